@@ -1,0 +1,74 @@
+"""`python -m d2lps`: the package's doings in a terminal."""
+import argparse
+import json
+import sys
+
+import d2lps
+
+
+def train(args):
+    try:
+        result = d2lps.train(args.devices, args.batch_size, args.lr,
+                             args.epochs, args.data, args.root, args.scale,
+                             args.seed)
+    except (ValueError, OSError, FloatingPointError) as error:
+        sys.exit(f'd2lps: {error}')
+    if len(result.seconds) < args.epochs:
+        sys.exit(130)  # what a shell expects after Ctrl-C
+
+
+def timeline(args):
+    try:
+        recorded = d2lps.step_timeline(args.devices, args.batch_size)
+    except ValueError as error:
+        sys.exit(f'd2lps: {error}')
+    print(json.dumps(recorded.events) if args.json else recorded)
+
+
+def machine(args):
+    print(d2lps.machine())
+
+
+def _scale(text):
+    return text if text == 'xavier' else float(text)
+
+
+def main(argv=None):
+    parser = argparse.ArgumentParser(prog='d2lps', description=d2lps.__doc__)
+    commands = parser.add_subparsers(required=True, metavar='COMMAND')
+
+    step = argparse.ArgumentParser(add_help=False)
+    step.add_argument('--devices', type=int, default=2, metavar='K',
+                      help='devices that share each minibatch (default: 2)')
+    step.add_argument('--batch-size', type=int, default=256, metavar='B',
+                      help='examples in a minibatch (default: 256)')
+
+    p = commands.add_parser('train', parents=[step],
+                            help='train LeNet on several devices')
+    p.add_argument('--lr', type=float, default=0.1,
+                   help='learning rate (default: 0.1)')
+    p.add_argument('--epochs', type=int, default=10,
+                   help='passes over the training set (default: 10)')
+    p.add_argument('--data', default='digits',
+                   choices=('digits', 'fashion_mnist', 'mnist'))
+    p.add_argument('--root', help='folder with the IDX files of the data set')
+    p.add_argument('--scale', type=_scale,
+                   help="start of the weights: a number, or 'xavier'")
+    p.add_argument('--seed', type=int, default=0)
+    p.set_defaults(run=train)
+
+    p = commands.add_parser('timeline', parents=[step],
+                            help='record what each device does in one step')
+    p.add_argument('--json', action='store_true',
+                   help='print the events themselves')
+    p.set_defaults(run=timeline)
+
+    p = commands.add_parser('machine', help='what this machine has')
+    p.set_defaults(run=machine)
+
+    args = parser.parse_args(argv)
+    args.run(args)
+
+
+if __name__ == '__main__':
+    main()

@@ -1,0 +1,218 @@
+"""Devices: what MXNet's engine runs work on, and how to set it up for that.
+
+MXNet gives every device a work queue of its own and starts an operation as
+soon as the arrays it reads and writes are free.  Two queues run side by side
+only if the settings below are right, and MXNet reads them once, when it is
+imported.  So this module sets them first and imports MXNet second.
+"""
+import functools
+import os
+import platform
+import sys
+import time
+import warnings
+from dataclasses import dataclass
+
+import numpy as onp
+
+# One core for each device: with more OpenMP threads two devices fight for
+# the same cores, and a matrix product on two CPU devices may never end.
+# Every convolution borrows a temporary workspace; all CPU devices share one
+# pool of them, and a small pool makes one device wait for another.
+SETTINGS = {'OMP_NUM_THREADS': '1', 'MXNET_CPU_TEMP_COPY': '64'}
+MXNET_DEFAULT_TEMP_COPY = 4
+
+
+def _positive(setting):
+    """The whole number in an environment variable, or None."""
+    try:
+        return int(os.environ[setting].split(',')[0])
+    except (KeyError, ValueError):
+        return None
+
+
+def _warn_of_danger():
+    threads, pool = map(_positive, SETTINGS)
+    if threads is None or threads > 1:
+        warnings.warn(
+            f"OMP_NUM_THREADS is {os.environ.get('OMP_NUM_THREADS')!r}: with "
+            'more than one thread for each device, a matrix product on two '
+            'CPU devices at once can run forever. Unset it or set it to 1, '
+            'and restart Python.', stacklevel=4)
+    if pool is None or pool <= MXNET_DEFAULT_TEMP_COPY:
+        warnings.warn(
+            f"MXNET_CPU_TEMP_COPY is "
+            f"{os.environ.get('MXNET_CPU_TEMP_COPY')!r}: CPU devices will "
+            'wait for each other in every convolution. Unset it or set it '
+            'to 64, and restart Python.', stacklevel=4)
+
+
+def setup():
+    """Prepare the environment that MXNet reads when it is imported.
+
+    Settings that the user has made are kept; a dangerous one is warned of,
+    and so is an MXNet that was imported before and has read its settings.
+    """
+    late = 'mxnet' in sys.modules and any(s not in os.environ
+                                          for s in SETTINGS)
+    for setting, value in SETTINGS.items():
+        os.environ.setdefault(setting, value)
+    if late:
+        warnings.warn(
+            'mxnet was imported before d2lps, so devices may not run side by '
+            'side (and a matrix product on two of them can run forever). '
+            'Write "import d2lps" above "import mxnet" and restart Python.',
+            stacklevel=3)
+    else:
+        _warn_of_danger()
+
+
+def where_mxnet_runs():
+    """One line that says what to do where MXNet cannot be installed."""
+    if sys.platform == 'win32':
+        return ('There is no MXNet for Windows: open a Linux terminal with '
+                'WSL 2 (wsl --install) and run "make lab" there.')
+    if sys.platform == 'darwin' and platform.machine() == 'arm64':
+        return ('There is no MXNet for Apple silicon: use an x86-64 Python, '
+                'for example: CONDA_SUBDIR=osx-64 conda env create '
+                '-f environment.yml')
+    return 'Install it with "make lab", or with: pip install mxnet==1.9.1'
+
+
+setup()
+try:
+    import mxnet as mx
+except ImportError as error:
+    raise ImportError(
+        f'd2lps needs mxnet 1.9.1 ({error}). {where_mxnet_runs()}') from error
+from mxnet import npx  # noqa: E402  (the settings have to come first)
+
+npx.set_np()
+
+
+def count(name, value, least=1):
+    """Return `value` if it is a whole number of at least `least`.
+
+    Raises:
+        ValueError: otherwise; the message calls the argument `name`.
+    """
+    if (isinstance(value, bool) or not hasattr(value, '__index__')
+            or value < least):
+        raise ValueError(f'{name} must be a whole number of at least {least},'
+                         f' for example {name}=2; it was {value!r}')
+    return int(value)
+
+
+def devices(n):
+    """Return a list of `n` different devices.
+
+    GPUs if the machine has `n` of them, otherwise the CPU contexts
+    `cpu(0)` to `cpu(n-1)`: each has its own copies of the data, its own work
+    queue and one thread, so that two of them keep two cores busy.  There may
+    be more of them than cores; they then take turns.
+
+    Raises:
+        ValueError: if `n` is not a whole number of at least 1.
+    """
+    n = count('n', n)
+    kind = mx.gpu if npx.num_gpus() >= n else mx.cpu
+    return [kind(i) for i in range(n)]
+
+
+def cores():
+    """The number of processor cores that this process may use."""
+    if hasattr(os, 'sched_getaffinity'):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count()
+
+
+def nbytes(array):
+    """The size of an MXNet array's elements together, in bytes."""
+    return array.size * onp.dtype(array.dtype).itemsize
+
+
+class Traffic:
+    """Count what is copied from one device to another in a `with` block.
+
+    Attributes:
+        bytes (int): bytes copied between different devices.
+        copies (int): the number of such copies.
+        links (dict): bytes by (source device, destination device).
+
+    A copy inside one device is free in this count, whoever asked for it.
+    """
+
+    def __init__(self):
+        self.bytes, self.copies, self.links = 0, 0, {}
+
+    def _add(self, array, other):
+        target = other if isinstance(other, mx.Context) else other.ctx
+        if target != array.ctx:
+            link, size = (str(array.ctx), str(target)), nbytes(array)
+            self.bytes += size
+            self.copies += 1
+            self.links[link] = self.links.get(link, 0) + size
+
+    def __enter__(self):
+        # Every copy in Python ends in this one method (`as_in_ctx` too).
+        self._copyto = copyto = mx.np.ndarray.copyto
+
+        @functools.wraps(copyto)
+        def counted(array, other):
+            self._add(array, other)
+            return copyto(array, other)
+
+        mx.np.ndarray.copyto = counted
+        return self
+
+    def __exit__(self, *exception):
+        mx.np.ndarray.copyto = self._copyto
+
+
+@dataclass
+class Machine:
+    """What a reader's machine brings along (see `machine`).
+
+    `copy_bandwidth` is in bytes per second, `memory` in bytes.
+    """
+    cores: int
+    gpus: int
+    memory: int
+    copy_bandwidth: float
+    system: str
+
+    def __str__(self):
+        return (f'{self.cores} cores, {self.gpus} GPUs, '
+                f'{self.memory / 1e9:.1f} GB of memory, '
+                f'{self.copy_bandwidth / 1e9:.1f} GB/s from one device to '
+                f'another ({self.system})')
+
+
+def copy_bandwidth(size=40_000_000, repeats=9):
+    """Bytes per second that one device copies to another, measured now.
+
+    Args:
+        size: bytes in the array that is copied (a whole number of 4s).
+        repeats: copies made after one that is not counted; the median counts.
+    """
+    first, second = devices(2)
+    source = mx.np.ones(count('size', size) // 4, ctx=first)
+    target = mx.np.zeros(size // 4, ctx=second)
+    seconds = []
+    for _ in range(count('repeats', repeats) + 1):
+        mx.nd.waitall()
+        start = time.perf_counter()
+        source.copyto(target)
+        target.wait_to_read()
+        seconds.append(time.perf_counter() - start)
+    return size / sorted(seconds[1:])[repeats // 2]
+
+
+def machine():
+    """Look at this machine and return a `Machine`."""
+    import psutil
+    return Machine(cores=cores(), gpus=npx.num_gpus(),
+                   memory=psutil.virtual_memory().total,
+                   copy_bandwidth=copy_bandwidth(),
+                   system=f'{platform.system()} {platform.machine()}, '
+                          f'Python {platform.python_version()}')

@@ -1,0 +1,104 @@
+"""Two more ways to split a network over devices, to compare prices with.
+
+Each step leaves the gradients where the parameters are, `param.grad`.
+"""
+from d2lps.engine import mx  # noqa: F401  first: it prepares MXNet's engine
+from mxnet import autograd, np
+
+from d2lps.lenet import LAYERS, forward, loss
+from d2lps.training import get_params
+
+
+def place_by_layer(params, devices, cut=2):
+    """Put the first `cut` of LeNet's layers on devices[0], the rest on [1].
+
+    Raises:
+        ValueError: if not each of two devices gets a layer.
+    """
+    if not 0 < cut < len(LAYERS) or len(devices) != 2:
+        raise ValueError(f'cut must be from 1 to {len(LAYERS) - 1} on two '
+                         f'devices; it was {cut} on {len(devices)}')
+    return (get_params(params[:2 * cut], devices[0]),
+            get_params(params[2 * cut:], devices[1]))
+
+
+def network_partition(X, y, stages, devices):
+    """Loss and gradients with the layers spread over two devices.
+
+    X (b, 1, 28, 28) and y (b,) may be anywhere; `stages` comes from
+    `place_by_layer`. Returns the losses (b,) on the second device.
+    """
+    first, second = devices
+    cut = len(stages[0]) // 2
+    with autograd.record():
+        H = forward(X.as_in_ctx(first), stages[0], LAYERS[:cut])
+    H_second, y = H.copyto(second), y.as_in_ctx(second)
+    H_second.attach_grad()
+    with autograd.record():
+        l = loss(forward(H_second, stages[1], LAYERS[cut:]), y)
+    l.backward()
+    H.backward(H_second.grad.copyto(first))
+    return l
+
+
+def channels(array, part, parts, axis=1):
+    """Piece number `part` of `parts` of an array's channels."""
+    n = array.shape[axis]
+    mine = slice(n * part // parts, n * (part + 1) // parts)
+    return array[mine] if axis == 0 else array[:, mine]
+
+
+def place_by_channel(params, devices):
+    """Give each device its share of every layer's output channels."""
+    k, shards = len(devices), []
+    for part, device in enumerate(devices):
+        # A convolution's W is (filters, ...), a dense one's (inputs, units).
+        mine = [channels(param, part, k, axis=1 if param.ndim == 2 else 0)
+                for param in params]
+        shards.append(get_params(mine, device))
+    return shards
+
+
+def all_gather(parts):
+    """Every device gets the channels of all: k arrays (b, all, ...)."""
+    return [np.concatenate([part.as_in_ctx(mine.ctx) for part in parts],
+                           axis=1) for mine in parts]
+
+
+def reduce_scatter(full):
+    """Sum k arrays (b, all, ...); device i gets the i-th piece of the sum."""
+    k = len(full)
+    return [sum(channels(array, i, k).as_in_ctx(mine.ctx) for array in full)
+            for i, mine in enumerate(full)]
+
+
+def layer_partition(X, y, shards, devices):
+    """Loss and gradients with every layer's channels spread over devices.
+
+    X (b, 1, 28, 28) and y (b,) may be anywhere; `shards` comes from
+    `place_by_channel`. Returns the losses (b,), the same on each device.
+    """
+    k = len(devices)
+    H, passed = [X.as_in_ctx(device) for device in devices], []
+    for i, layer in enumerate(LAYERS):
+        H = [h.detach() for h in H]
+        for h in H:
+            h.attach_grad()
+        with autograd.record():
+            parts = [layer(h, *shard[2 * i:2 * i + 2])
+                     for h, shard in zip(H, shards)]
+        passed.append((H, parts))
+        H = all_gather(parts)
+    labels = [y.as_in_ctx(device) for device in devices]
+    for h in H:
+        h.attach_grad()
+    with autograd.record():
+        losses = [loss(h, label) for h, label in zip(H, labels)]
+    for l in losses:
+        l.backward()
+    gradients = [channels(h.grad, part, k) for part, h in enumerate(H)]
+    for H, parts in reversed(passed):
+        for part, gradient in zip(parts, gradients):
+            part.backward(gradient)
+        gradients = reduce_scatter([h.grad for h in H])
+    return losses

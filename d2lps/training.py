@@ -1,0 +1,253 @@
+"""Data parallelism from scratch: one training loop, any number of devices."""
+import contextlib
+import math
+import signal
+import threading
+import time
+from dataclasses import dataclass
+
+from mxnet import autograd
+
+from d2lps.data import load_data
+from d2lps.engine import count, devices, mx
+from d2lps.lenet import init_params, lenet, loss
+
+
+def get_params(params, device):
+    """Copy a list of parameters to `device` and attach gradients."""
+    new_params = [param.copyto(device) for param in params]
+    for param in new_params:
+        param.attach_grad()
+    return new_params
+
+
+def allreduce(data):
+    """Sum arrays of one shape that live on different devices, in place.
+
+    Afterwards each array in the list `data` holds the sum of all of them.
+    """
+    total = data[0]
+    for array in data[1:]:
+        total += array.copyto(total.ctx)
+    for array in data[1:]:
+        total.copyto(array)
+
+
+def split_batch(X, y, devices):
+    """Split examples X and labels y over `devices`, as evenly as they go.
+
+    Returns two lists with one array a device.  With fewer examples than
+    devices, the last devices get none and the lists are shorter.
+
+    Raises:
+        ValueError: if X and y differ in length, or there is no device.
+    """
+    if len(X) != len(y):
+        raise ValueError(f'X has {len(X)} examples, but y has {len(y)} '
+                         'labels; there must be one label for each example')
+    if not devices:
+        raise ValueError('devices is empty; try devices=d2lps.devices(2)')
+    k = min(len(devices), len(X))
+    bounds = [len(X) * i // k for i in range(k + 1)]
+    shards = list(zip(bounds, bounds[1:], devices))
+    return ([X[start:end].copyto(device) for start, end, device in shards],
+            [y[start:end].copyto(device) for start, end, device in shards])
+
+
+def train_batch(X, y, device_params, devices, lr):
+    """One step of minibatch SGD on all devices.
+
+    `device_params` has a full copy of the parameters for each device.  The
+    update is that of the whole batch, however it divides.  Returns the
+    losses, one array a device, one value an example; like all MXNet
+    arrays they may still be in the making.
+    """
+    X_shards, y_shards = split_batch(X, y, devices)
+    with autograd.record():
+        losses = [loss(lenet(X_shard, params), y_shard) for
+                  X_shard, y_shard, params in
+                  zip(X_shards, y_shards, device_params)]
+    for l in losses:
+        l.backward()
+    for idle in device_params[len(losses):]:  # more devices than examples
+        for param in idle:
+            param.grad[:] = 0
+    for copies in zip(*device_params):
+        allreduce([param.grad for param in copies])
+    for params in device_params:
+        for param in params:
+            param -= lr / len(X) * param.grad
+    return losses
+
+
+def evaluate_accuracy(data_iter, device_params, devices):
+    """The share of right answers on `data_iter`, each device doing its part.
+
+    Nothing waits for a device until all of the work has been handed out.
+    """
+    num_right, num_examples = [], 0
+    for X, y in data_iter:
+        num_examples += len(X)
+        for X_shard, y_shard, params in zip(*split_batch(X, y, devices),
+                                            device_params):
+            y_hat = lenet(X_shard, params).argmax(axis=1).astype('int32')
+            num_right.append((y_hat == y_shard).sum())
+    return sum(int(n) for n in num_right) / num_examples
+
+
+@dataclass
+class TrainResult:
+    """What `train` brings back.
+
+    `accuracy` (test set) and `seconds` (training, without the test) have an
+    entry for each full epoch; `images_per_second` covers all training steps;
+    `params` are the eight arrays as they were at the end, on `devices[0]`.
+    """
+    accuracy: list
+    seconds: list
+    images_per_second: float
+    devices: list
+    params: list
+
+    def __repr__(self):
+        last = f'{self.accuracy[-1]:.3f}' if self.accuracy else 'none yet'
+        return (f'TrainResult(accuracy: {last} after {len(self.accuracy)} '
+                f'epochs, {self.images_per_second:,.0f} images per second '
+                f'on {self.devices})')
+
+
+def in_notebook():
+    """Whether pictures can be shown under the cell that is running."""
+    import IPython
+    shell = IPython.get_ipython()
+    return shell is not None and hasattr(shell, 'kernel')
+
+
+@contextlib.contextmanager
+def _accuracy_curve(num_epochs, show):
+    """Yield a function `add(epoch, accuracy)` that shows how it goes."""
+    if not show:
+        yield lambda epoch, accuracy: None
+    elif in_notebook():
+        from d2l import mxnet as d2l
+        animator = d2l.Animator('epoch', 'test accuracy', ylim=[0, 1],
+                                xlim=[1, max(2, num_epochs)])
+        yield animator.add
+    else:
+        from tqdm import tqdm
+        with tqdm(total=num_epochs, unit='epoch') as bar:
+            def add(epoch, accuracy):
+                bar.set_postfix(test_accuracy=f'{accuracy:.3f}')
+                bar.update()
+            yield add
+
+
+@contextlib.contextmanager
+def _interrupt_between_steps():
+    """Yield a list that is no longer empty once the user pressed Ctrl-C.
+
+    In the middle of a step some parameters are updated and some are not; so
+    the first Ctrl-C only leaves a mark, and a second one interrupts at once.
+    """
+    pressed = []
+
+    def mark(*_):
+        if pressed:
+            raise KeyboardInterrupt
+        pressed.append(True)
+
+    if threading.current_thread() is not threading.main_thread():
+        yield pressed  # signals reach the main thread only
+        return
+    before = signal.signal(signal.SIGINT, mark)
+    try:
+        yield pressed
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+class _LossWatch:
+    """Stop when the loss is no number, without making the devices wait.
+
+    Reading a loss waits for it; so each is read one step later, when the
+    devices have the next step to work on.
+    """
+
+    def __init__(self, lr):
+        self.lr, self.step, self.sums = lr, 0, []
+
+    def __call__(self, losses):
+        self.check()
+        self.step += 1
+        self.sums = [l.sum() for l in losses]
+
+    def check(self):
+        value = sum(float(s) for s in self.sums)
+        if not math.isfinite(value):
+            raise FloatingPointError(
+                f'the loss became {value} in step {self.step}: the learning '
+                f'rate lr={self.lr} is too large. Try lr={self.lr / 10:g}.')
+
+
+def train(num_devices, batch_size, lr, num_epochs=10, data='digits',
+          root=None, scale=None, seed=0, show=True):
+    """Train LeNet on `num_devices` devices and return a `TrainResult`.
+
+    Args:
+        num_devices: how many devices share each minibatch.
+        batch_size: examples in a minibatch, all devices together.
+        lr: learning rate.
+        num_epochs: passes over the training set.
+        data, root: the data set and its folder; see `load_data`.
+        scale: start of the parameters, see `init_params`; by default
+            'xavier' for the digits and 0.01 for larger sets.
+        seed: fixes the start and the order of the examples.
+        show: draw the accuracy as it goes and print a summary at the end.
+
+    Ctrl-C ends the training after the current step, and what was learned so
+    far is returned.
+
+    Raises:
+        ValueError: for a bad argument.
+        FloatingPointError: when the loss is no longer a number.
+    """
+    count('num_epochs', num_epochs)
+    if not (isinstance(lr, (int, float)) and 0 < lr < math.inf):
+        raise ValueError(f'lr must be a positive number such as 0.2; '
+                         f'it was {lr!r}')
+    device_list = devices(count('num_devices', num_devices))
+    train_iter, test_iter = load_data(batch_size, data, root, seed)
+    if scale is None:
+        scale = 'xavier' if data == 'digits' else 0.01
+    params = init_params(scale, seed)
+    device_params = [get_params(params, device) for device in device_list]
+    accuracy, seconds, num_images, watch = [], [], 0, _LossWatch(lr)
+    total_seconds = 0
+    with (_accuracy_curve(num_epochs, show) as add,
+          _interrupt_between_steps() as interrupted):
+        for epoch in range(num_epochs):
+            start = time.perf_counter()
+            for X, y in train_iter:
+                watch(train_batch(X, y, device_params, device_list, lr))
+                num_images += len(X)
+                if interrupted:
+                    break
+            watch.check()
+            mx.nd.waitall()
+            total_seconds += time.perf_counter() - start
+            if interrupted:
+                break
+            seconds.append(time.perf_counter() - start)
+            accuracy.append(evaluate_accuracy(test_iter, device_params,
+                                              device_list))
+            add(epoch + 1, accuracy[-1])
+    result = TrainResult(accuracy, seconds, num_images / total_seconds,
+                         device_list, device_params[0])
+    if interrupted:
+        print(f'Stopped in epoch {epoch + 1}, after step {watch.step}; the '
+              'parameters up to here are in the result.')
+    if show and accuracy:
+        print(f'test accuracy {accuracy[-1]:.3f}, '
+              f'{sum(seconds) / len(seconds):.2f} seconds per epoch '
+              f'on {device_list}')
+    return result
