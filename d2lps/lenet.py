@@ -2,8 +2,7 @@
 import math
 
 import numpy as onp
-from d2lps.engine import mx  # first: it prepares MXNet's engine
-from mxnet import np, npx
+from mxnet import gluon, np, npx
 
 PARAM_SHAPES = ((20, 1, 3, 3), (20,), (50, 20, 5, 5), (50,),
                 (800, 128), (128,), (128, 10), (10,))
@@ -79,4 +78,4 @@ def lenet(X, params):
 
 
 # One value per example: softmax and cross-entropy in one operation.
-loss = mx.gluon.loss.SoftmaxCrossEntropyLoss()
+loss = gluon.loss.SoftmaxCrossEntropyLoss()

@@ -2,7 +2,6 @@
 
 Each step leaves the gradients where the parameters are, `param.grad`.
 """
-from d2lps.engine import mx  # noqa: F401  first: it prepares MXNet's engine
 from mxnet import autograd, np
 
 from d2lps.lenet import LAYERS, forward, loss

@@ -1,6 +1,8 @@
 """Pictures: every figure of the notebooks in one call and one style."""
+from d2l import mxnet as d2l
 from matplotlib import pyplot as plt
 from matplotlib.patches import Patch
+from matplotlib_inline import backend_inline
 
 from d2lps.timeline import PHASES
 
@@ -9,6 +11,16 @@ BLUE, ORANGE, GREEN, RED, PURPLE, SKY, YELLOW, BLACK = (
     '#0072B2', '#E69F00', '#009E73', '#D55E00', '#CC79A7', '#56B4E9',
     '#F0E442', '#000000')
 PHASE_COLORS = dict(zip(PHASES, (SKY, BLUE, ORANGE, RED, GREEN)))
+
+
+def use_png_display():
+    """Show pictures as sharp PNGs, those that d2l draws as well.
+
+    d2l takes SVG, which JupyterLab does not show in a notebook that was run
+    on another machine: a reader would see no picture before running it.
+    """
+    backend_inline.set_matplotlib_formats('retina')
+    d2l.use_svg_display = use_png_display
 
 
 def plot_timeline(timeline, title=None, ax=None, until=None):

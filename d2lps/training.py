@@ -1,8 +1,5 @@
 """Data parallelism from scratch: one training loop, any number of devices."""
-import contextlib
 import math
-import signal
-import threading
 import time
 from dataclasses import dataclass
 
@@ -11,6 +8,8 @@ from mxnet import autograd
 from d2lps.data import load_data
 from d2lps.engine import count, devices, mx
 from d2lps.lenet import init_params, lenet, loss
+from d2lps.progress import (LossWatch, accuracy_curve,
+                            interrupt_between_steps)
 
 
 def get_params(params, device):
@@ -116,79 +115,6 @@ class TrainResult:
                 f'on {self.devices})')
 
 
-def in_notebook():
-    """Whether pictures can be shown under the cell that is running."""
-    import IPython
-    shell = IPython.get_ipython()
-    return shell is not None and hasattr(shell, 'kernel')
-
-
-@contextlib.contextmanager
-def _accuracy_curve(num_epochs, show):
-    """Yield a function `add(epoch, accuracy)` that shows how it goes."""
-    if not show:
-        yield lambda epoch, accuracy: None
-    elif in_notebook():
-        from d2l import mxnet as d2l
-        animator = d2l.Animator('epoch', 'test accuracy', ylim=[0, 1],
-                                xlim=[1, max(2, num_epochs)])
-        yield animator.add
-    else:
-        from tqdm import tqdm
-        with tqdm(total=num_epochs, unit='epoch') as bar:
-            def add(epoch, accuracy):
-                bar.set_postfix(test_accuracy=f'{accuracy:.3f}')
-                bar.update()
-            yield add
-
-
-@contextlib.contextmanager
-def _interrupt_between_steps():
-    """Yield a list that is no longer empty once the user pressed Ctrl-C.
-
-    In the middle of a step some parameters are updated and some are not; so
-    the first Ctrl-C only leaves a mark, and a second one interrupts at once.
-    """
-    pressed = []
-
-    def mark(*_):
-        if pressed:
-            raise KeyboardInterrupt
-        pressed.append(True)
-
-    if threading.current_thread() is not threading.main_thread():
-        yield pressed  # signals reach the main thread only
-        return
-    before = signal.signal(signal.SIGINT, mark)
-    try:
-        yield pressed
-    finally:
-        signal.signal(signal.SIGINT, before)
-
-
-class _LossWatch:
-    """Stop when the loss is no number, without making the devices wait.
-
-    Reading a loss waits for it; so each is read one step later, when the
-    devices have the next step to work on.
-    """
-
-    def __init__(self, lr):
-        self.lr, self.step, self.sums = lr, 0, []
-
-    def __call__(self, losses):
-        self.check()
-        self.step += 1
-        self.sums = [l.sum() for l in losses]
-
-    def check(self):
-        value = sum(float(s) for s in self.sums)
-        if not math.isfinite(value):
-            raise FloatingPointError(
-                f'the loss became {value} in step {self.step}: the learning '
-                f'rate lr={self.lr} is too large. Try lr={self.lr / 10:g}.')
-
-
 def train(num_devices, batch_size, lr, num_epochs=10, data='digits',
           root=None, scale=None, seed=0, show=True):
     """Train LeNet on `num_devices` devices and return a `TrainResult`.
@@ -221,10 +147,10 @@ def train(num_devices, batch_size, lr, num_epochs=10, data='digits',
         scale = 'xavier' if data == 'digits' else 0.01
     params = init_params(scale, seed)
     device_params = [get_params(params, device) for device in device_list]
-    accuracy, seconds, num_images, watch = [], [], 0, _LossWatch(lr)
+    accuracy, seconds, num_images, watch = [], [], 0, LossWatch(lr)
     total_seconds = 0
-    with (_accuracy_curve(num_epochs, show) as add,
-          _interrupt_between_steps() as interrupted):
+    with (accuracy_curve(num_epochs, show) as add,
+          interrupt_between_steps() as interrupted):
         for epoch in range(num_epochs):
             start = time.perf_counter()
             for X, y in train_iter:

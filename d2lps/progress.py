@@ -1,0 +1,78 @@
+"""Around a training loop: show how it goes, and end it well."""
+import contextlib
+import math
+import signal
+import threading
+
+
+def in_notebook():
+    """Whether pictures can be shown under the cell that is running."""
+    import IPython
+    shell = IPython.get_ipython()
+    return shell is not None and hasattr(shell, 'kernel')
+
+
+@contextlib.contextmanager
+def accuracy_curve(num_epochs, show):
+    """Yield a function `add(epoch, accuracy)` that shows how it goes."""
+    if not show:
+        yield lambda epoch, accuracy: None
+    elif in_notebook():
+        from d2l import mxnet as d2l
+        animator = d2l.Animator('epoch', 'test accuracy', ylim=[0, 1],
+                                xlim=[1, max(2, num_epochs)])
+        yield animator.add
+    else:
+        from tqdm import tqdm
+        with tqdm(total=num_epochs, unit='epoch') as bar:
+            def add(epoch, accuracy):
+                bar.set_postfix(test_accuracy=f'{accuracy:.3f}')
+                bar.update()
+            yield add
+
+
+@contextlib.contextmanager
+def interrupt_between_steps():
+    """Yield a list that is no longer empty once the user pressed Ctrl-C.
+
+    In the middle of a step some parameters are updated and some are not; so
+    the first Ctrl-C only leaves a mark, and a second one interrupts at once.
+    """
+    pressed = []
+
+    def mark(*_):
+        if pressed:
+            raise KeyboardInterrupt
+        pressed.append(True)
+
+    if threading.current_thread() is not threading.main_thread():
+        yield pressed  # signals reach the main thread only
+        return
+    before = signal.signal(signal.SIGINT, mark)
+    try:
+        yield pressed
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+class LossWatch:
+    """Stop when the loss is no number, without making the devices wait.
+
+    Reading a loss waits for it; so each is read one step later, when the
+    devices have the next step to work on.
+    """
+
+    def __init__(self, lr):
+        self.lr, self.step, self.sums = lr, 0, []
+
+    def __call__(self, losses):
+        self.check()
+        self.step += 1
+        self.sums = [l.sum() for l in losses]
+
+    def check(self):
+        value = sum(float(s) for s in self.sums)
+        if not math.isfinite(value):
+            raise FloatingPointError(
+                f'the loss became {value} in step {self.step}: the learning '
+                f'rate lr={self.lr} is too large. Try lr={self.lr / 10:g}.')

@@ -1,0 +1,51 @@
+"""What the tests share: d2lps before mxnet, and Python run elsewhere."""
+import gzip
+import os
+import subprocess
+import sys
+
+import d2lps  # noqa: F401  first: it prepares MXNet's engine
+import numpy as onp
+import pytest
+from d2lps.engine import SETTINGS
+
+
+@pytest.fixture
+def python(tmp_path):
+    """Run Python elsewhere, with no setting of ours in its environment."""
+    def run(*args, timeout=120, **settings):
+        env = {name: value for name, value in os.environ.items()
+               if name not in SETTINGS}
+        return subprocess.run([sys.executable, *args], cwd=tmp_path,
+                              env={**env, **settings}, text=True,
+                              capture_output=True, timeout=timeout)
+    return run
+
+
+@pytest.fixture
+def write_idx():
+    """Write an array of bytes as an IDX file, gz or plain by its name."""
+    def write(path, array):
+        array = onp.asarray(array, 'uint8')
+        sizes = onp.array(array.shape, '>i4').tobytes()
+        content = bytes([0, 0, 8, array.ndim]) + sizes + array.tobytes()
+        if path.suffix == '.gz':
+            content = gzip.compress(content)
+        path.write_bytes(content)
+    return write
+
+
+@pytest.fixture
+def idx_folder(tmp_path, write_idx):
+    """Make a folder with the four files of a small data set."""
+    def make(train=60, test=20, suffix='.gz'):
+        folder = tmp_path / 'idx'
+        folder.mkdir()
+        random = onp.random.default_rng(1)
+        for prefix, n in ('train', train), ('t10k', test):
+            write_idx(folder / f'{prefix}-images-idx3-ubyte{suffix}',
+                      random.integers(0, 256, (n, 28, 28)))
+            write_idx(folder / f'{prefix}-labels-idx1-ubyte{suffix}',
+                      onp.arange(n) % 10)
+        return folder
+    return make

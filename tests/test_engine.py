@@ -1,0 +1,189 @@
+"""The engine's settings, devices, and the count of what they copy."""
+import os
+import platform
+
+import pytest
+from mxnet import np
+
+import d2lps
+from d2lps import engine
+from d2lps.engine import SETTINGS, mx
+
+SPY = '''
+import os, sys
+class Spy:
+    def find_spec(name, *_):
+        if name == 'mxnet':
+            print(*(os.environ.get(s) for s in {settings}))
+sys.meta_path.insert(0, Spy)
+import d2lps
+'''.format(settings=list(SETTINGS))
+
+
+def test_settings_are_made_before_mxnet_is_imported(python):
+    done = python('-c', SPY)
+    assert done.stdout.split() == ['1', '64']
+    assert done.stderr == ''
+
+
+def test_settings_of_the_user_are_kept(python):
+    done = python('-c', SPY, OMP_NUM_THREADS='1', MXNET_CPU_TEMP_COPY='16')
+    assert done.stdout.split() == ['1', '16']
+    assert done.stderr == ''
+
+
+@pytest.mark.parametrize('setting, value', [
+    ('OMP_NUM_THREADS', '2'), ('OMP_NUM_THREADS', ''),
+    ('OMP_NUM_THREADS', '0'),
+    ('MXNET_CPU_TEMP_COPY', '4'), ('MXNET_CPU_TEMP_COPY', 'many')])
+def test_a_dangerous_setting_is_warned_of(python, setting, value):
+    done = python('-c', 'import d2lps', **{setting: value})
+    assert done.returncode == 0
+    assert done.stderr.count('UserWarning') == 1
+    assert f'{setting} is {value!r}' in done.stderr
+    assert 'restart Python' in done.stderr
+
+
+def test_mxnet_imported_first_is_warned_of(python):
+    done = python('-c', 'import mxnet, d2lps')
+    assert done.stderr.count('UserWarning') == 1
+    assert 'mxnet was imported before d2lps' in done.stderr
+
+
+def test_mxnet_imported_first_with_good_settings_is_fine(python):
+    done = python('-c', 'import mxnet, d2lps', **SETTINGS)
+    assert done.stderr == ''
+
+
+def test_a_warning_points_at_the_line_of_the_reader(python, tmp_path):
+    script = tmp_path / 'mine.py'
+    script.write_text('import mxnet\nimport d2lps\n')
+    assert 'mine.py:2: UserWarning' in python(str(script)).stderr
+
+
+NO_MXNET = '''
+import pathlib, platform, subprocess, sys, numpy, warnings, dataclasses
+sys.modules['mxnet'] = None
+{pretend}
+try:
+    import d2lps
+except ImportError as error:
+    print(error)
+'''
+
+
+@pytest.mark.parametrize('pretend, advice', [
+    ("sys.platform = 'linux'", 'make lab'),
+    ("sys.platform = 'win32'", 'WSL 2'),
+    ("sys.platform = 'darwin'; platform.machine = lambda: 'arm64'",
+     'CONDA_SUBDIR=osx-64'),
+    ("sys.platform = 'darwin'; platform.machine = lambda: 'x86_64'",
+     'make lab')])
+def test_missing_mxnet_gives_one_line_of_advice(python, pretend, advice):
+    done = python('-c', NO_MXNET.format(pretend=pretend))
+    assert len(done.stdout.splitlines()) == 1
+    assert 'd2lps needs mxnet 1.9.1' in done.stdout
+    assert advice in done.stdout
+
+
+def test_devices_are_different_cpus_without_gpus(monkeypatch):
+    monkeypatch.setattr(engine.npx, 'num_gpus', lambda: 0)
+    assert d2lps.devices(3) == [mx.cpu(0), mx.cpu(1), mx.cpu(2)]
+
+
+def test_devices_are_gpus_if_there_are_enough(monkeypatch):
+    monkeypatch.setattr(engine.npx, 'num_gpus', lambda: 2)
+    assert d2lps.devices(2) == [mx.gpu(0), mx.gpu(1)]
+    assert d2lps.devices(3) == [mx.cpu(0), mx.cpu(1), mx.cpu(2)]
+
+
+@pytest.mark.parametrize('n', [0, -1, 1.5, True, '2', None])
+def test_devices_explains_a_bad_number(n):
+    with pytest.raises(ValueError) as error:
+        d2lps.devices(n)
+    assert str(error.value).startswith('n must be a whole number')
+    assert str(error.value).endswith(f'it was {n!r}')
+
+
+def test_count_takes_numpy_integers_and_returns_plain_ones():
+    import numpy as onp
+    assert type(engine.count('n', onp.int64(2))) is int
+
+
+def test_nbytes():
+    assert d2lps.nbytes(np.zeros((3, 5), dtype='float32')) == 60
+    assert d2lps.nbytes(np.zeros(7, dtype='uint8')) == 7
+
+
+def test_traffic_counts_bytes_copies_and_links():
+    a, b, c = d2lps.devices(3)
+    x = np.zeros((2, 5), dtype='float32', ctx=a)
+    y = np.zeros((2, 5), dtype='float32', ctx=b)
+    with d2lps.Traffic() as traffic:
+        x.copyto(y)
+        x.as_in_ctx(c)
+        y.copyto(a)
+        x.astype('float64').copyto(b)
+    assert traffic.copies == 4
+    assert traffic.bytes == 40 + 40 + 40 + 80
+    assert traffic.links == {('cpu(0)', 'cpu(1)'): 120,
+                             ('cpu(0)', 'cpu(2)'): 40,
+                             ('cpu(1)', 'cpu(0)'): 40}
+
+
+def test_traffic_does_not_count_copies_inside_a_device():
+    a, _ = d2lps.devices(2)
+    x = np.zeros(4, ctx=a)
+    with d2lps.Traffic() as traffic:
+        x.copyto(a)
+        x.copyto(np.zeros(4, ctx=a))
+        x.as_in_ctx(a)
+    assert (traffic.bytes, traffic.copies, traffic.links) == (0, 0, {})
+
+
+def test_traffic_copies_what_it_counts():
+    a, b = d2lps.devices(2)
+    x, y = np.array([1., 2.], ctx=a), np.zeros(2, ctx=b)
+    with d2lps.Traffic():
+        assert x.copyto(y) is y
+        assert x.as_in_ctx(b).ctx == b
+    assert y.asnumpy().tolist() == [1, 2]
+
+
+def test_traffic_restores_copyto_after_an_exception():
+    before = mx.np.ndarray.copyto
+    with pytest.raises(KeyError), d2lps.Traffic():
+        raise KeyError
+    assert mx.np.ndarray.copyto is before
+
+
+def test_traffic_may_be_nested():
+    a, b = d2lps.devices(2)
+    x, before = np.zeros(1, dtype='float32', ctx=a), mx.np.ndarray.copyto
+    with d2lps.Traffic() as outer:
+        x.copyto(b)
+        with d2lps.Traffic() as inner:
+            x.copyto(b)
+        x.copyto(b)
+    assert (outer.bytes, inner.bytes) == (12, 4)
+    assert mx.np.ndarray.copyto is before
+
+
+def test_cores_are_those_that_this_process_may_use():
+    assert 1 <= engine.cores() <= os.cpu_count()
+
+
+@pytest.mark.parametrize('bad', [{'size': 0}, {'repeats': 0}])
+def test_copy_bandwidth_explains_a_bad_argument(bad):
+    with pytest.raises(ValueError, match=next(iter(bad))):
+        d2lps.copy_bandwidth(**bad)
+
+
+def test_machine_says_what_this_machine_has():
+    machine = d2lps.machine()
+    assert machine.cores == engine.cores()
+    assert machine.gpus == engine.npx.num_gpus()
+    assert machine.memory > 1e8
+    assert 1e7 < machine.copy_bandwidth < 1e13  # bytes, not bits or MB
+    assert platform.python_version() in machine.system
+    assert str(machine).startswith(f'{machine.cores} cores, ')

@@ -1,0 +1,160 @@
+"""`python -m d2lps`: what a terminal shows."""
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+
+import d2lps
+import pytest
+from d2lps.__main__ import main
+from d2lps.timeline import PHASES, Event
+
+
+@pytest.fixture
+def terminal(capsys):
+    """Run a command and return (exit code, output, error output)."""
+    def run(*args):
+        try:
+            main([str(arg) for arg in args])
+            code = 0
+        except SystemExit as end:
+            code = end.code
+        except KeyboardInterrupt:  # it would end pytest, too
+            code = 'Traceback: KeyboardInterrupt'
+        if isinstance(code, str):  # Python prints it and ends with 1
+            print(code, file=sys.stderr)
+            code = 1
+        return (code, *capsys.readouterr())
+    return run
+
+
+def test_train_trains(python, idx_folder):
+    done = python('-m', 'd2lps', 'train', '--devices', '2', '--epochs', '2',
+                  '--batch-size', '64', '--data', 'mnist', '--root',
+                  str(idx_folder(train=200)), '--seed', '3', '--lr', '0.05')
+    assert done.returncode == 0, done.stderr
+    assert 'seconds per epoch on [cpu(0), cpu(1)]' in done.stdout
+    assert '2/2' in done.stderr  # the progress bar
+    assert 'Warning' not in done.stderr
+
+
+def test_train_passes_all_arguments_on(terminal, monkeypatch):
+    asked = []
+
+    def train(*args, **kwargs):
+        asked.append((args, kwargs))
+        return d2lps.TrainResult([0.5] * 7, [1] * 7, 1, [], [])
+    monkeypatch.setattr(d2lps, 'train', train)
+    assert terminal('train', '--devices', 3, '--batch-size', 5, '--lr', 0.7,
+                    '--epochs', 7, '--data', 'mnist', '--root', 'here',
+                    '--scale', 0.01, '--seed', 4)[0] == 0
+    assert asked == [((3, 5, 0.7, 7, 'mnist', 'here', 0.01, 4), {})]
+
+
+def test_help_names_the_commands(terminal):
+    code, out, _ = terminal('--help')
+    assert code == 0
+    assert all(name in out for name in ('train', 'timeline', 'machine'))
+
+
+def test_machine_prints_the_machine(terminal):
+    code, out, _ = terminal('machine')
+    assert code == 0
+    assert out.startswith(f'{d2lps.engine.cores()} cores, ')
+    assert len(out.splitlines()) == 1
+
+
+def test_timeline_prints_one_line(terminal):
+    code, out, _ = terminal('timeline', '--batch-size', 8)
+    assert code == 0
+    assert out.startswith('Timeline(2 devices, ')
+    assert len(out.splitlines()) == 1
+
+
+def test_timeline_as_json_can_be_parsed(python):
+    done = python('-m', 'd2lps', 'timeline', '--json', '--devices', '2',
+                  '--batch-size', '16')
+    events = [Event(*event) for event in json.loads(done.stdout)]
+    assert {event.device for event in events} == {'cpu(0)', 'cpu(1)'}
+    assert {event.phase for event in events} == set(PHASES)
+
+
+@pytest.mark.parametrize('args, words', [
+    (['train', '--devices', '0'], 'num_devices must be'),
+    (['train', '--batch-size', '-1'], 'batch_size must be'),
+    (['train', '--batch-size', '20000'], '20000 is more than the 12,132'),
+    (['train', '--epochs', '0'], 'num_epochs must be'),
+    (['train', '--lr', 'nan'], 'lr must be'),
+    (['train', '--scale', '-1'], 'scale must be'),
+    (['train', '--seed', '-1'], 'seed must be'),
+    (['train', '--root', 'somewhere'], 'root goes with'),
+    (['train', '--data', 'mnist', '--root', 'nowhere'], "root='nowhere'"),
+    (['train', '--lr', '1e6', '--devices', '1'], 'the loss became'),
+    (['timeline', '--devices', '0'], 'num_devices must be'),
+    (['timeline', '--batch-size', '0'], 'batch_size must be'),
+    (['timeline', '--devices', '9999'], 'at most')])
+def test_a_bad_argument_is_explained_in_one_line(terminal, args, words):
+    code, out, err = terminal(*args)
+    assert code == 1
+    assert out == ''
+    # What a progress bar has drawn ends before the message does.
+    message = err.splitlines()[-1]
+    assert message.startswith('d2lps: ') and words in message
+    assert err.count('d2lps: ') == 1
+
+
+@pytest.mark.parametrize('args, words', [
+    ([], 'COMMAND'), (['fly'], "invalid choice: 'fly'"),
+    (['train', '--devices', 'two'], '--devices: invalid int value'),
+    (['train', '--data', 'cifar'], "--data: invalid choice: 'cifar'"),
+    (['train', '--scale', 'wide'], "--scale: must be a number or 'xavier'"),
+    (['train', '--speed', '9'], 'unrecognized arguments: --speed 9')])
+def test_what_is_no_argument_is_explained(terminal, args, words):
+    code, _, err = terminal(*args)
+    assert code == 2
+    assert 'error: ' in err.splitlines()[-1]
+    assert words in err.splitlines()[-1]
+
+
+def test_a_bad_argument_shows_no_traceback(python):
+    done = python('-m', 'd2lps', 'train', '--devices', '0')
+    assert done.returncode == 1
+    assert len(done.stderr.splitlines()) == 1
+    assert done.stderr.startswith('d2lps: num_devices must be')
+
+
+def test_ctrl_c_ends_the_training_and_says_so(idx_folder):
+    command = [sys.executable, '-m', 'd2lps', 'train', '--devices', '2',
+               '--batch-size', '64', '--epochs', '100000', '--data', 'mnist',
+               '--root', str(idx_folder(train=500))]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE,
+                               stderr=subprocess.PIPE)
+    deadline = threading.Timer(60, process.kill)
+    deadline.start()
+    try:
+        shown = b''
+        while b'test_accuracy=' not in shown:
+            part = os.read(process.stderr.fileno(), 1000)
+            assert part, shown.decode()
+            shown += part
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=30)
+    finally:
+        deadline.cancel()
+        process.kill()
+        process.wait(timeout=30)
+    assert process.returncode == 130
+    assert b'Stopped in epoch' in out and b'test accuracy' in out
+    assert b'Traceback' not in shown + err
+
+
+def test_ctrl_c_before_the_training_shows_no_traceback(
+        terminal, monkeypatch):
+    def train(*_):
+        raise KeyboardInterrupt
+    monkeypatch.setattr(d2lps, 'train', train)
+    code, out, err = terminal('train')
+    assert code == 130
+    assert (out + err).count('\n') <= 1

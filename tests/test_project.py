@@ -1,0 +1,228 @@
+"""The files around the code agree with each other and with the code."""
+import ast
+import json
+import os
+import re
+import shutil
+import subprocess
+import tomllib
+from pathlib import Path
+
+import pytest
+import yaml
+from packaging.markers import default_environment
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
+ROOT = Path(__file__).resolve().parents[1]
+PROJECT = tomllib.loads((ROOT / 'pyproject.toml').read_text())
+CONDA = yaml.safe_load((ROOT / 'environment.yml').read_text())
+LOCK = (ROOT / 'requirements.lock').read_text()
+PYTHON = {**default_environment(), 'python_version': '3.11',
+          'python_full_version': '3.11.9'}
+MODULES = sorted((ROOT / 'd2lps').glob('*.py'))
+NOTEBOOKS = sorted(path for path in (ROOT / 'notebooks').rglob('*.ipynb')
+                   if '.ipynb_checkpoints' not in path.parts)
+
+
+def lock_entries():
+    """The lock's entries, each in one line and without comments."""
+    text = re.sub(r'^\s*#.*\n', '', LOCK, flags=re.MULTILINE)
+    return text.replace('\\\n', ' ').strip().splitlines()
+
+
+def pinned():
+    """Names and versions that the lock installs on this machine."""
+    requirements = [Requirement(entry.split('--hash')[0])
+                    for entry in lock_entries()]
+    return {canonicalize_name(r.name): next(iter(r.specifier)).version
+            for r in requirements if not r.marker or r.marker.evaluate(PYTHON)}
+
+
+def conda_lines():
+    """What conda installs itself, and its pip section."""
+    plain = [line for line in CONDA['dependencies'] if isinstance(line, str)]
+    [pip] = [line['pip'] for line in CONDA['dependencies']
+             if isinstance(line, dict)]
+    return plain, pip
+
+
+def needs():
+    """Everything that pyproject.toml wants installed."""
+    project = PROJECT['project']
+    return [Requirement(line) for line in (
+        *project['dependencies'], *PROJECT['build-system']['requires'],
+        *project['optional-dependencies']['test'])]
+
+
+def test_python_is_the_same_everywhere():
+    plain, _ = conda_lines()
+    assert 'python=3.11' in plain
+    assert PROJECT['project']['requires-python'] == '>=3.11,<3.12'
+    assert 'PYTHON ?= python3.11' in (ROOT / 'Makefile').read_text()
+
+
+@pytest.mark.parametrize('need', needs(), ids=str)
+def test_everything_needed_is_in_the_lock(need):
+    version = pinned()[canonicalize_name(need.name)]
+    assert need.specifier.contains(version)
+
+
+def test_every_entry_of_the_lock_has_one_version_and_hashes():
+    assert len(lock_entries()) > 50
+    for entry in lock_entries():
+        requirement, *hashes = re.split(r'\s+--hash=', entry)
+        assert re.match(r'[\w.-]+==[\w.]+( ; .+)?$', requirement), entry
+        assert hashes, entry
+        assert all(re.fullmatch(r'sha256:[0-9a-f]{64}\s*', hash)
+                   for hash in hashes), entry
+
+
+def test_the_lock_names_no_index_and_no_path():
+    assert '://' not in LOCK and 'file:' not in LOCK and ' @ ' not in LOCK
+    assert not re.search(r'^\s*(-|--(?!hash))', LOCK, re.MULTILINE)
+    assert not re.search(r'(^|\s)[~.]*/', LOCK)
+
+
+def clean_environment(**more):
+    """Without what an outer make hands down."""
+    return {**{name: value for name, value in os.environ.items()
+               if not name.startswith(('MAKE', 'MFLAGS', 'PYTHON'))}, **more}
+
+
+@pytest.fixture
+def copy(tmp_path):
+    """A copy of what the Makefile reads, with a folder for fake programs."""
+    for name in ('Makefile', 'environment.yml', 'pyproject.toml',
+                 'requirements.lock'):
+        shutil.copy(ROOT / name, tmp_path)
+    (tmp_path / 'bin').mkdir()
+    return tmp_path
+
+
+def fake(folder, name, prints):
+    program = folder / 'bin' / name
+    program.write_text(f'#!/bin/sh\n{prints}\n')
+    program.chmod(0o755)
+
+
+def make(folder, *args):
+    path = f"{folder / 'bin'}:{os.environ['PATH']}"
+    return subprocess.run(['make', *args], cwd=folder, text=True, timeout=60,
+                          env=clean_environment(PATH=path), check=False,
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+
+
+def test_the_makefile_installs_what_environment_yml_lists(copy):
+    _, pip = conda_lines()
+    done = make(copy, '--dry-run', '.venv/installed')
+    assert done.returncode == 0
+    installs = [line.split(' -q ')[1] for line in done.stdout.splitlines()
+                if 'pip install' in line]
+    assert installs == [' '.join(pip),
+                        '--no-deps --no-build-isolation -e .']
+    assert all((ROOT / line.removeprefix('-r ')).is_file() for line in pip)
+
+
+@pytest.mark.parametrize('target', ['lab', 'test'])
+@pytest.mark.parametrize('uname, python, advice', [
+    ('Linux', 'exit 1', 'install it'),
+    ('Linux', 'echo 3.12.1 Linux x86_64', 'needs Python 3.11'),
+    ('Darwin', 'echo 3.12.1 Darwin arm64', 'needs Python 3.11'),
+    ('Darwin', 'echo 3.11.9 Darwin arm64', 'CONDA_SUBDIR=osx-64'),
+    ('MINGW64_NT-10.0-22631', 'exit 1', 'wsl --install'),
+    ('MINGW64_NT-10.0-22631', 'echo 3.11.9 Windows AMD64', 'wsl --install'),
+    ('CYGWIN_NT-10.0', 'echo 3.11.9 CYGWIN_NT-10.0 x86_64', 'wsl')])
+def test_a_machine_that_will_not_do_gets_one_line_of_advice(
+        copy, target, uname, python, advice):
+    fake(copy, 'uname', f'echo {uname}')
+    fake(copy, 'python3.11', python)
+    done = make(copy, target)
+    assert done.returncode != 0
+    lines = [line for line in done.stdout.splitlines()
+             if not line.startswith('make: ***')]
+    assert len(lines) == 1, done.stdout
+    assert lines[0].startswith('d2lps: ') and advice in lines[0]
+    assert not (copy / '.venv').exists()
+
+
+def test_another_python_can_be_named(copy):
+    done = make(copy, 'lab', 'PYTHON=no-such-python')
+    assert '"no-such-python" is not that' in done.stdout
+
+
+def test_ci_runs_make_test():
+    script = ROOT / '.ci' / 'run'
+    assert os.access(script, os.X_OK)
+    assert script.read_text().splitlines()[-1] == 'make test'
+
+
+def test_the_readme_begins_with_the_two_commands():
+    readme = (ROOT / 'README.md').read_text()
+    first = re.search(r'```\w*\n(.*?)```', readme, re.DOTALL)
+    assert 'make lab' in first[1] and 'make test' in first[1]
+    assert readme[:first.end()].count('\n') < 40  # the first screen
+
+
+def test_the_licence_is_apache_2():
+    assert 'Apache License' in (ROOT / 'LICENSE').read_text()[:200]
+    assert PROJECT['project']['license'] == {'text': 'Apache-2.0'}
+
+
+@pytest.mark.parametrize('module', MODULES, ids=lambda path: path.stem)
+def test_a_module_is_short_in_both_directions(module):
+    lines = module.read_text().splitlines()
+    assert len(lines) <= 250
+    assert max(map(len, lines), default=0) <= 79
+
+
+def test_the_package_is_short():
+    assert sum(len(path.read_text().splitlines())
+               for path in MODULES) <= 2500
+
+
+def parts_of(tree):
+    """The functions and classes of a syntax tree, without docstrings."""
+    parts = [node for node in tree.body
+             if isinstance(node, (ast.FunctionDef, ast.ClassDef))]
+    for part in parts:
+        for node in ast.walk(part):
+            if isinstance(node, (ast.FunctionDef, ast.ClassDef)):
+                if ast.get_docstring(node) is not None:
+                    del node.body[0]
+    return {part.name: ast.unparse(part) for part in parts}
+
+
+def parts_of_package():
+    parts = {}
+    for path in MODULES:
+        if path.stem not in ('__init__', '__main__'):
+            for name, code in parts_of(ast.parse(path.read_text())).items():
+                assert name.startswith('_') or name not in parts, name
+                parts[name] = code
+    return parts
+
+
+def parts_of_notebook(path):
+    parts = []
+    for cell in json.loads(path.read_text())['cells']:
+        code = ''.join(cell['source'])
+        if cell['cell_type'] == 'code' and not code.startswith('%%'):
+            # Keep the lines, so that a block is never left without a body.
+            code = re.sub(r'^(\s*)[%!].*$', r'\1pass', code, flags=re.M)
+            parts += parts_of(ast.parse(code)).items()
+    return parts
+
+
+@pytest.mark.parametrize('path', NOTEBOOKS, ids=lambda path: path.stem)
+def test_code_in_notebook_and_package_is_the_same(path):
+    package = parts_of_package()
+    for name, code in parts_of_notebook(path):
+        if name in package:
+            assert code == package[name], name
+
+
+def test_chapter_1_builds_data_parallelism_in_full():
+    path = ROOT / 'notebooks' / '01-several-devices.ipynb'
+    assert {'get_params', 'allreduce', 'split_batch',
+            'train_batch'} <= set(dict(parts_of_notebook(path)))
