@@ -10,3 +10,4 @@ from d2lps.lenet import (LAYERS, conv, hidden, init_params, lenet, loss,  # noqa
 from d2lps.training import (TrainResult, allreduce, evaluate_accuracy,  # noqa
                             get_params, split_batch, train, train_batch)
 from d2lps.timeline import Event, Timeline, step_timeline  # noqa
+from d2lps import schedule, simulate, topology  # noqa

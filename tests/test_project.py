@@ -80,7 +80,7 @@ def test_every_entry_of_the_lock_has_one_version_and_hashes():
 
 def test_the_lock_names_no_index_and_no_path():
     assert '://' not in LOCK and 'file:' not in LOCK and ' @ ' not in LOCK
-    assert not re.search(r'^\s*(-|--(?!hash))', LOCK, re.MULTILINE)
+    assert not re.search(r'^\s*-(?!-hash=)', LOCK, re.MULTILINE)
     assert not re.search(r'(^|\s)[~.]*/', LOCK)
 
 

@@ -1,4 +1,5 @@
 """What each device did when: recorded, counted, and run elsewhere."""
+import collections
 import json
 import os
 import subprocess
@@ -20,8 +21,8 @@ def made_of(*bars):
     return timeline
 
 
-def work(device, name=np.sin):
-    name(np.ones(1000, ctx=device))
+def work(device, function=np.sin):
+    function(np.ones(1000, ctx=device))
 
 
 def assert_well_formed(timeline, names):
@@ -72,6 +73,19 @@ def test_a_step_on_two_devices_has_all_phases():
         assert {'forward', 'backward', 'update'} <= phases
         assert 0 < timeline.busy(device) <= 1
     assert 0 <= timeline.overlap <= 1
+
+
+def test_a_step_has_the_operations_that_one_can_count():
+    for _ in range(12):  # operations that do not wait change their order
+        timeline = step_timeline(2, 8)
+        counts = collections.Counter((event.device, event.phase)
+                                     for event in timeline.events)
+        # cpu(0) has the batch: two halves of X and of y, then eight sums.
+        # A copy is at the work of the device that it comes from.
+        assert counts['cpu(0)', 'copy'] == 4 + 8
+        assert counts['cpu(1)', 'copy'] == 8
+        assert counts['cpu(0)', 'sum'] == 8
+        assert counts['cpu(1)', 'sum'] == 0
 
 
 def test_a_step_on_one_device_sums_nothing():

@@ -1,0 +1,185 @@
+"""Links, routes, and whether the presets are the machines they claim to be."""
+import networkx as nx
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from d2lps import schedule as sch
+from d2lps import topology as top
+from d2lps.topology import Link, Topology
+
+quick = settings(deadline=None, derandomize=True, database=None)
+
+# `nvidia-smi topo -m` on a p3.16xlarge: number of NVLinks between two GPUs.
+P3_CABLES = {
+    (0, 1): 1, (0, 2): 1, (0, 3): 2, (0, 4): 2, (1, 2): 2, (1, 3): 1,
+    (1, 5): 2, (2, 3): 2, (2, 6): 1, (3, 7): 1, (4, 5): 1, (4, 6): 1,
+    (4, 7): 2, (5, 6): 2, (5, 7): 1, (6, 7): 2}
+
+
+def cables(topology):
+    """Undirected graph with the number of NVLinks on each edge."""
+    graph = nx.Graph()
+    for link in topology.links:
+        graph.add_edge(*link[:2], links=round(link.bandwidth / top.NVLINK))
+    return graph
+
+
+def p3():
+    graph = nx.Graph()
+    for pair, links in P3_CABLES.items():
+        graph.add_edge(*pair, links=links)
+    return graph
+
+
+def same(one, other):
+    return nx.is_isomorphic(one, other,
+                            edge_match=lambda a, b: a['links'] == b['links'])
+
+
+def test_nvlink_is_the_graph_of_the_p3():
+    graph = cables(top.nvlink_p3())
+    assert sorted(graph) == list(range(8))
+    assert same(graph, p3())
+    assert {d for _, d in graph.degree(weight='links')} == {6}
+    moved = p3()  # the test can tell: the same edges, counts exchanged
+    moved.edges[0, 1]['links'], moved.edges[0, 3]['links'] = 2, 1
+    assert not same(graph, moved)
+
+
+@pytest.mark.parametrize('both_ways', [False, True])
+def test_two_rings_use_every_cable_of_the_p3_and_no_other(both_ways):
+    used = {frozenset(send[:2]) for sends in sch.two_rings(both_ways).rounds
+            for send in sends}
+    graph = nx.Graph(tuple(pair) for pair in used)
+    assert {frozenset(edge) for edge in cables(top.nvlink_p3()).edges} == used
+    assert nx.is_isomorphic(graph, p3())
+
+
+def test_nvlink_gives_100_gigabytes_per_second():
+    out = sum(link.bandwidth for link in top.nvlink_p3().links
+              if link.src == 0)
+    assert out == 6 * 18e9
+    assert [a[:2] for a in top.nvlink_p3().route(0, 3)] == [(0, 3)]
+    assert len(top.nvlink_p3().route(0, 4)) == 2  # no cable between them
+
+
+def test_pcie_switch():
+    topology = top.pcie_switch(4)
+    assert set(topology.nodes) == {0, 1, 2, 3, 'cpu'}
+    assert len(topology.links) == 10
+    assert {link.bandwidth for link in topology.links} == {16e9}
+    assert topology.route(1, 'cpu') == [Link(1, 'switch', 16e9, 0.0),
+                                        Link('switch', 'cpu', 16e9, 0.0)]
+    slow = top.pcie_switch(2, latency=4e-6).route(0, 1)
+    assert sum(link.latency for link in slow) == pytest.approx(4e-6)
+
+
+def test_ethernet_by_number_and_by_name():
+    assert top.ethernet(3, 1e8).nodes == (0, 1, 2)
+    names = sch.parameter_server(2, 2).nodes
+    topology = top.ethernet(names, 1e8)
+    assert topology.nodes == (0, 1, 'server 0', 'server 1')
+    assert len(topology.route(0, 'server 1')) == 2
+
+
+def test_cluster():
+    topology = top.cluster(3, 2, inside=16e9, network=1e9, servers=1,
+                           latency=1e-6, network_latency=1e-5)
+    assert {'cpu 2', 'server 0', *range(6)} < set(topology.nodes)
+    near, far = topology.route(0, 1), topology.route(1, 4)
+    assert [link[:2] for link in near] == [(0, 'switch 0'), ('switch 0', 1)]
+    assert [link[:2] for link in far] == [
+        (1, 'switch 0'), ('switch 0', 'network'), ('network', 'switch 2'),
+        ('switch 2', 4)]
+    assert min(link.bandwidth for link in far) == 1e9
+    assert sum(link.latency for link in far) == pytest.approx(2.2e-5)
+    assert [link[:2] for link in topology.route('server 0', 'cpu 0')] == [
+        ('server 0', 'network'), ('network', 'switch 0'),
+        ('switch 0', 'cpu 0')]
+
+
+def test_a_route_takes_few_links_first_and_fast_links_next():
+    graph = nx.DiGraph()
+    graph.add_edge('a', 'slow', bandwidth=1)
+    graph.add_edge('slow', 'b', bandwidth=1)
+    graph.add_edge('a', 'fast', bandwidth=9)
+    graph.add_edge('fast', 'b', bandwidth=9)
+    assert [x.dst for x in top.from_graph(graph).route('a', 'b')] == [
+        'fast', 'b']
+    graph.add_edge('a', 'b', bandwidth=0.01)
+    assert len(top.from_graph(graph).route('a', 'b')) == 1
+
+
+@st.composite
+def graphs(draw):
+    n = draw(st.integers(2, 9))
+    graph = nx.random_labeled_tree(n, seed=draw(st.integers(0, 10 ** 6)))
+    pairs = [(a, b) for a in range(n) for b in range(a)]
+    graph.add_edges_from(draw(st.lists(st.sampled_from(pairs), max_size=8)))
+    graph = graph.to_directed()
+    for edge in graph.edges:
+        graph.edges[edge]['bandwidth'] = draw(st.sampled_from([1, 2, 3, 10]))
+    leaves = [node for node in graph if graph.out_degree(node) == 1]
+    inner = sorted(set(graph) - set(leaves))
+    keep = draw(st.booleans()) and len(leaves) > 1
+    return graph, inner if keep else []
+
+
+@settings(quick, max_examples=150)
+@given(graphs())
+def test_routes_are_shortest_paths(case):
+    graph, switches = case
+    topology = top.from_graph(graph, switches)
+    assert set(topology.nodes) == set(graph) - set(switches)
+    for a in topology.nodes:
+        for b in topology.nodes:
+            if a == b:
+                continue
+            route = topology.route(a, b)
+            assert route[0].src == a and route[-1].dst == b
+            assert all(x.dst == y.src for x, y in zip(route, route[1:]))
+            assert len(route) == nx.shortest_path_length(graph, a, b)
+            assert sum(1 / link.bandwidth for link in route) == pytest.approx(
+                min(sum(1 / graph.edges[edge]['bandwidth']
+                        for edge in zip(path, path[1:]))
+                    for path in nx.all_shortest_paths(graph, a, b)))
+
+
+def test_many_routes_at_once_are_the_routes_one_by_one():
+    topology = top.cluster(3, 3)
+    k = np.arange(len(topology.nodes))
+    src, dst = np.repeat(k, len(k)), np.tile(k, len(k))
+    src, dst = src[src != dst], dst[src != dst]
+    for a, b, row in zip(src, dst, topology.routes(src, dst)):
+        links = [topology.links[i] for i in row if i < len(topology.links)]
+        assert links == topology.route(topology.nodes[a], topology.nodes[b])
+
+
+def test_an_undirected_graph_has_links_both_ways():
+    graph = nx.path_graph(3)
+    nx.set_edge_attributes(graph, 5e9, 'bandwidth')
+    topology = top.from_graph(graph)
+    assert len(topology.links) == 4
+    assert topology.route(2, 0) == [Link(2, 1, 5e9, 0.0), Link(1, 0, 5e9, 0.0)]
+    back = topology.graph()
+    assert back.edges[1, 2]['bandwidth'] == 5e9 and len(back.edges) == 4
+
+
+def one_way():
+    return Topology([Link(0, 1, 1.0, 0.0)])
+
+
+@pytest.mark.parametrize('bad, words', [
+    (lambda: Topology([Link(0, 1, 1, 0), Link(0, 1, 2, 0)]), 'join the same'),
+    (lambda: Topology([Link(0, 1, 0, 0)]), 'bandwidth must be above 0'),
+    (lambda: Topology([Link(0, 1, 1, -1)]), 'latency 0 or more'),
+    (lambda: one_way().route(1, 0), 'no way from 1 to 0'),
+    (lambda: one_way().route(0, 'cpu'), "no node 'cpu'; it has 0, 1"),
+    (lambda: top.pcie_switch(2).route(0, 'switch'), "no node 'switch'"),
+    (lambda: top.from_graph(nx.path_graph(2)), 'has no bandwidth'),
+])
+def test_bad_arguments_are_named(bad, words):
+    with pytest.raises(ValueError, match=words):
+        bad()
