@@ -13,6 +13,8 @@ def train(args):
                              args.seed)
     except (ValueError, OSError, FloatingPointError) as error:
         sys.exit(f'd2lps: {error}')
+    except KeyboardInterrupt:
+        sys.exit(130)
     if len(result.seconds) < args.epochs:
         sys.exit(130)  # what a shell expects after Ctrl-C
 
@@ -30,7 +32,11 @@ def machine(args):
 
 
 def _scale(text):
-    return text if text == 'xavier' else float(text)
+    try:
+        return text if text == 'xavier' else float(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(
+            f"must be a number or 'xavier'; it was {text!r}") from None
 
 
 def main(argv=None):

@@ -1,6 +1,7 @@
 """Images and labels, whole sets in memory, as shuffled minibatches."""
 import functools
 import gzip
+import math
 import zlib
 from pathlib import Path
 
@@ -66,10 +67,14 @@ class Batches:
         if self.shuffle:
             onp.random.default_rng((self.seed, self.epoch)).shuffle(order)
         self.epoch += 1
+        # Bytes in memory, floats only for the batch: a quarter the size.
+        # One place for them all: new memory is slow to come by.
+        floats = onp.empty((self.batch_size, 1, IMAGE_SIZE, IMAGE_SIZE),
+                           'float32')
         for start in range(0, len(order), self.batch_size):
             rows = order[start:start + self.batch_size]
-            # Bytes in memory, floats only for the batch: a quarter the size.
-            X = self.images[rows, None].astype('float32') / 255
+            X = floats[:len(rows)]
+            onp.divide(self.images[rows, None], 255, out=X, dtype='float32')
             yield (mx.np.array(X, dtype='float32'),
                    mx.np.array(self.labels[rows], dtype='int32'))
 
@@ -111,7 +116,7 @@ def _read_idx(path, dimensions):
             f'it begins with {magic.hex()}, expected 000008{dimensions:02x}.')
     shape = [int.from_bytes(content[i:i + 4], 'big')
              for i in range(4, header, 4)]
-    expected = header + int(onp.prod(shape))
+    expected = header + math.prod(shape)
     if len(content) != expected:
         raise ValueError(f'{path} was cut short or is damaged: its header '
                          f'promises {expected:,} bytes, it has '
@@ -122,7 +127,9 @@ def _read_idx(path, dimensions):
 def _read_pair(image_path, label_path):
     """Images (n, 28, 28) and labels (n,) from two IDX files that match."""
     images, labels = _read_idx(image_path, 3), _read_idx(label_path, 1)
-    if len(images) != len(labels) or len(images) == 0:
+    if len(images) == 0:
+        raise ValueError(f'{image_path} has no images.')
+    if len(images) != len(labels):
         raise ValueError(f'{image_path} has {len(images):,} images, but '
                          f'{label_path} has {len(labels):,} labels: '
                          'they do not belong together.')
@@ -158,7 +165,9 @@ def _download(name, file):
                 path=folder, progressbar=True))
         except (OSError, ValueError) as error:  # network, disk, checksum
             problems.append(f'- {mirror}: {error}')
-            if getattr(error, 'errno', None) is not None:
+            # (pooch raises a PermissionError of its own, without a number)
+            if (isinstance(error, PermissionError)
+                    or getattr(error, 'errno', None) is not None):
                 break  # the disk's fault: no other mirror will help
     raise OSError(
         f'{name}: {file} could not be brought to {folder}. Call again to go '

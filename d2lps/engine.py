@@ -23,28 +23,28 @@ SETTINGS = {'OMP_NUM_THREADS': '1', 'MXNET_CPU_TEMP_COPY': '64'}
 MXNET_DEFAULT_TEMP_COPY = 4
 
 
-def _positive(setting):
+def _number(setting):
     """The whole number in an environment variable, or None."""
     try:
-        return int(os.environ[setting].split(',')[0])
+        return int(os.environ[setting])
     except (KeyError, ValueError):
         return None
 
 
 def _warn_of_danger():
-    threads, pool = map(_positive, SETTINGS)
-    if threads is None or threads > 1:
+    threads, pool = map(_number, SETTINGS)
+    if threads != 1:
         warnings.warn(
             f"OMP_NUM_THREADS is {os.environ.get('OMP_NUM_THREADS')!r}: with "
             'more than one thread for each device, a matrix product on two '
             'CPU devices at once can run forever. Unset it or set it to 1, '
-            'and restart Python.', stacklevel=4)
+            'and restart Python.', stacklevel=5)
     if pool is None or pool <= MXNET_DEFAULT_TEMP_COPY:
         warnings.warn(
             f"MXNET_CPU_TEMP_COPY is "
             f"{os.environ.get('MXNET_CPU_TEMP_COPY')!r}: CPU devices will "
             'wait for each other in every convolution. Unset it or set it '
-            'to 64, and restart Python.', stacklevel=4)
+            'to 64, and restart Python.', stacklevel=5)
 
 
 def setup():
@@ -62,7 +62,7 @@ def setup():
             'mxnet was imported before d2lps, so devices may not run side by '
             'side (and a matrix product on two of them can run forever). '
             'Write "import d2lps" above "import mxnet" and restart Python.',
-            stacklevel=3)
+            stacklevel=4)
     else:
         _warn_of_danger()
 
@@ -115,6 +115,7 @@ def devices(n):
         ValueError: if `n` is not a whole number of at least 1.
     """
     n = count('n', n)
+    npx.set_np()  # MXNet keeps this for each thread, and this may be new
     kind = mx.gpu if npx.num_gpus() >= n else mx.cpu
     return [kind(i) for i in range(n)]
 

@@ -50,6 +50,10 @@ def channels(array, part, parts, axis=1):
 def place_by_channel(params, devices):
     """Give each device its share of every layer's output channels."""
     k, shards = len(devices), []
+    most = params[-1].size
+    if k > most:
+        raise ValueError(f'the last layer has {most} channels: it cannot be '
+                         f'split over {k} devices')
     for part, device in enumerate(devices):
         # A convolution's W is (filters, ...), a dense one's (inputs, units).
         mine = [channels(param, part, k, axis=1 if param.ndim == 2 else 0)
@@ -96,8 +100,10 @@ def layer_partition(X, y, shards, devices):
     for l in losses:
         l.backward()
     gradients = [channels(h.grad, part, k) for part, h in enumerate(H)]
-    for H, parts in reversed(passed):
+    while passed:
+        H, parts = passed.pop()
         for part, gradient in zip(parts, gradients):
             part.backward(gradient)
-        gradients = reduce_scatter([h.grad for h in H])
+        if passed:  # nobody needs the gradient of the images
+            gradients = reduce_scatter([h.grad for h in H])
     return losses

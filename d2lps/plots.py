@@ -7,6 +7,8 @@ from collections import defaultdict
 import numpy as np
 from d2l import mxnet as d2l
 from matplotlib import pyplot as plt
+from matplotlib.collections import LineCollection, PolyCollection
+from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 from matplotlib_inline import backend_inline
@@ -18,6 +20,8 @@ from d2lps.timeline import PHASES
 BLUE, ORANGE, GREEN, RED, PURPLE, SKY, YELLOW, BLACK = (
     '#0072B2', '#E69F00', '#009E73', '#D55E00', '#CC79A7', '#56B4E9',
     '#F0E442', '#000000')
+LOAD_COLORS = LinearSegmentedColormap.from_list(
+    'load', ['0.88', ORANGE, '#6B1A00'])  # idle to busy all the time
 PHASE_COLORS = dict(zip(PHASES, (SKY, BLUE, ORANGE, RED, GREEN)))
 
 
@@ -69,47 +73,68 @@ def plot_topology(topology, load=None, ax=None):
     """Nodes on a circle, switches between what they join.
 
     A link's width shows its bandwidth, its colour its entry in `load`, a
-    dict from (src, dst) to a number, such as `Timing.busy()`. Of a pair of
-    links, the one towards a node is drawn to the right of its direction.
+    dict from (src, dst) to a share from 0 to 1, such as `Timing.busy()`. The
+    two links of a cable lie side by side, with triangles that point along.
     """
-    ax = ax or plt.subplots(figsize=(5, 5))[1]
-    at = _places(topology)
-    top = max(link.bandwidth for link in topology.links)
-    scale = plt.Normalize(0, max(load.values(), default=1) if load else 1)
-    for link in topology.links:
-        ends = np.array([at[link.src], at[link.dst]])
-        along = ends[1] - ends[0]
-        aside = np.array([along[1], -along[0]]) / (np.hypot(*along) + 1e-9)
-        color = '0.6' if load is None else plt.cm.viridis_r(
-            scale(load.get((link.src, link.dst), 0)))
-        ax.plot(*(ends + 0.018 * aside).T, color=color, zorder=1,
-                linewidth=1 + 4 * link.bandwidth / top)
+    ax = ax or plt.subplots(figsize=(4.5, 3.6))[1]
+    at, links = _places(topology), topology.links
+    ends = np.array([[at[link.src], at[link.dst]] for link in links])
+    along = ends[:, 1:] - ends[:, :1]
+    along /= np.linalg.norm(along, axis=2, keepdims=True) + 1e-9
+    aside = along[..., ::-1] * [1, -1]
+    ends += 0.03 * aside
+    heads = 0.4 * ends[:, :1] + 0.6 * ends[:, 1:] + np.concatenate(
+        [0.08 * along, 0.05 * aside, -0.05 * aside], axis=1)
+    colors = '0.6' if load is None else LOAD_COLORS(
+        [load.get(link[:2], 0) for link in links])
+    width = np.array([link.bandwidth for link in links])
+    ax.add_collection(LineCollection(
+        ends, linewidths=1 + 2.5 * width / width.max(), color=colors))
+    ax.add_collection(PolyCollection(heads, color=colors))
     for node, (x, y) in at.items():
         switch = node in topology.switches
         ax.text(x, y, str(node), ha='center', va='center', fontsize=9,
                 bbox={'boxstyle': 'square' if switch else 'round',
                       'facecolor': '0.9' if switch else 'white'})
     if load is not None:
-        ax.figure.colorbar(plt.cm.ScalarMappable(scale, 'viridis_r'), ax=ax,
-                           shrink=0.6, label='load')
+        bar = ax.figure.colorbar(
+            plt.cm.ScalarMappable(cmap=LOAD_COLORS), ax=ax, shrink=0.6,
+            label='share of the time in use', ticks=[0, 0.5, 1])
+        bar.outline.set_visible(False)
     ax.set(title=topology.name, aspect='equal', xlim=(-1.2, 1.2),
            ylim=(-1.2, 1.2))
     ax.axis('off')
     return ax
 
 
+def plot_comparison(timings, ax=None):
+    """A bar per `Timing`, in the order given; the best ones are marked."""
+    ax = ax or plt.subplots(figsize=(6, 0.8 + 0.27 * len(timings)))[1]
+    best = min(timing.seconds for timing in timings) * (1 + 1e-9)
+    good = [timing.seconds <= best for timing in timings]
+    bars = ax.barh([timing.schedule.name for timing in timings],
+                   [1e3 * timing.seconds for timing in timings],
+                   color=[GREEN if g else SKY for g in good])
+    ax.bar_label(bars, [f'{1e3 * timing.seconds:.3g}' + ' best' * g
+                        for timing, g in zip(timings, good)], padding=3)
+    ax.invert_yaxis()
+    ax.margins(x=0.2)
+    ax.set_xlabel('time / ms')
+    ax.spines[['top', 'right']].set_visible(False)
+    return ax
+
+
 def _places(topology):
     """A point for every node and switch, a dict from name to (x, y)."""
     turn = 2 * np.pi * np.arange(len(topology.nodes)) / len(topology.nodes)
-    at = {node: np.array([np.sin(a), np.cos(a)])
-          for node, a in zip(topology.nodes, turn)}
+    at = dict(zip(topology.nodes, np.stack([np.sin(turn), np.cos(turn)], 1)))
     at.update((switch, np.zeros(2)) for switch in topology.switches)
     near = defaultdict(set)
     for link in topology.links:
         near[link.src].add(link.dst)
         near[link.dst].add(link.src)
-    for _ in range(50):  # each switch moves to the middle of its neighbours
-        for switch in topology.switches:
+    for _ in range(50 * (len(topology.switches) > 0)):
+        for switch in topology.switches:  # to the middle of its neighbours
             at[switch] = np.mean([at[other] for other in near[switch]], axis=0)
     return at
 
@@ -121,30 +146,27 @@ def plot_timing(timing, ax=None, most=24):
     `most` links in use, only the busiest are shown.
     """
     busy = timing.busy()
-    rows = sorted(sorted(busy, key=busy.get)[-most:], key=str)
+    rows = sorted(sorted(busy, key=busy.get)[-most:], key=lambda link: [
+        (isinstance(end, str), end) for end in link])
     ax = ax or plt.subplots(figsize=(7, 1 + 0.25 * len(rows)))[1]
     bars = defaultdict(list)  # (link, round) -> events
-    routes = {}
     for event in timing.events:
-        pair = event.send[:2]
-        if pair not in routes:
-            routes[pair] = timing.topology.route(*pair)
-        for link in routes[pair]:
+        for link in timing.topology.route(*event.send[:2]):
             bars[link[:2], event.round].append(event)
     for (link, _), events in bars.items():
-        if link in rows:
-            height = 0.8 / len(events)
-            for k, event in enumerate(events):
-                ax.barh(rows.index(link) - 0.4 + (k + 0.5) * height,
-                        1e3 * (event.end - event.start), height,
-                        left=1e3 * event.start, edgecolor='white',
-                        linewidth=0.5,
-                        color=CHUNK_COLORS[event.send.chunk % len(CHUNK_COLORS)])
+        height = 0.8 / len(events)
+        for k, event in enumerate(events if link in rows else ()):
+            ax.barh(rows.index(link) - 0.4 + (k + 0.5) * height,
+                    1e3 * (event.end - event.start), height,
+                    left=1e3 * event.start, edgecolor='white', linewidth=0.5,
+                    color=_color(event.send.chunk))
     ax.set_yticks(range(len(rows)), [f'{a} to {b}' for a, b in rows])
     ax.invert_yaxis()
     left = f', the busiest {most} links' if len(busy) > most else ''
-    ax.set(xlabel='time (ms)', title=f'{timing.schedule.name} on '
-           f'{timing.topology.name}: {timing.seconds * 1e3:.3g} ms{left}')
+    ax.set_xlabel('time / ms')
+    ax.set_title(f'{timing.schedule.name} on {timing.topology.name}: '
+                 f'{timing.seconds * 1e3:.3g} ms{left}', fontsize=10)
+    _chunk_legend(timing.schedule, ax)
     return ax
 
 
@@ -154,21 +176,36 @@ def plot_schedule(schedule, ax=None):
     An arrow is solid where the chunk is added, dashed where it replaces.
     """
     nodes, rounds = schedule.nodes, schedule.rounds
-    ax = ax or plt.subplots(figsize=(1 + 0.7 * len(rounds),
+    ax = ax or plt.subplots(figsize=(1 + 0.8 * len(rounds),
                                      1 + 0.35 * len(nodes)))[1]
     ax.hlines(range(len(nodes)), 0, len(rounds), color='0.8', zorder=0)
     for k, sends in enumerate(rounds):
         for src, dst, chunk, reduce in zip(*sends.columns()):
-            ax.annotate('', (k + 0.85, dst), (k + 0.15, src), arrowprops={
+            ax.annotate('', (k + 0.88, dst), (k + 0.12, src), arrowprops={
                 'arrowstyle': '->', 'linestyle': '-' if reduce else '--',
-                'color': CHUNK_COLORS[chunk % len(CHUNK_COLORS)], 'linewidth': 1.6})
+                'color': _color(chunk), 'linewidth': 1.6})
     ax.set_yticks(range(len(nodes)), nodes)
     ax.set_xticks(np.arange(len(rounds)) + 0.5, range(1, len(rounds) + 1))
     ax.invert_yaxis()
-    ax.set(xlabel='round', title=schedule.name)
+    ax.set_xlabel('round')
+    ax.set_title(schedule.name, fontsize=10)
+    ax.tick_params(length=0)
     ax.spines[:].set_visible(False)
-    chunks = range(min(len(schedule.weights), len(CHUNK_COLORS)))
-    ax.legend([Line2D([], [], color=CHUNK_COLORS[c]) for c in chunks],
-              [f'chunk {c}' for c in chunks], loc='center left', fontsize=8,
-              bbox_to_anchor=(1, 0.5), frameon=False)
+    _chunk_legend(schedule, ax, {'adds': '-', 'replaces': '--'})
     return ax
+
+
+def _color(chunk):
+    return CHUNK_COLORS[chunk % len(CHUNK_COLORS)]
+
+
+def _chunk_legend(schedule, ax, styles={}):
+    """Which colour is which chunk, right of the picture."""
+    chunks = range(min(len(schedule.weights), len(CHUNK_COLORS)))
+    lines = {f'chunk {c}': Line2D([], [], color=_color(c), linewidth=3)
+             for c in chunks if len(schedule.weights) > 1}
+    for word, style in styles.items():
+        lines[word] = Line2D([], [], color='0.4', linestyle=style)
+    if lines:
+        ax.legend(lines.values(), lines, loc='center left', fontsize=8,
+                  bbox_to_anchor=(1, 0.5), frameon=False)

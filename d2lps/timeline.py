@@ -20,6 +20,7 @@ from d2lps.training import get_params, train_batch
 PHASES = ('forward', 'backward', 'copy', 'sum', 'update')
 # Operations that no phase of ours owns: bookkeeping, next to no time.
 NEUTRAL = ('_np_reshape', 'SetValueOp', 'DeleteVariable')
+START = ('Convolution', '_np_dot')  # of a forward pass
 UPDATE = ('_npi_subtract', '_npi_multiply_scalar', '_npi_true_divide_scalar',
           'sgd_update', 'sgd_mom_update')
 
@@ -33,17 +34,17 @@ class Event(NamedTuple):
     end: float
 
 
-def _phase(name, before):
-    """The phase of operation `name`, which ran after phase `before`."""
+def _phase(name, gradients_known):
+    """The phase of operation `name`, before or after a backward pass."""
     if name.startswith('Copy'):
         return 'copy'
     # By default MXNet runs the backward pass in bulk, under this one name.
     if '_backward' in name or name == 'ImperativeBulk':
         return 'backward'
-    if name in UPDATE:
+    if name in UPDATE and gradients_known:
         return 'update'
-    if name == '_npi_add' and before != 'forward':
-        return 'sum'  # an addition after the backward pass sums gradients
+    if name == '_npi_add' and gradients_known:
+        return 'sum'
     return 'forward'
 
 
@@ -75,6 +76,8 @@ class Timeline:
     """
 
     def __init__(self, devices):
+        if not devices:
+            raise ValueError('devices is empty; try d2lps.devices(2)')
         limit = cores() + 2 + npx.num_gpus()
         worst = max(device.device_id for device in devices) + 1
         if worst > limit:
@@ -82,6 +85,10 @@ class Timeline:
                 f'devices has {worst} devices, but on this machine MXNet can '
                 f'record at most {limit}: try d2lps.devices({limit})')
         self.devices = [str(device) for device in devices]
+        # The profiler numbers CPU devices first, one a core, GPUs after.
+        self._names = {device.device_id + (cores() if
+                                           device.device_type == 'gpu' else 0):
+                       str(device) for device in devices}
         self.events = []
 
     def __enter__(self):
@@ -98,13 +105,13 @@ class Timeline:
             profiler.dump()
             text = self._file.read_text().strip()
             self._file.write_text('')  # the next record is appended
-        if text.startswith(','):  # a later record lacks the opening
-            text = '{"traceEvents": [' + text[1:]
+        if not text.startswith('{'):  # a later record lacks the opening
+            text = '{"traceEvents": [' + text.lstrip(',')
         self._read(json.loads(text)['traceEvents'])
 
     def _read(self, trace):
         """Make events from begin ('B') and end ('E') marks of a trace."""
-        open_marks, phase = {}, dict.fromkeys(self.devices, 'forward')
+        open_marks, gradients_known = {}, dict.fromkeys(self.devices, False)
         marks = [m for m in trace
                  if m['ph'] in 'BE' and m.get('cat') == 'operator'
                  and m['name'] not in NEUTRAL]
@@ -112,11 +119,14 @@ class Timeline:
             name, place = mark['name'], (mark['pid'], mark['tid'])
             if mark['ph'] == 'B':
                 open_marks[place] = mark['ts']
-            elif place in open_marks and mark['pid'] < len(self.devices):
-                # The profiler numbers devices as `devices` does.
-                device = self.devices[mark['pid']]
-                phase[device] = _phase(name, phase[device])
-                self.events.append(Event(device, phase[device], name,
+            elif place in open_marks and mark['pid'] in self._names:
+                device = self._names[mark['pid']]
+                phase = _phase(name, gradients_known[device])
+                if phase == 'backward':
+                    gradients_known[device] = True
+                elif name in START:
+                    gradients_known[device] = False
+                self.events.append(Event(device, phase, name,
                                          open_marks.pop(place) / 1e6,
                                          mark['ts'] / 1e6))
         self.events.sort(key=lambda event: event.start)
@@ -173,11 +183,11 @@ def step_timeline(num_devices, batch_size, settings=None, timeout=120):
     """
     device_list = devices(count('num_devices', num_devices))
     timeline = Timeline(device_list)
+    train_iter, _ = load_data(batch_size)
     if settings is not None:
         timeline.events = _elsewhere(num_devices, batch_size, settings,
                                      timeout)
         return timeline
-    train_iter, _ = load_data(batch_size)
     params = init_params()
     device_params = [get_params(params, device) for device in device_list]
     X, y = next(iter(train_iter))

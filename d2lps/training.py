@@ -44,6 +44,8 @@ def split_batch(X, y, devices):
     if len(X) != len(y):
         raise ValueError(f'X has {len(X)} examples, but y has {len(y)} '
                          'labels; there must be one label for each example')
+    if len(X) == 0:
+        raise ValueError('X has no examples')
     if not devices:
         raise ValueError('devices is empty; try devices=d2lps.devices(2)')
     k = min(len(devices), len(X))
@@ -167,6 +169,8 @@ def train(num_devices, batch_size, lr, num_epochs=10, data='digits',
             accuracy.append(evaluate_accuracy(test_iter, device_params,
                                               device_list))
             add(epoch + 1, accuracy[-1])
+            if interrupted:
+                break
     result = TrainResult(accuracy, seconds, num_images / total_seconds,
                          device_list, device_params[0])
     if interrupted:

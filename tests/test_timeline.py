@@ -88,6 +88,23 @@ def test_a_step_has_the_operations_that_one_can_count():
         assert counts['cpu(1)', 'sum'] == 0
 
 
+def test_phases_do_not_depend_on_what_comes_late():
+    # Nobody waits for the mean of the loss: it may run after backward, and
+    # the sums may come one after the other. Before, _npi_add is a bias.
+    names = ('Convolution', '_npi_add', '_npi_multiply_scalar',
+             'ImperativeBulk', '_npi_mean', '_npi_add', '_npi_add',
+             'CopyCPU2CPU', '_npi_add', '_npi_multiply_scalar',
+             '_npi_subtract', 'Convolution', '_npi_add')
+    trace = [dict(ph=mark, cat='operator', name=name, pid=0, tid=7, ts=ts)
+             for i, name in enumerate(names)
+             for mark, ts in (('B', 10 * i), ('E', 10 * i + 9))]
+    timeline = Timeline(devices(1))
+    timeline._read(trace)
+    assert [event.phase for event in timeline.events] == [
+        'forward', 'forward', 'forward', 'backward', 'forward', 'sum', 'sum',
+        'copy', 'sum', 'update', 'update', 'forward', 'forward']
+
+
 def test_a_step_on_one_device_sums_nothing():
     timeline = step_timeline(1, 16)
     assert_well_formed(timeline, ['cpu(0)'])
