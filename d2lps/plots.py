@@ -115,8 +115,8 @@ def plot_comparison(timings, ax=None):
     bars = ax.barh([timing.schedule.name for timing in timings],
                    [1e3 * timing.seconds for timing in timings],
                    color=[GREEN if g else SKY for g in good])
-    ax.bar_label(bars, [f'{1e3 * timing.seconds:.3g}' + ' best' * g
-                        for timing, g in zip(timings, good)], padding=3)
+    ax.bar_label(bars, [f'{float(f"{1e3 * t.seconds:.3g}"):,g}' + ' best' * g
+                        for t, g in zip(timings, good)], padding=3)
     ax.invert_yaxis()
     ax.margins(x=0.2)
     ax.set_xlabel('time / ms')

@@ -1,4 +1,5 @@
 """Things to play with in a notebook; each leaves a picture when saved."""
+import gc
 import io
 
 import ipywidgets
@@ -36,12 +37,13 @@ def live_picture(draw, controls):
         fig = getattr(axes, 'figure', None) or axes.flat[0].figure
         plt.close(fig)  # or the cell shows it a second time when it ends
         png = io.BytesIO()  # in one go: IPython would draw everything twice
-        fig.savefig(png, dpi=144)
+        fig.savefig(png, dpi=144, pil_kwargs={'compress_level': 1})
         return Image(png.getvalue(), retina=True)
 
     display(ipywidgets.HBox(list(controls.values()),
                             layout={'flex_flow': 'row wrap'}))
     shown = display(picture(), display_id=True)
+    gc.collect(); gc.freeze()
     for control in controls.values():
         control.observe(lambda change: shown.update(picture()), 'value')
 
