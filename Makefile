@@ -9,7 +9,8 @@ ROOT = $(if $(filter 0,$(shell id -u)),--allow-root)
 
 .PHONY: lab test benchmark lock
 lab: $(VENV)/installed
-	cd notebooks && ../$(VENV)/bin/jupyter lab --ip=127.0.0.1 $(ROOT) index.ipynb
+	cd notebooks && ../$(VENV)/bin/jupyter lab --ip=127.0.0.1 $(ROOT) \
+	  --LabApp.default_url=/lab/tree/index.ipynb
 
 test: $(VENV)/installed
 	$(VENV)/bin/python -m pytest

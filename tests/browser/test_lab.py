@@ -1,0 +1,95 @@
+"""The widgets in a real JupyterLab, in headless Chromium.
+
+Skipped where there is no Chromium, unless D2LPS_BROWSER=required is set.
+"""
+import os
+import secrets
+import shutil
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+
+import nbformat
+import pytest
+
+CHROMIUM = shutil.which('chromium') or shutil.which('chromium-browser')
+pytestmark = pytest.mark.skipif(
+    not CHROMIUM and os.environ.get('D2LPS_BROWSER') != 'required',
+    reason='Chromium is not installed')
+
+SETUP = '''%matplotlib inline
+import d2lps
+from d2lps import player, plots, schedule, widgets
+plots.use_png_display()'''
+FLAGS = ['--no-sandbox', '--disable-gpu', '--disable-background-networking',
+         '--disable-component-update', '--disable-sync']
+
+
+@pytest.fixture
+def lab(tmp_path):
+    """Start JupyterLab in an empty folder; yield its address and token."""
+    with socket.socket() as s:
+        s.bind(('127.0.0.1', 0))
+        port = s.getsockname()[1]
+    token = secrets.token_hex(16)
+    process = subprocess.Popen(
+        [sys.executable, '-m', 'jupyter', 'lab', '--no-browser',
+         '--allow-root', '--ip=127.0.0.1', f'--port={port}',
+         f'--IdentityProvider.token={token}'], cwd=tmp_path,
+        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    address = f'http://127.0.0.1:{port}'
+    try:
+        deadline = time.monotonic() + 60
+        while True:
+            try:
+                urllib.request.urlopen(f'{address}/api', timeout=5)
+                break
+            except OSError:
+                assert time.monotonic() < deadline, 'JupyterLab did not start'
+                time.sleep(0.5)
+        yield address, token
+    finally:
+        process.terminate()
+        process.wait(timeout=30)
+
+
+def picture(page):
+    """What the picture under the widget shows, as the browser has it."""
+    image = page.locator('.jp-OutputArea-output img').last
+    image.wait_for(timeout=60_000)
+    return image.get_attribute('src')
+
+
+@pytest.mark.parametrize('call', [
+    'widgets.explore_timeline(num_devices=2, batch_size=64)',
+    'widgets.explore_synchronisation()',
+    'player.step_player(schedule.ring(4))'])
+def test_picture_follows_the_slider(lab, tmp_path, call):
+    from playwright.sync_api import sync_playwright
+    cells = [nbformat.v4.new_code_cell(code) for code in (SETUP, call)]
+    kernel = {'kernelspec': {'name': 'python3', 'display_name': 'Python 3'}}
+    nbformat.write(nbformat.v4.new_notebook(cells=cells, metadata=kernel),
+                   tmp_path / 'widget.ipynb')
+    address, token = lab
+    with sync_playwright() as p:
+        browser = p.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
+        page = browser.new_page(viewport={'width': 1200, 'height': 900})
+        page.goto(f'{address}/lab/tree/widget.ipynb?token={token}',
+                  wait_until='domcontentloaded')
+        page.wait_for_selector('.jp-NotebookPanel .jp-Cell', timeout=60_000)
+        page.click('text=Run >> nth=0')
+        page.click('text=Run All Cells')
+        slider = page.locator('.noUi-handle').first
+        slider.wait_for(timeout=90_000)
+        before = picture(page)
+        slider.focus()
+        page.keyboard.press('ArrowRight')
+        deadline = time.monotonic() + 60
+        while picture(page) == before:
+            assert time.monotonic() < deadline, 'the picture did not change'
+            time.sleep(0.2)
+        assert page.locator('.jp-RenderedText[data-mime-type*=stderr]'
+                            ).count() == 0
+        browser.close()
