@@ -23,28 +23,18 @@ SETTINGS = {'OMP_NUM_THREADS': '1', 'MXNET_CPU_TEMP_COPY': '64'}
 MXNET_DEFAULT_TEMP_COPY = 4
 
 
-def _number(setting):
-    """The whole number in an environment variable, or None."""
-    try:
-        return int(os.environ[setting])
-    except (KeyError, ValueError):
-        return None
-
-
 def _warn_of_danger():
-    threads, pool = map(_number, SETTINGS)
-    if threads != 1:
-        warnings.warn(
-            f"OMP_NUM_THREADS is {os.environ.get('OMP_NUM_THREADS')!r}: with "
-            'more than one thread for each device, a matrix product on two '
-            'CPU devices at once can run forever. Unset it or set it to 1, '
-            'and restart Python.', stacklevel=5)
-    if pool is None or pool <= MXNET_DEFAULT_TEMP_COPY:
-        warnings.warn(
-            f"MXNET_CPU_TEMP_COPY is "
-            f"{os.environ.get('MXNET_CPU_TEMP_COPY')!r}: CPU devices will "
-            'wait for each other in every convolution. Unset it or set it '
-            'to 64, and restart Python.', stacklevel=5)
+    for (setting, wanted), fine, harm in zip(SETTINGS.items(), (
+            lambda number: number == 1,
+            lambda number: number > MXNET_DEFAULT_TEMP_COPY), (
+            'with more than one thread for each device, a matrix product on '
+            'two CPU devices at once can run forever',
+            'CPU devices will wait for each other in every convolution')):
+        value = os.environ[setting]
+        if not (value.isdigit() and fine(int(value))):
+            warnings.warn(f'{setting} is {value!r}: {harm}. Unset it or set '
+                          f'it to {wanted}, and restart Python.',
+                          stacklevel=5)
 
 
 def setup():

@@ -5,6 +5,7 @@ end with the sum over all devices. A `Schedule` says who sends which chunk
 to whom and when. It can be checked by counting, run on arrays, timed
 (`d2lps.simulate`) and shown. The strategies are in `d2lps.schedule`.
 """
+from base64 import b64encode
 from collections.abc import Sequence
 from html import escape
 from typing import Any, NamedTuple
@@ -210,6 +211,11 @@ class Schedule:
         for a send without meaning, before anything is changed.
         """
         execute.run(self, arrays, op)
+
+    def _repr_html_(self):
+        svg = self._repr_svg_()  # as an image, JupyterLab trusts it
+        return svg and ('<img src="data:image/svg+xml;base64,'
+                        f'{b64encode(svg.encode()).decode()}">')
 
     def _repr_svg_(self):
         """A line per node; a stroke per send, dashed where it replaces."""

@@ -38,8 +38,8 @@ def plot_holdings(schedule, number=0, ax=None):
     ax.scatter(x + wide / 2, y, 110, 'white', zorder=3)
     ax.scatter(x + wide / 2, y, 50, 'green', r'$\checkmark$', zorder=4)
     for y, x, who in np.argwhere(held > 1):
-        ax.text(x + wide * (who + 0.5) / devices, y, held[y, x, who],
-                color='red', backgroundcolor='white', ha='center', va='center')
+        ax.text(x + wide * (who + 0.5) / devices, y, held[y, x, who], c='r',
+                ha='center', va='center', bbox={'fc': 'w', 'pad': 1})
     if number:
         r = schedule.rounds[number - 1]
         boxes(r.chunk, r.dst, wide, facecolor='none', edgecolor='k', lw=1.8)

@@ -9,7 +9,6 @@ from d2l import mxnet as d2l
 from matplotlib import pyplot as plt
 from matplotlib.collections import LineCollection, PolyCollection
 from matplotlib.colors import LinearSegmentedColormap
-from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 from matplotlib_inline import backend_inline
 
@@ -17,12 +16,12 @@ from d2lps.plan import COLORS as CHUNK_COLORS
 from d2lps.timeline import PHASES
 
 # Okabe and Ito's colours, which colour-blind readers can tell apart.
-BLUE, ORANGE, GREEN, RED, PURPLE, SKY, YELLOW, BLACK = (
+BLUE, ORANGE, GREEN, RED, PURPLE, SKY, GRAY = (
     '#0072B2', '#E69F00', '#009E73', '#D55E00', '#CC79A7', '#56B4E9',
-    '#F0E442', '#000000')
+    '#BBBBBB')
 LOAD_COLORS = LinearSegmentedColormap.from_list(
     'load', ['0.88', ORANGE, '#6B1A00'])  # idle to busy all the time
-PHASE_COLORS = dict(zip(PHASES, (SKY, BLUE, ORANGE, RED, GREEN)))
+PHASE_COLORS = dict(zip(PHASES, (SKY, BLUE, ORANGE, RED, GREEN, GRAY)))
 
 
 def use_png_display():
@@ -38,15 +37,12 @@ def use_png_display():
 def plot_timeline(timeline, title=None, ax=None, until=None):
     """Draw a `Timeline`: a row for each device, a bar for each operation.
 
-    Args:
-        title: words above; how much the devices overlapped is added.
-        ax: matplotlib axes; by default a new figure is made.
-        until: end of the time axis in seconds, to compare two pictures.
+    title: words above; how much the devices overlapped is added.
+    until: end of the time axis in seconds, to compare two pictures.
     """
     rows = len(timeline.devices)
-    if ax is None:
-        _, ax = plt.subplots(figsize=(8, 1.3 + 0.42 * rows),
-                             layout='constrained')
+    ax = ax or plt.subplots(figsize=(8, 1.3 + 0.42 * rows),
+                            layout='constrained')[1]
     for event in timeline.events:
         row = timeline.devices.index(event.device)
         ax.broken_barh([(event.start * 1e3, (event.end - event.start) * 1e3)],
@@ -60,12 +56,9 @@ def plot_timeline(timeline, title=None, ax=None, until=None):
     ax.legend(handles=[Patch(color=PHASE_COLORS[phase], label=phase)
                        for phase in PHASES if phase in seen],
               loc='upper left', bbox_to_anchor=(1, 1), frameon=False)
-    words = [f'{timeline.seconds * 1e3:.0f} ms']
-    if rows > 1:
-        words.append(f'more than one device at work '
-                     f'{timeline.overlap:.0%} of the time')
-    ax.set_title(f'{title}: ' * bool(title) + ', '.join(words), fontsize=10,
-                 loc='left')
+    both = f', more than one device at work {timeline.overlap:.0%} of the time'
+    ax.set_title(f'{title}: ' * bool(title) + f'{timeline.seconds * 1e3:.0f} '
+                 'ms' + both * (rows > 1), fontsize=10, loc='left')
     return ax
 
 
@@ -92,15 +85,13 @@ def plot_topology(topology, load=None, ax=None):
         ends, linewidths=1 + 2.5 * width / width.max(), color=colors))
     ax.add_collection(PolyCollection(heads, color=colors))
     for node, (x, y) in at.items():
-        switch = node in topology.switches
-        ax.text(x, y, str(node), ha='center', va='center', fontsize=9,
-                bbox={'boxstyle': 'square' if switch else 'round',
-                      'facecolor': '0.9' if switch else 'white'})
+        ax.text(x, y, str(node), ha='center', va='center', fontsize=9, bbox={
+            'boxstyle': 'round',
+            'facecolor': '0.9' if node in topology.switches else 'white'})
     if load is not None:
-        bar = ax.figure.colorbar(
+        ax.figure.colorbar(
             plt.cm.ScalarMappable(cmap=LOAD_COLORS), ax=ax, shrink=0.6,
             label='share of the time in use', ticks=[0, 0.5, 1])
-        bar.outline.set_visible(False)
     ax.set(title=topology.name, aspect='equal', xlim=(-1.2, 1.2),
            ylim=(-1.2, 1.2))
     ax.axis('off')
@@ -129,10 +120,8 @@ def _places(topology):
     turn = 2 * np.pi * np.arange(len(topology.nodes)) / len(topology.nodes)
     at = dict(zip(topology.nodes, np.stack([np.sin(turn), np.cos(turn)], 1)))
     at.update((switch, np.zeros(2)) for switch in topology.switches)
-    near = defaultdict(set)
-    for link in topology.links:
-        near[link.src].add(link.dst)
-        near[link.dst].add(link.src)
+    near = {switch: {end for link in topology.links if switch in link[:2]
+                     for end in link[:2]} for switch in topology.switches}
     for _ in range(50 * (len(topology.switches) > 0)):
         for switch in topology.switches:  # to the middle of its neighbours
             at[switch] = np.mean([at[other] for other in near[switch]], axis=0)
@@ -159,53 +148,11 @@ def plot_timing(timing, ax=None, most=24):
             ax.barh(rows.index(link) - 0.4 + (k + 0.5) * height,
                     1e3 * (event.end - event.start), height,
                     left=1e3 * event.start, edgecolor='white', linewidth=0.5,
-                    color=_color(event.send.chunk))
+                    color=CHUNK_COLORS[event.send.chunk % len(CHUNK_COLORS)])
     ax.set_yticks(range(len(rows)), [f'{a} to {b}' for a, b in rows])
     ax.invert_yaxis()
     left = f', the busiest {most} links' if len(busy) > most else ''
-    ax.set_xlabel('time / ms')
-    ax.set_title(f'{timing.schedule.name} on {timing.topology.name}: '
-                 f'{timing.seconds * 1e3:.3g} ms{left}', fontsize=10)
-    _chunk_legend(timing.schedule, ax)
+    ax.set(xlabel='time / ms (a colour for each chunk)',
+           title=f'{timing.schedule.name} on {timing.topology.name}: '
+                 f'{timing.seconds * 1e3:.3g} ms{left}')
     return ax
-
-
-def plot_schedule(schedule, ax=None):
-    """A line per node, a column per round, an arrow per send.
-
-    An arrow is solid where the chunk is added, dashed where it replaces.
-    """
-    nodes, rounds = schedule.nodes, schedule.rounds
-    ax = ax or plt.subplots(figsize=(1 + 0.8 * len(rounds),
-                                     1 + 0.35 * len(nodes)))[1]
-    ax.hlines(range(len(nodes)), 0, len(rounds), color='0.8', zorder=0)
-    for k, sends in enumerate(rounds):
-        for src, dst, chunk, reduce in zip(*sends.columns()):
-            ax.annotate('', (k + 0.88, dst), (k + 0.12, src), arrowprops={
-                'arrowstyle': '->', 'linestyle': '-' if reduce else '--',
-                'color': _color(chunk), 'linewidth': 1.6})
-    ax.set_yticks(range(len(nodes)), nodes)
-    ax.set_xticks(np.arange(len(rounds)) + 0.5, range(1, len(rounds) + 1))
-    ax.invert_yaxis()
-    ax.set_xlabel('round')
-    ax.set_title(schedule.name, fontsize=10)
-    ax.tick_params(length=0)
-    ax.spines[:].set_visible(False)
-    _chunk_legend(schedule, ax, {'adds': '-', 'replaces': '--'})
-    return ax
-
-
-def _color(chunk):
-    return CHUNK_COLORS[chunk % len(CHUNK_COLORS)]
-
-
-def _chunk_legend(schedule, ax, styles={}):
-    """Which colour is which chunk, right of the picture."""
-    chunks = range(min(len(schedule.weights), len(CHUNK_COLORS)))
-    lines = {f'chunk {c}': Line2D([], [], color=_color(c), linewidth=3)
-             for c in chunks if len(schedule.weights) > 1}
-    for word, style in styles.items():
-        lines[word] = Line2D([], [], color='0.4', linestyle=style)
-    if lines:
-        ax.legend(lines.values(), lines, loc='center left', fontsize=8,
-                  bbox_to_anchor=(1, 0.5), frameon=False)

@@ -17,9 +17,10 @@ from d2lps.engine import cores, count, devices, mx, npx
 from d2lps.lenet import init_params
 from d2lps.training import get_params, train_batch
 
-PHASES = ('forward', 'backward', 'copy', 'sum', 'update')
+PHASES = ('forward', 'backward', 'copy', 'sum', 'update', 'other')
 # Operations that no phase of ours owns: bookkeeping, next to no time.
 NEUTRAL = ('_np_reshape', 'SetValueOp', 'DeleteVariable')
+LOSS = ('log_softmax', 'pick', '_npi_negative')
 START = ('Convolution', '_np_dot')  # of a forward pass
 UPDATE = ('_npi_subtract', '_npi_multiply_scalar', '_npi_true_divide_scalar',
           'sgd_update', 'sgd_mom_update')
@@ -45,7 +46,8 @@ def _phase(name, gradients_known):
         return 'update'
     if name == '_npi_add' and gradients_known:
         return 'sum'
-    return 'forward'
+    # The value of the loss may come late, as no gradient depends on it.
+    return 'forward' if not gradients_known or name in LOSS else 'other'
 
 
 @functools.cache
@@ -121,11 +123,9 @@ class Timeline:
                 open_marks[place] = mark['ts']
             elif place in open_marks and mark['pid'] in self._names:
                 device = self._names[mark['pid']]
+                gradients_known[device] &= name not in START
                 phase = _phase(name, gradients_known[device])
-                if phase == 'backward':
-                    gradients_known[device] = True
-                elif name in START:
-                    gradients_known[device] = False
+                gradients_known[device] |= phase == 'backward'
                 self.events.append(Event(device, phase, name,
                                          open_marks.pop(place) / 1e6,
                                          mark['ts'] / 1e6))

@@ -27,7 +27,7 @@ def allreduce(data):
     """
     total = data[0]
     for array in data[1:]:
-        total += array.copyto(total.ctx)
+        total += array.copyto(total.ctx)  # in place: this is data[0]
     for array in data[1:]:
         total.copyto(array)
 
@@ -118,7 +118,7 @@ class TrainResult:
 
 
 def train(num_devices, batch_size, lr, num_epochs=10, data='digits',
-          root=None, scale=None, seed=0, show=True):
+          root=None, scale=None, seed=0, show=True, step=None):
     """Train LeNet on `num_devices` devices and return a `TrainResult`.
 
     Args:
@@ -131,6 +131,7 @@ def train(num_devices, batch_size, lr, num_epochs=10, data='digits',
             'xavier' for the digits and 0.01 for larger sets.
         seed: fixes the start and the order of the examples.
         show: draw the accuracy as it goes and print a summary at the end.
+        step: what is done for a minibatch instead of `train_batch`.
 
     Ctrl-C ends the training after the current step, and what was learned so
     far is returned.
@@ -139,6 +140,7 @@ def train(num_devices, batch_size, lr, num_epochs=10, data='digits',
         ValueError: for a bad argument.
         FloatingPointError: when the loss is no longer a number.
     """
+    step = step or train_batch
     count('num_epochs', num_epochs)
     if not (isinstance(lr, (int, float)) and 0 < lr < math.inf):
         raise ValueError(f'lr must be a positive number such as 0.2; '
@@ -156,7 +158,7 @@ def train(num_devices, batch_size, lr, num_epochs=10, data='digits',
         for epoch in range(num_epochs):
             start = time.perf_counter()
             for X, y in train_iter:
-                watch(train_batch(X, y, device_params, device_list, lr))
+                watch(step(X, y, device_params, device_list, lr))
                 num_images += len(X)
                 if interrupted:
                     break
