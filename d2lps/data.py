@@ -27,18 +27,14 @@ MIRRORS = {
         'https://apache-mxnet.s3-accelerate.dualstack.amazonaws.com/'
         'gluon/dataset/mnist/'),
 }
-CHECKSUMS = {
-    'fashion_mnist': dict(zip(TRAIN_FILES + TEST_FILES, (
-        'md5:8d4fb7e6c68d591d4c3dfef9ec88bf0d',
-        'md5:25c81989df183df01b3e8a0aad5dffbe',
-        'md5:bef4ecab320f06d8554ea6380940ec79',
-        'md5:bb300cfdad3c16e7a12a480ee83cd310'))),
-    'mnist': dict(zip(TRAIN_FILES + TEST_FILES, (
-        'md5:f68b3c2dcbeaaa9fbdd348bbdeb94873',
-        'md5:d53e105ee54ea40749a09fcbcd1e9432',
-        'md5:9fb629c4189551a2d022fa330f9573f3',
-        'md5:ec29112dd5afa0611ce80d1b7f02629c'))),
-}
+CHECKSUMS = {name: dict(zip(TRAIN_FILES + TEST_FILES, sums.split()))
+             for name, sums in (('fashion_mnist', """
+    md5:8d4fb7e6c68d591d4c3dfef9ec88bf0d md5:25c81989df183df01b3e8a0aad5dffbe
+    md5:bef4ecab320f06d8554ea6380940ec79 md5:bb300cfdad3c16e7a12a480ee83cd310
+"""), ('mnist', """
+    md5:f68b3c2dcbeaaa9fbdd348bbdeb94873 md5:d53e105ee54ea40749a09fcbcd1e9432
+    md5:9fb629c4189551a2d022fa330f9573f3 md5:ec29112dd5afa0611ce80d1b7f02629c
+"""))}
 
 
 class Batches:
@@ -52,12 +48,8 @@ class Batches:
 
     def __init__(self, images, labels, batch_size, shuffle=False, seed=0):
         self.images, self.labels = images, labels
-        self.batch_size, self.shuffle = batch_size, shuffle
-        self.seed, self.epoch = seed, 0
-
-    @property
-    def num_examples(self):
-        return len(self.images)
+        self.num_examples, self.batch_size = len(images), batch_size
+        self.shuffle, self.seed, self.epoch = shuffle, seed, 0
 
     def __len__(self):
         return -(-self.num_examples // self.batch_size)

@@ -11,7 +11,7 @@ import platform
 import sys
 import time
 import warnings
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as onp
 
@@ -160,23 +160,19 @@ class Traffic:
         mx.np.ndarray.copyto = self._copyto
 
 
-@dataclass
-class Machine:
-    """What a reader's machine brings along (see `machine`).
-
-    `copy_bandwidth` is in bytes per second, `memory` in bytes.
-    """
+class Machine(NamedTuple):
+    """What a machine has; `memory` in bytes, `copy_bandwidth` in bytes/s."""
     cores: int
     gpus: int
     memory: int
     copy_bandwidth: float
-    system: str
 
     def __str__(self):
         return (f'{self.cores} cores, {self.gpus} GPUs, '
                 f'{self.memory / 1e9:.1f} GB of memory, '
                 f'{self.copy_bandwidth / 1e9:.1f} GB/s from one device to '
-                f'another ({self.system})')
+                f'another ({platform.system()} {platform.machine()}, '
+                f'Python {platform.python_version()})')
 
 
 def copy_bandwidth(size=40_000_000, repeats=9):
@@ -202,8 +198,5 @@ def copy_bandwidth(size=40_000_000, repeats=9):
 def machine():
     """Look at this machine and return a `Machine`."""
     import psutil
-    return Machine(cores=cores(), gpus=npx.num_gpus(),
-                   memory=psutil.virtual_memory().total,
-                   copy_bandwidth=copy_bandwidth(),
-                   system=f'{platform.system()} {platform.machine()}, '
-                          f'Python {platform.python_version()}')
+    return Machine(cores(), npx.num_gpus(), psutil.virtual_memory().total,
+                   copy_bandwidth())

@@ -185,5 +185,4 @@ def test_machine_says_what_this_machine_has():
     assert machine.gpus == engine.npx.num_gpus()
     assert machine.memory > 1e8
     assert 1e7 < machine.copy_bandwidth < 1e13  # bytes, not bits or MB
-    assert platform.python_version() in machine.system
     assert str(machine).startswith(f'{machine.cores} cores, ')

@@ -78,7 +78,7 @@ def test_timeline_as_json_can_be_parsed(python):
                   '--batch-size', '16')
     events = [Event(*event) for event in json.loads(done.stdout)]
     assert {event.device for event in events} == {'cpu(0)', 'cpu(1)'}
-    assert {event.phase for event in events} == set(PHASES)
+    assert {event.phase for event in events} >= set(PHASES) - {'other'}
 
 
 @pytest.mark.parametrize('args, words', [

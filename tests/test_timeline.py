@@ -12,6 +12,8 @@ from d2lps import Event, Timeline, devices, step_timeline
 from d2lps.engine import cores
 from d2lps.timeline import PHASES
 
+STEP_PHASES = set(PHASES) - {'other'}
+
 
 def made_of(*bars):
     """A timeline of two devices from (device, start, end)."""
@@ -67,7 +69,7 @@ def test_an_empty_timeline_has_no_time():
 def test_a_step_on_two_devices_has_all_phases():
     timeline = step_timeline(2, 64)
     assert_well_formed(timeline, ['cpu(0)', 'cpu(1)'])
-    assert {event.phase for event in timeline.events} == set(PHASES)
+    assert {event.phase for event in timeline.events} >= STEP_PHASES
     for device in devices(2):  # each does all but sum, which is on one
         phases = {e.phase for e in timeline.events if e.device == str(device)}
         assert {'forward', 'backward', 'update'} <= phases
@@ -89,10 +91,10 @@ def test_a_step_has_the_operations_that_one_can_count():
 
 
 def test_phases_do_not_depend_on_what_comes_late():
-    # Nobody waits for the mean of the loss: it may run after backward, and
+    # Nobody waits for the value of the loss: it may run after backward, and
     # the sums may come one after the other. Before, _npi_add is a bias.
     names = ('Convolution', '_npi_add', '_npi_multiply_scalar',
-             'ImperativeBulk', '_npi_mean', '_npi_add', '_npi_add',
+             'ImperativeBulk', 'pick', '_npi_add', 'slice', '_npi_add',
              'CopyCPU2CPU', '_npi_add', '_npi_multiply_scalar',
              '_npi_subtract', 'Convolution', '_npi_add')
     trace = [dict(ph=mark, cat='operator', name=name, pid=0, tid=7, ts=ts)
@@ -101,8 +103,8 @@ def test_phases_do_not_depend_on_what_comes_late():
     timeline = Timeline(devices(1))
     timeline._read(trace)
     assert [event.phase for event in timeline.events] == [
-        'forward', 'forward', 'forward', 'backward', 'forward', 'sum', 'sum',
-        'copy', 'sum', 'update', 'update', 'forward', 'forward']
+        'forward', 'forward', 'forward', 'backward', 'forward', 'sum', 'other',
+        'sum', 'copy', 'sum', 'update', 'update', 'forward', 'forward']
 
 
 def test_a_step_on_one_device_sums_nothing():
@@ -210,7 +212,7 @@ def test_a_step_can_be_recorded_with_other_settings(monkeypatch, size):
     assert commands[0]['env']['MXNET_CPU_TEMP_COPY'] == size
     assert commands[0]['env']['PATH'] == os.environ['PATH']
     assert_well_formed(timeline, ['cpu(0)', 'cpu(1)'])
-    assert {event.phase for event in timeline.events} == set(PHASES)
+    assert {event.phase for event in timeline.events} >= STEP_PHASES
     assert isinstance(timeline.events[0], Event)
     assert timeline.devices == ['cpu(0)', 'cpu(1)']
     assert 0 <= timeline.overlap <= 1
