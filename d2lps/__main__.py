@@ -27,10 +27,6 @@ def timeline(args):
     print(json.dumps(recorded.events) if args.json else recorded)
 
 
-def machine(args):
-    print(d2lps.machine())
-
-
 def _scale(text):
     try:
         return text if text == 'xavier' else float(text)
@@ -70,7 +66,7 @@ def main(argv=None):
     p.set_defaults(run=timeline)
 
     p = commands.add_parser('machine', help='what this machine has')
-    p.set_defaults(run=machine)
+    p.set_defaults(run=lambda args: print(d2lps.machine()))
 
     args = parser.parse_args(argv)
     args.run(args)

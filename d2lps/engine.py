@@ -96,13 +96,9 @@ def count(name, value, least=1):
 def devices(n):
     """Return a list of `n` different devices.
 
-    GPUs if the machine has `n` of them, otherwise the CPU contexts
-    `cpu(0)` to `cpu(n-1)`: each has its own copies of the data, its own work
-    queue and one thread, so that two of them keep two cores busy.  There may
-    be more of them than cores; they then take turns.
-
-    Raises:
-        ValueError: if `n` is not a whole number of at least 1.
+    GPUs if the machine has `n` of them, otherwise the CPU contexts cpu(0) to
+    cpu(n-1): each has its own work queue and one thread. With more of them
+    than cores they take turns. ValueError for a bad `n`.
     """
     n = count('n', n)
     npx.set_np()  # MXNet keeps this for each thread, and this may be new
@@ -125,12 +121,8 @@ def nbytes(array):
 class Traffic:
     """Count what is copied from one device to another in a `with` block.
 
-    Attributes:
-        bytes (int): bytes copied between different devices.
-        copies (int): the number of such copies.
-        links (dict): bytes by (source device, destination device).
-
-    A copy inside one device is free in this count, whoever asked for it.
+    `bytes` and `copies` count all such copies, `links` the bytes by (source
+    device, destination device). A copy inside one device is free.
     """
 
     def __init__(self):

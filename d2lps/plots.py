@@ -62,12 +62,13 @@ def plot_timeline(timeline, title=None, ax=None, until=None):
     return ax
 
 
-def plot_topology(topology, load=None, ax=None):
+def plot_topology(topology, load=None, ax=None, scale=True):
     """Nodes on a circle, switches between what they join.
 
     A link's width shows its bandwidth, its colour its entry in `load`, a
     dict from (src, dst) to a share from 0 to 1, such as `Timing.busy()`. The
     two links of a cable lie side by side, with triangles that point along.
+    scale: explain the colours in a bar beside.
     """
     ax = ax or plt.subplots(figsize=(4.5, 3.6))[1]
     at, links = _places(topology), topology.links
@@ -88,7 +89,7 @@ def plot_topology(topology, load=None, ax=None):
         ax.text(x, y, str(node), ha='center', va='center', fontsize=9, bbox={
             'boxstyle': 'round',
             'facecolor': '0.9' if node in topology.switches else 'white'})
-    if load is not None:
+    if load is not None and scale:
         ax.figure.colorbar(
             plt.cm.ScalarMappable(cmap=LOAD_COLORS), ax=ax, shrink=0.6,
             label='share of the time in use', ticks=[0, 0.5, 1])
@@ -110,8 +111,8 @@ def plot_comparison(timings, ax=None):
                         for t, g in zip(timings, good)], padding=3)
     ax.invert_yaxis()
     ax.margins(x=0.2)
-    ax.set_xlabel('time / ms')
-    ax.spines[['top', 'right']].set_visible(False)
+    ax.set(xlabel='time / ms', xticks=[])
+    ax.spines[['top', 'right', 'bottom']].set_visible(False)
     return ax
 
 

@@ -85,9 +85,9 @@ def explore_synchronisation(links='one PCIe switch', num_devices=4,
         _, axes = plt.subplots(1, 2, figsize=(9.5, 3.6))
         plt.subplots_adjust(0.22, 0.13, 0.97, 0.92, wspace=0.1)
         plot_comparison(timings, axes[0])
-        shown = which(timings, key=lambda timing: timing.seconds)
-        plot_topology(place, shown.busy(), axes[1]).set_title(
-            shown.schedule.name)
+        shown = which(timings, key=lambda timing: round(timing.seconds, 12))
+        plot_topology(place, shown.busy(), axes[1], False).set_title(
+            f'{shown.schedule.name}, busy links dark')
         return axes
 
     live_picture(draw, dict(

@@ -118,6 +118,8 @@ def test_colours_of_links_follow_the_load():
     scale = ax.figure.axes[1]
     assert scale.get_ylabel() == 'share of the time in use'
     assert scale.get_ylim() == (0, 1)  # the same for all, to compare them
+    assert len(plot_topology(SWITCH, timing.busy(), scale=False).figure.axes
+               ) == 1
 
 
 def test_busier_is_darker():
