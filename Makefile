@@ -7,7 +7,7 @@ PIP_SECTION = $(shell sed -n 's/^ *- \(-r .*\)$$/\1/p' environment.yml)
 # JupyterLab will not serve root (in a container, say) unless told to.
 ROOT = $(if $(filter 0,$(shell id -u)),--allow-root)
 
-.PHONY: lab test benchmark lock
+.PHONY: lab test browser benchmark lock
 lab: $(VENV)/installed
 	cd notebooks && ../$(VENV)/bin/jupyter lab --ip=127.0.0.1 $(ROOT) \
 	  --LabApp.default_url=/lab/tree/index.ipynb
@@ -15,8 +15,13 @@ lab: $(VENV)/installed
 test: $(VENV)/installed
 	$(VENV)/bin/python -m pytest
 
+# The widgets in JupyterLab; needs Chromium (Debian: apt install chromium).
+browser: $(VENV)/installed
+	D2LPS_BROWSER=1 $(VENV)/bin/python -m pytest tests/browser
+
 benchmark: $(VENV)/installed
 	$(VENV)/bin/python tests/benchmarks/chapter1.py
+	$(VENV)/bin/python tests/benchmarks/chapter2.py
 
 $(VENV)/installed: environment.yml requirements.lock pyproject.toml
 	@case "$$(uname -s) $$($(PYTHON) -c 'import platform as p; print(p.python_version(), p.system(), p.machine())' 2>/dev/null)" in \

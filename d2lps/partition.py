@@ -11,8 +11,7 @@ from d2lps.training import get_params
 def place_by_layer(params, devices, cut=2):
     """Put the first `cut` of LeNet's layers on devices[0], the rest on [1].
 
-    Raises:
-        ValueError: if not each of two devices gets a layer.
+    ValueError if not each of two devices gets a layer.
     """
     if not 0 < cut < len(LAYERS) or len(devices) != 2:
         raise ValueError(f'cut must be from 1 to {len(LAYERS) - 1} on two '
@@ -22,10 +21,9 @@ def place_by_layer(params, devices, cut=2):
 
 
 def network_partition(X, y, stages, devices):
-    """Loss and gradients with the layers spread over two devices.
+    """Losses (b,) of X (b, 1, 28, 28), y (b,); layers on two devices.
 
-    X (b, 1, 28, 28) and y (b,) may be anywhere; `stages` comes from
-    `place_by_layer`. Returns the losses (b,) on the second device.
+    `stages` comes from `place_by_layer`.
     """
     first, second = devices
     cut = len(stages[0]) // 2
@@ -75,26 +73,29 @@ def reduce_scatter(full):
             for i, mine in enumerate(full)]
 
 
-def layer_partition(X, y, shards, devices):
-    """Loss and gradients with every layer's channels spread over devices.
+def leaves(arrays):
+    """The same arrays, cut off from what they were computed from."""
+    arrays = [array.detach() for array in arrays]
+    for array in arrays:
+        array.attach_grad()
+    return arrays
 
-    X (b, 1, 28, 28) and y (b,) may be anywhere; `shards` comes from
-    `place_by_channel`. Returns the losses (b,), the same on each device.
+
+def layer_partition(X, y, shards, devices):
+    """Losses (b,) of X, y, the same on each device; channels spread out.
+
+    `shards` comes from `place_by_channel`.
     """
     k = len(devices)
     H, passed = [X.as_in_ctx(device) for device in devices], []
     for i, layer in enumerate(LAYERS):
-        H = [h.detach() for h in H]
-        for h in H:
-            h.attach_grad()
+        H = leaves(H)
         with autograd.record():
             parts = [layer(h, *shard[2 * i:2 * i + 2])
                      for h, shard in zip(H, shards)]
         passed.append((H, parts))
         H = all_gather(parts)
-    labels = [y.as_in_ctx(device) for device in devices]
-    for h in H:
-        h.attach_grad()
+    H, labels = leaves(H), [y.as_in_ctx(device) for device in devices]
     with autograd.record():
         losses = [loss(h, label) for h, label in zip(H, labels)]
     for l in losses:
