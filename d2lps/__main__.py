@@ -27,12 +27,8 @@ def timeline(args):
     print(json.dumps(recorded.events) if args.json else recorded)
 
 
-def _scale(text):
-    try:
-        return text if text == 'xavier' else float(text)
-    except ValueError:
-        raise argparse.ArgumentTypeError(
-            f"must be a number or 'xavier'; it was {text!r}") from None
+def number_or_xavier(text):
+    return text if text == 'xavier' else float(text)
 
 
 def main(argv=None):
@@ -54,7 +50,7 @@ def main(argv=None):
     p.add_argument('--data', default='digits',
                    choices=('digits', 'fashion_mnist', 'mnist'))
     p.add_argument('--root', help='folder with the IDX files of the data set')
-    p.add_argument('--scale', type=_scale,
+    p.add_argument('--scale', type=number_or_xavier,
                    help="start of the weights: a number, or 'xavier'")
     p.add_argument('--seed', type=int, default=0)
     p.set_defaults(run=train)
@@ -67,7 +63,11 @@ def main(argv=None):
 
     p = commands.add_parser('machine', help='what this machine has')
     p.set_defaults(run=lambda args: print(d2lps.machine()))
-
+    commands.add_parser('cluster', help='run a script on many workers')
+    argv = sys.argv[1:] if argv is None else argv
+    if argv[:1] == ['cluster']:  # takes a while to load
+        from d2lps.cluster import command
+        return command.main(argv[1:])
     args = parser.parse_args(argv)
     args.run(args)
 

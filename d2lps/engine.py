@@ -8,8 +8,9 @@ imported.  So this module sets them first and imports MXNet second.
 import functools
 import os
 import platform
+import statistics
 import sys
-import time
+import timeit
 import warnings
 from typing import NamedTuple
 
@@ -108,9 +109,8 @@ def devices(n):
 
 def cores():
     """The number of processor cores that this process may use."""
-    if hasattr(os, 'sched_getaffinity'):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count()
+    return (len(os.sched_getaffinity(0)) if hasattr(os, 'sched_getaffinity')
+            else os.cpu_count())
 
 
 def nbytes(array):
@@ -177,14 +177,10 @@ def copy_bandwidth(size=40_000_000, repeats=9):
     first, second = devices(2)
     source = mx.np.ones(count('size', size) // 4, ctx=first)
     target = mx.np.zeros(size // 4, ctx=second)
-    seconds = []
-    for _ in range(count('repeats', repeats) + 1):
-        mx.nd.waitall()
-        start = time.perf_counter()
-        source.copyto(target)
-        target.wait_to_read()
-        seconds.append(time.perf_counter() - start)
-    return size / sorted(seconds[1:])[repeats // 2]
+    seconds = timeit.repeat(lambda: source.copyto(target).wait_to_read(),
+                            mx.nd.waitall, number=1,
+                            repeat=count('repeats', repeats) + 1)
+    return size / statistics.median(seconds[1:])
 
 
 def machine():

@@ -25,10 +25,8 @@ def accuracy_curve(num_epochs, show):
     else:
         from tqdm import tqdm
         with tqdm(total=num_epochs, unit='epoch') as bar:
-            def add(epoch, accuracy):
-                bar.set_postfix(test_accuracy=f'{accuracy:.3f}')
-                bar.update()
-            yield add
+            yield lambda epoch, accuracy: (
+                bar.set_postfix(test_accuracy=f'{accuracy:.3f}'), bar.update())
 
 
 @contextlib.contextmanager

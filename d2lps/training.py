@@ -55,13 +55,12 @@ def split_batch(X, y, devices):
             [y[start:end].copyto(device) for start, end, device in shards])
 
 
-def train_batch(X, y, device_params, devices, lr):
-    """One step of minibatch SGD on all devices.
+def compute_gradients(X, y, device_params, devices):
+    """Each device computes its gradients of the sum of losses on its part.
 
-    `device_params` has a full copy of the parameters for each device.  The
-    update is that of the whole batch, however it divides.  Returns the
-    losses, one array a device, one value an example; like all MXNet
-    arrays they may still be in the making.
+    `device_params` has a full copy of the parameters for each device.
+    Returns the losses, one array a device, one value an example; like all
+    MXNet arrays they may still be in the making.
     """
     X_shards, y_shards = split_batch(X, y, devices)
     with autograd.record():
@@ -73,6 +72,15 @@ def train_batch(X, y, device_params, devices, lr):
     for idle in device_params[len(losses):]:  # more devices than examples
         for param in idle:
             param.grad[:] = 0
+    return losses
+
+
+def train_batch(X, y, device_params, devices, lr):
+    """One step of minibatch SGD on all devices; returns the losses.
+
+    The update is that of the whole batch, however it divides.
+    """
+    losses = compute_gradients(X, y, device_params, devices)
     for copies in zip(*device_params):
         allreduce([param.grad for param in copies])
     for params in device_params:
@@ -82,10 +90,7 @@ def train_batch(X, y, device_params, devices, lr):
 
 
 def evaluate_accuracy(data_iter, device_params, devices):
-    """The share of right answers on `data_iter`, each device doing its part.
-
-    Nothing waits for a device until all of the work has been handed out.
-    """
+    """The share of right answers, each device doing its part."""
     num_right, num_examples = [], 0
     for X, y in data_iter:
         num_examples += len(X)

@@ -20,7 +20,10 @@ CONDA = yaml.safe_load((ROOT / 'environment.yml').read_text())
 LOCK = (ROOT / 'requirements.lock').read_text()
 PYTHON = {**default_environment(), 'python_version': '3.11',
           'python_full_version': '3.11.9'}
-MODULES = sorted((ROOT / 'd2lps').glob('*.py'))
+# One machine (chapters 1 to 3), stores, and clusters of processes.
+PARTS = [ROOT / 'd2lps', ROOT / 'd2lps' / 'kvstore',
+         ROOT / 'd2lps' / 'cluster']
+MODULES = sorted((ROOT / 'd2lps').rglob('*.py'))
 NOTEBOOKS = sorted(path for path in (ROOT / 'notebooks').rglob('*.ipynb')
                    if '.ipynb_checkpoints' not in path.parts)
 
@@ -195,9 +198,16 @@ def test_a_module_is_short_in_both_directions(module):
     assert max(map(len, lines), default=0) <= 79
 
 
-def test_the_package_is_short():
+def test_every_module_is_in_one_of_the_parts():
+    assert {path.parent for path in MODULES} == {*PARTS}
+    assert PROJECT['tool']['setuptools']['packages'] == [
+        '.'.join(part.relative_to(ROOT).parts) for part in PARTS]
+
+
+@pytest.mark.parametrize('part', PARTS, ids=lambda path: path.name)
+def test_each_part_of_the_package_is_short(part):
     assert sum(len(path.read_text().splitlines())
-               for path in MODULES) <= 2500
+               for path in part.glob('*.py')) <= 2500
 
 
 def parts_of(tree):

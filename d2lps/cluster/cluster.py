@@ -1,0 +1,187 @@
+"""A parameter server cluster on this machine, for a notebook or a script."""
+import signal
+import sys
+import time
+import weakref
+
+import cloudpickle
+
+from d2lps.cluster import worker
+from d2lps.cluster.client import (Client, ClusterError, Magics, WorkerError,
+                                  watched)
+from d2lps.cluster.places import Here, is_free
+from d2lps.cluster.supervisor import Supervisor
+from d2lps.engine import count
+
+START = 60.0  # seconds that a start may take
+STOP = 3.0  # seconds for workers to stop, or to free their stores
+
+
+class Cluster:
+    """Workers and parameter servers, each a process of its own.
+
+    Args:
+        workers, servers: how many of each.
+        timeout: how long one worker may wait for another, or for a server,
+            in seconds.
+        port: where the scheduler listens; by default any free port.
+
+    It runs from here to `close()`, or to the end of a `with` block.  In a
+    notebook, `%%px` cells then run on all workers (they are engines of
+    ipyparallel, and `view` is its view of them); `run` calls a function on
+    all of them.  In a worker, `mx.kv.create('dist_sync')` gives its end of
+    the store (see `d2lps.cluster.worker`).  All listen on 127.0.0.1 only.
+
+    Raises:
+        ValueError: for a bad argument.
+        ClusterError: if it cannot start; and, from all methods and from
+            `%%px`, when a process has died, fallen silent for 30 seconds,
+            or been stuck in a call for `timeout`. All have ended by then.
+    """
+
+    def __init__(self, workers=2, servers=1, timeout=60, port=None):
+        self.workers = count('workers', workers)
+        self.servers = count('servers', servers)
+        if not (isinstance(timeout, (int, float)) and 0 < timeout < 1e6):
+            raise ValueError('timeout must be a number of seconds such as 60;'
+                             f' it was {timeout!r}')
+        if port is not None and not (count('port', port) < 65536
+                                     and is_free(port)):
+            raise ValueError(f'port must be free; {port} is in use. Leave it '
+                             'out, and a free one is taken')
+        self._client, self._closed = None, False
+        self._supervisor = Supervisor(
+            Here(self.workers, self.servers), timeout, port)
+        # Also when nobody holds the cluster any more, or Python ends.
+        self._finalizer = weakref.finalize(self, self._supervisor.close)
+        try:
+            self._supervisor.start()
+            self._connect()
+        except BaseException:
+            self.close()
+            raise
+
+    def _connect(self):
+        """Wait for the workers and connect with them."""
+        end = time.monotonic() + START
+        self._wait(lambda: self._supervisor.connection, end, 'the controller')
+        self._client = Client(connection_info=self._supervisor.connection,
+                              timeout=START)
+        self._client.owner = weakref.ref(self)
+        supervisor, client = self._supervisor, self._client
+        supervisor.when_failed.append(
+            lambda: client.give_up(supervisor.failure))
+        self._wait(lambda: len(client.ids) == self.workers, end,
+                   'the workers')
+        self.view = client[:]
+        self.view.block = True
+        if 'IPython' in sys.modules:
+            shell = sys.modules['IPython'].get_ipython()
+            if shell:
+                shell.register_magics(Magics(shell, self.view))
+
+    def _wait(self, done, end, whom):
+        while not done():
+            self.check()
+            if time.monotonic() > end:
+                raise ClusterError(f'{whom} did not start in {START:.0f} s')
+            time.sleep(0.02)
+
+    def check(self):
+        """Raise ClusterError if the cluster has ended."""
+        if self._supervisor.failure:
+            raise ClusterError(self._supervisor.failure)
+        if self._closed:
+            raise ClusterError('this cluster is closed; start a new one')
+
+    def watched(self):
+        return watched(self)
+
+    @property
+    def pids(self):
+        """Process ids by name: {'scheduler': …, 'server 0': …, …}."""
+        self.check()
+        return self._supervisor.pids()
+
+    def kill(self, name, signal=signal.SIGKILL):
+        """Send a signal to a process of the cluster, such as 'server 0'.
+
+        Raises:
+            ValueError: if there is none of that name.
+        """
+        self.check()
+        self._supervisor.signal(name, signal)
+
+    def run(self, function, *args, **kwargs):
+        """Call `function(*args, **kwargs)` on every worker at once.
+
+        What the workers print is shown as it comes. Returns the results,
+        worker 0's first.
+
+        Raises:
+            WorkerError: if it failed on some workers; `elist` has their
+                tracebacks.
+        """
+        with self.watched():
+            result = self.view.apply_async(
+                worker.call, cloudpickle.dumps((function, args, kwargs)))
+            shown = {}
+            try:
+                while not result.ready():
+                    result.wait(0.1)
+                    self._show(result, shown)
+            except KeyboardInterrupt:
+                self.interrupt()
+                raise
+            result.wait_for_output(1)
+            self._show(result, shown, all=True)
+            return [cloudpickle.loads(packed) for packed in result.get()]
+
+    def _show(self, result, shown, all=False):
+        """Print what the workers have printed since, in full lines."""
+        for file, texts in ((sys.stdout, result.stdout),
+                            (sys.stderr, result.stderr)):
+            for rank, text in enumerate(texts):
+                start = shown.get((file, rank), 0)
+                end = len(text) if all else text.rfind('\n') + 1
+                for line in text[start:end].splitlines():
+                    print(f'[worker {rank}] {line}', file=file, flush=True)
+                shown[file, rank] = max(start, end)
+
+    def interrupt(self):
+        """Send Ctrl-C to the workers; end the cluster if they do not stop."""
+        for name in self._supervisor.busy():
+            self._supervisor.signal(name, signal.SIGINT)
+        end = time.monotonic() + STOP
+        while not self._supervisor.failure and self._supervisor.busy():
+            if time.monotonic() > end:
+                names = ', '.join(self._supervisor.busy())
+                self._supervisor.fail(f'{names} did not stop within {STOP:.0f}'
+                                      ' s after the interruption')
+            time.sleep(0.05)
+
+    def close(self):
+        """End all processes; may be called twice."""
+        if self._closed:
+            return
+        try:
+            if self._client and not self._supervisor.failure and (
+                    not self._supervisor.busy()):
+                self.view.apply_async(worker.close_store).wait(STOP)
+        finally:
+            self._closed = True
+            self._finalizer()
+            if self._client:
+                self._client.close(linger=0)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *exception):
+        self.close()
+
+    def __repr__(self):
+        state = ('ended after a failure' if self._supervisor.failure else
+                 'closed' if self._closed else 'running')
+        return (f'Cluster(workers={self.workers}, servers={self.servers}; '
+                f'{state})')

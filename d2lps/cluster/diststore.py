@@ -1,0 +1,219 @@
+"""A worker's end of MXNet's distributed store, made safe.
+
+MXNet answers many a wrong call with a dead server, a wait without end or a
+wrong sum.  So each call is checked here before anything is sent, and what
+only the other workers can know is asked of the cluster first.
+"""
+import base64
+import os
+
+import cloudpickle
+from mxnet.kvstore import KVStoreBase
+
+from d2lps.engine import mx
+from d2lps.cluster.storechecks import names, pairs
+
+KINDS = 'dist_sync', 'dist_async'
+SET_UPDATE = 0  # the number of the command "run this for each push"
+
+
+class DistStore(KVStoreBase):
+    """MXNet's distributed store, with every call checked; see `worker`.
+
+    Keys are whole numbers or strings, but only one of these; arrays are
+    float32.  One value, or a list of values from several devices, belongs to
+    one key; a list of keys takes a list of these.  `value` is never changed
+    (MXNet's own store overwrites it in the next pull).
+
+    All methods raise:
+        ValueError: for a bad argument. Nothing was sent.
+        StoreError: if other workers do not do their part in the cluster's
+            `timeout`, or cannot any more; or if a server failed in an
+            update. The store stays usable.
+    """
+
+    type = rank = num_workers = None  # set below; not as in the base class
+
+    def __init__(self, kind, create, asking):
+        self._asking, self._buffers, self._open = asking, {}, set()
+        self._updates, self.type = False, kind
+        reply = asking.meet(f'create({kind!r})', create=True)
+        os.environ.update(reply['env'])
+        self._kv = asking.inside(create, kind)
+        self.rank, self.num_workers = self._kv.rank, self._kv.num_workers
+
+    def __repr__(self):
+        return (f'DistStore({self.type!r}, rank {self.rank} of '
+                f'{self.num_workers}, keys: {names([*self._buffers])})')
+
+    def _pairs(self, name, keys, values, new=False):
+        if self._kv is None:
+            raise ValueError('this store is closed; create a new one')
+        return pairs(name, keys, values, {
+            key: buffer.shape for key, buffer in self._buffers.items()}, new)
+
+    def init(self, key, value):
+        """Give keys their first values; rank 0's count.
+
+        All workers have to do it, with the same keys in the same order and
+        the same shapes.
+        """
+        given = self._pairs('value', key, value, new=True)
+        shapes = [[key, arrays[0].shape] for key, arrays in given]
+        text = ', '.join(f'{key!r}, shape {shape}' for key, shape in shapes)
+        self._asking.meet(f'init({text})', same=shapes)
+        # What MXNet sends, it overwrites in the next pull: send a copy.
+        first = {key: arrays[0].as_nd_ndarray().copy()
+                 for key, arrays in given}
+        self._asking.inside(self._kv.init, list(first), list(first.values()))
+        self._buffers.update(first)
+
+    def push(self, key, value, priority=0):
+        """Send values to the servers, which sum over workers and devices.
+
+        It does not wait, unless a key's last push is not complete: with
+        'dist_sync' no worker can be ahead of another by more than a push.
+        """
+        given = self._pairs('value', key, value)
+        keys = [key for key, _ in given]
+        call = f'push({names(keys)})'
+        if self.type == 'dist_async':
+            if not self._updates:
+                raise ValueError("a push to a 'dist_async' store is an "
+                                 'update: call set_optimizer first, for '
+                                 'example with mx.optimizer.SGD()')
+            self._asking.check_faults()
+            self._asking.tell(call=call)
+        elif self._open.intersection(keys):
+            self._asking.ask(call, push=keys)
+        else:
+            self._asking.check_faults()
+            self._asking.tell(call=call, push=keys)
+        self._open.update(keys)
+        self._send(given, priority)
+
+    def _send(self, given, priority=0):
+        values = []
+        for key, arrays in given:
+            arrays = [array.as_nd_ndarray() for array in arrays]
+            if len(arrays) == 1:
+                arrays = [arrays[0].copyto(self._buffers[key])]
+            values.append(arrays)
+        self._kv.push([key for key, _ in given], values, priority)
+
+    def pull(self, key, out, priority=0, wait=True, ignore_sparse=True):
+        """Fetch the keys' values into the arrays `out`.
+
+        With 'dist_sync', a worker that has pushed a key waits for all
+        others to push it, too; one that has not gets the value of before.
+
+        Args:
+            wait: False returns as soon as MXNet has the request, so that
+                other work can go on; only processes that end or fall silent
+                are then noticed, not a slow network.
+        """
+        given = self._pairs('out', key, out)
+        keys = [key for key, _ in given]
+        call = f'pull({names(keys)})'
+        if self.type == 'dist_sync' and self._open.intersection(keys):
+            self._asking.ask(call, pull=keys)
+            self._open.difference_update(keys)
+        else:
+            self._asking.check_faults()
+            self._asking.tell(call=call, inside=True)
+        outs = [[array.as_nd_ndarray() for array in arrays]
+                for _, arrays in given]
+        self._kv.pull(keys, outs, priority)
+        for array in (array for arrays in outs for array in arrays if wait):
+            array.wait_to_read()
+        if self._updates and wait:  # by now the servers have reported faults
+            self._asking.ask(call)
+        else:
+            self._asking.tell()
+
+    def pushpull(self, key, value, out=None, priority=0, wait=True):
+        """Push `value`, then pull into `out` (by default into `value`)."""
+        self._pairs('out', key, value if out is None else out)
+        self.push(key, value, priority)
+        self.pull(key, value if out is None else out, priority, wait)
+
+    def broadcast(self, key, value, out, priority=0):
+        """Initialise keys with rank 0's values and pull them into `out`."""
+        self.init(key, value)
+        self.pull(key, out, priority)
+
+    def set_optimizer(self, optimizer):
+        """Let the servers update values with an optimizer of MXNet's.
+
+        All workers have to do it. Doing it again starts anew: momentum is
+        forgotten. A change of the optimizer in the worker does not reach
+        the servers.
+        """
+        if not isinstance(optimizer, mx.optimizer.Optimizer):
+            raise ValueError('optimizer must be one of mx.optimizer, such as '
+                             f'mx.optimizer.SGD(); it was {optimizer!r}')
+        self._set_update(f'set_optimizer({type(optimizer).__name__})',
+                         optimizer)
+
+    def set_updater(self, updater):
+        """Let the servers call `updater(key, gradient, value)` for a push.
+
+        It changes the array `value` in place; string keys arrive as their
+        number in the order of `init`. All workers have to do it.
+        """
+        if not callable(updater):
+            raise ValueError('updater must be a function(key, gradient, '
+                             f'value); it was {updater!r}')
+        name = getattr(updater, '__name__', type(updater).__name__)
+        self._set_update(f'set_updater({name})', updater)
+
+    def _set_update(self, call, update):
+        # By value, so that classes from a notebook reach the servers, too.
+        try:
+            body = base64.b64encode(cloudpickle.dumps(update)).decode()
+        except Exception as error:
+            raise ValueError(f'{call}: it cannot be sent to the servers '
+                             f'({type(error).__name__}: {error})') from error
+        self._asking.meet(call, update=body if self.rank == 0 else '')
+        if self.rank == 0:
+            self._asking.inside(self._kv._send_command_to_servers,
+                                SET_UPDATE, body)
+        self._asking.meet(f'{call}, which is being sent')
+        self._updates = True
+
+    def set_gradient_compression(self, params):
+        """Push two bits a number: {'type': '2bit', 'threshold': 0.5}.
+
+        Values become -threshold, 0 or threshold; what is left over is added
+        to the next push. All workers have to do it, before `init`.
+        """
+        threshold = params.get('threshold', 0.5)
+        if params.get('type') != '2bit' or not threshold > 0 or self._buffers:
+            raise ValueError("params must be like {'type': '2bit', "
+                             "'threshold': 0.5}, and be set before init; "
+                             f'it was {params!r}')
+        self._asking.meet('set_gradient_compression', same=params)
+        self._asking.inside(self._kv.set_gradient_compression, params)
+        self._asking.meet('set_gradient_compression, which is being sent')
+
+    def barrier(self):
+        """Wait until all workers are here."""
+        self._asking.meet('barrier()')
+
+    def is_capable(self, capability):
+        """Gluon's Trainer asks whether servers can run an optimizer: yes."""
+        return capability.lower() == KVStoreBase.OPTIMIZER
+
+    def close(self):
+        """Free the store, on all workers; the servers then end."""
+        if self._kv is not None:
+            reply = self._asking.meet('close()', close=True)
+            # A push that waits for others would never let the store go.
+            for key, times in reply['missing']:
+                for _ in range(times):
+                    self._send([(key, [mx.nd.zeros_like(
+                        self._buffers[key])])])
+            self._asking.inside(self._kv._barrier)
+            self._asking.inside(mx.base._LIB.MXKVStoreFree, self._kv.handle)
+            self._kv.handle, self._kv = None, None
+            self._asking.tell(freed=True)

@@ -1,0 +1,224 @@
+"""Start the processes of a cluster, watch them, and end them all."""
+import json
+import os
+import queue
+import selectors
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+import time
+import traceback
+from collections import deque
+from concurrent.futures import Future
+from pathlib import Path
+
+from d2lps.cluster import member
+
+LINES = 12  # of what a process printed are kept
+SILENCE = 30.0  # seconds without a sign of life until a process is given up
+TICK = 0.1  # seconds between two looks at the processes
+
+
+class Member:
+    """One process: `role` and `rank`, what it printed last, how it ended."""
+
+    def __init__(self, role, rank):
+        self.role, self.rank = role, rank
+        alone = role in ('scheduler', 'controller')
+        self.name = role if alone else f'{role} {rank}'
+        self.printed = deque(maxlen=LINES)
+        self.may_end = False  # it has been asked to, with exit code 0
+        self.process, self.beat, self._rest = None, None, {}
+
+    def start(self, job, command, env):
+        self.process = subprocess.Popen(
+            command, env=env, bufsize=0, stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+            # Ctrl-C is for the reader's process, which then decides.
+            start_new_session=True)
+        self.beat = time.monotonic()
+        self.send(**job)
+
+    def send(self, **message):
+        try:
+            self.process.stdin.write(json.dumps(message).encode() + b'\n')
+        except OSError:  # it has just died, which the group will notice
+            pass
+
+    def read(self, stream):
+        """Full lines that came in, or None when there will be no more."""
+        data = os.read(stream.fileno(), 1 << 16)
+        if not data:
+            return None
+        *lines, rest = (self._rest.get(stream, b'') + data).split(b'\n')
+        self._rest[stream] = rest
+        return [line.decode(errors='replace') for line in lines]
+
+    def end(self):
+        """Kill it and whatever it has started, and wait for that."""
+        for _ in range(50):
+            try:
+                os.killpg(self.process.pid, signal.SIGKILL)
+            except (ProcessLookupError, PermissionError):  # none is left
+                break
+            self.process.wait()
+            time.sleep(0.01)
+        self.process.wait()
+
+    def fate(self):
+        """How it ended, in words; None while it runs."""
+        code = self.process.poll()
+        if code is None:
+            return None
+        if code < 0:
+            return f'was ended by {signal.Signals(-code).name}'
+        return f'ended with exit code {code}'
+
+
+class Group(threading.Thread):
+    """Processes that live and die together, and the thread that watches.
+
+    Args:
+        folder: for their files; removed at the end.
+        hear: is called as `hear(member, message)` for what a process says.
+        tick: is called as `tick(now)` every 0.1 seconds.
+        failed: is called with a text when the group has ended because a
+            process did, fell silent, or `fail` was called.
+
+    All three are called in this thread, and so is everything else here but
+    `do` and `close`.
+    """
+
+    def __init__(self, folder, hear, tick, failed):
+        super().__init__(name='d2lps cluster', daemon=True)
+        self.folder, self.members, self.failure = folder, [], None
+        self._hear, self._tick, self._failed = hear, tick, failed
+        self._selector = selectors.DefaultSelector()
+        self._tasks = queue.Queue()
+        self._wake_read, self._wake_write = os.pipe()
+        self._selector.register(self._wake_read, selectors.EVENT_READ)
+        self._ended = False
+        self.start()
+
+    def do(self, function, timeout=30):
+        """Call `function` in the watching thread and return its result."""
+        future = Future()
+        self._tasks.put((function, future))
+        os.write(self._wake_write, b'.')
+        return future.result(timeout)
+
+    def add(self, role, rank, place, env, **job):
+        """Start a process at a `Place`, with more environment `env`."""
+        one = Member(role, rank)
+        job |= place.job | {
+                'role': role, 'rank': rank, 'name': one.name, 'env': env,
+                'folder': self.folder,
+                'path': [os.path.abspath(path) for path in sys.path]}
+        # Whatever the reader has set for MXNet's cluster is not for ours.
+        inherited = {name: value for name, value in os.environ.items()
+                     if not name.startswith(('DMLC_', 'PS_', 'PORT'))}
+        one.start(job, [*place.prefix, sys.executable, '-u', '-P',
+                        str(Path(member.__file__))], inherited)
+        for stream in (one.process.stdout, one.process.stderr):
+            self._selector.register(stream, selectors.EVENT_READ, one)
+        self.members.append(one)
+        return one
+
+    def run(self):
+        while not self._ended:
+            try:
+                self._step(TICK)
+            except Exception:  # no one else would ever hear of it
+                self.fail('the cluster stopped working because of an error:\n'
+                          + traceback.format_exc())
+
+    def _step(self, seconds):
+        ready = [key for key, _ in self._selector.select(seconds)]
+        # A server's report of a fault has to overtake the workers' questions.
+        for key in sorted(ready, key=lambda key: key.data is None or
+                          key.data.role != 'server'):
+            if key.data is None:
+                os.read(self._wake_read, 1 << 10)
+            elif not key.fileobj.closed:  # by what was heard just before
+                self._read(key.data, key.fileobj)
+        while not self._tasks.empty():
+            function, future = self._tasks.get()
+            try:
+                future.set_result(function())
+            except BaseException as error:
+                future.set_exception(error)
+        if not self.failure:
+            self._check(time.monotonic())
+
+    def _read(self, one, stream):
+        lines = one.read(stream)
+        if lines is None:
+            self._selector.unregister(stream)
+        elif stream is one.process.stderr:
+            one.printed.extend(lines)
+        else:
+            one.beat = time.monotonic()
+            for line in lines:
+                message = json.loads(line)
+                if 'beat' not in message and not self.failure:
+                    self._hear(one, message)
+
+    def _check(self, now):
+        dead = [one for one in self.members if one.fate()
+                and not (one.may_end and one.process.returncode == 0)]
+        silent = [one for one in self.members if one not in dead
+                  and now - one.beat > SILENCE]
+        if dead or silent:
+            for _ in range(20):  # their last words may be on their way
+                for key, _ in self._selector.select(0):
+                    if key.data in dead:
+                        self._read(key.data, key.fileobj)
+            self.fail('; '.join(
+                [f'{one.name} (process {one.process.pid}) {one.fate()}'
+                 for one in dead] +
+                [f'{one.name} (process {one.process.pid}) has not given a '
+                 f'sign of life for {now - one.beat:.0f} s'
+                 for one in silent]), dead + silent)
+        else:
+            self._tick(now)
+
+    def fail(self, reason, culprits=()):
+        """End all processes because of `reason`, and report it."""
+        if self.failure:
+            return
+        words = [reason]
+        for one in culprits:
+            words += [f'the last lines that {one.name} wrote:',
+                      *('    ' + line for line in one.printed or ['(none)'])]
+        self.failure = '\n'.join(words)
+        self.end(self.members)
+        shutil.rmtree(self.folder, ignore_errors=True)
+        self._failed(self.failure)
+
+    def end(self, members):
+        """End these members and forget them."""
+        for one in list(members):
+            one.end()
+        for one in list(members):
+            for stream in (one.process.stdout, one.process.stderr):
+                if stream.fileno() in self._selector.get_map():
+                    self._selector.unregister(stream)
+                stream.close()
+            one.process.stdin.close()
+            self.members.remove(one)
+
+    def close(self):
+        """End all processes and the watch; may be called twice."""
+        if not self._ended:
+            self.do(self._finish)
+            self.join()
+            self._selector.close()
+            os.close(self._wake_read)
+            os.close(self._wake_write)
+
+    def _finish(self):
+        self.end(self.members)
+        shutil.rmtree(self.folder, ignore_errors=True)
+        self._ended = True

@@ -1,0 +1,223 @@
+"""What runs in each process of a cluster, be it scheduler, server or worker.
+
+`group` starts this file as a program.  The two talk in lines of JSON: what
+comes in on standard input is from the group, what goes out on standard
+output is for it.  All that the program prints goes to standard error.  When
+standard input ends, the group's process is gone, and this one ends itself.
+"""
+import base64
+import ctypes
+import importlib.util
+import itertools
+import json
+import os
+import pickle
+import queue
+import re
+import shutil
+import signal
+import sys
+import threading
+import time
+import traceback
+from pathlib import Path
+
+BEAT = 1.0  # seconds between signs of life
+
+
+class Channel:
+    """The line to the group; `job` is the first thing that came in."""
+
+    def __init__(self):
+        self._in, self._out = os.fdopen(os.dup(0)), os.dup(1)
+        os.dup2(2, 1)
+        os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+        self._lock, self._numbers = threading.Lock(), itertools.count()
+        self._answers, self.handlers = {}, {}
+        self.parent = os.getppid()
+        self.job = json.loads(self._in.readline() or sys.exit(1))
+
+    def start(self):
+        for work in (self._listen, self._beat):
+            threading.Thread(target=work, daemon=True).start()
+
+    def tell(self, **message):
+        """Send a message and go on."""
+        line = json.dumps(message).encode() + b'\n'
+        with self._lock:
+            while line:
+                line = line[os.write(self._out, line):]
+
+    def ask(self, **message):
+        """Send a message and wait for the answer, a dictionary.
+
+        The group answers every question in bounded time, if only to say
+        that it took too long.
+        """
+        number = next(self._numbers)
+        answer = self._answers[number] = queue.SimpleQueue()
+        try:
+            self.tell(number=number, **message)
+            return answer.get()
+        except BaseException:  # Ctrl-C: the group must not count on us
+            self.tell(cancel=number)
+            raise
+        finally:
+            del self._answers[number]
+
+    def _listen(self):
+        for line in self._in:
+            message = json.loads(line)
+            if 'answer' in message:
+                waiting = self._answers.get(message['answer'])
+                if waiting:
+                    waiting.put(message)
+            else:
+                self.handlers[message['do']](message)
+        self.end()
+
+    def _beat(self):
+        try:
+            while os.getppid() == self.parent:
+                self.tell(beat=True)
+                time.sleep(BEAT)
+        except OSError:  # nobody reads any more
+            pass
+        self.end()
+
+    def end(self):
+        """End this process and whatever it has started, and tidy up."""
+        for _ in range(20):  # others may write there until they end
+            shutil.rmtree(self.job['folder'], ignore_errors=True)
+            if not os.path.exists(self.job['folder']):
+                break
+            time.sleep(0.05)
+        os.killpg(os.getpgrp(), signal.SIGKILL)
+
+
+def die_with_parent():
+    """On Linux, end even when this process is stopped or hangs."""
+    if sys.platform == 'linux':
+        PR_SET_PDEATHSIG = 1
+        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+
+
+def serve(channel):
+    """Be a scheduler or server, until all workers have freed their stores.
+
+    MXNet's library is enough for that; its Python part, which takes longer
+    to load, is needed only once there is an optimizer to run.
+    """
+    folder = Path(importlib.util.find_spec('mxnet').origin).parent
+    library = ctypes.CDLL(str(next(folder.glob('libmxnet.*'))))
+    library.MXGetLastError.restype = ctypes.c_char_p
+    handle, store = ctypes.c_void_p(), []
+
+    def load(message):
+        # Without a role, importing mxnet does not start another server.
+        role = os.environ.pop('DMLC_ROLE', 'server')
+        import mxnet
+        os.environ['DMLC_ROLE'] = role
+        return mxnet, pickle.loads(base64.b64decode(message))
+
+    def try_loading(message):
+        error = None
+        try:
+            load(message['update'])
+        except BaseException as reason:
+            error = f'{type(reason).__name__}: {reason}'
+        channel.tell(checked=True, error=error)
+
+    def command(_, body, __):
+        try:
+            mxnet, update = load(body)
+            if not store:  # one for good: Python would free the handle, too
+                store.append(mxnet.kv.KVStore(handle))
+            store[0]._set_updater(updater_for(update, channel))
+        except BaseException:
+            channel.tell(fault=traceback.format_exc())
+
+    def check(status):
+        if status:
+            sys.exit(library.MXGetLastError().decode(errors='replace'))
+
+    channel.handlers['check'] = lambda message: threading.Thread(
+        target=try_loading, args=[message], daemon=True).start()
+    channel.tell(ready=True)
+    command = ctypes.CFUNCTYPE(None, ctypes.c_int, ctypes.c_char_p,
+                               ctypes.c_void_p)(command)
+    check(library.MXKVStoreCreate(b'dist', ctypes.byref(handle)))
+    check(library.MXKVStoreRunServer(handle, command, None))
+    os._exit(0)  # the store is gone; nothing may try to free it again
+
+
+def updater_for(update, channel):
+    """What a server calls for a push: an optimizer's update or a function."""
+    import mxnet as mx
+    if isinstance(update, mx.optimizer.Optimizer):
+        run = mx.optimizer.get_updater(update)
+    else:
+        def run(key, gradient, weight):
+            update(key, gradient.as_np_ndarray(), weight.as_np_ndarray())
+
+    def reporting(key, gradient, weight):
+        try:  # MXNet would only print it here, where nobody looks
+            run(key, gradient, weight)
+            weight.wait_to_read()
+        except BaseException:
+            channel.tell(fault=traceback.format_exc())
+    return reporting
+
+
+def control(channel):
+    """Be ipyparallel's controller, between the workers and the reader."""
+    from ipyparallel.controller.app import IPController
+
+    class Controller(IPController):
+        def save_connection_dict(self, name, info):
+            kind, base = info['interface'].split('://')
+            # ipyparallel 9 listens on one name and connects to another.
+            for port in re.findall(r'\b\d+\b', str([*info.values()])):
+                if kind == 'ipc' and not os.path.lexists(f'{base}:{port}'):
+                    os.symlink(f'{base}-{port}', f'{base}:{port}')
+            channel.tell(connection=info, whose=name)
+
+        def cleanup_connection_files(self):
+            pass
+
+    run(Controller, channel, *channel.job['listen'], '--nodb', '--usethreads', '--HeartMonitor.period=500',
+        # The group watches the workers, in its own way.
+        '--HeartMonitor.max_heartmonitor_misses=1000000')
+
+
+def work(channel):
+    """Be a worker; the rest that it takes needs a while to load."""
+    connection = queue.SimpleQueue()
+    channel.handlers['connect'] = connection.put
+    from d2lps.cluster import engine
+    engine.work(channel, connection, run)
+
+
+def run(application, channel, *options):
+    """Run a program of ipyparallel, with its files in the group's folder."""
+    own = os.path.join(channel.job['folder'], channel.job['name'])
+    program = application.instance()
+    program.initialize([f'--ipython-dir={own}', f'--profile-dir={own}/profile',
+                        '--log-level=ERROR', *options,
+                        '--BaseIPythonApplication.auto_create=True'])
+    program.start()
+
+
+def main():
+    channel = Channel()
+    os.environ.update(channel.job['env'])
+    sys.path[:] = channel.job['path']
+    if channel.job['role'] != 'controller':  # which tidies up if all else dies
+        die_with_parent()
+    channel.start()
+    {'controller': control, 'worker': work}.get(
+        channel.job['role'], serve)(channel)
+
+
+if __name__ == '__main__':
+    main()

@@ -1,0 +1,82 @@
+"""Where a cluster's processes run, and at what addresses.
+
+`Here` is the reader's machine.  What else there is has the same attributes
+and methods: see `d2lps.cluster.network` and `d2lps.cluster.hosts`.
+"""
+import random
+import socket
+from dataclasses import dataclass, field
+
+LOOPBACK = '127.0.0.1'
+# Below the ports that systems give to outgoing connections.
+PORTS = range(10_000, 32_000)
+
+
+def is_free(port, address=LOOPBACK):
+    """Can a program listen on this port of this machine just now?"""
+    with socket.socket() as probe:
+        # A port is free, too, while its last connections fade away.
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((address, port))
+            probe.listen()
+        except OSError:
+            return False
+    return True
+
+
+def free_ports(n, address=LOOPBACK):
+    """`n` ports of this machine that nobody uses just now, in order."""
+    found = []
+    for port in random.sample(PORTS, 1000):
+        if len(found) < n and is_free(port, address):
+            found.append(port)
+    if len(found) < n:
+        raise OSError(f'no {n} free ports from {PORTS[0]} to {PORTS[-1]}')
+    return sorted(found)
+
+
+@dataclass(frozen=True)
+class Place:
+    """A place for a process.
+
+    Attributes:
+        address: where MXNet listens there, and the others find it.
+        prefix: what comes before the command that starts the process.
+        job: what else the process must know, see `member`.
+    """
+    address: str = LOOPBACK
+    prefix: tuple = ()
+    job: dict = field(default_factory=dict)
+
+
+class Here:
+    """All processes on this machine; they talk on loopback only.
+
+    Attributes:
+        head: the place of controller and scheduler.
+        workers, servers: a `Place` for each.
+    """
+
+    def __init__(self, workers, servers):
+        self.head = Place()
+        self.workers, self.servers = [Place()] * workers, [Place()] * servers
+
+    def start(self, group):
+        """Prepare the places, in the group's thread, before all else."""
+
+    def ready(self):
+        """Have the places been prepared?"""
+        return True
+
+    def free_ports(self, n):
+        """Ports for scheduler, servers and workers, in order."""
+        return free_ports(n)
+
+    def listen(self, folder):
+        """Where ipyparallel's controller listens, as its options.
+
+        Sockets in a folder that is the reader's alone open no port at all,
+        and can be reached from every network namespace.
+        """
+        return ['--transport=ipc', f'--ip={folder}/ipp']

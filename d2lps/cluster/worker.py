@@ -1,0 +1,90 @@
+"""What a worker of a cluster can do: have a store, and call functions."""
+import runpy
+import sys
+import traceback
+from pathlib import Path
+
+import cloudpickle
+
+from d2lps.cluster.asking import Asking
+from d2lps.cluster.diststore import KINDS, DistStore
+from d2lps.engine import mx
+
+_create = mx.kvstore.create
+_asking = None  # the cluster; there is one in workers only
+_store = None  # a process can have one at a time
+
+
+def attach(channel):
+    """Make this process a worker (`d2lps.cluster.member` calls this).
+
+    From here on, `mx.kv.create` with 'dist_…' makes a checked store, too.
+    """
+    global _asking
+    _asking = Asking(channel)
+    mx.kvstore.create = lambda name='local': (
+        create_store(name) if str(name).startswith('dist')
+        else _create(name))
+
+
+def create_store(kind='dist_sync'):
+    """Create this worker's `DistStore`; all workers have to do it.
+
+    Args:
+        kind: 'dist_sync' (a pull waits for all workers' pushes) or
+            'dist_async' (the server updates with every push).
+
+    A store that this worker has already is closed, so that a cell can be
+    run again; the new one is empty.
+
+    Raises:
+        ValueError: for another kind.
+        RuntimeError: in a process that is not a cluster's worker.
+        StoreError: if the other workers do not create it, too.
+    """
+    global _store
+    if kind not in KINDS:
+        raise ValueError(f"kind must be 'dist_sync' or 'dist_async'; it was "
+                         f'{kind!r}')
+    if _asking is None:
+        raise RuntimeError(
+            f'a {kind!r} store works in the workers of a cluster only: write '
+            '%%px above the cell, use Cluster.run, or run the script with '
+            'python -m d2lps cluster script.py')
+    close_store()
+    _store = DistStore(kind, _create, _asking)
+    return _store
+
+
+def close_store():
+    """Close this worker's store, if there is one; all workers must do it."""
+    global _store
+    if _store is not None:
+        _store.close()
+        _store = None
+
+
+def call(packed):
+    """Call a function that came packed with its arguments; pack the result.
+
+    (ipyparallel would unpack it in a thread in which MXNet is not set up.)
+    """
+    function, args, kwargs = cloudpickle.loads(packed)
+    return cloudpickle.dumps(function(*args, **kwargs))
+
+
+def run_script(script, arguments):
+    """Run a Python script with arguments, as `python script …` would."""
+    sys.argv = [script, *arguments]
+    sys.path.insert(0, str(Path(script).parent))
+    try:
+        runpy.run_path(script, run_name='__main__')
+    except SystemExit as end:
+        if end.code:
+            raise RuntimeError(f'{script} ended with {end.code!r}') from None
+    except Exception as error:
+        trace = error.__traceback__
+        while trace and trace.tb_frame.f_code.co_filename != script:
+            trace = trace.tb_next
+        traceback.print_exception(error.with_traceback(trace))
+        raise

@@ -1,0 +1,107 @@
+"""Servers of a key-value store: where values lie, and how pushes are summed.
+
+g_i is the sum over workers k, and over the devices j of each, of g_ijk. The
+order does not matter, so it is summed in stages: every worker sums over its
+devices, a server over the workers. Keys i do not depend on each other, so
+they can lie on different servers. Sources: Smola and Narayanamurthy 2010
+(synchronising through a store), DeCandia et al. 2007 (keys hashed to
+servers), Li et al. 2014 (OSDI; MXNet's distributed store is theirs).
+"""
+import zlib
+from collections import Counter, deque
+
+from d2lps.engine import nbytes
+
+
+def total(arrays):
+    """Sum arrays of one shape into a new one, on the first one's device."""
+    result = arrays[0].copy()
+    for array in arrays[1:]:
+        result += array.as_in_ctx(result.ctx)
+    return result
+
+
+def place(key, size, num_servers, split_from=1_000_000):
+    """Where a value of `size` elements goes: [(server, start, end), ...].
+
+    From `split_from` elements on it is cut into a part for each server. A
+    smaller one goes whole to server number * 9973 mod num_servers; a str's
+    number is its CRC-32. (ps-lite does the same, but numbers a str by the
+    order of `init`. With one server more, most keys move; DeCandia et al.
+    hash keys and servers onto a circle, so that few do.)
+    """
+    if size < split_from:
+        number = zlib.crc32(key.encode()) if isinstance(key, str) else key
+        return [(number * 9973 % num_servers, 0, size)]
+    n = min(num_servers, size)
+    bounds = [size * i // n for i in range(n + 1)]
+    return list(zip(range(n), bounds, bounds[1:]))
+
+
+def parts(value, places):
+    """Cut a value up as `place` says; whole, it keeps its shape."""
+    if len(places) == 1:
+        return [value]
+    flat = value.reshape(-1)
+    return [flat[start:end] for _, start, end in places]
+
+
+class Shard:
+    """A value, or a part of one, on its server.
+
+    `round` counts its updates, `pushes` has a queue for each worker, and
+    `pulled` the round that each worker saw last.
+    """
+
+    def __init__(self, key, value, num_workers):
+        self.key, self.value, self.round = key, value, 0
+        self.pushes = [deque() for _ in range(num_workers)]
+        self.pulled = [0] * num_workers
+
+    def update(self, ranks, updater=None):
+        summed = total([self.pushes[rank].popleft() for rank in ranks])
+        self.round += 1
+        if updater is None:
+            self.value = summed
+        else:
+            updater(self.key, summed, self.value)
+
+    def pull(self, rank):
+        self.pulled[rank] = self.round
+        return self.value
+
+
+class Server:
+    """Sums what workers push, key by key; `rank` is always a worker's.
+
+    `shards` has a `Shard` for each key; `received` and `sent` count the
+    bytes of pushes and pulls. `staleness` counts pushes, by how many
+    updates there were between the worker's last pull and its push's use.
+    """
+
+    def __init__(self, device, num_workers, sync=True):
+        self.device, self.num_workers, self.sync = device, num_workers, sync
+        self.shards, self.updater = {}, None
+        self.received, self.sent, self.staleness = 0, 0, Counter()
+
+    def init(self, key, value):
+        self.shards[key] = Shard(key, value.copyto(self.device),
+                                 self.num_workers)
+
+    def push(self, key, rank, value):
+        self.received += nbytes(value)
+        shard = self.shards[key]
+        shard.pushes[rank].append(value.as_in_ctx(self.device))
+        # A round takes one push of *every* worker; a second one of the same
+        # worker waits for the next. (ps-lite counts pushes, not workers: a
+        # worker that pushes twice stands in for one that is missing.)
+        ranks = range(self.num_workers) if self.sync else [rank]
+        if all(shard.pushes[r] for r in ranks):
+            self.staleness.update(shard.round - shard.pulled[r]
+                                  for r in ranks)
+            shard.update(ranks, self.updater)
+
+    def pull(self, key, rank):
+        value = self.shards[key].pull(rank)
+        self.sent += nbytes(value)
+        return value

@@ -1,0 +1,222 @@
+"""A key-value store from scratch, with the calls of MXNet's stores."""
+import copy
+import time
+from threading import TIMEOUT_MAX, Condition
+
+import numpy as onp
+
+from d2lps.engine import count, mx
+from d2lps.kvstore.server import Server, parts, place, total
+
+np = mx.np
+
+
+def by_key(keys, values, name='value'):
+    """{key: [arrays]} from a key or a list; one that comes twice has all."""
+    if not isinstance(keys, (list, tuple)):
+        keys, values = [keys], [values]
+    if not isinstance(values, (list, tuple)) or len(values) != len(keys):
+        raise ValueError(f'{name} must be a list with an entry for each of '
+                         f'the {len(keys)} keys; it was {values!r:.60}')
+    groups = {}
+    for key, arrays in zip(keys, values):
+        if type(key) not in (int, str):
+            raise ValueError("key must be an int or a str, such as 0 or "
+                             f"'weight'; it was {key!r}")
+        arrays = arrays if isinstance(arrays, (list, tuple)) else [arrays]
+        if not arrays or not all(isinstance(a, np.ndarray) for a in arrays):
+            raise ValueError(f'{name} of key {key!r} must be an mxnet.np '
+                             f'array or a list of them; it was {arrays!r:.60}')
+        groups.setdefault(key, []).extend(arrays)
+    return groups
+
+
+class KVStore:
+    """A store with MXNet's calls. This object is worker 0's handle.
+
+    Args:
+        num_workers: threads that push. A pull waits until all workers have
+            pushed in those rounds in which this one has, so without a push
+            of its own it waits for nobody.
+        num_servers: length of the list `servers`; they live on cpu(0), ...
+        sync: False makes every push an update; no pull waits.
+        timeout: seconds that a call waits at most.
+        split_from: elements from which on values are split; see `place`.
+
+    A value is one array, or a list with one of each device. A list of keys
+    takes a list of values. Unlike MXNet's stores, this one refuses another
+    shape or dtype at once, and never shares memory with the caller's array.
+
+    Raises, from every call:
+        ValueError: for a bad argument; nothing has changed then.
+        TimeoutError: after `timeout` seconds, with the names of those who
+            are missing. What was pushed stays, and a later pull may succeed.
+    """
+
+    def __init__(self, num_workers=1, num_servers=1, sync=True, timeout=60,
+                 split_from=1_000_000):
+        if not (isinstance(timeout, (int, float))
+                and 0 < timeout <= TIMEOUT_MAX):
+            raise ValueError('timeout must be a positive number of seconds, '
+                             f'such as 10; it was {timeout!r}')
+        self.rank, self.num_workers = 0, count('num_workers', num_workers)
+        self.servers = [Server(mx.cpu(i), num_workers, sync)
+                        for i in range(count('num_servers', num_servers))]
+        self.split_from = count('split_from', split_from)
+        self.sync, self.timeout = sync, timeout
+        self._values = {}  # key: (shape, dtype, its places on the servers)
+        self._last = [('none yet', time.monotonic())] * num_workers
+        self._inits = set()  # (rank, key)
+        self._changed = Condition()  # held by one call at a time
+
+    @property
+    def type(self):
+        """The name of MXNet's store that does the same."""
+        return ('dist_async' if not self.sync else
+                'dist_sync' if self.num_workers > 1 else 'local')
+
+    def worker(self, rank):
+        """The handle that worker `rank` uses in its thread."""
+        if count('rank', rank, least=0) >= self.num_workers:
+            raise ValueError(f'rank must be less than num_workers='
+                             f'{self.num_workers}; it was {rank}')
+        handle = copy.copy(self)  # everything but the rank is shared
+        handle.rank = rank
+        return handle
+
+    def set_updater(self, updater):
+        """Let `updater(key, sum, stored)` change `stored`, in place.
+
+        With None the sum replaces what was stored. Servers call it for their
+        part of a split value. What it raises reaches the last one to push.
+        All workers may call it; worker 0's call counts.
+        """
+        if updater is not None and not callable(updater):
+            raise ValueError('updater must be a function of (key, sum, '
+                             f'stored) or None; it was {updater!r}')
+        with self._changed:
+            for server in self.servers if self.rank == 0 else ():
+                server.updater = updater
+
+    def set_optimizer(self, optimizer):
+        """Give each server a copy of an `mx.optimizer` as its updater.
+
+        All workers may call it; worker 0's call counts.
+        """
+        if not isinstance(optimizer, mx.optimizer.Optimizer):
+            raise ValueError('optimizer must be one of mx.optimizer, such as '
+                             f'mx.optimizer.SGD(); it was {optimizer!r}')
+        with self._changed:
+            for server in self.servers if self.rank == 0 else ():
+                server.updater = mx.optimizer.get_updater(
+                    copy.deepcopy(optimizer))
+
+    def init(self, key, value):
+        """Store first values: worker 0's count, the others wait for it."""
+        with self._changed:
+            groups = by_key(key, value)
+            if len({type(k) for k in (*groups, *self._values)}) > 1:
+                raise ValueError(f'key is {key!r}, but a store has int keys '
+                                 'only or str keys only')
+            for k, arrays in groups.items():
+                if len(arrays) > 1 or (self.rank, k) in self._inits:
+                    raise ValueError(f'key {k!r} is initialised already; '
+                                     'push changes its value')
+            self._called('init', key)
+            for k, [value] in groups.items() if self.rank == 0 else ():
+                self._values[k] = value.shape, value.dtype, place(
+                    k, value.size, len(self.servers), self.split_from)
+                for server, part in self._parts(k, value):
+                    server.init(k, part)
+            self._changed.notify_all()
+            self._wait('init', groups,
+                       lambda k: [] if k in self._values else [0])
+            self._check(groups, 'value')
+            self._inits.update((self.rank, k) for k in groups)
+
+    def push(self, key, value, priority=0):
+        """Send values to be summed, and go on. `priority` has no effect."""
+        problems = []
+        with self._changed:
+            groups = self._check(by_key(key, value), 'value')
+            if not self.sync and self.servers[0].updater is None:
+                raise ValueError('a store with sync=False needs an updater: '
+                                 'call set_updater or set_optimizer first')
+            self._called('push', key)
+            for k, arrays in groups.items():
+                for server, part in self._parts(k, total(arrays)):
+                    try:
+                        server.push(k, self.rank, part)
+                    except Exception as problem:  # the updater's
+                        problems.append(problem)
+            self._changed.notify_all()
+        if problems:
+            raise problems[0]
+
+    def pull(self, key, out, priority=0):
+        """Copy values into `out`: an array, or a list of one per device."""
+        with self._changed:
+            groups = self._check(by_key(key, out, 'out'), 'out')
+            self._called('pull', key)
+            self._wait('push', groups, self._missing)
+            for k, arrays in groups.items():
+                shape, _, places = self._values[k]
+                found = [self.servers[i].pull(k, self.rank)
+                         for i, _, _ in places]
+                value = found[0]
+                if len(found) > 1:
+                    value = np.concatenate([part.as_in_ctx(value.ctx)
+                                            for part in found]).reshape(shape)
+                for array in arrays:
+                    value.copyto(array)
+
+    def pushpull(self, key, value, out=None, priority=0):
+        """Push `value`, then pull into `out`, or into `value` itself."""
+        self.push(key, value)
+        self.pull(key, value if out is None else out)
+
+    def _parts(self, key, value):
+        """[(server, its part of the value), ...]"""
+        places = self._values[key][2]
+        return [(self.servers[place[0]], part)
+                for place, part in zip(places, parts(value, places))]
+
+    def _check(self, groups, name):
+        """Refuse an unknown key, and arrays unlike the stored value."""
+        for key, arrays in groups.items():
+            if key not in self._values:
+                raise ValueError(f'key {key!r} is not in the store, call '
+                                 f'init({key!r}, ...) first; it has the keys '
+                                 f'{list(self._values)}')
+            shape, dtype, _ = self._values[key]
+            for array in arrays:
+                if (array.shape, array.dtype) != (shape, dtype):
+                    raise ValueError(
+                        f'{name} of key {key!r} must be {onp.dtype(dtype)} '
+                        f'of shape {shape}, as in init; it was '
+                        f'{onp.dtype(array.dtype)} of shape {array.shape}')
+        return groups
+
+    def _called(self, call, key):
+        self._last[self.rank] = f'{call}({key!r})', time.monotonic()
+
+    def _missing(self, key):
+        """Whose push this worker waits for: none, if it has not pushed."""
+        server, _, _ = self._values[key][2][0]  # all parts wait together
+        pushes = self.servers[server].shards[key].pushes
+        return [rank for rank, waiting in enumerate(pushes)
+                if pushes[self.rank] and not waiting]
+
+    def _wait(self, call, keys, missing):
+        """Sleep until nobody is `missing` for any key, or time is up."""
+        if self._changed.wait_for(lambda: not any(map(missing, keys)),
+                                  self.timeout):
+            return
+        key, now = next(filter(missing, keys)), time.monotonic()
+        raise TimeoutError('\n  '.join([
+            f'worker {self.rank} waited {self.timeout:g} s for '
+            f'{call}({key!r}) of '
+            f'{" and ".join(f"worker {rank}" for rank in missing(key))}. '
+            'Last calls:',
+            *(f'worker {rank}: {what}, {now - when:.1f} s ago'
+              for rank, (what, when) in enumerate(self._last))]))

@@ -1,0 +1,143 @@
+"""A cluster in a real notebook kernel: `%%px`, Ctrl-C, restart, death."""
+import os
+import sys
+
+import pytest
+from clusters import all_gone, wait_for
+from jupyter_client.manager import KernelManager
+
+START = '''
+import d2lps
+from d2lps.cluster import Cluster
+c = Cluster(workers=2, servers=1)
+print(*c.pids.values())
+'''
+STORE = '''%%px
+import mxnet as mx
+from mxnet import np
+kv = mx.kv.create('dist_sync')
+kv.init('w', np.zeros(3))
+kv.push('w', np.ones(3) * (kv.rank + 1))
+out = np.zeros(3)
+kv.pull('w', out)
+print(out)
+'''
+
+
+class Notebook:
+    """A kernel; `run` executes a cell."""
+
+    def __init__(self, env):
+        self.manager = KernelManager(kernel_name='python3')
+        self.manager.start_kernel(env=env, extra_arguments=[
+            '--HistoryManager.enabled=False'])
+        self.client = self.manager.client()
+        self.client.start_channels()
+        self.client.wait_for_ready(timeout=60)
+        self.pids = [int(pid) for pid in self.run(START)[1].split()]
+        assert len(self.pids) == 5
+
+    def run(self, code, begun=None):
+        """Returns the reply and all output; `begun()` is called once."""
+        output = []
+
+        def hook(message):
+            content = message['content']
+            if message['msg_type'] == 'status' and begun and not output:
+                output.append('')
+                begun()
+            output.append(content.get('text', '')
+                          + content.get('data', {}).get('text/plain', '')
+                          + '\n'.join(content.get('traceback', [])))
+        reply = self.client.execute_interactive(code, timeout=60,
+                                                output_hook=hook)
+        return reply['content'], ''.join(output)
+
+
+@pytest.fixture
+def notebook(tmp_path):
+    folder = tmp_path / 'tmp'
+    folder.mkdir()
+    notebook = Notebook({**os.environ, 'TMPDIR': str(folder),
+                         'PYTHONPATH': os.pathsep.join(sys.path)})
+    yield notebook
+    notebook.client.stop_channels()
+    if notebook.manager.has_kernel:
+        notebook.manager.shutdown_kernel(now=True)
+    assert all_gone(notebook.pids, 5)
+    assert wait_for(lambda: not os.listdir(folder), 5), os.listdir(folder)
+
+
+def test_cells_on_the_workers(notebook):
+    reply, output = notebook.run(STORE)
+    assert reply['status'] == 'ok', output
+    assert output.count('[3. 3. 3.]') == 2
+    # Again: the store is a new one, as in the first run of the cell.
+    reply, output = notebook.run(STORE)
+    assert output.count('[3. 3. 3.]') == 2
+
+    # One worker fails: so does the cell; the other is told.
+    reply, output = notebook.run(
+        "%%px\nif kv.rank == 1:\n    1 / 0\nkv.push('w', out)\n"
+        "kv.pull('w', out)")
+    assert reply['status'] == 'error'
+    assert 'ZeroDivisionError' in output
+    assert "worker 1 has not pushed 'w'" in output
+    assert "failed with ZeroDivisionError: division by zero" in output
+    reply, output = notebook.run(STORE)
+    assert output.count('[3. 3. 3.]') == 2
+
+    # Ctrl-C, while worker 0 waits for worker 1 and that for nothing.
+    import threading
+    interrupt = threading.Timer(3, notebook.manager.interrupt_kernel)
+    reply, output = notebook.run(
+        "%%px\nimport time\nif kv.rank == 1:\n    time.sleep(50)\n"
+        "kv.pushpull('w', out)", interrupt.start)
+    assert reply['status'] == 'error' and 'KeyboardInterrupt' in output
+    reply, output = notebook.run(STORE)
+    assert output.count('[3. 3. 3.]') == 2, output
+
+    # A server dies in the middle of a cell.
+    reply, output = notebook.run(
+        "import threading\nthreading.Timer(3, c.kill, ['server 0']).start()")
+    reply, output = notebook.run(
+        "%%px\nif kv.rank == 1:\n    time.sleep(50)\nkv.pushpull('w', out)")
+    assert reply['status'] == 'error' and reply['ename'] == 'ClusterError'
+    assert 'server 0' in output and 'was ended by SIGKILL' in output
+    assert "worker 0: waiting in pull('w')" in output
+    assert all_gone(notebook.pids, 1)
+    reply, output = notebook.run('%%px\n1 + 1')
+    assert reply['ename'] == 'ClusterError'
+
+    # And a new one, in the same notebook.
+    reply, output = notebook.run(START)
+    notebook.pids = [int(pid) for pid in output.split()]
+    reply, output = notebook.run(STORE)
+    assert output.count('[3. 3. 3.]') == 2
+    notebook.run('c.close()')
+    assert all_gone(notebook.pids, 0)
+    reply, output = notebook.run('%%px\n1 + 1')
+    assert reply['ename'] == 'ClusterError'
+    assert 'closed; start a new one' in reply['evalue']
+
+
+@pytest.mark.parametrize('now', [False, True])
+def test_restart_of_the_kernel(notebook, now):
+    notebook.run(STORE)
+    notebook.manager.restart_kernel(now=now)
+    assert all_gone(notebook.pids, 5)
+
+
+def test_restart_while_a_cell_runs(notebook):
+    notebook.client.execute("%%px\nimport time\ntime.sleep(60)")
+    notebook.manager.restart_kernel(now=False)
+    assert all_gone(notebook.pids, 5)
+
+
+def test_a_new_cluster_under_the_same_name_ends_the_old_one(notebook):
+    old = notebook.pids
+    _, output = notebook.run(START)
+    notebook.pids = [int(pid) for pid in output.split()]
+    assert all_gone(old, 5)
+    _, output = notebook.run(STORE)
+    assert output.count('[3. 3. 3.]') == 2

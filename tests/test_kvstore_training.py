@@ -1,0 +1,101 @@
+"""Training through a store is training, whoever sums."""
+import functools
+import threading
+
+import d2lps
+import mxnet as mx
+import numpy as onp
+import pytest
+from d2lps import devices, get_params, init_params, load_data
+from d2lps.kvstore import KVStore, prepare_store, store_step, train_batch_store
+from test_training import BOOK, numbers, small_set, trained  # noqa: F401
+
+
+def steps_through(store, k, batch_size=256, steps=20):
+    """Each device's parameters after some steps of one worker."""
+    scale, lr, _ = BOOK
+    params = init_params(scale)
+    device_params = [get_params(params, device) for device in devices(k)]
+    prepare_store(store, params, lr)
+    for (X, y), _ in zip(load_data(batch_size)[0], range(steps)):
+        train_batch_store(X, y, device_params, devices(k), store)
+    return [numbers(params) for params in device_params]
+
+
+STORES = {'ours': lambda: KVStore(num_servers=2, split_from=1000),
+          **{kind: functools.partial(mx.kv.create, kind)
+             for kind in ('local', 'device')}}
+
+
+@pytest.mark.parametrize('kind', STORES)
+@pytest.mark.parametrize('k, batch_size', [(1, 256), (2, 256), (3, 256),
+                                           (3, 50), (3, 2)])
+def test_a_store_trains_as_allreduce_does(kind, k, batch_size):
+    [expected] = trained(1, batch_size, *BOOK)
+    copies = steps_through(STORES[kind](), k, batch_size)
+    for a, b in zip(expected, copies[0]):
+        onp.testing.assert_allclose(b, a, rtol=0, atol=1e-4)
+    assert all(map(onp.array_equal, copies[0], copies[-1]))
+
+
+@pytest.mark.parametrize('num_workers, batch_size', [(2, 256), (3, 50),
+                                                     (3, 2)])
+def test_workers_in_threads_train_as_one_does(num_workers, batch_size):
+    store, ends = KVStore(num_workers, num_servers=2, timeout=20), {}
+
+    def work(rank):
+        ends[rank] = steps_through(store.worker(rank), 2, batch_size)
+
+    threads = [threading.Thread(target=work, args=(rank,), daemon=True)
+               for rank in range(num_workers)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(timeout=60)
+    assert sorted(ends) == list(range(num_workers))
+    [expected] = trained(1, batch_size, *BOOK)
+    for copies in ends.values():
+        for params in copies:
+            for a, b in zip(expected, params):
+                onp.testing.assert_allclose(b, a, rtol=0, atol=1e-4)
+    assert all(set(server.staleness) == {0} for server in store.servers)
+
+
+@pytest.mark.parametrize('kind', STORES)
+def test_train_takes_a_store(small_set, kind):
+    one, two = (d2lps.train(2, 32, 0.2, num_epochs=2, scale=0.01, show=False,
+                            step=step)
+                for step in (None, store_step(STORES[kind]())))
+    for a, b in zip(numbers(one.params), numbers(two.params)):
+        onp.testing.assert_allclose(b, a, rtol=0, atol=1e-4)
+
+
+def test_train_without_waiting_for_each_other_learns(small_set):
+    store, results = KVStore(num_workers=2, sync=False, timeout=20), {}
+
+    def work(rank):
+        results[rank] = d2lps.train(1, 32, 0.1, num_epochs=2, show=False,
+                                    step=store_step(store.worker(rank)))
+
+    threads = [threading.Thread(target=work, args=(rank,), daemon=True)
+               for rank in (0, 1)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(timeout=60)
+    steps = 2 * 2 * 3  # workers, epochs, minibatches
+    assert [shard.round for shard in store.servers[0].shards.values()] == [
+        steps] * 8
+    assert max(result.accuracy[-1] for result in results.values()) > 0.1
+
+
+def test_train_explains_a_store_that_is_none():
+    with pytest.raises(ValueError, match="store must be .* it was 'local'"):
+        d2lps.train(1, 32, 0.1, show=False, step=store_step('local'))
+
+
+def test_train_wants_a_new_store(small_set):
+    store = KVStore()
+    d2lps.train(1, 48, 0.1, num_epochs=1, show=False, step=store_step(store))
+    with pytest.raises(ValueError, match='key 0 is initialised already'):
+        d2lps.train(1, 48, 0.1, num_epochs=1, show=False, step=store_step(store))

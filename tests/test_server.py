@@ -1,0 +1,120 @@
+"""Servers: where values lie, and which pushes make a round."""
+import zlib
+from collections import Counter
+
+import numpy as onp
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from mxnet import np
+
+from d2lps import devices
+from d2lps.kvstore.server import Server, parts, place, total
+
+KEYS = st.integers(-1000, 1000) | st.text(max_size=5)
+
+
+def test_total_sums_over_devices_into_a_new_array():
+    arrays = [np.full(2, i + 1.0, ctx=device)
+              for i, device in enumerate(devices(3))]
+    result = total(arrays)
+    assert result.tolist() == [6, 6]
+    assert result.ctx == devices(3)[0]
+    assert [array.tolist() for array in arrays] == [[1, 1], [2, 2], [3, 3]]
+
+
+def test_total_of_one_array_is_a_copy():
+    array = np.ones(2)
+    total([array])[:] = 7
+    assert array.tolist() == [1, 1]
+
+
+@pytest.mark.parametrize('key, server', [
+    (0, 0), (1, 9973 % 4), (2, 2 * 9973 % 4), (7, 7 * 9973 % 4),
+    ('weight', zlib.crc32(b'weight') * 9973 % 4)])
+def test_a_small_value_lies_on_the_server_of_its_number(key, server):
+    assert place(key, 999_999, 4) == [(server, 0, 999_999)]
+
+
+def test_a_large_value_is_cut_into_a_part_for_each_server():
+    assert place('a', 1_000_000, 3) == [(0, 0, 333_333),
+                                        (1, 333_333, 666_666),
+                                        (2, 666_666, 1_000_000)]
+    assert place(0, 1_000_000, 1) == [(0, 0, 1_000_000)]
+
+
+@settings(max_examples=200, deadline=None)
+@given(key=KEYS, size=st.integers(0, 50), n=st.integers(1, 6),
+       split_from=st.integers(1, 60))
+def test_nothing_is_lost_or_doubled(key, size, n, split_from):
+    places = place(key, size, n, split_from)
+    assert [i for _, start, end in places
+            for i in range(start, end)] == list(range(size))
+    servers = [server for server, _, _ in places]
+    assert len(set(servers)) == len(servers)
+    assert set(servers) <= set(range(n))
+    assert len(places) == (min(n, size) if size >= split_from else 1)
+
+
+def test_many_keys_are_spread_evenly():
+    for keys in range(4000), map(str, range(4000)):
+        held = Counter(place(key, 1, 4)[0][0] for key in keys)
+        assert len(held) == 4 and min(held.values()) > 900
+
+
+def test_parts_put_together_are_the_value():
+    value = np.arange(12).reshape(3, 4)
+    cut = parts(value, place(0, 12, 5, split_from=1))
+    assert [part.size for part in cut] == [2, 2, 3, 2, 3]
+    assert np.concatenate(cut).tolist() == list(range(12))
+    assert parts(value, [(0, 0, 12)])[0].shape == (3, 4)
+
+
+@pytest.fixture
+def server():
+    server = Server(devices(2)[1], num_workers=2)
+    server.init('w', np.zeros(2))
+    return server
+
+
+def test_a_round_takes_a_push_of_every_worker(server):
+    server.push('w', 1, np.ones(2))
+    assert server.pull('w', 1).tolist() == [0, 0]
+    server.push('w', 0, np.ones(2))
+    assert server.pull('w', 1).tolist() == [2, 2]
+    assert server.shards['w'].round == 1
+
+
+def test_a_second_push_of_one_worker_waits_for_the_next_round(server):
+    for value in 1, 10:
+        server.push('w', 0, np.full(2, value))
+    assert server.shards['w'].round == 0
+    server.push('w', 1, np.full(2, 100))
+    assert server.pull('w', 0).tolist() == [101, 101]
+    server.push('w', 1, np.full(2, 1000))
+    assert server.pull('w', 0).tolist() == [1010, 1010]
+
+
+def test_a_server_works_on_its_own_device(server):
+    server.push('w', 0, np.ones(2))
+    server.push('w', 1, np.ones(2))
+    assert server.pull('w', 0).ctx == devices(2)[1]
+
+
+def test_bytes_are_counted(server):
+    server.push('w', 0, np.ones(2))
+    server.push('w', 1, np.ones(2))
+    server.pull('w', 0)
+    assert (server.received, server.sent) == (2 * 8, 8)
+
+
+def test_staleness_is_the_updates_since_the_last_pull():
+    server = Server(devices(1)[0], num_workers=2, sync=False)
+    server.updater = lambda key, summed, stored: stored.__iadd__(summed)
+    server.init(0, np.zeros(1))
+    for _ in range(3):
+        server.push(0, 0, np.ones(1))
+        server.pull(0, 0)
+    server.push(0, 1, np.ones(1))  # it has seen none of the three
+    assert server.staleness == {0: 3, 3: 1}
+    assert onp.allclose(server.pull(0, 1).asnumpy(), 4)
