@@ -98,4 +98,5 @@ def test_train_wants_a_new_store(small_set):
     store = KVStore()
     d2lps.train(1, 48, 0.1, num_epochs=1, show=False, step=store_step(store))
     with pytest.raises(ValueError, match='key 0 is initialised already'):
-        d2lps.train(1, 48, 0.1, num_epochs=1, show=False, step=store_step(store))
+        d2lps.train(1, 48, 0.1, num_epochs=1, show=False,
+                    step=store_step(store))

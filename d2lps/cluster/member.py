@@ -185,7 +185,8 @@ def control(channel):
         def cleanup_connection_files(self):
             pass
 
-    run(Controller, channel, *channel.job['listen'], '--nodb', '--usethreads', '--HeartMonitor.period=500',
+    run(Controller, channel, *channel.job['listen'], '--nodb',
+        '--usethreads', '--HeartMonitor.period=500',
         # The group watches the workers, in its own way.
         '--HeartMonitor.max_heartmonitor_misses=1000000')
 

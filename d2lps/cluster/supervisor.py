@@ -25,7 +25,8 @@ class Supervisor:
         self.workers, self.servers = len(places.workers), len(places.servers)
         self._places, self._port = places, port
         self.failure, self.connection, self.when_failed = '', None, []
-        self._agreement = Agreement(self.workers, timeout, self._answer, self._met)
+        self._agreement = Agreement(self.workers, timeout, self._answer,
+                                    self._met)
         self._engine_connection, self._checks, self._freed = None, [], 0
         self._group = Group(tempfile.mkdtemp(prefix='d2lps-cluster-'),
                             self._hear, self._tick, self._failed)
