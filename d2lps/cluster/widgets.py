@@ -1,0 +1,104 @@
+"""Workers and servers to play with, without starting any."""
+import ipywidgets
+from matplotlib import pyplot as plt
+
+from d2lps import schedule, simulate, topology
+from d2lps.plots import BLUE, GRAY, ORANGE
+from d2lps.widgets import choose, live_picture
+
+SIZES = [1, 2, 4, 8, 16, 32, 64, 128]
+
+
+def law(workers, servers, nbytes, bandwidth, colocated=False):
+    """Seconds for all workers to push and pull `nbytes`, by hand.
+
+    Every host has a link of `bandwidth` bytes per second each way, and the
+    busiest one decides. One on the servers' side carries m/n of the bytes,
+    a worker's carries them once. With servers on the workers' own machines
+    (at most one on each), what a worker sends itself costs nothing.
+
+    Raises:
+        ValueError: for more colocated servers than workers.
+    """
+    m, n = workers, servers
+    if colocated and n > m:
+        raise ValueError(f'servers is {n}, but there are only {m} workers to '
+                         'be colocated with')
+    busiest = max(1, m / n)
+    if colocated:
+        busiest = max((m - 1) / n, 1 if m > n else (n - 1) / n)
+    return 2 * busiest * nbytes / bandwidth
+
+
+def simulated(workers, servers, nbytes, bandwidth, colocated=False):
+    """The `Timing` of the same, by the flow simulator."""
+    plan = schedule.parameter_server(workers, servers, colocated)
+    return simulate.time(plan, topology.ethernet(plan.nodes, bandwidth),
+                         nbytes)
+
+
+def plot_servers(workers, servers, nbytes, bandwidth, colocated=False):
+    """Time for every number of servers, and which links are busy how long.
+
+    Left, a line by hand (`law`) and a point by simulation; right, for each
+    kind of machine, the seconds that its links work in one step.
+    """
+    figure, (left, right) = plt.subplots(1, 2, figsize=(10, 3.4),
+                                         width_ratios=[1.1, 1])
+    sizes = [n for n in SIZES if n <= workers or not colocated]
+    left.plot(sizes, [law(workers, n, nbytes, bandwidth, colocated)
+                      for n in sizes], color=BLUE, label='by hand')
+    timing = simulated(workers, servers, nbytes, bandwidth, colocated)
+    left.plot(servers, timing.seconds, 'o', color=ORANGE, markersize=9,
+              label='simulated')
+    left.set_xscale('log', base=2)
+    left.set_xticks(sizes, sizes)
+    left.set(xlabel='servers', ylabel='seconds', ylim=(0, None),
+             title=f'{workers} worker{"s" * (workers > 1)}, {servers} server'
+                   f'{"s" * (servers > 1)}: {timing.seconds:.3g} s per step')
+    left.legend(frameon=False)
+    bars = _bars(timing, servers, bandwidth, colocated)
+    longest = max(bars.values(), default=0)
+    right.barh([*bars], [*bars.values()], color=[
+        ORANGE if t > 0.999 * longest else GRAY for t in bars.values()])
+    right.bar_label(right.containers[0], [f'{t:.3g}' for t in bars.values()],
+                    padding=3)
+    right.invert_yaxis()
+    right.margins(x=0.18)
+    right.set(xlabel='seconds at work in a step',
+              title='links, the busiest coloured')
+    right.spines[['top', 'right']].set_visible(False)
+    figure.subplots_adjust(0.08, 0.15, 0.98, 0.9, wspace=0.72)
+    return left, right
+
+
+def _bars(timing, servers, bandwidth, colocated):
+    """Seconds at work by kind of link, of the busiest of each kind."""
+    bars = {}
+    for (src, dst), carried in timing.load.items():
+        host, does = ((src, 'sends') if dst == 'switch' else
+                      (dst, 'receives'))
+        kind = 'server' if isinstance(host, str) else 'worker'
+        if colocated and host < servers:
+            kind = 'worker with server'
+        bars.setdefault(f'{kind} {does}', []).append(carried / bandwidth)
+    return {name: max(bars[name]) for name in sorted(bars, reverse=True)}
+
+
+def explore_servers(workers=4, servers=1, megabytes=40, gigabits=1,
+                    place='machines of their own'):
+    """Choose workers, servers, data and links; see what a step takes."""
+    def draw(m, n, megabytes, gigabits, place):
+        colocated = place != 'machines of their own'
+        # A worker's machine has room for one server.
+        return plot_servers(m, min(n, m) if colocated else n, megabytes * 1e6,
+                            gigabits * 1e9 / 8, colocated)[0]
+
+    live_picture(draw, dict(
+        m=choose(SIZES, workers, 'workers'),
+        n=choose(SIZES, servers, 'servers'),
+        megabytes=choose([1, 2, 10, 40, 160, 1000], megabytes, 'MB'),
+        gigabits=choose([0.1, 1, 10, 25, 100], gigabits, 'Gbit/s'),
+        place=ipywidgets.Dropdown(
+            options=['machines of their own', "the workers' machines"],
+            value=place, description='servers on')), None)
