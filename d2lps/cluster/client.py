@@ -46,6 +46,8 @@ class Client(PlainClient):
 
 class Magics(ParallelMagics):
     """`%px` and `%%px` that say why, when the cluster has ended."""
+    # A bar from 0 to 2 workers tells nothing, and stays in the notebook.
+    progress_after_seconds = 1e6
 
     def parallel_execute(self, *args, **kwargs):
         cluster = self.view.client.owner()
