@@ -22,6 +22,7 @@ pytestmark = pytest.mark.skipif(
 SETUP = '''%matplotlib inline
 import d2lps
 from d2lps import player, plots, schedule, widgets
+from d2lps.cluster import widgets as cluster_widgets
 plots.use_png_display()'''
 FLAGS = ['--no-sandbox', '--disable-gpu', '--disable-background-networking',
          '--disable-component-update', '--disable-sync']
@@ -85,6 +86,7 @@ def run_all(page):
 @pytest.mark.parametrize('call', [
     'widgets.explore_timeline(num_devices=2, batch_size=64)',
     'widgets.explore_synchronisation()',
+    'cluster_widgets.explore_servers()',
     'player.step_player(schedule.ring(4))'])
 def test_picture_follows_the_slider(lab, tmp_path, call):
     from playwright.sync_api import sync_playwright
