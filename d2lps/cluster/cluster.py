@@ -9,6 +9,7 @@ import cloudpickle
 from d2lps.cluster import worker
 from d2lps.cluster.client import (Client, ClusterError, Magics, WorkerError,
                                   watched)
+from d2lps.cluster.network import Hosts, Network
 from d2lps.cluster.places import Here, is_free
 from d2lps.cluster.supervisor import Supervisor
 from d2lps.engine import count
@@ -25,21 +26,26 @@ class Cluster:
         timeout: how long one worker may wait for another, or for a server,
             in seconds.
         port: where the scheduler listens; by default any free port.
+        network: a `Network` for workers and servers to talk over; by
+            default they talk as fast as this machine can.
 
     It runs from here to `close()`, or to the end of a `with` block.  In a
     notebook, `%%px` cells then run on all workers (they are engines of
     ipyparallel, and `view` is its view of them); `run` calls a function on
     all of them.  In a worker, `mx.kv.create('dist_sync')` gives its end of
-    the store (see `d2lps.cluster.worker`).  All listen on 127.0.0.1 only.
+    the store (see `d2lps.cluster.worker`).  All listen on 127.0.0.1 only, or
+    on addresses that exist only in their network.
 
     Raises:
         ValueError: for a bad argument.
+        OSError: if this machine does not permit a network.
         ClusterError: if it cannot start; and, from all methods and from
             `%%px`, when a process has died, fallen silent for 30 seconds,
             or been stuck in a call for `timeout`. All have ended by then.
     """
 
-    def __init__(self, workers=2, servers=1, timeout=60, port=None):
+    def __init__(self, workers=2, servers=1, timeout=60, port=None,
+                 network=None):
         self.workers = count('workers', workers)
         self.servers = count('servers', servers)
         if not (isinstance(timeout, (int, float)) and 0 < timeout < 1e6):
@@ -49,9 +55,13 @@ class Cluster:
                                      and is_free(port)):
             raise ValueError(f'port must be free; {port} is in use. Leave it '
                              'out, and a free one is taken')
+        if not (network is None or isinstance(network, Network)):
+            raise ValueError('network must be a Network such as '
+                             f'Network(bandwidth=125e6); it was {network!r}')
+        self._places = (Hosts(network, self.workers, self.servers) if network
+                        else Here(self.workers, self.servers))
         self._client, self._closed = None, False
-        self._supervisor = Supervisor(
-            Here(self.workers, self.servers), timeout, port)
+        self._supervisor = Supervisor(self._places, timeout, port)
         # Also when nobody holds the cluster any more, or Python ends.
         self._finalizer = weakref.finalize(self, self._supervisor.close)
         try:
@@ -102,6 +112,18 @@ class Cluster:
         """Process ids by name: {'scheduler': …, 'server 0': …, …}."""
         self.check()
         return self._supervisor.pids()
+
+    def traffic(self):
+        """What has gone over each host's link in the network so far.
+
+        Returns {'worker 0': (bytes received, bytes sent), …}, packets'
+        headers included.
+
+        Raises:
+            ValueError: if the cluster has no network of its own.
+        """
+        with self.watched():
+            return self._places.traffic()
 
     def kill(self, name, signal=signal.SIGKILL):
         """Send a signal to a process of the cluster, such as 'server 0'.

@@ -14,6 +14,7 @@ import os
 import pickle
 import queue
 import re
+import runpy
 import shutil
 import signal
 import sys
@@ -199,6 +200,11 @@ def work(channel):
     engine.work(channel, connection, run)
 
 
+def wait(channel):
+    """Be the network lab, which needs only to be there."""
+    threading.Event().wait()
+
+
 def run(application, channel, *options):
     """Run a program of ipyparallel, with its files in the group's folder."""
     own = os.path.join(channel.job['folder'], channel.job['name'])
@@ -213,11 +219,17 @@ def main():
     channel = Channel()
     os.environ.update(channel.job['env'])
     sys.path[:] = channel.job['path']
-    if channel.job['role'] != 'controller':  # which tidies up if all else dies
+    role = channel.job['role']
+    if role == 'network' or 'join' in channel.job:
+        lab = runpy.run_path(str(Path(__file__).with_name('lab.py')))
+        lab['join'](channel.job.get('join', ()))
+        if role == 'network':
+            lab['serve'](channel)
+    if role != 'controller':  # which tidies up if all else dies
         die_with_parent()
     channel.start()
-    {'controller': control, 'worker': work}.get(
-        channel.job['role'], serve)(channel)
+    {'controller': control, 'worker': work, 'network': wait}.get(
+        role, serve)(channel)
 
 
 if __name__ == '__main__':

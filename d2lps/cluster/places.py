@@ -69,6 +69,14 @@ class Here:
         """Have the places been prepared?"""
         return True
 
+    def hear(self, message):
+        """What a process says that `start` has started, a dictionary."""
+
+    def traffic(self):
+        """{host: (bytes received, bytes sent)} so far."""
+        raise ValueError('only a slow network counts what goes over its '
+                         'links: Cluster(network=Network())')
+
     def free_ports(self, n):
         """Ports for scheduler, servers and workers, in order."""
         return free_ports(n)

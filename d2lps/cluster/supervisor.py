@@ -5,6 +5,8 @@ import time
 from d2lps.cluster.agreement import Agreement
 from d2lps.cluster.group import Group
 
+READY = 30.0  # seconds that it may take to prepare the places
+
 
 class Supervisor:
     """The processes of one cluster.
@@ -32,9 +34,17 @@ class Supervisor:
                             self._hear, self._tick, self._failed)
 
     def start(self):
-        """Start all processes."""
+        """Start all processes.
+
+        Raises:
+            OSError: if this machine does not permit the places.
+        """
         self._group.do(lambda: self._places.start(self._group))
+        end = time.monotonic() + READY
         while not self._places.ready() and not self.failure:
+            if time.monotonic() > end:
+                self.fail(f'the places for the processes were not ready in '
+                          f'{READY:.0f} s')
             time.sleep(0.01)
         self._group.do(self._start)
 
@@ -123,6 +133,8 @@ class Supervisor:
             self._freed += 1
             if self._freed == self.workers:
                 self._agreement.start_over()
+        elif one.role == 'network':
+            self._places.hear(message)
         elif one.role == 'worker':
             self._agreement.hear(one.rank, message, time.monotonic())
 

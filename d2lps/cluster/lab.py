@@ -1,0 +1,191 @@
+"""Hosts of a network that exists only inside one process of a cluster.
+
+Linux can give a process network interfaces of its own, a *network
+namespace*.  The process that runs this makes one for a switch (a bridge) and
+one for each host, and joins them with pairs of virtual interfaces whose ends
+send no faster than stated.  Nothing in here has a name outside: the kernel
+removes it all when the last process that is in it, or holds it, has ended.
+
+`member` runs this file without importing the rest of d2lps, before it has
+threads: a process that has some may not enter a user namespace.
+"""
+import ctypes
+import errno
+import os
+import sys
+from contextlib import contextmanager
+
+CLONE_NEWNET, CLONE_NEWUSER = 0x40000000, 0x10000000
+BURST = 128 * 1024  # bytes that may leave at once
+QUEUE = 0.05  # seconds that bytes may wait for a link; then they are dropped
+MANY = 1_000_000  # packets: more than may ever be under way
+PREFIX = 16  # bits that all addresses have in common
+
+
+class NotPermitted(Exception):
+    """What this machine does not permit, in one line."""
+
+
+@contextmanager
+def needs(what):
+    """Explain the kernel's refusal of something that the lab needs."""
+    try:
+        yield
+    except Exception as error:
+        code = getattr(error, 'code', None) or getattr(error, 'errno', None)
+        if not code:
+            raise
+        lacking = code in (errno.ENOENT, errno.EOPNOTSUPP, errno.ENOSYS,
+                           errno.EINVAL)
+        raise NotPermitted(
+            f"this machine's Linux {'lacks' if lacking else 'denies us'} "
+            f'{what} ({os.strerror(abs(code))})') from None
+
+
+def call(name, *args):
+    """Call a function of the C library; OSError if it fails."""
+    library = ctypes.CDLL(None, use_errno=True)
+    if getattr(library, name)(*args):
+        number = ctypes.get_errno()
+        raise OSError(number, os.strerror(number))
+
+
+def join(paths):
+    """Enter the namespaces that these files stand for, in order."""
+    for path in paths:
+        file = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        call('setns', file, 0)
+        os.close(file)
+
+
+def leave():
+    """Leave the machine's network; return the user namespace, if any.
+
+    Root may do that. Others first need a user namespace, inside which they
+    may do what root may, but only to what belongs to that namespace.
+    """
+    try:
+        call('unshare', CLONE_NEWNET)
+        return []
+    except PermissionError:
+        user, group = os.geteuid(), os.getegid()
+        call('unshare', CLONE_NEWUSER | CLONE_NEWNET)
+        for name, text in (('setgroups', 'deny'), ('uid_map', f'0 {user} 1'),
+                           ('gid_map', f'0 {group} 1')):
+            with open(f'/proc/self/{name}', 'w') as file:
+                file.write(text)
+        return [f'/proc/{os.getpid()}/ns/user']
+
+
+class Lab:
+    """A switch and hosts around it, in this process.
+
+    Args:
+        hosts: [name, addresses, is it behind a slow link?] for each.
+        bandwidth: of the slow links, each way, in bytes per second.
+        delay: seconds that every packet from a slow host waits.
+
+    Attributes:
+        join: for each host, the files of the namespaces that a process has
+            to enter to be there.
+
+    Raises:
+        NotPermitted: if this machine does not permit it.
+    """
+
+    def __init__(self, hosts, bandwidth, delay):
+        if sys.platform != 'linux':
+            raise NotPermitted('the slow network lab needs Linux; this is '
+                               f'{sys.platform}')
+        with needs('network namespaces, to root and to other users alike'):
+            user = leave()
+        from pyroute2 import IPRoute
+        self._connect, self._bandwidth = IPRoute, int(bandwidth)
+        switch = self._here()
+        with needs('a network bridge (module bridge)'), IPRoute() as ip:
+            ip.link('add', ifname='switch', kind='bridge')
+            ip.link('set', index=find(ip, 'switch'), state='up')
+        self.join = []
+        for name, addresses, slow in hosts:
+            with needs('more network namespaces'):
+                call('unshare', CLONE_NEWNET)
+            host = self._here()
+            call('setns', switch, CLONE_NEWNET)
+            self._plug(name, host, slow)
+            call('setns', host, CLONE_NEWNET)
+            self._equip(addresses, slow, delay)
+            self.join.append([*user, f'/proc/{os.getpid()}/fd/{host}'])
+        call('setns', switch, CLONE_NEWNET)
+
+    def _here(self):
+        """The namespace in which this process is, as an open file."""
+        return os.open('/proc/self/ns/net', os.O_RDONLY)
+
+    def _plug(self, name, host, slow):
+        """Lay a cable from the switch, where this process is, to a host."""
+        link = link_of(name)
+        with self._connect() as ip:
+            with needs('pairs of network interfaces (module veth)'):
+                ip.link('add', ifname=link, kind='veth',
+                        peer={'ifname': 'eth0', 'net_ns_fd': host})
+            port = find(ip, link)
+            ip.link('set', index=port, state='up', master=find(ip, 'switch'))
+            if slow:
+                self._limit(ip, port)
+
+    def _equip(self, addresses, slow, delay):
+        """Set up the host in which this process is."""
+        with self._connect() as ip:
+            ip.link('set', index=find(ip, 'lo'), state='up')
+            card = find(ip, 'eth0')
+            for address in addresses:
+                ip.addr('add', index=card, address=address, prefixlen=PREFIX)
+            ip.link('set', index=card, state='up')
+            if slow and delay:  # first wait, then queue for the link
+                with needs('delays for packets (module sch_netem); leave '
+                           'delay out'):
+                    ip.tc('add', 'netem', card, handle='1:', limit=MANY,
+                          delay=round(delay * 1e6))
+            if slow:
+                self._limit(ip, card, **{'parent': '1:1'} if delay else {})
+
+    def _limit(self, ip, index, **where):
+        with needs('a limit for what an interface sends (module sch_tbf)'):
+            ip.tc('add', 'tbf', index, rate=self._bandwidth, burst=BURST,
+                  limit=int(self._bandwidth * QUEUE) + BURST, **where)
+
+
+def link_of(host):
+    """The name of the switch's end of a host's link."""
+    return host.replace(' ', '')
+
+
+def find(ip, name):
+    """The number of an interface."""
+    return ip.link_lookup(ifname=name)[0]
+
+
+def problem(function):
+    """Call it and return why this machine does not permit it, or ''."""
+    try:
+        function()
+    except NotPermitted as error:
+        return str(error)
+    except ImportError as error:
+        return f'the slow network lab needs pyroute2 ({error})'
+    return ''
+
+
+def serve(channel):
+    """Be the lab of the group at the other end of `channel`."""
+    def build():
+        lab = Lab(**channel.job['lab'])
+        channel.tell(join=lab.join)
+    words = problem(build)
+    if words:
+        channel.tell(problem=words)
+
+
+if __name__ == '__main__':  # is it permitted?
+    print(problem(lambda: Lab([['host', ['10.0.100.100'], True]], 125e6,
+                              float(sys.argv[1]))))

@@ -1,0 +1,134 @@
+"""A slow network for a cluster, on this machine: hosts, links, a switch.
+
+What the reader says about it is in here; `lab` makes it, in a process of
+its own.
+"""
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+from d2lps.cluster import lab
+from d2lps.cluster.lab import link_of
+from d2lps.cluster.places import Here, Place
+
+SECONDS = 20  # for a look at what this machine permits
+RECEIVED, SENT = 0, 8  # where bytes stand in a line of /proc/…/net/dev
+# Ethernet carries up to 1,500 bytes at a time and adds 14; TCP and IP take 52.
+PAYLOAD = 1448 / 1514
+
+
+@dataclass(frozen=True)
+class Network:
+    """Hosts around a switch, each at the end of a link: `Cluster(network=…)`.
+
+    Args:
+        bandwidth: of every host's link, each way, in bytes per second; 125e6
+            is 1 Gbit/s.
+        delay: seconds that a packet takes from a host to another, more than
+            the bandwidth makes it wait.
+        servers: 'apart' (each on a host of its own) or 'on workers' (server
+            i on the host of worker i modulo the number of workers).
+
+    Workers and servers reach each other over these links, and nothing else.
+    (Linux only; see `network_problem`.)
+
+    Attributes:
+        rate: bytes per second that a program gets through a link with TCP;
+            the rest of the bandwidth goes to the packets' headers.
+
+    Raises:
+        ValueError: for a bad argument.
+    """
+    bandwidth: float = 125e6
+    delay: float = 0
+    servers: str = 'apart'
+
+    def __post_init__(self):
+        if not (isinstance(self.bandwidth, (int, float))
+                and 1e5 <= self.bandwidth <= 4e9):
+            raise ValueError('bandwidth must be bytes per second from 1e5 to '
+                             f'4e9, such as 125e6; it was {self.bandwidth!r}')
+        if not (isinstance(self.delay, (int, float))
+                and 0 <= self.delay <= 10):
+            raise ValueError('delay must be seconds from 0 to 10, such as '
+                             f'0.001; it was {self.delay!r}')
+        if self.servers not in ('apart', 'on workers'):
+            raise ValueError("servers must be 'apart' or 'on workers'; it was "
+                             f'{self.servers!r}')
+
+    @property
+    def rate(self):
+        return self.bandwidth * PAYLOAD
+
+
+def network_problem(delay=0):
+    """Why `Cluster(network=…)` cannot work here, in a line; '' if it can.
+
+    Args:
+        delay: seconds, as in `Network`; that needs more of the kernel.
+    """
+    try:
+        return subprocess.run(
+            [sys.executable, '-P', lab.__file__, str(delay)], text=True,
+            capture_output=True, timeout=SECONDS, check=True).stdout.strip()
+    except (OSError, subprocess.SubprocessError) as error:
+        words = str(getattr(error, 'stderr', '') or error).strip()
+        return f'the slow network lab fails: {words.splitlines()[-1]}'
+
+
+class Hosts(Here):
+    """Places on the hosts of a `Network`; see `places.Here`."""
+
+    def __init__(self, network, workers, servers):
+        super().__init__(workers, servers)
+        self._network, self._problem, self._member = network, '', None
+        # MXNet gives the first rank to what comes last in the alphabet.
+        free = (f'10.0.{high}.{low}' for high in range(254, 99, -1)
+                for low in range(254, 99, -1))
+        # [name, addresses, is it behind a slow link?]
+        self._hosts = [['scheduler', [next(free)], False]]
+        self._hosts += [[f'worker {rank}', [next(free)], True]
+                        for rank in range(workers)]
+        for rank in range(servers):
+            if network.servers == 'apart':
+                self._hosts.append([f'server {rank}', [next(free)], True])
+            else:
+                self._hosts[1 + rank % workers][1].append(next(free))
+        self._ready = False
+
+    def start(self, group):
+        self._member = group.add('network', 0, Place(), {}, lab={
+            'hosts': self._hosts, 'bandwidth': self._network.bandwidth,
+            'delay': self._network.delay})
+
+    def hear(self, message):
+        """The process of the lab has done its work, or cannot."""
+        self._problem = message.get('problem', '')
+        if self._problem:
+            return
+        self.head, *places = [
+            Place(address, job={'join': join})
+            for (_, addresses, _), join in zip(self._hosts, message['join'])
+            for address in addresses]
+        places.sort(key=lambda place: place.address, reverse=True)
+        self.workers, self.servers = (places[:len(self.workers)],
+                                      places[len(self.workers):])
+        self._ready = True
+
+    def ready(self):
+        if self._problem:
+            raise OSError(self._problem)
+        return self._ready
+
+    def traffic(self):
+        """{host: (bytes received, bytes sent)} so far, over its link."""
+        table = Path(f'/proc/{self._member.process.pid}/net/dev').read_text()
+        found = {}
+        for line in table.splitlines():
+            link, _, numbers = line.partition(':')
+            found[link.strip()] = numbers.split()
+        # These are the switch's ends: what it has sent, the host received.
+        return {name: (int(found[link_of(name)][SENT]),
+                       int(found[link_of(name)][RECEIVED]))
+                for name, _, slow in self._hosts if slow}
