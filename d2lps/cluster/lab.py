@@ -97,9 +97,9 @@ class Lab:
         if sys.platform != 'linux':
             raise NotPermitted('the slow network lab needs Linux; this is '
                                f'{sys.platform}')
+        from pyroute2 import IPRoute
         with needs('network namespaces, to root and to other users alike'):
             user = leave()
-        from pyroute2 import IPRoute
         self._connect, self._bandwidth = IPRoute, int(bandwidth)
         switch = self._here()
         with needs('a network bridge (module bridge)'), IPRoute() as ip:
