@@ -9,7 +9,7 @@ import cloudpickle
 from d2lps.cluster import worker
 from d2lps.cluster.client import (Client, ClusterError, Magics, WorkerError,
                                   watched)
-from d2lps.cluster.network import Hosts, Network
+from d2lps.cluster.network import InNetwork, Network
 from d2lps.cluster.places import Here, is_free
 from d2lps.cluster.supervisor import Supervisor
 from d2lps.engine import count
@@ -58,7 +58,7 @@ class Cluster:
         if not (network is None or isinstance(network, Network)):
             raise ValueError('network must be a Network such as '
                              f'Network(bandwidth=125e6); it was {network!r}')
-        self._places = (Hosts(network, self.workers, self.servers) if network
+        self._places = (InNetwork(network, self.workers, self.servers) if network
                         else Here(self.workers, self.servers))
         self._client, self._closed = None, False
         self._supervisor = Supervisor(self._places, timeout, port)

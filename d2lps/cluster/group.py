@@ -19,6 +19,10 @@ from d2lps.cluster import member
 LINES = 12  # of what a process printed are kept
 SILENCE = 30.0  # seconds without a sign of life until a process is given up
 TICK = 0.1  # seconds between two looks at the processes
+# Memory that glibc asks the system for anew costs a store more time than its
+# copying: let it keep what it has. (A push and pull of 40 MB: 0.11 to 0.05 s.)
+MEMORY = {'MALLOC_MMAP_MAX_': '0', 'MALLOC_TRIM_THRESHOLD_': str(1 << 40),
+          'MALLOC_ARENA_MAX': '1'}
 
 
 class Member:
@@ -117,8 +121,9 @@ class Group(threading.Thread):
                 'folder': self.folder,
                 'path': [os.path.abspath(path) for path in sys.path]}
         # Whatever the reader has set for MXNet's cluster is not for ours.
-        inherited = {name: value for name, value in os.environ.items()
-                     if not name.startswith(('DMLC_', 'PS_', 'PORT'))}
+        inherited = MEMORY | {
+            name: value for name, value in os.environ.items()
+            if not name.startswith(('DMLC_', 'PS_', 'PORT'))}
         one.start(job, [*place.prefix, sys.executable, '-u', '-P',
                         str(Path(member.__file__))], inherited)
         for stream in (one.process.stdout, one.process.stderr):

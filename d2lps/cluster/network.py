@@ -14,13 +14,13 @@ from d2lps.cluster.places import Here, Place
 
 SECONDS = 20  # for a look at what this machine permits
 RECEIVED, SENT = 0, 8  # where bytes stand in a line of /proc/…/net/dev
-# Ethernet carries up to 1,500 bytes at a time and adds 14; TCP and IP take 52.
+# Ethernet carries 1,500 bytes at a time and adds 14; TCP and IP take 52.
 PAYLOAD = 1448 / 1514
 
 
 @dataclass(frozen=True)
 class Network:
-    """Hosts around a switch, each at the end of a link: `Cluster(network=…)`.
+    """InNetwork around a switch, each at the end of a link: `Cluster(network=…)`.
 
     Args:
         bandwidth: of every host's link, each way, in bytes per second; 125e6
@@ -77,7 +77,7 @@ def network_problem(delay=0):
         return f'the slow network lab fails: {words.splitlines()[-1]}'
 
 
-class Hosts(Here):
+class InNetwork(Here):
     """Places on the hosts of a `Network`; see `places.Here`."""
 
     def __init__(self, network, workers, servers):
