@@ -58,8 +58,9 @@ class Cluster:
         if not (network is None or isinstance(network, Network)):
             raise ValueError('network must be a Network such as '
                              f'Network(bandwidth=125e6); it was {network!r}')
-        self._places = (InNetwork(network, self.workers, self.servers) if network
-                        else Here(self.workers, self.servers))
+        self._places = (
+            InNetwork(network, self.workers, self.servers) if network
+            else Here(self.workers, self.servers))
         self._client, self._closed = None, False
         self._supervisor = Supervisor(self._places, timeout, port)
         # Also when nobody holds the cluster any more, or Python ends.

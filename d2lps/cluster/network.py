@@ -20,7 +20,7 @@ PAYLOAD = 1448 / 1514
 
 @dataclass(frozen=True)
 class Network:
-    """InNetwork around a switch, each at the end of a link: `Cluster(network=…)`.
+    """Hosts around a switch, each at the end of a link: `Cluster(network=…)`.
 
     Args:
         bandwidth: of every host's link, each way, in bytes per second; 125e6
