@@ -134,7 +134,9 @@ def test_restart_while_a_cell_runs(notebook):
     assert all_gone(notebook.pids, 5)
 
 
-def test_a_new_cluster_under_the_same_name_ends_the_old_one(notebook):
+@pytest.mark.parametrize('before', ['c.run(len)', '%%px\n1 / 0', '1'])
+def test_a_new_cluster_under_the_same_name_ends_the_old_one(notebook, before):
+    notebook.run(before)  # a traceback must not keep the old one alive
     old = notebook.pids
     _, output = notebook.run(START)
     notebook.pids = [int(pid) for pid in output.split()]

@@ -8,6 +8,7 @@ import numpy as onp
 import pytest
 from d2lps import devices, get_params, init_params, load_data
 from d2lps.kvstore import KVStore, prepare_store, store_step, train_batch_store
+from mxnet import np
 from test_training import BOOK, numbers, small_set, trained  # noqa: F401
 
 
@@ -59,6 +60,17 @@ def test_workers_in_threads_train_as_one_does(num_workers, batch_size):
             for a, b in zip(expected, params):
                 onp.testing.assert_allclose(b, a, rtol=0, atol=1e-4)
     assert all(set(server.staleness) == {0} for server in store.servers)
+
+
+def test_an_optimizer_may_come_from_a_new_thread():
+    # MXNet keeps for each thread whether arrays are np's; by default not.
+    store, out = KVStore(), np.zeros(2)
+    thread = threading.Thread(
+        target=lambda: prepare_store(store, [np.ones(2)], lr=0.5))
+    thread.start()
+    thread.join()
+    store.pushpull(0, np.ones(2), out)
+    assert out.tolist() == [0.5, 0.5]
 
 
 @pytest.mark.parametrize('kind', STORES)

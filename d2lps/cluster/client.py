@@ -53,8 +53,11 @@ class Magics(ParallelMagics):
         cluster = self.view.client.owner()
         if cluster is None:
             raise ClusterError('this cluster is closed; start a new one')
-        with cluster.watched():
-            return super().parallel_execute(*args, **kwargs)
+        try:
+            with cluster.watched():
+                return super().parallel_execute(*args, **kwargs)
+        finally:
+            del cluster  # a traceback must not keep it alive
 
 
 class watched:

@@ -145,20 +145,23 @@ class Cluster:
             WorkerError: if it failed on some workers; `elist` has their
                 tracebacks.
         """
-        with self.watched():
-            result = self.view.apply_async(
-                worker.call, cloudpickle.dumps((function, args, kwargs)))
-            shown = {}
-            try:
-                while not result.ready():
-                    result.wait(0.1)
-                    self._show(result, shown)
-            except KeyboardInterrupt:
-                self.interrupt()
-                raise
-            result.wait_for_output(1)
-            self._show(result, shown, all=True)
-            return [cloudpickle.loads(packed) for packed in result.get()]
+        try:
+            with self.watched():
+                result = self.view.apply_async(
+                    worker.call, cloudpickle.dumps((function, args, kwargs)))
+                shown = {}
+                try:
+                    while not result.ready():
+                        result.wait(0.1)
+                        self._show(result, shown)
+                except KeyboardInterrupt:
+                    self.interrupt()
+                    raise
+                result.wait_for_output(1)
+                self._show(result, shown, all=True)
+                return [cloudpickle.loads(packed) for packed in result.get()]
+        finally:
+            del self  # a traceback must not keep the cluster alive
 
     def _show(self, result, shown, all=False):
         """Print what the workers have printed since, in full lines."""

@@ -108,8 +108,9 @@ class KVStore:
                              f'mx.optimizer.SGD(); it was {optimizer!r}')
         with self._changed:
             for server in self.servers if self.rank == 0 else ():
-                server.updater = mx.optimizer.get_updater(
-                    copy.deepcopy(optimizer))
+                own = copy.deepcopy(optimizer)
+                own.allow_np_array = True  # else if made in a new thread
+                server.updater = mx.optimizer.get_updater(own)
 
     def init(self, key, value):
         """Store first values: worker 0's count, the others wait for it."""
