@@ -113,6 +113,20 @@ def test_many_keys_big_and_small_numbers_and_strings(cluster):
     assert cluster.run(go, [4, 3, 2, 100]) == [expected] * 2
 
 
+def test_the_number_of_devices_may_change(cluster):
+    """MXNet crashes when there are more than in the first push of several."""
+    def go():
+        kv, out = fresh()
+        seen = []
+        for n in 2, 5, 1, 3:
+            kv.push('w', [np.full(3, i + 1.0, ctx=mx.cpu(i))
+                          for i in range(n)])
+            kv.pull('w', out)
+            seen.append(float(out[2]))
+        return seen
+    assert cluster.run(go) == [[6.0, 30.0, 2.0, 12.0]] * 2
+
+
 def test_who_has_not_pushed_pulls_the_old_value(cluster):
     def go():
         kv, out = fresh()
@@ -296,6 +310,18 @@ def both(cluster, text, function, *args):
     ("kv.set_optimizer('sgd')", 'must be one of mx.optimizer'),
     ("kv.set_updater(3)", 'must be a function'),
     ("kv.set_gradient_compression({'type': '1bit'})", "'2bit'"),
+    ("kv.set_gradient_compression('2bit')", "it was '2bit'"),
+    ("kv.set_gradient_compression({'type': '2bit', 'threshold': 'x'})",
+     "'threshold': 0.5"),
+    ("kv.set_gradient_compression({'type': '2bit'})",
+     "before init; there is key 'w' already"),
+    ("kv.push('w', out, priority='high')", "priority must be a whole number"),
+    ("kv.pull('w', out, priority=0.5)", "it was 0.5"),
+    ("import numpy; kv.init(numpy.int64(3), out)", 'of type int64'),
+    ("kv.save_optimizer_states('file')", 'the servers keep the state'),
+    ("kv.load_optimizer_states('file')", 'the servers keep the state'),
+    ("import pickle; pickle.dumps(kv)", 'a store cannot leave its worker'),
+    ("mx.kv.create('DIST_SYNC')", "kind must be 'dist_sync' or"),
     ("mx.kv.create('dist_synk')", "kind must be 'dist_sync' or"),
     ("mx.kv.create('dist_device_sync')", "kind must be 'dist_sync' or"),
     ("kv.close(); kv.push('w', out)", 'this store is closed')])
@@ -458,6 +484,84 @@ def test_an_update_that_fails_is_reported_to_the_workers(cluster):
         kv.push('w', out)
         kv.pull('w', out)
     both(cluster, "could not update, so the value stayed as it was", go)
+
+
+def test_an_update_that_failed_last_is_reported_by_close_only(cluster):
+    def go(close):
+        kv, out = fresh()
+
+        def update(key, gradient, value):
+            raise KeyError('on the server')
+        kv.set_updater(update)
+        kv.push('w', out)
+        kv.barrier()
+        if close:
+            time.sleep(0.5)
+            kv.close()
+    both(cluster, 'could not update', go, True)
+    cluster.run(go, False)
+    assert still_works(cluster)
+
+
+def test_two_threads_in_a_worker(cluster):
+    """MXNet's store and the cluster's questions are for one at a time."""
+    def go():
+        from threading import Thread
+        kv, out = fresh()
+        if kv.rank == 1:
+            time.sleep(1)  # now worker 0's first thread waits in its pull
+            kv.pushpull('w', np.ones(3), out=out)
+            return out.tolist()
+        first = Thread(target=kv.pushpull, args=['w', np.ones(3), out])
+        first.start()
+        time.sleep(0.3)
+        try:
+            kv.barrier()
+        except RuntimeError as error:
+            first.join()
+            return str(error)
+    text, second = cluster.run(go)
+    assert 'another thread of this worker' in text and second == [2.0] * 3
+
+
+def test_a_process_that_is_forked_from_a_worker(cluster):
+    def go():
+        import os
+        kv, out = fresh()
+        child = os.fork()
+        if not child:
+            try:
+                kv.pushpull('w', np.ones(3))
+            except RuntimeError as error:
+                os._exit(7 if 'forked' in str(error) else 8)
+            os._exit(9)
+        code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+        kv.pushpull('w', np.ones(3), out=out)
+        return code, out.tolist()
+    assert cluster.run(go) == [(7, [2.0] * 3)] * 2
+
+
+def test_an_error_that_cannot_show_itself(cluster):
+    def go():
+        class Mute(Exception):
+            def __str__(self):
+                raise RuntimeError('no words')
+        raise Mute
+    both(cluster, 'no words', go)
+
+
+def test_ctrl_c_waits_until_a_push_is_sent():
+    import os
+    import signal
+    from d2lps.cluster.asking import unbroken
+    seen = []
+    with pytest.raises(KeyboardInterrupt):
+        with unbroken():
+            os.kill(os.getpid(), signal.SIGINT)
+            time.sleep(0.01)
+            seen.append('sent')
+    assert seen == ['sent']
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
 def test_a_store_outside_of_a_cluster(python):

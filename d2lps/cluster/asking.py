@@ -2,10 +2,40 @@
 
 The cluster's answers come from `d2lps.cluster.agreement`.
 """
+import contextlib
+import functools
+import os
+import signal
+import threading
 
 
 class StoreError(RuntimeError):
     """The workers do not agree, or a server could not do its work."""
+
+
+def alone(method):
+    """Let a method of a store take its turn, see `Asking.turn`."""
+    @functools.wraps(method)
+    def call(self, *args, **kwargs):
+        with self._asking.turn():
+            return method(self, *args, **kwargs)
+    return call
+
+
+@contextlib.contextmanager
+def unbroken():
+    """Let Ctrl-C wait for the end of this block."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    came, before = [], signal.getsignal(signal.SIGINT)
+    signal.signal(signal.SIGINT, lambda *args: came.append(args))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+    if came and callable(before):
+        before(*came[0])
 
 
 class Asking:
@@ -13,22 +43,40 @@ class Asking:
 
     def __init__(self, channel):
         self.rank, self._channel = channel.job['rank'], channel
-        self._faults = []
+        self._faults, self._pid = [], os.getpid()
+        self._lock = threading.RLock()
         self.tell = channel.tell
         channel.handlers['fault'] = self._faults.append
 
-    def ask(self, call, **message):
+    @contextlib.contextmanager
+    def turn(self):
+        """Refuse a second thread or a forked process: they would hang."""
+        if os.getpid() != self._pid:
+            raise RuntimeError('the store works in the worker itself only, '
+                               'not in a process that was forked from it')
+        if not self._lock.acquire(blocking=False):
+            raise RuntimeError('another thread of this worker is using the '
+                               'store; let one thread make all calls')
+        try:
+            yield
+        finally:
+            self._lock.release()
+
+    def ask(self, call, faults=True, **message):
         """Wait until the other workers have done what `call` builds on.
 
-        Returns the cluster's reply, a dictionary.
+        Returns the cluster's reply, a dictionary. Unless `faults`, a failed
+        update has to wait.
 
         Raises:
             StoreError: if they do not do it in time, or cannot; or if a
                 server could not update.
         """
-        self.check_faults()
+        if faults:
+            self.check_faults()
         reply = self._channel.ask(call=call, **message)
-        self.check_faults()
+        if faults:
+            self.check_faults()
         if 'error' in reply:
             raise StoreError(reply['error'])
         return reply
@@ -46,6 +94,12 @@ class Asking:
         result = function(*args)
         self.tell()
         return result
+
+    def end(self, report):
+        """The store is gone; raise, or forget, what went wrong in it."""
+        if not report:
+            self._faults.clear()
+        self.check_faults()
 
     def check_faults(self):
         """Raise StoreError if a server has reported a failed update."""

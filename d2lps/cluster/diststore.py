@@ -11,7 +11,8 @@ import cloudpickle
 from mxnet.kvstore import KVStoreBase
 
 from d2lps.engine import mx
-from d2lps.cluster.storechecks import names, pairs
+from d2lps.cluster.asking import alone, unbroken
+from d2lps.cluster.storechecks import check_compression, names, pairs
 
 KINDS = 'dist_sync', 'dist_async'
 SET_UPDATE = 0  # the number of the command "run this for each push"
@@ -30,12 +31,14 @@ class DistStore(KVStoreBase):
         StoreError: if other workers do not do their part in the cluster's
             `timeout`, or cannot any more; or if a server failed in an
             update. The store stays usable.
+        RuntimeError: in a second thread, or a forked process.
     """
 
     type = rank = num_workers = None  # set below; not as in the base class
 
     def __init__(self, kind, create, asking):
         self._asking, self._buffers, self._open = asking, {}, set()
+        self._most = {}  # values for a key, in the first push of several
         self._updates, self.type = False, kind
         reply = asking.meet(f'create({kind!r})', create=True)
         os.environ.update(reply['env'])
@@ -46,12 +49,19 @@ class DistStore(KVStoreBase):
         return (f'DistStore({self.type!r}, rank {self.rank} of '
                 f'{self.num_workers}, keys: {names([*self._buffers])})')
 
-    def _pairs(self, name, keys, values, new=False):
+    def __reduce__(self):
+        raise TypeError('a store cannot leave its worker; send arrays')
+
+    def _pairs(self, name, keys, values, new=False, priority=0):
         if self._kv is None:
             raise ValueError('this store is closed; create a new one')
+        if not isinstance(priority, int):
+            raise ValueError('priority must be a whole number; it was '
+                             f'{priority!r}')
         return pairs(name, keys, values, {
             key: buffer.shape for key, buffer in self._buffers.items()}, new)
 
+    @alone
     def init(self, key, value):
         """Give keys their first values; rank 0's count.
 
@@ -63,18 +73,18 @@ class DistStore(KVStoreBase):
         text = ', '.join(f'{key!r}, shape {shape}' for key, shape in shapes)
         self._asking.meet(f'init({text})', same=shapes)
         # What MXNet sends, it overwrites in the next pull: send a copy.
-        first = {key: arrays[0].as_nd_ndarray().copy()
-                 for key, arrays in given}
+        first = {key: some[0].as_nd_ndarray().copy() for key, some in given}
         self._asking.inside(self._kv.init, list(first), list(first.values()))
         self._buffers.update(first)
 
+    @alone
     def push(self, key, value, priority=0):
         """Send values to the servers, which sum over workers and devices.
 
         It does not wait, unless a key's last push is not complete: with
         'dist_sync' no worker can be ahead of another by more than a push.
         """
-        given = self._pairs('value', key, value)
+        given = self._pairs('value', key, value, priority=priority)
         keys = [key for key, _ in given]
         call = f'push({names(keys)})'
         if self.type == 'dist_async':
@@ -84,13 +94,15 @@ class DistStore(KVStoreBase):
                                  'example with mx.optimizer.SGD()')
             self._asking.check_faults()
             self._asking.tell(call=call)
-        elif self._open.intersection(keys):
+        elif again := self._open.intersection(keys):
             self._asking.ask(call, push=keys)
         else:
             self._asking.check_faults()
-            self._asking.tell(call=call, push=keys)
-        self._open.update(keys)
-        self._send(given, priority)
+        with unbroken():  # what the cluster has counted must be sent
+            if self.type == 'dist_sync' and not again:
+                self._asking.tell(call=call, push=keys)
+            self._open.update(keys)
+            self._send(given, priority)
 
     def _send(self, given, priority=0):
         values = []
@@ -98,9 +110,15 @@ class DistStore(KVStoreBase):
             arrays = [array.as_nd_ndarray() for array in arrays]
             if len(arrays) == 1:
                 arrays = [arrays[0].copyto(self._buffers[key])]
+            else:  # MXNet crashes if there are more than the first time
+                most = self._most.setdefault(key, len(arrays))
+                for extra in arrays[most:]:
+                    arrays[0] = arrays[0] + extra.copyto(arrays[0].ctx)
+                arrays = arrays[:most]
             values.append(arrays)
         self._kv.push([key for key, _ in given], values, priority)
 
+    @alone
     def pull(self, key, out, priority=0, wait=True, ignore_sparse=True):
         """Fetch the keys' values into the arrays `out`.
 
@@ -112,7 +130,7 @@ class DistStore(KVStoreBase):
                 other work can go on; only processes that end or fall silent
                 are then noticed, not a slow network.
         """
-        given = self._pairs('out', key, out)
+        given = self._pairs('out', key, out, priority=priority)
         keys = [key for key, _ in given]
         call = f'pull({names(keys)})'
         if self.type == 'dist_sync' and self._open.intersection(keys):
@@ -131,12 +149,14 @@ class DistStore(KVStoreBase):
         else:
             self._asking.tell()
 
+    @alone
     def pushpull(self, key, value, out=None, priority=0, wait=True):
         """Push `value`, then pull into `out` (by default into `value`)."""
         self._pairs('out', key, value if out is None else out)
         self.push(key, value, priority)
         self.pull(key, value if out is None else out, priority, wait)
 
+    @alone
     def broadcast(self, key, value, out, priority=0):
         """Initialise keys with rank 0's values and pull them into `out`."""
         self.init(key, value)
@@ -167,6 +187,7 @@ class DistStore(KVStoreBase):
         name = getattr(updater, '__name__', type(updater).__name__)
         self._set_update(f'set_updater({name})', updater)
 
+    @alone
     def _set_update(self, call, update):
         # By value, so that classes from a notebook reach the servers, too.
         try:
@@ -181,21 +202,19 @@ class DistStore(KVStoreBase):
         self._asking.meet(f'{call}, which is being sent')
         self._updates = True
 
+    @alone
     def set_gradient_compression(self, params):
         """Push two bits a number: {'type': '2bit', 'threshold': 0.5}.
 
         Values become -threshold, 0 or threshold; what is left over is added
         to the next push. All workers have to do it, before `init`.
         """
-        threshold = params.get('threshold', 0.5)
-        if params.get('type') != '2bit' or not threshold > 0 or self._buffers:
-            raise ValueError("params must be like {'type': '2bit', "
-                             "'threshold': 0.5}, and be set before init; "
-                             f'it was {params!r}')
+        check_compression(params, self._buffers)
         self._asking.meet('set_gradient_compression', same=params)
         self._asking.inside(self._kv.set_gradient_compression, params)
         self._asking.meet('set_gradient_compression, which is being sent')
 
+    @alone
     def barrier(self):
         """Wait until all workers are here."""
         self._asking.meet('barrier()')
@@ -204,10 +223,21 @@ class DistStore(KVStoreBase):
         """Gluon's Trainer asks whether servers can run an optimizer: yes."""
         return capability.lower() == KVStoreBase.OPTIMIZER
 
-    def close(self):
-        """Free the store, on all workers; the servers then end."""
+    def save_optimizer_states(self, *args, **kwargs):
+        raise NotImplementedError(
+            'the servers keep the state of the optimizer (momentum, say), '
+            'and MXNet cannot fetch it; save what pull gives')
+
+    load_optimizer_states = save_optimizer_states
+
+    @alone
+    def close(self, report=True):
+        """Free the store, on all workers; the servers then end.
+
+        With `report`, an update that failed meanwhile is an error then.
+        """
         if self._kv is not None:
-            reply = self._asking.meet('close()', close=True)
+            reply = self._asking.meet('close()', close=True, faults=False)
             # A push that waits for others would never let the store go.
             for key, times in reply['missing']:
                 for _ in range(times):
@@ -217,3 +247,4 @@ class DistStore(KVStoreBase):
             self._asking.inside(mx.base._LIB.MXKVStoreFree, self._kv.handle)
             self._kv.handle, self._kv = None, None
             self._asking.tell(freed=True)
+            self._asking.end(report)

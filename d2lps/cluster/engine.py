@@ -17,7 +17,12 @@ def work(channel, connection, run):
 
         def do_apply(self, *args, **kwargs):
             channel.tell(busy=True)
-            reply = super().do_apply(*args, **kwargs)
+            try:
+                reply = super().do_apply(*args, **kwargs)
+            except Exception as error:  # an error that cannot show itself
+                reply = {'status': 'error', 'ename': type(error).__name__,
+                         'evalue': str(error), 'traceback': [],
+                         'engine_info': self.get_engine_info('apply')}, []
             self._tell_end(reply[0])
             return reply
 

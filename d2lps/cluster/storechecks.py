@@ -56,7 +56,8 @@ def _check_key(key, known, new):
     if type(key) not in (int, str) or (
             type(key) is int and not 0 <= key < 2 ** 31):
         raise ValueError("key must be a string such as 'w' or a whole number "
-                         f'from 0 to 2**31 - 1; it was {key!r}')
+                         f'from 0 to 2**31 - 1; it was {key!r}, of type '
+                         f'{type(key).__name__}')
     if new and key in known:
         raise ValueError(f'key {key!r} is initialised already; push to it, '
                          'or create a new store')
@@ -75,3 +76,17 @@ def _check_array(name, key, array):
             f'{name} for key {key!r} must have elements of float32, for '
             f"example {name}.astype('float32'); it has {array.size} of "
             f'{onp.dtype(array.dtype)}')
+
+
+def check_compression(params, known):
+    """Are these parameters fit for a store that has the keys `known`?"""
+    threshold = (params.get('threshold', 0.5) if isinstance(params, dict)
+                 else None)
+    if (not isinstance(threshold, (int, float)) or not threshold > 0
+            or params.get('type') != '2bit'
+            or set(params) - {'type', 'threshold'}):
+        raise ValueError("params must be like {'type': '2bit', 'threshold': "
+                         f'0.5}}; it was {params!r}')
+    if known:
+        raise ValueError('compression must be set before init; there is key '
+                         f'{names([*known])} already')

@@ -23,7 +23,7 @@ def attach(channel):
     global _asking
     _asking = Asking(channel)
     mx.kvstore.create = lambda name='local': (
-        create_store(name) if str(name).startswith('dist')
+        create_store(name) if 'dist' in str(name).lower()
         else _create(name))
 
 
@@ -51,16 +51,19 @@ def create_store(kind='dist_sync'):
             f'a {kind!r} store works in the workers of a cluster only: write '
             '%%px above the cell, use Cluster.run, or run the script with '
             'python -m d2lps cluster script.py')
-    close_store()
+    close_store(report=False)
     _store = DistStore(kind, _create, _asking)
     return _store
 
 
-def close_store():
-    """Close this worker's store, if there is one; all workers must do it."""
+def close_store(report=True):
+    """Close this worker's store, if there is one; all workers must do it.
+
+    With `report`, an update that failed at a server meanwhile is an error.
+    """
     global _store
     if _store is not None:
-        _store.close()
+        _store.close(report)
         _store = None
 
 

@@ -30,10 +30,10 @@ def train_batch_store(X, y, device_params, devices, store):
     if start < end:  # otherwise there are more workers than examples
         losses, weight = compute_gradients(
             X[start:end], y[start:end], device_params, devices), 1 / len(X)
-    for key, copies in enumerate(zip(*device_params)):
-        store.push(key, [param.grad * weight for param in copies])
-    for key, copies in enumerate(zip(*device_params)):
-        store.pull(key, out=list(copies))
+    keys = list(range(len(device_params[0])))
+    store.push(keys, [[param.grad * weight for param in copies]
+                      for copies in zip(*device_params)])
+    store.pull(keys, out=[list(copies) for copies in zip(*device_params)])
     return losses
 
 
