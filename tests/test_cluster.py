@@ -135,6 +135,19 @@ def test_a_port_that_another_program_takes_meanwhile(monkeypatch):
         assert 'bind failed' in str(error.value)
 
 
+def test_a_store_that_was_closed_long_ago(monkeypatch):
+    """Its servers have ended, and nobody misses a sign of life of theirs."""
+    def close():
+        from d2lps.cluster import worker
+        worker.close_store()
+    monkeypatch.setattr(group, 'SILENCE', 3)
+    with Cluster(workers=1) as c:
+        c.run(add_up)
+        c.run(close)
+        time.sleep(4)
+        assert c.run(add_up) == [[1.0] * 3]
+
+
 def test_what_workers_print_is_shown(capsys):
     def talk():
         print('one\ntwo')

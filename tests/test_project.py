@@ -22,7 +22,7 @@ PYTHON = {**default_environment(), 'python_version': '3.11',
           'python_full_version': '3.11.9'}
 # One machine (chapters 1 to 3), stores, and clusters of processes.
 PARTS = [ROOT / 'd2lps', ROOT / 'd2lps' / 'kvstore',
-         ROOT / 'd2lps' / 'cluster']
+         ROOT / 'd2lps' / 'cluster', ROOT / 'd2lps' / 'cluster' / 'ssh']
 MODULES = sorted((ROOT / 'd2lps').rglob('*.py'))
 NOTEBOOKS = sorted(path for path in (ROOT / 'notebooks').rglob('*.ipynb')
                    if '.ipynb_checkpoints' not in path.parts)

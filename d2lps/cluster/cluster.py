@@ -1,4 +1,4 @@
-"""A parameter server cluster on this machine, for a notebook or a script."""
+"""A parameter server cluster, for a notebook or a script."""
 import signal
 import sys
 import time
@@ -11,6 +11,7 @@ from d2lps.cluster.client import (Client, ClusterError, Magics, WorkerError,
                                   watched)
 from d2lps.cluster.network import InNetwork, Network
 from d2lps.cluster.places import Here, is_free
+from d2lps.cluster.ssh.machines import Machines
 from d2lps.cluster.supervisor import Supervisor
 from d2lps.engine import count
 
@@ -28,13 +29,23 @@ class Cluster:
         port: where the scheduler listens; by default any free port.
         network: a `Network` for workers and servers to talk over; by
             default they talk as fast as this machine can.
+        hosts: other machines for workers and servers, as `ssh` takes them
+            (['lab1', 'user@lab2']); number k of each is on host k modulo
+            their number. With these go:
+        address: this machine's, as the hosts know it; by default the one
+            from which the first host sees the connection come.
+        python: the Python on the hosts that has d2lps; by default the same
+            path as here.
+        ssh: the command, such as ['ssh', '-p', '2222'].
 
     It runs from here to `close()`, or to the end of a `with` block.  In a
     notebook, `%%px` cells then run on all workers (they are engines of
     ipyparallel, and `view` is its view of them); `run` calls a function on
     all of them.  In a worker, `mx.kv.create('dist_sync')` gives its end of
     the store (see `d2lps.cluster.worker`).  All listen on 127.0.0.1 only, or
-    on addresses that exist only in their network.
+    on addresses that exist only in their network.  With `hosts`, they listen
+    on the machines' own addresses, and MXNet's servers and workers run what
+    anybody sends them: use it only in a network where you trust everybody.
 
     Raises:
         ValueError: for a bad argument.
@@ -45,7 +56,8 @@ class Cluster:
     """
 
     def __init__(self, workers=2, servers=1, timeout=60, port=None,
-                 network=None):
+                 network=None, hosts=None, address=None, python=None,
+                 ssh=None):
         self.workers = count('workers', workers)
         self.servers = count('servers', servers)
         if not (isinstance(timeout, (int, float)) and 0 < timeout < 1e6):
@@ -55,12 +67,8 @@ class Cluster:
                                      and is_free(port)):
             raise ValueError(f'port must be free; {port} is in use. Leave it '
                              'out, and a free one is taken')
-        if not (network is None or isinstance(network, Network)):
-            raise ValueError('network must be a Network such as '
-                             f'Network(bandwidth=125e6); it was {network!r}')
-        self._places = (
-            InNetwork(network, self.workers, self.servers) if network
-            else Here(self.workers, self.servers))
+        self._places = _places(self.workers, self.servers, network, hosts,
+                               address=address, python=python, ssh=ssh)
         self._client, self._closed = None, False
         self._supervisor = Supervisor(self._places, timeout, port)
         # Also when nobody holds the cluster any more, or Python ends.
@@ -211,3 +219,20 @@ class Cluster:
                  'closed' if self._closed else 'running')
         return (f'Cluster(workers={self.workers}, servers={self.servers}; '
                 f'{state})')
+
+
+def _places(workers, servers, network, hosts, **options):
+    """Where the processes run, as the arguments of `Cluster` say."""
+    if hosts is not None and network is not None:
+        raise ValueError('network is for one machine; leave out it or hosts')
+    if hosts is not None:
+        return Machines(workers, servers, hosts, **options)
+    for name, value in options.items():
+        if value is not None:
+            raise ValueError(f'{name} goes with hosts=; it was {value!r}')
+    if network is None:
+        return Here(workers, servers)
+    if not isinstance(network, Network):
+        raise ValueError('network must be a Network such as '
+                         f'Network(bandwidth=125e6); it was {network!r}')
+    return InNetwork(network, workers, servers)

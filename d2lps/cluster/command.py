@@ -1,18 +1,49 @@
 """`python -m d2lps cluster`: a script on the workers of a cluster."""
 import argparse
+import re
+import shlex
 import sys
 from pathlib import Path
 
 from d2lps.cluster import worker
 from d2lps.cluster.cluster import Cluster, ClusterError, WorkerError
+from d2lps.cluster.network import Network
+
+EXAMPLES = '''
+examples:
+  python -m d2lps cluster --workers 4 --servers 2 train.py --lr 0.1
+  python -m d2lps cluster --bandwidth 125e6 --delay 0.001 train.py
+  python -m d2lps cluster --hosts lab1,lab2 --workers 4 train.py
+
+Every worker runs the whole script; in it, mx.kv.create('dist_sync') makes
+the store. What worker 0 prints is shown behind [worker 0]. The exit code is
+0, or 1 after an error, or 130 after Ctrl-C. With --hosts, read
+docs/several-machines.md first: it opens ports on these machines.
+'''
+
+
+def network(args):
+    """The slow network that was asked for, if any."""
+    given = {'bandwidth': args.bandwidth, 'delay': args.delay,
+             'servers': 'on workers' if args.servers_on_workers else None}
+    given = {name: value for name, value in given.items()
+             if value is not None}
+    return Network(**given) if given else None
 
 
 def run(args):
     script = Path(args.script).resolve()
     if not script.is_file():
         sys.exit(f'd2lps: there is no script {args.script}')
+    hosts = args.hosts and re.split(r'[,\s]+', ' '.join(args.hosts).strip())
+    workers = args.workers
+    if workers is None:
+        workers = len(hosts) if hosts else 2
     try:
-        with Cluster(args.workers, args.servers, args.timeout) as c:
+        with Cluster(workers, args.servers, args.timeout,
+                     network=network(args), hosts=hosts,
+                     address=args.address, python=args.python,
+                     ssh=args.ssh and shlex.split(args.ssh)) as c:
             c.run(worker.run_script, str(script), args.arguments)
     except (ValueError, OSError, ClusterError) as error:
         sys.exit(f'd2lps: {error}')
@@ -26,14 +57,37 @@ def run(args):
 
 def main(argv):
     p = argparse.ArgumentParser(
-        prog='d2lps cluster',
+        prog='d2lps cluster', epilog=EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
         description='Run a script on the workers of a cluster.')
-    p.add_argument('--workers', type=int, default=2, metavar='M')
-    p.add_argument('--servers', type=int, default=1, metavar='N')
+    p.add_argument('--workers', type=int, metavar='M',
+                   help='how many (default: 2, or one for each host)')
+    p.add_argument('--servers', type=int, default=1, metavar='N',
+                   help='parameter servers (default: 1)')
     p.add_argument('--timeout', type=float, default=60, metavar='SECONDS',
                    help='how long a worker waits for another (default: 60)')
-    p.add_argument('script', help='what each worker runs; there, '
-                   "mx.kv.create('dist_sync') makes the store")
+
+    slow = p.add_argument_group('a slow network on this machine (Linux)')
+    slow.add_argument('--bandwidth', type=float, metavar='BYTES',
+                      help='of every link, each way, in bytes per second; '
+                      '125e6 is 1 Gbit/s (the default, if another option of '
+                      'these is given)')
+    slow.add_argument('--delay', type=float, metavar='SECONDS',
+                      help='from a host to another (default: 0)')
+    slow.add_argument('--servers-on-workers', action='store_true',
+                      help="servers share the workers' hosts")
+
+    far = p.add_argument_group('several machines, over SSH')
+    far.add_argument('--hosts', action='append', metavar='A,B,…',
+                     help='where workers and servers run, in turn; as ssh '
+                     'takes them')
+    far.add_argument('--address', help="this machine's address, as the "
+                     'hosts know it (default: found out)')
+    far.add_argument('--python', help='the Python on the hosts that has '
+                     'd2lps (default: the same path as here)')
+    far.add_argument('--ssh', help="the command (default: 'ssh')")
+
+    p.add_argument('script', help='a Python program')
     p.add_argument('arguments', nargs=argparse.REMAINDER,
                    help='arguments for the script')
     run(p.parse_args(argv))

@@ -12,9 +12,6 @@ import time
 import traceback
 from collections import deque
 from concurrent.futures import Future
-from pathlib import Path
-
-from d2lps.cluster import member
 
 LINES = 12  # of what a process printed are kept
 SILENCE = 30.0  # seconds without a sign of life until a process is given up
@@ -45,10 +42,20 @@ class Member:
         self.beat = time.monotonic()
         self.send(**job)
 
+    @property
+    def pid(self):
+        return self.process.pid
+
+    def label(self):
+        return f'{self.name} (process {self.pid})'
+
+    def signal(self, number):
+        self.process.send_signal(number)
+
     def send(self, **message):
         try:
             self.process.stdin.write(json.dumps(message).encode() + b'\n')
-        except OSError:  # it has just died, which the group will notice
+        except (OSError, ValueError):  # it has ended; the group will notice
             pass
 
     def read(self, stream):
@@ -59,6 +66,9 @@ class Member:
         *lines, rest = (self._rest.get(stream, b'') + data).split(b'\n')
         self._rest[stream] = rest
         return [line.decode(errors='replace') for line in lines]
+
+    def hang_up(self):
+        """Is called before `end`, for all that will end."""
 
     def end(self):
         """Kill it and whatever it has started, and wait for that."""
@@ -115,7 +125,7 @@ class Group(threading.Thread):
 
     def add(self, role, rank, place, env, **job):
         """Start a process at a `Place`, with more environment `env`."""
-        one = Member(role, rank)
+        one = place.member(role, rank)
         job |= place.job | {
                 'role': role, 'rank': rank, 'name': one.name, 'env': env,
                 'folder': self.folder,
@@ -124,8 +134,7 @@ class Group(threading.Thread):
         inherited = MEMORY | {
             name: value for name, value in os.environ.items()
             if not name.startswith(('DMLC_', 'PS_', 'PORT'))}
-        one.start(job, [*place.prefix, sys.executable, '-u', '-P',
-                        str(Path(member.__file__))], inherited)
+        one.start(job, place.command(), inherited)
         for stream in (one.process.stdout, one.process.stderr):
             self._selector.register(stream, selectors.EVENT_READ, one)
         self.members.append(one)
@@ -173,7 +182,7 @@ class Group(threading.Thread):
     def _check(self, now):
         dead = [one for one in self.members if one.fate()
                 and not (one.may_end and one.process.returncode == 0)]
-        silent = [one for one in self.members if one not in dead
+        silent = [one for one in self.members if not one.fate()
                   and now - one.beat > SILENCE]
         if dead or silent:
             for _ in range(20):  # their last words may be on their way
@@ -181,11 +190,9 @@ class Group(threading.Thread):
                     if key.data in dead:
                         self._read(key.data, key.fileobj)
             self.fail('; '.join(
-                [f'{one.name} (process {one.process.pid}) {one.fate()}'
-                 for one in dead] +
-                [f'{one.name} (process {one.process.pid}) has not given a '
-                 f'sign of life for {now - one.beat:.0f} s'
-                 for one in silent]), dead + silent)
+                [f'{one.label()} {one.fate()}' for one in dead] +
+                [f'{one.label()} has not given a sign of life for '
+                 f'{now - one.beat:.0f} s' for one in silent]), dead + silent)
         else:
             self._tick(now)
 
@@ -204,6 +211,8 @@ class Group(threading.Thread):
 
     def end(self, members):
         """End these members and forget them."""
+        for one in members:
+            one.hang_up()
         for one in list(members):
             one.end()
         for one in list(members):

@@ -5,7 +5,12 @@ and methods: see `d2lps.cluster.network` and `d2lps.cluster.hosts`.
 """
 import random
 import socket
+import sys
 from dataclasses import dataclass, field
+from pathlib import Path
+
+from d2lps.cluster import member
+from d2lps.cluster.group import Member
 
 LOOPBACK = '127.0.0.1'
 # Below the ports that systems give to outgoing connections.
@@ -49,6 +54,15 @@ class Place:
     prefix: tuple = ()
     job: dict = field(default_factory=dict)
 
+    def member(self, role, rank):
+        """What stands for a process here."""
+        return Member(role, rank)
+
+    def command(self):
+        """What starts it."""
+        return [*self.prefix, sys.executable, '-u', '-P',
+                str(Path(member.__file__))]
+
 
 class Here:
     """All processes on this machine; they talk on loopback only.
@@ -88,3 +102,6 @@ class Here:
         and can be reached from every network namespace.
         """
         return ['--transport=ipc', f'--ip={folder}/ipp']
+
+    def tick(self, members, now):
+        """Is called every 0.1 seconds, in the group's thread."""

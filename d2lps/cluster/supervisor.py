@@ -55,7 +55,7 @@ class Supervisor:
     def pids(self):
         """The processes: {'scheduler': 4711, 'server 0': …}."""
         return self._group.do(lambda: {
-            one.name: one.process.pid for one in self._group.members})
+            one.name: one.pid for one in self._group.members})
 
     def signal(self, name, number):
         """Send a signal to the process `name`.
@@ -66,7 +66,7 @@ class Supervisor:
         def send():
             for one in self._group.members:
                 if one.name == name:
-                    return one.process.send_signal(number)
+                    return one.signal(number)
             names = ', '.join(repr(one.name) for one in self._group.members)
             raise ValueError(f'name must be one of {names or "(all ended)"}; '
                              f'it was {name!r}')
@@ -176,6 +176,7 @@ class Supervisor:
                 if errors else {}] * self.workers)
 
     def _tick(self, now):
+        self._places.tick(self._group.members, now)
         self._agreement.check(now)
         late = self._agreement.overdue(now)
         if late:

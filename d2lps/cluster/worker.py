@@ -84,7 +84,9 @@ def run_script(script, arguments):
         runpy.run_path(script, run_name='__main__')
     except SystemExit as end:
         if end.code:
-            raise RuntimeError(f'{script} ended with {end.code!r}') from None
+            how = 'exit code ' if isinstance(end.code, int) else ''
+            raise RuntimeError(f'{Path(script).name} ended with {how}'
+                               f'{end.code}') from None
     except Exception as error:
         trace = error.__traceback__
         while trace and trace.tb_frame.f_code.co_filename != script:

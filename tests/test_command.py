@@ -1,0 +1,185 @@
+"""`python -m d2lps cluster`: a script on the workers of a cluster."""
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import threading
+from contextlib import contextmanager
+
+import psutil
+import pytest
+from clusters import all_gone
+from d2lps.__main__ import main
+from d2lps.cluster import Network, command
+
+
+@pytest.fixture
+def script(tmp_path):
+    def write(text, name='script.py'):
+        path = tmp_path / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(textwrap.dedent(text))
+        return path
+    return write
+
+
+def test_a_script_works_as_it_would_alone(python, script):
+    """From its folder's parent, with arguments and a module beside it."""
+    script("""
+        import sys
+        import mxnet as mx
+        from mxnet import np
+        from beside import factor
+        if __name__ == '__main__':
+            kv = mx.kv.create('dist_sync')
+            kv.init('w', np.zeros(1))
+            out = np.zeros(1)
+            kv.pushpull('w', np.ones(1) * factor, out=out)
+            print(kv.rank, kv.num_workers, out.item(), sys.argv[1:])
+            print('done', file=sys.stderr)
+            sys.exit(0)
+        """, 'there/script.py')
+    script('factor = 7', 'there/beside.py')
+    done = python('-m', 'd2lps', 'cluster', '--workers', '3', '--servers',
+                  '2', 'there/script.py', '--lr', '0.1', '-h')
+    assert done.returncode == 0
+    assert sorted(done.stdout.splitlines()) == [
+        f"[worker {rank}] {rank} 3 21.0 ['--lr', '0.1', '-h']"
+        for rank in range(3)]
+    assert sorted(done.stderr.splitlines()) == [
+        f'[worker {rank}] done' for rank in range(3)]
+
+
+def test_scripts_that_fail(python, script):
+    """Each worker fails in a way of its own."""
+    script("""
+        import mxnet as mx
+        import sys
+        def go():
+            if rank == 0:
+                raise KeyError('oh')
+            if rank == 1:
+                sys.exit(3)
+            if rank == 2:
+                sys.exit('I give up')
+        rank = mx.kv.create('dist_sync').rank
+        go()
+        """)
+    done = python('-m', 'd2lps', 'cluster', '--workers', '4', 'script.py')
+    assert done.returncode == 1
+    lines = done.stderr.splitlines()
+    assert lines[-3:] == [
+        "d2lps: worker 0 failed with KeyError: 'oh'",
+        'd2lps: worker 1 failed with RuntimeError: script.py ended with exit '
+        'code 3',
+        'd2lps: worker 2 failed with RuntimeError: script.py ended with I '
+        'give up']
+    # The script's own traceback, and nothing of ours.
+    frames = [line for line in lines if 'File "' in line]
+    assert len(frames) == 2 and all('script.py' in line for line in frames)
+
+
+def test_a_worker_that_dies(python, script):
+    script('import os; os.write(2, b"I am going"); os._exit(7)')
+    done = python('-m', 'd2lps', 'cluster', '--workers', '1', 'script.py')
+    assert done.returncode == 1
+    assert done.stderr.startswith('d2lps: worker 0 (process ')
+    assert 'ended with exit code 7' in done.stderr
+    assert 'Traceback' not in done.stderr
+
+
+def test_ctrl_c_in_the_middle(script):
+    path = script("""
+        import time
+        print('here', flush=True)
+        while True:
+            time.sleep(0.1)
+        """)
+    process = subprocess.Popen(
+        [sys.executable, '-m', 'd2lps', 'cluster', str(path)], text=True,
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    deadline = threading.Timer(60, process.kill)
+    deadline.start()
+    try:
+        assert process.stdout.readline().startswith('[worker ')
+        pids = [one.pid for one in psutil.Process(process.pid).children()]
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=30)
+    finally:
+        deadline.cancel()
+        process.kill()
+        process.wait(30)
+    assert process.returncode == 130
+    assert 'Traceback' not in out + err
+    assert len(pids) == 5 and all_gone(pids, 1)
+
+
+@pytest.fixture
+def terminal(capsys, monkeypatch, script):
+    """Run the command with a cluster that only takes note."""
+    script('')
+    asked = []
+
+    @contextmanager
+    def cluster(*args, **kwargs):
+        asked.append((args, {name: value for name, value in kwargs.items()
+                             if value is not None}))
+        yield cluster
+    cluster.run = lambda *args: asked.append(args[1:])
+
+    def run(*args, fake=True):
+        if fake:
+            monkeypatch.setattr(command, 'Cluster', cluster)
+        with pytest.raises(SystemExit) if not fake else nothing() as end:
+            main(['cluster', *args])
+        return asked if fake else (end.value.code, capsys.readouterr())
+    return run
+
+
+@contextmanager
+def nothing():
+    yield
+
+
+@pytest.mark.parametrize('options, wanted', [
+    ([], ((2, 1, 60), {})),
+    (['--workers', '4', '--servers', '3', '--timeout', '5'],
+     ((4, 3, 5), {})),
+    (['--bandwidth', '1e7'], ((2, 1, 60), {'network': Network(1e7)})),
+    (['--delay', '0.1', '--servers-on-workers'],
+     ((2, 1, 60), {'network': Network(delay=0.1, servers='on workers')})),
+    (['--hosts', 'a,b', '--hosts', 'c\nd\n'],
+     ((4, 1, 60), {'hosts': ['a', 'b', 'c', 'd']})),
+    (['--hosts', 'a', '--workers', '2', '--address', '10.0.0.1', '--python',
+      'python3', '--ssh', "ssh -i 'my key'"],
+     ((2, 1, 60), {'hosts': ['a'], 'address': '10.0.0.1',
+                   'python': 'python3', 'ssh': ['ssh', '-i', 'my key']}))])
+def test_all_arguments_are_passed_on(terminal, tmp_path, options, wanted):
+    script = os.path.join(tmp_path, 'script.py')
+    assert terminal(*options, script, '--more', '1') == [
+        wanted, (script, ['--more', '1'])]
+
+
+@pytest.mark.parametrize('args, words', [
+    (['no.py'], 'there is no script no.py'),
+    (['--workers', '0', 'SCRIPT'], 'workers must be a whole number'),
+    (['--bandwidth', '1', 'SCRIPT'], 'bandwidth must be'),
+    (['--hosts', '', 'SCRIPT'], "'' is no machine"),
+    (['--python', 'x', 'SCRIPT'], 'python goes with hosts='),
+    (['--hosts', 'a', '--delay', '1', 'SCRIPT'], 'leave out it or hosts')])
+def test_bad_arguments_are_explained_in_one_line(
+        terminal, tmp_path, args, words):
+    args = [arg.replace('SCRIPT', str(tmp_path / 'script.py'))
+            for arg in args]
+    code, shown = terminal(*args, fake=False)
+    assert code.startswith('d2lps: ') and words in code and '\n' not in code
+    assert not shown.out and not shown.err
+
+
+def test_help(terminal):
+    code, shown = terminal('--help', fake=False)
+    assert code == 0
+    assert all(option in shown.out for option in (
+        '--workers', '--hosts', '--bandwidth', 'examples:'))
+    assert max(map(len, shown.out.splitlines())) <= 80
