@@ -14,7 +14,7 @@ import psutil
 import pytest
 from clusters import all_gone, wait_for
 from d2lps.cluster import (Cluster, ClusterError, Network, lab,
-                           network_problem, places)
+                           network, network_problem, places, supervisor)
 from mxnet import np
 from test_cluster import dies, folder, hang  # noqa: F401
 
@@ -146,12 +146,19 @@ def test_a_failure_in_the_start(monkeypatch, tmp_path, pyroute2, words):
     assert wait_for(lambda: held(now) <= before)
 
 
+def test_a_network_that_never_gets_ready(monkeypatch):
+    monkeypatch.setattr(supervisor, 'READY', 0.5)
+    monkeypatch.setattr(network.InNetwork, 'start', lambda *_: None)
+    with pytest.raises(ClusterError, match='were not ready in 0.5 s'):
+        Cluster(network=Network())
+
+
 @needs_network
 def test_time_traffic_and_order():
     """A value of 4 MB over 100 Mbit/s, two workers, one server."""
-    size, network = 1_000_000, Network(bandwidth=12.5e6)
+    size, slow = 1_000_000, Network(bandwidth=12.5e6)
     listening = {one.laddr for one in psutil.net_connections('tcp')}
-    with Cluster(workers=2, servers=1, network=network) as c:
+    with Cluster(workers=2, servers=1, network=slow) as c:
         results = c.run(push_and_pull, size, 2)
         here = {one.laddr for one in psutil.net_connections('tcp')
                 if one.status == psutil.CONN_LISTEN}
@@ -163,7 +170,7 @@ def test_time_traffic_and_order():
                  in Path(f'/proc/{pid}/net/tcp').read_text().splitlines()[1:]]
     assert [rank for rank, _, _ in results] == [0, 1]
     assert len({address for _, address, _ in results}) == 2
-    predicted = 2 * 2 * 4 * size / network.rate
+    predicted = 2 * 2 * 4 * size / slow.rate
     for _, _, (_, *times) in results:
         assert times[0] == pytest.approx(predicted, rel=0.25)
     # The server receives the first value from rank 0, then one from each.

@@ -44,7 +44,7 @@ class Supervisor:
         while not self._places.ready() and not self.failure:
             if time.monotonic() > end:
                 self.fail(f'the places for the processes were not ready in '
-                          f'{READY:.0f} s')
+                          f'{READY:g} s')
             time.sleep(0.01)
         self._group.do(self._start)
 
