@@ -98,8 +98,8 @@ class Group(threading.Thread):
         folder: for their files; removed at the end.
         hear: is called as `hear(member, message)` for what a process says.
         tick: is called as `tick(now)` every 0.1 seconds.
-        failed: is called with a text when the group has ended because a
-            process did, fell silent, or `fail` was called.
+        failed: is called as `failed(text, when)` after the group has ended
+            because a process did, fell silent, or `fail` was called.
 
     All three are called in this thread, and so is everything else here but
     `do` and `close`.
@@ -200,14 +200,14 @@ class Group(threading.Thread):
         """End all processes because of `reason`, and report it."""
         if self.failure:
             return
-        words = [reason]
+        words, now = [reason], time.monotonic()
         for one in culprits:
             words += [f'the last lines that {one.name} wrote:',
                       *('    ' + line for line in one.printed or ['(none)'])]
         self.failure = '\n'.join(words)
         self.end(self.members)
         shutil.rmtree(self.folder, ignore_errors=True)
-        self._failed(self.failure)
+        self._failed(self.failure, now)
 
     def end(self, members):
         """End these members and forget them."""

@@ -184,8 +184,7 @@ class Supervisor:
                 f'worker {rank} got no answer from the servers in '
                 f'{self._agreement.workers[rank].call}' for rank in late))
 
-    def _failed(self, text):
-        now = time.monotonic()
+    def _failed(self, text, now):
         self.failure = '\n'.join([text, *(
             f'worker {rank}: {self._agreement.state(rank, now)}'
             for rank in range(self.workers)),
