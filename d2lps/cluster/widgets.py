@@ -3,6 +3,7 @@ import ipywidgets
 from matplotlib import pyplot as plt
 
 from d2lps import schedule, simulate, topology
+from d2lps.cluster.network import PAYLOAD
 from d2lps.plots import BLUE, GRAY, ORANGE
 from d2lps.widgets import choose, live_picture
 
@@ -12,10 +13,10 @@ SIZES = [1, 2, 4, 8, 16, 32, 64, 128]
 def law(workers, servers, nbytes, bandwidth, colocated=False):
     """Seconds for all workers to push and pull `nbytes`, by hand.
 
-    Every host has a link of `bandwidth` bytes per second each way, and the
-    busiest one decides. One on the servers' side carries m/n of the bytes,
-    a worker's carries them once. With servers on the workers' own machines
-    (at most one on each), what a worker sends itself costs nothing.
+    Every machine has a link of `bandwidth` bytes per second each way, and
+    the busiest one decides. A server's carries m/n of the bytes, a worker's
+    carries them once. With servers on the workers' own machines (at most one
+    on each), a server's carries those of the m - 1 other workers.
 
     Raises:
         ValueError: for more colocated servers than workers.
@@ -24,9 +25,7 @@ def law(workers, servers, nbytes, bandwidth, colocated=False):
     if colocated and n > m:
         raise ValueError(f'servers is {n}, but there are only {m} workers to '
                          'be colocated with')
-    busiest = max(1, m / n)
-    if colocated:
-        busiest = max((m - 1) / n, 1 if m > n else (n - 1) / n)
+    busiest = (m - 1) / n if colocated else max(1, m / n)
     return 2 * busiest * nbytes / bandwidth
 
 
@@ -40,14 +39,14 @@ def simulated(workers, servers, nbytes, bandwidth, colocated=False):
 def plot_servers(workers, servers, nbytes, bandwidth, colocated=False):
     """Time for every number of servers, and which links are busy how long.
 
-    Left, a line by hand (`law`) and a point by simulation; right, for each
+    Left, `law` for a line and the simulator for a point; right, for each
     kind of machine, the seconds that its links work in one step.
     """
     figure, (left, right) = plt.subplots(1, 2, figsize=(10, 3.4),
                                          width_ratios=[1.1, 1])
     sizes = [n for n in SIZES if n <= workers or not colocated]
     left.plot(sizes, [law(workers, n, nbytes, bandwidth, colocated)
-                      for n in sizes], color=BLUE, label='by hand')
+                      for n in sizes], color=BLUE, label='predicted')
     timing = simulated(workers, servers, nbytes, bandwidth, colocated)
     left.plot(servers, timing.seconds, 'o', color=ORANGE, markersize=9,
               label='simulated')
@@ -92,7 +91,7 @@ def explore_servers(workers=4, servers=1, megabytes=40, gigabits=1,
         colocated = place != 'machines of their own'
         # A worker's machine has room for one server.
         return plot_servers(m, min(n, m) if colocated else n, megabytes * 1e6,
-                            gigabits * 1e9 / 8, colocated)[0]
+                            gigabits * 1e9 / 8 * PAYLOAD, colocated)[0]
 
     live_picture(draw, dict(
         m=choose(SIZES, workers, 'workers'),
