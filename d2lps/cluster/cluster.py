@@ -1,4 +1,5 @@
 """A parameter server cluster on this machine, for a notebook or a script."""
+import os
 import signal
 import sys
 import time
@@ -61,7 +62,7 @@ class Cluster:
         self._places = (
             InNetwork(network, self.workers, self.servers) if network
             else Here(self.workers, self.servers))
-        self._client, self._closed = None, False
+        self._client, self._closed, self._pid = None, False, os.getpid()
         self._supervisor = Supervisor(self._places, timeout, port)
         # Also when nobody holds the cluster any more, or Python ends.
         self._finalizer = weakref.finalize(self, self._supervisor.close)
@@ -100,6 +101,9 @@ class Cluster:
 
     def check(self):
         """Raise ClusterError if the cluster has ended."""
+        if os.getpid() != self._pid:
+            raise ClusterError(f'this cluster belongs to process {self._pid};'
+                               ' a process forked from it has none')
         if self._supervisor.failure:
             raise ClusterError(self._supervisor.failure)
         if self._closed:
@@ -188,7 +192,7 @@ class Cluster:
 
     def close(self):
         """End all processes; may be called twice."""
-        if self._closed:
+        if self._closed or os.getpid() != self._pid:
             return
         try:
             if self._client and not self._supervisor.failure and (
