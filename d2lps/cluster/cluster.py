@@ -6,6 +6,7 @@ import time
 import weakref
 
 import cloudpickle
+import zmq
 
 from d2lps.cluster import worker
 from d2lps.cluster.client import (Client, ClusterError, Magics, WorkerError,
@@ -78,7 +79,9 @@ class Cluster:
         end = time.monotonic() + START
         self._wait(lambda: self._supervisor.connection, end, 'the controller')
         self._client = Client(connection_info=self._supervisor.connection,
-                              timeout=START)
+                              timeout=START,
+                              # One of its own would leave two threads.
+                              context=zmq.Context.instance())
         self._client.owner = weakref.ref(self)
         supervisor, client = self._supervisor, self._client
         supervisor.when_failed.append(
