@@ -66,14 +66,14 @@ def main():
                         and one.laddr.port in ports
                         for one in psutil.net_connections('tcp'))
         files = len(os.listdir(folder))
+        fds, threads = me.num_fds() - before[0], me.num_threads() - before[1]
     print(f'{args.cycles} cycles, {args.workers} workers, {args.servers} '
           f'servers, {d2lps.machine()}')
     print(f'{"seconds":10}{"median":>8}{"worst":>8}')
     for name, values in zip(('start', 'work', 'stop'), zip(*taken)):
         print(f'{name:10}{statistics.median(values):8.2f}{max(values):8.2f}')
     print(f'left: {processes} processes, {listening} ports, {files} files; '
-          f'in this process {me.num_fds() - before[0]:+d} open files, '
-          f'{me.num_threads() - before[1]:+d} threads')
+          f'in this process {fds:+d} open files, {threads:+d} threads')
 
 
 if __name__ == '__main__':
