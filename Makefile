@@ -22,6 +22,8 @@ browser: $(VENV)/installed
 benchmark: $(VENV)/installed
 	$(VENV)/bin/python tests/benchmarks/chapter1.py
 	$(VENV)/bin/python tests/benchmarks/chapter2.py
+	$(VENV)/bin/python tests/benchmarks/chapter4.py
+	$(VENV)/bin/python tests/benchmarks/cycles.py
 
 $(VENV)/installed: environment.yml requirements.lock pyproject.toml
 	@case "$$(uname -s) $$($(PYTHON) -c 'import platform as p; print(p.python_version(), p.system(), p.machine())' 2>/dev/null)" in \

@@ -95,11 +95,9 @@ class Asking:
         self.tell()
         return result
 
-    def end(self, report):
-        """The store is gone; raise, or forget, what went wrong in it."""
-        if not report:
-            self._faults.clear()
-        self.check_faults()
+    def forget_faults(self):
+        """They were in a store that is gone."""
+        self._faults.clear()
 
     def check_faults(self):
         """Raise StoreError if a server has reported a failed update."""

@@ -1,10 +1,12 @@
 """A parameter server cluster, for a notebook or a script."""
+import os
 import signal
 import sys
 import time
 import weakref
 
 import cloudpickle
+import zmq
 
 from d2lps.cluster import worker
 from d2lps.cluster.client import (Client, ClusterError, Magics, WorkerError,
@@ -69,7 +71,7 @@ class Cluster:
                              'out, and a free one is taken')
         self._places = _places(self.workers, self.servers, network, hosts,
                                address=address, python=python, ssh=ssh)
-        self._client, self._closed = None, False
+        self._client, self._closed, self._pid = None, False, os.getpid()
         self._supervisor = Supervisor(self._places, timeout, port)
         # Also when nobody holds the cluster any more, or Python ends.
         self._finalizer = weakref.finalize(self, self._supervisor.close)
@@ -85,7 +87,9 @@ class Cluster:
         end = time.monotonic() + START
         self._wait(lambda: self._supervisor.connection, end, 'the controller')
         self._client = Client(connection_info=self._supervisor.connection,
-                              timeout=START)
+                              timeout=START,
+                              # One of its own would leave two threads.
+                              context=zmq.Context.instance())
         self._client.owner = weakref.ref(self)
         supervisor, client = self._supervisor, self._client
         supervisor.when_failed.append(
@@ -108,6 +112,9 @@ class Cluster:
 
     def check(self):
         """Raise ClusterError if the cluster has ended."""
+        if os.getpid() != self._pid:
+            raise ClusterError(f'this cluster belongs to process {self._pid};'
+                               ' a process forked from it has none')
         if self._supervisor.failure:
             raise ClusterError(self._supervisor.failure)
         if self._closed:
@@ -196,7 +203,7 @@ class Cluster:
 
     def close(self):
         """End all processes; may be called twice."""
-        if self._closed:
+        if self._closed or os.getpid() != self._pid:
             return
         try:
             if self._client and not self._supervisor.failure and (

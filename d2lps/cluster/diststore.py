@@ -40,7 +40,8 @@ class DistStore(KVStoreBase):
         self._asking, self._buffers, self._open = asking, {}, set()
         self._most = {}  # values for a key, in the first push of several
         self._updates, self.type = False, kind
-        reply = asking.meet(f'create({kind!r})', create=True)
+        reply = asking.meet(f'create({kind!r})', create=True, faults=False)
+        asking.forget_faults()
         os.environ.update(reply['env'])
         self._kv = asking.inside(create, kind)
         self.rank, self.num_workers = self._kv.rank, self._kv.num_workers
@@ -81,8 +82,8 @@ class DistStore(KVStoreBase):
     def push(self, key, value, priority=0):
         """Send values to the servers, which sum over workers and devices.
 
-        It does not wait, unless a key's last push is not complete: with
-        'dist_sync' no worker can be ahead of another by more than a push.
+        It waits only if a key's last push is not complete: with 'dist_sync'
+        no worker can be ahead of another by more than a push.
         """
         given = self._pairs('value', key, value, priority=priority)
         keys = [key for key, _ in given]
@@ -125,10 +126,9 @@ class DistStore(KVStoreBase):
         With 'dist_sync', a worker that has pushed a key waits for all
         others to push it, too; one that has not gets the value of before.
 
-        Args:
-            wait: False returns as soon as MXNet has the request, so that
-                other work can go on; only processes that end or fall silent
-                are then noticed, not a slow network.
+        `wait=False` returns as soon as MXNet has the request, so that other
+        work can go on; only processes that end or fall silent are then
+        noticed, not a slow network.
         """
         given = self._pairs('out', key, out, priority=priority)
         keys = [key for key, _ in given]
@@ -172,8 +172,8 @@ class DistStore(KVStoreBase):
         if not isinstance(optimizer, mx.optimizer.Optimizer):
             raise ValueError('optimizer must be one of mx.optimizer, such as '
                              f'mx.optimizer.SGD(); it was {optimizer!r}')
-        self._set_update(f'set_optimizer({type(optimizer).__name__})',
-                         optimizer)
+        name = type(optimizer).__name__
+        self._set_update(f'set_optimizer({name})', optimizer)
 
     def set_updater(self, updater):
         """Let the servers call `updater(key, gradient, value)` for a push.
@@ -184,7 +184,7 @@ class DistStore(KVStoreBase):
         if not callable(updater):
             raise ValueError('updater must be a function(key, gradient, '
                              f'value); it was {updater!r}')
-        name = getattr(updater, '__name__', type(updater).__name__)
+        name = getattr(updater, '__name__', type(updater))
         self._set_update(f'set_updater({name})', updater)
 
     @alone
@@ -224,9 +224,8 @@ class DistStore(KVStoreBase):
         return capability.lower() == KVStoreBase.OPTIMIZER
 
     def save_optimizer_states(self, *args, **kwargs):
-        raise NotImplementedError(
-            'the servers keep the state of the optimizer (momentum, say), '
-            'and MXNet cannot fetch it; save what pull gives')
+        raise NotImplementedError('the servers keep the state of the '
+                                  'optimizer, and MXNet cannot fetch it')
 
     load_optimizer_states = save_optimizer_states
 
@@ -247,4 +246,5 @@ class DistStore(KVStoreBase):
             self._asking.inside(mx.base._LIB.MXKVStoreFree, self._kv.handle)
             self._kv.handle, self._kv = None, None
             self._asking.tell(freed=True)
-            self._asking.end(report)
+            if report:
+                self._asking.ask('close()')

@@ -113,7 +113,7 @@ class Group(threading.Thread):
         self._tasks = queue.Queue()
         self._wake_read, self._wake_write = os.pipe()
         self._selector.register(self._wake_read, selectors.EVENT_READ)
-        self._ended = False
+        self._ended, self._pid = False, os.getpid()
         self.start()
 
     def do(self, function, timeout=30):
@@ -225,7 +225,8 @@ class Group(threading.Thread):
 
     def close(self):
         """End all processes and the watch; may be called twice."""
-        if not self._ended:
+        # A process forked from this one has no part in it, not even at exit.
+        if not self._ended and os.getpid() == self._pid:
             self.do(self._finish)
             self.join()
             self._selector.close()

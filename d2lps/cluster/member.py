@@ -196,7 +196,10 @@ def work(channel):
     """Be a worker; the rest that it takes needs a while to load."""
     connection = queue.SimpleQueue()
     channel.handlers['connect'] = connection.put
+    # MXNet would load it, half a second, for a class that nobody needs.
+    sys.modules['sklearn'] = None
     from d2lps.cluster import engine
+    del sys.modules['sklearn']
     engine.work(channel, connection, run)
 
 

@@ -1,4 +1,5 @@
 """Keep the processes of a cluster going, and the workers in agreement."""
+import os
 import tempfile
 import time
 
@@ -30,8 +31,11 @@ class Supervisor:
         self._agreement = Agreement(self.workers, timeout, self._answer,
                                     self._met)
         self._engine_connection, self._checks, self._freed = None, [], 0
-        self._group = Group(tempfile.mkdtemp(prefix='d2lps-cluster-'),
-                            self._hear, self._tick, self._failed)
+        folder = tempfile.mkdtemp(prefix='d2lps-cluster-')
+        if len(folder) > 80:  # too long for the name of a socket in it
+            os.rmdir(folder)
+            folder = tempfile.mkdtemp(prefix='d2lps-cluster-', dir='/tmp')
+        self._group = Group(folder, self._hear, self._tick, self._failed)
 
     def start(self):
         """Start all processes.
