@@ -13,7 +13,7 @@ import traceback
 from collections import deque
 from concurrent.futures import Future
 
-LINES = 12  # of what a process printed are kept
+LINES, LONG = 12, 1000  # of what a process printed are kept; bytes a line
 SILENCE = 30.0  # seconds without a sign of life until a process is given up
 TICK = 0.1  # seconds between two looks at the processes
 # Memory that glibc asks the system for anew costs a store more time than its
@@ -64,6 +64,8 @@ class Member:
         if not data:
             return None
         *lines, rest = (self._rest.get(stream, b'') + data).split(b'\n')
+        if stream is self.process.stderr:  # what no one reads may be long
+            lines, rest = [line[:LONG] for line in lines], rest[-LONG:]
         self._rest[stream] = rest
         return [line.decode(errors='replace') for line in lines]
 

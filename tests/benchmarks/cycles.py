@@ -4,6 +4,7 @@ Each cycle sums an array over the workers. What is left in the end is
 counted: processes that a cluster started, ports and files.
 """
 import argparse
+import gc
 import os
 import statistics
 import sys
@@ -54,6 +55,7 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         tempfile.tempdir = os.environ['TMPDIR'] = folder
         cycle(args.workers, args.servers)  # not counted
+        gc.collect()
         before = me.num_fds(), me.num_threads()
         taken, pids, ports = [], set(), set()
         for _ in range(args.cycles):
@@ -66,6 +68,7 @@ def main():
                         and one.laddr.port in ports
                         for one in psutil.net_connections('tcp'))
         files = len(os.listdir(folder))
+        gc.collect()
         fds, threads = me.num_fds() - before[0], me.num_threads() - before[1]
     print(f'{args.cycles} cycles, {args.workers} workers, {args.servers} '
           f'servers, {d2lps.machine()}')
