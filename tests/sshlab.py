@@ -88,6 +88,16 @@ def machine(name, folder):
 async def serve(name, folder):
     import asyncssh
 
+    async def copy(source, sink):
+        try:
+            while data := await source.read(1 << 16):
+                sink.write(data)
+                await sink.drain()
+        except (OSError, asyncssh.Error):  # one end of it is gone
+            pass
+        if isinstance(sink, asyncio.StreamWriter):
+            sink.close()
+
     async def handle(process):
         sock = process.get_extra_info('sockname')
         peer = process.get_extra_info('peername')
@@ -101,9 +111,11 @@ async def serve(name, folder):
             stderr=subprocess.PIPE, env=environment, cwd=folder)
         # Like OpenSSH's server: when the connection is gone, the pipes end,
         # and nothing else happens to the command.
-        await process.redirect(child.stdin, child.stdout, child.stderr)
+        incoming = asyncio.create_task(copy(process.stdin, child.stdin))
+        await asyncio.gather(copy(child.stdout, process.stdout),
+                             copy(child.stderr, process.stderr))
         code = await child.wait()
-        await process.stdout.drain()
+        incoming.cancel()
         process.exit(code if code >= 0 else 128 - code)
 
     async with asyncssh.listen(
