@@ -23,6 +23,7 @@ benchmark: $(VENV)/installed
 	$(VENV)/bin/python tests/benchmarks/chapter1.py
 	$(VENV)/bin/python tests/benchmarks/chapter2.py
 	$(VENV)/bin/python tests/benchmarks/chapter4.py
+	$(VENV)/bin/python tests/benchmarks/chapter5.py
 	$(VENV)/bin/python tests/benchmarks/cycles.py
 
 $(VENV)/installed: environment.yml requirements.lock pyproject.toml

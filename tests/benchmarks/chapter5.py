@@ -6,7 +6,6 @@ as slow as its slowest worker. --write keeps the measured times for readers
 whose machines do not permit the slow network.
 """
 import argparse
-import sys
 from pathlib import Path
 
 import d2lps
@@ -40,7 +39,7 @@ def main():
     args = parser.parse_args()
     problem = network_problem()
     if problem:
-        sys.exit(problem)
+        return print(problem)
     push_and_pull, rows = function_of_notebook('push_and_pull'), []
     for place, m, n in SHOWN:
         with Cluster(m, n, network=Network(LINK.bandwidth,
