@@ -67,7 +67,9 @@ def run_all(page):
     """Run all cells; return the slider that appears then."""
     slider = page.locator('.noUi-handle').first
     question = page.locator('.jp-Dialog .jp-mod-accept')
-    page.add_locator_handler(question, lambda: question.click())
+    # A run before there is a kernel would open a dialog.
+    page.wait_for_selector('.jp-Notebook-ExecutionIndicator'
+                           '[data-status=idle]', timeout=60_000)
     for _ in range(4):
         page.click('text=Run >> nth=0')
         page.locator('.lm-Menu-itemLabel', has_text='Run All Cells'
@@ -77,7 +79,7 @@ def run_all(page):
             if slider.is_visible():
                 return slider
             if question.is_visible():  # "Select Kernel": it was too early
-                question.click()
+                question.evaluate('button => button.click()')
                 break
             time.sleep(0.2)
     raise AssertionError('the widget did not appear')
