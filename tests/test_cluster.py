@@ -312,33 +312,30 @@ def test_death_of_the_controller(how, words):
             "worker 0: waiting in pull('w') for "], 0.8, hang, 60)
 
 
+def push_in_a_second():
+    kv = mx.kv.create('dist_sync')
+    kv.init('w', np.zeros(3))
+    kv.barrier()
+    time.sleep(1)
+    kv.pushpull('w', np.zeros(3))
+
+
 def test_death_while_mxnet_waits():
     """A push is under way, and the server is stopped, then killed."""
-    def go():
-        kv = mx.kv.create('dist_sync')
-        kv.init('w', np.zeros(3))
-        kv.barrier()
-        time.sleep(1)
-        kv.pushpull('w', np.zeros(3))
     with Cluster() as c:
         def kill():
             c.kill('server 0', signal.SIGSTOP)
             time.sleep(2)
             c.kill('server 0', signal.SIGKILL)
-        dies(c, kill, ['server 0', "waiting in pull('w') for"], 0.8, go)
+        dies(c, kill, ['server 0', "waiting in pull('w') for"], 0.8,
+             push_in_a_second)
 
 
 def test_a_server_that_does_not_answer():
-    def go():
-        kv = mx.kv.create('dist_sync')
-        kv.init('w', np.zeros(3))
-        kv.barrier()
-        time.sleep(1)
-        kv.pushpull('w', np.zeros(3))
     with Cluster(timeout=2) as c:
         dies(c, lambda: c.kill('server 0', signal.SIGSTOP),
              ["worker 0 got no answer from the servers in pull('w')"],
-             0.8, go)
+             0.8, push_in_a_second)
 
 
 def test_a_process_that_gives_no_sign_of_life(monkeypatch):

@@ -11,7 +11,7 @@ import cloudpickle
 from mxnet.kvstore import KVStoreBase
 
 from d2lps.engine import mx
-from d2lps.cluster.asking import alone, unbroken
+from d2lps.cluster.asking import StoreError, alone, unbroken
 from d2lps.cluster.storechecks import check_compression, names, pairs
 
 KINDS = 'dist_sync', 'dist_async'
@@ -224,8 +224,8 @@ class DistStore(KVStoreBase):
         return capability.lower() == KVStoreBase.OPTIMIZER
 
     def save_optimizer_states(self, *args, **kwargs):
-        raise NotImplementedError('the servers keep the state of the '
-                                  'optimizer, and MXNet cannot fetch it')
+        """Raise StoreError: it is on the servers, and must stay there."""
+        raise StoreError('the servers keep the state; MXNet cannot fetch it')
 
     load_optimizer_states = save_optimizer_states
 
