@@ -1,0 +1,166 @@
+"""Bad arguments are met here: with an error that says what would work.
+
+A check is a function of an argument's name and value. It returns the value
+as the code wants it (an int for NumPy's int64, say) or raises a ValueError
+that names the argument, what it was, and what it must be. `checked` puts
+checks before a function, whose body can then be read without them.
+"""
+import functools
+import inspect
+import math
+import numbers
+import operator
+import reprlib
+
+import numpy as np
+
+BOOL = bool, np.bool_
+
+
+def refuse(name, value, must):
+    """Raise the ValueError for argument `name`, which `must` be otherwise."""
+    raise ValueError(f'{name} must be {must}; it was {shown(value)}')
+
+
+def shown(value):
+    """A value in a few words; an array's numbers would fill the screen."""
+    if hasattr(value, 'shape') and getattr(value, 'ndim', 0):
+        return (f'{type(value).__module__.split(".")[0]} array of shape '
+                f'{value.shape}, dtype {np.dtype(value.dtype).name}')
+    return reprlib.repr(value)
+
+
+def whole(name, value, least=1, most=None):
+    """An int from `least` to `most`."""
+    try:
+        found = None if isinstance(value, BOOL) else operator.index(value)
+    except TypeError:
+        found = None
+    if found is None or found < least or most is not None and found > most:
+        limit = (f'of at least {least}' if most is None else
+                 f'from {least} to {most:,}')
+        refuse(name, value, f'a whole number {limit}, for example '
+               f'{name}={max(least, min(2, most or 2))}')
+    return found
+
+
+def number(name, value, least=0, most=math.inf, example=1):
+    """A finite float from `least` to `most`."""
+    if (isinstance(value, BOOL) or not isinstance(value, numbers.Real)
+            or not (least <= value <= most and math.isfinite(value))):
+        limit = (f'of at least {least:g}' if most == math.inf else
+                 f'from {least:g} to {most:g}')
+        refuse(name, value, f'a number {limit}, such as {example:g}')
+    return _plain(value)
+
+
+def positive(name, value, example=1):
+    """A finite float above 0."""
+    if (isinstance(value, BOOL) or not isinstance(value, numbers.Real)
+            or not 0 < value < math.inf):
+        refuse(name, value, f'a positive number such as {example:g}')
+    return _plain(value)
+
+
+def _plain(value):
+    """Python's own number; NumPy's float32 would keep its few digits."""
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def flag(name, value):
+    """True or False."""
+    if not isinstance(value, BOOL):
+        refuse(name, value, 'True or False')
+    return bool(value)
+
+
+def text(name, value, example='name'):
+    """A str that is not empty."""
+    if not isinstance(value, str) or not value:
+        refuse(name, value, f'a text such as {example!r}')
+    return value
+
+
+def function(name, value):
+    """Anything that can be called."""
+    if not callable(value):
+        refuse(name, value, 'a function')
+    return value
+
+
+def one_of(*options):
+    """A check that the argument is one of these."""
+    def check(name, value):
+        for option in options:
+            if type(value) is type(option) and value == option:
+                return value
+        *most, last = map(repr, options)
+        refuse(name, value, f'{", ".join(most)} or {last}' if most else last)
+    return check
+
+
+def a(kind, words):
+    """A check for the type: `words` say what it must be, with an example."""
+    def check(name, value):
+        if not isinstance(value, kind):
+            refuse(name, value, words)
+        return value
+    return check
+
+
+def list_of(check, words='a list', least=1):
+    """A check for a list or tuple of at least `least`; it returns a list."""
+    def check_all(name, value):
+        if not isinstance(value, (list, tuple)):
+            refuse(name, value, words)
+        if len(value) < least:
+            raise ValueError(f'{name} is too short: it must be {words}, '
+                             f'of {least} or more; it had {len(value)}')
+        return [check(f'{name}[{k}]', one) for k, one in enumerate(value)]
+    return check_all
+
+
+def either(*checks, words):
+    """A check that passes if one of `checks` does; `words` say what is."""
+    def check_any(name, value):
+        for check in checks:
+            try:
+                return check(name, value)
+            except ValueError:
+                pass
+        refuse(name, value, words)
+    return check_any
+
+
+def checked(rule=None, **checks):
+    """Check a function's arguments before each call.
+
+    checks: a check for each argument, by name. An argument whose default is
+    None may be None.
+    rule: a function of all arguments, by name, called after the checks: it
+    raises ValueError where they do not go together.
+    """
+    def decorate(function):
+        signature = inspect.signature(function)
+        parameters = signature.parameters
+        if checks.keys() - parameters.keys():
+            raise TypeError(f'{function.__name__} has no arguments '
+                            f'{checks.keys() - parameters.keys()}')
+
+        @functools.wraps(function)
+        def call(*args, **kwargs):
+            try:
+                bound = signature.bind(*args, **kwargs)
+            except TypeError:
+                return function(*args, **kwargs)  # Python says it better
+            bound.apply_defaults()
+            values = bound.arguments
+            for name, check in checks.items():
+                if values[name] is not None or (
+                        parameters[name].default is not None):
+                    values[name] = check(name, values[name])
+            if rule:
+                rule(**values)
+            return function(*bound.args, **bound.kwargs)
+        return call
+    return decorate

@@ -1,0 +1,125 @@
+"""Bad arguments are met with an error that names them."""
+import math
+from functools import partial
+
+import numpy as np
+import pytest
+from d2lps import checks
+
+NO_NUMBERS = [None, 'two', True, np.True_, [2], (), {}, 1j, np.ones(2)]
+
+
+@pytest.mark.parametrize('value', [3, np.int64(3), np.uint8(3), np.array(3)])
+def test_whole_numbers_become_ints(value):
+    assert checks.whole('n', value) == 3
+    assert type(checks.whole('n', value)) is int
+
+
+@pytest.mark.parametrize('value', [*NO_NUMBERS, 0, -1, 2.0, math.nan,
+                                   math.inf, np.float32(2)])
+def test_what_is_no_count_is_refused(value):
+    with pytest.raises(ValueError, match='n must be a whole number of at le'):
+        checks.whole('n', value)
+
+
+def test_a_count_has_limits():
+    assert checks.whole('n', 0, least=0) == 0
+    assert checks.whole('n', 9, most=9) == 9
+    with pytest.raises(ValueError, match='n must be .* from 1 to 9.* was 10'):
+        checks.whole('n', 10, most=9)
+
+
+@pytest.mark.parametrize('check', [checks.number, checks.positive])
+def test_numbers_become_python_numbers(check):
+    assert type(check('x', np.float32(.5))) is float
+    assert check('x', np.int64(2)) == check('x', 2) == 2
+
+
+@pytest.mark.parametrize('check', [checks.number, checks.positive])
+@pytest.mark.parametrize('value', [*NO_NUMBERS, -1, math.nan, math.inf,
+                                   -math.inf, np.float32('nan')])
+def test_what_is_no_number_is_refused(check, value):
+    with pytest.raises(ValueError, match='x must be a .*number.*; it was'):
+        check('x', value)
+
+
+def test_zero_is_a_number_and_not_positive():
+    assert checks.number('x', 0) == 0
+    with pytest.raises(ValueError, match='x must be a positive number'):
+        checks.positive('x', 0.0)
+
+
+def test_flags_texts_functions_and_choices():
+    assert checks.flag('f', np.True_) is True
+    for value in (None, 1, 0, 'yes'):
+        with pytest.raises(ValueError, match='f must be True or False'):
+            checks.flag('f', value)
+    for value in (None, 1, '', ['a']):
+        with pytest.raises(ValueError, match='t must be a text'):
+            checks.text('t', value)
+    with pytest.raises(ValueError, match='g must be a function'):
+        checks.function('g', 3)
+    choice = checks.one_of('sync', 1)
+    assert choice('c', 'sync') == 'sync' and choice('c', 1) == 1
+    for value in (None, True, 'sink', np.ones(3)):
+        with pytest.raises(ValueError, match="c must be 'sync' or 1; it was"):
+            choice('c', value)
+
+
+def test_lists_name_the_entry_that_is_wrong():
+    check = checks.list_of(checks.whole, 'a list of counts')
+    assert check('n', (1, np.int64(2))) == [1, 2]
+    with pytest.raises(ValueError, match=r'n\[1\] must be a whole number'):
+        check('n', [1, 2.5])
+    for value in (None, 'ab', 3, {1: 2}, []):
+        with pytest.raises(ValueError, match='n .*must be a list of counts'):
+            check('n', value)
+
+
+def test_either_of_two_checks_will_do():
+    check = checks.either(checks.whole, checks.one_of('all'),
+                          words="a count or 'all'")
+    assert check('n', 3) == 3 and check('n', 'all') == 'all'
+    with pytest.raises(ValueError, match="n must be a count or 'all'"):
+        check('n', 'none')
+
+
+def increasing(first, last, step):
+    if first > last:
+        raise ValueError(f'first must not be above last; it was {first!r}')
+
+
+@checks.checked(increasing, first=checks.whole, last=checks.whole,
+                step=partial(checks.positive, example=0.5))
+def steps(first, last=9, step=None):
+    """Steps."""
+    return first, last, step
+
+
+def test_arguments_are_checked_before_a_call():
+    assert steps(np.int64(2)) == (2, 9, None)
+    assert steps(2, step=.5, last=3) == (2, 3, .5)
+    with pytest.raises(ValueError, match='last must be a whole number'):
+        steps(1, None)
+    with pytest.raises(ValueError, match='such as 0.5; it was -1'):
+        steps(1, step=-1)
+    with pytest.raises(ValueError, match='first must not be above last'):
+        steps(10)
+
+
+def test_a_checked_function_looks_like_itself():
+    assert steps.__name__ == 'steps' and steps.__doc__ == 'Steps.'
+    with pytest.raises(TypeError, match=r"steps\(\) missing 1 required"):
+        steps()
+    with pytest.raises(TypeError, match='unexpected keyword argument'):
+        steps(1, lost=2)
+
+
+def test_a_check_for_no_argument_is_noticed_at_once():
+    with pytest.raises(TypeError, match='increasing has no arguments'):
+        checks.checked(size=checks.whole)(increasing)
+
+
+def test_arrays_are_not_printed_in_errors():
+    with pytest.raises(ValueError, match=r'numpy array of shape \(1000,\)'):
+        checks.whole('n', np.ones(1000))
