@@ -67,13 +67,14 @@ def where_mxnet_runs():
         return ('There is no MXNet for Apple silicon: use an x86-64 Python, '
                 'for example: CONDA_SUBDIR=osx-64 conda env create '
                 '-f environment.yml')
-    return 'Install it with "make lab", or with: pip install mxnet==1.9.1'
+    return ('Install it with "make lab", which names what is missing, or '
+            'with: pip install mxnet==1.9.1')
 
 
 setup()
 try:
     import mxnet as mx
-except ImportError as error:
+except (ImportError, OSError) as error:  # OSError: a library is missing
     raise ImportError(
         f'd2lps needs mxnet 1.9.1 ({error}). {where_mxnet_runs()}') from error
 from mxnet import npx  # noqa: E402  (the settings have to come first)

@@ -86,6 +86,16 @@ def test_missing_mxnet_gives_one_line_of_advice(python, pretend, advice):
     assert advice in done.stdout
 
 
+def test_a_missing_system_library_is_named(python, tmp_path):
+    """libgomp.so.1, say, which a minimal Linux lacks: not an ImportError."""
+    (tmp_path / 'mxnet.py').write_text(
+        "import ctypes; ctypes.CDLL('libnowhere.so.1')")
+    done = python('-c', NO_MXNET.format(pretend='del sys.modules["mxnet"]'))
+    assert len(done.stdout.splitlines()) == 1, done.stderr
+    assert 'd2lps needs mxnet 1.9.1 (libnowhere.so.1: ' in done.stdout
+    assert 'make lab' in done.stdout
+
+
 def test_devices_are_different_cpus_without_gpus(monkeypatch):
     monkeypatch.setattr(engine.npx, 'num_gpus', lambda: 0)
     assert d2lps.devices(3) == [mx.cpu(0), mx.cpu(1), mx.cpu(2)]
