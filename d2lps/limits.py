@@ -88,3 +88,26 @@ def switches_joined(links, switches, **_):
     lost = {*switches} - {end for link in links for end in link[:2]}
     if lost:
         raise ValueError(f'switches: no link goes to {lost.pop()!r}')
+
+
+def few_nodes(machines, devices, servers, **_):
+    """Refuse a cluster of more nodes than one switch may have."""
+    if machines * (devices + 1) + servers > LINE.keywords['most']:
+        raise ValueError('machines, devices and servers must be fewer: at '
+                         f'most {LINE.keywords["most"]:,} nodes together')
+
+
+def graph(name, value):
+    """A graph of networkx, which takes too long to import for a check."""
+    if not hasattr(value, 'to_directed') or not hasattr(value, 'edges'):
+        refuse(name, value, 'a graph of networkx')
+    return value
+
+
+def positions(name, value, most):
+    """An array of whole numbers from 0 to most - 1."""
+    if getattr(value, 'dtype', np.dtype(object)).kind not in 'iu' or (
+            value.ndim != 1 or value.size and not
+            0 <= value.min() <= value.max() < most):
+        refuse(name, value, f'an array of integers from 0 to {most - 1}')
+    return value

@@ -8,10 +8,10 @@ from itertools import zip_longest
 
 import numpy as np
 
+from d2lps.cables import P3_CABLES, rings_of
 from d2lps.checks import a, checked, either, flag, function, text, whole
 from d2lps.limits import LINE, SQUARE, among_devices, few
 from d2lps.plan import Round, Schedule, ScheduleError, Send  # noqa: F401
-from d2lps.topology import P3_CABLES, rings_of
 
 
 @checked(among_devices, n=LINE, root=either(
