@@ -7,7 +7,8 @@ from pathlib import Path
 
 import numpy as onp
 
-from d2lps.engine import count, mx
+from d2lps.checks import whole as count
+from d2lps.engine import mx
 
 IMAGE_SIZE, NUM_CLASSES = 28, 10
 TRAIN_FILES = ('train-images-idx3-ubyte.gz', 'train-labels-idx1-ubyte.gz')

@@ -10,52 +10,60 @@ import os
 import platform
 import statistics
 import sys
+import threading
 import timeit
 import warnings
 from typing import NamedTuple
 
 import numpy as onp
 
+from d2lps.checks import a, checked, list_of, refuse, whole
+
 # One core for each device: with more OpenMP threads two devices fight for
 # the same cores, and a matrix product on two CPU devices may never end.
 # Every convolution borrows a temporary workspace; all CPU devices share one
-# pool of them, and a small pool makes one device wait for another.
+# pool of them, and a small one (MXNet has 4) makes one wait for another.
 SETTINGS = {'OMP_NUM_THREADS': '1', 'MXNET_CPU_TEMP_COPY': '64'}
-MXNET_DEFAULT_TEMP_COPY = 4
-
-
-def _warn_of_danger():
-    for (setting, wanted), fine, harm in zip(SETTINGS.items(), (
-            lambda number: number == 1,
-            lambda number: number > MXNET_DEFAULT_TEMP_COPY), (
-            'with more than one thread for each device, a matrix product on '
-            'two CPU devices at once can run forever',
-            'CPU devices will wait for each other in every convolution')):
-        value = os.environ[setting]
-        if not (value.isdigit() and fine(int(value))):
-            warnings.warn(f'{setting} is {value!r}: {harm}. Unset it or set '
-                          f'it to {wanted}, and restart Python.',
-                          stacklevel=5)
+MOST_DEVICES = 1024  # each CPU device is a thread
 
 
 def setup():
     """Prepare the environment that MXNet reads when it is imported.
 
-    Settings that the user has made are kept; a dangerous one is warned of,
-    and so is an MXNet that was imported before and has read its settings.
+    Settings that the user has made are kept. One that keeps devices from
+    running side by side is warned of, and so is an MXNet that was imported
+    before and has read its settings. Returns how many OpenMP threads each
+    CPU device has; None means that MXNet chose, most often one a core.
+
+    Raises:
+        ImportError: for a setting with which MXNet would crash.
     """
-    late = 'mxnet' in sys.modules and any(s not in os.environ
-                                          for s in SETTINGS)
-    for setting, value in SETTINGS.items():
-        os.environ.setdefault(setting, value)
+    found = {name: os.environ.get(name) for name in SETTINGS}
+    late = 'mxnet' in sys.modules and not all(found.values())
+    for name, value in SETTINGS.items():
+        os.environ[name] = value = found[name] or value
+        if not (value.isascii() and value.isdigit() and 0 < int(value) < 1e6):
+            raise ImportError(
+                f'{name} is {value!r}, and MXNet would crash: it must be a '
+                'whole number of at least 1. Unset it, and restart Python.')
+    threads, pool = (int(os.environ[name]) for name in SETTINGS)
     if late:
         warnings.warn(
             'mxnet was imported before d2lps, so devices may not run side by '
             'side (and a matrix product on two of them can run forever). '
             'Write "import d2lps" above "import mxnet" and restart Python.',
             stacklevel=4)
-    else:
-        _warn_of_danger()
+        return int(found['OMP_NUM_THREADS'] or 0) or None
+    for name, fine, harm in (
+            ('OMP_NUM_THREADS', threads == 1,
+             'with more than one thread for each device, a matrix product on '
+             'two CPU devices at once can run forever'),
+            ('MXNET_CPU_TEMP_COPY', pool > 4,
+             'CPU devices will wait for each other in every convolution')):
+        if not fine:
+            warnings.warn(f'{name} is {os.environ[name]!r}: {harm}. Unset it, '
+                          'and restart Python.', stacklevel=4)
+    return threads
 
 
 def where_mxnet_runs():
@@ -67,44 +75,76 @@ def where_mxnet_runs():
         return ('There is no MXNet for Apple silicon: use an x86-64 Python, '
                 'for example: CONDA_SUBDIR=osx-64 conda env create '
                 '-f environment.yml')
-    return 'Install it with "make lab", or with: pip install mxnet==1.9.1'
+    return ('Install it with "make lab", which names what is missing, or '
+            'with: pip install mxnet==1.9.1')
 
 
-setup()
+THREADS = setup()
 try:
     import mxnet as mx
-except ImportError as error:
+except (ImportError, OSError) as error:  # OSError: a library is missing
     raise ImportError(
         f'd2lps needs mxnet 1.9.1 ({error}). {where_mxnet_runs()}') from error
 from mxnet import npx  # noqa: E402  (the settings have to come first)
 
 npx.set_np()
+array = a(mx.np.ndarray, 'an MXNet array, such as mxnet.np.ones(3)')
 
 
-def count(name, value, least=1):
-    """Return `value` if it is a whole number of at least `least`.
-
-    Raises:
-        ValueError: otherwise; the message calls the argument `name`.
-    """
-    if (isinstance(value, bool) or not hasattr(value, '__index__')
-            or value < least):
-        raise ValueError(f'{name} must be a whole number of at least {least},'
-                         f' for example {name}=2; it was {value!r}')
-    return int(value)
+def device(name, value):
+    """A check: a device of this machine."""
+    most = (npx.num_gpus() if getattr(value, 'device_type', '') == 'gpu'
+            else MOST_DEVICES)
+    if not (isinstance(value, mx.Context) and 0 <= value.device_id < most):
+        refuse(name, value, 'a device, such as d2lps.devices(1)[0]')
+    return value
 
 
+def _side_by_side(name, contexts):
+    """Refuse several CPU devices where a product on two may never end."""
+    cpus = {one for one in contexts if one.device_type != 'gpu'}
+    if THREADS != 1 and len(cpus) > 1:
+        threads = ('mxnet was imported before d2lps' if THREADS is None else
+                   f'OMP_NUM_THREADS is {THREADS}')
+        raise ValueError(
+            f'{name}: {threads}, and a matrix product on two CPU devices at '
+            'once could run forever. Use one device, or unset '
+            'OMP_NUM_THREADS, write "import d2lps" above "import mxnet", and '
+            'restart Python.')
+
+
+def device_list(name, value):
+    """A check: a list of devices that can be used together."""
+    words = 'a list of devices, such as d2lps.devices(2)'
+    found = list_of(device, words)(name, value)
+    _side_by_side(name, found)
+    return found
+
+
+def array_list(name, value):
+    """A check: a list of MXNet arrays, on devices that go together."""
+    found = list_of(array, 'a list of MXNet arrays')(name, value)
+    _side_by_side(name, [one.ctx for one in found])
+    return found
+
+
+@checked(n=functools.partial(whole, most=MOST_DEVICES))
 def devices(n):
-    """Return a list of `n` different devices.
+    """Return a list of `n` different devices, at most 1,024.
 
-    GPUs if the machine has `n` of them, otherwise the CPU contexts cpu(0) to
-    cpu(n-1): each has its own work queue and one thread. With more of them
-    than cores they take turns. ValueError for a bad `n`.
+    GPUs if the machine has `n` of them, otherwise cpu(0) to cpu(n-1), each
+    with a work queue and a thread of its own; more of them than cores take
+    turns. ValueError for a bad `n`, and for several CPU devices where
+    OMP_NUM_THREADS is not 1.
     """
-    n = count('n', n)
+    found = _contexts(n)
+    _side_by_side('n', found)
+    return found
+
+
+def _contexts(n):
     npx.set_np()  # MXNet keeps this for each thread, and this may be new
-    kind = mx.gpu if npx.num_gpus() >= n else mx.cpu
-    return [kind(i) for i in range(n)]
+    return list(map(mx.gpu if npx.num_gpus() >= n else mx.cpu, range(n)))
 
 
 def cores():
@@ -113,6 +153,7 @@ def cores():
             else os.cpu_count())
 
 
+@checked(array=array)
 def nbytes(array):
     """The size of an MXNet array's elements together, in bytes."""
     return array.size * onp.dtype(array.dtype).itemsize
@@ -121,9 +162,14 @@ def nbytes(array):
 class Traffic:
     """Count what is copied from one device to another in a `with` block.
 
-    `bytes` and `copies` count all such copies, `links` the bytes by (source
-    device, destination device). A copy inside one device is free.
+    `bytes` and `copies` count the copies that Python code makes, `copyto` and
+    `as_in_ctx` of MXNet's NumPy arrays; `links` has the bytes by (source
+    device, destination device). A copy inside one device is free. What MXNet
+    copies by itself, such as its own `mx.kv` stores, is not counted. Blocks
+    may overlap; each block counts from zero.
     """
+
+    _active, _lock, _copyto = [], threading.Lock(), mx.np.ndarray.copyto
 
     def __init__(self):
         self.bytes, self.copies, self.links = 0, 0, {}
@@ -136,20 +182,30 @@ class Traffic:
             self.copies += 1
             self.links[link] = self.links.get(link, 0) + size
 
+    # Every copy in Python ends in this one method (`as_in_ctx` too).
+    @staticmethod
+    @functools.wraps(_copyto)
+    def _counted(array, other):
+        copy = Traffic._copyto(array, other)
+        with Traffic._lock:
+            for traffic in Traffic._active:
+                traffic._add(array, other)
+        return copy
+
     def __enter__(self):
-        # Every copy in Python ends in this one method (`as_in_ctx` too).
-        self._copyto = copyto = mx.np.ndarray.copyto
-
-        @functools.wraps(copyto)
-        def counted(array, other):
-            self._add(array, other)
-            return copyto(array, other)
-
-        mx.np.ndarray.copyto = counted
+        with self._lock:
+            if self in self._active:
+                raise RuntimeError('this Traffic is counting already')
+            self.__init__()
+            self._active.append(self)
+            mx.np.ndarray.copyto = self._counted
         return self
 
     def __exit__(self, *exception):
-        mx.np.ndarray.copyto = self._copyto
+        with self._lock:
+            self._active.remove(self)
+            if not self._active:
+                mx.np.ndarray.copyto = Traffic._copyto
 
 
 class Machine(NamedTuple):
@@ -167,24 +223,27 @@ class Machine(NamedTuple):
                 f'Python {platform.python_version()})')
 
 
+@checked(size=functools.partial(whole, least=4, most=400_000_000),
+         repeats=functools.partial(whole, most=1000))
 def copy_bandwidth(size=40_000_000, repeats=9):
     """Bytes per second that one device copies to another, measured now.
 
     Args:
-        size: bytes in the array that is copied (a whole number of 4s).
+        size: bytes in the array that is copied, 4 to 400,000,000.
         repeats: copies made after one that is not counted; the median counts.
+
+    CPU devices share one memory: there, this is a copy inside it.
     """
-    first, second = devices(2)
-    source = mx.np.ones(count('size', size) // 4, ctx=first)
-    target = mx.np.zeros(size // 4, ctx=second)
+    first, second = _contexts(2)  # copies alone are never in danger
+    source = mx.np.ones(size // 4, dtype='float32', ctx=first)
+    target = mx.np.zeros(size // 4, dtype='float32', ctx=second)
     seconds = timeit.repeat(lambda: source.copyto(target).wait_to_read(),
-                            mx.nd.waitall, number=1,
-                            repeat=count('repeats', repeats) + 1)
-    return size / statistics.median(seconds[1:])
+                            mx.nd.waitall, number=1, repeat=repeats + 1)
+    return nbytes(source) / statistics.median(seconds[1:])
 
 
 def machine():
     """Look at this machine and return a `Machine`."""
     import psutil
-    return Machine(cores(), npx.num_gpus(), psutil.virtual_memory().total,
-                   copy_bandwidth())
+    memory = psutil.virtual_memory().total
+    return Machine(cores(), npx.num_gpus(), memory, copy_bandwidth())

@@ -12,8 +12,9 @@ from typing import NamedTuple
 
 from mxnet import profiler
 
+from d2lps.checks import whole as count
 from d2lps.data import load_data
-from d2lps.engine import cores, count, devices, mx, npx
+from d2lps.engine import cores, devices, mx, npx
 from d2lps.lenet import init_params
 from d2lps.training import get_params, train_batch
 

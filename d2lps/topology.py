@@ -1,21 +1,34 @@
 """What joins devices and machines: links with a bandwidth and a latency.
 
-Bandwidth is in bytes per second, latency in seconds. A link goes one way; a
-full-duplex cable is two links. The numbers of the ready-made topologies are
-round figures for hardware of about 2020.
+Bandwidth is in bytes per second, latency in seconds, both of one link. A
+link goes one way; a full-duplex cable is two links. A message pays the
+latency of every link on its way. The constants are nominal rates, each way:
+of what they promise, protocols leave less.
 """
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from d2lps.schedule import P3_RINGS
+from d2lps import limits
+from d2lps.checks import checked, number, positive, text
 
-PCIE3 = 16e9  # 16 lanes
-PCIE4 = 32e9
-NVLINK = 18e9  # one of the 6 links of a V100
-ETHERNET_1G = 100e6
-ETHERNET_10G = 1e9
-ETHERNET_100G = 10e9
+PCIE3, PCIE4 = 16e9, 32e9  # 16 lanes
+NVLINK = 18e9  # one link of a V100, as in the book (Dive into Deep Learning)
+NVLINK_V100 = 25e9  # the same by NVIDIA's data sheet
+ETHERNET_1G, ETHERNET_10G, ETHERNET_100G = 125e6, 1.25e9, 12.5e9
+
+# How many NVLinks join GPU i and GPU j of a p3.16xlarge (and of a DGX-1 with
+# V100s), as `nvidia-smi topo -m` shows it there.
+P3_CABLES = np.array([
+    [0, 1, 1, 2, 2, 0, 0, 0],
+    [1, 0, 2, 1, 0, 2, 0, 0],
+    [1, 2, 0, 2, 0, 0, 1, 0],
+    [2, 1, 2, 0, 0, 0, 0, 1],
+    [2, 0, 0, 0, 0, 1, 1, 2],
+    [0, 2, 0, 0, 1, 0, 2, 1],
+    [0, 0, 1, 0, 1, 2, 0, 2],
+    [0, 0, 0, 1, 2, 1, 2, 0]])
+P3_CABLES.flags.writeable = False
 
 
 class Link(NamedTuple):
@@ -36,18 +49,12 @@ class Topology:
     Raises ValueError for a link that is there twice or has no bandwidth.
     """
 
+    @checked(limits.switches_joined, links=limits.links,
+             switches=limits.names, name=text)
     def __init__(self, links, switches=(), name='topology'):
         self.links, self.name = tuple(links), name
         self.switches = frozenset(switches)
-        self.number = {(link.src, link.dst): k
-                       for k, link in enumerate(self.links)}
-        if len(self.number) < len(self.links):
-            raise ValueError('links: two of them join the same nodes; make '
-                             'them one link with the sum of the bandwidths')
-        for link in self.links:
-            if not (link.bandwidth > 0 and 0 <= link.latency < np.inf):
-                raise ValueError(f'{link}: bandwidth must be above 0, and '
-                                 'latency 0 or more')
+        self.number = {link[:2]: k for k, link in enumerate(self.links)}
         ends = dict.fromkeys(end for link in self.links for end in link[:2])
         self.nodes = tuple(end for end in ends if end not in self.switches)
         self.position = {node: k for k, node in enumerate(self.nodes)}
@@ -145,38 +152,62 @@ def both_ways(a, b, bandwidth, latency=0.0):
     return [Link(a, b, bandwidth, latency), Link(b, a, bandwidth, latency)]
 
 
+@checked(n=limits.LINE, bandwidth=positive, latency=number)
 def pcie_switch(n, bandwidth=PCIE3, latency=0.0):
     """n GPUs, 0 to n - 1, and the 'cpu', each with a cable to one switch.
 
     bandwidth: bytes/s of each cable in each direction (PCIe 3.0 x16).
-    latency: seconds from node to node.
+    latency: seconds per cable; a message takes two of them.
     """
     return _star([*range(n), 'cpu'], bandwidth, latency, f'pcie_switch({n})')
 
 
+@checked(hosts=limits.hosts, bandwidth=positive, latency=number)
 def ethernet(hosts, bandwidth=ETHERNET_10G, latency=0.0):
     """Machines on one network switch.
 
     hosts: how many (called 0, 1, ...), or a list of names, such as the
     `nodes` of a schedule. bandwidth: bytes/s of a port in each direction.
-    latency: seconds from machine to machine.
+    latency: seconds per cable; a message takes two of them.
     """
-    hosts = range(hosts) if isinstance(hosts, int) else hosts
     return _star(hosts, bandwidth, latency, f'ethernet({len(hosts)})')
 
 
-def nvlink_p3(latency=0.0):
+@checked(bandwidth=positive, latency=number)
+def nvlink_p3(bandwidth=NVLINK, latency=0.0):
     """The NVLink cables of a p3.16xlarge: 8 V100 GPUs, called 0 to 7.
 
-    The union of the two rings of `schedule.two_rings`; a double link counts
-    as one of 36 GB/s. GPUs without a cable reach each other through one in
-    between. Source: Wang, Li, Liberty, Smola 2018.
+    bandwidth: bytes/s of one NVLink in each direction; two that join the
+    same GPUs (see `P3_CABLES`) count as one of twice that. GPUs without a
+    cable reach each other through one in between.
+    latency: seconds per cable.
     """
     links = []
-    for order, count in P3_RINGS:
-        for a, b in zip(order, order[1:] + order[:1]):
-            links += both_ways(a - 1, b - 1, count * NVLINK, latency)
+    for a, b in np.argwhere(np.triu(P3_CABLES)).tolist():
+        links += both_ways(a, b, int(P3_CABLES[a, b]) * bandwidth, latency)
     return Topology(links, name='nvlink_p3')
+
+
+@checked(cables=limits.matrix)
+def rings_of(cables):
+    """Take the cables of a machine apart into rings through all devices.
+
+    cables: a symmetric integer matrix, how many cables join i and j.
+    Returns a list of (order, cables per hop), widest first: one ring of all
+    pairs joined by as many cables. Raises ValueError where such pairs make
+    no ring through all devices.
+    """
+    rings = []
+    for count in sorted({*cables.ravel().tolist()} - {0}, reverse=True):
+        joined, order = cables == count, [0]
+        while near := [k for k in np.flatnonzero(joined[order[-1]]).tolist()
+                       if k not in order]:
+            order.append(near[0])
+        if len(order) < len(cables) or (joined.sum(axis=1) != 2).any():
+            raise ValueError(f'cables: the pairs with {count} of them do not '
+                             'make one ring through all devices')
+        rings.append((order, count))
+    return rings
 
 
 def cluster(machines, devices, inside=PCIE3, network=ETHERNET_10G,
@@ -218,5 +249,5 @@ def from_graph(graph, switches=()):
 def _star(nodes, bandwidth, latency, name):
     links = []
     for node in nodes:
-        links += both_ways(node, 'switch', bandwidth, latency / 2)
+        links += both_ways(node, 'switch', bandwidth, latency)
     return Topology(links, ['switch'], name)

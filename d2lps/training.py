@@ -5,8 +5,9 @@ from dataclasses import dataclass
 
 from mxnet import autograd
 
+from d2lps.checks import whole as count
 from d2lps.data import load_data
-from d2lps.engine import count, devices, mx
+from d2lps.engine import devices, mx
 from d2lps.lenet import init_params, lenet, loss
 from d2lps.progress import (LossWatch, accuracy_curve,
                             interrupt_between_steps)

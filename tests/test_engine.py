@@ -1,7 +1,10 @@
 """The engine's settings, devices, and the count of what they copy."""
+import json
 import os
 import platform
+import threading
 
+import numpy as onp
 import pytest
 from mxnet import np
 
@@ -32,10 +35,27 @@ def test_settings_of_the_user_are_kept(python):
     assert done.stderr == ''
 
 
+@pytest.mark.parametrize('setting', SETTINGS)
+def test_an_empty_setting_is_as_none(python, setting):
+    done = python('-c', SPY, **{setting: ''})
+    assert done.stdout.split() == ['1', '64']
+    assert done.stderr == ''
+
+
+@pytest.mark.parametrize('setting', SETTINGS)
+@pytest.mark.parametrize('value', ['0', '-1', 'abc', '1,1', '1.5', '\u0661',
+                                   '9' * 12])
+def test_a_setting_that_would_crash_mxnet_is_refused(python, setting, value):
+    done = python('-c', SPY, **{setting: value})
+    assert done.returncode == 1
+    assert done.stdout == ''  # before MXNet is looked for
+    assert done.stderr.splitlines()[-1].startswith(
+        f'ImportError: {setting} is {value!r}, and MXNet would crash: ')
+
+
 @pytest.mark.parametrize('setting, value', [
-    ('OMP_NUM_THREADS', '2'), ('OMP_NUM_THREADS', ''),
-    ('OMP_NUM_THREADS', '0'),
-    ('MXNET_CPU_TEMP_COPY', '4'), ('MXNET_CPU_TEMP_COPY', 'many')])
+    ('OMP_NUM_THREADS', '2'), ('MXNET_CPU_TEMP_COPY', '4'),
+    ('MXNET_CPU_TEMP_COPY', '1')])
 def test_a_dangerous_setting_is_warned_of(python, setting, value):
     done = python('-c', 'import d2lps', **{setting: value})
     assert done.returncode == 0
@@ -86,6 +106,16 @@ def test_missing_mxnet_gives_one_line_of_advice(python, pretend, advice):
     assert advice in done.stdout
 
 
+def test_a_missing_system_library_is_named(python, tmp_path):
+    """libgomp.so.1, say, which a minimal Linux lacks: not an ImportError."""
+    (tmp_path / 'mxnet.py').write_text(
+        "import ctypes; ctypes.CDLL('libnowhere.so.1')")
+    done = python('-c', NO_MXNET.format(pretend='del sys.modules["mxnet"]'))
+    assert len(done.stdout.splitlines()) == 1, done.stderr
+    assert 'd2lps needs mxnet 1.9.1 (libnowhere.so.1: ' in done.stdout
+    assert 'make lab' in done.stdout
+
+
 def test_devices_are_different_cpus_without_gpus(monkeypatch):
     monkeypatch.setattr(engine.npx, 'num_gpus', lambda: 0)
     assert d2lps.devices(3) == [mx.cpu(0), mx.cpu(1), mx.cpu(2)]
@@ -97,6 +127,12 @@ def test_devices_are_gpus_if_there_are_enough(monkeypatch):
     assert d2lps.devices(3) == [mx.cpu(0), mx.cpu(1), mx.cpu(2)]
 
 
+def test_devices_are_limited():
+    assert len(d2lps.devices(1024)) == 1024
+    with pytest.raises(ValueError, match='n must be .* from 1 to 1,024'):
+        d2lps.devices(10 ** 9)
+
+
 @pytest.mark.parametrize('n', [0, -1, 1.5, True, '2', None])
 def test_devices_explains_a_bad_number(n):
     with pytest.raises(ValueError) as error:
@@ -105,12 +141,25 @@ def test_devices_explains_a_bad_number(n):
     assert str(error.value).endswith(f'it was {n!r}')
 
 
-def test_count_takes_numpy_integers_and_returns_plain_ones():
-    import numpy as onp
-    assert type(engine.count('n', onp.int64(2))) is int
+NO_ARRAYS = [None, 'two', 2.5, True, [], {}, onp.ones(3), mx.nd.ones(3)]
+
+
+@pytest.mark.parametrize('check, good, bad', [
+    (engine.array, np.ones(3), NO_ARRAYS),
+    (engine.array_list, [np.ones(3)], [*NO_ARRAYS, [None], np.ones(3)]),
+    (engine.device, mx.cpu(3), [*NO_ARRAYS, mx.cpu(-1), mx.cpu(2000),
+                                mx.gpu(engine.npx.num_gpus())]),
+    (engine.device_list, [mx.cpu()], [*NO_ARRAYS, [mx.cpu(), 1], mx.cpu()])])
+def test_checks_of_arrays_and_devices(check, good, bad):
+    assert repr(check('here', good)) == repr(good)
+    for value in bad:
+        with pytest.raises(ValueError, match='^here'):
+            check('here', value)
 
 
 def test_nbytes():
+    with pytest.raises(ValueError, match='array must be an MXNet array'):
+        d2lps.nbytes([1, 2])
     assert d2lps.nbytes(np.zeros((3, 5), dtype='float32')) == 60
     assert d2lps.nbytes(np.zeros(7, dtype='uint8')) == 7
 
@@ -169,11 +218,63 @@ def test_traffic_may_be_nested():
     assert mx.np.ndarray.copyto is before
 
 
+def test_traffic_blocks_may_overlap():
+    a, b = d2lps.devices(2)
+    x, before = np.zeros(1, dtype='float32', ctx=a), mx.np.ndarray.copyto
+    first, second = d2lps.Traffic(), d2lps.Traffic()
+    first.__enter__()
+    x.copyto(b)
+    second.__enter__()
+    x.copyto(b)
+    first.__exit__(None, None, None)
+    x.copyto(b)
+    second.__exit__(None, None, None)
+    assert (first.copies, second.copies) == (2, 2)
+    assert mx.np.ndarray.copyto is before
+
+
+def test_traffic_counts_from_zero_in_each_block():
+    a, b = d2lps.devices(2)
+    traffic, x = d2lps.Traffic(), np.zeros(1, dtype='float32', ctx=a)
+    for _ in range(2):
+        with traffic:
+            x.copyto(b)
+            with pytest.raises(RuntimeError, match='counting already'):
+                traffic.__enter__()
+        assert traffic.links == {('cpu(0)', 'cpu(1)'): 4}
+        assert (traffic.bytes, traffic.copies) == (4, 1)
+
+
+def test_traffic_counts_copies_of_all_threads():
+    a, b = d2lps.devices(2)
+    x = np.zeros(1, dtype='float32', ctx=a)
+    threads = [threading.Thread(target=lambda: [x.copyto(b)
+                                                for _ in range(200)])
+               for _ in range(4)]
+    with d2lps.Traffic() as traffic:
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(timeout=60)
+    assert (traffic.copies, traffic.bytes) == (800, 3200)
+
+
+def test_traffic_does_not_see_what_mxnets_store_copies():
+    arrays = [np.zeros(4, ctx=device) for device in d2lps.devices(2)]
+    store = mx.kv.create('local')
+    store.init('key', arrays[0])
+    with d2lps.Traffic() as traffic:
+        store.push('key', arrays)
+        store.pull('key', out=arrays)
+    assert traffic.bytes == 0 and 'is not counted' in d2lps.Traffic.__doc__
+
+
 def test_cores_are_those_that_this_process_may_use():
     assert 1 <= engine.cores() <= os.cpu_count()
 
 
-@pytest.mark.parametrize('bad', [{'size': 0}, {'repeats': 0}])
+@pytest.mark.parametrize('bad', [{'size': 3}, {'size': 10 ** 9},
+                                 {'repeats': 0}, {'repeats': 10 ** 9}])
 def test_copy_bandwidth_explains_a_bad_argument(bad):
     with pytest.raises(ValueError, match=next(iter(bad))):
         d2lps.copy_bandwidth(**bad)

@@ -26,6 +26,7 @@ BY_N = {
     'tree': sch.tree,
     'double_tree': sch.double_tree,
     'recursive_doubling': sch.recursive_doubling,
+    'halving_doubling': sch.halving_doubling,
     'pipelined': lambda n: sch.pipelined(sch.double_tree(n), 3),
 }
 BY_TWO = {
@@ -94,6 +95,44 @@ def test_numbers_of_rounds():
         assert all(len(r) == 1 for r in sch.running_sum(n).rounds)
 
 
+def sent_by(schedule):
+    """Share of an array that each node sends in all rounds together."""
+    size, sent = schedule.chunk_bytes(1), Counter()
+    for sends in schedule.rounds:
+        for send in sends:
+            sent[send.src] += size[send.chunk]
+    return sent
+
+
+@pytest.mark.parametrize('power', range(1, 8))
+def test_halving_and_doubling_sends_what_a_ring_does_in_few_rounds(power):
+    n = 2 ** power
+    schedule = sch.halving_doubling(n)
+    assert len(schedule.rounds) == 2 * power
+    assert sent_by(schedule) == pytest.approx(
+        dict.fromkeys(range(n), 2 * (n - 1) / n))
+    assert sent_by(sch.ring(n)) == pytest.approx(sent_by(schedule))
+    for sends in schedule.rounds:  # each has one partner at a time
+        partners = {(send.src, send.dst) for send in sends}
+        assert len(partners) == n
+        assert partners == {(b, a) for a, b in partners}
+    # Half way each device has the sum of a chunk of its own.
+    half = list(schedule.states())[power]
+    assert (half[range(n), range(n)] == 1).all()
+
+
+@pytest.mark.parametrize('n', [3, 5, 6, 7, 9, 31])
+def test_halving_and_doubling_folds_the_rest_in(n):
+    schedule, power = sch.halving_doubling(n), n.bit_length() - 1
+    first, *inner, last = schedule.rounds
+    assert len(inner) == 2 * power
+    beyond = set(range(2 ** power, n))
+    assert {send.src for send in first} == {s.dst for s in last} == beyond
+    assert all(send.reduce for send in first)
+    assert not any({send.src, send.dst} & beyond
+                   for sends in inner for send in sends)
+
+
 def test_no_device_is_only_a_leaf_in_the_double_tree():
     for n in range(2, 65):
         inner = {send.dst for r in sch.double_tree(n).rounds
@@ -140,11 +179,11 @@ def test_a_schedule_can_be_rebuilt_from_its_sends():
 
 
 @pytest.mark.parametrize('bad, words', [
-    (lambda: sch.ring(0), 'n is 0'),
-    (lambda: sch.ring(2.5), 'n is 2.5'),
-    (lambda: sch.hierarchical(2, -1), 'devices is -1'),
-    (lambda: sch.parameter_server(2, 0), 'servers is 0'),
-    (lambda: sch.gather_broadcast(4, 4), 'root is 4'),
+    (lambda: sch.ring(0), 'n must be a whole number .*was 0'),
+    (lambda: sch.ring(2.5), 'n must be .*was 2.5'),
+    (lambda: sch.hierarchical(2, -1), 'devices must be .*was -1'),
+    (lambda: sch.parameter_server(2, 0), 'servers must be .*was 0'),
+    (lambda: sch.gather_broadcast(4, 4), 'root must be a device, 0 to 3, .*was 4'),
     (lambda: Schedule([], 0), 'devices is 0'),
     (lambda: Schedule([[Send(0, 2, 0, True)]], 2), 'node outside 0 to 1'),
     (lambda: Schedule([[Send(-1, 1, 0, True)]], 2), 'node outside'),

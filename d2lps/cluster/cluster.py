@@ -8,6 +8,7 @@ import weakref
 import cloudpickle
 import zmq
 
+from d2lps.checks import whole as count
 from d2lps.cluster import worker
 from d2lps.cluster.client import (Client, ClusterError, Magics, WorkerError,
                                   watched)
@@ -15,7 +16,6 @@ from d2lps.cluster.network import InNetwork, Network
 from d2lps.cluster.places import Here, is_free
 from d2lps.cluster.ssh.machines import Machines
 from d2lps.cluster.supervisor import Supervisor
-from d2lps.engine import count
 
 START = 60.0  # seconds that a start may take
 STOP = 3.0  # seconds for workers to stop, or to free their stores

@@ -5,7 +5,8 @@ from threading import TIMEOUT_MAX, Condition
 
 import numpy as onp
 
-from d2lps.engine import count, mx
+from d2lps.checks import whole as count
+from d2lps.engine import mx
 from d2lps.kvstore.server import Server, parts, place, total
 
 np = mx.np
