@@ -22,7 +22,6 @@ from d2lps.cluster import widgets as cluster_widgets
 from d2lps.cluster import cluster, worker
 from d2lps.engine import mx
 from d2lps.kvstore import plots as kvstore_plots
-from d2lps.kvstore.store import by_key
 from matplotlib import pyplot as plt
 
 np = mx.np
@@ -278,8 +277,6 @@ good(kvstore_plots.plot_placement, {'num_servers': {'int64'},
 good(kvstore.place, {'key': KEY, 'size': WHOLE, 'num_servers': COUNT,
                      'split_from': COUNT}, key=0, size=3, num_servers=2,
      split_from=10)
-good(by_key, {'name': EVERYTHING, 'keys': KEY}, keys='w',
-     values=np.ones(3), name='values')
 good(kvstore.KVStore, {'num_workers': {'int64'}, 'num_servers': {'int64'},
                        'sync': FLAG, 'timeout': POSITIVE,
                        'split_from': COUNT}, num_workers=1, num_servers=1,
@@ -337,7 +334,7 @@ INSIDE = {
 RECORDS = {'Machine', 'Send', 'Round', 'Link', 'Event', 'Timing', 'Shard',
            'Server', 'TrainResult', 'live_picture', 'total', 'parts',
            'Schedule.states', 'Schedule.check_sends', 'device',
-           'device_list', 'array_list'}
+           'device_list', 'array_list', 'by_key'}
 
 
 def public_functions():
@@ -425,7 +422,7 @@ def essence(result):
     if isinstance(result, (np.ndarray, onp.ndarray)):
         return onp.asarray(result.asnumpy() if hasattr(result, 'asnumpy')
                            else result).tolist()
-    if isinstance(result, (int, float, str, mx.Context)):
+    if isinstance(result, (int, float, str, onp.generic, mx.Context)):
         return str(result)
     return None
 
