@@ -3,74 +3,79 @@
 Each is a short function that returns a `Schedule`. n devices are called
 0 to n - 1; n may be any number from 1 on.
 """
+from functools import partial
 from itertools import zip_longest
 
 import numpy as np
 
+from d2lps import limits
+from d2lps.cables import P3_CABLES, rings_of
+from d2lps.checks import checked, either, flag, function, text, whole
+from d2lps.limits import LINE, SQUARE, among_devices, few
 from d2lps.plan import Round, Schedule, ScheduleError, Send  # noqa: F401
 
-# The two rings of a p3.16xlarge: its GPUs in order, by their numbers in the
-# paper (1 to 8; ours are 0 to 7), and NVLinks per hop.
-P3_RINGS = ([1, 2, 3, 4, 5, 6, 7, 8], 2), ([1, 4, 6, 3, 5, 8, 2, 7], 1)
 
-
+@checked(among_devices, n=LINE, root=either(
+    partial(whole, least=0), text, words="a device or a name such as 'cpu'"))
 def gather_broadcast(n, root=0):
     """Everyone sends to `root`, which sends the sum back to everyone.
 
     root: a device, or a name such as 'cpu' for a node without an array.
     """
     helpers = [root] if isinstance(root, str) else []
-    if not helpers and root not in range(_count(n)):
-        raise ValueError(f'root is {root!r}; it must be a device, 0 to '
-                         f'{n - 1}, or a name such as "cpu"')
     rest = np.array([i for i in range(n) if i != root], int)
     return Schedule([[Send(rest, root, 0, True)],
                      [Send(root, rest, 0, False)]], n, helpers,
                     name=f'gather_broadcast({n}, {root!r})')
 
 
+@checked(n=SQUARE)
 def sharded(n):
     """Device i sums chunk i of everyone and sends the result to everyone."""
-    src, dst = np.nonzero(~np.eye(_count(n), dtype=bool))
+    src, dst = np.nonzero(~np.eye(n, dtype=bool))
     return Schedule([[Send(src, dst, dst, True)],
                      [Send(src, dst, src, False)]], n, name=f'sharded({n})')
 
 
+@checked(n=LINE)
 def running_sum(n):
     """A running sum goes from device to device, then the total does.
 
     One link is busy at a time: the ring without chunks.
     """
-    path = [*range(_count(n)), *range(n - 1)]
+    path = [*range(n), *range(n - 1)]
     return Schedule([[Send(i, j, 0, k < n - 1)]
                      for k, (i, j) in enumerate(zip(path, path[1:]))],
                     n, name=f'running_sum({n})')
 
 
+@checked(n=SQUARE)
 def ring(n):
     """n running sums at the same time: chunk i starts at device i.
 
     First the sums go round (n - 1 rounds), then the totals do (n - 1).
     Source: Patarasuk and Yuan 2009.
     """
-    return Schedule(_ring(range(_count(n))), n, name=f'ring({n})')
+    return Schedule(_ring(range(n)), n, name=f'ring({n})')
 
 
+@checked(n=SQUARE)
 def bidirectional_ring(n):
     """Two rings, each with half of the data, in opposite directions."""
-    there = np.arange(_count(n))
+    there = np.arange(n)
     return Schedule(_together(_ring(there), _ring(there[::-1], n)), n,
                     name=f'bidirectional_ring({n})')
 
 
+@checked(both_ways=flag)
 def two_rings(both_ways=False):
-    """The two rings of the NVLink graph of 8 V100 GPUs (p3.16xlarge).
+    """The two rings that the cables of 8 V100 GPUs make (p3.16xlarge).
 
     Two thirds of the data go round the ring with two links per hop, one
     third round the ring with one. both_ways: each ring in both directions,
     with half of its data in each. Source: Wang, Li, Liberty, Smola 2018.
     """
-    rings = [(np.array(ring) - 1, links) for ring, links in P3_RINGS]
+    rings = rings_of(P3_CABLES)
     if both_ways:
         rings += [(order[::-1], links) for order, links in rings]
     plans = [_ring(order, 8 * k) for k, (order, _) in enumerate(rings)]
@@ -78,23 +83,26 @@ def two_rings(both_ways=False):
                     weights=np.repeat([links for _, links in rings], 8))
 
 
+@checked(n=LINE)
 def tree(n):
     """Sums climb a binary tree to device 0; the total comes down again."""
-    return Schedule(_tree(range(_count(n))), n, name=f'tree({n})')
+    return Schedule(_tree(range(n)), n, name=f'tree({n})')
 
 
+@checked(n=LINE)
 def double_tree(n):
     """Two trees with half of the data each; no device is a leaf in both.
 
     Source: Sanders, Speck and Traeff 2009 (the idea of two trees).
     """
-    order = range(_count(n))
+    order = range(n)
     # An odd number needs a root with one child, else the one in the middle
     # of `order` would be a leaf twice.
     plans = _tree(order, 0, n % 2), _tree(order[::-1], 1, n % 2)
     return Schedule(_together(*plans), n, name=f'double_tree({n})')
 
 
+@checked(n=LINE)
 def recursive_doubling(n):
     """Pairs exchange everything, then pairs of pairs, and so on.
 
@@ -102,7 +110,7 @@ def recursive_doubling(n):
     add theirs to a partner, and get the total at the end.
     Source: Thakur, Rabenseifner and Gropp 2005, section 4.
     """
-    power = 1 << (_count(n).bit_length() - 1)
+    power = 1 << (n.bit_length() - 1)
     i, beyond = np.arange(power), np.arange(power, n)
     steps = [1 << k for k in range(power.bit_length() - 1)]
     return Schedule([[Send(beyond, beyond - power, 0, True)],
@@ -111,6 +119,33 @@ def recursive_doubling(n):
                     n, name=f'recursive_doubling({n})')
 
 
+@checked(n=SQUARE)
+def halving_doubling(n):
+    """Half of the data to a partner, half of that to the next, and back.
+
+    Sums go out by recursive halving (reduce-scatter), the totals come back
+    by recursive doubling (all-gather). With n a power of two that is
+    2 log2(n) rounds, and each device sends 2 (n - 1) / n of its bytes, as in
+    a ring. Devices beyond the largest power of two are treated as in
+    `recursive_doubling`. Source: Thakur, Rabenseifner and Gropp 2005,
+    section 4.
+    """
+    power = 1 << (n.bit_length() - 1)
+    beyond, every = np.arange(power, n)[:, None], np.arange(power)
+    halving, doubling = [], []
+    for step in [1 << k for k in range(power.bit_length() - 1)]:
+        # A block of `step` chunks belongs to the block of devices of the
+        # same numbers: device i gets it from, or gives it to, i ^ step.
+        i, chunk = np.nonzero(every[:, None] // step == every // step)
+        halving.insert(0, [Send(i ^ step, i, chunk, True)])
+        doubling.append([Send(i, i ^ step, chunk, False)])
+    return Schedule([[Send(beyond, beyond - power, every, True)],
+                     *halving, *doubling,
+                     [Send(beyond - power, beyond, every, False)]],
+                    n, name=f'halving_doubling({n})')
+
+
+@checked(machines=LINE, devices=SQUARE, across=function)
 def hierarchical(machines, devices, across=ring):
     """Sum inside each machine, then across machines, then share inside.
 
@@ -118,8 +153,10 @@ def hierarchical(machines, devices, across=ring):
     and these parts are summed across machines by the schedule
     across(machines): `ring`, `tree`, or one with parameter servers.
     """
-    outer = across(_count(machines, 'machines'))
-    parts, chunks = _count(devices, 'devices'), len(outer.weights)
+    outer = limits.schedule('across(machines)', across(machines))
+    parts, chunks = devices, len(outer.weights)
+    few('machines and devices', max(machines * parts ** 2 * chunks,
+                                    parts * sum(map(len, outer.rounds))))
     m, src, dst, c = np.nonzero(  # all combinations but those with src = dst
         np.ones((machines, parts, parts, chunks)) - np.eye(parts)[..., None])
     base = m * parts
@@ -138,13 +175,15 @@ def hierarchical(machines, devices, across=ring):
         f'hierarchical({machines}, {devices}, {outer.name})')
 
 
+@checked(lambda workers, servers, colocated: few(
+    'workers and servers', 2 * workers * servers),
+    workers=LINE, servers=LINE, colocated=flag)
 def parameter_server(workers, servers, colocated=False):
     """Every worker sends chunk j to server j, which sends back the sum.
 
     Servers are called 'server 0' and so on. colocated: server j is worker
     j modulo `workers`, no machine of its own. Source: Li et al. 2014.
     """
-    workers, servers = _count(workers, 'workers'), _count(servers, 'servers')
     worker, chunk = np.indices((workers, servers)).reshape(2, -1)
     server = chunk % workers if colocated else workers + chunk
     away = worker != server
@@ -156,6 +195,9 @@ def parameter_server(workers, servers, colocated=False):
                     f'parameter_server({workers}, {servers})')
 
 
+@checked(lambda schedule, pieces: few(
+    'pieces', pieces * (pieces + sum(map(len, schedule.rounds)))),
+    schedule=limits.schedule, pieces=SQUARE)
 def pipelined(schedule, pieces):
     """The schedule with each chunk cut up, every piece one round behind.
 
@@ -164,17 +206,11 @@ def pipelined(schedule, pieces):
     """
     plans = [[[]] * p + [[Send(r.src, r.dst, r.chunk * pieces + p, r.reduce)]
                          for r in schedule.rounds]
-             for p in range(_count(pieces, 'pieces'))]
+             for p in range(pieces)]
     return Schedule(_together(*plans), schedule.devices,
                     schedule.nodes[schedule.devices:],
                     np.repeat(schedule.weights, pieces),
                     f'pipelined({schedule.name}, {pieces})')
-
-
-def _count(n, name='n'):
-    if not isinstance(n, (int, np.integer)) or n < 1:
-        raise ValueError(f'{name} is {n!r}; it must be a whole number from 1')
-    return int(n)
 
 
 def _together(*plans):

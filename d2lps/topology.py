@@ -1,21 +1,23 @@
 """What joins devices and machines: links with a bandwidth and a latency.
 
-Bandwidth is in bytes per second, latency in seconds. A link goes one way; a
-full-duplex cable is two links. The numbers of the ready-made topologies are
-round figures for hardware of about 2020.
+Bandwidth is in bytes per second, latency in seconds, both of one link. A
+link goes one way; a full-duplex cable is two links. A message pays the
+latency of every link on its way. The constants are nominal rates, each way:
+of what they promise, protocols leave less.
 """
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from d2lps.schedule import P3_RINGS
+from d2lps import limits
+from d2lps.cables import P3_CABLES, rings_of  # noqa: F401
+from d2lps.checks import a, checked, number, positive, text
 
-PCIE3 = 16e9  # 16 lanes
-PCIE4 = 32e9
-NVLINK = 18e9  # one of the 6 links of a V100
-ETHERNET_1G = 100e6
-ETHERNET_10G = 1e9
-ETHERNET_100G = 10e9
+PCIE3, PCIE4 = 16e9, 32e9  # 16 lanes
+NVLINK = 18e9  # one link of a V100, as in the book (Dive into Deep Learning)
+NVLINK_V100 = 25e9  # the same by NVIDIA's data sheet
+ETHERNET_1G, ETHERNET_10G, ETHERNET_100G = 125e6, 1.25e9, 12.5e9
 
 
 class Link(NamedTuple):
@@ -36,18 +38,12 @@ class Topology:
     Raises ValueError for a link that is there twice or has no bandwidth.
     """
 
+    @checked(limits.switches_joined, links=limits.links,
+             switches=limits.names, name=text)
     def __init__(self, links, switches=(), name='topology'):
         self.links, self.name = tuple(links), name
         self.switches = frozenset(switches)
-        self.number = {(link.src, link.dst): k
-                       for k, link in enumerate(self.links)}
-        if len(self.number) < len(self.links):
-            raise ValueError('links: two of them join the same nodes; make '
-                             'them one link with the sum of the bandwidths')
-        for link in self.links:
-            if not (link.bandwidth > 0 and 0 <= link.latency < np.inf):
-                raise ValueError(f'{link}: bandwidth must be above 0, and '
-                                 'latency 0 or more')
+        self.number = {link[:2]: k for k, link in enumerate(self.links)}
         ends = dict.fromkeys(end for link in self.links for end in link[:2])
         self.nodes = tuple(end for end in ends if end not in self.switches)
         self.position = {node: k for k, node in enumerate(self.nodes)}
@@ -75,15 +71,20 @@ class Topology:
 
         Raises ValueError if there is no such node or no way between them.
         """
-        row, = self.routes(*(self.positions([node]) for node in (src, dst)))
+        row, = self.routes(self.positions([src], 'src'),
+                           self.positions([dst], 'dst'))
         return [self.links[k] for k in row if k < len(self.links)]
 
-    def positions(self, nodes):
-        """Where `nodes` stand in `self.nodes`: an integer array."""
+    @checked(nodes=a((list, tuple), 'a list of nodes'), what=text)
+    def positions(self, nodes, what='nodes'):
+        """Where `nodes` stand in `self.nodes`: an integer array.
+
+        what: how to call them in the ValueError for those that are not there.
+        """
         for node in nodes:
-            if node not in self.position:
-                raise ValueError(f'{self.name} has no node {node!r}; it has '
-                                 f'{", ".join(map(str, self.nodes[:20]))} …')
+            if limits.node(what, node) not in self.position:
+                raise ValueError(f'{what}: {self.name} has no node {node!r}; '
+                                 f'it has {str(self.nodes[:20])[1:-1]} …')
         return np.array([self.position[node] for node in nodes], int)
 
     def routes(self, src, dst):
@@ -93,6 +94,8 @@ class Topology:
         an integer array (k, length of the longest route): row i has the
         route from src[i] to dst[i]. Rows are filled up with len(links).
         """
+        limits.positions('src', src, len(self.nodes))
+        limits.positions('dst', dst, len(self.nodes))
         # Most nodes hang on a switch by one cable. Only the way from switch
         # to switch has to be searched, and many pairs have it in common.
         ends = len(self._vertices)
@@ -140,45 +143,51 @@ class Topology:
         return [self.number[step] for step in zip(path, path[1:])]
 
 
+@checked(a=limits.node, b=limits.node, bandwidth=positive, latency=number)
 def both_ways(a, b, bandwidth, latency=0.0):
     """A full-duplex cable between `a` and `b`: a list of two `Link`s."""
     return [Link(a, b, bandwidth, latency), Link(b, a, bandwidth, latency)]
 
 
+@checked(n=limits.LINE, bandwidth=positive, latency=number)
 def pcie_switch(n, bandwidth=PCIE3, latency=0.0):
     """n GPUs, 0 to n - 1, and the 'cpu', each with a cable to one switch.
 
     bandwidth: bytes/s of each cable in each direction (PCIe 3.0 x16).
-    latency: seconds from node to node.
+    latency: seconds per cable; a message takes two of them.
     """
     return _star([*range(n), 'cpu'], bandwidth, latency, f'pcie_switch({n})')
 
 
+@checked(hosts=limits.hosts, bandwidth=positive, latency=number)
 def ethernet(hosts, bandwidth=ETHERNET_10G, latency=0.0):
     """Machines on one network switch.
 
     hosts: how many (called 0, 1, ...), or a list of names, such as the
     `nodes` of a schedule. bandwidth: bytes/s of a port in each direction.
-    latency: seconds from machine to machine.
+    latency: seconds per cable; a message takes two of them.
     """
-    hosts = range(hosts) if isinstance(hosts, int) else hosts
     return _star(hosts, bandwidth, latency, f'ethernet({len(hosts)})')
 
 
-def nvlink_p3(latency=0.0):
+@checked(bandwidth=positive, latency=number)
+def nvlink_p3(bandwidth=NVLINK, latency=0.0):
     """The NVLink cables of a p3.16xlarge: 8 V100 GPUs, called 0 to 7.
 
-    The union of the two rings of `schedule.two_rings`; a double link counts
-    as one of 36 GB/s. GPUs without a cable reach each other through one in
-    between. Source: Wang, Li, Liberty, Smola 2018.
+    bandwidth: bytes/s of one NVLink in each direction; two that join the
+    same GPUs (see `P3_CABLES`) count as one of twice that. GPUs without a
+    cable reach each other through one in between.
+    latency: seconds per cable.
     """
     links = []
-    for order, count in P3_RINGS:
-        for a, b in zip(order, order[1:] + order[:1]):
-            links += both_ways(a - 1, b - 1, count * NVLINK, latency)
+    for i, j in np.argwhere(np.triu(P3_CABLES)).tolist():
+        links += both_ways(i, j, int(P3_CABLES[i, j]) * bandwidth, latency)
     return Topology(links, name='nvlink_p3')
 
 
+@checked(limits.few_nodes, machines=limits.LINE, devices=limits.LINE,
+         inside=positive, network=positive, latency=number,
+         servers=partial(limits.LINE, least=0), network_latency=number)
 def cluster(machines, devices, inside=PCIE3, network=ETHERNET_10G,
             servers=0, latency=0.0, network_latency=0.0):
     """Machines with GPUs on a PCIe switch, joined by a network switch.
@@ -200,6 +209,7 @@ def cluster(machines, devices, inside=PCIE3, network=ETHERNET_10G,
     return Topology(links, switches, f'cluster({machines}, {devices})')
 
 
+@checked(graph=limits.graph, switches=limits.names)
 def from_graph(graph, switches=()):
     """A topology from a `networkx` graph, directed or not.
 
@@ -207,16 +217,17 @@ def from_graph(graph, switches=()):
     an edge of an undirected graph is a link each way.
     """
     links = []
-    for a, b, edge in graph.to_directed().edges(data=True):
+    for src, dst, edge in graph.to_directed().edges(data=True):
         if 'bandwidth' not in edge:
-            raise ValueError(f'graph: edge {a!r} to {b!r} has no bandwidth; '
-                             'add_edge(..., bandwidth=16e9) gives it one')
-        links.append(Link(a, b, edge['bandwidth'], edge.get('latency', 0.0)))
+            raise ValueError(f'graph: edge {src!r} to {dst!r} has no bandwidth'
+                             '; add_edge(..., bandwidth=16e9) gives it one')
+        links.append(Link(src, dst, edge['bandwidth'],
+                          edge.get('latency', 0.0)))
     return Topology(links, switches, graph.name or 'graph')
 
 
 def _star(nodes, bandwidth, latency, name):
     links = []
     for node in nodes:
-        links += both_ways(node, 'switch', bandwidth, latency / 2)
+        links += both_ways(node, 'switch', bandwidth, latency)
     return Topology(links, ['switch'], name)

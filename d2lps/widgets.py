@@ -11,19 +11,30 @@ from d2lps.engine import cores
 from d2lps.plots import plot_comparison, plot_timeline, plot_topology
 from d2lps.timeline import step_timeline
 
-# What can join n devices, given bytes/s and the seconds of latency.
-LINKS = {
-    'one PCIe switch': topology.pcie_switch,
-    'cables in a ring': lambda n, *cable: topology.Topology(sum((
-        topology.both_ways(i, (i + 1) % n, *cable)
-        for i in range(n - (n == 2))), [])),
-    'two machines, 1 GB/s apart': lambda n, bandwidth, latency:
-        topology.cluster(2, n // 2, bandwidth, latency=latency / 2)}
+
+def circle(n, bandwidth, latency):
+    """n devices with cables to their neighbours; two share one cable."""
+    pairs = [(i, (i + 1) % n) for i in range(n)] if n > 2 else [(0, 1)]
+    return topology.Topology([
+        link for a, b in pairs
+        for link in topology.both_ways(a, b, bandwidth, latency)])
+
+
+def two_machines(n, bandwidth, latency):
+    """Two machines of n // 2 devices, joined by 10 Gbit/s Ethernet."""
+    return topology.cluster(2, n // 2, bandwidth, latency=latency,
+                            network_latency=latency)
+
+
+# What can join n devices, given bytes/s and seconds of latency per cable.
+LINKS = {'one PCIe switch': topology.pcie_switch, 'cables in a ring': circle,
+         'two machines, 10 Gbit/s apart': two_machines}
 STRATEGIES = (
     schedule.gather_broadcast, lambda n: schedule.gather_broadcast(n, 'cpu'),
     schedule.sharded, schedule.running_sum, schedule.ring,
     schedule.bidirectional_ring, schedule.tree, schedule.double_tree,
-    schedule.recursive_doubling, lambda n: schedule.hierarchical(2, n // 2))
+    schedule.recursive_doubling, schedule.halving_doubling,
+    lambda n: schedule.hierarchical(2, n // 2))
 
 
 def live_picture(draw, controls, margins='tight'):
@@ -76,7 +87,11 @@ def explore_timeline(num_devices=2, batch_size=256):
 
 def explore_synchronisation(links='one PCIe switch', num_devices=4,
                             megabytes=160, bandwidth=16, latency=0):
-    """Choose links (GB/s, µs) and data; see what each strategy would take."""
+    """Choose links and data; see what each strategy would take.
+
+    megabytes: of each device's array. bandwidth: GB/s of a cable, each way.
+    latency: µs per cable, of which a message may cross several.
+    """
     def draw(links, n, megabytes, bandwidth, latency, which):
         place = LINKS[links](n, bandwidth * 1e9, latency / 1e6)
         timings = [simulate.time(plan, place, megabytes * 1e6)
@@ -95,5 +110,5 @@ def explore_synchronisation(links='one PCIe switch', num_devices=4,
         n=choose(range(2, 17, 2), num_devices, 'devices'),
         megabytes=choose([.01, .1, 1, 10, 40, 160, 1000], megabytes, 'MB'),
         bandwidth=choose([1, 2, 4, 10, 16, 32, 100], bandwidth, 'GB/s'),
-        latency=choose([0, 1, 5, 20, 100, 1000], latency, 'latency / µs'),
+        latency=choose([0, 1, 5, 20, 100, 1000], latency, 'µs per cable'),
         which=ipywidgets.Dropdown(options={'best': min, 'worst': max})), None)

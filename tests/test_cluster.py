@@ -407,6 +407,30 @@ def test_ctrl_c_in_the_start(monkeypatch):
     assert psutil.Process().children() == before
 
 
+@pytest.mark.parametrize('error', [ClusterError, KeyboardInterrupt])
+def test_workers_that_do_not_start(monkeypatch, error):
+    """Whatever ends the wait for them is what the reader sees."""
+    before, wait = psutil.Process().children(), Cluster._wait
+
+    def fail(self, done, end, whom):
+        wait(self, done, end, whom)
+        if whom == 'the workers':
+            raise error('on purpose')
+    monkeypatch.setattr(Cluster, '_wait', fail)
+    with pytest.raises(error, match='on purpose'):
+        Cluster(workers=1)
+    assert psutil.Process().children() == before
+
+
+def test_a_message_that_a_worker_cannot_understand():
+    with Cluster(workers=1) as c:
+        def send():
+            [one] = c._supervisor._members('worker')
+            one.send(do='dance')
+        dies(c, lambda: c._supervisor._group.do(send), [
+            'worker 0', "cannot handle", "KeyError: 'dance'"])
+
+
 def test_a_cluster_that_nobody_holds_any_more():
     c = Cluster(workers=1)
     pids = c.pids.values()

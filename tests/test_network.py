@@ -94,10 +94,10 @@ def refuse(number):
 
 
 @pytest.mark.parametrize('number, words', [
-    (1, 'denies us network namespaces, to root and to other users alike '
-        '(Operation not permitted)'),
-    (28, 'denies us network namespaces'),
-    (22, 'lacks network namespaces')])
+    (1, 'denies network namespaces to this user (Operation not permitted)'),
+    (28, 'denies network namespaces to this user (a limit in /proc/sys/user '
+         'is reached)'),
+    (22, 'lacks network namespaces (Invalid argument)')])
 def test_why_it_is_not_permitted(monkeypatch, number, words):
     monkeypatch.setattr(sys, 'platform', 'linux')
     monkeypatch.setattr(lab, 'call', refuse(number))

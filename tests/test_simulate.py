@@ -46,13 +46,14 @@ def test_two_rings():
 
 
 # --- closed forms on a switch ------------------------------------------------
-# T seconds for all N bytes over one cable, a seconds of latency per message.
+# T seconds for all N bytes over one cable, A seconds of latency per message:
+# each message takes two cables.
 
 N, T, A = 160 * MB, 0.01, 2e-4
 
 
 def on_switch(schedule, **kwargs):
-    switch = top.pcie_switch(schedule.devices, N / T, A)
+    switch = top.pcie_switch(schedule.devices, N / T, A / 2)
     return simulate.time(schedule, switch, N, **kwargs).seconds
 
 
@@ -77,6 +78,8 @@ def test_closed_forms_on_a_switch(n):
         sch.bidirectional_ring(n): 2 * (n - 1) * (T / n + A),
         sch.tree(n): 2 * tree_levels(n),
         sch.recursive_doubling(n): power * (T + A) + (
+            0 if n == 2 ** power else 2 * (T + A)),
+        sch.halving_doubling(n): 2 * ((1 - 2 ** -power) * T + power * A) + (
             0 if n == 2 ** power else 2 * (T + A)),
     }
     for schedule, seconds in forms.items():
@@ -118,7 +121,7 @@ def test_hierarchical_on_a_switch_and_on_a_cluster(m, d):
 @pytest.mark.parametrize('servers', [1, 3, 8])
 def test_parameter_server(workers, servers):
     schedule = sch.parameter_server(workers, servers)
-    network = top.ethernet(schedule.nodes, N / T, A)
+    network = top.ethernet(schedule.nodes, N / T, A / 2)
     # A server takes workers/servers of T, a worker has T to send.
     assert simulate.time(schedule, network, N).seconds == pytest.approx(
         2 * (max(workers / servers, 1) * T + A))
@@ -128,10 +131,35 @@ def test_parameter_server(workers, servers):
 
 
 def test_small_messages_favour_trees_and_large_ones_rings():
-    switch = top.pcie_switch(16, latency=1e-5)
+    switch = top.pcie_switch(16, latency=5e-6)
     for nbytes, faster in ((1e3, sch.tree), (1e9, sch.ring)):
         assert faster == min((sch.tree, sch.ring), key=lambda make: ms(
             make(16), switch, nbytes))
+
+
+def test_halving_and_doubling_beats_the_ring_except_between_neighbours():
+    switch = top.pcie_switch(8, latency=5e-6)
+    neighbours = nx.cycle_graph(8)
+    nx.set_edge_attributes(neighbours, 16e9, 'bandwidth')
+    neighbours = top.from_graph(neighbours)
+    for nbytes in 1e6, 1e8, 1e10:
+        best = ms(sch.halving_doubling(8), switch, nbytes)
+        for other in sch.ring, sch.tree, sch.recursive_doubling:
+            assert best < ms(other(8), switch, nbytes)
+        assert ms(sch.ring(8), neighbours, nbytes) < ms(
+            sch.halving_doubling(8), neighbours, nbytes)
+    assert round(ms(sch.halving_doubling(8), switch, MB), 3) == 0.169
+
+
+def test_latency_is_paid_for_each_cable_of_a_route():
+    send = Schedule([[Send(0, 3, 0, True)]], 4)
+    for topology, cables in (
+            (top.pcie_switch(4, latency=A), 2),
+            (top.ethernet(4, latency=A), 2),
+            (top.cluster(2, 2, latency=A, network_latency=A), 4),
+            (top.nvlink_p3(latency=A), 1)):
+        assert simulate.time(send, topology, 0).seconds == pytest.approx(
+            cables * A)
 
 
 # --- sharing -----------------------------------------------------------------
@@ -204,7 +232,8 @@ def worlds(draw):
     n = draw(st.integers(2, 8))
     make = draw(st.sampled_from([
         sch.gather_broadcast, sch.sharded, sch.running_sum, sch.ring, sch.tree,
-        sch.bidirectional_ring, sch.double_tree, sch.recursive_doubling]))
+        sch.bidirectional_ring, sch.double_tree, sch.recursive_doubling,
+        sch.halving_doubling]))
     graph = nx.random_labeled_tree(n, seed=draw(st.integers(0, 10 ** 6)))
     more = st.tuples(st.integers(0, n - 1), st.integers(0, n - 1))
     graph.add_edges_from((a, b) for a, b in draw(st.lists(more)) if a != b)
@@ -311,7 +340,7 @@ def test_nothing_to_send_takes_no_time(barrier):
     timing = simulate.time(sch.ring(1), top.pcie_switch(1), MB, barrier)
     assert timing.seconds == 0 and len(timing.events) == 0
     assert timing.busiest() is None
-    empty = simulate.time(sch.ring(3), top.pcie_switch(3, latency=1e-3), 0,
+    empty = simulate.time(sch.ring(3), top.pcie_switch(3, latency=5e-4), 0,
                           barrier)
     assert empty.seconds == pytest.approx(4e-3) and not empty.load
 

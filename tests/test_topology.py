@@ -11,25 +11,30 @@ from d2lps.topology import Link, Topology
 
 quick = settings(deadline=None, derandomize=True, database=None)
 
-# `nvidia-smi topo -m` on a p3.16xlarge: number of NVLinks between two GPUs.
-P3_CABLES = {
-    (0, 1): 1, (0, 2): 1, (0, 3): 2, (0, 4): 2, (1, 2): 2, (1, 3): 1,
-    (1, 5): 2, (2, 3): 2, (2, 6): 1, (3, 7): 1, (4, 5): 1, (4, 6): 1,
-    (4, 7): 2, (5, 6): 2, (5, 7): 1, (6, 7): 2}
+# Wang, Li, Liberty, Smola 2018: the GPUs of a p3.16xlarge in the order of
+# two rings, by the paper's numbers, and how many NVLinks make a hop.
+PAPER_RINGS = [([1, 2, 3, 4, 5, 6, 7, 8], 2), ([1, 4, 6, 3, 5, 8, 2, 7], 1)]
 
 
-def cables(topology):
-    """Undirected graph with the number of NVLinks on each edge."""
+def of_matrix(cables):
+    """Undirected graph with the number of cables on each edge."""
     graph = nx.Graph()
-    for link in topology.links:
-        graph.add_edge(*link[:2], links=round(link.bandwidth / top.NVLINK))
+    for a, b in np.argwhere(cables):
+        graph.add_edge(a, b, links=cables[a, b])
     return graph
 
 
-def p3():
+def of_rings(rings):
     graph = nx.Graph()
-    for pair, links in P3_CABLES.items():
-        graph.add_edge(*pair, links=links)
+    for order, links in rings:
+        nx.add_cycle(graph, order, links=links)
+    return graph
+
+
+def of_topology(topology):
+    graph = nx.Graph()
+    for link in topology.links:
+        graph.add_edge(*link[:2], links=link.bandwidth / top.NVLINK)
     return graph
 
 
@@ -38,31 +43,105 @@ def same(one, other):
                             edge_match=lambda a, b: a['links'] == b['links'])
 
 
-def test_nvlink_is_the_graph_of_the_p3():
-    graph = cables(top.nvlink_p3())
-    assert sorted(graph) == list(range(8))
-    assert same(graph, p3())
-    assert {d for _, d in graph.degree(weight='links')} == {6}
-    moved = p3()  # the test can tell: the same edges, counts exchanged
-    moved.edges[0, 1]['links'], moved.edges[0, 3]['links'] = 2, 1
-    assert not same(graph, moved)
+def test_the_papers_rings_are_the_cables_of_the_p3():
+    assert same(of_rings(PAPER_RINGS), of_matrix(top.P3_CABLES))
+
+
+@pytest.mark.parametrize('a, b, c, d', [
+    (0, 1, 0, 3), (0, 4, 0, 1), (0, 5, 1, 5), (2, 3, 3, 7)])
+def test_with_a_wrong_cable_they_are_not(a, b, c, d):
+    wrong = top.P3_CABLES.copy()
+    wrong[[a, c], [b, d]] = wrong[[c, a], [d, b]]  # two entries exchanged
+    wrong[[b, d], [a, c]] = wrong[[d, b], [c, a]]
+    assert (wrong == wrong.T).all() and (wrong != top.P3_CABLES).sum() == 4
+    assert not same(of_rings(PAPER_RINGS), of_matrix(wrong))
+
+
+def test_the_cables_come_apart_into_two_rings():
+    rings = top.rings_of(top.P3_CABLES)
+    assert [links for _, links in rings] == [2, 1]
+    again = np.zeros((8, 8), int)
+    for order, links in rings:
+        assert sorted(order) == list(range(8))
+        for a, b in zip(order, order[1:] + order[:1]):
+            again[a, b] = again[b, a] = links
+    assert (again == top.P3_CABLES).all()
+    assert same(of_rings(rings), of_rings(PAPER_RINGS))
+
+
+def test_the_matrix_of_cables_cannot_be_changed():
+    with pytest.raises(ValueError, match='read-only'):
+        top.P3_CABLES[0, 1] = 2
+    assert top.P3_CABLES.sum(axis=1).tolist() == [6] * 8
+
+
+def test_rings_of_other_machines():
+    square = [[0, 1, 0, 1], [1, 0, 1, 0], [0, 1, 0, 1], [1, 0, 1, 0]]
+    assert top.rings_of(square) == [([0, 1, 2, 3], 1)]
+    assert top.rings_of(np.zeros((3, 3), int)) == []
+
+
+TWO_TRIANGLES = np.kron(np.eye(2, dtype=int), 1 - np.eye(3, dtype=int))
+CHAIN = np.diag([3, 3], 1) + np.diag([3, 3], -1)
+
+
+@pytest.mark.parametrize('cables, words', [
+    (TWO_TRIANGLES, 'pairs with 1 of them do not make one ring'),
+    (CHAIN, 'pairs with 3 of them do not make'),
+    (1 - np.eye(4, dtype=int), 'pairs with 1 of them do not make'),
+    (np.triu(np.ones((3, 3), int), 1), 'symmetric matrix'),
+    (np.ones((3, 3), int), '0 on its diagonal'),
+    (np.ones((2, 3), int), 'symmetric'), (top.P3_CABLES / 1, 'symmetric'),
+    (-top.P3_CABLES, 'symmetric'), ([[0, 1], [1, 0]], 'of 3 rows or more'),
+    (None, 'symmetric'), ('two', 'symmetric'), ([[0], [1, 2]], 'symmetric')])
+def test_cables_that_make_no_rings(cables, words):
+    with pytest.raises(ValueError, match=f'^cables.* {words}'):
+        top.rings_of(cables)
+
+
+def test_nvlink_is_built_from_the_matrix_in_its_numbering():
+    topology = top.nvlink_p3()
+    assert topology.nodes == tuple(range(8))
+    graph = of_topology(topology)
+    assert nx.utils.graphs_equal(graph, of_matrix(top.P3_CABLES))
+    assert len(topology.links) == 2 * graph.number_of_edges() == 32
 
 
 @pytest.mark.parametrize('both_ways', [False, True])
 def test_two_rings_use_every_cable_of_the_p3_and_no_other(both_ways):
     used = {frozenset(send[:2]) for sends in sch.two_rings(both_ways).rounds
             for send in sends}
-    graph = nx.Graph(tuple(pair) for pair in used)
-    assert {frozenset(edge) for edge in cables(top.nvlink_p3()).edges} == used
-    assert nx.is_isomorphic(graph, p3())
+    assert {frozenset(edge) for edge in of_topology(
+        top.nvlink_p3()).edges} == used
 
 
-def test_nvlink_gives_100_gigabytes_per_second():
-    out = sum(link.bandwidth for link in top.nvlink_p3().links
-              if link.src == 0)
-    assert out == 6 * 18e9
+def test_nvlink_has_the_bandwidth_of_the_book_or_of_the_data_sheet():
+    for bandwidth, total in ((top.NVLINK, 108e9), (top.NVLINK_V100, 150e9)):
+        links = top.nvlink_p3(bandwidth).links
+        assert sum(link.bandwidth for link in links if link.src == 0) == total
+    assert {link.latency for link in top.nvlink_p3(latency=1e-6).links
+            } == {1e-6}
     assert [a[:2] for a in top.nvlink_p3().route(0, 3)] == [(0, 3)]
-    assert len(top.nvlink_p3().route(0, 4)) == 2  # no cable between them
+    assert len(top.nvlink_p3().route(0, 5)) == 2  # no cable between them
+
+
+def test_constants_are_line_rates():
+    for bits, rate in ((1e9, top.ETHERNET_1G), (10e9, top.ETHERNET_10G),
+                       (100e9, top.ETHERNET_100G)):
+        assert rate == bits / 8
+    # 16 lanes of 8 and of 16 Gbit/s
+    assert [top.PCIE3, top.PCIE4] == [16 * 8e9 / 8, 16 * 16e9 / 8]
+
+
+LATENCY = 3e-6
+
+
+@pytest.mark.parametrize('topology', [
+    top.pcie_switch(3, latency=LATENCY), top.ethernet(3, latency=LATENCY),
+    top.nvlink_p3(latency=LATENCY),
+    top.cluster(2, 2, latency=LATENCY, network_latency=LATENCY)], ids=repr)
+def test_latency_is_that_of_a_cable(topology):
+    assert {link.latency for link in topology.links} == {LATENCY}
 
 
 def test_pcie_switch():
@@ -73,7 +152,7 @@ def test_pcie_switch():
     assert topology.route(1, 'cpu') == [Link(1, 'switch', 16e9, 0.0),
                                         Link('switch', 'cpu', 16e9, 0.0)]
     slow = top.pcie_switch(2, latency=4e-6).route(0, 1)
-    assert sum(link.latency for link in slow) == pytest.approx(4e-6)
+    assert sum(link.latency for link in slow) == pytest.approx(8e-6)
 
 
 def test_ethernet_by_number_and_by_name():
@@ -173,8 +252,8 @@ def one_way():
 
 @pytest.mark.parametrize('bad, words', [
     (lambda: Topology([Link(0, 1, 1, 0), Link(0, 1, 2, 0)]), 'join the same'),
-    (lambda: Topology([Link(0, 1, 0, 0)]), 'bandwidth must be above 0'),
-    (lambda: Topology([Link(0, 1, 1, -1)]), 'latency 0 or more'),
+    (lambda: Topology([Link(0, 1, 0, 0)]), r'links\[0\].bandwidth must be a posi'),
+    (lambda: Topology([Link(0, 1, 1, -1)]), r'links\[0\].latency must be a number of'),
     (lambda: one_way().route(1, 0), 'no way from 1 to 0'),
     (lambda: one_way().route(0, 'cpu'), "no node 'cpu'; it has 0, 1"),
     (lambda: top.pcie_switch(2).route(0, 'switch'), "no node 'switch'"),

@@ -71,7 +71,8 @@ class Cluster:
                              'out, and a free one is taken')
         self._places = _places(self.workers, self.servers, network, hosts,
                                address=address, python=python, ssh=ssh)
-        self._client, self._closed, self._pid = None, False, os.getpid()
+        self._client, self.view = None, None
+        self._closed, self._pid = False, os.getpid()
         self._supervisor = Supervisor(self._places, timeout, port)
         # Also when nobody holds the cluster any more, or Python ends.
         self._finalizer = weakref.finalize(self, self._supervisor.close)
@@ -206,13 +207,13 @@ class Cluster:
         if self._closed or os.getpid() != self._pid:
             return
         try:
-            if self._client and not self._supervisor.failure and (
+            if self.view is not None and not self._supervisor.failure and (
                     not self._supervisor.busy()):
                 self.view.apply_async(worker.close_store).wait(STOP)
         finally:
             self._closed = True
             self._finalizer()
-            if self._client:
+            if self._client is not None:
                 self._client.close(linger=0)
 
     def __enter__(self):

@@ -31,7 +31,8 @@ class Member:
         self.name = role if alone else f'{role} {rank}'
         self.printed = deque(maxlen=LINES)
         self.may_end = False  # it has been asked to, with exit code 0
-        self.process, self.beat, self._rest = None, None, {}
+        self.process, self.streams = None, ()  # which are to be read
+        self.beat, self._rest = None, {}
 
     def start(self, job, command, env):
         self.process = subprocess.Popen(
@@ -39,12 +40,17 @@ class Member:
             stdout=subprocess.PIPE, stderr=subprocess.PIPE,
             # Ctrl-C is for the reader's process, which then decides.
             start_new_session=True)
+        self.streams = self.process.stdout, self.process.stderr
         self.beat = time.monotonic()
         self.send(**job)
 
     @property
     def pid(self):
         return self.process.pid
+
+    @property
+    def code(self):  # None while it runs
+        return self.process.poll()
 
     def label(self):
         return f'{self.name} (process {self.pid})'
@@ -82,15 +88,13 @@ class Member:
             self.process.wait()
             time.sleep(0.01)
         self.process.wait()
+        self.process.stdin.close()
 
     def fate(self):
         """How it ended, in words; None while it runs."""
-        code = self.process.poll()
-        if code is None:
-            return None
-        if code < 0:
-            return f'was ended by {signal.Signals(-code).name}'
-        return f'ended with exit code {code}'
+        code = self.code
+        return (None if code is None else f'ended with exit code {code}'
+                if code >= 0 else f'was ended by {signal.Signals(-code).name}')
 
 
 class Group(threading.Thread):
@@ -137,7 +141,7 @@ class Group(threading.Thread):
             name: value for name, value in os.environ.items()
             if not name.startswith(('DMLC_', 'PS_', 'PORT'))}
         one.start(job, place.command(), inherited)
-        for stream in (one.process.stdout, one.process.stderr):
+        for stream in one.streams:
             self._selector.register(stream, selectors.EVENT_READ, one)
         self.members.append(one)
         return one
@@ -175,15 +179,19 @@ class Group(threading.Thread):
         elif stream is one.process.stderr:
             one.printed.extend(lines)
         else:
-            one.beat = time.monotonic()
-            for line in lines:
-                message = json.loads(line)
-                if 'beat' not in message and not self.failure:
-                    self._hear(one, message)
+            self.heard(one, lines)
+
+    def heard(self, one, lines):
+        """A process has said these lines of JSON."""
+        one.beat = time.monotonic()
+        for line in lines:
+            message = json.loads(line)
+            if 'beat' not in message and not self.failure:
+                self._hear(one, message)
 
     def _check(self, now):
         dead = [one for one in self.members if one.fate()
-                and not (one.may_end and one.process.returncode == 0)]
+                and not (one.may_end and one.code == 0)]
         silent = [one for one in self.members if not one.fate()
                   and now - one.beat > SILENCE]
         if dead or silent:
@@ -218,11 +226,10 @@ class Group(threading.Thread):
         for one in list(members):
             one.end()
         for one in list(members):
-            for stream in (one.process.stdout, one.process.stderr):
+            for stream in one.streams:
                 if stream.fileno() in self._selector.get_map():
                     self._selector.unregister(stream)
                 stream.close()
-            one.process.stdin.close()
             self.members.remove(one)
 
     def close(self):

@@ -37,9 +37,12 @@ def needs(what):
             raise
         lacking = code in (errno.ENOENT, errno.EOPNOTSUPP, errno.ENOSYS,
                            errno.EINVAL)
+        # A limit that is reached is no full disk, as ENOSPC's words say.
+        why = ('a limit in /proc/sys/user is reached'
+               if code == errno.ENOSPC else os.strerror(abs(code)))
         raise NotPermitted(
-            f"this machine's Linux {'lacks' if lacking else 'denies us'} "
-            f'{what} ({os.strerror(abs(code))})') from None
+            f"this machine's Linux {'lacks' if lacking else 'denies'} {what}"
+            f"{'' if lacking else ' to this user'} ({why})") from None
 
 
 def call(name, *args):
@@ -98,7 +101,7 @@ class Lab:
             raise NotPermitted('the slow network lab needs Linux; this is '
                                f'{sys.platform}')
         from pyroute2 import IPRoute
-        with needs('network namespaces, to root and to other users alike'):
+        with needs('network namespaces'):
             user = leave()
         self._connect, self._bandwidth = IPRoute, int(bandwidth)
         switch = self._here()

@@ -34,11 +34,16 @@ class Channel:
         os.dup2(2, 1)
         os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
         self._lock, self._numbers = threading.Lock(), itertools.count()
-        self._answers, self.handlers = {}, {}
+        self._answers, self._handlers = {}, {}
         self.parent = os.getppid()
         self.job = json.loads(self._in.readline() or sys.exit(1))
 
-    def start(self):
+    def start(self, **handlers):
+        """Listen; a message that says `do` goes to the handler `do`.
+
+        They have to be here already: what the group says may be in the pipe.
+        """
+        self._handlers = handlers
         for work in (self._listen, self._beat):
             threading.Thread(target=work, daemon=True).start()
 
@@ -68,14 +73,20 @@ class Channel:
 
     def _listen(self):
         for line in self._in:
-            message = json.loads(line)
-            if 'answer' in message:
-                waiting = self._answers.get(message['answer'])
-                if waiting:
-                    waiting.put(message)
-            else:
-                self.handlers[message['do']](message)
+            try:
+                self._handle(json.loads(line))
+            except Exception:  # nobody would hear of it in this thread
+                self.tell(broken=f'cannot handle {line[:200].strip()}:\n'
+                          + traceback.format_exc())
         self.end()
+
+    def _handle(self, message):
+        if 'answer' in message:
+            waiting = self._answers.get(message['answer'])
+            if waiting:
+                waiting.put(message)
+        else:
+            self._handlers[message['do']](message)
 
     def _beat(self):
         try:
@@ -109,9 +120,6 @@ def serve(channel):
     MXNet's library is enough for that; its Python part, which takes longer
     to load, is needed only once there is an optimizer to run.
     """
-    folder = Path(importlib.util.find_spec('mxnet').origin).parent
-    library = ctypes.CDLL(str(next(folder.glob('libmxnet.*'))))
-    library.MXGetLastError.restype = ctypes.c_char_p
     handle, store = ctypes.c_void_p(), []
 
     def load(message):
@@ -142,9 +150,11 @@ def serve(channel):
         if status:
             sys.exit(library.MXGetLastError().decode(errors='replace'))
 
-    channel.handlers['check'] = lambda message: threading.Thread(
-        target=try_loading, args=[message], daemon=True).start()
-    channel.tell(ready=True)
+    channel.start(check=lambda message: threading.Thread(
+        target=try_loading, args=[message], daemon=True).start())
+    folder = Path(importlib.util.find_spec('mxnet').origin).parent
+    library = ctypes.CDLL(str(next(folder.glob('libmxnet.*'))))
+    library.MXGetLastError.restype = ctypes.c_char_p
     command = ctypes.CFUNCTYPE(None, ctypes.c_int, ctypes.c_char_p,
                                ctypes.c_void_p)(command)
     check(library.MXKVStoreCreate(b'dist', ctypes.byref(handle)))
@@ -172,6 +182,7 @@ def updater_for(update, channel):
 
 def control(channel):
     """Be ipyparallel's controller, between the workers and the reader."""
+    channel.start()
     from ipyparallel.controller.app import IPController
 
     class Controller(IPController):
@@ -194,17 +205,18 @@ def control(channel):
 
 def work(channel):
     """Be a worker; the rest that it takes needs a while to load."""
-    connection = queue.SimpleQueue()
-    channel.handlers['connect'] = connection.put
+    connection, faults = queue.SimpleQueue(), []
+    channel.start(connect=connection.put, fault=faults.append)
     # MXNet would load it, half a second, for a class that nobody needs.
     sys.modules['sklearn'] = None
     from d2lps.cluster import engine
     del sys.modules['sklearn']
-    engine.work(channel, connection, run)
+    engine.work(channel, connection, faults, run)
 
 
 def wait(channel):
     """Be the network lab, which needs only to be there."""
+    channel.start()
     threading.Event().wait()
 
 
@@ -230,7 +242,6 @@ def main():
             lab['serve'](channel)
     if role != 'controller':  # which tidies up if all else dies
         die_with_parent()
-    channel.start()
     {'controller': control, 'worker': work, 'network': wait}.get(
         role, serve)(channel)
 

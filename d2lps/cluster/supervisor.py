@@ -137,6 +137,8 @@ class Supervisor:
             self._freed += 1
             if self._freed == self.workers:
                 self._agreement.start_over()
+        elif 'broken' in message:
+            self._group.fail(f"{one.label()} {message['broken']}", [one])
         elif one.role == 'network':
             self._places.hear(message)
         elif one.role == 'worker':
