@@ -1,13 +1,16 @@
 """Checks of what schedules and topologies are made from, with their limits."""
+from collections.abc import Sequence
 from functools import partial
 
 import numpy as np
 
-from d2lps.checks import BOOL, number, positive, refuse, whole
+from d2lps.checks import (BOOL, list_of, number, positive, refuse, text,
+                          whole)
 
 # How many devices, where sends or links grow with n, and with n * n.
 LINE, SQUARE = partial(whole, most=100_000), partial(whole, most=4096)
 MOST_SENDS = 40_000_000  # of about 25 bytes each
+MOST_CHUNKS = 1_000_000
 
 
 def few(name, sends):
@@ -88,3 +91,81 @@ def switches_joined(links, switches, **_):
     lost = {*switches} - {end for link in links for end in link[:2]}
     if lost:
         raise ValueError(f'switches: no link goes to {lost.pop()!r}')
+
+
+def few_nodes(machines, devices, servers, **_):
+    """Refuse a cluster of more nodes than one switch may have."""
+    if machines * (devices + 1) + servers > LINE.keywords['most']:
+        raise ValueError('machines, devices and servers must be fewer: at '
+                         f'most {LINE.keywords["most"]:,} nodes together')
+
+
+def graph(name, value):
+    """A graph of networkx, which takes too long to import for a check."""
+    if not hasattr(value, 'to_directed') or not hasattr(value, 'edges'):
+        refuse(name, value, 'a graph of networkx')
+    return value
+
+
+def positions(name, value, most):
+    """An array of whole numbers from 0 to most - 1."""
+    if getattr(value, 'dtype', np.dtype(object)).kind not in 'iu' or (
+            value.ndim != 1 or value.size and not
+            0 <= value.min() <= value.max() < most):
+        refuse(name, value, f'an array of integers from 0 to {most - 1}')
+    return value
+
+
+def rounds(name, value):
+    """A list of rounds, each a list of sends."""
+    if not isinstance(value, (list, tuple)) or not all(
+            isinstance(sends, Sequence) for sends in value):
+        refuse(name, value, 'a list of rounds, each a list of Send')
+    return value
+
+
+def columns(name, send, position):
+    """A `Send` as four arrays of one shape; its nodes by their position."""
+    if not isinstance(send, tuple) or len(send) != 4:
+        refuse(name, send, 'a Send(src, dst, chunk, reduce)')
+    found = [position(send[0]), position(send[1]), *send[2:]]
+    for k, (kinds, must) in enumerate(3 * [('iu', 'a whole number')] + [
+            ('b', 'True or False')]):
+        try:
+            found[k] = np.asarray(found[k])
+        except ValueError:  # a list of lists that do not fit
+            refuse(name, send, 'made of numbers or of arrays')
+        if found[k].size and found[k].dtype.kind not in kinds:
+            what = 'src', 'dst', 'chunk', 'reduce'
+            refuse(f'{name}.{what[k]}', send[k], f'{must}, or an array of it')
+    try:
+        return np.broadcast_arrays(*found)
+    except ValueError:
+        refuse(name, send, 'made of arrays of one length')
+
+
+def helpers(name, value):
+    """Different names of nodes, each a text."""
+    value = list_of(text, 'a list of names', least=0)(name, value)
+    if len({*value}) < len(value):
+        refuse(name, value, 'a list of different names')
+    return value
+
+
+def weights(name, value):
+    """Sizes of chunks as an array of floats, not all of them 0."""
+    try:
+        sizes = np.asarray(value, float)
+    except (TypeError, ValueError):
+        sizes = np.array(np.nan)
+    if sizes.ndim != 1 or not (sizes >= 0).all() or (
+            not 0 < sizes.sum() < np.inf):
+        refuse(name, value, 'a list of numbers of 0 or more, and not all 0')
+    return sizes
+
+
+def schedule(name, value):
+    """A Schedule; its module imports this one, so the name must do."""
+    if type(value).__name__ != 'Schedule':
+        refuse(name, value, 'a Schedule, such as schedule.ring(4)')
+    return value
