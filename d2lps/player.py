@@ -9,7 +9,7 @@ from matplotlib.axes import Axes
 
 from d2lps import limits
 from d2lps.checks import a, checked, whole
-from d2lps.plan import COLORS
+from d2lps.sketch import COLORS
 from d2lps.widgets import live_picture
 
 

@@ -12,8 +12,8 @@ from matplotlib.patches import Patch
 from matplotlib_inline import backend_inline
 
 from d2lps.checks import a, checked, flag, list_of, number, whole
-from d2lps.plan import COLORS as CHUNK_COLORS
 from d2lps.simulate import Timing
+from d2lps.sketch import COLORS as CHUNK_COLORS
 from d2lps.timeline import PHASES
 from d2lps.topology import Topology
 
@@ -79,16 +79,18 @@ def links_of_load(topology, load, **_):
             raise ValueError(f'load: {topology.name} has no link {pair!r}')
 
 
-@checked(links_of_load, topology=a(Topology, 'a Topology, such as pcie_switch(4)'),
-         load=shares, ax=a(Axes, 'axes of matplotlib'), scale=flag)
-def plot_topology(topology, load=None, ax=None, scale=True):
+@checked(links_of_load, topology=a(Topology, 'a Topology: pcie_switch(4)'),
+         load=shares, ax=a(Axes, 'axes of matplotlib'), scale=flag,
+         device=a(str, 'a text'))
+def plot_topology(topology, load=None, ax=None, scale=True, device=''):
     """Nodes on a circle, switches between what they join.
 
     A link's width shows its bandwidth, its colour its entry in `load`, a
     dict from (src, dst) to the share of its capacity that it carried, from 0
     to 1, such as `Timing.busy()`; links that are not in it count as idle. The
     two links of a cable lie side by side, with triangles that point along.
-    scale: explain the colours in a bar beside.
+    scale: explain the colours in a bar beside. device: stands before the
+    number of nodes that have one, such as 'GPU '.
     """
     ax = ax or plt.subplots(figsize=(4.5, 3.6))[1]
     at, links = _places(topology), topology.links
@@ -106,7 +108,8 @@ def plot_topology(topology, load=None, ax=None, scale=True):
         ends, linewidths=1 + 2.5 * width / width.max(), color=colors))
     ax.add_collection(PolyCollection(heads, color=colors))
     for node, (x, y) in at.items():
-        ax.text(x, y, str(node), ha='center', va='center', fontsize=9, bbox={
+        label = f'{device}{node}' if isinstance(node, int) else str(node)
+        ax.text(x, y, label, ha='center', va='center', fontsize=9, bbox={
             'boxstyle': 'round',
             'facecolor': '0.9' if node in topology.switches else 'white'})
     if load is not None and scale:

@@ -108,8 +108,8 @@ def even(num_devices, **_):
         refuse('num_devices', num_devices, 'an even number')
 
 
-@checked(even, links=one_of(*LINKS), num_devices=partial(whole, least=2, most=16),
-         megabytes=positive, bandwidth=positive, latency=number)
+@checked(even, links=one_of(*LINKS), megabytes=positive, bandwidth=positive,
+         num_devices=partial(whole, least=2, most=16), latency=number)
 def explore_synchronisation(links='one PCIe switch', num_devices=4,
                             megabytes=160, bandwidth=16, latency=0):
     """Choose links and data; see what each strategy would take.
