@@ -152,20 +152,57 @@ def helpers(name, value):
     return value
 
 
-def weights(name, value):
-    """Sizes of chunks as an array of floats, not all of them 0."""
-    try:
-        sizes = np.asarray(value, float)
-    except (TypeError, ValueError):
-        sizes = np.array(np.nan)
-    if sizes.ndim != 1 or not (sizes >= 0).all() or (
-            not 0 < sizes.sum() < np.inf):
-        refuse(name, value, 'a list of numbers of 0 or more, and not all 0')
-    return sizes
-
-
 def schedule(name, value):
     """A Schedule; its module imports this one, so the name must do."""
     if type(value).__name__ != 'Schedule':
         refuse(name, value, 'a Schedule, such as schedule.ring(4)')
     return value
+
+
+def array(ndim, kinds='iuf', least=0):
+    """A check for an array of numbers, or a list of them.
+
+    least: 0; or None for numbers above 0, of which infinity is one.
+    kinds: letters for types of NumPy: 'iu' for whole numbers.
+    """
+    def check(name, value):
+        try:
+            found = np.asarray(value, None if np.size(value) else int)
+            good = found.ndim == ndim and found.dtype.kind in kinds and (
+                (found > 0) | (found == least)).all() and (
+                least is None or (found < np.inf).all())
+        except (TypeError, ValueError):
+            good = False
+        if not good:
+            refuse(name, value, f'an array of {ndim} dimensions, of numbers '
+                   f'{"above 0" if least is None else "of 0 or more"}')
+        return found if kinds == 'iu' else found.astype(float)
+    return check
+
+
+def weights(name, value):
+    """Sizes of chunks as an array of floats, not all of them 0."""
+    sizes = array(1)(name, value)
+    if not 0 < sizes.sum() < np.inf:
+        refuse(name, value, 'a list of numbers of 0 or more, and not all 0')
+    return sizes
+
+
+def inputs(name, value):
+    """For each flow a list of the flows that it waits for."""
+    if not isinstance(value, (list, tuple)) or not all(
+            isinstance(needed, (list, tuple)) for needed in value):
+        refuse(name, value, 'a list with a list of numbers for each flow')
+    return value
+
+
+def flows(paths, capacity, **columns):
+    """Refuse flows that do not go together."""
+    if paths.size and paths.max() >= len(capacity):
+        raise ValueError(f'paths names link {paths.max()}; capacity has none')
+    if not np.isfinite(capacity[paths].min(axis=1, initial=np.inf)).all():
+        raise ValueError('paths must each have a link of finite capacity')
+    for name, column in columns.items():
+        if column is not None and len(column) != len(paths):
+            raise ValueError(f'{name} must have {len(paths)} entries, one for '
+                             'each flow')

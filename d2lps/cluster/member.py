@@ -17,6 +17,7 @@ import re
 import runpy
 import shutil
 import signal
+import stat
 import sys
 import threading
 import time
@@ -24,6 +25,35 @@ import traceback
 from pathlib import Path
 
 BEAT = 1.0  # seconds between signs of life
+
+
+def socket_of(port):
+    """The Unix socket by which MXNet means `port`, if DMLC_LOCAL is 1."""
+    return f'/tmp/{port}'  # whatever TMPDIR says
+
+
+def remove_sockets(folder):
+    """Remove those that the file `sockets` in a cluster's folder names.
+
+    A process that ends well removes its own; one that is killed does not.
+    """
+    try:
+        paths = Path(folder, 'sockets').read_text().split()
+    except OSError:
+        return
+    for path in paths:
+        try:
+            found = os.lstat(path)
+            if stat.S_ISSOCK(found.st_mode) and found.st_uid == os.geteuid():
+                os.unlink(path)
+        except OSError:
+            pass
+
+
+def tidy(folder):
+    """Remove all that a cluster with this folder has left."""
+    remove_sockets(folder)
+    shutil.rmtree(folder, ignore_errors=True)
 
 
 class Channel:
@@ -100,7 +130,7 @@ class Channel:
     def end(self):
         """End this process and whatever it has started, and tidy up."""
         for _ in range(20):  # others may write there until they end
-            shutil.rmtree(self.job['folder'], ignore_errors=True)
+            tidy(self.job['folder'])
             if not os.path.exists(self.job['folder']):
                 break
             time.sleep(0.05)
