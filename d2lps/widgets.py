@@ -15,7 +15,7 @@ from d2lps.plots import plot_comparison, plot_timeline, plot_topology
 from d2lps.timeline import step_timeline
 
 
-def circle(n, bandwidth, latency):
+def cables_in_a_ring(n, bandwidth, latency):
     """n devices with cables to their neighbours; two share one cable."""
     pairs = [(i, (i + 1) % n) for i in range(n)] if n > 2 else [(0, 1)]
     return topology.Topology([
@@ -30,7 +30,8 @@ def two_machines(n, bandwidth, latency):
 
 
 # What can join n devices, given bytes/s and seconds of latency per cable.
-LINKS = {'one PCIe switch': topology.pcie_switch, 'cables in a ring': circle,
+LINKS = {'one PCIe switch': topology.pcie_switch,
+         'cables in a ring': cables_in_a_ring,
          'two machines, 10 Gbit/s apart': two_machines}
 STRATEGIES = (
     schedule.gather_broadcast, lambda n: schedule.gather_broadcast(n, 'cpu'),
