@@ -136,7 +136,7 @@ good(training.get_params, {'params': NOTHING}, params=fresh(params),
 good(training.allreduce, data=fresh(lambda: [np.ones(2), np.ones(2)]))
 good(training.split_batch, {}, X=X, y=y, devices=d2lps.devices(2))
 for step in training.compute_gradients, training.train_batch:
-    good(step, {'lr': POSITIVE}, X=X, y=y, device_params=fresh(copies),
+    good(step, {'lr': NUMBER}, X=X, y=y, device_params=fresh(copies),
          devices=d2lps.devices(2),
          **({'lr': 0.1} if step is training.train_batch else {}))
 good(training.evaluate_accuracy, data_iter=[(X, y)],
@@ -324,6 +324,7 @@ good(worker.create_store, kind='dist_sync')
 # What readers do not call themselves: what does is walked through above.
 INSIDE = {
     'd2lps.checks': 'the checks themselves: tests/test_checks.py',
+    'd2lps.fits': 'checks of arrays, used by what is walked through',
     'd2lps.execute': 'Schedule.run', 'd2lps.progress': 'train',
     'd2lps.cluster.cluster': 'needs processes: tests/test_cluster.py',
     'd2lps.cluster.diststore': 'in a worker: below',
@@ -334,7 +335,8 @@ INSIDE = {
 RECORDS = {'Machine', 'Send', 'Round', 'Link', 'Event', 'Timing', 'Shard',
            'Server', 'TrainResult', 'live_picture', 'total', 'parts',
            'Schedule.states', 'Schedule.check_sends', 'device',
-           'device_list', 'array_list', 'by_key'}
+           'device_list', 'array_list', 'num_devices', 'lenet_params', 'two',
+           'by_key'}
 
 
 def public_functions():
