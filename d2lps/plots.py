@@ -68,7 +68,7 @@ def plot_timeline(timeline, title=None, ax=None, until=None):
     return ax
 
 
-def shares(name, value):
+def _shares(name, value):
     """A share from 0 to 1 for each key; rounding may add a little."""
     a(dict, 'a dict such as timing.busy()')(name, value)
     for key, share in value.items():
@@ -76,15 +76,15 @@ def shares(name, value):
     return value
 
 
-def links_of_load(topology, load, **_):
+def _links_of_load(topology, load, **_):
     """Refuse a load of links that the topology does not have."""
     for pair in load or ():
         if pair not in topology.number:
             raise ValueError(f'load: {topology.name} has no link {pair!r}')
 
 
-@checked(links_of_load, topology=a(Topology, 'a Topology: pcie_switch(4)'),
-         load=shares, ax=a(Axes, 'axes of matplotlib'), scale=flag,
+@checked(_links_of_load, topology=a(Topology, 'a Topology: pcie_switch(4)'),
+         load=_shares, ax=a(Axes, 'axes of matplotlib'), scale=flag,
          device=a(str, 'a text'))
 def plot_topology(topology, load=None, ax=None, scale=True, device=''):
     """Nodes on a circle, switches between what they join.
