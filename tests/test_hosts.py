@@ -171,7 +171,7 @@ def test_a_cable_that_is_pulled(lab):
         machines.SILENCE = 3.0
         with IPRoute() as ip:
             index = ip.link_lookup(ifname='two')[0]
-            with fails('lost the connection with two'):
+            with fails('host two lost its connection'):
                 with make(ssh=(*ssh, '-o', 'ServerAliveInterval=1')) as c:
                     later(1, lambda: ip.link('set', index=index,
                                              state='down'))
@@ -231,7 +231,7 @@ def test_machines_that_fail(lab):
                    "Python 3.9 at the reader's"):
             make(hosts=['one'])
         machines.sys = sys
-        with fails('lost the connection with two'):
+        with fails('host two lost its connection'):
             with make() as c:
                 later(1, servers['two'].kill)
                 c.run(wait)

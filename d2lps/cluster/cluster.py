@@ -34,11 +34,14 @@ class Cluster:
         hosts: other machines for workers and servers, as `ssh` takes them
             (['lab1', 'user@lab2']); number k of each is on host k modulo
             their number. With these go:
+        server_hosts: machines for the servers, if they shall have others.
         address: this machine's, as the hosts know it; by default the one
             from which the first host sees the connection come.
         python: the Python on the hosts that has d2lps; by default the same
             path as here.
         ssh: the command, such as ['ssh', '-p', '2222'].
+        ports: on which all of them must reach each other, by default
+            range(20000, 21000).
 
     It runs from here to `close()`, or to the end of a `with` block.  In a
     notebook, `%%px` cells then run on all workers (they are engines of
@@ -59,7 +62,7 @@ class Cluster:
 
     def __init__(self, workers=2, servers=1, timeout=60, port=None,
                  network=None, hosts=None, address=None, python=None,
-                 ssh=None):
+                 ssh=None, server_hosts=None, ports=None):
         self.workers = count('workers', workers)
         self.servers = count('servers', servers)
         if not (isinstance(timeout, (int, float)) and 0 < timeout < 1e6):
@@ -70,7 +73,8 @@ class Cluster:
             raise ValueError(f'port must be free; {port} is in use. Leave it '
                              'out, and a free one is taken')
         self._places = _places(self.workers, self.servers, network, hosts,
-                               address=address, python=python, ssh=ssh)
+                               address=address, python=python, ssh=ssh,
+                               server_hosts=server_hosts, ports=ports)
         self._client, self._closed, self._pid = None, False, os.getpid()
         self._supervisor = Supervisor(self._places, timeout, port)
         # Also when nobody holds the cluster any more, or Python ends.
