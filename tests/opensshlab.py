@@ -25,6 +25,7 @@ import sshlab
 from sshlab import HERE, LIBC, NEWNET
 
 NEWNS, BIND, RECURSIVE, PRIVATE = 0x20000, 0x1000, 0x4000, 0x40000
+SECONDS = 60  # for one script
 SSHD = '/usr/sbin/sshd'
 HOSTS = {'one': '10.9.0.1', 'two': '10.9.0.2', 'three': '10.9.0.3'}
 # Lines for .bashrc, by the name of the one who has them.
@@ -180,12 +181,17 @@ def main(folder):
             if name not in servers or servers[name].poll() is not None:
                 servers[name] = start(name, folder, to)
         pids = {name: server.pid for name, server in servers.items()}
-        done = subprocess.run(
-            [sys.executable, line.strip()], text=True, capture_output=True,
+        script = subprocess.Popen(
+            [sys.executable, '-X', 'faulthandler', line.strip()], text=True, start_new_session=True,
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE,
             env=os.environ | {'LAB': str(folder), 'SERVERS': json.dumps(pids),
                               'TMPDIR': str(folder / 'tmp')})
-        print(json.dumps([done.returncode, done.stdout, done.stderr]),
-              flush=True)
+        try:
+            out, err = script.communicate(timeout=SECONDS)
+        except subprocess.TimeoutExpired:
+            os.killpg(script.pid, signal.SIGABRT)  # shows where it hangs
+            out, err = script.communicate()
+        print(json.dumps([script.returncode, out, err]), flush=True)
     for server in servers.values():
         server.kill()
         server.wait()
@@ -255,7 +261,6 @@ def in_network_of(name, function):
 
 
 if __name__ == '__main__':
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
     if sys.argv[1] == '--try':
         sshlab.enter()
         sshlab.bridge()

@@ -10,11 +10,11 @@ import contextlib
 import json
 import os
 import queue
+import runpy
 import select
 import selectors
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import tempfile
@@ -25,6 +25,7 @@ from pathlib import Path
 
 LONG = 1000  # bytes of a line that a process printed
 PREFIX = 'd2lps-cluster-'  # of folders
+PROBE = runpy.run_path(str(Path(__file__).with_name('probe.py')))
 
 
 def tell(**message):
@@ -35,34 +36,6 @@ def tell(**message):
             line = line[os.write(1, line):]
     except OSError:  # the connection is gone
         pass
-
-
-def is_free(address, port):
-    with socket.socket() as probe:
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            probe.bind((address, port))
-        except OSError:
-            return False
-    return True
-
-
-def look(job):
-    """Tell the group what it must know of this machine.
-
-    An SSH server says at which addresses the connection arrived here, and
-    from where it came.
-    """
-    here = list(sys.version_info[:2])
-    if here != job['python']:
-        sys.exit('Python {}.{} is here, and Python {}.{} at the reader\'s: '
-                 'they must be the same'.format(*here, *job['python']))
-    words = os.environ.get('SSH_CONNECTION', '').split()
-    if len(words) != 4:
-        sys.exit('the SSH server did not set SSH_CONNECTION')
-    reader, _, address, _ = words
-    return {'reader': reader, 'address': address, 'ports': [
-        port for port in job['ports'] if is_free(address, port)]}
 
 
 class Kept:
@@ -172,7 +145,8 @@ class Keeper:
         do, one = message.get('do'), self._kept.get(message.get('number'))
         if message.get('role') == 'host':
             self._folder = tempfile.mkdtemp(prefix=PREFIX)
-            tell(pid=os.getpid(), folder=self._folder, **look(message))
+            tell(pid=os.getpid(), folder=self._folder, **PROBE['look'](
+                message['python'], message['ports']))
         elif not self._folder:
             sys.exit('the first thing that came in was swallowed: what runs '
                      'at a login here (.bashrc, …) must not read')
@@ -181,6 +155,8 @@ class Keeper:
             self._kept[one.number] = one
             for stream in (one.process.stdout, one.process.stderr):
                 self._selector.register(stream, selectors.EVENT_READ, one)
+        elif do in ('load', 'listen', 'reach'):
+            tell(**{do: PROBE[do](*message['args'])})
         elif one and do == 'pass':
             one.send(message['message'])
         elif one and do == 'signal':

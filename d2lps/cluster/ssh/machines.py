@@ -151,17 +151,10 @@ class Machines(Here):
         addresses = [one['address'] for one in told]
         free = set(self._ports).intersection(*(one['ports'] for one in told))
         self._ports = [port for port in self._ports if port in free]
-        head = self._address or told[0]['reader']
-        local = [ipaddress.ip_address(address).is_loopback
-                 for address in (*addresses, head)]
-        if any(local) and not all(local):
-            return ('only a part of the machines has an address that the '
-                    f'others can reach: {addresses}, and here {head}. Name '
-                    'them as the other machines do, and set address=')
-        if not is_here(head):
-            return (f'{self._names[0]} sees this machine as {head}, which '
-                    'is not an address of its own; set address= to one '
-                    'that the hosts can reach')
+        head, problem = head_of(self._names, addresses,
+                                self._address or told[0]['reader'])
+        if problem:
+            return problem
         self.head = Place(head)
         job = {'cwd': os.getcwd(), 'settings': MEMORY | {
             name: os.environ[name] for name in SETTINGS}}
@@ -207,6 +200,21 @@ class Machines(Here):
             self._group.fail('; '.join(
                 f'{one.label()} has not given a sign of life for '
                 f'{now - one.beat:.0f} s' for one in silent), silent)
+
+
+def head_of(hosts, addresses, head):
+    """This machine's address `head`, and what is wrong with it or ''."""
+    local = [ipaddress.ip_address(one).is_loopback
+             for one in (*addresses, head)]
+    if any(local) and not all(local):
+        return head, ('only a part of the machines has an address that the '
+                      f'others can reach: {addresses}, and here {head}. Name '
+                      'them as the other machines do, and set address=')
+    if not is_here(head):
+        return head, (f'{hosts[0]} sees this machine as {head}, which is not '
+                      'an address of its own; set address= to one that the '
+                      'hosts can reach')
+    return head, ''
 
 
 def spelled(address, rank):
