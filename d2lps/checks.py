@@ -40,7 +40,7 @@ def whole(name, value, least=1, most=None):
         limit = (f'of at least {least}' if most is None else
                  f'from {least} to {most:,}')
         refuse(name, value, f'a whole number {limit}, for example '
-               f'{name}={max(least, min(2, most or 2))}')
+               f'{name}={max(least, 2 if most is None else min(2, most))}')
     return found
 
 

@@ -1,11 +1,15 @@
 """Carry a schedule out on real arrays: NumPy's, or MXNet's on devices."""
 import numpy as np
 
+from d2lps import limits
+from d2lps.checks import checked, function, shown
+
 # With these, a result goes to memory that is there already. (MXNet takes
 # NumPy's functions for its own, but knows only a few of them with `out`.)
 IN_PLACE = np.add, np.multiply, np.maximum, np.minimum
 
 
+@checked(schedule=limits.schedule, op=function)
 def run(schedule, arrays, op):
     """What `Schedule.run` does, see there.
 
@@ -23,8 +27,9 @@ def run(schedule, arrays, op):
             for node, one in enumerate(flat) for c in range(len(cut) - 1)
             if cut[c] < cut[c + 1]}
     held, moved = dict(home), set()
-    kept = schedule.buffers.setdefault(
-        (cut[-1], str(arrays[0].dtype), str(where)), {})
+    # Out of reach while in use: another thread's run makes its own.
+    size = cut[-1], str(arrays[0].dtype), str(where)
+    kept = schedule.buffers.pop(size, {})
     last_use = _last_use(schedule)
 
     def copy(value, node, *name):
@@ -46,6 +51,9 @@ def run(schedule, arrays, op):
             kept[place] = op(mine, value, out=kept.get(place))
             return kept[place]
         both = op(mine, value)  # which may be of another type, such as bool
+        if getattr(both, 'shape', None) != mine.shape:
+            raise ValueError('op must work element by element: of two arrays '
+                             f'of shape {mine.shape} it made {shown(both)}')
         return both if both.dtype == mine.dtype else both.astype(mine.dtype)
 
     for number, sends in enumerate(schedule.rounds):
@@ -77,33 +85,67 @@ def run(schedule, arrays, op):
         if isinstance(array, np.ndarray) and (
                 not np.may_share_memory(array, one)):
             array[...] = one.reshape(array.shape)
+    schedule.buffers[size] = kept
 
 
+@checked(schedule=limits.schedule)
 def check_arrays(schedule, arrays):
     """Raise ValueError for arrays that do not fit; else list their contexts.
 
     The list goes on with contexts for the helpers; it has None for NumPy.
     """
-    if len(arrays) != schedule.devices:
+    if not isinstance(arrays, (list, tuple)) or (
+            len(arrays) != schedule.devices):
         raise ValueError(f'arrays: {schedule.name} needs {schedule.devices}, '
-                         f'one per device, but got {len(arrays)}')
-    kinds = [f'{type(a).__name__} of shape {getattr(a, "shape", None)}, dtype '
-             f'{np.dtype(getattr(a, "dtype", object)).name}' for a in arrays]
+                         f'one per device, in a list; it was {shown(arrays)}')
+    kinds = [_kind(array) for array in arrays]
     for k, array in enumerate(arrays):
-        if not hasattr(array, '__array_ufunc__'):
-            raise ValueError(f'arrays[{k}] is a {kinds[k]}; it must be a '
-                             'NumPy array or an array of mxnet.np')
+        if not kinds[k].startswith(('numpy', 'mxnet')):
+            raise ValueError(f'arrays[{k}] is {kinds[k]}; it must be a NumPy '
+                             'array of numbers or an array of mxnet.np')
         if kinds[k] != kinds[0]:
-            raise ValueError(f'arrays[{k}] is a {kinds[k]}, and arrays[0] a '
+            raise ValueError(f'arrays[{k}] is {kinds[k]}, and arrays[0] '
                              f'{kinds[0]}; all must be arrays of one kind')
         if any(array is other for other in arrays[:k]):
             raise ValueError(f'arrays[{k}] is in the list twice; pass a copy')
-        if isinstance(array, np.ndarray) and not array.flags.writeable:
-            raise ValueError(f'arrays[{k}] is read-only; pass a copy')
+        if isinstance(array, np.ndarray):
+            if not array.flags.writeable:
+                raise ValueError(f'arrays[{k}] is read-only; pass a copy')
+            if _crowded(array) or any(_overlap(array, other)
+                                      for other in arrays[:k]):
+                raise ValueError(f'arrays[{k}] shares memory with another, or '
+                                 'its elements do; pass a copy')
     where = [getattr(array, 'ctx', None) for array in arrays]
     # Each helper is a CPU context of its own, so that it has its own queue.
     return where + [where[0] and type(where[0])('cpu', node) for node
                     in range(schedule.devices, len(schedule.nodes))]
+
+
+def _kind(array):
+    """What `array` is, in words; 'numpy…' or 'mxnet…' if it can be used."""
+    shape, dtype = (getattr(array, name, None) for name in ('shape', 'dtype'))
+    words = f'.ndarray of shape {shape}, dtype '
+    if type(array) in (np.ndarray, np.memmap) and dtype.kind in 'biufcO':
+        return f'numpy{words}{dtype.name}'
+    if hasattr(array, 'ctx') and hasattr(array, '__array_ufunc__'):
+        return f'mxnet{words}{np.dtype(dtype).name}'
+    return f'a {type(array).__name__}' + (shape is not None) * (
+        f' of shape {shape}, dtype {dtype}')
+
+
+def _crowded(array):
+    """Do elements of one NumPy array lie on each other?"""
+    span = sum((n - 1) * abs(step) for n, step in zip(
+        array.shape, array.strides))
+    return array.size > 1 and span + array.itemsize < array.nbytes
+
+
+def _overlap(one, other):
+    """Do two NumPy arrays have an element in common?"""
+    try:
+        return np.shares_memory(one, other, max_work=10_000)
+    except RuntimeError:  # too hard to say
+        return True
 
 
 def _last_use(schedule):

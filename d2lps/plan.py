@@ -7,17 +7,14 @@ to whom and when. It can be checked by counting, run on arrays, timed
 """
 from base64 import b64encode
 from collections.abc import Sequence
+from functools import partial
 from html import escape
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from d2lps import execute
-
-# One per chunk, over and over: Okabe and Ito's, safe for the colour-blind.
-COLORS = ('#0072B2', '#E69F00', '#009E73', '#D55E00', '#CC79A7', '#56B4E9',
-          '#000000', '#B8A800')
-
+from d2lps import execute, limits, sketch
+from d2lps.checks import a, checked, function, number, whole
 
 class ScheduleError(ValueError):
     """A schedule that does not leave the sum on every device."""
@@ -38,14 +35,15 @@ class Send(NamedTuple):
 class Round(Sequence):
     """Sends that happen at the same time; reads as a tuple of `Send`.
 
-    Kept as four columns, `src`, `dst`, `chunk`, `reduce`, each an array with
-    one entry per send: a million tuples would be slow. In the columns a
-    node is its position in `nodes`.
+    Kept as four columns, `src`, `dst`, `chunk`, `reduce`, arrays with an entry
+    per send, since many tuples are slow; a node there is its place in `nodes`.
     """
 
+    @checked(sends=a(Sequence, 'a list of Send'), position=function,
+             nodes=a(tuple, "a tuple such as (0, 1, 'cpu')"))
     def __init__(self, sends, nodes, position):
-        rows = [np.broadcast_arrays(position(send[0]), position(send[1]),
-                                    *send[2:]) for send in sends]
+        rows = [limits.columns(f'sends[{k}]', send, position)
+                for k, send in enumerate(sends)]
         self.src, self.dst, self.chunk, self.reduce = (
             np.concatenate([column.ravel() for column in columns]).astype(kind)
             for columns, kind in zip(zip(*rows), (int, int, int, bool)))
@@ -82,27 +80,28 @@ class Schedule:
     Raises ValueError for a send that names no known node or chunk.
     """
 
+    @checked(rounds=limits.rounds, devices=partial(whole, most=1_000_000),
+             helpers=limits.helpers, weights=limits.weights,
+             name=a(str, 'a text'))
     def __init__(self, rounds, devices, helpers=(), weights=None, name=''):
-        if devices < 1:
-            raise ValueError(f'devices is {devices!r}; it must be 1 or more')
         self.devices, self.name = devices, name or 'schedule'
         self.nodes = (*range(self.devices), *helpers)
         helper = {name: self.devices + k for k, name in enumerate(helpers)}
 
         def position(node):
-            if isinstance(node, str) and node not in helper:
-                raise ValueError(f'{node!r} is no helper; name it in helpers')
-            return helper[node] if isinstance(node, str) else node
+            if not isinstance(node, str):
+                return node
+            if node not in helper:
+                raise ValueError(f'rounds: {node!r} is no helper; name it')
+            return helper[node]
 
         rounds = (Round(sends, self.nodes, position)
                   for sends in rounds if len(sends))
         self.rounds = tuple(sends for sends in rounds if len(sends))
+        self.weights = weights
         if weights is None:
-            weights = np.ones(1 + max((r.chunk.max() for r in self.rounds),
-                                      default=0))
-        self.weights = np.asarray(weights, float)
-        if (self.weights < 0).any() or not 0 < self.weights.sum() < np.inf:
-            raise ValueError('weights must be 0 or more, and not all 0')
+            last = max((r.chunk.max() for r in self.rounds), default=0)
+            self.weights = np.ones(min(1 + max(last, 0), limits.MOST_CHUNKS))
         self.buffers = {}  # of `run`
         for number, sends in enumerate(self.rounds, 1):
             for what, column, limit in (
@@ -110,17 +109,17 @@ class Schedule:
                     ('node', sends.dst, len(self.nodes)),
                     ('chunk', sends.chunk, len(self.weights))):
                 if column.min() < 0 or column.max() >= limit:
-                    raise ValueError(f'round {number} of {self.name} names a '
-                                     f'{what} outside 0 to {limit - 1}')
+                    raise ValueError(f'rounds: number {number} names a {what} '
+                                     f'outside 0 to {limit - 1}')
             if (sends.src == sends.dst).any():
-                raise ValueError(f'round {number} of {self.name}: a send from '
-                                 'a node to itself')
+                raise ValueError(f'rounds: in {number} a node sends to itself')
 
     def __repr__(self):
         return (f'<{self.name}: {self.devices} devices, {len(self.weights)} '
                 f'chunks, {len(self.rounds)} rounds, '
                 f'{sum(map(len, self.rounds))} sends>')
 
+    @checked(nbytes=number)
     def chunk_bytes(self, nbytes):
         """Size in bytes of each chunk of `nbytes` bytes: floats (chunks,)."""
         return nbytes * self.weights / self.weights.sum()
@@ -194,12 +193,14 @@ class Schedule:
                                         why.format(*sends[bad.argmax()]))
             filled[place] = True
 
+    @checked(op=function)
     def run(self, arrays, op=np.add):
         """Carry the schedule out on `arrays`, in place.
 
         arrays: one per device, all of one shape and dtype; NumPy arrays, or
         MXNet arrays on their devices. A chunk is a stretch of the flattened
-        array; it may be empty.
+        array; it may be empty. No two arrays may share memory: NumPy arrays
+        that do are refused; MXNet's cannot be asked without waiting.
         op(a, b): any commutative, associative reduction, element by element,
         that changes neither a nor b. NumPy's add, multiply, maximum and
         minimum are fastest, for MXNet arrays too; others need new memory
@@ -207,37 +208,17 @@ class Schedule:
 
         Waits for nothing: MXNet's engine sees what depends on what. Buffers
         for chunks on the move are kept, one set per array size, for the next
-        run. Raises ValueError for arrays that do not fit and `ScheduleError`
-        for a send without meaning, before anything is changed.
+        run; runs at the same time have their own. Raises ValueError for
+        arrays that do not fit and `ScheduleError` for a send without
+        meaning, before anything is changed.
         """
         execute.run(self, arrays, op)
 
     def _repr_html_(self):
         svg = self._repr_svg_()  # as an image, JupyterLab trusts it
-        return svg and ('<img src="data:image/svg+xml;base64,'
+        return svg and (f'<img alt="{escape(repr(self))}" '
+                        'src="data:image/svg+xml;base64,'
                         f'{b64encode(svg.encode()).decode()}">')
 
     def _repr_svg_(self):
-        """A line per node; a stroke per send, dashed where it replaces."""
-        nodes, rounds = len(self.nodes), len(self.rounds)
-        sends = sum(map(len, self.rounds))
-        if nodes > 16 or rounds > 32 or sends > 1000:
-            return None  # a notebook then shows repr()
-        x = [80 + 56 * k for k in range(rounds + 1)]
-        y = [40 + 24 * k for k in range(nodes)]
-        out = [f'<text x="8" y="16">{escape(self.name)}</text>']
-        for name, height in zip(self.nodes, y):
-            label = escape(str(name))
-            out += [f'<text x="8" y="{height + 4}">{label}</text>',
-                    f'<path d="M72 {height}H{x[-1] + 8}" stroke="#ccc"/>']
-        for left, sends in zip(x, self.rounds):
-            for src, dst, chunk, reduce in zip(*sends.columns()):
-                color = COLORS[chunk % len(COLORS)]
-                dash = '' if reduce else 'stroke-dasharray="4 3"'
-                out.append(
-                    f'<path d="M{left} {y[src]}L{left + 44} {y[dst]}" stroke='
-                    f'"{color}" stroke-width="2" {dash}/><circle cx='
-                    f'"{left + 44}" cy="{y[dst]}" r="3" fill="{color}"/>')
-        return ('<svg xmlns="http://www.w3.org/2000/svg" font-family='
-                f'"sans-serif" font-size="12" width="{x[-1] + 16}" '
-                f'height="{y[-1] + 16}">{"".join(out)}</svg>')
+        return sketch.svg(self)  # None if too large: repr() is shown then

@@ -4,7 +4,7 @@ import numpy as np
 from IPython.display import display
 from matplotlib import collections, pyplot as plt
 
-from d2lps.plan import COLORS
+from d2lps.sketch import COLORS
 from d2lps.widgets import live_picture
 
 

@@ -12,7 +12,7 @@ from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.patches import Patch
 from matplotlib_inline import backend_inline
 
-from d2lps.plan import COLORS as CHUNK_COLORS
+from d2lps.sketch import COLORS as CHUNK_COLORS
 from d2lps.timeline import PHASES
 
 # Okabe and Ito's colours, which colour-blind readers can tell apart.
@@ -62,13 +62,14 @@ def plot_timeline(timeline, title=None, ax=None, until=None):
     return ax
 
 
-def plot_topology(topology, load=None, ax=None, scale=True):
+def plot_topology(topology, load=None, ax=None, scale=True, device=''):
     """Nodes on a circle, switches between what they join.
 
     A link's width shows its bandwidth, its colour its entry in `load`, a
     dict from (src, dst) to a share from 0 to 1, such as `Timing.busy()`. The
     two links of a cable lie side by side, with triangles that point along.
-    scale: explain the colours in a bar beside.
+    scale: explain the colours in a bar beside. device: stands before the
+    number of nodes that have one, such as 'GPU '.
     """
     ax = ax or plt.subplots(figsize=(4.5, 3.6))[1]
     at, links = _places(topology), topology.links
@@ -86,7 +87,8 @@ def plot_topology(topology, load=None, ax=None, scale=True):
         ends, linewidths=1 + 2.5 * width / width.max(), color=colors))
     ax.add_collection(PolyCollection(heads, color=colors))
     for node, (x, y) in at.items():
-        ax.text(x, y, str(node), ha='center', va='center', fontsize=9, bbox={
+        label = f'{device}{node}' if isinstance(node, int) else str(node)
+        ax.text(x, y, label, ha='center', va='center', fontsize=9, bbox={
             'boxstyle': 'round',
             'facecolor': '0.9' if node in topology.switches else 'white'})
     if load is not None and scale:

@@ -8,10 +8,11 @@ from itertools import zip_longest
 
 import numpy as np
 
-from d2lps.checks import a, checked, either, flag, function, text, whole
+from d2lps import limits
+from d2lps.cables import P3_CABLES, rings_of
+from d2lps.checks import checked, either, flag, function, text, whole
 from d2lps.limits import LINE, SQUARE, among_devices, few
 from d2lps.plan import Round, Schedule, ScheduleError, Send  # noqa: F401
-from d2lps.topology import P3_CABLES, rings_of
 
 
 @checked(among_devices, n=LINE, root=either(
@@ -152,8 +153,7 @@ def hierarchical(machines, devices, across=ring):
     and these parts are summed across machines by the schedule
     across(machines): `ring`, `tree`, or one with parameter servers.
     """
-    outer = a(Schedule, 'a function that returns a Schedule')(
-        'across', across(machines))
+    outer = limits.schedule('across(machines)', across(machines))
     parts, chunks = devices, len(outer.weights)
     few('machines and devices', max(machines * parts ** 2 * chunks,
                                     parts * sum(map(len, outer.rounds))))
@@ -197,7 +197,7 @@ def parameter_server(workers, servers, colocated=False):
 
 @checked(lambda schedule, pieces: few(
     'pieces', pieces * (pieces + sum(map(len, schedule.rounds)))),
-    schedule=a(Schedule, 'a Schedule, such as tree(8)'), pieces=SQUARE)
+    schedule=limits.schedule, pieces=SQUARE)
 def pipelined(schedule, pieces):
     """The schedule with each chunk cut up, every piece one round behind.
 

@@ -10,6 +10,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from d2lps import limits
+from d2lps.checks import a, checked, flag, number
+from d2lps.topology import Topology
+
 
 class Event(NamedTuple):
     """A send and when it went on: start and end in seconds, round from 1."""
@@ -24,28 +28,52 @@ class Timing:
 
     seconds: when the last byte arrives.
     events: one `Event` per send, in the order of the schedule.
-    load: bytes carried per link, a dict from (src, dst) to a number.
+    load: bytes per link that carried any, a dict from (src, dst).
     """
 
     def __init__(self, schedule, topology, spans, carried):
         self.schedule, self.topology = schedule, topology
-        self.events = _Events(schedule, spans)
+        self.events, self._spans = _Events(schedule, spans), spans
         self.seconds = float(max((begin + ends.max()
                                   for begin, _, ends in spans), default=0))
         self.load = {link[:2]: float(nbytes) for link, nbytes in
                      zip(topology.links, carried) if nbytes}
 
     def busy(self):
-        """How much of what it can carry each link did carry, from 0 to 1."""
-        links = [self.topology.links[self.topology.number[pair]]
-                 for pair in self.load]
-        return {link[:2]: self.load[link[:2]] / link.bandwidth / self.seconds
-                for link in links}
+        """How much of what it can carry each link did carry, from 0 to 1.
+
+        A dict from (src, dst); idle links are in it, with 0.
+        """
+        busy = dict.fromkeys(self.topology.number, 0.0)
+        for pair, nbytes in self.load.items():
+            link = self.topology.links[self.topology.number[pair]]
+            busy[pair] = nbytes / link.bandwidth / self.seconds
+        return busy
 
     def busiest(self):
         """The (src, dst) of the busiest link, None if nothing was sent."""
-        busy = self.busy()
-        return max(busy, key=busy.get, default=None)
+        return max(self.load, key=self.busy().get, default=None)
+
+    def rates(self):
+        """How fast bytes flow, from each moment that changes it to the next.
+
+        Yields (start, end, which, rates): times in seconds, the numbers in
+        `events` of the sends that flow then, and their bytes/s, two arrays.
+        """
+        if not self._spans:
+            return
+        place = self.topology.positions(self.schedule.nodes)
+        src, dst = np.hstack([(r.src, r.dst) for r in self.schedule.rounds])
+        paths = self.topology.routes(place[src], place[dst])
+        capacity, latency = _links(self.topology)
+        begin, end = np.hstack([now + np.array(times)
+                                for now, *times in self._spans])
+        begin += latency[paths].sum(axis=1)  # until then no byte flows
+        moments, tiny = np.unique([begin, end]), 1e-9 * self.seconds
+        for now, then in zip(moments, moments[1:]):
+            which, = np.nonzero((begin <= now + tiny) & (end >= then - tiny))
+            if then - now > tiny and len(which):
+                yield now, then, which, _fill(paths[which], capacity)
 
     def __repr__(self):
         return (f'<{self.schedule.name} on {self.topology.name}: '
@@ -75,6 +103,8 @@ class _Events(Sequence):
                      self._rounds[number][k])
 
 
+@checked(schedule=limits.schedule, nbytes=number, barrier=flag,
+         topology=a(Topology, 'a Topology, such as topology.pcie_switch(4)'))
 def time(schedule, topology, nbytes, barrier=True):
     """The `Timing` of `schedule` for `nbytes` bytes per device.
 
@@ -85,9 +115,7 @@ def time(schedule, topology, nbytes, barrier=True):
     A send waits for the latency of its route, then its bytes flow.
     Raises ValueError for nodes or routes that the topology does not have.
     """
-    if not 0 <= nbytes < np.inf:
-        raise ValueError(f'nbytes is {nbytes!r}; it must be 0 or more')
-    place = topology.positions(schedule.nodes)
+    place = topology.positions(schedule.nodes, 'schedule')
     sizes = schedule.chunk_bytes(nbytes)
     columns = [(place[r.src], place[r.dst], sizes[r.chunk])
                for r in schedule.rounds]
@@ -134,14 +162,21 @@ def _inputs(schedule):
 def _solve(topology, src, dst, size, inputs=None):
     """Starts and ends of all sends in s (arrays), bytes carried per link."""
     paths = topology.routes(src, dst)
-    capacity, latency = np.array(
-        [link[2:] for link in topology.links] + [(np.inf, 0.0)]).T
+    capacity, latency = _links(topology)
     load = np.bincount(paths.ravel(), np.repeat(size, paths.shape[1]),
                        len(capacity))
     return *flow(paths, size, latency[paths].sum(axis=1), capacity,
                  inputs), load
 
 
+def _links(topology):
+    """Bytes/s and seconds of all links; one more fills up paths."""
+    return np.array([link[2:] for link in topology.links] + [(np.inf, 0.0)]).T
+
+
+@checked(limits.flows, paths=limits.array(2, 'iu'), size=limits.array(1),
+         delay=limits.array(1), capacity=limits.array(1, least=None),
+         inputs=limits.inputs)
 def flow(paths, size, delay, capacity, inputs=None):
     """Let flows run until the last has ended, from event to event.
 
@@ -150,6 +185,7 @@ def flow(paths, size, delay, capacity, inputs=None):
     capacity: bytes/s of each link, (links,).
     inputs: for each flow those that must have ended before it starts.
     Returns the times when each starts and ends, in s, two arrays (flows,).
+    Raises ValueError for flows that wait for each other in a circle.
     """
     starts, ends = np.zeros((2, len(size)))
     left, begin = size.astype(float), delay.astype(float)
@@ -161,7 +197,7 @@ def flow(paths, size, delay, capacity, inputs=None):
             wanted_by.setdefault(other, []).append(k)
     now, running = 0.0, np.array([], int)
     while len(running) or np.isfinite(begin).any():
-        rates = fair_rates(paths[running], capacity)
+        rates = _fill(paths[running], capacity)
         finish = now + left[running] / rates
         then = min(finish.min(initial=np.inf), begin.min())
         left[running] -= rates * (then - now)
@@ -178,15 +214,26 @@ def flow(paths, size, delay, capacity, inputs=None):
         fresh = np.flatnonzero(begin <= soon)
         begin[fresh] = np.inf
         running = np.concatenate([running[finish > soon], fresh])
+    for k, count in enumerate(missing):
+        if count:
+            raise ValueError(f'inputs: flow {k} waits for {inputs[k]}, of '
+                             'which one never ends: a circle, or no flow')
     return starts, ends
 
 
+@checked(limits.flows, paths=limits.array(2, 'iu'),
+         capacity=limits.array(1, least=None))
 def fair_rates(paths, capacity):
     """Max-min fair rates in bytes/s, (flows,), by progressive filling.
 
     All rates grow together until a link is full; its flows stay at that
-    rate, and the others go on growing.
+    rate, and the others go on growing. For paths and capacity see `flow`.
     """
+    return _fill(paths, capacity)
+
+
+def _fill(paths, capacity):
+    """What `fair_rates` does, without checks."""
     rates, free = np.zeros(len(paths)), capacity.copy()
     growing = np.arange(len(paths))
     while len(growing):

@@ -5,30 +5,19 @@ link goes one way; a full-duplex cable is two links. A message pays the
 latency of every link on its way. The constants are nominal rates, each way:
 of what they promise, protocols leave less.
 """
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from d2lps import limits
-from d2lps.checks import checked, number, positive, text
+from d2lps.cables import P3_CABLES, rings_of  # noqa: F401
+from d2lps.checks import a, checked, number, positive, text
 
 PCIE3, PCIE4 = 16e9, 32e9  # 16 lanes
 NVLINK = 18e9  # one link of a V100, as in the book (Dive into Deep Learning)
 NVLINK_V100 = 25e9  # the same by NVIDIA's data sheet
 ETHERNET_1G, ETHERNET_10G, ETHERNET_100G = 125e6, 1.25e9, 12.5e9
-
-# How many NVLinks join GPU i and GPU j of a p3.16xlarge (and of a DGX-1 with
-# V100s), as `nvidia-smi topo -m` shows it there.
-P3_CABLES = np.array([
-    [0, 1, 1, 2, 2, 0, 0, 0],
-    [1, 0, 2, 1, 0, 2, 0, 0],
-    [1, 2, 0, 2, 0, 0, 1, 0],
-    [2, 1, 2, 0, 0, 0, 0, 1],
-    [2, 0, 0, 0, 0, 1, 1, 2],
-    [0, 2, 0, 0, 1, 0, 2, 1],
-    [0, 0, 1, 0, 1, 2, 0, 2],
-    [0, 0, 0, 1, 2, 1, 2, 0]])
-P3_CABLES.flags.writeable = False
 
 
 class Link(NamedTuple):
@@ -82,15 +71,20 @@ class Topology:
 
         Raises ValueError if there is no such node or no way between them.
         """
-        row, = self.routes(*(self.positions([node]) for node in (src, dst)))
+        row, = self.routes(self.positions([src], 'src'),
+                           self.positions([dst], 'dst'))
         return [self.links[k] for k in row if k < len(self.links)]
 
-    def positions(self, nodes):
-        """Where `nodes` stand in `self.nodes`: an integer array."""
+    @checked(nodes=a((list, tuple), 'a list of nodes'), what=text)
+    def positions(self, nodes, what='nodes'):
+        """Where `nodes` stand in `self.nodes`: an integer array.
+
+        what: how to call them in the ValueError for those that are not there.
+        """
         for node in nodes:
-            if node not in self.position:
-                raise ValueError(f'{self.name} has no node {node!r}; it has '
-                                 f'{", ".join(map(str, self.nodes[:20]))} …')
+            if limits.node(what, node) not in self.position:
+                raise ValueError(f'{what}: {self.name} has no node {node!r}; '
+                                 f'it has {str(self.nodes[:20])[1:-1]} …')
         return np.array([self.position[node] for node in nodes], int)
 
     def routes(self, src, dst):
@@ -100,6 +94,8 @@ class Topology:
         an integer array (k, length of the longest route): row i has the
         route from src[i] to dst[i]. Rows are filled up with len(links).
         """
+        limits.positions('src', src, len(self.nodes))
+        limits.positions('dst', dst, len(self.nodes))
         # Most nodes hang on a switch by one cable. Only the way from switch
         # to switch has to be searched, and many pairs have it in common.
         ends = len(self._vertices)
@@ -147,6 +143,7 @@ class Topology:
         return [self.number[step] for step in zip(path, path[1:])]
 
 
+@checked(a=limits.node, b=limits.node, bandwidth=positive, latency=number)
 def both_ways(a, b, bandwidth, latency=0.0):
     """A full-duplex cable between `a` and `b`: a list of two `Link`s."""
     return [Link(a, b, bandwidth, latency), Link(b, a, bandwidth, latency)]
@@ -183,33 +180,14 @@ def nvlink_p3(bandwidth=NVLINK, latency=0.0):
     latency: seconds per cable.
     """
     links = []
-    for a, b in np.argwhere(np.triu(P3_CABLES)).tolist():
-        links += both_ways(a, b, int(P3_CABLES[a, b]) * bandwidth, latency)
+    for i, j in np.argwhere(np.triu(P3_CABLES)).tolist():
+        links += both_ways(i, j, int(P3_CABLES[i, j]) * bandwidth, latency)
     return Topology(links, name='nvlink_p3')
 
 
-@checked(cables=limits.matrix)
-def rings_of(cables):
-    """Take the cables of a machine apart into rings through all devices.
-
-    cables: a symmetric integer matrix, how many cables join i and j.
-    Returns a list of (order, cables per hop), widest first: one ring of all
-    pairs joined by as many cables. Raises ValueError where such pairs make
-    no ring through all devices.
-    """
-    rings = []
-    for count in sorted({*cables.ravel().tolist()} - {0}, reverse=True):
-        joined, order = cables == count, [0]
-        while near := [k for k in np.flatnonzero(joined[order[-1]]).tolist()
-                       if k not in order]:
-            order.append(near[0])
-        if len(order) < len(cables) or (joined.sum(axis=1) != 2).any():
-            raise ValueError(f'cables: the pairs with {count} of them do not '
-                             'make one ring through all devices')
-        rings.append((order, count))
-    return rings
-
-
+@checked(limits.few_nodes, machines=limits.LINE, devices=limits.LINE,
+         inside=positive, network=positive, latency=number,
+         servers=partial(limits.LINE, least=0), network_latency=number)
 def cluster(machines, devices, inside=PCIE3, network=ETHERNET_10G,
             servers=0, latency=0.0, network_latency=0.0):
     """Machines with GPUs on a PCIe switch, joined by a network switch.
@@ -231,6 +209,7 @@ def cluster(machines, devices, inside=PCIE3, network=ETHERNET_10G,
     return Topology(links, switches, f'cluster({machines}, {devices})')
 
 
+@checked(graph=limits.graph, switches=limits.names)
 def from_graph(graph, switches=()):
     """A topology from a `networkx` graph, directed or not.
 
@@ -238,11 +217,12 @@ def from_graph(graph, switches=()):
     an edge of an undirected graph is a link each way.
     """
     links = []
-    for a, b, edge in graph.to_directed().edges(data=True):
+    for src, dst, edge in graph.to_directed().edges(data=True):
         if 'bandwidth' not in edge:
-            raise ValueError(f'graph: edge {a!r} to {b!r} has no bandwidth; '
-                             'add_edge(..., bandwidth=16e9) gives it one')
-        links.append(Link(a, b, edge['bandwidth'], edge.get('latency', 0.0)))
+            raise ValueError(f'graph: edge {src!r} to {dst!r} has no bandwidth'
+                             '; add_edge(..., bandwidth=16e9) gives it one')
+        links.append(Link(src, dst, edge['bandwidth'],
+                          edge.get('latency', 0.0)))
     return Topology(links, switches, graph.name or 'graph')
 
 

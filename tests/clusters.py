@@ -1,6 +1,7 @@
 """What the tests of clusters share."""
 import os
 import time
+from pathlib import Path
 
 import psutil
 
@@ -16,6 +17,12 @@ def group_members(pids):
         except (ProcessLookupError, psutil.NoSuchProcess):
             pass
     return found
+
+
+def sockets_of(cluster):
+    """The sockets of its scheduler, servers and workers."""
+    folder = cluster._supervisor._group.folder
+    return Path(folder, 'sockets').read_text().split()
 
 
 def all_gone(pids, seconds=10):

@@ -25,7 +25,7 @@ import sshlab
 from sshlab import HERE, LIBC, NEWNET
 
 NEWNS, BIND, RECURSIVE, PRIVATE = 0x20000, 0x1000, 0x4000, 0x40000
-SECONDS = 60  # for one script
+SECONDS = float(os.environ.get('LAB_SECONDS', 60))  # for one script
 SSHD = '/usr/sbin/sshd'
 HOSTS = {'one': '10.9.0.1', 'two': '10.9.0.2', 'three': '10.9.0.3'}
 # Lines for .bashrc, by the name of the one who has them.
@@ -182,8 +182,9 @@ def main(folder):
                 servers[name] = start(name, folder, to)
         pids = {name: server.pid for name, server in servers.items()}
         script = subprocess.Popen(
-            [sys.executable, '-X', 'faulthandler', line.strip()], text=True, start_new_session=True,
-            stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+            [sys.executable, '-X', 'faulthandler', line.strip()], text=True,
+            start_new_session=True, stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
             env=os.environ | {'LAB': str(folder), 'SERVERS': json.dumps(pids),
                               'TMPDIR': str(folder / 'tmp')})
         try:

@@ -27,6 +27,8 @@ def test_a_count_has_limits():
     assert checks.whole('n', 9, most=9) == 9
     with pytest.raises(ValueError, match='n must be .* from 1 to 9.* was 10'):
         checks.whole('n', 10, most=9)
+    with pytest.raises(ValueError, match='from 0 to 0, for example n=0; it'):
+        checks.whole('n', 1, least=0, most=0)
 
 
 @pytest.mark.parametrize('check', [checks.number, checks.positive])

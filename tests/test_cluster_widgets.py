@@ -1,6 +1,7 @@
 """Workers and servers to play with: the law, the simulator, the picture."""
 import matplotlib
 import pytest
+from d2lps.cluster import widgets
 from d2lps.cluster.widgets import explore_servers, law, plot_servers, simulated
 from matplotlib import pyplot as plt
 
@@ -61,6 +62,47 @@ def test_a_server_on_a_workers_machine_saves_its_own_bytes():
         'worker sends': 0.32, 'worker receives': 0.32})
 
 
-def test_the_widget_leaves_room_for_one_server_a_worker(capsys):
-    explore_servers(workers=2, servers=128, place="the workers' machines")
-    assert 'image/png' not in capsys.readouterr().err
+def test_the_widget_leaves_room_for_one_server_a_worker(monkeypatch):
+    shown = []
+
+    def live_picture(draw, controls, margins):
+        shown.append(draw(**{name: c.value for name, c in controls.items()}))
+
+    monkeypatch.setattr(widgets, 'live_picture', live_picture)
+    explore_servers(workers=2, servers=128, place=widgets.SHARED)
+    explore_servers(workers=2, servers=128)
+    assert [ax.get_title().split(':')[0] for ax in shown] == [
+        '2 workers, 2 servers', '2 workers, 128 servers']
+
+
+@pytest.mark.parametrize('m, n', [(1, 1), (2, 1), (4, 1), (2, 2), (4, 4)])
+def test_pieces_use_both_directions(m, n):
+    # All but the first and the last piece travel both ways at once.
+    for pieces in (1, 4, 10):
+        together = simulated(m, n, SIZE, LINK, pieces=pieces).seconds
+        assert together == pytest.approx(
+            law(m, n, SIZE, LINK) * (pieces + 1) / (2 * pieces))
+
+
+def test_a_server_beside_each_worker_uses_both_directions_already():
+    for pieces in (1, 4, 10):
+        assert simulated(4, 4, SIZE, LINK, True, pieces).seconds == (
+            pytest.approx(law(4, 4, SIZE, LINK, True)))
+
+
+@pytest.mark.parametrize('name, bad', [
+    ('workers', 0), ('servers', 2.5), ('nbytes', -1), ('bandwidth', 0),
+    ('colocated', 'yes'), ('pieces', 0), ('workers', 10**9),
+    ('bandwidth', None)])
+def test_a_wrong_argument_is_named(name, bad):
+    arguments = dict(workers=2, servers=1, nbytes=SIZE, bandwidth=LINK)
+    with pytest.raises(ValueError, match=name):
+        simulated(**{**arguments, name: bad})
+
+
+@pytest.mark.parametrize('name, bad', [
+    ('workers', 10**9), ('servers', True), ('megabytes', 0),
+    ('gigabits', float('nan')), ('place', 'the moon')])
+def test_the_widget_wants_arguments_that_make_sense(name, bad):
+    with pytest.raises(ValueError, match=f'{name} must be'):
+        explore_servers(**{name: bad})

@@ -526,3 +526,22 @@ def test_an_init_of_another_shape_than_worker_0s_is_explained():
     store.worker(1).init(0, full(1))
     with pytest.raises(ValueError, match='initialised already'):
         store.worker(1).init(0, full(1))
+
+
+def test_a_pushpull_into_a_wrong_array_pushes_nothing():
+    store = KVStore()
+    store.init(0, full(1))
+    for out in np.zeros(3), None, [], full(0).astype('int32'), 'two':
+        if out is not None:  # then it is `value` itself
+            with pytest.raises(ValueError, match='^out'):
+                store.pushpull(0, full(5), out)
+    assert pulled(store) == [1, 1]
+    with pytest.raises(ValueError, match='^priority must be'):
+        store.pushpull(0, full(5), priority='high')
+    assert pulled(store) == [1, 1]
+
+
+def test_no_store_has_more_servers_than_a_machine_can_have():
+    for name in 'num_workers', 'num_servers':
+        with pytest.raises(ValueError, match=f'^{name} must be .* 1,000'):
+            KVStore(**{name: 10**9})

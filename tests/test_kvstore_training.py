@@ -106,9 +106,74 @@ def test_train_explains_a_store_that_is_none():
         d2lps.train(1, 32, 0.1, show=False, step=store_step('local'))
 
 
-def test_train_wants_a_new_store(small_set):
+@pytest.mark.parametrize('kind', STORES)
+def test_a_store_serves_one_training(small_set, kind):
+    store = STORES[kind]()
+    step = store_step(store)
+    learned = d2lps.train(1, 48, 0.1, num_epochs=1, show=False, step=step)
+    before = [param.tolist() for param in learned.params]
+    for again in (step, store_step(store)):
+        with pytest.raises(ValueError, match='^store (has been|must be)'):
+            d2lps.train(1, 48, 0.1, num_epochs=1, show=False, step=again)
+    out = [np.zeros_like(param) for param in learned.params]
+    store.pull(list(range(8)), out)
+    assert [param.tolist() for param in out] == before
+
+
+def test_the_learning_rate_of_a_store_cannot_change():
+    params, [device] = init_params(0.01), devices(1)
+    copies, [(X, y), *_] = [get_params(params, device)], load_data(48)[0]
+    step = store_step(KVStore())
+    step(X, y, copies, [device], 0.1)
+    step(X, y, copies, [device], 0.1)
+    with pytest.raises(ValueError, match='^store has .* learning rate'):
+        step(X, y, copies, [device], 0.2)
+
+
+def test_a_store_that_is_not_new_keeps_its_updater():
+    store, out = KVStore(), np.zeros(2)
+    prepare_store(store, [np.ones(2)], lr=0.5)
+    with pytest.raises(ValueError, match='store must be a new one'):
+        prepare_store(store, [np.ones(2)], lr=10)
+    store.pushpull(0, np.ones(2), out)
+    assert out.tolist() == [0.5, 0.5]
+
+
+ONE = np.ones(2)
+
+
+@pytest.mark.parametrize('name, bad', [
+    ('store', None), ('store', {}), ('params', []), ('params', [1, 2]),
+    ('params', 'two'), ('lr', 0), ('lr', float('nan')), ('lr', '0.1')])
+def test_a_wrong_preparation_is_explained(name, bad):
     store = KVStore()
-    d2lps.train(1, 48, 0.1, num_epochs=1, show=False, step=store_step(store))
-    with pytest.raises(ValueError, match='key 0 is initialised already'):
-        d2lps.train(1, 48, 0.1, num_epochs=1, show=False,
-                    step=store_step(store))
+    arguments = {'store': store, 'params': [ONE], 'lr': 0.1, name: bad}
+    with pytest.raises(ValueError, match=f'^{name}.* must be'):
+        prepare_store(**arguments)
+    prepare_store(store, [ONE], 0.1)  # nothing was done
+
+
+@pytest.mark.parametrize('name, bad', [
+    ('X', 'two'), ('X', onp.ones((4, 2))), ('y', None), ('devices', []),
+    ('devices', 2), ('device_params', []), ('device_params', ONE),
+    ('store', 'local')])
+def test_a_wrong_step_is_explained(name, bad):
+    params = init_params(0.01)
+    arguments = dict(
+        X=np.ones((4, 1, 28, 28)), y=np.ones(4, dtype='int32'),
+        device_params=[get_params(params, devices(1)[0])],
+        devices=devices(1), store=KVStore())
+    prepare_store(arguments['store'], params, 0.1)
+    with pytest.raises(ValueError, match=f'^{name} .*must be'):
+        train_batch_store(**{**arguments, name: bad})
+
+
+def test_a_step_wants_a_copy_for_each_device_and_a_label_for_each_image():
+    params, store = init_params(0.01), KVStore()
+    copies = [get_params(params, devices(1)[0])]
+    X, y = np.ones((4, 1, 28, 28)), np.ones(4, dtype='int32')
+    prepare_store(store, params, 0.1)
+    with pytest.raises(ValueError, match='^device_params must have a copy'):
+        train_batch_store(X, y, copies, devices(2), store)
+    with pytest.raises(ValueError, match='^X and y must have as many'):
+        train_batch_store(X, y[:3], copies, devices(1), store)

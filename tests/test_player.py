@@ -12,7 +12,7 @@ from matplotlib.collections import PolyCollection
 from matplotlib.quiver import Quiver
 
 from d2lps import player, schedule, widgets
-from d2lps.plan import COLORS
+from d2lps.sketch import COLORS
 
 matplotlib.use('Agg')
 Schedule, Send = schedule.Schedule, schedule.Send

@@ -95,6 +95,11 @@ def test_a_topology_has_a_line_for_each_link_and_a_name_for_each_node():
     assert ax.get_title() == 'cluster(2, 2)' and len(ax.figure.axes) == 1
 
 
+def test_devices_can_have_a_word_before_their_number():
+    ax = plot_topology(topology.pcie_switch(2), device='GPU ')
+    assert sorted(texts(ax.texts)) == ['GPU 0', 'GPU 1', 'cpu', 'switch']
+
+
 def test_the_two_links_of_a_cable_lie_side_by_side():
     two = topology.Topology(topology.both_ways('a', 'b', 1e9))
     lines, heads = plot_topology(two).collections

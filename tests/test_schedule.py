@@ -1,7 +1,9 @@
 """Plans: proved by counting, run on arrays, and broken on purpose."""
 import ast
 import re
+import tracemalloc
 from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -11,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from d2lps import execute
+from d2lps import execute, limits
 from d2lps import schedule as sch
 from d2lps.schedule import Schedule, ScheduleError, Send
 
@@ -184,18 +186,91 @@ def test_a_schedule_can_be_rebuilt_from_its_sends():
     (lambda: sch.hierarchical(2, -1), 'devices must be .*was -1'),
     (lambda: sch.parameter_server(2, 0), 'servers must be .*was 0'),
     (lambda: sch.gather_broadcast(4, 4), 'root must be a device, 0 to 3, .*was 4'),
-    (lambda: Schedule([], 0), 'devices is 0'),
+    (lambda: Schedule([], 0), 'devices must be .*was 0'),
     (lambda: Schedule([[Send(0, 2, 0, True)]], 2), 'node outside 0 to 1'),
     (lambda: Schedule([[Send(-1, 1, 0, True)]], 2), 'node outside'),
-    (lambda: Schedule([[Send(1, 1, 0, True)]], 2), 'to itself'),
+    (lambda: Schedule([[Send(1, 1, 0, True)]], 2), 'sends to itself'),
     (lambda: Schedule([[Send(0, 1, 5, True)]], 2, weights=[1]), 'chunk out'),
     (lambda: Schedule([[Send(0, 'cpu', 0, True)]], 2), "'cpu' is no helper"),
     (lambda: Schedule([], 2, weights=[1, -1]), 'weights'),
     (lambda: sch.ring(1024).check(), 'too large to count'),
+    (lambda: sch.ring(True), 'n must be a whole .*True'),
+    (lambda: sch.gather_broadcast(4, True), 'root must be a device .*True'),
+    (lambda: sch.gather_broadcast(4, ''), 'root must be a device'),
+    (lambda: sch.two_rings(1), 'both_ways must be True or False'),
+    (lambda: sch.hierarchical(2, 2, 3), 'across must be a function'),
+    (lambda: sch.hierarchical(2, 2, abs), r'across\(machines\) must be a Sch'),
+    (lambda: sch.pipelined(3, 2), 'schedule must be a Schedule'),
+    (lambda: Schedule(None, 2), 'rounds must be a list of rounds'),
+    (lambda: Schedule([3], 2), 'rounds must be a list of rounds'),
+    (lambda: Schedule(['ab'], 2), r'sends\[0\] must be a Send'),
+    (lambda: Schedule([[(0, 1, 0)]], 2), r'sends\[0\] must be a Send'),
+    (lambda: Schedule([[Send(0.9, 1, 0, True)]], 2), r'src must be .*was 0.9'),
+    (lambda: Schedule([[Send(0, 1, 0.7, True)]], 2), r'chunk must .*was 0.7'),
+    (lambda: Schedule([[Send(0, True, 0, True)]], 2), 'dst must .*was True'),
+    (lambda: Schedule([[Send(0, 1, 0, 1)]], 2), 'reduce must be True or'),
+    (lambda: Schedule([[Send(None, 1, 0, True)]], 2), 'src must be a whole'),
+    (lambda: Schedule([[Send([0, [1]], 1, 0, True)]], 2), r'sends\[0\]'),
+    (lambda: Schedule([[Send([0, 1], [1, 2, 0], 0, True)]], 3), 'one length'),
+    (lambda: Schedule([[Send(0, 1, 10 ** 9, True)]], 2), 'chunk outside'),
+    (lambda: Schedule([[Send(0, 1, -5, True)]], 2), 'chunk outside'),
+    (lambda: Schedule([], 2, ['cpu', 'cpu']), 'helpers .*different names'),
+    (lambda: Schedule([], 2, 'cpu'), 'helpers must be a list of names'),
+    (lambda: Schedule([], 2, [1]), r'helpers\[0\] must be a text'),
+    (lambda: Schedule([], 2, weights=[np.nan, 1]), 'weights must be'),
+    (lambda: Schedule([], 2, weights='two'), 'weights must be'),
+    (lambda: Schedule([], 2, weights=[[1]]), 'weights must be'),
+    (lambda: Schedule([], 2, name=3), 'name must be a text'),
+    (lambda: sch.ring(2).chunk_bytes(np.inf), 'nbytes must be a number'),
+    (lambda: sch.ring(2).run([np.ones(1), np.ones(1)], op=3), 'op must be a'),
 ])
 def test_bad_arguments_are_named(bad, words):
     with pytest.raises(ValueError, match=words):
         bad()
+
+
+TOO_MANY = [
+    lambda: sch.tree(10 ** 9), lambda: sch.ring(10 ** 9),
+    lambda: sch.ring(4097), lambda: sch.gather_broadcast(10 ** 9, 'cpu'),
+    lambda: sch.hierarchical(1024, 64), lambda: sch.hierarchical(10 ** 9, 1),
+    lambda: sch.parameter_server(10 ** 5, 10 ** 5),
+    lambda: sch.pipelined(sch.ring(1024), 1000), lambda: Schedule([], 10 ** 9),
+    lambda: sch.pipelined(sch.ring(1), 10 ** 9)]
+
+
+@pytest.mark.parametrize('make', TOO_MANY)
+def test_what_memory_would_not_hold_is_refused_before_it_is_made(make):
+    tracemalloc.start()
+    with pytest.raises(ValueError, match='whole number from 1|must be smalle'):
+        make()
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 500e6
+
+
+@pytest.mark.parametrize('plan', [sch.sharded(4), sch.sharded(16),
+                                  sch.gather_broadcast(8, 'cpu')])
+def test_no_dot_hides_another_and_rounds_have_a_number(plan):
+    drawing = ElementTree.fromstring(plan._repr_svg_())
+    space = '{http://www.w3.org/2000/svg}'
+    dots = [(dot.get('cx'), dot.get('cy'))
+            for dot in drawing.iter(f'{space}circle')]
+    assert len({*dots}) == len(dots) == sum(map(len, plan.rounds))
+    words = [text.text for text in drawing.iter(f'{space}text')]
+    assert words == [plan.name, *map(str, plan.nodes), 'round 1', 'round 2']
+
+
+def test_a_drawing_says_in_words_what_it_is():
+    page = sch.gather_broadcast(4, '<cpu>')._repr_html_()
+    image = ElementTree.fromstring(page.replace('>', '/>'))
+    assert image.get('alt') == repr(sch.gather_broadcast(4, '<cpu>'))
+
+
+def test_large_plans_can_be_made():
+    assert len(sch.tree(100_000).rounds) == 32
+    assert sum(map(len, sch.parameter_server(10_000, 100).rounds)) == 2e6
+    assert sch.hierarchical(1024, 8, sch.tree).devices == 8192
+    assert limits.few('n', 2 * 4096 * 4095) is None  # ring(4096), 1 GB
 
 
 def test_pictures_and_repr():
@@ -211,7 +286,8 @@ def test_pictures_and_repr():
 
 def test_these_modules_do_not_import_mxnet():
     folder = Path(sch.__file__).parent
-    for name in 'plan', 'execute', 'schedule', 'topology', 'simulate':
+    for name in ('plan', 'execute', 'schedule', 'topology', 'simulate',
+                 'limits', 'cables', 'checks'):
         for node in ast.walk(ast.parse((folder / f'{name}.py').read_text())):
             names = [a.name for a in getattr(node, 'names', [])
                      if isinstance(node, (ast.Import, ast.ImportFrom))]
@@ -437,15 +513,71 @@ def test_run_needs_no_sum_to_be_meant():
 
 @pytest.mark.parametrize('arrays, words', [
     ([np.ones(2)], 'needs 2'),
-    ([np.ones(2), np.ones(3)], r'arrays\[1\] is a ndarray of shape \(3,\)'),
+    ([np.ones(2), np.ones(3)], r'arrays\[1\] is numpy.ndarray of shape \(3,\)'),
     ([np.ones(2), np.ones(2, int)], 'dtype int64'),
     ([np.ones(2), [1, 1]], r'arrays\[1\] is a list'),
     ([np.ones(2)] * 2, 'twice'),
     ([np.ones(2), np.broadcast_to(1.0, 2)], 'read-only'),
+    (np.ones(2), 'in a list'), (np.ones((2, 3)), 'in a list'),
+    (None, 'in a list'), ('ab', r'in a list; it was .ab'),
+    ([np.float64(1), np.float64(1)], r'arrays\[0\] is a float64'),
+    ([np.array(['a']), np.array(['b'])], r'arrays\[0\] is a ndarray'),
+    ([np.matrix([1, 2]), np.matrix([1, 2])], r'arrays\[0\] is a matrix'),
 ])
 def test_run_refuses_arrays_that_do_not_fit(arrays, words):
     with pytest.raises(ValueError, match=words):
         sch.ring(2).run(arrays)
+
+
+VIEWED = np.arange(12.0)
+
+
+@pytest.mark.parametrize('arrays', [
+    [VIEWED[0:6], VIEWED[5:11]],
+    [VIEWED[:6], VIEWED[5::-1]],
+    [VIEWED[::2], VIEWED[:6]],
+    [np.zeros(6), np.lib.stride_tricks.as_strided(VIEWED, (6,), (0,))],
+    [np.lib.stride_tricks.sliding_window_view(VIEWED, 3, writeable=True),
+     np.zeros((10, 3))],
+])
+def test_run_refuses_arrays_that_share_memory(arrays):
+    before = VIEWED.copy()
+    with pytest.raises(ValueError, match=r'arrays\[.\] shares memory'):
+        sch.ring(2).run(arrays)
+    assert (VIEWED == before).all()
+
+
+def test_run_takes_views_that_share_nothing():
+    whole = np.arange(12.0).reshape(2, 6)
+    for arrays in ([whole[0], whole[1]], [whole[:, ::2], whole[:, 1::2]]):
+        total = arrays[0] + arrays[1]
+        sch.ring(2).run(arrays)
+        assert (arrays[0] == total).all() and (arrays[1] == total).all()
+
+
+@pytest.mark.parametrize('n', [2, 5])
+def test_one_schedule_in_several_threads(n):
+    schedule = sch.ring(n)
+
+    def sums(seed):
+        random = np.random.default_rng(seed)
+        for _ in range(10):
+            rows = random.integers(0, 1000, (n, 200_003))
+            arrays = [row.copy() for row in rows]
+            schedule.run(arrays)
+            yield all((array == rows.sum(axis=0)).all() for array in arrays)
+
+    with ThreadPoolExecutor(4) as pool:
+        right = list(pool.map(lambda seed: list(sums(seed)), range(4)))
+    assert right == [[True] * 10] * 4
+    assert len(schedule.buffers) == 1
+
+
+@pytest.mark.parametrize('op', [np.dot, lambda a, b: None, lambda a, b: 1,
+                                lambda a, b: np.append(a, b)])
+def test_run_refuses_what_does_not_work_element_by_element(op):
+    with pytest.raises(ValueError, match='op must work element by element'):
+        sch.ring(2).run([np.ones(6), np.ones(6)], op=op)
 
 
 def test_run_refuses_a_senseless_schedule_before_it_changes_anything():
@@ -535,6 +667,15 @@ def test_run_on_slices_of_one_mxnet_array(mx):
     whole = mx.np.arange(12.0).reshape(3, 4)
     sch.ring(3).run([whole[0], whole[1], whole[2]])
     assert whole.asnumpy().tolist() == [[12, 15, 18, 21]] * 3
+
+
+def test_numpy_and_mxnet_arrays_do_not_mix(mx):
+    for arrays in ([np.ones(2, 'f'), mx.np.ones(2)],
+                   [mx.np.ones(2), np.ones(2, 'f')]):
+        with pytest.raises(ValueError, match='arrays.1. is (mxnet|numpy).*and '
+                           'arrays.0. (numpy|mxnet).*of one kind'):
+            sch.ring(2).run(arrays)
+        assert [float(array.sum()) for array in arrays] == [2, 2]
 
 
 def test_run_repeats_without_new_buffers(mx):

@@ -118,3 +118,50 @@ def test_staleness_is_the_updates_since_the_last_pull():
     server.push(0, 1, np.ones(1))  # it has seen none of the three
     assert server.staleness == {0: 3, 3: 1}
     assert onp.allclose(server.pull(0, 1).asnumpy(), 4)
+
+
+@pytest.mark.parametrize('name, bad', [
+    ('key', 2.5), ('key', None), ('size', -1), ('size', '9'),
+    ('num_servers', 0), ('num_servers', 10**9), ('split_from', 0),
+    ('split_from', None)])
+def test_a_place_needs_arguments_that_make_sense(name, bad):
+    with pytest.raises(ValueError, match=f'^{name} must be'):
+        place(**{**dict(key=0, size=5, num_servers=2), name: bad})
+    assert place(0, onp.int64(5), onp.int64(2)) == [(0, 0, 5)]
+
+
+def test_arrays_unlike_each_other_are_not_summed():
+    # (2,) and (1,) would broadcast, and float32 and int32 mix.
+    for other in (np.ones(1), np.ones(2, dtype='int32')):
+        with pytest.raises(ValueError, match='^arrays must be of one shape'):
+            total([np.ones(2), other])
+    for bad in ([], None, np.ones(2), [1, 2]):
+        with pytest.raises(ValueError, match='^arrays.* must be'):
+            total(bad)
+
+
+@pytest.mark.parametrize('call, arguments, message', [
+    ('push', ('v', 0, np.ones(2)), "key 'v' is not on this server"),
+    ('push', (None, 0, np.ones(2)), 'key must be'),
+    ('push', ('w', 2, np.ones(2)), 'rank must be .* 0 to 1'),
+    ('push', ('w', True, np.ones(2)), 'rank must be'),
+    ('push', ('w', 0, np.ones(3)), "value of key 'w' must be of shape"),
+    ('push', ('w', 0, 1.0), 'value must be an MXNet array'),
+    ('pull', ('v', 0), "key 'v' is not on this server"),
+    ('pull', ('w', -1), 'rank must be'),
+    ('init', ('v', onp.ones(2)), 'value must be an MXNet array')])
+def test_a_wrong_call_changes_nothing(server, call, arguments, message):
+    with pytest.raises(ValueError, match=f'^{message}'):
+        getattr(server, call)(*arguments)
+    assert (server.received, server.sent) == (0, 0)
+    for rank in 0, 1:
+        server.push('w', rank, np.ones(2))
+    assert server.pull('w', 0).tolist() == [2, 2]
+
+
+def test_an_update_takes_pushes_that_are_there(server):
+    server.push('w', 0, np.ones(2))
+    for ranks in ([1], [0, 1], [5], [], 'two'):
+        with pytest.raises(ValueError, match='^ranks'):
+            server.shards['w'].update(ranks)
+    assert server.pull('w', 0).tolist() == [0, 0]

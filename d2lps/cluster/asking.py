@@ -39,14 +39,16 @@ def unbroken():
 
 
 class Asking:
-    """A worker's questions to its cluster, over the process's `channel`."""
+    """A worker's questions to its cluster, over the process's `channel`.
 
-    def __init__(self, channel):
+    `faults` is the list to which the channel adds what servers report.
+    """
+
+    def __init__(self, channel, faults):
         self.rank, self._channel = channel.job['rank'], channel
-        self._faults, self._pid = [], os.getpid()
+        self._faults, self._pid = faults, os.getpid()
         self._lock = threading.RLock()
         self.tell = channel.tell
-        channel.handlers['fault'] = self._faults.append
 
     @contextlib.contextmanager
     def turn(self):

@@ -4,20 +4,22 @@ import signal
 import sys
 import time
 import weakref
+from functools import partial
 
 import cloudpickle
 import zmq
 
-from d2lps.checks import whole as count
+from d2lps.checks import checked, number, whole
 from d2lps.cluster import worker
 from d2lps.cluster.client import (Client, ClusterError, Magics, WorkerError,
                                   watched)
 from d2lps.cluster.network import InNetwork, Network
-from d2lps.cluster.places import Here, is_free
+from d2lps.cluster.places import here
 from d2lps.cluster.ssh.machines import Machines
 from d2lps.cluster.supervisor import Supervisor
 
 START = 60.0  # seconds that a start may take
+MOST = 256  # processes of a kind
 STOP = 3.0  # seconds for workers to stop, or to free their stores
 
 
@@ -28,7 +30,8 @@ class Cluster:
         workers, servers: how many of each.
         timeout: how long one worker may wait for another, or for a server,
             in seconds.
-        port: where the scheduler listens; by default any free port.
+        port: where the scheduler listens, from 1024 to 65535; by default
+            anywhere. On one machine it names a socket, /tmp/<port>.
         network: a `Network` for workers and servers to talk over; by
             default they talk as fast as this machine can.
         hosts: other machines for workers and servers, as `ssh` takes them
@@ -47,10 +50,16 @@ class Cluster:
     notebook, `%%px` cells then run on all workers (they are engines of
     ipyparallel, and `view` is its view of them); `run` calls a function on
     all of them.  In a worker, `mx.kv.create('dist_sync')` gives its end of
-    the store (see `d2lps.cluster.worker`).  All listen on 127.0.0.1 only, or
-    on addresses that exist only in their network.  With `hosts`, they listen
-    on the machines' own addresses, and MXNet's servers and workers run what
-    anybody sends them: use it only in a network where you trust everybody.
+    the store (see `d2lps.cluster.worker`).
+
+    MXNet's servers and workers run what anybody sends them who can connect.
+    On one machine nobody else can: they talk over Unix sockets, in /tmp,
+    which only this user may open (and root, who may do everything), and no
+    port is open.  Where such sockets cannot be had they listen on 127.0.0.1,
+    which every user of the machine can reach; a warning says so.  With
+    `network`, they listen on addresses that exist only inside that network.
+    With `hosts`, they listen on the machines' own addresses: use it only
+    where you trust everybody who can reach these.
 
     Raises:
         ValueError: for a bad argument.
@@ -60,22 +69,22 @@ class Cluster:
             or been stuck in a call for `timeout`. All have ended by then.
     """
 
+    @checked(workers=partial(whole, most=MOST),
+             servers=partial(whole, most=MOST),
+             timeout=partial(number, least=0.1, most=1e6, example=60),
+             port=partial(whole, least=1024, most=65535))
     def __init__(self, workers=2, servers=1, timeout=60, port=None,
                  network=None, hosts=None, address=None, python=None,
                  ssh=None, server_hosts=None, ports=None):
-        self.workers = count('workers', workers)
-        self.servers = count('servers', servers)
-        if not (isinstance(timeout, (int, float)) and 0 < timeout < 1e6):
-            raise ValueError('timeout must be a number of seconds such as 60;'
-                             f' it was {timeout!r}')
-        if port is not None and not (count('port', port) < 65536
-                                     and is_free(port)):
-            raise ValueError(f'port must be free; {port} is in use. Leave it '
-                             'out, and a free one is taken')
-        self._places = _places(self.workers, self.servers, network, hosts,
+        self.workers, self.servers = workers, servers
+        self._places = _places(workers, servers, network, hosts,
                                address=address, python=python, ssh=ssh,
                                server_hosts=server_hosts, ports=ports)
-        self._client, self._closed, self._pid = None, False, os.getpid()
+        if port is not None and not self._places.is_free(port):
+            raise ValueError(f'port must be free; {port} is in use. Leave it '
+                             'out, and a free one is taken')
+        self._client, self.view = None, None
+        self._closed, self._pid = False, os.getpid()
         self._supervisor = Supervisor(self._places, timeout, port)
         # Also when nobody holds the cluster any more, or Python ends.
         self._finalizer = weakref.finalize(self, self._supervisor.close)
@@ -210,13 +219,13 @@ class Cluster:
         if self._closed or os.getpid() != self._pid:
             return
         try:
-            if self._client and not self._supervisor.failure and (
+            if self.view is not None and not self._supervisor.failure and (
                     not self._supervisor.busy()):
                 self.view.apply_async(worker.close_store).wait(STOP)
         finally:
             self._closed = True
             self._finalizer()
-            if self._client:
+            if self._client is not None:
                 self._client.close(linger=0)
 
     def __enter__(self):
@@ -242,7 +251,7 @@ def _places(workers, servers, network, hosts, **options):
         if value is not None:
             raise ValueError(f'{name} goes with hosts=; it was {value!r}')
     if network is None:
-        return Here(workers, servers)
+        return here(workers, servers)
     if not isinstance(network, Network):
         raise ValueError('network must be a Network such as '
                          f'Network(bandwidth=125e6); it was {network!r}')

@@ -8,9 +8,12 @@ from ipyparallel.engine import app
 from d2lps.cluster import worker
 
 
-def work(channel, connection, run):
-    """Be a worker, once the queue `connection` says where the others are."""
-    worker.attach(channel)
+def work(channel, connection, faults, run):
+    """Be a worker, once the queue `connection` says where the others are.
+
+    `faults` is the list of what servers have failed in.
+    """
+    worker.attach(channel, faults)
 
     class Kernel(app.Kernel):
         """Tell the group when a cell or function begins, and how it ends."""

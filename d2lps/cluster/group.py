@@ -3,7 +3,6 @@ import json
 import os
 import queue
 import selectors
-import shutil
 import signal
 import subprocess
 import sys
@@ -12,6 +11,8 @@ import time
 import traceback
 from collections import deque
 from concurrent.futures import Future
+
+from d2lps.cluster.member import tidy
 
 LINES, LONG = 12, 1000  # of what a process printed are kept; bytes a line
 SILENCE = 30.0  # seconds without a sign of life until a process is given up
@@ -38,6 +39,7 @@ class Member:
         self.process = subprocess.Popen(
             command, env=env, bufsize=0, stdin=subprocess.PIPE,
             stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+            umask=0o077,  # what it makes, such as a socket, is its own
             # Ctrl-C is for the reader's process, which then decides.
             start_new_session=True)
         self.streams = self.process.stdout, self.process.stderr
@@ -216,7 +218,7 @@ class Group(threading.Thread):
                       *('    ' + line for line in one.printed or ['(none)'])]
         self.failure = '\n'.join(words)
         self.end(self.members)
-        shutil.rmtree(self.folder, ignore_errors=True)
+        tidy(self.folder)
         self._failed(self.failure, now)
 
     def end(self, members):
@@ -244,5 +246,5 @@ class Group(threading.Thread):
 
     def _finish(self):
         self.end(self.members)
-        shutil.rmtree(self.folder, ignore_errors=True)
+        tidy(self.folder)
         self._ended = True

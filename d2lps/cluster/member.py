@@ -17,6 +17,7 @@ import re
 import runpy
 import shutil
 import signal
+import stat
 import sys
 import threading
 import time
@@ -24,6 +25,35 @@ import traceback
 from pathlib import Path
 
 BEAT = 1.0  # seconds between signs of life
+
+
+def socket_of(port):
+    """The Unix socket by which MXNet means `port`, if DMLC_LOCAL is 1."""
+    return f'/tmp/{port}'  # whatever TMPDIR says
+
+
+def remove_sockets(folder):
+    """Remove those that the file `sockets` in a cluster's folder names.
+
+    A process that ends well removes its own; one that is killed does not.
+    """
+    try:
+        paths = Path(folder, 'sockets').read_text().split()
+    except OSError:
+        return
+    for path in paths:
+        try:
+            found = os.lstat(path)
+            if stat.S_ISSOCK(found.st_mode) and found.st_uid == os.geteuid():
+                os.unlink(path)
+        except OSError:
+            pass
+
+
+def tidy(folder):
+    """Remove all that a cluster with this folder has left."""
+    remove_sockets(folder)
+    shutil.rmtree(folder, ignore_errors=True)
 
 
 class Channel:
@@ -34,11 +64,16 @@ class Channel:
         os.dup2(2, 1)
         os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
         self._lock, self._numbers = threading.Lock(), itertools.count()
-        self._answers, self.handlers = {}, {}
+        self._answers, self._handlers = {}, {}
         self.parent = os.getppid()
         self.job = json.loads(self._in.readline() or sys.exit(1))
 
-    def start(self):
+    def start(self, **handlers):
+        """Listen; a message that says `do` goes to the handler `do`.
+
+        They have to be here already: what the group says may be in the pipe.
+        """
+        self._handlers = handlers
         for work in (self._listen, self._beat):
             threading.Thread(target=work, daemon=True).start()
 
@@ -68,14 +103,20 @@ class Channel:
 
     def _listen(self):
         for line in self._in:
-            message = json.loads(line)
-            if 'answer' in message:
-                waiting = self._answers.get(message['answer'])
-                if waiting:
-                    waiting.put(message)
-            else:
-                self.handlers[message['do']](message)
+            try:
+                self._handle(json.loads(line))
+            except Exception:  # nobody would hear of it in this thread
+                self.tell(broken=f'cannot handle {line[:200].strip()}:\n'
+                          + traceback.format_exc())
         self.end()
+
+    def _handle(self, message):
+        if 'answer' in message:
+            waiting = self._answers.get(message['answer'])
+            if waiting:
+                waiting.put(message)
+        else:
+            self._handlers[message['do']](message)
 
     def _beat(self):
         try:
@@ -89,7 +130,7 @@ class Channel:
     def end(self):
         """End this process and whatever it has started, and tidy up."""
         for _ in range(20):  # others may write there until they end
-            shutil.rmtree(self.job['folder'], ignore_errors=True)
+            tidy(self.job['folder'])
             if not os.path.exists(self.job['folder']):
                 break
             time.sleep(0.05)
@@ -109,9 +150,6 @@ def serve(channel):
     MXNet's library is enough for that; its Python part, which takes longer
     to load, is needed only once there is an optimizer to run.
     """
-    folder = Path(importlib.util.find_spec('mxnet').origin).parent
-    library = ctypes.CDLL(str(next(folder.glob('libmxnet.*'))))
-    library.MXGetLastError.restype = ctypes.c_char_p
     handle, store = ctypes.c_void_p(), []
 
     def load(message):
@@ -142,9 +180,11 @@ def serve(channel):
         if status:
             sys.exit(library.MXGetLastError().decode(errors='replace'))
 
-    channel.handlers['check'] = lambda message: threading.Thread(
-        target=try_loading, args=[message], daemon=True).start()
-    channel.tell(ready=True)
+    channel.start(check=lambda message: threading.Thread(
+        target=try_loading, args=[message], daemon=True).start())
+    folder = Path(importlib.util.find_spec('mxnet').origin).parent
+    library = ctypes.CDLL(str(next(folder.glob('libmxnet.*'))))
+    library.MXGetLastError.restype = ctypes.c_char_p
     command = ctypes.CFUNCTYPE(None, ctypes.c_int, ctypes.c_char_p,
                                ctypes.c_void_p)(command)
     check(library.MXKVStoreCreate(b'dist', ctypes.byref(handle)))
@@ -172,6 +212,7 @@ def updater_for(update, channel):
 
 def control(channel):
     """Be ipyparallel's controller, between the workers and the reader."""
+    channel.start()
     from ipyparallel.controller.app import IPController
 
     class Controller(IPController):
@@ -194,17 +235,18 @@ def control(channel):
 
 def work(channel):
     """Be a worker; the rest that it takes needs a while to load."""
-    connection = queue.SimpleQueue()
-    channel.handlers['connect'] = connection.put
+    connection, faults = queue.SimpleQueue(), []
+    channel.start(connect=connection.put, fault=faults.append)
     # MXNet would load it, half a second, for a class that nobody needs.
     sys.modules['sklearn'] = None
     from d2lps.cluster import engine
     del sys.modules['sklearn']
-    engine.work(channel, connection, run)
+    engine.work(channel, connection, faults, run)
 
 
 def wait(channel):
     """Be the network lab, which needs only to be there."""
+    channel.start()
     threading.Event().wait()
 
 
@@ -230,7 +272,6 @@ def main():
             lab['serve'](channel)
     if role != 'controller':  # which tidies up if all else dies
         die_with_parent()
-    channel.start()
     {'controller': control, 'worker': work, 'network': wait}.get(
         role, serve)(channel)
 

@@ -1,11 +1,15 @@
 """Where a cluster's processes run, and at what addresses.
 
-`Here` is the reader's machine.  What else there is has the same attributes
-and methods: see `d2lps.cluster.network` and `d2lps.cluster.hosts`.
+`Here` is the reader's machine, and `Private` the same without a port.  What
+else there is has the same attributes and methods: see
+`d2lps.cluster.network` and `d2lps.cluster.ssh.machines`.
 """
+import os
 import random
+import secrets
 import socket
 import sys
+import warnings
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -70,7 +74,9 @@ class Here:
     Attributes:
         head: the place of controller and scheduler.
         workers, servers: a `Place` for each.
+        env: what else MXNet has to find in its environment.
     """
+    env = {}
 
     def __init__(self, workers, servers):
         self.head = Place()
@@ -91,6 +97,10 @@ class Here:
         raise ValueError('only a slow network counts what goes over its '
                          'links: Cluster(network=Network())')
 
+    def is_free(self, port):
+        """May the scheduler have this port?"""
+        return is_free(port)
+
     def free_ports(self, n):
         """Ports for scheduler, servers and workers, in order."""
         return free_ports(n)
@@ -105,3 +115,43 @@ class Here:
 
     def tick(self, members, now):
         """Is called every 0.1 seconds, in the group's thread."""
+
+
+class Private(Here):
+    """All processes on this machine; nobody else can connect with them.
+
+    They talk over Unix sockets, which MXNet names by what would be a port.
+    Nobody can guess ours, and take one first: they are random, and larger
+    than any port.
+    """
+    env = {'DMLC_LOCAL': '1'}
+
+    def is_free(self, port):
+        return not os.path.lexists(member.socket_of(port))
+
+    def free_ports(self, n):
+        found = set()
+        while len(found) < n:
+            port = 2 ** 16 + secrets.randbelow(2 ** 31 - 2 ** 16)
+            if self.is_free(port):
+                found.add(port)
+        return sorted(found)
+
+
+def here(workers, servers):
+    """`Private` places where they can be had, or else `Here` and a warning.
+    """
+    places = Private(workers, servers)
+    path = member.socket_of(*places.free_ports(1))
+    try:
+        with socket.socket(socket.AF_UNIX) as probe:
+            probe.bind(path)
+        os.unlink(path)
+        return places
+    except (OSError, AttributeError) as error:
+        warnings.warn(
+            f'no Unix sockets in {os.path.dirname(path)} ({error}): this '
+            f'cluster listens on {LOOPBACK}, where every user of this '
+            'machine can connect with it, and make it run code',
+            stacklevel=5)
+        return Here(workers, servers)

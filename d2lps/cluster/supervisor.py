@@ -2,9 +2,11 @@
 import os
 import tempfile
 import time
+from pathlib import Path
 
 from d2lps.cluster.agreement import Agreement
 from d2lps.cluster.group import Group
+from d2lps.cluster.member import remove_sockets, socket_of
 
 READY = 30.0  # seconds that it may take to prepare the places
 
@@ -98,12 +100,16 @@ class Supervisor:
     def _start_servers(self):
         """Start scheduler and servers, and set what workers must know."""
         self._group.end([one for one in self._group.members if one.may_end])
+        remove_sockets(self._group.folder)
         head, servers = self._places.head, self._places.servers
         root, *ports = self._places.free_ports(
             1 + self.servers + self.workers)
-        self._env = {
+        root = self._port or root
+        Path(self._group.folder, 'sockets').write_text(
+            ' '.join(map(socket_of, (root, *ports))))
+        self._env = self._places.env | {
             'DMLC_PS_ROOT_URI': head.address,
-            'DMLC_PS_ROOT_PORT': str(self._port or root),
+            'DMLC_PS_ROOT_PORT': str(root),
             'DMLC_NUM_WORKER': str(self.workers),
             'DMLC_NUM_SERVER': str(self.servers)}
         self._group.add('scheduler', 0, head, self._env | {
@@ -137,6 +143,8 @@ class Supervisor:
             self._freed += 1
             if self._freed == self.workers:
                 self._agreement.start_over()
+        elif 'broken' in message:
+            self._group.fail(f"{one.label()} {message['broken']}", [one])
         elif one.role == 'network':
             self._places.hear(message)
         elif one.role == 'worker':

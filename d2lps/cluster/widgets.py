@@ -1,8 +1,11 @@
 """Workers and servers to play with, without starting any."""
+from functools import partial
+
 import ipywidgets
 from matplotlib import pyplot as plt
 
 from d2lps import schedule, simulate, topology
+from d2lps.checks import checked, flag, number, one_of, positive, whole
 from d2lps.cluster.network import PAYLOAD
 from d2lps.plots import BLUE, GRAY, ORANGE
 from d2lps.widgets import choose, live_picture
@@ -10,8 +13,20 @@ from d2lps.widgets import choose, live_picture
 SIZES = [1, 2, 4, 8, 16, 32, 64, 128]
 
 
+OWN, SHARED = 'machines of their own', "the workers' machines"
+
+
+def _room(workers, servers, colocated=False, **others):
+    """A worker's machine has room for one server."""
+    if colocated and servers > workers:
+        raise ValueError(f'servers is {servers}, but there are only {workers} '
+                         'workers to be colocated with')
+
+
+@checked(_room, workers=whole, servers=whole, nbytes=number,
+         bandwidth=positive, colocated=flag)
 def law(workers, servers, nbytes, bandwidth, colocated=False):
-    """Seconds for all workers to push and pull `nbytes`, by hand.
+    """Seconds for all workers to push `nbytes`, and then to pull as much.
 
     Every machine has a link of `bandwidth` bytes per second each way, and
     the busiest one decides. A server's carries m/n of the bytes, a worker's
@@ -22,20 +37,36 @@ def law(workers, servers, nbytes, bandwidth, colocated=False):
         ValueError: for more colocated servers than workers.
     """
     m, n = workers, servers
-    if colocated and n > m:
-        raise ValueError(f'servers is {n}, but there are only {m} workers to '
-                         'be colocated with')
     busiest = (m - 1) / n if colocated else max(1, m / n)
     return 2 * busiest * nbytes / bandwidth
 
 
-def simulated(workers, servers, nbytes, bandwidth, colocated=False):
-    """The `Timing` of the same, by the flow simulator."""
+def _not_too_many(workers, servers, pieces=None, **others):
+    if workers * servers * (pieces or 1) > 10 ** 6:
+        raise ValueError('workers times servers times pieces must be at most '
+                         f'a million; it was {workers} * {servers} * '
+                         f'{pieces or 1}')
+
+
+@checked(_not_too_many, workers=whole, servers=whole, nbytes=number,
+         bandwidth=positive, colocated=flag, pieces=whole)
+def simulated(workers, servers, nbytes, bandwidth, colocated=False,
+              pieces=None):
+    """The `Timing` of the same, by the flow simulator.
+
+    pieces: cut what goes to a server into so many, each of which is pulled
+    as soon as it is summed, while others are pushed. Without it, all pulls
+    wait for all pushes, as in `law`.
+    """
     plan = schedule.parameter_server(workers, servers, colocated)
+    if pieces:
+        plan = schedule.pipelined(plan, pieces)
     return simulate.time(plan, topology.ethernet(plan.nodes, bandwidth),
-                         nbytes)
+                         nbytes, barrier=not pieces)
 
 
+@checked(_room, workers=whole, servers=whole, nbytes=positive,
+         bandwidth=positive, colocated=flag)
 def plot_servers(workers, servers, nbytes, bandwidth, colocated=False):
     """Time for every number of servers, and which links are busy how long.
 
@@ -84,11 +115,12 @@ def _bars(timing, servers, bandwidth, colocated):
     return {name: max(bars[name]) for name in sorted(bars, reverse=True)}
 
 
-def explore_servers(workers=4, servers=1, megabytes=40, gigabits=1,
-                    place='machines of their own'):
+@checked(workers=partial(whole, most=1000), servers=partial(whole, most=1000),
+         megabytes=positive, gigabits=positive, place=one_of(OWN, SHARED))
+def explore_servers(workers=4, servers=1, megabytes=40, gigabits=1, place=OWN):
     """Choose workers, servers, data and links; see what a step takes."""
     def draw(m, n, megabytes, gigabits, place):
-        colocated = place != 'machines of their own'
+        colocated = place == SHARED
         # A worker's machine has room for one server.
         return plot_servers(m, min(n, m) if colocated else n, megabytes * 1e6,
                             gigabits * 1e9 / 8 * PAYLOAD, colocated)[0]
@@ -98,6 +130,5 @@ def explore_servers(workers=4, servers=1, megabytes=40, gigabits=1,
         n=choose(SIZES, servers, 'servers'),
         megabytes=choose([1, 2, 10, 40, 160, 1000], megabytes, 'MB'),
         gigabits=choose([0.1, 1, 10, 25, 100], gigabits, 'Gbit/s'),
-        place=ipywidgets.Dropdown(
-            options=['machines of their own', "the workers' machines"],
-            value=place, description='servers on')), None)
+        place=ipywidgets.Dropdown(options=[OWN, SHARED], value=place,
+                                  description='servers on')), None)

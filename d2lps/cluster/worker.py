@@ -15,13 +15,13 @@ _asking = None  # the cluster; there is one in workers only
 _store = None  # a process can have one at a time
 
 
-def attach(channel):
+def attach(channel, faults):
     """Make this process a worker (`d2lps.cluster.member` calls this).
 
     From here on, `mx.kv.create` with 'dist_…' makes a checked store, too.
     """
     global _asking
-    _asking = Asking(channel)
+    _asking = Asking(channel, faults)
     mx.kvstore.create = lambda name='local': (
         create_store(name) if 'dist' in str(name).lower()
         else _create(name))

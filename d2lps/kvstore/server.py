@@ -9,10 +9,33 @@ servers), Li et al. 2014 (OSDI; MXNet's distributed store is theirs).
 """
 import zlib
 from collections import Counter, deque
+from functools import partial
 
-from d2lps.engine import nbytes
+from d2lps.checks import (checked, either, flag, function, list_of, one_of,
+                          refuse, whole)
+from d2lps.engine import array, array_list, device, nbytes
+
+MOST = 1000  # workers, or servers: each of these is a device of its own
+count, rank_number = partial(whole, most=MOST), partial(whole, least=0)
+updater_or_none = either(function, one_of(None), words=(
+    'a function of (key, sum, stored) or None'))
 
 
+def store_key(name, value):
+    """A check: a key of a store, which is an int or a str."""
+    if type(value) not in (int, str):
+        refuse(name, value, "an int or a str, such as 0 or 'weight'")
+    return value
+
+
+def _one_kind(arrays):
+    for k, one in enumerate(arrays):
+        if (one.shape, one.dtype) != (arrays[0].shape, arrays[0].dtype):
+            raise ValueError(f'arrays must be of one shape and dtype; '
+                             f'arrays[{k}] is unlike arrays[0]')
+
+
+@checked(_one_kind, arrays=array_list)
 def total(arrays):
     """Sum arrays of one shape into a new one, on the first one's device."""
     result = arrays[0].copy()
@@ -21,6 +44,8 @@ def total(arrays):
     return result
 
 
+@checked(key=store_key, size=partial(whole, least=0), num_servers=count,
+         split_from=whole)
 def place(key, size, num_servers, split_from=1_000_000):
     """Where a value of `size` elements goes: [(server, start, end), ...].
 
@@ -29,6 +54,9 @@ def place(key, size, num_servers, split_from=1_000_000):
     number is its CRC-32. (ps-lite does the same, but numbers a str by the
     order of `init`. With one server more, most keys move; DeCandia et al.
     hash keys and servers onto a circle, so that few do.)
+
+    Raises:
+        ValueError: for a bad argument, such as more than 1,000 servers.
     """
     if size < split_from:
         number = zlib.crc32(key.encode()) if isinstance(key, str) else key
@@ -38,12 +66,38 @@ def place(key, size, num_servers, split_from=1_000_000):
     return list(zip(range(n), bounds, bounds[1:]))
 
 
+def _fitting(value, places):
+    if [end for _, _, end in places][-1] != value.size:
+        raise ValueError(f'places must be those of {value.size} elements, as '
+                         f'`place` gives them; it was {places!r:.60}')
+
+
+@checked(_fitting, value=array, places=list_of(
+    lambda name, value: tuple(list_of(rank_number, 'a triple', 3)(
+        name, value)), 'what `place` gives'))
 def parts(value, places):
     """Cut a value up as `place` says; whole, it keeps its shape."""
     if len(places) == 1:
         return [value]
     flat = value.reshape(-1)
     return [flat[start:end] for _, start, end in places]
+
+
+def some_ranks(name, value):
+    """A check: a list, a tuple or a range of ranks."""
+    value = list(value) if isinstance(value, range) else value
+    return list_of(rank_number, 'a list of ranks')(name, value)
+
+
+def _have_pushed(self, ranks, **others):
+    for rank in ranks:
+        if rank >= len(self.pushes) or not self.pushes[rank]:
+            raise ValueError('ranks must be workers whose push waits here; '
+                             f'it was {ranks!r}')
+
+
+def _known_worker(self, rank, **others):
+    whole('rank', rank, least=0, most=len(self.pushes) - 1)
 
 
 class Shard:
@@ -53,11 +107,13 @@ class Shard:
     `pulled` the round that each worker saw last.
     """
 
+    @checked(key=store_key, value=array, num_workers=count)
     def __init__(self, key, value, num_workers):
         self.key, self.value, self.round = key, value, 0
         self.pushes = [deque() for _ in range(num_workers)]
         self.pulled = [0] * num_workers
 
+    @checked(_have_pushed, ranks=some_ranks, updater=updater_or_none)
     def update(self, ranks, updater=None):
         summed = total([self.pushes[rank].popleft() for rank in ranks])
         self.round += 1
@@ -66,9 +122,23 @@ class Shard:
         else:
             updater(self.key, summed, self.value)
 
+    @checked(_known_worker, rank=rank_number)
     def pull(self, rank):
         self.pulled[rank] = self.round
         return self.value
+
+
+def _known(self, key, rank, value=None):
+    if key not in self.shards:
+        raise ValueError(f'key {key!r} is not on this server; call '
+                         f'init({key!r}, ...) first')
+    whole('rank', rank, least=0, most=self.num_workers - 1)
+    stored = self.shards[key].value
+    if value is not None and (value.shape, value.dtype) != (
+            stored.shape, stored.dtype):
+        raise ValueError(f'value of key {key!r} must be of shape '
+                         f'{stored.shape} and of the dtype given to init; '
+                         f'it was of shape {value.shape}')
 
 
 class Server:
@@ -79,15 +149,18 @@ class Server:
     updates there were between the worker's last pull and its push's use.
     """
 
+    @checked(device=device, num_workers=count, sync=flag)
     def __init__(self, device, num_workers, sync=True):
         self.device, self.num_workers, self.sync = device, num_workers, sync
         self.shards, self.updater = {}, None
         self.received, self.sent, self.staleness = 0, 0, Counter()
 
+    @checked(key=store_key, value=array)
     def init(self, key, value):
         self.shards[key] = Shard(key, value.copyto(self.device),
                                  self.num_workers)
 
+    @checked(_known, key=store_key, rank=rank_number, value=array)
     def push(self, key, rank, value):
         self.received += nbytes(value)
         shard = self.shards[key]
@@ -101,6 +174,7 @@ class Server:
                                   for r in ranks)
             shard.update(ranks, self.updater)
 
+    @checked(_known, key=store_key, rank=rank_number)
     def pull(self, key, rank):
         value = self.shards[key].pull(rank)
         self.sent += nbytes(value)

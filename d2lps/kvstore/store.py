@@ -1,13 +1,15 @@
 """A key-value store from scratch, with the calls of MXNet's stores."""
 import copy
 import time
+from functools import partial
 from threading import TIMEOUT_MAX, Condition
 
 import numpy as onp
 
-from d2lps.checks import whole as count
+from d2lps.checks import a, checked, flag, positive, refuse, whole
 from d2lps.engine import mx
-from d2lps.kvstore.server import Server, parts, place, total
+from d2lps.kvstore.server import (Server, count, parts, place, total,
+                                  updater_or_none)
 
 np = mx.np
 
@@ -32,14 +34,25 @@ def by_key(keys, values, name='value'):
     return groups
 
 
+def seconds(name, value):
+    """A check: seconds that a thread can wait."""
+    if positive(name, value, example=10) > TIMEOUT_MAX:
+        refuse(name, value, f'at most {TIMEOUT_MAX:g} seconds')
+    return positive(name, value)
+
+
+order = partial(whole, least=-2**31)  # a priority
+
+
 class KVStore:
     """A store with MXNet's calls. This object is worker 0's handle.
 
     Args:
-        num_workers: threads that push. A pull waits until all workers have
-            pushed in those rounds in which this one has, so without a push
-            of its own it waits for nobody.
-        num_servers: length of the list `servers`; they live on cpu(0), ...
+        num_workers: threads that push, at most 1,000. A pull waits until
+            all workers have pushed in those rounds in which this one has, so
+            without a push of its own it waits for nobody.
+        num_servers: length of the list `servers`, at most 1,000; they live
+            on cpu(0), ...
         sync: False makes every push an update; no pull waits.
         timeout: seconds that a call waits at most.
         split_from: elements from which on values are split; see `place`.
@@ -54,17 +67,14 @@ class KVStore:
             are missing. What was pushed stays, and a later pull may succeed.
     """
 
+    @checked(num_workers=count, num_servers=count, sync=flag, timeout=seconds,
+             split_from=whole)
     def __init__(self, num_workers=1, num_servers=1, sync=True, timeout=60,
                  split_from=1_000_000):
-        if not (isinstance(timeout, (int, float))
-                and 0 < timeout <= TIMEOUT_MAX):
-            raise ValueError('timeout must be a positive number of seconds, '
-                             f'such as 10; it was {timeout!r}')
-        self.rank, self.num_workers = 0, count('num_workers', num_workers)
+        self.rank, self.num_workers = 0, num_workers
         self.servers = [Server(mx.cpu(i), num_workers, sync)
-                        for i in range(count('num_servers', num_servers))]
-        self.split_from = count('split_from', split_from)
-        self.sync, self.timeout = sync, timeout
+                        for i in range(num_servers)]
+        self.sync, self.timeout, self.split_from = sync, timeout, split_from
         self._values = {}  # key: (shape, dtype, its places on the servers)
         self._last = [('none yet', time.monotonic())] * num_workers
         self._inits = set()  # (rank, key)
@@ -78,13 +88,11 @@ class KVStore:
 
     def worker(self, rank):
         """The handle that worker `rank` uses in its thread."""
-        if count('rank', rank, least=0) >= self.num_workers:
-            raise ValueError(f'rank must be less than num_workers='
-                             f'{self.num_workers}; it was {rank}')
         handle = copy.copy(self)  # everything but the rank is shared
-        handle.rank = rank
+        handle.rank = whole('rank', rank, 0, self.num_workers - 1)
         return handle
 
+    @checked(updater=updater_or_none)
     def set_updater(self, updater):
         """Let `updater(key, sum, stored)` change `stored`, in place.
 
@@ -92,21 +100,17 @@ class KVStore:
         part of a split value. What it raises reaches the last one to push.
         All workers may call it; worker 0's call counts.
         """
-        if updater is not None and not callable(updater):
-            raise ValueError('updater must be a function of (key, sum, '
-                             f'stored) or None; it was {updater!r}')
         with self._changed:
             for server in self.servers if self.rank == 0 else ():
                 server.updater = updater
 
+    @checked(optimizer=a(mx.optimizer.Optimizer, (
+        'one of mx.optimizer, such as mx.optimizer.SGD()')))
     def set_optimizer(self, optimizer):
         """Give each server a copy of an `mx.optimizer` as its updater.
 
         All workers may call it; worker 0's call counts.
         """
-        if not isinstance(optimizer, mx.optimizer.Optimizer):
-            raise ValueError('optimizer must be one of mx.optimizer, such as '
-                             f'mx.optimizer.SGD(); it was {optimizer!r}')
         with self._changed:
             for server in self.servers if self.rank == 0 else ():
                 own = copy.deepcopy(optimizer)
@@ -136,6 +140,7 @@ class KVStore:
             self._check(groups, 'value')
             self._inits.update((self.rank, k) for k in groups)
 
+    @checked(priority=order)
     def push(self, key, value, priority=0):
         """Send values to be summed, and go on. `priority` has no effect."""
         problems = []
@@ -155,6 +160,7 @@ class KVStore:
         if problems:
             raise problems[0]
 
+    @checked(priority=order)
     def pull(self, key, out, priority=0):
         """Copy values into `out`: an array, or a list of one per device."""
         with self._changed:
@@ -172,8 +178,12 @@ class KVStore:
                 for array in arrays:
                     value.copyto(array)
 
+    @checked(priority=order)
     def pushpull(self, key, value, out=None, priority=0):
         """Push `value`, then pull into `out`, or into `value` itself."""
+        if out is not None:
+            with self._changed:  # nothing is pushed if the pull must fail
+                self._check(by_key(key, out, 'out'), 'out')
         self.push(key, value)
         self.pull(key, value if out is None else out)
 

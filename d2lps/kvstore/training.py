@@ -1,8 +1,19 @@
 """Training through a key-value store, whichever it is."""
-from d2lps.engine import mx
+from d2lps.checks import checked, list_of, positive, refuse
+from d2lps.engine import array, array_list, device_list, mx
 from d2lps.training import compute_gradients
 
+CALLS = 'init', 'push', 'pull', 'set_optimizer'
 
+
+def a_store(name, value):
+    """A check: something with the calls of a store."""
+    if not all(callable(getattr(value, call, None)) for call in CALLS):
+        refuse(name, value, "a KVStore() or mx.kv.create('local')")
+    return value
+
+
+@checked(store=a_store, params=array_list, lr=positive)
 def prepare_store(store, params, lr):
     """Give a new store the parameters, and SGD to do at each push.
 
@@ -11,13 +22,26 @@ def prepare_store(store, params, lr):
     Raises:
         ValueError: if `store` is not a store, or not new.
     """
-    if not hasattr(store, 'push'):
-        raise ValueError("store must be a KVStore() or mx.kv.create('local');"
-                         f' it was {store!r}')
+    try:
+        store.init(list(range(len(params))), params)
+    except (ValueError, mx.MXNetError) as error:
+        raise ValueError('store must be a new one, which has not been '
+                         f'trained through: {error}') from error
     store.set_optimizer(mx.optimizer.SGD(learning_rate=lr))
-    store.init(list(range(len(params))), params)
 
 
+def _fitting(X, y, device_params, devices, store):
+    if len(X) != len(y) or not len(X):
+        raise ValueError(f'X and y must have as many entries, and some; '
+                         f'there are {len(X)} and {len(y)}')
+    if len(device_params) != len(devices):
+        raise ValueError('device_params must have a copy for each of the '
+                         f'{len(devices)} devices; it has '
+                         f'{len(device_params)}')
+
+
+@checked(_fitting, X=array, y=array, devices=device_list, store=a_store,
+         device_params=list_of(array_list, 'a list of lists of parameters'))
 def train_batch_store(X, y, device_params, devices, store):
     """One step through a store, which `prepare_store` has prepared.
 
@@ -37,17 +61,27 @@ def train_batch_store(X, y, device_params, devices, store):
     return losses
 
 
+@checked(store=a_store)
 def store_step(store):
     """A step for `d2lps.train` that sums and updates in a new store.
 
     Each worker calls `train(..., step=store_step(store))` with the same
-    arguments but its own handle of the store.
+    arguments but its own handle of the store. The store has the parameters
+    and the learning rate from the first step on, so it serves one training.
+
+    Raises:
+        ValueError: from the step, if another training begins with it.
     """
-    prepared = []
+    first = []
 
     def step(X, y, device_params, devices, lr):
-        if not prepared:
+        if not first:
             prepare_store(store, device_params[0], lr)
-            prepared.append(True)
+            first.extend([device_params, lr])
+        if first[0] is not device_params or first[1] != lr:
+            raise ValueError(
+                'store has been used for a training already and goes on with '
+                'its parameters and learning rate; make a new one, for '
+                'example step=store_step(KVStore())')
         return train_batch_store(X, y, device_params, devices, store)
     return step

@@ -1,7 +1,7 @@
 """Start and stop a cluster again and again: python cycles.py --cycles 50
 
 Each cycle sums an array over the workers. What is left in the end is
-counted: processes that a cluster started, ports and files.
+counted: processes that a cluster started, ports, sockets and files.
 """
 import argparse
 import gc
@@ -18,7 +18,7 @@ import psutil
 from d2lps.cluster import Cluster
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-from clusters import group_members  # noqa: E402
+from clusters import group_members, sockets_of  # noqa: E402
 
 
 def add_up():
@@ -29,7 +29,7 @@ def add_up():
 
 
 def cycle(workers, servers):
-    """Seconds for start, work and stop; the processes and their ports."""
+    """Seconds for start, work and stop; the processes, ports, sockets."""
     times = [time.perf_counter()]
     cluster = Cluster(workers, servers)
     times.append(time.perf_counter())
@@ -39,10 +39,12 @@ def cycle(workers, servers):
     ports = {one.laddr.port for pid in group_members(pids)
              for one in psutil.Process(pid).net_connections('tcp')
              if one.status == psutil.CONN_LISTEN}
+    sockets = sockets_of(cluster)
+    assert all(map(os.path.exists, sockets)), sockets
     times.append(time.perf_counter())
     cluster.close()
     times.append(time.perf_counter())
-    return [b - a for a, b in zip(times, times[1:])], pids, ports
+    return [b - a for a, b in zip(times, times[1:])], pids, ports, sockets
 
 
 def main():
@@ -57,16 +59,17 @@ def main():
         cycle(args.workers, args.servers)  # not counted
         gc.collect()
         before = me.num_fds(), me.num_threads()
-        taken, pids, ports = [], set(), set()
+        taken, pids, ports, sockets = [], set(), set(), set()
         for _ in range(args.cycles):
-            times, some_pids, some_ports = cycle(args.workers, args.servers)
+            times, *some = cycle(args.workers, args.servers)
             taken.append(times)
-            pids.update(some_pids)
-            ports.update(some_ports)
+            for known, new in zip((pids, ports, sockets), some):
+                known.update(new)
         processes = len(group_members(pids)) + len(me.children())
         listening = sum(one.status == psutil.CONN_LISTEN
                         and one.laddr.port in ports
                         for one in psutil.net_connections('tcp'))
+        sockets = sum(map(os.path.lexists, sockets))
         files = len(os.listdir(folder))
         gc.collect()
         fds, threads = me.num_fds() - before[0], me.num_threads() - before[1]
@@ -75,8 +78,8 @@ def main():
     print(f'{"seconds":10}{"median":>8}{"worst":>8}')
     for name, values in zip(('start', 'work', 'stop'), zip(*taken)):
         print(f'{name:10}{statistics.median(values):8.2f}{max(values):8.2f}')
-    print(f'left: {processes} processes, {listening} ports, {files} files; '
-          f'in this process {fds:+d} open files, {threads:+d} threads')
+    print(f'left: {processes} processes, {listening} ports, {sockets} sockets, '
+          f'{files} files; in this process {fds:+d} open files, {threads:+d} threads')
 
 
 if __name__ == '__main__':

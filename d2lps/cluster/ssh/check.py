@@ -6,7 +6,8 @@ import threading
 from concurrent.futures import ThreadPoolExecutor
 
 from d2lps.cluster.ssh import probe
-from d2lps.cluster.ssh.machines import Way, check_hosts, check_ports, head_of
+from d2lps.cluster.ssh.machines import head_of
+from d2lps.cluster.ssh.way import Way, check_hosts, check_ports
 
 PATIENCE = 14.0  # seconds for an answer
 HERE = 'this machine'

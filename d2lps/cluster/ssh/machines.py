@@ -2,64 +2,24 @@
 import ipaddress
 import os
 import random
-import shlex
-import shutil
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from dataclasses import dataclass
 
 from d2lps.cluster.group import MEMORY
 from d2lps.cluster.places import Here, Place, is_free
 from d2lps.cluster.ssh.distant import Distant, Host
+from d2lps.cluster.ssh.way import Way, check_hosts, check_ports
 from d2lps.engine import SETTINGS
 
-# What the reader has set for other purposes must not get in the way.
-OPTIONS = ('-4', '-T', '-a', '-x', *(
-    word for option in (
-        'BatchMode=yes', 'ConnectTimeout=10', 'ServerAliveInterval=5',
-        'ServerAliveCountMax=3', 'ControlMaster=no', 'ControlPath=none',
-        'ClearAllForwardings=yes', 'RemoteCommand=none')
-    for word in ('-o', option)))
-PORTS = range(20_000, 21_000)  # a firewall has to let them through
 CONTROL = 9  # ports for ipyparallel's controller
 BLOCK = 20  # clusters that start at once shall not want the same ports
 PATIENCE = 14.0  # seconds in which all machines have to answer
 QUIET = 24.0  # seconds without a sign of life of a keeper; ssh needs 20
 SILENCE = 30.0  # seconds without a word after which a keeper gives up
-SWEEP = 5.0  # seconds to remove what a keeper could not
-# Finds a program of ours without importing d2lps, which would load MXNet.
-FIND = '; '.join([  # in one line, for the sake of some shells
-    'import sys', 'sys.path.pop(0)', 'import importlib.util, runpy',
-    'found = importlib.util.find_spec("d2lps") or sys.exit("d2lps is not '
-    'installed for " + sys.executable)',
-    'runpy.run_path(found.submodule_search_locations[0] + '
-    '"/cluster/ssh/" + sys.argv.pop(1), run_name="__main__")'])
-
-
-class Way:
-    """How to start programs of ours on other machines.
-
-    Args:
-        python: the Python on the hosts that has d2lps; by default the
-            same path as here.
-        ssh: the command, with options such as `('ssh', '-p', '2222')`.
-    """
-
-    def __init__(self, python=None, ssh=None):
-        ssh = ('ssh',) if ssh is None else ssh
-        if isinstance(ssh, str) or not (
-                ssh and all(isinstance(word, str) for word in ssh)):
-            raise ValueError("ssh must be a list such as ['ssh', '-p', "
-                             f"'2222']; it was {ssh!r}")
-        if not shutil.which(ssh[0]):
-            raise ValueError(f'ssh must name a program; there is no {ssh[0]}')
-        self._ssh, self._python = ssh, python or sys.executable
-
-    def to(self, host, *words):
-        """The command that runs `words` (a program of ours) on a host."""
-        return [*self._ssh, *OPTIONS, '--', host, 'exec ' + shlex.join(
-            [self._python, '-u', '-c', FIND, *map(str, words)])]
+SWEEP = 3.0  # seconds to remove what a keeper could not
 
 
 @dataclass(frozen=True)
@@ -98,8 +58,8 @@ class Machines(Here):
         others = (names if server_hosts is None
                   else check_hosts('server_hosts', server_hosts))
         # Where worker 0, worker 1, … and server 0, server 1, … shall run.
-        self._for = [[names[k % len(names)] for k in range(workers)],
-                     [others[k % len(others)] for k in range(servers)]]
+        self._for = [[some[k % len(some)] for k in range(n)]
+                     for some, n in ((names, workers), (others, servers))]
         self._names = list(dict.fromkeys(sum(self._for, [])))
         self._ports = check_ports(ports, CONTROL + 1 + workers + servers)
         if address is not None and not is_here(address):
@@ -107,7 +67,7 @@ class Machines(Here):
                              f"machine, such as '10.0.0.1'; it was "
                              f'{address!r}')
         self._address, self._way = address, Way(**way)
-        self._hosts, self._end = [], None
+        self._hosts = []
 
     def start(self, group):
         """Start a keeper on all machines at once."""
@@ -125,22 +85,18 @@ class Machines(Here):
 
     def _sweep(self, name, folder, pids):
         """Have what a keeper has left removed, if the host can be reached."""
-        try:
+        with suppress(subprocess.TimeoutExpired):
             subprocess.run(self._way.to(name, 'keeper.py', 'sweep', folder,
                                         *pids), stdin=subprocess.DEVNULL,
                            capture_output=True, timeout=SWEEP, check=False)
-        except subprocess.TimeoutExpired:
-            pass
 
     def ready(self):
         late = [one for one in self._hosts if 'address' not in one.told]
-        if not late and self._hosts:
-            reason = self._settle()
-        elif self._end and time.monotonic() > self._end:
-            reason = ', '.join(one.label() for one in late) + (
-                f' did not answer within {PATIENCE:.0f} s')
-        else:
+        if late and time.monotonic() < self._end:
             return False
+        reason = (', '.join(one.label() for one in late) +
+                  f' did not answer within {PATIENCE:.0f} s'
+                  if late else self._settle())
         if reason:
             self._group.do(lambda: self._group.fail(reason, late))
         return True
@@ -159,8 +115,7 @@ class Machines(Here):
         job = {'cwd': os.getcwd(), 'settings': MEMORY | {
             name: os.environ[name] for name in SETTINGS}}
         for mine, names in zip((self.workers, self.servers), self._for):
-            for rank, name in enumerate(names):
-                k = self._names.index(name)
+            for rank, k in enumerate(map(self._names.index, names)):
                 mine[rank] = Far(spelled(addresses[k], rank), (), job,
                                  self._hosts[k])
         return ''
@@ -195,11 +150,9 @@ class Machines(Here):
     def tick(self, members, now):
         for one in self._hosts:
             one.ping(now)
-        silent = [one for one in self._hosts if now - one.beat > QUIET]
-        if silent:  # before their processes are blamed
-            self._group.fail('; '.join(
-                f'{one.label()} has not given a sign of life for '
-                f'{now - one.beat:.0f} s' for one in silent), silent)
+            if now - one.beat > QUIET:  # before its processes are blamed
+                self._group.fail(f'{one.label()} has not given a sign of life '
+                                 f'for {now - one.beat:.0f} s', [one])
 
 
 def head_of(hosts, addresses, head):
@@ -231,34 +184,6 @@ def spelled(address, rank):
 def is_here(address):
     """Is this an IPv4 address of this machine?"""
     try:
-        ipaddress.IPv4Address(address)
+        return is_free(0, str(ipaddress.IPv4Address(str(address))))
     except ValueError:
         return False
-    return is_free(0, address)
-
-
-def check_hosts(name, hosts):
-    words = (f"{name} must be a list of different machines, such as ['lab1', "
-             "'user@lab2']; ")
-    if isinstance(hosts, str) or not isinstance(hosts, (list, tuple)):
-        raise ValueError(f'{words}it was {hosts!r}')
-    if not hosts:
-        raise ValueError(words + 'it was empty')
-    for host in hosts:
-        if (not isinstance(host, str) or not host or host.startswith('-')
-                or len(host.split()) != 1 or host != host.strip()):
-            raise ValueError(f'{words}{host!r} is no machine')
-        if hosts.count(host) > 1:
-            raise ValueError(f'{words}{host!r} is in it more than once')
-    return list(hosts)
-
-
-def check_ports(ports, least):
-    """The ports as a list; by default `PORTS`."""
-    found = PORTS if ports is None else ports
-    if not (isinstance(found, range) and len(found) >= least
-            and 1024 <= min(found) and max(found) < 65536):
-        raise ValueError(f'ports must be a range of {least} or more from '
-                         'range(1024, 65536), such as range(20000, 20100); '
-                         f'it was {found!r}')
-    return list(found)

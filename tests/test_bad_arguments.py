@@ -1,0 +1,505 @@
+"""A walk through all public functions with what a careless reader passes.
+
+Each argument of each function is replaced by each of `BAD`. The call must
+raise a ValueError or TypeError that names the argument, or the value has to
+make sense there (`SENSE`) and give what its plain twin gives.
+"""
+import importlib
+import inspect
+import pkgutil
+import re
+import signal
+from contextlib import contextmanager
+from types import SimpleNamespace
+
+import d2lps
+import numpy as onp
+import pytest
+from d2lps import (kvstore, partition, player, plots, schedule, simulate,
+                   timeline, topology, training, widgets)
+from d2lps.cluster import Cluster, Network, network_problem
+from d2lps.cluster import widgets as cluster_widgets
+from d2lps.cluster import cluster, worker
+from d2lps.engine import mx
+from d2lps.kvstore import plots as kvstore_plots
+from matplotlib import pyplot as plt
+
+np = mx.np
+lenet = importlib.import_module('d2lps.lenet')  # not the function
+BAD = {'None': None, 'a text': 'two', 'an empty text': '', 'a fraction': 2.5,
+       'zero': 0, 'minus one': -1, 'nan': float('nan'), 'inf': float('inf'),
+       '-inf': -float('inf'), 'a billion': 10 ** 9, 'True': True,
+       'int64': onp.int64(2), 'float32': onp.float32(0.5), 'a list': [],
+       'a dict': {}, 'an object': object(), 'a NumPy array': onp.ones(3),
+       'an MXNet array': np.ones(3)}
+PLAIN = {'int64': 2, 'float32': 0.5}
+LIMIT = 10.0  # seconds after which a call hangs
+
+# What may make sense for an argument of a kind; anything else must not pass.
+COUNT = {'int64', 'a billion'}
+WHOLE = COUNT | {'zero'}
+POSITIVE = {'a fraction', 'a billion', 'int64', 'float32'}
+NUMBER = POSITIVE | {'zero'}
+FLAG = {'True'}
+TEXT = {'a text'}
+KEY = {'a text', 'an empty text', 'zero', 'minus one', 'a billion', 'int64'}
+NOTHING = set()
+EVERYTHING = set(BAD)
+
+
+def batch(n=4):
+    return (np.zeros((n, 1, 28, 28)), np.zeros((n,), dtype='int32'))
+
+
+def params():
+    return d2lps.init_params()
+
+
+def copies(k=2):
+    return [d2lps.get_params(params(), device) for device in d2lps.devices(k)]
+
+
+def losses():
+    return np.zeros((4, 10)), np.zeros((4,), dtype='int32')
+
+
+def store():
+    one = kvstore.KVStore()
+    one.init('w', np.ones(3))
+    return one
+
+
+def timing():
+    return simulate.time(schedule.ring(2), topology.pcie_switch(2), 8)
+
+
+def recorded():
+    one = timeline.Timeline(d2lps.devices(1))
+    one.events = [timeline.Event('cpu(0)', 'forward', 'x', 0.0, 1.0)]
+    return one
+
+
+def on_ring(**more):
+    return dict(schedule=schedule.ring(2), **more)
+
+
+X, y = batch()
+# name: (a function that makes what to call and good arguments, what may make
+# sense for each argument; those that are not named take nothing of BAD)
+CALLS = {}
+
+
+def good(call, sense=None, /, **arguments):
+    """Note a call; arguments that are functions make theirs anew."""
+    CALLS[call.__qualname__] = call, arguments, sense or {}
+
+
+def method(make, name, sense=None, /, **arguments):
+    """Note a call of method `name` of what `make()` gives."""
+    CALLS[f'{type(make()).__name__}.{name}'] = (
+        lambda **kw: getattr(make(), name)(**kw)), arguments, sense or {}
+
+
+class fresh:  # noqa: N801
+    """An argument that is made anew for each call."""
+
+    def __init__(self, make):
+        self.make = make
+
+
+# One device and several.
+good(d2lps.devices, {'n': COUNT}, n=2)
+good(d2lps.nbytes, {'array': {'a NumPy array', 'an MXNet array', 'int64',
+                              'float32'}}, array=np.ones(3))
+good(d2lps.copy_bandwidth, {'size': COUNT, 'repeats': {'int64'}}, size=4000,
+     repeats=1)
+good(lenet.init_params, {'scale': POSITIVE, 'seed': WHOLE}, scale=0.01,
+     seed=0)
+good(lenet.relu, {'X': {'an MXNet array'}}, X=X)
+good(lenet.conv, X=X, W=fresh(lambda: params()[0]),
+     b=fresh(lambda: params()[1]))
+good(lenet.hidden, X=np.ones((2, 800)), W=fresh(lambda: params()[4]),
+     b=fresh(lambda: params()[5]))
+good(lenet.output, X=np.ones((2, 128)), W=fresh(lambda: params()[6]),
+     b=fresh(lambda: params()[7]))
+good(lenet.forward, X=X, params=fresh(params), layers=lenet.LAYERS)
+good(lenet.lenet, X=X, params=fresh(params))
+good(lenet.loss, y_hat=losses()[0], y=losses()[1])
+good(d2lps.load_data, {'batch_size': {'int64'}, 'seed': WHOLE,
+                       'root': {'None'}},
+     batch_size=2, data='digits', root=None, seed=0)
+good(d2lps.Batches, {'batch_size': COUNT, 'seed': WHOLE, 'shuffle': FLAG},
+     images=onp.zeros((4, 28, 28), 'uint8'), labels=onp.zeros(4, 'int32'),
+     batch_size=2, shuffle=False, seed=0)
+good(training.get_params, {'params': NOTHING}, params=fresh(params),
+     device=mx.cpu(1))
+good(training.allreduce, data=fresh(lambda: [np.ones(2), np.ones(2)]))
+good(training.split_batch, {}, X=X, y=y, devices=d2lps.devices(2))
+for step in training.compute_gradients, training.train_batch:
+    good(step, {'lr': POSITIVE}, X=X, y=y, device_params=fresh(copies),
+         devices=d2lps.devices(2),
+         **({'lr': 0.1} if step is training.train_batch else {}))
+good(training.evaluate_accuracy, data_iter=[(X, y)],
+     device_params=fresh(copies), devices=d2lps.devices(2))
+good(training.train, {
+    'num_devices': {'int64'}, 'batch_size': {'int64'}, 'lr': POSITIVE,
+    'num_epochs': {'int64'}, 'scale': POSITIVE | {'None'}, 'seed': WHOLE,
+    'show': FLAG, 'step': {'None'}, 'root': {'None'}},
+    num_devices=1, batch_size=64, lr=0.1, num_epochs=1, data='digits',
+    root=None, scale=None, seed=0, show=False,
+    step=lambda X, y, device_params, devices, lr: [np.zeros(1)])
+good(timeline.Timeline, devices=d2lps.devices(1))
+method(recorded, 'busy', device='cpu(0)')
+good(timeline.step_timeline, {
+    'num_devices': {'int64'}, 'batch_size': {'int64'}, 'timeout': POSITIVE,
+    'settings': {'None', 'a dict'}},
+    num_devices=1, batch_size=2, settings=None, timeout=60)
+good(partition.place_by_layer, {'cut': {'int64', 'True'}},
+     params=fresh(params), devices=d2lps.devices(2), cut=2)
+good(partition.network_partition, X=X, y=y, devices=d2lps.devices(2),
+     stages=fresh(lambda: partition.place_by_layer(params(),
+                                                   d2lps.devices(2))))
+good(partition.channels, {'part': {'zero', 'int64'}, 'parts': COUNT,
+                          'axis': {'zero'}, 'array': NOTHING},
+     array=np.ones((4, 6)), part=0, parts=2, axis=1)
+good(partition.place_by_channel, params=fresh(params),
+     devices=d2lps.devices(2))
+for collective in partition.all_gather, partition.reduce_scatter:
+    name = [*inspect.signature(collective).parameters][0]
+    good(collective, **{name: fresh(lambda: [np.ones((2, 4))] * 2)})
+good(partition.leaves, arrays=fresh(lambda: [np.ones(2)]))
+good(partition.layer_partition, X=X, y=y, devices=d2lps.devices(2),
+     shards=fresh(lambda: partition.place_by_channel(params(),
+                                                     d2lps.devices(2))))
+
+# Schedules, and links to run them on.
+for strategy in (
+        schedule.sharded, schedule.running_sum, schedule.ring,
+        schedule.bidirectional_ring, schedule.tree, schedule.double_tree,
+        schedule.recursive_doubling, schedule.halving_doubling):
+    good(strategy, {'n': {'int64'}}, n=4)
+good(schedule.gather_broadcast, {'n': {'int64'}, 'root': KEY}, n=4, root=0)
+good(schedule.two_rings, {'both_ways': FLAG}, both_ways=False)
+good(schedule.hierarchical, {'machines': {'int64'}, 'devices': {'int64'}},
+     machines=2, devices=2, across=schedule.ring)
+good(schedule.parameter_server, {'workers': COUNT, 'servers': COUNT,
+                                 'colocated': FLAG},
+     workers=2, servers=2, colocated=False)
+good(schedule.pipelined, {'pieces': {'int64'}}, schedule=schedule.ring(2),
+     pieces=2)
+SEND = schedule.Send(0, 1, 0, True)
+good(schedule.Schedule, {'devices': COUNT, 'rounds': {'a list'},
+                         'helpers': {'a list'}, 'weights': {
+                             'None', 'a NumPy array'},
+                         'name': TEXT | {'an empty text'}},
+     rounds=[[SEND]], devices=2, helpers=[], weights=None, name='mine')
+method(lambda: schedule.ring(2), 'chunk_bytes', {'nbytes': NUMBER}, nbytes=8)
+method(lambda: schedule.ring(2), 'run',
+       arrays=fresh(lambda: [onp.ones(2), onp.ones(2)]), op=onp.add)
+good(simulate.time, {'nbytes': NUMBER, 'barrier': FLAG},
+     schedule=schedule.ring(2), topology=topology.pcie_switch(2), nbytes=8,
+     barrier=True)
+FLOWS = dict(paths=onp.array([[0]]), size=onp.ones(1), delay=onp.zeros(1),
+             capacity=onp.ones(1))
+good(simulate.flow, {'inputs': {'None'}}, **FLOWS, inputs=None)
+good(simulate.fair_rates, paths=FLOWS['paths'], capacity=FLOWS['capacity'])
+LINKS = topology.both_ways(0, 1, 1e9)
+good(topology.Topology, {'links': {'a list'}, 'switches': {'a list'},
+                         'name': TEXT | {'an empty text'}},
+     links=LINKS, switches=[], name='mine')
+NODES = {'zero', 'True'}
+method(lambda: topology.pcie_switch(3), 'route', {
+    'src': NODES | {'int64'}, 'dst': NODES | {'int64'}}, src=0, dst=1)
+method(lambda: topology.pcie_switch(3), 'positions', {'nodes': {'a list'}},
+       nodes=[0])
+method(lambda: topology.pcie_switch(3), 'routes', src=onp.array([0]),
+       dst=onp.array([1]))
+NAME = EVERYTHING - {'a list', 'a dict', 'a NumPy array', 'an MXNet array'}
+good(topology.both_ways, {'a': NAME, 'b': NAME, 'bandwidth': POSITIVE,
+                          'latency': NUMBER}, a=3, b=4, bandwidth=1e9,
+     latency=0)
+good(topology.pcie_switch, {'n': {'int64'}, 'bandwidth': POSITIVE,
+                            'latency': NUMBER}, n=2, bandwidth=1e9, latency=0)
+good(topology.ethernet, {'hosts': {'int64'}, 'bandwidth': POSITIVE,
+                         'latency': NUMBER}, hosts=2, bandwidth=1e9,
+     latency=0)
+good(topology.nvlink_p3, {'bandwidth': POSITIVE, 'latency': NUMBER},
+     bandwidth=18e9, latency=0)
+good(topology.cluster, {
+    'machines': {'int64'}, 'devices': {'int64'}, 'inside': POSITIVE,
+    'network': POSITIVE, 'servers': {'int64', 'zero'}, 'latency': NUMBER,
+    'network_latency': NUMBER}, machines=2, devices=2, inside=1e9,
+    network=1e9, servers=0, latency=0, network_latency=0)
+good(topology.from_graph, {'switches': {'a list'}},
+     graph=topology.pcie_switch(2).graph(), switches=['switch'])
+
+# Pictures and things to play with.
+AXES = {'None'}
+good(plots.plot_timeline, {'title': TEXT | {'None', 'an empty text'},
+                           'ax': AXES, 'until': POSITIVE | {'None'}},
+     timeline=fresh(recorded), title='x', ax=None, until=1)
+good(plots.plot_topology, {'load': {'None', 'a dict'}, 'ax': AXES,
+                           'scale': FLAG}, topology=topology.pcie_switch(2),
+     load=None, ax=None, scale=True)
+good(plots.plot_comparison, {'ax': AXES}, timings=fresh(lambda: [timing()]),
+     ax=None)
+good(plots.plot_timing, {'ax': AXES, 'most': COUNT}, timing=fresh(timing),
+     ax=None, most=24)
+good(player.plot_holdings, {'ax': AXES, 'number': {'int64', 'zero'}},
+     schedule=schedule.ring(2), number=0, ax=None)
+good(player.step_player, {'number': {'int64', 'zero'}},
+     schedule=schedule.ring(2), number=0)
+good(widgets.choose, {'options': NOTHING, 'value': NAME,
+                      'description': TEXT | {'an empty text'}},
+     options=[1, 2], value=1, description='n')
+good(widgets.explore_timeline, {'num_devices': {'int64'},
+                                'batch_size': {'int64'}},
+     num_devices=1, batch_size=16)
+good(widgets.explore_synchronisation, {
+    'num_devices': {'int64'}, 'megabytes': POSITIVE, 'bandwidth': POSITIVE,
+    'latency': NUMBER}, links='one PCIe switch', num_devices=2, megabytes=1,
+    bandwidth=1, latency=0)
+SERVERS = dict(workers=2, servers=1, nbytes=8, bandwidth=1e9,
+               colocated=False)
+for call in (cluster_widgets.law, cluster_widgets.simulated,
+             cluster_widgets.plot_servers):
+    good(call, {'workers': COUNT, 'servers': COUNT, 'nbytes': NUMBER,
+                'bandwidth': POSITIVE, 'colocated': FLAG}, **SERVERS)
+good(cluster_widgets.explore_servers, {
+    'workers': {'int64'}, 'servers': {'int64'}, 'megabytes': POSITIVE,
+    'gigabits': POSITIVE}, workers=2, servers=1, megabytes=1, gigabits=1,
+    place='machines of their own')
+good(kvstore_plots.plot_placement, {'num_servers': {'int64'},
+                                    'split_from': COUNT, 'ax': AXES},
+     sizes={'a': 3}, num_servers=2, split_from=10, ax=None)
+
+# Stores.
+good(kvstore.place, {'key': KEY, 'size': WHOLE, 'num_servers': COUNT,
+                     'split_from': COUNT}, key=0, size=3, num_servers=2,
+     split_from=10)
+good(kvstore.KVStore, {'num_workers': {'int64'}, 'num_servers': {'int64'},
+                       'sync': FLAG, 'timeout': POSITIVE,
+                       'split_from': COUNT}, num_workers=1, num_servers=1,
+     sync=True, timeout=1, split_from=10)
+method(store, 'worker', {'rank': {'zero'}}, rank=0)
+method(store, 'set_updater', {'updater': {'None'}}, updater=print)
+method(store, 'set_optimizer', optimizer=mx.optimizer.SGD())
+method(store, 'init', {'key': KEY, 'value': {'an MXNet array'}}, key='v',
+       value=np.ones(3))
+for call, argument in (('push', 'value'), ('pull', 'out')):
+    method(store, call, {argument: {'an MXNet array'},
+                         'priority': EVERYTHING}, key='w',
+           **{argument: np.ones(3)}, priority=0)
+method(store, 'pushpull', {'value': {'an MXNet array'},
+                           'out': {'an MXNet array', 'None'},
+                           'priority': EVERYTHING}, key='w',
+       value=np.ones(3), out=np.ones(3), priority=0)
+good(kvstore.prepare_store, {'lr': POSITIVE},
+     store=fresh(kvstore.KVStore), params=fresh(params), lr=0.1)
+
+
+def prepared():
+    one = kvstore.KVStore()
+    kvstore.prepare_store(one, params(), 0.1)
+    return one
+
+
+good(kvstore.train_batch_store, X=X, y=y, device_params=fresh(copies),
+     devices=d2lps.devices(2), store=fresh(prepared))
+good(kvstore.store_step, store=fresh(kvstore.KVStore))
+
+# Clusters; none is started here (see `no_processes`).
+good(Network, {'bandwidth': {'a billion'}, 'delay': NUMBER}, bandwidth=1e8,
+     delay=0, servers='apart')
+good(network_problem, {'delay': NUMBER}, delay=0)
+good(Cluster, {'workers': {'int64'}, 'servers': {'int64'},
+               'timeout': POSITIVE, **{name: {'None'} for name in (
+                   'port', 'network', 'hosts', 'address', 'python', 'ssh',
+                   'server_hosts', 'ports')}}, workers=2, servers=1,
+     timeout=60,
+     **{name: None for name in inspect.signature(Cluster).parameters
+        if name not in ('workers', 'servers', 'timeout')})
+good(worker.create_store, kind='dist_sync')
+
+# What readers do not call themselves: what does is walked through above.
+INSIDE = {
+    'd2lps.checks': 'the checks themselves: tests/test_checks.py',
+    'd2lps.execute': 'Schedule.run', 'd2lps.progress': 'train',
+    'd2lps.cluster.cluster': 'needs processes: tests/test_cluster.py',
+    'd2lps.cluster.diststore': 'in a worker: below',
+    **{f'd2lps.cluster.{name}': 'the machine room' for name in (
+        'agreement', 'asking', 'client', 'command', 'group', 'lab',
+        'places', 'storechecks', 'supervisor', 'engine', 'member', 'ssh',
+        'worker', 'network')}}
+RECORDS = {'Machine', 'Send', 'Round', 'Link', 'Event', 'Timing', 'Shard',
+           'Server', 'TrainResult', 'live_picture', 'total', 'parts',
+           'Schedule.states', 'Schedule.check_sends', 'device',
+           'device_list', 'array_list', 'by_key'}
+
+
+def public_functions():
+    """(name, function) of all that a reader may call with arguments."""
+    for found in pkgutil.walk_packages(d2lps.__path__, 'd2lps.'):
+        if found.name.endswith('__main__') or any(
+                found.name.startswith(name) for name in INSIDE):
+            continue
+        module = importlib.import_module(found.name)
+        for name, one in vars(module).items():
+            if (name.startswith('_') or name in RECORDS or
+                    getattr(one, '__module__', None) != found.name
+                    or inspect.isclass(one) and issubclass(one, Exception)):
+                continue
+            if inspect.isclass(one) or inspect.isfunction(one):
+                yield name, one
+            for inner, call in vars(one).items() if (
+                    inspect.isclass(one)) else ():
+                if not inner.startswith('_') and inspect.isfunction(call):
+                    yield f'{name}.{inner}', call
+
+
+def arguments(call):
+    return [name for name, parameter in
+            inspect.signature(call).parameters.items() if name != 'self']
+
+
+def test_every_public_function_is_in_the_walk():
+    missing = [name for name, call in public_functions()
+               if name not in CALLS and arguments(call)
+               and name not in RECORDS]
+    assert not missing
+
+
+@pytest.mark.parametrize('name', CALLS)
+def test_every_argument_is_in_the_walk(name):
+    found = dict(public_functions()).get(name)
+    if found:
+        assert set(arguments(found)) == set(CALLS[name][1])
+
+
+@contextmanager
+def at_most(seconds):
+    """A call that hangs is an error, too."""
+    def stop(*_):
+        raise RuntimeError(f'the call took more than {seconds} s')
+    before = signal.signal(signal.SIGALRM, stop)
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+
+
+@pytest.fixture(autouse=True)
+def no_processes(monkeypatch, request):
+    """Clusters check their arguments and start nothing."""
+    if 'one_worker' in request.fixturenames:
+        yield
+        return
+    monkeypatch.setattr(cluster, 'Supervisor', lambda *args: SimpleNamespace(
+        start=lambda: None, close=lambda: None, failure='', busy=list))
+    monkeypatch.setattr(Cluster, '_connect', lambda self: None)
+    monkeypatch.setattr(worker, '_asking', 'the cluster')
+    monkeypatch.setattr(worker, 'DistStore', lambda *args: None)
+    yield
+    plt.close('all')
+
+
+def made(value):
+    return value.make() if isinstance(value, fresh) else value
+
+
+def essence(result):
+    """What two results must have in common to be the same; None: unknown."""
+    if isinstance(result, (list, tuple)):
+        return [essence(one) for one in result]
+    if isinstance(result, schedule.Schedule):
+        return [[*map(tuple, rounds)] for rounds in result.rounds]
+    if isinstance(result, simulate.Timing):
+        return result.seconds
+    if isinstance(result, topology.Topology):
+        return result.links
+    if isinstance(result, (np.ndarray, onp.ndarray)):
+        return onp.asarray(result.asnumpy() if hasattr(result, 'asnumpy')
+                           else result).tolist()
+    if isinstance(result, (int, float, str, onp.generic, mx.Context)):
+        return str(result)
+    return None
+
+
+def problem(call, arguments, argument, what, sense):
+    """What is wrong with a call with one bad argument, or ''."""
+    def attempt(value):
+        with at_most(LIMIT):
+            return essence(call(**{name: made(one) for name, one in
+                                   (arguments | {argument: value}).items()}))
+    try:
+        result = attempt(BAD[what])
+    except (ValueError, TypeError) as error:
+        named = re.search(rf'\b{argument}\b', str(error))
+        return '' if named else f'does not name it: {error!r}'
+    except Exception as error:
+        return f'a raw error: {error!r}'
+    if what not in sense:
+        return 'accepted without a word'
+    if what in PLAIN and result != attempt(PLAIN[what]):
+        return 'not what the plain number gives'
+    return ''
+
+
+@pytest.mark.parametrize('name', CALLS)
+def test_the_good_arguments_are_good(name):
+    call, arguments, _ = CALLS[name]
+    call(**{name: made(value) for name, value in arguments.items()})
+
+
+def problems(name, call, arguments, sense):
+    """All that is wrong with one function, in lines."""
+    found = []
+    for argument in arguments:
+        for what in BAD:
+            words = problem(call, arguments, argument, what,
+                            sense.get(argument, NOTHING))
+            if words:
+                found.append(f'{name}({argument}: {what}): {words}')
+    return found
+
+
+@pytest.mark.parametrize('name', CALLS)
+def test_bad_arguments_are_named(name, capsys):
+    assert '\n'.join(problems(name, *CALLS[name])) == ''
+
+
+def walk_through_the_store():
+    """In a worker of a cluster: its end of MXNet's store."""
+    kv = mx.kv.create('dist_sync')
+    kv.init('w', np.ones(3))
+    array, known = {'an MXNet array'}, {'a text', 'an empty text'}
+    value = dict(key='w', value=np.ones(3), priority=0)
+    out = dict(key='w', out=np.ones(3), priority=0)
+    calls = [
+        ('init', dict(key='v', value=np.ones(3)), {
+            'key': known, 'value': array}),
+        ('push', value, {'key': known, 'value': array,
+                         'priority': EVERYTHING}),
+        ('pull', out, {'key': known, 'out': array, 'priority': EVERYTHING}),
+        ('pushpull', value | out, {
+            'key': known, 'value': array, 'out': array | {'None'},
+            'priority': EVERYTHING}),
+        ('set_updater', dict(updater=print), {'updater': NOTHING}),
+        ('set_optimizer', dict(optimizer=mx.optimizer.SGD()), {}),
+        ('set_gradient_compression', dict(
+            params={'type': '2bit', 'threshold': 0.5}), {})]
+    return [line for name, arguments, sense in calls
+            for line in problems(name, getattr(kv, name), arguments, sense)]
+
+
+@pytest.fixture
+def one_worker():
+    with Cluster(1, 1) as running:
+        yield running
+
+
+def test_bad_arguments_of_the_distributed_store_are_named(one_worker):
+    [lines] = one_worker.run(walk_through_the_store)
+    assert '\n'.join(lines) == ''
