@@ -204,6 +204,7 @@ def test_a_schedule_can_be_rebuilt_from_its_sends():
     (lambda: Schedule(None, 2), 'rounds must be a list of rounds'),
     (lambda: Schedule([3], 2), r'rounds\[0\] must be a list of Send'),
     (lambda: Schedule(['ab'], 2), r'sends\[0\] must be a Send'),
+    (lambda: sch.Round([], (0, 1), abs), 'sends is empty'),
     (lambda: Schedule([[(0, 1, 0)]], 2), r'sends\[0\] must be a Send'),
     (lambda: Schedule([[Send(0.9, 1, 0, True)]], 2), r'src must be .*was 0.9'),
     (lambda: Schedule([[Send(0, 1, 0.7, True)]], 2), r'chunk must .*was 0.7'),
