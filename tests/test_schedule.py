@@ -200,6 +200,7 @@ def test_a_schedule_can_be_rebuilt_from_its_sends():
     (lambda: sch.two_rings(1), 'both_ways must be True or False'),
     (lambda: sch.hierarchical(2, 2, 3), 'across must be a function'),
     (lambda: sch.hierarchical(2, 2, abs), r'across\(machines\) must be a Sch'),
+    (lambda: sch.hierarchical(4, 2, lambda m: sch.ring(2)), 'for 4 machines'),
     (lambda: sch.pipelined(3, 2), 'schedule must be a Schedule'),
     (lambda: Schedule(None, 2), 'rounds must be a list of rounds'),
     (lambda: Schedule([3], 2), r'rounds\[0\] must be a list of Send'),
