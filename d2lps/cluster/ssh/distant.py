@@ -51,7 +51,7 @@ class Distant(Member):
 
     def hang_up(self):
         """Have the keeper end it and tidy up."""
-        self.process.stdin.close()
+        self.close_input()
         self._end = time.monotonic() + GOODBYE
 
     def end(self):
