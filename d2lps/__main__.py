@@ -22,7 +22,7 @@ def train(args):
 def timeline(args):
     try:
         recorded = d2lps.step_timeline(args.devices, args.batch_size)
-    except ValueError as error:
+    except (ValueError, OSError) as error:
         sys.exit(f'd2lps: {error}')
     print(json.dumps(recorded.events) if args.json else recorded)
 

@@ -1,14 +1,15 @@
 """Images and labels, whole sets in memory, as shuffled minibatches."""
-import functools
 import gzip
 import math
 import zlib
+from functools import cache, partial
 from pathlib import Path
 
 import numpy as onp
 
-from d2lps.checks import whole as count
+from d2lps.checks import a, checked, either, flag, one_of, text, whole
 from d2lps.engine import mx
+from d2lps.fits import byte_images, class_numbers, one_label_each_image
 
 IMAGE_SIZE, NUM_CLASSES = 28, 10
 TRAIN_FILES = ('train-images-idx3-ubyte.gz', 'train-labels-idx1-ubyte.gz')
@@ -45,8 +46,13 @@ class Batches:
     array (b,).  The last batch may be smaller; no example is left out.  Each
     `for` loop over it is an epoch; with `shuffle` its order is new, and
     depends on nothing but `seed` and the number of the epoch.
+
+    images: bytes (n, 28, 28). labels: whole numbers (n,) from 0 to 9.
+    ValueError for anything else.
     """
 
+    @checked(one_label_each_image, images=byte_images, labels=class_numbers,
+             batch_size=whole, shuffle=flag, seed=partial(whole, least=0))
     def __init__(self, images, labels, batch_size, shuffle=False, seed=0):
         self.images, self.labels = images, labels
         self.num_examples, self.batch_size = len(images), batch_size
@@ -62,8 +68,8 @@ class Batches:
         self.epoch += 1
         # Bytes in memory, floats only for the batch: a quarter the size.
         # One place for them all: new memory is slow to come by.
-        floats = onp.empty((self.batch_size, 1, IMAGE_SIZE, IMAGE_SIZE),
-                           'float32')
+        floats = onp.empty((min(self.batch_size, len(order)), 1, IMAGE_SIZE,
+                            IMAGE_SIZE), 'float32')
         for start in range(0, len(order), self.batch_size):
             rows = order[start:start + self.batch_size]
             X = floats[:len(rows)]
@@ -72,7 +78,7 @@ class Batches:
                    mx.np.array(self.labels[rows], dtype='int32'))
 
 
-@functools.cache
+@cache
 def _digits():
     """scikit-learn's 1,797 scanned digits, 8x8, made to fit LeNet.
 
@@ -90,8 +96,11 @@ def _digits():
     test, train = order[:len(order) // 4], order[len(order) // 4:]
     moved = [ndimage.shift(images[train], (0, down, right), order=0)
              for down in (-2, 0, 2) for right in (-2, 0, 2)]
-    return ((onp.concatenate(moved), onp.tile(labels[train], len(moved))),
-            (images[test], labels[test]))
+    found = (onp.concatenate(moved), onp.tile(labels[train], len(moved)),
+             images[test], labels[test])
+    for array in found:  # all that is loaded from now on shares them
+        array.flags.writeable = False
+    return found[:2], found[2:]
 
 
 def _read_idx(path, dimensions):
@@ -130,15 +139,14 @@ def _read_pair(image_path, label_path):
         raise ValueError(f'{image_path} has images of '
                          f'{images.shape[1]}x{images.shape[2]} pixels; '
                          f'LeNet needs {IMAGE_SIZE}x{IMAGE_SIZE}.')
-    if labels.max() >= NUM_CLASSES:
-        raise ValueError(f'{label_path} has label {labels.max()}; labels '
-                         f'must be from 0 to {NUM_CLASSES - 1}.')
+    class_numbers(f'{label_path}: labels', labels)
     return images, labels.astype('int32')
 
 
 def _in_folder(root, file):
     """The path of an IDX file in the reader's own folder, plain or gz."""
-    for path in (Path(root) / file, (Path(root) / file).with_suffix('')):
+    root = Path(root).expanduser()
+    for path in (root / file, (root / file).with_suffix('')):
         if path.is_file():
             return path
     raise FileNotFoundError(f'root={str(root)!r} holds neither {file} nor '
@@ -168,7 +176,19 @@ def _download(name, file):
         'network, or root=FOLDER with the IDX files.\n' + '\n'.join(problems))
 
 
-def load_data(batch_size, name='digits', root=None, seed=0):
+def _fits(data, root, **_):
+    if data == 'digits' and root is not None:
+        raise ValueError("root goes with data='fashion_mnist' or 'mnist'; "
+                         f"'digits' needs no files (root was {str(root)!r})")
+
+
+DATA = one_of('digits', *MIRRORS)
+ROOT = either(text, a(Path, ''), words='a folder, such as "~/mnist"')
+
+
+@checked(_fits, batch_size=whole, data=DATA, root=ROOT,
+         seed=partial(whole, least=0))
+def load_data(batch_size, data='digits', root=None, seed=0):
     """Return a train and a test iterator over minibatches `(X, y)`.
 
     X is float32 (b, 1, 28, 28) in [0, 1], y int32 (b,).  Both iterators are
@@ -177,33 +197,25 @@ def load_data(batch_size, name='digits', root=None, seed=0):
 
     Args:
         batch_size: examples in a batch; at most the size of the train set.
-        name: 'digits' (12,132 + 449 images, comes with scikit-learn),
+        data: 'digits' (12,132 + 449 images, comes with scikit-learn),
             'fashion_mnist' or 'mnist' (60,000 + 10,000, downloaded once).
-        root: a folder with the IDX files of `name`; nothing is downloaded.
+        root: a folder with the IDX files of `data`; nothing is downloaded.
         seed: a whole number of at least 0.
 
     Raises:
         ValueError: for a bad argument, or a file that is damaged.
         OSError: if files are missing or cannot be downloaded or stored.
     """
-    count('batch_size', batch_size)
-    count('seed', seed, least=0)
-    if name not in ('digits', *MIRRORS):
-        raise ValueError(f"name must be 'digits', 'fashion_mnist' or "
-                         f"'mnist'; it was {name!r}")
-    if name == 'digits':
-        if root is not None:
-            raise ValueError("root goes with name='fashion_mnist' or 'mnist';"
-                             f" 'digits' needs no files (root was {root!r})")
+    if data == 'digits':
         train, test = _digits()
     else:
-        find = functools.partial(*((_in_folder, root) if root is not None
-                                   else (_download, name)))
-        train = _read_pair(*map(find, TRAIN_FILES))
-        test = _read_pair(*map(find, TEST_FILES))
+        find = (partial(_download, data) if root is None else
+                partial(_in_folder, root))
+        train = _read_pair(find(TRAIN_FILES[0]), find(TRAIN_FILES[1]))
+        test = _read_pair(find(TEST_FILES[0]), find(TEST_FILES[1]))
     if batch_size > len(train[0]):
         raise ValueError(f'batch_size={batch_size} is more than the '
-                         f'{len(train[0]):,} training examples of {name}; '
+                         f'{len(train[0]):,} training examples of {data}; '
                          'take a smaller one.')
     return (Batches(*train, batch_size, shuffle=True, seed=seed),
             Batches(*test, batch_size))

@@ -5,7 +5,6 @@ soon as the arrays it reads and writes are free.  Two queues run side by side
 only if the settings below are right, and MXNet reads them once, when it is
 imported.  So this module sets them first and imports MXNet second.
 """
-import functools
 import os
 import platform
 import statistics
@@ -13,6 +12,7 @@ import sys
 import threading
 import timeit
 import warnings
+from functools import partial, wraps
 from typing import NamedTuple
 
 import numpy as onp
@@ -32,11 +32,9 @@ def setup():
 
     Settings that the user has made are kept. One that keeps devices from
     running side by side is warned of, and so is an MXNet that was imported
-    before and has read its settings. Returns how many OpenMP threads each
-    CPU device has; None means that MXNet chose, most often one a core.
-
-    Raises:
-        ImportError: for a setting with which MXNet would crash.
+    before and has read its settings; one that makes MXNet crash is an
+    ImportError. Returns how many OpenMP threads each CPU device has; None
+    means that MXNet chose, most often one a core.
     """
     found = {name: os.environ.get(name) for name in SETTINGS}
     late = 'mxnet' in sys.modules and not all(found.values())
@@ -93,9 +91,8 @@ array = a(mx.np.ndarray, 'an MXNet array, such as mxnet.np.ones(3)')
 
 def device(name, value):
     """A check: a device of this machine."""
-    most = (npx.num_gpus() if getattr(value, 'device_type', '') == 'gpu'
-            else MOST_DEVICES)
-    if not (isinstance(value, mx.Context) and 0 <= value.device_id < most):
+    if not isinstance(value, mx.Context) or not 0 <= value.device_id < (
+            npx.num_gpus() if value.device_type == 'gpu' else MOST_DEVICES):
         refuse(name, value, 'a device, such as d2lps.devices(1)[0]')
     return value
 
@@ -128,18 +125,21 @@ def array_list(name, value):
     return found
 
 
-@checked(n=functools.partial(whole, most=MOST_DEVICES))
+def num_devices(name, value):
+    """A check: how many devices are to be used together."""
+    _side_by_side(name, _contexts(whole(name, value, most=MOST_DEVICES)))
+    return int(value)
+
+
+@checked(n=num_devices)
 def devices(n):
     """Return a list of `n` different devices, at most 1,024.
 
     GPUs if the machine has `n` of them, otherwise cpu(0) to cpu(n-1), each
     with a work queue and a thread of its own; more of them than cores take
-    turns. ValueError for a bad `n`, and for several CPU devices where
-    OMP_NUM_THREADS is not 1.
+    turns. ValueError for a bad `n`, or if OpenMP's threads would collide.
     """
-    found = _contexts(n)
-    _side_by_side('n', found)
-    return found
+    return _contexts(n)
 
 
 def _contexts(n):
@@ -184,7 +184,7 @@ class Traffic:
 
     # Every copy in Python ends in this one method (`as_in_ctx` too).
     @staticmethod
-    @functools.wraps(_copyto)
+    @wraps(_copyto)
     def _counted(array, other):
         copy = Traffic._copyto(array, other)
         with Traffic._lock:
@@ -223,8 +223,8 @@ class Machine(NamedTuple):
                 f'Python {platform.python_version()})')
 
 
-@checked(size=functools.partial(whole, least=4, most=400_000_000),
-         repeats=functools.partial(whole, most=1000))
+@checked(size=partial(whole, least=4, most=400_000_000),
+         repeats=partial(whole, most=1000))
 def copy_bandwidth(size=40_000_000, repeats=9):
     """Bytes per second that one device copies to another, measured now.
 

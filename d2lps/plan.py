@@ -13,13 +13,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from d2lps import execute, limits
+from d2lps import execute, limits, sketch
 from d2lps.checks import a, checked, function, number, whole
-
-# One per chunk, over and over: Okabe and Ito's, safe for the colour-blind.
-COLORS = ('#0072B2', '#E69F00', '#009E73', '#D55E00', '#CC79A7', '#56B4E9',
-          '#000000', '#B8A800')
-
 
 class ScheduleError(ValueError):
     """A schedule that does not leave the sum on every device."""
@@ -221,30 +216,9 @@ class Schedule:
 
     def _repr_html_(self):
         svg = self._repr_svg_()  # as an image, JupyterLab trusts it
-        return svg and ('<img src="data:image/svg+xml;base64,'
+        return svg and (f'<img alt="{escape(repr(self))}" '
+                        'src="data:image/svg+xml;base64,'
                         f'{b64encode(svg.encode()).decode()}">')
 
     def _repr_svg_(self):
-        """A line per node; a stroke per send, dashed where it replaces."""
-        nodes, rounds = len(self.nodes), len(self.rounds)
-        sends = sum(map(len, self.rounds))
-        if nodes > 16 or rounds > 32 or sends > 1000:
-            return None  # a notebook then shows repr()
-        x = [80 + 56 * k for k in range(rounds + 1)]
-        y = [40 + 24 * k for k in range(nodes)]
-        out = [f'<text x="8" y="16">{escape(self.name)}</text>']
-        for name, height in zip(self.nodes, y):
-            label = escape(str(name))
-            out += [f'<text x="8" y="{height + 4}">{label}</text>',
-                    f'<path d="M72 {height}H{x[-1] + 8}" stroke="#ccc"/>']
-        for left, sends in zip(x, self.rounds):
-            for src, dst, chunk, reduce in zip(*sends.columns()):
-                color = COLORS[chunk % len(COLORS)]
-                dash = '' if reduce else 'stroke-dasharray="4 3"'
-                out.append(
-                    f'<path d="M{left} {y[src]}L{left + 44} {y[dst]}" stroke='
-                    f'"{color}" stroke-width="2" {dash}/><circle cx='
-                    f'"{left + 44}" cy="{y[dst]}" r="3" fill="{color}"/>')
-        return ('<svg xmlns="http://www.w3.org/2000/svg" font-family='
-                f'"sans-serif" font-size="12" width="{x[-1] + 16}" '
-                f'height="{y[-1] + 16}">{"".join(out)}</svg>')
+        return sketch.svg(self)  # None if too large: repr() is shown then

@@ -1,13 +1,27 @@
 """Step through a schedule: who holds whose contributions after each round."""
+from functools import partial
+
 import ipywidgets
 import numpy as np
 from IPython.display import display
 from matplotlib import collections, pyplot as plt
+from matplotlib.axes import Axes
 
-from d2lps.plan import COLORS
+from d2lps import limits
+from d2lps.checks import a, checked, whole
+from d2lps.sketch import COLORS
 from d2lps.widgets import live_picture
 
 
+def _small(schedule, number, **_):
+    """Refuse what has no such round, or too many boxes to be read."""
+    whole('number', number, least=0, most=len(schedule.rounds))
+    if len(schedule.nodes) * len(schedule.weights) > 144:
+        raise ValueError(f'{schedule!r}: too many nodes x chunks (over 144)')
+
+
+@checked(_small, schedule=limits.schedule, number=partial(whole, least=0),
+         ax=a(Axes, 'axes of matplotlib'))
 def plot_holdings(schedule, number=0, ax=None):
     """Who holds what after round `number`: a row per node, a box per chunk.
 
@@ -19,8 +33,6 @@ def plot_holdings(schedule, number=0, ax=None):
     wide = 0.72  # a box; the arrows are in the gap
     held = list(schedule.states())[number]
     nodes, chunks, devices = held.shape
-    if nodes * chunks > 144:
-        raise ValueError(f'{schedule!r}: too many nodes x chunks (over 144)')
     ax = ax or plt.subplots(figsize=(max(6, chunks / 2), 1 + nodes / 2))[1]
 
     def boxes(x, y, width, **style):
@@ -59,6 +71,7 @@ def plot_holdings(schedule, number=0, ax=None):
     return ax
 
 
+@checked(_small, schedule=limits.schedule, number=partial(whole, least=0))
 def step_player(schedule, number=0):
     """Go through the rounds, forward, back or playing, from `number` on."""
     slider = ipywidgets.IntSlider(number, 0, len(schedule.rounds),

@@ -2,18 +2,20 @@
 
 Each function draws on `ax`, or on a new figure, and returns the axes.
 """
-from collections import defaultdict
-
 import numpy as np
 from d2l import mxnet as d2l
 from matplotlib import pyplot as plt
+from matplotlib.axes import Axes
 from matplotlib.collections import LineCollection, PolyCollection
 from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.patches import Patch
 from matplotlib_inline import backend_inline
 
-from d2lps.plan import COLORS as CHUNK_COLORS
-from d2lps.timeline import PHASES
+from d2lps.checks import a, checked, flag, list_of, number, positive, whole
+from d2lps.simulate import Timing
+from d2lps.sketch import COLORS as CHUNK_COLORS
+from d2lps.timeline import PHASES, Timeline
+from d2lps.topology import Topology
 
 # Okabe and Ito's colours, which colour-blind readers can tell apart.
 BLUE, ORANGE, GREEN, RED, PURPLE, SKY, GRAY = (
@@ -34,6 +36,9 @@ def use_png_display():
     d2l.use_svg_display = use_png_display
 
 
+@checked(timeline=a(Timeline, 'a Timeline, such as step_timeline(2, 256)'),
+         title=a(str, 'a text'), ax=a(Axes, 'axes of matplotlib'),
+         until=positive)
 def plot_timeline(timeline, title=None, ax=None, until=None):
     """Draw a `Timeline`: a row for each device, a bar for each operation.
 
@@ -50,11 +55,12 @@ def plot_timeline(timeline, title=None, ax=None, until=None):
                        linewidth=0)
     ax.set_yticks(range(rows), timeline.devices)
     ax.set_ylim(rows - 0.5, -0.5)
-    ax.set_xlim(0, (until or timeline.seconds) * 1e3)
+    ax.set_xlim(0, (until or timeline.seconds or 1) * 1e3)
     ax.set_xlabel('time / ms')
     seen = {event.phase for event in timeline.events}
-    ax.legend(handles=[Patch(color=PHASE_COLORS[phase], label=phase)
-                       for phase in PHASES if phase in seen],
+    ax.legend(handles=[*(Patch(color=PHASE_COLORS[phase], label=phase)
+                         for phase in PHASES if phase in seen),
+                       Patch(facecolor='w', edgecolor=GRAY, label='idle')],
               loc='upper left', bbox_to_anchor=(1, 1), frameon=False)
     both = f', more than one device at work {timeline.overlap:.0%} of the time'
     ax.set_title(f'{title}: ' * bool(title) + f'{timeline.seconds * 1e3:.0f} '
@@ -62,13 +68,33 @@ def plot_timeline(timeline, title=None, ax=None, until=None):
     return ax
 
 
-def plot_topology(topology, load=None, ax=None, scale=True):
+def _shares(name, value):
+    """A share from 0 to 1 for each key; rounding may add a little."""
+    a(dict, 'a dict such as timing.busy()')(name, value)
+    for key, share in value.items():
+        number(f'{name}[{key!r}]', share, most=1 + 1e-6)
+    return value
+
+
+def _links_of_load(topology, load, **_):
+    """Refuse a load of links that the topology does not have."""
+    for pair in load or ():
+        if pair not in topology.number:
+            raise ValueError(f'load: {topology.name} has no link {pair!r}')
+
+
+@checked(_links_of_load, topology=a(Topology, 'a Topology: pcie_switch(4)'),
+         load=_shares, ax=a(Axes, 'axes of matplotlib'), scale=flag,
+         device=a(str, 'a text'))
+def plot_topology(topology, load=None, ax=None, scale=True, device=''):
     """Nodes on a circle, switches between what they join.
 
     A link's width shows its bandwidth, its colour its entry in `load`, a
-    dict from (src, dst) to a share from 0 to 1, such as `Timing.busy()`. The
+    dict from (src, dst) to the share of its capacity that it carried, from 0
+    to 1, such as `Timing.busy()`; links that are not in it count as idle. The
     two links of a cable lie side by side, with triangles that point along.
-    scale: explain the colours in a bar beside.
+    scale: explain the colours in a bar beside. device: stands before the
+    number of nodes that have one, such as 'GPU '.
     """
     ax = ax or plt.subplots(figsize=(4.5, 3.6))[1]
     at, links = _places(topology), topology.links
@@ -86,26 +112,30 @@ def plot_topology(topology, load=None, ax=None, scale=True):
         ends, linewidths=1 + 2.5 * width / width.max(), color=colors))
     ax.add_collection(PolyCollection(heads, color=colors))
     for node, (x, y) in at.items():
-        ax.text(x, y, str(node), ha='center', va='center', fontsize=9, bbox={
+        label = f'{device}{node}' if isinstance(node, int) else str(node)
+        ax.text(x, y, label, ha='center', va='center', fontsize=9, bbox={
             'boxstyle': 'round',
             'facecolor': '0.9' if node in topology.switches else 'white'})
     if load is not None and scale:
         ax.figure.colorbar(
             plt.cm.ScalarMappable(cmap=LOAD_COLORS), ax=ax, shrink=0.6,
-            label='share of the time in use', ticks=[0, 0.5, 1])
+            label='share of capacity', ticks=[0, 0.5, 1])
     ax.set(title=topology.name, aspect='equal', xlim=(-1.2, 1.2),
            ylim=(-1.2, 1.2))
     ax.axis('off')
     return ax
 
 
+@checked(timings=list_of(a(Timing, 'a Timing'), 'a list of Timings'),
+         ax=a(Axes, 'axes of matplotlib'))
 def plot_comparison(timings, ax=None):
     """A bar per `Timing`, in the order given; the best ones are marked."""
     ax = ax or plt.subplots(figsize=(6, 0.8 + 0.27 * len(timings)))[1]
     best = min(timing.seconds for timing in timings) * (1 + 1e-9)
     good = [timing.seconds <= best for timing in timings]
-    bars = ax.barh([timing.schedule.name for timing in timings],
-                   [1e3 * timing.seconds for timing in timings],
+    rows = range(len(timings))
+    ax.set_yticks(rows, [timing.schedule.name for timing in timings])
+    bars = ax.barh(rows, [1e3 * timing.seconds for timing in timings],
                    color=[GREEN if g else SKY for g in good])
     ax.bar_label(bars, [f'{float(f"{1e3 * t.seconds:.3g}"):,g}' + ' best' * g
                         for t, g in zip(timings, good)], padding=3)
@@ -129,31 +159,48 @@ def _places(topology):
     return at
 
 
+@checked(timing=a(Timing, 'a Timing, which simulate.time returns'),
+         ax=a(Axes, 'axes of matplotlib'), most=whole)
 def plot_timing(timing, ax=None, most=24):
     """A row per link: when it carries which send, coloured by chunk.
 
-    Sends of one round that share a link share its row. With more than
-    `most` links in use, only the busiest are shown.
+    A bar is as high as the send is fast: one that has the link for itself
+    fills the row, and two that share it are half as high each, one upon the
+    other. So the filled part of a row is the link's entry in
+    `Timing.busy()`. Latency is white: no byte flows then. With more than
+    `most` links, only the busiest are shown.
     """
     busy = timing.busy()
-    rows = sorted(sorted(busy, key=busy.get)[-most:], key=lambda link: [
-        (isinstance(end, str), end) for end in link])
-    ax = ax or plt.subplots(figsize=(7, 1 + 0.25 * len(rows)))[1]
-    bars = defaultdict(list)  # (link, round) -> events
-    for event in timing.events:
-        for link in timing.topology.route(*event.send[:2]):
-            bars[link[:2], event.round].append(event)
-    for (link, _), events in bars.items():
-        height = 0.8 / len(events)
-        for k, event in enumerate(events if link in rows else ()):
-            ax.barh(rows.index(link) - 0.4 + (k + 0.5) * height,
-                    1e3 * (event.end - event.start), height,
-                    left=1e3 * event.start, edgecolor='white', linewidth=0.5,
-                    color=CHUNK_COLORS[event.send.chunk % len(CHUNK_COLORS)])
-    ax.set_yticks(range(len(rows)), [f'{a} to {b}' for a, b in rows])
-    ax.invert_yaxis()
+    links = sorted(sorted(busy, key=busy.get)[-most:], key=lambda link: [
+        (type(end).__name__, end) for end in link])
+    row = {link: k for k, link in enumerate(links)}
+    ax = ax or plt.subplots(figsize=(7, 1 + 0.25 * len(links)))[1]
+    ax.hlines(np.arange(len(links)) + 0.4, 0, 1e3 * timing.seconds,
+              color='0.85', linewidth=0.5)
+    last = {}  # of each link and send the bar that may go on
+    for start, end, which, rates in timing.rates():
+        filled = dict.fromkeys(links, 0.0)
+        for k, rate in zip(which.tolist(), rates.tolist()):
+            send = timing.events[k].send
+            for link in timing.topology.route(*send[:2]):
+                if link[:2] not in row:
+                    continue
+                share = round(0.8 * rate / link.bandwidth, 9)
+                low = row[link[:2]] + 0.4 - filled[link[:2]]
+                filled[link[:2]] += share
+                bar, *was = last.get((link, k), [None])
+                if was == [start, low, share]:
+                    bar.set_width(1e3 * end - bar.get_x())
+                else:
+                    bar, = ax.barh(
+                        low, 1e3 * (end - start), -share, 1e3 * start,
+                        align='edge', edgecolor='white', linewidth=0.5,
+                        color=CHUNK_COLORS[send.chunk % len(CHUNK_COLORS)])
+                last[link, k] = bar, end, low, share
+    ax.set_yticks(range(len(links)), [f'{src} to {dst}' for src, dst in links])
+    ax.set_ylim(len(links) - 0.5, -0.5)
     left = f', the busiest {most} links' if len(busy) > most else ''
-    ax.set(xlabel='time / ms (a colour for each chunk)',
-           title=f'{timing.schedule.name} on {timing.topology.name}: '
-                 f'{timing.seconds * 1e3:.3g} ms{left}')
+    ax.set(xlabel='time / ms (a colour for each chunk; height: share of '
+           'capacity)', title=f'{timing.schedule.name} on '
+           f'{timing.topology.name}: {timing.seconds * 1e3:.3g} ms{left}')
     return ax

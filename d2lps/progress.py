@@ -4,6 +4,9 @@ import math
 import signal
 import threading
 
+from d2lps.checks import checked, flag, positive, whole
+from d2lps.engine import array_list
+
 
 def in_notebook():
     """Whether pictures can be shown under the cell that is running."""
@@ -12,6 +15,7 @@ def in_notebook():
     return shell is not None and hasattr(shell, 'kernel')
 
 
+@checked(num_epochs=whole, show=flag)
 @contextlib.contextmanager
 def accuracy_curve(num_epochs, show):
     """Yield a function `add(epoch, accuracy)` that shows how it goes."""
@@ -60,9 +64,11 @@ class LossWatch:
     devices have the next step to work on.
     """
 
+    @checked(lr=positive)
     def __init__(self, lr):
         self.lr, self.step, self.sums = lr, 0, []
 
+    @checked(losses=array_list)
     def __call__(self, losses):
         self.check()
         self.step += 1
@@ -70,7 +76,12 @@ class LossWatch:
 
     def check(self):
         value = sum(float(s) for s in self.sums)
-        if not math.isfinite(value):
-            raise FloatingPointError(
-                f'the loss became {value} in step {self.step}: the learning '
-                f'rate lr={self.lr} is too large. Try lr={self.lr / 10:g}.')
+        if math.isfinite(value):
+            return
+        advice = (f'the learning rate lr={self.lr} is too large. Try '
+                  f'lr={self.lr / 10:g}.')
+        if self.step == 1:  # no update yet
+            advice = ('before any update, so lr is not to blame. The '
+                      'parameters were too large at the start.')
+        raise FloatingPointError(
+            f'the loss became {value} in step {self.step}: {advice}')

@@ -1,20 +1,21 @@
 """What each device did when: a reader-friendly end of MXNet's profiler."""
 import atexit
-import functools
 import json
 import os
 import shutil
 import subprocess
 import sys
 import tempfile
+import threading
+from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
 from mxnet import profiler
 
-from d2lps.checks import whole as count
+from d2lps.checks import a, checked, positive, refuse, whole
 from d2lps.data import load_data
-from d2lps.engine import cores, devices, mx, npx
+from d2lps.engine import cores, device_list, devices, mx, num_devices, npx
 from d2lps.lenet import init_params
 from d2lps.training import get_params, train_batch
 
@@ -51,7 +52,7 @@ def _phase(name, gradients_known):
     return 'forward' if not gradients_known or name in LOSS else 'other'
 
 
-@functools.cache
+@cache
 def _profile_file():
     """Set up MXNet's profiler, which can be done once in a process only."""
     folder = tempfile.mkdtemp(prefix='d2lps-')
@@ -63,8 +64,23 @@ def _profile_file():
     return file
 
 
+def _end_of_record(file):
+    """Stop MXNet's profiler and return the marks that it has written."""
+    profiler.set_state('stop')
+    profiler.dump()
+    text = file.read_text().strip()
+    file.write_text('')  # the next record is appended
+    if not text.startswith('{'):  # a later record lacks the opening
+        text = '{"traceEvents": [' + text.lstrip(',')
+    try:
+        return json.loads(text)['traceEvents']
+    except json.JSONDecodeError as error:
+        raise OSError(f'MXNet could not write its whole record to {file}: '
+                      'is the disk full?') from error
+
+
 class Timeline:
-    """Record what `devices` do in a `with` block.
+    """Record what `devices` do in a `with` block, anew in each block.
 
     Args:
         devices: the devices that are used in the block (a list).
@@ -76,11 +92,14 @@ class Timeline:
     Raises:
         ValueError: if MXNet's profiler cannot follow so many devices; it
             would end the whole Python process.
+        RuntimeError: if another one is recording: MXNet makes one at a time.
+        OSError: if the folder for temporary files has no room.
     """
 
+    _recording = threading.Lock()
+
+    @checked(devices=device_list)
     def __init__(self, devices):
-        if not devices:
-            raise ValueError('devices is empty; try d2lps.devices(2)')
         limit = cores() + 2 + npx.num_gpus()
         worst = max(device.device_id for device in devices) + 1
         if worst > limit:
@@ -95,26 +114,32 @@ class Timeline:
         self.events = []
 
     def __enter__(self):
-        mx.nd.waitall()  # what was started before is not part of the record
-        self._file = _profile_file()
-        profiler.set_state('run')
+        if not self._recording.acquire(blocking=False):
+            raise RuntimeError('another Timeline is being recorded, and MXNet '
+                               'records one at a time: end its block first')
+        try:
+            mx.nd.waitall()  # what was started before is no part of this
+            self._file = _profile_file()
+            profiler.set_state('run')
+        except BaseException:
+            self._recording.release()
+            raise
         return self
 
     def __exit__(self, *exception):
         try:
             mx.nd.waitall()
         finally:
-            profiler.set_state('stop')
-            profiler.dump()
-            text = self._file.read_text().strip()
-            self._file.write_text('')  # the next record is appended
-        if not text.startswith('{'):  # a later record lacks the opening
-            text = '{"traceEvents": [' + text.lstrip(',')
-        self._read(json.loads(text)['traceEvents'])
+            try:
+                trace = _end_of_record(self._file)
+            finally:
+                self._recording.release()
+        self._read(trace)
 
     def _read(self, trace):
         """Make events from begin ('B') and end ('E') marks of a trace."""
         open_marks, gradients_known = {}, dict.fromkeys(self.devices, False)
+        self.events = []
         marks = [m for m in trace
                  if m['ph'] in 'BE' and m.get('cat') == 'operator'
                  and m['name'] not in NEUTRAL]
@@ -141,7 +166,12 @@ class Timeline:
         return max((e.end for e in self.events), default=0)
 
     def busy(self, device):
-        """The share of `seconds` in which `device` worked, 0 to 1."""
+        """The share of `seconds` in which `device` worked, 0 to 1.
+
+        ValueError if `device` is not one of those that were recorded.
+        """
+        if str(device) not in self.devices:
+            refuse('device', device, 'one of ' + ', '.join(self.devices))
         return self._share(1, [str(device)])
 
     @property
@@ -168,6 +198,8 @@ class Timeline:
                 f'more than one device at work {self.overlap:.0%} of it)')
 
 
+@checked(num_devices=num_devices, batch_size=whole, timeout=positive,
+         settings=a(dict, "a dict such as {'MXNET_CPU_TEMP_COPY': '4'}"))
 def step_timeline(num_devices, batch_size, settings=None, timeout=120):
     """Record one training step of LeNet on digits and return its `Timeline`.
 
@@ -181,8 +213,9 @@ def step_timeline(num_devices, batch_size, settings=None, timeout=120):
     Raises:
         ValueError: for a bad number of devices or batch size.
         RuntimeError: if the other process failed or took too long.
+        OSError: if there is no room for temporary files.
     """
-    device_list = devices(count('num_devices', num_devices))
+    device_list = devices(num_devices)
     timeline = Timeline(device_list)
     train_iter, _ = load_data(batch_size)
     if settings is not None:
@@ -204,8 +237,9 @@ def _elsewhere(num_devices, batch_size, settings, timeout):
     command = [sys.executable, '-m', 'd2lps', 'timeline', '--json',
                '--devices', str(num_devices), '--batch-size', str(batch_size)]
     try:
-        done = subprocess.run(command, env={**os.environ, **settings},
-                              capture_output=True, text=True, timeout=timeout)
+        env = {**os.environ, **{k: str(v) for k, v in settings.items()}}
+        done = subprocess.run(command, env=env, capture_output=True,
+                              text=True, timeout=timeout)
     except subprocess.TimeoutExpired as error:
         raise RuntimeError(f'with {settings} the step did not end within '
                            f'{timeout} seconds') from error

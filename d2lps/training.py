@@ -1,18 +1,25 @@
 """Data parallelism from scratch: one training loop, any number of devices."""
-import math
 import time
 from dataclasses import dataclass
+from functools import partial
 
 from mxnet import autograd
 
-from d2lps.checks import whole as count
-from d2lps.data import load_data
-from d2lps.engine import devices, mx
-from d2lps.lenet import init_params, lenet, loss
+from d2lps.checks import (checked, flag, function, list_of, number, positive,
+                          whole)
+from d2lps.data import DATA, ROOT, load_data
+from d2lps.engine import (array, array_list, device, device_list, devices, mx,
+                          num_devices)
+from d2lps.fits import (alike, class_labels, minibatches, one_copy_each,
+                        one_label_each, ready_to_learn)
+from d2lps.lenet import init_params, lenet, lenet_params, loss
 from d2lps.progress import (LossWatch, accuracy_curve,
                             interrupt_between_steps)
 
+COPIES = list_of(lenet_params, 'a list with the parameters for each device')
 
+
+@checked(params=array_list, device=device)
 def get_params(params, device):
     """Copy a list of parameters to `device` and attach gradients."""
     new_params = [param.copyto(device) for param in params]
@@ -21,6 +28,7 @@ def get_params(params, device):
     return new_params
 
 
+@checked(alike, data=array_list)
 def allreduce(data):
     """Sum arrays of one shape that live on different devices, in place.
 
@@ -33,6 +41,7 @@ def allreduce(data):
         total.copyto(array)
 
 
+@checked(one_label_each, X=array, y=array, devices=device_list)
 def split_batch(X, y, devices):
     """Split examples X and labels y over `devices`, as evenly as they go.
 
@@ -42,13 +51,6 @@ def split_batch(X, y, devices):
     Raises:
         ValueError: if X and y differ in length, or there is no device.
     """
-    if len(X) != len(y):
-        raise ValueError(f'X has {len(X)} examples, but y has {len(y)} '
-                         'labels; there must be one label for each example')
-    if len(X) == 0:
-        raise ValueError('X has no examples')
-    if not devices:
-        raise ValueError('devices is empty; try devices=d2lps.devices(2)')
     k = min(len(devices), len(X))
     bounds = [len(X) * i // k for i in range(k + 1)]
     shards = list(zip(bounds, bounds[1:], devices))
@@ -56,6 +58,8 @@ def split_batch(X, y, devices):
             [y[start:end].copyto(device) for start, end, device in shards])
 
 
+@checked(ready_to_learn, X=array, y=class_labels, device_params=COPIES,
+         devices=device_list)
 def compute_gradients(X, y, device_params, devices):
     """Each device computes its gradients of the sum of losses on its part.
 
@@ -76,6 +80,7 @@ def compute_gradients(X, y, device_params, devices):
     return losses
 
 
+@checked(lr=number)  # the other arguments are checked by compute_gradients
 def train_batch(X, y, device_params, devices, lr):
     """One step of minibatch SGD on all devices; returns the losses.
 
@@ -90,8 +95,14 @@ def train_batch(X, y, device_params, devices, lr):
     return losses
 
 
+@checked(one_copy_each, data_iter=minibatches, device_params=COPIES,
+         devices=device_list)
 def evaluate_accuracy(data_iter, device_params, devices):
-    """The share of right answers, each device doing its part."""
+    """The share of right answers, each device doing its part.
+
+    Raises:
+        ValueError: for a bad argument, and if there are no examples.
+    """
     num_right, num_examples = [], 0
     for X, y in data_iter:
         num_examples += len(X)
@@ -99,6 +110,8 @@ def evaluate_accuracy(data_iter, device_params, devices):
                                             device_params):
             y_hat = lenet(X_shard, params).argmax(axis=1).astype('int32')
             num_right.append((y_hat == y_shard).sum())
+    if not num_examples:
+        raise ValueError('data_iter has no examples')
     return sum(int(n) for n in num_right) / num_examples
 
 
@@ -123,6 +136,9 @@ class TrainResult:
                 f'on {self.devices})')
 
 
+@checked(num_devices=num_devices, batch_size=whole, lr=positive,
+         num_epochs=partial(whole, most=1_000_000), data=DATA, root=ROOT,
+         seed=partial(whole, least=0), show=flag, step=function)
 def train(num_devices, batch_size, lr, num_epochs=10, data='digits',
           root=None, scale=None, seed=0, show=True, step=None):
     """Train LeNet on `num_devices` devices and return a `TrainResult`.
@@ -131,7 +147,7 @@ def train(num_devices, batch_size, lr, num_epochs=10, data='digits',
         num_devices: how many devices share each minibatch.
         batch_size: examples in a minibatch, all devices together.
         lr: learning rate.
-        num_epochs: passes over the training set.
+        num_epochs: passes over the training set, at most a million.
         data, root: the data set and its folder; see `load_data`.
         scale: start of the parameters, see `init_params`; by default
             'xavier' for the digits and 0.01 for larger sets.
@@ -147,11 +163,7 @@ def train(num_devices, batch_size, lr, num_epochs=10, data='digits',
         FloatingPointError: when the loss is no longer a number.
     """
     step = step or train_batch
-    count('num_epochs', num_epochs)
-    if not (isinstance(lr, (int, float)) and 0 < lr < math.inf):
-        raise ValueError(f'lr must be a positive number such as 0.2; '
-                         f'it was {lr!r}')
-    device_list = devices(count('num_devices', num_devices))
+    device_list = devices(num_devices)
     train_iter, test_iter = load_data(batch_size, data, root, seed)
     if scale is None:
         scale = 'xavier' if data == 'digits' else 0.01

@@ -136,7 +136,7 @@ good(training.get_params, {'params': NOTHING}, params=fresh(params),
 good(training.allreduce, data=fresh(lambda: [np.ones(2), np.ones(2)]))
 good(training.split_batch, {}, X=X, y=y, devices=d2lps.devices(2))
 for step in training.compute_gradients, training.train_batch:
-    good(step, {'lr': POSITIVE}, X=X, y=y, device_params=fresh(copies),
+    good(step, {'lr': NUMBER}, X=X, y=y, device_params=fresh(copies),
          devices=d2lps.devices(2),
          **({'lr': 0.1} if step is training.train_batch else {}))
 good(training.evaluate_accuracy, data_iter=[(X, y)],
@@ -201,8 +201,9 @@ good(simulate.time, {'nbytes': NUMBER, 'barrier': FLAG},
      barrier=True)
 FLOWS = dict(paths=onp.array([[0]]), size=onp.ones(1), delay=onp.zeros(1),
              capacity=onp.ones(1))
-good(simulate.flow, {'inputs': {'None'}}, **FLOWS, inputs=None)
-good(simulate.fair_rates, paths=FLOWS['paths'], capacity=FLOWS['capacity'])
+good(simulate.flow, {'inputs': {'None'}, 'capacity': {'a NumPy array'}},
+     **FLOWS, inputs=None)
+good(simulate.fair_rates, {'capacity': {'a NumPy array'}}, paths=FLOWS['paths'], capacity=FLOWS['capacity'])
 LINKS = topology.both_ways(0, 1, 1e9)
 good(topology.Topology, {'links': {'a list'}, 'switches': {'a list'},
                          'name': TEXT | {'an empty text'}},
@@ -210,8 +211,8 @@ good(topology.Topology, {'links': {'a list'}, 'switches': {'a list'},
 NODES = {'zero', 'True'}
 method(lambda: topology.pcie_switch(3), 'route', {
     'src': NODES | {'int64'}, 'dst': NODES | {'int64'}}, src=0, dst=1)
-method(lambda: topology.pcie_switch(3), 'positions', {'nodes': {'a list'}},
-       nodes=[0])
+method(lambda: topology.pcie_switch(3), 'positions', {
+    'nodes': {'a list'}, 'what': TEXT}, nodes=[0], what='nodes')
 method(lambda: topology.pcie_switch(3), 'routes', src=onp.array([0]),
        dst=onp.array([1]))
 NAME = EVERYTHING - {'a list', 'a dict', 'a NumPy array', 'an MXNet array'}
@@ -232,6 +233,7 @@ good(topology.cluster, {
     network=1e9, servers=0, latency=0, network_latency=0)
 good(topology.from_graph, {'switches': {'a list'}},
      graph=topology.pcie_switch(2).graph(), switches=['switch'])
+good(topology.rings_of, cables=topology.P3_CABLES)
 
 # Pictures and things to play with.
 AXES = {'None'}
@@ -239,8 +241,9 @@ good(plots.plot_timeline, {'title': TEXT | {'None', 'an empty text'},
                            'ax': AXES, 'until': POSITIVE | {'None'}},
      timeline=fresh(recorded), title='x', ax=None, until=1)
 good(plots.plot_topology, {'load': {'None', 'a dict'}, 'ax': AXES,
-                           'scale': FLAG}, topology=topology.pcie_switch(2),
-     load=None, ax=None, scale=True)
+                           'scale': FLAG, 'device': TEXT | {'an empty text'}},
+     topology=topology.pcie_switch(2), load=None, ax=None, scale=True,
+     device='')
 good(plots.plot_comparison, {'ax': AXES}, timings=fresh(lambda: [timing()]),
      ax=None)
 good(plots.plot_timing, {'ax': AXES, 'most': COUNT}, timing=fresh(timing),
@@ -324,6 +327,9 @@ good(worker.create_store, kind='dist_sync')
 # What readers do not call themselves: what does is walked through above.
 INSIDE = {
     'd2lps.checks': 'the checks themselves: tests/test_checks.py',
+    'd2lps.limits': 'checks, used by what is walked through',
+    'd2lps.sketch': 'Schedule._repr_svg_',
+    'd2lps.fits': 'checks of arrays, used by what is walked through',
     'd2lps.execute': 'Schedule.run', 'd2lps.progress': 'train',
     'd2lps.cluster.cluster': 'needs processes: tests/test_cluster.py',
     'd2lps.cluster.diststore': 'in a worker: below',
@@ -334,7 +340,8 @@ INSIDE = {
 RECORDS = {'Machine', 'Send', 'Round', 'Link', 'Event', 'Timing', 'Shard',
            'Server', 'TrainResult', 'live_picture', 'total', 'parts',
            'Schedule.states', 'Schedule.check_sends', 'device',
-           'device_list', 'array_list', 'by_key'}
+           'device_list', 'array_list', 'num_devices', 'lenet_params', 'two',
+           'by_key'}
 
 
 def public_functions():

@@ -11,6 +11,7 @@ import numpy as onp
 import pooch
 import pytest
 
+import d2lps
 from d2lps import Batches, data, load_data
 from d2lps.data import TEST_FILES, TRAIN_FILES
 
@@ -23,9 +24,14 @@ def labels_in_order(batches):
 
 
 def numbered(n, batch_size, **more):
-    """Batches whose labels are the numbers of the examples."""
-    return Batches(onp.zeros((n, 28, 28), 'uint8'), onp.arange(n), batch_size,
-                   **more)
+    """Batches whose images are filled with their numbers."""
+    images = onp.arange(n, dtype='uint8').repeat(28 * 28).reshape(n, 28, 28)
+    return Batches(images, onp.arange(n) % 10, batch_size, **more)
+
+
+def numbers_in_order(batches):
+    return onp.concatenate([onp.round(X.asnumpy()[:, 0, 3, 9] * 255)
+                            for X, _ in batches])
 
 
 def test_batches_have_the_promised_shapes_types_and_range():
@@ -61,13 +67,13 @@ def test_images_stay_with_their_labels():
 def test_every_example_comes_once_in_an_epoch():
     batches = numbered(50, 8, shuffle=True)
     for _ in range(3):
-        assert sorted(labels_in_order(batches)) == list(range(50))
+        assert sorted(numbers_in_order(batches)) == list(range(50))
 
 
 def test_order_is_new_in_each_epoch_and_the_same_for_a_seed():
     def epochs(seed):
         batches = numbered(50, 8, shuffle=True, seed=seed)
-        return [labels_in_order(batches).tolist() for _ in range(3)]
+        return [numbers_in_order(batches).tolist() for _ in range(3)]
     first, second, third = epochs(5)
     assert first != second != third != first
     assert epochs(5) == [first, second, third]
@@ -104,11 +110,52 @@ def test_root_with_idx_files_is_read(idx_folder, name, suffix):
     onp.testing.assert_allclose(X.asnumpy(), expected, atol=1e-6)
 
 
-def test_unknown_name_is_explained():
-    with pytest.raises(ValueError, match="name must be .*'cifar'"):
-        load_data(8, 'cifar')
+def test_unknown_data_is_explained():
+    for call in (lambda: load_data(8, 'cifar'),
+                 lambda: load_data(8, data='cifar'),
+                 lambda: d2lps.train(1, 8, 0.1, data='cifar')):
+        with pytest.raises(ValueError, match="^data must be .*'cifar'"):
+            call()
 
 
+@pytest.mark.parametrize('images, labels, words', [
+    (onp.zeros((2, 28, 28)), onp.zeros(2, int), 'images must be .* bytes'),
+    (onp.zeros((2, 8, 8), 'uint8'), onp.zeros(2, int), 'images must be'),
+    (None, onp.zeros(2, int), 'images must be'),
+    (onp.zeros((2, 28, 28), 'uint8'), onp.zeros(3, int), 'labels .* were 3'),
+    (onp.zeros((2, 28, 28), 'uint8'), [0, 1], 'labels must be an array'),
+    (onp.zeros((2, 28, 28), 'uint8'), onp.zeros(2), 'labels must be an arr'),
+    (onp.zeros((2, 28, 28), 'uint8'), onp.array([0, 10]),
+     'labels must be from 0 to 9; they were from 0 to 10'),
+    (onp.zeros((2, 28, 28), 'uint8'), onp.array([-1, 9]),
+     'labels .* were from -1')])
+def test_bad_images_and_labels_are_explained(images, labels, words):
+    with pytest.raises(ValueError, match=f'^{words}'):
+        Batches(images, labels, 2)
+
+
+def test_a_batch_larger_than_a_set_of_ones_own_is_the_set():
+    [(X, y)] = numbered(3, 10 ** 9)
+    assert (len(X), len(y)) == (3, 3)
+
+
+def test_loaded_digits_cannot_be_changed():
+    for batches in load_data(8):
+        for array in batches.images, batches.labels:
+            with pytest.raises(ValueError, match='read-only'):
+                array[:4] = 0
+
+
+def test_root_may_start_at_home(idx_folder, monkeypatch):
+    folder = idx_folder(train=30, test=7)
+    monkeypatch.setenv('HOME', str(folder.parent))
+    assert load_data(8, 'mnist', root=f'~/{folder.name}')[1].num_examples == 7
+
+
+@pytest.mark.parametrize('root', [2.5, True, [], {}, '', onp.ones(3)])
+def test_a_bad_root_is_explained(root):
+    with pytest.raises(ValueError, match='^root must be a folder'):
+        load_data(8, 'mnist', root=root)
 
 
 @pytest.mark.parametrize('bad', [-1, 1.5, '8', None, True])
@@ -145,7 +192,7 @@ def test_one_missing_file_is_named(idx_folder):
 
 
 def test_root_with_digits_is_explained(tmp_path):
-    with pytest.raises(ValueError, match="root goes with name='fashion"):
+    with pytest.raises(ValueError, match="root goes with data='fashion"):
         load_data(8, root=tmp_path)
 
 
@@ -231,7 +278,7 @@ def test_images_of_wrong_size_are_explained(idx_folder, write_idx):
 def test_label_above_nine_is_explained(idx_folder, write_idx):
     folder = idx_folder()
     write_idx(folder / LABELS, onp.full(60, 10))
-    expect_damage(folder, 'has label 10; labels must be from 0 to 9', LABELS)
+    expect_damage(folder, 'labels must be from 0 to 9; they were from 10 to 10', LABELS)
 
 
 class Handler(http.server.BaseHTTPRequestHandler):

@@ -127,6 +127,47 @@ def test_devices_are_gpus_if_there_are_enough(monkeypatch):
     assert d2lps.devices(3) == [mx.cpu(0), mx.cpu(1), mx.cpu(2)]
 
 
+TWO_CPUS = '''
+{first}
+import d2lps, json
+from d2lps.engine import mx, array_list
+d2lps.engine.npx.num_gpus = lambda: 0
+both, told = [mx.cpu(0), mx.cpu(1)], []
+X, y = next(iter(d2lps.load_data(64)[0]))
+copies = [d2lps.get_params(d2lps.init_params(), c) for c in both]
+for call in (lambda: d2lps.devices(2), lambda: d2lps.train(2, 64, 0.1, 1),
+             lambda: d2lps.step_timeline(2, 64),
+             lambda: d2lps.Timeline(both),
+             lambda: d2lps.split_batch(X, y, both),
+             lambda: d2lps.compute_gradients(X, y, copies, both),
+             lambda: d2lps.train_batch(X, y, copies, both, 0.1),
+             lambda: d2lps.evaluate_accuracy([(X, y)], copies, both),
+             lambda: d2lps.allreduce([mx.np.ones(1, ctx=c) for c in both])):
+    try:
+        call()
+    except ValueError as error:
+        told.append(str(error))
+d2lps.devices(1), d2lps.copy_bandwidth(4000)
+d2lps.step_timeline(1, 8)
+print(json.dumps(told))
+'''
+
+
+@pytest.mark.parametrize('first, threads, words', [
+    ('', '2', 'OMP_NUM_THREADS is 2'),
+    ('import mxnet', '2', 'OMP_NUM_THREADS is 2'),
+    ('import mxnet', '', 'mxnet was imported before d2lps')])
+def test_two_cpu_devices_of_several_threads_are_refused(python, first,
+                                                        threads, words):
+    done = python('-c', TWO_CPUS.format(first=first), OMP_NUM_THREADS=threads)
+    told = json.loads(done.stdout)
+    assert [message.split(':')[0] for message in told] == [
+        'n', 'num_devices', 'num_devices', 'devices', 'devices', 'devices',
+        'devices', 'devices', 'data']
+    assert all(f': {words}, and a matrix product' in message and
+               'unset OMP_NUM_THREADS' in message for message in told)
+
+
 def test_devices_are_limited():
     assert len(d2lps.devices(1024)) == 1024
     with pytest.raises(ValueError, match='n must be .* from 1 to 1,024'):

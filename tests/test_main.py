@@ -94,7 +94,8 @@ def test_timeline_as_json_can_be_parsed(python):
     (['train', '--lr', '1e6', '--devices', '1'], 'the loss became'),
     (['timeline', '--devices', '0'], 'num_devices must be'),
     (['timeline', '--batch-size', '0'], 'batch_size must be'),
-    (['timeline', '--devices', '9999'], 'at most')])
+    (['timeline', '--devices', '99'], 'at most'),
+    (['timeline', '--devices', '9999'], 'from 1 to 1,024')])
 def test_a_bad_argument_is_explained_in_one_line(terminal, args, words):
     code, out, err = terminal(*args)
     assert code == 1

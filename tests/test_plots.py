@@ -52,7 +52,7 @@ def test_each_event_is_a_bar_in_the_row_of_its_device(timeline):
 
 def test_the_legend_has_the_phases_that_are_seen(timeline):
     legend = plot_timeline(timeline).get_legend()
-    assert texts(legend.get_texts()) == ['forward', 'backward']
+    assert texts(legend.get_texts()) == ['forward', 'backward', 'idle']
 
 
 def test_the_title_says_how_much_devices_overlap(timeline):
@@ -95,6 +95,11 @@ def test_a_topology_has_a_line_for_each_link_and_a_name_for_each_node():
     assert ax.get_title() == 'cluster(2, 2)' and len(ax.figure.axes) == 1
 
 
+def test_devices_can_have_a_word_before_their_number():
+    ax = plot_topology(topology.pcie_switch(2), device='GPU ')
+    assert sorted(texts(ax.texts)) == ['GPU 0', 'GPU 1', 'cpu', 'switch']
+
+
 def test_the_two_links_of_a_cable_lie_side_by_side():
     two = topology.Topology(topology.both_ways('a', 'b', 1e9))
     lines, heads = plot_topology(two).collections
@@ -116,7 +121,7 @@ def test_colours_of_links_follow_the_load():
     assert color[3, 'switch'] == pytest.approx(LOAD_COLORS(1 / 6), abs=0.01)
     assert color['cpu', 'switch'] == pytest.approx(LOAD_COLORS(0.0), abs=0.01)
     scale = ax.figure.axes[1]
-    assert scale.get_ylabel() == 'share of the time in use'
+    assert scale.get_ylabel() == 'share of capacity'
     assert scale.get_ylim() == (0, 1)  # the same for all, to compare them
     assert len(plot_topology(SWITCH, timing.busy(), scale=False).figure.axes
                ) == 1
@@ -151,18 +156,64 @@ def test_a_comparison_has_readable_numbers():
         '0.24 best', '2,400', '1,950']
 
 
+def bars_of(ax):
+    """Row, start, end, height and top of each bar; a full row is 0.8 high."""
+    bars = []
+    for bar in ax.patches:
+        (left, low), (right, high) = bar.get_bbox().get_points()
+        low, high = sorted((low, high))
+        bars.append((round((low + high) / 2), left, right, high - low, low))
+    return sorted(bars)
+
+
 def test_a_timing_has_a_row_per_link_and_a_bar_per_send_on_it():
     ax = plot_timing(on_switch(schedule.gather_broadcast(4)))
     assert texts(ax.get_yticklabels()) == [
         '0 to switch', '1 to switch', '2 to switch', '3 to switch',
-        'switch to 0', 'switch to 1', 'switch to 2', 'switch to 3']
+        'cpu to switch', 'switch to 0', 'switch to 1', 'switch to 2',
+        'switch to 3', 'switch to cpu']
     assert ax.get_title() == 'gather_broadcast(4, 0) on pcie_switch(4): 60 ms'
-    spans = sorted((round(bar.get_y() + bar.get_height() / 2), bar.get_x(),
-                    bar.get_width()) for bar in ax.patches)
-    assert [row for row, *_ in spans] == [0, 0, 0, 1, 2, 3, 4, 4, 4, 5, 6, 7]
-    for row, start, width in spans:
-        assert width == pytest.approx(30)
-        assert start == pytest.approx(0 if row in (1, 2, 3, 4) else 30)
+    bars = bars_of(ax)
+    assert [row for row, *_ in bars] == [0, 0, 0, 1, 2, 3, 5, 5, 5, 6, 7, 8]
+    for row, start, end, height, _ in bars:
+        assert (start, end) == pytest.approx(
+            (0, 30) if row in (1, 2, 3, 5) else (30, 60))
+        assert height == pytest.approx(0.8 / 3)  # three share device 0's cable
+    tops = [top for row, *_, top in bars if row == 0]  # one upon the other
+    assert tops == pytest.approx([0.4 - 0.8, 0.4 - 1.6 / 3, 0.4 - 0.8 / 3])
+
+
+def test_two_messages_that_share_a_cable_are_half_as_high_each():
+    plan = schedule.Schedule([[schedule.Send(0, 2, 0, True),
+                               schedule.Send(1, 2, 1, True)]], 3,
+                             weights=[1, 3])
+    switch = topology.ethernet(3, 10.0)
+    ax = plot_timing(simulate.time(plan, switch, 40))
+    # Bytes 10 and 30: half each for 2 s, then the second has the cable.
+    into_2 = [bar[1:4] for bar in bars_of(ax) if bar[0] == 5]
+    assert into_2 == [pytest.approx(bar) for bar in (
+        (0, 2000, 0.4), (0, 2000, 0.4), (2000, 4000, 0.8))]
+
+
+@pytest.mark.parametrize('barrier', [True, False])
+@pytest.mark.parametrize('plan', [
+    schedule.gather_broadcast(4), schedule.tree(4), schedule.ring(4),
+    schedule.halving_doubling(3), schedule.gather_broadcast(4, 'cpu'),
+    schedule.parameter_server(4, 2, colocated=True)], ids=repr)
+def test_the_filled_part_of_a_row_is_what_busy_says(plan, barrier):
+    uneven = topology.cluster(2, 2, 3e9, 1e9, latency=1e-5)
+    place = SWITCH if 'cpu' in plan.nodes else uneven
+    timing = simulate.time(plan, place, 1e6, barrier)
+    ax, busy = plot_timing(timing), timing.busy()
+    names = texts(ax.get_yticklabels())
+    filled = dict.fromkeys(names, 0)
+    for row, start, end, height, top in bars_of(ax):
+        filled[names[row]] += (end - start) * height / 0.8
+        assert row - 0.4 - 1e-6 <= top and top + height <= row + 0.4 + 1e-6
+    assert filled == pytest.approx({
+        f'{a} to {b}': share * timing.seconds * 1e3
+        for (a, b), share in busy.items()}, abs=1e-6)
+    assert len(names) == len(place.links)  # idle ones have a row, too
 
 
 def test_rows_of_a_timing_are_ordered_as_numbers():
@@ -176,6 +227,40 @@ def test_only_the_busiest_links_are_shown_if_there_are_too_many():
     assert texts(ax.get_yticklabels()) == ['0 to switch', 'switch to 0']
     assert ax.get_title().endswith('60 ms, the busiest 2 links')
     assert len(ax.patches) == 6
+
+
+def test_the_axes_end_with_the_timing_and_latency_is_white():
+    slow = topology.pcie_switch(2, 1e9, latency=1e-3)
+    ax = plot_timing(simulate.time(schedule.gather_broadcast(2), slow, 1e6))
+    spans = [bar[1:3] for bar in bars_of(ax)]
+    assert spans == [pytest.approx(span) for span in (
+        (5, 6), (2, 3), (2, 3), (5, 6))]
+
+
+def test_bars_of_one_name_have_rows_of_their_own():
+    timings = [simulate.time(schedule.sharded(4), topology.pcie_switch(4, b),
+                             160e6) for b in (1e10, 2e10)]
+    ax = plot_comparison(timings)
+    assert texts(ax.get_yticklabels()) == ['sharded(4)'] * 2
+    assert len({bar.get_y() for bar in ax.patches}) == 2
+
+
+@pytest.mark.parametrize('draw, words', [
+    (lambda: plot_topology('switch'), 'topology must be a Topology'),
+    (lambda: plot_topology(SWITCH, 1), 'load must be a dict'),
+    (lambda: plot_topology(SWITCH, {(0, 'switch'): 2}), 'load.* from 0 to 1'),
+    (lambda: plot_topology(SWITCH, {(0, 1): 1}), r'load: .* no link \(0, 1\)'),
+    (lambda: plot_topology(SWITCH, ax=3), 'ax must be axes of matplotlib'),
+    (lambda: plot_topology(SWITCH, scale=3), 'scale must be True or False'),
+    (lambda: plot_comparison([]), 'timings is too short'),
+    (lambda: plot_comparison([1]), r'timings\[0\] must be a Timing'),
+    (lambda: plot_timing(SWITCH), 'timing must be a Timing'),
+    (lambda: plot_timing(on_switch(schedule.ring(4)), most=0), 'most must be'),
+])
+def test_bad_arguments_are_named(draw, words):
+    with pytest.raises(ValueError, match=words):
+        draw()
+    assert not plt.get_fignums()
 
 
 def test_a_timing_of_nothing_is_an_empty_picture():

@@ -248,6 +248,24 @@ def test_what_memory_would_not_hold_is_refused_before_it_is_made(make):
     assert peak < 500e6
 
 
+@pytest.mark.parametrize('plan', [sch.sharded(4), sch.sharded(16),
+                                  sch.gather_broadcast(8, 'cpu')])
+def test_no_dot_hides_another_and_rounds_have_a_number(plan):
+    drawing = ElementTree.fromstring(plan._repr_svg_())
+    space = '{http://www.w3.org/2000/svg}'
+    dots = [(dot.get('cx'), dot.get('cy'))
+            for dot in drawing.iter(f'{space}circle')]
+    assert len({*dots}) == len(dots) == sum(map(len, plan.rounds))
+    words = [text.text for text in drawing.iter(f'{space}text')]
+    assert words == [plan.name, *map(str, plan.nodes), 'round 1', 'round 2']
+
+
+def test_a_drawing_says_in_words_what_it_is():
+    page = sch.gather_broadcast(4, '<cpu>')._repr_html_()
+    image = ElementTree.fromstring(page.replace('>', '/>'))
+    assert image.get('alt') == repr(sch.gather_broadcast(4, '<cpu>'))
+
+
 def test_large_plans_can_be_made():
     assert len(sch.tree(100_000).rounds) == 32
     assert sum(map(len, sch.parameter_server(10_000, 100).rounds)) == 2e6

@@ -3,6 +3,7 @@ import collections
 import json
 import os
 import subprocess
+import threading
 
 import pytest
 from mxnet import np
@@ -52,6 +53,12 @@ def test_two_operations_on_one_device_are_no_overlap():
     timeline = made_of((0, 0, 4), (0, 1, 3), (1, 4, 5))
     assert timeline.overlap == 0
     assert timeline.busy('cpu(0)') == pytest.approx(0.8)
+
+
+def test_busy_knows_the_devices_that_were_recorded():
+    for device in ('cpu(2)', devices(3)[2], None, 0):
+        with pytest.raises(ValueError, match=r'device must be one of cpu\(0'):
+            made_of((0, 0, 4)).busy(device)
 
 
 def test_two_devices_all_the_time_overlap_all_the_time():
@@ -124,6 +131,78 @@ def test_recording_again_brings_the_new_events_only():
         assert names.count('_npi_sin') == 2
 
 
+def test_a_timeline_that_is_used_again_has_the_new_record():
+    timeline = Timeline(devices(1))
+    for function, name in (np.sin, '_npi_sin'), (np.cos, '_npi_cos'):
+        with timeline:
+            work(*devices(1), function)
+        names = [event.name for event in timeline.events]
+        assert [n for n in names if n in ('_npi_sin', '_npi_cos')] == [name]
+        assert_well_formed(timeline, ['cpu(0)'])
+        assert timeline.seconds < 60  # not since 1970
+
+
+def test_one_timeline_at_a_time():
+    with Timeline(devices(1)) as outer:
+        for inner in outer, Timeline(devices(1)):
+            with pytest.raises(RuntimeError, match='another Timeline is bei'):
+                with inner:
+                    pytest.fail('recorded in a record')
+        work(*devices(1))
+    assert '_npi_sin' in {event.name for event in outer.events}
+    with Timeline(devices(1)) as timeline:
+        work(*devices(1))
+    assert '_npi_sin' in {event.name for event in timeline.events}
+
+
+def test_one_timeline_at_a_time_in_threads():
+    def record():
+        try:
+            with Timeline(devices(1)) as timeline:
+                recording.wait(timeout=60)
+                work(*devices(1))
+            ends.append(len(timeline.events) > 0)
+        except RuntimeError as error:
+            ends.append(str(error))
+            recording.set()  # the first may go on
+    recording, ends = threading.Event(), []
+    threads = [threading.Thread(target=record) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(timeout=60)
+    assert ends[0].startswith('another Timeline') and ends[1] is True
+    test_a_timeline_that_is_used_again_has_the_new_record()
+
+
+def test_a_record_that_fails_does_not_block_the_next(monkeypatch):
+    end = d2lps.timeline._end_of_record
+    for name, failing in (('_profile_file', lambda: 1 / 0),
+                          ('_end_of_record', lambda file: end(file)[1 / 0])):
+        with monkeypatch.context() as patch:
+            patch.setattr(d2lps.timeline, name, failing)
+            with pytest.raises(ZeroDivisionError), Timeline(devices(1)):
+                work(*devices(1))
+        test_a_timeline_that_is_used_again_has_the_new_record()
+
+
+def test_a_full_disk_is_explained(python):
+    done = python('-c', '''
+import resource, d2lps
+d2lps.step_timeline(1, 8)
+resource.setrlimit(resource.RLIMIT_FSIZE, (1000, resource.RLIM_INFINITY))
+try:
+    d2lps.step_timeline(1, 8)
+except OSError as error:
+    print(error)
+resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY,) * 2)
+print(d2lps.step_timeline(1, 8).seconds > 0)
+''')
+    told, again = done.stdout.splitlines()
+    assert 'could not write its whole record to' in told
+    assert told.endswith('is the disk full?') and again == 'True'
+
+
 def test_what_was_started_before_is_not_recorded():
     [device] = devices(1)
     a = np.ones((300, 300), ctx=device)
@@ -178,7 +257,7 @@ print(len({{event.device for event in timeline.events}}) - limit)
 
 
 def test_no_devices_are_explained():
-    with pytest.raises(ValueError, match='devices is empty'):
+    with pytest.raises(ValueError, match='devices is too short'):
         Timeline([])
 
 
@@ -208,7 +287,7 @@ def test_a_step_can_be_recorded_with_other_settings(monkeypatch, size):
     commands, run = [], subprocess.run
     monkeypatch.setattr(subprocess, 'run', lambda *args, **kwargs:
                         commands.append(kwargs) or run(*args, **kwargs))
-    timeline = step_timeline(2, 64, {'MXNET_CPU_TEMP_COPY': size})
+    timeline = step_timeline(2, 64, {'MXNET_CPU_TEMP_COPY': int(size)})
     assert commands[0]['env']['MXNET_CPU_TEMP_COPY'] == size
     assert commands[0]['env']['PATH'] == os.environ['PATH']
     assert_well_formed(timeline, ['cpu(0)', 'cpu(1)'])

@@ -258,7 +258,44 @@ def one_way():
     (lambda: one_way().route(0, 'cpu'), "no node 'cpu'; it has 0, 1"),
     (lambda: top.pcie_switch(2).route(0, 'switch'), "no node 'switch'"),
     (lambda: top.from_graph(nx.path_graph(2)), 'has no bandwidth'),
+    (lambda: top.from_graph(3), 'graph must be a graph of networkx'),
+    (lambda: top.pcie_switch(-3), 'n must be a whole .*was -3'),
+    (lambda: top.pcie_switch(10 ** 9), 'n must be .*from 1 to 100,000'),
+    (lambda: top.pcie_switch(4, np.inf), 'bandwidth must be a positive'),
+    (lambda: top.pcie_switch(4, np.nan), 'bandwidth must be a positive'),
+    (lambda: top.pcie_switch(4, latency=np.inf), 'latency must be a number'),
+    (lambda: top.ethernet('two'), 'hosts must be'),
+    (lambda: top.ethernet([]), 'hosts must be how many, or a list'),
+    (lambda: top.ethernet([1, 1]), 'hosts must be .* different names'),
+    (lambda: top.ethernet([0, 1.5]), 'hosts must be a name of a node'),
+    (lambda: top.cluster(2, -1), 'devices must be a whole .*was -1'),
+    (lambda: top.cluster(2, 2, servers=-1), 'servers must be a whole number'),
+    (lambda: top.cluster(10 ** 4, 10 ** 3), 'at most 100,000 nodes together'),
+    (lambda: top.cluster(2, 2, network=0), 'network must be a positive'),
+    (lambda: top.nvlink_p3(True), 'bandwidth must be a positive .*True'),
+    (lambda: top.both_ways(0, 1, '16e9'), 'bandwidth must be'),
+    (lambda: top.both_ways(0.5, 1, 1), 'a must be a name of a node'),
+    (lambda: Topology('links'), 'links must be a list of Link'),
+    (lambda: Topology([(0, 1, 1, 0)]), 'links must be a list of Link'),
+    (lambda: Topology([Link(0, [1], 1, 0)]), r'links\[0\] must be a name'),
+    (lambda: Topology([Link(0, 0, 1, 0)]), r'links\[0\] joins 0 to itself'),
+    (lambda: Topology([Link(0, 1, np.inf, 0)]), r'links\[0\].bandwidth must'),
+    (lambda: Topology([Link(0, 1, 1, 0)], 'switch'), 'switches must be a lis'),
+    (lambda: Topology([Link(0, 1, 1, 0)], [2]), 'switches: no link goes to 2'),
+    (lambda: Topology([Link(0, 1, 1, 0)], name=3), 'name must be a text'),
+    (lambda: one_way().route(True, 0), 'src must be a name .*was True'),
+    (lambda: one_way().route(0, [1]), 'dst must be a name'),
+    (lambda: one_way().positions(3), 'nodes must be a list'),
+    (lambda: one_way().routes(np.array([0]), np.array([2])), 'dst must be'),
+    (lambda: one_way().routes(np.array([-1]), np.array([1])), 'src must be'),
+    (lambda: one_way().routes([0], 1), 'src must be an array'),
 ])
 def test_bad_arguments_are_named(bad, words):
     with pytest.raises(ValueError, match=words):
         bad()
+
+
+def test_a_count_may_be_numpys():
+    assert top.ethernet(np.int64(4)).nodes == (0, 1, 2, 3)
+    assert repr(top.pcie_switch(np.int64(2))) == repr(top.pcie_switch(2))
+    assert type(top.pcie_switch(2, np.float32(8)).links[0].bandwidth) is float

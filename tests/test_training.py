@@ -100,7 +100,7 @@ def test_split_batch_explains_labels_that_do_not_match():
 
 
 def test_split_batch_explains_no_devices():
-    with pytest.raises(ValueError, match='devices is empty'):
+    with pytest.raises(ValueError, match='devices is too short'):
         split_batch(np.ones((3, 1)), np.ones(3), [])
 
 
@@ -198,11 +198,72 @@ def test_accuracy_of_always_saying_three_is_the_share_of_threes(k):
     assert evaluate_accuracy(data_iter, device_params, devices(k)) == 3 / 8
 
 
+def test_labels_that_are_no_class_are_refused():
+    X, y = next(iter(load_data(30)[0]))
+    device_params = [get_params(init_params(), d) for d in devices(2)]
+    before = numbers(device_params[0])
+    for bad in y + 100, y - 100, y.astype('float32'), y.reshape(5, 6):
+        for call in (training.compute_gradients,
+                     functools.partial(train_batch, lr=0.1)):
+            with pytest.raises(ValueError, match='^y must be |X has 30'):
+                call(X, bad, device_params, devices(2))
+    assert all(map(onp.array_equal, before, numbers(device_params[0])))
+    with pytest.raises(ValueError, match='y must be whole numbers'):
+        loss(lenet(X, device_params[0]), y.astype('float32'))
+
+
+def copies(k):
+    return [get_params(init_params(), device) for device in devices(k)]
+
+
+@pytest.mark.parametrize('device_params, words', [
+    (lambda: copies(1), 'for each of the 2 devices; it had 1'),
+    (lambda: copies(3), 'for each of the 2 devices; it had 3'),
+    (lambda: [], 'device_params is too short'),
+    (lambda: copies(2)[::-1], r'device_params\[0\] must be on cpu\(0\), as'),
+    (lambda: [copies(1)[0][:7]] * 2, r'params\[0\] must be the 8 arrays'),
+    (lambda: copies(1)[0], r'device_params\[0\] must be a list of MXNet'),
+    (lambda: None, 'device_params must be a list')])
+def test_as_many_copies_as_devices_are_needed(device_params, words):
+    X, y = next(iter(load_data(30)[0]))
+    device_params = device_params()
+    for call in (lambda: evaluate_accuracy([(X, y)], device_params,
+                                           devices(2)),
+                 lambda: train_batch(X, y, device_params, devices(2), 0.1),
+                 lambda: training.compute_gradients(X, y, device_params,
+                                                    devices(2))):
+        with pytest.raises(ValueError, match=words) as error:
+            call()
+        assert str(error.value).startswith('device_params')
+
+
+def test_copies_without_gradients_are_explained():
+    X, y = next(iter(load_data(30)[0]))
+    with pytest.raises(ValueError, match=r'params\[0\] must have gradients'):
+        train_batch(X, y, [init_params()], devices(1), 0.1)
+
+
+@pytest.mark.parametrize('bad', [None, 'two', 2.5, {}, np.ones(3), [], [()]])
+def test_evaluate_accuracy_explains_what_is_no_iterator(bad):
+    with pytest.raises(ValueError, match='^data_iter '):
+        evaluate_accuracy(bad, copies(1), devices(1))
+
+
+@pytest.mark.parametrize('data', [
+    [np.ones(2), np.ones(1)], [np.ones(2), np.ones(2, dtype='int32')],
+    [np.ones(2), onp.ones(2)], [], None])
+def test_allreduce_explains_what_cannot_be_summed(data):
+    before = [one.asnumpy() for one in (data or [])[:1]]
+    with pytest.raises(ValueError, match='^data'):
+        allreduce(data)
+    assert not data or (data[0].asnumpy() == before[0]).all()
+
+
 @pytest.fixture
 def small_set(monkeypatch):
     """Let `train` see 96 of the digits only, and test on 40 others."""
-    def load(batch_size, name, root, seed):
-        train_iter, test_iter = load_data(batch_size, name, root, seed)
+    def load(batch_size, data, root, seed):
+        train_iter, test_iter = load_data(batch_size, data, root, seed)
         return (Batches(train_iter.images[:96], train_iter.labels[:96],
                         batch_size, shuffle=True, seed=seed),
                 Batches(test_iter.images[:40], test_iter.labels[:40],
@@ -279,18 +340,28 @@ def test_train_starts_from_the_promised_scale(
     assert asked == [(scale or default, 4)]
 
 
+def test_numbers_of_numpy_are_numbers(small_set):
+    results = [d2lps.train(kind(2), kind(32), onp.float32(.5), kind(1),
+                           seed=kind(1), show=False)
+               for kind in (int, onp.int64)]
+    assert bit_equal(results[0].params, results[1].params)
+
+
 @pytest.mark.parametrize('argument, bad', [
-    *(('lr', lr) for lr in (0, -1, math.nan, math.inf, '0.1', None)),
-    *(('num_epochs', n) for n in (0, 1.5, None)),
-    *(('num_devices', n) for n in (0, '2')),
+    *(('lr', lr) for lr in (0, -1, math.nan, math.inf, '0.1', None, True)),
+    *(('num_epochs', n) for n in (0, 1.5, None, 10 ** 9)),
+    *(('num_devices', n) for n in (0, '2', 10 ** 9)),
     *(('batch_size', n) for n in (0, 20_000)),
-    ('data', 'cifar'), ('seed', -1), ('scale', -1)])
+    ('data', 'cifar'), ('seed', -1), ('scale', -1), ('scale', 1e300),
+    ('root', 3), ('show', 1), ('step', 3), ('losses', 'step')])
 def test_train_explains_a_bad_argument(argument, bad):
-    arguments = {'num_devices': 1, 'batch_size': 32, 'lr': 0.1,
+    arguments = {'num_devices': 1, 'batch_size': 32, 'lr': 0.1, 'show': False,
                  argument: bad}
-    name = {'data': 'name'}.get(argument, argument)
-    with pytest.raises(ValueError, match=f'^{name}[ =]'):
-        d2lps.train(**arguments, show=False)
+    if argument == 'losses':  # what the reader's own step returns
+        arguments = {**arguments, 'step': lambda *_: None}
+        del arguments['losses']
+    with pytest.raises(ValueError, match=f'^{argument}[ =]'):
+        d2lps.train(**arguments)
 
 
 def first_bad_step(train_iter, lr):
@@ -314,6 +385,16 @@ def test_loss_that_is_no_number_names_step_and_lr(small_set, k, batch_size):
     assert f'in step {step}: ' in str(error.value)
     assert 'lr=1000000.0' in str(error.value)
     assert 'Try lr=100000.' in str(error.value)
+
+
+def test_a_loss_that_is_no_number_at_once_is_not_blamed_on_lr(small_set):
+    def step(X, y, device_params, devices, lr):
+        device_params[0][7][0] = math.inf
+        return train_batch(X, y, device_params, devices, lr)
+    with pytest.raises(FloatingPointError) as error:
+        d2lps.train(1, 32, 0.1, num_epochs=1, step=step, show=False)
+    assert 'in step 1: before any update, so lr is not' in str(error.value)
+    assert 'Try lr' not in str(error.value)
 
 
 def press_ctrl_c(monkeypatch, name, call, times=1):

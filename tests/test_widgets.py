@@ -158,3 +158,25 @@ def test_a_value_of_ones_own_joins_those_to_choose_from(shown, drawn):
     widgets.explore_synchronisation(megabytes=123)
     assert shown[0].children[2].value == 123
     assert 123 in shown[0].children[2].options
+
+
+@pytest.mark.parametrize('show, words', [
+    (lambda: widgets.explore_synchronisation('a ring'), 'links must be'),
+    (lambda: widgets.explore_synchronisation(num_devices=3), 'an even number'),
+    (lambda: widgets.explore_synchronisation(num_devices=18), 'from 2 to 16'),
+    (lambda: widgets.explore_synchronisation(megabytes=0), 'megabytes must'),
+    (lambda: widgets.explore_synchronisation(bandwidth=float('inf')),
+     'bandwidth must be a positive number'),
+    (lambda: widgets.explore_synchronisation(latency=-1), 'latency must be'),
+    (lambda: widgets.explore_timeline(99), 'num_devices must be .* from 1 to'),
+    (lambda: widgets.explore_timeline(batch_size='two'), 'batch_size must be'),
+    (lambda: widgets.live_picture(None, {}), 'draw must be a function'),
+    (lambda: widgets.live_picture(print, {'n': 3}), 'controls must be a dict'),
+    (lambda: widgets.live_picture(print, {}, 'wide'), "margins must be 'tight'"),
+    (lambda: widgets.choose([1], 'two', 'n'), 'value must be a number'),
+    (lambda: widgets.choose(['two'], 2, 'n'), r'options\[0\] must be'),
+])
+def test_bad_arguments_are_named(shown, show, words):
+    with pytest.raises(ValueError, match=words):
+        show()
+    assert not shown and not plt.get_fignums()
