@@ -202,7 +202,7 @@ def test_a_schedule_can_be_rebuilt_from_its_sends():
     (lambda: sch.hierarchical(2, 2, abs), r'across\(machines\) must be a Sch'),
     (lambda: sch.pipelined(3, 2), 'schedule must be a Schedule'),
     (lambda: Schedule(None, 2), 'rounds must be a list of rounds'),
-    (lambda: Schedule([3], 2), 'rounds must be a list of rounds'),
+    (lambda: Schedule([3], 2), r'rounds\[0\] must be a list of Send'),
     (lambda: Schedule(['ab'], 2), r'sends\[0\] must be a Send'),
     (lambda: Schedule([[(0, 1, 0)]], 2), r'sends\[0\] must be a Send'),
     (lambda: Schedule([[Send(0.9, 1, 0, True)]], 2), r'src must be .*was 0.9'),
