@@ -140,7 +140,7 @@ def main(**options):
     failed = 0
     for what, wrong, advice in check(**options):
         failed += bool(wrong)
-        print(f'FAIL  {what}: {wrong}. {advice}' if wrong else f'ok    {what}',
-              flush=True)
+        print(f'FAIL  {what}: {wrong.rstrip(".")}. {advice}' if wrong
+              else f'ok    {what}', flush=True)
     print(f'{failed} of these checks failed' if failed else 'all is well')
     return int(bool(failed))
