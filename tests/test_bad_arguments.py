@@ -20,6 +20,7 @@ from d2lps import (kvstore, partition, player, plots, schedule, simulate,
 from d2lps.cluster import Cluster, Network, network_problem
 from d2lps.cluster import widgets as cluster_widgets
 from d2lps.cluster import cluster, worker
+from d2lps.cluster.bare import bare_mxnet
 from d2lps.engine import mx
 from d2lps.kvstore import plots as kvstore_plots
 from matplotlib import pyplot as plt
@@ -267,7 +268,9 @@ SERVERS = dict(workers=2, servers=1, nbytes=8, bandwidth=1e9,
 for call in (cluster_widgets.law, cluster_widgets.simulated,
              cluster_widgets.plot_servers):
     good(call, {'workers': COUNT, 'servers': COUNT, 'nbytes': NUMBER,
-                'bandwidth': POSITIVE, 'colocated': FLAG}, **SERVERS)
+                'bandwidth': POSITIVE, 'colocated': FLAG,
+                'pieces': {'None', 'int64'}}, **SERVERS,
+         **({'pieces': 2} if call is cluster_widgets.simulated else {}))
 good(cluster_widgets.explore_servers, {
     'workers': {'int64'}, 'servers': {'int64'}, 'megabytes': POSITIVE,
     'gigabits': POSITIVE}, workers=2, servers=1, megabytes=1, gigabits=1,
@@ -322,6 +325,8 @@ good(Cluster, {'workers': {'int64'}, 'servers': {'int64'},
      timeout=60,
      **{name: None for name in inspect.signature(Cluster).parameters
         if name not in ('workers', 'servers', 'timeout')})
+good(bare_mxnet, {'workers': {'int64'}, 'seconds': POSITIVE, 'script': TEXT},
+     script='pass', workers=1, seconds=1)
 good(worker.create_store, kind='dist_sync')
 
 # What readers do not call themselves: what does is walked through above.
@@ -341,7 +346,8 @@ RECORDS = {'Machine', 'Send', 'Round', 'Link', 'Event', 'Timing', 'Shard',
            'Server', 'TrainResult', 'live_picture', 'total', 'parts',
            'Schedule.states', 'Schedule.check_sends', 'device',
            'device_list', 'array_list', 'num_devices', 'lenet_params', 'two',
-           'by_key'}
+           'by_key', 'store_key', 'a_store', 'sizes',
+           'time_limit'}
 
 
 def public_functions():
