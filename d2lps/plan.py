@@ -44,6 +44,8 @@ class Round(Sequence):
     def __init__(self, sends, nodes, position):
         rows = [limits.columns(f'sends[{k}]', send, position)
                 for k, send in enumerate(sends)]
+        if not rows:
+            raise ValueError('sends is empty, and a round has one or more')
         self.src, self.dst, self.chunk, self.reduce = (
             np.concatenate([column.ravel() for column in columns]).astype(kind)
             for columns, kind in zip(zip(*rows), (int, int, int, bool)))

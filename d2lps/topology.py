@@ -98,8 +98,10 @@ class Topology:
         route from src[i] to dst[i]. Rows are filled up with len(links).
         """
         for name, column in (('src', src), ('dst', dst)):
-            if len(column) and column.max() >= len(self.nodes):
-                refuse(name, column, f'positions below {len(self.nodes)}')
+            if len(src) != len(dst) or (
+                    column.max(initial=0) >= len(self.nodes)):
+                refuse(name, column, f'positions below {len(self.nodes)}, as '
+                       'many in src as in dst')
         # Most nodes hang on a switch by one cable. Only the way from switch
         # to switch has to be searched, and many pairs have it in common.
         ends = len(self._vertices)

@@ -289,6 +289,7 @@ def one_way():
     (lambda: one_way().routes(np.array([0]), np.array([2])), 'dst must be'),
     (lambda: one_way().routes(np.array([-1]), np.array([1])), 'src must be'),
     (lambda: one_way().routes([0], 1), 'dst must be an array'),
+    (lambda: one_way().routes([0], [1, 0]), 'as many in src as in dst'),
 ])
 def test_bad_arguments_are_named(bad, words):
     with pytest.raises(ValueError, match=words):
