@@ -65,7 +65,7 @@ def agree(**dimensions):
         for name, letters in dimensions.items():
             value, letters = arguments[name], letters.split()
             shape, last = value.shape, len(letters) - 1
-            if letters[-1].endswith('*'):
+            if letters[-1].endswith('*') and len(shape) > last:
                 shape = *shape[:last], math.prod(shape[last:])
             keys = [letter.rstrip('*') for letter in letters]
             wanted = tuple(int(key) if key.isdigit() else

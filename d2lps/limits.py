@@ -1,5 +1,4 @@
 """Checks of what schedules and topologies are made from, with their limits."""
-from collections.abc import Sequence
 from functools import partial
 
 import numpy as np
@@ -9,15 +8,17 @@ from d2lps.checks import (BOOL, list_of, number, positive, refuse, text,
 
 # How many devices, where sends or links grow with n, and with n * n.
 LINE, SQUARE = partial(whole, most=100_000), partial(whole, most=4096)
-MOST_SENDS = 40_000_000  # of about 25 bytes each
 MOST_CHUNKS = 1_000_000
 
 
-def few(name, sends):
-    """Refuse a plan that memory would not hold, before it is made."""
-    if sends > MOST_SENDS:
-        raise ValueError(f'{name} must be smaller: this plan would have '
-                         f'{sends:,} sends, and at most {MOST_SENDS:,} fit')
+def few(name, count, most=40_000_000, what='sends'):
+    """Refuse what memory would not hold, before it is made.
+
+    The limit is that of sends, of about 25 bytes each.
+    """
+    if count > most:
+        raise ValueError(f'{name} must be smaller: that would be {count:,} '
+                         f'{what}, and at most {most:,} fit')
 
 
 def among_devices(n, root):
@@ -25,39 +26,6 @@ def among_devices(n, root):
     if root not in range(n) and not isinstance(root, str):
         refuse('root', root, f"a device, 0 to {n - 1}, or a name such as "
                "'cpu'")
-
-
-def hosts(name, value):
-    """A count, or a list of names that are all different, as a sequence."""
-    if not isinstance(value, (list, tuple)):
-        return range(LINE(name, value))
-    if not value or len({*names(name, value)}) < len(value):
-        refuse(name, value, 'how many, or a list of different names')
-    return value
-
-
-def matrix(name, value):
-    """A symmetric matrix of counts as an array, of 3 rows or more."""
-    try:
-        table = np.asarray(value)
-        good = (table.dtype.kind in 'iu' and len(table) > 2
-                and (table == table.T).all() and not table.diagonal().any()
-                and table.min() >= 0)
-    except (TypeError, ValueError):
-        good = False
-    if not good:
-        refuse(name, value, 'a symmetric matrix of whole numbers, 0 on its '
-               'diagonal, of 3 rows or more')
-    return table
-
-
-def names(name, value):
-    """Names of nodes: a list, tuple or set; a str would be its letters."""
-    if not isinstance(value, (list, tuple, set, frozenset)):
-        refuse(name, value, "a list of names, such as ['switch']")
-    for one in value:
-        node(name, one)
-    return value
 
 
 def node(name, value):
@@ -68,15 +36,34 @@ def node(name, value):
     return value
 
 
+def names(name, value, check=node):
+    """Different names of nodes: a list, tuple or set."""
+    if isinstance(value, (set, frozenset)):
+        value = list(value)
+    value = list_of(check, 'a list of names', least=0)(name, value)
+    if len({*value}) < len(value):
+        refuse(name, value, 'a list of different names')
+    return value
+
+
+helpers = partial(names, check=text)
+
+
+def hosts(name, value):
+    """A count, or a list of different names, as a sequence."""
+    if isinstance(value, (list, tuple)) and value:
+        return names(name, value)
+    return range(LINE(name, value))
+
+
 def links(name, value):
     """Links from `topology`, no two of them between the same nodes."""
     if not isinstance(value, (list, tuple)) or any(
             type(link).__name__ != 'Link' for link in value):
         refuse(name, value, 'a list of Link, such as both_ways(0, 1, 16e9)')
     for k, link in enumerate(value):
-        for end in link[:2]:
-            node(f'{name}[{k}]', end)
-        if link.src == link.dst:
+        ends = [node(f'{name}[{k}]', end) for end in link[:2]]
+        if ends[0] == ends[1]:
             raise ValueError(f'{name}[{k}] joins {link.src!r} to itself')
         positive(f'{name}[{k}].bandwidth', link.bandwidth)
         number(f'{name}[{k}].latency', link.latency)
@@ -86,70 +73,21 @@ def links(name, value):
     return value
 
 
-def switches_joined(links, switches, **_):
-    """Refuse switches that no link goes to."""
-    lost = {*switches} - {end for link in links for end in link[:2]}
-    if lost:
-        raise ValueError(f'switches: no link goes to {lost.pop()!r}')
-
-
-def few_nodes(machines, devices, servers, **_):
-    """Refuse a cluster of more nodes than one switch may have."""
-    if machines * (devices + 1) + servers > LINE.keywords['most']:
-        raise ValueError('machines, devices and servers must be fewer: at '
-                         f'most {LINE.keywords["most"]:,} nodes together')
-
-
-def graph(name, value):
-    """A graph of networkx, which takes too long to import for a check."""
-    if not hasattr(value, 'to_directed') or not hasattr(value, 'edges'):
-        refuse(name, value, 'a graph of networkx')
-    return value
-
-
-def positions(name, value, most):
-    """An array of whole numbers from 0 to most - 1."""
-    if getattr(value, 'dtype', np.dtype(object)).kind not in 'iu' or (
-            value.ndim != 1 or value.size and not
-            0 <= value.min() <= value.max() < most):
-        refuse(name, value, f'an array of integers from 0 to {most - 1}')
-    return value
-
-
-def rounds(name, value):
-    """A list of rounds, each a list of sends."""
-    if not isinstance(value, (list, tuple)) or not all(
-            isinstance(sends, Sequence) for sends in value):
-        refuse(name, value, 'a list of rounds, each a list of Send')
-    return value
-
-
 def columns(name, send, position):
     """A `Send` as four arrays of one shape; its nodes by their position."""
     if not isinstance(send, tuple) or len(send) != 4:
         refuse(name, send, 'a Send(src, dst, chunk, reduce)')
-    found = [position(send[0]), position(send[1]), *send[2:]]
-    for k, (kinds, must) in enumerate(3 * [('iu', 'a whole number')] + [
-            ('b', 'True or False')]):
-        try:
-            found[k] = np.asarray(found[k])
-        except ValueError:  # a list of lists that do not fit
-            refuse(name, send, 'made of numbers or of arrays')
-        if found[k].size and found[k].dtype.kind not in kinds:
-            what = 'src', 'dst', 'chunk', 'reduce'
-            refuse(f'{name}.{what[k]}', send[k], f'{must}, or an array of it')
+    ends = position(send[0]), position(send[1])
     try:
-        return np.broadcast_arrays(*found)
+        found = np.broadcast_arrays(*ends, *send[2:])
     except ValueError:
-        refuse(name, send, 'made of arrays of one length')
-
-
-def helpers(name, value):
-    """Different names of nodes, each a text."""
-    value = list_of(text, 'a list of names', least=0)(name, value)
-    if len({*value}) < len(value):
-        refuse(name, value, 'a list of different names')
-    return value
+        refuse(name, send, 'made of numbers, or of arrays of one length')
+    for k, field in enumerate(('src', 'dst', 'chunk', 'reduce')):
+        kinds, must = ('b', 'True or False') if k == 3 else (
+            'iu', 'a whole number')
+        if found[k].size and found[k].dtype.kind not in kinds:
+            refuse(f'{name}.{field}', send[k], f'{must}, or an array of them')
+    return found
 
 
 def schedule(name, value):
@@ -188,12 +126,14 @@ def weights(name, value):
     return sizes
 
 
-def inputs(name, value):
-    """For each flow a list of the flows that it waits for."""
-    if not isinstance(value, (list, tuple)) or not all(
-            isinstance(needed, (list, tuple)) for needed in value):
-        refuse(name, value, 'a list with a list of numbers for each flow')
-    return value
+def matrix(name, value):
+    """A symmetric matrix of counts as an array, of 3 rows or more."""
+    table = array(2, 'iu')(name, value)
+    if len(table) < 3 or table.shape != table.T.shape or (
+            table != table.T).any() or table.diagonal().any():
+        refuse(name, value, 'a symmetric matrix of whole numbers, 0 on its '
+               'diagonal, of 3 rows or more')
+    return table
 
 
 def flows(paths, capacity, **columns):

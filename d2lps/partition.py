@@ -67,8 +67,9 @@ def network_partition(X, y, stages, devices):
 
 
 def _has_parts(array, part, parts, axis):
-    if array.ndim <= axis or array.shape[axis] < parts:
-        refuse('array', array, f'of at least {parts} channels on axis {axis}')
+    if array.ndim <= axis:
+        refuse('array', array, f'of channels on axis {axis}')
+    whole('parts', parts, most=array.shape[axis])
     if part >= parts:
         refuse('part', part, f'a whole number from 0 to {parts - 1}')
 

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from d2lps import execute, limits, sketch
-from d2lps.checks import a, checked, function, number, whole
+from d2lps.checks import a, checked, function, list_of, number, whole
 
 class ScheduleError(ValueError):
     """A schedule that does not leave the sum on every device."""
@@ -44,6 +44,8 @@ class Round(Sequence):
     def __init__(self, sends, nodes, position):
         rows = [limits.columns(f'sends[{k}]', send, position)
                 for k, send in enumerate(sends)]
+        if not rows:
+            raise ValueError('sends is empty, and a round has one or more')
         self.src, self.dst, self.chunk, self.reduce = (
             np.concatenate([column.ravel() for column in columns]).astype(kind)
             for columns, kind in zip(zip(*rows), (int, int, int, bool)))
@@ -80,7 +82,8 @@ class Schedule:
     Raises ValueError for a send that names no known node or chunk.
     """
 
-    @checked(rounds=limits.rounds, devices=partial(whole, most=1_000_000),
+    @checked(rounds=list_of(a(Sequence, 'a list of Send'), 'a list of rounds',
+                            least=0), devices=partial(whole, most=1_000_000),
              helpers=limits.helpers, weights=limits.weights,
              name=a(str, 'a text'))
     def __init__(self, rounds, devices, helpers=(), weights=None, name=''):

@@ -13,14 +13,14 @@ from d2lps.sketch import COLORS
 from d2lps.widgets import live_picture
 
 
-def small(schedule, number, **_):
+def _small(schedule, number, **_):
     """Refuse what has no such round, or too many boxes to be read."""
     whole('number', number, least=0, most=len(schedule.rounds))
     if len(schedule.nodes) * len(schedule.weights) > 144:
         raise ValueError(f'{schedule!r}: too many nodes x chunks (over 144)')
 
 
-@checked(small, schedule=limits.schedule, number=partial(whole, least=0),
+@checked(_small, schedule=limits.schedule, number=partial(whole, least=0),
          ax=a(Axes, 'axes of matplotlib'))
 def plot_holdings(schedule, number=0, ax=None):
     """Who holds what after round `number`: a row per node, a box per chunk.
@@ -71,7 +71,7 @@ def plot_holdings(schedule, number=0, ax=None):
     return ax
 
 
-@checked(small, schedule=limits.schedule, number=partial(whole, least=0))
+@checked(_small, schedule=limits.schedule, number=partial(whole, least=0))
 def step_player(schedule, number=0):
     """Go through the rounds, forward, back or playing, from `number` on."""
     slider = ipywidgets.IntSlider(number, 0, len(schedule.rounds),

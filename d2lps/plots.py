@@ -11,10 +11,10 @@ from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.patches import Patch
 from matplotlib_inline import backend_inline
 
-from d2lps.checks import a, checked, flag, list_of, number, whole
+from d2lps.checks import a, checked, flag, list_of, number, positive, whole
 from d2lps.simulate import Timing
 from d2lps.sketch import COLORS as CHUNK_COLORS
-from d2lps.timeline import PHASES
+from d2lps.timeline import PHASES, Timeline
 from d2lps.topology import Topology
 
 # Okabe and Ito's colours, which colour-blind readers can tell apart.
@@ -36,6 +36,9 @@ def use_png_display():
     d2l.use_svg_display = use_png_display
 
 
+@checked(timeline=a(Timeline, 'a Timeline, such as step_timeline(2, 256)'),
+         title=a(str, 'a text'), ax=a(Axes, 'axes of matplotlib'),
+         until=positive)
 def plot_timeline(timeline, title=None, ax=None, until=None):
     """Draw a `Timeline`: a row for each device, a bar for each operation.
 
@@ -52,11 +55,12 @@ def plot_timeline(timeline, title=None, ax=None, until=None):
                        linewidth=0)
     ax.set_yticks(range(rows), timeline.devices)
     ax.set_ylim(rows - 0.5, -0.5)
-    ax.set_xlim(0, (until or timeline.seconds) * 1e3)
+    ax.set_xlim(0, (until or timeline.seconds or 1) * 1e3)
     ax.set_xlabel('time / ms')
     seen = {event.phase for event in timeline.events}
-    ax.legend(handles=[Patch(color=PHASE_COLORS[phase], label=phase)
-                       for phase in PHASES if phase in seen],
+    ax.legend(handles=[*(Patch(color=PHASE_COLORS[phase], label=phase)
+                         for phase in PHASES if phase in seen),
+                       Patch(facecolor='w', edgecolor=GRAY, label='idle')],
               loc='upper left', bbox_to_anchor=(1, 1), frameon=False)
     both = f', more than one device at work {timeline.overlap:.0%} of the time'
     ax.set_title(f'{title}: ' * bool(title) + f'{timeline.seconds * 1e3:.0f} '
@@ -64,7 +68,7 @@ def plot_timeline(timeline, title=None, ax=None, until=None):
     return ax
 
 
-def shares(name, value):
+def _shares(name, value):
     """A share from 0 to 1 for each key; rounding may add a little."""
     a(dict, 'a dict such as timing.busy()')(name, value)
     for key, share in value.items():
@@ -72,15 +76,15 @@ def shares(name, value):
     return value
 
 
-def links_of_load(topology, load, **_):
+def _links_of_load(topology, load, **_):
     """Refuse a load of links that the topology does not have."""
     for pair in load or ():
         if pair not in topology.number:
             raise ValueError(f'load: {topology.name} has no link {pair!r}')
 
 
-@checked(links_of_load, topology=a(Topology, 'a Topology: pcie_switch(4)'),
-         load=shares, ax=a(Axes, 'axes of matplotlib'), scale=flag,
+@checked(_links_of_load, topology=a(Topology, 'a Topology: pcie_switch(4)'),
+         load=_shares, ax=a(Axes, 'axes of matplotlib'), scale=flag,
          device=a(str, 'a text'))
 def plot_topology(topology, load=None, ax=None, scale=True, device=''):
     """Nodes on a circle, switches between what they join.

@@ -154,6 +154,9 @@ def hierarchical(machines, devices, across=ring):
     across(machines): `ring`, `tree`, or one with parameter servers.
     """
     outer = limits.schedule('across(machines)', across(machines))
+    if outer.devices != machines:
+        raise ValueError(f'across must return a schedule for {machines} '
+                         f'machines; it returned {outer!r}')
     parts, chunks = devices, len(outer.weights)
     few('machines and devices', max(machines * parts ** 2 * chunks,
                                     parts * sum(map(len, outer.rounds))))

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from d2lps import limits
-from d2lps.checks import a, checked, flag, number
+from d2lps.checks import a, checked, flag, list_of, number
 from d2lps.topology import Topology
 
 
@@ -176,7 +176,7 @@ def _links(topology):
 
 @checked(limits.flows, paths=limits.array(2, 'iu'), size=limits.array(1),
          delay=limits.array(1), capacity=limits.array(1, least=None),
-         inputs=limits.inputs)
+         inputs=list_of(a((list, tuple), 'a list of flows'), least=0))
 def flow(paths, size, delay, capacity, inputs=None):
     """Let flows run until the last has ended, from event to event.
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from d2lps import limits
 from d2lps.cables import P3_CABLES, rings_of  # noqa: F401
-from d2lps.checks import a, checked, number, positive, text
+from d2lps.checks import a, checked, number, positive, refuse, text
 
 PCIE3, PCIE4 = 16e9, 32e9  # 16 lanes
 NVLINK = 18e9  # one link of a V100, as in the book (Dive into Deep Learning)
@@ -38,13 +38,15 @@ class Topology:
     Raises ValueError for a link that is there twice or has no bandwidth.
     """
 
-    @checked(limits.switches_joined, links=limits.links,
-             switches=limits.names, name=text)
+    @checked(links=limits.links, switches=limits.names, name=text)
     def __init__(self, links, switches=(), name='topology'):
         self.links, self.name = tuple(links), name
         self.switches = frozenset(switches)
         self.number = {link[:2]: k for k, link in enumerate(self.links)}
         ends = dict.fromkeys(end for link in self.links for end in link[:2])
+        if self.switches - ends.keys():
+            raise ValueError('switches: no link goes to '
+                             f'{(self.switches - ends.keys()).pop()!r}')
         self.nodes = tuple(end for end in ends if end not in self.switches)
         self.position = {node: k for k, node in enumerate(self.nodes)}
         self._graph, self._paths = None, {}
@@ -87,6 +89,7 @@ class Topology:
                                  f'it has {str(self.nodes[:20])[1:-1]} …')
         return np.array([self.position[node] for node in nodes], int)
 
+    @checked(src=limits.array(1, 'iu'), dst=limits.array(1, 'iu'))
     def routes(self, src, dst):
         """Routes of k pairs at once, as numbers of links.
 
@@ -94,8 +97,11 @@ class Topology:
         an integer array (k, length of the longest route): row i has the
         route from src[i] to dst[i]. Rows are filled up with len(links).
         """
-        limits.positions('src', src, len(self.nodes))
-        limits.positions('dst', dst, len(self.nodes))
+        for name, column in (('src', src), ('dst', dst)):
+            if len(src) != len(dst) or (
+                    column.max(initial=0) >= len(self.nodes)):
+                refuse(name, column, f'positions below {len(self.nodes)}, as '
+                       'many in src as in dst')
         # Most nodes hang on a switch by one cable. Only the way from switch
         # to switch has to be searched, and many pairs have it in common.
         ends = len(self._vertices)
@@ -185,7 +191,9 @@ def nvlink_p3(bandwidth=NVLINK, latency=0.0):
     return Topology(links, name='nvlink_p3')
 
 
-@checked(limits.few_nodes, machines=limits.LINE, devices=limits.LINE,
+@checked(lambda machines, devices, servers, **_: limits.few(
+    'machines, devices or servers', machines * (devices + 1) + servers,
+    100_000, 'nodes'), machines=limits.LINE, devices=limits.LINE,
          inside=positive, network=positive, latency=number,
          servers=partial(limits.LINE, least=0), network_latency=number)
 def cluster(machines, devices, inside=PCIE3, network=ETHERNET_10G,
@@ -209,13 +217,15 @@ def cluster(machines, devices, inside=PCIE3, network=ETHERNET_10G,
     return Topology(links, switches, f'cluster({machines}, {devices})')
 
 
-@checked(graph=limits.graph, switches=limits.names)
+@checked(switches=limits.names)
 def from_graph(graph, switches=()):
     """A topology from a `networkx` graph, directed or not.
 
     Edges need a `bandwidth` in bytes/s and may have a `latency` in seconds;
     an edge of an undirected graph is a link each way.
     """
+    if not hasattr(graph, 'to_directed'):
+        refuse('graph', graph, 'a graph of networkx')
     links = []
     for src, dst, edge in graph.to_directed().edges(data=True):
         if 'bandwidth' not in edge:

@@ -15,7 +15,7 @@ from d2lps.plots import plot_comparison, plot_timeline, plot_topology
 from d2lps.timeline import step_timeline
 
 
-def cables_in_a_ring(n, bandwidth, latency):
+def _cables_in_a_ring(n, bandwidth, latency):
     """n devices with cables to their neighbours; two share one cable."""
     pairs = [(i, (i + 1) % n) for i in range(n)] if n > 2 else [(0, 1)]
     return topology.Topology([
@@ -23,7 +23,7 @@ def cables_in_a_ring(n, bandwidth, latency):
         for link in topology.both_ways(a, b, bandwidth, latency)])
 
 
-def two_machines(n, bandwidth, latency):
+def _two_machines(n, bandwidth, latency):
     """Two machines of n // 2 devices, joined by 10 Gbit/s Ethernet."""
     return topology.cluster(2, n // 2, bandwidth, latency=latency,
                             network_latency=latency)
@@ -31,8 +31,8 @@ def two_machines(n, bandwidth, latency):
 
 # What can join n devices, given bytes/s and seconds of latency per cable.
 LINKS = {'one PCIe switch': topology.pcie_switch,
-         'cables in a ring': cables_in_a_ring,
-         'two machines, 10 Gbit/s apart': two_machines}
+         'cables in a ring': _cables_in_a_ring,
+         'two machines, 10 Gbit/s apart': _two_machines}
 STRATEGIES = (
     schedule.gather_broadcast, lambda n: schedule.gather_broadcast(n, 'cpu'),
     schedule.sharded, schedule.running_sum, schedule.ring,
@@ -41,7 +41,7 @@ STRATEGIES = (
     lambda n: schedule.hierarchical(2, n // 2))
 
 
-def controls(name, value):
+def _controls(name, value):
     """A dict of ipywidgets by name."""
     if not isinstance(value, dict) or not all(
             isinstance(one, ipywidgets.Widget) for one in value.values()):
@@ -49,7 +49,7 @@ def controls(name, value):
     return value
 
 
-@checked(draw=function, controls=controls, margins=one_of('tight', None))
+@checked(draw=function, controls=_controls, margins=one_of('tight', None))
 def live_picture(draw, controls, margins='tight'):
     """Show `controls` above a picture that follows them.
 
@@ -103,13 +103,13 @@ def explore_timeline(num_devices=2, batch_size=256):
                                'batch size')))
 
 
-def even(num_devices, **_):
+def _even(num_devices, **_):
     """Two machines share the devices equally."""
     if num_devices % 2:
         refuse('num_devices', num_devices, 'an even number')
 
 
-@checked(even, links=one_of(*LINKS), megabytes=positive, bandwidth=positive,
+@checked(_even, links=one_of(*LINKS), megabytes=positive, bandwidth=positive,
          num_devices=partial(whole, least=2, most=16), latency=number)
 def explore_synchronisation(links='one PCIe switch', num_devices=4,
                             megabytes=160, bandwidth=16, latency=0):

@@ -49,3 +49,20 @@ def idx_folder(tmp_path, write_idx):
                       onp.arange(n) % 10)
         return folder
     return make
+
+
+@pytest.fixture
+def shown(monkeypatch):
+    """All that is displayed, in order; an update is one more."""
+    from d2lps import player, widgets
+    things = []
+
+    class Handle:
+        update = staticmethod(things.append)
+
+    def display(thing, **_):
+        things.append(thing)
+        return Handle
+    for module in (player, widgets):
+        monkeypatch.setattr(module, 'display', display)
+    return things

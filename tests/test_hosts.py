@@ -41,7 +41,7 @@ def fails(*words, seconds=15):
     else:
         assert False, 'nothing failed'
     taken = time.monotonic() - start
-    assert taken < seconds, taken
+    assert taken < 2 * seconds, taken  # on a loaded machine
     assert not left(3), left(0)
 
 def add_up():
@@ -171,7 +171,7 @@ def test_a_cable_that_is_pulled(lab):
         machines.SILENCE = 3.0
         with IPRoute() as ip:
             index = ip.link_lookup(ifname='two')[0]
-            with fails('lost the connection with two'):
+            with fails('host two lost its connection'):
                 with make(ssh=(*ssh, '-o', 'ServerAliveInterval=1')) as c:
                     later(1, lambda: ip.link('set', index=index,
                                              state='down'))
@@ -231,7 +231,7 @@ def test_machines_that_fail(lab):
                    "Python 3.9 at the reader's"):
             make(hosts=['one'])
         machines.sys = sys
-        with fails('lost the connection with two'):
+        with fails('host two lost its connection'):
             with make() as c:
                 later(1, servers['two'].kill)
                 c.run(wait)
@@ -239,7 +239,7 @@ def test_machines_that_fail(lab):
 
 
 @pytest.mark.parametrize('arguments, words', [
-    (dict(hosts=[]), 'it was empty'),
+    (dict(hosts=[]), 'it was []'),
     (dict(hosts='lab1'), "it was 'lab1'"),
     (dict(hosts=['']), "'' is no machine"),
     (dict(hosts=['a b']), "'a b' is no machine"),
@@ -250,6 +250,15 @@ def test_machines_that_fail(lab):
     (dict(hosts=['a'], ssh=['no-ssh']), 'there is no no-ssh'),
     (dict(hosts=['a'], address='192.0.2.1'), 'address must be an IPv4'),
     (dict(hosts=['a'], address='here'), "it was 'here'"),
+    (dict(hosts=['a'], python=''), "python must be a path"),
+    (dict(hosts=['a'], python=3), "python must be a path"),
+    (dict(hosts=['a'], address=True), 'address must be an IPv4'),
+    (dict(hosts=['a'], server_hosts=[]), 'server_hosts must be a list'),
+    (dict(hosts=['a'], ports=range(80, 200)), 'ports must be a range of 13'),
+    (dict(hosts=['a'], ports=range(2000, 2012)), 'ports must be a range of'),
+    (dict(hosts=['a'], ports=range(65_000, 65_537)), 'ports must be a range'),
+    (dict(hosts=['a'], ports=[20_000]), 'such as range(20000, 20100)'),
+    (dict(server_hosts=['a']), 'server_hosts goes with hosts='),
     (dict(python='python3'), 'python goes with hosts=')])
 def test_bad_arguments(arguments, words):
     with pytest.raises(ValueError) as error:
@@ -269,14 +278,15 @@ LAN = dict(reader='127.0.0.1', address='127.0.0.1', ports=[20_000, 20_001])
 def test_what_the_machines_answer(answers, wrong):
     names = [f'lab{k}' for k in range(len(answers))]
     places = machines.Machines(2, 1, names, ssh=['true'])
-    places._offer = range(20_000, 20_500)
-    places._looks = [SimpleNamespace(told=told) for told in answers]
+    places._hosts = [SimpleNamespace(told=told) for told in answers]
     assert places._settle().startswith(wrong) and (
         bool(places._settle()) == bool(wrong))
     if not wrong:
         assert places.head.address == '127.0.0.1'
-        assert [place.host for place in places.workers] == names
-        assert sorted(places.free_ports(2)) == LAN['ports']
+        assert [place.host for place in places.workers] == places._hosts
+        assert places.free_ports(2) == LAN['ports']
+        assert [places.free_ports(1) for _ in range(3)] == [
+            [20_000], [20_001], [20_000]]
         with pytest.raises(OSError, match='no 3 free ports in common'):
             places.free_ports(3)
 

@@ -9,7 +9,7 @@ from matplotlib import pyplot as plt
 from matplotlib.collections import PolyCollection
 from matplotlib.quiver import Quiver
 
-from d2lps import player, schedule, widgets
+from d2lps import player, schedule
 from d2lps.sketch import COLORS
 
 matplotlib.use('Agg')
@@ -20,22 +20,6 @@ Schedule, Send = schedule.Schedule, schedule.Send
 def no_figure_is_left():
     yield
     plt.close('all')
-
-
-@pytest.fixture
-def shown(monkeypatch):
-    """All that is displayed, in order; an update is one more."""
-    things = []
-
-    class Handle:
-        update = staticmethod(things.append)
-
-    def display(thing, **_):
-        things.append(thing)
-        return Handle
-    for module in (player, widgets):
-        monkeypatch.setattr(module, 'display', display)
-    return things
 
 
 def parts(plan, number):

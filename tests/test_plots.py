@@ -52,7 +52,7 @@ def test_each_event_is_a_bar_in_the_row_of_its_device(timeline):
 
 def test_the_legend_has_the_phases_that_are_seen(timeline):
     legend = plot_timeline(timeline).get_legend()
-    assert texts(legend.get_texts()) == ['forward', 'backward']
+    assert texts(legend.get_texts()) == ['forward', 'backward', 'idle']
 
 
 def test_the_title_says_how_much_devices_overlap(timeline):

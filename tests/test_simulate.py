@@ -402,7 +402,7 @@ SWITCH, ONE = top.pcie_switch(2), [[0]]
     (lambda: simulate.flow(ONE, [1], ['two'], [1]), 'delay must'),
     (lambda: simulate.flow(ONE, [1, 2], [0], [1]), 'size must have 1 entries'),
     (lambda: simulate.flow(ONE, [1], [0], [1], [[], []]), 'inputs must have'),
-    (lambda: simulate.flow(ONE, [1], [0], [1], [3]), 'inputs must be a list'),
+    (lambda: simulate.flow(ONE, [1], [0], [1], [3]), r'inputs\[0\] must be a l'),
     (lambda: simulate.flow(ONE, [1], [0], [1], [[0]]), 'flow 0 waits for'),
     (lambda: simulate.flow(ONE, [1], [0], [1], [[7]]), 'flow 0 waits for'),
     (lambda: simulate.flow([[0]] * 3, [1] * 3, [0] * 3, [1],

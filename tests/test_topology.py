@@ -91,11 +91,11 @@ CHAIN = np.diag([3, 3], 1) + np.diag([3, 3], -1)
     (1 - np.eye(4, dtype=int), 'pairs with 1 of them do not make'),
     (np.triu(np.ones((3, 3), int), 1), 'symmetric matrix'),
     (np.ones((3, 3), int), '0 on its diagonal'),
-    (np.ones((2, 3), int), 'symmetric'), (top.P3_CABLES / 1, 'symmetric'),
-    (-top.P3_CABLES, 'symmetric'), ([[0, 1], [1, 0]], 'of 3 rows or more'),
-    (None, 'symmetric'), ('two', 'symmetric'), ([[0], [1, 2]], 'symmetric')])
+    (np.ones((2, 3), int), 'must be'), (top.P3_CABLES / 1, 'must be'),
+    (-top.P3_CABLES, 'must be'), ([[0, 1], [1, 0]], 'of 3 rows or more'),
+    (None, 'must be'), ('two', 'must be'), ([[0], [1, 2]], 'must be')])
 def test_cables_that_make_no_rings(cables, words):
-    with pytest.raises(ValueError, match=f'^cables.* {words}'):
+    with pytest.raises(ValueError, match=f'^cables.*{words}'):
         top.rings_of(cables)
 
 
@@ -265,12 +265,12 @@ def one_way():
     (lambda: top.pcie_switch(4, np.nan), 'bandwidth must be a positive'),
     (lambda: top.pcie_switch(4, latency=np.inf), 'latency must be a number'),
     (lambda: top.ethernet('two'), 'hosts must be'),
-    (lambda: top.ethernet([]), 'hosts must be how many, or a list'),
+    (lambda: top.ethernet([]), 'hosts must be a whole number'),
     (lambda: top.ethernet([1, 1]), 'hosts must be .* different names'),
-    (lambda: top.ethernet([0, 1.5]), 'hosts must be a name of a node'),
+    (lambda: top.ethernet([0, 1.5]), r'hosts\[1\] must be a name of a no'),
     (lambda: top.cluster(2, -1), 'devices must be a whole .*was -1'),
     (lambda: top.cluster(2, 2, servers=-1), 'servers must be a whole number'),
-    (lambda: top.cluster(10 ** 4, 10 ** 3), 'at most 100,000 nodes together'),
+    (lambda: top.cluster(10 ** 4, 10 ** 3), '10,010,000 nodes, and at most 100,000'),
     (lambda: top.cluster(2, 2, network=0), 'network must be a positive'),
     (lambda: top.nvlink_p3(True), 'bandwidth must be a positive .*True'),
     (lambda: top.both_ways(0, 1, '16e9'), 'bandwidth must be'),
@@ -288,7 +288,8 @@ def one_way():
     (lambda: one_way().positions(3), 'nodes must be a list'),
     (lambda: one_way().routes(np.array([0]), np.array([2])), 'dst must be'),
     (lambda: one_way().routes(np.array([-1]), np.array([1])), 'src must be'),
-    (lambda: one_way().routes([0], 1), 'src must be an array'),
+    (lambda: one_way().routes([0], 1), 'dst must be an array'),
+    (lambda: one_way().routes([0], [1, 0]), 'as many in src as in dst'),
 ])
 def test_bad_arguments_are_named(bad, words):
     with pytest.raises(ValueError, match=words):

@@ -14,21 +14,6 @@ matplotlib.use('Agg')
 
 
 @pytest.fixture
-def shown(monkeypatch):
-    """All that is displayed, in order; an update is one more."""
-    things = []
-
-    class Handle:
-        update = staticmethod(things.append)
-
-    def display(thing, **_):
-        things.append(thing)
-        return Handle
-    monkeypatch.setattr(widgets, 'display', display)
-    return things
-
-
-@pytest.fixture
 def drawn(monkeypatch):
     """All axes that were drawn by functions of `plots`, in order."""
     axes = []

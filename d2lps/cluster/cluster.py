@@ -37,11 +37,14 @@ class Cluster:
         hosts: other machines for workers and servers, as `ssh` takes them
             (['lab1', 'user@lab2']); number k of each is on host k modulo
             their number. With these go:
+        server_hosts: machines for the servers, if they shall have others.
         address: this machine's, as the hosts know it; by default the one
             from which the first host sees the connection come.
         python: the Python on the hosts that has d2lps; by default the same
             path as here.
         ssh: the command, such as ['ssh', '-p', '2222'].
+        ports: on which all of them must reach each other, by default
+            range(20000, 21000).
 
     It runs from here to `close()`, or to the end of a `with` block.  In a
     notebook, `%%px` cells then run on all workers (they are engines of
@@ -72,10 +75,11 @@ class Cluster:
              port=partial(whole, least=1024, most=65535))
     def __init__(self, workers=2, servers=1, timeout=60, port=None,
                  network=None, hosts=None, address=None, python=None,
-                 ssh=None):
+                 ssh=None, server_hosts=None, ports=None):
         self.workers, self.servers = workers, servers
         self._places = _places(workers, servers, network, hosts,
-                               address=address, python=python, ssh=ssh)
+                               address=address, python=python, ssh=ssh,
+                               server_hosts=server_hosts, ports=ports)
         if port is not None and not self._places.is_free(port):
             raise ValueError(f'port must be free; {port} is in use. Leave it '
                              'out, and a free one is taken')

@@ -31,19 +31,48 @@ def network(args):
     return Network(**given) if given else None
 
 
+def names(texts):
+    """['a,b', 'c'] → ['a', 'b', 'c']; None stays None."""
+    return texts and re.split(r'[,\s]+', ' '.join(texts).strip())
+
+
+def ports(text):
+    """'20000-20999' → range(20000, 21000); ValueError for another."""
+    found = re.fullmatch(r'(\d+)-(\d+)', text)
+    if not found:
+        raise ValueError('--ports must be the first and the last of a range '
+                         f'such as 20000-20999; it was {text!r}')
+    return range(int(found[1]), int(found[2]) + 1)
+
+
+def several(args):
+    """The options for several machines, as `Cluster` takes them."""
+    return {'hosts': names(args.hosts), 'address': args.address,
+            'python': args.python,
+            'ssh': args.ssh and shlex.split(args.ssh),
+            'ports': args.ports and ports(args.ports),
+            'server_hosts': names(args.server_hosts)}
+
+
+def look(args):
+    """`--check`: the exit code."""
+    from d2lps.cluster.ssh import check
+    given = several(args)
+    hosts = (given['hosts'] or []) + (given.pop('server_hosts') or [])
+    return check.main(**given | {'hosts': list(dict.fromkeys(hosts))})
+
+
 def run(args):
-    script = Path(args.script).resolve()
-    if not script.is_file():
-        sys.exit(f'd2lps: there is no script {args.script}')
-    hosts = args.hosts and re.split(r'[,\s]+', ' '.join(args.hosts).strip())
+    script = args.script and Path(args.script).resolve()
+    if not (script and script.is_file()):
+        sys.exit(f'd2lps: there is no script {args.script or ""}')
+    hosts = names(args.hosts)
     workers = args.workers
     if workers is None:
         workers = len(hosts) if hosts else 2
     try:
         with Cluster(workers, args.servers, args.timeout,
-                     network=network(args), hosts=hosts,
-                     address=args.address, python=args.python,
-                     ssh=args.ssh and shlex.split(args.ssh)) as c:
+                     network=network(args), **several(args)) as c:
             c.run(worker.run_script, str(script), args.arguments)
     except (ValueError, OSError, ClusterError) as error:
         sys.exit(f'd2lps: {error}')
@@ -87,7 +116,22 @@ def main(argv):
                      'd2lps (default: the same path as here)')
     far.add_argument('--ssh', help="the command (default: 'ssh')")
 
-    p.add_argument('script', help='a Python program')
+    far.add_argument('--server-hosts', action='append', metavar='C,D,…',
+                     help='where servers run, if not on these')
+    far.add_argument('--ports', metavar='FIRST-LAST', help='on which all '
+                     'machines can reach each other (default: 20000-20999)')
+    far.add_argument('--check', action='store_true', help='see whether all '
+                     'that a cluster needs of the hosts is there, and end')
+
+    p.add_argument('script', nargs='?', help='a Python program')
     p.add_argument('arguments', nargs=argparse.REMAINDER,
                    help='arguments for the script')
-    run(p.parse_args(argv))
+    args = p.parse_args(argv)
+    if args.check:
+        try:
+            sys.exit(look(args))
+        except ValueError as error:
+            sys.exit(f'd2lps: {error}')
+        except KeyboardInterrupt:
+            sys.exit(130)
+    run(args)

@@ -1,8 +1,7 @@
 """A cluster on several machines, over SSH.
 
 ipyparallel has launchers for SSH, but what they start with `nohup` stays
-behind when the connection breaks.  Our processes already talk over standard
-input and output and end when these do.  So each of them is started by an
-`ssh` that stays (`distant`), with a `keeper` at its far end.  `machines`
-says which process runs where.
+behind when the connection breaks.  Ours are started by a `keeper`, one on
+each machine, at the far end of an `ssh` that stays (`distant`).  `machines`
+says which process runs where, and `check` whether a cluster would work.
 """

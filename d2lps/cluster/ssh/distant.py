@@ -1,6 +1,6 @@
-"""What stands for a process on another machine."""
+"""What stands for another machine, and for a process on it."""
+import itertools
 import json
-import signal
 import subprocess
 import time
 
@@ -10,47 +10,59 @@ GOODBYE = 2.0  # seconds for a keeper to tidy up
 CONNECTION = 255  # the exit code of ssh when it is the connection that failed
 
 
-class Distant(Member):
-    """A process on another machine, or a first look at that machine.
+class Host(Member):
+    """The line to a machine: an `ssh` with a keeper at its far end.
+
+    Args:
+        host: what ssh takes.
+        group: the `Group` of which it is a member.
+        sweep: is called as `sweep(folder, pids)` to remove what a keeper has
+            left that could not do so.
 
     Attributes:
-        told: what its keeper has said.
+        told: what the keeper has said of itself and of the machine.
     """
 
-    def __init__(self, role, rank, host):
-        super().__init__(role, rank)
-        self.host, self.told, self._pinged, self._end = host, {}, 0, 0
-        if role == 'host':
-            self.name, self.may_end = f'host {host}', True
+    def __init__(self, host, group, sweep):
+        super().__init__('host', 0)
+        self.name, self.told, self._group = f'host {host}', {}, group
+        self._sweep, self._pinged, self._end = sweep, 0, 0
+        self._numbers, self._processes = itertools.count(), {}
 
-    @property
-    def pid(self):
-        return self.told.get('pid')
+    def add(self, process):
+        """Give a process its number at this host."""
+        number = next(self._numbers)
+        self._processes[number] = process
+        return number
 
     def read(self, stream):
         lines = super().read(stream)
-        if lines and stream is self.process.stdout:
-            for line in list(lines):
-                if line.startswith('{"keeper"'):
-                    self.told |= json.loads(line)['keeper']
-                elif line.startswith('{'):
-                    continue
-                else:  # a shell's greeting, say
-                    self.printed.append(line)
-                lines.remove(line)
-        return lines
+        if lines is None or stream is self.process.stderr:
+            return lines
+        self.beat = time.monotonic()
+        for line in lines:
+            if line.startswith('{"keeper"'):
+                self._hear(**json.loads(line)['keeper'])
+            elif line.strip():  # a shell's greeting, say
+                self.printed.append(line)
+        return []
 
-    def signal(self, number):
-        self.send(do='signal', number=number)
+    def _hear(self, number=None, lines=(), said=False, **told):
+        one = self._processes.get(number, self)
+        one.told |= told
+        if said:
+            self._group.heard(one, lines)
+        else:
+            one.printed.extend(lines)
 
     def ping(self, now):
-        """A keeper that hears nothing for long ends its process."""
+        """A keeper that hears nothing for long ends its processes."""
         if now - self._pinged > 1:
             self._pinged = now
             self.send(do='ping')
 
     def hang_up(self):
-        """Have the keeper end it and tidy up."""
+        """Have the keeper end its processes and tidy up."""
         self.process.stdin.close()
         self._end = time.monotonic() + GOODBYE
 
@@ -59,22 +71,59 @@ class Distant(Member):
             self.process.wait(max(0, self._end - time.monotonic()))
         except subprocess.TimeoutExpired:
             pass
+        if self.code != 0 and 'folder' in self.told:
+            pids = [one.pid for one in self._processes.values() if one.pid]
+            self._sweep(self.told['folder'], [*pids, self.told['pid']])
         super().end()
 
     def label(self):
-        where = f'process {self.pid} ' if self.pid else ''
-        return self.name if self.role == 'host' else (
-            f'{self.name} ({where}on {self.host})')
+        return self.name
 
     def fate(self):
-        code = self.told.get('code')
-        if code is not None and self.process.poll() is not None:
-            return (f'was ended by {signal.Signals(-code).name}' if code < 0
-                    else f'ended with exit code {code}')
-        fate = super().fate()
-        if self.process.returncode == CONNECTION:
-            return (f'lost the connection with {self.host}' if self.told
+        if self.code is None:
+            return None
+        if self.code == CONNECTION:
+            return ('lost its connection' if self.told
                     else 'could not be reached with ssh')
-        if fate and not self.told and self.process.returncode:
-            return 'could not start what it was asked to'
-        return fate
+        if self.told:
+            return f'ended the connection with exit code {self.code}'
+        return ('could not start what it was asked to' if self.code else
+                'ended the connection without starting what it was asked to: '
+                'does a login script exit there, or does its SSH server '
+                'allow one command only?')
+
+
+class Distant(Member):
+    """A process on another machine, whose `Host` is `host`."""
+
+    def __init__(self, role, rank, host):
+        super().__init__(role, rank)
+        self.host, self.told = host, {}
+
+    def start(self, job, command, env):
+        self.beat, self._number = time.monotonic(), self.host.add(self)
+        self.host.send(do='start', number=self._number, job=job)
+
+    @property
+    def pid(self):
+        return self.told.get('pid')
+
+    @property
+    def code(self):
+        return self.told.get('code')
+
+    def label(self):
+        where = f'process {self.pid} ' if self.pid else ''
+        return f'{self.name} ({where}on {self.host.name[5:]})'
+
+    def send(self, **message):
+        self.host.send(do='pass', number=self._number, message=message)
+
+    def signal(self, number):
+        self.host.send(do='signal', number=self._number, signal=number)
+
+    def hang_up(self):
+        self.host.send(do='end', number=self._number)
+
+    def end(self):
+        """Its keeper ends it."""

@@ -1,0 +1,152 @@
+"""Install into .venv what the notebooks or the tests need; make runs this.
+
+    python3.11 setup/install.py STAMP [ARGUMENTS OF PIP INSTALL ...]
+
+What the machine lacks is found first, and named with the command that mends
+it: nothing is downloaded before. When all is done, and MXNet could really be
+imported, the file .venv/STAMP is written.
+"""
+import ctypes
+import importlib.util
+import os
+import platform
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+VENV = Path('.venv')
+PYTHON = VENV / 'bin' / 'python'
+# What MXNet's library is linked to and does not bring along. (On ARM there
+# is no libquadmath, and none is needed.)
+LIBRARIES = ['libgomp.so.1', 'libstdc++.so.6'] + (
+    ['libquadmath.so.0'] if platform.machine() == 'x86_64' else [])
+# Who installs packages here, and what they are called there.
+MANAGERS = {
+    'apt-get': ('apt install', {
+        'libgomp.so.1': 'libgomp1', 'libstdc++.so.6': 'libstdc++6',
+        'libquadmath.so.0': 'libquadmath0', 'venv': 'python3.11-venv'}),
+    'dnf': ('dnf install', {
+        'libgomp.so.1': 'libgomp', 'libstdc++.so.6': 'libstdc++',
+        'libquadmath.so.0': 'libquadmath', 'venv': 'python3.11'})}
+# Settings of the user's that would lead pip, or Python, out of .venv.
+ELSEWHERE = ('PIP_TARGET', 'PIP_PREFIX', 'PIP_ROOT', 'PYTHONPATH',
+             'PYTHONHOME')
+NOTABLE = 5  # MB: a download of this size gets a line
+
+
+def refuse(words):
+    sys.exit(f'd2lps: {words}')
+
+
+def lacking():
+    """The system libraries and modules of Python that are not here."""
+    found = []
+    if sys.platform == 'linux':
+        for library in LIBRARIES:
+            try:
+                ctypes.CDLL(library)
+            except OSError:
+                found.append(library)
+    if not importlib.util.find_spec('ensurepip'):  # Debian's is a package
+        found.append('venv')
+    return found
+
+
+def remedy(lacks):
+    """The command that installs them."""
+    for program, (command, packages) in MANAGERS.items():
+        if shutil.which(program):
+            sudo = '' if os.geteuid() == 0 else 'sudo '
+            return f'{sudo}{command} {" ".join(packages[x] for x in lacks)}'
+    return 'find them with what installs packages on this system'
+
+
+def look():
+    """Stop if something is missing."""
+    lacks = lacking()
+    if lacks:
+        words = ', '.join('the module venv of Python' if one == 'venv' else
+                          one for one in lacks)
+        refuse(f'this system lacks {words}. Nothing was installed yet. '
+               f'First:\n    {remedy(lacks)}\nThen the same again.')
+
+
+def prepare():
+    """A .venv that was made here; scripts in it know where they stand."""
+    note = VENV / 'folder'
+    try:
+        made_here = os.path.samefile(note.read_text(), Path.cwd())
+    except OSError:
+        made_here = False
+    if made_here and PYTHON.exists() and (VENV / 'bin' / 'pip').exists():
+        return
+    if VENV.exists():
+        print('d2lps: .venv was made in another folder, or not to its end: '
+              'it is made anew', flush=True)
+        shutil.rmtree(VENV)
+    subprocess.run([sys.executable, '-m', 'venv', VENV], check=True)
+    note.write_text(os.getcwd())
+
+
+def pip(*arguments):
+    """Run .venv's pip; show its large downloads, and why it failed."""
+    env = {name: value for name, value in os.environ.items()
+           if name not in ELSEWHERE}
+    process = subprocess.Popen(
+        [PYTHON, '-m', 'pip', 'install', '--disable-pip-version-check',
+         '--progress-bar=off', *arguments], env={**env, 'PIP_USER': '0'},
+        text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    said = []
+    for line in process.stdout:
+        said.append(line)
+        size = re.search(r'^ *Downloading (\S+).* \(([\d.]+) MB\)', line)
+        if size and float(size[2]) >= NOTABLE:
+            print(f'  {Path(size[1]).name}: {float(size[2]):.0f} MB',
+                  flush=True)
+        if line.startswith('Installing collected') and ',' in line:
+            print(f'  installing {line.count(",") + 1} packages', flush=True)
+    if process.wait():
+        if any('CERTIFICATE_VERIFY_FAILED' in line for line in said):
+            refuse('pip does not trust what answers in place of its package '
+                   'index. If that is a proxy of your institution, set '
+                   'PIP_CERT to the file of its certificate.')
+        if any('Retrying (' in line for line in said):
+            refuse('pip cannot reach its package index. Is this machine '
+                   'connected to the Internet? Behind a proxy, set '
+                   'https_proxy.')
+        errors = [line for line in said if line.startswith('ERROR')]
+        refuse('pip failed:\n' + ''.join(errors or said[-20:]).rstrip())
+
+
+def try_mxnet():
+    done = subprocess.run([PYTHON, '-c', 'import d2lps'], text=True,
+                          stderr=subprocess.PIPE)
+    if done.returncode:
+        refuse('everything is installed, but does not start:\n'
+               + (done.stderr.strip().splitlines() or ['killed'])[-1])
+
+
+def main(stamp, *requirements):
+    os.chdir(Path(__file__).resolve().parents[1])
+    look()
+    prepare()
+    print('d2lps: installing into .venv ' + (
+        'what the notebooks need: 200 MB to download and 900 MB of disk, '
+        'the first time' if stamp == 'installed' else
+        'what the tests need besides: 60 MB to download'), flush=True)
+    pip(*requirements)
+    if stamp == 'installed':
+        pip('--no-deps', '--no-build-isolation', '-e', '.')
+    try_mxnet()
+    (VENV / stamp).touch()
+
+
+if __name__ == '__main__':
+    try:
+        main(*sys.argv[1:])
+    except KeyboardInterrupt:
+        sys.exit('d2lps: stopped; the next "make lab" goes on from here')
+    except (OSError, subprocess.CalledProcessError) as error:
+        refuse(f'the installation failed: {error}')
