@@ -236,7 +236,6 @@ good(topology.cluster, {
     network=1e9, servers=0, latency=0, network_latency=0)
 good(topology.from_graph, {'switches': {'a list'}},
      graph=topology.pcie_switch(2).graph(), switches=['switch'])
-good(topology.rings_of, cables=topology.P3_CABLES)
 
 # Pictures and things to play with.
 AXES = {'None'}
