@@ -11,7 +11,7 @@ class Workers:
         self.met = []
         self.agreement = Agreement(n, timeout, self._answer, self._met)
         for rank in range(n):
-            self.tell(rank, busy=True)
+            self.state(rank, busy=True)
 
     def _answer(self, rank, number, reply):
         self.replies[number] = reply
@@ -20,12 +20,15 @@ class Workers:
         self.met.append(questions)
         return [{'for': rank} for rank in range(len(questions))]
 
-    def tell(self, rank, **message):
-        self.agreement.hear(rank, message, self.now)
+    def tell(self, rank, kind='call', **message):
+        self.agreement.hear(rank, {'kind': kind} | message, self.now)
+
+    def state(self, rank, busy, error=''):
+        self.tell(rank, 'state', busy=busy, error=error)
 
     def ask(self, rank, call, **message):
         self.numbers += 1
-        self.tell(rank, number=self.numbers, call=call, **message)
+        self.tell(rank, 'question', number=self.numbers, call=call, **message)
         return self.numbers
 
     def meet(self, rank, call):
@@ -75,6 +78,17 @@ def test_a_second_push_waits_until_the_first_is_complete():
     assert w.agreement.missing(1) == [['a', 1]]
 
 
+def test_a_push_that_goes_on_is_what_a_pull_waited_for():
+    w = Workers()
+    w.tell(0, call="push('a')", push=['a'])
+    w.tell(1, call="push('b')", push=['b'])
+    w.tell(0, call="push('b')", push=['b'])
+    w.tell(0, call="push('b')", push=['b'])
+    pull = w.ask(0, "pull('b')", pull=['b'])
+    again = w.ask(1, "push('b')", push=['b'])
+    assert w.replies == {again: {}, pull: {}}
+
+
 def test_all_meet_in_the_same_call():
     w = Workers(3)
     numbers = [w.meet(rank, 'barrier()') for rank in range(3)]
@@ -118,7 +132,7 @@ def test_a_busy_worker_is_waited_for_until_the_timeout():
 
 def test_an_idle_worker_is_not_waited_for_so_long():
     w = Workers()
-    w.tell(1, busy=False, error='ZeroDivisionError: division by zero')
+    w.state(1, busy=False, error='ZeroDivisionError: division by zero')
     barrier = w.meet(0, 'barrier()')
     w.wait(PATIENCE - 0.1)
     assert not w.replies
@@ -130,10 +144,10 @@ def test_an_idle_worker_is_not_waited_for_so_long():
 
 def test_an_idle_worker_may_come_in_time():
     w = Workers()
-    w.tell(1, busy=False)
+    w.state(1, busy=False)
     barrier = w.meet(0, 'barrier()')
     w.wait(PATIENCE - 1)
-    w.tell(1, busy=True)
+    w.state(1, busy=True)
     w.wait(PATIENCE)
     w.meet(1, 'barrier()')
     assert w.replies[barrier] == {'for': 0}
@@ -141,7 +155,7 @@ def test_an_idle_worker_may_come_in_time():
 
 def test_a_busy_third_worker_may_still_help():
     w = Workers(3)
-    w.tell(2, busy=False)
+    w.state(2, busy=False)
     w.meet(0, 'barrier()')
     w.wait(PATIENCE + 1)  # worker 1 is busy
     assert not w.replies
@@ -159,7 +173,7 @@ def test_after_an_error_all_can_go_on():
 def test_an_interrupted_question_does_not_count():
     w = Workers()
     number = w.meet(0, 'barrier()')
-    w.tell(0, cancel=number)
+    w.tell(0, 'cancel', number=number)
     w.meet(1, 'barrier()')
     assert not w.met
 
@@ -170,7 +184,7 @@ def test_a_push_that_was_interrupted_after_its_answer_does_not_count():
         w.tell(rank, call="push('a')", push=['a'])
     number = w.ask(0, "push('a')", push=['a'])
     assert w.replies[number] == {}
-    w.tell(0, cancel=number)
+    w.tell(0, 'cancel', number=number)
     assert w.agreement.missing(1) == []
 
 
@@ -180,8 +194,61 @@ def test_a_late_reply_reaches_all():
     numbers = [w.meet(rank, 'set_optimizer(SGD)') for rank in (0, 1)]
     w.wait(1)
     assert not w.replies
-    w.agreement.reply_all([{'error': 'no'}] * 2)
+    w.agreement.reply_all([{'error': 'no'}] * 2, w.now)
     assert [w.error(number) for number in numbers] == ['no', 'no']
+
+
+def settling():
+    """Workers who have met, and whom worker 1 has left by Ctrl-C."""
+    w = Workers()
+    met, w.agreement._met = w.agreement._met, lambda questions: None
+    first, second = (w.meet(rank, 'set_optimizer(SGD)') for rank in (0, 1))
+    w.agreement._met = met
+    w.tell(1, 'cancel', number=second)
+    return w, first
+
+
+def test_a_late_reply_answers_no_later_question():
+    w, first = settling()
+    barrier = w.meet(1, 'barrier()')
+    w.agreement.reply_all([{'late': rank} for rank in (0, 1)], w.now)
+    assert w.replies == {first: {'late': 0}} and not w.met
+    other = w.meet(0, 'barrier()')
+    assert w.replies == {first: {'late': 0}, barrier: {'for': 1},
+                         other: {'for': 0}}
+
+
+def test_a_question_meanwhile_is_answered_in_its_turn():
+    w, first = settling()
+    w.tell(1, call="push('a')", push=['a'])
+    again = w.ask(1, "pull('b')", pull=['b'])
+    assert w.replies == {again: {}}
+    w.tell(0, 'cancel', number=first)
+    barriers = [w.meet(rank, 'barrier()') for rank in (0, 1)]
+    assert [w.replies[number] for number in barriers] == [
+        {'for': 0}, {'for': 1}]
+    w.agreement.reply_all([{'late': True}] * 2, w.now)
+    assert len(w.replies) == 3
+
+
+def test_a_push_that_was_not_granted_is_not_taken_back():
+    w = Workers(timeout=10)
+    w.tell(0, call="push('a')", push=['a'])
+    again = w.ask(0, "push('a')", push=['a'])
+    w.wait(10)
+    assert "worker 1 has not pushed 'a'" in w.error(again)
+    w.tell(0, 'cancel', number=again)  # Ctrl-C came with the answer
+    assert w.agreement.missing(1) == [['a', 1]]
+
+
+def test_others_that_are_busy_are_reported():
+    """A cell that others are in does not end, and would hide the error."""
+    for busy in True, False:
+        w = Workers(timeout=4)
+        w.state(1, busy=busy)
+        pull = w.meet(0, 'barrier()')
+        w.wait(4)
+        assert w.replies[pull]['others'] is busy
 
 
 def test_a_reply_that_never_comes_is_given_up():
@@ -217,11 +284,14 @@ def test_a_wait_for_others_does_not_make_a_call_overdue():
     assert w.agreement.overdue(w.now) == []
 
 
+BUSY = {'kind': 'state', 'busy': True}
+
+
 @pytest.mark.parametrize('messages, words', [
     ([], 'it has not been used yet'),
-    ([dict(busy=True)], 'busy'),
-    ([dict(busy=False)], 'idle for 0.0 s'),
-    ([dict(busy=True), dict(call='init(3)')],
+    ([BUSY], 'busy'),
+    ([BUSY | {'busy': False}], 'idle for 0.0 s'),
+    ([BUSY, {'kind': 'call', 'call': 'init(3)'}],
      'busy; last call init(3), 0.0 s ago')])
 def test_state_in_words(messages, words):
     agreement = Agreement(1, 60, None, None)

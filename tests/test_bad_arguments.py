@@ -2,7 +2,7 @@
 
 Each argument of each function is replaced by each of `BAD`. The call must
 raise a ValueError or TypeError that names the argument, or the value has to
-make sense there (`SENSE`) and give what its plain twin gives.
+make sense there and give what its plain twin gives.
 """
 import importlib
 import inspect
@@ -20,6 +20,7 @@ from d2lps import (cables, data, kvstore, partition, player, plots, schedule,
 from d2lps.cluster import Cluster, Network, network_problem
 from d2lps.cluster import widgets as cluster_widgets
 from d2lps.cluster import cluster, worker
+from d2lps.cluster.bare import bare_mxnet
 from d2lps.engine import mx
 from d2lps.kvstore import plots as kvstore_plots
 from matplotlib import pyplot as plt
@@ -327,6 +328,8 @@ good(Cluster, {'workers': {'int64'}, 'servers': {'int64'},
      timeout=60,
      **{name: None for name in inspect.signature(Cluster).parameters
         if name not in ('workers', 'servers', 'timeout')})
+good(bare_mxnet, {'workers': {'int64'}, 'seconds': POSITIVE, 'script': TEXT},
+     script='pass', workers=1, seconds=1)
 good(worker.create_store, kind='dist_sync')
 
 # What readers do not call themselves: what does is walked through above.

@@ -11,6 +11,7 @@ import sys
 import textwrap
 import threading
 import time
+from concurrent.futures import Future
 from pathlib import Path
 
 import mxnet as mx
@@ -19,6 +20,7 @@ import pytest
 from clusters import all_gone, wait_for
 from d2lps.cluster import Cluster, ClusterError, WorkerError
 from d2lps.cluster import group
+from ipyparallel import Client as PlainClient
 from mxnet import np
 
 
@@ -308,6 +310,125 @@ def test_a_process_that_gives_no_sign_of_life(monkeypatch):
         dies(c, lambda: c.kill('worker 1', signal.SIGSTOP),
              ['worker 1', 'has not given a sign of life for 3 s'], 1,
              hang, 60)
+
+
+def test_a_stopped_process_that_a_long_message_waits_for(monkeypatch):
+    """It does not read, and a pipe holds 64 kB."""
+    monkeypatch.setattr(group, 'SILENCE', 3)
+    with Cluster() as c:
+        [server] = c._supervisor._members('server')
+
+        def kill():
+            c.kill('server 0', signal.SIGSTOP)
+            c._supervisor._group.do(lambda: server.send(
+                do='check', number=0, update='x' * 2_000_000))
+            assert set(c.pids) >= {'server 0', 'worker 1'}  # it still watches
+        dies(c, kill, ['server 0', 'has not given a sign of life for 3 s'])
+
+
+def test_a_failure_while_a_function_is_being_sent(monkeypatch):
+    """Nobody would ever answer it."""
+    send = PlainClient._send
+
+    def fail_first(self, *args, **kwargs):
+        if not c._supervisor.failure:
+            c._supervisor.fail('on purpose')
+            done = threading.Event()  # and all that waits is given up
+            self._io_loop.add_callback(done.set)
+            assert done.wait(10)
+        return send(self, *args, **kwargs)
+    with Cluster(workers=1) as c:
+        monkeypatch.setattr(PlainClient, '_send', fail_first)
+        result = Future()
+
+        def call():
+            try:
+                result.set_result(c.view.apply_sync(len, 'ab'))
+            except Exception as error:
+                result.set_exception(error)
+        threading.Thread(target=call, daemon=True).start()
+        with pytest.raises(ClusterError, match='on purpose'):
+            result.result(15)
+
+
+def test_what_comes_after_the_end():
+    c = Cluster(workers=1)
+    c.close()
+    c.interrupt()
+    with pytest.raises(RuntimeError, match='this cluster is closed'):
+        c._supervisor._group.do(lambda: None)
+    c._supervisor.close()
+
+
+def test_a_close_from_the_thread_that_watches():
+    """Where the garbage collector may call it."""
+    c = Cluster(workers=1)
+    pids, group = c.pids.values(), c._supervisor._group
+    group.do(c._finalizer, timeout=5)
+    group.join(10)
+    assert not group.is_alive() and all_gone(pids, 0)
+    c.close()
+
+
+def test_who_waits_for_whom_is_shown_while_the_other_still_works(capsys):
+    def work():
+        kv = mx.kv.create('dist_sync')
+        kv.init('w', np.zeros(3))
+        if kv.rank == 1:
+            while True:
+                time.sleep(0.1)
+        kv.pushpull('w', np.zeros(3))
+    said = []
+
+    def later():
+        wait_for(lambda: said.append(capsys.readouterr().err)
+                 or 'waited' in said[-1], 30)
+        os.kill(os.getpid(), signal.SIGINT)
+    with Cluster(timeout=2) as c:
+        thread = threading.Thread(target=later)
+        thread.start()
+        with pytest.raises(KeyboardInterrupt):
+            c.run(work)
+        thread.join()
+    [line] = [line for line in ''.join(said).splitlines() if 'waited' in line]
+    assert line.startswith('[worker 0] StoreError: worker 0 waited 2.')
+    assert "worker 1 has not pushed 'w' (busy; last call init('w'" in line
+
+
+def test_a_cluster_cannot_be_sent_to_its_workers(shared):
+    for arguments in [lambda: shared], [print, shared]:
+        with pytest.raises(TypeError, match='a Cluster cannot be sent to its '
+                           'workers: leave it out'):
+            shared.run(*arguments)
+    assert shared.run(len, 'ab') == [2, 2]
+
+
+def test_a_home_folder_where_nothing_can_be_written(tmp_path, monkeypatch):
+    home = tmp_path / 'home'
+    home.mkdir()
+    monkeypatch.setenv('HOME', str(home))
+    with Cluster(workers=1) as c:
+        assert c.run(add_up) == [[1.0] * 3]
+    assert [path for path in home.rglob('*') if path.is_file()] == []
+
+
+@pytest.mark.parametrize('before, words', [
+    ('import resource as r; r.setrlimit(r.RLIMIT_NOFILE, (100, 100))',
+     'open files in one process, and the limit is 100; raise it: ulimit -n'),
+    ('import os; os.mkdir("gone"); os.chdir("gone"); os.rmdir("../gone")',
+     'the working folder has been deleted; go to another')])
+def test_what_keeps_a_cluster_from_starting_is_said(python, before, words):
+    done = python('-c', f'''
+import time
+from d2lps.cluster import Cluster
+{before}
+start = time.monotonic()
+try:
+    Cluster()
+except OSError as error:
+    print(error, time.monotonic() - start < 5)
+''')
+    assert words in done.stdout and done.stdout.endswith('True\n'), done
 
 
 def test_the_last_words_of_a_worker():

@@ -34,7 +34,7 @@ class Process:
             for message in (job, *messages)))
 
     def hears(self, wanted, seconds=20):
-        """The first message from it that has the key `wanted`."""
+        """The first message from it of the kind `wanted`."""
         end, rest = time.monotonic() + seconds, b''
         while select.select([self.process.stdout], [], [],
                             max(0, end - time.monotonic()))[0]:
@@ -43,7 +43,7 @@ class Process:
                 break
             *lines, rest = (rest + data).split(b'\n')
             for line in map(json.loads, lines):
-                if wanted in line:
+                if line['kind'] == wanted:
                     return line
         raise AssertionError(f'it has not said {wanted}')
 
@@ -69,12 +69,12 @@ def start(tmp_path):
 def test_a_worker_that_hears_at_once_where_the_others_are(start):
     """As it does when the controller is ready before the worker."""
     worker = start('worker', {'do': 'connect', 'info': {}}, BAD)
-    assert 'dance' in worker.hears('broken')['broken']
+    assert 'dance' in worker.hears('broken')['text']
 
 
 def test_a_server_that_is_asked_at_once_to_load_an_optimizer(start):
     server = start('server', {'do': 'check'}, BAD)
-    assert 'dance' in server.hears('broken')['broken']
+    assert 'dance' in server.hears('broken')['text']
 
 
 @pytest.mark.parametrize('role', ['scheduler', 'controller', 'network'])
@@ -82,4 +82,4 @@ def test_what_a_process_cannot_understand_is_reported(start, role):
     if role == 'network' and sys.platform != 'linux':
         pytest.skip('the network lab needs Linux')
     one = start(role, BAD)
-    assert 'KeyError' in one.hears('broken')['broken']
+    assert 'KeyError' in one.hears('broken')['text']

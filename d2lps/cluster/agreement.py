@@ -46,39 +46,48 @@ class Agreement:
         self.workers = [Worker() for _ in range(workers)]
         self.timeout, self._answer, self._met = timeout, answer, met
         self.pushes = {}  # how often each worker has pushed a key
-        self._settling = False  # all have met, the reply is being prepared
+        self._settling = {}  # {rank: number} of questions with a late reply
+        self._kinds = {'state': self._state, 'question': self._question,
+                       'call': self._call, 'cancel': self._cancel}
 
     def hear(self, rank, message, now):
-        """Take note of a worker's message."""
-        worker = self.workers[rank]
-        if 'busy' in message:
-            worker.busy, worker.since = message['busy'], now
-            worker.error = message.get('error', '').split('\n')[0][:100]
-            worker.inside = None
-            return
-        if 'cancel' in message:
-            self._cancel(worker, rank, message['cancel'])
-            return
-        worker.inside = now if message.get('inside') else None
+        """Take note of a worker's message, by its `kind`.
+
+        state: it has begun (`busy`) or ended a cell, with an `error`.
+        question: see `Asking.ask`; `number` is the answer's, too.
+        cancel: it was interrupted in question `number`, or in its answer.
+        call: it makes a call without a question; see `Asking.tell`.
+        """
+        self._kinds[message['kind']](rank, self.workers[rank], message, now)
+        self._go(now)
+
+    def _state(self, rank, worker, message, now):
+        worker.busy, worker.since = message['busy'], now
+        worker.error = message.get('error', '').split('\n')[0][:100]
+        worker.inside = None
+
+    def _question(self, rank, worker, message, now):
+        worker.call, worker.called = message['call'], now
+        worker.question, worker.inside = message, None
+
+    def _call(self, rank, worker, message, now):
         if 'call' in message:
             worker.call, worker.called = message['call'], now
-        if 'number' in message:
-            worker.question = message
-        else:
-            self._count(rank, message.get('push', ()), 1)
-        self._go(now)
+        worker.inside = now if message.get('inside') else None
+        self._count(rank, message.get('push', ()), 1)
+
+    def _cancel(self, rank, worker, message, now):
+        number = message['number']
+        if worker.question and worker.question['number'] == number:
+            worker.question = None
+            self._settling.pop(rank, None)
+        elif worker.granted.get('number') == number:
+            self._count(rank, worker.granted.get('push', ()), -1)
 
     def _count(self, rank, keys, change):
         for key in keys:
             self.pushes.setdefault(key, [0] * len(self.workers))
             self.pushes[key][rank] += change
-
-    def _cancel(self, worker, rank, number):
-        """A worker was interrupted in a question, or in its answer."""
-        if worker.question and worker.question['number'] == number:
-            worker.question = None
-        elif worker.granted.get('number') == number:
-            self._count(rank, worker.granted.get('push', ()), -1)
 
     def lagging(self, rank):
         """Whom worker `rank` waits for: {other worker's rank: what for}."""
@@ -98,32 +107,42 @@ class Agreement:
 
     def _go(self, now):
         """Answer every question that can be answered now."""
-        if self._settling:
-            return
-        for rank, worker in enumerate(self.workers):
-            question = worker.question
-            if question and 'same' not in question and not self.lagging(rank):
-                worker.question, worker.granted = None, question
+        going = True
+        while going:  # a push that goes on may be what a pull waits for
+            going = [rank for rank, worker in enumerate(self.workers)
+                     if worker.question and 'same' not in worker.question
+                     and not self.lagging(rank)]
+            for rank in going:
+                question = self._grant(rank)
                 self._count(rank, question.get('push', ()), 1)
-                worker.inside = now if 'pull' in question else None
+                self.workers[rank].inside = now if 'pull' in question else None
                 self._answer(rank, question['number'], {})
-        questions = [worker.question for worker in self.workers]
-        if all(question and 'same' in question for question in questions):
-            if all(question['same'] == questions[0]['same']
-                   for question in questions):
-                self._settling = True
-                replies = self._met(questions)
-                if replies is not None:
-                    self.reply_all(replies)
+        questions = [worker.question or {} for worker in self.workers]
+        first = questions[0].get('same')
+        if first and not self._settling and all(
+                question.get('same') == first for question in questions):
+            self._settling = {rank: question['number']
+                              for rank, question in enumerate(questions)}
+            replies = self._met(questions)
+            if replies is not None:
+                self.reply_all(replies, now)
 
-    def reply_all(self, replies):
-        """Answer the question that all workers have asked."""
-        self._settling = False
-        for rank, (worker, reply) in enumerate(zip(self.workers, replies)):
-            question, worker.question = worker.question, None
-            if question:  # else it was interrupted meanwhile
-                worker.granted = question
-                self._answer(rank, question['number'], reply)
+    def _grant(self, rank):
+        """Return worker `rank`'s question, which is going to be answered."""
+        worker = self.workers[rank]
+        worker.granted, worker.question = worker.question, None
+        return worker.granted
+
+    def reply_all(self, replies, now):
+        """Answer the question in which all have met, where it still waits.
+
+        (A worker that was interrupted may have asked another since.)
+        """
+        settling, self._settling = self._settling, {}
+        for rank, number in settling.items():
+            self._grant(rank)
+            self._answer(rank, number, replies[rank])
+        self._go(now)
 
     def start_over(self):
         """Forget all pushes: the stores are new."""
@@ -150,15 +169,18 @@ class Agreement:
         stuck = not self._settling and (
             not idle or not any(worker.busy for worker in idle)
             and now - last >= patience)
-        limit = (max(SETTLING, self.timeout) if self._settling
-                 else self.timeout)
-        messages = {rank: self._complaint(rank, now) for rank in waits
-                    if stuck or now - self.workers[rank].called >= limit}
-        for rank, message in messages.items():
+        replies = {}
+        for rank in waits:
+            limit = (max(SETTLING, self.timeout) if rank in self._settling
+                     else self.timeout)
+            if stuck or now - self.workers[rank].called >= limit:
+                replies[rank] = {'error': self._complaint(rank, now),
+                                 'others': any(one.busy for one in idle)}
+        for rank, reply in replies.items():
             question, self.workers[rank].question = (
                 self.workers[rank].question, None)
-            self._settling = False
-            self._answer(rank, question['number'], {'error': message})
+            self._settling.pop(rank, None)
+            self._answer(rank, question['number'], reply)
 
     def _complaint(self, rank, now):
         worker = self.workers[rank]

@@ -6,6 +6,7 @@ import contextlib
 import functools
 import os
 import signal
+import sys
 import threading
 
 
@@ -48,7 +49,6 @@ class Asking:
         self.rank, self._channel = channel.job['rank'], channel
         self._faults, self._pid = faults, os.getpid()
         self._lock = threading.RLock()
-        self.tell = channel.tell
 
     @contextlib.contextmanager
     def turn(self):
@@ -63,6 +63,15 @@ class Asking:
             yield
         finally:
             self._lock.release()
+
+    def tell(self, kind='call', **message):
+        """Say what MXNet is going to do, or without a message: it is done.
+
+        call: the call, in words.
+        push: the keys that are pushed.
+        inside: MXNet may take long; the cluster watches that.
+        """
+        self._channel.tell(kind, **message)
 
     def ask(self, call, faults=True, **message):
         """Wait until the other workers have done what `call` builds on.
@@ -80,6 +89,9 @@ class Asking:
         if faults:
             self.check_faults()
         if 'error' in reply:
+            if reply.get('others'):  # which may let nobody see the error yet
+                print(f"StoreError: {reply['error']}", file=sys.stderr,
+                      flush=True)
             raise StoreError(reply['error'])
         return reply
 

@@ -28,7 +28,10 @@ class Client(PlainClient):
         cluster = self.owner and self.owner()
         if cluster:  # what is sent to a dead worker is never answered
             cluster.check()
-        return super()._send(*args, **kwargs)
+        future = super()._send(*args, **kwargs)
+        if cluster:  # `give_up` came too early for it
+            cluster.check()
+        return future
 
     def give_up(self, reason):
         """Let everything that waits for a worker fail."""

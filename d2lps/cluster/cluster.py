@@ -14,7 +14,7 @@ from d2lps.cluster import worker
 from d2lps.cluster.client import (Client, ClusterError, Magics, WorkerError,
                                   watched)
 from d2lps.cluster.network import InNetwork, Network
-from d2lps.cluster.places import here
+from d2lps.cluster.places import check_process, here
 from d2lps.cluster.ssh.machines import Machines
 from d2lps.cluster.supervisor import Supervisor
 
@@ -63,7 +63,8 @@ class Cluster:
 
     Raises:
         ValueError: for a bad argument.
-        OSError: if this machine does not permit a network.
+        OSError: if this machine does not permit a network, or as many
+            open files as it takes.
         ClusterError: if it cannot start; and, from all methods and from
             `%%px`, when a process has died, fallen silent for 30 seconds,
             or been stuck in a call for `timeout`. All have ended by then.
@@ -76,6 +77,7 @@ class Cluster:
     def __init__(self, workers=2, servers=1, timeout=60, port=None,
                  network=None, hosts=None, address=None, python=None,
                  ssh=None, server_hosts=None, ports=None):
+        check_process(workers + servers)
         self.workers, self.servers = workers, servers
         self._places = _places(workers, servers, network, hosts,
                                address=address, python=python, ssh=ssh,
@@ -179,7 +181,7 @@ class Cluster:
                     worker.call, cloudpickle.dumps((function, args, kwargs)))
                 shown = {}
                 try:
-                    while not result.ready():
+                    while not (result.ready() or self._supervisor.failure):
                         result.wait(0.1)
                         self._show(result, shown)
                 except KeyboardInterrupt:
@@ -187,6 +189,7 @@ class Cluster:
                     raise
                 result.wait_for_output(1)
                 self._show(result, shown, all=True)
+                self.check()
                 return [cloudpickle.loads(packed) for packed in result.get()]
         finally:
             del self  # a traceback must not keep the cluster alive
@@ -204,6 +207,8 @@ class Cluster:
 
     def interrupt(self):
         """Send Ctrl-C to the workers; end the cluster if they do not stop."""
+        if self._closed:
+            return
         for name in self._supervisor.busy():
             self._supervisor.signal(name, signal.SIGINT)
         end = time.monotonic() + STOP
@@ -219,14 +224,18 @@ class Cluster:
         if self._closed or os.getpid() != self._pid:
             return
         try:
-            if self.view is not None and not self._supervisor.failure and (
-                    not self._supervisor.busy()):
+            if self.view is not None and self._finalizer.alive and not (
+                    self._supervisor.failure or self._supervisor.busy()):
                 self.view.apply_async(worker.close_store).wait(STOP)
         finally:
             self._closed = True
             self._finalizer()
             if self._client is not None:
                 self._client.close(linger=0)
+
+    def __reduce__(self):
+        raise TypeError('a Cluster cannot be sent to its workers: leave it '
+                        'out of the function and its arguments')
 
     def __enter__(self):
         return self

@@ -245,6 +245,6 @@ class DistStore(KVStoreBase):
             self._asking.inside(self._kv._barrier)
             self._asking.inside(mx.base._LIB.MXKVStoreFree, self._kv.handle)
             self._kv.handle, self._kv = None, None
-            self._asking.tell(freed=True)
+            self._asking.tell('freed')
             if report:
                 self._asking.ask('close()')

@@ -19,7 +19,7 @@ def work(channel, connection, faults, run):
         """Tell the group when a cell or function begins, and how it ends."""
 
         def do_apply(self, *args, **kwargs):
-            channel.tell(busy=True)
+            channel.tell('state', busy=True)
             try:
                 reply = super().do_apply(*args, **kwargs)
             except Exception as error:  # an error that cannot show itself
@@ -30,13 +30,13 @@ def work(channel, connection, faults, run):
             return reply
 
         async def do_execute(self, *args, **kwargs):
-            channel.tell(busy=True)
+            channel.tell('state', busy=True)
             reply = await super().do_execute(*args, **kwargs)
             self._tell_end(reply)
             return reply
 
         def _tell_end(self, reply):
-            channel.tell(busy=False, error=f"{reply['ename']}: "
+            channel.tell('state', busy=False, error=f"{reply['ename']}: "
                          f"{reply['evalue']}" if 'ename' in reply else '')
 
     class Engine(app.IPEngine):

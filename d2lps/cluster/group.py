@@ -4,6 +4,7 @@ import os
 import queue
 import selectors
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -44,6 +45,9 @@ class Member:
             start_new_session=True)
         self.streams = self.process.stdout, self.process.stderr
         self.beat = time.monotonic()
+        self._outgoing = queue.SimpleQueue()
+        self._writer = threading.Thread(target=self._write, daemon=True)
+        self._writer.start()
         self.send(**job)
 
     @property
@@ -61,9 +65,20 @@ class Member:
         self.process.send_signal(number)
 
     def send(self, **message):
+        self._outgoing.put(json.dumps(message).encode() + b'\n')
+
+    def close_input(self):
+        """Close its standard input, after what has been sent so far."""
+        self._outgoing.put(None)
+
+    def _write(self):
+        """In a thread, since a process that is stopped does not read."""
         try:
-            self.process.stdin.write(json.dumps(message).encode() + b'\n')
-        except (OSError, ValueError):  # it has ended; the group will notice
+            with self.process.stdin as pipe:
+                for line in iter(self._outgoing.get, None):
+                    while line:
+                        line = line[pipe.write(line):]
+        except OSError:  # it has ended; the group will notice
             pass
 
     def read(self, stream):
@@ -90,7 +105,8 @@ class Member:
             self.process.wait()
             time.sleep(0.01)
         self.process.wait()
-        self.process.stdin.close()
+        self.close_input()
+        self._writer.join(1)
 
     def fate(self):
         """How it ended, in words; None while it runs."""
@@ -119,16 +135,24 @@ class Group(threading.Thread):
         self._hear, self._tick, self._failed = hear, tick, failed
         self._selector = selectors.DefaultSelector()
         self._tasks = queue.Queue()
-        self._wake_read, self._wake_write = os.pipe()
-        self._selector.register(self._wake_read, selectors.EVENT_READ)
+        self._wake, self._woken = socket.socketpair()
+        self._selector.register(self._woken, selectors.EVENT_READ)
         self._ended, self._pid = False, os.getpid()
+        self._lock = threading.Lock()  # nothing is put in after the end
         self.start()
 
     def do(self, function, timeout=30):
-        """Call `function` in the watching thread and return its result."""
+        """Call `function` in the watching thread and return its result.
+
+        Raises:
+            RuntimeError: if that has ended.
+        """
         future = Future()
-        self._tasks.put((function, future))
-        os.write(self._wake_write, b'.')
+        with self._lock:
+            if self._ended:
+                raise RuntimeError('this cluster is closed')
+            self._tasks.put((function, future))
+            self._wake.send(b'.')
         return future.result(timeout)
 
     def add(self, role, rank, place, env, **job):
@@ -155,6 +179,8 @@ class Group(threading.Thread):
             except Exception:  # no one else would ever hear of it
                 self.fail('the cluster stopped working because of an error:\n'
                           + traceback.format_exc())
+        for one in (self._selector, self._wake, self._woken):
+            one.close()
 
     def _step(self, seconds):
         ready = [key for key, _ in self._selector.select(seconds)]
@@ -162,7 +188,7 @@ class Group(threading.Thread):
         for key in sorted(ready, key=lambda key: key.data is None or
                           key.data.role != 'server'):
             if key.data is None:
-                os.read(self._wake_read, 1 << 10)
+                self._woken.recv(1 << 10)
             elif not key.fileobj.closed:  # by what was heard just before
                 self._read(key.data, key.fileobj)
         while not self._tasks.empty():
@@ -188,7 +214,7 @@ class Group(threading.Thread):
         one.beat = time.monotonic()
         for line in lines:
             message = json.loads(line)
-            if 'beat' not in message and not self.failure:
+            if message.get('kind') != 'beat' and not self.failure:
                 self._hear(one, message)
 
     def _check(self, now):
@@ -237,14 +263,19 @@ class Group(threading.Thread):
     def close(self):
         """End all processes and the watch; may be called twice."""
         # A process forked from this one has no part in it, not even at exit.
-        if not self._ended and os.getpid() == self._pid:
+        if self._ended or os.getpid() != self._pid:
+            return
+        if threading.current_thread() is self:  # a finalizer, say
+            self._tasks.put((self._finish, Future()))
+            return
+        try:
             self.do(self._finish)
-            self.join()
-            self._selector.close()
-            os.close(self._wake_read)
-            os.close(self._wake_write)
+        except RuntimeError:  # another thread was faster
+            pass
+        self.join()
 
     def _finish(self):
         self.end(self.members)
         tidy(self.folder)
-        self._ended = True
+        with self._lock:
+            self._ended = True

@@ -183,10 +183,10 @@ def serve(channel):
     """Be the lab of the group at the other end of `channel`."""
     def build():
         lab = Lab(**channel.job['lab'])
-        channel.tell(join=lab.join)
+        channel.tell('places', join=lab.join)
     words = problem(build)
     if words:
-        channel.tell(problem=words)
+        channel.tell('places', problem=words)
 
 
 if __name__ == '__main__':  # is it permitted?

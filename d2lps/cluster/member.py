@@ -69,17 +69,17 @@ class Channel:
         self.job = json.loads(self._in.readline() or sys.exit(1))
 
     def start(self, **handlers):
-        """Listen; a message that says `do` goes to the handler `do`.
+        """Listen; a message goes to the handler that its `do` names.
 
         They have to be here already: what the group says may be in the pipe.
         """
-        self._handlers = handlers
+        self._handlers = handlers | {'answer': self._answer}
         for work in (self._listen, self._beat):
             threading.Thread(target=work, daemon=True).start()
 
-    def tell(self, **message):
+    def tell(self, kind, **message):
         """Send a message and go on."""
-        line = json.dumps(message).encode() + b'\n'
+        line = json.dumps({'kind': kind} | message).encode() + b'\n'
         with self._lock:
             while line:
                 line = line[os.write(self._out, line):]
@@ -93,10 +93,10 @@ class Channel:
         number = next(self._numbers)
         answer = self._answers[number] = queue.SimpleQueue()
         try:
-            self.tell(number=number, **message)
+            self.tell('question', number=number, **message)
             return answer.get()
         except BaseException:  # Ctrl-C: the group must not count on us
-            self.tell(cancel=number)
+            self.tell('cancel', number=number)
             raise
         finally:
             del self._answers[number]
@@ -104,24 +104,22 @@ class Channel:
     def _listen(self):
         for line in self._in:
             try:
-                self._handle(json.loads(line))
+                message = json.loads(line)
+                self._handlers[message['do']](message)
             except Exception:  # nobody would hear of it in this thread
-                self.tell(broken=f'cannot handle {line[:200].strip()}:\n'
-                          + traceback.format_exc())
+                self.tell('broken', text=f'cannot handle {line[:200].strip()}'
+                          f':\n{traceback.format_exc()}')
         self.end()
 
-    def _handle(self, message):
-        if 'answer' in message:
-            waiting = self._answers.get(message['answer'])
-            if waiting:
-                waiting.put(message)
-        else:
-            self._handlers[message['do']](message)
+    def _answer(self, message):
+        waiting = self._answers.get(message['number'])
+        if waiting:  # and was not interrupted meanwhile
+            waiting.put(message)
 
     def _beat(self):
         try:
             while os.getppid() == self.parent:
-                self.tell(beat=True)
+                self.tell('beat')
                 time.sleep(BEAT)
         except OSError:  # nobody reads any more
             pass
@@ -165,7 +163,7 @@ def serve(channel):
             load(message['update'])
         except BaseException as reason:
             error = f'{type(reason).__name__}: {reason}'
-        channel.tell(checked=True, error=error)
+        channel.tell('checked', number=message['number'], error=error)
 
     def command(_, body, __):
         try:
@@ -174,7 +172,7 @@ def serve(channel):
                 store.append(mxnet.kv.KVStore(handle))
             store[0]._set_updater(updater_for(update, channel))
         except BaseException:
-            channel.tell(fault=traceback.format_exc())
+            channel.tell('fault', text=traceback.format_exc())
 
     def check(status):
         if status:
@@ -206,7 +204,7 @@ def updater_for(update, channel):
             run(key, gradient, weight)
             weight.wait_to_read()
         except BaseException:
-            channel.tell(fault=traceback.format_exc())
+            channel.tell('fault', text=traceback.format_exc())
     return reporting
 
 
@@ -222,7 +220,7 @@ def control(channel):
             for port in re.findall(r'\b\d+\b', str([*info.values()])):
                 if kind == 'ipc' and not os.path.lexists(f'{base}:{port}'):
                     os.symlink(f'{base}-{port}', f'{base}:{port}')
-            channel.tell(connection=info, whose=name)
+            channel.tell('connection', info=info, whose=name)
 
         def cleanup_connection_files(self):
             pass
@@ -253,6 +251,7 @@ def wait(channel):
 def run(application, channel, *options):
     """Run a program of ipyparallel, with its files in the group's folder."""
     own = os.path.join(channel.job['folder'], channel.job['name'])
+    os.environ['IPYTHONDIR'] = own  # else it looks into the home folder
     program = application.instance()
     program.initialize([f'--ipython-dir={own}', f'--profile-dir={own}/profile',
                         '--log-level=ERROR', *options,

@@ -138,6 +138,27 @@ class Private(Here):
         return sorted(found)
 
 
+def check_process(processes):
+    """Can this process start so many others, and talk with them?
+
+    Raises:
+        OSError: if not; it says what to do.
+    """
+    import resource
+    try:
+        os.getcwd()
+    except FileNotFoundError:
+        raise OSError('the working folder has been deleted; go to another '
+                      "first, for example with os.chdir('/')") from None
+    # The controller takes 110 and 6 for each worker; this one has some.
+    needed = len(os.listdir('/dev/fd')) + 150 + 8 * processes
+    limit, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if 0 <= limit < needed:
+        raise OSError(f'this cluster may need {needed} open files in one '
+                      f'process, and the limit is {limit}; raise it: ulimit '
+                      f'-n {max(1024, needed)}, and start Python again')
+
+
 def here(workers, servers):
     """`Private` places where they can be had, or else `Here` and a warning.
     """

@@ -32,7 +32,13 @@ class Supervisor:
         self.failure, self.connection, self.when_failed = '', None, []
         self._agreement = Agreement(self.workers, timeout, self._answer,
                                     self._met)
-        self._engine_connection, self._checks, self._freed = None, [], 0
+        self._checks, self._checking, self._freed = [], 0, 0
+        self._kinds = {
+            'connection': self._connection, 'fault': self._fault,
+            'checked': self._checked, 'freed': self._has_freed,
+            'broken': self._broken, 'places': self._hear_places,
+            **dict.fromkeys(('state', 'question', 'call', 'cancel'),
+                            self._hear_worker)}
         folder = tempfile.mkdtemp(prefix='d2lps-cluster-')
         if len(folder) > 80:  # too long for the name of a socket in it
             os.rmdir(folder)
@@ -127,33 +133,44 @@ class Supervisor:
 
     def _hear(self, one, message):
         """A process has said something."""
-        if 'connection' in message:
-            if 'engine' in message['whose']:
-                for worker in self._members('worker'):
-                    worker.send(do='connect', info=message['connection'])
-            else:
-                self.connection = message['connection']
-        elif 'fault' in message:
+        try:
+            handle = self._kinds[message['kind']]
+        except KeyError:
+            self._broken(one, {'text': f'says what nobody knows: {message}'})
+        else:
+            handle(one, message)
+
+    def _connection(self, one, message):
+        """ipyparallel's controller listens."""
+        if 'engine' in message['whose']:
             for worker in self._members('worker'):
-                worker.send(do='fault', server=one.name,
-                            text=message['fault'])
-        elif 'checked' in message:
-            self._checked(one, message['error'])
-        elif 'freed' in message:
-            self._freed += 1
-            if self._freed == self.workers:
-                self._agreement.start_over()
-        elif 'broken' in message:
-            self._group.fail(f"{one.label()} {message['broken']}", [one])
-        elif one.role == 'network':
-            self._places.hear(message)
-        elif one.role == 'worker':
-            self._agreement.hear(one.rank, message, time.monotonic())
+                worker.send(do='connect', info=message['info'])
+        else:
+            self.connection = message['info']
+
+    def _fault(self, one, message):
+        """An update has failed at a server."""
+        for worker in self._members('worker'):
+            worker.send(do='fault', server=one.name, text=message['text'])
+
+    def _has_freed(self, one, message):
+        self._freed += 1
+        if self._freed == self.workers:
+            self._agreement.start_over()
+
+    def _broken(self, one, message):
+        self._group.fail(f"{one.label()} {message['text']}", [one])
+
+    def _hear_places(self, one, message):
+        self._places.hear(message)
+
+    def _hear_worker(self, one, message):
+        self._agreement.hear(one.rank, message, time.monotonic())
 
     def _answer(self, rank, number, reply):
         for worker in self._members('worker'):
             if worker.rank == rank:
-                worker.send(answer=number, **reply)
+                worker.send(do='answer', number=number, **reply)
 
     def _met(self, questions):
         """All workers have made the same call: see to it; see Agreement."""
@@ -173,19 +190,23 @@ class Supervisor:
                     for rank in range(self.workers)]
         if 'update' in questions[0]:
             self._checks, update = [], max(one['update'] for one in questions)
+            self._checking += 1
             for server in self._members('server'):
-                server.send(do='check', update=update)
+                server.send(do='check', number=self._checking, update=update)
             return None  # until all have checked it
         return [{}] * self.workers
 
-    def _checked(self, server, error):
+    def _checked(self, server, message):
         """A server has tried to load an optimizer."""
+        if message['number'] != self._checking:
+            return  # it was one that nobody waits for any more
+        error = message['error']
         self._checks.append(error and f'{server.name}: {error}')
         if len(self._checks) == self.servers:
             errors = '; '.join(filter(None, self._checks))
             self._agreement.reply_all([
                 {'error': f'the servers cannot load it: {errors}'}
-                if errors else {}] * self.workers)
+                if errors else {}] * self.workers, time.monotonic())
 
     def _tick(self, now):
         self._places.tick(self._group.members, now)

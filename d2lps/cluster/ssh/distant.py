@@ -63,7 +63,7 @@ class Host(Member):
 
     def hang_up(self):
         """Have the keeper end its processes and tidy up."""
-        self.process.stdin.close()
+        self.close_input()
         self._end = time.monotonic() + GOODBYE
 
     def end(self):
