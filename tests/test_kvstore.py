@@ -417,7 +417,9 @@ def store():
     (0.0, full(1), 'key must be an int or a str'),
     (True, full(1), 'key must be an int or a str'),
     (onp.int64(0), full(1), 'key must be an int or a str'),
-    (None, full(1), 'key must be an int or a str')])
+    (None, full(1), 'key must be an int or a str'),
+    ([], [], 'key must be a key or a list of keys'),
+    ([], full(1), 'key must be a key or a list of keys')])
 def test_a_wrong_call_is_explained(store, call, key, value, message):
     name = 'out' if call == 'pull' else 'value'
     with pytest.raises(ValueError, match=message) as error:

@@ -157,11 +157,3 @@ def test_a_wrong_call_changes_nothing(server, call, arguments, message):
     for rank in 0, 1:
         server.push('w', rank, np.ones(2))
     assert server.pull('w', 0).tolist() == [2, 2]
-
-
-def test_an_update_takes_pushes_that_are_there(server):
-    server.push('w', 0, np.ones(2))
-    for ranks in ([1], [0, 1], [5], [], 'two'):
-        with pytest.raises(ValueError, match='^ranks'):
-            server.shards['w'].update(ranks)
-    assert server.pull('w', 0).tolist() == [0, 0]

@@ -42,6 +42,6 @@ def plot_placement(sizes, num_servers, split_from=1_000_000, ax=None):
               ncols=1 + len(sizes) // 9, title='key')
     ax.set_yticks(range(num_servers),
                   [f'server {i}' for i in range(num_servers)])
-    ax.set(xlabel='elements', xlim=(0, 1.15 * sum(sizes.values())))
+    ax.set(xlabel='elements', xlim=(0, 1.2 * sum(sizes.values())))
     ax.invert_yaxis()
     return ax

@@ -11,8 +11,8 @@ import zlib
 from collections import Counter, deque
 from functools import partial
 
-from d2lps.checks import (checked, either, flag, function, list_of, one_of,
-                          refuse, whole)
+from d2lps.checks import (checked, either, flag, function, one_of, refuse,
+                          whole)
 from d2lps.engine import array, array_list, device, nbytes
 
 MOST = 1000  # workers, or servers: each of these is a device of its own
@@ -66,15 +66,6 @@ def place(key, size, num_servers, split_from=1_000_000):
     return list(zip(range(n), bounds, bounds[1:]))
 
 
-def _fitting(value, places):
-    if [end for _, _, end in places][-1] != value.size:
-        raise ValueError(f'places must be those of {value.size} elements, as '
-                         f'`place` gives them; it was {places!r:.60}')
-
-
-@checked(_fitting, value=array, places=list_of(
-    lambda name, value: tuple(list_of(rank_number, 'a triple', 3)(
-        name, value)), 'what `place` gives'))
 def parts(value, places):
     """Cut a value up as `place` says; whole, it keeps its shape."""
     if len(places) == 1:
@@ -83,37 +74,19 @@ def parts(value, places):
     return [flat[start:end] for _, start, end in places]
 
 
-def some_ranks(name, value):
-    """A check: a list, a tuple or a range of ranks."""
-    value = list(value) if isinstance(value, range) else value
-    return list_of(rank_number, 'a list of ranks')(name, value)
-
-
-def _have_pushed(self, ranks, **others):
-    for rank in ranks:
-        if rank >= len(self.pushes) or not self.pushes[rank]:
-            raise ValueError('ranks must be workers whose push waits here; '
-                             f'it was {ranks!r}')
-
-
-def _known_worker(self, rank, **others):
-    whole('rank', rank, least=0, most=len(self.pushes) - 1)
-
-
 class Shard:
     """A value, or a part of one, on its server.
 
     `round` counts its updates, `pushes` has a queue for each worker, and
-    `pulled` the round that each worker saw last.
+    `pulled` the round that each worker saw last. Its `Server` checks what it
+    is given.
     """
 
-    @checked(key=store_key, value=array, num_workers=count)
     def __init__(self, key, value, num_workers):
         self.key, self.value, self.round = key, value, 0
         self.pushes = [deque() for _ in range(num_workers)]
         self.pulled = [0] * num_workers
 
-    @checked(_have_pushed, ranks=some_ranks, updater=updater_or_none)
     def update(self, ranks, updater=None):
         summed = total([self.pushes[rank].popleft() for rank in ranks])
         self.round += 1
@@ -122,7 +95,6 @@ class Shard:
         else:
             updater(self.key, summed, self.value)
 
-    @checked(_known_worker, rank=rank_number)
     def pull(self, rank):
         self.pulled[rank] = self.round
         return self.value

@@ -8,8 +8,8 @@ import numpy as onp
 
 from d2lps.checks import a, checked, flag, positive, refuse, whole
 from d2lps.engine import mx
-from d2lps.kvstore.server import (Server, count, parts, place, total,
-                                  updater_or_none)
+from d2lps.kvstore.server import (Server, count, parts, place, store_key,
+                                  total, updater_or_none)
 
 np = mx.np
 
@@ -18,14 +18,14 @@ def by_key(keys, values, name='value'):
     """{key: [arrays]} from a key or a list; one that comes twice has all."""
     if not isinstance(keys, (list, tuple)):
         keys, values = [keys], [values]
+    if not keys:
+        raise ValueError('key must be a key or a list of keys; it was []')
     if not isinstance(values, (list, tuple)) or len(values) != len(keys):
         raise ValueError(f'{name} must be a list with an entry for each of '
                          f'the {len(keys)} keys; it was {values!r:.60}')
     groups = {}
     for key, arrays in zip(keys, values):
-        if type(key) not in (int, str):
-            raise ValueError("key must be an int or a str, such as 0 or "
-                             f"'weight'; it was {key!r}")
+        store_key('key', key)
         arrays = arrays if isinstance(arrays, (list, tuple)) else [arrays]
         if not arrays or not all(isinstance(a, np.ndarray) for a in arrays):
             raise ValueError(f'{name} of key {key!r} must be an mxnet.np '
@@ -34,7 +34,7 @@ def by_key(keys, values, name='value'):
     return groups
 
 
-def seconds(name, value):
+def time_limit(name, value):
     """A check: seconds that a thread can wait."""
     if positive(name, value, example=10) > TIMEOUT_MAX:
         refuse(name, value, f'at most {TIMEOUT_MAX:g} seconds')
@@ -67,8 +67,8 @@ class KVStore:
             are missing. What was pushed stays, and a later pull may succeed.
     """
 
-    @checked(num_workers=count, num_servers=count, sync=flag, timeout=seconds,
-             split_from=whole)
+    @checked(num_workers=count, num_servers=count, sync=flag,
+             timeout=time_limit, split_from=whole)
     def __init__(self, num_workers=1, num_servers=1, sync=True, timeout=60,
                  split_from=1_000_000):
         self.rank, self.num_workers = 0, num_workers

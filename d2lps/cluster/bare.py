@@ -1,0 +1,75 @@
+"""MXNet's distributed store as it comes, to see what it does by itself."""
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from functools import partial
+
+from d2lps.checks import checked, positive, text, whole
+from d2lps.cluster.member import socket_of
+from d2lps.cluster.places import Private
+
+LIFE = 60  # seconds; the kernel's alarm clock ends what lives longer
+
+
+@checked(script=text, workers=partial(whole, most=8), seconds=positive)
+def bare_mxnet(script, workers=2, seconds=3):
+    """Run a script on workers of MXNet, with a server and without our layer.
+
+    Each process ends when all workers have, or `seconds` after a worker has
+    written its first line, and after 60 seconds in any case. They talk over
+    Unix sockets that only this user can open.
+
+    Args:
+        script: Python code, which creates its store itself.
+        workers: how many processes run it, at most 8.
+
+    Returns:
+        What each process of a worker has written, a list of str. Their
+        order is not that of the ranks.
+    """
+    ports = Private(workers, 1).free_ports(2 + workers)
+    env = {**os.environ, **Private.env, 'DMLC_NUM_SERVER': '1',
+           'DMLC_NUM_WORKER': str(workers), 'DMLC_NODE_HOST': '127.0.0.1',
+           'DMLC_PS_ROOT_URI': '127.0.0.1',
+           'DMLC_PS_ROOT_PORT': str(ports[0])}
+    members = []
+    with tempfile.TemporaryFile('w+') as rest:
+        outputs = [tempfile.TemporaryFile('w+') for _ in range(workers)]
+        try:
+            for port, (role, code, output) in zip(ports, (
+                    ('scheduler', 'import mxnet', rest),
+                    ('server', 'import mxnet', rest),
+                    *(('worker', script, output) for output in outputs))):
+                members.append(subprocess.Popen(
+                    [sys.executable, '-u', '-c', 'import signal; '
+                     f'signal.alarm({LIFE})\n{code}'],
+                    env={**env, 'DMLC_ROLE': role, 'PORT': str(port)},
+                    umask=0o077, stdin=subprocess.DEVNULL, stdout=output,
+                    stderr=subprocess.STDOUT, start_new_session=True))
+            _wait(members[2:], outputs, seconds)
+        finally:
+            _end(members, ports)
+        for output in outputs:
+            output.seek(0)
+        return [output.read() for output in outputs]
+
+
+def _wait(members, outputs, seconds):
+    end = time.monotonic() + LIFE
+    while (any(member.poll() is None for member in members)
+           and time.monotonic() < end):
+        if any(os.fstat(output.fileno()).st_size for output in outputs):
+            end, seconds = min(end, time.monotonic() + seconds), LIFE
+        time.sleep(0.05)
+
+
+def _end(members, ports):
+    """End them; remove the sockets that a killed process leaves behind."""
+    for member in members:
+        member.kill()
+        member.wait()
+    for port in ports:
+        if os.path.exists(socket_of(port)):
+            os.unlink(socket_of(port))
