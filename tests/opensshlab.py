@@ -25,7 +25,7 @@ import sshlab
 from sshlab import HERE, LIBC, NEWNET
 
 NEWNS, BIND, RECURSIVE, PRIVATE = 0x20000, 0x1000, 0x4000, 0x40000
-SECONDS = float(os.environ.get('LAB_SECONDS', 60))  # for one script
+SECONDS = float(os.environ.get('LAB_SECONDS', 100))  # for one script
 SSHD = '/usr/sbin/sshd'
 DROPPING = '10.9.0.78'  # as a firewall does that says nothing
 HOSTS = {'one': '10.9.0.1', 'two': '10.9.0.2', 'three': '10.9.0.3'}
@@ -111,7 +111,7 @@ def drop(index):
     """Have all that is sent to DROPPING go nowhere."""
     from pyroute2 import IPRoute
     with IPRoute() as ip:
-        ip.neigh('add', dst=DROPPING, lladdr='02:00:00:00:00:01',
+        ip.neigh('replace', dst=DROPPING, lladdr='02:00:00:00:00:01',
                  ifindex=index, state='permanent')
 
 
@@ -187,12 +187,12 @@ def main(folder):
     prepare(folder)
     sshlab.enter()
     to, servers = sshlab.bridge(), {}
-    drop(to)
     print('ready', flush=True)
     for line in sys.stdin:
         for name in HOSTS:
             if name not in servers or servers[name].poll() is not None:
                 servers[name] = start(name, folder, to)
+        drop(to)  # a bridge forgets it when it gets a cable
         pids = {name: server.pid for name, server in servers.items()}
         script = subprocess.Popen(
             [sys.executable, '-X', 'faulthandler', line.strip()], text=True,

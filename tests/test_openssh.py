@@ -256,12 +256,14 @@ def test_ports_that_are_blocked_or_taken(lab):
         found, _ = error_of(lambda: make(port=21500))
         assert 'scheduler' in found and 'bind failed' in found
         ports = range(21_600, 21_620)  # taken after they were looked at
-        taken = [socket.create_server((HERE, port)) for port in ports]
+        busy = [socket.create_server((HERE, port)) for port in ports[:9]]
         is_free, machines.is_free = machines.is_free, lambda *_: True
         found, _ = error_of(lambda: make(hosts=['two'], ports=ports,
                                          address=HERE))
         assert 'controller' in found and 'Address already in use' in found
         machines.is_free = is_free
+        for one in taken, *busy:
+            one.close()
         block('two', HOSTS['three'])
         with make(1, 1, ['two'], server_hosts=['three'], timeout=4) as c:
             found, _ = error_of(lambda: c.run(add_up))
@@ -323,6 +325,10 @@ def test_check(lab):
         assert code == 1 and len(lines) == len(FAIL_AT_ONCE) + 1
         for (host, _), line in zip(FAIL_AT_ONCE.items(), lines):
             assert line.startswith(f'FAIL  {host}: SSH and Python: '), line
+            assert any(line.endswith(advice.format(host=host))
+                       for advice in ADVICE.values()), line
+        assert any('reads@one' in line and 'swallowed' in line
+                   for line in lines)
         block('two', HOSTS['three'])
         code, lines = check(*ALL)
         failed = [line for line in lines if line.startswith('FAIL')]
