@@ -149,6 +149,7 @@ def test_make_installs_what_is_needed_and_no_more(copy, target, locks):
 @pytest.mark.parametrize('uname, python, advice', [
     ('Linux', 'exit 1', 'install'),
     ('Linux', 'echo 3.12.1 Linux x86_64', 'needs Python 3.11'),
+    ('Linux', 'echo 3.11.0rc1 Linux x86_64', 'needs Python 3.11'),
     ('Darwin', 'echo 3.12.1 Darwin arm64', 'needs Python 3.11'),
     ('Darwin', 'echo 3.11.9 Darwin arm64', 'CONDA_SUBDIR=osx-64'),
     ('MINGW64_NT-10.0-22631', 'exit 1', 'wsl --install'),
