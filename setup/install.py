@@ -116,8 +116,10 @@ def pip(*arguments):
             refuse('pip cannot reach its package index. Is this machine '
                    'connected to the Internet? Behind a proxy, set '
                    'https_proxy.')
-        errors = [line for line in said if line.startswith('ERROR')]
-        refuse('pip failed:\n' + ''.join(errors or said[-20:]).rstrip())
+        errors = [k for k, line in enumerate(said)
+                  if line.startswith('ERROR')]
+        first = errors[0] if errors else -20
+        refuse('pip failed:\n' + ''.join(said[first:][:20]).rstrip())
 
 
 def try_mxnet():

@@ -13,13 +13,15 @@ case "$(uname -s) $found" in
   *" 3.11."*" Darwin arm64")
     refuse 'there is no MXNet for Apple silicon: use an x86-64 Python, with' \
       'CONDA_SUBDIR=osx-64 conda env create -f environment.yml' ;;
+  *" 3.11."*rc[0-9]*) ;;  # pip takes it for less than 3.11
   *" 3.11."*)
     exec "$PYTHON" setup/install.py "$@" ;;
 esac
 
 again="make lab"
 sudo=$([ "$(id -u)" = 0 ] || echo 'sudo ')
-if apt-cache show python3.11-venv >/dev/null 2>&1
+# Ubuntu 22.04 has a release candidate.
+if apt-cache show python3.11-venv 2>/dev/null | grep '^Version:' | grep -vq rc
 then how="${sudo}apt install python3.11-venv libgomp1 libquadmath0"
 elif has dnf
 then how="${sudo}dnf install python3.11 libgomp libquadmath"
@@ -37,7 +39,8 @@ else
     $how"
   again="make lab PYTHON=\"\$($uv python find --system 3.11)\""
 fi
-refuse "needs Python 3.11, and \"$PYTHON\" is not that. If it is elsewhere:
+refuse "needs Python 3.11, and \"$PYTHON\" is not that${found:+ (but $found)}.
+If it is elsewhere:
     make lab PYTHON=/path/to/python3.11
 If there is none:
     $how

@@ -25,8 +25,9 @@ import sshlab
 from sshlab import HERE, LIBC, NEWNET
 
 NEWNS, BIND, RECURSIVE, PRIVATE = 0x20000, 0x1000, 0x4000, 0x40000
-SECONDS = float(os.environ.get('LAB_SECONDS', 60))  # for one script
+SECONDS = float(os.environ.get('LAB_SECONDS', 100))  # for one script
 SSHD = '/usr/sbin/sshd'
+DROPPING = '10.9.0.78'  # as a firewall does that says nothing
 HOSTS = {'one': '10.9.0.1', 'two': '10.9.0.2', 'three': '10.9.0.3'}
 # Lines for .bashrc, by the name of the one who has them.
 BASHRC = {
@@ -106,6 +107,14 @@ def start(name, folder, to):
             time.sleep(0.05)
 
 
+def drop(index):
+    """Have all that is sent to DROPPING go nowhere."""
+    from pyroute2 import IPRoute
+    with IPRoute() as ip:
+        ip.neigh('replace', dst=DROPPING, lladdr='02:00:00:00:00:01',
+                 ifindex=index, state='permanent')
+
+
 def prepare(folder):
     """Keys, users and configurations, all below `folder`."""
     for key in 'key', 'other_key', 'host_key', 'wrong_host_key', *FORCED:
@@ -131,6 +140,7 @@ ListenAddress {address}
 HostKey {folder}/host_key
 PidFile none
 UsePAM no
+MaxStartups 10:100:10
 StrictModes no
 PermitRootLogin prohibit-password
 AuthorizedKeysFile .ssh/authorized_keys
@@ -147,6 +157,8 @@ SetEnv MACHINE={name} TMPDIR={folder}/tmp LAB={folder}
         f'  HostName {address}\n' for name, address in HOSTS.items()) + f'''
 Host absent
   HostName 10.9.0.77
+Host dropping
+  HostName {DROPPING}
 Host refusing
   HostName {HERE}
 Host stranger unknown changed mastered
@@ -180,6 +192,7 @@ def main(folder):
         for name in HOSTS:
             if name not in servers or servers[name].poll() is not None:
                 servers[name] = start(name, folder, to)
+        drop(to)  # a bridge forgets it when it gets a cable
         pids = {name: server.pid for name, server in servers.items()}
         script = subprocess.Popen(
             [sys.executable, '-X', 'faulthandler', line.strip()], text=True,
@@ -242,6 +255,17 @@ def left(seconds, allowed=()):
         if not found or time.monotonic() > end:
             return found
         time.sleep(0.1)
+
+
+def block(name, to, ports='20000:20999'):
+    """Let a machine reach no such port of another one, until `unblock`."""
+    in_network_of(name, lambda ip: ip.rule(
+        'add', dst=to, dst_len=32, ip_proto=6, dport_range=ports,
+        action='prohibit', priority=10))
+
+
+def unblock(name):
+    in_network_of(name, lambda ip: ip.rule('del', priority=10))
 
 
 def in_network_of(name, function):

@@ -43,6 +43,15 @@ print(kv.rank, *out.asnumpy())
     assert time.monotonic() - start < 40  # it has not waited for a limit
 
 
+def test_nobody_else_can_connect():
+    [output] = bare_mxnet(START + """
+import os, psutil, stat
+mode = os.stat('/tmp/' + os.environ['PORT']).st_mode
+print(stat.filemode(mode), psutil.Process().net_connections('inet'))
+""", workers=1, seconds=40)
+    assert output == 'srwx------ []\n'
+
+
 def test_workers_without_end_are_ended():
     outputs = bare_mxnet(START + """
 kv.init(0, out)

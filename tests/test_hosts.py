@@ -4,16 +4,18 @@ What a test gives to `lab` runs there, in a process of its own, as a program
 of the reader's.
 """
 import inspect
+import re
 import shutil
 import subprocess
 import sys
 import textwrap
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 import sshlab
 from d2lps.cluster import Cluster
-from d2lps.cluster.ssh import machines
+from d2lps.cluster.ssh import machines, way
 
 PRELUDE = '''
 import os, signal, sys, threading, time
@@ -228,7 +230,7 @@ def test_machines_that_fail(lab):
             version_info, executable = (3, 9), sys.executable
         machines.sys = Other
         with fails('host one could not start', 'Python 3.11 is here, and '
-                   "Python 3.9 at the reader's"):
+                   "Python 3.9 at the reader's: they must be the same"):
             make(hosts=['one'])
         machines.sys = sys
         with fails('host two lost its connection'):
@@ -289,6 +291,40 @@ def test_what_the_machines_answer(answers, wrong):
             [20_000], [20_001], [20_000]]
         with pytest.raises(OSError, match='no 3 free ports in common'):
             places.free_ports(3)
+
+
+def page():
+    return (Path(__file__).parents[1] / 'docs' / 'several-machines.md'
+            ).read_text()
+
+
+def test_the_errors_on_the_page_are_those_of_the_tests():
+    """Each is looked for in a real error by one of these tests."""
+    tests = [Path(__file__).with_name(name).read_text() for name in (
+        'test_hosts.py', 'test_openssh.py')]
+    tests = re.sub(r'[\'"]\n\s*[\'"]', '', '\n'.join(tests))  # joined strings
+    rows = re.search(r'\| It says.*?\n\n', page(), re.S)[0].split('\n')[2:-2]
+    quoted = [text for row in rows
+              for text in re.findall('`(.+?)`', row.split(' | ')[0])]
+    assert len(quoted) > 20
+    for text in quoted:
+        text = text.replace('60 s', '12 s')  # which the test waits
+        assert text in tests, text
+
+
+def test_the_commands_on_the_page_are_there():
+    options = re.findall(r'--[a-z][a-z-]+', page())
+    usage = subprocess.run(
+        [sys.executable, '-m', 'd2lps', 'cluster', '--help'], text=True,
+        capture_output=True).stdout
+    ours = {'--check', '--hosts', '--server-hosts', '--python', '--ssh',
+            '--address', '--ports', '--workers', '--servers'}
+    assert ours <= {*options} and all(one in usage for one in ours)
+    done = subprocess.run(['make', '-n', '.venv/installed'], text=True,
+                          cwd=Path(__file__).parents[1], capture_output=True)
+    assert 'make .venv/installed' in page() and done.returncode == 0
+    assert (way.PORTS[0], way.PORTS[-1]) == (20_000, 20_999)
+    assert '20,000 to\n20,999' in page()
 
 
 def test_an_address_is_spelled_for_its_rank():

@@ -13,7 +13,7 @@ import opensshlab
 import pytest
 
 PRELUDE = f'''
-import os, shlex, signal, subprocess, sys, threading, time
+import os, shlex, signal, socket, subprocess, sys, threading, time
 sys.path.insert(0, {str(opensshlab.Path(__file__).parent)!r})
 import psutil
 from clusters import wait_for
@@ -129,17 +129,19 @@ def test_a_small_range_of_ports_is_enough(lab):
     lab(body)
 
 
+ENDED = 'ended the connection without starting what it was asked to'
 # Who or what is in the way, and what the error says.
 FAIL_AT_ONCE = {
     'no.such.host': 'Could not resolve hostname',
     'absent': 'No route to host',
     'refusing': 'Connection refused',
+    'dropping': 'timed out',
     'stranger': 'Permission denied',
     'unknown': 'Host key verification failed',
     'changed': 'has changed and you have requested strict checking',
     'reads@one': 'the first thing that came in was swallowed',
-    'leaves@one': 'ended the connection without starting what it was',
-    'date@one': 'ended the connection without starting what it was'}
+    'leaves@one': ENDED,
+    'date@one': ENDED}
 
 
 def test_machines_that_fail_at_the_start(lab):
@@ -151,7 +153,7 @@ def test_machines_that_fail_at_the_start(lab):
             assert words in found, (words, found)
             return taken
         cases = [*FAIL_AT_ONCE.items()]
-        with ThreadPoolExecutor(13) as pool:
+        with ThreadPoolExecutor(14) as pool:
             slow = [pool.submit(fail, f'{user}@two',
                                 f'host {user}@two did not answer within 14 s')
                     for user in ('swallows', 'sleep', 'cat')]
@@ -161,9 +163,15 @@ def test_machines_that_fail_at_the_start(lab):
                 'last lines that host one wrote:\n    bash: line 1: '
                 '/no/python3: No such file or directory',
                 python='/no/python3'))
-            assert max(one.result() for one in soon) < 10
-            assert all(14 <= one.result() < 18 for one in slow)
+            assert max(one.result() for one in soon) < 14
+            assert all(one.result() >= 14 for one in slow)
+        # What a host runs in place of our program is not ours to end.
         assert not left(3, ['sleep 20', 'sshd: sleep@notty']), left(0)
+        crowd = [socket.create_connection((HOSTS['one'], 22))
+                 for _ in range(10)]
+        fail('one', 'kex_exchange_identification')
+        for one in crowd:
+            one.close()
     lab(body)
 
 
@@ -241,6 +249,35 @@ def test_a_cable_that_is_pulled(lab):
     lab(body)
 
 
+def test_ports_that_are_blocked_or_taken(lab):
+    def body():
+        from d2lps.cluster import cluster
+        taken = socket.create_server((HERE, 21500))
+        found, _ = error_of(lambda: make(port=21500))
+        assert 'scheduler' in found and 'bind failed' in found
+        ports = range(21_600, 21_620)  # taken after they were looked at
+        busy = [socket.create_server((HERE, port)) for port in ports[:9]]
+        is_free, machines.is_free = machines.is_free, lambda *_: True
+        found, _ = error_of(lambda: make(hosts=['two'], ports=ports,
+                                         address=HERE))
+        assert 'controller' in found and 'Address already in use' in found
+        machines.is_free = is_free
+        for one in taken, *busy:
+            one.close()
+        block('two', HOSTS['three'])
+        with make(1, 1, ['two'], server_hosts=['three'], timeout=4) as c:
+            found, _ = error_of(lambda: c.run(add_up))
+            assert 'worker 0 got no answer from the servers' in found, found
+        unblock('two')
+        block('two', HERE)
+        cluster.START = 12.0
+        found, _ = error_of(lambda: make(1, 1, ['two']))
+        assert 'the workers did not start in 12 s' in found, found
+        unblock('two')
+        assert not left(3), left(0)
+    lab(body)
+
+
 def test_ctrl_c_and_a_reader_who_is_killed(lab):
     def body():
         def wait():
@@ -288,9 +325,11 @@ def test_check(lab):
         assert code == 1 and len(lines) == len(FAIL_AT_ONCE) + 1
         for (host, _), line in zip(FAIL_AT_ONCE.items(), lines):
             assert line.startswith(f'FAIL  {host}: SSH and Python: '), line
-        in_network_of('two', lambda ip: ip.rule(
-            'add', dst='10.9.0.3', dst_len=32, ip_proto=6, priority=10,
-            dport_range='20000:20999', action='prohibit'))
+            assert any(line.endswith(advice.format(host=host))
+                       for advice in ADVICE.values()), line
+        assert any('reads@one' in line and 'swallowed' in line
+                   for line in lines)
+        block('two', HOSTS['three'])
         code, lines = check(*ALL)
         failed = [line for line in lines if line.startswith('FAIL')]
         assert code == 1 and len(failed) == 1, failed
@@ -298,5 +337,6 @@ def test_check(lab):
                                     'Permission denied, ')
         assert failed[0].endswith("Open three's TCP ports 20000 to 20999 for "
                                   'two')
+        unblock('two')
         assert not left(3), left(0)
     lab(body)

@@ -23,6 +23,9 @@ ADVICE = {
     'timed out': 'Is it on? Does its firewall let SSH (port 22) in?',
     'No route to host': 'Is it on, and in this network?',
     'must not read': 'See what runs at a login there, in .bashrc for one',
+    'without running': 'Does what runs at a login there exit (.bashrc)? Is '
+    'your key good for one command only?',
+    'no answer': 'Does ssh {host} true end at once, without a question?',
     'not installed': 'Install d2lps there, or say where it is: --python',
     'must be the same': 'Name the Python that has d2lps there: --python',
     'o such file': 'Name the Python that has d2lps there: --python',
@@ -50,7 +53,8 @@ class Line:
         timer = threading.Timer(PATIENCE, self._ssh.kill)
         timer.start()
         try:
-            print(json.dumps(question), file=self._ssh.stdin, flush=True)
+            print(json.dumps(question), '{}', sep='\n', file=self._ssh.stdin,
+                  flush=True)  # {} shows that the question was swallowed
             for line in self._ssh.stdout:
                 if line.startswith('{"keeper"'):
                     told = json.loads(line)['keeper']
@@ -63,7 +67,7 @@ class Line:
         code = self._ssh.wait()
         words = self._ssh.stderr.read().strip() or (
             f'no answer within {PATIENCE:.0f} s' if code < 0 else
-            'it ended without running anything: does a login script exit?')
+            'it ended without running anything')
         changed = 'IDENTIFICATION HAS CHANGED'
         self.problem = changed if changed in words else words.split('\n')[-1]
         return {}
@@ -140,7 +144,7 @@ def main(**options):
     failed = 0
     for what, wrong, advice in check(**options):
         failed += bool(wrong)
-        print(f'FAIL  {what}: {wrong}. {advice}' if wrong else f'ok    {what}',
-              flush=True)
+        print(f'FAIL  {what}: {wrong.rstrip(".")}. {advice}' if wrong
+              else f'ok    {what}', flush=True)
     print(f'{failed} of these checks failed' if failed else 'all is well')
     return int(bool(failed))
