@@ -178,10 +178,13 @@ def test_machines_that_fail_at_the_start(lab):
 def test_what_people_have_in_their_configuration(lab):
     """A greeting without a newline, and ControlMaster without Persist."""
     def body():
-        for host in 'greeting@one', 'mastered':
-            with make(2, 1, [host, 'two']) as c:
-                assert [out for *_, out in c.run(add_up)] == [[3] * 3] * 2
-            assert not left(3), left(0)
+        with make(2, 1, ['greeting@one', 'two']) as c:
+            assert [out for *_, out in c.run(add_up)] == [[3] * 3] * 2
+        first = make(1, 1, ['mastered'], ports=range(22_000, 22_100))
+        with make(1, 1, ['mastered']) as c:
+            first.close()  # and with it what others might have shared
+            assert [out for *_, out in c.run(add_up)] == [[1] * 3]
+        assert not left(3), left(0)
     lab(body)
 
 
