@@ -73,7 +73,8 @@ class DistStore(KVStoreBase):
         text = ', '.join(f'{key!r}, shape {shape}' for key, shape in shapes)
         self._asking.meet(f'init({text})', same=shapes)
         # What MXNet sends, it overwrites in the next pull: send a copy.
-        first = {key: some[0].as_nd_ndarray().copy() for key, some in given.items()}
+        first = {key: value.as_nd_ndarray().copy()
+                 for key, [value] in given.items()}
         self._asking.inside(self._kv.init, list(first), list(first.values()))
         self._buffers.update(first)
 
