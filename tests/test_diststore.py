@@ -61,6 +61,23 @@ def test_ranks_are_in_the_order_of_the_workers(cluster):
     assert cluster.run(who) == [(0, 2, 'dist_sync'), (1, 2, 'dist_sync')]
 
 
+def test_every_way_to_create_a_store_gives_a_checked_one(cluster):
+    def create():
+        kinds = 'dist_sync', 'DIST_ASYNC', 'local'
+        return [type(mx.kvstore.base.create(kind)).__name__ for kind in kinds]
+    assert cluster.run(create) == [['DistStore', 'DistStore', 'KVStore']] * 2
+
+
+def test_a_key_that_comes_twice_has_both_arrays(cluster):
+    def go():
+        kv, out = fresh()
+        again = np.zeros(3)
+        kv.push(['w', 'w'], [np.ones(3), np.ones(3) * 10])
+        kv.pull(['w', 'w'], [out, again])
+        return out.tolist(), again.tolist()
+    assert cluster.run(go) == [([22.0] * 3, [22.0] * 3)] * 2
+
+
 def test_values_are_summed_over_workers_and_devices(cluster):
     def add():
         kv, out = fresh()
@@ -306,7 +323,7 @@ def both(cluster, text, function, *args):
     ("kv.push('w', out.astype('int32'))", 'float32'),
     ("kv.init('x', out.astype('float64'))", 'float32'),
     ("kv.pull('w', np.zeros((2, 2)))", 'must have shape (3,)'),
-    ("kv.pull('w', None)", 'array of mxnet.np'),
+    ("kv.pull('w', None)", 'must be an mxnet.np array'),
     ("kv.set_optimizer('sgd')", 'must be one of mx.optimizer'),
     ("kv.set_updater(3)", 'must be a function'),
     ("kv.set_gradient_compression({'type': '1bit'})", "'2bit'"),
@@ -317,11 +334,11 @@ def both(cluster, text, function, *args):
      "before init; there is key 'w' already"),
     ("kv.push('w', out, priority='high')", "priority must be a whole number"),
     ("kv.pull('w', out, priority=0.5)", "it was 0.5"),
-    ("import numpy; kv.init(numpy.int64(3), out)", 'of type int64'),
+    ("import numpy; kv.init(numpy.int64(3), out)", 'key must be an int or a str'),
     ("kv.save_optimizer_states('file')", 'the servers keep the state'),
     ("kv.load_optimizer_states('file')", 'the servers keep the state'),
     ("import pickle; pickle.dumps(kv)", 'a store cannot leave its worker'),
-    ("mx.kv.create('DIST_SYNC')", "kind must be 'dist_sync' or"),
+    ("mx.kvstore.base.create('dist_synk')", "kind must be 'dist_sync' or"),
     ("mx.kv.create('dist_synk')", "kind must be 'dist_sync' or"),
     ("mx.kv.create('dist_device_sync')", "kind must be 'dist_sync' or"),
     ("kv.close(); kv.push('w', out)", 'this store is closed')])

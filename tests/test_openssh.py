@@ -80,14 +80,14 @@ def lab(process, tmp_path):
 
 
 def test_many_processes_and_servers_of_their_own(lab):
-    """16 and more on a machine, of which sshd lets in 10 at once."""
+    """16 on a machine, of which sshd lets in 10 at once."""
     def body():
-        with make(4, 14, ['one', 'two'], server_hosts=['three']) as c:
+        with make(4, 16, ['one', 'two'], server_hosts=['three']) as c:
             assert c.run(add_up) == [
                 ('one', 0, [10] * 3), ('two', 1, [10] * 3),
                 ('one', 2, [10] * 3), ('two', 3, [10] * 3)]
             servers = {psutil.Process(c.pids[f'server {k}']).environ()[
-                'MACHINE'] for k in range(14)}
+                'MACHINE'] for k in range(16)}
             assert servers == {'three'}
             try:
                 c.traffic()
@@ -96,7 +96,7 @@ def test_many_processes_and_servers_of_their_own(lab):
             else:
                 raise AssertionError
             # For each machine one connection, and a keeper.
-            assert len(sessions()) == 18 + 2 * 3, sessions()
+            assert len(sessions()) == 20 + 2 * 3, sessions()
         assert not left(3), left(0)
     lab(body)
 
@@ -178,10 +178,13 @@ def test_machines_that_fail_at_the_start(lab):
 def test_what_people_have_in_their_configuration(lab):
     """A greeting without a newline, and ControlMaster without Persist."""
     def body():
-        for host in 'greeting@one', 'mastered':
-            with make(2, 1, [host, 'two']) as c:
-                assert [out for *_, out in c.run(add_up)] == [[3] * 3] * 2
-            assert not left(3), left(0)
+        with make(2, 1, ['greeting@one', 'two']) as c:
+            assert [out for *_, out in c.run(add_up)] == [[3] * 3] * 2
+        first = make(1, 1, ['mastered'], ports=range(22_000, 22_100))
+        with make(1, 1, ['mastered']) as c:
+            first.close()  # and with it what others might have shared
+            assert [out for *_, out in c.run(add_up)] == [[1] * 3]
+        assert not left(3), left(0)
     lab(body)
 
 

@@ -1,4 +1,6 @@
 """The reader's end of ipyparallel, which knows what became of the workers."""
+import sys
+
 from ipyparallel import Client as PlainClient
 from ipyparallel.client.magics import ParallelMagics
 from ipyparallel.error import CompositeError, RemoteError
@@ -57,7 +59,7 @@ class Magics(ParallelMagics):
         if cluster is None:
             raise ClusterError('this cluster is closed; start a new one')
         try:
-            with cluster.watched():
+            with watched(cluster):
                 return super().parallel_execute(*args, **kwargs)
         finally:
             del cluster  # a traceback must not keep it alive
@@ -76,3 +78,15 @@ class watched:
         if isinstance(error, (RemoteError, CompositeError, OSError,
                               TimeoutError)):
             self._cluster.check()
+
+
+def show(result, shown, all=False):
+    """Print what the workers have printed since, in full lines."""
+    for file, texts in ((sys.stdout, result.stdout),
+                        (sys.stderr, result.stderr)):
+        for rank, text in enumerate(texts):
+            start = shown.get((file, rank), 0)
+            end = len(text) if all else text.rfind('\n') + 1
+            for line in text[start:end].splitlines():
+                print(f'[worker {rank}] {line}', file=file, flush=True)
+            shown[file, rank] = max(start, end)

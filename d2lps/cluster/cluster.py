@@ -9,17 +9,17 @@ from functools import partial
 import cloudpickle
 import zmq
 
-from d2lps.checks import checked, number, whole
+from d2lps.checks import a, checked, number, whole
 from d2lps.cluster import worker
 from d2lps.cluster.client import (Client, ClusterError, Magics, WorkerError,
-                                  watched)
+                                  show, watched)
 from d2lps.cluster.network import InNetwork, Network
 from d2lps.cluster.places import check_process, here
 from d2lps.cluster.ssh.machines import Machines
 from d2lps.cluster.supervisor import Supervisor
 
 START = 60.0  # seconds that a start may take
-MOST = 256  # processes of a kind
+COUNT = partial(whole, most=256)  # processes of a kind
 STOP = 3.0  # seconds for workers to stop, or to free their stores
 
 
@@ -70,8 +70,7 @@ class Cluster:
             or been stuck in a call for `timeout`. All have ended by then.
     """
 
-    @checked(workers=partial(whole, most=MOST),
-             servers=partial(whole, most=MOST),
+    @checked(workers=COUNT, servers=COUNT,
              timeout=partial(number, least=0.1, most=1e6, example=60),
              port=partial(whole, least=1024, most=65535))
     def __init__(self, workers=2, servers=1, timeout=60, port=None,
@@ -135,9 +134,6 @@ class Cluster:
         if self._closed:
             raise ClusterError('this cluster is closed; start a new one')
 
-    def watched(self):
-        return watched(self)
-
     @property
     def pids(self):
         """Process ids by name: {'scheduler': …, 'server 0': …, …}."""
@@ -153,7 +149,7 @@ class Cluster:
         Raises:
             ValueError: if the cluster has no network of its own.
         """
-        with self.watched():
+        with watched(self):
             return self._places.traffic()
 
     def kill(self, name, signal=signal.SIGKILL):
@@ -176,34 +172,23 @@ class Cluster:
                 tracebacks.
         """
         try:
-            with self.watched():
+            with watched(self):
                 result = self.view.apply_async(
                     worker.call, cloudpickle.dumps((function, args, kwargs)))
                 shown = {}
                 try:
                     while not (result.ready() or self._supervisor.failure):
                         result.wait(0.1)
-                        self._show(result, shown)
+                        show(result, shown)
                 except KeyboardInterrupt:
                     self.interrupt()
                     raise
                 result.wait_for_output(1)
-                self._show(result, shown, all=True)
+                show(result, shown, all=True)
                 self.check()
                 return [cloudpickle.loads(packed) for packed in result.get()]
         finally:
             del self  # a traceback must not keep the cluster alive
-
-    def _show(self, result, shown, all=False):
-        """Print what the workers have printed since, in full lines."""
-        for file, texts in ((sys.stdout, result.stdout),
-                            (sys.stderr, result.stderr)):
-            for rank, text in enumerate(texts):
-                start = shown.get((file, rank), 0)
-                end = len(text) if all else text.rfind('\n') + 1
-                for line in text[start:end].splitlines():
-                    print(f'[worker {rank}] {line}', file=file, flush=True)
-                shown[file, rank] = max(start, end)
 
     def interrupt(self):
         """Send Ctrl-C to the workers; end the cluster if they do not stop."""
@@ -261,7 +246,5 @@ def _places(workers, servers, network, hosts, **options):
             raise ValueError(f'{name} goes with hosts=; it was {value!r}')
     if network is None:
         return here(workers, servers)
-    if not isinstance(network, Network):
-        raise ValueError('network must be a Network such as '
-                         f'Network(bandwidth=125e6); it was {network!r}')
+    a(Network, 'a Network such as Network(delay=0.001)')('network', network)
     return InNetwork(network, workers, servers)

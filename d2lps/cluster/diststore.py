@@ -10,9 +10,10 @@ import os
 import cloudpickle
 from mxnet.kvstore import KVStoreBase
 
+from d2lps.checks import whole
 from d2lps.engine import mx
 from d2lps.cluster.asking import StoreError, alone, unbroken
-from d2lps.cluster.storechecks import check_compression, names, pairs
+from d2lps.cluster.storechecks import check_compression, groups, names
 
 KINDS = 'dist_sync', 'dist_async'
 SET_UPDATE = 0  # the number of the command "run this for each push"
@@ -53,13 +54,11 @@ class DistStore(KVStoreBase):
     def __reduce__(self):
         raise TypeError('a store cannot leave its worker; send arrays')
 
-    def _pairs(self, name, keys, values, new=False, priority=0):
+    def _groups(self, name, keys, values, new=False, priority=0):
         if self._kv is None:
             raise ValueError('this store is closed; create a new one')
-        if not isinstance(priority, int):
-            raise ValueError('priority must be a whole number; it was '
-                             f'{priority!r}')
-        return pairs(name, keys, values, {
+        whole('priority', priority, -2 ** 31, 2 ** 31 - 1)
+        return groups(name, keys, values, {
             key: buffer.shape for key, buffer in self._buffers.items()}, new)
 
     @alone
@@ -69,12 +68,13 @@ class DistStore(KVStoreBase):
         All workers have to do it, with the same keys in the same order and
         the same shapes.
         """
-        given = self._pairs('value', key, value, new=True)
-        shapes = [[key, arrays[0].shape] for key, arrays in given]
+        given = self._groups('value', key, value, new=True)
+        shapes = [[key, arrays[0].shape] for key, arrays in given.items()]
         text = ', '.join(f'{key!r}, shape {shape}' for key, shape in shapes)
         self._asking.meet(f'init({text})', same=shapes)
         # What MXNet sends, it overwrites in the next pull: send a copy.
-        first = {key: some[0].as_nd_ndarray().copy() for key, some in given}
+        first = {key: value.as_nd_ndarray().copy()
+                 for key, [value] in given.items()}
         self._asking.inside(self._kv.init, list(first), list(first.values()))
         self._buffers.update(first)
 
@@ -85,8 +85,8 @@ class DistStore(KVStoreBase):
         It waits only if a key's last push is not complete: with 'dist_sync'
         no worker can be ahead of another by more than a push.
         """
-        given = self._pairs('value', key, value, priority=priority)
-        keys = [key for key, _ in given]
+        given = self._groups('value', key, value, priority=priority)
+        keys = [*given]
         call = f'push({names(keys)})'
         if self.type == 'dist_async':
             if not self._updates:
@@ -107,7 +107,7 @@ class DistStore(KVStoreBase):
 
     def _send(self, given, priority=0):
         values = []
-        for key, arrays in given:
+        for key, arrays in given.items():
             arrays = [array.as_nd_ndarray() for array in arrays]
             if len(arrays) == 1:
                 arrays = [arrays[0].copyto(self._buffers[key])]
@@ -117,7 +117,7 @@ class DistStore(KVStoreBase):
                     arrays[0] = arrays[0] + extra.copyto(arrays[0].ctx)
                 arrays = arrays[:most]
             values.append(arrays)
-        self._kv.push([key for key, _ in given], values, priority)
+        self._kv.push([*given], values, priority)
 
     @alone
     def pull(self, key, out, priority=0, wait=True, ignore_sparse=True):
@@ -130,8 +130,8 @@ class DistStore(KVStoreBase):
         work can go on; only processes that end or fall silent are then
         noticed, not a slow network.
         """
-        given = self._pairs('out', key, out, priority=priority)
-        keys = [key for key, _ in given]
+        given = self._groups('out', key, out, priority=priority)
+        keys = [*given]
         call = f'pull({names(keys)})'
         if self.type == 'dist_sync' and self._open.intersection(keys):
             self._asking.ask(call, pull=keys)
@@ -140,7 +140,7 @@ class DistStore(KVStoreBase):
             self._asking.check_faults()
             self._asking.tell(call=call, inside=True)
         outs = [[array.as_nd_ndarray() for array in arrays]
-                for _, arrays in given]
+                for arrays in given.values()]
         self._kv.pull(keys, outs, priority)
         for array in (array for arrays in outs for array in arrays if wait):
             array.wait_to_read()
@@ -152,7 +152,7 @@ class DistStore(KVStoreBase):
     @alone
     def pushpull(self, key, value, out=None, priority=0, wait=True):
         """Push `value`, then pull into `out` (by default into `value`)."""
-        self._pairs('out', key, value if out is None else out)
+        self._groups('out', key, value if out is None else out)
         self.push(key, value, priority)
         self.pull(key, value if out is None else out, priority, wait)
 
@@ -240,8 +240,8 @@ class DistStore(KVStoreBase):
             # A push that waits for others would never let the store go.
             for key, times in reply['missing']:
                 for _ in range(times):
-                    self._send([(key, [mx.nd.zeros_like(
-                        self._buffers[key])])])
+                    self._send({key: [mx.nd.zeros_like(
+                        self._buffers[key])]})
             self._asking.inside(self._kv._barrier)
             self._asking.inside(mx.base._LIB.MXKVStoreFree, self._kv.handle)
             self._kv.handle, self._kv = None, None

@@ -5,13 +5,10 @@ comes in on standard input is from the group, what goes out on standard
 output is for it.  All that the program prints goes to standard error.  When
 standard input ends, the group's process is gone, and this one ends itself.
 """
-import base64
 import ctypes
-import importlib.util
 import itertools
 import json
 import os
-import pickle
 import queue
 import re
 import runpy
@@ -142,72 +139,6 @@ def die_with_parent():
         ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
-def serve(channel):
-    """Be a scheduler or server, until all workers have freed their stores.
-
-    MXNet's library is enough for that; its Python part, which takes longer
-    to load, is needed only once there is an optimizer to run.
-    """
-    handle, store = ctypes.c_void_p(), []
-
-    def load(message):
-        # Without a role, importing mxnet does not start another server.
-        role = os.environ.pop('DMLC_ROLE', 'server')
-        import mxnet
-        os.environ['DMLC_ROLE'] = role
-        return mxnet, pickle.loads(base64.b64decode(message))
-
-    def try_loading(message):
-        error = None
-        try:
-            load(message['update'])
-        except BaseException as reason:
-            error = f'{type(reason).__name__}: {reason}'
-        channel.tell('checked', number=message['number'], error=error)
-
-    def command(_, body, __):
-        try:
-            mxnet, update = load(body)
-            if not store:  # one for good: Python would free the handle, too
-                store.append(mxnet.kv.KVStore(handle))
-            store[0]._set_updater(updater_for(update, channel))
-        except BaseException:
-            channel.tell('fault', text=traceback.format_exc())
-
-    def check(status):
-        if status:
-            sys.exit(library.MXGetLastError().decode(errors='replace'))
-
-    channel.start(check=lambda message: threading.Thread(
-        target=try_loading, args=[message], daemon=True).start())
-    folder = Path(importlib.util.find_spec('mxnet').origin).parent
-    library = ctypes.CDLL(str(next(folder.glob('libmxnet.*'))))
-    library.MXGetLastError.restype = ctypes.c_char_p
-    command = ctypes.CFUNCTYPE(None, ctypes.c_int, ctypes.c_char_p,
-                               ctypes.c_void_p)(command)
-    check(library.MXKVStoreCreate(b'dist', ctypes.byref(handle)))
-    check(library.MXKVStoreRunServer(handle, command, None))
-    os._exit(0)  # the store is gone; nothing may try to free it again
-
-
-def updater_for(update, channel):
-    """What a server calls for a push: an optimizer's update or a function."""
-    import mxnet as mx
-    if isinstance(update, mx.optimizer.Optimizer):
-        run = mx.optimizer.get_updater(update)
-    else:
-        def run(key, gradient, weight):
-            update(key, gradient.as_np_ndarray(), weight.as_np_ndarray())
-
-    def reporting(key, gradient, weight):
-        try:  # MXNet would only print it here, where nobody looks
-            run(key, gradient, weight)
-            weight.wait_to_read()
-        except BaseException:
-            channel.tell('fault', text=traceback.format_exc())
-    return reporting
-
-
 def control(channel):
     """Be ipyparallel's controller, between the workers and the reader."""
     channel.start()
@@ -242,6 +173,11 @@ def work(channel):
     engine.work(channel, connection, faults, run)
 
 
+def serve(channel):
+    """Be a scheduler or server."""
+    beside('server')['serve'](channel)
+
+
 def wait(channel):
     """Be the network lab, which needs only to be there."""
     channel.start()
@@ -259,13 +195,18 @@ def run(application, channel, *options):
     program.start()
 
 
+def beside(name):
+    """What the file `name` has, without importing the rest of d2lps."""
+    return runpy.run_path(str(Path(__file__).with_name(f'{name}.py')))
+
+
 def main():
     channel = Channel()
     os.environ.update(channel.job['env'])
     sys.path[:] = channel.job['path']
     role = channel.job['role']
     if role == 'network' or 'join' in channel.job:
-        lab = runpy.run_path(str(Path(__file__).with_name('lab.py')))
+        lab = beside('lab')
         lab['join'](channel.job.get('join', ()))
         if role == 'network':
             lab['serve'](channel)

@@ -6,8 +6,10 @@ its own.
 import subprocess
 import sys
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
+from d2lps.checks import checked, number, one_of
 from d2lps.cluster import lab
 from d2lps.cluster.lab import link_of
 from d2lps.cluster.places import Here, Place
@@ -16,6 +18,7 @@ SECONDS = 20  # for a look at what this machine permits
 RECEIVED, SENT = 0, 8  # where bytes stand in a line of /proc/…/net/dev
 # Ethernet carries 1,500 bytes at a time and adds 14; TCP and IP take 52.
 PAYLOAD = 1448 / 1514
+DELAY = partial(number, most=10, example=0.001)  # seconds
 
 
 @dataclass(frozen=True)
@@ -45,23 +48,18 @@ class Network:
     servers: str = 'apart'
 
     def __post_init__(self):
-        if not (isinstance(self.bandwidth, (int, float))
-                and 1e5 <= self.bandwidth <= 4e9):
-            raise ValueError('bandwidth must be bytes per second from 1e5 to '
-                             f'4e9, such as 125e6; it was {self.bandwidth!r}')
-        if not (isinstance(self.delay, (int, float))
-                and 0 <= self.delay <= 10):
-            raise ValueError('delay must be seconds from 0 to 10, such as '
-                             f'0.001; it was {self.delay!r}')
-        if self.servers not in ('apart', 'on workers'):
-            raise ValueError("servers must be 'apart' or 'on workers'; it was "
-                             f'{self.servers!r}')
+        put = partial(object.__setattr__, self)  # as it is frozen
+        put('bandwidth', number(
+            'bandwidth', self.bandwidth, 1e5, 4e9, example=125e6))
+        put('delay', DELAY('delay', self.delay))
+        one_of('apart', 'on workers')('servers', self.servers)
 
     @property
     def rate(self):
         return self.bandwidth * PAYLOAD
 
 
+@checked(delay=DELAY)
 def network_problem(delay=0):
     """Why `Cluster(network=…)` cannot work here, in a line; '' if it can.
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from d2lps.cluster import member
-from d2lps.cluster.group import Member
+from d2lps.cluster.process import Member
 
 LOOPBACK = '127.0.0.1'
 # Below the ports that systems give to outgoing connections.

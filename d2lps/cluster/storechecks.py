@@ -2,6 +2,7 @@
 import numpy as onp
 
 from d2lps.engine import mx
+from d2lps.kvstore.store import by_key
 
 
 def names(keys):
@@ -10,54 +11,42 @@ def names(keys):
     return shown + (', …' if len(keys) > 3 else '') if keys else 'none'
 
 
-def pairs(name, keys, values, known, new=False):
-    """Check a call's keys and arrays; return [(key, list of arrays), …].
+def groups(name, keys, values, known, new=False):
+    """Check a call's keys and arrays; return {key: [arrays], …}.
 
     Args:
         name: what the caller calls `values`.
-        keys: a key, or a list of them.
-        values: an array or (from several devices) a list of arrays; for a
-            list of keys, a list of these.
+        keys, values: as in `d2lps.kvstore.store.by_key`.
         known: the shape of each key that the store has.
         new: the keys must not be in the store, rather than be in it.
 
     Raises:
         ValueError: if something does not fit.
     """
-    if not isinstance(keys, (list, tuple)):
-        keys, values = [keys], [values]
-    if not isinstance(values, (list, tuple)) or len(keys) != len(values):
-        raise ValueError(f'{name} must be a list of {len(keys)}, one for '
-                         f'each key; it was {values!r}')
-    for key in keys:
+    found = by_key(keys, values, name, mx.nd.NDArray)
+    for key in found:
         _check_key(key, known, new)
-    if not keys or len(set(keys)) < len(keys):
-        raise ValueError('key must be one key, or several different ones; it '
-                         f'was {keys!r}')
-    if len({type(key) for key in [*keys, *known]}) > 1:
+    if len({type(key) for key in [*found, *known]}) > 1:
         raise ValueError('key must be of one type in a store, numbers or '
-                         f'strings; it was {names(keys)}, and so far there '
-                         f'is {names([*known])}')
-    pairs = [(key, list(value) if isinstance(value, (list, tuple))
-              else [value]) for key, value in zip(keys, values)]
-    for key, arrays in pairs:
-        if not arrays:
-            raise ValueError(f'{name} for key {key!r} is an empty list')
+                         f'strings; it was {names([*found])}, and so far '
+                         f'there is {names([*known])}')
+    for key, arrays in found.items():
+        if new and len(arrays) > 1:
+            raise ValueError(f'{name} for key {key!r} must be one array; '
+                             f'there are {len(arrays)}')
         for array in arrays:
             _check_array(name, key, array)
             wanted = known.get(key, arrays[0].shape)
             if array.shape != wanted:
                 raise ValueError(f'{name} for key {key!r} must have shape '
                                  f'{wanted}; it was {array.shape}')
-    return pairs
+    return found
 
 
 def _check_key(key, known, new):
-    if type(key) not in (int, str) or (
-            type(key) is int and not 0 <= key < 2 ** 31):
-        raise ValueError("key must be a string such as 'w' or a whole number "
-                         f'from 0 to 2**31 - 1; it was {key!r}, of type '
-                         f'{type(key).__name__}')
+    if type(key) is int and not 0 <= key < 2 ** 31:
+        raise ValueError('key must be from 0 to 2**31 - 1, or a string; it '
+                         f'was {key!r}')
     if new and key in known:
         raise ValueError(f'key {key!r} is initialised already; push to it, '
                          'or create a new store')
@@ -68,9 +57,9 @@ def _check_key(key, known, new):
 
 
 def _check_array(name, key, array):
-    if not isinstance(array, mx.nd.NDArray) or array.stype != 'default':
+    if array.stype != 'default':
         raise ValueError(f'{name} for key {key!r} must be an array of '
-                         f'mxnet.np; it was of type {type(array).__name__}')
+                         f'mxnet.np; it was a {type(array).__name__}')
     if onp.dtype(array.dtype) != 'float32' or array.size == 0:
         raise ValueError(
             f'{name} for key {key!r} must have elements of float32, for '

@@ -1,16 +1,19 @@
 """What a worker of a cluster can do: have a store, and call functions."""
+import ctypes
 import runpy
 import sys
 import traceback
+from functools import partial
 from pathlib import Path
 
 import cloudpickle
+from mxnet.kvstore import KVStoreBase
 
+from d2lps.checks import checked, one_of
 from d2lps.cluster.asking import Asking
 from d2lps.cluster.diststore import KINDS, DistStore
 from d2lps.engine import mx
 
-_create = mx.kvstore.create
 _asking = None  # the cluster; there is one in workers only
 _store = None  # a process can have one at a time
 
@@ -22,11 +25,32 @@ def attach(channel, faults):
     """
     global _asking
     _asking = Asking(channel, faults)
-    mx.kvstore.create = lambda name='local': (
-        create_store(name) if 'dist' in str(name).lower()
-        else _create(name))
+    KVStoreBase.kv_registry = Kinds(KVStoreBase.kv_registry)
 
 
+class Kinds(dict):
+    """What `mx.kv.create` asks first: {kind: function that makes a store}.
+
+    All kinds with 'dist' in their name are ours, be they misspelt: MXNet
+    would wait for others that never come.
+    """
+
+    def __contains__(self, kind):
+        return 'dist' in kind or super().__contains__(kind)
+
+    def __missing__(self, kind):
+        return partial(create_store, kind)
+
+
+def native_store(kind):
+    """MXNet's own store."""
+    handle = mx.base.KVStoreHandle()
+    mx.base.check_call(mx.base._LIB.MXKVStoreCreate(
+        mx.base.c_str(kind), ctypes.byref(handle)))
+    return mx.kvstore.KVStore(handle)
+
+
+@checked(kind=one_of(*KINDS))
 def create_store(kind='dist_sync'):
     """Create this worker's `DistStore`; all workers have to do it.
 
@@ -43,16 +67,13 @@ def create_store(kind='dist_sync'):
         StoreError: if the other workers do not create it, too.
     """
     global _store
-    if kind not in KINDS:
-        raise ValueError(f"kind must be 'dist_sync' or 'dist_async'; it was "
-                         f'{kind!r}')
     if _asking is None:
         raise RuntimeError(
             f'a {kind!r} store works in the workers of a cluster only: write '
             '%%px above the cell, use Cluster.run, or run the script with '
             'python -m d2lps cluster script.py')
     close_store(report=False)
-    _store = DistStore(kind, _create, _asking)
+    _store = DistStore(kind, native_store, _asking)
     return _store
 
 

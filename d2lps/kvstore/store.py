@@ -14,7 +14,7 @@ from d2lps.kvstore.server import (Server, count, parts, place, store_key,
 np = mx.np
 
 
-def by_key(keys, values, name='value'):
+def by_key(keys, values, name='value', kind=np.ndarray):
     """{key: [arrays]} from a key or a list; one that comes twice has all."""
     if not isinstance(keys, (list, tuple)):
         keys, values = [keys], [values]
@@ -27,7 +27,7 @@ def by_key(keys, values, name='value'):
     for key, arrays in zip(keys, values):
         store_key('key', key)
         arrays = arrays if isinstance(arrays, (list, tuple)) else [arrays]
-        if not arrays or not all(isinstance(a, np.ndarray) for a in arrays):
+        if not arrays or not all(isinstance(a, kind) for a in arrays):
             raise ValueError(f'{name} of key {key!r} must be an mxnet.np '
                              f'array or a list of them; it was {arrays!r:.60}')
         groups.setdefault(key, []).extend(arrays)

@@ -4,7 +4,7 @@ import json
 import subprocess
 import time
 
-from d2lps.cluster.group import Member
+from d2lps.cluster.process import Member
 
 GOODBYE = 2.0  # seconds for a keeper to tidy up
 CONNECTION = 255  # the exit code of ssh when it is the connection that failed
