@@ -234,9 +234,10 @@ def dies(c, kill, words, delay=0.0, function=None, *args):
     assert time.monotonic() - start < 2
 
 
-DEATHS = pytest.mark.parametrize('name, how', [
-    (name, how) for name in ('scheduler', 'server 0', 'worker 1')
-    for how in (signal.SIGKILL, signal.SIGTERM)])
+def deaths(first, second):
+    """Every role dies; over the three moments, each of both signals."""
+    return pytest.mark.parametrize('name, how', [
+        ('scheduler', first), ('server 0', second), ('worker 1', first)])
 
 
 def fate(c, name, how):
@@ -244,14 +245,14 @@ def fate(c, name, how):
     return f'{name} (process {c.pids[name]}) was ended by {how.name}'
 
 
-@DEATHS
+@deaths(signal.SIGKILL, signal.SIGTERM)
 def test_death_before_the_first_push(name, how):
     with Cluster() as c:
         dies(c, lambda: c.kill(name, how), [
             fate(c, name, how), 'worker 0: it has not been used yet'])
 
 
-@DEATHS
+@deaths(signal.SIGTERM, signal.SIGKILL)
 def test_death_during_a_pull(name, how):
     with Cluster() as c:
         dies(c, lambda: c.kill(name, how), [
@@ -260,7 +261,7 @@ def test_death_during_a_pull(name, how):
             'worker 1: busy; last call init('], 0.8, hang, 60)
 
 
-@DEATHS
+@deaths(signal.SIGKILL, signal.SIGTERM)
 def test_death_after_a_push(name, how):
     with Cluster() as c:
         c.run(add_up)
