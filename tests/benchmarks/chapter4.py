@@ -1,8 +1,9 @@
 """Chapter 4's figures, all measured in one run: python chapter4.py
 
 LeNet on the digits, and the sum of 40 MB, over two processes: through our
-cluster and through PyTorch's Gloo (if torch is installed). The contestants
-take turns, so that a machine that grows slower grows slower for all of them.
+cluster, over Unix sockets and over TCP, and through PyTorch's Gloo (if torch
+is installed). The contestants take turns, so that a machine that grows slower
+grows slower for all of them.
 """
 import argparse
 import contextlib
@@ -14,11 +15,12 @@ import subprocess
 import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
+from unittest import mock
 
 import d2lps  # first: it prepares MXNet's engine
 import mxnet as mx
-from d2lps.cluster import Cluster
-from d2lps.cluster.places import free_ports
+from d2lps.cluster import Cluster, cluster
+from d2lps.cluster.places import Here, free_ports
 
 BATCH_SIZE, LR, WORKERS = 256, 0.1, 2
 WAIT = 120  # seconds for a turn, at most
@@ -150,6 +152,8 @@ def main(args):
     with contextlib.ExitStack() as stack:
         clusters = [stack.enter_context(Cluster(WORKERS, n, timeout=WAIT))
                     for n in (1, 2)]
+        with mock.patch.object(cluster, 'here', Here):  # ports, as elsewhere
+            over_tcp = stack.enter_context(Cluster(WORKERS, 1, timeout=WAIT))
         training = {
             'one process, 1 device': lambda: one_process(1, args.steps),
             'one process, 2 devices': lambda: one_process(2, args.steps),
@@ -159,6 +163,8 @@ def main(args):
             f'push + pull, {n} server{"s" * (n > 1)}': lambda c=c: max(c.run(
                 worker_sums, size, args.repeats))
             for n, c in enumerate(clusters, 1)}
+        sums['the same, 1 server, TCP'] = lambda: max(over_tcp.run(
+            worker_sums, size, args.repeats))
         if importlib.util.find_spec('torch'):
             torch = stack.enter_context(
                 Gloo(args.steps, size, args.repeats))
