@@ -38,8 +38,11 @@ def test_a_small_value_lies_on_the_server_of_its_number(key, server):
 
 def test_a_large_value_is_cut_into_a_part_for_each_server():
     assert place('a', 1_000_000, 3) == [(0, 0, 333_333),
-                                        (1, 333_333, 666_666),
-                                        (2, 666_666, 1_000_000)]
+                                        (1, 333_333, 666_667),
+                                        (2, 666_667, 1_000_000)]
+    assert [end for _, _, end in place(0, 1_000_003, 5)] == [
+        200_001, 400_001, 600_002, 800_002, 1_000_003]  # as MXNet cuts
+    assert place(0, 1_000_001, 2)[0] == (0, 0, 500_001)  # half: up
     assert place(0, 1_000_000, 1) == [(0, 0, 1_000_000)]
 
 
@@ -65,7 +68,7 @@ def test_many_keys_are_spread_evenly():
 def test_parts_put_together_are_the_value():
     value = np.arange(12).reshape(3, 4)
     cut = parts(value, place(0, 12, 5, split_from=1))
-    assert [part.size for part in cut] == [2, 2, 3, 2, 3]
+    assert [part.size for part in cut] == [2, 3, 2, 3, 2]
     assert np.concatenate(cut).tolist() == list(range(12))
     assert parts(value, [(0, 0, 12)])[0].shape == (3, 4)
 

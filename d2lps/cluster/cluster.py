@@ -52,7 +52,7 @@ class Cluster:
     all of them.  In a worker, `mx.kv.create('dist_sync')` gives its end of
     the store (see `d2lps.cluster.worker`).
 
-    MXNet's servers and workers run what anybody sends them who can connect.
+    MXNet's servers run what anybody sends them who can connect.
     On one machine nobody else can: they talk over Unix sockets, in /tmp,
     which only this user may open (and root, who may do everything), and no
     port is open.  Where such sockets cannot be had they listen on 127.0.0.1,
@@ -65,9 +65,9 @@ class Cluster:
         ValueError: for a bad argument.
         OSError: if this machine does not permit a network, or as many
             open files as it takes.
-        ClusterError: if it cannot start; and, from all methods and from
-            `%%px`, when a process has died, fallen silent for 30 seconds,
-            or been stuck in a call for `timeout`. All have ended by then.
+        ClusterError: if it cannot start; and, from `run`, `pids`, `kill`,
+            `traffic`, `check` and `%%px`, when a process has died, fallen
+            silent for 30 s, or been stuck for `timeout`. All ended by then.
     """
 
     @checked(workers=COUNT, servers=COUNT,

@@ -51,7 +51,7 @@ def place(key, size, num_servers, split_from=1_000_000):
 
     From `split_from` elements on it is cut into a part for each server. A
     smaller one goes whole to server number * 9973 mod num_servers; a str's
-    number is its CRC-32. (ps-lite does the same, but numbers a str by the
+    number is its CRC-32. (MXNet does the same, but numbers a str by the
     order of `init`. With one server more, most keys move; DeCandia et al.
     hash keys and servers onto a circle, so that few do.)
 
@@ -62,7 +62,7 @@ def place(key, size, num_servers, split_from=1_000_000):
         number = zlib.crc32(key.encode()) if isinstance(key, str) else key
         return [(number * 9973 % num_servers, 0, size)]
     n = min(num_servers, size)
-    bounds = [size * i // n for i in range(n + 1)]
+    bounds = [int(size / n * i + 0.5) for i in range(n + 1)]  # rounded
     return list(zip(range(n), bounds, bounds[1:]))
 
 
