@@ -339,10 +339,11 @@ INSIDE = {
     'd2lps.execute': 'Schedule.run', 'd2lps.progress': 'train',
     'd2lps.cluster.cluster': 'needs processes: tests/test_cluster.py',
     'd2lps.cluster.diststore': 'in a worker: below',
+    'd2lps.cluster.bare': 'needs processes: tests/test_bare.py',
     **{f'd2lps.cluster.{name}': 'the machine room' for name in (
         'agreement', 'asking', 'client', 'command', 'group', 'lab',
         'places', 'storechecks', 'supervisor', 'engine', 'member', 'ssh',
-        'worker', 'network')}}
+        'process', 'server', 'worker', 'network')}}
 RECORDS = {'Machine', 'Send', 'Round', 'Link', 'Event', 'Timing', 'Shard',
            'Server', 'TrainResult', 'live_picture', 'total', 'parts',
            'Schedule.states', 'Schedule.check_sends', 'by_key'}
