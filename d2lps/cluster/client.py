@@ -1,92 +1,128 @@
-"""The reader's end of ipyparallel, which knows what became of the workers."""
+"""The reader's end of the calls that workers make."""
+import queue
 import sys
+import time
+import weakref
 
-from ipyparallel import Client as PlainClient
-from ipyparallel.client.magics import ParallelMagics
-from ipyparallel.error import CompositeError, RemoteError
+from d2lps.cluster import engine
 
 
 class ClusterError(RuntimeError):
     """A process of the cluster died or hung, and the rest was ended."""
 
 
-# The error of a cell or function that failed on workers: `elist` has their
-# tracebacks.
-WorkerError = CompositeError
+class WorkerError(RuntimeError):
+    """A cell or a function failed on some workers.
 
-
-class Client(PlainClient):
-    """ipyparallel's client; it can interrupt our workers.
-
-    `owner` is a weak reference to the `Cluster`.
+    Attributes:
+        errors: {rank: the worker's error in words}; these are its text.
+        tracebacks: {rank: where it came from}; Python shows these, too.
     """
-    owner = None
 
-    def send_signal(self, sig, targets=None, block=None):
-        self.owner().interrupt()
-        raise KeyboardInterrupt  # which `%%px` would swallow
+    def __init__(self, errors, tracebacks):
+        super().__init__(errors, tracebacks)
+        self.errors, self.tracebacks = errors, tracebacks
+        for rank, text in tracebacks.items():
+            self.add_note(f'On worker {rank}:\n{text.rstrip()}')
 
-    def _send(self, *args, **kwargs):
-        cluster = self.owner and self.owner()
-        if cluster:  # what is sent to a dead worker is never answered
-            cluster.check()
-        future = super()._send(*args, **kwargs)
-        if cluster:  # `give_up` came too early for it
-            cluster.check()
-        return future
+    def __str__(self):
+        return '\n'.join(f'worker {rank}: {words}'
+                         for rank, words in self.errors.items())
 
-    def give_up(self, reason):
-        """Let everything that waits for a worker fail."""
-        def fail():
-            for number, future in list(self._futures.items()):
-                output = self._output_futures.get(number)
-                self.outstanding.discard(number)
-                self.results[number] = RemoteError('ClusterError', reason, '')
-                if output and not output.done():
-                    output.set_result(None)
-                if not future.done():
-                    future.set_result(self.results[number])
-        self._io_loop.add_callback(fail)
+    def _render_traceback_(self):
+        """What a notebook shows; how `%%px` works is of no interest."""
+        return [*self.__notes__, '', f'WorkerError: {self}']
 
 
-class Magics(ParallelMagics):
-    """`%px` and `%%px` that say why, when the cluster has ended."""
-    # A bar from 0 to 2 workers tells nothing, and stays in the notebook.
-    progress_after_seconds = 1e6
+class Call:
+    """A function that all workers are asked to call."""
 
-    def parallel_execute(self, *args, **kwargs):
-        cluster = self.view.client.owner()
-        if cluster is None:
-            raise ClusterError('this cluster is closed; start a new one')
-        try:
-            with watched(cluster):
-                return super().parallel_execute(*args, **kwargs)
-        finally:
-            del cluster  # a traceback must not keep it alive
+    def __init__(self, number, num_workers):
+        self.number = number
+        self._parts = [[] for _ in range(num_workers)]
+        self._heard, self._rest = queue.SimpleQueue(), {}
+
+    def hear(self, rank=None, message=None):
+        """A worker has said something; without a message, all have ended."""
+        self._heard.put((rank, message))
+
+    def results(self, seconds=None):
+        """Show what workers print, and return what they return, packed.
+
+        Returns None if they have ended instead.
+
+        Raises:
+            WorkerError: if some workers failed.
+            queue.Empty: after so many seconds.
+        """
+        end = None if seconds is None else time.monotonic() + seconds
+        missing, failed = set(range(len(self._parts))), {}
+        while missing:
+            rank, message = self._heard.get(
+                timeout=end and max(0, end - time.monotonic()))
+            if message is None:
+                return None
+            if message['kind'] == 'output':
+                self._show(rank, **message)
+            elif message['kind'] == 'part':
+                self._parts[rank].append(message['text'])
+            else:
+                missing.discard(rank)
+                if 'error' in message:
+                    failed[rank] = message
+        for (rank, stream), line in self._rest.items():
+            if line:
+                self._print(rank, stream, line)
+        if failed:
+            raise WorkerError(*({rank: failed[rank][what]
+                                 for rank in sorted(failed)}
+                                for what in ('error', 'traceback')))
+        return [''.join(parts) for parts in self._parts]
+
+    def _show(self, rank, stream, text, **_):
+        text = self._rest.pop((rank, stream), '') + text
+        *lines, self._rest[rank, stream] = text.split('\n')
+        for line in lines:
+            self._print(rank, stream, line)
+
+    def _print(self, rank, stream, line):
+        print(f'[worker {rank}] {line}', file=getattr(sys, stream),
+              flush=True)
 
 
-class watched:
-    """In this `with` block, a cluster's failure comes before all errors."""
+class View:
+    """The variables of the workers' cells: `view['x']` is a list of them.
+
+    `view['x'] = 3` gives it that value on all workers.
+    """
 
     def __init__(self, cluster):
-        self._cluster = cluster
+        self._cluster = weakref.ref(cluster)
 
-    def __enter__(self):
-        self._cluster.check()
+    def __getitem__(self, name):
+        return self._cluster().run(engine.get, name)
 
-    def __exit__(self, kind, error, traceback):
-        if isinstance(error, (RemoteError, CompositeError, OSError,
-                              TimeoutError)):
-            self._cluster.check()
+    def __setitem__(self, name, value):
+        self._cluster().run(engine.put, name, value)
 
 
-def show(result, shown, all=False):
-    """Print what the workers have printed since, in full lines."""
-    for file, texts in ((sys.stdout, result.stdout),
-                        (sys.stderr, result.stderr)):
-        for rank, text in enumerate(texts):
-            start = shown.get((file, rank), 0)
-            end = len(text) if all else text.rfind('\n') + 1
-            for line in text[start:end].splitlines():
-                print(f'[worker {rank}] {line}', file=file, flush=True)
-            shown[file, rank] = max(start, end)
+def register_magic(cluster):
+    """In a notebook, let `%%px` run a cell on the workers of this cluster."""
+    shell = ('IPython' in sys.modules
+             and sys.modules['IPython'].get_ipython())
+    if not shell:
+        return
+    reference = weakref.ref(cluster)  # the magic must not keep it alive
+
+    def px(line, cell=None):
+        """Run a cell on all workers; with --local, then here as well."""
+        here = cell is not None and line.strip() == '--local'
+        if cell is not None and line.strip() and not here:
+            raise ValueError('after %%px, there may be --local or nothing; '
+                             f'it was {line!r}')
+        if reference() is None:
+            raise ClusterError('this cluster is closed; start a new one')
+        reference().run(engine.execute, line if cell is None else cell)
+        if here:
+            shell.run_cell(cell).raise_error()
+    shell.register_magic_function(px, 'line_cell', 'px')
