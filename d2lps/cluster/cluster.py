@@ -7,14 +7,14 @@ import weakref
 from functools import partial
 
 from d2lps.checks import a, checked, number, whole
-from d2lps.cluster import worker
-from d2lps.cluster.client import (ClusterError, View, WorkerError,
-                                  register_magic)
-from d2lps.cluster.engine import pack, unpack
 from d2lps.cluster.network import InNetwork, Network
-from d2lps.cluster.places import check_process, here
-from d2lps.cluster.ssh.machines import Machines
-from d2lps.cluster.supervisor import Supervisor
+from d2lps.cluster.processes.calls import (ClusterError, View, WorkerError,
+                                           register_magic)
+from d2lps.cluster.processes.cells import pack, unpack
+from d2lps.cluster.processes.places import check_process, here
+from d2lps.cluster.processes.ssh.machines import Machines
+from d2lps.cluster.processes.supervisor import Supervisor
+from d2lps.cluster.store import worker
 
 START = 60.0  # seconds that a start may take
 COUNT = partial(whole, most=256)  # processes of a kind
@@ -48,7 +48,7 @@ class Cluster:
     notebook, `%%px` cells then run on all workers, and `view['x']` has the
     variables x of their cells; `run` calls a function on all of them.  In a
     worker, `mx.kv.create('dist_sync')` gives its end of the store (see
-    `d2lps.cluster.worker`).
+    `d2lps.cluster.store.worker`).
 
     MXNet's servers run what anybody sends them who can connect.
     On one machine nobody else can: they talk over Unix sockets, in /tmp,

@@ -6,8 +6,8 @@ import sys
 from pathlib import Path
 
 from d2lps.cluster.cluster import Cluster, ClusterError, WorkerError
-from d2lps.cluster.engine import run_script
 from d2lps.cluster.network import Network
+from d2lps.cluster.processes.cells import run_script
 
 EXAMPLES = '''
 examples:
@@ -56,7 +56,7 @@ def several(args):
 
 def look(args):
     """`--check`: the exit code."""
-    from d2lps.cluster.ssh import check
+    from d2lps.cluster.processes.ssh import check
     given = several(args)
     hosts = (given['hosts'] or []) + (given.pop('server_hosts') or [])
     return check.main(**given | {'hosts': list(dict.fromkeys(hosts))})
