@@ -102,14 +102,14 @@ def refuse(number):
 def test_why_it_is_not_permitted(monkeypatch, number, words):
     monkeypatch.setattr(sys, 'platform', 'linux')
     monkeypatch.setattr(lab, 'call', refuse(number))
-    text = lab.problem(lambda: lab.Lab([], 125e6, 0))
+    text = lab.problem(lambda: lab.build([], 125e6, 0))
     assert text.startswith("this machine's Linux ") and words in text
     assert '\n' not in text
 
 
 def test_it_needs_linux(monkeypatch):
     monkeypatch.setattr(sys, 'platform', 'darwin')
-    text = lab.problem(lambda: lab.Lab([], 125e6, 0))
+    text = lab.problem(lambda: lab.build([], 125e6, 0))
     assert text == 'the slow network lab needs Linux; this is darwin'
 
 
