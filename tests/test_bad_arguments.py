@@ -419,8 +419,9 @@ def no_processes(monkeypatch, request):
     few = [(images[:64], labels[:64]) for images, labels in data._digits()]
     monkeypatch.setattr(data, '_digits', lambda: few)
     monkeypatch.setattr(cluster, 'Supervisor', lambda *args: SimpleNamespace(
-        start=lambda: None, close=lambda: None, failure='', busy=list))
-    monkeypatch.setattr(Cluster, '_connect', lambda self: None)
+        start=lambda: None, close=lambda: None, failure='', busy=list,
+        num_ready=0))
+    monkeypatch.setattr(Cluster, '_wait', lambda *args: None)
     monkeypatch.setattr(worker, '_asking', 'the cluster')
     monkeypatch.setattr(worker, 'DistStore', lambda *args: None)
     yield

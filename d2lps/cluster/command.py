@@ -7,7 +7,7 @@ from pathlib import Path
 
 from d2lps.cluster.cluster import Cluster, ClusterError, WorkerError
 from d2lps.cluster.network import Network
-from d2lps.cluster.store import worker
+from d2lps.cluster.processes.cells import run_script
 
 EXAMPLES = '''
 examples:
@@ -73,15 +73,15 @@ def run(args):
     try:
         with Cluster(workers, args.servers, args.timeout,
                      network=network(args), **several(args)) as c:
-            c.run(worker.run_script, str(script), args.arguments)
+            c.run(run_script, str(script), args.arguments)
     except (ValueError, OSError, ClusterError) as error:
         sys.exit(f'd2lps: {error}')
     except KeyboardInterrupt:
         sys.exit(130)
     except WorkerError as error:
-        sys.exit('\n'.join(f"d2lps: worker {where['engine_id']} failed with "
-                           f'{name}: {value}'
-                           for name, value, _, where in error.elist))
+        sys.exit('\n'.join([*error.__notes__, *(
+            f'd2lps: worker {rank} failed with {words}'
+            for rank, words in error.errors.items())]))
 
 
 def main(argv):

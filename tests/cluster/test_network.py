@@ -181,7 +181,7 @@ def test_time_traffic_and_order():
         assert passed[name][1] == pytest.approx(4 * size * sent, rel=0.1)
     assert len(passed) == 3 and len(seconds) == 2
     # Five hosts and the switch, none of them this machine.
-    assert networks.pop('controller') == networks['scheduler']
+    assert networks.pop('keeper') == networks['scheduler']
     assert len(set(networks.values())) == len(networks) == 5
     assert network_of(os.getpid()) not in networks.values()
     # In there, they listen on the hosts' own addresses (10.…, backwards);
@@ -273,7 +273,7 @@ def test_a_death_in_the_network():
 
 
 SCRIPT = '''
-    import os, signal, time
+    import os, signal, threading, time
     from d2lps.cluster import Cluster, Network
     if __name__ == '__main__':
         c = Cluster(network=Network())
@@ -281,7 +281,7 @@ SCRIPT = '''
         print(*pids, flush=True)
         print(*(os.readlink(f'/proc/{pid}/ns/net') for pid in pids),
               flush=True)
-        c.view.apply_async(time.sleep, 60)
+        threading.Thread(target=c.run, args=[time.sleep, 60]).start()
         os.kill(os.getpid(), signal.SIGKILL)
 '''
 
