@@ -323,8 +323,9 @@ good(kvstore.train_batch_store, X=X, y=y, device_params=fresh(copies),
 good(kvstore.store_step, store=fresh(kvstore.KVStore))
 
 # Clusters; none is started here (see `no_processes`).
-good(Network, {'bandwidth': {'a billion'}, 'delay': NUMBER}, bandwidth=1e8,
-     delay=0, servers='apart')
+good(Network, {'bandwidth': {'a billion'}, 'delay': NUMBER,
+               'colocated': FLAG}, bandwidth=1e8,
+     delay=0, colocated=False)
 good(network_problem, {'delay': NUMBER}, delay=0)
 good(Cluster, {'workers': {'int64'}, 'servers': {'int64'},
                'timeout': POSITIVE, **{name: {'None'} for name in (
