@@ -323,8 +323,9 @@ good(kvstore.train_batch_store, X=X, y=y, device_params=fresh(copies),
 good(kvstore.store_step, store=fresh(kvstore.KVStore))
 
 # Clusters; none is started here (see `no_processes`).
-good(Network, {'bandwidth': {'a billion'}, 'delay': NUMBER}, bandwidth=1e8,
-     delay=0, servers='apart')
+good(Network, {'bandwidth': {'a billion'}, 'delay': NUMBER,
+               'colocated': FLAG}, bandwidth=1e8,
+     delay=0, colocated=False)
 good(network_problem, {'delay': NUMBER}, delay=0)
 good(Cluster, {'workers': {'int64'}, 'servers': {'int64'},
                'timeout': POSITIVE, **{name: {'None'} for name in (
@@ -419,8 +420,9 @@ def no_processes(monkeypatch, request):
     few = [(images[:64], labels[:64]) for images, labels in data._digits()]
     monkeypatch.setattr(data, '_digits', lambda: few)
     monkeypatch.setattr(cluster, 'Supervisor', lambda *args: SimpleNamespace(
-        start=lambda: None, close=lambda: None, failure='', busy=list))
-    monkeypatch.setattr(Cluster, '_connect', lambda self: None)
+        start=lambda: None, close=lambda: None, failure='', busy=list,
+        num_ready=0))
+    monkeypatch.setattr(Cluster, '_wait', lambda *args: None)
     monkeypatch.setattr(worker, '_asking', 'the cluster')
     monkeypatch.setattr(worker, 'DistStore', lambda *args: None)
     yield

@@ -50,7 +50,7 @@ def main():
     rows = []
     for place, m, n in SHOWN:
         with Cluster(m, n, network=Network(LINK.bandwidth,
-                                           servers=place)) as c:
+                                           colocated=place != 'apart')) as c:
             results = c.run(rounds, ways, SIZE, repeats=args.repeats)
         measured, flight = np.max(results, axis=0).min(axis=0)
         case = m, n, SIZE, LINK.rate, place != 'apart'
