@@ -1,12 +1,14 @@
 """A key-value store from scratch, with the calls of MXNet's stores."""
 import copy
 import time
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from threading import TIMEOUT_MAX, Condition
 
 import numpy as onp
 
-from d2lps.checks import a, checked, flag, positive, refuse, whole
+from d2lps.checks import (a, checked, flag, function, positive, refuse,
+                          whole)
 from d2lps.engine import mx
 from d2lps.kvstore.server import (Server, count, parts, place, store_key,
                                   total, updater_or_none)
@@ -91,6 +93,16 @@ class KVStore:
         handle = copy.copy(self)  # everything but the rank is shared
         handle.rank = whole('rank', rank, 0, self.num_workers - 1)
         return handle
+
+    @checked(function=function)
+    def run(self, function):
+        """Call `function(handle)` for all workers at once, in threads.
+
+        Returns the results, worker 0's first.
+        """
+        with ThreadPoolExecutor(self.num_workers) as pool:
+            return list(pool.map(function, map(
+                self.worker, range(self.num_workers))))
 
     @checked(updater=updater_or_none)
     def set_updater(self, updater):
