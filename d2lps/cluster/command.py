@@ -25,7 +25,7 @@ docs/several-machines.md first: it opens ports on these machines.
 def network(args):
     """The slow network that was asked for, if any."""
     given = {'bandwidth': args.bandwidth, 'delay': args.delay,
-             'servers': 'on workers' if args.servers_on_workers else None}
+             'colocated': args.colocated or None}
     given = {name: value for name, value in given.items()
              if value is not None}
     return Network(**given) if given else None
@@ -103,7 +103,7 @@ def main(argv):
                       'these is given)')
     slow.add_argument('--delay', type=float, metavar='SECONDS',
                       help='from a host to another (default: 0)')
-    slow.add_argument('--servers-on-workers', action='store_true',
+    slow.add_argument('--colocated', action='store_true',
                       help="servers share the workers' hosts")
 
     far = p.add_argument_group('several machines, over SSH')

@@ -429,8 +429,7 @@ def test_only_one_worker_creates_a_store(cluster):
 
 
 def test_a_missing_push_can_be_made_up_for(cluster):
-    cluster.run(execute, 'import mxnet as mx; from mxnet import np')
-    cluster.view['fresh'] = fresh
+    cluster.run(execute, 'from test_diststore import fresh, np')
     cell = ("kv, out = fresh()\nif kv.rank == 0:\n    kv.push('w', "
             "np.ones(3))\n    kv.pull('w', out)")
     with pytest.raises(WorkerError) as error:

@@ -74,7 +74,7 @@ def growth(before, after):
     (dict(bandwidth=1e12), 'from 100000 to 4e+09, such as 1.25e+08'),
     (dict(delay=-1), 'delay must be a number from 0 to 10'),
     (dict(delay='long'), "it was 'long'"),
-    (dict(servers='none'), "servers must be 'apart' or 'on workers'")])
+    (dict(colocated='yes'), 'colocated must be True or False')])
 def test_bad_arguments(arguments, words):
     with pytest.raises(ValueError) as error:
         Network(**arguments)
@@ -102,14 +102,14 @@ def refuse(number):
 def test_why_it_is_not_permitted(monkeypatch, number, words):
     monkeypatch.setattr(sys, 'platform', 'linux')
     monkeypatch.setattr(lab, 'call', refuse(number))
-    text = lab.problem(lambda: lab.Lab([], 125e6, 0))
+    text = lab.problem(lambda: lab.build([], 125e6, 0))
     assert text.startswith("this machine's Linux ") and words in text
     assert '\n' not in text
 
 
 def test_it_needs_linux(monkeypatch):
     monkeypatch.setattr(sys, 'platform', 'darwin')
-    text = lab.problem(lambda: lab.Lab([], 125e6, 0))
+    text = lab.problem(lambda: lab.build([], 125e6, 0))
     assert text == 'the slow network lab needs Linux; this is darwin'
 
 
@@ -192,7 +192,7 @@ def test_time_traffic_and_order():
 
 @needs_network
 def test_servers_on_the_workers_hosts():
-    with Cluster(2, 3, network=Network(servers='on workers')) as c:
+    with Cluster(2, 3, network=Network(colocated=True)) as c:
         pids = c.pids
         assert network_of(pids['server 0']) == network_of(pids['worker 0'])
         assert network_of(pids['server 2']) == network_of(pids['worker 0'])

@@ -1,8 +1,8 @@
 """The reader's end of the calls that workers make."""
 import queue
 import sys
-import time
 import weakref
+from threading import TIMEOUT_MAX
 
 from d2lps.cluster.processes import cells
 
@@ -16,18 +16,14 @@ class WorkerError(RuntimeError):
 
     Attributes:
         errors: {rank: the worker's error in words}; these are its text.
-        tracebacks: {rank: where it came from}; Python shows these, too.
     """
 
-    def __init__(self, errors, tracebacks):
-        super().__init__(errors, tracebacks)
-        self.errors, self.tracebacks = errors, tracebacks
-        for rank, text in tracebacks.items():
+    def __init__(self, errors, tracebacks=()):
+        super().__init__('\n'.join(f'worker {rank}: {words}'
+                                   for rank, words in errors.items()))
+        self.errors = errors
+        for rank, text in zip(errors, tracebacks):
             self.add_note(f'On worker {rank}:\n{text.rstrip()}')
-
-    def __str__(self):
-        return '\n'.join(f'worker {rank}: {words}'
-                         for rank, words in self.errors.items())
 
     def _render_traceback_(self):
         """What a notebook shows; how `%%px` works is of no interest."""
@@ -40,70 +36,51 @@ class Call:
     def __init__(self, number, num_workers):
         self.number = number
         self._parts = [[] for _ in range(num_workers)]
-        self._heard, self._rest = queue.SimpleQueue(), {}
+        self._heard = queue.SimpleQueue()
 
     def hear(self, rank=None, message=None):
         """A worker has said something; without a message, all have ended."""
         self._heard.put((rank, message))
 
-    def results(self, seconds=None):
+    def results(self, seconds=TIMEOUT_MAX):
         """Show what workers print, and return what they return, packed.
 
         Returns None if they have ended instead.
 
         Raises:
             WorkerError: if some workers failed.
-            queue.Empty: after so many seconds.
+            queue.Empty: if nothing is heard for so many seconds.
         """
-        end = None if seconds is None else time.monotonic() + seconds
         missing, failed = set(range(len(self._parts))), {}
         while missing:
-            rank, message = self._heard.get(
-                timeout=end and max(0, end - time.monotonic()))
+            rank, message = self._heard.get(timeout=seconds)
             if message is None:
                 return None
             if message['kind'] == 'output':
-                self._show(rank, **message)
+                for line in message['lines']:
+                    print(f'[worker {rank}] {line}', flush=True,
+                          file=getattr(sys, message['stream']))
             elif message['kind'] == 'part':
                 self._parts[rank].append(message['text'])
             else:
                 missing.discard(rank)
                 if 'error' in message:
                     failed[rank] = message
-        for (rank, stream), line in self._rest.items():
-            if line:
-                self._print(rank, stream, line)
         if failed:
-            raise WorkerError(*({rank: failed[rank][what]
-                                 for rank in sorted(failed)}
-                                for what in ('error', 'traceback')))
+            raise WorkerError(
+                {rank: failed[rank]['error'] for rank in sorted(failed)},
+                [failed[rank]['traceback'] for rank in sorted(failed)])
         return [''.join(parts) for parts in self._parts]
-
-    def _show(self, rank, stream, text, **_):
-        text = self._rest.pop((rank, stream), '') + text
-        *lines, self._rest[rank, stream] = text.split('\n')
-        for line in lines:
-            self._print(rank, stream, line)
-
-    def _print(self, rank, stream, line):
-        print(f'[worker {rank}] {line}', file=getattr(sys, stream),
-              flush=True)
 
 
 class View:
-    """The variables of the workers' cells: `view['x']` is a list of them.
-
-    `view['x'] = 3` gives it that value on all workers.
-    """
+    """The variables of the workers' cells: `view['x']` is a list of them."""
 
     def __init__(self, cluster):
         self._cluster = weakref.ref(cluster)
 
     def __getitem__(self, name):
         return self._cluster().run(cells.get, name)
-
-    def __setitem__(self, name, value):
-        self._cluster().run(cells.put, name, value)
 
 
 def register_magic(cluster):

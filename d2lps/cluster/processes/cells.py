@@ -17,7 +17,7 @@ import cloudpickle
 from d2lps.cluster.store import worker
 from d2lps.cluster.store.asking import unbroken
 
-PART = 50_000  # characters that go into one message
+PART = 50_000  # characters of a result that go into one message
 OURS = __file__, '<frozen runpy>'  # are left out of tracebacks
 variables = types.ModuleType('__main__')  # has the variables of all cells
 _numbers = itertools.count(1)
@@ -25,28 +25,27 @@ _numbers = itertools.count(1)
 
 class Output(io.TextIOBase):
     """What a worker prints; full lines go to the reader at once."""
+    encoding = 'utf-8'
 
     def __init__(self, stream, tell):
         self.number = None  # of the call that prints
         self._stream, self._tell = stream, tell
-        self._text, self._lock = '', threading.RLock()
+        self._rest, self._lock = '', threading.RLock()
 
     def fileno(self):
         return {'stdout': 1, 'stderr': 2}[self._stream]
 
     def write(self, text):
-        with self._lock:
-            self._text += text
-        if '\n' in text or len(self._text) > PART:
-            self.flush()
+        with self._lock, unbroken():  # half a message would help nobody
+            *lines, self._rest = (self._rest + text).split('\n')
+            if lines:
+                self._tell('output', number=self.number,
+                           stream=self._stream, lines=lines)
         return len(text)
 
-    def flush(self):
-        with self._lock, unbroken():  # half a message would help nobody
-            text, self._text = self._text, ''
-            for start in range(0, len(text), PART):
-                self._tell('output', number=self.number, stream=self._stream,
-                           text=text[start:start + PART])
+    def end_line(self):
+        if self._rest:
+            self.write('\n')
 
 
 def work(channel, calls, faults):
@@ -67,7 +66,7 @@ def work(channel, calls, faults):
             output.number = number
         result, error = make(call['packed'], channel)
         for output in outputs:
-            output.flush()
+            output.end_line()
         channel.tell('state', busy=False, error=error.get('error', ''))
         for start in range(0, len(result), PART):
             channel.tell('part', number=number,
@@ -132,11 +131,6 @@ def get(name):
     if name not in variables.__dict__:
         raise NameError(f'name {name!r} is not defined')
     return variables.__dict__[name]
-
-
-def put(name, value):
-    """Give a variable of the cells a value."""
-    variables.__dict__[name] = value
 
 
 def run_script(script, arguments):
