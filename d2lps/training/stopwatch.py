@@ -10,8 +10,9 @@ from d2lps.engine import cores, npx
 
 def _seconds_of_processors():
     """What this process used, with what it started, and what all used."""
-    own, all_used = os.times(), psutil.cpu_times()
-    return (own.user + own.system + own.children_user + own.children_system,
+    children, all_used = os.times(), psutil.cpu_times()
+    return (time.process_time() + children.children_user
+            + children.children_system,
             all_used.user + all_used.nice + all_used.system
             + getattr(all_used, 'steal', 0))
 
