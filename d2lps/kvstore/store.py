@@ -7,8 +7,7 @@ from threading import TIMEOUT_MAX, Condition
 
 import numpy as onp
 
-from d2lps.checks import (a, checked, flag, function, positive, refuse,
-                          whole)
+from d2lps.checks import a, checked, flag, function, positive, refuse, whole
 from d2lps.engine import mx
 from d2lps.kvstore.server import (Server, parts, place, store_key, total,
                                   up_to_1000, updater_or_none)
@@ -99,13 +98,10 @@ class KVStore:
 
     @checked(function=function)
     def run(self, function):
-        """Call `function(handle)` for all workers at once, in threads.
-
-        Returns the results, worker 0's first.
-        """
+        """Results of `function(handle)` for all workers, in threads."""
+        handles = [self.worker(rank) for rank in range(self.num_workers)]
         with ThreadPoolExecutor(self.num_workers) as pool:
-            return list(pool.map(function, map(
-                self.worker, range(self.num_workers))))
+            return list(pool.map(function, handles))
 
     @checked(updater=updater_or_none)
     def set_updater(self, updater):
