@@ -6,8 +6,8 @@ one for each host, and joins them with pairs of virtual interfaces whose ends
 send no faster than stated.  Nothing in here has a name outside: the kernel
 removes it all when the last process that is in it, or holds it, has ended.
 
-`member` runs this file without importing the rest of d2lps, before it has
-threads: a process that has some may not enter a user namespace.
+The `keeper` calls this before it has threads: a process that has some may not
+enter a user namespace.
 """
 import ctypes
 import errno
@@ -53,23 +53,14 @@ def call(name, *args):
         raise OSError(number, os.strerror(number))
 
 
-def join(paths):
-    """Enter the namespaces that these files stand for, in order."""
-    for path in paths:
-        file = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-        call('setns', file, 0)
-        os.close(file)
-
-
 def leave():
-    """Leave the machine's network; return the user namespace, if any.
+    """Leave the machine's network, and its users if need be.
 
     Root may do that. Others first need a user namespace, inside which they
     may do what root may, but only to what belongs to that namespace.
     """
     try:
         call('unshare', CLONE_NEWNET)
-        return []
     except PermissionError:
         user, group = os.geteuid(), os.getegid()
         call('unshare', CLONE_NEWUSER | CLONE_NEWNET)
@@ -77,7 +68,6 @@ def leave():
                            ('gid_map', f'0 {group} 1')):
             with open(f'/proc/self/{name}', 'w') as file:
                 file.write(text)
-        return [f'/proc/{os.getpid()}/ns/user']
 
 
 class Lab:
@@ -87,10 +77,6 @@ class Lab:
         hosts: [name, addresses, is it behind a slow link?] for each.
         bandwidth: of the slow links, each way, in bytes per second.
         delay: seconds that every packet from a slow host waits.
-
-    Attributes:
-        join: for each host, the files of the namespaces that a process has
-            to enter to be there.
 
     Raises:
         NotPermitted: if this machine does not permit it.
@@ -102,13 +88,13 @@ class Lab:
                                f'{sys.platform}')
         from pyroute2 import IPRoute
         with needs('network namespaces'):
-            user = leave()
+            leave()
         self._connect, self._bandwidth = IPRoute, int(bandwidth)
         switch = self._here()
         with needs('a network bridge (module bridge)'), IPRoute() as ip:
             ip.link('add', ifname='switch', kind='bridge')
             ip.link('set', index=find(ip, 'switch'), state='up')
-        self.join = []
+        self._hosts = []
         for name, addresses, slow in hosts:
             with needs('more network namespaces'):
                 call('unshare', CLONE_NEWNET)
@@ -117,8 +103,12 @@ class Lab:
             self._plug(name, host, slow)
             call('setns', host, CLONE_NEWNET)
             self._equip(addresses, slow, delay)
-            self.join.append([*user, f'/proc/{os.getpid()}/fd/{host}'])
+            self._hosts.append(host)
         call('setns', switch, CLONE_NEWNET)
+
+    def enter(self, number):
+        """Go to a host, in a process that was forked from this one."""
+        call('setns', self._hosts[number], CLONE_NEWNET)
 
     def _here(self):
         """The namespace in which this process is, as an open file."""
@@ -179,14 +169,11 @@ def problem(function):
     return ''
 
 
-def serve(channel):
-    """Be the lab of the group at the other end of `channel`."""
-    def build():
-        lab = Lab(**channel.job['lab'])
-        channel.tell('places', join=lab.join)
-    words = problem(build)
-    if words:
-        channel.tell('places', problem=words)
+def build(network):
+    """A `Lab`, and why there is none or ''; its arguments are in a dict."""
+    found = []
+    words = problem(lambda: found.append(Lab(**network)))
+    return (found or [None])[0], words
 
 
 if __name__ == '__main__':  # is it permitted?

@@ -1,69 +1,55 @@
 """What runs in each process of a cluster, be it scheduler, server or worker.
 
-`group` starts this file as a program.  The two talk in lines of JSON: what
-comes in on standard input is from the group, what goes out on standard
-output is for it.  All that the program prints goes to standard error.  When
-standard input ends, the group's process is gone, and this one ends itself.
+A `keeper` forks it.  The two talk in lines of JSON.  All that the program
+prints goes to another pipe.  When what comes in ends, the keeper is gone, and
+this process ends itself.
 """
 import ctypes
+import importlib
 import itertools
 import json
 import os
 import queue
 import re
-import runpy
-import shutil
 import signal
-import stat
 import sys
 import threading
 import time
 import traceback
-from pathlib import Path
 
 BEAT = 1.0  # seconds between signs of life
+PR_SET_PDEATHSIG, PR_SET_NAME = 1, 15
+NEEDS = {'controller': 'ipyparallel.controller.app',
+         'worker': 'd2lps.cluster.processes.engine'}
 
 
-def socket_of(port):
-    """The Unix socket by which MXNet means `port`, if DMLC_LOCAL is 1."""
-    return f'/tmp/{port}'  # whatever TMPDIR says
+def may_be_forked():
+    """Can MXNet be loaded before a process is forked?
 
-
-def remove_sockets(folder):
-    """Remove those that the file `sockets` in a cluster's folder names.
-
-    A process that ends well removes its own; one that is killed does not.
+    It prepares for that, but gives the new process only one OpenMP thread
+    (other settings are possible, if not wise); and GPUs do not allow it.
     """
-    try:
-        paths = Path(folder, 'sockets').read_text().split()
-    except OSError:
-        return
-    for path in paths:
-        try:
-            found = os.lstat(path)
-            if stat.S_ISSOCK(found.st_mode) and found.st_uid == os.geteuid():
-                os.unlink(path)
-        except OSError:
-            pass
+    return (os.environ.get('OMP_NUM_THREADS') == '1'
+            and not os.path.exists('/dev/nvidiactl'))
 
 
-def tidy(folder):
-    """Remove all that a cluster with this folder has left."""
-    remove_sockets(folder)
-    shutil.rmtree(folder, ignore_errors=True)
+def load(role):
+    """Load what a process with this role needs, which takes a while."""
+    if 'mxnet' not in sys.modules and role != 'controller':
+        # MXNet would load it, half a second, for a class that nobody needs.
+        sys.modules['sklearn'] = None
+        importlib.import_module('mxnet')
+        del sys.modules['sklearn']
+    importlib.import_module(NEEDS.get(role, 'mxnet'))
 
 
 class Channel:
-    """The line to the group; `job` is the first thing that came in."""
+    """The line to the group; `job` says what this process is."""
 
-    def __init__(self):
-        self._in, self._out = os.fdopen(os.dup(0)), os.dup(1)
-        os.dup2(2, 1)
-        os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+    def __init__(self, job, incoming, outgoing):
+        self.job, self._in, self._out = job, os.fdopen(incoming), outgoing
         self._lock, self._numbers = threading.Lock(), itertools.count()
         self._answers, self._handlers = {}, {}
-        self.parent = os.getppid()
-        self.job = json.loads(self._in.readline() or sys.exit(1))
 
     def start(self, **handlers):
         """Listen; a message goes to the handler that its `do` names.
@@ -106,7 +92,7 @@ class Channel:
             except Exception:  # nobody would hear of it in this thread
                 self.tell('broken', text=f'cannot handle {line[:200].strip()}'
                           f':\n{traceback.format_exc()}')
-        self.end()
+        end_all()
 
     def _answer(self, message):
         waiting = self._answers.get(message['number'])
@@ -115,33 +101,20 @@ class Channel:
 
     def _beat(self):
         try:
-            while os.getppid() == self.parent:
+            while True:
                 self.tell('beat')
                 time.sleep(BEAT)
         except OSError:  # nobody reads any more
-            pass
-        self.end()
-
-    def end(self):
-        """End this process and whatever it has started, and tidy up."""
-        for _ in range(20):  # others may write there until they end
-            tidy(self.job['folder'])
-            if not os.path.exists(self.job['folder']):
-                break
-            time.sleep(0.05)
-        os.killpg(os.getpgrp(), signal.SIGKILL)
+            end_all()
 
 
-def die_with_parent():
-    """On Linux, end even when this process is stopped or hangs."""
-    if sys.platform == 'linux':
-        PR_SET_PDEATHSIG = 1
-        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+def end_all():
+    """End this process and whatever it has started."""
+    os.killpg(os.getpgrp(), signal.SIGKILL)
 
 
 def control(channel):
     """Be ipyparallel's controller, between the workers and the reader."""
-    channel.start()
     from ipyparallel.controller.app import IPController
 
     class Controller(IPController):
@@ -156,6 +129,7 @@ def control(channel):
         def cleanup_connection_files(self):
             pass
 
+    channel.start()
     run(Controller, channel, *channel.job['listen'], '--nodb',
         '--usethreads', '--HeartMonitor.period=500',
         # The group watches the workers, in its own way.
@@ -163,25 +137,18 @@ def control(channel):
 
 
 def work(channel):
-    """Be a worker; the rest that it takes needs a while to load."""
+    """Be a worker, which is an engine of ipyparallel."""
     connection, faults = queue.SimpleQueue(), []
     channel.start(connect=connection.put, fault=faults.append)
-    # MXNet would load it, half a second, for a class that nobody needs.
-    sys.modules['sklearn'] = None
+    load('worker')
     from d2lps.cluster.processes import engine
-    del sys.modules['sklearn']
     engine.work(channel, connection, faults, run)
 
 
 def serve(channel):
     """Be a scheduler or server."""
-    beside('server')['serve'](channel)
-
-
-def wait(channel):
-    """Be the network lab, which needs only to be there."""
-    channel.start()
-    threading.Event().wait()
+    from d2lps.cluster.processes import server
+    server.serve(channel)
 
 
 def run(application, channel, *options):
@@ -195,26 +162,37 @@ def run(application, channel, *options):
     program.start()
 
 
-def beside(name):
-    """What the file `name` has, without importing the rest of d2lps."""
-    return runpy.run_path(str(Path(__file__).with_name(f'{name}.py')))
+def main(job, pipes, lab):
+    """Be a process of a cluster, which was just forked from its keeper.
 
-
-def main():
-    channel = Channel()
-    os.environ.update(channel.job['env'])
-    sys.path[:] = channel.job['path']
-    role = channel.job['role']
-    if role == 'network' or 'join' in channel.job:
-        lab = beside('lab')
-        lab['join'](channel.job.get('join', ()))
-        if role == 'network':
-            lab['serve'](channel)
-    if role != 'controller':  # which tidies up if all else dies
-        die_with_parent()
-    {'controller': control, 'worker': work, 'network': wait}.get(
-        role, serve)(channel)
-
-
-if __name__ == '__main__':
-    main()
+    Args:
+        job: what it is to be, and what it must know.
+        pipes: what it hears, says and prints go through these.
+        lab: the keeper's slow network, if there is one.
+    """
+    os.setpgid(0, 0)  # its keeper ends it and all that it starts
+    for number in signal.SIGHUP, signal.SIGTERM:
+        signal.signal(number, signal.SIG_DFL)
+    if lab:
+        lab.enter(job['host'])
+    for number, file in enumerate((os.open(os.devnull, os.O_RDONLY),
+                                   pipes[2], pipes[2])):
+        os.dup2(file, number)
+    for file in map(int, os.listdir('/dev/fd')):
+        if file > 2 and file not in pipes[:2]:  # our keeper's
+            try:
+                os.close(file)
+            except OSError:  # it was the list of them
+                pass
+    if sys.platform == 'linux':
+        prctl = ctypes.CDLL(None).prctl
+        # End even when this process is stopped or hangs.
+        prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+        prctl(PR_SET_NAME, job['name'].encode())
+    if 'numpy' in sys.modules:  # else all draw the same random numbers
+        sys.modules['numpy'].random.seed()
+    channel = Channel(job, *pipes[:2])
+    if job['role'] not in NEEDS:  # without a role, mxnet starts no server
+        load(job['role'])
+    os.environ.update(job['env'])
+    {'controller': control, 'worker': work}.get(job['role'], serve)(channel)

@@ -2,13 +2,12 @@
 import os
 import tempfile
 import time
+from functools import partial
 from pathlib import Path
 
 from d2lps.cluster.processes.group import Group
-from d2lps.cluster.processes.member import remove_sockets, socket_of
+from d2lps.cluster.processes.sockets import remove_sockets, socket_of
 from d2lps.cluster.store.agreement import Agreement
-
-READY = 30.0  # seconds that it may take to prepare the places
 
 
 class Supervisor:
@@ -36,7 +35,7 @@ class Supervisor:
         self._kinds = {
             'connection': self._connection, 'fault': self._fault,
             'checked': self._checked, 'freed': self._has_freed,
-            'broken': self._broken, 'places': self._hear_places,
+            'broken': self._broken,
             **dict.fromkeys(('state', 'question', 'call', 'cancel'),
                             self._hear_worker)}
         folder = tempfile.mkdtemp(prefix='d2lps-cluster-')
@@ -49,25 +48,37 @@ class Supervisor:
         """Start all processes.
 
         Raises:
-            OSError: if this machine does not permit the places.
+            OSError, ClusterError: if the places do not permit it.
         """
-        self._group.do(lambda: self._places.start(self._group))
-        end = time.monotonic() + READY
-        while not self._places.ready() and not self.failure:
+        keepers, patience = self._places.keepers, self._places.patience
+        for keeper in keepers:
+            self._group.do(partial(self._group.keep, keeper))
+        end, late = time.monotonic() + patience, keepers
+        while late and not self.failure:
             if time.monotonic() > end:
-                self.fail(f'the places for the processes were not ready in '
-                          f'{READY:g} s')
-            time.sleep(0.01)
-        self._group.do(self._start)
+                names = ', '.join(keeper.label() for keeper in late)
+                self.fail(f'{names} did not answer within {patience:g} s',
+                          late)
+            time.sleep(0.005)
+            late = [keeper for keeper in keepers if not keeper.told]
+        if not self.failure:
+            self._places.settle()
+            self._group.do(self._start)
 
     def close(self):
         """End all processes; may be called twice."""
         self._group.close()
 
+    def _named(self):
+        """All processes by name."""
+        return {one.name: one for one in [
+            *self._group.keepers, *self._group.processes]}
+
     def pids(self):
         """The processes: {'scheduler': 4711, 'server 0': …}."""
-        return self._group.do(lambda: {
-            one.name: one.pid for one in self._group.members})
+        found = self._group.do(self._named)
+        return {name: one.pid for name, one in found.items()
+                if name != 'keeper'}  # which has no part in what they do
 
     def signal(self, name, number):
         """Send a signal to the process `name`.
@@ -76,12 +87,12 @@ class Supervisor:
             ValueError: if there is none of that name.
         """
         def send():
-            for one in self._group.members:
-                if one.name == name:
-                    return one.signal(number)
-            names = ', '.join(repr(one.name) for one in self._group.members)
-            raise ValueError(f'name must be one of {names or "(all ended)"}; '
-                             f'it was {name!r}')
+            found = self._named()
+            if name not in found:
+                names = ', '.join(map(repr, found)) or '(all ended)'
+                raise ValueError(f'name must be one of {names}; it was '
+                                 f'{name!r}')
+            found[name].signal(number)
         self._group.do(send)
 
     def busy(self):
@@ -90,22 +101,22 @@ class Supervisor:
             f'worker {rank}' for rank, worker
             in enumerate(self._agreement.workers) if worker.busy])
 
-    def fail(self, reason):
+    def fail(self, reason, culprits=()):
         """End all processes because of `reason`."""
-        self._group.do(lambda: self._group.fail(reason))
+        self._group.do(lambda: self._group.fail(reason, culprits))
 
     def _start(self):
-        if self.failure:
-            return
-        self._group.add('controller', 0, self._places.head, {},
-                        listen=self._places.listen(self._group.folder))
+        self._places.head.add('controller', 0, {}, listen=self._places.listen(
+            self._group.folder))
         for rank, place in enumerate(self._places.workers):
-            self._group.add('worker', rank, place, {})
+            place.add('worker', rank, {})
         self._start_servers()
 
     def _start_servers(self):
         """Start scheduler and servers, and set what workers must know."""
-        self._group.end([one for one in self._group.members if one.may_end])
+        for process in self._group.processes:
+            if process.may_end:
+                process.keeper.remove(process)
         remove_sockets(self._group.folder)
         head, servers = self._places.head, self._places.servers
         root, *ports = self._places.free_ports(
@@ -118,18 +129,19 @@ class Supervisor:
             'DMLC_PS_ROOT_PORT': str(root),
             'DMLC_NUM_WORKER': str(self.workers),
             'DMLC_NUM_SERVER': str(self.servers)}
-        self._group.add('scheduler', 0, head, self._env | {
+        head.add('scheduler', 0, self._env | {
             'DMLC_ROLE': 'scheduler', 'DMLC_NODE_HOST': head.address})
         for rank, place in enumerate(servers):
             # MXNet gives ranks in the order of the ports.
-            self._group.add('server', rank, place, self._env | {
+            place.add('server', rank, self._env | {
                 'DMLC_ROLE': 'server', 'DMLC_NODE_HOST': place.address,
                 'PORT': str(ports[rank])})
         self._worker_ports = ports[self.servers:]
         self._used = False
 
     def _members(self, *roles):
-        return [one for one in self._group.members if one.role in roles]
+        return [process for process in self._group.processes
+                if process.role in roles]
 
     def _hear(self, one, message):
         """A process has said something."""
@@ -160,9 +172,6 @@ class Supervisor:
 
     def _broken(self, one, message):
         self._group.fail(f"{one.label()} {message['text']}", [one])
-
-    def _hear_places(self, one, message):
-        self._places.hear(message)
 
     def _hear_worker(self, one, message):
         self._agreement.hear(one.rank, message, time.monotonic())
@@ -209,7 +218,8 @@ class Supervisor:
                 if errors else {}] * self.workers, time.monotonic())
 
     def _tick(self, now):
-        self._places.tick(self._group.members, now)
+        for keeper in self._group.keepers:
+            keeper.ping(now)
         self._agreement.check(now)
         late = self._agreement.overdue(now)
         if late:

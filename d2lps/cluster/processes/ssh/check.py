@@ -5,6 +5,7 @@ import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
 
+from d2lps.cluster.processes.client import ClusterError
 from d2lps.cluster.processes.ssh import probe
 from d2lps.cluster.processes.ssh.machines import head_of
 from d2lps.cluster.processes.ssh.way import Way, check_hosts, check_ports
@@ -42,11 +43,11 @@ class Line:
 
     def __init__(self, way, host, question):
         self.host, self._ssh = host, subprocess.Popen(
-            way.to(host, 'keeper.py', 60), text=True,
+            way.to(host, 'main()'), text=True,
             stdin=subprocess.PIPE, stdout=subprocess.PIPE,
             stderr=subprocess.PIPE, errors='replace')
         self.problem, self.told = '', {}
-        self.told = self.ask('address', **question)
+        self.told = self.ask('address', do='begin', look=question)
 
     def ask(self, answer, **question):
         """The first message that has the key `answer`, or {}."""
@@ -82,7 +83,7 @@ def check(hosts, address=None, ports=None, **way):
     Arguments as for `Machines`, whose ValueErrors it raises.
     """
     hosts, ports = check_hosts('hosts', hosts), check_ports(ports, 2)
-    way, question = Way(**way), {'role': 'host', 'ports': ports,
+    way, question = Way(**way), {'ports': ports,
                                  'python': list(sys.version_info[:2])}
     with ThreadPoolExecutor(len(hosts)) as pool:
         lines = [*pool.map(lambda host: Line(way, host, question), hosts)]
@@ -108,8 +109,12 @@ def _check(lines, address, ports, each):
     if not lines:
         return
     addresses = [line.told['address'] for line in lines]
-    head, problem = head_of([line.host for line in lines], addresses,
-                            address or lines[0].told['reader'])
+    problem = ''
+    try:
+        head = head_of([line.host for line in lines], addresses,
+                       address or lines[0].told['reader'])
+    except ClusterError as error:
+        problem = str(error)
     yield 'addresses', problem, 'See address= in docs/several-machines.md'
     if problem:
         return
