@@ -3,7 +3,7 @@ from matplotlib import pyplot as plt
 
 from d2lps.checks import a, checked, refuse, whole
 from d2lps.kvstore.server import count, place, store_key
-from d2lps.pictures.plots import CHUNK_COLORS
+from d2lps.pictures.style import CHUNK_COLORS
 
 
 def sizes(name, value):

@@ -20,7 +20,7 @@ import pytest
 from clusters import all_gone, wait_for
 from d2lps.cluster import Cluster, ClusterError, WorkerError
 from d2lps.cluster.processes import group
-from ipyparallel import Client as PlainClient
+from d2lps.cluster.processes.supervisor import Supervisor
 from mxnet import np
 
 
@@ -56,7 +56,7 @@ def test_start_work_stop():
         assert time.monotonic() - start < 10
         pids = c.pids
         assert set(pids) == {'scheduler', 'server 0', 'worker 0', 'worker 1',
-                             'controller'}
+                             'keeper'}
         assert 'running' in repr(c)
         assert c.run(add_up, scale=2) == [[6.0] * 3] * 2
         assert c.run(os.getpid) == [pids['worker 0'], pids['worker 1']]
@@ -67,8 +67,8 @@ def test_start_work_stop():
     c.close()  # a second time
     with pytest.raises(ClusterError, match='closed; start a new one'):
         c.run(add_up)
-    with pytest.raises(RuntimeError, match='closed'):
-        c.view.apply(add_up)
+    with pytest.raises(ClusterError, match='closed'):
+        c.view['x']
 
 
 def test_two_at_once_and_one_after_the_other():
@@ -228,7 +228,7 @@ def dies(c, kill, words, delay=0.0, function=None, *args):
     with pytest.raises(ClusterError):
         c.run(add_up)
     with pytest.raises(ClusterError):
-        c.view.execute('1 + 1')
+        c.view['x']
     start = time.monotonic()
     c.close()
     assert time.monotonic() - start < 2
@@ -270,12 +270,12 @@ def test_death_after_a_push(name, how):
 
 
 @pytest.mark.parametrize('how, words', [
-    (signal.SIGKILL, 'was ended by SIGKILL'),
-    (signal.SIGTERM, 'ended with exit code 0')])
-def test_death_of_the_controller(how, words):
+    (signal.SIGKILL, ['was ended by SIGKILL']),
+    (signal.SIGTERM, ['ended with exit code 1', '    it had to end'])])
+def test_death_of_the_keeper(how, words):
     with Cluster() as c:
-        dies(c, lambda: c.kill('controller', how), [
-            f"controller (process {c.pids['controller']}) {words}",
+        dies(c, lambda: c.kill('keeper', how), [
+            f"keeper (process {c.pids['keeper']}) {words[0]}", *words,
             "worker 0: waiting in pull('w') for "], 0.8, hang, 60)
 
 
@@ -329,22 +329,18 @@ def test_a_stopped_process_that_a_long_message_waits_for(monkeypatch):
 
 def test_a_failure_while_a_function_is_being_sent(monkeypatch):
     """Nobody would ever answer it."""
-    send = PlainClient._send
+    tell = Supervisor.tell_workers
 
-    def fail_first(self, *args, **kwargs):
-        if not c._supervisor.failure:
-            c._supervisor.fail('on purpose')
-            done = threading.Event()  # and all that waits is given up
-            self._io_loop.add_callback(done.set)
-            assert done.wait(10)
-        return send(self, *args, **kwargs)
+    def fail_first(self, **message):
+        self.fail('on purpose')
+        tell(self, **message)
     with Cluster(workers=1) as c:
-        monkeypatch.setattr(PlainClient, '_send', fail_first)
+        monkeypatch.setattr(Supervisor, 'tell_workers', fail_first)
         result = Future()
 
         def call():
             try:
-                result.set_result(c.view.apply_sync(len, 'ab'))
+                result.set_result(c.run(len, 'ab'))
             except Exception as error:
                 result.set_exception(error)
         threading.Thread(target=call, daemon=True).start()
@@ -414,8 +410,8 @@ def test_a_home_folder_where_nothing_can_be_written(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize('before, words', [
-    ('import resource as r; r.setrlimit(r.RLIMIT_NOFILE, (100, 100))',
-     'open files in one process, and the limit is 100; raise it: ulimit -n'),
+    ('import resource as r; r.setrlimit(r.RLIMIT_NOFILE, (50, 50))',
+     'open files in one process, and the limit is 50; raise it: ulimit -n'),
     ('import os; os.mkdir("gone"); os.chdir("gone"); os.rmdir("../gone")',
      'the working folder has been deleted; go to another')])
 def test_what_keeps_a_cluster_from_starting_is_said(python, before, words):
@@ -454,7 +450,7 @@ def test_a_worker_that_fails_fails_the_call_and_not_the_cluster(shared):
         raise ZeroDivisionError('on purpose')
     with pytest.raises(WorkerError) as error:
         shared.run(fail)
-    assert len(error.value.elist) == 2
+    assert len(error.value.errors) == 2
     assert 'on purpose' in str(error.value)
     assert shared.run(add_up) == [[3.0] * 3] * 2
 
@@ -526,12 +522,13 @@ def test_a_cluster_that_nobody_holds_any_more():
 
 
 SCRIPT = '''
-    import os, signal, sys, time
+    import os, signal, sys, threading, time
     from d2lps.cluster import Cluster
     if __name__ == '__main__':
         c = Cluster(workers=1, servers=1)
         print(*c.pids.values(), flush=True)
-        c.view.apply_async(time.sleep, 60)
+        threading.Thread(target=c.run, args=[time.sleep, 60],
+                         daemon=True).start()
         {end}
 '''
 
@@ -557,10 +554,9 @@ def test_the_end_of_the_process_that_started_it(end, tmp_path):
 def test_a_worker_that_hangs_in_c_ends_with_its_parent(tmp_path):
     script = tmp_path / 'script.py'
     script.write_text(textwrap.dedent(SCRIPT).format(
-        end='c.view.apply_async(sum, range(10 ** 11)); '
-            'c.kill("server 0", signal.SIGSTOP); time.sleep(1); '
+        end='c.kill("server 0", signal.SIGSTOP); time.sleep(1); '
             'os.kill(os.getpid(), signal.SIGKILL)').replace(
-                'c.view.apply_async(time.sleep, 60)', ''))
+                'time.sleep, 60', 'sum, range(10 ** 11)'))
     done = subprocess.Popen([sys.executable, str(script)], text=True,
                             stdout=subprocess.PIPE)
     pids = [int(pid) for pid in done.stdout.readline().split()]

@@ -7,6 +7,7 @@ import time
 import mxnet as mx
 import pytest
 from d2lps.cluster import Cluster, WorkerError
+from d2lps.cluster.processes.cells import execute
 from d2lps.cluster.store import agreement
 from mxnet import np
 
@@ -33,8 +34,7 @@ def failures(cluster, function, *args):
     with pytest.raises(WorkerError) as error:
         cluster.run(function, *args)
     assert time.monotonic() - start < 15
-    return {where['engine_id']: f'{name}: {value}'
-            for name, value, _, where in error.value.elist}
+    return error.value.errors
 
 
 def still_works(cluster):
@@ -429,15 +429,14 @@ def test_only_one_worker_creates_a_store(cluster):
 
 
 def test_a_missing_push_can_be_made_up_for(cluster):
-    cluster.view.execute('import mxnet as mx; from mxnet import np')
-    cluster.view['fresh'] = fresh
+    cluster.run(execute, 'from test_diststore import fresh, np')
     cell = ("kv, out = fresh()\nif kv.rank == 0:\n    kv.push('w', "
             "np.ones(3))\n    kv.pull('w', out)")
     with pytest.raises(WorkerError) as error:
-        cluster.view.execute(cell).get()
+        cluster.run(execute, cell)
     assert "worker 1 has not pushed 'w'" in str(error.value)
-    cluster.view.execute("if kv.rank == 1:\n    kv.push('w', np.ones(3))\n"
-                         "kv.pull('w', out)\nseen = out.tolist()").get()
+    cluster.run(execute, "if kv.rank == 1:\n    kv.push('w', np.ones(3))\n"
+                "kv.pull('w', out)\nseen = out.tolist()")
     assert cluster.view['seen'] == [[2.0] * 3] * 2
 
 

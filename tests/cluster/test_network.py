@@ -15,7 +15,7 @@ import pytest
 from clusters import all_gone, wait_for
 from d2lps.cluster import (Cluster, ClusterError, Network, network,
                            network_problem)
-from d2lps.cluster.processes import lab, places, supervisor
+from d2lps.cluster.processes import lab, places
 from mxnet import np
 from test_cluster import dies, folder, hang  # noqa: F401
 
@@ -74,7 +74,7 @@ def growth(before, after):
     (dict(bandwidth=1e12), 'from 100000 to 4e+09, such as 1.25e+08'),
     (dict(delay=-1), 'delay must be a number from 0 to 10'),
     (dict(delay='long'), "it was 'long'"),
-    (dict(servers='none'), "servers must be 'apart' or 'on workers'")])
+    (dict(colocated='yes'), 'colocated must be True or False')])
 def test_bad_arguments(arguments, words):
     with pytest.raises(ValueError) as error:
         Network(**arguments)
@@ -102,14 +102,14 @@ def refuse(number):
 def test_why_it_is_not_permitted(monkeypatch, number, words):
     monkeypatch.setattr(sys, 'platform', 'linux')
     monkeypatch.setattr(lab, 'call', refuse(number))
-    text = lab.problem(lambda: lab.Lab([], 125e6, 0))
+    text = lab.problem(lambda: lab.build([], 125e6, 0))
     assert text.startswith("this machine's Linux ") and words in text
     assert '\n' not in text
 
 
 def test_it_needs_linux(monkeypatch):
     monkeypatch.setattr(sys, 'platform', 'darwin')
-    text = lab.problem(lambda: lab.Lab([], 125e6, 0))
+    text = lab.problem(lambda: lab.build([], 125e6, 0))
     assert text == 'the slow network lab needs Linux; this is darwin'
 
 
@@ -148,10 +148,12 @@ def test_a_failure_in_the_start(monkeypatch, tmp_path, pyroute2, words):
 
 
 def test_a_network_that_never_gets_ready(monkeypatch):
-    monkeypatch.setattr(supervisor, 'READY', 0.5)
-    monkeypatch.setattr(network.InNetwork, 'start', lambda *_: None)
-    with pytest.raises(ClusterError, match='were not ready in 0.5 s'):
+    monkeypatch.setattr(network.InNetwork, 'patience', 0.5)
+    monkeypatch.setattr(places, 'start_here', lambda: ['sleep', '60'])
+    with pytest.raises(ClusterError, match=r'network \(process \d+\) did not '
+                       'answer within 0.5 s'):
         Cluster(network=Network())
+    assert not psutil.Process().children()
 
 
 @needs_network
@@ -181,7 +183,6 @@ def test_time_traffic_and_order():
         assert passed[name][1] == pytest.approx(4 * size * sent, rel=0.1)
     assert len(passed) == 3 and len(seconds) == 2
     # Five hosts and the switch, none of them this machine.
-    assert networks.pop('controller') == networks['scheduler']
     assert len(set(networks.values())) == len(networks) == 5
     assert network_of(os.getpid()) not in networks.values()
     # In there, they listen on the hosts' own addresses (10.…, backwards);
@@ -192,7 +193,7 @@ def test_time_traffic_and_order():
 
 @needs_network
 def test_servers_on_the_workers_hosts():
-    with Cluster(2, 3, network=Network(servers='on workers')) as c:
+    with Cluster(2, 3, network=Network(colocated=True)) as c:
         pids = c.pids
         assert network_of(pids['server 0']) == network_of(pids['worker 0'])
         assert network_of(pids['server 2']) == network_of(pids['worker 0'])
@@ -273,7 +274,7 @@ def test_a_death_in_the_network():
 
 
 SCRIPT = '''
-    import os, signal, time
+    import os, signal, threading, time
     from d2lps.cluster import Cluster, Network
     if __name__ == '__main__':
         c = Cluster(network=Network())
@@ -281,7 +282,7 @@ SCRIPT = '''
         print(*pids, flush=True)
         print(*(os.readlink(f'/proc/{pid}/ns/net') for pid in pids),
               flush=True)
-        c.view.apply_async(time.sleep, 60)
+        threading.Thread(target=c.run, args=[time.sleep, 60]).start()
         os.kill(os.getpid(), signal.SIGKILL)
 '''
 
@@ -295,7 +296,7 @@ def test_the_end_of_the_process_that_started_it(tmp_path):
                          stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
     assert run.returncode == -signal.SIGKILL
     pids, networks = (line.split() for line in run.stdout.splitlines())
-    assert len(pids) == 6 and len(set(networks)) == 5
+    assert len(pids) == 5 and len(set(networks)) == 5
     leaves_nothing([int(pid) for pid in pids], set(networks), before)
 
 

@@ -81,7 +81,7 @@ class Keeper:
     def __init__(self):
         self._parent, self._heard = os.getppid(), time.monotonic()
         self._silence = 60.0  # seconds without a word of the reader
-        self._kept, self._folder, self._lab = {}, '', None
+        self._kept, self._folder, self._hosts = {}, '', []
         self._selector = selectors.DefaultSelector()
         self._input = Inlet(self._selector, os.fdopen(0, 'rb', 0),
                             self._listen)
@@ -100,9 +100,13 @@ class Keeper:
                 self.tell(beat=True)
 
     def tell(self, **message):
-        """Say something to the reader's process, however slowly it reads."""
+        """Say something to the reader's process."""
+        self._write(json.dumps(message))
+
+    def _write(self, message):
+        """Write a message, however slowly it is read."""
         # What runs at a login may have left a line open.
-        line = b'\n' + json.dumps({'keeper': message}).encode() + b'\n'
+        line = f'\n{{"keeper": {message}}}\n'.encode()
         try:
             while line:
                 if select.select([], [1], [], TICK)[1]:
@@ -127,6 +131,7 @@ class Keeper:
             self._do(**json.loads(line))
 
     def _do(self, do='', number=None, **message):
+        kept = self._kept.get(number)  # None, too, if it has just ended
         if do == 'begin':
             self._begin(**message)
         elif not self._folder:
@@ -136,18 +141,19 @@ class Keeper:
             self._start(number, message['job'])
         elif do in ('load', 'listen', 'reach'):
             self.tell(**{do: getattr(probe, do)(*message['args'])})
-        elif number in self._kept:
-            kept = self._kept[number]
-            if do == 'pass':
+        elif do in ('pass', 'signal', 'end'):
+            if kept and do == 'pass':
                 kept.outlet.send(message['message'])
-            elif do == 'signal':
+            elif kept and do == 'signal':
                 os.kill(kept.pid, message['signal'])
-            elif do == 'end':
+            elif kept:
                 self._bury(kept)
+        elif do != 'ping':
+            raise KeyError(do)
 
     def _begin(self, folder='', path=(), cwd='', silence=None, look=None,
-               hosts=None):
-        """Get ready; `look` and `hosts` are for `probe` and `lab`."""
+               network=None):
+        """Get ready; `look` and `network` are for `probe` and `lab`."""
         told, self._silence = {}, silence or float('inf')
         sys.path[:] = path or sys.path
         with suppress(OSError):  # only where machines share their files
@@ -156,21 +162,23 @@ class Keeper:
         if look:
             told = probe.look(**look)
         self._folder = folder or tempfile.mkdtemp(prefix=PREFIX)
-        if hosts:
-            self._lab, told['problem'] = lab.build(hosts)
+        if network:
+            told['problem'] = lab.problem(
+                lambda: self._hosts.extend(lab.build(**network)))
         self.tell(pid=os.getpid(), folder=self._folder, **told)
 
     def _start(self, number, job):
         if member.may_be_forked():
             self.tell(loading=True)
             with suppress(Exception):  # the process itself will say so
-                member.load(job['role'])
+                member.load()
             self.tell(loading=False)
         pipes = os.pipe(), os.pipe(), os.pipe()
         theirs, ours = zip(*(pipes[0], pipes[1][::-1], pipes[2][::-1]))
         pid = os.fork()
         if not pid:
-            raise Forked(job | {'folder': self._folder}, theirs, self._lab)
+            raise Forked(job, theirs,
+                         self._hosts[job['host']] if self._hosts else None)
         with suppress(OSError):  # it may have done so itself, and ended
             os.setpgid(pid, pid)
         for end in theirs:
@@ -178,15 +186,16 @@ class Keeper:
         files = [os.fdopen(end, mode, 0)
                  for end, mode in zip(ours, ('wb', 'rb', 'rb'))]
 
-        def tell(said):
-            return lambda lines: lines and self.tell(
-                number=number, lines=lines, said=said)
+        def pass_on(lines):  # which are messages already
+            self._write(f'{{"number": {number}, "said": '
+                        f'[{", ".join(lines)}]}}')
         self._kept[number] = Kept(number, pid, Outlet(
             self._selector, files[0]), [
                 # A server's report of a fault goes before a worker's question.
-                Inlet(self._selector, files[1], tell(True),
+                Inlet(self._selector, files[1], pass_on,
                       urgent=job['role'] == 'server'),
-                Inlet(self._selector, files[2], tell(False), cut=True)])
+                Inlet(self._selector, files[2], lambda lines: self.tell(
+                    number=number, printed=lines), cut=True)])
         self.tell(number=number, pid=pid)
 
     def _bury(self, kept):

@@ -6,7 +6,7 @@ one for each host, and joins them with pairs of virtual interfaces whose ends
 send no faster than stated.  Nothing in here has a name outside: the kernel
 removes it all when the last process that is in it, or holds it, has ended.
 
-The `keeper` calls this before it has threads: a process that has some may not
+A keeper calls this before it has threads: a process that has some may not
 enter a user namespace.
 """
 import ctypes
@@ -53,6 +53,11 @@ def call(name, *args):
         raise OSError(number, os.strerror(number))
 
 
+def enter(host):
+    """Go to a host that `build` has made."""
+    call('setns', host, CLONE_NEWNET)
+
+
 def leave():
     """Leave the machine's network, and its users if need be.
 
@@ -70,82 +75,85 @@ def leave():
                 file.write(text)
 
 
-class Lab:
-    """A switch and hosts around it, in this process.
+def build(hosts, bandwidth, delay):
+    """Make a switch and hosts around it, in this process.
 
     Args:
         hosts: [name, addresses, is it behind a slow link?] for each.
         bandwidth: of the slow links, each way, in bytes per second.
         delay: seconds that every packet from a slow host waits.
 
+    Returns:
+        For each host, an open file with which a process can `enter` it.
+
     Raises:
         NotPermitted: if this machine does not permit it.
     """
-
-    def __init__(self, hosts, bandwidth, delay):
-        if sys.platform != 'linux':
-            raise NotPermitted('the slow network lab needs Linux; this is '
-                               f'{sys.platform}')
-        from pyroute2 import IPRoute
-        with needs('network namespaces'):
-            leave()
-        self._connect, self._bandwidth = IPRoute, int(bandwidth)
-        switch = self._here()
-        with needs('a network bridge (module bridge)'), IPRoute() as ip:
-            ip.link('add', ifname='switch', kind='bridge')
-            ip.link('set', index=find(ip, 'switch'), state='up')
-        self._hosts = []
-        for name, addresses, slow in hosts:
-            with needs('more network namespaces'):
-                call('unshare', CLONE_NEWNET)
-            host = self._here()
-            call('setns', switch, CLONE_NEWNET)
-            self._plug(name, host, slow)
-            call('setns', host, CLONE_NEWNET)
-            self._equip(addresses, slow, delay)
-            self._hosts.append(host)
-        call('setns', switch, CLONE_NEWNET)
-
-    def enter(self, number):
-        """Go to a host, in a process that was forked from this one."""
-        call('setns', self._hosts[number], CLONE_NEWNET)
-
-    def _here(self):
-        """The namespace in which this process is, as an open file."""
-        return os.open('/proc/self/ns/net', os.O_RDONLY)
-
-    def _plug(self, name, host, slow):
-        """Lay a cable from the switch, where this process is, to a host."""
-        link = link_of(name)
-        with self._connect() as ip:
-            with needs('pairs of network interfaces (module veth)'):
-                ip.link('add', ifname=link, kind='veth',
-                        peer={'ifname': 'eth0', 'net_ns_fd': host})
-            port = find(ip, link)
-            ip.link('set', index=port, state='up', master=find(ip, 'switch'))
+    if sys.platform != 'linux':
+        raise NotPermitted('the slow network lab needs Linux; this is '
+                           f'{sys.platform}')
+    from pyroute2 import IPRoute
+    with needs('network namespaces'):
+        leave()
+    switch, files = here(), []
+    with needs('a network bridge (module bridge)'), IPRoute() as ip:
+        ip.link('add', ifname='switch', kind='bridge')
+        ip.link('set', index=find(ip, 'switch'), state='up')
+    for name, addresses, slow in hosts:
+        with needs('more network namespaces'):
+            call('unshare', CLONE_NEWNET)
+        host = here()
+        enter(switch)
+        with IPRoute() as ip:
+            card = plug(ip, link_of(name), host)
             if slow:
-                self._limit(ip, port)
-
-    def _equip(self, addresses, slow, delay):
-        """Set up the host in which this process is."""
-        with self._connect() as ip:
-            ip.link('set', index=find(ip, 'lo'), state='up')
-            card = find(ip, 'eth0')
-            for address in addresses:
-                ip.addr('add', index=card, address=address, prefixlen=PREFIX)
-            ip.link('set', index=card, state='up')
-            if slow and delay:  # first wait, then queue for the link
-                with needs('delays for packets (module sch_netem); leave '
-                           'delay out'):
-                    ip.tc('add', 'netem', card, handle='1:', limit=MANY,
-                          delay=round(delay * 1e6))
+                limit(ip, card, bandwidth)
+        enter(host)
+        with IPRoute() as ip:
+            card = equip(ip, addresses)
             if slow:
-                self._limit(ip, card, **{'parent': '1:1'} if delay else {})
+                limit(ip, card, bandwidth, delay)
+        files.append(host)
+    enter(switch)
+    return files
 
-    def _limit(self, ip, index, **where):
-        with needs('a limit for what an interface sends (module sch_tbf)'):
-            ip.tc('add', 'tbf', index, rate=self._bandwidth, burst=BURST,
-                  limit=int(self._bandwidth * QUEUE) + BURST, **where)
+
+def here():
+    """The network namespace in which this process is, as an open file."""
+    return os.open('/proc/self/ns/net', os.O_RDONLY)
+
+
+def plug(ip, link, host):
+    """Lay a cable from the switch, where this process is, to a host."""
+    with needs('pairs of network interfaces (module veth)'):
+        ip.link('add', ifname=link, kind='veth',
+                peer={'ifname': 'eth0', 'net_ns_fd': host})
+    card = find(ip, link)
+    ip.link('set', index=card, state='up', master=find(ip, 'switch'))
+    return card
+
+
+def equip(ip, addresses):
+    """Set up the host in which this process is."""
+    ip.link('set', index=find(ip, 'lo'), state='up')
+    card = find(ip, 'eth0')
+    for address in addresses:
+        ip.addr('add', index=card, address=address, prefixlen=PREFIX)
+    ip.link('set', index=card, state='up')
+    return card
+
+
+def limit(ip, card, bandwidth, delay=0):
+    """Let an interface first delay what it sends, then send it slowly."""
+    where = {}
+    if delay:
+        where = {'parent': '1:1'}
+        with needs('delays for packets (module sch_netem); leave delay out'):
+            ip.tc('add', 'netem', card, handle='1:', limit=MANY,
+                  delay=round(delay * 1e6))
+    with needs('a limit for what an interface sends (module sch_tbf)'):
+        ip.tc('add', 'tbf', card, rate=int(bandwidth), burst=BURST,
+              limit=int(bandwidth * QUEUE) + BURST, **where)
 
 
 def link_of(host):
@@ -169,13 +177,6 @@ def problem(function):
     return ''
 
 
-def build(network):
-    """A `Lab`, and why there is none or ''; its arguments are in a dict."""
-    found = []
-    words = problem(lambda: found.append(Lab(**network)))
-    return (found or [None])[0], words
-
-
 if __name__ == '__main__':  # is it permitted?
-    print(problem(lambda: Lab([['host', ['10.0.100.100'], True]], 125e6,
-                              float(sys.argv[1]))))
+    print(problem(lambda: build([['host', ['10.0.100.100'], True]], 125e6,
+                                float(sys.argv[1]))))

@@ -41,7 +41,8 @@ class Inlet:
         if self._cut:
             lines, rest = [line[:LONG] for line in lines], rest[-LONG:]
         self._rest = rest
-        self._heard([line.decode(errors='replace') for line in lines])
+        if lines:
+            self._heard([line.decode(errors='replace') for line in lines])
 
     def last(self):
         """Read the last words of a process that has ended."""

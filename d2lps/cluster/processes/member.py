@@ -10,17 +10,18 @@ import itertools
 import json
 import os
 import queue
-import re
 import signal
 import sys
 import threading
 import time
 import traceback
 
+from d2lps.cluster.processes import lab
+
 BEAT = 1.0  # seconds between signs of life
 PR_SET_PDEATHSIG, PR_SET_NAME = 1, 15
-NEEDS = {'controller': 'ipyparallel.controller.app',
-         'worker': 'd2lps.cluster.processes.engine'}
+# MXNet would load these, a second, for classes that nobody needs.
+UNWANTED = 'sklearn', 'scipy.stats'
 
 
 def may_be_forked():
@@ -33,14 +34,13 @@ def may_be_forked():
             and not os.path.exists('/dev/nvidiactl'))
 
 
-def load(role):
-    """Load what a process with this role needs, which takes a while."""
-    if 'mxnet' not in sys.modules and role != 'controller':
-        # MXNet would load it, half a second, for a class that nobody needs.
-        sys.modules['sklearn'] = None
-        importlib.import_module('mxnet')
-        del sys.modules['sklearn']
-    importlib.import_module(NEEDS.get(role, 'mxnet'))
+def load():
+    """Load what a process needs, which takes a while."""
+    if 'mxnet' not in sys.modules:
+        sys.modules.update(dict.fromkeys(UNWANTED))
+        importlib.import_module('d2lps.cluster.processes.cells')
+        for name in UNWANTED:
+            del sys.modules[name]
 
 
 class Channel:
@@ -113,36 +113,13 @@ def end_all():
     os.killpg(os.getpgrp(), signal.SIGKILL)
 
 
-def control(channel):
-    """Be ipyparallel's controller, between the workers and the reader."""
-    from ipyparallel.controller.app import IPController
-
-    class Controller(IPController):
-        def save_connection_dict(self, name, info):
-            kind, base = info['interface'].split('://')
-            # ipyparallel 9 listens on one name and connects to another.
-            for port in re.findall(r'\b\d+\b', str([*info.values()])):
-                if kind == 'ipc' and not os.path.lexists(f'{base}:{port}'):
-                    os.symlink(f'{base}-{port}', f'{base}:{port}')
-            channel.tell('connection', info=info, whose=name)
-
-        def cleanup_connection_files(self):
-            pass
-
-    channel.start()
-    run(Controller, channel, *channel.job['listen'], '--nodb',
-        '--usethreads', '--HeartMonitor.period=500',
-        # The group watches the workers, in its own way.
-        '--HeartMonitor.max_heartmonitor_misses=1000000')
-
-
 def work(channel):
-    """Be a worker, which is an engine of ipyparallel."""
-    connection, faults = queue.SimpleQueue(), []
-    channel.start(connect=connection.put, fault=faults.append)
-    load('worker')
-    from d2lps.cluster.processes import engine
-    engine.work(channel, connection, faults, run)
+    """Be a worker."""
+    calls, faults = queue.SimpleQueue(), []
+    channel.start(call=calls.put, fault=faults.append)
+    load()
+    from d2lps.cluster.processes import cells
+    cells.work(channel, calls, faults)
 
 
 def serve(channel):
@@ -151,30 +128,19 @@ def serve(channel):
     server.serve(channel)
 
 
-def run(application, channel, *options):
-    """Run a program of ipyparallel, with its files in the group's folder."""
-    own = os.path.join(channel.job['folder'], channel.job['name'])
-    os.environ['IPYTHONDIR'] = own  # else it looks into the home folder
-    program = application.instance()
-    program.initialize([f'--ipython-dir={own}', f'--profile-dir={own}/profile',
-                        '--log-level=ERROR', *options,
-                        '--BaseIPythonApplication.auto_create=True'])
-    program.start()
-
-
-def main(job, pipes, lab):
+def main(job, pipes, host):
     """Be a process of a cluster, which was just forked from its keeper.
 
     Args:
         job: what it is to be, and what it must know.
         pipes: what it hears, says and prints go through these.
-        lab: the keeper's slow network, if there is one.
+        host: that of a slow network to `enter`, or None.
     """
     os.setpgid(0, 0)  # its keeper ends it and all that it starts
     for number in signal.SIGHUP, signal.SIGTERM:
         signal.signal(number, signal.SIG_DFL)
-    if lab:
-        lab.enter(job['host'])
+    if host is not None:
+        lab.enter(host)
     for number, file in enumerate((os.open(os.devnull, os.O_RDONLY),
                                    pipes[2], pipes[2])):
         os.dup2(file, number)
@@ -192,7 +158,7 @@ def main(job, pipes, lab):
     if 'numpy' in sys.modules:  # else all draw the same random numbers
         sys.modules['numpy'].random.seed()
     channel = Channel(job, *pipes[:2])
-    if job['role'] not in NEEDS:  # without a role, mxnet starts no server
-        load(job['role'])
+    if job['role'] != 'worker':  # without a role, mxnet starts no server
+        load()
     os.environ.update(job['env'])
-    {'controller': control, 'worker': work}.get(job['role'], serve)(channel)
+    (work if job['role'] == 'worker' else serve)(channel)

@@ -38,8 +38,7 @@ class Process:
 
     def __init__(self, role, rank, keeper, number):
         self.role, self.rank, self.keeper = role, rank, keeper
-        self.name = (role if role in ('scheduler', 'controller')
-                     else f'{role} {rank}')
+        self.name = role if role == 'scheduler' else f'{role} {rank}'
         self.printed, self.beat = deque(maxlen=LINES), time.monotonic()
         self.may_end = False  # it has been asked to, with exit code 0
         self._number = number
@@ -150,23 +149,19 @@ class Keeper:
             elif line.strip():  # a shell's greeting, say
                 self.printed.append(line)
 
-    def _sort(self, number=None, lines=(), said=False, **told):
+    def _sort(self, number=None, said=(), printed=(), **told):
+        process = self.processes.get(number)
         if number is None:
             self.told |= told
-            for process in self.processes.values():
-                if 'loading' in told:  # nobody could be heard meanwhile
+            if 'loading' in told:  # nobody could be heard meanwhile
+                for process in self.processes.values():
                     process.beat = self.beat
-            return
-        process = self.processes.get(number)
-        if not process:  # it has been forgotten
-            return
-        process.beat = self.beat
-        vars(process).update(told)  # its id, how it ended
-        if not said:
-            process.printed.extend(lines)
-        else:
-            for line in lines:
-                self._heard(process, json.loads(line))
+        elif process:  # and not forgotten
+            process.beat = self.beat
+            vars(process).update(told)  # its id, how it ended
+            process.printed.extend(printed)
+            for message in said:
+                self._heard(process, message)
 
     def last(self):
         """Read its last words."""

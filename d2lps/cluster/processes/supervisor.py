@@ -1,10 +1,13 @@
 """Keep the processes of a cluster going, and the workers in agreement."""
+import contextlib
+import itertools
 import os
 import tempfile
 import time
 from functools import partial
 from pathlib import Path
 
+from d2lps.cluster.processes.calls import Call
 from d2lps.cluster.processes.group import Group
 from d2lps.cluster.processes.sockets import remove_sockets, socket_of
 from d2lps.cluster.store.agreement import Agreement
@@ -19,8 +22,7 @@ class Supervisor:
 
     Attributes:
         failure: why all processes have been ended, or ''.
-        connection: how to connect with the workers, once that is known.
-        when_failed: functions to call (in another thread) after a failure.
+        num_ready: how many workers wait for calls.
 
     Methods with an underscore run in the group's thread.
     """
@@ -28,16 +30,18 @@ class Supervisor:
     def __init__(self, places, timeout, port):
         self.workers, self.servers = len(places.workers), len(places.servers)
         self._places, self._port = places, port
-        self.failure, self.connection, self.when_failed = '', None, []
+        self.failure, self.num_ready = '', 0
+        self._calls, self._numbers = {}, itertools.count()
         self._agreement = Agreement(self.workers, timeout, self._answer,
                                     self._met)
         self._checks, self._checking, self._freed = [], 0, 0
         self._kinds = {
-            'connection': self._connection, 'fault': self._fault,
+            'ready': self._ready, 'fault': self._fault,
             'checked': self._checked, 'freed': self._has_freed,
             'broken': self._broken,
             **dict.fromkeys(('state', 'question', 'call', 'cancel'),
-                            self._hear_worker)}
+                            self._hear_worker),
+            **dict.fromkeys(('output', 'part', 'done'), self._hear_call)}
         folder = tempfile.mkdtemp(prefix='d2lps-cluster-')
         if len(folder) > 80:  # too long for the name of a socket in it
             os.rmdir(folder)
@@ -68,6 +72,23 @@ class Supervisor:
     def close(self):
         """End all processes; may be called twice."""
         self._group.close()
+        for call in [*self._calls.values()]:
+            call.hear()
+
+    @contextlib.contextmanager
+    def calling(self):
+        """A new `Call`; in this `with` block, it hears what workers say."""
+        call = Call(next(self._numbers), self.workers)
+        self._calls[call.number] = call
+        try:
+            yield call
+        finally:
+            del self._calls[call.number]
+
+    def tell_workers(self, **message):
+        """Send a message to all workers."""
+        self._group.do(lambda: [one.send(**message)
+                                for one in self._members('worker')])
 
     def _named(self):
         """All processes by name."""
@@ -76,9 +97,8 @@ class Supervisor:
 
     def pids(self):
         """The processes: {'scheduler': 4711, 'server 0': …}."""
-        found = self._group.do(self._named)
-        return {name: one.pid for name, one in found.items()
-                if name != 'keeper'}  # which has no part in what they do
+        return {name: one.pid
+                for name, one in self._group.do(self._named).items()}
 
     def signal(self, name, number):
         """Send a signal to the process `name`.
@@ -106,8 +126,6 @@ class Supervisor:
         self._group.do(lambda: self._group.fail(reason, culprits))
 
     def _start(self):
-        self._places.head.add('controller', 0, {}, listen=self._places.listen(
-            self._group.folder))
         for rank, place in enumerate(self._places.workers):
             place.add('worker', rank, {})
         self._start_servers()
@@ -152,13 +170,14 @@ class Supervisor:
         else:
             handle(one, message)
 
-    def _connection(self, one, message):
-        """ipyparallel's controller listens."""
-        if 'engine' in message['whose']:
-            for worker in self._members('worker'):
-                worker.send(do='connect', info=message['info'])
-        else:
-            self.connection = message['info']
+    def _ready(self, one, message):
+        """A worker has loaded all that it needs."""
+        self.num_ready += 1
+
+    def _hear_call(self, one, message):
+        call = self._calls.get(message['number'])
+        if call:  # and is still waited for
+            call.hear(one.rank, message)
 
     def _fault(self, one, message):
         """An update has failed at a server."""
@@ -233,5 +252,5 @@ class Supervisor:
             for rank in range(self.workers)),
             'All other processes of this cluster have been ended; start a '
             'new one.'])
-        for function in self.when_failed:
-            function()
+        for call in [*self._calls.values()]:
+            call.hear()

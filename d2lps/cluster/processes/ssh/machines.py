@@ -4,13 +4,12 @@ import os
 import random
 import sys
 
-from d2lps.cluster.processes.client import ClusterError
+from d2lps.cluster.processes.calls import ClusterError
 from d2lps.cluster.processes.places import Here, Place
 from d2lps.cluster.processes.ssh.host import Host
 from d2lps.cluster.processes.ssh.probe import is_free
 from d2lps.cluster.processes.ssh.way import Way, check_hosts, check_ports
 
-CONTROL = 9  # ports for ipyparallel's controller
 BLOCK = 20  # clusters that start at once shall not want the same ports
 SILENCE = 30.0  # seconds without a word after which a keeper gives up
 
@@ -43,7 +42,7 @@ class Machines(Here):
         self._for = [[some[k % len(some)] for k in range(n)]
                      for some, n in ((names, workers), (others, servers))]
         self._names = list(dict.fromkeys(sum(self._for, [])))
-        self._ports = check_ports(ports, CONTROL + 1 + workers + servers)
+        self._ports = check_ports(ports, 1 + workers + servers)
         if address is not None and not is_here(address):
             raise ValueError('address must be an IPv4 address of this '
                              f"machine, such as '10.0.0.1'; it was "
@@ -84,14 +83,6 @@ class Machines(Here):
         self._ports = [port for port in self._ports
                        if port not in found] + found
         return found
-
-    def listen(self, folder):
-        ports = self.free_ports(CONTROL)  # which stay in use
-        self._ports = self._ports[:-CONTROL]
-        return [*super().listen(folder), '--IPController.engine_transport=tcp',
-                f'--IPController.engine_ip={self.head.address}',
-                f"--IPController.engine_ports={','.join(map(str, ports))}",
-                f'--location={self.head.address}']
 
     def traffic(self):
         raise ValueError('with hosts=, nobody counts what goes over the '
