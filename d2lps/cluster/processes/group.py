@@ -98,7 +98,8 @@ class Group(threading.Thread):
         dead = [one for one in [*self.keepers, *self.processes] if one.fate()
                 and not (one.code == 0 and getattr(one, 'may_end', False))]
         # While its keeper says nothing, a process cannot.
-        silent = {one: now - one.beat for one in self.keepers}
+        silent = {one: now - one.beat for one in self.keepers
+                  if not one.told.get('loading')}  # then it says nothing
         silent |= {one: one.keeper.beat - one.beat for one in self.processes}
         silent = {one: seconds for one, seconds in silent.items()
                   if seconds > SILENCE and not one.fate()}

@@ -19,14 +19,12 @@ import tempfile
 import time
 import traceback
 from contextlib import suppress
-from pathlib import Path
 
 from d2lps.cluster.processes import lab, member
 from d2lps.cluster.processes.lines import Inlet, Outlet, serve
-from d2lps.cluster.processes.sockets import tidy
+from d2lps.cluster.processes.sockets import PREFIX, command_of, tidy
 from d2lps.cluster.processes.ssh import probe
 
-PREFIX = 'd2lps-cluster-'  # of folders
 TICK = 0.1  # seconds between two looks at the processes
 PR_SET_PDEATHSIG = 1
 
@@ -173,6 +171,7 @@ class Keeper:
             with suppress(Exception):  # the process itself will say so
                 member.load()
             self.tell(loading=False)
+            self._heard = time.monotonic()  # nobody was listening
         pipes = os.pipe(), os.pipe(), os.pipe()
         theirs, ours = zip(*(pipes[0], pipes[1][::-1], pipes[2][::-1]))
         pid = os.fork()
@@ -217,24 +216,6 @@ class Keeper:
             # Nobody else would end the server's end of the line.
             os.kill(os.getppid(), signal.SIGTERM)
         os._exit(code)
-
-
-def command_of(pid):
-    """The command line of a process, '' if there is none (or no Linux)."""
-    try:
-        return Path(f'/proc/{pid}/cmdline').read_text()
-    except OSError:
-        return ''
-
-
-def sweep(folder, pids):
-    """Remove what a keeper has left that was stopped or killed."""
-    for pid in pids:
-        if 'd2lps' in (command_of(pid) or 'd2lps'):  # no number used anew
-            with suppress(OSError):
-                os.killpg(pid, signal.SIGKILL)
-    if Path(folder).name.startswith(PREFIX):
-        tidy(folder)
 
 
 def main():

@@ -9,8 +9,8 @@ from collections import deque
 from pathlib import Path
 
 import d2lps
-from d2lps.cluster.processes import keeper
 from d2lps.cluster.processes.lines import Inlet, Outlet
+from d2lps.cluster.processes.sockets import sweep
 
 LINES = 12  # of what a process printed are kept
 # Memory that glibc asks the system for anew costs a store more time than its
@@ -76,7 +76,7 @@ class Keeper:
         processes: those that it keeps, by number.
         where: what has to be said of them.
     """
-    where, sweep = '', staticmethod(keeper.sweep)
+    where, sweep = '', staticmethod(sweep)
 
     def __init__(self, name, command, **begin):
         self.name, self._command, self._begin = name, command, begin

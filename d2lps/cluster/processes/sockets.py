@@ -1,8 +1,12 @@
 """The Unix sockets of a cluster on one machine, and what is left of it."""
 import os
 import shutil
+import signal
 import stat
+from contextlib import suppress
 from pathlib import Path
+
+PREFIX = 'd2lps-cluster-'  # of folders
 
 
 def socket_of(port):
@@ -20,15 +24,31 @@ def remove_sockets(folder):
     except OSError:
         return
     for path in paths:
-        try:
+        with suppress(OSError):
             found = os.lstat(path)
             if stat.S_ISSOCK(found.st_mode) and found.st_uid == os.geteuid():
                 os.unlink(path)
-        except OSError:
-            pass
 
 
 def tidy(folder):
     """Remove all that a cluster with this folder has left."""
     remove_sockets(folder)
     shutil.rmtree(folder, ignore_errors=True)
+
+
+def command_of(pid):
+    """The command line of a process, '' if there is none (or no Linux)."""
+    try:
+        return Path(f'/proc/{pid}/cmdline').read_text()
+    except OSError:
+        return ''
+
+
+def sweep(folder, pids):
+    """Remove what a keeper has left that was stopped or killed."""
+    for pid in pids:
+        if 'd2lps' in (command_of(pid) or 'd2lps'):  # no number used anew
+            with suppress(OSError):
+                os.killpg(pid, signal.SIGKILL)
+    if Path(folder).name.startswith(PREFIX):
+        tidy(folder)

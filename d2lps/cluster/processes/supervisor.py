@@ -126,9 +126,9 @@ class Supervisor:
         self._group.do(lambda: self._group.fail(reason, culprits))
 
     def _start(self):
+        self._start_servers()
         for rank, place in enumerate(self._places.workers):
             place.add('worker', rank, {})
-        self._start_servers()
 
     def _start_servers(self):
         """Start scheduler and servers, and set what workers must know."""

@@ -43,7 +43,7 @@ class Line:
 
     def __init__(self, way, host, question):
         self.host, self._ssh = host, subprocess.Popen(
-            way.to(host, 'main()'), text=True,
+            way.to(host, 'keeper.main()'), text=True,
             stdin=subprocess.PIPE, stdout=subprocess.PIPE,
             stderr=subprocess.PIPE, errors='replace')
         self.problem, self.told = '', {}
@@ -54,8 +54,9 @@ class Line:
         timer = threading.Timer(PATIENCE, self._ssh.kill)
         timer.start()
         try:
-            print(json.dumps(question), '{}', sep='\n', file=self._ssh.stdin,
-                  flush=True)  # {} shows that the question was swallowed
+            # The second line shows that the first was swallowed.
+            print(json.dumps(question), '{"do": "ping"}', sep='\n',
+                  file=self._ssh.stdin, flush=True)
             for line in self._ssh.stdout:
                 if line.startswith('{"keeper"'):
                     told = json.loads(line)['keeper']

@@ -17,7 +17,7 @@ class Host(Keeper):
     """
 
     def __init__(self, name, way, **begin):
-        super().__init__(f'host {name}', way.to(name, 'main()'), **begin)
+        super().__init__(f'host {name}', way.to(name, 'keeper.main()'), **begin)
         self._host, self._way, self.where = name, way, f'on {name}'
 
     def label(self):
@@ -40,6 +40,6 @@ class Host(Keeper):
         """Have what a keeper has left removed, if the host can be reached."""
         with suppress(subprocess.TimeoutExpired):
             subprocess.run(
-                self._way.to(self._host, f'sweep({folder!r}, {pids})'),
+                self._way.to(self._host, f'sockets.sweep({folder!r}, {pids})'),
                 stdin=subprocess.DEVNULL, capture_output=True, timeout=SWEEP,
                 check=False)

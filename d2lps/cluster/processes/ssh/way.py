@@ -20,7 +20,7 @@ FIND = '; '.join([  # in one line, for the sake of some shells
     'import sys', 'sys.path.pop(0)', 'import importlib.util',
     'importlib.util.find_spec("d2lps") or sys.exit("d2lps is not installed '
     'for " + sys.executable)',
-    'from d2lps.cluster.processes.keeper import *', ''])
+    'from d2lps.cluster.processes import keeper, sockets', ''])
 
 
 class Way:
@@ -46,10 +46,11 @@ class Way:
         self._ssh, self._python = ssh, python or sys.executable
 
     def to(self, host, call):
-        """The command that makes this call of a keeper's function there."""
+        """The command that makes this call of one of our functions there."""
         settings = {name: os.environ[name] for name in SETTINGS} | MEMORY
         return [*self._ssh, *OPTIONS, '--', host, 'exec ' + shlex.join([
-            'env', *(f'{name}={value}' for name, value in settings.items()),
+            self._python, '-c', f'import os, sys; os.environ.update({settings}'
+            '); os.execvp(sys.argv[1], sys.argv[1:])',
             self._python, '-u', '-c', FIND + call])]
 
 
