@@ -159,22 +159,22 @@ good(timeline.step_timeline, {
     'num_devices': {'int64'}, 'batch_size': {'int64'}, 'timeout': POSITIVE,
     'settings': {'None', 'a dict'}},
     num_devices=1, batch_size=2, settings=None, timeout=60)
-good(partition.place_by_layer, {'cut': {'int64', 'True'}},
+good(partition.split_by_layer, {'cut': {'int64', 'True'}},
      params=fresh(params), devices=d2lps.devices(2), cut=2)
 good(partition.network_partition, X=X, y=y, devices=d2lps.devices(2),
-     stages=fresh(lambda: partition.place_by_layer(params(),
+     stages=fresh(lambda: partition.split_by_layer(params(),
                                                    d2lps.devices(2))))
 good(partition.channels, {'part': {'zero', 'int64'}, 'parts': COUNT,
                           'axis': {'zero'}, 'array': NOTHING},
      array=np.ones((4, 6)), part=0, parts=2, axis=1)
-good(partition.place_by_channel, params=fresh(params),
+good(partition.split_by_channel, params=fresh(params),
      devices=d2lps.devices(2))
 for collective in partition.all_gather, partition.reduce_scatter:
     name = [*inspect.signature(collective).parameters][0]
     good(collective, **{name: fresh(lambda: [np.ones((2, 4))] * 2)})
 good(partition.leaves, arrays=fresh(lambda: [np.ones(2)]))
 good(partition.layer_partition, X=X, y=y, devices=d2lps.devices(2),
-     shards=fresh(lambda: partition.place_by_channel(params(),
+     shards=fresh(lambda: partition.split_by_channel(params(),
                                                      d2lps.devices(2))))
 
 # Schedules, and links to run them on.
@@ -451,6 +451,12 @@ def essence(result):
     return None
 
 
+STARTING = 'bare_mxnet', 'network_problem', 'step_timeline'
+each_call = pytest.mark.parametrize('name', [
+    pytest.param(name, marks=pytest.mark.processes if name in STARTING else ())
+    for name in CALLS])
+
+
 def problem(call, arguments, argument, what, sense):
     """What is wrong with a call with one bad argument, or ''."""
     def attempt(value):
@@ -475,7 +481,7 @@ def problem(call, arguments, argument, what, sense):
     return ''
 
 
-@pytest.mark.parametrize('name', CALLS)
+@each_call
 def test_the_good_arguments_are_good(name):
     call, arguments, _ = CALLS[name]
     call(**{name: made(value) for name, value in arguments.items()})
@@ -493,7 +499,7 @@ def problems(name, call, arguments, sense):
     return found
 
 
-@pytest.mark.parametrize('name', CALLS)
+@each_call
 def test_bad_arguments_are_named(name, capsys):
     assert '\n'.join(problems(name, *CALLS[name])) == ''
 
@@ -528,6 +534,7 @@ def one_worker():
         yield running
 
 
+@pytest.mark.processes
 def test_bad_arguments_of_the_distributed_store_are_named(one_worker):
     [lines] = one_worker.run(walk_through_the_store)
     assert '\n'.join(lines) == ''

@@ -41,12 +41,14 @@ def inet(pids):
 
 
 def test_no_port_is_open(shared):
-    before = inet([os.getpgrp()])
+    def here():
+        return [one.laddr for one in psutil.Process().net_connections('inet')]
+    before = here()
     assert inet(shared.pids.values()) == []
     with Cluster() as c:
         c.run(add_up)
         assert inet(c.pids.values()) == []
-        assert inet([os.getpgrp()]) == before
+        assert here() == before
 
 
 def test_the_sockets_are_the_readers_alone(shared):
