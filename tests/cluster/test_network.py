@@ -17,7 +17,7 @@ from d2lps.cluster import (Cluster, ClusterError, Network, network,
                            network_problem)
 from d2lps.cluster.processes import lab, places
 from mxnet import np
-from test_cluster import dies, folder, hang  # noqa: F401
+from test_cluster import PULL, dies, folder, hang  # noqa: F401
 
 PROBLEM = network_problem()
 needs_network = pytest.mark.skipif(bool(PROBLEM), reason=PROBLEM or 'works')
@@ -257,7 +257,7 @@ def test_the_death_of_the_network():
         used = in_use(c)
         dies(c, lambda: c.kill('network'), [
             f"network (process {c.pids['network']}) was ended by SIGKILL",
-            "worker 0: waiting in pull('w') for"], 1.5, hang, 60)
+            "worker 0: waiting in pull('w') for"], PULL, hang, 60)
         leaves_nothing(*used)
 
 
@@ -266,7 +266,7 @@ def test_a_death_in_the_network():
     with Cluster(network=Network()) as c:
         used = in_use(c)
         dies(c, lambda: c.kill('server 0'), [
-            'server 0 (process', 'was ended by SIGKILL'], 1.5, hang, 60)
+            'server 0 (process', 'was ended by SIGKILL'], PULL, hang, 60)
         with pytest.raises(ClusterError):
             c.traffic()
         leaves_nothing(*used)

@@ -259,14 +259,18 @@ def test_a_cable_that_is_pulled(lab):
 def test_ports_that_are_blocked_or_taken(lab):
     def body():
         from d2lps.cluster import cluster
+
+        def use(**kwargs):
+            with make(**kwargs) as c:
+                c.run(add_up)
         taken = socket.create_server((HERE, 21500))
-        found, _ = error_of(lambda: make(port=21500))
+        found, _ = error_of(lambda: use(port=21500))
         assert 'scheduler' in found and 'bind failed' in found
         ports = range(21_600, 21_620)  # taken after they were looked at
         busy = [socket.create_server((HERE, port)) for port in ports]
         is_free, machines.is_free = machines.is_free, lambda *_: True
-        found, _ = error_of(lambda: make(hosts=['two'], ports=ports,
-                                         address=HERE))
+        found, _ = error_of(lambda: use(hosts=['two'], ports=ports,
+                                        address=HERE))
         assert 'scheduler' in found and 'bind failed' in found
         machines.is_free = is_free
         for one in taken, *busy:

@@ -97,10 +97,11 @@ class Group(threading.Thread):
         """Has a process ended, or fallen silent?"""
         dead = [one for one in [*self.keepers, *self.processes] if one.fate()
                 and not (one.code == 0 and getattr(one, 'may_end', False))]
-        # While its keeper says nothing, a process cannot.
+        # While nothing is heard of its keeper, it need not be to blame.
         silent = {one: now - one.beat for one in self.keepers
                   if not one.told.get('loading')}  # then it says nothing
-        silent |= {one: one.keeper.beat - one.beat for one in self.processes}
+        silent |= {one: now - one.beat for one in self.processes
+                   if now - one.keeper.beat < SILENCE / 2}
         silent = {one: seconds for one, seconds in silent.items()
                   if seconds > SILENCE and not one.fate()}
         for one in dead:

@@ -17,7 +17,8 @@ class Host(Keeper):
     """
 
     def __init__(self, name, way, **begin):
-        super().__init__(f'host {name}', way.to(name, 'keeper.main()'), **begin)
+        super().__init__(f'host {name}', way.to(name, 'keeper.main()'),
+                         **begin)
         self._host, self._way, self.where = name, way, f'on {name}'
 
     def label(self):
