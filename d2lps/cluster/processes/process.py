@@ -8,7 +8,6 @@ import time
 from collections import deque
 from pathlib import Path
 
-import d2lps
 from d2lps.cluster.processes.lines import Inlet, Outlet
 from d2lps.cluster.processes.sockets import sweep
 
@@ -22,7 +21,7 @@ MEMORY = {'MALLOC_MMAP_MAX_': '0', 'MALLOC_TRIM_THRESHOLD_': str(1 << 40),
 def start_here():
     """The command that starts a keeper on this machine."""
     return [sys.executable, '-u', '-c', 'import sys; sys.path[0] = '
-            f'{str(Path(d2lps.__file__).parents[1])!r}; '
+            f'{str(Path(__file__).parents[3])!r}; '
             'from d2lps.cluster.processes.keeper import main; main()']
 
 

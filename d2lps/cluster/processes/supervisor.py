@@ -4,7 +4,6 @@ import itertools
 import os
 import tempfile
 import time
-from functools import partial
 from pathlib import Path
 
 from d2lps.cluster.processes.calls import Call
@@ -55,19 +54,18 @@ class Supervisor:
             OSError, ClusterError: if the places do not permit it.
         """
         keepers, patience = self._places.keepers, self._places.patience
-        for keeper in keepers:
-            self._group.do(partial(self._group.keep, keeper))
+        self._group.do(lambda: [*map(self._group.keep, keepers)])
         end, late = time.monotonic() + patience, keepers
         while late and not self.failure:
             if time.monotonic() > end:
-                names = ', '.join(keeper.label() for keeper in late)
-                self.fail(f'{names} did not answer within {patience:g} s',
-                          late)
+                self.fail(', '.join(keeper.label() for keeper in late) +
+                          f' did not answer within {patience:g} s', late)
             time.sleep(0.005)
             late = [keeper for keeper in keepers if not keeper.told]
         if not self.failure:
             self._places.settle()
-            self._group.do(self._start)
+            self._group.do(self._start_servers)
+            self._group.do(self._start_workers)
 
     def close(self):
         """End all processes; may be called twice."""
@@ -91,14 +89,13 @@ class Supervisor:
                                 for one in self._members('worker')])
 
     def _named(self):
-        """All processes by name."""
-        return {one.name: one for one in [
-            *self._group.keepers, *self._group.processes]}
+        return {one.name: one for one in (
+            *self._group.keepers, *self._group.processes)}
 
     def pids(self):
         """The processes: {'scheduler': 4711, 'server 0': …}."""
-        return {name: one.pid
-                for name, one in self._group.do(self._named).items()}
+        return self._group.do(lambda: {
+            name: one.pid for name, one in self._named().items()})
 
     def signal(self, name, number):
         """Send a signal to the process `name`.
@@ -125,8 +122,7 @@ class Supervisor:
         """End all processes because of `reason`."""
         self._group.do(lambda: self._group.fail(reason, culprits))
 
-    def _start(self):
-        self._start_servers()
+    def _start_workers(self):
         for rank, place in enumerate(self._places.workers):
             place.add('worker', rank, {})
 
