@@ -114,6 +114,7 @@ class fresh:  # noqa: N801
 
 # One device and several.
 good(d2lps.devices, {'n': COUNT}, n=2)
+good(d2lps.on_devices, arrays=[onp.ones(2), onp.zeros(3)])
 good(d2lps.nbytes, {'array': {'a NumPy array', 'an MXNet array', 'int64',
                               'float32'}}, array=np.ones(3))
 good(d2lps.copy_bandwidth, {'size': COUNT, 'repeats': {'int64'}}, size=4000,
@@ -296,6 +297,7 @@ good(kvstore.KVStore, {'num_workers': {'int64'}, 'num_servers': {'int64'},
                        'split_from': COUNT}, num_workers=1, num_servers=1,
      sync=True, timeout=1, split_from=10)
 method(store, 'worker', {'rank': {'zero'}}, rank=0)
+method(store, 'run', function=lambda handle: handle.rank)
 method(store, 'set_updater', {'updater': {'None'}}, updater=print)
 method(store, 'set_optimizer', optimizer=mx.optimizer.SGD())
 method(store, 'init', {'key': KEY, 'value': {'an MXNet array'}}, key='v',
@@ -451,6 +453,12 @@ def essence(result):
     return None
 
 
+STARTING = 'bare_mxnet', 'network_problem', 'step_timeline'
+each_call = pytest.mark.parametrize('name', [
+    pytest.param(name, marks=pytest.mark.processes if name in STARTING else ())
+    for name in CALLS])
+
+
 def problem(call, arguments, argument, what, sense):
     """What is wrong with a call with one bad argument, or ''."""
     def attempt(value):
@@ -475,7 +483,7 @@ def problem(call, arguments, argument, what, sense):
     return ''
 
 
-@pytest.mark.parametrize('name', CALLS)
+@each_call
 def test_the_good_arguments_are_good(name):
     call, arguments, _ = CALLS[name]
     call(**{name: made(value) for name, value in arguments.items()})
@@ -493,7 +501,7 @@ def problems(name, call, arguments, sense):
     return found
 
 
-@pytest.mark.parametrize('name', CALLS)
+@each_call
 def test_bad_arguments_are_named(name, capsys):
     assert '\n'.join(problems(name, *CALLS[name])) == ''
 
@@ -528,6 +536,7 @@ def one_worker():
         yield running
 
 
+@pytest.mark.processes
 def test_bad_arguments_of_the_distributed_store_are_named(one_worker):
     [lines] = one_worker.run(walk_through_the_store)
     assert '\n'.join(lines) == ''

@@ -47,12 +47,10 @@ STEPS = st.one_of(
 
 
 @functools.cache
-def steps_from_zero(i, device):
-    """0, 1, … in the shape and dtype of key i, made once.
-
-    To copy numbers to a device takes far longer than to add to them there.
-    """
-    return np.array(onp.arange(onp.prod(SHAPES[i])).reshape(SHAPES[i]),
+def counting(i, device):
+    """0, 1, 2 … in the shape and dtype of key i."""
+    size = int(onp.prod(SHAPES[i]))
+    return np.array(onp.arange(size).reshape(SHAPES[i]),
                     dtype=DTYPES[i % 3], ctx=device)
 
 
@@ -108,22 +106,23 @@ class Script:
 
     def call(self, name, pairs):
         keys = [self.kind(i) for i, _ in pairs]
-        values, outs = ([self.value(i, numbers) for i, numbers in pairs]
-                        for _ in range(2))
+        values = [self.value(i, numbers) for i, numbers in pairs]
         if len(pairs) == 1:  # take the form without a list of keys
-            [keys], [values], [outs] = keys, values, outs
+            [keys], [values] = keys, values
         if not pairs:
             return
         if name == 'pushpull into':
+            outs = [self.value(i, numbers) for i, numbers in pairs]
+            outs = outs[0] if len(pairs) == 1 else outs
             self.store.pushpull(keys, values, out=outs)
+            self.see(outs)
         else:
             getattr(self.store, name)(keys, values)
         self.see(values)
-        self.see(outs)
 
     def value(self, i, numbers):
         """An array for key i, or a list with one of each device."""
-        arrays = [steps_from_zero(i, device) + number
+        arrays = [counting(i, device) + number
                   for number, device in zip(numbers, devices(4) * 4)]
         return arrays[0] if len(arrays) == 1 else arrays
 
@@ -136,7 +135,7 @@ class Script:
                               value.tolist()))
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=600, deadline=None)
 @given(steps=st.lists(STEPS, max_size=12), kind=st.sampled_from([int, str]),
        updater=st.none() | st.sampled_from(UPDATERS),
        num_servers=st.integers(1, 3), split_from=st.sampled_from([2, 100]))
@@ -328,20 +327,27 @@ def test_pull_waits_for_a_late_worker():
     store, late = KVStore(num_workers=2, timeout=10), threading.Event()
     store.init(0, full(0))
 
-    def slow():
-        assert late.wait(10)
-        time.sleep(0.05)
-        store.worker(1).push(0, full(2))
-
-    def fast():
-        store.push(0, full(1))
+    def work(handle):
+        if handle.rank == 1:
+            assert late.wait(10)
+            time.sleep(0.05)
+        handle.push(0, full(1 + handle.rank))
         late.set()
         start = time.monotonic()
-        return pulled(store), time.monotonic() - start
+        return pulled(handle), time.monotonic() - start
 
-    (value, seconds), _ = in_threads(fast, slow)
+    (value, seconds), _ = store.run(work)
     assert value == [3, 3]
     assert 0.03 < seconds < 5
+
+
+def test_what_a_worker_raises_comes_back():
+    def fails(handle):
+        if handle.rank == 1:
+            raise ValueError('worker 1 has failed')
+
+    with pytest.raises(ValueError, match='worker 1 has failed'):
+        KVStore(num_workers=2).run(fails)
 
 
 def test_others_wait_in_init_for_worker_0_whose_value_counts():
