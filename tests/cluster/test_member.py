@@ -38,7 +38,7 @@ class Process:
             for message in (begin, *messages)))
         self._rest, self._lines, self._messages = b'', [], []
 
-    def hears(self, wanted, seconds=20):
+    def hears(self, wanted, seconds=60):
         """The first message from it of the kind `wanted`."""
         end = time.monotonic() + seconds
         while True:
@@ -57,7 +57,7 @@ class Process:
 
     def end(self):
         """It ends with its standard input; returns what it printed."""
-        return self.process.communicate(timeout=10)[1].decode()
+        return self.process.communicate(timeout=30)[1].decode()
 
 
 @pytest.fixture
@@ -97,5 +97,5 @@ def test_a_keeper_that_does_not_understand_ends(start, role):
     if role == 'network' and sys.platform != 'linux':
         pytest.skip('the network lab needs Linux')
     one = start(role, BAD)
-    assert one.process.wait(10) == 1
+    assert one.process.wait(30) == 1
     assert "KeyError: 'dance'" in one.end()

@@ -115,8 +115,10 @@ class Group(threading.Thread):
                 [f'{one.label()} has not given a sign of life for '
                  f'{seconds:.0f} s' for one, seconds in silent.items()]),
                 [*dead, *silent])
-        else:
-            self._tick(now)
+            return
+        for keeper in self.keepers:
+            keeper.ping(now)
+        self._tick(now)
 
     def fail(self, reason, culprits=()):
         """End all processes because of `reason`, and report it."""

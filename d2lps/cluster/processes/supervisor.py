@@ -239,8 +239,6 @@ class Supervisor:
                 if errors else {}] * self.workers, time.monotonic())
 
     def _tick(self, now):
-        for keeper in self._group.keepers:
-            keeper.ping(now)
         self._agreement.check(now)
         late = self._agreement.overdue(now)
         if late:
