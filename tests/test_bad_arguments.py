@@ -28,7 +28,6 @@ from d2lps.pictures import (placement, player, plots, servers, sketch,
 from d2lps.pictures import timeline as timeline_pictures
 from d2lps.training import data, data_parallel, partition, timeline
 from matplotlib import pyplot as plt
-from matplotlib.figure import Figure
 
 np = mx.np
 lenet = importlib.import_module('d2lps.training.lenet')  # not the function
@@ -431,8 +430,6 @@ def no_processes(monkeypatch, request):
     monkeypatch.setattr(Cluster, '_wait', lambda *args: None)
     monkeypatch.setattr(worker, '_asking', 'the cluster')
     monkeypatch.setattr(worker, 'DistStore', lambda *args: None)
-    # Pictures are drawn; what they look like is for tests/pictures.
-    monkeypatch.setattr(Figure, 'savefig', lambda *args, **kwargs: None)
     yield
     plt.close('all')
 
