@@ -73,23 +73,6 @@ def links(name, value):
     return value
 
 
-def columns(name, send, position):
-    """A `Send` as four arrays of one shape; its nodes by their position."""
-    if not isinstance(send, tuple) or len(send) != 4:
-        refuse(name, send, 'a Send(src, dst, chunk, reduce)')
-    ends = position(send[0]), position(send[1])
-    try:
-        found = np.broadcast_arrays(*ends, *send[2:])
-    except ValueError:
-        refuse(name, send, 'made of numbers, or of arrays of one length')
-    for k, field in enumerate(('src', 'dst', 'chunk', 'reduce')):
-        kinds, must = ('b', 'True or False') if k == 3 else (
-            'iu', 'a whole number')
-        if found[k].size and found[k].dtype.kind not in kinds:
-            refuse(f'{name}.{field}', send[k], f'{must}, or an array of them')
-    return found
-
-
 def schedule(name, value):
     """A Schedule; its module imports this one, so the name must do."""
     if type(value).__name__ != 'Schedule':

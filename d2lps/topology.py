@@ -49,8 +49,9 @@ class Topology:
                              f'{(self.switches - ends.keys()).pop()!r}')
         self.nodes = tuple(end for end in ends if end not in self.switches)
         self.position = {node: k for k, node in enumerate(self.nodes)}
+        self._vertices = [*self.nodes, *self.switches]
         self._graph, self._paths = None, {}
-        self._find_gates()
+        self._find_trees()
 
     def __repr__(self):
         return (f'<{self.name}: {len(self.nodes)} nodes, {len(self.switches)} '
@@ -102,35 +103,66 @@ class Topology:
                     column.max(initial=0) >= len(self.nodes)):
                 refuse(name, column, f'positions below {len(self.nodes)}, as '
                        'many in src as in dst')
-        # Most nodes hang on a switch by one cable. Only the way from switch
-        # to switch has to be searched, and many pairs have it in common.
-        ends = len(self._vertices)
-        codes, which = np.unique(self._gate[src] * ends + self._gate[dst],
-                                 return_inverse=True)
-        middle = [self._path(*divmod(code, ends)) for code in codes.tolist()]
-        table = np.full((len(middle), max(map(len, middle), default=0)),
-                        len(self.links))
-        for row, path in zip(table, middle):
-            row[:len(path)] = path
-        return np.column_stack([self._up[src], table[which], self._down[dst]])
+        # From both ends up the trees, until the two ways meet or end.
+        src, dst, none = np.array(src), np.array(dst), len(self.links)
+        up, down = [], []
+        while True:
+            apart, low, high = src != dst, self._depth[src], self._depth[dst]
+            rise = apart & (low > 0) & (low >= high)
+            fall = apart & (high > 0) & (high >= low)
+            if not (rise | fall).any():
+                break
+            up.append(np.where(rise, self._up[src], none))
+            down.insert(0, np.where(fall, self._down[dst], none))
+            src = np.where(rise, self._parent[src], src)
+            dst = np.where(fall, self._parent[dst], dst)
+        columns = [*up, *self._middle(src, dst), *down]
+        return np.array(columns, int).reshape(len(columns), len(src)).T
 
-    def _find_gates(self):
-        """Note each node's only switch, if so, and the links to and from."""
-        self._vertices = [*self.nodes, *self.switches]
+    def _find_trees(self):
+        """Take off vertices that hang on one other by a cable, one by one.
+
+        Most of a network is such trees; only the rest has to be searched.
+        Notes each vertex's parent, the links to it and from it, and how many
+        steps it is away from the rest.
+        """
         vertex = {name: k for k, name in enumerate(self._vertices)}
-        near = {node: set() for node in self._vertices}
+        near = [set() for _ in vertex]
         for link in self.links:
-            near[link.src].add(link.dst)
-            near[link.dst].add(link.src)
-        self._gate = np.arange(len(self.nodes))
-        self._up, self._down = np.full((2, len(self.nodes)), len(self.links))
-        for k, node in enumerate(self.nodes):
-            gate, *others = near[node]
-            up, down = ((node, gate), (gate, node))
-            if not others and gate in self.switches and (
-                    up in self.number and down in self.number):
-                self._gate[k] = vertex[gate]
-                self._up[k], self._down[k] = self.number[up], self.number[down]
+            near[vertex[link.src]].add(vertex[link.dst])
+            near[vertex[link.dst]].add(vertex[link.src])
+        self._parent = np.arange(len(vertex))
+        self._depth = np.zeros(len(vertex), int)
+        self._up, self._down = np.full((2, len(vertex)), len(self.links))
+        taken = []
+        outer = [k for k, others in enumerate(near) if len(others) == 1]
+        for k in outer:
+            if len(near[k]) != 1:
+                continue  # the last one of a tree
+            parent, = near[k]
+            ends = self._vertices[k], self._vertices[parent]
+            if ends not in self.number or ends[::-1] not in self.number:
+                continue
+            self._parent[k] = parent
+            self._up[k], self._down[k] = (self.number[ends],
+                                          self.number[ends[::-1]])
+            taken.append(k)
+            near[parent].remove(k)
+            if len(near[parent]) == 1:
+                outer.append(parent)
+        for k in reversed(taken):
+            self._depth[k] = self._depth[self._parent[k]] + 1
+
+    def _middle(self, src, dst):
+        """The part of routes that is in no tree: columns of link numbers."""
+        vertices = len(self._vertices)
+        pairs, which = np.unique(src * vertices + dst, return_inverse=True)
+        paths = [self._path(*divmod(pair, vertices)) for pair in pairs.tolist()]
+        table = np.full((max(map(len, paths), default=0), len(paths)),
+                        len(self.links))
+        for k, path in enumerate(paths):
+            table[:len(path), k] = path
+        return table[:, which]
 
     def _path(self, start, stop):
         """Numbers of the links from one vertex to another."""
