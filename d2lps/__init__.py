@@ -1,13 +1,31 @@
 """d2lps: see for yourself how training is spread over devices and machines.
 
-Import it before mxnet: it prepares MXNet's engine (see `d2lps.engine`).
+Import it before mxnet: it makes the settings that MXNet reads when it starts
+(see `d2lps.settings`). What it offers is looked up when it is used.
 """
-from d2lps.engine import (Machine, Traffic, copy_bandwidth, devices,  # noqa
-                          machine, nbytes)
-from d2lps.data import Batches, load_data  # noqa
-from d2lps.lenet import init_params, lenet, loss  # noqa
-from d2lps.training import (TrainResult, allreduce, compute_gradients,  # noqa
-                            evaluate_accuracy, get_params, split_batch, train,
-                            train_batch)
-from d2lps.timeline import Event, Timeline, step_timeline  # noqa
-from d2lps import schedule, simulate, topology  # noqa
+from importlib import import_module
+
+from d2lps import settings  # noqa: F401  before anything imports MXNet
+
+ROOMS = 'cluster', 'collectives', 'engine', 'kvstore', 'pictures', 'training'
+NAMES = {
+    'engine': ('Machine', 'Traffic', 'copy_bandwidth', 'devices', 'machine',
+               'nbytes'),
+    'training': ('Batches', 'Event', 'Timeline', 'TrainResult', 'allreduce',
+                 'compute_gradients', 'evaluate_accuracy', 'get_params',
+                 'init_params', 'lenet', 'load_data', 'loss', 'split_batch',
+                 'step_timeline', 'train', 'train_batch')}
+HOME = {name: room for room, names in NAMES.items() for name in names}
+
+
+def __getattr__(name):
+    """Find a room, or a name in its room, when it is first used."""
+    if name in ROOMS:
+        return import_module(f'd2lps.{name}')
+    if name not in HOME:
+        raise AttributeError(f'd2lps has no {name!r}')
+    return getattr(import_module(f'd2lps.{HOME[name]}'), name)
+
+
+def __dir__():
+    return sorted({*globals(), *ROOMS, *HOME})

@@ -1,66 +1,23 @@
-"""Devices: what MXNet's engine runs work on, and how to set it up for that.
+"""Devices: what MXNet's engine runs work on.
 
 MXNet gives every device a work queue of its own and starts an operation as
 soon as the arrays it reads and writes are free.  Two queues run side by side
-only if the settings below are right, and MXNet reads them once, when it is
-imported.  So this module sets them first and imports MXNet second.
+only with the settings of `d2lps.settings`, which come before MXNet.
 """
 import os
 import platform
 import sys
 import threading
 import timeit
-import warnings
 from functools import partial, wraps
 from typing import NamedTuple
 
 import numpy as onp
 
 from d2lps.checks import a, checked, list_of, refuse, whole
+from d2lps.settings import THREADS  # they come before MXNet
 
-# One core for each device: with more OpenMP threads two devices fight for
-# the same cores, and a matrix product on two CPU devices may never end.
-# Every convolution borrows a temporary workspace; all CPU devices share one
-# pool of them, and a small one (MXNet has 4) makes one wait for another.
-SETTINGS = {'OMP_NUM_THREADS': '1', 'MXNET_CPU_TEMP_COPY': '64'}
 MOST_DEVICES = 1024  # each CPU device is a thread
-
-
-def setup():
-    """Prepare the environment that MXNet reads when it is imported.
-
-    Settings that the user has made are kept. One that keeps devices from
-    running side by side is warned of, and so is an MXNet that was imported
-    before and has read its settings; one that makes MXNet crash is an
-    ImportError. Returns how many OpenMP threads each CPU device has; None
-    means that MXNet chose, most often one a core.
-    """
-    found = {name: os.environ.get(name) for name in SETTINGS}
-    late = 'mxnet' in sys.modules and not all(found.values())
-    for name, value in SETTINGS.items():
-        os.environ[name] = value = found[name] or value
-        if not (value.isascii() and value.isdigit() and 0 < int(value) < 1e6):
-            raise ImportError(
-                f'{name} is {value!r}, and MXNet would crash: it must be a '
-                'whole number of at least 1. Unset it, and restart Python.')
-    threads, pool = (int(os.environ[name]) for name in SETTINGS)
-    if late:
-        warnings.warn(
-            'mxnet was imported before d2lps, so devices may not run side by '
-            'side (and a matrix product on two of them can run forever). '
-            'Write "import d2lps" above "import mxnet" and restart Python.',
-            stacklevel=4)
-        return int(found['OMP_NUM_THREADS'] or 0) or None
-    for name, fine, harm in (
-            ('OMP_NUM_THREADS', threads == 1,
-             'with more than one thread for each device, a matrix product on '
-             'two CPU devices at once can run forever'),
-            ('MXNET_CPU_TEMP_COPY', pool > 4,
-             'CPU devices will wait for each other in every convolution')):
-        if not fine:
-            warnings.warn(f'{name} is {os.environ[name]!r}: {harm}. Unset it, '
-                          'and restart Python.', stacklevel=4)
-    return threads
 
 
 def where_mxnet_runs():
@@ -76,13 +33,12 @@ def where_mxnet_runs():
             'with: pip install mxnet==1.9.1')
 
 
-THREADS = setup()
 try:
     import mxnet as mx
 except (ImportError, OSError) as error:  # OSError: a library is missing
     raise ImportError(
         f'd2lps needs mxnet 1.9.1 ({error}). {where_mxnet_runs()}') from error
-from mxnet import npx  # noqa: E402  (the settings have to come first)
+from mxnet import npx  # noqa: E402
 
 npx.set_np()
 array = a(mx.np.ndarray, 'an MXNet array, such as mxnet.np.ones(3)')

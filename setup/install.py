@@ -123,7 +123,7 @@ def pip(*arguments):
 
 
 def try_mxnet():
-    done = subprocess.run([PYTHON, '-c', 'import d2lps'], text=True,
+    done = subprocess.run([PYTHON, '-c', 'import d2lps.engine'], text=True,
                           stderr=subprocess.PIPE)
     if done.returncode:
         refuse('everything is installed, but does not start:\n'

@@ -1,13 +1,16 @@
 """What the tests share: d2lps before mxnet, and Python run elsewhere."""
+import contextlib
 import gzip
 import os
 import subprocess
 import sys
 
-import d2lps  # noqa: F401  first: it prepares MXNet's engine
 import numpy as onp
 import pytest
-from d2lps.engine import SETTINGS
+from d2lps.settings import SETTINGS  # first: MXNet reads them
+
+with contextlib.suppress(ImportError):  # the collectives need no MXNet
+    import d2lps.engine  # noqa: F401  here its warnings are not counted
 
 
 @pytest.fixture
@@ -54,7 +57,7 @@ def idx_folder(tmp_path, write_idx):
 @pytest.fixture
 def shown(monkeypatch):
     """All that is displayed, in order; an update is one more."""
-    from d2lps import player, widgets
+    from d2lps.pictures import player, widgets
     things = []
 
     class Handle:
@@ -66,3 +69,19 @@ def shown(monkeypatch):
     for module in (player, widgets):
         monkeypatch.setattr(module, 'display', display)
     return things
+
+
+@pytest.fixture
+def small_set(monkeypatch):
+    """Let `train` see 96 of the digits only, and test on 40 others."""
+    from d2lps.training import data_parallel
+    from d2lps.training.data import Batches, load_data
+
+    def load(batch_size, data, root, seed):
+        train_iter, test_iter = load_data(batch_size, data, root, seed)
+        return (Batches(train_iter.images[:96], train_iter.labels[:96],
+                        batch_size, shuffle=True, seed=seed),
+                Batches(test_iter.images[:40], test_iter.labels[:40],
+                        batch_size))
+    monkeypatch.setattr(data_parallel, 'load_data', load)
+    return load

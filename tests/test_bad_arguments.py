@@ -15,18 +15,22 @@ from types import SimpleNamespace
 import d2lps
 import numpy as onp
 import pytest
-from d2lps import (cables, data, kvstore, partition, player, plots, schedule,
-                   simulate, sketch, timeline, topology, training, widgets)
+from d2lps import kvstore
 from d2lps.cluster import Cluster, Network, network_problem
-from d2lps.cluster import widgets as cluster_widgets
-from d2lps.cluster import cluster, worker
+from d2lps.cluster import cluster
 from d2lps.cluster.bare import bare_mxnet
+from d2lps.cluster.store import worker
+from d2lps.collectives import (Schedule, Send, cables, simulate, strategies,
+                               topology)
 from d2lps.engine import mx
-from d2lps.kvstore import plots as kvstore_plots
+from d2lps.pictures import placement as kvstore_plots
+from d2lps.pictures import player, plots, sketch, widgets
+from d2lps.pictures import servers as cluster_widgets
+from d2lps.training import data, data_parallel, partition, timeline
 from matplotlib import pyplot as plt
 
 np = mx.np
-lenet = importlib.import_module('d2lps.lenet')  # not the function
+lenet = importlib.import_module('d2lps.training.lenet')  # not the function
 BAD = {'None': None, 'a text': 'two', 'an empty text': '', 'a fraction': 2.5,
        'zero': 0, 'minus one': -1, 'nan': float('nan'), 'inf': float('inf'),
        '-inf': -float('inf'), 'a billion': 10 ** 9, 'True': True,
@@ -71,7 +75,7 @@ def store():
 
 
 def timing():
-    return simulate.time(schedule.ring(2), topology.pcie_switch(2), 8)
+    return simulate.time(strategies.ring(2), topology.pcie_switch(2), 8)
 
 
 def recorded():
@@ -81,7 +85,7 @@ def recorded():
 
 
 def on_ring(**more):
-    return dict(schedule=schedule.ring(2), **more)
+    return dict(schedule=strategies.ring(2), **more)
 
 
 X, y = batch()
@@ -132,17 +136,17 @@ good(d2lps.load_data, {'batch_size': {'int64'}, 'seed': WHOLE,
 good(d2lps.Batches, {'batch_size': COUNT, 'seed': WHOLE, 'shuffle': FLAG},
      images=onp.zeros((4, 28, 28), 'uint8'), labels=onp.zeros(4, 'int32'),
      batch_size=2, shuffle=False, seed=0)
-good(training.get_params, {'params': NOTHING}, params=fresh(params),
+good(data_parallel.get_params, {'params': NOTHING}, params=fresh(params),
      device=mx.cpu(1))
-good(training.allreduce, data=fresh(lambda: [np.ones(2), np.ones(2)]))
-good(training.split_batch, {}, X=X, y=y, devices=d2lps.devices(2))
-for step in training.compute_gradients, training.train_batch:
+good(data_parallel.allreduce, data=fresh(lambda: [np.ones(2), np.ones(2)]))
+good(data_parallel.split_batch, {}, X=X, y=y, devices=d2lps.devices(2))
+for step in data_parallel.compute_gradients, data_parallel.train_batch:
     good(step, {'lr': NUMBER}, X=X, y=y, device_params=fresh(copies),
          devices=d2lps.devices(2),
-         **({'lr': 0.1} if step is training.train_batch else {}))
-good(training.evaluate_accuracy, data_iter=[(X, y)],
+         **({'lr': 0.1} if step is data_parallel.train_batch else {}))
+good(data_parallel.evaluate_accuracy, data_iter=[(X, y)],
      device_params=fresh(copies), devices=d2lps.devices(2))
-good(training.train, {
+good(data_parallel.train, {
     'num_devices': {'int64'}, 'batch_size': {'int64'}, 'lr': POSITIVE,
     'num_epochs': {'int64'}, 'scale': POSITIVE | {'None'}, 'seed': WHOLE,
     'show': FLAG, 'step': {'None'}, 'root': {'None'}},
@@ -175,30 +179,30 @@ good(partition.layer_partition, X=X, y=y, devices=d2lps.devices(2),
 
 # Schedules, and links to run them on.
 for strategy in (
-        schedule.sharded, schedule.running_sum, schedule.ring,
-        schedule.bidirectional_ring, schedule.tree, schedule.double_tree,
-        schedule.recursive_doubling, schedule.halving_doubling):
+        strategies.sharded, strategies.running_sum, strategies.ring,
+        strategies.bidirectional_ring, strategies.tree, strategies.double_tree,
+        strategies.recursive_doubling, strategies.halving_doubling):
     good(strategy, {'n': {'int64'}}, n=4)
-good(schedule.gather_broadcast, {'n': {'int64'}, 'root': KEY}, n=4, root=0)
-good(schedule.two_rings, {'both_ways': FLAG}, both_ways=False)
-good(schedule.hierarchical, {'machines': {'int64'}, 'devices': {'int64'}},
-     machines=2, devices=2, across=schedule.ring)
-good(schedule.parameter_server, {'workers': COUNT, 'servers': COUNT,
+good(strategies.gather_broadcast, {'n': {'int64'}, 'root': KEY}, n=4, root=0)
+good(strategies.two_rings, {'both_ways': FLAG}, both_ways=False)
+good(strategies.hierarchical, {'machines': {'int64'}, 'devices': {'int64'}},
+     machines=2, devices=2, across=strategies.ring)
+good(strategies.parameter_server, {'workers': COUNT, 'servers': COUNT,
                                  'colocated': FLAG},
      workers=2, servers=2, colocated=False)
-good(schedule.pipelined, {'pieces': {'int64'}}, schedule=schedule.ring(2),
+good(strategies.pipelined, {'pieces': {'int64'}}, schedule=strategies.ring(2),
      pieces=2)
-SEND = schedule.Send(0, 1, 0, True)
-good(schedule.Schedule, {'devices': COUNT, 'rounds': {'a list'},
+SEND = Send(0, 1, 0, True)
+good(Schedule, {'devices': COUNT, 'rounds': {'a list'},
                          'helpers': {'a list'}, 'weights': {
                              'None', 'a NumPy array'},
                          'name': TEXT | {'an empty text'}},
      rounds=[[SEND]], devices=2, helpers=[], weights=None, name='mine')
-method(lambda: schedule.ring(2), 'chunk_bytes', {'nbytes': NUMBER}, nbytes=8)
-method(lambda: schedule.ring(2), 'run',
+method(lambda: strategies.ring(2), 'chunk_bytes', {'nbytes': NUMBER}, nbytes=8)
+method(lambda: strategies.ring(2), 'run',
        arrays=fresh(lambda: [onp.ones(2), onp.ones(2)]), op=onp.add)
 good(simulate.time, {'nbytes': NUMBER, 'barrier': FLAG},
-     schedule=schedule.ring(2), topology=topology.pcie_switch(2), nbytes=8,
+     schedule=strategies.ring(2), topology=topology.pcie_switch(2), nbytes=8,
      barrier=True)
 FLOWS = dict(paths=onp.array([[0]]), size=onp.ones(1), delay=onp.zeros(1),
              capacity=onp.ones(1))
@@ -227,7 +231,8 @@ good(topology.ethernet, {'hosts': {'int64'}, 'bandwidth': POSITIVE,
                          'latency': NUMBER}, hosts=2, bandwidth=1e9,
      latency=0)
 good(cables.rings_of, cables=cables.P3_CABLES)
-good(sketch.svg, schedule=schedule.ring(2))
+good(sketch.svg, schedule=strategies.ring(2))
+good(sketch.html, schedule=strategies.ring(2))
 good(topology.nvlink_p3, {'bandwidth': POSITIVE, 'latency': NUMBER},
      bandwidth=18e9, latency=0)
 good(topology.cluster, {
@@ -253,9 +258,9 @@ good(plots.plot_comparison, {'ax': AXES}, timings=fresh(lambda: [timing()]),
 good(plots.plot_timing, {'ax': AXES, 'most': COUNT}, timing=fresh(timing),
      ax=None, most=24)
 good(player.plot_holdings, {'ax': AXES, 'number': {'int64', 'zero'}},
-     schedule=schedule.ring(2), number=0, ax=None)
+     schedule=strategies.ring(2), number=0, ax=None)
 good(player.step_player, {'number': {'int64', 'zero'}},
-     schedule=schedule.ring(2), number=0)
+     schedule=strategies.ring(2), number=0)
 good(widgets.choose, {'options': NOTHING, 'value': NAME,
                       'description': TEXT | {'an empty text'}},
      options=[1, 2], value=1, description='n')
@@ -335,15 +340,17 @@ good(worker.create_store, kind='dist_sync')
 # What readers do not call themselves: what does is walked through above.
 INSIDE = {
     'd2lps.checks': 'the checks themselves: tests/test_checks.py',
-    'd2lps.limits': 'more checks', 'd2lps.fits': 'more checks',
-    'd2lps.execute': 'Schedule.run', 'd2lps.progress': 'train',
-    'd2lps.cluster.cluster': 'needs processes: tests/test_cluster.py',
-    'd2lps.cluster.diststore': 'in a worker: below',
-    'd2lps.cluster.bare': 'needs processes: tests/test_bare.py',
-    **{f'd2lps.cluster.{name}': 'the machine room' for name in (
-        'agreement', 'asking', 'client', 'command', 'group', 'lab',
-        'places', 'storechecks', 'supervisor', 'engine', 'member', 'ssh',
-        'process', 'server', 'worker', 'network')}}
+    'd2lps.collectives.limits': 'more checks',
+    'd2lps.training.fits': 'more checks',
+    'd2lps.settings': 'no arguments',
+    'd2lps.collectives.execute': 'Schedule.run',
+    'd2lps.training.progress': 'train',
+    'd2lps.cluster.cluster': 'needs processes: tests/cluster/test_cluster.py',
+    'd2lps.cluster.store.diststore': 'in a worker: below',
+    'd2lps.cluster.bare': 'needs processes: tests/cluster/test_bare.py',
+    'd2lps.cluster.command': 'the command', 'd2lps.cluster.network': 'below',
+    'd2lps.cluster.store': 'the machine room',
+    'd2lps.cluster.processes': 'the machine room'}
 RECORDS = {'Machine', 'Send', 'Round', 'Link', 'Event', 'Timing', 'Shard',
            'Server', 'TrainResult', 'live_picture', 'total', 'parts',
            'Schedule.states', 'Schedule.check_sends', 'by_key'}
@@ -428,7 +435,7 @@ def essence(result):
     """What two results must have in common to be the same; None: unknown."""
     if isinstance(result, (list, tuple)):
         return [essence(one) for one in result]
-    if isinstance(result, schedule.Schedule):
+    if isinstance(result, Schedule):
         return [[*map(tuple, rounds)] for rounds in result.rounds]
     if isinstance(result, simulate.Timing):
         return result.seconds

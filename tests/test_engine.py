@@ -10,7 +10,8 @@ from mxnet import np
 
 import d2lps
 from d2lps import engine
-from d2lps.engine import SETTINGS, mx
+from d2lps.engine import mx
+from d2lps.settings import SETTINGS
 
 SPY = '''
 import os, sys
@@ -20,6 +21,7 @@ class Spy:
             print(*(os.environ.get(s) for s in {settings}))
 sys.meta_path.insert(0, Spy)
 import d2lps
+from d2lps import devices
 '''.format(settings=list(SETTINGS))
 
 
@@ -86,7 +88,7 @@ import pathlib, platform, subprocess, sys, numpy, warnings, dataclasses
 sys.modules['mxnet'] = None
 {pretend}
 try:
-    import d2lps
+    from d2lps import devices
 except ImportError as error:
     print(error)
 '''

@@ -9,7 +9,7 @@ import threading
 import d2lps
 import pytest
 from d2lps.__main__ import main
-from d2lps.timeline import PHASES, Event
+from d2lps.training.timeline import PHASES, Event
 
 
 @pytest.fixture

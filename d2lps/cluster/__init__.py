@@ -4,6 +4,6 @@
 `supervisor` and `group`; each of them runs `member`; workers call the store
 through `diststore`, which asks `agreement` before anything can hang.
 """
-from d2lps.cluster.asking import StoreError  # noqa
 from d2lps.cluster.cluster import Cluster, ClusterError, WorkerError  # noqa
 from d2lps.cluster.network import Network, network_problem  # noqa
+from d2lps.cluster.store.asking import StoreError  # noqa

@@ -10,13 +10,13 @@ import cloudpickle
 import zmq
 
 from d2lps.checks import a, checked, number, whole
-from d2lps.cluster import worker
-from d2lps.cluster.client import (Client, ClusterError, Magics, WorkerError,
-                                  show, watched)
 from d2lps.cluster.network import InNetwork, Network
-from d2lps.cluster.places import check_process, here
-from d2lps.cluster.ssh.machines import Machines
-from d2lps.cluster.supervisor import Supervisor
+from d2lps.cluster.processes.client import (Client, ClusterError, Magics,
+                                            WorkerError, show, watched)
+from d2lps.cluster.processes.places import check_process, here
+from d2lps.cluster.processes.ssh.machines import Machines
+from d2lps.cluster.processes.supervisor import Supervisor
+from d2lps.cluster.store import worker
 
 START = 60.0  # seconds that a start may take
 COUNT = partial(whole, most=256)  # processes of a kind
@@ -50,7 +50,7 @@ class Cluster:
     notebook, `%%px` cells then run on all workers (they are engines of
     ipyparallel, and `view` is its view of them); `run` calls a function on
     all of them.  In a worker, `mx.kv.create('dist_sync')` gives its end of
-    the store (see `d2lps.cluster.worker`).
+    the store (see `d2lps.cluster.store.worker`).
 
     MXNet's servers run what anybody sends them who can connect.
     On one machine nobody else can: they talk over Unix sockets, in /tmp,

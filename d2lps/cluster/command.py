@@ -5,9 +5,9 @@ import shlex
 import sys
 from pathlib import Path
 
-from d2lps.cluster import worker
 from d2lps.cluster.cluster import Cluster, ClusterError, WorkerError
 from d2lps.cluster.network import Network
+from d2lps.cluster.store import worker
 
 EXAMPLES = '''
 examples:
@@ -56,7 +56,7 @@ def several(args):
 
 def look(args):
     """`--check`: the exit code."""
-    from d2lps.cluster.ssh import check
+    from d2lps.cluster.processes.ssh import check
     given = several(args)
     hosts = (given['hosts'] or []) + (given.pop('server_hosts') or [])
     return check.main(**given | {'hosts': list(dict.fromkeys(hosts))})

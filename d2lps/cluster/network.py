@@ -10,9 +10,9 @@ from functools import partial
 from pathlib import Path
 
 from d2lps.checks import checked, number, one_of
-from d2lps.cluster import lab
-from d2lps.cluster.lab import link_of
-from d2lps.cluster.places import Here, Place
+from d2lps.cluster.processes import lab
+from d2lps.cluster.processes.lab import link_of
+from d2lps.cluster.processes.places import Here, Place
 
 SECONDS = 20  # for a look at what this machine permits
 RECEIVED, SENT = 0, 8  # where bytes stand in a line of /proc/…/net/dev

@@ -11,8 +11,7 @@ import zlib
 from collections import Counter, deque
 from functools import partial
 
-from d2lps.checks import (checked, either, flag, function, one_of, refuse,
-                          whole)
+from d2lps.checks import checked, either, flag, function, one_of, refuse, whole
 from d2lps.engine import array, array_list, device, nbytes
 
 MOST = 1000  # workers, or servers: each of these is a device of its own

@@ -10,11 +10,11 @@ import time
 
 import d2lps  # first: it prepares MXNet's engine
 import mxnet as mx
-from d2lps import schedule
+from d2lps.collectives import strategies
 
 BOOK, COPY = "book's allreduce", 'one copy (the limit)'
-OURS = (schedule.sharded, schedule.double_tree, schedule.ring,
-        schedule.gather_broadcast)
+OURS = (strategies.sharded, strategies.double_tree, strategies.ring,
+        strategies.gather_broadcast)
 
 
 def book(arrays):

@@ -20,7 +20,7 @@ from unittest import mock
 import d2lps  # first: it prepares MXNet's engine
 import mxnet as mx
 from d2lps.cluster import Cluster, cluster
-from d2lps.cluster.places import Here, free_ports
+from d2lps.cluster.processes.places import Here, free_ports
 
 BATCH_SIZE, LR, WORKERS = 256, 0.1, 2
 WAIT = 120  # seconds for a turn, at most

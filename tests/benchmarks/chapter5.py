@@ -16,7 +16,7 @@ import nbformat
 import numpy as np
 import pandas as pd
 from d2lps.cluster import Cluster, Network, network_problem
-from d2lps.cluster.widgets import law, simulated
+from d2lps.pictures.servers import law, simulated
 
 SIZE, LINK = 40_000_000, Network(125e6)
 NOTEBOOKS = Path(__file__).resolve().parents[2] / 'notebooks'

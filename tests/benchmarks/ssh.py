@@ -16,7 +16,7 @@ import tempfile
 import time
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / 'cluster'))
 import opensshlab  # noqa: E402
 
 STARTS = 'D2LPS_STARTS'

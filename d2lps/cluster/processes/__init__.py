@@ -1,0 +1,1 @@
+"""Start, watch and end processes: here, in the slow network, over SSH."""

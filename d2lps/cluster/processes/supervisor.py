@@ -1,0 +1,227 @@
+"""Keep the processes of a cluster going, and the workers in agreement."""
+import os
+import tempfile
+import time
+from pathlib import Path
+
+from d2lps.cluster.processes.group import Group
+from d2lps.cluster.processes.member import remove_sockets, socket_of
+from d2lps.cluster.store.agreement import Agreement
+
+READY = 30.0  # seconds that it may take to prepare the places
+
+
+class Supervisor:
+    """The processes of one cluster.
+
+    Args:
+        places: where they run, such as `places.Here`.
+        timeout, port: as in `Cluster`.
+
+    Attributes:
+        failure: why all processes have been ended, or ''.
+        connection: how to connect with the workers, once that is known.
+        when_failed: functions to call (in another thread) after a failure.
+
+    Methods with an underscore run in the group's thread.
+    """
+
+    def __init__(self, places, timeout, port):
+        self.workers, self.servers = len(places.workers), len(places.servers)
+        self._places, self._port = places, port
+        self.failure, self.connection, self.when_failed = '', None, []
+        self._agreement = Agreement(self.workers, timeout, self._answer,
+                                    self._met)
+        self._checks, self._checking, self._freed = [], 0, 0
+        self._kinds = {
+            'connection': self._connection, 'fault': self._fault,
+            'checked': self._checked, 'freed': self._has_freed,
+            'broken': self._broken, 'places': self._hear_places,
+            **dict.fromkeys(('state', 'question', 'call', 'cancel'),
+                            self._hear_worker)}
+        folder = tempfile.mkdtemp(prefix='d2lps-cluster-')
+        if len(folder) > 80:  # too long for the name of a socket in it
+            os.rmdir(folder)
+            folder = tempfile.mkdtemp(prefix='d2lps-cluster-', dir='/tmp')
+        self._group = Group(folder, self._hear, self._tick, self._failed)
+
+    def start(self):
+        """Start all processes.
+
+        Raises:
+            OSError: if this machine does not permit the places.
+        """
+        self._group.do(lambda: self._places.start(self._group))
+        end = time.monotonic() + READY
+        while not self._places.ready() and not self.failure:
+            if time.monotonic() > end:
+                self.fail(f'the places for the processes were not ready in '
+                          f'{READY:g} s')
+            time.sleep(0.01)
+        self._group.do(self._start)
+
+    def close(self):
+        """End all processes; may be called twice."""
+        self._group.close()
+
+    def pids(self):
+        """The processes: {'scheduler': 4711, 'server 0': …}."""
+        return self._group.do(lambda: {
+            one.name: one.pid for one in self._group.members})
+
+    def signal(self, name, number):
+        """Send a signal to the process `name`.
+
+        Raises:
+            ValueError: if there is none of that name.
+        """
+        def send():
+            for one in self._group.members:
+                if one.name == name:
+                    return one.signal(number)
+            names = ', '.join(repr(one.name) for one in self._group.members)
+            raise ValueError(f'name must be one of {names or "(all ended)"}; '
+                             f'it was {name!r}')
+        self._group.do(send)
+
+    def busy(self):
+        """Names of the workers that run a cell or a function."""
+        return self._group.do(lambda: [
+            f'worker {rank}' for rank, worker
+            in enumerate(self._agreement.workers) if worker.busy])
+
+    def fail(self, reason):
+        """End all processes because of `reason`."""
+        self._group.do(lambda: self._group.fail(reason))
+
+    def _start(self):
+        if self.failure:
+            return
+        self._group.add('controller', 0, self._places.head, {},
+                        listen=self._places.listen(self._group.folder))
+        for rank, place in enumerate(self._places.workers):
+            self._group.add('worker', rank, place, {})
+        self._start_servers()
+
+    def _start_servers(self):
+        """Start scheduler and servers, and set what workers must know."""
+        self._group.end([one for one in self._group.members if one.may_end])
+        remove_sockets(self._group.folder)
+        head, servers = self._places.head, self._places.servers
+        root, *ports = self._places.free_ports(
+            1 + self.servers + self.workers)
+        root = self._port or root
+        Path(self._group.folder, 'sockets').write_text(
+            ' '.join(map(socket_of, (root, *ports))))
+        self._env = self._places.env | {
+            'DMLC_PS_ROOT_URI': head.address,
+            'DMLC_PS_ROOT_PORT': str(root),
+            'DMLC_NUM_WORKER': str(self.workers),
+            'DMLC_NUM_SERVER': str(self.servers)}
+        self._group.add('scheduler', 0, head, self._env | {
+            'DMLC_ROLE': 'scheduler', 'DMLC_NODE_HOST': head.address})
+        for rank, place in enumerate(servers):
+            # MXNet gives ranks in the order of the ports.
+            self._group.add('server', rank, place, self._env | {
+                'DMLC_ROLE': 'server', 'DMLC_NODE_HOST': place.address,
+                'PORT': str(ports[rank])})
+        self._worker_ports = ports[self.servers:]
+        self._used = False
+
+    def _members(self, *roles):
+        return [one for one in self._group.members if one.role in roles]
+
+    def _hear(self, one, message):
+        """A process has said something."""
+        try:
+            handle = self._kinds[message['kind']]
+        except KeyError:
+            self._broken(one, {'text': f'says what nobody knows: {message}'})
+        else:
+            handle(one, message)
+
+    def _connection(self, one, message):
+        """ipyparallel's controller listens."""
+        if 'engine' in message['whose']:
+            for worker in self._members('worker'):
+                worker.send(do='connect', info=message['info'])
+        else:
+            self.connection = message['info']
+
+    def _fault(self, one, message):
+        """An update has failed at a server."""
+        for worker in self._members('worker'):
+            worker.send(do='fault', server=one.name, text=message['text'])
+
+    def _has_freed(self, one, message):
+        self._freed += 1
+        if self._freed == self.workers:
+            self._agreement.start_over()
+
+    def _broken(self, one, message):
+        self._group.fail(f"{one.label()} {message['text']}", [one])
+
+    def _hear_places(self, one, message):
+        self._places.hear(message)
+
+    def _hear_worker(self, one, message):
+        self._agreement.hear(one.rank, message, time.monotonic())
+
+    def _answer(self, rank, number, reply):
+        for worker in self._members('worker'):
+            if worker.rank == rank:
+                worker.send(do='answer', number=number, **reply)
+
+    def _met(self, questions):
+        """All workers have made the same call: see to it; see Agreement."""
+        if 'create' in questions[0]:
+            if self._used:
+                self._start_servers()
+            self._used, self._freed = True, 0
+            return [{'env': self._env | {'DMLC_ROLE': 'worker',
+                                         'DMLC_NODE_HOST': place.address,
+                                         'PORT': str(port)}}
+                    for place, port in zip(self._places.workers,
+                                           self._worker_ports)]
+        if 'close' in questions[0]:
+            for one in self._members('scheduler', 'server'):
+                one.may_end = True
+            return [{'missing': self._agreement.missing(rank)}
+                    for rank in range(self.workers)]
+        if 'update' in questions[0]:
+            self._checks, update = [], max(one['update'] for one in questions)
+            self._checking += 1
+            for server in self._members('server'):
+                server.send(do='check', number=self._checking, update=update)
+            return None  # until all have checked it
+        return [{}] * self.workers
+
+    def _checked(self, server, message):
+        """A server has tried to load an optimizer."""
+        if message['number'] != self._checking:
+            return  # it was one that nobody waits for any more
+        error = message['error']
+        self._checks.append(error and f'{server.name}: {error}')
+        if len(self._checks) == self.servers:
+            errors = '; '.join(filter(None, self._checks))
+            self._agreement.reply_all([
+                {'error': f'the servers cannot load it: {errors}'}
+                if errors else {}] * self.workers, time.monotonic())
+
+    def _tick(self, now):
+        self._places.tick(self._group.members, now)
+        self._agreement.check(now)
+        late = self._agreement.overdue(now)
+        if late:
+            self._group.fail('; '.join(
+                f'worker {rank} got no answer from the servers in '
+                f'{self._agreement.workers[rank].call}' for rank in late))
+
+    def _failed(self, text, now):
+        self.failure = '\n'.join([text, *(
+            f'worker {rank}: {self._agreement.state(rank, now)}'
+            for rank in range(self.workers)),
+            'All other processes of this cluster have been ended; start a '
+            'new one.'])
+        for function in self.when_failed:
+            function()

@@ -1,0 +1,116 @@
+"""What a worker of a cluster can do: have a store, and call functions."""
+import ctypes
+import runpy
+import sys
+import traceback
+from functools import partial
+from pathlib import Path
+
+import cloudpickle
+from mxnet.kvstore import KVStoreBase
+
+from d2lps.checks import checked, one_of
+from d2lps.cluster.store.asking import Asking
+from d2lps.cluster.store.diststore import KINDS, DistStore
+from d2lps.engine import mx
+
+_asking = None  # the cluster; there is one in workers only
+_store = None  # a process can have one at a time
+
+
+def attach(channel, faults):
+    """Make this process a worker; `processes.member` calls this.
+
+    From here on, `mx.kv.create` with 'dist_…' makes a checked store, too.
+    """
+    global _asking
+    _asking = Asking(channel, faults)
+    KVStoreBase.kv_registry = Kinds(KVStoreBase.kv_registry)
+
+
+class Kinds(dict):
+    """What `mx.kv.create` asks first: {kind: function that makes a store}.
+
+    All kinds with 'dist' in their name are ours, be they misspelt: MXNet
+    would wait for others that never come.
+    """
+
+    def __contains__(self, kind):
+        return 'dist' in kind or super().__contains__(kind)
+
+    def __missing__(self, kind):
+        return partial(create_store, kind)
+
+
+def native_store(kind):
+    """MXNet's own store."""
+    handle = mx.base.KVStoreHandle()
+    mx.base.check_call(mx.base._LIB.MXKVStoreCreate(
+        mx.base.c_str(kind), ctypes.byref(handle)))
+    return mx.kvstore.KVStore(handle)
+
+
+@checked(kind=one_of(*KINDS))
+def create_store(kind='dist_sync'):
+    """Create this worker's `DistStore`; all workers have to do it.
+
+    Args:
+        kind: 'dist_sync' (a pull waits for all workers' pushes) or
+            'dist_async' (the server updates with every push).
+
+    A store that this worker has already is closed, so that a cell can be
+    run again; the new one is empty.
+
+    Raises:
+        ValueError: for another kind.
+        RuntimeError: in a process that is not a cluster's worker.
+        StoreError: if the other workers do not create it, too.
+    """
+    global _store
+    if _asking is None:
+        raise RuntimeError(
+            f'a {kind!r} store works in the workers of a cluster only: write '
+            '%%px above the cell, use Cluster.run, or run the script with '
+            'python -m d2lps cluster script.py')
+    close_store(report=False)
+    _store = DistStore(kind, native_store, _asking)
+    return _store
+
+
+def close_store(report=True):
+    """Close this worker's store, if there is one; all workers must do it.
+
+    With `report`, an update that failed at a server meanwhile is an error.
+    """
+    global _store
+    if _store is not None:
+        _store.close(report)
+        _store = None
+
+
+def call(packed):
+    """Call a function that came packed with its arguments; pack the result.
+
+    (ipyparallel would unpack it in a thread in which MXNet is not set up.)
+    """
+    function, args, kwargs = cloudpickle.loads(packed)
+    return cloudpickle.dumps(function(*args, **kwargs))
+
+
+def run_script(script, arguments):
+    """Run a Python script with arguments, as `python script …` would."""
+    sys.argv = [script, *arguments]
+    sys.path.insert(0, str(Path(script).parent))
+    try:
+        runpy.run_path(script, run_name='__main__')
+    except SystemExit as end:
+        if end.code:
+            how = 'exit code ' if isinstance(end.code, int) else ''
+            raise RuntimeError(f'{Path(script).name} ended with {how}'
+                               f'{end.code}') from None
+    except Exception as error:
+        trace = error.__traceback__
+        while trace and trace.tb_frame.f_code.co_filename != script:
+            trace = trace.tb_next
+        traceback.print_exception(error.with_traceback(trace))
+        raise

@@ -1,0 +1,130 @@
+"""Checks of what schedules and topologies are made from, with their limits."""
+from functools import partial
+
+import numpy as np
+
+from d2lps.checks import BOOL, list_of, number, positive, refuse, text, whole
+
+# How many devices, where sends or links grow with n, and with n * n.
+LINE, SQUARE = partial(whole, most=100_000), partial(whole, most=4096)
+MOST_CHUNKS = 1_000_000
+
+
+def few(name, count, most=40_000_000, what='sends'):
+    """Refuse what memory would not hold, before it is made.
+
+    The limit is that of sends, of about 25 bytes each.
+    """
+    if count > most:
+        raise ValueError(f'{name} must be smaller: that would be {count:,} '
+                         f'{what}, and at most {most:,} fit')
+
+
+def among_devices(n, root):
+    """Refuse a root that is none of n devices."""
+    if root not in range(n) and not isinstance(root, str):
+        refuse('root', root, f"a device, 0 to {n - 1}, or a name such as "
+               "'cpu'")
+
+
+def node(name, value):
+    """A name of a node: what can be a key, and is no bool."""
+    if not isinstance(value, (str, int, tuple, np.integer)) or (
+            isinstance(value, BOOL) or value == ''):
+        refuse(name, value, "a name of a node, such as 0 or 'cpu'")
+    return value
+
+
+def names(name, value, check=node):
+    """Different names of nodes: a list, tuple or set."""
+    if isinstance(value, (set, frozenset)):
+        value = list(value)
+    value = list_of(check, 'a list of names', least=0)(name, value)
+    if len({*value}) < len(value):
+        refuse(name, value, 'a list of different names')
+    return value
+
+
+helpers = partial(names, check=text)
+
+
+def hosts(name, value):
+    """A count, or a list of different names, as a sequence."""
+    if isinstance(value, (list, tuple)) and value:
+        return names(name, value)
+    return range(LINE(name, value))
+
+
+def links(name, value):
+    """Links from `topology`, no two of them between the same nodes."""
+    if not isinstance(value, (list, tuple)) or any(
+            type(link).__name__ != 'Link' for link in value):
+        refuse(name, value, 'a list of Link, such as both_ways(0, 1, 16e9)')
+    for k, link in enumerate(value):
+        ends = [node(f'{name}[{k}]', end) for end in link[:2]]
+        if ends[0] == ends[1]:
+            raise ValueError(f'{name}[{k}] joins {link.src!r} to itself')
+        positive(f'{name}[{k}].bandwidth', link.bandwidth)
+        number(f'{name}[{k}].latency', link.latency)
+    if len({link[:2] for link in value}) < len(value):
+        raise ValueError(f'{name}: two of them join the same nodes; make '
+                         'them one link with the sum of the bandwidths')
+    return value
+
+
+def schedule(name, value):
+    """A Schedule; its module imports this one, so the name must do."""
+    if type(value).__name__ != 'Schedule':
+        refuse(name, value, 'a Schedule, such as strategies.ring(4)')
+    return value
+
+
+def array(ndim, kinds='iuf', least=0):
+    """A check for an array of numbers, or a list of them.
+
+    least: 0; or None for numbers above 0, of which infinity is one.
+    kinds: letters for types of NumPy: 'iu' for whole numbers.
+    """
+    def check(name, value):
+        try:
+            found = np.asarray(value, None if np.size(value) else int)
+            good = found.ndim == ndim and found.dtype.kind in kinds and (
+                (found > 0) | (found == least)).all() and (
+                least is None or (found < np.inf).all())
+        except (TypeError, ValueError):
+            good = False
+        if not good:
+            refuse(name, value, f'an array of {ndim} dimensions, of numbers '
+                   f'{"above 0" if least is None else "of 0 or more"}')
+        return found if kinds == 'iu' else found.astype(float)
+    return check
+
+
+def weights(name, value):
+    """Sizes of chunks as an array of floats, not all of them 0."""
+    sizes = array(1)(name, value)
+    if not 0 < sizes.sum() < np.inf:
+        refuse(name, value, 'a list of numbers of 0 or more, and not all 0')
+    return sizes
+
+
+def matrix(name, value):
+    """A symmetric matrix of counts as an array, of 3 rows or more."""
+    table = array(2, 'iu')(name, value)
+    if len(table) < 3 or table.shape != table.T.shape or (
+            table != table.T).any() or table.diagonal().any():
+        refuse(name, value, 'a symmetric matrix of whole numbers, 0 on its '
+               'diagonal, of 3 rows or more')
+    return table
+
+
+def flows(paths, capacity, **columns):
+    """Refuse flows that do not go together."""
+    if paths.size and paths.max() >= len(capacity):
+        raise ValueError(f'paths names link {paths.max()}; capacity has none')
+    if not np.isfinite(capacity[paths].min(axis=1, initial=np.inf)).all():
+        raise ValueError('paths must each have a link of finite capacity')
+    for name, column in columns.items():
+        if column is not None and len(column) != len(paths):
+            raise ValueError(f'{name} must have {len(paths)} entries, one for '
+                             'each flow')

@@ -1,0 +1,261 @@
+"""A synchronisation schedule as data, and what can be done with it.
+
+Every device starts with an array of its own, cut into chunks, and has to
+end with the sum over all devices. A `Schedule` says who sends which chunk
+to whom and when. It can be checked by counting, run on arrays, timed
+(see `simulate`) and shown. The strategies are in `strategies`.
+"""
+import math
+from collections.abc import Sequence
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from d2lps.checks import a, checked, function, list_of, number, whole
+from d2lps.collectives import execute, limits, reading
+
+# Numbers of 8 bytes that `states` makes at a time, and `check` at most.
+MOST_COUNTS, MOST_MARKS = 10 ** 8, 3 * 10 ** 8
+
+
+class ScheduleError(ValueError):
+    """A schedule that does not leave the sum on every device."""
+
+
+class Send(NamedTuple):
+    """One message: `src` sends its `chunk` to `dst`.
+
+    `dst` adds it to its own (`reduce=True`) or replaces its own by it.
+    Fields may be arrays of integers: one `Send` then stands for many.
+    """
+    src: Any
+    dst: Any
+    chunk: Any
+    reduce: Any
+
+
+class Round(Sequence):
+    """Sends that happen at the same time; reads as a tuple of `Send`.
+
+    parts: `Send`s of arrays, each of which stands for many; a node there is
+    its place in `nodes`. Rounds that have such arrays in common need little
+    memory. `src`, `dst`, `chunk` and `reduce` are arrays with an entry for
+    each send, made when they are asked for.
+    """
+
+    def __init__(self, parts, nodes):
+        self.parts, self.nodes = parts, nodes
+        self._shapes = [np.broadcast(*part).shape for part in parts]
+        self._size = sum(map(math.prod, self._shapes))
+
+    src = property(lambda self: self._column(0))
+    dst = property(lambda self: self._column(1))
+    chunk = property(lambda self: self._column(2))
+    reduce = property(lambda self: self._column(3))
+
+    def _column(self, field):
+        return np.concatenate([
+            np.broadcast_to(part[field], shape).ravel()
+            for part, shape in zip(self.parts, self._shapes)])
+
+    def columns(self):
+        """The sends as four lists of plain numbers, for fast loops."""
+        return [self._column(field).tolist() for field in range(4)]
+
+    def __len__(self):
+        return self._size
+
+    def __iter__(self):
+        for src, dst, chunk, reduce in zip(*self.columns()):
+            yield Send(self.nodes[src], self.nodes[dst], chunk, reduce)
+
+    def __getitem__(self, k):
+        if isinstance(k, slice):
+            return tuple(self[i] for i in range(*k.indices(len(self))))
+        k = range(len(self))[k]
+        for part, shape in zip(self.parts, self._shapes):
+            if k < math.prod(shape):
+                break
+            k -= math.prod(shape)
+        src, dst, chunk, reduce = (np.broadcast_to(field, shape).flat[k].item()
+                                   for field in part)
+        return Send(self.nodes[src], self.nodes[dst], chunk, reduce)
+
+    def __repr__(self):
+        more = f', and {len(self) - 4} more' if len(self) > 4 else ''
+        return f'Round({", ".join(map(repr, self[:4]))}{more})'
+
+
+class Schedule:
+    """A tuple of rounds; each round is a tuple of `Send`.
+
+    rounds: per round a list of `Send`; rounds without any are dropped.
+        Arrays are copied, but for those that cannot be written to.
+    devices: how many hold an array; they are called 0, 1, 2, ...
+    helpers: names (strings) of nodes that take part but start empty.
+    weights: relative sizes of the chunks; all equal if left out.
+
+    Within a round every send reads what was there when the round began.
+    Raises ValueError for a send that names no known node or chunk.
+    """
+
+    @checked(rounds=list_of(a(Sequence, 'a list of Send'), 'a list of rounds',
+                            least=0), devices=partial(whole, most=1_000_000),
+             helpers=limits.helpers, weights=limits.weights,
+             name=a(str, 'a text'))
+    def __init__(self, rounds, devices, helpers=(), weights=None, name=''):
+        self.devices, self.name = devices, name or 'schedule'
+        self.nodes = (*range(self.devices), *helpers)
+        reader = reading.Reader(self.nodes, devices, weights)
+        rounds = [reader.read(f'rounds[{number}]', sends)
+                  for number, sends in enumerate(rounds)]
+        self.rounds = tuple(Round([Send(*part) for part in parts], self.nodes)
+                            for parts in rounds if parts)
+        self.weights = weights
+        if weights is None:
+            self.weights = np.ones(1 + reader.last_chunk)
+
+    def __repr__(self):
+        return (f'<{self.name}: {self.devices} devices, {len(self.weights)} '
+                f'chunks, {len(self.rounds)} rounds, '
+                f'{sum(map(len, self.rounds))} sends>')
+
+    @checked(nbytes=number)
+    def chunk_bytes(self, nbytes):
+        """Size in bytes of each chunk of `nbytes` bytes: floats (chunks,)."""
+        return nbytes * self.weights / self.weights.sum()
+
+    def states(self):
+        """Who holds what before round 1 and after every round.
+
+        Yields integer arrays (nodes, chunks, devices): how many times the
+        contribution of each device is in each chunk at each node.
+        """
+        if self._places() * self.devices > MOST_COUNTS:
+            raise ValueError(f'{self!r} is too large to count: nodes x chunks '
+                             f'x devices must be at most {MOST_COUNTS:,}')
+        for held in self._follow(np.eye(self.devices, dtype=int)):
+            yield held.copy()
+
+    def _places(self):
+        return len(self.nodes) * len(self.weights)
+
+    def _follow(self, marks):
+        """Who holds which sum of `marks`, of which each device brings one.
+
+        Yields the same array (nodes, chunks, ...) before round 1 and after
+        every round.
+        """
+        held = np.zeros((len(self.nodes), len(self.weights),
+                         *marks.shape[1:]), marks.dtype)
+        held[:self.devices] = marks[:, None]
+        yield held
+        for sends in self.rounds:
+            dst, chunk, fresh = sends.dst, sends.chunk, ~sends.reduce
+            arriving = held[sends.src, chunk]
+            held[dst[fresh], chunk[fresh]] = 0
+            if _one_for_each(dst):
+                held[dst, chunk] += arriving
+            else:  # slower, but right where several arrive at one place
+                np.add.at(held, (dst, chunk), arriving)
+            yield held
+
+    def check(self):
+        """Raise `ScheduleError` unless every device ends with the sum.
+
+        The sum means: each device's contribution exactly once. The message
+        names the first wrong place. Returns the schedule itself.
+
+        A schedule too large for `states` is carried out on random numbers
+        of 64 bits, one for each device: a wrong one leaves their sum
+        everywhere with a chance of about 1 in 10 ** 19.
+        """
+        self.check_sends()
+        small = self._places() * self.devices <= MOST_COUNTS
+        marks = np.eye(self.devices, dtype=int) if small else (
+            np.random.default_rng().integers(1 << 64, size=self.devices,
+                                             dtype=np.uint64))
+        for end in self._follow(marks):
+            pass
+        wrong = end[:self.devices] != marks.sum(axis=0)
+        if wrong.any():
+            what = self._mistake(end, wrong) if small else (
+                'in the end, device {}, chunk {}: not the sum'.format(
+                    *np.unravel_index(wrong.argmax(), wrong.shape)))
+            raise ScheduleError(f'{self.name}: {what}')
+        return self
+
+    def _mistake(self, end, wrong):
+        """Where the first mistake was made, in words."""
+        written = np.zeros(wrong.shape[:2], int)
+        for number, sends in enumerate(self.rounds, 1):
+            real = sends.dst < self.devices
+            written[sends.dst[real], sends.chunk[real]] = number
+        # Later rounds only copy a mistake on: look where it was made.
+        places = np.argwhere(wrong)
+        node, chunk, who = min(places, key=lambda p: written[p[0], p[1]])
+        after, times = written[node, chunk], end[node, chunk, who]
+        if times > 1:
+            for after, held in enumerate(self.states()):
+                if held[:, chunk, who].max() > 1:
+                    node = held[:, chunk, who].argmax()
+                    break
+        what = f'counted {times} times' if times > 1 else 'missing'
+        name = self.nodes[node]
+        name = name if isinstance(name, str) else f'device {name}'
+        return (f'after round {after}, {name}, chunk {chunk}: the part of '
+                f'device {who} is {what}')
+
+    def check_sends(self):
+        """Raise `ScheduleError` if a send has no defined meaning."""
+        chunks = len(self.weights)
+        limits.few(self.name, self._places(), MOST_MARKS, 'chunks at nodes')
+        filled = np.zeros(self._places(), bool)
+        filled[:self.devices * chunks] = True
+        for number, sends in enumerate(self.rounds, 1):
+            chunk, place = sends.chunk, sends.dst * chunks + sends.chunk
+            for bad, why in (
+                    (~filled[sends.src * chunks + chunk],
+                     '{0} sends chunk {2}, of which it has nothing yet'),
+                    (~sends.reduce & _crowded(sends.dst, place),
+                     'chunk {2} of {1} is replaced, and another send to it '
+                     'arrives at the same time')):
+                if bad.any():
+                    raise ScheduleError(f'{self.name}: in round {number}, ' +
+                                        why.format(*sends[bad.argmax()]))
+            filled[place] = True
+
+    @checked(op=function)
+    def run(self, arrays, op=np.add):
+        """Carry the schedule out on `arrays`, in place.
+
+        arrays: one per device, all of one shape and dtype; NumPy arrays, or
+        MXNet arrays on their devices. A chunk is a stretch of the flattened
+        array; it may be empty. No two arrays may share memory: NumPy arrays
+        that do are refused; MXNet's cannot be asked without waiting.
+        op(a, b): any commutative, associative reduction, element by element,
+        that changes neither a nor b. NumPy's add, multiply, maximum and
+        minimum are fastest, for MXNet arrays too; others need new memory
+        for every result.
+
+        Waits for nothing: MXNet's engine sees what depends on what. Buffers
+        for chunks on the move are kept, one set per array size, for the next
+        run; runs at the same time have their own. Raises ValueError for
+        arrays that do not fit and `ScheduleError` for a send without
+        meaning, before anything is changed.
+        """
+        execute.run(self, arrays, op)
+
+
+def _one_for_each(dst):
+    """Does no node get more than one of the sends to these nodes?"""
+    return np.bincount(dst).max() == 1
+
+
+def _crowded(dst, place):
+    """Which sends share their place, node and chunk, with another one."""
+    if _one_for_each(dst):
+        return np.zeros(len(place), bool)
+    _, which, sends = np.unique(place, return_inverse=True, return_counts=True)
+    return sends[which] > 1

@@ -1,0 +1,245 @@
+"""Strategies to give every device the sum of all devices' arrays.
+
+Each is a short function that returns a `Schedule`. n devices are called
+0 to n - 1; n may be any number from 1 on.
+"""
+from functools import partial
+from itertools import zip_longest
+
+import numpy as np
+
+from d2lps.checks import checked, either, flag, function, text, whole
+from d2lps.collectives import limits
+from d2lps.collectives.cables import P3_CABLES, rings_of
+from d2lps.collectives.limits import LINE, SQUARE, among_devices, few
+from d2lps.collectives.schedule import Schedule, Send
+
+
+@checked(among_devices, n=LINE, root=either(
+    partial(whole, least=0), text, words="a device or a name such as 'cpu'"))
+def gather_broadcast(n, root=0):
+    """Everyone sends to `root`, which sends the sum back to everyone.
+
+    root: a device, or a name such as 'cpu' for a node without an array.
+    """
+    helpers = [root] if isinstance(root, str) else []
+    rest = np.array([i for i in range(n) if i != root], int)
+    return Schedule([[Send(rest, root, 0, True)],
+                     [Send(root, rest, 0, False)]], n, helpers,
+                    name=f'gather_broadcast({n}, {root!r})')
+
+
+@checked(n=SQUARE)
+def sharded(n):
+    """Device i sums chunk i of everyone and sends the result to everyone."""
+    src, dst = np.nonzero(~np.eye(n, dtype=bool))
+    return Schedule([[Send(src, dst, dst, True)],
+                     [Send(src, dst, src, False)]], n, name=f'sharded({n})')
+
+
+@checked(n=LINE)
+def running_sum(n):
+    """A running sum goes from device to device, then the total does.
+
+    One link is busy at a time: the ring without chunks.
+    """
+    path = [*range(n), *range(n - 1)]
+    return Schedule([[Send(i, j, 0, k < n - 1)]
+                     for k, (i, j) in enumerate(zip(path, path[1:]))],
+                    n, name=f'running_sum({n})')
+
+
+@checked(n=SQUARE)
+def ring(n):
+    """n running sums at the same time: chunk i starts at device i.
+
+    First the sums go round (n - 1 rounds), then the totals do (n - 1).
+    Source: Patarasuk and Yuan 2009.
+    """
+    return Schedule(_ring(range(n)), n, name=f'ring({n})')
+
+
+@checked(n=SQUARE)
+def bidirectional_ring(n):
+    """Two rings, each with half of the data, in opposite directions."""
+    there = np.arange(n)
+    return Schedule(_together(_ring(there), _ring(there[::-1], n)), n,
+                    name=f'bidirectional_ring({n})')
+
+
+@checked(both_ways=flag)
+def two_rings(both_ways=False):
+    """The two rings that the cables of 8 V100 GPUs make (p3.16xlarge).
+
+    Two thirds of the data go round the ring with two links per hop, one
+    third round the ring with one. both_ways: each ring in both directions,
+    with half of its data in each. Source: Wang, Li, Liberty, Smola 2018.
+    """
+    rings = rings_of(P3_CABLES)
+    if both_ways:
+        rings += [(order[::-1], links) for order, links in rings]
+    plans = [_ring(order, 8 * k) for k, (order, _) in enumerate(rings)]
+    return Schedule(_together(*plans), 8, name=f'two_rings({both_ways})',
+                    weights=np.repeat([links for _, links in rings], 8))
+
+
+@checked(n=LINE)
+def tree(n):
+    """Sums climb a binary tree to device 0; the total comes down again."""
+    return Schedule(_tree(range(n)), n, name=f'tree({n})')
+
+
+@checked(n=LINE)
+def double_tree(n):
+    """Two trees with half of the data each; no device is a leaf in both.
+
+    Source: Sanders, Speck and Traeff 2009 (the idea of two trees).
+    """
+    order = range(n)
+    # An odd number needs a root with one child, else the one in the middle
+    # of `order` would be a leaf twice.
+    plans = _tree(order, 0, n % 2), _tree(order[::-1], 1, n % 2)
+    return Schedule(_together(*plans), n, name=f'double_tree({n})')
+
+
+@checked(n=LINE)
+def recursive_doubling(n):
+    """Pairs exchange everything, then pairs of pairs, and so on.
+
+    With n not a power of two, the devices beyond the largest power first
+    add theirs to a partner, and get the total at the end.
+    Source: Thakur, Rabenseifner and Gropp 2005, section 4.
+    """
+    power = 1 << (n.bit_length() - 1)
+    i, beyond = np.arange(power), np.arange(power, n)
+    steps = [1 << k for k in range(power.bit_length() - 1)]
+    return Schedule([[Send(beyond, beyond - power, 0, True)],
+                     *([Send(i, i ^ step, 0, True)] for step in steps),
+                     [Send(beyond - power, beyond, 0, False)]],
+                    n, name=f'recursive_doubling({n})')
+
+
+@checked(n=SQUARE)
+def halving_doubling(n):
+    """Half of the data to a partner, half of that to the next, and back.
+
+    Sums go out by recursive halving (reduce-scatter), the totals come back
+    by recursive doubling (all-gather). With n a power of two that is
+    2 log2(n) rounds, and each device sends 2 (n - 1) / n of its bytes, as in
+    a ring. Devices beyond the largest power of two are treated as in
+    `recursive_doubling`. Source: Thakur, Rabenseifner and Gropp 2005,
+    section 4.
+    """
+    power = 1 << (n.bit_length() - 1)
+    beyond, every = np.arange(power, n)[:, None], np.arange(power)
+    halving, doubling = [], []
+    for step in [1 << k for k in range(power.bit_length() - 1)]:
+        # A block of `step` chunks belongs to the block of devices of the
+        # same numbers: device i gets it from, or gives it to, i ^ step.
+        i, chunk = np.nonzero(every[:, None] // step == every // step)
+        halving.insert(0, [Send(i ^ step, i, chunk, True)])
+        doubling.append([Send(i, i ^ step, chunk, False)])
+    return Schedule([[Send(beyond, beyond - power, every, True)],
+                     *halving, *doubling,
+                     [Send(beyond - power, beyond, every, False)]],
+                    n, name=f'halving_doubling({n})')
+
+
+@checked(machines=LINE, devices=SQUARE, across=function)
+def hierarchical(machines, devices, across=ring):
+    """Sum inside each machine, then across machines, then share inside.
+
+    Device d of machine m is m * devices + d. It sums part d of its machine,
+    and these parts are summed across machines by the schedule
+    across(machines): `ring`, `tree`, or one with parameter servers.
+    """
+    outer = limits.schedule('across(machines)', across(machines))
+    if outer.devices != machines:
+        raise ValueError(f'across must return a schedule for {machines} '
+                         f'machines; it returned {outer!r}')
+    parts, chunks = devices, len(outer.weights)
+    few('machines and devices', max(machines * parts ** 2 * chunks,
+                                    parts * sum(map(len, outer.rounds))))
+    m, src, dst, c = np.nonzero(  # all combinations but those with src = dst
+        np.ones((machines, parts, parts, chunks)) - np.eye(parts)[..., None])
+    base = m * parts
+
+    def place(node, part):  # helpers come after all devices of all machines
+        return np.where(node < machines, node * parts + part,
+                        node + machines * (parts - 1))
+
+    middle = [[Send(place(r.src, d), place(r.dst, d), r.chunk + d * chunks,
+                    r.reduce) for d in range(parts)] for r in outer.rounds]
+    return Schedule(
+        [[Send(base + src, base + dst, dst * chunks + c, True)], *middle,
+         [Send(base + src, base + dst, src * chunks + c, False)]],
+        machines * parts, outer.nodes[machines:],
+        np.tile(outer.weights, parts),
+        f'hierarchical({machines}, {devices}, {outer.name})')
+
+
+@checked(lambda workers, servers, colocated: few(
+    'workers and servers', 2 * workers * servers),
+    workers=LINE, servers=LINE, colocated=flag)
+def parameter_server(workers, servers, colocated=False):
+    """Every worker sends chunk j to server j, which sends back the sum.
+
+    Servers are called 'server 0' and so on. colocated: server j is worker
+    j modulo `workers`, no machine of its own. Source: Li et al. 2014.
+    """
+    worker, chunk = np.indices((workers, servers)).reshape(2, -1)
+    server = chunk % workers if colocated else workers + chunk
+    away = worker != server
+    worker, server, chunk = worker[away], server[away], chunk[away]
+    names = [f'server {j}' for j in range(servers)]
+    return Schedule([[Send(worker, server, chunk, True)],
+                     [Send(server, worker, chunk, False)]], workers,
+                    [] if colocated else names, np.ones(servers),
+                    f'parameter_server({workers}, {servers})')
+
+
+@checked(lambda schedule, pieces: few(
+    'pieces', pieces * (pieces + sum(map(len, schedule.rounds)))),
+    schedule=limits.schedule, pieces=SQUARE)
+def pipelined(schedule, pieces):
+    """The schedule with each chunk cut up, every piece one round behind.
+
+    While piece 2 is on its first way, piece 1 is on its second. Returns a
+    schedule with `pieces` - 1 rounds more, each with smaller messages.
+    """
+    plans = [[[]] * p + [[Send(r.src, r.dst, r.chunk * pieces + p, r.reduce)]
+                         for r in schedule.rounds]
+             for p in range(pieces)]
+    return Schedule(_together(*plans), schedule.devices,
+                    schedule.nodes[schedule.devices:],
+                    np.repeat(schedule.weights, pieces),
+                    f'pipelined({schedule.name}, {pieces})')
+
+
+def _together(*plans):
+    """The rounds of several plans side by side: first with first, ..."""
+    return [sum(sends, []) for sends in zip_longest(*plans, fillvalue=[])]
+
+
+def _ring(order, first=0):
+    """Rounds of a ring through `order`, with chunks numbered from `first`."""
+    order = np.asarray(order)
+    n, k = len(order), np.arange(len(order))
+    return [[Send(order, np.roll(order, -1), first + (k - r) % n, r < n - 1)]
+            for r in range(2 * n - 2)]
+
+
+def _tree(order, chunk=0, single=0):
+    """Rounds up and down a binary tree; order[0] is the root.
+
+    single: 1 if the root is to have only one child, else 0.
+    """
+    order, k = np.asarray(order), np.arange(1, len(order))
+    parent = (k - 1 + single) // 2
+    depth = [0]
+    for p in parent:
+        depth.append(depth[p] + 1)
+    levels = [k[np.equal(depth[1:], d)] for d in range(1, depth[-1] + 1)]
+    edges = [(order[level], order[parent[level - 1]]) for level in levels]
+    return ([[Send(low, high, chunk, True)] for low, high in edges[::-1]] +
+            [[Send(high, low, chunk, False)] for low, high in edges])

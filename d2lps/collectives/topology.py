@@ -1,0 +1,275 @@
+"""What joins devices and machines: links with a bandwidth and a latency.
+
+Bandwidth is in bytes per second, latency in seconds, both of one link. A
+link goes one way; a full-duplex cable is two links. A message pays the
+latency of every link on its way. The constants are nominal rates, each way:
+of what they promise, protocols leave less.
+"""
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from d2lps.checks import a, checked, number, positive, refuse, text
+from d2lps.collectives import limits
+from d2lps.collectives.cables import P3_CABLES, rings_of  # noqa: F401
+
+PCIE3, PCIE4 = 16e9, 32e9  # 16 lanes
+NVLINK = 18e9  # one link of a V100, as in the book (Dive into Deep Learning)
+NVLINK_V100 = 25e9  # the same by NVIDIA's data sheet
+ETHERNET_1G, ETHERNET_10G, ETHERNET_100G = 125e6, 1.25e9, 12.5e9
+
+
+class Link(NamedTuple):
+    """One direction of a cable: bandwidth in bytes/s, latency in s."""
+    src: Any
+    dst: Any
+    bandwidth: float
+    latency: float
+
+
+class Topology:
+    """Nodes and the links between them.
+
+    links: `Link`s, at most one from any node to any other.
+    switches: nodes that pass data on but are not the end of a route.
+
+    A route has as few links as possible, and then the faster ones.
+    Raises ValueError for a link that is there twice or has no bandwidth.
+    """
+
+    @checked(links=limits.links, switches=limits.names, name=text)
+    def __init__(self, links, switches=(), name='topology'):
+        self.links, self.name = tuple(links), name
+        self.switches = frozenset(switches)
+        self.number = {link[:2]: k for k, link in enumerate(self.links)}
+        ends = dict.fromkeys(end for link in self.links for end in link[:2])
+        if self.switches - ends.keys():
+            raise ValueError('switches: no link goes to '
+                             f'{(self.switches - ends.keys()).pop()!r}')
+        self.nodes = tuple(end for end in ends if end not in self.switches)
+        self.position = {node: k for k, node in enumerate(self.nodes)}
+        self._vertices = [*self.nodes, *self.switches]
+        self._graph, self._paths = None, {}
+        self._find_trees()
+
+    def __repr__(self):
+        return (f'<{self.name}: {len(self.nodes)} nodes, {len(self.switches)} '
+                f'switches, {len(self.links)} links>')
+
+    def graph(self):
+        """The topology as a `networkx.DiGraph`, to look at or change."""
+        import networkx  # here, because it takes 0.1 s to import
+        graph = networkx.DiGraph(name=self.name)
+        slowest = min((link.bandwidth for link in self.links), default=1)
+        for link in self.links:
+            # A link more is worse than any slow ones: the rest is below 1.
+            hop = 1 + slowest / link.bandwidth / (1 + len(self.links))
+            graph.add_edge(*link[:2], bandwidth=link.bandwidth,
+                           latency=link.latency, hop=hop)
+        return graph
+
+    def route(self, src, dst):
+        """The links from `src` to `dst`, a list of `Link`.
+
+        Raises ValueError if there is no such node or no way between them.
+        """
+        row, = self.routes(self.positions([src], 'src'),
+                           self.positions([dst], 'dst'))
+        return [self.links[k] for k in row if k < len(self.links)]
+
+    @checked(nodes=a((list, tuple), 'a list of nodes'), what=text)
+    def positions(self, nodes, what='nodes'):
+        """Where `nodes` stand in `self.nodes`: an integer array.
+
+        what: how to call them in the ValueError for those that are not there.
+        """
+        for node in nodes:
+            if limits.node(what, node) not in self.position:
+                raise ValueError(f'{what}: {self.name} has no node {node!r}; '
+                                 f'it has {str(self.nodes[:20])[1:-1]} …')
+        return np.array([self.position[node] for node in nodes], int)
+
+    @checked(src=limits.array(1, 'iu'), dst=limits.array(1, 'iu'))
+    def routes(self, src, dst):
+        """Routes of k pairs at once, as numbers of links.
+
+        src, dst: integer arrays (k,) of positions in `self.nodes`. Returns
+        an integer array (k, length of the longest route): row i has the
+        route from src[i] to dst[i]. Rows are filled up with len(links).
+        """
+        for name, column in (('src', src), ('dst', dst)):
+            if len(src) != len(dst) or (
+                    column.max(initial=0) >= len(self.nodes)):
+                refuse(name, column, f'positions below {len(self.nodes)}, as '
+                       'many in src as in dst')
+        # From both ends up the trees, until the two ways meet or end.
+        src, dst, none = np.array(src), np.array(dst), len(self.links)
+        up, down = [], []
+        while True:
+            apart, low, high = src != dst, self._depth[src], self._depth[dst]
+            rise = apart & (low > 0) & (low >= high)
+            fall = apart & (high > 0) & (high >= low)
+            if not (rise | fall).any():
+                break
+            up.append(np.where(rise, self._up[src], none))
+            down.insert(0, np.where(fall, self._down[dst], none))
+            src = np.where(rise, self._parent[src], src)
+            dst = np.where(fall, self._parent[dst], dst)
+        columns = [*up, *self._middle(src, dst), *down]
+        return np.array(columns, int).reshape(len(columns), len(src)).T
+
+    def _find_trees(self):
+        """Take off vertices that hang on one other by a cable, one by one.
+
+        Most of a network is such trees; only the rest has to be searched.
+        Notes each vertex's parent, the links to it and from it, and how many
+        steps it is away from the rest.
+        """
+        vertex = {name: k for k, name in enumerate(self._vertices)}
+        near = [set() for _ in vertex]
+        for link in self.links:
+            near[vertex[link.src]].add(vertex[link.dst])
+            near[vertex[link.dst]].add(vertex[link.src])
+        self._parent = np.arange(len(vertex))
+        self._depth = np.zeros(len(vertex), int)
+        self._up, self._down = np.full((2, len(vertex)), len(self.links))
+        taken = []
+        outer = [k for k, others in enumerate(near) if len(others) == 1]
+        for k in outer:
+            if len(near[k]) != 1:
+                continue  # the last one of a tree
+            parent, = near[k]
+            ends = self._vertices[k], self._vertices[parent]
+            if ends not in self.number or ends[::-1] not in self.number:
+                continue
+            self._parent[k] = parent
+            self._up[k], self._down[k] = (self.number[ends],
+                                          self.number[ends[::-1]])
+            taken.append(k)
+            near[parent].remove(k)
+            if len(near[parent]) == 1:
+                outer.append(parent)
+        for k in reversed(taken):
+            self._depth[k] = self._depth[self._parent[k]] + 1
+
+    def _middle(self, src, dst):
+        """The part of routes that is in no tree: columns of link numbers."""
+        vertices = len(self._vertices)
+        pairs, which = np.unique(src * vertices + dst, return_inverse=True)
+        paths = [self._path(*divmod(pair, vertices)) for pair in pairs.tolist()]
+        table = np.full((max(map(len, paths), default=0), len(paths)),
+                        len(self.links))
+        for k, path in enumerate(paths):
+            table[:len(path), k] = path
+        return table[:, which]
+
+    def _path(self, start, stop):
+        """Numbers of the links from one vertex to another."""
+        if start == stop:
+            return []
+        if start not in self._paths:
+            import networkx
+            self._graph = self._graph or self.graph()
+            self._paths[start] = networkx.single_source_dijkstra_path(
+                self._graph, self._vertices[start], weight='hop')
+        path = self._paths[start].get(self._vertices[stop])
+        if path is None:
+            raise ValueError(
+                f'{self.name} has no way from {self._vertices[start]!r} to '
+                f'{self._vertices[stop]!r}')
+        return [self.number[step] for step in zip(path, path[1:])]
+
+
+@checked(a=limits.node, b=limits.node, bandwidth=positive, latency=number)
+def both_ways(a, b, bandwidth, latency=0.0):
+    """A full-duplex cable between `a` and `b`: a list of two `Link`s."""
+    return [Link(a, b, bandwidth, latency), Link(b, a, bandwidth, latency)]
+
+
+@checked(n=limits.LINE, bandwidth=positive, latency=number)
+def pcie_switch(n, bandwidth=PCIE3, latency=0.0):
+    """n GPUs, 0 to n - 1, and the 'cpu', each with a cable to one switch.
+
+    bandwidth: bytes/s of each cable in each direction (PCIe 3.0 x16).
+    latency: seconds per cable; a message takes two of them.
+    """
+    return _star([*range(n), 'cpu'], bandwidth, latency, f'pcie_switch({n})')
+
+
+@checked(hosts=limits.hosts, bandwidth=positive, latency=number)
+def ethernet(hosts, bandwidth=ETHERNET_10G, latency=0.0):
+    """Machines on one network switch.
+
+    hosts: how many (called 0, 1, ...), or a list of names, such as the
+    `nodes` of a schedule. bandwidth: bytes/s of a port in each direction.
+    latency: seconds per cable; a message takes two of them.
+    """
+    return _star(hosts, bandwidth, latency, f'ethernet({len(hosts)})')
+
+
+@checked(bandwidth=positive, latency=number)
+def nvlink_p3(bandwidth=NVLINK, latency=0.0):
+    """The NVLink cables of a p3.16xlarge: 8 V100 GPUs, called 0 to 7.
+
+    bandwidth: bytes/s of one NVLink in each direction; two that join the
+    same GPUs (see `P3_CABLES`) count as one of twice that. GPUs without a
+    cable reach each other through one in between.
+    latency: seconds per cable.
+    """
+    links = []
+    for i, j in np.argwhere(np.triu(P3_CABLES)).tolist():
+        links += both_ways(i, j, int(P3_CABLES[i, j]) * bandwidth, latency)
+    return Topology(links, name='nvlink_p3')
+
+
+@checked(lambda machines, devices, servers, **_: limits.few(
+    'machines, devices or servers', machines * (devices + 1) + servers,
+    100_000, 'nodes'), machines=limits.LINE, devices=limits.LINE,
+         inside=positive, network=positive, latency=number,
+         servers=partial(limits.LINE, least=0), network_latency=number)
+def cluster(machines, devices, inside=PCIE3, network=ETHERNET_10G,
+            servers=0, latency=0.0, network_latency=0.0):
+    """Machines with GPUs on a PCIe switch, joined by a network switch.
+
+    Device d of machine m is node m * devices + d; each machine has a CPU,
+    'cpu 0' and so on; `servers` are machines of their own, 'server 0', ...
+    inside, network: bytes/s of each cable in each direction.
+    latency, network_latency: seconds per cable.
+    """
+    links = []
+    for m in range(machines):
+        own = range(m * devices, (m + 1) * devices)
+        for node in [*own, f'cpu {m}']:
+            links += both_ways(node, f'switch {m}', inside, latency)
+        links += both_ways(f'switch {m}', 'network', network, network_latency)
+    for j in range(servers):
+        links += both_ways(f'server {j}', 'network', network, network_latency)
+    switches = ['network', *(f'switch {m}' for m in range(machines))]
+    return Topology(links, switches, f'cluster({machines}, {devices})')
+
+
+@checked(switches=limits.names)
+def from_graph(graph, switches=()):
+    """A topology from a `networkx` graph, directed or not.
+
+    Edges need a `bandwidth` in bytes/s and may have a `latency` in seconds;
+    an edge of an undirected graph is a link each way.
+    """
+    if not hasattr(graph, 'to_directed'):
+        refuse('graph', graph, 'a graph of networkx')
+    links = []
+    for src, dst, edge in graph.to_directed().edges(data=True):
+        if 'bandwidth' not in edge:
+            raise ValueError(f'graph: edge {src!r} to {dst!r} has no bandwidth'
+                             '; add_edge(..., bandwidth=16e9) gives it one')
+        links.append(Link(src, dst, edge['bandwidth'],
+                          edge.get('latency', 0.0)))
+    return Topology(links, switches, graph.name or 'graph')
+
+
+def _star(nodes, bandwidth, latency, name):
+    links = []
+    for node in nodes:
+        links += both_ways(node, 'switch', bandwidth, latency)
+    return Topology(links, ['switch'], name)

@@ -1,0 +1,206 @@
+"""Pictures: every figure of the notebooks in one call and one style.
+
+Each function draws on `ax`, or on a new figure, and returns the axes.
+"""
+import numpy as np
+from d2l import mxnet as d2l
+from matplotlib import pyplot as plt
+from matplotlib.axes import Axes
+from matplotlib.collections import LineCollection, PolyCollection
+from matplotlib.colors import LinearSegmentedColormap
+from matplotlib.patches import Patch
+from matplotlib_inline import backend_inline
+
+from d2lps.checks import a, checked, flag, list_of, number, positive, whole
+from d2lps.collectives.simulate import Timing
+from d2lps.collectives.topology import Topology
+from d2lps.pictures.sketch import COLORS as CHUNK_COLORS
+from d2lps.training.timeline import PHASES, Timeline
+
+# Okabe and Ito's colours, which colour-blind readers can tell apart.
+BLUE, ORANGE, GREEN, RED, PURPLE, SKY, GRAY = (
+    '#0072B2', '#E69F00', '#009E73', '#D55E00', '#CC79A7', '#56B4E9',
+    '#BBBBBB')
+LOAD_COLORS = LinearSegmentedColormap.from_list(
+    'load', ['0.88', ORANGE, '#6B1A00'])  # idle to busy all the time
+PHASE_COLORS = dict(zip(PHASES, (SKY, BLUE, ORANGE, RED, GREEN, GRAY)))
+
+
+def use_png_display():
+    """Show pictures as sharp PNGs, those that d2l draws as well.
+
+    d2l takes SVG, which JupyterLab does not show in a notebook that was run
+    on another machine: a reader would see no picture before running it.
+    """
+    backend_inline.set_matplotlib_formats('retina')
+    d2l.use_svg_display = use_png_display
+
+
+@checked(timeline=a(Timeline, 'a Timeline, such as step_timeline(2, 256)'),
+         title=a(str, 'a text'), ax=a(Axes, 'axes of matplotlib'),
+         until=positive)
+def plot_timeline(timeline, title=None, ax=None, until=None):
+    """Draw a `Timeline`: a row for each device, a bar for each operation.
+
+    title: words above; how much the devices overlapped is added.
+    until: end of the time axis in seconds, to compare two pictures.
+    """
+    rows = len(timeline.devices)
+    ax = ax or plt.subplots(figsize=(8, 1.3 + 0.42 * rows),
+                            layout='constrained')[1]
+    for event in timeline.events:
+        row = timeline.devices.index(event.device)
+        ax.broken_barh([(event.start * 1e3, (event.end - event.start) * 1e3)],
+                       (row - 0.36, 0.72), color=PHASE_COLORS[event.phase],
+                       linewidth=0)
+    ax.set_yticks(range(rows), timeline.devices)
+    ax.set_ylim(rows - 0.5, -0.5)
+    ax.set_xlim(0, (until or timeline.seconds or 1) * 1e3)
+    ax.set_xlabel('time / ms')
+    seen = {event.phase for event in timeline.events}
+    ax.legend(handles=[*(Patch(color=PHASE_COLORS[phase], label=phase)
+                         for phase in PHASES if phase in seen),
+                       Patch(facecolor='w', edgecolor=GRAY, label='idle')],
+              loc='upper left', bbox_to_anchor=(1, 1), frameon=False)
+    both = f', more than one device at work {timeline.overlap:.0%} of the time'
+    ax.set_title(f'{title}: ' * bool(title) + f'{timeline.seconds * 1e3:.0f} '
+                 'ms' + both * (rows > 1), fontsize=10, loc='left')
+    return ax
+
+
+def _shares(name, value):
+    """A share from 0 to 1 for each key; rounding may add a little."""
+    a(dict, 'a dict such as timing.busy()')(name, value)
+    for key, share in value.items():
+        number(f'{name}[{key!r}]', share, most=1 + 1e-6)
+    return value
+
+
+def _links_of_load(topology, load, **_):
+    """Refuse a load of links that the topology does not have."""
+    for pair in load or ():
+        if pair not in topology.number:
+            raise ValueError(f'load: {topology.name} has no link {pair!r}')
+
+
+@checked(_links_of_load, topology=a(Topology, 'a Topology: pcie_switch(4)'),
+         load=_shares, ax=a(Axes, 'axes of matplotlib'), scale=flag,
+         device=a(str, 'a text'))
+def plot_topology(topology, load=None, ax=None, scale=True, device=''):
+    """Nodes on a circle, switches between what they join.
+
+    A link's width shows its bandwidth, its colour its entry in `load`, a
+    dict from (src, dst) to the share of its capacity that it carried, from 0
+    to 1, such as `Timing.busy()`; links that are not in it count as idle. The
+    two links of a cable lie side by side, with triangles that point along.
+    scale: explain the colours in a bar beside. device: stands before the
+    number of nodes that have one, such as 'GPU '.
+    """
+    ax = ax or plt.subplots(figsize=(4.5, 3.6))[1]
+    at, links = _places(topology), topology.links
+    ends = np.array([[at[link.src], at[link.dst]] for link in links])
+    along = ends[:, 1:] - ends[:, :1]
+    along /= np.linalg.norm(along, axis=2, keepdims=True) + 1e-9
+    aside = along[..., ::-1] * [1, -1]
+    ends += 0.03 * aside
+    heads = 0.4 * ends[:, :1] + 0.6 * ends[:, 1:] + np.concatenate(
+        [0.08 * along, 0.05 * aside, -0.05 * aside], axis=1)
+    colors = '0.6' if load is None else LOAD_COLORS(
+        [load.get(link[:2], 0) for link in links])
+    width = np.array([link.bandwidth for link in links])
+    ax.add_collection(LineCollection(
+        ends, linewidths=1 + 2.5 * width / width.max(), color=colors))
+    ax.add_collection(PolyCollection(heads, color=colors))
+    for node, (x, y) in at.items():
+        label = f'{device}{node}' if isinstance(node, int) else str(node)
+        ax.text(x, y, label, ha='center', va='center', fontsize=9, bbox={
+            'boxstyle': 'round',
+            'facecolor': '0.9' if node in topology.switches else 'white'})
+    if load is not None and scale:
+        ax.figure.colorbar(
+            plt.cm.ScalarMappable(cmap=LOAD_COLORS), ax=ax, shrink=0.6,
+            label='share of capacity', ticks=[0, 0.5, 1])
+    ax.set(title=topology.name, aspect='equal', xlim=(-1.2, 1.2),
+           ylim=(-1.2, 1.2))
+    ax.axis('off')
+    return ax
+
+
+@checked(timings=list_of(a(Timing, 'a Timing'), 'a list of Timings'),
+         ax=a(Axes, 'axes of matplotlib'))
+def plot_comparison(timings, ax=None):
+    """A bar per `Timing`, in the order given; the best ones are marked."""
+    ax = ax or plt.subplots(figsize=(6, 0.8 + 0.27 * len(timings)))[1]
+    best = min(timing.seconds for timing in timings) * (1 + 1e-9)
+    good = [timing.seconds <= best for timing in timings]
+    rows = range(len(timings))
+    ax.set_yticks(rows, [timing.schedule.name for timing in timings])
+    bars = ax.barh(rows, [1e3 * timing.seconds for timing in timings],
+                   color=[GREEN if g else SKY for g in good])
+    ax.bar_label(bars, [f'{float(f"{1e3 * t.seconds:.3g}"):,g}' + ' best' * g
+                        for t, g in zip(timings, good)], padding=3)
+    ax.invert_yaxis()
+    ax.margins(x=0.2)
+    ax.set(xlabel='time / ms', xticks=[])
+    ax.spines[['top', 'right', 'bottom']].set_visible(False)
+    return ax
+
+
+def _places(topology):
+    """A point for every node and switch, a dict from name to (x, y)."""
+    turn = 2 * np.pi * np.arange(len(topology.nodes)) / len(topology.nodes)
+    at = dict(zip(topology.nodes, np.stack([np.sin(turn), np.cos(turn)], 1)))
+    at.update((switch, np.zeros(2)) for switch in topology.switches)
+    near = {switch: {end for link in topology.links if switch in link[:2]
+                     for end in link[:2]} for switch in topology.switches}
+    for _ in range(50 * (len(topology.switches) > 0)):
+        for switch in topology.switches:  # to the middle of its neighbours
+            at[switch] = np.mean([at[other] for other in near[switch]], axis=0)
+    return at
+
+
+@checked(timing=a(Timing, 'a Timing, which simulate.time returns'),
+         ax=a(Axes, 'axes of matplotlib'), most=whole)
+def plot_timing(timing, ax=None, most=24):
+    """A row per link: when it carries which send, coloured by chunk.
+
+    A bar is as high as the send is fast: one that has the link for itself
+    fills the row, and two that share it are half as high each, one upon the
+    other. So the filled part of a row is the link's entry in
+    `Timing.busy()`. Latency is white: no byte flows then. With more than
+    `most` links, only the busiest are shown.
+    """
+    busy = timing.busy()
+    links = sorted(sorted(busy, key=busy.get)[-most:], key=lambda link: [
+        (type(end).__name__, end) for end in link])
+    row = {link: k for k, link in enumerate(links)}
+    ax = ax or plt.subplots(figsize=(7, 1 + 0.25 * len(links)))[1]
+    ax.hlines(np.arange(len(links)) + 0.4, 0, 1e3 * timing.seconds,
+              color='0.85', linewidth=0.5)
+    last = {}  # of each link and send the bar that may go on
+    for start, end, which, rates in timing.rates():
+        filled = dict.fromkeys(links, 0.0)
+        for k, rate in zip(which.tolist(), rates.tolist()):
+            send = timing.events[k].send
+            for link in timing.topology.route(*send[:2]):
+                if link[:2] not in row:
+                    continue
+                share = round(0.8 * rate / link.bandwidth, 9)
+                low = row[link[:2]] + 0.4 - filled[link[:2]]
+                filled[link[:2]] += share
+                bar, *was = last.get((link, k), [None])
+                if was == [start, low, share]:
+                    bar.set_width(1e3 * end - bar.get_x())
+                else:
+                    bar, = ax.barh(
+                        low, 1e3 * (end - start), -share, 1e3 * start,
+                        align='edge', edgecolor='white', linewidth=0.5,
+                        color=CHUNK_COLORS[send.chunk % len(CHUNK_COLORS)])
+                last[link, k] = bar, end, low, share
+    ax.set_yticks(range(len(links)), [f'{src} to {dst}' for src, dst in links])
+    ax.set_ylim(len(links) - 0.5, -0.5)
+    left = f', the busiest {most} links' if len(busy) > most else ''
+    ax.set(xlabel='time / ms (a colour for each chunk; height: share of '
+           'capacity)', title=f'{timing.schedule.name} on '
+           f'{timing.topology.name}: {timing.seconds * 1e3:.3g} ms{left}')
+    return ax

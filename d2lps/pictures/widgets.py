@@ -1,0 +1,141 @@
+"""Things to play with in a notebook; each leaves a picture when saved."""
+import gc
+import io
+from functools import partial
+
+import ipywidgets
+from IPython.display import Image, display
+from matplotlib import pyplot as plt
+
+from d2lps.checks import (checked, function, list_of, number, one_of, positive,
+                          refuse, text, whole)
+from d2lps.collectives import strategies, simulate, topology
+from d2lps.engine import cores
+from d2lps.pictures.plots import plot_comparison, plot_timeline, plot_topology
+from d2lps.training.timeline import step_timeline
+
+
+def _cables_in_a_ring(n, bandwidth, latency):
+    """n devices with cables to their neighbours; two share one cable."""
+    pairs = [(i, (i + 1) % n) for i in range(n)] if n > 2 else [(0, 1)]
+    return topology.Topology([
+        link for a, b in pairs
+        for link in topology.both_ways(a, b, bandwidth, latency)])
+
+
+def _two_machines(n, bandwidth, latency):
+    """Two machines of n // 2 devices, joined by 10 Gbit/s Ethernet."""
+    return topology.cluster(2, n // 2, bandwidth, latency=latency,
+                            network_latency=latency)
+
+
+# What can join n devices, given bytes/s and seconds of latency per cable.
+LINKS = {'one PCIe switch': topology.pcie_switch,
+         'cables in a ring': _cables_in_a_ring,
+         'two machines, 10 Gbit/s apart': _two_machines}
+STRATEGIES = (
+    strategies.gather_broadcast,
+    lambda n: strategies.gather_broadcast(n, 'cpu'),
+    strategies.sharded, strategies.running_sum, strategies.ring,
+    strategies.bidirectional_ring, strategies.tree, strategies.double_tree,
+    strategies.recursive_doubling, strategies.halving_doubling,
+    lambda n: strategies.hierarchical(2, n // 2))
+
+
+def _controls(name, value):
+    """A dict of ipywidgets by name."""
+    if not isinstance(value, dict) or not all(
+            isinstance(one, ipywidgets.Widget) for one in value.values()):
+        refuse(name, value, 'a dict of ipywidgets by name')
+    return value
+
+
+@checked(draw=function, controls=_controls, margins=one_of('tight', None))
+def live_picture(draw, controls, margins='tight'):
+    """Show `controls` above a picture that follows them.
+
+    controls: a dict of ipywidgets by name.
+    draw: called with their values by name, returns axes or an array of them.
+    margins: None, for 40 ms less, if `draw` sees to it that nothing is cut.
+
+    The picture is an output of the cell, not part of a widget, so it is still
+    there when the notebook is read without a kernel.
+    """
+    def picture():
+        axes = draw(**{name: c.value for name, c in controls.items()})
+        fig = getattr(axes, 'figure', None) or axes.flat[0].figure
+        plt.close(fig)  # or the cell shows it a second time when it ends
+        png = io.BytesIO()  # in one go: IPython would draw everything twice
+        fig.savefig(png, dpi=144, bbox_inches=margins)
+        return Image(png.getvalue(), retina=True)
+
+    def follow(change):
+        shown.update(picture())
+        gc.collect()  # now, and not while the next picture is awaited
+
+    display(ipywidgets.Box(list(controls.values()),
+                           layout={'flex_flow': 'row wrap'}))
+    shown = display(picture(), display_id=True)
+    gc.freeze()  # what is here now, or each `collect` would go through it
+    for control in controls.values():
+        control.observe(follow, 'value')
+
+
+@checked(options=list_of(number, 'a list of numbers'), value=number,
+         description=text)
+def choose(options, value, description):
+    """A slider over `options`, to which `value` is added; it begins there."""
+    return ipywidgets.SelectionSlider(
+        options=sorted({*options, value}), value=value,
+        description=description, continuous_update=False)
+
+
+@checked(num_devices=whole, batch_size=whole)
+def explore_timeline(num_devices=2, batch_size=256):
+    """Choose devices and batch size, see one training step's timeline."""
+    most = min(cores() + 2, 8)  # what MXNet can record, see `Timeline`
+    whole('num_devices', num_devices, most=most)
+    live_picture(
+        lambda num_devices, batch_size: plot_timeline(
+            step_timeline(num_devices, batch_size),
+            title=f'{batch_size / num_devices:.0f} examples on each device'),
+        dict(num_devices=choose([*range(1, most + 1)], num_devices, 'devices'),
+             batch_size=choose([16, 32, 64, 128, 256, 512, 1024], batch_size,
+                               'batch size')))
+
+
+def _even(num_devices, **_):
+    """Two machines share the devices equally."""
+    if num_devices % 2:
+        refuse('num_devices', num_devices, 'an even number')
+
+
+@checked(_even, links=one_of(*LINKS), megabytes=positive, bandwidth=positive,
+         num_devices=partial(whole, least=2, most=16), latency=number)
+def explore_synchronisation(links='one PCIe switch', num_devices=4,
+                            megabytes=160, bandwidth=16, latency=0):
+    """Choose links and data; see what each strategy would take.
+
+    megabytes: of each device's array. bandwidth: GB/s of a cable, each way.
+    latency: µs per cable, of which a message may cross several.
+    """
+    def draw(links, n, megabytes, bandwidth, latency, which):
+        place = LINKS[links](n, bandwidth * 1e9, latency / 1e6)
+        timings = [simulate.time(plan, place, megabytes * 1e6)
+                   for plan in (strategy(n) for strategy in STRATEGIES)
+                   if {*plan.nodes} <= {*place.nodes}]
+        _, axes = plt.subplots(1, 2, figsize=(9.5, 3.6))
+        plt.subplots_adjust(0.22, 0.13, 0.97, 0.92, wspace=0.1)
+        plot_comparison(timings, axes[0])
+        shown = which(timings, key=lambda timing: round(timing.seconds, 12))
+        plot_topology(place, shown.busy(), axes[1], False).set_title(
+            f'{shown.schedule.name}, busy links dark')
+        return axes
+
+    live_picture(draw, dict(
+        links=ipywidgets.Dropdown(options=[*LINKS], value=links),
+        n=choose([*range(2, 17, 2)], num_devices, 'devices'),
+        megabytes=choose([.01, .1, 1, 10, 40, 160, 1000], megabytes, 'MB'),
+        bandwidth=choose([1, 2, 4, 10, 16, 32, 100], bandwidth, 'GB/s'),
+        latency=choose([0, 1, 5, 20, 100, 1000], latency, 'µs per cable'),
+        which=ipywidgets.Dropdown(options={'best': min, 'worst': max})), None)

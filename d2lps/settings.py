@@ -1,0 +1,54 @@
+"""Settings that let devices run side by side, made before MXNet starts.
+
+MXNet reads them once, when it is imported, so `import d2lps` comes first in
+a notebook. This module imports no MXNet: what needs none stays quick.
+"""
+import os
+import sys
+import warnings
+
+# One core for each device: with more OpenMP threads two devices fight for
+# the same cores, and a matrix product on two CPU devices may never end.
+# Every convolution borrows a temporary workspace; all CPU devices share one
+# pool of them, and a small one (MXNet has 4) makes one wait for another.
+SETTINGS = {'OMP_NUM_THREADS': '1', 'MXNET_CPU_TEMP_COPY': '64'}
+
+
+def setup():
+    """Prepare the environment that MXNet reads when it is imported.
+
+    Settings that the user has made are kept. One that keeps devices from
+    running side by side is warned of, and so is an MXNet that was imported
+    before and has read its settings; one that makes MXNet crash is an
+    ImportError. Returns how many OpenMP threads each CPU device has; None
+    means that MXNet chose, most often one a core.
+    """
+    found = {name: os.environ.get(name) for name in SETTINGS}
+    late = 'mxnet' in sys.modules and not all(found.values())
+    for name, value in SETTINGS.items():
+        os.environ[name] = value = found[name] or value
+        if not (value.isascii() and value.isdigit() and 0 < int(value) < 1e6):
+            raise ImportError(
+                f'{name} is {value!r}, and MXNet would crash: it must be a '
+                'whole number of at least 1. Unset it, and restart Python.')
+    threads, pool = (int(os.environ[name]) for name in SETTINGS)
+    if late:
+        warnings.warn(
+            'mxnet was imported before d2lps, so devices may not run side by '
+            'side (and a matrix product on two of them can run forever). '
+            'Write "import d2lps" above "import mxnet" and restart Python.',
+            stacklevel=4)
+        return int(found['OMP_NUM_THREADS'] or 0) or None
+    for name, fine, harm in (
+            ('OMP_NUM_THREADS', threads == 1,
+             'with more than one thread for each device, a matrix product on '
+             'two CPU devices at once can run forever'),
+            ('MXNET_CPU_TEMP_COPY', pool > 4,
+             'CPU devices will wait for each other in every convolution')):
+        if not fine:
+            warnings.warn(f'{name} is {os.environ[name]!r}: {harm}. Unset it, '
+                          'and restart Python.', stacklevel=4)
+    return threads
+
+
+THREADS = setup()

@@ -1,0 +1,8 @@
+"""Training one network on several devices, and ways to split it."""
+from d2lps.training.data import Batches, load_data  # noqa
+from d2lps.training.data_parallel import (TrainResult, allreduce,  # noqa
+                                          compute_gradients,
+                                          evaluate_accuracy, get_params,
+                                          split_batch, train, train_batch)
+from d2lps.training.lenet import init_params, lenet, loss  # noqa
+from d2lps.training.timeline import Event, Timeline, step_timeline  # noqa

@@ -1,0 +1,222 @@
+"""Images and labels, whole sets in memory, as shuffled minibatches."""
+import gzip
+import math
+import zlib
+from functools import cache, partial
+from pathlib import Path
+
+import numpy as onp
+
+from d2lps.checks import a, checked, either, flag, one_of, text, whole
+from d2lps.engine import mx
+from d2lps.training.fits import (byte_images, class_numbers,
+                                 one_label_each_image)
+
+IMAGE_SIZE, NUM_CLASSES = 28, 10
+TRAIN_FILES = ('train-images-idx3-ubyte.gz', 'train-labels-idx1-ubyte.gz')
+TEST_FILES = ('t10k-images-idx3-ubyte.gz', 't10k-labels-idx1-ubyte.gz')
+# The authors' own files and copies of them. A checksum decides whether what
+# arrived is the real thing, so that the next mirror is tried if it is not.
+MIRRORS = {
+    'fashion_mnist': (
+        'https://raw.githubusercontent.com/zalandoresearch/fashion-mnist/'
+        'master/data/fashion/',
+        'http://fashion-mnist.s3-website.eu-central-1.amazonaws.com/',
+        'https://apache-mxnet.s3-accelerate.dualstack.amazonaws.com/'
+        'gluon/dataset/fashion-mnist/'),
+    'mnist': (
+        'https://storage.googleapis.com/cvdf-datasets/mnist/',
+        'https://ossci-datasets.s3.amazonaws.com/mnist/',
+        'https://apache-mxnet.s3-accelerate.dualstack.amazonaws.com/'
+        'gluon/dataset/mnist/'),
+}
+CHECKSUMS = {name: dict(zip(TRAIN_FILES + TEST_FILES, sums.split()))
+             for name, sums in (('fashion_mnist', """
+    md5:8d4fb7e6c68d591d4c3dfef9ec88bf0d md5:25c81989df183df01b3e8a0aad5dffbe
+    md5:bef4ecab320f06d8554ea6380940ec79 md5:bb300cfdad3c16e7a12a480ee83cd310
+"""), ('mnist', """
+    md5:f68b3c2dcbeaaa9fbdd348bbdeb94873 md5:d53e105ee54ea40749a09fcbcd1e9432
+    md5:9fb629c4189551a2d022fa330f9573f3 md5:ec29112dd5afa0611ce80d1b7f02629c
+"""))}
+
+
+class Batches:
+    """Minibatches `(X, y)` of a set of images that stays in memory.
+
+    X is a float32 array (b, 1, 28, 28) with values in [0, 1], y an int32
+    array (b,).  The last batch may be smaller; no example is left out.  Each
+    `for` loop over it is an epoch; with `shuffle` its order is new, and
+    depends on nothing but `seed` and the number of the epoch.
+
+    images: bytes (n, 28, 28). labels: whole numbers (n,) from 0 to 9.
+    ValueError for anything else.
+    """
+
+    @checked(one_label_each_image, images=byte_images, labels=class_numbers,
+             batch_size=whole, shuffle=flag, seed=partial(whole, least=0))
+    def __init__(self, images, labels, batch_size, shuffle=False, seed=0):
+        self.images, self.labels = images, labels
+        self.num_examples, self.batch_size = len(images), batch_size
+        self.shuffle, self.seed, self.epoch = shuffle, seed, 0
+
+    def __len__(self):
+        return -(-self.num_examples // self.batch_size)
+
+    def __iter__(self):
+        order = onp.arange(self.num_examples)
+        if self.shuffle:
+            onp.random.default_rng((self.seed, self.epoch)).shuffle(order)
+        self.epoch += 1
+        # Bytes in memory, floats only for the batch: a quarter the size.
+        # One place for them all: new memory is slow to come by.
+        floats = onp.empty((min(self.batch_size, len(order)), 1, IMAGE_SIZE,
+                            IMAGE_SIZE), 'float32')
+        for start in range(0, len(order), self.batch_size):
+            rows = order[start:start + self.batch_size]
+            X = floats[:len(rows)]
+            onp.divide(self.images[rows, None], 255, out=X, dtype='float32')
+            yield (mx.np.array(X, dtype='float32'),
+                   mx.np.array(self.labels[rows], dtype='int32'))
+
+
+@cache
+def _digits():
+    """scikit-learn's 1,797 scanned digits, 8x8, made to fit LeNet.
+
+    A quarter is kept for testing.  The rest is shown nine times, moved by up
+    to two pixels, so that an epoch has enough steps to learn something.
+    """
+    from scipy import ndimage
+    from sklearn.datasets import load_digits
+    digits = load_digits()
+    zoom = IMAGE_SIZE / digits.images.shape[1]
+    images = onp.stack([ndimage.zoom(image / 16 * 255, zoom, order=1)
+                        for image in digits.images]).round().astype('uint8')
+    labels = digits.target.astype('int32')
+    order = onp.random.default_rng(0).permutation(len(images))
+    test, train = order[:len(order) // 4], order[len(order) // 4:]
+    moved = [ndimage.shift(images[train], (0, down, right), order=0)
+             for down in (-2, 0, 2) for right in (-2, 0, 2)]
+    found = (onp.concatenate(moved), onp.tile(labels[train], len(moved)),
+             images[test], labels[test])
+    for array in found:  # all that is loaded from now on shares them
+        array.flags.writeable = False
+    return found[:2], found[2:]
+
+
+def _read_idx(path, dimensions):
+    """The unsigned bytes in an IDX file, plain or gz (yann.lecun.com/exdb)."""
+    try:
+        with (gzip.open if path.suffix == '.gz' else open)(path, 'rb') as f:
+            content = f.read()
+    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+        raise ValueError(f'{path} is damaged or was cut short ({error}). '
+                         'Remove it and load again.') from error
+    magic, header = content[:4], 4 + 4 * dimensions
+    if magic != bytes([0, 0, 8, dimensions]):
+        raise ValueError(
+            f'{path} is not an IDX file of {dimensions}-dimensional bytes: '
+            f'it begins with {magic.hex()}, expected 000008{dimensions:02x}.')
+    shape = [int.from_bytes(content[i:i + 4], 'big')
+             for i in range(4, header, 4)]
+    expected = header + math.prod(shape)
+    if len(content) != expected:
+        raise ValueError(f'{path} was cut short or is damaged: its header '
+                         f'promises {expected:,} bytes, it has '
+                         f'{len(content):,}.')
+    return onp.frombuffer(content, 'uint8', offset=header).reshape(shape)
+
+
+def _read_pair(image_path, label_path):
+    """Images (n, 28, 28) and labels (n,) from two IDX files that match."""
+    images, labels = _read_idx(image_path, 3), _read_idx(label_path, 1)
+    if len(images) == 0:
+        raise ValueError(f'{image_path} has no images.')
+    if len(images) != len(labels):
+        raise ValueError(f'{image_path} has {len(images):,} images, but '
+                         f'{label_path} has {len(labels):,} labels: '
+                         'they do not belong together.')
+    if images.shape[1:] != (IMAGE_SIZE, IMAGE_SIZE):
+        raise ValueError(f'{image_path} has images of '
+                         f'{images.shape[1]}x{images.shape[2]} pixels; '
+                         f'LeNet needs {IMAGE_SIZE}x{IMAGE_SIZE}.')
+    class_numbers(f'{label_path}: labels', labels)
+    return images, labels.astype('int32')
+
+
+def _in_folder(root, file):
+    """The path of an IDX file in the reader's own folder, plain or gz."""
+    root = Path(root).expanduser()
+    for path in (root / file, (root / file).with_suffix('')):
+        if path.is_file():
+            return path
+    raise FileNotFoundError(f'root={str(root)!r} holds neither {file} nor '
+                            f'{Path(file).stem}; it needs the four files '
+                            f'{", ".join(TRAIN_FILES + TEST_FILES)}, '
+                            'with or without .gz.')
+
+
+def _download(name, file):
+    """The path of `file` in the user's cache folder, fetched if need be."""
+    import pooch
+    folder, problems = pooch.os_cache('d2lps') / name, []
+    for mirror in MIRRORS[name]:
+        try:
+            return Path(pooch.retrieve(
+                mirror + file, CHECKSUMS[name][file], fname=file,
+                path=folder, progressbar=True))
+        except (OSError, ValueError) as error:  # network, disk, checksum
+            problems.append(f'- {mirror}: {error}')
+            # (pooch raises a PermissionError of its own, without a number)
+            if (isinstance(error, PermissionError)
+                    or getattr(error, 'errno', None) is not None):
+                break  # the disk's fault: no other mirror will help
+    raise OSError(
+        f'{name}: {file} could not be brought to {folder}. Call again to go '
+        "on where this stopped, or use data='digits', which needs no "
+        'network, or root=FOLDER with the IDX files.\n' + '\n'.join(problems))
+
+
+def _fits(data, root, **_):
+    if data == 'digits' and root is not None:
+        raise ValueError("root goes with data='fashion_mnist' or 'mnist'; "
+                         f"'digits' needs no files (root was {str(root)!r})")
+
+
+DATA = one_of('digits', *MIRRORS)
+ROOT = either(text, a(Path, ''), words='a folder, such as "~/mnist"')
+
+
+@checked(_fits, batch_size=whole, data=DATA, root=ROOT,
+         seed=partial(whole, least=0))
+def load_data(batch_size, data='digits', root=None, seed=0):
+    """Return a train and a test iterator over minibatches `(X, y)`.
+
+    X is float32 (b, 1, 28, 28) in [0, 1], y int32 (b,).  Both iterators are
+    `Batches`: `len` is the number of batches, and the train iterator brings a
+    new order each epoch, the same ones again for the same `seed`.
+
+    Args:
+        batch_size: examples in a batch; at most the size of the train set.
+        data: 'digits' (12,132 + 449 images, comes with scikit-learn),
+            'fashion_mnist' or 'mnist' (60,000 + 10,000, downloaded once).
+        root: a folder with the IDX files of `data`; nothing is downloaded.
+        seed: a whole number of at least 0.
+
+    Raises:
+        ValueError: for a bad argument, or a file that is damaged.
+        OSError: if files are missing or cannot be downloaded or stored.
+    """
+    if data == 'digits':
+        train, test = _digits()
+    else:
+        find = (partial(_download, data) if root is None else
+                partial(_in_folder, root))
+        train = _read_pair(find(TRAIN_FILES[0]), find(TRAIN_FILES[1]))
+        test = _read_pair(find(TEST_FILES[0]), find(TEST_FILES[1]))
+    if batch_size > len(train[0]):
+        raise ValueError(f'batch_size={batch_size} is more than the '
+                         f'{len(train[0]):,} training examples of {data}; '
+                         'take a smaller one.')
+    return (Batches(*train, batch_size, shuffle=True, seed=seed),
+            Batches(*test, batch_size))

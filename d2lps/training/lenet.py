@@ -1,0 +1,120 @@
+"""LeNet for 28x28 images, from scratch (LeCun et al. 1998, with ReLUs)."""
+import math
+from functools import partial
+
+import numpy as onp
+from mxnet import np, npx
+
+from d2lps.checks import (checked, either, function, list_of, number, one_of,
+                          refuse, whole)
+from d2lps.engine import array, array_list
+from d2lps.training.fits import agree
+
+PARAM_SHAPES = ((20, 1, 3, 3), (20,), (50, 20, 5, 5), (50,),
+                (800, 128), (128,), (128, 10), (10,))
+
+
+@checked(scale=either(one_of('xavier'), partial(number, least=1e-30, most=1),
+                      words="a positive number of at most 1, such as 0.01, "
+                      "or 'xavier'"), seed=partial(whole, least=0))
+def init_params(scale='xavier', seed=0):
+    """Return LeNet's eight parameters [W1, b1, ..., W4, b4] on `cpu(0)`.
+
+    Args:
+        scale: standard deviation of the normal weights, at most 1 (the book
+            takes 0.01), or 'xavier': uniform in +-sqrt(6 / (fan_in + fan_out))
+            (Glorot and Bengio 2010), which learns from the first step on.
+        seed: the same seed gives the same weights.
+
+    Raises:
+        ValueError: if `scale` is neither a positive number nor 'xavier'.
+    """
+    random = onp.random.default_rng(seed)
+    params = []
+    for shape in PARAM_SHAPES:
+        if len(shape) == 1:
+            value = onp.zeros(shape)
+        elif scale == 'xavier':
+            # A filter's inputs and outputs count once for each of its pixels.
+            bound = math.sqrt(6 / (math.prod(shape[2:]) * sum(shape[:2])))
+            value = random.uniform(-bound, bound, shape)
+        else:
+            value = random.normal(0, scale, shape)
+        params.append(np.array(value, dtype='float32'))
+    return params
+
+
+@checked(X=array)
+def relu(X):
+    # As npx.relu, but with an implementation made for CPUs behind it.
+    return npx.activation(X, act_type='relu')
+
+
+def _conv_fits(X, W, b):
+    agree(X='b c h w', W='f c k k', b='f')(X=X, W=W, b=b)
+    if min(X.shape[2:]) <= W.shape[2]:
+        refuse('X', X, f'images larger than the filters W {W.shape}')
+
+
+@checked(_conv_fits, X=array, W=array, b=array)
+def conv(X, W, b):
+    """Convolve X (b, c, h, w) with W (filters, c, k, k), ReLU, halve it."""
+    H = npx.convolution(data=X, weight=W, bias=b, kernel=W.shape[2:],
+                        num_filter=W.shape[0])
+    return npx.pooling(data=relu(H), pool_type='avg', kernel=(2, 2),
+                       stride=(2, 2))
+
+
+@checked(agree(X='b n*', W='n m', b='m'), X=array, W=array, b=array)
+def hidden(X, W, b):
+    """A dense layer with ReLU; X may still be an image (b, c, h, w)."""
+    return relu(np.dot(X.reshape(len(X), -1), W) + b)
+
+
+@checked(agree(X='b n', W='n m', b='m'), X=array, W=array, b=array)
+def output(X, W, b):
+    """The last dense layer: X (b, 128) to ten scores (b, 10)."""
+    return np.dot(X, W) + b
+
+
+LAYERS = (conv, conv, hidden, output)
+
+
+def _two_each(X, params, layers):
+    if len(params) != 2 * len(layers):
+        raise ValueError(f'params must be a W and a b for each of the '
+                         f'{len(layers)} layers; there were {len(params)}')
+
+
+@checked(_two_each, X=array, params=array_list,
+         layers=list_of(function, 'a list of functions, such as LAYERS'))
+def forward(X, params, layers):
+    """Send X through `layers`; `params` has a W and a b for each."""
+    for layer, W, b in zip(layers, params[::2], params[1::2]):
+        X = layer(X, W, b)
+    return X
+
+
+def lenet_params(name, value):
+    """A check: the eight parameters of LeNet, or of one shaped as it is."""
+    found = array_list(name, value)
+    if len(found) != len(PARAM_SHAPES):
+        raise ValueError(f'{name} must be the {len(PARAM_SHAPES)} arrays of '
+                         f'd2lps.init_params(); it had {len(found)}')
+    return found
+
+
+@checked(agree(X='b 1 28 28'), X=array, params=lenet_params)
+def lenet(X, params):
+    """Scores (b, 10) for images X (b, 1, 28, 28), where `params` live."""
+    return forward(X, params, LAYERS)
+
+
+@checked(agree(y_hat='b n', y='b'), y_hat=array, y=array)
+def loss(y_hat, y):
+    """Softmax and cross-entropy: scores (b, 10), labels (b,) to losses (b,).
+
+    The labels must be from 0 to 9: looking at them here would make Python
+    wait for the devices, so `Batches` and `compute_gradients` do it.
+    """
+    return np.negative(npx.pick(npx.log_softmax(y_hat), y))

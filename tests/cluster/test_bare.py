@@ -1,0 +1,78 @@
+"""MXNet's store without the layer: what it does, and that it ends."""
+import os
+import time
+
+import psutil
+import pytest
+from d2lps.cluster import bare
+from d2lps.cluster.bare import bare_mxnet
+from d2lps.cluster.processes.member import socket_of
+
+START = """
+import mxnet as mx
+kv = mx.kv.create('dist_sync')
+out = mx.nd.zeros(2)
+"""
+
+
+@pytest.fixture(autouse=True)
+def nothing_is_left(monkeypatch):
+    """Neither processes nor sockets."""
+    taken, free_ports = [], bare.Private.free_ports
+
+    def noted(self, n):
+        taken.extend(free_ports(self, n))
+        return taken
+
+    monkeypatch.setattr(bare.Private, 'free_ports', noted)
+    yield
+    assert not [p for p in psutil.Process().children(recursive=True)
+                if 'signal.alarm' in ' '.join(p.cmdline())]
+    assert not [port for port in taken if os.path.exists(socket_of(port))]
+
+
+def test_workers_that_end_by_themselves():
+    start = time.monotonic()
+    outputs = bare_mxnet(START + """
+kv.init(0, out)
+kv.push(0, mx.nd.full(2, kv.rank + 1))
+kv.pull(0, out)
+print(kv.rank, *out.asnumpy())
+""", seconds=40)
+    assert sorted(outputs) == ['0 3.0 3.0\n', '1 3.0 3.0\n']
+    assert time.monotonic() - start < 40  # it has not waited for a limit
+
+
+def test_nobody_else_can_connect():
+    [output] = bare_mxnet(START + """
+import os, psutil, stat
+mode = os.stat('/tmp/' + os.environ['PORT']).st_mode
+print(stat.filemode(mode), psutil.Process().net_connections('inet'))
+""", workers=1, seconds=40)
+    assert output == 'srwx------ []\n'
+
+
+def test_workers_without_end_are_ended():
+    outputs = bare_mxnet(START + """
+kv.init(0, out)
+if kv.rank == 0:
+    kv.push(0, out)
+    kv.pull(0, out)
+    print('waits', flush=True)
+print(kv.rank, *out.asnumpy(), flush=True)
+""", seconds=1)
+    # Worker 1 would end; it waits for worker 0 at its exit.
+    assert sorted(outputs) == ['1 0.0 0.0\n', 'waits\n']
+
+
+def test_an_error_of_a_worker_is_in_its_output():
+    outputs = bare_mxnet(START + 'this_is_no_name', workers=1, seconds=0.5)
+    assert "NameError: name 'this_is_no_name' is not defined" in outputs[0]
+
+
+@pytest.mark.parametrize('name, bad', [
+    ('script', ''), ('script', None), ('workers', 0), ('workers', 10**9),
+    ('seconds', 0), ('seconds', 'two')])
+def test_a_wrong_argument_is_named(name, bad):
+    with pytest.raises(ValueError, match=f'^{name} must be'):
+        bare_mxnet(**{'script': 'pass', name: bad})

@@ -1,0 +1,570 @@
+"""A cluster's life: start, work, stop, and every way to die.
+
+The functions that `run` gets are executed on the workers.
+"""
+import contextlib
+import gc
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import threading
+import time
+from concurrent.futures import Future
+from pathlib import Path
+
+import mxnet as mx
+import psutil
+import pytest
+from clusters import all_gone, wait_for
+from d2lps.cluster import Cluster, ClusterError, WorkerError
+from d2lps.cluster.processes import group
+from ipyparallel import Client as PlainClient
+from mxnet import np
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path, monkeypatch):
+    """A temporary folder of its own, which has to be empty in the end."""
+    folder = tmp_path / 'tmp'
+    folder.mkdir()
+    monkeypatch.setenv('TMPDIR', str(folder))
+    monkeypatch.setattr('tempfile.tempdir', str(folder))
+    yield folder
+    assert wait_for(lambda: not os.listdir(folder), 5), os.listdir(folder)
+
+
+@pytest.fixture(scope='module')
+def shared():
+    """A cluster for the tests that do not end it."""
+    with Cluster(workers=2, servers=2) as cluster:
+        yield cluster
+
+
+def add_up(scale=1):
+    kv = mx.kv.create('dist_sync')
+    kv.init('w', np.zeros(3))
+    out = np.zeros(3)
+    kv.pushpull('w', np.ones(3) * (kv.rank + 1) * scale, out=out)
+    return out.tolist()
+
+
+def test_start_work_stop():
+    start = time.monotonic()
+    with Cluster(workers=2, servers=1) as c:
+        assert time.monotonic() - start < 10
+        pids = c.pids
+        assert set(pids) == {'scheduler', 'server 0', 'worker 0', 'worker 1',
+                             'controller'}
+        assert 'running' in repr(c)
+        assert c.run(add_up, scale=2) == [[6.0] * 3] * 2
+        assert c.run(os.getpid) == [pids['worker 0'], pids['worker 1']]
+        start = time.monotonic()
+    assert time.monotonic() - start < 2
+    assert all_gone(pids.values(), 0)
+    assert 'closed' in repr(c)
+    c.close()  # a second time
+    with pytest.raises(ClusterError, match='closed; start a new one'):
+        c.run(add_up)
+    with pytest.raises(RuntimeError, match='closed'):
+        c.view.apply(add_up)
+
+
+def test_two_at_once_and_one_after_the_other():
+    with Cluster() as one, Cluster(workers=1, servers=2) as two:
+        pids = [*one.pids.values(), *two.pids.values()]
+        assert one.run(add_up) == [[3.0] * 3] * 2
+        assert two.run(add_up) == [[1.0] * 3]
+        two.close()
+        assert one.run(add_up, 2) == [[6.0] * 3] * 2
+    assert all_gone(pids, 0)
+
+
+def test_start_and_stop_again_and_again(tmp_path):
+    """In a process of its own, since it counts open files and sockets.
+
+    With --cycles 50 it is part of `make benchmark`.
+    """
+    script = Path(__file__).parents[1] / 'benchmarks' / 'cycles.py'
+    done = subprocess.run([sys.executable, str(script), '--cycles', '1'],
+                          cwd=tmp_path, text=True, capture_output=True,
+                          timeout=120)
+    assert ('left: 0 processes, 0 ports, 0 sockets, 0 files; in this process +0 open '
+            'files, +0 threads') in done.stdout, done.stdout + done.stderr
+    [stop] = [line for line in done.stdout.splitlines() if 'stop' in line]
+    assert float(stop.split()[1]) < 2
+
+
+@pytest.mark.parametrize('arguments, words', [
+    (dict(workers=0), 'workers must be a whole number from 1 to 256'),
+    (dict(servers=1.5), 'servers must be a whole number from 1 to 256'),
+    (dict(timeout=0), 'timeout must be a number from 0.1 to 1e+06, such as 60'),
+    (dict(timeout='long'), "it was 'long'"),
+    *((dict(port=port), 'port must be a whole number from 1024 to 65,535')
+      for port in (0, 1023, 70_000, 80_000))])
+def test_bad_arguments(arguments, words):
+    with pytest.raises(ValueError) as error:
+        Cluster(**arguments)
+    assert words in str(error.value)
+
+
+def test_a_store_that_was_closed_long_ago(monkeypatch):
+    """Its servers have ended, and nobody misses a sign of life of theirs."""
+    def close():
+        from d2lps.cluster.store import worker
+        worker.close_store()
+    monkeypatch.setattr(group, 'SILENCE', 3)
+    with Cluster(workers=1) as c:
+        c.run(add_up)
+        c.run(close)
+        time.sleep(4)
+        assert c.run(add_up) == [[1.0] * 3]
+
+
+def test_what_workers_print_is_shown(shared, capsys):
+    def talk():
+        print('one\ntwo')
+        print('oh', file=sys.stderr)
+    shared.run(talk)
+    out, err = capsys.readouterr()
+    assert sorted(out.splitlines()) == [
+        '[worker 0] one', '[worker 0] two', '[worker 1] one',
+        '[worker 1] two']
+    assert sorted(err.splitlines()) == ['[worker 0] oh', '[worker 1] oh']
+
+
+def test_functions_with_classes_and_arrays_from_here(shared):
+    class Pair:
+        def __init__(self, array):
+            self.array = array
+
+    def double(pair):
+        return Pair(pair.array * 2).array
+    for result in shared.run(double, Pair(np.ones(2))):
+        assert result.tolist() == [2, 2]
+
+
+def test_much_that_is_written_in_one_line(shared):
+    """By a library, say, where Python does not see it."""
+    def talk():
+        for _ in range(3000):
+            os.write(2, b'x' * 10_000)
+    start = time.monotonic()
+    shared.run(talk)
+    assert time.monotonic() - start < 10
+    assert shared.run(add_up) == [[3.0] * 3] * 2
+
+
+def test_a_process_forked_from_this_one_has_no_part_in_it(shared):
+    def child():
+        try:
+            shared.run(os.getpid)
+        except ClusterError as error:
+            assert 'forked' in str(error)
+            shared.close()
+            shared._finalizer()  # as at the end of Python
+            os._exit(7)
+    pid = os.fork()
+    if not pid:
+        try:
+            child()
+        finally:
+            os._exit(1)
+    assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 7
+    assert shared.run(add_up) == [[3.0] * 3] * 2
+
+
+def test_a_temporary_folder_with_a_long_name(folder, monkeypatch):
+    long = folder / ('x' * 100)
+    long.mkdir()
+    monkeypatch.setattr('tempfile.tempdir', str(long))
+    with Cluster(workers=1) as c:
+        assert c.run(add_up) == [[1.0] * 3]
+    long.rmdir()
+
+
+def test_settings_of_the_reader_do_not_disturb(monkeypatch):
+    for name, value in {'DMLC_ROLE': 'sever', 'DMLC_NUM_WORKER': '7',
+                        'DMLC_PS_ROOT_PORT': 'x', 'PS_VERBOSE': '2',
+                        'DMLC_NODE_HOST': '10.1.2.3'}.items():
+        monkeypatch.setenv(name, value)
+    with Cluster() as c:
+        assert c.run(add_up) == [[3.0] * 3] * 2
+
+
+# Deaths.
+
+def hang(before):
+    """Worker 1 comes too late for a pull of worker 0's."""
+    kv = mx.kv.create('dist_sync')
+    kv.init('w', np.zeros(3))
+    if kv.rank == 1:
+        time.sleep(before)
+    kv.pushpull('w', np.zeros(3))
+
+
+def dies(c, kill, words, delay=0.0, function=None, *args):
+    """After `kill()`, the cluster has to end soon, with an error."""
+    pids = c.pids.values()
+    killed = []
+
+    def later():
+        time.sleep(delay)
+        killed.append(time.monotonic())
+        kill()
+    thread = threading.Thread(target=later)
+    thread.start()
+    with pytest.raises(ClusterError) as error:
+        if function:
+            c.run(function, *args)
+        else:
+            assert wait_for(lambda: c.check() is not None, 15)
+    thread.join()
+    assert time.monotonic() - killed[0] < 15
+    text = str(error.value)
+    assert all(word in text for word in words), text
+    assert all_gone(pids, 1)
+    with pytest.raises(ClusterError):
+        c.run(add_up)
+    with pytest.raises(ClusterError):
+        c.view.execute('1 + 1')
+    start = time.monotonic()
+    c.close()
+    assert time.monotonic() - start < 2
+
+
+def deaths(first, second):
+    """Every role dies; over the three moments, each of both signals."""
+    return pytest.mark.parametrize('name, how', [
+        ('scheduler', first), ('server 0', second), ('worker 1', first)])
+
+
+def fate(c, name, how):
+    """What has to be said of it."""
+    return f'{name} (process {c.pids[name]}) was ended by {how.name}'
+
+
+@deaths(signal.SIGKILL, signal.SIGTERM)
+def test_death_before_the_first_push(name, how):
+    with Cluster() as c:
+        dies(c, lambda: c.kill(name, how), [
+            fate(c, name, how), 'worker 0: it has not been used yet'])
+
+
+@deaths(signal.SIGTERM, signal.SIGKILL)
+def test_death_during_a_pull(name, how):
+    with Cluster() as c:
+        dies(c, lambda: c.kill(name, how), [
+            fate(c, name, how), 'the last lines',
+            "worker 0: waiting in pull('w') for ",
+            'worker 1: busy; last call init('], 0.8, hang, 60)
+
+
+@deaths(signal.SIGKILL, signal.SIGTERM)
+def test_death_after_a_push(name, how):
+    with Cluster() as c:
+        c.run(add_up)
+        dies(c, lambda: c.kill(name, how), [
+            fate(c, name, how), "worker 1: idle for ", "last call pull('w')"])
+
+
+@pytest.mark.parametrize('how, words', [
+    (signal.SIGKILL, 'was ended by SIGKILL'),
+    (signal.SIGTERM, 'ended with exit code 0')])
+def test_death_of_the_controller(how, words):
+    with Cluster() as c:
+        dies(c, lambda: c.kill('controller', how), [
+            f"controller (process {c.pids['controller']}) {words}",
+            "worker 0: waiting in pull('w') for "], 0.8, hang, 60)
+
+
+def push_in_a_second():
+    kv = mx.kv.create('dist_sync')
+    kv.init('w', np.zeros(3))
+    kv.barrier()
+    time.sleep(1)
+    kv.pushpull('w', np.zeros(3))
+
+
+def test_death_while_mxnet_waits():
+    """A push is under way, and the server is stopped, then killed."""
+    with Cluster() as c:
+        def kill():
+            c.kill('server 0', signal.SIGSTOP)
+            time.sleep(2)
+            c.kill('server 0', signal.SIGKILL)
+        dies(c, kill, ['server 0', "waiting in pull('w') for"], 0.8,
+             push_in_a_second)
+
+
+def test_a_server_that_does_not_answer():
+    with Cluster(timeout=2) as c:
+        dies(c, lambda: c.kill('server 0', signal.SIGSTOP),
+             ["worker 0 got no answer from the servers in pull('w')"],
+             0.8, push_in_a_second)
+
+
+def test_a_process_that_gives_no_sign_of_life(monkeypatch):
+    monkeypatch.setattr(group, 'SILENCE', 3)
+    with Cluster() as c:
+        dies(c, lambda: c.kill('worker 1', signal.SIGSTOP),
+             ['worker 1', 'has not given a sign of life for 3 s'], 1,
+             hang, 60)
+
+
+def test_a_stopped_process_that_a_long_message_waits_for(monkeypatch):
+    """It does not read, and a pipe holds 64 kB."""
+    monkeypatch.setattr(group, 'SILENCE', 3)
+    with Cluster() as c:
+        [server] = c._supervisor._members('server')
+
+        def kill():
+            c.kill('server 0', signal.SIGSTOP)
+            c._supervisor._group.do(lambda: server.send(
+                do='check', number=0, update='x' * 2_000_000))
+            assert set(c.pids) >= {'server 0', 'worker 1'}  # it still watches
+        dies(c, kill, ['server 0', 'has not given a sign of life for 3 s'])
+
+
+def test_a_failure_while_a_function_is_being_sent(monkeypatch):
+    """Nobody would ever answer it."""
+    send = PlainClient._send
+
+    def fail_first(self, *args, **kwargs):
+        if not c._supervisor.failure:
+            c._supervisor.fail('on purpose')
+            done = threading.Event()  # and all that waits is given up
+            self._io_loop.add_callback(done.set)
+            assert done.wait(10)
+        return send(self, *args, **kwargs)
+    with Cluster(workers=1) as c:
+        monkeypatch.setattr(PlainClient, '_send', fail_first)
+        result = Future()
+
+        def call():
+            try:
+                result.set_result(c.view.apply_sync(len, 'ab'))
+            except Exception as error:
+                result.set_exception(error)
+        threading.Thread(target=call, daemon=True).start()
+        with pytest.raises(ClusterError, match='on purpose'):
+            result.result(15)
+
+
+def test_what_comes_after_the_end():
+    c = Cluster(workers=1)
+    c.close()
+    c.interrupt()
+    with pytest.raises(RuntimeError, match='this cluster is closed'):
+        c._supervisor._group.do(lambda: None)
+    c._supervisor.close()
+
+
+def test_a_close_from_the_thread_that_watches():
+    """Where the garbage collector may call it."""
+    c = Cluster(workers=1)
+    pids, group = c.pids.values(), c._supervisor._group
+    group.do(c._finalizer, timeout=5)
+    group.join(10)
+    assert not group.is_alive() and all_gone(pids, 0)
+    c.close()
+
+
+def test_who_waits_for_whom_is_shown_while_the_other_still_works(capsys):
+    def work():
+        kv = mx.kv.create('dist_sync')
+        kv.init('w', np.zeros(3))
+        if kv.rank == 1:
+            while True:
+                time.sleep(0.1)
+        kv.pushpull('w', np.zeros(3))
+    said = []
+
+    def later():
+        wait_for(lambda: said.append(capsys.readouterr().err)
+                 or 'waited' in said[-1], 30)
+        os.kill(os.getpid(), signal.SIGINT)
+    with Cluster(timeout=2) as c:
+        thread = threading.Thread(target=later)
+        thread.start()
+        with pytest.raises(KeyboardInterrupt):
+            c.run(work)
+        thread.join()
+    [line] = [line for line in ''.join(said).splitlines() if 'waited' in line]
+    assert line.startswith('[worker 0] StoreError: worker 0 waited 2.')
+    assert "worker 1 has not pushed 'w' (busy; last call init('w'" in line
+
+
+def test_a_cluster_cannot_be_sent_to_its_workers(shared):
+    for arguments in [lambda: shared], [print, shared]:
+        with pytest.raises(TypeError, match='a Cluster cannot be sent to its '
+                           'workers: leave it out'):
+            shared.run(*arguments)
+    assert shared.run(len, 'ab') == [2, 2]
+
+
+def test_a_home_folder_where_nothing_can_be_written(tmp_path, monkeypatch):
+    home = tmp_path / 'home'
+    home.mkdir()
+    monkeypatch.setenv('HOME', str(home))
+    with Cluster(workers=1) as c:
+        assert c.run(add_up) == [[1.0] * 3]
+    assert [path for path in home.rglob('*') if path.is_file()] == []
+
+
+@pytest.mark.parametrize('before, words', [
+    ('import resource as r; r.setrlimit(r.RLIMIT_NOFILE, (100, 100))',
+     'open files in one process, and the limit is 100; raise it: ulimit -n'),
+    ('import os; os.mkdir("gone"); os.chdir("gone"); os.rmdir("../gone")',
+     'the working folder has been deleted; go to another')])
+def test_what_keeps_a_cluster_from_starting_is_said(python, before, words):
+    done = python('-c', f'''
+import time
+from d2lps.cluster import Cluster
+{before}
+start = time.monotonic()
+try:
+    Cluster()
+except OSError as error:
+    print(error, time.monotonic() - start < 5)
+''')
+    assert words in done.stdout and done.stdout.endswith('True\n'), done
+
+
+def test_the_last_words_of_a_worker():
+    def go():
+        os.write(2, b'I am going\n')
+        os._exit(7)
+    with Cluster() as c:
+        dies(c, lambda: None, ['ended with exit code 7', '    I am going'],
+             0, go)
+
+
+def test_an_exception_leaves_nothing():
+    with pytest.raises(KeyError):
+        with Cluster() as c:
+            pids = c.pids.values()
+            raise KeyError
+    assert all_gone(pids, 0)
+
+
+def test_a_worker_that_fails_fails_the_call_and_not_the_cluster(shared):
+    def fail():
+        raise ZeroDivisionError('on purpose')
+    with pytest.raises(WorkerError) as error:
+        shared.run(fail)
+    assert len(error.value.elist) == 2
+    assert 'on purpose' in str(error.value)
+    assert shared.run(add_up) == [[3.0] * 3] * 2
+
+
+@pytest.mark.parametrize('deaf', [False, True])
+def test_ctrl_c_in_the_middle_of_a_call(deaf, shared):
+    def work():
+        if deaf:
+            signal.signal(signal.SIGINT, signal.SIG_IGN)
+        end = time.monotonic() + 60
+        while time.monotonic() < end:
+            time.sleep(0.1)
+    with Cluster() if deaf else contextlib.nullcontext(shared) as c:
+        pids = c.pids.values()
+        timer = threading.Timer(1, os.kill, [os.getpid(), signal.SIGINT])
+        timer.start()
+        start = time.monotonic()
+        with pytest.raises(KeyboardInterrupt):
+            c.run(work)
+        assert time.monotonic() - start < 10
+        if deaf:
+            with pytest.raises(ClusterError, match='did not stop within'):
+                c.check()
+            assert all_gone(pids, 0)
+        else:
+            assert c.run(add_up) == [[3.0] * 3] * 2
+
+
+def test_ctrl_c_in_the_start(monkeypatch):
+    timer = threading.Timer(1, os.kill, [os.getpid(), signal.SIGINT])
+    before = psutil.Process().children()
+    timer.start()
+    with pytest.raises(KeyboardInterrupt):
+        with Cluster():
+            time.sleep(10)
+    assert psutil.Process().children() == before
+
+
+@pytest.mark.parametrize('error', [ClusterError, KeyboardInterrupt])
+def test_workers_that_do_not_start(monkeypatch, error):
+    """Whatever ends the wait for them is what the reader sees."""
+    before, wait = psutil.Process().children(), Cluster._wait
+
+    def fail(self, done, end, whom):
+        wait(self, done, end, whom)
+        if whom == 'the workers':
+            raise error('on purpose')
+    monkeypatch.setattr(Cluster, '_wait', fail)
+    with pytest.raises(error, match='on purpose'):
+        Cluster(workers=1)
+    assert psutil.Process().children() == before
+
+
+def test_a_message_that_a_worker_cannot_understand():
+    with Cluster(workers=1) as c:
+        def send():
+            [one] = c._supervisor._members('worker')
+            one.send(do='dance')
+        dies(c, lambda: c._supervisor._group.do(send), [
+            'worker 0', "cannot handle", "KeyError: 'dance'"])
+
+
+def test_a_cluster_that_nobody_holds_any_more():
+    c = Cluster(workers=1)
+    pids = c.pids.values()
+    del c
+    gc.collect()
+    assert all_gone(pids, 5)
+
+
+SCRIPT = '''
+    import os, signal, sys, time
+    from d2lps.cluster import Cluster
+    if __name__ == '__main__':
+        c = Cluster(workers=1, servers=1)
+        print(*c.pids.values(), flush=True)
+        c.view.apply_async(time.sleep, 60)
+        {end}
+'''
+
+
+@pytest.mark.parametrize('end', [
+    'os.kill(os.getpid(), signal.SIGKILL)',
+    'os.kill(os.getpid(), signal.SIGTERM)',
+    'sys.exit(3)', '1 / 0', 'os._exit(1)',
+    # A process that inherited the pipes lives on.
+    'os.fork() or time.sleep(8) or os._exit(0); '
+    'os.kill(os.getpid(), signal.SIGKILL)'])
+def test_the_end_of_the_process_that_started_it(end, tmp_path):
+    script = tmp_path / 'script.py'
+    script.write_text(textwrap.dedent(SCRIPT).format(end=end))
+    done = subprocess.Popen([sys.executable, str(script)], text=True,
+                            stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+    pids = [int(pid) for pid in done.stdout.readline().split()]
+    done.wait(30)
+    done.stdout.close()
+    assert len(pids) == 4 and all_gone(pids, 5)
+
+
+def test_a_worker_that_hangs_in_c_ends_with_its_parent(tmp_path):
+    script = tmp_path / 'script.py'
+    script.write_text(textwrap.dedent(SCRIPT).format(
+        end='c.view.apply_async(sum, range(10 ** 11)); '
+            'c.kill("server 0", signal.SIGSTOP); time.sleep(1); '
+            'os.kill(os.getpid(), signal.SIGKILL)').replace(
+                'c.view.apply_async(time.sleep, 60)', ''))
+    done = subprocess.Popen([sys.executable, str(script)], text=True,
+                            stdout=subprocess.PIPE)
+    pids = [int(pid) for pid in done.stdout.readline().split()]
+    done.wait(30)
+    done.stdout.close()
+    if sys.platform == 'linux':
+        assert len(pids) == 4 and all_gone(pids, 5)

@@ -1,0 +1,40 @@
+"""LeNet over processes: two workers with two devices, two servers."""
+import d2lps
+import numpy as onp
+from d2lps.cluster import Cluster
+from trained import BOOK, numbers, trained
+
+
+def steps(batch_size, num_steps, scale, lr):
+    """What a worker does; returns the parameters of both its devices."""
+    import mxnet as mx
+    from d2lps.kvstore import prepare_store, train_batch_store
+    pair, params = d2lps.devices(2), d2lps.init_params(scale)
+    copies = [d2lps.get_params(params, device) for device in pair]
+    store = mx.kv.create('dist_sync')
+    prepare_store(store, params, lr)
+    batches = d2lps.load_data(batch_size)[0]
+    for (X, y), _ in zip(batches, range(num_steps)):
+        train_batch_store(X, y, copies, pair, store)
+    return [[param.asnumpy() for param in params] for params in copies]
+
+
+def accuracy():
+    import mxnet as mx
+    from d2lps.kvstore import store_step
+    store = mx.kv.create('dist_sync')
+    return d2lps.train(2, 128, 0.2, num_epochs=2, show=False,
+                       step=store_step(store)).accuracy
+
+
+def test_two_workers_with_two_devices_train_as_one_device_does():
+    scale, lr, _ = BOOK
+    with Cluster(workers=2, servers=2) as c:
+        for batch_size in (256, 50, 3):  # the last has no example for some
+            [expected] = trained(1, batch_size, *BOOK)
+            for copies in c.run(steps, batch_size, 20, scale, lr):
+                for params in copies:
+                    for a, b in zip(expected, params):
+                        onp.testing.assert_allclose(b, a, rtol=0, atol=1e-4)
+        first, second = c.run(accuracy)
+        assert first == second and first[-1] >= 0.95

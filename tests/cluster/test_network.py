@@ -1,0 +1,342 @@
+"""The slow network lab: what it permits, carries, counts and leaves behind."""
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import textwrap
+import time
+from pathlib import Path
+
+import mxnet as mx
+import psutil
+import pytest
+from clusters import all_gone, wait_for
+from d2lps.cluster import (Cluster, ClusterError, Network, network,
+                           network_problem)
+from d2lps.cluster.processes import lab, places, supervisor
+from mxnet import np
+from test_cluster import dies, folder, hang  # noqa: F401
+
+PROBLEM = network_problem()
+needs_network = pytest.mark.skipif(bool(PROBLEM), reason=PROBLEM or 'works')
+
+
+def network_of(pid):
+    """Which network namespace a process is in."""
+    return os.readlink(f'/proc/{pid}/ns/net')
+
+
+def held(before=float('inf')):
+    """Network namespaces in which a process is, or that one holds open.
+
+    Args:
+        before: leave out processes that started later (in seconds since
+            1970): the kernel gives a namespace's number to others again.
+    """
+    found = set()
+    for pid in psutil.pids():
+        try:
+            if psutil.Process(pid).create_time() > before:
+                continue
+            found.add(network_of(pid))
+            for file in Path(f'/proc/{pid}/fd').iterdir():
+                found.add(os.readlink(file))
+        except (OSError, psutil.NoSuchProcess):  # it has ended, or is not ours
+            pass
+    return {name for name in found if name.startswith('net:')}
+
+
+def push_and_pull(size, rounds=1):
+    """Returns ranks, addresses and the seconds of each push and pull."""
+    kv = mx.kv.create('dist_sync')
+    kv.init('w', np.zeros(size))
+    value, seconds = np.ones(size), []
+    out = np.zeros(size)
+    for _ in range(rounds):
+        kv.barrier()
+        start = time.perf_counter()
+        kv.pushpull('w', value, out=out)
+        seconds.append(time.perf_counter() - start)
+    assert out[-1] == kv.num_workers
+    return kv.rank, os.environ['DMLC_NODE_HOST'], seconds
+
+
+def growth(before, after):
+    return {name: (after[name][0] - old[0], after[name][1] - old[1])
+            for name, old in before.items()}
+
+
+@pytest.mark.parametrize('arguments, words', [
+    (dict(bandwidth=0), 'bandwidth must be a number from'),
+    (dict(bandwidth='1 Gbit/s'), "it was '1 Gbit/s'"),
+    (dict(bandwidth=1e12), 'from 100000 to 4e+09, such as 1.25e+08'),
+    (dict(delay=-1), 'delay must be a number from 0 to 10'),
+    (dict(delay='long'), "it was 'long'"),
+    (dict(servers='none'), "servers must be 'apart' or 'on workers'")])
+def test_bad_arguments(arguments, words):
+    with pytest.raises(ValueError) as error:
+        Network(**arguments)
+    assert words in str(error.value)
+
+
+def test_bad_networks():
+    with pytest.raises(ValueError, match="network must be .* it was 'slow'"):
+        Cluster(network='slow')
+    with pytest.raises(ValueError, match='network=Network'):
+        places.Here(1, 1).traffic()
+
+
+def refuse(number):
+    def call(*args):
+        raise OSError(number, os.strerror(number))
+    return call
+
+
+@pytest.mark.parametrize('number, words', [
+    (1, 'denies network namespaces to this user (Operation not permitted)'),
+    (28, 'denies network namespaces to this user (a limit in /proc/sys/user '
+         'is reached)'),
+    (22, 'lacks network namespaces (Invalid argument)')])
+def test_why_it_is_not_permitted(monkeypatch, number, words):
+    monkeypatch.setattr(sys, 'platform', 'linux')
+    monkeypatch.setattr(lab, 'call', refuse(number))
+    text = lab.problem(lambda: lab.Lab([], 125e6, 0))
+    assert text.startswith("this machine's Linux ") and words in text
+    assert '\n' not in text
+
+
+def test_it_needs_linux(monkeypatch):
+    monkeypatch.setattr(sys, 'platform', 'darwin')
+    text = lab.problem(lambda: lab.Lab([], 125e6, 0))
+    assert text == 'the slow network lab needs Linux; this is darwin'
+
+
+NO_BRIDGE = '''
+    class IPRoute:
+        def __enter__(self): return self
+        def __exit__(self, *exception): pass
+        def link(self, *args, **kwargs):
+            error = OSError()
+            error.code = 95
+            raise error
+'''
+
+
+@pytest.mark.skipif(sys.platform != 'linux', reason='needs Linux')
+@pytest.mark.parametrize('pyroute2, words', [
+    ('raise ImportError("no pyroute2 here")',
+     'the slow network lab needs pyroute2 (no pyroute2 here)'),
+    pytest.param(NO_BRIDGE,
+                 "this machine's Linux lacks a network bridge (module "
+                 'bridge) (Operation not supported)', marks=needs_network)])
+def test_a_failure_in_the_start(monkeypatch, tmp_path, pyroute2, words):
+    own = tmp_path / 'own'
+    own.mkdir()
+    (own / 'pyroute2.py').write_text(textwrap.dedent(pyroute2))
+    monkeypatch.setenv('PYTHONPATH', str(own), prepend=os.pathsep)
+    monkeypatch.syspath_prepend(own)
+    assert network_problem() == words
+    before = held()
+    with pytest.raises(OSError) as error:
+        Cluster(network=Network())
+    assert str(error.value) == words
+    assert not psutil.Process().children()
+    now = time.time()
+    assert wait_for(lambda: held(now) <= before)
+
+
+def test_a_network_that_never_gets_ready(monkeypatch):
+    monkeypatch.setattr(supervisor, 'READY', 0.5)
+    monkeypatch.setattr(network.InNetwork, 'start', lambda *_: None)
+    with pytest.raises(ClusterError, match='were not ready in 0.5 s'):
+        Cluster(network=Network())
+
+
+@needs_network
+def test_time_traffic_and_order():
+    """A value of 4 MB over 100 Mbit/s, two workers, one server."""
+    size, slow = 1_000_000, Network(bandwidth=12.5e6)
+    listening = {one.laddr for one in psutil.net_connections('tcp')}
+    with Cluster(workers=2, servers=1, network=slow) as c:
+        results = c.run(push_and_pull, size, 2)
+        here = {one.laddr for one in psutil.net_connections('tcp')
+                if one.status == psutil.CONN_LISTEN}
+        before = c.traffic()
+        seconds = c.run(push_and_pull, size)
+        passed = growth(before, c.traffic())
+        networks = {name: network_of(pid) for name, pid in c.pids.items()}
+        there = [line.split()[1] for pid in c.pids.values() for line
+                 in Path(f'/proc/{pid}/net/tcp').read_text().splitlines()[1:]]
+    assert [rank for rank, _, _ in results] == [0, 1]
+    assert len({address for _, address, _ in results}) == 2
+    predicted = 2 * 2 * 4 * size / slow.rate
+    for _, _, (_, *times) in results:
+        assert times[0] == pytest.approx(predicted, rel=0.25)
+    # The server receives the first value from rank 0, then one from each.
+    for name, received, sent in (('server 0', 3, 2), ('worker 0', 1, 2),
+                                 ('worker 1', 1, 1)):
+        assert passed[name][0] == pytest.approx(4 * size * received, rel=0.1)
+        assert passed[name][1] == pytest.approx(4 * size * sent, rel=0.1)
+    assert len(passed) == 3 and len(seconds) == 2
+    # Five hosts and the switch, none of them this machine.
+    assert networks.pop('controller') == networks['scheduler']
+    assert len(set(networks.values())) == len(networks) == 5
+    assert network_of(os.getpid()) not in networks.values()
+    # In there, they listen on the hosts' own addresses (10.…, backwards);
+    # this machine does not hear of it.
+    assert there and all(address.endswith('0A', 0, 8) for address in there)
+    assert all(address.ip == '127.0.0.1' for address in here - listening)
+
+
+@needs_network
+def test_servers_on_the_workers_hosts():
+    with Cluster(2, 3, network=Network(servers='on workers')) as c:
+        pids = c.pids
+        assert network_of(pids['server 0']) == network_of(pids['worker 0'])
+        assert network_of(pids['server 2']) == network_of(pids['worker 0'])
+        assert network_of(pids['server 1']) == network_of(pids['worker 1'])
+        c.run(push_and_pull, 3_000_000)
+        before = c.traffic()
+        c.run(push_and_pull, 3_000_000)
+        passed = growth(before, c.traffic())
+    # Worker 1 pushes two thirds of 12 MB to host 0, and its server answers
+    # host 0 with a third; worker 0 begins with all the first values.
+    assert set(passed) == {'worker 0', 'worker 1'}
+    assert passed['worker 1'][1] == pytest.approx(12e6, rel=0.1)
+    assert passed['worker 1'][0] == pytest.approx(16e6, rel=0.1)
+    assert passed['worker 0'][0] == pytest.approx(12e6, rel=0.1)
+
+
+@needs_network
+def test_delay():
+    """Without bandwidth to speak of, a pull takes the way there and back."""
+    if network_problem(0.05):
+        with pytest.raises(OSError, match='sch_netem.*leave delay out'):
+            Cluster(network=Network(delay=0.05))
+        pytest.skip(network_problem(0.05))
+    with Cluster(1, network=Network(delay=0.05)) as c:
+        [(_, _, seconds)] = c.run(push_and_pull, 1, 3)
+    assert 0.2 <= min(seconds) < 0.4
+
+
+# The end.
+
+def leaves_nothing(pids, networks, interfaces):
+    now = time.time()
+    assert all_gone(pids, 5)
+    assert wait_for(lambda: not networks & held(now), 5)
+    assert not {name for _, name in socket.if_nameindex()} - interfaces
+
+
+def in_use(c):
+    """The cluster's processes and networks, and this machine's interfaces."""
+    pids = list(c.pids.values())
+    networks = {network_of(pid) for pid in pids}
+    assert networks <= held() and len(networks) == 5
+    return pids, networks, {name for _, name in socket.if_nameindex()}
+
+
+@needs_network
+@pytest.mark.parametrize('error', [None, KeyError])
+def test_it_leaves_nothing(error):
+    try:
+        with Cluster(network=Network()) as c:
+            used = in_use(c)
+            if error:
+                raise error
+    except KeyError:
+        pass
+    leaves_nothing(*used)
+
+
+@needs_network
+def test_the_death_of_the_network():
+    with Cluster(network=Network()) as c:
+        used = in_use(c)
+        dies(c, lambda: c.kill('network'), [
+            f"network (process {c.pids['network']}) was ended by SIGKILL",
+            "worker 0: waiting in pull('w') for"], 1.5, hang, 60)
+        leaves_nothing(*used)
+
+
+@needs_network
+def test_a_death_in_the_network():
+    with Cluster(network=Network()) as c:
+        used = in_use(c)
+        dies(c, lambda: c.kill('server 0'), [
+            'server 0 (process', 'was ended by SIGKILL'], 1.5, hang, 60)
+        with pytest.raises(ClusterError):
+            c.traffic()
+        leaves_nothing(*used)
+
+
+SCRIPT = '''
+    import os, signal, time
+    from d2lps.cluster import Cluster, Network
+    if __name__ == '__main__':
+        c = Cluster(network=Network())
+        pids = c.pids.values()
+        print(*pids, flush=True)
+        print(*(os.readlink(f'/proc/{pid}/ns/net') for pid in pids),
+              flush=True)
+        c.view.apply_async(time.sleep, 60)
+        os.kill(os.getpid(), signal.SIGKILL)
+'''
+
+
+@needs_network
+def test_the_end_of_the_process_that_started_it(tmp_path):
+    script = tmp_path / 'script.py'
+    script.write_text(textwrap.dedent(SCRIPT))
+    before = {name for _, name in socket.if_nameindex()}
+    run = subprocess.run([sys.executable, str(script)], text=True, timeout=60,
+                         stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+    assert run.returncode == -signal.SIGKILL
+    pids, networks = (line.split() for line in run.stdout.splitlines())
+    assert len(pids) == 6 and len(set(networks)) == 5
+    leaves_nothing([int(pid) for pid in pids], set(networks), before)
+
+
+UNPRIVILEGED = '''
+    import os
+    from d2lps.cluster import Cluster, Network, network_problem
+    from test_network import push_and_pull
+    if __name__ == '__main__':
+        print(repr(network_problem()))
+        with Cluster(2, 1, network=Network()) as c:
+            print(*(rank for rank, _, _ in c.run(push_and_pull, 10)),
+                  os.getuid(), *c.traffic())
+'''
+# Root without its powers, and a user without a name.
+LESS = {0: ['--bounding-set=-sys_admin,-net_admin'],
+        65534: ['--reuid=65534', '--regid=65534', '--clear-groups']}
+
+
+@needs_network
+@pytest.mark.parametrize('user', LESS)
+def test_without_privileges(tmp_path, user):
+    if os.getuid() or not shutil.which('setpriv'):
+        pytest.skip('needs root, to give up its privileges')
+    less = ['setpriv', *LESS[user]]
+    home = tmp_path / 'home'
+    home.mkdir()
+    os.chown(home, user, user)
+    os.chmod(home, 0o700)
+    path = [str(Path(__file__).parents[2]), str(Path(__file__).parent)]
+    env = os.environ | {'HOME': str(home), 'TMPDIR': str(home),
+                        'PYTHONPATH': os.pathsep.join(path)}
+    script = tmp_path / 'script.py'
+    script.write_text(textwrap.dedent(UNPRIVILEGED))
+    for folder in [tmp_path, *tmp_path.parents[:2]]:
+        os.chmod(folder, 0o755)
+    if subprocess.run([*less, 'sh', '-c', f'{sys.executable} -c 1'],
+                      capture_output=True).returncode:
+        pytest.skip(f'user {user} may not run {sys.executable}')
+    run = subprocess.run([*less, sys.executable, str(script)], env=env,
+                         capture_output=True, text=True, timeout=60)
+    problem, words, *_ = [*run.stdout.splitlines(), run.stderr, '']
+    if problem != repr(''):
+        pytest.skip(problem)  # the machine does not permit it to users
+    assert words == f'0 1 {user} worker 0 worker 1 server 0', run.stderr

@@ -1,0 +1,345 @@
+"""A cluster over OpenSSH's real server, on three "machines".
+
+All tests share one lab (see `opensshlab`). What a test gives to `lab` runs
+there, in a process of its own, as a program of the reader's.
+"""
+import inspect
+import json
+import subprocess
+import sys
+import textwrap
+
+import opensshlab
+import pytest
+
+PRELUDE = f'''
+import os, shlex, signal, socket, subprocess, sys, threading, time
+sys.path.insert(0, {str(opensshlab.Path(__file__).parent)!r})
+import psutil
+from clusters import wait_for
+from concurrent.futures import ThreadPoolExecutor
+from d2lps.cluster import Cluster, ClusterError
+from d2lps.cluster.processes.ssh import distant, machines
+from opensshlab import *
+
+ALL = ['one', 'two', 'three']
+# The cables of these machines are short: notice all sooner.
+FAST = (*ssh(), '-o', 'ServerAliveInterval=1')
+
+def make(workers=2, servers=1, hosts=ALL, ssh=ssh(), **kwargs):
+    return Cluster(workers, servers, hosts=hosts, ssh=ssh, **kwargs)
+
+def add_up():
+    import mxnet as mx
+    from mxnet import np
+    kv = mx.kv.create('dist_sync')
+    kv.init('w', np.zeros(3))
+    out = np.zeros(3)
+    kv.pushpull('w', np.ones(3) * (kv.rank + 1), out=out)
+    return os.environ['MACHINE'], kv.rank, out.tolist()
+
+def error_of(function):
+    """Its ClusterError and the seconds that this took."""
+    start = time.monotonic()
+    try:
+        function()
+    except ClusterError as error:
+        taken = time.monotonic() - start
+        print(f'{{taken:.1f}} s: {{error}}', end='\\n\\n')
+        return str(error), taken
+    raise AssertionError('nothing failed')
+'''
+
+
+@pytest.fixture(scope='module')
+def process(tmp_path_factory):
+    problem = opensshlab.problem()
+    if problem:
+        pytest.skip(problem)
+    with subprocess.Popen(
+            [sys.executable, opensshlab.__file__,
+             str(tmp_path_factory.mktemp('lab'))], text=True,
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE) as lab:
+        assert lab.stdout.readline() == 'ready\n'
+        yield lab
+        lab.stdin.close()
+
+
+@pytest.fixture
+def lab(process, tmp_path):
+    def run(function):
+        lines = inspect.getsource(function).split('\n', 1)[1]
+        script = tmp_path / 'script.py'
+        script.write_text(PRELUDE + textwrap.dedent(lines))
+        print(script, file=process.stdin, flush=True)
+        code, out, err = json.loads(process.stdout.readline())
+        print(out, err)
+        assert code == 0, err
+        return out
+    return run
+
+
+def test_many_processes_and_servers_of_their_own(lab):
+    """16 on a machine, of which sshd lets in 10 at once."""
+    def body():
+        with make(4, 16, ['one', 'two'], server_hosts=['three']) as c:
+            assert c.run(add_up) == [
+                ('one', 0, [10] * 3), ('two', 1, [10] * 3),
+                ('one', 2, [10] * 3), ('two', 3, [10] * 3)]
+            servers = {psutil.Process(c.pids[f'server {k}']).environ()[
+                'MACHINE'] for k in range(16)}
+            assert servers == {'three'}
+            try:
+                c.traffic()
+            except ValueError as error:
+                assert 'with hosts=, nobody counts' in str(error)
+            else:
+                raise AssertionError
+            # For each machine one connection, and a keeper.
+            assert len(sessions()) == 20 + 2 * 3, sessions()
+        assert not left(3), left(0)
+    lab(body)
+
+
+def test_a_small_range_of_ports_is_enough(lab):
+    def body():
+        def listening():
+            return [(one.laddr.ip, one.laddr.port)
+                    for one in psutil.net_connections('tcp')
+                    if one.status == psutil.CONN_LISTEN]
+        ports = range(20500, 20520)
+        with make(4, 2, ports=ports) as c:
+            for _ in range(3):  # each time with new servers
+                c.run(add_up)
+            here = {port for ip, port in listening() if ip == HERE}
+            assert len(here) == 10 and here <= {*ports}, here
+            far = [found for found in sum(c.run(
+                lambda: [(one.laddr.ip, one.laddr.port)
+                         for one in psutil.net_connections('tcp')
+                         if one.status == psutil.CONN_LISTEN]), [])
+                   if found[0] != '127.0.0.1' and found[1] != 22]
+            assert far and {port for _, port in far} <= {*ports}, far
+        assert not left(3), left(0)
+        for ports in (range(20500, 20516), range(80, 200), [20500], 3):
+            try:
+                make(4, 2, ports=ports)
+            except ValueError as error:
+                assert 'ports must be a range of 16 or more' in str(error) or (
+                    ports == range(20500, 20516))
+    lab(body)
+
+
+ENDED = 'ended the connection without starting what it was asked to'
+# Who or what is in the way, and what the error says.
+FAIL_AT_ONCE = {
+    'no.such.host': 'Could not resolve hostname',
+    'absent': 'No route to host',
+    'refusing': 'Connection refused',
+    'dropping': 'timed out',
+    'stranger': 'Permission denied',
+    'unknown': 'Host key verification failed',
+    'changed': 'has changed and you have requested strict checking',
+    'reads@one': 'the first thing that came in was swallowed',
+    'leaves@one': ENDED,
+    'date@one': ENDED}
+
+
+def test_machines_that_fail_at_the_start(lab):
+    def body():
+        from test_openssh import FAIL_AT_ONCE
+
+        def fail(host, words, **options):
+            found, taken = error_of(lambda: make(hosts=[host], **options))
+            assert words in found, (words, found)
+            return taken
+        cases = [*FAIL_AT_ONCE.items()]
+        with ThreadPoolExecutor(14) as pool:
+            slow = [pool.submit(fail, f'{user}@two',
+                                f'host {user}@two did not answer within 14 s')
+                    for user in ('swallows', 'sleep', 'cat')]
+            soon = [pool.submit(fail, *case) for case in cases]
+            soon.append(pool.submit(
+                fail, 'one', 'one could not start what it was asked to\nthe '
+                'last lines that host one wrote:\n    bash: line 1: '
+                '/no/python3: No such file or directory',
+                python='/no/python3'))
+            assert max(one.result() for one in soon) < 14
+            assert all(one.result() >= 14 for one in slow)
+        # What a host runs in place of our program is not ours to end.
+        assert not left(3, ['sleep 20', 'sshd: sleep@notty']), left(0)
+        crowd = [socket.create_connection((HOSTS['one'], 22))
+                 for _ in range(10)]
+        fail('one', 'kex_exchange_identification')
+        for one in crowd:
+            one.close()
+    lab(body)
+
+
+def test_what_people_have_in_their_configuration(lab):
+    """A greeting without a newline, and ControlMaster without Persist."""
+    def body():
+        with make(2, 1, ['greeting@one', 'two']) as c:
+            assert [out for *_, out in c.run(add_up)] == [[3] * 3] * 2
+        first = make(1, 1, ['mastered'], ports=range(22_000, 22_100))
+        with make(1, 1, ['mastered']) as c:
+            first.close()  # and with it what others might have shared
+            assert [out for *_, out in c.run(add_up)] == [[1] * 3]
+        assert not left(3), left(0)
+    lab(body)
+
+
+def test_what_ends_midway(lab):
+    """Several clusters, each of which meets with something else."""
+    def body():
+        machines.QUIET = 4.0
+
+        def watch(c):
+            def check():
+                while True:
+                    c.check()
+                    time.sleep(0.1)
+            return error_of(check)
+
+        def go(k, host, what, *words):
+            first = 20_000 + 100 * k  # they all start at once
+            c = make(2, 1, [host, 'three'], ssh=FAST,
+                     ports=range(first, first + 100))
+            try:
+                pid = c._places._hosts[0].told['pid']
+                keeper = psutil.Process(pid)
+                assert keeper in server(host).children(True)
+                what(c, keeper)
+                found, taken = watch(c)
+                assert all(word in found for word in words), found
+                return taken
+            finally:
+                c.close()
+
+        def session(c, keeper):
+            keeper.parent().kill()
+
+        cases = [
+            ('one', lambda c, keeper: keeper.kill(),
+             'host one lost its connection'),
+            ('two', lambda c, keeper: keeper.suspend(),
+             'host two has not given a sign of life for 4 s'),
+            ('one', lambda c, keeper: keeper.terminate(),
+             'host one ended the connection', 'it had to end'),
+            ('two', session, 'host two lost its connection'),
+            ('one', lambda c, keeper: c.kill('worker 0'),
+             'worker 0 (process', 'on one) was ended by SIGKILL')]
+        with ThreadPoolExecutor(len(cases)) as pool:
+            taken = [*pool.map(lambda k: go(k, *cases[k]), range(len(cases)))]
+        assert max(taken) < 12, taken
+        assert not left(5), left(0)
+    lab(body)
+
+
+def test_a_cable_that_is_pulled(lab):
+    """Nobody tells; each end notices it, and the server's session ends."""
+    def body():
+        from pyroute2 import IPRoute
+        machines.SILENCE = 4.0
+        c = make(2, 1, ['one', 'three'], ssh=FAST)
+        with IPRoute() as ip:
+            index = ip.link_lookup(ifname='three')[0]
+            ip.link('set', index=index, state='down')
+            found, _ = error_of(lambda: [
+                (c.check(), time.sleep(0.1)) for _ in range(200)])
+            assert 'host three lost its connection' in found
+            assert not left(10), left(0)
+            ip.link('set', index=index, state='up')
+    lab(body)
+
+
+def test_ports_that_are_blocked_or_taken(lab):
+    def body():
+        from d2lps.cluster import cluster
+        taken = socket.create_server((HERE, 21500))
+        found, _ = error_of(lambda: make(port=21500))
+        assert 'scheduler' in found and 'bind failed' in found
+        ports = range(21_600, 21_620)  # taken after they were looked at
+        busy = [socket.create_server((HERE, port)) for port in ports[:9]]
+        is_free, machines.is_free = machines.is_free, lambda *_: True
+        found, _ = error_of(lambda: make(hosts=['two'], ports=ports,
+                                         address=HERE))
+        assert 'controller' in found and 'Address already in use' in found
+        machines.is_free = is_free
+        for one in taken, *busy:
+            one.close()
+        block('two', HOSTS['three'])
+        with make(1, 1, ['two'], server_hosts=['three'], timeout=4) as c:
+            found, _ = error_of(lambda: c.run(add_up))
+            assert 'worker 0 got no answer from the servers' in found, found
+        unblock('two')
+        block('two', HERE)
+        cluster.START = 12.0
+        found, _ = error_of(lambda: make(1, 1, ['two']))
+        assert 'the workers did not start in 12 s' in found, found
+        unblock('two')
+        assert not left(3), left(0)
+    lab(body)
+
+
+def test_ctrl_c_and_a_reader_who_is_killed(lab):
+    def body():
+        def wait():
+            while True:
+                time.sleep(0.1)
+        with make() as c:
+            timer = threading.Timer(1, os.kill, [os.getpid(), signal.SIGINT])
+            timer.start()
+            try:
+                c.run(wait)
+            except KeyboardInterrupt:
+                pass
+            assert [out for *_, out in c.run(add_up)] == [[3] * 3] * 2
+        child = os.fork()
+        if child == 0:
+            c = make()
+            c.view.apply_async(wait)
+            os.kill(os.getpid(), signal.SIGKILL)
+        os.waitpid(child, 0)
+        assert not left(5), left(0)
+    lab(body)
+
+
+def test_check(lab):
+    def body():
+        from test_openssh import FAIL_AT_ONCE
+        from d2lps.cluster.processes.ssh.check import ADVICE
+
+        def check(*hosts):
+            start = time.monotonic()
+            done = subprocess.run(
+                [sys.executable, '-m', 'd2lps', 'cluster', '--check',
+                 '--ssh', shlex.join(ssh()), '--hosts', ','.join(hosts)],
+                text=True, capture_output=True)
+            print(done.stdout, done.stderr, time.monotonic() - start)
+            assert not done.stderr
+            return done.returncode, done.stdout.splitlines()
+        code, lines = check(*ALL)
+        assert code == 0 and lines[-1] == 'all is well'
+        assert all(line.startswith('ok    ') for line in lines[:-1])
+        names = ['this machine', *ALL]
+        assert [line[6:] for line in lines if ' reaches ' in line] == [
+            f'{a} reaches {b}' for a in names for b in names if a != b]
+        code, lines = check(*FAIL_AT_ONCE)
+        assert code == 1 and len(lines) == len(FAIL_AT_ONCE) + 1
+        for (host, _), line in zip(FAIL_AT_ONCE.items(), lines):
+            assert line.startswith(f'FAIL  {host}: SSH and Python: '), line
+            assert any(line.endswith(advice.format(host=host))
+                       for advice in ADVICE.values()), line
+        assert any('reads@one' in line and 'swallowed' in line
+                   for line in lines)
+        block('two', HOSTS['three'])
+        code, lines = check(*ALL)
+        failed = [line for line in lines if line.startswith('FAIL')]
+        assert code == 1 and len(failed) == 1, failed
+        assert failed[0].startswith('FAIL  two reaches three: 10.9.0.3:20000: '
+                                    'Permission denied, ')
+        assert failed[0].endswith("Open three's TCP ports 20000 to 20999 for "
+                                  'two')
+        unblock('two')
+        assert not left(3), left(0)
+    lab(body)

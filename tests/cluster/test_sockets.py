@@ -1,0 +1,245 @@
+"""Who can connect with a cluster on one machine, and what it leaves."""
+import errno
+import os
+import random
+import signal
+import socket
+import stat
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+import mxnet as mx
+import psutil
+import pytest
+from clusters import all_gone, group_members, sockets_of, wait_for
+from d2lps.cluster import Cluster, ClusterError
+from d2lps.cluster.processes import member, places
+from mxnet import np
+
+
+def add_up():
+    kv, out = mx.kv.create('dist_sync'), np.zeros(3)
+    kv.init('w', out)
+    kv.pushpull('w', np.ones(3), out=out)
+    return out.tolist()
+
+
+@pytest.fixture(scope='module')
+def shared():
+    """A cluster that has a store."""
+    with Cluster(workers=2, servers=2) as cluster:
+        assert cluster.run(add_up) == [[2.0] * 3] * 2
+        yield cluster
+
+
+def inet(pids):
+    """What these processes, and what they started, listen on."""
+    return [one.laddr for pid in group_members(pids)
+            for one in psutil.Process(pid).net_connections('inet')]
+
+
+def test_no_port_is_open(shared):
+    before = inet([os.getpgrp()])
+    assert inet(shared.pids.values()) == []
+    with Cluster() as c:
+        c.run(add_up)
+        assert inet(c.pids.values()) == []
+        assert inet([os.getpgrp()]) == before
+
+
+def test_the_sockets_are_the_readers_alone(shared):
+    paths = sockets_of(shared)
+    assert len(paths) == 5  # a scheduler, two servers, two workers
+    for path in paths:
+        mode = os.stat(path).st_mode
+        assert stat.S_ISSOCK(mode) and stat.S_IMODE(mode) & 0o077 == 0
+
+
+def as_nobody(path):
+    """The number of the error when `nobody` connects; 0 if it can."""
+    pid = os.fork()
+    if not pid:
+        code = 255
+        try:
+            os.setgroups([])
+            os.setgid(65534)
+            os.setuid(65534)
+            with socket.socket(socket.AF_UNIX) as one:
+                code = one.connect_ex(str(path))
+        finally:
+            os._exit(code)
+    return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason='only root can be nobody')
+def test_another_user_cannot_connect(shared):
+    for path in sockets_of(shared):
+        with socket.socket(socket.AF_UNIX) as one:
+            one.connect(path)
+        assert as_nobody(path) == errno.EACCES
+    # The controller's are in a folder that is closed to others.
+    folder = Path(shared._supervisor._group.folder)
+    assert stat.S_IMODE(folder.stat().st_mode) == 0o700
+    ends = [path for path in folder.rglob('*') if path.is_socket()]
+    assert ends and {as_nobody(path) for path in ends} == {errno.EACCES}
+    # And one that is open to all can be reached by `nobody`.
+    path = f'/tmp/{random.randrange(2 ** 32, 2 ** 33)}'
+    with socket.socket(socket.AF_UNIX) as one:
+        one.bind(path)
+        one.listen()
+        os.chmod(path, 0o777)
+        assert as_nobody(path) == 0
+    os.unlink(path)
+
+
+@pytest.mark.parametrize('name', [
+    'scheduler', 'server 0', 'worker 1', 'controller'])
+def test_a_death_leaves_no_socket(name):
+    with Cluster() as c:
+        c.run(add_up)
+        paths = sockets_of(c)
+        assert len(paths) == 4 and all(map(os.path.exists, paths))
+        c.kill(name, signal.SIGKILL)
+        with pytest.raises(ClusterError, match=name):
+            wait_for(c.check)
+        assert not any(map(os.path.lexists, paths))
+
+
+def test_another_store_has_sockets_of_its_own():
+    with Cluster() as c:
+        c.run(add_up)
+        old = sockets_of(c)
+        c.run(add_up)
+        new = sockets_of(c)
+        assert not set(old) & set(new)
+        assert not any(map(os.path.lexists, old))
+    assert not any(map(os.path.lexists, new))
+
+
+SCRIPT = '''
+    import os, signal, sys, time
+    sys.path.insert(0, {tests!r})
+    from clusters import sockets_of
+    from d2lps.cluster import Cluster
+    def store():
+        import mxnet
+        mxnet.kv.create('dist_sync')
+    if __name__ == '__main__':
+        c = Cluster(workers=1, servers=1)
+        c.run(store)
+        print(*c.pids.values())
+        print(*sockets_of(c), flush=True)
+        {end}
+'''
+
+
+@pytest.mark.parametrize('end', [
+    'os.kill(os.getpid(), signal.SIGKILL)', 'sys.exit(3)', 'os._exit(1)',
+    'c.kill("worker 0", signal.SIGSTOP); '
+    'os.kill(os.getpid(), signal.SIGKILL)'])
+def test_the_end_of_the_reader_leaves_no_socket(end, tmp_path):
+    script = tmp_path / 'script.py'
+    script.write_text(textwrap.dedent(SCRIPT).format(
+        end=end, tests=str(Path(__file__).parent)))
+    done = subprocess.run([sys.executable, str(script)], text=True,
+                          stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+                          timeout=60)
+    pids, paths = map(str.split, done.stdout.splitlines())
+    assert all_gone(map(int, pids), 5) and len(paths) == 3
+    assert wait_for(lambda: not any(map(os.path.lexists, paths)), 5)
+
+
+def test_only_sockets_of_this_cluster_and_user_are_removed(tmp_path):
+    def make(name, kind=socket.AF_UNIX):
+        path = tmp_path / name
+        with socket.socket(kind) as one:
+            one.bind(str(path))
+        return path
+    ours, foreign, other = map(make, ('ours', 'foreign', 'other'))
+    file, link, gone = (tmp_path / name for name in ('file', 'link', 'gone'))
+    file.touch()
+    link.symlink_to(other)
+    folder = tmp_path / 'folder'
+    folder.mkdir()
+    listed = [ours, file, link, gone]
+    if os.geteuid() == 0:
+        os.chown(foreign, 65534, 65534)
+        listed.append(foreign)
+    (folder / 'sockets').write_text(' '.join(map(str, listed)))
+    member.tidy(folder)
+    assert {path.name for path in tmp_path.iterdir()} == {
+        'foreign', 'other', 'file', 'link'}
+    member.tidy(folder)  # nothing is left to do
+
+
+def test_names_that_are_taken_are_not_chosen(monkeypatch, tmp_path):
+    monkeypatch.setattr(member, 'socket_of', lambda port: str(
+        tmp_path / str(port)))
+    draws = iter([3, 3, 5, 4, 1])
+    monkeypatch.setattr('secrets.randbelow', lambda _: next(draws))
+    (tmp_path / str(2 ** 16 + 5)).symlink_to('nowhere')
+    assert places.Private(1, 1).free_ports(3) == [
+        2 ** 16 + n for n in (1, 3, 4)]
+
+
+def test_a_name_that_another_program_takes_meanwhile(monkeypatch):
+    ports = places.Private.free_ports
+    taken = Path(member.socket_of(*places.Private(1, 1).free_ports(1)))
+    taken.mkdir()  # what not even root can bind a socket to
+    monkeypatch.setattr(places.Private, 'free_ports', lambda self, n: [
+        int(taken.name), *ports(self, n - 1)] if n > 1 else ports(self, n))
+    try:
+        with pytest.raises(ClusterError, match='scheduler .* ended') as error:
+            with Cluster() as c:
+                c.run(add_up)
+    finally:
+        taken.rmdir()  # it is still there
+    assert 'bind failed' in str(error.value)
+
+
+def unused():
+    """A port whose name in the temporary folder nobody uses."""
+    return next(port for port in random.sample(range(1024, 65536), 1000)
+                if not os.path.lexists(member.socket_of(port)))
+
+
+def test_a_port_of_the_readers_choice():
+    port = unused()
+    with Cluster(workers=1, port=port) as c:
+        for _ in range(2):
+            assert c.run(add_up) == [[1.0] * 3]
+            assert Path(member.socket_of(port)).is_socket()
+    assert not os.path.lexists(member.socket_of(port))
+
+
+def test_a_port_in_use():
+    port = unused()
+    path = Path(member.socket_of(port))
+    path.touch()
+    try:
+        with pytest.raises(ValueError, match=f'port must be free; {port} is'):
+            Cluster(port=port)
+    finally:
+        path.unlink()  # it is still there
+
+
+def test_where_sockets_cannot_be_had(monkeypatch):
+    """Then the cluster listens on this machine's own address, and says so."""
+    monkeypatch.setattr(member, 'socket_of', lambda port: f'/no/{port}')
+    with pytest.warns(UserWarning, match='listens on 127.0.0.1, where every '
+                      'user of this machine can connect') as warned:
+        c = Cluster(workers=2, servers=2)
+    assert warned[0].filename == __file__
+    with c:
+        assert c.run(add_up) == [[2.0] * 3] * 2
+        listening = inet(c.pids.values())
+        assert {address.ip for address in listening} == {'127.0.0.1'}
+    with socket.socket() as other:
+        other.bind(('127.0.0.1', 0))
+        other.listen()
+        port = other.getsockname()[1]
+        with (pytest.warns(UserWarning),
+              pytest.raises(ValueError, match=f'{port} is in use')):
+            Cluster(port=port)

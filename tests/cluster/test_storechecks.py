@@ -1,0 +1,73 @@
+"""Keys and arrays that do, and do not, fit a store."""
+import pytest
+from d2lps.cluster.store.storechecks import groups, names
+from d2lps.engine import devices, mx
+
+ONE, TWO = mx.np.ones(3), mx.np.ones((2, 2))
+KNOWN = {'w': (3,), 'v': (2, 2)}
+
+
+def test_one_key_has_an_array_or_one_for_each_device():
+    assert groups('value', 'w', ONE, KNOWN) == {'w': [ONE]}
+    parts = [mx.np.ones(3, ctx=device) for device in devices(2)]
+    assert groups('value', 'w', parts, KNOWN) == {'w': parts}
+
+
+def test_several_keys_have_a_list_of_these():
+    assert groups('value', ['w', 'v'], [ONE, [TWO, TWO]], KNOWN) == {
+        'w': [ONE], 'v': [TWO, TWO]}
+    assert groups('value', ['w', 'w'], [ONE, ONE], KNOWN) == {
+        'w': [ONE, ONE]}
+
+
+def test_arrays_of_mxnet_nd_and_single_numbers_will_do():
+    assert groups('value', 7, mx.nd.ones((3,)), {7: (3,)})
+    assert groups('value', 7, mx.np.array(1.0), {7: ()})
+    assert groups('value', 0, ONE, {}, new=True)
+
+
+@pytest.mark.parametrize('key, value, words', [
+    ('x', ONE, "'x' is not initialised; first call init('x', value) on every "
+               "worker (so far: 'w', 'v')"),
+    ('w', TWO, "'w' must have shape (3,); it was (2, 2)"),
+    ('w', ONE.astype('float64'), 'float32'),
+    ('w', ONE.astype('int32'), "float32, for example value.astype('float32')"
+                               '; it has 3 of int32'),
+    ('w', ONE.astype('float16'), 'float16'),
+    ('w', ONE.asnumpy(), 'must be an mxnet.np array or a list of them'),
+    ('w', 3.0, 'it was [3.0]'),
+    ('w', mx.nd.ones((2, 2)).tostype('row_sparse'), 'RowSparse'),
+    ('w', [], 'must be an mxnet.np array or a list of them; it was []'),
+    ('w', [ONE, TWO], '(2, 2)'),
+    (3.0, ONE, "key must be an int or a str, such as 0 or 'weight'"),
+    (True, ONE, 'it was True'),
+    (-1, ONE, 'it was -1'),
+    (2 ** 31, ONE, 'it was 2147483648'),
+    (None, ONE, 'it was None'),
+    (['w', 'v'], [ONE], 'value must be a list with an entry for each of'),
+    (['w', 'v'], ONE, 'value must be a list with an entry for each of'),
+    ([], [], 'key must be a key or a list of keys')])
+def test_what_does_not_fit_is_said(key, value, words):
+    with pytest.raises(ValueError) as error:
+        groups('value', key, value, KNOWN)
+    assert words in str(error.value)
+
+
+@pytest.mark.parametrize('key, value, known, words', [
+    ('w', ONE, KNOWN, "'w' is initialised already; push to it"),
+    (3, ONE, KNOWN, "of one type in a store, numbers or strings; it was 3, "
+                    "and so far there is 'w', 'v'"),
+    ('w', ONE, {3: (3,)}, 'so far there is 3'),
+    (['w', 3], [ONE, ONE], {}, 'of one type'),
+    (['w', 'w'], [ONE, ONE], {}, 'must be one array; there are 2'),
+    ('w', mx.np.ones((0, 3)), {}, '0 of float32')])
+def test_what_cannot_be_initialised_is_said(key, value, known, words):
+    with pytest.raises(ValueError) as error:
+        groups('value', key, value, known, new=True)
+    assert words in str(error.value)
+
+
+def test_names_are_short():
+    assert names([]) == 'none'
+    assert names(['a', 3]) == "'a', 3"
+    assert names([*'abcd']) == "'a', 'b', 'c', …"

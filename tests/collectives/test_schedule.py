@@ -1,0 +1,668 @@
+"""Plans: proved by counting, run on arrays, and broken on purpose."""
+import ast
+import re
+import tracemalloc
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+
+from d2lps.collectives import execute, limits
+from d2lps.collectives import strategies as sch
+from d2lps.collectives.schedule import Round, Schedule, ScheduleError, Send
+
+BY_N = {
+    'gather_broadcast': sch.gather_broadcast,
+    'gather_last': lambda n: sch.gather_broadcast(n, n - 1),
+    'gather_cpu': lambda n: sch.gather_broadcast(n, 'cpu'),
+    'sharded': sch.sharded,
+    'running_sum': sch.running_sum,
+    'ring': sch.ring,
+    'bidirectional_ring': sch.bidirectional_ring,
+    'tree': sch.tree,
+    'double_tree': sch.double_tree,
+    'recursive_doubling': sch.recursive_doubling,
+    'halving_doubling': sch.halving_doubling,
+    'pipelined': lambda n: sch.pipelined(sch.double_tree(n), 3),
+}
+BY_TWO = {
+    'hierarchical': sch.hierarchical,
+    'hierarchical, servers': lambda m, d: sch.hierarchical(
+        m, d, lambda m: sch.parameter_server(m, 2)),
+    'parameter_server': sch.parameter_server,
+    'colocated': lambda w, s: sch.parameter_server(w, s, colocated=True),
+}
+quick = settings(deadline=None, derandomize=True, database=None)
+
+
+@st.composite
+def schedules(draw, most=7):
+    if draw(st.integers(0, 3)):
+        make = BY_N[draw(st.sampled_from(sorted(BY_N)))]
+        return make(draw(st.integers(1, most)))
+    make = BY_TWO[draw(st.sampled_from(sorted(BY_TWO)))]
+    return make(draw(st.integers(1, 3)), draw(st.integers(1, 3)))
+
+
+# --- every strategy is right -------------------------------------------------
+
+@pytest.mark.parametrize('name', BY_N)
+def test_strategies_pass_check_for_1_to_32(name):
+    for n in range(1, 33):
+        schedule = BY_N[name](n)
+        assert schedule.check() is schedule
+        assert schedule.devices == n
+
+
+@pytest.mark.parametrize('name', BY_TWO)
+def test_strategies_of_two_numbers_pass_check(name):
+    for a in range(1, 9):
+        for b in range(1, 9):
+            BY_TWO[name](a, b).check()
+
+
+@pytest.mark.parametrize('both_ways', [False, True])
+def test_two_rings_pass_check(both_ways):
+    schedule = sch.two_rings(both_ways).check()
+    # Two thirds of the data on the double links, in 8 chunks per ring.
+    sizes = schedule.chunk_bytes(24e6)
+    assert sum(sizes) == pytest.approx(24e6)
+    assert len(sizes) == 32 if both_ways else 16
+    assert sizes[0] == 2 * sizes[-1]
+
+
+def test_one_device_needs_no_rounds():
+    for name, make in BY_N.items():
+        assert name == 'gather_cpu' or make(1).rounds == ()
+    assert sch.hierarchical(1, 1).rounds == ()
+    assert sch.parameter_server(1, 3, colocated=True).rounds == ()
+    assert len(sch.gather_broadcast(1, 'cpu').rounds) == 2
+
+
+def test_numbers_of_rounds():
+    for n in range(2, 20):
+        log = (n - 1).bit_length()
+        assert len(sch.sharded(n).rounds) == 2
+        assert len(sch.running_sum(n).rounds) == 2 * (n - 1)
+        assert len(sch.ring(n).rounds) == 2 * (n - 1)
+        assert len(sch.tree(n).rounds) == 2 * (n.bit_length() - 1)
+        fold = 0 if n == 1 << log else 1
+        assert len(sch.recursive_doubling(n).rounds) == log + fold
+        assert all(len(r) == 1 for r in sch.running_sum(n).rounds)
+
+
+def sent_by(schedule):
+    """Share of an array that each node sends in all rounds together."""
+    size, sent = schedule.chunk_bytes(1), Counter()
+    for sends in schedule.rounds:
+        for send in sends:
+            sent[send.src] += size[send.chunk]
+    return sent
+
+
+@pytest.mark.parametrize('power', range(1, 8))
+def test_halving_and_doubling_sends_what_a_ring_does_in_few_rounds(power):
+    n = 2 ** power
+    schedule = sch.halving_doubling(n)
+    assert len(schedule.rounds) == 2 * power
+    assert sent_by(schedule) == pytest.approx(
+        dict.fromkeys(range(n), 2 * (n - 1) / n))
+    assert sent_by(sch.ring(n)) == pytest.approx(sent_by(schedule))
+    for sends in schedule.rounds:  # each has one partner at a time
+        partners = {(send.src, send.dst) for send in sends}
+        assert len(partners) == n
+        assert partners == {(b, a) for a, b in partners}
+    # Half way each device has the sum of a chunk of its own.
+    half = list(schedule.states())[power]
+    assert (half[range(n), range(n)] == 1).all()
+
+
+@pytest.mark.parametrize('n', [3, 5, 6, 7, 9, 31])
+def test_halving_and_doubling_folds_the_rest_in(n):
+    schedule, power = sch.halving_doubling(n), n.bit_length() - 1
+    first, *inner, last = schedule.rounds
+    assert len(inner) == 2 * power
+    beyond = set(range(2 ** power, n))
+    assert {send.src for send in first} == {s.dst for s in last} == beyond
+    assert all(send.reduce for send in first)
+    assert not any({send.src, send.dst} & beyond
+                   for sends in inner for send in sends)
+
+
+def test_no_device_is_only_a_leaf_in_the_double_tree():
+    for n in range(2, 65):
+        inner = {send.dst for r in sch.double_tree(n).rounds
+                 for send in r if send.reduce}
+        assert inner == set(range(n))
+
+
+def test_colocated_servers_are_the_sharded_sum():
+    for n in range(1, 6):
+        ours = sch.parameter_server(n, n, colocated=True).rounds
+        assert list(map(sorted, ours)) == (
+            list(map(sorted, sch.sharded(n).rounds)))
+
+
+def test_running_sum_pipelined_by_hand():
+    plan = sch.pipelined(sch.running_sum(2), 2).rounds
+    assert [tuple(r) for r in plan] == [
+        (Send(0, 1, 0, True),),
+        (Send(1, 0, 0, False), Send(0, 1, 1, True)),
+        (Send(1, 0, 1, False),)]
+
+
+# --- a schedule is data ------------------------------------------------------
+
+def test_reads_as_a_tuple_of_rounds_of_sends():
+    rounds = sch.ring(3).rounds
+    assert isinstance(rounds, tuple) and len(rounds) == 4
+    assert tuple(rounds[0]) == (Send(0, 1, 0, True), Send(1, 2, 1, True),
+                                Send(2, 0, 2, True))
+    assert rounds[-1][-1] == Send(2, 0, 2, False)
+    assert rounds[0][:2] == tuple(rounds[0])[:2]
+    cpu = sch.gather_broadcast(2, 'cpu')
+    assert tuple(cpu.rounds[1]) == (Send('cpu', 0, 0, False),
+                                    Send('cpu', 1, 0, False))
+    assert cpu.nodes == (0, 1, 'cpu')
+
+
+def test_a_schedule_can_be_rebuilt_from_its_sends():
+    for schedule in (sch.ring(5), sch.parameter_server(3, 2)):
+        again = Schedule(list(map(list, schedule.rounds)), schedule.devices,
+                         schedule.nodes[schedule.devices:])
+        assert list(map(tuple, again.rounds)) == (
+            list(map(tuple, schedule.rounds)))
+
+
+@pytest.mark.parametrize('bad, words', [
+    (lambda: sch.ring(0), 'n must be a whole number .*was 0'),
+    (lambda: sch.ring(2.5), 'n must be .*was 2.5'),
+    (lambda: sch.hierarchical(2, -1), 'devices must be .*was -1'),
+    (lambda: sch.parameter_server(2, 0), 'servers must be .*was 0'),
+    (lambda: sch.gather_broadcast(4, 4), 'root must be a device, 0 to 3, .*was 4'),
+    (lambda: Schedule([], 0), 'devices must be .*was 0'),
+    (lambda: Schedule([[Send(0, 2, 0, True)]], 2), 'node outside 0 to 1'),
+    (lambda: Schedule([[Send(-1, 1, 0, True)]], 2), 'node outside'),
+    (lambda: Schedule([[Send(1, 1, 0, True)]], 2), 'sends to itself'),
+    (lambda: Schedule([[Send(0, 1, 5, True)]], 2, weights=[1]), 'chunk out'),
+    (lambda: Schedule([[Send(0, 'cpu', 0, True)]], 2), "'cpu' is no helper"),
+    (lambda: Schedule([], 2, weights=[1, -1]), 'weights'),
+    (lambda: sch.ring(1024).check(), 'too large to count'),
+    (lambda: sch.ring(True), 'n must be a whole .*True'),
+    (lambda: sch.gather_broadcast(4, True), 'root must be a device .*True'),
+    (lambda: sch.gather_broadcast(4, ''), 'root must be a device'),
+    (lambda: sch.two_rings(1), 'both_ways must be True or False'),
+    (lambda: sch.hierarchical(2, 2, 3), 'across must be a function'),
+    (lambda: sch.hierarchical(2, 2, abs), r'across\(machines\) must be a Sch'),
+    (lambda: sch.hierarchical(4, 2, lambda m: sch.ring(2)), 'for 4 machines'),
+    (lambda: sch.pipelined(3, 2), 'schedule must be a Schedule'),
+    (lambda: Schedule(None, 2), 'rounds must be a list of rounds'),
+    (lambda: Schedule([3], 2), r'rounds\[0\] must be a list of Send'),
+    (lambda: Schedule(['ab'], 2), r'sends\[0\] must be a Send'),
+    (lambda: Round([], (0, 1), abs), 'sends is empty'),
+    (lambda: Schedule([[(0, 1, 0)]], 2), r'sends\[0\] must be a Send'),
+    (lambda: Schedule([[Send(0.9, 1, 0, True)]], 2), r'src must be .*was 0.9'),
+    (lambda: Schedule([[Send(0, 1, 0.7, True)]], 2), r'chunk must .*was 0.7'),
+    (lambda: Schedule([[Send(0, True, 0, True)]], 2), 'dst must .*was True'),
+    (lambda: Schedule([[Send(0, 1, 0, 1)]], 2), 'reduce must be True or'),
+    (lambda: Schedule([[Send(None, 1, 0, True)]], 2), 'src must be a whole'),
+    (lambda: Schedule([[Send([0, [1]], 1, 0, True)]], 2), r'sends\[0\]'),
+    (lambda: Schedule([[Send([0, 1], [1, 2, 0], 0, True)]], 3), 'one length'),
+    (lambda: Schedule([[Send(0, 1, 10 ** 9, True)]], 2), 'chunk outside'),
+    (lambda: Schedule([[Send(0, 1, -5, True)]], 2), 'chunk outside'),
+    (lambda: Schedule([], 2, ['cpu', 'cpu']), 'helpers .*different names'),
+    (lambda: Schedule([], 2, 'cpu'), 'helpers must be a list of names'),
+    (lambda: Schedule([], 2, [1]), r'helpers\[0\] must be a text'),
+    (lambda: Schedule([], 2, weights=[np.nan, 1]), 'weights must be'),
+    (lambda: Schedule([], 2, weights='two'), 'weights must be'),
+    (lambda: Schedule([], 2, weights=[[1]]), 'weights must be'),
+    (lambda: Schedule([], 2, name=3), 'name must be a text'),
+    (lambda: sch.ring(2).chunk_bytes(np.inf), 'nbytes must be a number'),
+    (lambda: sch.ring(2).run([np.ones(1), np.ones(1)], op=3), 'op must be a'),
+])
+def test_bad_arguments_are_named(bad, words):
+    with pytest.raises(ValueError, match=words):
+        bad()
+
+
+TOO_MANY = [
+    lambda: sch.tree(10 ** 9), lambda: sch.ring(10 ** 9),
+    lambda: sch.ring(4097), lambda: sch.gather_broadcast(10 ** 9, 'cpu'),
+    lambda: sch.hierarchical(1024, 64), lambda: sch.hierarchical(10 ** 9, 1),
+    lambda: sch.parameter_server(10 ** 5, 10 ** 5),
+    lambda: sch.pipelined(sch.ring(1024), 1000), lambda: Schedule([], 10 ** 9),
+    lambda: sch.pipelined(sch.ring(1), 10 ** 9)]
+
+
+@pytest.mark.parametrize('make', TOO_MANY)
+def test_what_memory_would_not_hold_is_refused_before_it_is_made(make):
+    tracemalloc.start()
+    with pytest.raises(ValueError, match='whole number from 1|must be smalle'):
+        make()
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 500e6
+
+
+def test_large_plans_can_be_made():
+    assert len(sch.tree(100_000).rounds) == 32
+    assert sum(map(len, sch.parameter_server(10_000, 100).rounds)) == 2e6
+    assert sch.hierarchical(1024, 8, sch.tree).devices == 8192
+    assert limits.few('n', 2 * 4096 * 4095) is None  # ring(4096), 1 GB
+
+
+def test_a_repr_is_short():
+    assert repr(sch.ring(64)) == ('<ring(64): 64 devices, 64 chunks, 126 '
+                                  'rounds, 8064 sends>')
+    assert len(repr(sch.ring(64).rounds[0])) < 300
+
+
+def test_these_modules_do_not_import_mxnet():
+    room = Path(sch.__file__).parent
+    for path in [*room.glob('*.py'), room.parent / 'checks.py']:
+        for node in ast.walk(ast.parse(path.read_text())):
+            names = [a.name for a in getattr(node, 'names', [])
+                     if isinstance(node, (ast.Import, ast.ImportFrom))]
+            assert not any('mxnet' in n for n in
+                           [*names, getattr(node, 'module', None) or ''])
+
+
+# --- who holds what ----------------------------------------------------------
+
+def recount(schedule):
+    """Like `states`, but in plain Python: a list of dicts of Counters."""
+    held = {(i, c): Counter([i]) for i in range(schedule.devices)
+            for c in range(len(schedule.weights))}
+    history = [held]
+    for sends in schedule.rounds:
+        new = {place: Counter(held[place]) for place in held}
+        for reduce in False, True:
+            for send in sends:
+                if send.reduce is reduce:
+                    place = send.dst, send.chunk
+                    had = new.get(place, Counter()) if reduce else Counter()
+                    had.update(held.get((send.src, send.chunk), Counter()))
+                    new[place] = had
+        held = new
+        history.append(held)
+    return history
+
+
+@quick
+@given(schedules())
+def test_states_agree_with_plain_counting(schedule):
+    for state, held in zip(schedule.states(), recount(schedule), strict=True):
+        for k, node in enumerate(schedule.nodes):
+            for chunk in range(len(schedule.weights)):
+                count = held.get((node, chunk), {})
+                assert state[k, chunk].tolist() == [
+                    count.get(i, 0) for i in range(schedule.devices)]
+
+
+def test_states_may_be_kept():
+    first, *_, last = list(sch.ring(4).states())
+    assert first[2, 0].tolist() == [0, 0, 1, 0]
+    assert (last == 1).all()
+
+
+# --- every mistake is found --------------------------------------------------
+
+def sum_goes_wrong(schedule):
+    """Does `run` refuse, or give anything but the sum?"""
+    random = np.random.default_rng(1)
+    arrays = list(random.integers(0, 2 ** 40, (schedule.devices, 2 * len(
+        schedule.weights))))
+    total = sum(arrays)
+    try:
+        schedule.run(arrays)
+    except ScheduleError:
+        return True
+    return any((array != total).any() for array in arrays)
+
+
+def message_is_true(schedule, message):
+    """Is what the message of `check` says so, by plain counting?"""
+    place = re.search(r'after round (\d+), (?:device )?([\w ]+), chunk (\d+): '
+                      r'the part of device (\d+) is (missing|counted (\d+))',
+                      message)
+    if not place:
+        return senseless(schedule, message)
+    after, node, chunk, who, _, times = place.groups()
+    node = int(node) if node.isdigit() else node
+    held = recount(schedule)[int(after)][node, int(chunk)]
+    return held[int(who)] == int(times or 0)
+
+
+def senseless(schedule, message):
+    number, = re.findall(r'in round (\d+), ', message)
+    sends = schedule.rounds[int(number) - 1]
+    empty = re.search(r'in round \d+, (.*) sends chunk (\d+), of which it has '
+                      'nothing', message)
+    if empty:
+        node, chunk = empty.groups()
+        held = recount(schedule)[int(number) - 1]
+        return not held.get((node, int(chunk))) and any(
+            (node, int(chunk)) == (s.src, s.chunk) for s in sends)
+    chunk, node = re.search(r'chunk (\d+) of (.*) is replaced',
+                            message).groups()
+    hits = [s.reduce for s in sends if (str(s.dst), str(s.chunk)) == (
+        node, chunk)]
+    return len(hits) > 1 and not all(hits)
+
+
+@st.composite
+def broken(draw):
+    """A schedule with one send dropped, doubled, moved, or changed."""
+    schedule = draw(schedules().filter(lambda s: s.rounds))
+    rounds = list(map(list, schedule.rounds))
+    r = draw(st.integers(0, len(rounds) - 1))
+    k = draw(st.integers(0, len(rounds[r]) - 1))
+    how = draw(st.sampled_from(['drop', 'double', 'move', 'move', 'turn',
+                                'flip', 'aim', 'swap']))
+    send = rounds[r][k]
+    if how == 'double':
+        rounds[r].append(send)
+    elif how == 'drop':
+        del rounds[r][k]
+    elif how == 'move':
+        del rounds[r][k]
+        rounds[draw(st.integers(0, len(rounds) - 1))].append(send)
+    elif how == 'turn':
+        rounds[r][k] = Send(send.dst, send.src, *send[2:])
+    elif how == 'flip':
+        rounds[r][k] = send._replace(reduce=not send.reduce)
+    elif how == 'aim':
+        others = [n for n in schedule.nodes if n != send.src]
+        rounds[r][k] = send._replace(dst=draw(st.sampled_from(others)))
+    elif how == 'swap':
+        other = draw(st.integers(0, len(rounds) - 1))
+        rounds[r], rounds[other] = rounds[other], rounds[r]
+    return how, Schedule(rounds, schedule.devices,
+                         schedule.nodes[schedule.devices:], schedule.weights,
+                         schedule.name)
+
+
+@settings(quick, max_examples=2000)
+@given(broken())
+def test_check_finds_every_mistake_and_no_others(case):
+    how, schedule = case
+    try:
+        schedule.check()
+    except ScheduleError as error:
+        assert message_is_true(schedule, str(error))
+        assert sum_goes_wrong(schedule)
+    else:
+        assert how != 'double'
+        # A lone machine's trip to the CPU or to a server is not needed.
+        assert how != 'drop' or re.match(
+            r"gather_broadcast\(1, 'cpu'\)|hierarchical\(1,.*server|"
+            r'parameter_server\(1,', schedule.name)
+        assert not sum_goes_wrong(schedule)
+        once = Counter(range(schedule.devices))
+        assert all(held == once for (node, _), held in recount(
+            schedule)[-1].items() if node in range(schedule.devices))
+
+
+@pytest.mark.parametrize('rounds, message', [
+    ([[Send(0, 1, 0, True)]],
+     'test: after round 0, device 0, chunk 0: the part of device 1 is miss'),
+    ([[Send(0, 1, 0, True)] * 2, [Send(1, 0, 0, False)]],
+     'after round 1, device 1, chunk 0: the part of device 0 is counted 2 '),
+    ([[Send(0, 1, 0, True)], [Send(1, 0, 0, True)]],
+     'after round 2, device 0, chunk 0: the part of device 0 is counted 2 '),
+    ([[Send(0, 1, 0, True)], [Send(1, 0, 0, False)] * 2],
+     'in round 2, chunk 0 of 0 is replaced, and another'),
+    ([[Send('cpu', 1, 0, True)]],
+     'in round 1, cpu sends chunk 0, of which it has nothing yet'),
+    ([[Send(0, 'cpu', 0, True)], [Send('cpu', [0, 1], 0, False)]],
+     'after round 2, device 0, chunk 0: the part of device 1 is missing'),
+    ([[Send([0, 0, 1], 'cpu', 0, True)], [Send('cpu', [0, 1], 0, False)]],
+     'after round 1, cpu, chunk 0: the part of device 0 is counted 2 times'),
+])
+def test_messages(rounds, message):
+    schedule = Schedule(rounds, 2, ['cpu'], name='test')
+    with pytest.raises(ScheduleError, match=re.escape(message)):
+        schedule.check()
+
+
+# --- run ---------------------------------------------------------------------
+
+DTYPES = ['int8', 'uint8', 'int32', 'int64', 'float16', 'float32', 'float64']
+OPS = {'add': np.add, 'multiply': np.multiply, 'maximum': np.maximum,
+       'minimum': np.minimum, 'own': lambda a, b: a + b}
+
+
+def example(draw):
+    schedule = draw(schedules())
+    dtype, op = draw(st.sampled_from(DTYPES)), draw(st.sampled_from([*OPS]))
+    shape = draw(hnp.array_shapes(min_dims=0, max_dims=3, min_side=0,
+                                  max_side=9))
+    random = np.random.default_rng(draw(st.integers(0, 99)))
+    data = random.integers(1, 3, (schedule.devices, *shape)).astype(dtype)
+    # Not OPS[op].reduce: it would widen small integers.
+    want = data[0].copy()
+    for array in data[1:]:
+        want = OPS[op](want, array).astype(dtype)
+    return schedule, OPS[op], data, want
+
+
+@settings(quick, max_examples=300)
+@given(st.data())
+def test_run_is_numpys_reduction(data):
+    schedule, op, rows, want = example(data.draw)
+    arrays = [np.array(row) for row in rows]
+    if data.draw(st.booleans()):  # with gaps between the elements
+        arrays = [np.repeat(row[..., None], 2, -1)[..., 0] for row in rows]
+    for _ in range(2):  # the second time with the buffers of the first
+        for array, row in zip(arrays, rows):
+            array[...] = row
+        schedule.run(arrays, op=op)
+        for array in arrays:
+            np.testing.assert_array_equal(array, want)
+
+
+@pytest.mark.parametrize('op', [
+    np.logaddexp, np.logical_or, np.bitwise_xor, np.hypot])
+def test_run_with_other_reductions(op):
+    random = np.random.default_rng(0)
+    rows = random.normal(size=(5, 33)).astype('float64')
+    if op in (np.logical_or, np.bitwise_xor):
+        rows = rows > 0.5
+    for make in BY_N.values():
+        arrays = [row.copy() for row in rows]
+        make(5).run(arrays, op=op)
+        for array in arrays:
+            np.testing.assert_allclose(array, op.reduce(rows), rtol=1e-12)
+
+
+def test_run_needs_no_sum_to_be_meant():
+    swap = Schedule([[Send(0, 1, 0, False), Send(1, 0, 0, False)]], 2)
+    for repeat in range(2):
+        arrays = [np.zeros(3), np.ones(3)]
+        swap.run(arrays)
+        assert arrays[0].all() and not arrays[1].any()
+
+
+@pytest.mark.parametrize('arrays, words', [
+    ([np.ones(2)], 'needs 2'),
+    ([np.ones(2), np.ones(3)], r'arrays\[1\] is numpy.ndarray of shape \(3,\)'),
+    ([np.ones(2), np.ones(2, int)], 'dtype int64'),
+    ([np.ones(2), [1, 1]], r'arrays\[1\] is a list'),
+    ([np.ones(2)] * 2, 'twice'),
+    ([np.ones(2), np.broadcast_to(1.0, 2)], 'read-only'),
+    (np.ones(2), 'in a list'), (np.ones((2, 3)), 'in a list'),
+    (None, 'in a list'), ('ab', r'in a list; it was .ab'),
+    ([np.float64(1), np.float64(1)], r'arrays\[0\] is a float64'),
+    ([np.array(['a']), np.array(['b'])], r'arrays\[0\] is a ndarray'),
+    ([np.matrix([1, 2]), np.matrix([1, 2])], r'arrays\[0\] is a matrix'),
+])
+def test_run_refuses_arrays_that_do_not_fit(arrays, words):
+    with pytest.raises(ValueError, match=words):
+        sch.ring(2).run(arrays)
+
+
+VIEWED = np.arange(12.0)
+
+
+@pytest.mark.parametrize('arrays', [
+    [VIEWED[0:6], VIEWED[5:11]],
+    [VIEWED[:6], VIEWED[5::-1]],
+    [VIEWED[::2], VIEWED[:6]],
+    [np.zeros(6), np.lib.stride_tricks.as_strided(VIEWED, (6,), (0,))],
+    [np.lib.stride_tricks.sliding_window_view(VIEWED, 3, writeable=True),
+     np.zeros((10, 3))],
+])
+def test_run_refuses_arrays_that_share_memory(arrays):
+    before = VIEWED.copy()
+    with pytest.raises(ValueError, match=r'arrays\[.\] shares memory'):
+        sch.ring(2).run(arrays)
+    assert (VIEWED == before).all()
+
+
+def test_run_takes_views_that_share_nothing():
+    whole = np.arange(12.0).reshape(2, 6)
+    for arrays in ([whole[0], whole[1]], [whole[:, ::2], whole[:, 1::2]]):
+        total = arrays[0] + arrays[1]
+        sch.ring(2).run(arrays)
+        assert (arrays[0] == total).all() and (arrays[1] == total).all()
+
+
+@pytest.mark.parametrize('n', [2, 5])
+def test_one_schedule_in_several_threads(n):
+    schedule = sch.ring(n)
+
+    def sums(seed):
+        random = np.random.default_rng(seed)
+        for _ in range(10):
+            rows = random.integers(0, 1000, (n, 200_003))
+            arrays = [row.copy() for row in rows]
+            schedule.run(arrays)
+            yield all((array == rows.sum(axis=0)).all() for array in arrays)
+
+    with ThreadPoolExecutor(4) as pool:
+        right = list(pool.map(lambda seed: list(sums(seed)), range(4)))
+    assert right == [[True] * 10] * 4
+    assert len(schedule.buffers) == 1
+
+
+@pytest.mark.parametrize('op', [np.dot, lambda a, b: None, lambda a, b: 1,
+                                lambda a, b: np.append(a, b)])
+def test_run_refuses_what_does_not_work_element_by_element(op):
+    with pytest.raises(ValueError, match='op must work element by element'):
+        sch.ring(2).run([np.ones(6), np.ones(6)], op=op)
+
+
+def test_run_refuses_a_senseless_schedule_before_it_changes_anything():
+    plan = Schedule([[Send(0, 1, 0, False)], [Send('cpu', 0, 0, True)]], 2,
+                    ['cpu'])
+    arrays = [np.zeros(2), np.ones(2)]
+    with pytest.raises(ScheduleError, match='nothing yet'):
+        plan.run(arrays)
+    assert arrays[1].all()
+
+
+# --- run on MXNet ------------------------------------------------------------
+
+@pytest.fixture(scope='module')
+def mx():
+    mx = pytest.importorskip('mxnet')
+    before = mx.util.is_np_shape(), mx.util.is_np_array()
+    mx.npx.set_np()
+    yield mx
+    mx.npx.set_np(*before)
+
+
+@settings(quick, max_examples=200)
+@given(st.data())
+def test_run_on_mxnet_devices(mx, data):
+    schedule, op, rows, want = example(data.draw)
+    places = data.draw(st.lists(st.integers(0, 8), min_size=len(rows),
+                                max_size=len(rows)))
+    arrays = [mx.np.array(row, dtype=row.dtype, ctx=mx.cpu(k))
+              for row, k in zip(rows, places)]
+    for _ in range(2):
+        for array, row in zip(arrays, rows):
+            if row.size:
+                array[()] = mx.np.array(row, dtype=row.dtype)
+        schedule.run(arrays, op=op)
+        for array, k in zip(arrays, places):
+            assert array.ctx == mx.cpu(k)
+            np.testing.assert_array_equal(array.asnumpy(), want)
+
+
+@pytest.mark.parametrize('name', ['logaddexp', 'logical_or'])
+def test_run_on_mxnet_with_its_own_functions(mx, name):
+    def op(a, b):
+        if name == 'logical_or':
+            return a + b > 0  # an array of bool
+        high = mx.np.maximum(a, b)
+        return high + mx.np.log1p(mx.np.exp(-mx.np.abs(a - b)))
+    rows = np.random.default_rng(0).integers(0, 2, (4, 9)).astype('float32')
+    schedule = sch.ring(4)
+    for op, want in ((op, getattr(np, name).reduce(rows)),
+                     (np.add, rows.sum(0))):  # with the same buffers
+        arrays = [mx.np.array(row, ctx=mx.cpu(k))
+                  for k, row in enumerate(rows)]
+        schedule.run(arrays, op=op)
+        for array in arrays:
+            np.testing.assert_allclose(array.asnumpy(), want, rtol=1e-5)
+
+
+def test_run_on_devices_that_cannot_read_each_other(mx, monkeypatch):
+    # As between GPUs: code works on arrays of its own context only.
+    def op(a, b):
+        assert a.ctx == b.ctx
+        return a + b
+    monkeypatch.setattr(execute, '_reach', lambda a, b: a == b)
+    for make in BY_N.values():
+        arrays = [mx.np.full(11, k, ctx=mx.cpu(k)) for k in range(5)]
+        make(5).run(arrays, op=op)
+        assert all((array == 10).all() for array in arrays)
+
+
+def test_run_does_not_wait(mx, monkeypatch):
+    arrays = [mx.np.ones((100, 7), ctx=mx.cpu(k)) for k in range(4)]
+    with monkeypatch.context() as patch:
+        for name in 'wait_to_read', 'asnumpy', 'asscalar':
+            patch.setattr(mx.nd.NDArray, name, None)
+        for make in BY_N.values():
+            make(4).run(arrays)
+    assert (arrays[0] == 4 ** len(BY_N)).all()
+
+
+def test_run_refuses_arrays_of_the_old_interface(mx):
+    with pytest.raises(ValueError, match='a NDArray .* array of mxnet.np'):
+        sch.ring(2).run([mx.nd.ones(2), mx.nd.ones(2)])
+
+
+def test_run_on_slices_of_one_mxnet_array(mx):
+    whole = mx.np.arange(12.0).reshape(3, 4)
+    sch.ring(3).run([whole[0], whole[1], whole[2]])
+    assert whole.asnumpy().tolist() == [[12, 15, 18, 21]] * 3
+
+
+def test_numpy_and_mxnet_arrays_do_not_mix(mx):
+    for arrays in ([np.ones(2, 'f'), mx.np.ones(2)],
+                   [mx.np.ones(2), np.ones(2, 'f')]):
+        with pytest.raises(ValueError, match='arrays.1. is (mxnet|numpy).*and '
+                           'arrays.0. (numpy|mxnet).*of one kind'):
+            sch.ring(2).run(arrays)
+        assert [float(array.sum()) for array in arrays] == [2, 2]
+
+
+def test_run_repeats_without_new_buffers(mx):
+    schedule = sch.sharded(3)
+    arrays = [mx.np.ones(30, ctx=mx.cpu(k)) for k in range(3)]
+    schedule.run(arrays)
+    before = {name: id(array) for kept in schedule.buffers.values()
+              for name, array in kept.items()}
+    schedule.run(arrays)
+    after = {name: id(array) for kept in schedule.buffers.values()
+             for name, array in kept.items()}
+    assert before == after and len(before) == 3
+    assert (arrays[1] == 9).all()

@@ -1,0 +1,447 @@
+"""Times against figures worked by hand, and flows against a slow twin."""
+from fractions import Fraction
+
+import networkx as nx
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from d2lps.collectives import simulate
+from d2lps.collectives import strategies as sch
+from d2lps.collectives import topology as top
+from d2lps.collectives.schedule import Schedule, Send
+
+quick = settings(deadline=None, derandomize=True, database=None)
+MB = 1e6
+
+
+def ms(*args, **kwargs):
+    return 1e3 * simulate.time(*args, **kwargs).seconds
+
+
+# --- the book's figures ------------------------------------------------------
+
+def test_where_to_sum():
+    server = top.pcie_switch(4)
+    assert ms(sch.gather_broadcast(4), server, 160 * MB) == pytest.approx(60)
+    assert ms(sch.gather_broadcast(4, 'cpu'), server, 160 * MB) == (
+        pytest.approx(80))
+    assert ms(sch.sharded(4), server, 160 * MB) == pytest.approx(15)
+
+
+def test_two_rings():
+    # 14 rounds, in each 2/3 of the data / 8 over two links of 18 GB/s.
+    want = 14 * 160 * MB * 2 / 3 / 8 / 36e9 * 1e3
+    assert round(want, 2) == 5.19
+    machine = top.nvlink_p3()
+    for barrier in True, False:
+        assert ms(sch.two_rings(), machine, 160 * MB,
+                  barrier=barrier) == pytest.approx(want)
+        assert ms(sch.two_rings(True), machine, 160 * MB,
+                  barrier=barrier) == pytest.approx(want / 2)
+    # One way round, every cable is busy in one direction and idle in the
+    # other; both ways, all are busy.
+    busy = simulate.time(sch.two_rings(), machine, 160 * MB).busy()
+    assert sorted(busy.values()) == pytest.approx(16 * [0] + 16 * [1])
+    assert all(busy[a, b] + busy[b, a] == pytest.approx(1) for a, b in busy)
+    busy = simulate.time(sch.two_rings(True), machine, 160 * MB).busy()
+    assert list(busy.values()) == pytest.approx(32 * [1])
+    # With the bandwidth of the data sheet:
+    machine = top.nvlink_p3(top.NVLINK_V100)
+    assert round(ms(sch.two_rings(), machine, 160 * MB), 2) == 3.73
+    assert round(ms(sch.two_rings(True), machine, 160 * MB), 2) == 1.87
+
+
+# --- closed forms on a switch ------------------------------------------------
+# T seconds for all N bytes over one cable, A seconds of latency per message:
+# each message takes two cables.
+
+N, T, A = 160 * MB, 0.01, 2e-4
+
+
+def on_switch(schedule, **kwargs):
+    switch = top.pcie_switch(schedule.devices, N / T, A / 2)
+    return simulate.time(schedule, switch, N, **kwargs).seconds
+
+
+def tree_levels(n):
+    """Time of one way: 2 T a level, T if no parent there has two children."""
+    depth = n.bit_length() - 1
+    last = n - (2 ** depth - 1)  # nodes on the lowest level
+    return sum((2 if level < depth or last > 1 else 1) * T + A
+               for level in range(1, depth + 1))
+
+
+@pytest.mark.parametrize('n', [*range(2, 10), 16, 31])
+def test_closed_forms_on_a_switch(n):
+    power = n.bit_length() - 1  # n is 2 ** power, or a bit more
+    forms = {
+        sch.gather_broadcast(n): 2 * ((n - 1) * T + A),
+        sch.gather_broadcast(n, 'cpu'): 2 * (n * T + A),
+        sch.sharded(n): 2 * ((n - 1) / n * T + A),
+        sch.running_sum(n): 2 * (n - 1) * (T + A),
+        sch.ring(n): 2 * (n - 1) * (T / n + A),
+        # Both directions leave a device by the same cable.
+        sch.bidirectional_ring(n): 2 * (n - 1) * (T / n + A),
+        sch.tree(n): 2 * tree_levels(n),
+        sch.recursive_doubling(n): power * (T + A) + (
+            0 if n == 2 ** power else 2 * (T + A)),
+        sch.halving_doubling(n): 2 * ((1 - 2 ** -power) * T + power * A) + (
+            0 if n == 2 ** power else 2 * (T + A)),
+    }
+    for schedule, seconds in forms.items():
+        assert on_switch(schedule) == pytest.approx(seconds), schedule
+
+
+def test_pipelined_on_a_switch():
+    # 0 to 1 and 1 to 0 use different cables: 5 pieces need 2 + 4 rounds.
+    schedule = sch.pipelined(sch.running_sum(2), 5)
+    assert on_switch(schedule) == pytest.approx(6 * (T / 5 + A))
+
+
+@pytest.mark.parametrize('power', [1, 2, 3, 4, 5])
+def test_double_tree_on_a_switch(power):
+    # Halves: T/2 on the lowest level, where only one child is, and T above.
+    assert on_switch(sch.double_tree(2 ** power)) == pytest.approx(
+        2 * (T / 2 + (power - 1) * T + power * A))
+
+
+def test_two_rings_on_a_switch():
+    assert on_switch(sch.two_rings()) == pytest.approx(14 * (T / 8 + A))
+
+
+@pytest.mark.parametrize('m, d', [(1, 4), (2, 2), (3, 4), (5, 1), (8, 8)])
+def test_hierarchical_on_a_switch_and_on_a_cluster(m, d):
+    schedule = sch.hierarchical(m, d)
+    inside = 2 * ((d - 1) / d * T + A) if d > 1 else 0
+    assert on_switch(schedule) == pytest.approx(
+        inside + 2 * (m - 1) * (T / m / d + A))
+    # Cables of a cluster add latency each; the network is 20 times slower,
+    # and the d rings share it.
+    cluster = top.cluster(m, d, N / T, N / T / 20, latency=A / 2,
+                          network_latency=A)
+    assert simulate.time(schedule, cluster, N).seconds == pytest.approx(
+        inside + 2 * (m - 1) * (20 * T / m + 3 * A))
+
+
+@pytest.mark.parametrize('workers', [1, 2, 5, 8])
+@pytest.mark.parametrize('servers', [1, 3, 8])
+def test_parameter_server(workers, servers):
+    schedule = sch.parameter_server(workers, servers)
+    network = top.ethernet(schedule.nodes, N / T, A / 2)
+    # A server takes workers/servers of T, a worker has T to send.
+    assert simulate.time(schedule, network, N).seconds == pytest.approx(
+        2 * (max(workers / servers, 1) * T + A))
+    if workers == servers > 1:
+        together = sch.parameter_server(workers, servers, colocated=True)
+        assert on_switch(together) == on_switch(sch.sharded(workers))
+
+
+def test_small_messages_favour_trees_and_large_ones_rings():
+    switch = top.pcie_switch(16, latency=5e-6)
+    for nbytes, faster in ((1e3, sch.tree), (1e9, sch.ring)):
+        assert faster == min((sch.tree, sch.ring), key=lambda make: ms(
+            make(16), switch, nbytes))
+
+
+def test_halving_and_doubling_beats_the_ring_except_between_neighbours():
+    switch = top.pcie_switch(8, latency=5e-6)
+    neighbours = nx.cycle_graph(8)
+    nx.set_edge_attributes(neighbours, 16e9, 'bandwidth')
+    neighbours = top.from_graph(neighbours)
+    for nbytes in 1e6, 1e8, 1e10:
+        best = ms(sch.halving_doubling(8), switch, nbytes)
+        for other in sch.ring, sch.tree, sch.recursive_doubling:
+            assert best < ms(other(8), switch, nbytes)
+        assert ms(sch.ring(8), neighbours, nbytes) < ms(
+            sch.halving_doubling(8), neighbours, nbytes)
+    assert round(ms(sch.halving_doubling(8), switch, MB), 3) == 0.169
+
+
+def test_latency_is_paid_for_each_cable_of_a_route():
+    send = Schedule([[Send(0, 3, 0, True)]], 4)
+    for topology, cables in (
+            (top.pcie_switch(4, latency=A), 2),
+            (top.ethernet(4, latency=A), 2),
+            (top.cluster(2, 2, latency=A, network_latency=A), 4),
+            (top.nvlink_p3(latency=A), 1)):
+        assert simulate.time(send, topology, 0).seconds == pytest.approx(
+            cables * A)
+
+
+# --- sharing -----------------------------------------------------------------
+
+def test_flows_share_and_speed_up_when_others_end():
+    # 0 sends 10 bytes to 2 and 1 sends 30: 10 each by second 2, at half of
+    # 10 bytes/s; the 20 that are left take 2 seconds more.
+    plan = Schedule([[Send(0, 2, 0, True), Send(1, 2, 1, True)]], 3,
+                    weights=[1, 3])
+    timing = simulate.time(plan, top.ethernet(3, 10.0), 40)
+    assert [(e.start, e.end) for e in timing.events] == [
+        (0.0, pytest.approx(2)), (0.0, pytest.approx(4))]
+
+
+def test_a_flow_takes_what_others_cannot_use():
+    # Links a: 10 bytes/s, b: 4. Flow 0 uses both, flow 1 a, flows 2 and 3 b.
+    paths = np.array([[0, 1], [0, 2], [1, 2], [1, 2]])  # link 2: padding
+    rates = simulate.fair_rates(paths, np.array([10, 4, np.inf]))
+    assert rates == pytest.approx([4 / 3, 10 - 4 / 3, 4 / 3, 4 / 3])
+
+
+def twin(flows, capacity):
+    """Ends of flows (delay, bytes, links), in fractions, one by one."""
+    left = [Fraction(nbytes) for _, nbytes, _ in flows]
+    ends, now = {}, Fraction(0)
+    while len(ends) < len(flows):
+        going = [k for k, flow in enumerate(flows)
+                 if k not in ends and flow[0] <= now]
+        rates, free = {}, dict(enumerate(map(Fraction, capacity)))
+        open_ = set(going)
+        while open_:
+            share = {link: free[link] / users for link in free if (
+                users := sum(link in flows[k][2] for k in open_))}
+            tight = min(share, key=share.get)
+            for k in [k for k in open_ if tight in flows[k][2]]:
+                rates[k] = share[tight]
+                for link in flows[k][2]:
+                    free[link] -= share[tight]
+                open_.remove(k)
+        steps = [left[k] / rates[k] for k in going] + [
+            flow[0] - now for flow in flows if flow[0] > now]
+        step = min(steps)
+        for k in going:
+            left[k] -= step * rates[k]
+            if not left[k]:
+                ends[k] = now + step
+        now += step
+    return [float(ends[k]) for k in range(len(flows))]
+
+
+@settings(quick, max_examples=200)
+@given(st.data())
+def test_flows_agree_with_a_slow_exact_twin(data):
+    capacity = data.draw(st.lists(st.integers(1, 9), min_size=1, max_size=5))
+    links = st.sets(st.integers(0, len(capacity) - 1), min_size=1, max_size=3)
+    flows = data.draw(st.lists(st.tuples(
+        st.integers(0, 3), st.integers(0, 20), links), min_size=1, max_size=7))
+    pad = len(capacity)
+    paths = np.array([[*path, pad, pad][:3] for _, _, path in flows])
+    delay, size = np.array([flow[:2] for flow in flows], float).T
+    starts, ends = simulate.flow(paths, size, delay,
+                                 np.array([*capacity, np.inf], float))
+    assert ends == pytest.approx(twin(flows, capacity))
+    assert not starts.any()
+
+
+@st.composite
+def worlds(draw):
+    """A strategy and a random connected topology with its nodes."""
+    n = draw(st.integers(2, 8))
+    make = draw(st.sampled_from([
+        sch.gather_broadcast, sch.sharded, sch.running_sum, sch.ring, sch.tree,
+        sch.bidirectional_ring, sch.double_tree, sch.recursive_doubling,
+        sch.halving_doubling]))
+    graph = nx.random_labeled_tree(n, seed=draw(st.integers(0, 10 ** 6)))
+    more = st.tuples(st.integers(0, n - 1), st.integers(0, n - 1))
+    graph.add_edges_from((a, b) for a, b in draw(st.lists(more)) if a != b)
+    graph = graph.to_directed()
+    for edge in graph.edges.values():
+        edge['bandwidth'] = draw(st.integers(1, 20)) * 1e8
+        edge['latency'] = draw(st.sampled_from([0, 1e-5, 3e-4]))
+    return make(n), top.from_graph(graph)
+
+
+@settings(quick, max_examples=150)
+@given(worlds(), st.booleans())
+def test_bytes_are_conserved_on_random_topologies(world, barrier):
+    schedule, topology = world
+    nbytes = 12 * MB
+    timing = simulate.time(schedule, topology, nbytes, barrier=barrier)
+    size = schedule.chunk_bytes(nbytes)
+    carried = dict.fromkeys(timing.load, 0.0)
+    alone = 0.0
+    for event in timing.events:
+        route = topology.route(*event.send[:2])
+        for link in route:
+            carried[link[:2]] += size[event.send.chunk]
+        least = sum(link.latency for link in route) + size[
+            event.send.chunk] / min(link.bandwidth for link in route)
+        assert event.end - event.start >= least * (1 - 1e-6)
+        alone += least
+    assert timing.load == pytest.approx(carried)
+    # No link carried more than it can, and work never stops.
+    assert max(timing.busy().values()) <= 1 + 1e-9
+    assert timing.seconds <= alone * (1 + 1e-9)
+
+
+# --- rounds ------------------------------------------------------------------
+
+@settings(quick, max_examples=100)
+@given(worlds())
+def test_rounds_wait_for_each_other(world):
+    events = simulate.time(*world, 12 * MB).events
+    for one, other in zip(events, events[1:]):
+        if one.round == other.round:
+            assert one.start == other.start
+        else:
+            ends = [e.end for e in events if e.round == one.round]
+            assert other.start == pytest.approx(max(ends))
+
+
+@settings(quick, max_examples=100)
+@given(worlds())
+def test_without_barrier_sends_wait_only_for_what_they_need(world):
+    events = list(simulate.time(*world, 12 * MB, barrier=False).events)
+    for event in events:
+        before = [e.end for e in events if e.round < event.round and (
+            (e.send.dst, e.send.chunk) == (event.send.src, event.send.chunk)
+            or e.send[:2] == event.send[:2])]
+        assert event.start == pytest.approx(max(before, default=0))
+
+
+def test_pipelining_without_a_barrier():
+    # A slow link from 2 to 3 holds up the others only with the barrier.
+    graph = nx.complete_graph(4)
+    nx.set_edge_attributes(graph, 1e9, 'bandwidth')
+    graph.edges[2, 3]['bandwidth'] = 1e8
+    topology = top.from_graph(graph)
+    plan = Schedule([[Send(0, 1, 0, True), Send(2, 3, 1, True)],
+                     [Send(1, 2, 0, True)]], 4)
+    assert ms(plan, topology, 2 * MB) == pytest.approx(10 + 1)
+    assert ms(plan, topology, 2 * MB, barrier=False) == pytest.approx(10)
+
+
+@settings(quick, max_examples=100)
+@given(worlds(), st.booleans())
+def test_rates_are_those_that_carry_the_bytes(world, barrier):
+    schedule, topology = world
+    timing = simulate.time(schedule, topology, 12 * MB, barrier=barrier)
+    carried = np.zeros(len(timing.events))
+    for start, end, which, rates in timing.rates():
+        through = dict.fromkeys(timing.load, 0)
+        for k, rate in zip(which, rates):
+            event = timing.events[k]
+            assert event.start <= start * (1 + 1e-6)
+            assert end <= event.end * (1 + 1e-6)
+            for link in topology.route(*event.send[:2]):
+                through[link[:2]] += rate
+                assert through[link[:2]] <= link.bandwidth * (1 + 1e-6)
+        carried[which] += rates * (end - start)
+    size = schedule.chunk_bytes(12 * MB)
+    assert carried == pytest.approx(
+        np.array([size[event.send.chunk] for event in timing.events]))
+
+
+def test_equal_rounds_are_solved_once(monkeypatch):
+    calls = []
+    solve = simulate._solve
+    monkeypatch.setattr(simulate, '_solve',
+                        lambda *a: calls.append(a) or solve(*a))
+    simulate.time(sch.ring(16), top.pcie_switch(16), MB)
+    assert len(calls) == 1
+
+
+# --- Timing ------------------------------------------------------------------
+
+def test_events_and_loads():
+    timing = simulate.time(sch.gather_broadcast(3), top.pcie_switch(3),
+                           16 * MB)
+    assert len(timing.events) == 4
+    first, last = timing.events[0], timing.events[-1]
+    assert first == (0.0, pytest.approx(2e-3), 1, Send(1, 0, 0, True))
+    assert last == (pytest.approx(2e-3), pytest.approx(4e-3), 2,
+                    Send(0, 2, 0, False))
+    assert timing.events[1:3] == list(timing.events)[1:3]
+    with pytest.raises(IndexError):
+        timing.events[4]
+    assert timing.load == {
+        (0, 'switch'): 32 * MB, ('switch', 0): 32 * MB,
+        (1, 'switch'): 16 * MB, ('switch', 1): 16 * MB,
+        (2, 'switch'): 16 * MB, ('switch', 2): 16 * MB}
+    assert timing.busy()['switch', 0] == pytest.approx(0.5)
+    # Links that carry nothing are there, too.
+    assert set(timing.busy()) == {link[:2] for link in timing.topology.links}
+    assert timing.busy()['cpu', 'switch'] == 0
+    assert timing.busiest() in {(0, 'switch'), ('switch', 0)}
+    assert '4 ms' in repr(timing)
+
+
+@pytest.mark.parametrize('barrier', [True, False])
+def test_nothing_to_send_takes_no_time(barrier):
+    timing = simulate.time(sch.ring(1), top.pcie_switch(1), MB, barrier)
+    assert timing.seconds == 0 and len(timing.events) == 0
+    assert timing.busiest() is None and not list(timing.rates())
+    assert set(timing.busy().values()) == {0}
+    empty = simulate.time(sch.ring(3), top.pcie_switch(3, latency=5e-4), 0,
+                          barrier)
+    assert empty.seconds == pytest.approx(4e-3) and not empty.load
+
+
+SWITCH, ONE = top.pcie_switch(2), [[0]]
+
+
+@pytest.mark.parametrize('call, words', [
+    (lambda: simulate.time('ring', SWITCH, 1), 'schedule must be a Schedule'),
+    (lambda: simulate.time(sch.ring(2), 2, 1), 'topology must be a Topology'),
+    (lambda: simulate.time(sch.ring(2), SWITCH, True), 'nbytes must be a num'),
+    (lambda: simulate.time(sch.ring(2), SWITCH, 1, 1), 'barrier must be True'),
+    (lambda: simulate.fair_rates(ONE, [np.nan]), 'capacity must .* above 0'),
+    (lambda: simulate.fair_rates(ONE, [0.0]), 'capacity must .* above 0'),
+    (lambda: simulate.fair_rates(ONE, [np.inf]), 'paths must .*finite capac'),
+    (lambda: simulate.fair_rates(ONE, None), 'capacity must'),
+    (lambda: simulate.fair_rates([[1]], [1.0]), 'paths names link 1'),
+    (lambda: simulate.fair_rates([[-1]], [1.0]), 'paths must'),
+    (lambda: simulate.fair_rates([[0.5]], [1.0]), 'paths must'),
+    (lambda: simulate.fair_rates([0], [1.0]), 'paths must .* 2 dimensions'),
+    (lambda: simulate.flow(ONE, [1], [0], [np.nan]), 'capacity must'),
+    (lambda: simulate.flow(ONE, [1], [0], [np.inf]), 'paths must'),
+    (lambda: simulate.flow(ONE, [np.nan], [0], [1]), 'size must'),
+    (lambda: simulate.flow(ONE, [np.inf], [0], [1]), 'size must'),
+    (lambda: simulate.flow(ONE, [1], [-1], [1]), 'delay must'),
+    (lambda: simulate.flow(ONE, [1], ['two'], [1]), 'delay must'),
+    (lambda: simulate.flow(ONE, [1, 2], [0], [1]), 'size must have 1 entries'),
+    (lambda: simulate.flow(ONE, [1], [0], [1], [[], []]), 'inputs must have'),
+    (lambda: simulate.flow(ONE, [1], [0], [1], [3]), r'inputs\[0\] must be a l'),
+    (lambda: simulate.flow(ONE, [1], [0], [1], [[0]]), 'flow 0 waits for'),
+    (lambda: simulate.flow(ONE, [1], [0], [1], [[7]]), 'flow 0 waits for'),
+    (lambda: simulate.flow([[0]] * 3, [1] * 3, [0] * 3, [1],
+                           [[], [2], [1]]), r'flow 1 waits for \[2\], of'),
+])
+def test_bad_arguments_are_named_and_nothing_hangs(call, words):
+    with pytest.raises(ValueError, match=words):
+        call()
+
+
+def test_flows_may_be_given_as_lists():
+    starts, ends = simulate.flow([[0], [0]], [6, 4], [0, 1], [2], [(), [0]])
+    assert starts.tolist() == [0, 3] and ends.tolist() == [3, 6]
+    starts, ends = simulate.flow([[0], [0]], [6, 4], [0, 1], [2])
+    assert ends.tolist() == [5, 5]
+    assert simulate.fair_rates([[0], [0]], [2]).tolist() == [1, 1]
+    assert len(simulate.fair_rates(np.zeros((0, 1), int), [2])) == 0
+
+
+@pytest.mark.parametrize('nbytes', [-1, float('nan'), float('inf')])
+def test_bad_sizes_are_named(nbytes):
+    with pytest.raises(ValueError, match='nbytes must be a number'):
+        simulate.time(sch.ring(2), top.pcie_switch(2), nbytes)
+
+
+def test_a_missing_node_is_named():
+    with pytest.raises(ValueError, match="no node 'cpu'"):
+        simulate.time(sch.gather_broadcast(8, 'cpu'), top.nvlink_p3(), MB)
+
+
+def test_large_schedules_take_few_steps(monkeypatch):
+    # Two million sends each; what would be slow is a step for each of them.
+    steps, fill = [], simulate._fill
+    monkeypatch.setattr(simulate, '_fill',
+                        lambda *args: steps.append(1) or fill(*args))
+    timing = simulate.time(sch.ring(1024), top.pcie_switch(1024), N)
+    assert timing.seconds == pytest.approx(2046 * N / 1024 / top.PCIE3)
+    assert timing.events[-1].round == 2046
+    schedule = sch.parameter_server(10_000, 100)
+    timing = simulate.time(schedule, top.ethernet(schedule.nodes), N)
+    assert timing.seconds == pytest.approx(2 * 100 * N / top.ETHERNET_10G)
+    assert 0 < len(steps) < 20

@@ -1,0 +1,46 @@
+"""The drawing of a schedule."""
+from xml.etree import ElementTree
+
+import pytest
+from d2lps.collectives import strategies as sch
+from d2lps.pictures import sketch
+
+
+@pytest.mark.parametrize('plan', [sch.sharded(4), sch.sharded(16),
+                                  sch.gather_broadcast(8, 'cpu')])
+def test_no_dot_hides_another_and_rounds_have_a_number(plan):
+    drawing = ElementTree.fromstring(sketch.svg(plan))
+    space = '{http://www.w3.org/2000/svg}'
+    dots = [(dot.get('cx'), dot.get('cy'))
+            for dot in drawing.iter(f'{space}circle')]
+    assert len({*dots}) == len(dots) == sum(map(len, plan.rounds))
+    words = [text.text for text in drawing.iter(f'{space}text')]
+    assert words == [plan.name, *map(str, plan.nodes), 'round 1', 'round 2']
+
+
+def test_a_drawing_says_in_words_what_it_is():
+    page = sketch.html(sch.gather_broadcast(4, '<cpu>'))
+    image = ElementTree.fromstring(page.replace('>', '/>'))
+    assert image.get('alt') == repr(sch.gather_broadcast(4, '<cpu>'))
+
+
+def test_what_is_drawn():
+    ElementTree.fromstring(sketch.svg(sch.gather_broadcast(4, '<cpu>')))
+    strokes = sketch.svg(sch.ring(4)).count('<circle')
+    assert strokes == 2 * 3 * 4
+    assert sketch.svg(sch.ring(1))
+    assert sketch.svg(sch.ring(64)) is None
+
+
+def test_notebooks_show_it_and_nothing_for_a_large_one(python):
+    code = """if True:
+        from IPython.core.interactiveshell import InteractiveShell
+        shell = InteractiveShell.instance()
+        from d2lps import pictures
+        from d2lps.collectives import strategies
+        for n in 4, 64:
+            data, _ = shell.display_formatter.format(strategies.ring(n))
+            print(sorted(data))
+    """
+    assert python('-c', code).stdout.splitlines() == [
+        "['text/html', 'text/plain']", "['text/plain']"]

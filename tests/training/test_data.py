@@ -1,0 +1,459 @@
+"""Data sets: what is loaded, in which order, and every way it can fail."""
+import errno
+import gzip
+import hashlib
+import http.server
+import io
+import socket
+import threading
+
+import numpy as onp
+import pooch
+import pytest
+
+import d2lps
+from d2lps import Batches, load_data
+from d2lps.training import data
+from d2lps.training.data import TEST_FILES, TRAIN_FILES
+
+FILES = TRAIN_FILES + TEST_FILES
+IMAGES, LABELS = TRAIN_FILES
+
+
+def labels_in_order(batches):
+    return onp.concatenate([y.asnumpy() for _, y in batches])
+
+
+def numbered(n, batch_size, **more):
+    """Batches whose images are filled with their numbers."""
+    images = onp.arange(n, dtype='uint8').repeat(28 * 28).reshape(n, 28, 28)
+    return Batches(images, onp.arange(n) % 10, batch_size, **more)
+
+
+def numbers_in_order(batches):
+    return onp.concatenate([onp.round(X.asnumpy()[:, 0, 3, 9] * 255)
+                            for X, _ in batches])
+
+
+def test_batches_have_the_promised_shapes_types_and_range():
+    for batches in load_data(100):
+        low, high = 1, 0
+        for X, y in batches:
+            assert X.shape == (len(y), 1, 28, 28) and y.ndim == 1
+            assert (X.dtype, y.dtype) == (onp.float32, onp.int32)
+            low, high = min(low, X.min()), max(high, X.max())
+            assert y.min() >= 0 and y.max() <= 9
+        assert (low, high) == (0, 1)
+
+
+def test_digits_have_the_promised_number_of_examples():
+    train_iter, test_iter = load_data(100)
+    assert (train_iter.num_examples, test_iter.num_examples) == (12132, 449)
+    assert (len(train_iter), len(test_iter)) == (122, 5)
+
+
+def test_last_batch_is_smaller_and_kept():
+    batches = numbered(10, 4)
+    assert [len(y) for _, y in batches] == [4, 4, 2]
+    assert len(batches) == 3
+
+
+def test_images_stay_with_their_labels():
+    images = onp.arange(10, dtype='uint8')[:, None, None].repeat(28, 1)
+    batches = Batches(images.repeat(28, 2), onp.arange(10), 4, shuffle=True)
+    for X, y in list(batches):  # a later batch does not change this one
+        assert (onp.round(X.asnumpy()[:, 0, 5, 7] * 255) == y.asnumpy()).all()
+
+
+def test_every_example_comes_once_in_an_epoch():
+    batches = numbered(50, 8, shuffle=True)
+    for _ in range(3):
+        assert sorted(numbers_in_order(batches)) == list(range(50))
+
+
+def test_order_is_new_in_each_epoch_and_the_same_for_a_seed():
+    def epochs(seed):
+        batches = numbered(50, 8, shuffle=True, seed=seed)
+        return [numbers_in_order(batches).tolist() for _ in range(3)]
+    first, second, third = epochs(5)
+    assert first != second != third != first
+    assert epochs(5) == [first, second, third]
+    assert first not in epochs(6)
+
+
+def test_load_data_passes_the_seed_on_and_leaves_the_test_set_in_order():
+    def first_labels(seed, part):
+        return labels_in_order(load_data(500, seed=seed)[part]).tolist()
+    assert first_labels(1, 0) == first_labels(1, 0) != first_labels(2, 0)
+    assert first_labels(1, 1) == first_labels(2, 1)
+
+
+def test_no_test_digit_is_among_the_train_digits():
+    train_iter, test_iter = load_data(100)
+    train = {image.tobytes() for image in train_iter.images}
+    assert not any(image.tobytes() in train for image in test_iter.images)
+    # Nine moved copies of each: only the unmoved one is an original.
+    assert train_iter.num_examples // 9 + test_iter.num_examples == 1797
+
+
+@pytest.mark.parametrize('name', ['mnist', 'fashion_mnist'])
+@pytest.mark.parametrize('suffix', ['.gz', ''])
+def test_root_with_idx_files_is_read(idx_folder, name, suffix):
+    folder = idx_folder(train=30, test=7, suffix=suffix)
+    train_iter, test_iter = load_data(8, name, root=folder)
+    assert sorted(labels_in_order(train_iter)) == sorted([*range(10)] * 3)
+    assert labels_in_order(test_iter).tolist() == list(range(7))
+    X, _ = next(iter(test_iter))
+    plain = folder / ('t10k-images-idx3-ubyte' + suffix)
+    with (gzip.open if suffix else open)(plain, 'rb') as file:
+        pixels = onp.frombuffer(file.read()[16:], 'uint8')
+    expected = pixels.reshape(7, 1, 28, 28) / 255
+    onp.testing.assert_allclose(X.asnumpy(), expected, atol=1e-6)
+
+
+def test_unknown_data_is_explained():
+    for call in (lambda: load_data(8, 'cifar'),
+                 lambda: load_data(8, data='cifar'),
+                 lambda: d2lps.train(1, 8, 0.1, data='cifar')):
+        with pytest.raises(ValueError, match="^data must be .*'cifar'"):
+            call()
+
+
+@pytest.mark.parametrize('images, labels, words', [
+    (onp.zeros((2, 28, 28)), onp.zeros(2, int), 'images must be .* bytes'),
+    (onp.zeros((2, 8, 8), 'uint8'), onp.zeros(2, int), 'images must be'),
+    (None, onp.zeros(2, int), 'images must be'),
+    (onp.zeros((2, 28, 28), 'uint8'), onp.zeros(3, int), 'labels .* were 3'),
+    (onp.zeros((2, 28, 28), 'uint8'), [0, 1], 'labels must be an array'),
+    (onp.zeros((2, 28, 28), 'uint8'), onp.zeros(2), 'labels must be an arr'),
+    (onp.zeros((2, 28, 28), 'uint8'), onp.array([0, 10]),
+     'labels must be from 0 to 9; they were from 0 to 10'),
+    (onp.zeros((2, 28, 28), 'uint8'), onp.array([-1, 9]),
+     'labels .* were from -1')])
+def test_bad_images_and_labels_are_explained(images, labels, words):
+    with pytest.raises(ValueError, match=f'^{words}'):
+        Batches(images, labels, 2)
+
+
+def test_a_batch_larger_than_a_set_of_ones_own_is_the_set():
+    [(X, y)] = numbered(3, 10 ** 9)
+    assert (len(X), len(y)) == (3, 3)
+
+
+def test_loaded_digits_cannot_be_changed():
+    for batches in load_data(8):
+        for array in batches.images, batches.labels:
+            with pytest.raises(ValueError, match='read-only'):
+                array[:4] = 0
+
+
+def test_root_may_start_at_home(idx_folder, monkeypatch):
+    folder = idx_folder(train=30, test=7)
+    monkeypatch.setenv('HOME', str(folder.parent))
+    assert load_data(8, 'mnist', root=f'~/{folder.name}')[1].num_examples == 7
+
+
+@pytest.mark.parametrize('root', [2.5, True, [], {}, '', onp.ones(3)])
+def test_a_bad_root_is_explained(root):
+    with pytest.raises(ValueError, match='^root must be a folder'):
+        load_data(8, 'mnist', root=root)
+
+
+@pytest.mark.parametrize('bad', [-1, 1.5, '8', None, True])
+@pytest.mark.parametrize('argument', ['batch_size', 'seed'])
+def test_bad_numbers_are_explained(argument, bad):
+    with pytest.raises(ValueError, match=f'{argument} must be .*{bad!r}'):
+        load_data(**{'batch_size': 8, argument: bad})
+
+
+def test_batch_of_none_is_explained():
+    with pytest.raises(ValueError, match='batch_size must be .* it was 0'):
+        load_data(0)
+
+
+def test_batch_larger_than_the_set_is_explained():
+    assert len(load_data(12132)[0]) == 1
+    with pytest.raises(ValueError, match='batch_size=12133 .* 12,132'):
+        load_data(12133)
+
+
+@pytest.mark.parametrize('folder', ['missing', '.'])
+def test_root_without_files_is_explained(tmp_path, folder):
+    with pytest.raises(FileNotFoundError) as error:
+        load_data(8, 'mnist', root=tmp_path / folder)
+    assert str(tmp_path / folder) in str(error.value)
+    assert all(file in str(error.value) for file in FILES)
+
+
+def test_one_missing_file_is_named(idx_folder):
+    folder = idx_folder()
+    (folder / FILES[3]).unlink()
+    with pytest.raises(FileNotFoundError, match=f'neither {FILES[3]}'):
+        load_data(8, 'mnist', root=folder)
+
+
+def test_root_with_digits_is_explained(tmp_path):
+    with pytest.raises(ValueError, match="root goes with data='fashion"):
+        load_data(8, root=tmp_path)
+
+
+def expect_damage(folder, words, file=None):
+    """Loading raises a ValueError that names the file and has the words."""
+    with pytest.raises(ValueError, match=words) as error:
+        load_data(8, 'mnist', root=folder)
+    assert str(folder / (file or IMAGES)) in str(error.value)
+
+
+def test_wrong_magic_number_is_explained(idx_folder):
+    folder = idx_folder()
+    labels = (folder / LABELS).read_bytes()
+    (folder / IMAGES).write_bytes(labels)
+    expect_damage(folder, 'begins with 00000801, expected 00000803')
+
+
+@pytest.mark.parametrize('length', [0, 3, 4, 10, 16, 500])
+def test_truncated_plain_file_is_explained(idx_folder, length):
+    folder, name = idx_folder(suffix=''), IMAGES.removesuffix('.gz')
+    content = (folder / name).read_bytes()
+    (folder / name).write_bytes(content[:length])
+    expect_damage(folder, 'cut short|is not an IDX file', name)
+
+
+def test_file_that_is_too_long_is_explained(idx_folder):
+    folder, name = idx_folder(suffix=''), IMAGES.removesuffix('.gz')
+    with open(folder / name, 'ab') as file:
+        file.write(b'x')
+    expect_damage(folder, 'promises', name)
+
+
+def test_header_of_absurd_size_is_explained(idx_folder):
+    folder, name = idx_folder(suffix=''), IMAGES.removesuffix('.gz')
+    # 2**31 images of 2**31 x 2**31: more than a 64-bit number holds.
+    (folder / name).write_bytes(bytes([0, 0, 8, 3]) + b'\x80\0\0\0' * 3)
+    expect_damage(folder, f'promises {2**93 + 16:,} bytes',
+                  name)
+
+
+@pytest.mark.parametrize('keep', [5, 200, -4])
+def test_truncated_gz_file_is_explained(idx_folder, keep):
+    folder = idx_folder()
+    content = (folder / IMAGES).read_bytes()
+    (folder / IMAGES).write_bytes(content[:keep])
+    expect_damage(folder, 'damaged or was cut short')
+
+
+def test_gz_file_with_changed_bytes_is_explained(idx_folder):
+    folder = idx_folder()
+    content = bytearray((folder / IMAGES).read_bytes())
+    content[-6] ^= 255  # a part of the checksum
+    (folder / IMAGES).write_bytes(content)
+    expect_damage(folder, 'damaged or was cut short')
+
+
+def test_file_that_is_not_gz_at_all_is_explained(idx_folder):
+    folder = idx_folder()
+    (folder / IMAGES).write_text('<html>404 Not Found</html>')
+    expect_damage(folder, 'damaged or was cut short')
+
+
+def test_images_and_labels_of_different_number_are_explained(
+        idx_folder, write_idx):
+    folder = idx_folder()
+    write_idx(folder / LABELS, onp.zeros(59))
+    expect_damage(folder, '60 images, but .* 59 labels')
+
+
+def test_set_without_images_is_explained(idx_folder, write_idx):
+    folder = idx_folder()
+    write_idx(folder / IMAGES, onp.zeros((0, 28, 28)))
+    write_idx(folder / LABELS, onp.zeros(0))
+    expect_damage(folder, 'no images')
+
+
+def test_images_of_wrong_size_are_explained(idx_folder, write_idx):
+    folder = idx_folder()
+    write_idx(folder / IMAGES, onp.zeros((60, 32, 30)))
+    expect_damage(folder, 'images of 32x30 pixels; LeNet needs 28x28')
+
+
+def test_label_above_nine_is_explained(idx_folder, write_idx):
+    folder = idx_folder()
+    write_idx(folder / LABELS, onp.full(60, 10))
+    expect_damage(folder, 'labels must be from 0 to 9; they were from 10 to 10', LABELS)
+
+
+class Handler(http.server.BaseHTTPRequestHandler):
+    """Serve a folder; the first part of the address says what goes wrong."""
+
+    def do_GET(self):
+        kind, file = self.path.strip('/').split('/')
+        self.server.asked.append(file)
+        path = self.server.folder / file
+        if kind == 'missing' or (kind == 'partly' and file in TEST_FILES):
+            return self.send_error(404)
+        content = path.read_bytes()
+        self.send_response(200)
+        self.send_header('Content-Length', str(len(content)))
+        self.end_headers()
+        if kind == 'wrong':
+            content = bytes(len(content))
+        self.wfile.write(content[:50 if kind == 'short' else None])
+
+    def log_message(self, *_):
+        pass
+
+
+@pytest.fixture
+def server(idx_folder):
+    with http.server.ThreadingHTTPServer(('127.0.0.1', 0), Handler) as server:
+        server.folder, server.asked = idx_folder(), []
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield server
+        server.shutdown()
+
+
+@pytest.fixture
+def cache(server, tmp_path, monkeypatch):
+    """The cache folder of a reader who loads MNIST from our server."""
+    monkeypatch.setenv('no_proxy', '127.0.0.1')
+    sums = {file: 'md5:' + hashlib.md5(
+        (server.folder / file).read_bytes()).hexdigest() for file in FILES}
+    monkeypatch.setitem(data.CHECKSUMS, 'mnist', sums)
+    monkeypatch.setattr(pooch, 'os_cache', lambda name: tmp_path / name)
+    return tmp_path / 'd2lps' / 'mnist'
+
+
+@pytest.fixture
+def mirrors(server, monkeypatch):
+    """Say what the mirrors are like, in order; 'refused' has no server."""
+    def use(*kinds):
+        with socket.create_server(('127.0.0.1', 0)) as unused:
+            closed = unused.getsockname()[1]
+        urls = [f'http://127.0.0.1:{closed}/' if kind == 'refused' else
+                f'http://127.0.0.1:{server.server_port}/{kind}/'
+                for kind in kinds]
+        monkeypatch.setitem(data.MIRRORS, 'mnist', urls)
+        return urls
+    return use
+
+
+def files_in(folder):
+    return sorted(path.name for path in folder.rglob('*') if path.is_file())
+
+
+def test_download_brings_the_four_files(cache, mirrors, server):
+    mirrors('good')
+    train_iter, test_iter = load_data(8, 'mnist')
+    assert (train_iter.num_examples, test_iter.num_examples) == (60, 20)
+    assert files_in(cache) == sorted(FILES)
+    assert server.asked == list(FILES)
+
+
+def test_download_shows_a_progress_bar(cache, mirrors, capfd):
+    mirrors('good')
+    load_data(8, 'mnist')
+    assert '100%' in capfd.readouterr().err
+
+
+@pytest.mark.parametrize('broken', ['missing', 'wrong', 'short', 'refused'])
+def test_next_mirror_is_used_if_one_is_broken(cache, mirrors, broken):
+    mirrors(broken, 'good')
+    assert load_data(8, 'mnist')[0].num_examples == 60
+    assert files_in(cache) == sorted(FILES)
+
+
+@pytest.mark.parametrize('broken', ['missing', 'wrong', 'short', 'refused'])
+def test_no_mirror_works_is_explained_and_leaves_no_file(
+        cache, mirrors, broken):
+    urls = mirrors(broken, broken)
+    with pytest.raises(OSError) as error:
+        load_data(8, 'mnist')
+    message = str(error.value)
+    assert message.startswith(f'mnist: {FILES[0]} could not be brought to')
+    assert str(cache) in message and all(url in message for url in urls)
+    assert "data='digits'" in message and 'Call again' in message
+    assert broken != 'wrong' or 'hash' in message
+    assert files_in(cache) == []
+
+
+def test_cached_files_are_not_fetched_again(cache, mirrors, server):
+    mirrors('good')
+    load_data(8, 'mnist')
+    server.asked.clear()
+    mirrors('refused')
+    assert load_data(8, 'mnist')[0].num_examples == 60
+    assert server.asked == []
+
+
+def test_running_again_fetches_only_what_is_missing(cache, mirrors, server):
+    mirrors('partly')
+    with pytest.raises(OSError):
+        load_data(8, 'mnist')
+    assert files_in(cache) == sorted(TRAIN_FILES)
+    server.asked.clear()
+    mirrors('good')
+    load_data(8, 'mnist')
+    assert server.asked == list(TEST_FILES)
+
+
+def test_damaged_file_in_the_cache_is_fetched_again(cache, mirrors, server):
+    mirrors('good')
+    load_data(8, 'mnist')
+    (cache / IMAGES).write_bytes(b'damaged')
+    server.asked.clear()
+    assert load_data(8, 'mnist')[0].num_examples == 60
+    assert server.asked == [IMAGES]
+
+
+def break_writing(monkeypatch, problem):
+    """After 100 bytes, writing what arrives raises `problem`."""
+    class Breaks(io.FileIO):
+        def write(self, content):
+            super().write(content[:100])
+            raise problem
+    monkeypatch.setattr('pooch.downloaders.open', Breaks, raising=False)
+
+
+def test_full_disk_is_explained_and_leaves_no_file(
+        cache, mirrors, server, monkeypatch):
+    mirrors('good', 'good')
+    break_writing(monkeypatch, OSError(errno.ENOSPC, 'No space left'))
+    with pytest.raises(OSError, match='No space left') as error:
+        load_data(8, 'mnist')
+    assert str(cache) in str(error.value)
+    assert files_in(cache) == []
+    assert len(server.asked) == 1  # another mirror cannot help
+
+
+def test_interrupted_download_leaves_no_file(cache, mirrors, monkeypatch):
+    mirrors('good')
+    break_writing(monkeypatch, KeyboardInterrupt())
+    with pytest.raises(KeyboardInterrupt):
+        load_data(8, 'mnist')
+    assert files_in(cache) == []
+
+
+@pytest.mark.parametrize('there', [True, False])
+def test_cache_that_may_not_be_written_is_explained(
+        cache, mirrors, server, monkeypatch, there):
+    def refuse(*_, **__):
+        raise PermissionError(errno.EACCES, 'Permission denied', str(cache))
+    mirrors('good', 'good')
+    if there:
+        cache.mkdir(parents=True)
+    monkeypatch.setattr('tempfile.NamedTemporaryFile', refuse)
+    monkeypatch.setattr('os.makedirs', refuse)
+    with pytest.raises(OSError, match='Permission denied') as error:
+        load_data(8, 'mnist')
+    assert str(cache) in str(error.value)
+    assert server.asked == [] and files_in(cache.parent) == []
+    # Another mirror cannot help: the problem is told once.
+    assert str(error.value).count('Permission denied') == 1
+
+
+def test_file_where_the_cache_should_be_is_explained(cache, mirrors):
+    mirrors('good')
+    cache.parent.write_text('in the way')
+    with pytest.raises(OSError) as error:
+        load_data(8, 'mnist')
+    assert str(cache) in str(error.value)

@@ -1,0 +1,134 @@
+"""Networks cut by layers and by channels compute what one device does."""
+import numpy as onp
+import pytest
+from mxnet import autograd, np
+
+import d2lps
+from d2lps import devices, get_params, init_params, load_data, loss
+from d2lps.training import lenet
+from d2lps.training.partition import (all_gather, channels, layer_partition,
+                                      network_partition, place_by_channel,
+                                      place_by_layer, reduce_scatter)
+
+BATCH = 12
+# Values per image that go in, and come out of each layer.
+IMAGE, OUTPUTS = 28 * 28, (20 * 13 * 13, 50 * 4 * 4, 128, 10)
+
+
+@pytest.fixture
+def batch():
+    train_iter, _ = load_data(BATCH)
+    return next(iter(train_iter))
+
+
+@pytest.fixture
+def one_device(batch):
+    """Losses and gradients of the whole network on one device."""
+    X, y = batch
+    params = get_params(init_params(), X.ctx)
+    with autograd.record():
+        l = loss(lenet(X, params), y)
+    l.backward()
+    return l.asnumpy(), [param.grad.asnumpy() for param in params]
+
+
+def assert_close(found, expected):
+    assert len(found) == len(expected)
+    for a, b in zip(found, expected):
+        onp.testing.assert_allclose(a, b, atol=1e-4)
+
+
+@pytest.mark.parametrize('cut', [1, 2, 3])
+def test_network_partition_is_one_device(batch, one_device, cut):
+    stages = place_by_layer(init_params(), devices(2), cut)
+    assert [len(stage) for stage in stages] == [2 * cut, 8 - 2 * cut]
+    for stage, device in zip(stages, devices(2)):
+        assert {param.ctx for param in stage} == {device}
+    l = network_partition(*batch, stages, devices(2))
+    assert l.ctx == devices(2)[1]
+    gradients = [param.grad.asnumpy() for stage in stages for param in stage]
+    assert_close([l.asnumpy(), *gradients], [one_device[0], *one_device[1]])
+
+
+@pytest.mark.parametrize('cut', [1, 2, 3])
+def test_network_partition_moves_one_interface_there_and_back(batch, cut):
+    stages = place_by_layer(init_params(), devices(2), cut)
+    with d2lps.Traffic() as traffic:
+        network_partition(*batch, stages, devices(2))
+    interface = BATCH * OUTPUTS[cut - 1] * 4
+    assert traffic.links == {('cpu(0)', 'cpu(1)'): interface + BATCH * 4,
+                             ('cpu(1)', 'cpu(0)'): interface}
+
+
+@pytest.mark.parametrize('cut, k', [(0, 2), (4, 2), (-1, 2), (2, 1), (2, 3)])
+def test_bad_cut_is_explained(cut, k):
+    words = ('^devices must be a list of two' if k != 2 else
+             f'^cut must be a whole number from 1 to 3.* it was {cut}')
+    with pytest.raises(ValueError, match=words):
+        place_by_layer(init_params(), devices(k), cut)
+
+
+def test_each_device_has_its_share_of_every_layer():
+    shards = place_by_channel(init_params(), devices(3))
+    sizes = [[shard[i].shape for shard in shards] for i in (0, 2, 4, 7)]
+    assert sizes == [[(6, 1, 3, 3), (7, 1, 3, 3), (7, 1, 3, 3)],
+                     [(16, 20, 5, 5), (17, 20, 5, 5), (17, 20, 5, 5)],
+                     [(800, 42), (800, 43), (800, 43)], [(3,), (3,), (4,)]]
+    for shard, device in zip(shards, devices(3)):
+        assert {param.ctx for param in shard} == {device}
+
+
+@pytest.mark.parametrize('k', [1, 2, 3, 5])
+def test_layer_partition_is_one_device(batch, one_device, k):
+    shards = place_by_channel(init_params(), devices(k))
+    losses = layer_partition(*batch, shards, devices(k))
+    assert [l.ctx for l in losses] == devices(k)
+    assert_close([l.asnumpy() for l in losses], [one_device[0]] * k)
+    gradients = [onp.concatenate([param.grad.asnumpy() for param in pieces],
+                                 axis=1 if pieces[0].ndim == 2 else 0)
+                 for pieces in zip(*shards)]
+    assert_close(gradients, one_device[1])
+
+
+@pytest.mark.parametrize('k', [2, 3, 5])
+def test_layer_partition_moves_every_layer_to_all_and_back(batch, k):
+    shards = place_by_channel(init_params(), devices(k))
+    with d2lps.Traffic() as traffic:
+        layer_partition(*batch, shards, devices(k))
+    # Each value is made in one place and needed in k - 1 others. Backwards,
+    # the gradients of all that enters a layer are summed, but not those of
+    # the images and of the scores: nobody needs them elsewhere.
+    forward = IMAGE + 1 + sum(OUTPUTS)
+    backward = sum(OUTPUTS[:-1])
+    assert traffic.bytes == (k - 1) * BATCH * (forward + backward) * 4
+
+
+def test_more_devices_than_channels_is_explained():
+    with pytest.raises(ValueError, match='10'):
+        place_by_channel(init_params(), devices(11))
+
+
+def test_channels_are_all_there_once():
+    array = np.arange(20).reshape(2, 10)
+    pieces = [channels(array, part, 3) for part in range(3)]
+    assert [piece.shape[1] for piece in pieces] == [3, 3, 4]
+    assert (np.concatenate(pieces, axis=1) == array).all()
+    assert (channels(array, 1, 2, axis=0) == array[1:]).all()
+
+
+def test_all_gather_gives_everything_to_everyone():
+    parts = [np.full((2, i + 1), i, ctx=device)
+             for i, device in enumerate(devices(3))]
+    whole = all_gather(parts)
+    assert [array.ctx for array in whole] == devices(3)
+    for array in whole:
+        assert array.asnumpy().tolist() == [[0, 1, 1, 2, 2, 2]] * 2
+
+
+def test_reduce_scatter_gives_each_its_piece_of_the_sum():
+    full = [np.array([[1., 2, 3, 4]], ctx=device) * 10 ** i
+            for i, device in enumerate(devices(2))]
+    pieces = reduce_scatter(full)
+    assert [piece.ctx for piece in pieces] == devices(2)
+    assert [piece.asnumpy().tolist() for piece in pieces] == [[[11, 22]],
+                                                              [[33, 44]]]
