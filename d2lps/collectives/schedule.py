@@ -49,6 +49,12 @@ class Round(Sequence):
         self._shapes = [np.broadcast(*part).shape for part in parts]
         self._size = sum(map(math.prod, self._shapes))
 
+    @property
+    def ends(self):
+        """The same for rounds that have their sources, destinations common."""
+        return tuple((id(part.src), id(part.dst), shape)
+                     for part, shape in zip(self.parts, self._shapes))
+
     src = property(lambda self: self._column(0))
     dst = property(lambda self: self._column(1))
     chunk = property(lambda self: self._column(2))
@@ -115,6 +121,7 @@ class Schedule:
         self.weights = weights
         if weights is None:
             self.weights = np.ones(1 + reader.last_chunk)
+        self.executor = execute.Executor()
 
     def __repr__(self):
         return (f'<{self.name}: {self.devices} devices, {len(self.weights)} '
@@ -125,6 +132,15 @@ class Schedule:
     def chunk_bytes(self, nbytes):
         """Size in bytes of each chunk of `nbytes` bytes: floats (chunks,)."""
         return nbytes * self.weights / self.weights.sum()
+
+    @checked(size=partial(whole, least=0))
+    def cuts(self, size):
+        """Where chunks of an array of `size` elements begin: ints (chunks + 1,).
+
+        Chunk c goes from cuts[c] to cuts[c + 1].
+        """
+        share = np.cumsum(self.weights) / self.weights.sum()
+        return [0, *np.rint(share * size).astype(int).tolist()]
 
     def states(self):
         """Who holds what before round 1 and after every round.
@@ -245,7 +261,7 @@ class Schedule:
         arrays that do not fit and `ScheduleError` for a send without
         meaning, before anything is changed.
         """
-        execute.run(self, arrays, op)
+        self.executor.run(self, arrays, op)
 
 
 def _one_for_each(dst):

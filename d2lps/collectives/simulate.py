@@ -5,6 +5,7 @@ share every link max-min fairly: nobody can get more without taking it from
 somebody who has no more than that (Bertsekas and Gallager 1992, 6.5.2).
 """
 from bisect import bisect_right
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -23,6 +24,19 @@ class Event(NamedTuple):
     send: Any
 
 
+class _Span(NamedTuple):
+    """Rounds whose sends go on at the same time, and when they do.
+
+    begin: in s. first: number of their first event. starts, ends: of each
+    of their sends, in s after `begin`, arrays that other spans may share.
+    """
+    begin: float
+    first: int
+    rounds: tuple
+    starts: Any
+    ends: Any
+
+
 class Timing:
     """What `time` found out.
 
@@ -31,13 +45,12 @@ class Timing:
     load: bytes per link that carried any, a dict from (src, dst).
     """
 
-    def __init__(self, schedule, topology, spans, carried):
+    def __init__(self, schedule, topology, spans, seconds, carried):
         self.schedule, self.topology = schedule, topology
         self.events, self._spans = _Events(schedule, spans), spans
-        self.seconds = float(max((begin + ends.max()
-                                  for begin, _, ends in spans), default=0))
-        self.load = {link[:2]: float(nbytes) for link, nbytes in
-                     zip(topology.links, carried) if nbytes}
+        self.seconds = seconds
+        self.load = {link[:2]: nbytes for link, nbytes in
+                     zip(topology.links, carried.tolist()) if nbytes}
 
     def busy(self):
         """How much of what it can carry each link did carry, from 0 to 1.
@@ -60,20 +73,26 @@ class Timing:
         Yields (start, end, which, rates): times in seconds, the numbers in
         `events` of the sends that flow then, and their bytes/s, two arrays.
         """
-        if not self._spans:
-            return
+        known = {}
+        for span in self._spans:
+            if id(span.ends) not in known:
+                known[id(span.ends)] = list(self._rates_in(span))
+            for start, end, which, rates in known[id(span.ends)]:
+                yield (span.begin + start, span.begin + end,
+                       span.first + which, rates)
+
+    def _rates_in(self, span):
         place = self.topology.positions(self.schedule.nodes)
-        src, dst = np.hstack([(r.src, r.dst) for r in self.schedule.rounds])
-        paths = self.topology.routes(place[src], place[dst])
-        capacity, latency = _links(self.topology)
-        begin, end = np.hstack([now + np.array(times)
-                                for now, *times in self._spans])
-        begin += latency[paths].sum(axis=1)  # until then no byte flows
-        moments, tiny = np.unique([begin, end]), 1e-9 * self.seconds
+        paths = _paths(self.topology, place, span.rounds)
+        # No byte flows before the latency is over.
+        begin = span.starts + self.topology.latency[paths].sum(axis=1)
+        moments, tiny = np.unique([begin, span.ends]), 1e-9 * self.seconds
         for now, then in zip(moments, moments[1:]):
-            which, = np.nonzero((begin <= now + tiny) & (end >= then - tiny))
+            which, = np.nonzero((begin <= now + tiny) &
+                                (span.ends >= then - tiny))
             if then - now > tiny and len(which):
-                yield now, then, which, _fill(paths[which], capacity)
+                yield now, then, which, _fill(paths[which],
+                                              self.topology.bandwidth)
 
     def __repr__(self):
         return (f'<{self.schedule.name} on {self.topology.name}: '
@@ -97,10 +116,11 @@ class _Events(Sequence):
             raise IndexError(f'event {k} of {len(self)}')
         k %= len(self)
         number = bisect_right(self._first, k) - 1
-        k -= self._first[number]
-        begin, starts, ends = self._spans[number]
-        return Event(begin + starts[k], begin + ends[k], number + 1,
-                     self._rounds[number][k])
+        span = self._spans[number % len(self._spans)]  # one, or one per round
+        start, end = (span.begin + times[k - span.first]
+                      for times in (span.starts, span.ends))
+        return Event(start, end, number + 1,
+                     self._rounds[number][k - self._first[number]])
 
 
 @checked(schedule=limits.schedule, nbytes=number, barrier=flag,
@@ -115,30 +135,40 @@ def time(schedule, topology, nbytes, barrier=True):
     A send waits for the latency of its route, then its bytes flow.
     Raises ValueError for nodes or routes that the topology does not have.
     """
+    together, inputs = [(sends,) for sends in schedule.rounds], None
+    if not barrier and schedule.rounds:
+        limits.few('schedule', sum(map(len, schedule.rounds)))
+        together, inputs = [schedule.rounds], _inputs(schedule)
     place = topology.positions(schedule.nodes, 'schedule')
     sizes = schedule.chunk_bytes(nbytes)
-    columns = [(place[r.src], place[r.dst], sizes[r.chunk])
-               for r in schedule.rounds]
+    equal = (sizes == sizes[0]).all()
+    known, solved, times, spans = {}, {}, Counter(), []
+    now, first = 0.0, 0
+    for rounds in together:
+        # Rounds of the same sends, by what they are or by where they go.
+        key = tuple(sends.ends for sends in rounds), None if equal else (
+            b''.join(sizes[sends.chunk].tobytes() for sends in rounds))
+        if key not in known:
+            size = np.concatenate([sizes[sends.chunk] for sends in rounds])
+            known[key] = _solve(topology, _paths(topology, place, rounds),
+                                size, inputs, solved)
+        starts, ends, seconds, *_ = known[key]
+        spans.append(_Span(now, first, rounds, starts, ends))
+        times[key] += 1
+        first += len(ends)
+        now += seconds
     carried = np.zeros(len(topology.links) + 1)
-    if barrier:
-        solved, spans, now = {}, [], 0.0
-        for column in columns:
-            key = b''.join(part.tobytes() for part in column)
-            if key not in solved:  # equal rounds are solved once
-                solved[key] = _solve(topology, *column)
-            starts, ends, load = solved[key]
-            spans.append((now, starts, ends))
-            carried += load
-            now += ends.max()
-    elif columns:
-        starts, ends, carried = _solve(
-            topology, *map(np.concatenate, zip(*columns)), _inputs(schedule))
-        cuts = np.cumsum([len(r) for r in schedule.rounds])[:-1]
-        spans = [(0.0, *pair) for pair in
-                 zip(np.split(starts, cuts), np.split(ends, cuts))]
-    else:
-        spans = []
-    return Timing(schedule, topology, spans, carried)
+    for key, count in times.items():
+        *_, links, load = known[key]
+        carried[links] += count * load
+    return Timing(schedule, topology, spans, now, carried)
+
+
+def _paths(topology, place, rounds):
+    """Numbers of the links that each send of some rounds goes through."""
+    return topology.routes(
+        *(place[np.concatenate([getattr(sends, end) for sends in rounds])]
+          for end in ('src', 'dst')))
 
 
 def _inputs(schedule):
@@ -159,19 +189,23 @@ def _inputs(schedule):
     return inputs
 
 
-def _solve(topology, src, dst, size, inputs=None):
-    """Starts and ends of all sends in s (arrays), bytes carried per link."""
-    paths = topology.routes(src, dst)
-    capacity, latency = _links(topology)
+def _solve(topology, paths, size, inputs, solved):
+    """Starts and ends in s, the last end; links used and bytes on each.
+
+    solved: what was found before, for flows that share links in the same
+    way; most schedules do much the same in many places and rounds.
+    """
+    links, which = np.unique(paths, return_inverse=True)
+    paths = which.reshape(paths.shape)
+    delay = topology.latency[links][paths].sum(axis=1)
+    flows = paths, size, delay, topology.bandwidth[links]
+    key = tuple(map(np.ndarray.tobytes, flows))
+    if key not in solved:
+        starts, ends = flow(*flows, inputs)
+        solved[key] = starts, ends, float(ends.max())
     load = np.bincount(paths.ravel(), np.repeat(size, paths.shape[1]),
-                       len(capacity))
-    return *flow(paths, size, latency[paths].sum(axis=1), capacity,
-                 inputs), load
-
-
-def _links(topology):
-    """Bytes/s and seconds of all links; one more fills up paths."""
-    return np.array([link[2:] for link in topology.links] + [(np.inf, 0.0)]).T
+                       len(links))
+    return *solved[key], links, load
 
 
 @checked(limits.flows, paths=limits.array(2, 'iu'), size=limits.array(1),

@@ -49,7 +49,7 @@ def running_sum(n):
                     n, name=f'running_sum({n})')
 
 
-@checked(n=SQUARE)
+@checked(n=LINE)
 def ring(n):
     """n running sums at the same time: chunk i starts at device i.
 
@@ -59,7 +59,7 @@ def ring(n):
     return Schedule(_ring(range(n)), n, name=f'ring({n})')
 
 
-@checked(n=SQUARE)
+@checked(n=LINE)
 def bidirectional_ring(n):
     """Two rings, each with half of the data, in opposite directions."""
     there = np.arange(n)
@@ -222,10 +222,17 @@ def _together(*plans):
 
 
 def _ring(order, first=0):
-    """Rounds of a ring through `order`, with chunks numbered from `first`."""
+    """Rounds of a ring through `order`, with chunks numbered from `first`.
+
+    In round r device k of the order sends chunk (k - r) % n. All rounds are
+    windows of one array, as they would need a lot of memory by themselves.
+    """
     order = np.asarray(order)
-    n, k = len(order), np.arange(len(order))
-    return [[Send(order, np.roll(order, -1), first + (k - r) % n, r < n - 1)]
+    n, onward = len(order), np.roll(order, -1)
+    twice = first + np.arange(2 * n) % n
+    twice.flags.writeable = False
+    chunks = [twice[n - r:2 * n - r] for r in range(n)]
+    return [[Send(order, onward, chunks[r % n], r < n - 1)]
             for r in range(2 * n - 2)]
 
 

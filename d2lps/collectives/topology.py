@@ -35,6 +35,7 @@ class Topology:
     switches: nodes that pass data on but are not the end of a route.
 
     A route has as few links as possible, and then the faster ones.
+    bandwidth, latency: of all links, arrays; one entry more for no link.
     Raises ValueError for a link that is there twice or has no bandwidth.
     """
 
@@ -43,6 +44,8 @@ class Topology:
         self.links, self.name = tuple(links), name
         self.switches = frozenset(switches)
         self.number = {link[:2]: k for k, link in enumerate(self.links)}
+        self.bandwidth, self.latency = np.array(
+            [link[2:] for link in self.links] + [(np.inf, 0.0)]).T
         ends = dict.fromkeys(end for link in self.links for end in link[:2])
         if self.switches - ends.keys():
             raise ValueError('switches: no link goes to '
@@ -184,7 +187,7 @@ class Topology:
 @checked(a=limits.node, b=limits.node, bandwidth=positive, latency=number)
 def both_ways(a, b, bandwidth, latency=0.0):
     """A full-duplex cable between `a` and `b`: a list of two `Link`s."""
-    return [Link(a, b, bandwidth, latency), Link(b, a, bandwidth, latency)]
+    return _cable(a, b, bandwidth, latency)
 
 
 @checked(n=limits.LINE, bandwidth=positive, latency=number)
@@ -219,7 +222,7 @@ def nvlink_p3(bandwidth=NVLINK, latency=0.0):
     """
     links = []
     for i, j in np.argwhere(np.triu(P3_CABLES)).tolist():
-        links += both_ways(i, j, int(P3_CABLES[i, j]) * bandwidth, latency)
+        links += _cable(i, j, int(P3_CABLES[i, j]) * bandwidth, latency)
     return Topology(links, name='nvlink_p3')
 
 
@@ -241,10 +244,10 @@ def cluster(machines, devices, inside=PCIE3, network=ETHERNET_10G,
     for m in range(machines):
         own = range(m * devices, (m + 1) * devices)
         for node in [*own, f'cpu {m}']:
-            links += both_ways(node, f'switch {m}', inside, latency)
-        links += both_ways(f'switch {m}', 'network', network, network_latency)
+            links += _cable(node, f'switch {m}', inside, latency)
+        links += _cable(f'switch {m}', 'network', network, network_latency)
     for j in range(servers):
-        links += both_ways(f'server {j}', 'network', network, network_latency)
+        links += _cable(f'server {j}', 'network', network, network_latency)
     switches = ['network', *(f'switch {m}' for m in range(machines))]
     return Topology(links, switches, f'cluster({machines}, {devices})')
 
@@ -268,8 +271,12 @@ def from_graph(graph, switches=()):
     return Topology(links, switches, graph.name or 'graph')
 
 
+def _cable(a, b, bandwidth, latency):
+    return [Link(a, b, bandwidth, latency), Link(b, a, bandwidth, latency)]
+
+
 def _star(nodes, bandwidth, latency, name):
     links = []
     for node in nodes:
-        links += both_ways(node, 'switch', bandwidth, latency)
+        links += _cable(node, 'switch', bandwidth, latency)
     return Topology(links, ['switch'], name)
