@@ -17,6 +17,7 @@ lab: $(VENV)/installed
 	  ../$(VENV)/bin/jupyter lab --ip=127.0.0.1 $(ROOT) $(ARGS)
 
 test: $(VENV)/installed-tests
+	$(VENV)/bin/ruff check
 	$(VENV)/bin/python -m pytest
 
 # The widgets in JupyterLab; needs Chromium (Debian: apt install chromium).

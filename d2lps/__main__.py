@@ -1,30 +1,24 @@
 """`python -m d2lps`: the package's doings in a terminal."""
 import argparse
-import json
 import sys
+from json import dumps
 
 import d2lps
 
 
-def train(args):
-    try:
-        result = d2lps.train(args.devices, args.batch_size, args.lr,
-                             args.epochs, args.data, args.root, args.scale,
-                             args.seed)
-    except (ValueError, OSError, FloatingPointError) as error:
-        sys.exit(f'd2lps: {error}')
-    except KeyboardInterrupt:
-        sys.exit(130)
-    if len(result.seconds) < args.epochs:
+def train(num_epochs, **arguments):
+    result = d2lps.train(num_epochs=num_epochs, **arguments)
+    if len(result.seconds) < num_epochs:
         sys.exit(130)  # what a shell expects after Ctrl-C
 
 
-def timeline(args):
-    try:
-        recorded = d2lps.step_timeline(args.devices, args.batch_size)
-    except (ValueError, OSError) as error:
-        sys.exit(f'd2lps: {error}')
-    print(json.dumps(recorded.events) if args.json else recorded)
+def timeline(json, **arguments):
+    recorded = d2lps.step_timeline(**arguments)
+    print(dumps(recorded.events) if json else recorded)
+
+
+def machine():
+    print(d2lps.machine())
 
 
 def number_or_xavier(text):
@@ -32,11 +26,12 @@ def number_or_xavier(text):
 
 
 def main(argv=None):
+    """Run a command; its options are the arguments of a function above."""
     parser = argparse.ArgumentParser(prog='d2lps', description=d2lps.__doc__)
     commands = parser.add_subparsers(required=True, metavar='COMMAND')
 
     step = argparse.ArgumentParser(add_help=False)
-    step.add_argument('--devices', type=int, default=2, metavar='K',
+    step.add_argument('--num-devices', type=int, default=2, metavar='K',
                       help='devices that share each minibatch (default: 2)')
     step.add_argument('--batch-size', type=int, default=256, metavar='B',
                       help='examples in a minibatch (default: 256)')
@@ -45,7 +40,7 @@ def main(argv=None):
                             help='train LeNet on several devices')
     p.add_argument('--lr', type=float, default=0.1,
                    help='learning rate (default: 0.1)')
-    p.add_argument('--epochs', type=int, default=10,
+    p.add_argument('--num-epochs', type=int, default=10,
                    help='passes over the training set (default: 10)')
     p.add_argument('--data', default='digits',
                    choices=('digits', 'fashion_mnist', 'mnist'))
@@ -62,14 +57,20 @@ def main(argv=None):
     p.set_defaults(run=timeline)
 
     p = commands.add_parser('machine', help='what this machine has')
-    p.set_defaults(run=lambda args: print(d2lps.machine()))
+    p.set_defaults(run=machine)
     commands.add_parser('cluster', help='run a script on many workers')
     argv = sys.argv[1:] if argv is None else argv
     if argv[:1] == ['cluster']:  # takes a while to load
         from d2lps.cluster import command
         return command.main(argv[1:])
-    args = parser.parse_args(argv)
-    args.run(args)
+    arguments = vars(parser.parse_args(argv))
+    run = arguments.pop('run')
+    try:
+        run(**arguments)
+    except (ValueError, OSError, FloatingPointError) as error:
+        sys.exit(f'd2lps: {error}')
+    except KeyboardInterrupt:
+        sys.exit(130)
 
 
 if __name__ == '__main__':

@@ -44,10 +44,17 @@ def whole(name, value, least=1, most=None):
     return found
 
 
+from_zero = functools.partial(whole, least=0)  # a seed, a rank, an index
+
+
+def _finite(value):
+    return (isinstance(value, numbers.Real) and not isinstance(value, BOOL)
+            and math.isfinite(value))
+
+
 def number(name, value, least=0, most=math.inf, example=1):
     """A finite float from `least` to `most`."""
-    if (isinstance(value, BOOL) or not isinstance(value, numbers.Real)
-            or not (least <= value <= most and math.isfinite(value))):
+    if not _finite(value) or not least <= value <= most:
         limit = (f'of at least {least:g}' if most == math.inf else
                  f'from {least:g} to {most:g}')
         refuse(name, value, f'a number {limit}, such as {example:g}')
@@ -56,8 +63,7 @@ def number(name, value, least=0, most=math.inf, example=1):
 
 def positive(name, value, example=1):
     """A finite float above 0."""
-    if (isinstance(value, BOOL) or not isinstance(value, numbers.Real)
-            or not 0 < value < math.inf):
+    if not _finite(value) or value <= 0:
         refuse(name, value, f'a positive number such as {example:g}')
     return _plain(value)
 

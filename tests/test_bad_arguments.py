@@ -23,9 +23,9 @@ from d2lps.cluster.store import worker
 from d2lps.collectives import (Schedule, Send, cables, simulate, strategies,
                                topology)
 from d2lps.engine import mx
-from d2lps.pictures import placement as kvstore_plots
-from d2lps.pictures import player, plots, sketch, widgets
-from d2lps.pictures import servers as cluster_widgets
+from d2lps.pictures import (placement, player, plots, servers, sketch,
+                            widgets)
+from d2lps.pictures import timeline as timeline_pictures
 from d2lps.training import data, data_parallel, partition, timeline
 from matplotlib import pyplot as plt
 
@@ -159,22 +159,22 @@ good(timeline.step_timeline, {
     'num_devices': {'int64'}, 'batch_size': {'int64'}, 'timeout': POSITIVE,
     'settings': {'None', 'a dict'}},
     num_devices=1, batch_size=2, settings=None, timeout=60)
-good(partition.place_by_layer, {'cut': {'int64', 'True'}},
+good(partition.split_by_layer, {'cut': {'int64', 'True'}},
      params=fresh(params), devices=d2lps.devices(2), cut=2)
 good(partition.network_partition, X=X, y=y, devices=d2lps.devices(2),
-     stages=fresh(lambda: partition.place_by_layer(params(),
+     stages=fresh(lambda: partition.split_by_layer(params(),
                                                    d2lps.devices(2))))
 good(partition.channels, {'part': {'zero', 'int64'}, 'parts': COUNT,
                           'axis': {'zero'}, 'array': NOTHING},
      array=np.ones((4, 6)), part=0, parts=2, axis=1)
-good(partition.place_by_channel, params=fresh(params),
+good(partition.split_by_channel, params=fresh(params),
      devices=d2lps.devices(2))
 for collective in partition.all_gather, partition.reduce_scatter:
     name = [*inspect.signature(collective).parameters][0]
     good(collective, **{name: fresh(lambda: [np.ones((2, 4))] * 2)})
 good(partition.leaves, arrays=fresh(lambda: [np.ones(2)]))
 good(partition.layer_partition, X=X, y=y, devices=d2lps.devices(2),
-     shards=fresh(lambda: partition.place_by_channel(params(),
+     shards=fresh(lambda: partition.split_by_channel(params(),
                                                      d2lps.devices(2))))
 
 # Schedules, and links to run them on.
@@ -245,7 +245,7 @@ good(topology.from_graph, {'switches': {'a list'}},
 
 # Pictures and things to play with.
 AXES = {'None'}
-good(plots.plot_timeline, {'title': TEXT | {'None', 'an empty text'},
+good(timeline_pictures.plot_timeline, {'title': TEXT | {'None', 'an empty text'},
                            'ax': AXES, 'until': POSITIVE | {'None'}},
      timeline=fresh(recorded), title='x', ax=None, until=1)
 good(plots.plot_topology, {'load': {'None', 'a dict'}, 'ax': AXES,
@@ -264,26 +264,26 @@ good(player.step_player, {'number': {'int64', 'zero'}},
 good(widgets.choose, {'options': NOTHING, 'value': NAME,
                       'description': TEXT | {'an empty text'}},
      options=[1, 2], value=1, description='n')
-good(widgets.explore_timeline, {'num_devices': {'int64'},
+good(timeline_pictures.explore_timeline, {'num_devices': {'int64'},
                                 'batch_size': {'int64'}},
      num_devices=1, batch_size=16)
 good(widgets.explore_synchronisation, {
     'num_devices': {'int64'}, 'megabytes': POSITIVE, 'bandwidth': POSITIVE,
     'latency': NUMBER}, links='one PCIe switch', num_devices=2, megabytes=1,
     bandwidth=1, latency=0)
-SERVERS = dict(workers=2, servers=1, nbytes=8, bandwidth=1e9,
+SERVERS = dict(num_workers=2, num_servers=1, nbytes=8, bandwidth=1e9,
                colocated=False)
-for call in (cluster_widgets.law, cluster_widgets.simulated,
-             cluster_widgets.plot_servers):
-    good(call, {'workers': COUNT, 'servers': COUNT, 'nbytes': NUMBER,
+for call in (servers.predicted_seconds, servers.simulated,
+             servers.plot_servers):
+    good(call, {'num_workers': COUNT, 'num_servers': COUNT, 'nbytes': NUMBER,
                 'bandwidth': POSITIVE, 'colocated': FLAG,
                 'pieces': {'None', 'int64'}}, **SERVERS,
-         **({'pieces': 2} if call is cluster_widgets.simulated else {}))
-good(cluster_widgets.explore_servers, {
-    'workers': {'int64'}, 'servers': {'int64'}, 'megabytes': POSITIVE,
-    'gigabits': POSITIVE}, workers=2, servers=1, megabytes=1, gigabits=1,
-    place='machines of their own')
-good(kvstore_plots.plot_placement, {'num_servers': {'int64'},
+         **({'pieces': 2} if call is servers.simulated else {}))
+good(servers.explore_servers, {
+    'num_workers': {'int64'}, 'num_servers': {'int64'},
+    'megabytes': POSITIVE, 'gigabits': POSITIVE, 'colocated': FLAG},
+    num_workers=2, num_servers=1, megabytes=1, gigabits=1, colocated=False)
+good(placement.plot_placement, {'num_servers': {'int64'},
                                     'split_from': COUNT, 'ax': AXES},
      sizes={'a': 3}, num_servers=2, split_from=10, ax=None)
 
@@ -323,8 +323,9 @@ good(kvstore.train_batch_store, X=X, y=y, device_params=fresh(copies),
 good(kvstore.store_step, store=fresh(kvstore.KVStore))
 
 # Clusters; none is started here (see `no_processes`).
-good(Network, {'bandwidth': {'a billion'}, 'delay': NUMBER}, bandwidth=1e8,
-     delay=0, servers='apart')
+good(Network, {'bandwidth': {'a billion'}, 'delay': NUMBER,
+               'colocated': FLAG}, bandwidth=1e8,
+     delay=0, colocated=False)
 good(network_problem, {'delay': NUMBER}, delay=0)
 good(Cluster, {'workers': {'int64'}, 'servers': {'int64'},
                'timeout': POSITIVE, **{name: {'None'} for name in (
@@ -419,8 +420,9 @@ def no_processes(monkeypatch, request):
     few = [(images[:64], labels[:64]) for images, labels in data._digits()]
     monkeypatch.setattr(data, '_digits', lambda: few)
     monkeypatch.setattr(cluster, 'Supervisor', lambda *args: SimpleNamespace(
-        start=lambda: None, close=lambda: None, failure='', busy=list))
-    monkeypatch.setattr(Cluster, '_connect', lambda self: None)
+        start=lambda: None, close=lambda: None, failure='', busy=list,
+        num_ready=0))
+    monkeypatch.setattr(Cluster, '_wait', lambda *args: None)
     monkeypatch.setattr(worker, '_asking', 'the cluster')
     monkeypatch.setattr(worker, 'DistStore', lambda *args: None)
     yield

@@ -31,7 +31,7 @@ def terminal(capsys):
 
 
 def test_train_trains(python, idx_folder):
-    done = python('-m', 'd2lps', 'train', '--devices', '2', '--epochs', '2',
+    done = python('-m', 'd2lps', 'train', '--num-devices=2', '--num-epochs=2',
                   '--batch-size', '64', '--data', 'mnist', '--root',
                   str(idx_folder(train=200)), '--seed', '3', '--lr', '0.05')
     assert done.returncode == 0, done.stderr
@@ -43,14 +43,15 @@ def test_train_trains(python, idx_folder):
 def test_train_passes_all_arguments_on(terminal, monkeypatch):
     asked = []
 
-    def train(*args, **kwargs):
-        asked.append((args, kwargs))
+    def train(**arguments):
+        asked.append(arguments)
         return d2lps.TrainResult([0.5] * 7, [1] * 7, 1, [], [])
     monkeypatch.setattr(d2lps, 'train', train)
-    assert terminal('train', '--devices', 3, '--batch-size', 5, '--lr', 0.7,
-                    '--epochs', 7, '--data', 'mnist', '--root', 'here',
-                    '--scale', 0.01, '--seed', 4)[0] == 0
-    assert asked == [((3, 5, 0.7, 7, 'mnist', 'here', 0.01, 4), {})]
+    assert terminal('train', '--num-devices', 3, '--batch-size', 5,
+                    '--lr', 0.7, '--num-epochs', 7, '--data', 'mnist',
+                    '--root', 'here', '--scale', 0.01, '--seed', 4)[0] == 0
+    assert asked == [dict(num_devices=3, batch_size=5, lr=0.7, num_epochs=7,
+                          data='mnist', root='here', scale=0.01, seed=4)]
 
 
 def test_help_names_the_commands(terminal):
@@ -74,7 +75,7 @@ def test_timeline_prints_one_line(terminal):
 
 
 def test_timeline_as_json_can_be_parsed(python):
-    done = python('-m', 'd2lps', 'timeline', '--json', '--devices', '2',
+    done = python('-m', 'd2lps', 'timeline', '--json', '--num-devices', '2',
                   '--batch-size', '16')
     events = [Event(*event) for event in json.loads(done.stdout)]
     assert {event.device for event in events} == {'cpu(0)', 'cpu(1)'}
@@ -82,20 +83,20 @@ def test_timeline_as_json_can_be_parsed(python):
 
 
 @pytest.mark.parametrize('args, words', [
-    (['train', '--devices', '0'], 'num_devices must be'),
+    (['train', '--num-devices', '0'], 'num_devices must be'),
     (['train', '--batch-size', '-1'], 'batch_size must be'),
     (['train', '--batch-size', '20000'], '20000 is more than the 12,132'),
-    (['train', '--epochs', '0'], 'num_epochs must be'),
+    (['train', '--num-epochs', '0'], 'num_epochs must be'),
     (['train', '--lr', 'nan'], 'lr must be'),
     (['train', '--scale', '-1'], 'scale must be'),
     (['train', '--seed', '-1'], 'seed must be'),
     (['train', '--root', 'somewhere'], 'root goes with'),
     (['train', '--data', 'mnist', '--root', 'nowhere'], "root='nowhere'"),
-    (['train', '--lr', '1e6', '--devices', '1'], 'the loss became'),
-    (['timeline', '--devices', '0'], 'num_devices must be'),
+    (['train', '--lr', '1e6', '--num-devices', '1'], 'the loss became'),
+    (['timeline', '--num-devices', '0'], 'num_devices must be'),
     (['timeline', '--batch-size', '0'], 'batch_size must be'),
-    (['timeline', '--devices', '99'], 'at most'),
-    (['timeline', '--devices', '9999'], 'from 1 to 1,024')])
+    (['timeline', '--num-devices', '99'], 'at most'),
+    (['timeline', '--num-devices', '9999'], 'from 1 to 1,024')])
 def test_a_bad_argument_is_explained_in_one_line(terminal, args, words):
     code, out, err = terminal(*args)
     assert code == 1
@@ -108,7 +109,7 @@ def test_a_bad_argument_is_explained_in_one_line(terminal, args, words):
 
 @pytest.mark.parametrize('args, words', [
     ([], 'COMMAND'), (['fly'], "invalid choice: 'fly'"),
-    (['train', '--devices', 'two'], '--devices: invalid int value'),
+    (['train', '--num-devices', 'two'], '--num-devices: invalid int value'),
     (['train', '--data', 'cifar'], "--data: invalid choice: 'cifar'"),
     (['train', '--scale', 'wide'], "--scale: invalid number_or_xavier value"),
     (['train', '--speed', '9'], 'unrecognized arguments: --speed 9')])
@@ -120,16 +121,16 @@ def test_what_is_no_argument_is_explained(terminal, args, words):
 
 
 def test_a_bad_argument_shows_no_traceback(python):
-    done = python('-m', 'd2lps', 'train', '--devices', '0')
+    done = python('-m', 'd2lps', 'train', '--num-devices', '0')
     assert done.returncode == 1
     assert len(done.stderr.splitlines()) == 1
     assert done.stderr.startswith('d2lps: num_devices must be')
 
 
 def test_ctrl_c_ends_the_training_and_says_so(idx_folder):
-    command = [sys.executable, '-m', 'd2lps', 'train', '--devices', '2',
-               '--batch-size', '64', '--epochs', '100000', '--data', 'mnist',
-               '--root', str(idx_folder(train=500))]
+    command = [sys.executable, '-m', 'd2lps', 'train', '--num-devices', '2',
+               '--batch-size', '64', '--num-epochs', '100000',
+               '--data', 'mnist', '--root', str(idx_folder(train=500))]
     process = subprocess.Popen(command, stdout=subprocess.PIPE,
                                stderr=subprocess.PIPE)
     deadline = threading.Timer(60, process.kill)
@@ -153,7 +154,7 @@ def test_ctrl_c_ends_the_training_and_says_so(idx_folder):
 
 def test_ctrl_c_before_the_training_shows_no_traceback(
         terminal, monkeypatch):
-    def train(*_):
+    def train(**_):
         raise KeyboardInterrupt
     monkeypatch.setattr(d2lps, 'train', train)
     code, out, err = terminal('train')

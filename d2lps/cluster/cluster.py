@@ -1,18 +1,16 @@
 """A parameter server cluster, for a notebook or a script."""
 import os
+import queue
 import signal
-import sys
 import time
 import weakref
 from functools import partial
 
-import cloudpickle
-import zmq
-
 from d2lps.checks import a, checked, number, whole
 from d2lps.cluster.network import InNetwork, Network
-from d2lps.cluster.processes.client import (Client, ClusterError, Magics,
-                                            WorkerError, show, watched)
+from d2lps.cluster.processes.calls import (ClusterError, View, WorkerError,
+                                           register_magic)
+from d2lps.cluster.processes.cells import pack, unpack
 from d2lps.cluster.processes.places import check_process, here
 from d2lps.cluster.processes.ssh.machines import Machines
 from d2lps.cluster.processes.supervisor import Supervisor
@@ -47,10 +45,10 @@ class Cluster:
             range(20000, 21000).
 
     It runs from here to `close()`, or to the end of a `with` block.  In a
-    notebook, `%%px` cells then run on all workers (they are engines of
-    ipyparallel, and `view` is its view of them); `run` calls a function on
-    all of them.  In a worker, `mx.kv.create('dist_sync')` gives its end of
-    the store (see `d2lps.cluster.store.worker`).
+    notebook, `%%px` cells then run on all workers, and `view['x']` has the
+    variables x of their cells; `run` calls a function on all of them.  In a
+    worker, `mx.kv.create('dist_sync')` gives its end of the store (see
+    `d2lps.cluster.store.worker`).
 
     MXNet's servers run what anybody sends them who can connect.
     On one machine nobody else can: they talk over Unix sockets, in /tmp,
@@ -84,38 +82,20 @@ class Cluster:
         if port is not None and not self._places.is_free(port):
             raise ValueError(f'port must be free; {port} is in use. Leave it '
                              'out, and a free one is taken')
-        self._client, self.view = None, None
+        self.view = View(self)
         self._closed, self._pid = False, os.getpid()
         self._supervisor = Supervisor(self._places, timeout, port)
         # Also when nobody holds the cluster any more, or Python ends.
         self._finalizer = weakref.finalize(self, self._supervisor.close)
         try:
             self._supervisor.start()
-            self._connect()
+            end = time.monotonic() + START
+            self._wait(lambda: self._supervisor.num_ready == workers, end,
+                       'the workers')
+            register_magic(self)
         except BaseException:
             self.close()
             raise
-
-    def _connect(self):
-        """Wait for the workers and connect with them."""
-        end = time.monotonic() + START
-        self._wait(lambda: self._supervisor.connection, end, 'the controller')
-        self._client = Client(connection_info=self._supervisor.connection,
-                              timeout=START,
-                              # One of its own would leave two threads.
-                              context=zmq.Context.instance())
-        self._client.owner = weakref.ref(self)
-        supervisor, client = self._supervisor, self._client
-        supervisor.when_failed.append(
-            lambda: client.give_up(supervisor.failure))
-        self._wait(lambda: len(client.ids) == self.workers, end,
-                   'the workers')
-        self.view = client[:]
-        self.view.block = True
-        if 'IPython' in sys.modules:
-            shell = sys.modules['IPython'].get_ipython()
-            if shell:
-                shell.register_magics(Magics(shell, self.view))
 
     def _wait(self, done, end, whom):
         while not done():
@@ -149,8 +129,12 @@ class Cluster:
         Raises:
             ValueError: if the cluster has no network of its own.
         """
-        with watched(self):
+        self.check()
+        try:
             return self._places.traffic()
+        except OSError:
+            self.check()
+            raise
 
     def kill(self, name, signal=signal.SIGKILL):
         """Send a signal to a process of the cluster, such as 'server 0'.
@@ -168,27 +152,29 @@ class Cluster:
         worker 0's first.
 
         Raises:
-            WorkerError: if it failed on some workers; `elist` has their
-                tracebacks.
+            WorkerError: if it failed on some workers.
         """
         try:
-            with watched(self):
-                result = self.view.apply_async(
-                    worker.call, cloudpickle.dumps((function, args, kwargs)))
-                shown = {}
-                try:
-                    while not (result.ready() or self._supervisor.failure):
-                        result.wait(0.1)
-                        show(result, shown)
-                except KeyboardInterrupt:
-                    self.interrupt()
-                    raise
-                result.wait_for_output(1)
-                show(result, shown, all=True)
-                self.check()
-                return [cloudpickle.loads(packed) for packed in result.get()]
+            return self._call(function, args, kwargs)
+        except KeyboardInterrupt:
+            self.interrupt()
+            raise
         finally:
             del self  # a traceback must not keep the cluster alive
+
+    def _call(self, function, args, kwargs, seconds=None):
+        try:
+            packed = pack((function, args, kwargs))
+            with self._supervisor.calling() as call:
+                self.check()
+                self._supervisor.tell_workers(do='call', number=call.number,
+                                              packed=packed)
+                results = call.results(seconds)
+            if results is None:  # all have ended
+                self.check()
+            return [unpack(result) for result in results]
+        finally:
+            del self
 
     def interrupt(self):
         """Send Ctrl-C to the workers; end the cluster if they do not stop."""
@@ -209,14 +195,15 @@ class Cluster:
         if self._closed or os.getpid() != self._pid:
             return
         try:
-            if self.view is not None and self._finalizer.alive and not (
-                    self._supervisor.failure or self._supervisor.busy()):
-                self.view.apply_async(worker.close_store).wait(STOP)
+            if (self._finalizer.alive and not self._supervisor.failure
+                    and self._supervisor.num_ready == self.workers
+                    and not self._supervisor.busy()):
+                self._call(worker.close_store, (), {}, STOP)
+        except (ClusterError, WorkerError, queue.Empty):
+            pass
         finally:
             self._closed = True
             self._finalizer()
-            if self._client is not None:
-                self._client.close(linger=0)
 
     def __reduce__(self):
         raise TypeError('a Cluster cannot be sent to its workers: leave it '

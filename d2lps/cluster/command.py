@@ -7,7 +7,7 @@ from pathlib import Path
 
 from d2lps.cluster.cluster import Cluster, ClusterError, WorkerError
 from d2lps.cluster.network import Network
-from d2lps.cluster.store import worker
+from d2lps.cluster.processes.cells import run_script
 
 EXAMPLES = '''
 examples:
@@ -25,7 +25,7 @@ docs/several-machines.md first: it opens ports on these machines.
 def network(args):
     """The slow network that was asked for, if any."""
     given = {'bandwidth': args.bandwidth, 'delay': args.delay,
-             'servers': 'on workers' if args.servers_on_workers else None}
+             'colocated': args.colocated or None}
     given = {name: value for name, value in given.items()
              if value is not None}
     return Network(**given) if given else None
@@ -73,15 +73,15 @@ def run(args):
     try:
         with Cluster(workers, args.servers, args.timeout,
                      network=network(args), **several(args)) as c:
-            c.run(worker.run_script, str(script), args.arguments)
+            c.run(run_script, str(script), args.arguments)
     except (ValueError, OSError, ClusterError) as error:
         sys.exit(f'd2lps: {error}')
     except KeyboardInterrupt:
         sys.exit(130)
     except WorkerError as error:
-        sys.exit('\n'.join(f"d2lps: worker {where['engine_id']} failed with "
-                           f'{name}: {value}'
-                           for name, value, _, where in error.elist))
+        sys.exit('\n'.join([*error.__notes__, *(
+            f'd2lps: worker {rank} failed with {words}'
+            for rank, words in error.errors.items())]))
 
 
 def main(argv):
@@ -103,7 +103,7 @@ def main(argv):
                       'these is given)')
     slow.add_argument('--delay', type=float, metavar='SECONDS',
                       help='from a host to another (default: 0)')
-    slow.add_argument('--servers-on-workers', action='store_true',
+    slow.add_argument('--colocated', action='store_true',
                       help="servers share the workers' hosts")
 
     far = p.add_argument_group('several machines, over SSH')

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from d2lps.checks import checked, number, one_of
+from d2lps.checks import checked, flag, number
 from d2lps.cluster.processes import lab
 from d2lps.cluster.processes.lab import link_of
 from d2lps.cluster.processes.places import Here, Place
@@ -30,8 +30,8 @@ class Network:
             is 1 Gbit/s.
         delay: seconds that a packet takes from a host to another, more than
             the bandwidth makes it wait.
-        servers: 'apart' (each on a host of its own) or 'on workers' (server
-            i on the host of worker i modulo the number of workers).
+        colocated: server i shares the host of worker i (modulo the number
+            of workers), rather than to have one of its own.
 
     Workers and servers reach each other over these links, and nothing else.
     (Linux only; see `network_problem`.)
@@ -45,14 +45,14 @@ class Network:
     """
     bandwidth: float = 125e6
     delay: float = 0
-    servers: str = 'apart'
+    colocated: bool = False
 
     def __post_init__(self):
         put = partial(object.__setattr__, self)  # as it is frozen
         put('bandwidth', number(
             'bandwidth', self.bandwidth, 1e5, 4e9, example=125e6))
         put('delay', DELAY('delay', self.delay))
-        one_of('apart', 'on workers')('servers', self.servers)
+        put('colocated', flag('colocated', self.colocated))
 
     @property
     def rate(self):
@@ -89,10 +89,10 @@ class InNetwork(Here):
         self._hosts += [[f'worker {rank}', [next(free)], True]
                         for rank in range(workers)]
         for rank in range(servers):
-            if network.servers == 'apart':
-                self._hosts.append([f'server {rank}', [next(free)], True])
-            else:
+            if network.colocated:
                 self._hosts[1 + rank % workers][1].append(next(free))
+            else:
+                self._hosts.append([f'server {rank}', [next(free)], True])
         self._ready = False
 
     def start(self, group):

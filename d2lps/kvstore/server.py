@@ -11,11 +11,13 @@ import zlib
 from collections import Counter, deque
 from functools import partial
 
-from d2lps.checks import checked, either, flag, function, one_of, refuse, whole
+from d2lps.checks import (checked, either, flag, from_zero, function, one_of,
+                          refuse, whole)
 from d2lps.engine import array, array_list, device, nbytes
+from d2lps.training.fits import alike
 
-MOST = 1000  # workers, or servers: each of these is a device of its own
-count, rank_number = partial(whole, most=MOST), partial(whole, least=0)
+# Workers, or servers: each of these is a device of its own.
+up_to_1000 = partial(whole, most=1000)
 updater_or_none = either(function, one_of(None), words=(
     'a function of (key, sum, stored) or None'))
 
@@ -27,14 +29,7 @@ def store_key(name, value):
     return value
 
 
-def _one_kind(arrays):
-    for k, one in enumerate(arrays):
-        if (one.shape, one.dtype) != (arrays[0].shape, arrays[0].dtype):
-            raise ValueError(f'arrays must be of one shape and dtype; '
-                             f'arrays[{k}] is unlike arrays[0]')
-
-
-@checked(_one_kind, arrays=array_list)
+@checked(alike, arrays=array_list)
 def total(arrays):
     """Sum arrays of one shape into a new one, on the first one's device."""
     result = arrays[0].copy()
@@ -43,7 +38,7 @@ def total(arrays):
     return result
 
 
-@checked(key=store_key, size=partial(whole, least=0), num_servers=count,
+@checked(key=store_key, size=from_zero, num_servers=up_to_1000,
          split_from=whole)
 def place(key, size, num_servers, split_from=1_000_000):
     """Where a value of `size` elements goes: [(server, start, end), ...].
@@ -100,6 +95,7 @@ class Shard:
 
 
 def _known(self, key, rank, value=None):
+    """A rule: the server has the key, and its value has this shape."""
     if key not in self.shards:
         raise ValueError(f'key {key!r} is not on this server; call '
                          f'init({key!r}, ...) first')
@@ -120,7 +116,7 @@ class Server:
     updates there were between the worker's last pull and its push's use.
     """
 
-    @checked(device=device, num_workers=count, sync=flag)
+    @checked(device=device, num_workers=up_to_1000, sync=flag)
     def __init__(self, device, num_workers, sync=True):
         self.device, self.num_workers, self.sync = device, num_workers, sync
         self.shards, self.updater = {}, None
@@ -131,7 +127,7 @@ class Server:
         self.shards[key] = Shard(key, value.copyto(self.device),
                                  self.num_workers)
 
-    @checked(_known, key=store_key, rank=rank_number, value=array)
+    @checked(_known, key=store_key, value=array)
     def push(self, key, rank, value):
         self.received += nbytes(value)
         shard = self.shards[key]
@@ -145,7 +141,7 @@ class Server:
                                   for r in ranks)
             shard.update(ranks, self.updater)
 
-    @checked(_known, key=store_key, rank=rank_number)
+    @checked(_known, key=store_key)
     def pull(self, key, rank):
         value = self.shards[key].pull(rank)
         self.sent += nbytes(value)

@@ -8,8 +8,8 @@ import numpy as onp
 
 from d2lps.checks import a, checked, flag, positive, refuse, whole
 from d2lps.engine import mx
-from d2lps.kvstore.server import (Server, count, parts, place, store_key,
-                                  total, updater_or_none)
+from d2lps.kvstore.server import (Server, parts, place, store_key, total,
+                                  up_to_1000, updater_or_none)
 
 np = mx.np
 
@@ -36,12 +36,13 @@ def by_key(keys, values, name='value', kind=np.ndarray):
 
 def time_limit(name, value):
     """A check: seconds that a thread can wait."""
-    if positive(name, value, example=10) > TIMEOUT_MAX:
+    seconds = positive(name, value, example=10)
+    if seconds > TIMEOUT_MAX:
         refuse(name, value, f'at most {TIMEOUT_MAX:g} seconds')
-    return positive(name, value)
+    return seconds
 
 
-order = partial(whole, least=-2**31)  # a priority
+any_priority = partial(whole, least=-2**31)
 
 
 class KVStore:
@@ -67,7 +68,7 @@ class KVStore:
             are missing. What was pushed stays, and a later pull may succeed.
     """
 
-    @checked(num_workers=count, num_servers=count, sync=flag,
+    @checked(num_workers=up_to_1000, num_servers=up_to_1000, sync=flag,
              timeout=time_limit, split_from=whole)
     def __init__(self, num_workers=1, num_servers=1, sync=True, timeout=60,
                  split_from=1_000_000):
@@ -75,7 +76,8 @@ class KVStore:
         self.servers = [Server(mx.cpu(i), num_workers, sync)
                         for i in range(num_servers)]
         self.sync, self.timeout, self.split_from = sync, timeout, split_from
-        self._values = {}  # key: (shape, dtype, its places on the servers)
+        self._kinds = {}  # key: (shape, dtype)
+        self._places = {}  # key: where its parts lie, as `place` says
         self._last = [('none yet', time.monotonic())] * num_workers
         self._inits = set()  # (rank, key)
         self._changed = Condition()  # held by one call at a time
@@ -88,8 +90,9 @@ class KVStore:
 
     def worker(self, rank):
         """The handle that worker `rank` uses in its thread."""
-        handle = copy.copy(self)  # everything but the rank is shared
-        handle.rank = whole('rank', rank, 0, self.num_workers - 1)
+        rank = whole('rank', rank, least=0, most=self.num_workers - 1)
+        handle = copy.copy(self)  # its servers, values, … are this object's
+        handle.rank = rank
         return handle
 
     @checked(updater=updater_or_none)
@@ -100,9 +103,10 @@ class KVStore:
         part of a split value. What it raises reaches the last one to push.
         All workers may call it; worker 0's call counts.
         """
-        with self._changed:
-            for server in self.servers if self.rank == 0 else ():
-                server.updater = updater
+        if self.rank == 0:
+            with self._changed:
+                for server in self.servers:
+                    server.updater = updater
 
     @checked(optimizer=a(mx.optimizer.Optimizer, (
         'one of mx.optimizer, such as mx.optimizer.SGD()')))
@@ -111,17 +115,18 @@ class KVStore:
 
         All workers may call it; worker 0's call counts.
         """
-        with self._changed:
-            for server in self.servers if self.rank == 0 else ():
-                own = copy.deepcopy(optimizer)
-                own.allow_np_array = True  # else if made in a new thread
-                server.updater = mx.optimizer.get_updater(own)
+        if self.rank == 0:
+            with self._changed:
+                for server in self.servers:
+                    own = copy.deepcopy(optimizer)
+                    own.allow_np_array = True  # it may be a new thread's
+                    server.updater = mx.optimizer.get_updater(own)
 
     def init(self, key, value):
         """Store first values: worker 0's count, the others wait for it."""
         with self._changed:
             groups = by_key(key, value)
-            if len({type(k) for k in (*groups, *self._values)}) > 1:
+            if len({type(k) for k in (*groups, *self._kinds)}) > 1:
                 raise ValueError(f'key is {key!r}, but a store has int keys '
                                  'only or str keys only')
             for k, arrays in groups.items():
@@ -129,18 +134,20 @@ class KVStore:
                     raise ValueError(f'key {k!r} is initialised already; '
                                      'push changes its value')
             self._called('init', key)
-            for k, [value] in groups.items() if self.rank == 0 else ():
-                self._values[k] = value.shape, value.dtype, place(
-                    k, value.size, len(self.servers), self.split_from)
-                for server, part in self._parts(k, value):
-                    server.init(k, part)
-            self._changed.notify_all()
+            if self.rank == 0:
+                for k, [value] in groups.items():
+                    self._kinds[k] = value.shape, value.dtype
+                    self._places[k] = place(k, value.size, len(self.servers),
+                                            self.split_from)
+                    for server, part in self._parts(k, value):
+                        server.init(k, part)
+                self._changed.notify_all()
             self._wait('init', groups,
-                       lambda k: [] if k in self._values else [0])
+                       lambda k: [] if k in self._kinds else [0])
             self._check(groups, 'value')
             self._inits.update((self.rank, k) for k in groups)
 
-    @checked(priority=order)
+    @checked(priority=any_priority)
     def push(self, key, value, priority=0):
         """Send values to be summed, and go on. `priority` has no effect."""
         problems = []
@@ -160,7 +167,7 @@ class KVStore:
         if problems:
             raise problems[0]
 
-    @checked(priority=order)
+    @checked(priority=any_priority)
     def pull(self, key, out, priority=0):
         """Copy values into `out`: an array, or a list of one per device."""
         with self._changed:
@@ -168,17 +175,17 @@ class KVStore:
             self._called('pull', key)
             self._wait('push', groups, self._missing)
             for k, arrays in groups.items():
-                shape, _, places = self._values[k]
-                found = [self.servers[i].pull(k, self.rank)
-                         for i, _, _ in places]
+                found = [self.servers[number].pull(k, self.rank)
+                         for number, _, _ in self._places[k]]
                 value = found[0]
                 if len(found) > 1:
                     value = np.concatenate([part.as_in_ctx(value.ctx)
-                                            for part in found]).reshape(shape)
+                                            for part in found])
+                    value = value.reshape(arrays[0].shape)
                 for array in arrays:
                     value.copyto(array)
 
-    @checked(priority=order)
+    @checked(priority=any_priority)
     def pushpull(self, key, value, out=None, priority=0):
         """Push `value`, then pull into `out`, or into `value` itself."""
         if out is not None:
@@ -189,18 +196,18 @@ class KVStore:
 
     def _parts(self, key, value):
         """[(server, its part of the value), ...]"""
-        places = self._values[key][2]
-        return [(self.servers[place[0]], part)
-                for place, part in zip(places, parts(value, places))]
+        places = self._places[key]
+        servers = [self.servers[number] for number, _, _ in places]
+        return list(zip(servers, parts(value, places)))
 
     def _check(self, groups, name):
         """Refuse an unknown key, and arrays unlike the stored value."""
         for key, arrays in groups.items():
-            if key not in self._values:
+            if key not in self._kinds:
                 raise ValueError(f'key {key!r} is not in the store, call '
                                  f'init({key!r}, ...) first; it has the keys '
-                                 f'{list(self._values)}')
-            shape, dtype, _ = self._values[key]
+                                 f'{list(self._kinds)}')
+            shape, dtype = self._kinds[key]
             for array in arrays:
                 if (array.shape, array.dtype) != (shape, dtype):
                     raise ValueError(
@@ -214,10 +221,11 @@ class KVStore:
 
     def _missing(self, key):
         """Whose push this worker waits for: none, if it has not pushed."""
-        server, _, _ = self._values[key][2][0]  # all parts wait together
-        pushes = self.servers[server].shards[key].pushes
-        return [rank for rank, waiting in enumerate(pushes)
-                if pushes[self.rank] and not waiting]
+        number, _, _ = self._places[key][0]  # all parts wait together
+        pushes = self.servers[number].shards[key].pushes
+        if not pushes[self.rank]:
+            return []
+        return [rank for rank, waiting in enumerate(pushes) if not waiting]
 
     def _wait(self, call, keys, missing):
         """Sleep until nobody is `missing` for any key, or time is up."""

@@ -2,6 +2,7 @@
 from d2lps.checks import checked, list_of, positive, refuse
 from d2lps.engine import array, array_list, device_list, mx
 from d2lps.training import compute_gradients
+from d2lps.training.fits import one_label_each, params_on_each
 
 CALLS = 'init', 'push', 'pull', 'set_optimizer'
 
@@ -31,13 +32,8 @@ def prepare_store(store, params, lr):
 
 
 def _fitting(X, y, device_params, devices, store):
-    if len(X) != len(y) or not len(X):
-        raise ValueError(f'X and y must have as many entries, and some; '
-                         f'there are {len(X)} and {len(y)}')
-    if len(device_params) != len(devices):
-        raise ValueError('device_params must have a copy for each of the '
-                         f'{len(devices)} devices; it has '
-                         f'{len(device_params)}')
+    one_label_each(X, y)
+    params_on_each(devices, device_params=device_params)
 
 
 @checked(_fitting, X=array, y=array, devices=device_list, store=a_store,

@@ -1,10 +1,41 @@
 """Plots, players and widgets; notebooks alone import them.
 
-In a notebook that has imported this, a small `Schedule` shows as a drawing.
+    from d2lps import pictures
+    pictures.plot_topology(topology.pcie_switch(4))
+
+A name is looked up when it is first used, so that what needs no MXNet does
+not load it. In a notebook that has imported this, a small `Schedule` shows as
+a drawing.
 """
+from importlib import import_module
+
 from IPython import get_ipython
 
 from d2lps.pictures import sketch
+from d2lps.pictures.style import (BLUE, GRAY, GREEN, ORANGE, PURPLE,  # noqa
+                                  RED, SKY, use_png_display)
+
+NAMES = {
+    'plots': ('plot_comparison', 'plot_timing', 'plot_topology'),
+    'player': ('plot_holdings', 'step_player'),
+    'widgets': ('choose', 'explore_synchronisation', 'live_picture'),
+    'timeline': ('explore_timeline', 'plot_timeline'),
+    'placement': ('plot_placement',),
+    'servers': ('explore_servers', 'plot_servers', 'predicted_seconds',
+                'simulated')}
+HOME = {name: module for module, names in NAMES.items() for name in names}
+
+
+def __getattr__(name):
+    """Find a picture in its module, when it is first used."""
+    if name not in HOME:
+        raise AttributeError(f'd2lps.pictures has no {name!r}')
+    return getattr(import_module(f'd2lps.pictures.{HOME[name]}'), name)
+
+
+def __dir__():
+    return sorted({*globals(), *HOME})
+
 
 if get_ipython():
     get_ipython().display_formatter.formatters['text/html'].for_type_by_name(

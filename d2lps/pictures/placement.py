@@ -2,8 +2,8 @@
 from matplotlib import pyplot as plt
 
 from d2lps.checks import a, checked, refuse, whole
-from d2lps.kvstore.server import count, place, store_key
-from d2lps.pictures.plots import CHUNK_COLORS
+from d2lps.kvstore.server import place, store_key, up_to_1000
+from d2lps.pictures.style import CHUNK_COLORS
 
 
 def sizes(name, value):
@@ -14,7 +14,7 @@ def sizes(name, value):
             whole(f'{name}[{key!r}]', size) for key, size in value.items()}
 
 
-@checked(sizes=sizes, num_servers=count, split_from=whole,
+@checked(sizes=sizes, num_servers=up_to_1000, split_from=whole,
          ax=a(plt.Axes, 'axes of matplotlib, such as plt.gca()'))
 def plot_placement(sizes, num_servers, split_from=1_000_000, ax=None):
     """A bar for each server of a store, made of the keys that lie there.

@@ -9,7 +9,7 @@ from matplotlib.axes import Axes
 
 from d2lps.checks import a, checked, whole
 from d2lps.collectives import limits
-from d2lps.pictures.sketch import COLORS
+from d2lps.pictures.style import CHUNK_COLORS
 from d2lps.pictures.widgets import live_picture
 
 
@@ -43,7 +43,7 @@ def plot_holdings(schedule, number=0, ax=None):
     y, x = np.indices((nodes, chunks)).reshape(2, -1)
     boxes(x, y, wide, facecolor='0.96', edgecolor='0.8')
     y, x, who = np.nonzero(held)
-    color = np.resize(COLORS, devices)
+    color = np.resize(CHUNK_COLORS, devices)
     boxes(x + wide * who / devices, y, wide / devices, facecolor=color[who],
           edgecolor='white', linewidth=0.5 * (devices <= 8))
     y, x = np.nonzero((held == 1).all(axis=2))

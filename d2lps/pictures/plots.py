@@ -1,71 +1,20 @@
-"""Pictures: every figure of the notebooks in one call and one style.
+"""Pictures of what joins devices, and of what it carries when.
 
 Each function draws on `ax`, or on a new figure, and returns the axes.
 """
 import numpy as np
-from d2l import mxnet as d2l
 from matplotlib import pyplot as plt
 from matplotlib.axes import Axes
 from matplotlib.collections import LineCollection, PolyCollection
 from matplotlib.colors import LinearSegmentedColormap
-from matplotlib.patches import Patch
-from matplotlib_inline import backend_inline
 
-from d2lps.checks import a, checked, flag, list_of, number, positive, whole
+from d2lps.checks import a, checked, flag, list_of, number, whole
 from d2lps.collectives.simulate import Timing
 from d2lps.collectives.topology import Topology
-from d2lps.pictures.sketch import COLORS as CHUNK_COLORS
-from d2lps.training.timeline import PHASES, Timeline
+from d2lps.pictures.style import CHUNK_COLORS, GREEN, ORANGE, SKY
 
-# Okabe and Ito's colours, which colour-blind readers can tell apart.
-BLUE, ORANGE, GREEN, RED, PURPLE, SKY, GRAY = (
-    '#0072B2', '#E69F00', '#009E73', '#D55E00', '#CC79A7', '#56B4E9',
-    '#BBBBBB')
 LOAD_COLORS = LinearSegmentedColormap.from_list(
     'load', ['0.88', ORANGE, '#6B1A00'])  # idle to busy all the time
-PHASE_COLORS = dict(zip(PHASES, (SKY, BLUE, ORANGE, RED, GREEN, GRAY)))
-
-
-def use_png_display():
-    """Show pictures as sharp PNGs, those that d2l draws as well.
-
-    d2l takes SVG, which JupyterLab does not show in a notebook that was run
-    on another machine: a reader would see no picture before running it.
-    """
-    backend_inline.set_matplotlib_formats('retina')
-    d2l.use_svg_display = use_png_display
-
-
-@checked(timeline=a(Timeline, 'a Timeline, such as step_timeline(2, 256)'),
-         title=a(str, 'a text'), ax=a(Axes, 'axes of matplotlib'),
-         until=positive)
-def plot_timeline(timeline, title=None, ax=None, until=None):
-    """Draw a `Timeline`: a row for each device, a bar for each operation.
-
-    title: words above; how much the devices overlapped is added.
-    until: end of the time axis in seconds, to compare two pictures.
-    """
-    rows = len(timeline.devices)
-    ax = ax or plt.subplots(figsize=(8, 1.3 + 0.42 * rows),
-                            layout='constrained')[1]
-    for event in timeline.events:
-        row = timeline.devices.index(event.device)
-        ax.broken_barh([(event.start * 1e3, (event.end - event.start) * 1e3)],
-                       (row - 0.36, 0.72), color=PHASE_COLORS[event.phase],
-                       linewidth=0)
-    ax.set_yticks(range(rows), timeline.devices)
-    ax.set_ylim(rows - 0.5, -0.5)
-    ax.set_xlim(0, (until or timeline.seconds or 1) * 1e3)
-    ax.set_xlabel('time / ms')
-    seen = {event.phase for event in timeline.events}
-    ax.legend(handles=[*(Patch(color=PHASE_COLORS[phase], label=phase)
-                         for phase in PHASES if phase in seen),
-                       Patch(facecolor='w', edgecolor=GRAY, label='idle')],
-              loc='upper left', bbox_to_anchor=(1, 1), frameon=False)
-    both = f', more than one device at work {timeline.overlap:.0%} of the time'
-    ax.set_title(f'{title}: ' * bool(title) + f'{timeline.seconds * 1e3:.0f} '
-                 'ms' + both * (rows > 1), fontsize=10, loc='left')
-    return ax
 
 
 def _shares(name, value):

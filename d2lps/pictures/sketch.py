@@ -6,10 +6,7 @@ import numpy as np
 
 from d2lps.checks import checked
 from d2lps.collectives import limits
-
-# One per chunk, over and over: Okabe and Ito's, safe for the colour-blind.
-COLORS = ('#0072B2', '#E69F00', '#009E73', '#D55E00', '#CC79A7', '#56B4E9',
-          '#000000', '#B8A800')
+from d2lps.pictures.style import CHUNK_COLORS
 
 
 @checked(schedule=limits.schedule)
@@ -35,7 +32,7 @@ def svg(schedule):
         earlier = np.tril(sends.dst[:, None] == sends.dst, -1).sum(axis=1)
         ends = left + 48 - earlier * min(6, 36 / (1 + earlier.max()))
         for src, dst, chunk, reduce, end in zip(*sends.columns(), ends):
-            color = COLORS[chunk % len(COLORS)]
+            color = CHUNK_COLORS[chunk % len(CHUNK_COLORS)]
             dash = '' if reduce else 'stroke-dasharray="4 3"'
             out.append(
                 f'<path d="M{left} {y[src]}L{end:g} {y[dst]}" stroke="{color}"'

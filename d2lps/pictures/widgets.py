@@ -10,9 +10,7 @@ from matplotlib import pyplot as plt
 from d2lps.checks import (checked, function, list_of, number, one_of, positive,
                           refuse, text, whole)
 from d2lps.collectives import strategies, simulate, topology
-from d2lps.engine import cores
-from d2lps.pictures.plots import plot_comparison, plot_timeline, plot_topology
-from d2lps.training.timeline import step_timeline
+from d2lps.pictures.plots import plot_comparison, plot_topology
 
 
 def _cables_in_a_ring(n, bandwidth, latency):
@@ -88,20 +86,6 @@ def choose(options, value, description):
     return ipywidgets.SelectionSlider(
         options=sorted({*options, value}), value=value,
         description=description, continuous_update=False)
-
-
-@checked(num_devices=whole, batch_size=whole)
-def explore_timeline(num_devices=2, batch_size=256):
-    """Choose devices and batch size, see one training step's timeline."""
-    most = min(cores() + 2, 8)  # what MXNet can record, see `Timeline`
-    whole('num_devices', num_devices, most=most)
-    live_picture(
-        lambda num_devices, batch_size: plot_timeline(
-            step_timeline(num_devices, batch_size),
-            title=f'{batch_size / num_devices:.0f} examples on each device'),
-        dict(num_devices=choose([*range(1, most + 1)], num_devices, 'devices'),
-             batch_size=choose([16, 32, 64, 128, 256, 512, 1024], batch_size,
-                               'batch size')))
 
 
 def _even(num_devices, **_):

@@ -2,12 +2,13 @@
 import gzip
 import math
 import zlib
-from functools import cache, partial
+from functools import cache
 from pathlib import Path
 
 import numpy as onp
 
-from d2lps.checks import a, checked, either, flag, one_of, text, whole
+from d2lps.checks import (a, checked, either, flag, from_zero, one_of, text,
+                          whole)
 from d2lps.engine import mx
 from d2lps.training.fits import (byte_images, class_numbers,
                                  one_label_each_image)
@@ -53,7 +54,7 @@ class Batches:
     """
 
     @checked(one_label_each_image, images=byte_images, labels=class_numbers,
-             batch_size=whole, shuffle=flag, seed=partial(whole, least=0))
+             batch_size=whole, shuffle=flag, seed=from_zero)
     def __init__(self, images, labels, batch_size, shuffle=False, seed=0):
         self.images, self.labels = images, labels
         self.num_examples, self.batch_size = len(images), batch_size
@@ -130,17 +131,12 @@ def _read_idx(path, dimensions):
 def _read_pair(image_path, label_path):
     """Images (n, 28, 28) and labels (n,) from two IDX files that match."""
     images, labels = _read_idx(image_path, 3), _read_idx(label_path, 1)
-    if len(images) == 0:
-        raise ValueError(f'{image_path} has no images.')
+    byte_images(f'{image_path}: images', images)
+    class_numbers(f'{label_path}: labels', labels)
     if len(images) != len(labels):
         raise ValueError(f'{image_path} has {len(images):,} images, but '
                          f'{label_path} has {len(labels):,} labels: '
                          'they do not belong together.')
-    if images.shape[1:] != (IMAGE_SIZE, IMAGE_SIZE):
-        raise ValueError(f'{image_path} has images of '
-                         f'{images.shape[1]}x{images.shape[2]} pixels; '
-                         f'LeNet needs {IMAGE_SIZE}x{IMAGE_SIZE}.')
-    class_numbers(f'{label_path}: labels', labels)
     return images, labels.astype('int32')
 
 
@@ -177,7 +173,7 @@ def _download(name, file):
         'network, or root=FOLDER with the IDX files.\n' + '\n'.join(problems))
 
 
-def _fits(data, root, **_):
+def _no_files_of_digits(data, root, **_):
     if data == 'digits' and root is not None:
         raise ValueError("root goes with data='fashion_mnist' or 'mnist'; "
                          f"'digits' needs no files (root was {str(root)!r})")
@@ -187,8 +183,8 @@ DATA = one_of('digits', *MIRRORS)
 ROOT = either(text, a(Path, ''), words='a folder, such as "~/mnist"')
 
 
-@checked(_fits, batch_size=whole, data=DATA, root=ROOT,
-         seed=partial(whole, least=0))
+@checked(_no_files_of_digits, batch_size=whole, data=DATA, root=ROOT,
+         seed=from_zero)
 def load_data(batch_size, data='digits', root=None, seed=0):
     """Return a train and a test iterator over minibatches `(X, y)`.
 
@@ -210,10 +206,9 @@ def load_data(batch_size, data='digits', root=None, seed=0):
     if data == 'digits':
         train, test = _digits()
     else:
-        find = (partial(_download, data) if root is None else
-                partial(_in_folder, root))
-        train = _read_pair(find(TRAIN_FILES[0]), find(TRAIN_FILES[1]))
-        test = _read_pair(find(TEST_FILES[0]), find(TEST_FILES[1]))
+        paths = [_download(data, file) if root is None else
+                 _in_folder(root, file) for file in TRAIN_FILES + TEST_FILES]
+        train, test = _read_pair(*paths[:2]), _read_pair(*paths[2:])
     if batch_size > len(train[0]):
         raise ValueError(f'batch_size={batch_size} is more than the '
                          f'{len(train[0]):,} training examples of {data}; '

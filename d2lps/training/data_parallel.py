@@ -5,13 +5,14 @@ from functools import partial
 
 from mxnet import autograd
 
-from d2lps.checks import (checked, flag, function, list_of, number, positive,
-                          whole)
+from d2lps.checks import (checked, flag, from_zero, function, list_of, number,
+                          positive, whole)
 from d2lps.engine import (array, array_list, device, device_list, devices, mx,
                           num_devices)
 from d2lps.training.data import DATA, ROOT, load_data
 from d2lps.training.fits import (alike, class_labels, minibatches,
-                                 one_copy_each, one_label_each, ready_to_learn)
+                                 one_label_each, params_on_each,
+                                 ready_to_learn)
 from d2lps.training.lenet import init_params, lenet, lenet_params, loss
 from d2lps.training.progress import (LossWatch, accuracy_curve,
                                      interrupt_between_steps)
@@ -95,7 +96,7 @@ def train_batch(X, y, device_params, devices, lr):
     return losses
 
 
-@checked(one_copy_each, data_iter=minibatches, device_params=COPIES,
+@checked(params_on_each, data_iter=minibatches, device_params=COPIES,
          devices=device_list)
 def evaluate_accuracy(data_iter, device_params, devices):
     """The share of right answers, each device doing its part.
@@ -138,7 +139,7 @@ class TrainResult:
 
 @checked(num_devices=num_devices, batch_size=whole, lr=positive,
          num_epochs=partial(whole, most=1_000_000), data=DATA, root=ROOT,
-         seed=partial(whole, least=0), show=flag, step=function)
+         seed=from_zero, show=flag, step=function)
 def train(num_devices, batch_size, lr, num_epochs=10, data='digits',
           root=None, scale=None, seed=0, show=True, step=None):
     """Train LeNet on `num_devices` devices and return a `TrainResult`.
@@ -169,35 +170,44 @@ def train(num_devices, batch_size, lr, num_epochs=10, data='digits',
         scale = 'xavier' if data == 'digits' else 0.01
     params = init_params(scale, seed)
     device_params = [get_params(params, device) for device in device_list]
-    accuracy, seconds, num_images, watch = [], [], 0, LossWatch(lr)
-    total_seconds = 0
+    accuracy, seconds, watch = [], [], LossWatch(lr)
+    num_images, total_seconds = 0, 0
+
+    def take_step(X, y):
+        watch(step(X, y, device_params, device_list, lr))
+
     with (accuracy_curve(num_epochs, show) as add,
           interrupt_between_steps() as interrupted):
-        for epoch in range(num_epochs):
-            start = time.perf_counter()
-            for X, y in train_iter:
-                watch(step(X, y, device_params, device_list, lr))
-                num_images += len(X)
-                if interrupted:
-                    break
+        for epoch in range(1, num_epochs + 1):
+            seen, taken = _train_epoch(train_iter, take_step, interrupted)
             watch.check()
-            mx.nd.waitall()
-            total_seconds += time.perf_counter() - start
-            if interrupted:
+            num_images += seen
+            total_seconds += taken
+            if not interrupted:
+                seconds.append(taken)
+                accuracy.append(evaluate_accuracy(test_iter, device_params,
+                                                  device_list))
+                add(epoch, accuracy[-1])
+            if interrupted:  # perhaps during the test
                 break
-            seconds.append(time.perf_counter() - start)
-            accuracy.append(evaluate_accuracy(test_iter, device_params,
-                                              device_list))
-            add(epoch + 1, accuracy[-1])
-            if interrupted:
-                break
-    result = TrainResult(accuracy, seconds, num_images / total_seconds,
-                         device_list, device_params[0])
     if interrupted:
-        print(f'Stopped in epoch {epoch + 1}, after step {watch.step}; the '
+        print(f'Stopped in epoch {epoch}, after step {watch.step}; the '
               'parameters up to here are in the result.')
     if show and accuracy:
         print(f'test accuracy {accuracy[-1]:.3f}, '
               f'{sum(seconds) / len(seconds):.2f} seconds per epoch '
               f'on {device_list}')
-    return result
+    return TrainResult(accuracy, seconds, num_images / total_seconds,
+                       device_list, device_params[0])
+
+
+def _train_epoch(train_iter, take_step, interrupted):
+    """Take all steps, or some; return how many images, and the seconds."""
+    start, num_images = time.perf_counter(), 0
+    for X, y in train_iter:
+        take_step(X, y)
+        num_images += len(X)
+        if interrupted:
+            break
+    mx.nd.waitall()
+    return num_images, time.perf_counter() - start

@@ -42,11 +42,12 @@ def class_labels(name, value):
 
 def minibatches(name, value):
     """A check: something that a `for X, y in` can go through."""
-    if (not hasattr(value, '__iter__') or hasattr(value, 'shape')
-            or isinstance(value, (str, dict))
-            or isinstance(value, (list, tuple)) and any(
-                not isinstance(pair, (list, tuple)) or len(pair) != 2
-                for pair in value)):
+    fits = hasattr(value, '__iter__') and not (
+        hasattr(value, 'shape') or isinstance(value, (str, dict)))
+    if fits and isinstance(value, (list, tuple)):
+        fits = all(isinstance(pair, (list, tuple)) and len(pair) == 2
+                   for pair in value)
+    if not fits:
         refuse(name, value, 'an iterator over minibatches X, y, such as '
                'd2lps.load_data(256)[1]')
     return value
@@ -61,60 +62,40 @@ def agree(**dimensions):
     is one kind of float, and all is on one device.
     """
     def rule(**arguments):
-        known, first = {}, None
+        sizes, [first, *_] = {}, dimensions
         for name, letters in dimensions.items():
-            value, letters = arguments[name], letters.split()
-            shape, last = value.shape, len(letters) - 1
-            if letters[-1].endswith('*') and len(shape) > last:
-                shape = *shape[:last], math.prod(shape[last:])
-            keys = [letter.rstrip('*') for letter in letters]
-            wanted = tuple(int(key) if key.isdigit() else
-                           known.setdefault(key, size or 'n')
-                           for key, size in zip(keys, shape))
-            if shape != wanted or len(shape) != len(keys):
-                sizes = ', '.join(str(known.get(key, key)) for key in keys)
-                refuse(name, value, f'an array of shape ({sizes})')
-            kind = onp.dtype(value.dtype)
-            first = first or (kind.name, value.ctx, name)
-            if kind.kind not in ('iu' if name == 'y' else 'f'):
-                refuse(name, value, 'whole numbers, such as int32' if
-                       name == 'y' else 'floats, such as float32')
-            if value.ctx != first[1] or name != 'y' and kind.name != first[0]:
-                raise ValueError(f'{name} must be {first[0]} on {first[1]}, '
-                                 f'as {first[2]} is; it was {kind.name} on '
-                                 f'{value.ctx}')
+            _has_shape(name, arguments[name], letters.split(), sizes)
+            _is_like(name, arguments[name], first, arguments[first])
     return rule
 
 
-def one_label_each(X, y, **_):
-    if X.ndim == 0 or len(X) == 0:
-        raise ValueError('X has no examples')
-    if y.ndim == 0 or len(X) != len(y):
-        raise ValueError(f'X has {len(X)} examples, but y has '
-                         f'{len(y) if y.ndim else "no"} labels; there must '
-                         'be one label for each example')
+def _has_shape(name, array, letters, sizes):
+    """Compare with the `sizes` that letters have, and add to them."""
+    shape, last = array.shape, len(letters) - 1
+    if letters[last].endswith('*') and len(shape) > last:
+        shape = *shape[:last], math.prod(shape[last:])
+    letters = [letter.rstrip('*') for letter in letters]
+    for letter, size in zip(letters, shape):
+        if letter.isdigit():
+            sizes[letter] = int(letter)
+        elif size > 0:
+            sizes.setdefault(letter, size)
+    wanted = tuple(sizes.get(letter, letter) for letter in letters)
+    if shape != wanted:
+        refuse(name, array,
+               f'an array of shape ({", ".join(map(str, wanted))})')
 
 
-def one_copy_each(device_params, devices, **_):
-    """A rule: there is a copy of the parameters on each device."""
-    if len(device_params) != len(devices):
-        raise ValueError(
-            f'device_params must have a copy of the parameters for each of '
-            f'the {len(devices)} devices; it had {len(device_params)}')
-    for i, (params, device) in enumerate(zip(device_params, devices)):
-        for param in params:
-            if param.ctx != device:
-                raise ValueError(f'device_params[{i}] must be on {device}, '
-                                 f'as devices[{i}] is; it was on {param.ctx}')
-
-
-def ready_to_learn(X, y, device_params, devices):
-    one_label_each(X, y)
-    one_copy_each(device_params, devices)
-    for i, params in enumerate(device_params):
-        if any(param.grad is None for param in params):
-            raise ValueError(f'device_params[{i}] must have gradients: make '
-                             'it with get_params')
+def _is_like(name, array, first, other):
+    """The same kind of number on the same device as the `first` array."""
+    kind, wanted = onp.dtype(array.dtype), onp.dtype(other.dtype)
+    if name == 'y' and kind.kind not in 'iu':
+        refuse(name, array, 'whole numbers, such as int32')
+    if name != 'y' and kind.kind != 'f':
+        refuse(name, array, 'floats, such as float32')
+    if array.ctx != other.ctx or name != 'y' and kind != wanted:
+        raise ValueError(f'{name} must be {wanted} on {other.ctx}, as {first} '
+                         f'is; it was {kind} on {array.ctx}')
 
 
 def alike(**arrays):
@@ -124,3 +105,38 @@ def alike(**arrays):
         if (one.shape, one.dtype) != (first.shape, first.dtype):
             refuse(f'{name}[{i}]', one, f'of shape {first.shape} and dtype '
                    f'{onp.dtype(first.dtype).name}, as {name}[0] is')
+
+
+def one_label_each(X, y, **_):
+    """A rule: there are examples, each with a label."""
+    if X.ndim == 0 or len(X) == 0:
+        raise ValueError('X has no examples')
+    if y.ndim == 0 or len(X) != len(y):
+        raise ValueError(f'X has {len(X)} examples, but y has '
+                         f'{len(y) if y.ndim else "no"} labels; there must '
+                         'be one label for each example')
+
+
+def params_on_each(devices, data_iter=None, **params):
+    """A rule: a list has parameters for each device, and they are there."""
+    [(name, parts)] = params.items()
+    if len(parts) != len(devices):
+        raise ValueError(
+            f'{name} must have a list of parameters for each of the '
+            f'{len(devices)} devices; it had {len(parts)}')
+    for i, (part, device) in enumerate(zip(parts, devices)):
+        for param in part:
+            if param.ctx != device:
+                raise ValueError(f'{name}[{i}] must be on {device}, as '
+                                 f'devices[{i}] is; it was on {param.ctx}')
+
+
+def ready_to_learn(X, y, devices, **params):
+    """A rule: labelled examples, and parameters that get gradients."""
+    one_label_each(X, y)
+    params_on_each(devices, **params)
+    [(name, parts)] = params.items()
+    for i, part in enumerate(parts):
+        if any(param.grad is None for param in part):
+            raise ValueError(f'{name}[{i}] must have gradients: make it with '
+                             'get_params, or a function that calls it')

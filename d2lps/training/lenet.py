@@ -5,8 +5,8 @@ from functools import partial
 import numpy as onp
 from mxnet import np, npx
 
-from d2lps.checks import (checked, either, function, list_of, number, one_of,
-                          refuse, whole)
+from d2lps.checks import (checked, either, from_zero, function, list_of,
+                          number, one_of, refuse)
 from d2lps.engine import array, array_list
 from d2lps.training.fits import agree
 
@@ -16,7 +16,7 @@ PARAM_SHAPES = ((20, 1, 3, 3), (20,), (50, 20, 5, 5), (50,),
 
 @checked(scale=either(one_of('xavier'), partial(number, least=1e-30, most=1),
                       words="a positive number of at most 1, such as 0.01, "
-                      "or 'xavier'"), seed=partial(whole, least=0))
+                      "or 'xavier'"), seed=from_zero)
 def init_params(scale='xavier', seed=0):
     """Return LeNet's eight parameters [W1, b1, ..., W4, b4] on `cpu(0)`.
 

@@ -6,10 +6,10 @@ from functools import partial
 
 from mxnet import autograd, np
 
-from d2lps.checks import checked, list_of, refuse, whole
+from d2lps.checks import checked, from_zero, list_of, refuse, whole
 from d2lps.engine import array, array_list, device_list
 from d2lps.training import get_params
-from d2lps.training.fits import alike, class_labels, one_label_each
+from d2lps.training.fits import alike, class_labels, ready_to_learn
 from d2lps.training.lenet import LAYERS, forward, lenet_params, loss
 
 # Each device has some of the parameters: some layers, or some channels.
@@ -23,22 +23,9 @@ def two(name, value):
     return value
 
 
-def _one_piece_each(X, y, devices, **pieces):
-    """Pieces that were placed on these devices, and images with labels."""
-    one_label_each(X, y)
-    [(name, value)] = pieces.items()
-    if [piece[0].ctx for piece in value] != devices:
-        raise ValueError(f'{name} must have been placed on devices {devices};'
-                         f' it is on {[piece[0].ctx for piece in value]}')
-    for piece in value:
-        if any(param.grad is None for param in piece):
-            raise ValueError(f'{name} must have gradients, as place_by_layer '
-                             'and place_by_channel make them')
-
-
 @checked(params=lenet_params, devices=two,
          cut=partial(whole, most=len(LAYERS) - 1))
-def place_by_layer(params, devices, cut=2):
+def split_by_layer(params, devices, cut=2):
     """Put the first `cut` of LeNet's layers on devices[0], the rest on [1].
 
     ValueError if not each of two devices gets a layer.
@@ -47,11 +34,11 @@ def place_by_layer(params, devices, cut=2):
             get_params(params[2 * cut:], devices[1]))
 
 
-@checked(_one_piece_each, X=array, y=class_labels, stages=PIECES, devices=two)
+@checked(ready_to_learn, X=array, y=class_labels, stages=PIECES, devices=two)
 def network_partition(X, y, stages, devices):
     """Losses (b,) of X (b, 1, 28, 28), y (b,); layers on two devices.
 
-    `stages` comes from `place_by_layer`.
+    `stages` comes from `split_by_layer`.
     """
     first, second = devices
     cut = len(stages[0]) // 2
@@ -74,7 +61,7 @@ def _has_parts(array, part, parts, axis):
         refuse('part', part, f'a whole number from 0 to {parts - 1}')
 
 
-@checked(_has_parts, array=array, part=partial(whole, least=0), parts=whole,
+@checked(_has_parts, array=array, part=from_zero, parts=whole,
          axis=partial(whole, least=0, most=1))
 def channels(array, part, parts, axis=1):
     """Piece number `part` of `parts` of an array's channels."""
@@ -91,7 +78,7 @@ def _enough_channels(params, devices):
 
 
 @checked(_enough_channels, params=lenet_params, devices=device_list)
-def place_by_channel(params, devices):
+def split_by_channel(params, devices):
     """Give each device its share of every layer's output channels."""
     k, shards = len(devices), []
     for part, device in enumerate(devices):
@@ -142,12 +129,12 @@ def leaves(arrays):
     return arrays
 
 
-@checked(_one_piece_each, X=array, y=class_labels, shards=PIECES,
+@checked(ready_to_learn, X=array, y=class_labels, shards=PIECES,
          devices=device_list)
 def layer_partition(X, y, shards, devices):
     """Losses (b,) of X, y, the same on each device; channels spread out.
 
-    `shards` comes from `place_by_channel`.
+    `shards` comes from `split_by_channel`.
     """
     k = len(devices)
     H, passed = [X.as_in_ctx(device) for device in devices], []

@@ -107,11 +107,11 @@ class Timeline:
                 f'devices has {worst} devices, but on this machine MXNet can '
                 f'record at most {limit}: try d2lps.devices({limit})')
         self.devices = [str(device) for device in devices]
-        # The profiler numbers CPU devices first, one a core, GPUs after.
-        self._names = {device.device_id + (cores() if
-                                           device.device_type == 'gpu' else 0):
-                       str(device) for device in devices}
-        self.events = []
+        self._names, self.events = {}, []
+        for device in devices:
+            # The profiler numbers CPU devices first, one a core, GPUs after.
+            first = cores() if device.device_type == 'gpu' else 0
+            self._names[first + device.device_id] = str(device)
 
     def __enter__(self):
         if not self._recording.acquire(blocking=False):
@@ -144,16 +144,18 @@ class Timeline:
                  if m['ph'] in 'BE' and m.get('cat') == 'operator'
                  and m['name'] not in NEUTRAL]
         for mark in sorted(marks, key=lambda mark: mark['ts']):
-            name, place = mark['name'], (mark['pid'], mark['tid'])
+            name, thread = mark['name'], (mark['pid'], mark['tid'])
             if mark['ph'] == 'B':
-                open_marks[place] = mark['ts']
-            elif place in open_marks and mark['pid'] in self._names:
+                open_marks[thread] = mark['ts']
+            elif thread in open_marks and mark['pid'] in self._names:
                 device = self._names[mark['pid']]
-                gradients_known[device] &= name not in START
+                if name in START:
+                    gradients_known[device] = False
                 phase = _phase(name, gradients_known[device])
-                gradients_known[device] |= phase == 'backward'
+                if phase == 'backward':
+                    gradients_known[device] = True
                 self.events.append(Event(device, phase, name,
-                                         open_marks.pop(place) / 1e6,
+                                         open_marks.pop(thread) / 1e6,
                                          mark['ts'] / 1e6))
         self.events.sort(key=lambda event: event.start)
         zero = self.events[0].start if self.events else 0
@@ -235,9 +237,9 @@ def step_timeline(num_devices, batch_size, settings=None, timeout=120):
 def _elsewhere(num_devices, batch_size, settings, timeout):
     """The events of a step in a Python process with other `settings`."""
     command = [sys.executable, '-m', 'd2lps', 'timeline', '--json',
-               '--devices', str(num_devices), '--batch-size', str(batch_size)]
+               f'--num-devices={num_devices}', f'--batch-size={batch_size}']
+    env = {**os.environ, **{k: str(v) for k, v in settings.items()}}
     try:
-        env = {**os.environ, **{k: str(v) for k, v in settings.items()}}
         done = subprocess.run(command, env=env, capture_output=True,
                               text=True, timeout=timeout)
     except subprocess.TimeoutExpired as error:

@@ -6,7 +6,6 @@ grows slower for all of them.
 """
 import argparse
 import importlib.util
-import json
 import os
 import resource
 import statistics
@@ -139,7 +138,7 @@ def d2l_loader(_):
     train_iter, _ = d2l.load_data_fashion_mnist(BATCH_SIZE)
 
     def epoch():
-        for X, y in train_iter:
+        for X, _ in train_iter:
             X.wait_to_read()
     return epoch, len(images)
 
@@ -149,7 +148,7 @@ def our_loader(_):
     data = d2lps.Batches(*random_images(), BATCH_SIZE, shuffle=True)
 
     def epoch():
-        for X, y in data:
+        for X, _ in data:
             X.wait_to_read()
     return epoch, data.num_examples
 

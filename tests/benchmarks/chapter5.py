@@ -16,7 +16,7 @@ import nbformat
 import numpy as np
 import pandas as pd
 from d2lps.cluster import Cluster, Network, network_problem
-from d2lps.pictures.servers import law, simulated
+from d2lps.pictures.servers import predicted_seconds, simulated
 
 SIZE, LINK = 40_000_000, Network(125e6)
 NOTEBOOKS = Path(__file__).resolve().parents[2] / 'notebooks'
@@ -50,11 +50,11 @@ def main():
     rows = []
     for place, m, n in SHOWN:
         with Cluster(m, n, network=Network(LINK.bandwidth,
-                                           servers=place)) as c:
+                                           colocated=place != 'apart')) as c:
             results = c.run(rounds, ways, SIZE, repeats=args.repeats)
         measured, flight = np.max(results, axis=0).min(axis=0)
         case = m, n, SIZE, LINK.rate, place != 'apart'
-        predicted = law(*case)
+        predicted = predicted_seconds(*case)
         rows.append([place, m, n, predicted, measured,
                      measured / predicted - 1,
                      simulated(*case, pieces=40 // n).seconds, flight])

@@ -18,7 +18,7 @@ import psutil
 from d2lps.cluster import Cluster
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / 'cluster'))
-from clusters import group_members, sockets_of  # noqa: E402
+from clusters import group_members, sockets_of
 
 
 def add_up():
@@ -78,8 +78,9 @@ def main():
     print(f'{"seconds":10}{"median":>8}{"worst":>8}')
     for name, values in zip(('start', 'work', 'stop'), zip(*taken)):
         print(f'{name:10}{statistics.median(values):8.2f}{max(values):8.2f}')
-    print(f'left: {processes} processes, {listening} ports, {sockets} sockets, '
-          f'{files} files; in this process {fds:+d} open files, {threads:+d} threads')
+    print(f'left: {processes} processes, {listening} ports, {sockets} '
+          f'sockets, {files} files; in this process {fds:+d} open files, '
+          f'{threads:+d} threads')
 
 
 if __name__ == '__main__':

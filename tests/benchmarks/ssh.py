@@ -17,7 +17,7 @@ import time
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / 'cluster'))
-import opensshlab  # noqa: E402
+import opensshlab
 
 STARTS = 'D2LPS_STARTS'
 

@@ -21,10 +21,9 @@ pytestmark = pytest.mark.skipif(
 
 SETUP = '''%matplotlib inline
 import d2lps
+from d2lps import pictures
 from d2lps.collectives import strategies
-from d2lps.pictures import player, plots, widgets
-from d2lps.pictures import servers as cluster_widgets
-plots.use_png_display()'''
+pictures.use_png_display()'''
 FLAGS = ['--no-sandbox', '--disable-gpu', '--disable-background-networking',
          '--disable-component-update', '--disable-sync']
 
@@ -87,10 +86,10 @@ def run_all(page):
 
 
 @pytest.mark.parametrize('call', [
-    'widgets.explore_timeline(num_devices=2, batch_size=64)',
-    'widgets.explore_synchronisation()',
-    'cluster_widgets.explore_servers()',
-    'player.step_player(strategies.ring(4))'])
+    'pictures.explore_timeline(num_devices=2, batch_size=64)',
+    'pictures.explore_synchronisation()',
+    'pictures.explore_servers()',
+    'pictures.step_player(strategies.ring(4))'])
 def test_picture_follows_the_slider(lab, tmp_path, call):
     from playwright.sync_api import sync_playwright
     cells = [nbformat.v4.new_code_cell(code) for code in (SETUP, call)]

@@ -34,8 +34,21 @@ class Notebook:
         self.client = self.manager.client()
         self.client.start_channels()
         self.client.wait_for_ready(timeout=60)
-        self.pids = [int(pid) for pid in self.run(START)[1].split()]
+        self.start()
+
+    def start(self):
+        """Start a cluster; returns the processes of the last one."""
+        old, output = getattr(self, 'pids', []), self.run(START)[1]
+        self.pids = [int(pid) for pid in output.split()]
         assert len(self.pids) == 5
+        return old
+
+    def restart(self, now):
+        """Restart the kernel, which ends the cluster."""
+        self.manager.restart_kernel(now=now)
+        assert all_gone(self.pids, 5)
+        self.client.wait_for_ready(timeout=60)
+        self.start()
 
     def run(self, code, begun=None):
         """Returns the reply and all output; `begun()` is called once."""
@@ -110,8 +123,7 @@ def test_cells_on_the_workers(notebook):
     assert reply['ename'] == 'ClusterError'
 
     # And a new one, in the same notebook.
-    reply, output = notebook.run(START)
-    notebook.pids = [int(pid) for pid in output.split()]
+    notebook.start()
     reply, output = notebook.run(STORE)
     assert output.count('[3. 3. 3.]') == 2
     notebook.run('c.close()')
@@ -121,25 +133,18 @@ def test_cells_on_the_workers(notebook):
     assert 'closed; start a new one' in reply['evalue']
 
 
-@pytest.mark.parametrize('now', [False, True])
-def test_restart_of_the_kernel(notebook, now):
+def test_the_end_of_a_cluster_that_is_not_closed(notebook):
+    # A new one under the same name ends the old one, which no traceback
+    # keeps alive.
+    for before in 'c.run(len)', '%%px\n1 / 0', '1':
+        notebook.run(before)
+        assert all_gone(notebook.start(), 5), before
+        _, output = notebook.run(STORE)
+        assert output.count('[3. 3. 3.]') == 2
+    # And so does a restart of the kernel, also while a cell runs.
+    notebook.restart(now=False)
     notebook.run(STORE)
-    notebook.manager.restart_kernel(now=now)
-    assert all_gone(notebook.pids, 5)
-
-
-def test_restart_while_a_cell_runs(notebook):
+    notebook.restart(now=True)
     notebook.client.execute("%%px\nimport time\ntime.sleep(60)")
     notebook.manager.restart_kernel(now=False)
     assert all_gone(notebook.pids, 5)
-
-
-@pytest.mark.parametrize('before', ['c.run(len)', '%%px\n1 / 0', '1'])
-def test_a_new_cluster_under_the_same_name_ends_the_old_one(notebook, before):
-    notebook.run(before)  # a traceback must not keep the old one alive
-    old = notebook.pids
-    _, output = notebook.run(START)
-    notebook.pids = [int(pid) for pid in output.split()]
-    assert all_gone(old, 5)
-    _, output = notebook.run(STORE)
-    assert output.count('[3. 3. 3.]') == 2

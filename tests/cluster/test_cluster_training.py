@@ -2,7 +2,7 @@
 import d2lps
 import numpy as onp
 from d2lps.cluster import Cluster
-from trained import BOOK, numbers, trained
+from trained import BOOK, trained
 
 
 def steps(batch_size, num_steps, scale, lr):

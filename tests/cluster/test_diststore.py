@@ -7,6 +7,7 @@ import time
 import mxnet as mx
 import pytest
 from d2lps.cluster import Cluster, WorkerError
+from d2lps.cluster.processes.cells import execute
 from d2lps.cluster.store import agreement
 from mxnet import np
 
@@ -33,8 +34,7 @@ def failures(cluster, function, *args):
     with pytest.raises(WorkerError) as error:
         cluster.run(function, *args)
     assert time.monotonic() - start < 15
-    return {where['engine_id']: f'{name}: {value}'
-            for name, value, _, where in error.value.elist}
+    return error.value.errors
 
 
 def still_works(cluster):
@@ -312,7 +312,7 @@ def both(cluster, text, function, *args):
     assert still_works(cluster)
 
 
-@pytest.mark.parametrize('call, text', [
+WRONG = [
     ("kv.pull('x', out)", "'x' is not initialised"),
     ("kv.push('x', out)", "'x' is not initialised"),
     ("kv.init('w', out)", "'w' is initialised already"),
@@ -340,25 +340,64 @@ def both(cluster, text, function, *args):
     ("import pickle; pickle.dumps(kv)", 'a store cannot leave its worker'),
     ("mx.kvstore.base.create('dist_synk')", "kind must be 'dist_sync' or"),
     ("mx.kv.create('dist_synk')", "kind must be 'dist_sync' or"),
-    ("mx.kv.create('dist_device_sync')", "kind must be 'dist_sync' or"),
-    ("kv.close(); kv.push('w', out)", 'this store is closed')])
-def test_a_call_that_is_wrong_on_both_workers(cluster, call, text):
-    def go():
+    ("mx.kv.create('dist_device_sync')", "kind must be 'dist_sync' or")]
+
+
+def refused(calls, **names):
+    """What each of these calls is refused with."""
+    said = []
+    for call in calls:
+        try:
+            exec(call, {'mx': mx, 'np': np} | names)
+        except Exception as error:
+            said.append(f'{type(error).__name__}: {error}')
+        else:
+            said.append('nothing')
+    return said
+
+
+def check_words(cases, said):
+    assert len(said) == len(cases)
+    for (call, text), words in zip(cases, said):
+        assert text in words, (call, words)
+
+
+def test_calls_that_are_wrong_on_both_workers(cluster):
+    """Afterwards, the same store works."""
+    def go(calls):
         kv, out = fresh()
-        exec(call, {'kv': kv, 'out': out, 'mx': mx, 'np': np})
-    both(cluster, text, go)
+        said = refused(calls, kv=kv, out=out)
+        kv.push('w', np.ones(3) * kv.rank)
+        kv.pull('w', out)
+        return said, out.tolist()
+    for said, out in cluster.run(go, [call for call, _ in WRONG]):
+        check_words(WRONG, said)
+        assert out == [1.0] * 3
+    assert still_works(cluster)
 
 
-@pytest.mark.parametrize('call, text', [
-    ('kv.pull(7, out)', '7 is not initialised'),
-    ('kv.push(7, out)', '7 is not initialised'),
-    ('kv.init(3, out)', '3 is initialised already')])
-def test_the_same_with_numbers_for_keys(cluster, call, text):
-    def go():
+def test_the_same_with_numbers_for_keys(cluster):
+    cases = [('kv.pull(7, out)', '7 is not initialised'),
+             ('kv.push(7, out)', '7 is not initialised'),
+             ('kv.init(3, out)', '3 is initialised already')]
+
+    def go(calls):
         kv, out = mx.kv.create('dist_sync'), np.zeros(3)
         kv.init(3, out)
-        exec(call, {'kv': kv, 'out': out})
-    both(cluster, text, go)
+        said = refused(calls, kv=kv, out=out)
+        kv.pushpull(3, np.ones(3) * kv.rank, out=out)
+        return said, out.tolist()
+    for said, out in cluster.run(go, [call for call, _ in cases]):
+        check_words(cases, said)
+        assert out == [1.0] * 3
+
+
+def test_a_store_that_is_closed(cluster):
+    def go():
+        kv, out = fresh()
+        kv.close()
+        kv.push('w', out)
+    both(cluster, 'this store is closed', go)
 
 
 def test_a_push_to_an_asynchronous_store_without_optimizer(cluster):
@@ -368,7 +407,7 @@ def test_a_push_to_an_asynchronous_store_without_optimizer(cluster):
     both(cluster, 'call set_optimizer first', go)
 
 
-@pytest.mark.parametrize('calls, text', [
+DISAGREE = [
     (("kv.init('a', x)", "kv.init('b', x)"),
      "worker 1 has not called init('a', shape (3,))"),
     (("kv.init(['a', 'b'], [x, x])", "kv.init(['b', 'a'], [x, x])"),
@@ -383,18 +422,25 @@ def test_a_push_to_an_asynchronous_store_without_optimizer(cluster):
     (("kv.push('w', x); kv.pull('w', x)", "kv.barrier()"),
      "worker 1 has not pushed 'w'"),
     (("kv.push('w', x); kv.push('w', x)", "kv.init('a', x)"),
-     "worker 1 has not pushed 'w'")])
-def test_workers_that_disagree_are_told_at_once(cluster, calls, text):
-    def go():
-        kv, x = fresh()
-        exec(calls[kv.rank], {'kv': kv, 'x': x, 'np': np, 'mx': mx})
-    errors = failures(cluster, go)
-    assert set(errors) == {0, 1}
-    assert text in errors[0]
+     "worker 1 has not pushed 'w'")]
+
+
+def test_workers_that_disagree_are_told_at_once(cluster):
+    def go(cases):
+        said = []
+        for calls in cases:
+            kv, x = fresh()
+            said += refused([calls[kv.rank]], kv=kv, x=x)
+        return said
+    start = time.monotonic()
+    first, second = cluster.run(go, [calls for calls, _ in DISAGREE])
+    assert time.monotonic() - start < 15 * len(DISAGREE)
+    check_words(DISAGREE, first)
+    assert all(words.startswith('StoreError: ') for words in first + second)
     assert still_works(cluster)
 
 
-@pytest.mark.parametrize('call, text', [
+ALONE = [
     ("kv.init('a', x)", "worker 1 has not called init('a', shape (3,))"),
     ("kv.init('a', x.astype('float64'))", 'float32'),
     ("kv.push('w', x); kv.pull('w', x)", "worker 1 has not pushed 'w'"),
@@ -403,16 +449,20 @@ def test_workers_that_disagree_are_told_at_once(cluster, calls, text):
     ("kv.set_optimizer(mx.optimizer.SGD())", 'worker 1 has not called set_'),
     ("kv.barrier()", 'worker 1 has not called barrier()'),
     ("kv.close()", 'worker 1 has not called close()'),
-    ("mx.kv.create('dist_async')", 'worker 1 has not called close()')])
-def test_a_call_that_only_one_worker_makes(cluster, call, text):
-    def go():
+    ("mx.kv.create('dist_async')", 'worker 1 has not called close()')]
+
+
+def test_a_call_that_only_one_worker_makes(cluster):
+    """Each begins with a new store, so the one before still worked."""
+    def go(call):
         kv, x = fresh()
         if kv.rank == 0:
             exec(call, {'kv': kv, 'x': x, 'mx': mx})
-    errors = failures(cluster, go)
-    assert set(errors) == {0} and text in errors[0]
-    if 'float32' not in text:
-        assert 'idle for' in errors[0]
+    for call, text in ALONE:
+        errors = failures(cluster, go, call)
+        assert set(errors) == {0} and text in errors[0], (call, errors)
+        if 'float32' not in text:
+            assert 'idle for' in errors[0]
     assert still_works(cluster)
 
 
@@ -429,15 +479,14 @@ def test_only_one_worker_creates_a_store(cluster):
 
 
 def test_a_missing_push_can_be_made_up_for(cluster):
-    cluster.view.execute('import mxnet as mx; from mxnet import np')
-    cluster.view['fresh'] = fresh
+    cluster.run(execute, 'from test_diststore import fresh, np')
     cell = ("kv, out = fresh()\nif kv.rank == 0:\n    kv.push('w', "
             "np.ones(3))\n    kv.pull('w', out)")
     with pytest.raises(WorkerError) as error:
-        cluster.view.execute(cell).get()
+        cluster.run(execute, cell)
     assert "worker 1 has not pushed 'w'" in str(error.value)
-    cluster.view.execute("if kv.rank == 1:\n    kv.push('w', np.ones(3))\n"
-                         "kv.pull('w', out)\nseen = out.tolist()").get()
+    cluster.run(execute, "if kv.rank == 1:\n    kv.push('w', np.ones(3))\n"
+                "kv.pull('w', out)\nseen = out.tolist()")
     assert cluster.view['seen'] == [[2.0] * 3] * 2
 
 
@@ -458,13 +507,13 @@ def test_a_busy_worker_is_waited_for_until_the_timeout(cluster, monkeypatch):
     def go():
         kv, out = fresh()
         if kv.rank == 1:
-            time.sleep(4)
+            time.sleep(2)
             return
         kv.pushpull('w', out)
-    monkeypatch.setattr(cluster._supervisor._agreement, 'timeout', 3)
+    monkeypatch.setattr(cluster._supervisor._agreement, 'timeout', 1)
     errors = failures(cluster, go)
     assert set(errors) == {0} and 'busy' in errors[0]
-    assert 'waited 3.' in errors[0]
+    assert 'waited 1.' in errors[0]
     assert still_works(cluster)
 
 

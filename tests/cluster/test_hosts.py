@@ -111,7 +111,7 @@ def test_two_machines(lab):
             assert len(c.run(add_up)) == 4  # with new servers
             where = [set(listening()), *map(set, c.run(listening))]
             ips = [{ip for ip, _ in found} for found in where]
-            assert ips[0] == {'127.0.0.1', '10.9.0.254'}
+            assert ips[0] == {'10.9.0.254'}
             assert ips[1] == {'10.9.0.1'} and ips[2] == {'10.9.0.2'}
             assert all(10_000 <= port < 32_000 for found in where
                        for ip, port in found
@@ -197,7 +197,7 @@ def test_the_command_and_a_reader_who_is_killed(lab):
         pid = os.fork()
         if pid == 0:
             c = make()
-            c.view.apply_async(wait)
+            threading.Thread(target=c.run, args=[wait]).start()
             time.sleep(0.5)
             os.kill(os.getpid(), signal.SIGKILL)
         os.waitpid(pid, 0)
@@ -256,8 +256,8 @@ def test_machines_that_fail(lab):
     (dict(hosts=['a'], python=3), "python must be a path"),
     (dict(hosts=['a'], address=True), 'address must be an IPv4'),
     (dict(hosts=['a'], server_hosts=[]), 'server_hosts must be a list'),
-    (dict(hosts=['a'], ports=range(80, 200)), 'ports must be a range of 13'),
-    (dict(hosts=['a'], ports=range(2000, 2012)), 'ports must be a range of'),
+    (dict(hosts=['a'], ports=range(80, 200)), 'ports must be a range of 4 '),
+    (dict(hosts=['a'], ports=range(2000, 2003)), 'ports must be a range of'),
     (dict(hosts=['a'], ports=range(65_000, 65_537)), 'ports must be a range'),
     (dict(hosts=['a'], ports=[20_000]), 'such as range(20000, 20100)'),
     (dict(server_hosts=['a']), 'server_hosts goes with hosts='),
@@ -308,7 +308,7 @@ def test_the_errors_on_the_page_are_those_of_the_tests():
               for text in re.findall('`(.+?)`', row.split(' | ')[0])]
     assert len(quoted) > 20
     for text in quoted:
-        text = text.replace('60 s', '12 s')  # which the test waits
+        text = text.replace('60 s', '0 s')  # which the test waits
         assert text in tests, text
 
 

@@ -9,6 +9,7 @@ import time
 
 import pytest
 from d2lps.cluster.processes import member
+from d2lps.cluster.processes.cells import pack, unpack
 
 BAD = {'do': 'dance'}
 
@@ -19,7 +20,7 @@ class Process:
     def __init__(self, folder, role, *messages):
         job = {'role': role, 'rank': 0, 'name': role, 'path': sys.path,
                'folder': str(folder), 'lab': {'hosts': [], 'bandwidth': 1e6,
-               'delay': 0}, 'listen': ['--transport=ipc', f'--ip={folder}/i'],
+               'delay': 0},
                'env': {
                    'DMLC_ROLE': role, 'DMLC_PS_ROOT_URI': '127.0.0.1',
                    'DMLC_PS_ROOT_PORT': '9', 'DMLC_NUM_WORKER': '1',
@@ -32,20 +33,22 @@ class Process:
         self.process.stdin.write(b''.join(
             json.dumps(message).encode() + b'\n'
             for message in (job, *messages)))
+        self._rest, self._lines = b'', []
 
     def hears(self, wanted, seconds=20):
         """The first message from it of the kind `wanted`."""
-        end, rest = time.monotonic() + seconds, b''
-        while select.select([self.process.stdout], [], [],
-                            max(0, end - time.monotonic()))[0]:
-            data = os.read(self.process.stdout.fileno(), 1 << 16)
-            if not data:
-                break
-            *lines, rest = (rest + data).split(b'\n')
-            for line in map(json.loads, lines):
-                if line['kind'] == wanted:
-                    return line
-        raise AssertionError(f'it has not said {wanted}')
+        end = time.monotonic() + seconds
+        while True:
+            while self._lines:
+                message = json.loads(self._lines.pop(0))
+                if message['kind'] == wanted:
+                    return message
+            output = self.process.stdout
+            data = (select.select([output], [], [],
+                                  max(0, end - time.monotonic()))[0]
+                    and os.read(output.fileno(), 1 << 16))
+            assert data, f'it has not said {wanted}'
+            *self._lines, self._rest = (self._rest + data).split(b'\n')
 
     def end(self):
         os.killpg(self.process.pid, signal.SIGKILL)
@@ -66,10 +69,13 @@ def start(tmp_path):
         process.end()
 
 
-def test_a_worker_that_hears_at_once_where_the_others_are(start):
-    """As it does when the controller is ready before the worker."""
-    worker = start('worker', {'do': 'connect', 'info': {}}, BAD)
+def test_a_worker_that_is_asked_at_once_to_call_a_function(start):
+    call = {'do': 'call', 'number': 7, 'packed': pack((len, ['ab'], {}))}
+    worker = start('worker', call, BAD)
     assert 'dance' in worker.hears('broken')['text']
+    part = worker.hears('part')
+    assert part['number'] == 7 and unpack(part['text']) == 2
+    assert worker.hears('done') == {'kind': 'done', 'number': 7}
 
 
 def test_a_server_that_is_asked_at_once_to_load_an_optimizer(start):
@@ -77,7 +83,7 @@ def test_a_server_that_is_asked_at_once_to_load_an_optimizer(start):
     assert 'dance' in server.hears('broken')['text']
 
 
-@pytest.mark.parametrize('role', ['scheduler', 'controller', 'network'])
+@pytest.mark.parametrize('role', ['scheduler', 'keeper', 'network'])
 def test_what_a_process_cannot_understand_is_reported(start, role):
     if role == 'network' and sys.platform != 'linux':
         pytest.skip('the network lab needs Linux')

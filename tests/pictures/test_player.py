@@ -11,7 +11,7 @@ from matplotlib.quiver import Quiver
 
 from d2lps.collectives import Schedule, Send, strategies
 from d2lps.pictures import player
-from d2lps.pictures.sketch import COLORS
+from d2lps.pictures.style import CHUNK_COLORS
 
 matplotlib.use('Agg')
 
@@ -49,7 +49,7 @@ def test_bars_and_ticks_say_what_is_held(plan):
         assert [middle(path) for path in bars.get_paths()] == (
             [(row, column) for row, column, _ in want])
         assert np.allclose(bars.get_facecolor(), [
-            colors.to_rgba(COLORS[who]) for _, _, who in want])
+            colors.to_rgba(CHUNK_COLORS[who]) for _, _, who in want])
         assert {(y, int(x)) for x, y in ticks} == set(
             zip(*np.nonzero((held == 1).all(axis=2))))
         plt.close('all')

@@ -5,13 +5,15 @@ import pytest
 from d2l import mxnet as d2l
 from matplotlib import pyplot as plt
 from matplotlib.colors import to_hex
+from matplotlib_inline import backend_inline
 
 from d2lps import Event, Timeline, devices
 from d2lps.collectives import Schedule, Send, simulate, strategies, topology
-from d2lps.pictures import plots
-from d2lps.pictures.plots import (GREEN, LOAD_COLORS, PHASE_COLORS,
-                                  plot_comparison, plot_timeline, plot_timing,
+from d2lps.pictures import style
+from d2lps.pictures.plots import (LOAD_COLORS, plot_comparison, plot_timing,
                                   plot_topology)
+from d2lps.pictures.style import GREEN
+from d2lps.pictures.timeline import PHASE_COLORS, plot_timeline
 
 matplotlib.use('Agg')
 EVENTS = [Event('cpu(0)', 'forward', 'Convolution', 0, 0.002),
@@ -273,8 +275,8 @@ def test_a_timing_of_nothing_is_an_empty_picture():
 def test_d2l_shows_pngs_as_well(monkeypatch):
     monkeypatch.setattr(d2l, 'use_svg_display', None)
     asked = []
-    monkeypatch.setattr(plots.backend_inline, 'set_matplotlib_formats',
+    monkeypatch.setattr(backend_inline, 'set_matplotlib_formats',
                         asked.append)
-    plots.use_png_display()
+    style.use_png_display()
     d2l.use_svg_display()
     assert asked == ['retina', 'retina']

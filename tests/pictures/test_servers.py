@@ -1,9 +1,9 @@
-"""Workers and servers to play with: the law, the simulator, the picture."""
+"""Workers and servers to play with: the formula, the simulator, the picture."""
 import matplotlib
 import pytest
 from d2lps.pictures import servers
-from d2lps.pictures.servers import (explore_servers, law, plot_servers,
-                                    simulated)
+from d2lps.pictures.servers import (explore_servers, plot_servers,
+                                    predicted_seconds, simulated)
 from matplotlib import pyplot as plt
 
 matplotlib.use('Agg')
@@ -21,8 +21,8 @@ def close():
     (4, 2, False, 1.28), (4, 4, False, 0.64), (1, 4, False, 0.64),
     (2, 1, True, 0.64), (2, 2, True, 0.32), (4, 1, True, 1.92),
     (4, 4, True, 0.48), (1, 1, True, 0)])
-def test_the_law(m, n, colocated, seconds):
-    assert law(m, n, SIZE, LINK, colocated) == pytest.approx(seconds)
+def test_the_formula(m, n, colocated, seconds):
+    assert predicted_seconds(m, n, SIZE, LINK, colocated) == pytest.approx(seconds)
 
 
 @pytest.mark.parametrize('colocated', [False, True])
@@ -30,12 +30,12 @@ def test_the_law(m, n, colocated, seconds):
 def test_the_simulator_says_the_same(m, colocated):
     for n in range(1, (m if colocated else 12) + 1):
         assert simulated(m, n, SIZE, LINK, colocated).seconds == (
-            pytest.approx(law(m, n, SIZE, LINK, colocated)))
+            pytest.approx(predicted_seconds(m, n, SIZE, LINK, colocated)))
 
 
-def test_the_law_knows_its_limits():
-    with pytest.raises(ValueError, match='servers is 3, but .* 2 workers'):
-        law(2, 3, SIZE, LINK, colocated=True)
+def test_the_formula_knows_its_limits():
+    with pytest.raises(ValueError, match='num_servers is 3, but .* 2 workers'):
+        predicted_seconds(2, 3, SIZE, LINK, colocated=True)
 
 
 def test_the_picture_names_the_busiest_links():
@@ -70,8 +70,8 @@ def test_the_widget_leaves_room_for_one_server_a_worker(monkeypatch):
         shown.append(draw(**{name: c.value for name, c in controls.items()}))
 
     monkeypatch.setattr(servers, 'live_picture', live_picture)
-    explore_servers(workers=2, servers=128, place=servers.SHARED)
-    explore_servers(workers=2, servers=128)
+    explore_servers(num_workers=2, num_servers=128, colocated=True)
+    explore_servers(num_workers=2, num_servers=128)
     assert [ax.get_title().split(':')[0] for ax in shown] == [
         '2 workers, 2 servers', '2 workers, 128 servers']
 
@@ -82,28 +82,29 @@ def test_pieces_use_both_directions(m, n):
     for pieces in (1, 4, 10):
         together = simulated(m, n, SIZE, LINK, pieces=pieces).seconds
         assert together == pytest.approx(
-            law(m, n, SIZE, LINK) * (pieces + 1) / (2 * pieces))
+            predicted_seconds(m, n, SIZE, LINK) * (pieces + 1) / (2 * pieces))
 
 
 def test_a_server_beside_each_worker_uses_both_directions_already():
     for pieces in (1, 4, 10):
         assert simulated(4, 4, SIZE, LINK, True, pieces).seconds == (
-            pytest.approx(law(4, 4, SIZE, LINK, True)))
+            pytest.approx(predicted_seconds(4, 4, SIZE, LINK, True)))
 
 
 @pytest.mark.parametrize('name, bad', [
-    ('workers', 0), ('servers', 2.5), ('nbytes', -1), ('bandwidth', 0),
-    ('colocated', 'yes'), ('pieces', 0), ('workers', 10**9),
+    ('num_workers', 0), ('num_servers', 2.5), ('nbytes', -1),
+    ('bandwidth', 0), ('colocated', 'yes'), ('pieces', 0),
+    ('num_workers', 10**9),
     ('bandwidth', None)])
 def test_a_wrong_argument_is_named(name, bad):
-    arguments = dict(workers=2, servers=1, nbytes=SIZE, bandwidth=LINK)
+    arguments = dict(num_workers=2, num_servers=1, nbytes=SIZE, bandwidth=LINK)
     with pytest.raises(ValueError, match=name):
         simulated(**{**arguments, name: bad})
 
 
 @pytest.mark.parametrize('name, bad', [
-    ('workers', 10**9), ('servers', True), ('megabytes', 0),
-    ('gigabits', float('nan')), ('place', 'the moon')])
+    ('num_workers', 10**9), ('num_servers', True), ('megabytes', 0),
+    ('gigabits', float('nan')), ('colocated', 'on the moon')])
 def test_the_widget_wants_arguments_that_make_sense(name, bad):
     with pytest.raises(ValueError, match=f'{name} must be'):
         explore_servers(**{name: bad})

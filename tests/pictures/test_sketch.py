@@ -2,6 +2,7 @@
 from xml.etree import ElementTree
 
 import pytest
+from d2lps import pictures
 from d2lps.collectives import strategies as sch
 from d2lps.pictures import sketch
 
@@ -44,3 +45,30 @@ def test_notebooks_show_it_and_nothing_for_a_large_one(python):
     """
     assert python('-c', code).stdout.splitlines() == [
         "['text/html', 'text/plain']", "['text/plain']"]
+
+
+def test_pictures_of_schedules_and_topologies_load_no_mxnet(python):
+    code = """if True:
+        import sys
+        import matplotlib
+        matplotlib.use('Agg')
+        from d2lps import pictures
+        from d2lps.collectives import simulate, strategies, topology
+        ring, links = strategies.ring(4), topology.pcie_switch(4)
+        pictures.plot_holdings(ring, 2)
+        pictures.plot_topology(links)
+        pictures.plot_timing(simulate.time(ring, links, 8))
+        pictures.explore_synchronisation, pictures.step_player
+        print('mxnet' in sys.modules, *dir(pictures))
+    """
+    loaded, *names = python('-c', code).stdout.split()
+    assert loaded == 'False'
+    assert {'plot_timeline', 'plot_servers', 'BLUE'} <= {*names}
+
+
+def test_every_picture_is_found_by_its_name():
+    for name, module in pictures.HOME.items():
+        found = getattr(pictures, name)
+        assert found.__module__ == f'd2lps.pictures.{module}'
+    with pytest.raises(AttributeError, match="pictures has no 'plot_nothing'"):
+        pictures.plot_nothing

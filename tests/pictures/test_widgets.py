@@ -8,7 +8,7 @@ import pytest
 from IPython.display import Image
 from matplotlib import pyplot as plt
 
-from d2lps.pictures import widgets
+from d2lps.pictures import timeline, widgets
 
 matplotlib.use('Agg')
 
@@ -17,11 +17,13 @@ matplotlib.use('Agg')
 def drawn(monkeypatch):
     """All axes that were drawn by functions of `plots`, in order."""
     axes = []
-    for name in ('plot_timeline', 'plot_comparison', 'plot_topology'):
-        def note(*args, draw=getattr(widgets, name), **kwargs):
+    for module, name in ((timeline, 'plot_timeline'),
+                         (widgets, 'plot_comparison'),
+                         (widgets, 'plot_topology')):
+        def note(*args, draw=getattr(module, name), **kwargs):
             axes.append(draw(*args, **kwargs))
             return axes[-1]
-        monkeypatch.setattr(widgets, name, note)
+        monkeypatch.setattr(module, name, note)
     return axes
 
 
@@ -78,7 +80,7 @@ def test_nothing_is_cut_off_unless_draw_sees_to_it(shown, margins, cut):
 
 
 def test_a_timeline_can_be_explored(shown, drawn):
-    widgets.explore_timeline(num_devices=1, batch_size=16)
+    timeline.explore_timeline(num_devices=1, batch_size=16)
     controls, _ = shown
     controls.children[0].value = 2
     assert [len(ax.get_yticks()) for ax in drawn] == [1, 2]
@@ -153,8 +155,8 @@ def test_a_value_of_ones_own_joins_those_to_choose_from(shown, drawn):
     (lambda: widgets.explore_synchronisation(bandwidth=float('inf')),
      'bandwidth must be a positive number'),
     (lambda: widgets.explore_synchronisation(latency=-1), 'latency must be'),
-    (lambda: widgets.explore_timeline(99), 'num_devices must be .* from 1 to'),
-    (lambda: widgets.explore_timeline(batch_size='two'), 'batch_size must be'),
+    (lambda: timeline.explore_timeline(99), 'num_devices must be .* from 1 to'),
+    (lambda: timeline.explore_timeline(batch_size='two'), 'batch_size must be'),
     (lambda: widgets.live_picture(None, {}), 'draw must be a function'),
     (lambda: widgets.live_picture(print, {'n': 3}), 'controls must be a dict'),
     (lambda: widgets.live_picture(print, {}, 'wide'), "margins must be 'tight'"),

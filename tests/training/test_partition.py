@@ -7,8 +7,8 @@ import d2lps
 from d2lps import devices, get_params, init_params, load_data, loss
 from d2lps.training import lenet
 from d2lps.training.partition import (all_gather, channels, layer_partition,
-                                      network_partition, place_by_channel,
-                                      place_by_layer, reduce_scatter)
+                                      network_partition, reduce_scatter,
+                                      split_by_channel, split_by_layer)
 
 BATCH = 12
 # Values per image that go in, and come out of each layer.
@@ -40,7 +40,7 @@ def assert_close(found, expected):
 
 @pytest.mark.parametrize('cut', [1, 2, 3])
 def test_network_partition_is_one_device(batch, one_device, cut):
-    stages = place_by_layer(init_params(), devices(2), cut)
+    stages = split_by_layer(init_params(), devices(2), cut)
     assert [len(stage) for stage in stages] == [2 * cut, 8 - 2 * cut]
     for stage, device in zip(stages, devices(2)):
         assert {param.ctx for param in stage} == {device}
@@ -52,7 +52,7 @@ def test_network_partition_is_one_device(batch, one_device, cut):
 
 @pytest.mark.parametrize('cut', [1, 2, 3])
 def test_network_partition_moves_one_interface_there_and_back(batch, cut):
-    stages = place_by_layer(init_params(), devices(2), cut)
+    stages = split_by_layer(init_params(), devices(2), cut)
     with d2lps.Traffic() as traffic:
         network_partition(*batch, stages, devices(2))
     interface = BATCH * OUTPUTS[cut - 1] * 4
@@ -65,11 +65,11 @@ def test_bad_cut_is_explained(cut, k):
     words = ('^devices must be a list of two' if k != 2 else
              f'^cut must be a whole number from 1 to 3.* it was {cut}')
     with pytest.raises(ValueError, match=words):
-        place_by_layer(init_params(), devices(k), cut)
+        split_by_layer(init_params(), devices(k), cut)
 
 
 def test_each_device_has_its_share_of_every_layer():
-    shards = place_by_channel(init_params(), devices(3))
+    shards = split_by_channel(init_params(), devices(3))
     sizes = [[shard[i].shape for shard in shards] for i in (0, 2, 4, 7)]
     assert sizes == [[(6, 1, 3, 3), (7, 1, 3, 3), (7, 1, 3, 3)],
                      [(16, 20, 5, 5), (17, 20, 5, 5), (17, 20, 5, 5)],
@@ -80,7 +80,7 @@ def test_each_device_has_its_share_of_every_layer():
 
 @pytest.mark.parametrize('k', [1, 2, 3, 5])
 def test_layer_partition_is_one_device(batch, one_device, k):
-    shards = place_by_channel(init_params(), devices(k))
+    shards = split_by_channel(init_params(), devices(k))
     losses = layer_partition(*batch, shards, devices(k))
     assert [l.ctx for l in losses] == devices(k)
     assert_close([l.asnumpy() for l in losses], [one_device[0]] * k)
@@ -92,7 +92,7 @@ def test_layer_partition_is_one_device(batch, one_device, k):
 
 @pytest.mark.parametrize('k', [2, 3, 5])
 def test_layer_partition_moves_every_layer_to_all_and_back(batch, k):
-    shards = place_by_channel(init_params(), devices(k))
+    shards = split_by_channel(init_params(), devices(k))
     with d2lps.Traffic() as traffic:
         layer_partition(*batch, shards, devices(k))
     # Each value is made in one place and needed in k - 1 others. Backwards,
@@ -105,7 +105,7 @@ def test_layer_partition_moves_every_layer_to_all_and_back(batch, k):
 
 def test_more_devices_than_channels_is_explained():
     with pytest.raises(ValueError, match='10'):
-        place_by_channel(init_params(), devices(11))
+        split_by_channel(init_params(), devices(11))
 
 
 def test_channels_are_all_there_once():

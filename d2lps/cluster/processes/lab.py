@@ -80,82 +80,86 @@ def leave():
         return [f'/proc/{os.getpid()}/ns/user']
 
 
-class Lab:
-    """A switch and hosts around it, in this process.
+def build(hosts, bandwidth, delay):
+    """Make a switch and hosts around it, in this process.
 
     Args:
         hosts: [name, addresses, is it behind a slow link?] for each.
         bandwidth: of the slow links, each way, in bytes per second.
         delay: seconds that every packet from a slow host waits.
 
-    Attributes:
-        join: for each host, the files of the namespaces that a process has
-            to enter to be there.
+    Returns:
+        For each host, the files of the namespaces that a process has to
+        `join` to be there.
 
     Raises:
         NotPermitted: if this machine does not permit it.
     """
-
-    def __init__(self, hosts, bandwidth, delay):
-        if sys.platform != 'linux':
-            raise NotPermitted('the slow network lab needs Linux; this is '
-                               f'{sys.platform}')
-        from pyroute2 import IPRoute
-        with needs('network namespaces'):
-            user = leave()
-        self._connect, self._bandwidth = IPRoute, int(bandwidth)
-        switch = self._here()
-        with needs('a network bridge (module bridge)'), IPRoute() as ip:
-            ip.link('add', ifname='switch', kind='bridge')
-            ip.link('set', index=find(ip, 'switch'), state='up')
-        self.join = []
-        for name, addresses, slow in hosts:
-            with needs('more network namespaces'):
-                call('unshare', CLONE_NEWNET)
-            host = self._here()
-            call('setns', switch, CLONE_NEWNET)
-            self._plug(name, host, slow)
-            call('setns', host, CLONE_NEWNET)
-            self._equip(addresses, slow, delay)
-            self.join.append([*user, f'/proc/{os.getpid()}/fd/{host}'])
+    if sys.platform != 'linux':
+        raise NotPermitted('the slow network lab needs Linux; this is '
+                           f'{sys.platform}')
+    from pyroute2 import IPRoute
+    with needs('network namespaces'):
+        user = leave()
+    switch, joins = here(), []
+    with needs('a network bridge (module bridge)'), IPRoute() as ip:
+        ip.link('add', ifname='switch', kind='bridge')
+        ip.link('set', index=find(ip, 'switch'), state='up')
+    for name, addresses, slow in hosts:
+        with needs('more network namespaces'):
+            call('unshare', CLONE_NEWNET)
+        host = here()
         call('setns', switch, CLONE_NEWNET)
-
-    def _here(self):
-        """The namespace in which this process is, as an open file."""
-        return os.open('/proc/self/ns/net', os.O_RDONLY)
-
-    def _plug(self, name, host, slow):
-        """Lay a cable from the switch, where this process is, to a host."""
-        link = link_of(name)
-        with self._connect() as ip:
-            with needs('pairs of network interfaces (module veth)'):
-                ip.link('add', ifname=link, kind='veth',
-                        peer={'ifname': 'eth0', 'net_ns_fd': host})
-            port = find(ip, link)
-            ip.link('set', index=port, state='up', master=find(ip, 'switch'))
+        with IPRoute() as ip:
+            card = plug(ip, link_of(name), host)
             if slow:
-                self._limit(ip, port)
-
-    def _equip(self, addresses, slow, delay):
-        """Set up the host in which this process is."""
-        with self._connect() as ip:
-            ip.link('set', index=find(ip, 'lo'), state='up')
-            card = find(ip, 'eth0')
-            for address in addresses:
-                ip.addr('add', index=card, address=address, prefixlen=PREFIX)
-            ip.link('set', index=card, state='up')
-            if slow and delay:  # first wait, then queue for the link
-                with needs('delays for packets (module sch_netem); leave '
-                           'delay out'):
-                    ip.tc('add', 'netem', card, handle='1:', limit=MANY,
-                          delay=round(delay * 1e6))
+                limit(ip, card, bandwidth)
+        call('setns', host, CLONE_NEWNET)
+        with IPRoute() as ip:
+            card = equip(ip, addresses)
             if slow:
-                self._limit(ip, card, **{'parent': '1:1'} if delay else {})
+                limit(ip, card, bandwidth, delay)
+        joins.append([*user, f'/proc/{os.getpid()}/fd/{host}'])
+    call('setns', switch, CLONE_NEWNET)
+    return joins
 
-    def _limit(self, ip, index, **where):
-        with needs('a limit for what an interface sends (module sch_tbf)'):
-            ip.tc('add', 'tbf', index, rate=self._bandwidth, burst=BURST,
-                  limit=int(self._bandwidth * QUEUE) + BURST, **where)
+
+def here():
+    """The network namespace in which this process is, as an open file."""
+    return os.open('/proc/self/ns/net', os.O_RDONLY)
+
+
+def plug(ip, link, host):
+    """Lay a cable from the switch, where this process is, to a host."""
+    with needs('pairs of network interfaces (module veth)'):
+        ip.link('add', ifname=link, kind='veth',
+                peer={'ifname': 'eth0', 'net_ns_fd': host})
+    card = find(ip, link)
+    ip.link('set', index=card, state='up', master=find(ip, 'switch'))
+    return card
+
+
+def equip(ip, addresses):
+    """Set up the host in which this process is."""
+    ip.link('set', index=find(ip, 'lo'), state='up')
+    card = find(ip, 'eth0')
+    for address in addresses:
+        ip.addr('add', index=card, address=address, prefixlen=PREFIX)
+    ip.link('set', index=card, state='up')
+    return card
+
+
+def limit(ip, card, bandwidth, delay=0):
+    """Let an interface first delay what it sends, then send it slowly."""
+    where = {}
+    if delay:
+        where = {'parent': '1:1'}
+        with needs('delays for packets (module sch_netem); leave delay out'):
+            ip.tc('add', 'netem', card, handle='1:', limit=MANY,
+                  delay=round(delay * 1e6))
+    with needs('a limit for what an interface sends (module sch_tbf)'):
+        ip.tc('add', 'tbf', card, rate=int(bandwidth), burst=BURST,
+              limit=int(bandwidth * QUEUE) + BURST, **where)
 
 
 def link_of(host):
@@ -181,14 +185,12 @@ def problem(function):
 
 def serve(channel):
     """Be the lab of the group at the other end of `channel`."""
-    def build():
-        lab = Lab(**channel.job['lab'])
-        channel.tell('places', join=lab.join)
-    words = problem(build)
+    words = problem(lambda: channel.tell(
+        'places', join=build(**channel.job['lab'])))
     if words:
         channel.tell('places', problem=words)
 
 
 if __name__ == '__main__':  # is it permitted?
-    print(problem(lambda: Lab([['host', ['10.0.100.100'], True]], 125e6,
-                              float(sys.argv[1]))))
+    print(problem(lambda: build([['host', ['10.0.100.100'], True]], 125e6,
+                                float(sys.argv[1]))))

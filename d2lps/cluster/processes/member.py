@@ -10,7 +10,6 @@ import itertools
 import json
 import os
 import queue
-import re
 import runpy
 import shutil
 import signal
@@ -139,38 +138,17 @@ def die_with_parent():
         ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
-def control(channel):
-    """Be ipyparallel's controller, between the workers and the reader."""
-    channel.start()
-    from ipyparallel.controller.app import IPController
-
-    class Controller(IPController):
-        def save_connection_dict(self, name, info):
-            kind, base = info['interface'].split('://')
-            # ipyparallel 9 listens on one name and connects to another.
-            for port in re.findall(r'\b\d+\b', str([*info.values()])):
-                if kind == 'ipc' and not os.path.lexists(f'{base}:{port}'):
-                    os.symlink(f'{base}-{port}', f'{base}:{port}')
-            channel.tell('connection', info=info, whose=name)
-
-        def cleanup_connection_files(self):
-            pass
-
-    run(Controller, channel, *channel.job['listen'], '--nodb',
-        '--usethreads', '--HeartMonitor.period=500',
-        # The group watches the workers, in its own way.
-        '--HeartMonitor.max_heartmonitor_misses=1000000')
-
-
 def work(channel):
     """Be a worker; the rest that it takes needs a while to load."""
-    connection, faults = queue.SimpleQueue(), []
-    channel.start(connect=connection.put, fault=faults.append)
-    # MXNet would load it, half a second, for a class that nobody needs.
-    sys.modules['sklearn'] = None
-    from d2lps.cluster.processes import engine
-    del sys.modules['sklearn']
-    engine.work(channel, connection, faults, run)
+    calls, faults = queue.SimpleQueue(), []
+    channel.start(call=calls.put, fault=faults.append)
+    # MXNet would load these, a second, for classes that nobody needs.
+    unwanted = 'sklearn', 'scipy.stats'
+    sys.modules.update(dict.fromkeys(unwanted))
+    from d2lps.cluster.processes import cells
+    for name in unwanted:
+        del sys.modules[name]
+    cells.work(channel, calls, faults)
 
 
 def serve(channel):
@@ -179,20 +157,9 @@ def serve(channel):
 
 
 def wait(channel):
-    """Be the network lab, which needs only to be there."""
+    """Be the keeper or the network lab, which need only to be there."""
     channel.start()
     threading.Event().wait()
-
-
-def run(application, channel, *options):
-    """Run a program of ipyparallel, with its files in the group's folder."""
-    own = os.path.join(channel.job['folder'], channel.job['name'])
-    os.environ['IPYTHONDIR'] = own  # else it looks into the home folder
-    program = application.instance()
-    program.initialize([f'--ipython-dir={own}', f'--profile-dir={own}/profile',
-                        '--log-level=ERROR', *options,
-                        '--BaseIPythonApplication.auto_create=True'])
-    program.start()
 
 
 def beside(name):
@@ -210,9 +177,9 @@ def main():
         lab['join'](channel.job.get('join', ()))
         if role == 'network':
             lab['serve'](channel)
-    if role != 'controller':  # which tidies up if all else dies
+    if role != 'keeper':  # which tidies up if all else dies
         die_with_parent()
-    {'controller': control, 'worker': work, 'network': wait}.get(
+    {'keeper': wait, 'worker': work, 'network': wait}.get(
         role, serve)(channel)
 
 

@@ -72,7 +72,7 @@ class Here:
     """All processes on this machine; they talk on loopback only.
 
     Attributes:
-        head: the place of controller and scheduler.
+        head: the place of the scheduler.
         workers, servers: a `Place` for each.
         env: what else MXNet has to find in its environment.
     """
@@ -104,14 +104,6 @@ class Here:
     def free_ports(self, n):
         """Ports for scheduler, servers and workers, in order."""
         return free_ports(n)
-
-    def listen(self, folder):
-        """Where ipyparallel's controller listens, as its options.
-
-        Sockets in a folder that is the reader's alone open no port at all,
-        and can be reached from every network namespace.
-        """
-        return ['--transport=ipc', f'--ip={folder}/ipp']
 
     def tick(self, members, now):
         """Is called every 0.1 seconds, in the group's thread."""
@@ -150,8 +142,8 @@ def check_process(processes):
     except FileNotFoundError:
         raise OSError('the working folder has been deleted; go to another '
                       "first, for example with os.chdir('/')") from None
-    # The controller takes 110 and 6 for each worker; this one has some.
-    needed = len(os.listdir('/dev/fd')) + 150 + 8 * processes
+    # Each takes three pipes; a few more are open now and then.
+    needed = len(os.listdir('/dev/fd')) + 50 + 4 * processes
     limit, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     if 0 <= limit < needed:
         raise OSError(f'this cluster may need {needed} open files in one '

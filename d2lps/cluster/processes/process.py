@@ -16,7 +16,7 @@ class Member:
 
     def __init__(self, role, rank):
         self.role, self.rank = role, rank
-        alone = role in ('scheduler', 'controller', 'network')
+        alone = role in ('scheduler', 'keeper', 'network')
         self.name = role if alone else f'{role} {rank}'
         self.printed = deque(maxlen=LINES)
         self.may_end = False  # it has been asked to, with exit code 0

@@ -1,9 +1,12 @@
 """Keep the processes of a cluster going, and the workers in agreement."""
+import contextlib
+import itertools
 import os
 import tempfile
 import time
 from pathlib import Path
 
+from d2lps.cluster.processes.calls import Call
 from d2lps.cluster.processes.group import Group
 from d2lps.cluster.processes.member import remove_sockets, socket_of
 from d2lps.cluster.store.agreement import Agreement
@@ -20,8 +23,7 @@ class Supervisor:
 
     Attributes:
         failure: why all processes have been ended, or ''.
-        connection: how to connect with the workers, once that is known.
-        when_failed: functions to call (in another thread) after a failure.
+        num_ready: how many workers wait for calls.
 
     Methods with an underscore run in the group's thread.
     """
@@ -29,16 +31,18 @@ class Supervisor:
     def __init__(self, places, timeout, port):
         self.workers, self.servers = len(places.workers), len(places.servers)
         self._places, self._port = places, port
-        self.failure, self.connection, self.when_failed = '', None, []
+        self.failure, self.num_ready = '', 0
+        self._calls, self._numbers = {}, itertools.count()
         self._agreement = Agreement(self.workers, timeout, self._answer,
                                     self._met)
         self._checks, self._checking, self._freed = [], 0, 0
         self._kinds = {
-            'connection': self._connection, 'fault': self._fault,
+            'ready': self._ready, 'fault': self._fault,
             'checked': self._checked, 'freed': self._has_freed,
             'broken': self._broken, 'places': self._hear_places,
             **dict.fromkeys(('state', 'question', 'call', 'cancel'),
-                            self._hear_worker)}
+                            self._hear_worker),
+            **dict.fromkeys(('output', 'part', 'done'), self._hear_call)}
         folder = tempfile.mkdtemp(prefix='d2lps-cluster-')
         if len(folder) > 80:  # too long for the name of a socket in it
             os.rmdir(folder)
@@ -63,6 +67,23 @@ class Supervisor:
     def close(self):
         """End all processes; may be called twice."""
         self._group.close()
+        for call in [*self._calls.values()]:
+            call.hear()
+
+    @contextlib.contextmanager
+    def calling(self):
+        """A new `Call`; in this `with` block, it hears what workers say."""
+        call = Call(next(self._numbers), self.workers)
+        self._calls[call.number] = call
+        try:
+            yield call
+        finally:
+            del self._calls[call.number]
+
+    def tell_workers(self, **message):
+        """Send a message to all workers."""
+        self._group.do(lambda: [one.send(**message)
+                                for one in self._members('worker')])
 
     def pids(self):
         """The processes: {'scheduler': 4711, 'server 0': …}."""
@@ -97,8 +118,7 @@ class Supervisor:
     def _start(self):
         if self.failure:
             return
-        self._group.add('controller', 0, self._places.head, {},
-                        listen=self._places.listen(self._group.folder))
+        self._group.add('keeper', 0, self._places.head, {})
         for rank, place in enumerate(self._places.workers):
             self._group.add('worker', rank, place, {})
         self._start_servers()
@@ -140,13 +160,14 @@ class Supervisor:
         else:
             handle(one, message)
 
-    def _connection(self, one, message):
-        """ipyparallel's controller listens."""
-        if 'engine' in message['whose']:
-            for worker in self._members('worker'):
-                worker.send(do='connect', info=message['info'])
-        else:
-            self.connection = message['info']
+    def _ready(self, one, message):
+        """A worker has loaded all that it needs."""
+        self.num_ready += 1
+
+    def _hear_call(self, one, message):
+        call = self._calls.get(message['number'])
+        if call:  # and is still waited for
+            call.hear(one.rank, message)
 
     def _fault(self, one, message):
         """An update has failed at a server."""
@@ -223,5 +244,5 @@ class Supervisor:
             for rank in range(self.workers)),
             'All other processes of this cluster have been ended; start a '
             'new one.'])
-        for function in self.when_failed:
-            function()
+        for call in [*self._calls.values()]:
+            call.hear()

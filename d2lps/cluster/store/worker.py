@@ -1,12 +1,7 @@
-"""What a worker of a cluster can do: have a store, and call functions."""
+"""A worker's store: there is one at a time."""
 import ctypes
-import runpy
-import sys
-import traceback
 from functools import partial
-from pathlib import Path
 
-import cloudpickle
 from mxnet.kvstore import KVStoreBase
 
 from d2lps.checks import checked, one_of
@@ -86,31 +81,3 @@ def close_store(report=True):
     if _store is not None:
         _store.close(report)
         _store = None
-
-
-def call(packed):
-    """Call a function that came packed with its arguments; pack the result.
-
-    (ipyparallel would unpack it in a thread in which MXNet is not set up.)
-    """
-    function, args, kwargs = cloudpickle.loads(packed)
-    return cloudpickle.dumps(function(*args, **kwargs))
-
-
-def run_script(script, arguments):
-    """Run a Python script with arguments, as `python script …` would."""
-    sys.argv = [script, *arguments]
-    sys.path.insert(0, str(Path(script).parent))
-    try:
-        runpy.run_path(script, run_name='__main__')
-    except SystemExit as end:
-        if end.code:
-            how = 'exit code ' if isinstance(end.code, int) else ''
-            raise RuntimeError(f'{Path(script).name} ended with {how}'
-                               f'{end.code}') from None
-    except Exception as error:
-        trace = error.__traceback__
-        while trace and trace.tb_frame.f_code.co_filename != script:
-            trace = trace.tb_next
-        traceback.print_exception(error.with_traceback(trace))
-        raise

@@ -14,7 +14,6 @@ from d2lps.cluster.processes.ssh.distant import Distant, Host
 from d2lps.cluster.processes.ssh.way import Way, check_hosts, check_ports
 from d2lps.settings import SETTINGS
 
-CONTROL = 9  # ports for ipyparallel's controller
 BLOCK = 20  # clusters that start at once shall not want the same ports
 PATIENCE = 14.0  # seconds in which all machines have to answer
 QUIET = 24.0  # seconds without a sign of life of a keeper; ssh needs 20
@@ -61,7 +60,7 @@ class Machines(Here):
         self._for = [[some[k % len(some)] for k in range(n)]
                      for some, n in ((names, workers), (others, servers))]
         self._names = list(dict.fromkeys(sum(self._for, [])))
-        self._ports = check_ports(ports, CONTROL + 1 + workers + servers)
+        self._ports = check_ports(ports, 1 + workers + servers)
         if address is not None and not is_here(address):
             raise ValueError('address must be an IPv4 address of this '
                              f"machine, such as '10.0.0.1'; it was "
@@ -133,14 +132,6 @@ class Machines(Here):
         self._ports = [port for port in self._ports
                        if port not in found] + found
         return found
-
-    def listen(self, folder):
-        ports = self.free_ports(CONTROL)  # which stay in use
-        self._ports = self._ports[:-CONTROL]
-        return [*super().listen(folder), '--IPController.engine_transport=tcp',
-                f'--IPController.engine_ip={self.head.address}',
-                f"--IPController.engine_ports={','.join(map(str, ports))}",
-                f'--location={self.head.address}']
 
     def traffic(self):
         raise ValueError('with hosts=, nobody counts what goes over the '

@@ -1,0 +1,146 @@
+"""A worker's main loop: it does what the reader sends, one after another."""
+import ast
+import base64
+import io
+import itertools
+import linecache
+import runpy
+import signal
+import sys
+import threading
+import traceback
+import types
+from pathlib import Path
+
+import cloudpickle
+
+from d2lps.cluster.store import worker
+from d2lps.cluster.store.asking import unbroken
+
+PART = 50_000  # characters of a result that go into one message
+OURS = __file__, '<frozen runpy>'  # are left out of tracebacks
+variables = types.ModuleType('__main__')  # has the variables of all cells
+_numbers = itertools.count(1)
+
+
+class Output(io.TextIOBase):
+    """What a worker prints; full lines go to the reader at once."""
+    encoding = 'utf-8'
+
+    def __init__(self, stream, tell):
+        self.number = None  # of the call that prints
+        self._stream, self._tell = stream, tell
+        self._rest, self._lock = '', threading.RLock()
+
+    def fileno(self):
+        return {'stdout': 1, 'stderr': 2}[self._stream]
+
+    def write(self, text):
+        with self._lock, unbroken():  # half a message would help nobody
+            *lines, self._rest = (self._rest + text).split('\n')
+            if lines:
+                self._tell('output', number=self.number,
+                           stream=self._stream, lines=lines)
+        return len(text)
+
+    def end_line(self):
+        if self._rest:
+            self.write('\n')
+
+
+def work(channel, calls, faults):
+    """Be a worker: make the calls that come out of the queue `calls`.
+
+    `faults` is the list of what servers have failed in.
+    """
+    worker.attach(channel, faults)
+    sys.modules['__main__'] = variables
+    outputs = sys.stdout, sys.stderr = [Output(name, channel.tell)
+                                        for name in ('stdout', 'stderr')]
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    channel.tell('ready')
+    while True:
+        call = calls.get()
+        number = call['number']
+        for output in outputs:
+            output.number = number
+        result, error = make(call['packed'], channel)
+        for output in outputs:
+            output.end_line()
+        channel.tell('state', busy=False, error=error.get('error', ''))
+        for start in range(0, len(result), PART):
+            channel.tell('part', number=number,
+                         text=result[start:start + PART])
+        channel.tell('done', number=number, **error)
+
+
+def make(packed, channel):
+    """Call a function that came packed: its result, packed, and its error."""
+    try:
+        # Only in here does Ctrl-C count.
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        channel.tell('state', busy=True)
+        function, args, kwargs = unpack(packed)
+        return pack(function(*args, **kwargs)), {}
+    except BaseException as error:
+        return '', told(error)
+    finally:
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
+def pack(thing):
+    """As a text; functions and classes of a notebook go by value."""
+    return base64.b64encode(cloudpickle.dumps(thing)).decode()
+
+
+def unpack(text):
+    return cloudpickle.loads(base64.b64decode(text))
+
+
+def told(error):
+    """An error in words, and its traceback from the caller's code on."""
+    trace = error.__traceback__
+    while trace and trace.tb_frame.f_code.co_filename in OURS:
+        trace = trace.tb_next
+    lines = traceback.format_exception(error.with_traceback(trace))
+    try:
+        words = f'{type(error).__name__}: {error}'
+    except Exception as problem:
+        words = f'{type(error).__name__}, which cannot show itself: {problem}'
+    return {'error': words, 'traceback': ''.join(lines)}
+
+
+# What a worker can be asked to call.
+
+def execute(source):
+    """Run a cell; as in a notebook, show what its last line gives."""
+    name = f'<cell {next(_numbers)}>'
+    linecache.cache[name] = (  # so that tracebacks can show its lines
+        len(source), None, source.splitlines(True), name)
+    last = []
+    body = ast.parse(source, name).body
+    if (body and isinstance(body[-1], ast.Expr)
+            and not source.rstrip().endswith(';')):
+        last = [body.pop()]
+    exec(compile(ast.Module(body, []), name, 'exec'), variables.__dict__)
+    exec(compile(ast.Interactive(last), name, 'single'), variables.__dict__)
+
+
+def get(name):
+    """The value of a variable of the cells."""
+    if name not in variables.__dict__:
+        raise NameError(f'name {name!r} is not defined')
+    return variables.__dict__[name]
+
+
+def run_script(script, arguments):
+    """Run a Python script with arguments, as `python script …` would."""
+    sys.argv = [script, *arguments]
+    sys.path.insert(0, str(Path(script).parent))
+    try:
+        runpy.run_path(script, run_name='__main__')
+    except SystemExit as end:
+        if end.code:
+            how = 'exit code ' if isinstance(end.code, int) else ''
+            raise RuntimeError(f'{Path(script).name} ended with {how}'
+                               f'{end.code}') from None

@@ -1,0 +1,22 @@
+"""Colours and the kind of picture, the same in all notebooks."""
+from contextlib import suppress
+
+# Okabe and Ito's colours, which colour-blind readers can tell apart.
+BLUE, ORANGE, GREEN, RED, PURPLE, SKY, GRAY = (
+    '#0072B2', '#E69F00', '#009E73', '#D55E00', '#CC79A7', '#56B4E9',
+    '#BBBBBB')
+# One per chunk, or per key, over and over.
+CHUNK_COLORS = BLUE, ORANGE, GREEN, RED, PURPLE, SKY, '#000000', '#B8A800'
+
+
+def use_png_display():
+    """Show pictures as sharp PNGs, those that d2l draws as well.
+
+    d2l takes SVG, which JupyterLab does not show in a notebook that was run
+    on another machine: a reader would see no picture before running it.
+    """
+    from matplotlib_inline import backend_inline
+    backend_inline.set_matplotlib_formats('retina')
+    with suppress(ImportError):  # d2l needs MXNet
+        from d2l import mxnet as d2l
+        d2l.use_svg_display = use_png_display
