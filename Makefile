@@ -1,5 +1,6 @@
 # make lab    open the notebooks in JupyterLab (installs what is missing)
 # make test   install what is missing, then run every test and notebook
+# make check  the tests that need no other process, in a minute
 PYTHON ?= python3.11
 VENV = .venv
 # More for JupyterLab, such as: make lab ARGS='--no-browser --port=9000'
@@ -11,14 +12,21 @@ ROOT = $(if $(filter 0,$(shell id -u)),--allow-root)
 # Settings for this JupyterLab alone: no news, no questions.
 SETTINGS = $(CURDIR)/setup/jupyter
 
-.PHONY: lab test browser benchmark lock moved
+.PHONY: lab check test browser benchmark lock moved
 lab: $(VENV)/installed
 	cd notebooks && JUPYTER_CONFIG_PATH="$(SETTINGS)$${JUPYTER_CONFIG_PATH:+:$$JUPYTER_CONFIG_PATH}" \
 	  ../$(VENV)/bin/jupyter lab --ip=127.0.0.1 $(ROOT) $(ARGS)
 
+PYTEST = $(VENV)/bin/python -m pytest
+SIDE_BY_SIDE = -n 2 --dist loadfile --no-loadscope-reorder
 test: $(VENV)/installed-tests
 	$(VENV)/bin/ruff check
-	$(VENV)/bin/python -m pytest
+	$(PYTEST) -m alone
+	$(PYTEST) -m 'not alone' $(SIDE_BY_SIDE)
+
+check: $(VENV)/installed-tests
+	$(VENV)/bin/ruff check
+	$(PYTEST) -m 'not processes' $(SIDE_BY_SIDE)
 
 # The widgets in JupyterLab; needs Chromium (Debian: apt install chromium).
 browser: $(VENV)/installed-tests

@@ -451,6 +451,12 @@ def essence(result):
     return None
 
 
+STARTING = 'bare_mxnet', 'network_problem', 'step_timeline'
+each_call = pytest.mark.parametrize('name', [
+    pytest.param(name, marks=pytest.mark.processes if name in STARTING else ())
+    for name in CALLS])
+
+
 def problem(call, arguments, argument, what, sense):
     """What is wrong with a call with one bad argument, or ''."""
     def attempt(value):
@@ -475,7 +481,7 @@ def problem(call, arguments, argument, what, sense):
     return ''
 
 
-@pytest.mark.parametrize('name', CALLS)
+@each_call
 def test_the_good_arguments_are_good(name):
     call, arguments, _ = CALLS[name]
     call(**{name: made(value) for name, value in arguments.items()})
@@ -493,7 +499,7 @@ def problems(name, call, arguments, sense):
     return found
 
 
-@pytest.mark.parametrize('name', CALLS)
+@each_call
 def test_bad_arguments_are_named(name, capsys):
     assert '\n'.join(problems(name, *CALLS[name])) == ''
 
@@ -528,6 +534,7 @@ def one_worker():
         yield running
 
 
+@pytest.mark.processes
 def test_bad_arguments_of_the_distributed_store_are_named(one_worker):
     [lines] = one_worker.run(walk_through_the_store)
     assert '\n'.join(lines) == ''

@@ -68,7 +68,7 @@ def project(tmp_path, packages):
         copy = project / path.relative_to(ROOT)
         copy.parent.mkdir()
         copy.write_text('')
-    (project / 'd2lps' / '__init__.py').write_text('import mxnet\n')
+    (project / 'd2lps' / 'engine.py').write_text('import mxnet\n')
     return project
 
 
@@ -96,6 +96,7 @@ def has(project, package):
     return bool(list(project.glob(f'.venv/lib/*/site-packages/{package}*')))
 
 
+@pytest.mark.processes
 def test_an_installation(make, project, tmp_path):
     """With a space in Python's path, too, and with PIP_USER."""
     folder = tmp_path / 'my python'
@@ -108,12 +109,17 @@ def test_an_installation(make, project, tmp_path):
     make(project, '.venv/installed-tests')
     assert has(project, 'onlytests')
     assert 'up to date' in make(project, '.venv/installed-tests')
+    # A copy does not use the packages of the first.
+    copy = project.with_name('copy')
+    shutil.copytree(project, copy, symlinks=True)
+    assert 'made anew' in make(copy)
+    assert 'up to date' in make(project)
     # Python finds the package beside a clone that is called d2lps.
     clone = project.rename(tmp_path / 'd2lps')
     assert 'made anew' in make(clone)
     beside = subprocess.run(
-        [clone / '.venv/bin/python', '-c', 'import d2lps as d\n'
-         'print(d.__file__, d.mxnet)'], cwd=tmp_path, text=True,
+        [clone / '.venv/bin/python', '-c', 'import d2lps.engine\n'
+         'print(d2lps.__file__, d2lps.engine.mxnet)'], cwd=tmp_path, text=True,
         capture_output=True)
     assert 'd2lps/d2lps/__init__.py' in beside.stdout, beside.stderr
     # And programs run after the move; the tests' packages come again.
@@ -125,35 +131,27 @@ def test_an_installation(make, project, tmp_path):
     assert has(clone, 'onlytests')
 
 
-def test_a_copy_does_not_use_the_packages_of_the_first(make, project):
-    make(project)
-    copy = project.with_name('copy')
-    shutil.copytree(project, copy, symlinks=True)
-    assert 'made anew' in make(copy)
-    assert 'up to date' in make(project)
+UNREACHABLE = {'PIP_NO_INDEX': '0', 'PIP_FIND_LINKS': '', 'PIP_RETRIES': '1',
+               'PIP_INDEX_URL': 'http://127.0.0.1:1/simple'}
 
 
-def test_an_mxnet_that_does_not_start(make, project):
-    (project / 'd2lps' / '__init__.py').write_text(
-        'import ctypes; ctypes.CDLL("libnowhere.so.1")')
-    said = make(project, fails=True)
-    assert 'does not start:\nOSError: libnowhere.so.1: cannot open' in said
-    assert not (project / '.venv' / 'installed').exists()
-    (project / 'd2lps' / '__init__.py').write_text('')
-    assert 'made anew' not in make(project)  # it goes on from there
+@pytest.mark.processes
+def test_an_installation_that_fails_goes_on_from_there(make, project):
+    def fails(words, **settings):
+        said = make(project, fails=True, **settings)
+        assert words in said and 'Traceback' not in said
+        assert not (project / '.venv' / 'installed').exists()
+    fails('d2lps: pip cannot reach its package index. Is this machine '
+          'connected', **UNREACHABLE)
+    fails('pip failed:\nERROR: Could not find a version', PIP_FIND_LINKS='')
+    start = project / 'd2lps' / 'engine.py'
+    start.write_text('import ctypes; ctypes.CDLL("libnowhere.so.1")')
+    fails('does not start:\nOSError: libnowhere.so.1: cannot open')
+    start.write_text('')
+    assert 'made anew' not in make(project)
 
 
-@pytest.mark.parametrize('settings, words', [
-    ({'PIP_NO_INDEX': '0', 'PIP_FIND_LINKS': '', 'PIP_RETRIES': '1',
-      'PIP_INDEX_URL': 'http://127.0.0.1:1/simple'},
-     'd2lps: pip cannot reach its package index. Is this machine connected'),
-    ({'PIP_FIND_LINKS': ''}, 'pip failed:\nERROR: Could not find a version')])
-def test_packages_that_cannot_be_had(make, project, settings, words):
-    said = make(project, fails=True, **settings)
-    assert words in said and 'Traceback' not in said
-    assert not (project / '.venv' / 'installed').exists()
-
-
+@pytest.mark.processes
 def test_a_certificate_that_is_not_known(monkeypatch, tmp_path, capsys):
     """What pip says behind a proxy that opens what is encrypted."""
     pip = tmp_path / 'python'
@@ -207,6 +205,7 @@ ADVICE = {'apt-cache': 'apt install python3.11-venv libgomp1 libquadmath0',
           None: '~/.local/bin/uv python install 3.11'}
 
 
+@pytest.mark.processes
 @pytest.mark.parametrize('program', [*ADVICE, 'an apt-cache'])
 def test_how_to_get_python(tmp_path, program):
     for name in ('uname', 'id', 'grep'):

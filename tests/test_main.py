@@ -127,6 +127,7 @@ def test_a_bad_argument_shows_no_traceback(python):
     assert done.stderr.startswith('d2lps: num_devices must be')
 
 
+@pytest.mark.processes
 def test_ctrl_c_ends_the_training_and_says_so(idx_folder):
     command = [sys.executable, '-m', 'd2lps', 'train', '--num-devices', '2',
                '--batch-size', '64', '--num-epochs', '100000',

@@ -4,6 +4,7 @@ import graphlib
 import json
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import tomllib
@@ -142,6 +143,7 @@ def make(folder, *args):
                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
 
 
+@pytest.mark.processes
 @pytest.mark.parametrize('target, locks', [
     ('lab', ['requirements.lock']), ('test', list(LOCKS))])
 def test_make_installs_what_is_needed_and_no_more(copy, target, locks):
@@ -153,6 +155,7 @@ def test_make_installs_what_is_needed_and_no_more(copy, target, locks):
     assert re.findall(r'-r (\S+)', done.stdout) == locks
 
 
+@pytest.mark.processes
 @pytest.mark.parametrize('target', ['lab', 'test'])
 @pytest.mark.parametrize('uname, python, advice', [
     ('Linux', 'exit 1', 'install'),
@@ -167,6 +170,7 @@ def test_a_machine_that_will_not_do_gets_advice(
         copy, target, uname, python, advice):
     fake(copy, 'uname', f'echo {uname}')
     fake(copy, 'python3.11', python)
+    fake(copy, 'apt-cache', 'exit 1')  # the real one takes a second
     done = make(copy, target)
     assert done.returncode != 0
     assert done.stdout.startswith('d2lps: ') and advice in done.stdout
@@ -174,6 +178,7 @@ def test_a_machine_that_will_not_do_gets_advice(
     assert not (copy / '.venv').exists()
 
 
+@pytest.mark.processes
 def test_another_python_can_be_named(copy):
     done = make(copy, 'lab', 'PYTHON=no-such-python')
     assert '"no-such-python" is not that' in done.stdout
@@ -183,6 +188,26 @@ def test_ci_runs_make_test():
     script = ROOT / '.ci' / 'run'
     assert os.access(script, os.X_OK)
     assert script.read_text().splitlines()[-1] == 'make test'
+
+
+def commands(target):
+    """What make would run for a target, once all is installed."""
+    done = make(ROOT, '--dry-run', target)
+    return [shlex.split(line) for line in done.stdout.splitlines()
+            if line.startswith('.venv/bin/')]
+
+
+@pytest.mark.processes
+def test_make_test_leaves_nothing_out():
+    """What has a mark and what has it not, with no other choice."""
+    ruff, *runs = commands('test')
+    assert ruff == commands('check')[0] == ['.venv/bin/ruff', 'check']
+    pytest = ['.venv/bin/python', '-m', 'pytest']
+    side_by_side = '-n 2 --dist loadfile --no-loadscope-reorder'.split()
+    assert runs == [[*pytest, '-m', 'alone'],
+                    [*pytest, '-m', 'not alone', *side_by_side]]
+    assert PROJECT['tool']['pytest']['ini_options']['testpaths'] == [
+        'notebooks', 'tests/cluster', 'tests']
 
 
 def test_the_readme_begins_with_the_two_commands():

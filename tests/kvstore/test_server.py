@@ -136,7 +136,8 @@ def test_a_place_needs_arguments_that_make_sense(name, bad):
 def test_arrays_unlike_each_other_are_not_summed():
     # (2,) and (1,) would broadcast, and float32 and int32 mix.
     for other in (np.ones(1), np.ones(2, dtype='int32')):
-        with pytest.raises(ValueError, match=r'^arrays\[1\] must be of shape \(2,\)'):
+        with pytest.raises(ValueError, match=(
+                r'^arrays\[1\] must be of shape \(2,\)')):
             total([np.ones(2), other])
     for bad in ([], None, np.ones(2), [1, 2]):
         with pytest.raises(ValueError, match='^arrays.* must be'):

@@ -97,18 +97,19 @@ class Script:
 
     def call(self, name, pairs):
         keys = [self.kind(i) for i, _ in pairs]
-        values, outs = ([self.value(i, numbers) for i, numbers in pairs]
-                        for _ in range(2))
+        values = [self.value(i, numbers) for i, numbers in pairs]
         if len(pairs) == 1:  # take the form without a list of keys
-            [keys], [values], [outs] = keys, values, outs
+            [keys], [values] = keys, values
         if not pairs:
             return
         if name == 'pushpull into':
+            outs = [self.value(i, numbers) for i, numbers in pairs]
+            outs = outs[0] if len(pairs) == 1 else outs
             self.store.pushpull(keys, values, out=outs)
+            self.see(outs)
         else:
             getattr(self.store, name)(keys, values)
         self.see(values)
-        self.see(outs)
 
     def value(self, i, numbers):
         """An array for key i, or a list with one of each device."""

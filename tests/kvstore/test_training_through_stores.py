@@ -173,7 +173,8 @@ def test_a_step_wants_a_copy_for_each_device_and_a_label_for_each_image():
     copies = [get_params(params, devices(1)[0])]
     X, y = np.ones((4, 1, 28, 28)), np.ones(4, dtype='int32')
     prepare_store(store, params, 0.1)
-    with pytest.raises(ValueError, match='^device_params must have .* each of the 2'):
+    with pytest.raises(ValueError, match=(
+            '^device_params must have .* each of the 2')):
         train_batch_store(X, y, copies, devices(2), store)
     with pytest.raises(ValueError, match='^X has 4 examples, but y has 3'):
         train_batch_store(X, y[:3], copies, devices(1), store)

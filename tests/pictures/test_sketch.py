@@ -71,4 +71,4 @@ def test_every_picture_is_found_by_its_name():
         found = getattr(pictures, name)
         assert found.__module__ == f'd2lps.pictures.{module}'
     with pytest.raises(AttributeError, match="pictures has no 'plot_nothing'"):
-        pictures.plot_nothing
+        assert pictures.plot_nothing

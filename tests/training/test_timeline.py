@@ -282,6 +282,7 @@ def test_a_bad_argument_of_step_timeline_is_explained(settings, bad):
         step_timeline(**arguments, settings=settings)
 
 
+@pytest.mark.processes
 @pytest.mark.parametrize('size', ['4', '64'])
 def test_a_step_can_be_recorded_with_other_settings(monkeypatch, size):
     commands, run = [], subprocess.run
@@ -297,6 +298,7 @@ def test_a_step_can_be_recorded_with_other_settings(monkeypatch, size):
     assert 0 <= timeline.overlap <= 1
 
 
+@pytest.mark.processes
 def test_settings_change_the_step_that_is_recorded():
     timeline = step_timeline(1, 8, {'MXNET_EXEC_BULK_EXEC_TRAIN': '0'})
     names = {event.name for event in timeline.events}
@@ -306,12 +308,14 @@ def test_settings_change_the_step_that_is_recorded():
         event.phase for event in timeline.events}
 
 
+@pytest.mark.processes
 def test_a_step_that_fails_elsewhere_is_explained():
     with pytest.raises(RuntimeError, match='the step failed') as error:
         step_timeline(1, 8, {'MXNET_ENGINE_TYPE': 'NoSuchEngine'})
     assert 'NoSuchEngine' in str(error.value)
 
 
+@pytest.mark.processes
 def test_a_step_that_takes_too_long_elsewhere_is_explained():
     with pytest.raises(RuntimeError, match='did not end within 0.01 seconds'):
         step_timeline(1, 8, {'MXNET_CPU_TEMP_COPY': '8'}, timeout=0.01)

@@ -1,0 +1,50 @@
+"""How the tests are run: the notebooks too, and what needs which run.
+
+`make check` leaves out what is marked `processes`. `make test` runs all: what
+is marked `alone` by itself, for it measures, and then the rest, in parallel.
+"""
+import sys
+
+import pytest
+
+MEASURING = {'01-several-devices.ipynb', '02-where-to-sum.ipynb'}
+PURE = {'test_agreement.py', 'test_storechecks.py'}  # in tests/cluster
+STARTS = {'subprocess.Popen', 'os.fork', 'os.forkpty', 'os.posix_spawn'}
+running = None  # the test that runs
+
+
+def pytest_configure(config):
+    """Cells assert what matters; their outputs are not compared."""
+    if config.pluginmanager.hasplugin('nbval'):
+        config.option.nbval_lax = True
+        config.option.nbval_current_env = True
+        config.option.nbval_cell_timeout = 300
+    sys.addaudithook(only_marked_tests_start_processes)
+
+
+def pytest_collection_modifyitems(items):
+    for item in items:
+        room, name = item.path.parts[-2:]
+        if (item.path.suffix == '.ipynb' or 'python' in item.fixturenames or
+                room == 'browser' or room == 'cluster' and name not in PURE):
+            item.add_marker('processes')
+        if name in MEASURING:
+            item.add_marker('alone')
+
+
+def only_marked_tests_start_processes(event, args):
+    """So that `make check` stays what it is."""
+    if event in STARTS and running and not running.get_closest_marker(
+            'processes'):
+        raise RuntimeError(f'{running.nodeid} starts a process: mark it, '
+                           '@pytest.mark.processes')
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item):
+    global running
+    running = item
+    try:
+        return (yield)
+    finally:
+        running = None
