@@ -1,12 +1,14 @@
 """How a `Schedule` reads the sends that it is made from."""
 import numpy as np
 
-from d2lps.collectives import limits
 from d2lps.checks import refuse
+from d2lps.collectives import limits
+
+FIELDS = 'src', 'dst', 'chunk', 'reduce'
 
 
 class Reader:
-    """Checks sends and makes them arrays; equal arrays are made once.
+    """Checks sends and makes them arrays; equal arrays are kept once.
 
     What can be written to is copied, so that nobody changes a schedule
     later on. What cannot is kept: many rounds may be windows of one array.
@@ -16,75 +18,70 @@ class Reader:
 
     def __init__(self, nodes, devices, weights):
         self.last_chunk = 0
-        self._position = {name: devices + k
-                          for k, name in enumerate(nodes[devices:])}
+        self._helpers = dict(zip(nodes[devices:], range(devices, len(nodes))))
         chunks = limits.MOST_CHUNKS if weights is None else len(weights)
-        self._most = {'src': len(nodes), 'dst': len(nodes), 'chunk': chunks}
+        self._most = dict(src=len(nodes), dst=len(nodes), chunk=chunks)
         self._seen, self._kept, self._apart = {}, {}, set()
 
-    def read(self, name, sends):
-        """A list of `Send` as a list of (src, dst, chunk, reduce), arrays."""
-        parts = [self._send(f'{name}.sends[{k}]', send)
+    def columns(self, name, sends):
+        """A list of `Send` as four arrays, with an entry for each."""
+        parts = [self._columns(f'{name}.sends[{k}]', send)
                  for k, send in enumerate(sends)]
-        sizes = [np.broadcast(*part).size for part in parts]
-        if len(parts) > 1 and sum(sizes) < 100 * len(parts):
-            # Many small ones are slow. Large ones have other rounds, too.
-            whole = [np.broadcast_arrays(*part) for part in parts]
-            parts = [[self._keep(np.concatenate([one.ravel() for one in column]))
-                      for column in zip(*whole)]]
-            sizes = [sum(sizes)]
-        return [part for part, size in zip(parts, sizes) if size]
+        if len(parts) == 1:
+            return parts[0]
+        return [self._keep(np.concatenate(column)) for column in zip(*parts)]
 
-    def _send(self, name, send):
+    def _columns(self, name, send):
         if not isinstance(send, tuple) or len(send) != 4:
             refuse(name, send, 'a Send(src, dst, chunk, reduce)')
-        part = [self._field(f'{name}.{field}', field, value) for field, value
-                in zip(('src', 'dst', 'chunk', 'reduce'), send)]
+        fields = [self._once(value, field, self._field, f'{name}.{field}')
+                  for field, value in zip(FIELDS, send)]
         try:
-            np.broadcast(*part)
+            shape = np.broadcast(*fields).shape
         except ValueError:
             refuse(name, send, 'made of numbers, or of arrays of one length')
-        src, dst, *_ = part
-        if (id(src), id(dst)) not in self._apart:
-            if (src == dst).any():
-                raise ValueError(f'{name}: a node sends to itself')
-            self._apart.add((id(src), id(dst)))
-        return part
+        columns = [self._once(field, shape, self._spread) for field in fields]
+        ends = src, dst = columns[:2]
+        if tuple(map(id, ends)) not in self._apart and (src == dst).any():
+            raise ValueError(f'{name}: a node sends to itself')
+        self._apart.add(tuple(map(id, ends)))
+        return columns
 
-    def _field(self, name, field, value):
-        """A field as an array; what was seen before is not looked at again."""
-        key = field, id(value)
-        if key not in self._seen:  # with the value, or another might get its id
-            self._seen[key] = value, self._array(name, field, value)
-        return self._seen[key][1]
+    def _once(self, value, how, function, *args):
+        """function(value, how, *args), or what it gave before."""
+        if (id(value), how) not in self._seen:
+            # With the value itself, or another one might get its id.
+            self._seen[id(value), how] = value, function(value, how, *args)
+        return self._seen[id(value), how][1]
 
-    def _array(self, name, field, value):
-        array = self._place(name, value) if isinstance(value, str) else value
+    def _field(self, value, field, name):
         kinds, must = ('b', 'True or False') if field == 'reduce' else (
             'iu', 'a whole number')
+        if isinstance(value, str) and value not in self._helpers:
+            raise ValueError(f'{name}: {value!r} is no helper; name it')
         try:
-            array = np.asarray(array)
+            found = np.asarray(self._helpers[value] if isinstance(value, str)
+                               else value)
+            good = not found.size or found.dtype.kind in kinds
         except ValueError:  # a list of lists that are not of one length
-            array = np.array(None)
-        if array.size and array.dtype.kind not in kinds:
+            good = False
+        if not good:
             refuse(name, value, f'{must}, or an array of them')
-        array = self._keep(array.astype(bool if kinds == 'b' else int,
-                                        copy=False))
-        if field != 'reduce' and array.size:
-            # Without its sign, a negative number is a very large one.
-            last, most = int(array.view(np.uint).max()), self._most[field]
-            if last >= most:
-                what = 'chunk' if field == 'chunk' else 'node'
-                raise ValueError(f'{name} names a {what} outside 0 to '
-                                 f'{most - 1}')
-            if field == 'chunk':
-                self.last_chunk = max(self.last_chunk, last)
-        return array
+        if field == 'reduce':
+            return self._keep(found.astype(bool, copy=False))
+        found = self._keep(found.astype(int, copy=False))
+        last, most = int(found.max(initial=0)), self._most[field]
+        if found.min(initial=0) < 0 or last >= most:
+            what = 'chunk' if field == 'chunk' else 'node'
+            raise ValueError(f'{name} names a {what} outside 0 to {most - 1}')
+        if field == 'chunk':
+            self.last_chunk = max(self.last_chunk, last)
+        return found
 
-    def _place(self, name, node):
-        if node not in self._position:
-            raise ValueError(f'{name}: {node!r} is no helper; name it')
-        return self._position[node]
+    def _spread(self, field, shape):
+        if field.shape == shape and len(shape) == 1:
+            return field
+        return self._keep(np.broadcast_to(field, shape).flatten())
 
     def _keep(self, array):
         """The array, or one that is equal to it and is kept already."""

@@ -5,7 +5,6 @@ end with the sum over all devices. A `Schedule` says who sends which chunk
 to whom and when. It can be checked by counting, run on arrays, timed
 (see `simulate`) and shown. The strategies are in `strategies`.
 """
-import math
 from collections.abc import Sequence
 from functools import partial
 from typing import Any, NamedTuple
@@ -38,59 +37,32 @@ class Send(NamedTuple):
 class Round(Sequence):
     """Sends that happen at the same time; reads as a tuple of `Send`.
 
-    parts: `Send`s of arrays, each of which stands for many; a node there is
-    its place in `nodes`. Rounds that have such arrays in common need little
-    memory. `src`, `dst`, `chunk` and `reduce` are arrays with an entry for
-    each send, made when they are asked for.
+    Kept as four columns, `src`, `dst`, `chunk`, `reduce`, arrays with an entry
+    per send, since many tuples are slow; a node there is its place in `nodes`.
+    Rounds may share columns: so many large ones need little memory.
     """
 
-    def __init__(self, parts, nodes):
-        self.parts, self.nodes = parts, nodes
-        self._shapes = [np.broadcast(*part).shape for part in parts]
-        self._size = sum(map(math.prod, self._shapes))
-
-    @property
-    def ends(self):
-        """The same for rounds that have their sources, destinations common."""
-        return tuple((id(part.src), id(part.dst), shape)
-                     for part, shape in zip(self.parts, self._shapes))
-
-    src = property(lambda self: self._column(0))
-    dst = property(lambda self: self._column(1))
-    chunk = property(lambda self: self._column(2))
-    reduce = property(lambda self: self._column(3))
-
-    def _column(self, field):
-        return np.concatenate([
-            np.broadcast_to(part[field], shape).ravel()
-            for part, shape in zip(self.parts, self._shapes)])
-
-    def columns(self):
-        """The sends as four lists of plain numbers, for fast loops."""
-        return [self._column(field).tolist() for field in range(4)]
+    def __init__(self, columns, nodes):
+        self.src, self.dst, self.chunk, self.reduce = columns
+        self.nodes = nodes
 
     def __len__(self):
-        return self._size
-
-    def __iter__(self):
-        for src, dst, chunk, reduce in zip(*self.columns()):
-            yield Send(self.nodes[src], self.nodes[dst], chunk, reduce)
+        return len(self.src)
 
     def __getitem__(self, k):
         if isinstance(k, slice):
             return tuple(self[i] for i in range(*k.indices(len(self))))
-        k = range(len(self))[k]
-        for part, shape in zip(self.parts, self._shapes):
-            if k < math.prod(shape):
-                break
-            k -= math.prod(shape)
-        src, dst, chunk, reduce = (np.broadcast_to(field, shape).flat[k].item()
-                                   for field in part)
-        return Send(self.nodes[src], self.nodes[dst], chunk, reduce)
+        return Send(self.nodes[self.src[k]], self.nodes[self.dst[k]],
+                    int(self.chunk[k]), bool(self.reduce[k]))
 
     def __repr__(self):
         more = f', and {len(self) - 4} more' if len(self) > 4 else ''
         return f'Round({", ".join(map(repr, self[:4]))}{more})'
+
+    def columns(self):
+        """The sends as four lists of plain numbers, for fast loops."""
+        return [column.tolist() for column in
+                (self.src, self.dst, self.chunk, self.reduce)]
 
 
 class Schedule:
@@ -114,10 +86,10 @@ class Schedule:
         self.devices, self.name = devices, name or 'schedule'
         self.nodes = (*range(self.devices), *helpers)
         reader = reading.Reader(self.nodes, devices, weights)
-        rounds = [reader.read(f'rounds[{number}]', sends)
-                  for number, sends in enumerate(rounds)]
-        self.rounds = tuple(Round([Send(*part) for part in parts], self.nodes)
-                            for parts in rounds if parts)
+        columns = [reader.columns(f'rounds[{number}]', sends)
+                   for number, sends in enumerate(rounds) if len(sends)]
+        self.rounds = tuple(Round(four, self.nodes)
+                            for four in columns if len(four[0]))
         self.weights = weights
         if weights is None:
             self.weights = np.ones(1 + reader.last_chunk)

@@ -13,6 +13,7 @@ import numpy as np
 from d2lps.checks import a, checked, number, positive, refuse, text
 from d2lps.collectives import limits
 from d2lps.collectives.cables import P3_CABLES, rings_of  # noqa: F401
+from d2lps.collectives.routes import Router
 
 PCIE3, PCIE4 = 16e9, 32e9  # 16 lanes
 NVLINK = 18e9  # one link of a V100, as in the book (Dive into Deep Learning)
@@ -52,9 +53,7 @@ class Topology:
                              f'{(self.switches - ends.keys()).pop()!r}')
         self.nodes = tuple(end for end in ends if end not in self.switches)
         self.position = {node: k for k, node in enumerate(self.nodes)}
-        self._vertices = [*self.nodes, *self.switches]
-        self._graph, self._paths = None, {}
-        self._find_trees()
+        self._router = Router(self)
 
     def __repr__(self):
         return (f'<{self.name}: {len(self.nodes)} nodes, {len(self.switches)} '
@@ -64,7 +63,7 @@ class Topology:
         """The topology as a `networkx.DiGraph`, to look at or change."""
         import networkx  # here, because it takes 0.1 s to import
         graph = networkx.DiGraph(name=self.name)
-        slowest = min((link.bandwidth for link in self.links), default=1)
+        slowest = self.bandwidth.min()
         for link in self.links:
             # A link more is worse than any slow ones: the rest is below 1.
             hop = 1 + slowest / link.bandwidth / (1 + len(self.links))
@@ -106,88 +105,13 @@ class Topology:
                     column.max(initial=0) >= len(self.nodes)):
                 refuse(name, column, f'positions below {len(self.nodes)}, as '
                        'many in src as in dst')
-        # From both ends up the trees, until the two ways meet or end.
-        src, dst, none = np.array(src), np.array(dst), len(self.links)
-        up, down = [], []
-        while True:
-            apart, low, high = src != dst, self._depth[src], self._depth[dst]
-            rise = apart & (low > 0) & (low >= high)
-            fall = apart & (high > 0) & (high >= low)
-            if not (rise | fall).any():
-                break
-            up.append(np.where(rise, self._up[src], none))
-            down.insert(0, np.where(fall, self._down[dst], none))
-            src = np.where(rise, self._parent[src], src)
-            dst = np.where(fall, self._parent[dst], dst)
-        columns = [*up, *self._middle(src, dst), *down]
-        return np.array(columns, int).reshape(len(columns), len(src)).T
-
-    def _find_trees(self):
-        """Take off vertices that hang on one other by a cable, one by one.
-
-        Most of a network is such trees; only the rest has to be searched.
-        Notes each vertex's parent, the links to it and from it, and how many
-        steps it is away from the rest.
-        """
-        vertex = {name: k for k, name in enumerate(self._vertices)}
-        near = [set() for _ in vertex]
-        for link in self.links:
-            near[vertex[link.src]].add(vertex[link.dst])
-            near[vertex[link.dst]].add(vertex[link.src])
-        self._parent = np.arange(len(vertex))
-        self._depth = np.zeros(len(vertex), int)
-        self._up, self._down = np.full((2, len(vertex)), len(self.links))
-        taken = []
-        outer = [k for k, others in enumerate(near) if len(others) == 1]
-        for k in outer:
-            if len(near[k]) != 1:
-                continue  # the last one of a tree
-            parent, = near[k]
-            ends = self._vertices[k], self._vertices[parent]
-            if ends not in self.number or ends[::-1] not in self.number:
-                continue
-            self._parent[k] = parent
-            self._up[k], self._down[k] = (self.number[ends],
-                                          self.number[ends[::-1]])
-            taken.append(k)
-            near[parent].remove(k)
-            if len(near[parent]) == 1:
-                outer.append(parent)
-        for k in reversed(taken):
-            self._depth[k] = self._depth[self._parent[k]] + 1
-
-    def _middle(self, src, dst):
-        """The part of routes that is in no tree: columns of link numbers."""
-        vertices = len(self._vertices)
-        pairs, which = np.unique(src * vertices + dst, return_inverse=True)
-        paths = [self._path(*divmod(pair, vertices)) for pair in pairs.tolist()]
-        table = np.full((max(map(len, paths), default=0), len(paths)),
-                        len(self.links))
-        for k, path in enumerate(paths):
-            table[:len(path), k] = path
-        return table[:, which]
-
-    def _path(self, start, stop):
-        """Numbers of the links from one vertex to another."""
-        if start == stop:
-            return []
-        if start not in self._paths:
-            import networkx
-            self._graph = self._graph or self.graph()
-            self._paths[start] = networkx.single_source_dijkstra_path(
-                self._graph, self._vertices[start], weight='hop')
-        path = self._paths[start].get(self._vertices[stop])
-        if path is None:
-            raise ValueError(
-                f'{self.name} has no way from {self._vertices[start]!r} to '
-                f'{self._vertices[stop]!r}')
-        return [self.number[step] for step in zip(path, path[1:])]
+        return self._router.routes(src, dst)
 
 
 @checked(a=limits.node, b=limits.node, bandwidth=positive, latency=number)
 def both_ways(a, b, bandwidth, latency=0.0):
     """A full-duplex cable between `a` and `b`: a list of two `Link`s."""
-    return _cable(a, b, bandwidth, latency)
+    return _star([a], b, bandwidth, latency)
 
 
 @checked(n=limits.LINE, bandwidth=positive, latency=number)
@@ -197,7 +121,8 @@ def pcie_switch(n, bandwidth=PCIE3, latency=0.0):
     bandwidth: bytes/s of each cable in each direction (PCIe 3.0 x16).
     latency: seconds per cable; a message takes two of them.
     """
-    return _star([*range(n), 'cpu'], bandwidth, latency, f'pcie_switch({n})')
+    links = _star([*range(n), 'cpu'], 'switch', bandwidth, latency)
+    return Topology(links, ['switch'], f'pcie_switch({n})')
 
 
 @checked(hosts=limits.hosts, bandwidth=positive, latency=number)
@@ -208,7 +133,8 @@ def ethernet(hosts, bandwidth=ETHERNET_10G, latency=0.0):
     `nodes` of a schedule. bandwidth: bytes/s of a port in each direction.
     latency: seconds per cable; a message takes two of them.
     """
-    return _star(hosts, bandwidth, latency, f'ethernet({len(hosts)})')
+    links = _star(hosts, 'switch', bandwidth, latency)
+    return Topology(links, ['switch'], f'ethernet({len(hosts)})')
 
 
 @checked(bandwidth=positive, latency=number)
@@ -222,7 +148,7 @@ def nvlink_p3(bandwidth=NVLINK, latency=0.0):
     """
     links = []
     for i, j in np.argwhere(np.triu(P3_CABLES)).tolist():
-        links += _cable(i, j, int(P3_CABLES[i, j]) * bandwidth, latency)
+        links += _star([i], j, int(P3_CABLES[i, j]) * bandwidth, latency)
     return Topology(links, name='nvlink_p3')
 
 
@@ -243,11 +169,10 @@ def cluster(machines, devices, inside=PCIE3, network=ETHERNET_10G,
     links = []
     for m in range(machines):
         own = range(m * devices, (m + 1) * devices)
-        for node in [*own, f'cpu {m}']:
-            links += _cable(node, f'switch {m}', inside, latency)
-        links += _cable(f'switch {m}', 'network', network, network_latency)
-    for j in range(servers):
-        links += _cable(f'server {j}', 'network', network, network_latency)
+        links += _star([*own, f'cpu {m}'], f'switch {m}', inside, latency)
+        links += _star([f'switch {m}'], 'network', network, network_latency)
+    links += _star([f'server {j}' for j in range(servers)], 'network',
+                   network, network_latency)
     switches = ['network', *(f'switch {m}' for m in range(machines))]
     return Topology(links, switches, f'cluster({machines}, {devices})')
 
@@ -271,12 +196,7 @@ def from_graph(graph, switches=()):
     return Topology(links, switches, graph.name or 'graph')
 
 
-def _cable(a, b, bandwidth, latency):
-    return [Link(a, b, bandwidth, latency), Link(b, a, bandwidth, latency)]
-
-
-def _star(nodes, bandwidth, latency, name):
-    links = []
-    for node in nodes:
-        links += _cable(node, 'switch', bandwidth, latency)
-    return Topology(links, ['switch'], name)
+def _star(nodes, middle, bandwidth, latency):
+    """Cables between each of `nodes` and the middle."""
+    ends = [pair for node in nodes for pair in ((node, middle), (middle, node))]
+    return [Link(*pair, bandwidth, latency) for pair in ends]

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from d2lps.collectives import simulate
+from d2lps.collectives import flows, simulate
 from d2lps.collectives import strategies as sch
 from d2lps.collectives import topology as top
 from d2lps.collectives.schedule import Schedule, Send
@@ -185,7 +185,7 @@ def test_flows_share_and_speed_up_when_others_end():
 def test_a_flow_takes_what_others_cannot_use():
     # Links a: 10 bytes/s, b: 4. Flow 0 uses both, flow 1 a, flows 2 and 3 b.
     paths = np.array([[0, 1], [0, 2], [1, 2], [1, 2]])  # link 2: padding
-    rates = simulate.fair_rates(paths, np.array([10, 4, np.inf]))
+    rates = flows.fair_rates(paths, np.array([10, 4, np.inf]))
     assert rates == pytest.approx([4 / 3, 10 - 4 / 3, 4 / 3, 4 / 3])
 
 
@@ -223,14 +223,14 @@ def twin(flows, capacity):
 def test_flows_agree_with_a_slow_exact_twin(data):
     capacity = data.draw(st.lists(st.integers(1, 9), min_size=1, max_size=5))
     links = st.sets(st.integers(0, len(capacity) - 1), min_size=1, max_size=3)
-    flows = data.draw(st.lists(st.tuples(
+    drawn = data.draw(st.lists(st.tuples(
         st.integers(0, 3), st.integers(0, 20), links), min_size=1, max_size=7))
     pad = len(capacity)
-    paths = np.array([[*path, pad, pad][:3] for _, _, path in flows])
-    delay, size = np.array([flow[:2] for flow in flows], float).T
-    starts, ends = simulate.flow(paths, size, delay,
+    paths = np.array([[*path, pad, pad][:3] for _, _, path in drawn])
+    delay, size = np.array([flow[:2] for flow in drawn], float).T
+    starts, ends = flows.flow(paths, size, delay,
                                  np.array([*capacity, np.inf], float))
-    assert ends == pytest.approx(twin(flows, capacity))
+    assert ends == pytest.approx(twin(drawn, capacity))
     assert not starts.any()
 
 
@@ -386,26 +386,26 @@ SWITCH, ONE = top.pcie_switch(2), [[0]]
     (lambda: simulate.time(sch.ring(2), 2, 1), 'topology must be a Topology'),
     (lambda: simulate.time(sch.ring(2), SWITCH, True), 'nbytes must be a num'),
     (lambda: simulate.time(sch.ring(2), SWITCH, 1, 1), 'barrier must be True'),
-    (lambda: simulate.fair_rates(ONE, [np.nan]), 'capacity must .* above 0'),
-    (lambda: simulate.fair_rates(ONE, [0.0]), 'capacity must .* above 0'),
-    (lambda: simulate.fair_rates(ONE, [np.inf]), 'paths must .*finite capac'),
-    (lambda: simulate.fair_rates(ONE, None), 'capacity must'),
-    (lambda: simulate.fair_rates([[1]], [1.0]), 'paths names link 1'),
-    (lambda: simulate.fair_rates([[-1]], [1.0]), 'paths must'),
-    (lambda: simulate.fair_rates([[0.5]], [1.0]), 'paths must'),
-    (lambda: simulate.fair_rates([0], [1.0]), 'paths must .* 2 dimensions'),
-    (lambda: simulate.flow(ONE, [1], [0], [np.nan]), 'capacity must'),
-    (lambda: simulate.flow(ONE, [1], [0], [np.inf]), 'paths must'),
-    (lambda: simulate.flow(ONE, [np.nan], [0], [1]), 'size must'),
-    (lambda: simulate.flow(ONE, [np.inf], [0], [1]), 'size must'),
-    (lambda: simulate.flow(ONE, [1], [-1], [1]), 'delay must'),
-    (lambda: simulate.flow(ONE, [1], ['two'], [1]), 'delay must'),
-    (lambda: simulate.flow(ONE, [1, 2], [0], [1]), 'size must have 1 entries'),
-    (lambda: simulate.flow(ONE, [1], [0], [1], [[], []]), 'inputs must have'),
-    (lambda: simulate.flow(ONE, [1], [0], [1], [3]), r'inputs\[0\] must be a l'),
-    (lambda: simulate.flow(ONE, [1], [0], [1], [[0]]), 'flow 0 waits for'),
-    (lambda: simulate.flow(ONE, [1], [0], [1], [[7]]), 'flow 0 waits for'),
-    (lambda: simulate.flow([[0]] * 3, [1] * 3, [0] * 3, [1],
+    (lambda: flows.fair_rates(ONE, [np.nan]), 'capacity must .* above 0'),
+    (lambda: flows.fair_rates(ONE, [0.0]), 'capacity must .* above 0'),
+    (lambda: flows.fair_rates(ONE, [np.inf]), 'paths must .*finite capac'),
+    (lambda: flows.fair_rates(ONE, None), 'capacity must'),
+    (lambda: flows.fair_rates([[1]], [1.0]), 'paths names link 1'),
+    (lambda: flows.fair_rates([[-1]], [1.0]), 'paths must'),
+    (lambda: flows.fair_rates([[0.5]], [1.0]), 'paths must'),
+    (lambda: flows.fair_rates([0], [1.0]), 'paths must .* 2 dimensions'),
+    (lambda: flows.flow(ONE, [1], [0], [np.nan]), 'capacity must'),
+    (lambda: flows.flow(ONE, [1], [0], [np.inf]), 'paths must'),
+    (lambda: flows.flow(ONE, [np.nan], [0], [1]), 'size must'),
+    (lambda: flows.flow(ONE, [np.inf], [0], [1]), 'size must'),
+    (lambda: flows.flow(ONE, [1], [-1], [1]), 'delay must'),
+    (lambda: flows.flow(ONE, [1], ['two'], [1]), 'delay must'),
+    (lambda: flows.flow(ONE, [1, 2], [0], [1]), 'size must have 1 entries'),
+    (lambda: flows.flow(ONE, [1], [0], [1], [[], []]), 'inputs must have'),
+    (lambda: flows.flow(ONE, [1], [0], [1], [3]), r'inputs\[0\] must be a l'),
+    (lambda: flows.flow(ONE, [1], [0], [1], [[0]]), 'flow 0 waits for'),
+    (lambda: flows.flow(ONE, [1], [0], [1], [[7]]), 'flow 0 waits for'),
+    (lambda: flows.flow([[0]] * 3, [1] * 3, [0] * 3, [1],
                            [[], [2], [1]]), r'flow 1 waits for \[2\], of'),
 ])
 def test_bad_arguments_are_named_and_nothing_hangs(call, words):
@@ -414,12 +414,12 @@ def test_bad_arguments_are_named_and_nothing_hangs(call, words):
 
 
 def test_flows_may_be_given_as_lists():
-    starts, ends = simulate.flow([[0], [0]], [6, 4], [0, 1], [2], [(), [0]])
+    starts, ends = flows.flow([[0], [0]], [6, 4], [0, 1], [2], [(), [0]])
     assert starts.tolist() == [0, 3] and ends.tolist() == [3, 6]
-    starts, ends = simulate.flow([[0], [0]], [6, 4], [0, 1], [2])
+    starts, ends = flows.flow([[0], [0]], [6, 4], [0, 1], [2])
     assert ends.tolist() == [5, 5]
-    assert simulate.fair_rates([[0], [0]], [2]).tolist() == [1, 1]
-    assert len(simulate.fair_rates(np.zeros((0, 1), int), [2])) == 0
+    assert flows.fair_rates([[0], [0]], [2]).tolist() == [1, 1]
+    assert len(flows.fair_rates(np.zeros((0, 1), int), [2])) == 0
 
 
 @pytest.mark.parametrize('nbytes', [-1, float('nan'), float('inf')])
@@ -435,8 +435,8 @@ def test_a_missing_node_is_named():
 
 def test_large_schedules_take_few_steps(monkeypatch):
     # Two million sends each; what would be slow is a step for each of them.
-    steps, fill = [], simulate._fill
-    monkeypatch.setattr(simulate, '_fill',
+    steps, fill = [], flows._fill
+    monkeypatch.setattr(flows, '_fill',
                         lambda *args: steps.append(1) or fill(*args))
     timing = simulate.time(sch.ring(1024), top.pcie_switch(1024), N)
     assert timing.seconds == pytest.approx(2046 * N / 1024 / top.PCIE3)
