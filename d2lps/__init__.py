@@ -10,11 +10,18 @@ from d2lps import settings  # noqa: F401  before anything imports MXNet
 ROOMS = 'cluster', 'collectives', 'engine', 'kvstore', 'pictures', 'training'
 NAMES = {
     'engine': ('Machine', 'Traffic', 'copy_bandwidth', 'devices', 'machine',
-               'nbytes'),
-    'training': ('Batches', 'Event', 'Timeline', 'TrainResult', 'allreduce',
-                 'compute_gradients', 'evaluate_accuracy', 'get_params',
-                 'init_params', 'lenet', 'load_data', 'loss', 'split_batch',
-                 'step_timeline', 'train', 'train_batch')}
+               'nbytes', 'on_devices'),
+    'training': ('Batches', 'Event', 'Stopwatch', 'Timeline', 'TrainResult',
+                 'allreduce', 'compute_gradients', 'evaluate_accuracy',
+                 'get_params', 'init_params', 'lenet', 'load_data', 'loss',
+                 'split_batch', 'step_timeline', 'train', 'train_batch'),
+    'collectives': ('Schedule', 'ScheduleError', 'Send', 'simulate',
+                    'strategies', 'topology'),
+    'kvstore': ('KVStore', 'prepare_store', 'store_step',
+                'train_batch_store'),
+    'cluster': ('Cluster', 'ClusterError', 'Network', 'StoreError',
+                'WorkerError', 'network_problem'),
+    'cluster.bare': ('bare_mxnet',)}
 HOME = {name: room for room, names in NAMES.items() for name in names}
 
 

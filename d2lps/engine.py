@@ -102,6 +102,14 @@ def _contexts(n):
     return list(map(mx.gpu if npx.num_gpus() >= n else mx.cpu, range(n)))
 
 
+@checked(arrays=list_of(a(onp.ndarray, 'a NumPy array'),
+                       'a list of NumPy arrays'))
+def on_devices(arrays):
+    """Copies of NumPy's arrays as MXNet's, the i-th on the i-th device."""
+    return [mx.np.array(one, one.dtype, ctx=device)
+            for one, device in zip(arrays, devices(len(arrays)))]
+
+
 def cores():
     """The number of processor cores that this process may use."""
     return (len(os.sched_getaffinity(0)) if hasattr(os, 'sched_getaffinity')

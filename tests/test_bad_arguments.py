@@ -114,6 +114,7 @@ class fresh:  # noqa: N801
 
 # One device and several.
 good(d2lps.devices, {'n': COUNT}, n=2)
+good(d2lps.on_devices, arrays=[onp.ones(2), onp.zeros(3)])
 good(d2lps.nbytes, {'array': {'a NumPy array', 'an MXNet array', 'int64',
                               'float32'}}, array=np.ones(3))
 good(d2lps.copy_bandwidth, {'size': COUNT, 'repeats': {'int64'}}, size=4000,
@@ -296,6 +297,7 @@ good(kvstore.KVStore, {'num_workers': {'int64'}, 'num_servers': {'int64'},
                        'split_from': COUNT}, num_workers=1, num_servers=1,
      sync=True, timeout=1, split_from=10)
 method(store, 'worker', {'rank': {'zero'}}, rank=0)
+method(store, 'run', function=lambda handle: handle.rank)
 method(store, 'set_updater', {'updater': {'None'}}, updater=print)
 method(store, 'set_optimizer', optimizer=mx.optimizer.SGD())
 method(store, 'init', {'key': KEY, 'value': {'an MXNet array'}}, key='v',

@@ -172,6 +172,17 @@ def test_two_cpu_devices_of_several_threads_are_refused(python, first,
                'unset OMP_NUM_THREADS' in message for message in told)
 
 
+def test_arrays_of_numpy_go_to_a_device_each_with_their_type():
+    given = [onp.arange(3, dtype='int32'), onp.ones((2, 2), 'float32')]
+    arrays = d2lps.on_devices(given)
+    assert [one.ctx for one in arrays] == d2lps.devices(2)
+    for one, other in zip(arrays, given):
+        assert one.dtype == other.dtype
+        assert (one.asnumpy() == other).all()
+    arrays[0][:] = 7
+    assert given[0].tolist() == [0, 1, 2]  # a copy
+
+
 def test_devices_are_limited():
     assert len(d2lps.devices(1024)) == 1024
     with pytest.raises(ValueError, match='n must be .* from 1 to 1,024'):

@@ -337,7 +337,8 @@ def parts_of_notebook(path):
         code = ''.join(cell['source'])
         if cell['cell_type'] == 'code' and not code.startswith('%%'):
             # Keep the lines, so that a block is never left without a body.
-            code = re.sub(r'^(\s*)[%!].*$', r'\1pass', code, flags=re.M)
+            code = re.sub(r'^(\s*)(\w+ = )?[%!].*$', r'\1pass', code,
+                          flags=re.M)
             parts += parts_of(ast.parse(code)).items()
     return parts
 

@@ -7,8 +7,6 @@ they can lie on different servers. Sources: Smola and Narayanamurthy 2010
 (synchronising through a store), DeCandia et al. 2007 (keys hashed to
 servers), Li et al. 2014 (OSDI; MXNet's distributed store is theirs).
 """
-import zlib
-from collections import Counter, deque
 from functools import partial
 
 from d2lps.checks import (checked, either, flag, from_zero, function, one_of,
@@ -45,15 +43,18 @@ def place(key, size, num_servers, split_from=1_000_000):
 
     From `split_from` elements on it is cut into a part for each server. A
     smaller one goes whole to server number * 9973 mod num_servers; a str's
-    number is its CRC-32. (MXNet does the same, but numbers a str by the
-    order of `init`. With one server more, most keys move; DeCandia et al.
-    hash keys and servers onto a circle, so that few do.)
+    number is that of its bytes, modulo a prime. (MXNet does the same, but
+    numbers a str by the order of `init`. With one server more, most keys
+    move; DeCandia et al. hash keys and servers onto a circle, so that few
+    do.)
 
     Raises:
         ValueError: for a bad argument, such as more than 1,000 servers.
     """
     if size < split_from:
-        number = zlib.crc32(key.encode()) if isinstance(key, str) else key
+        number = key
+        if isinstance(key, str):  # its bytes are the digits of a number
+            number = int.from_bytes(key.encode(), 'big') % 65_521
         return [(number * 9973 % num_servers, 0, size)]
     n = min(num_servers, size)
     bounds = [int(size / n * i + 0.5) for i in range(n + 1)]  # rounded
@@ -78,11 +79,11 @@ class Shard:
 
     def __init__(self, key, value, num_workers):
         self.key, self.value, self.round = key, value, 0
-        self.pushes = [deque() for _ in range(num_workers)]
+        self.pushes = [[] for _ in range(num_workers)]
         self.pulled = [0] * num_workers
 
     def update(self, ranks, updater=None):
-        summed = total([self.pushes[rank].popleft() for rank in ranks])
+        summed = total([self.pushes[rank].pop(0) for rank in ranks])
         self.round += 1
         if updater is None:
             self.value = summed
@@ -120,7 +121,7 @@ class Server:
     def __init__(self, device, num_workers, sync=True):
         self.device, self.num_workers, self.sync = device, num_workers, sync
         self.shards, self.updater = {}, None
-        self.received, self.sent, self.staleness = 0, 0, Counter()
+        self.received, self.sent, self.staleness = 0, 0, {}
 
     @checked(key=store_key, value=array)
     def init(self, key, value):
@@ -137,8 +138,9 @@ class Server:
         # worker that pushes twice stands in for one that is missing.)
         ranks = range(self.num_workers) if self.sync else [rank]
         if all(shard.pushes[r] for r in ranks):
-            self.staleness.update(shard.round - shard.pulled[r]
-                                  for r in ranks)
+            for r in ranks:
+                missed = shard.round - shard.pulled[r]
+                self.staleness[missed] = self.staleness.get(missed, 0) + 1
             shard.update(ranks, self.updater)
 
     @checked(_known, key=store_key)

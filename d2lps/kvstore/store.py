@@ -1,12 +1,13 @@
 """A key-value store from scratch, with the calls of MXNet's stores."""
 import copy
 import time
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from threading import TIMEOUT_MAX, Condition
 
 import numpy as onp
 
-from d2lps.checks import a, checked, flag, positive, refuse, whole
+from d2lps.checks import a, checked, flag, function, positive, refuse, whole
 from d2lps.engine import mx
 from d2lps.kvstore.server import (Server, parts, place, store_key, total,
                                   up_to_1000, updater_or_none)
@@ -94,6 +95,13 @@ class KVStore:
         handle = copy.copy(self)  # its servers, values, … are this object's
         handle.rank = rank
         return handle
+
+    @checked(function=function)
+    def run(self, function):
+        """Results of `function(handle)` for all workers, in threads."""
+        handles = [self.worker(rank) for rank in range(self.num_workers)]
+        with ThreadPoolExecutor(self.num_workers) as pool:
+            return list(pool.map(function, handles))
 
     @checked(updater=updater_or_none)
     def set_updater(self, updater):

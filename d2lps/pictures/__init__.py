@@ -16,7 +16,7 @@ from d2lps.pictures.style import (BLUE, GRAY, GREEN, ORANGE, PURPLE,  # noqa
                                   RED, SKY, use_png_display)
 
 NAMES = {
-    'plots': ('plot_comparison', 'plot_timing', 'plot_topology'),
+    'plots': ('plot_comparison', 'plot_timing', 'plot_topology', 'plt'),
     'player': ('plot_holdings', 'step_player'),
     'widgets': ('choose', 'explore_synchronisation', 'live_picture'),
     'timeline': ('explore_timeline', 'plot_timeline'),

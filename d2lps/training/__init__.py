@@ -5,4 +5,5 @@ from d2lps.training.data_parallel import (TrainResult, allreduce,  # noqa
                                           evaluate_accuracy, get_params,
                                           split_batch, train, train_batch)
 from d2lps.training.lenet import init_params, lenet, loss  # noqa
+from d2lps.training.stopwatch import Stopwatch  # noqa
 from d2lps.training.timeline import Event, Timeline, step_timeline  # noqa

@@ -1,4 +1,4 @@
-"""Chapter 5's figures: 40 MB over the slow network: python chapter5.py
+"""Chapter 5's figures: 20 MB over the slow network: python chapter5.py
 
 For each number of workers and servers: push, then pull, predicted and
 measured; and with a few arrays in flight, simulated in pieces and measured.
@@ -7,7 +7,6 @@ rounds, each as slow as its slowest worker. --write keeps the measured times
 for readers whose machines do not permit the slow network.
 """
 import argparse
-import time
 from pathlib import Path
 
 import d2lps
@@ -18,7 +17,7 @@ import pandas as pd
 from d2lps.cluster import Cluster, Network, network_problem
 from d2lps.pictures.servers import predicted_seconds, simulated
 
-SIZE, LINK = 40_000_000, Network(125e6)
+SIZE, LAYERS, LINK = 20_000_000, 40, Network(125e6)  # as in the notebook
 NOTEBOOKS = Path(__file__).resolve().parents[2] / 'notebooks'
 RESULTS = NOTEBOOKS / 'results' / '05-slow-network.csv'
 SHOWN = (*(('apart', m, n) for m, n in (
@@ -29,7 +28,7 @@ SHOWN = (*(('apart', m, n) for m, n in (
 def functions_of_notebook(*names):
     """Functions that chapter 5 defines, in a namespace of their own."""
     cells = nbformat.read(NOTEBOOKS / '05-many-machines.ipynb', 4).cells
-    found = {'mx': mx, 'time': time}
+    found = {'d2lps': d2lps, 'mx': mx}
     for name in names:
         [source] = [cell.source for cell in cells
                     if cell.source.startswith(f'def {name}(')]
@@ -40,6 +39,7 @@ def functions_of_notebook(*names):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument('--repeats', type=int, default=4)
+    parser.add_argument('--size', type=int, default=SIZE, help='bytes')
     parser.add_argument('--write', action='store_true')
     args = parser.parse_args()
     problem = network_problem()
@@ -51,13 +51,14 @@ def main():
     for place, m, n in SHOWN:
         with Cluster(m, n, network=Network(LINK.bandwidth,
                                            colocated=place != 'apart')) as c:
-            results = c.run(rounds, ways, SIZE, repeats=args.repeats)
+            results = c.run(rounds, ways, args.size, LAYERS,
+                            repeats=args.repeats)
         measured, flight = np.max(results, axis=0).min(axis=0)
-        case = m, n, SIZE, LINK.rate, place != 'apart'
+        case = m, n, args.size, LINK.rate, place != 'apart'
         predicted = predicted_seconds(*case)
         rows.append([place, m, n, predicted, measured,
                      measured / predicted - 1,
-                     simulated(*case, pieces=40 // n).seconds, flight])
+                     simulated(*case, pieces=LAYERS // n).seconds, flight])
     table = pd.DataFrame(rows, columns=[
         'servers on', 'workers', 'servers', 'predicted', 'measured', 'over',
         'simulated in pieces', 'in flight'])

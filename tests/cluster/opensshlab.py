@@ -14,7 +14,6 @@ import ctypes
 import json
 import os
 import pwd
-import signal
 import socket
 import subprocess
 import sys
@@ -25,7 +24,6 @@ import sshlab
 from sshlab import HERE, LIBC, NEWNET
 
 NEWNS, BIND, RECURSIVE, PRIVATE = 0x20000, 0x1000, 0x4000, 0x40000
-SECONDS = float(os.environ.get('LAB_SECONDS', 100))  # for one script
 SSHD = '/usr/sbin/sshd'
 DROPPING = '10.9.0.78'  # as a firewall does that says nothing
 HOSTS = {'one': '10.9.0.1', 'two': '10.9.0.2', 'three': '10.9.0.3'}
@@ -187,25 +185,16 @@ def main(folder):
     prepare(folder)
     sshlab.enter()
     to, servers = sshlab.bridge(), {}
-    print('ready', flush=True)
-    for line in sys.stdin:
+    os.environ |= {'LAB': str(folder), 'TMPDIR': str(folder / 'tmp')}
+
+    def prepare_servers():
         for name in HOSTS:
             if name not in servers or servers[name].poll() is not None:
                 servers[name] = start(name, folder, to)
         drop(to)  # a bridge forgets it when it gets a cable
-        pids = {name: server.pid for name, server in servers.items()}
-        script = subprocess.Popen(
-            [sys.executable, '-X', 'faulthandler', line.strip()], text=True,
-            start_new_session=True, stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            env=os.environ | {'LAB': str(folder), 'SERVERS': json.dumps(pids),
-                              'TMPDIR': str(folder / 'tmp')})
-        try:
-            out, err = script.communicate(timeout=SECONDS)
-        except subprocess.TimeoutExpired:
-            os.killpg(script.pid, signal.SIGABRT)  # shows where it hangs
-            out, err = script.communicate()
-        print(json.dumps([script.returncode, out, err]), flush=True)
+        os.environ['SERVERS'] = json.dumps(
+            {name: server.pid for name, server in servers.items()})
+    sshlab.answer(prepare_servers)
     for server in servers.values():
         server.kill()
         server.wait()

@@ -1,22 +1,29 @@
 """Machines for tests: network namespaces, each with an SSH server.
 
-    python sshlab.py FOLDER SCRIPT
+    python sshlab.py FOLDER
 
 makes a namespace of its own with a bridge, joins two more to it as `one`
-(10.9.0.1) and `two` (10.9.0.2), starts an SSH server in each, and runs the
-script in the first, as the reader's machine 10.9.0.254.  Nothing of this
-touches the real network, and all of it ends with the last process.
+(10.9.0.1) and `two` (10.9.0.2), and starts an SSH server in each.  Then it
+runs every script whose name comes in on standard input on the reader's
+machine 10.9.0.254, one after the other, and answers each with a line of JSON.
+Nothing of this touches the real network, and all of it ends with the last
+process.
 """
 import asyncio
 import ctypes
+import faulthandler
+import json
 import os
 import runpy
 import signal
 import subprocess
 import sys
 import time
+import traceback
 from pathlib import Path
+from tempfile import TemporaryFile
 
+SECONDS = float(os.environ.get('LAB_SECONDS', 100))  # for one script
 NEWNET, NEWUSER = 0x40000000, 0x10000000
 HERE = '10.9.0.254'
 HOSTS = {'one': '10.9.0.1', 'two': '10.9.0.2'}
@@ -136,7 +143,58 @@ def start(name, folder, to):
     join(server.pid, name, to)
     server.stdin.write('go\n')
     server.stdin.flush()
+    assert server.stdout.readline() == 'listening\n'
     return server
+
+
+def answer(prepare):
+    """Run the scripts; `prepare()` returns what they find defined.
+
+    Each is a fork of this process, which has loaded d2lps for all of them.
+    The answer is the exit code, and what was printed and written as errors.
+    """
+    import d2lps.cluster  # noqa: F401
+    faulthandler.enable()
+    print('ready', flush=True)
+    for line in sys.stdin:
+        given = prepare()
+        with TemporaryFile('w+') as out, TemporaryFile('w+') as err:
+            pid = os.fork()
+            if not pid:
+                run(line.strip(), given, out, err)
+            code = ended(pid)
+            out.seek(0)
+            err.seek(0)
+            print(json.dumps([code, out.read(), err.read()]), flush=True)
+
+
+def run(script, given, *files):
+    """Be the process that runs a script."""
+    code = 1
+    try:
+        os.setsid()
+        with open(os.devnull) as nothing:
+            for number, file in enumerate((nothing, *files)):
+                os.dup2(file.fileno(), number)
+        sys.path.insert(0, str(Path(script).parent))
+        runpy.run_path(script, given, '__main__')
+        code = 0
+    except BaseException:
+        traceback.print_exc()
+    finally:
+        sys.stdout.flush()
+        os._exit(code)
+
+
+def ended(pid):
+    """Wait for a process; when it takes too long, it shows where it hangs."""
+    end = time.monotonic() + SECONDS
+    while not (found := os.waitpid(pid, os.WNOHANG))[0]:
+        if time.monotonic() > end:
+            os.killpg(pid, signal.SIGABRT)
+            end += 10
+        time.sleep(0.02)
+    return os.waitstatus_to_exitcode(found[1])
 
 
 def left(seconds):
@@ -158,9 +216,10 @@ def left(seconds):
         time.sleep(0.1)
 
 
-def main(folder, script):
+def main(folder):
     import asyncssh
-    folder = Path(folder)
+    import psutil
+    from pyroute2 import IPRoute
     (folder / 'tmp').mkdir()
     os.environ |= {'LAB': str(folder), 'TMPDIR': str(folder / 'tmp')}
     for name in ('key', 'host_key'):
@@ -188,18 +247,24 @@ Host *
   LogLevel ERROR
 ''')
     enter()
-    to = bridge()
-    servers = {name: start(name, folder, to) for name in HOSTS}
+    to, servers = bridge(), {}
+
+    def prepare():
+        """Have all servers run, and all cables plugged in."""
+        for name in HOSTS:
+            if name not in servers or servers[name].poll() is not None:
+                servers[name] = start(name, folder, to)
+            with IPRoute() as ip:
+                [index] = ip.link_lookup(ifname=name)
+                ip.link('set', index=index, state='up')
+        return {'servers': {name: psutil.Process(server.pid)
+                            for name, server in servers.items()},
+                'folder': folder, 'left': left,
+                'ssh': ('ssh', '-F', str(folder / 'config'))}
+    answer(prepare)
     for server in servers.values():
-        assert server.stdout.readline() == 'listening\n'
-    try:
-        runpy.run_path(script, run_name='__main__', init_globals={
-            'servers': servers, 'folder': folder, 'left': left,
-            'ssh': ('ssh', '-F', str(folder / 'config'))})
-    finally:
-        for server in servers.values():
-            server.kill()
-            server.wait()
+        server.kill()
+        server.wait()
 
 
 if __name__ == '__main__':
@@ -210,4 +275,4 @@ if __name__ == '__main__':
     elif sys.argv[1] == '--machine':
         machine(*sys.argv[2:])
     else:
-        main(*sys.argv[1:])
+        main(Path(sys.argv[1]))

@@ -3,17 +3,16 @@
 What a test gives to `lab` runs there, in a process of its own, as a program
 of the reader's.
 """
-import inspect
 import re
 import shutil
 import subprocess
 import sys
-import textwrap
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 import sshlab
+from clusters import run_body, running
 from d2lps.cluster import Cluster
 from d2lps.cluster.processes.ssh import machines, way
 
@@ -71,26 +70,18 @@ def wait():
 
 
 @pytest.fixture(scope='module')
-def possible():
+def process(tmp_path_factory):
     if not shutil.which('ssh'):
         pytest.skip('there is no ssh on this machine')
     if sys.platform != 'linux' or not sshlab.permitted():
         pytest.skip('network namespaces are not permitted here')
+    with running(sshlab, tmp_path_factory.mktemp('lab')) as process:
+        yield process
 
 
 @pytest.fixture
-def lab(possible, tmp_path):
-    def run(function, seconds=60):
-        lines = inspect.getsource(function).split('\n', 1)[1]
-        script = tmp_path / 'script.py'
-        script.write_text(PRELUDE + textwrap.dedent(lines))
-        done = subprocess.run(
-            [sys.executable, sshlab.__file__, str(tmp_path), str(script)],
-            text=True, capture_output=True, timeout=seconds)
-        print(done.stdout, done.stderr)
-        assert done.returncode == 0, done.stderr
-        return done.stdout
-    return run
+def lab(process, tmp_path):
+    return lambda body: run_body(process, tmp_path, PRELUDE, body)
 
 
 def test_two_machines(lab):

@@ -3,28 +3,25 @@
 All tests share one lab (see `opensshlab`). What a test gives to `lab` runs
 there, in a process of its own, as a program of the reader's.
 """
-import inspect
-import json
-import subprocess
-import sys
-import textwrap
-
 import opensshlab
 import pytest
+from clusters import run_body, running
 
 PRELUDE = f'''
-import os, shlex, signal, socket, subprocess, sys, threading, time
+import io, os, shlex, signal, socket, sys, threading, time
+from contextlib import redirect_stderr, redirect_stdout
 sys.path.insert(0, {str(opensshlab.Path(__file__).parent)!r})
 import psutil
 from clusters import wait_for
 from concurrent.futures import ThreadPoolExecutor
+from d2lps.__main__ import main as command
 from d2lps.cluster import Cluster, ClusterError
 from d2lps.cluster.processes.ssh import distant, machines
 from opensshlab import *
 
 ALL = ['one', 'two', 'three']
 # The cables of these machines are short: notice all sooner.
-FAST = (*ssh(), '-o', 'ServerAliveInterval=1')
+FAST = (*ssh(), '-o', 'ServerAliveInterval=1', '-o', 'ConnectTimeout=5')
 
 def make(workers=2, servers=1, hosts=ALL, ssh=ssh(), **kwargs):
     return Cluster(workers, servers, hosts=hosts, ssh=ssh, **kwargs)
@@ -56,27 +53,13 @@ def process(tmp_path_factory):
     problem = opensshlab.problem()
     if problem:
         pytest.skip(problem)
-    with subprocess.Popen(
-            [sys.executable, opensshlab.__file__,
-             str(tmp_path_factory.mktemp('lab'))], text=True,
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE) as lab:
-        assert lab.stdout.readline() == 'ready\n'
-        yield lab
-        lab.stdin.close()
+    with running(opensshlab, tmp_path_factory.mktemp('lab')) as process:
+        yield process
 
 
 @pytest.fixture
 def lab(process, tmp_path):
-    def run(function):
-        lines = inspect.getsource(function).split('\n', 1)[1]
-        script = tmp_path / 'script.py'
-        script.write_text(PRELUDE + textwrap.dedent(lines))
-        print(script, file=process.stdin, flush=True)
-        code, out, err = json.loads(process.stdout.readline())
-        print(out, err)
-        assert code == 0, err
-        return out
-    return run
+    return lambda body: run_body(process, tmp_path, PRELUDE, body)
 
 
 def test_many_processes_and_servers_of_their_own(lab):
@@ -316,14 +299,15 @@ def test_check(lab):
         from d2lps.cluster.processes.ssh.check import ADVICE
 
         def check(*hosts):
-            start = time.monotonic()
-            done = subprocess.run(
-                [sys.executable, '-m', 'd2lps', 'cluster', '--check',
-                 '--ssh', shlex.join(ssh()), '--hosts', ','.join(hosts)],
-                text=True, capture_output=True)
-            print(done.stdout, done.stderr, time.monotonic() - start)
-            assert not done.stderr
-            return done.returncode, done.stdout.splitlines()
+            start, out, err = time.monotonic(), io.StringIO(), io.StringIO()
+            try:
+                with redirect_stdout(out), redirect_stderr(err):
+                    command(['cluster', '--check', '--hosts', ','.join(hosts),
+                             '--ssh', shlex.join(FAST)])
+            except SystemExit as end:
+                print(out.getvalue(), err.getvalue(), time.monotonic() - start)
+                assert not err.getvalue()
+                return end.code, out.getvalue().splitlines()
         code, lines = check(*ALL)
         assert code == 0 and lines[-1] == 'all is well'
         assert all(line.startswith('ok    ') for line in lines[:-1])

@@ -1,4 +1,5 @@
 """The store from scratch does what MXNet's does, and says what is wrong."""
+import functools
 import threading
 import time
 
@@ -43,6 +44,14 @@ STEPS = st.one_of(
         st.tuples(INDEX, NUMBERS), min_size=1, max_size=4)),
     st.tuples(st.just('unknown key'), st.sampled_from(CALLS[:3])),
     st.tuples(st.just('other kind of key'), INDEX))
+
+
+@functools.cache
+def counting(i, device):
+    """0, 1, 2 … in the shape and dtype of key i."""
+    size = int(onp.prod(SHAPES[i]))
+    return np.array(onp.arange(size).reshape(SHAPES[i]),
+                    dtype=DTYPES[i % 3], ctx=device)
 
 
 class Script:
@@ -113,9 +122,7 @@ class Script:
 
     def value(self, i, numbers):
         """An array for key i, or a list with one of each device."""
-        size = int(onp.prod(SHAPES[i]))
-        arrays = [np.array(number + onp.arange(size).reshape(SHAPES[i]),
-                           dtype=DTYPES[i % 3], ctx=device)
+        arrays = [counting(i, device) + number
                   for number, device in zip(numbers, devices(4) * 4)]
         return arrays[0] if len(arrays) == 1 else arrays
 
@@ -320,20 +327,27 @@ def test_pull_waits_for_a_late_worker():
     store, late = KVStore(num_workers=2, timeout=10), threading.Event()
     store.init(0, full(0))
 
-    def slow():
-        assert late.wait(10)
-        time.sleep(0.05)
-        store.worker(1).push(0, full(2))
-
-    def fast():
-        store.push(0, full(1))
+    def work(handle):
+        if handle.rank == 1:
+            assert late.wait(10)
+            time.sleep(0.05)
+        handle.push(0, full(1 + handle.rank))
         late.set()
         start = time.monotonic()
-        return pulled(store), time.monotonic() - start
+        return pulled(handle), time.monotonic() - start
 
-    (value, seconds), _ = in_threads(fast, slow)
+    (value, seconds), _ = store.run(work)
     assert value == [3, 3]
     assert 0.03 < seconds < 5
+
+
+def test_what_a_worker_raises_comes_back():
+    def fails(handle):
+        if handle.rank == 1:
+            raise ValueError('worker 1 has failed')
+
+    with pytest.raises(ValueError, match='worker 1 has failed'):
+        KVStore(num_workers=2).run(fails)
 
 
 def test_others_wait_in_init_for_worker_0_whose_value_counts():

@@ -29,7 +29,7 @@ STORES = {'ours': lambda: KVStore(num_servers=2, split_from=1000),
 
 
 @pytest.mark.parametrize('kind', STORES)
-@pytest.mark.parametrize('k, batch_size', [(1, 256), (2, 256), (3, 256),
+@pytest.mark.parametrize('k, batch_size', [(1, 100), (2, 100), (3, 100),
                                            (3, 50), (3, 2)])
 def test_a_store_trains_as_allreduce_does(kind, k, batch_size):
     [expected] = trained(1, batch_size, *BOOK)
@@ -39,7 +39,7 @@ def test_a_store_trains_as_allreduce_does(kind, k, batch_size):
     assert all(map(onp.array_equal, copies[0], copies[-1]))
 
 
-@pytest.mark.parametrize('num_workers, batch_size', [(2, 256), (3, 50),
+@pytest.mark.parametrize('num_workers, batch_size', [(2, 100), (3, 50),
                                                      (3, 2)])
 def test_workers_in_threads_train_as_one_does(num_workers, batch_size):
     store, ends = KVStore(num_workers, num_servers=2, timeout=20), {}

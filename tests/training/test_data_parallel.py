@@ -107,7 +107,7 @@ def test_split_batch_explains_no_examples():
 
 
 @pytest.mark.parametrize('k, batch_size, start', [
-    *((k, 256, BOOK) for k in (2, 3, 4)),
+    *((k, 100, BOOK) for k in (2, 3, 4)),
     *((k, batch_size, start) for start in (BOOK, XAVIER)
       for k, batch_size in ((2, 64), (3, 50), (4, 7), (4, 2)))])
 def test_k_devices_train_as_one_does(k, batch_size, start):
@@ -120,7 +120,7 @@ def test_k_devices_train_as_one_does(k, batch_size, start):
         onp.testing.assert_allclose(b, a, rtol=0, atol=1e-4)
 
 
-@pytest.mark.parametrize('k, batch_size', [(4, 256), (3, 50), (4, 2)])
+@pytest.mark.parametrize('k, batch_size', [(4, 100), (3, 50), (4, 2)])
 def test_copies_stay_bit_equal(k, batch_size):
     first, *others = trained(k, batch_size, *BOOK)
     for other in others:

@@ -15,11 +15,22 @@ class StoreError(RuntimeError):
 
 
 def alone(method):
-    """Let a method of a store take its turn, see `Asking.turn`."""
+    """Let a method of a store refuse what would hang.
+
+    That is a second thread, and a process that was forked from the worker.
+    """
     @functools.wraps(method)
     def call(self, *args, **kwargs):
-        with self._asking.turn():
+        if os.getpid() != self._asking.pid:
+            raise RuntimeError('the store works in the worker itself only, '
+                               'not in a process that was forked from it')
+        if not self._asking.lock.acquire(blocking=False):
+            raise RuntimeError('another thread of this worker is using the '
+                               'store; let one thread make all calls')
+        try:
             return method(self, *args, **kwargs)
+        finally:
+            self._asking.lock.release()
     return call
 
 
@@ -46,23 +57,9 @@ class Asking:
     """
 
     def __init__(self, channel, faults):
-        self.rank, self._channel = channel.job['rank'], channel
-        self._faults, self._pid = faults, os.getpid()
-        self._lock = threading.RLock()
-
-    @contextlib.contextmanager
-    def turn(self):
-        """Refuse a second thread or a forked process: they would hang."""
-        if os.getpid() != self._pid:
-            raise RuntimeError('the store works in the worker itself only, '
-                               'not in a process that was forked from it')
-        if not self._lock.acquire(blocking=False):
-            raise RuntimeError('another thread of this worker is using the '
-                               'store; let one thread make all calls')
-        try:
-            yield
-        finally:
-            self._lock.release()
+        self.rank, self.faults = channel.job['rank'], faults
+        self.pid, self.lock = os.getpid(), threading.RLock()
+        self._channel = channel
 
     def tell(self, kind='call', **message):
         """Say what MXNet is going to do, or without a message: it is done.
@@ -109,14 +106,10 @@ class Asking:
         self.tell()
         return result
 
-    def forget_faults(self):
-        """They were in a store that is gone."""
-        self._faults.clear()
-
     def check_faults(self):
         """Raise StoreError if a server has reported a failed update."""
-        if self._faults:
-            fault = self._faults[0]
-            self._faults.clear()
+        if self.faults:
+            fault = self.faults[0]
+            self.faults.clear()
             raise StoreError(f"{fault['server']} could not update, so the "
                              f"value stayed as it was:\n{fault['text']}")

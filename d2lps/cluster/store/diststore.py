@@ -10,7 +10,7 @@ import os
 import cloudpickle
 from mxnet.kvstore import KVStoreBase
 
-from d2lps.checks import whole
+from d2lps.checks import a, checked, function, whole
 from d2lps.cluster.store.asking import StoreError, alone, unbroken
 from d2lps.cluster.store.storechecks import check_compression, groups, names
 from d2lps.engine import mx
@@ -42,7 +42,7 @@ class DistStore(KVStoreBase):
         self._most = {}  # values for a key, in the first push of several
         self._updates, self.type = False, kind
         reply = asking.meet(f'create({kind!r})', create=True, faults=False)
-        asking.forget_faults()
+        asking.faults.clear()  # they were in a store that is gone
         os.environ.update(reply['env'])
         self._kv = asking.inside(create, kind)
         self.rank, self.num_workers = self._kv.rank, self._kv.num_workers
@@ -162,6 +162,8 @@ class DistStore(KVStoreBase):
         self.init(key, value)
         self.pull(key, out, priority)
 
+    @checked(optimizer=a(mx.optimizer.Optimizer, (
+        'one of mx.optimizer, such as mx.optimizer.SGD()')))
     def set_optimizer(self, optimizer):
         """Let the servers update values with an optimizer of MXNet's.
 
@@ -169,21 +171,16 @@ class DistStore(KVStoreBase):
         forgotten. A change of the optimizer in the worker does not reach
         the servers.
         """
-        if not isinstance(optimizer, mx.optimizer.Optimizer):
-            raise ValueError('optimizer must be one of mx.optimizer, such as '
-                             f'mx.optimizer.SGD(); it was {optimizer!r}')
-        name = type(optimizer).__name__
-        self._set_update(f'set_optimizer({name})', optimizer)
+        self._set_update(
+            f'set_optimizer({type(optimizer).__name__})', optimizer)
 
+    @checked(updater=function)
     def set_updater(self, updater):
         """Let the servers call `updater(key, gradient, value)` for a push.
 
         It changes the array `value` in place; string keys arrive as their
         number in the order of `init`. All workers have to do it.
         """
-        if not callable(updater):
-            raise ValueError('updater must be a function(key, gradient, '
-                             f'value); it was {updater!r}')
         name = getattr(updater, '__name__', type(updater))
         self._set_update(f'set_updater({name})', updater)
 
