@@ -20,8 +20,8 @@ from d2lps.cluster import Cluster, Network, network_problem
 from d2lps.cluster import cluster
 from d2lps.cluster.bare import bare_mxnet
 from d2lps.cluster.store import worker
-from d2lps.collectives import (Schedule, Send, cables, flows, simulate, strategies,
-                               topology)
+from d2lps.collectives import (Schedule, Send, cables, flows, simulate,
+                               strategies, topology)
 from d2lps.engine import mx
 from d2lps.pictures import (placement, player, plots, servers, sketch,
                             widgets)

@@ -164,8 +164,7 @@ def check_arrays(schedule, arrays):
         if isinstance(array, np.ndarray):
             if not array.flags.writeable:
                 raise ValueError(f'arrays[{k}] is read-only; pass a copy')
-            if _crowded(array) or any(_overlap(array, other)
-                                      for other in arrays[:k]):
+            if _crowded(array, arrays[:k]):
                 raise ValueError(f'arrays[{k}] shares memory with another, or '
                                  'its elements do; pass a copy')
     where = [getattr(array, 'ctx', None) for array in arrays]
@@ -175,7 +174,7 @@ def check_arrays(schedule, arrays):
 
 
 def _kind(array):
-    """What `array` is, in words; 'numpy…' or 'mxnet…' if it can be used."""
+    """What `array` is: 'numpy…' or 'mxnet…' if it can be used."""
     shape, dtype = (getattr(array, name, None) for name in ('shape', 'dtype'))
     words = f'.ndarray of shape {shape}, dtype '
     if type(array) in (np.ndarray, np.memmap) and dtype.kind in 'biufcO':
@@ -186,17 +185,13 @@ def _kind(array):
     return f'a {type(array).__name__}{details}'
 
 
-def _crowded(array):
-    """Do elements of one NumPy array lie on each other?"""
+def _crowded(array, others):
+    """Do elements of NumPy arrays lie on each other, or on its own others?"""
     span = sum((n - 1) * abs(step) for n, step in zip(
         array.shape, array.strides))
-    return array.size > 1 and span + array.itemsize < array.nbytes
-
-
-def _overlap(one, other):
-    """Do two NumPy arrays have an element in common?"""
     try:
-        return np.shares_memory(one, other, max_work=10_000)
+        return array.size > 1 and span + array.itemsize < array.nbytes or any(
+            np.shares_memory(array, one, max_work=10_000) for one in others)
     except RuntimeError:  # too hard to say
         return True
 

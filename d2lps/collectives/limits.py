@@ -11,10 +11,7 @@ MOST_CHUNKS = 1_000_000
 
 
 def few(name, count, most=40_000_000, what='sends'):
-    """Refuse what memory would not hold, before it is made.
-
-    The limit is that of sends, of about 25 bytes each.
-    """
+    """Refuse what memory would not hold, before it is made."""
     if count > most:
         raise ValueError(f'{name} must be smaller: that would be {count:,} '
                          f'{what}, and at most {most:,} fit')

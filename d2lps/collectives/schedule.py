@@ -107,10 +107,7 @@ class Schedule:
 
     @checked(size=partial(whole, least=0))
     def cuts(self, size):
-        """Where chunks of an array of `size` elements begin: ints (chunks + 1,).
-
-        Chunk c goes from cuts[c] to cuts[c + 1].
-        """
+        """Chunk c of `size` elements goes from cuts[c] to cuts[c + 1]."""
         share = np.cumsum(self.weights) / self.weights.sum()
         return [0, *np.rint(share * size).astype(int).tolist()]
 

@@ -23,17 +23,6 @@ class Event(NamedTuple):
     send: Any
 
 
-class _Span(NamedTuple):
-    """Rounds that go on at the same time, from `begin` seconds on.
-
-    starts, ends: of each send, in s after `begin`; spans may share them.
-    """
-    begin: float
-    rounds: tuple
-    starts: Any
-    ends: Any
-
-
 class Timing:
     """What `time` found out.
 
@@ -43,6 +32,8 @@ class Timing:
     """
 
     def __init__(self, schedule, topology, spans, seconds, carried):
+        # A span, (begin, rounds, starts, ends), has rounds that go on at the
+        # same time. starts, ends: of each send, in s after `begin`.
         self.schedule, self.topology = schedule, topology
         self.events, self._spans = _Events(schedule, spans), spans
         self.seconds = seconds
@@ -72,12 +63,11 @@ class Timing:
         """
         place = self.topology.positions(self.schedule.nodes)
         tiny = 1e-9 * self.seconds
-        for first, span in zip(self.events.first, self._spans):
-            paths = _paths(self.topology, place, span.rounds)
-            # No byte flows before the latency is over.
-            begin = span.begin + span.starts + (
-                self.topology.latency[paths].sum(axis=1))
-            end = span.begin + span.ends
+        for first, (begin, rounds, *times) in zip(
+                self.events.first, self._spans):
+            paths = _paths(self.topology, place, rounds)
+            begin, end = begin + np.array(times)
+            begin += self.topology.latency[paths].sum(axis=1)  # no byte yet
             moments = np.unique([begin, end])
             for now, then in zip(moments, moments[1:]):
                 which, = np.nonzero((begin <= now + tiny) &
@@ -107,9 +97,9 @@ class _Events(Sequence):
         k = range(len(self))[k]  # from the end, or an IndexError
         number = bisect_right(self.first, k) - 1
         which = number % len(self._spans)  # there is one, or one per round
-        span, place = self._spans[which], k - self.first[which]
-        return Event(span.begin + span.starts[place],
-                     span.begin + span.ends[place], number + 1,
+        begin, _, starts, ends = self._spans[which]
+        place = k - self.first[which]
+        return Event(begin + starts[place], begin + ends[place], number + 1,
                      self._rounds[number][k - self.first[number]])
 
 
@@ -147,7 +137,7 @@ def time(schedule, topology, nbytes, barrier=True):
             known[key] = _solve(topology, _paths(topology, place, rounds),
                                 size, inputs, solved)
         starts, ends, seconds, *_ = known[key]
-        spans.append(_Span(now, rounds, starts, ends))
+        spans.append((now, rounds, starts, ends))
         times[key] += 1
         now += seconds
     carried = np.zeros(len(topology.links) + 1)

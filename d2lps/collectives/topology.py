@@ -198,5 +198,5 @@ def from_graph(graph, switches=()):
 
 def _star(nodes, middle, bandwidth, latency):
     """Cables between each of `nodes` and the middle."""
-    ends = [pair for node in nodes for pair in ((node, middle), (middle, node))]
-    return [Link(*pair, bandwidth, latency) for pair in ends]
+    return [Link(*ends, bandwidth, latency) for node in nodes
+            for ends in ((node, middle), (middle, node))]

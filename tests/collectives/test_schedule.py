@@ -232,7 +232,38 @@ def test_a_repr_is_short():
     assert len(repr(sch.ring(64).rounds[0])) < 300
 
 
-def test_these_modules_do_not_import_mxnet():
+def test_rounds_without_sends_are_dropped():
+    nobody = np.array([], int)
+    plan = Schedule([[], [Send(0, 1, 0, True)], [Send(nobody, 1, 0, True)]], 2)
+    assert [tuple(sends) for sends in plan.rounds] == [(Send(0, 1, 0, True),)]
+
+
+def test_a_schedule_does_not_change_with_the_arrays_it_was_made_from():
+    src, dst, whole = np.array([0, 1]), np.array([1, 0]), np.array([0, 1, 0])
+    plan = Schedule([[Send(src, dst, whole[:2], np.array([True, True]))],
+                     [Send(src, dst, whole[1:], False)]], 2).check()
+    before = [tuple(sends) for sends in plan.rounds]
+    for array in src, dst, whole:
+        array[:] = 1 - array
+    assert [tuple(sends) for sends in plan.rounds] == before
+    with pytest.raises(ValueError, match='read-only'):
+        plan.rounds[0].chunk[0] = 1
+
+
+def test_half_a_billion_sends_need_little_memory():
+    plan = sch.ring(16_384)
+    owners = {id(column if column.base is None else column.base)
+              for sends in plan.rounds for column in (
+                  sends.src, sends.dst, sends.chunk, sends.reduce)}
+    assert len(owners) == 5  # reduce is all True, and then all False
+    assert repr(plan) == ('<ring(16384): 16384 devices, 16384 chunks, 32766 '
+                          'rounds, 536838144 sends>')
+    assert plan.rounds[20_000][7] == Send(7, 8, (7 - 20_000) % 16_384, False)
+    assert plan.rounds[-1][-2:] == (Send(16_382, 16_383, 1, False),
+                                    Send(16_383, 0, 2, False))
+
+
+def test_collectives_need_no_mxnet(python):
     room = Path(sch.__file__).parent
     for path in [*room.glob('*.py'), room.parent / 'checks.py']:
         for node in ast.walk(ast.parse(path.read_text())):
@@ -240,6 +271,10 @@ def test_these_modules_do_not_import_mxnet():
                      if isinstance(node, (ast.Import, ast.ImportFrom))]
             assert not any('mxnet' in n for n in
                            [*names, getattr(node, 'module', None) or ''])
+    found = python('-c', 'import sys, d2lps.collectives\n'
+                   'print([name for name in sys.modules if "mxnet" in name])',
+                   PYTHONPATH=str(room.parents[1]))
+    assert found.stdout == '[]\n', found.stderr
 
 
 # --- who holds what ----------------------------------------------------------
@@ -288,10 +323,13 @@ def sum_goes_wrong(schedule):
     arrays = list(random.integers(0, 2 ** 40, (schedule.devices, 2 * len(
         schedule.weights))))
     total = sum(arrays)
+    again = [array.copy() for array in arrays]
     try:
         schedule.run(arrays)
     except ScheduleError:
         return True
+    run_plainly(schedule, again)
+    assert np.array_equal(arrays, again)
     return any((array != total).any() for array in arrays)
 
 
@@ -357,6 +395,34 @@ def broken(draw):
                          schedule.name)
 
 
+def verdict(schedule):
+    """Does `check` find it right?"""
+    try:
+        return schedule.check() is schedule
+    except ScheduleError:
+        return False
+
+
+def test_large_schedules_are_checked_with_random_numbers(monkeypatch):
+    schedule = sch.ring(1024)
+    assert verdict(schedule)
+    rounds = [[Send(r.src, r.dst, r.chunk, r.reduce)] for r in schedule.rounds]
+    rounds[700] = [Send(*(field[:-1] for field in rounds[700][0]))]
+    with pytest.raises(ScheduleError, match=r'ring: in the end, device \d+, '
+                       r'chunk 323: not the sum'):
+        Schedule(rounds, 1024, name='ring').check()
+
+    @settings(quick, max_examples=300)
+    @given(broken())
+    def compare(case):
+        _, schedule = case
+        exact = verdict(schedule)
+        with monkeypatch.context() as patch:
+            patch.setattr(schedule_module, 'MOST_COUNTS', 0)
+            assert verdict(schedule) == exact
+    compare()
+
+
 @settings(quick, max_examples=2000)
 @given(broken())
 def test_check_finds_every_mistake_and_no_others(case):
@@ -415,6 +481,9 @@ def test_run_is_numpys_reduction(data):
         schedule.run(arrays, op=op)
         for array in arrays:
             np.testing.assert_array_equal(array, want)
+    again = [np.array(row) for row in rows]
+    run_plainly(schedule, again, op)
+    np.testing.assert_array_equal(again, arrays)
 
 
 @pytest.mark.parametrize('op', [

@@ -1,5 +1,8 @@
 """Times against figures worked by hand, and flows against a slow twin."""
+import sys
+from collections import Counter
 from fractions import Fraction
+from pathlib import Path
 
 import networkx as nx
 import numpy as np
@@ -275,6 +278,119 @@ def test_bytes_are_conserved_on_random_topologies(world, barrier):
     assert timing.seconds <= alone * (1 + 1e-9)
 
 
+# --- what is alike is solved once, and gives what all of it would ------------
+
+def plainly(schedule, topology, nbytes):
+    """(start, end) of every send, and bytes by link: one round at a time.
+
+    Routes are searched in a graph, and every link is in every round.
+    """
+    graph, size = topology.graph(), schedule.chunk_bytes(nbytes)
+    capacity = np.array([*(link.bandwidth for link in topology.links), np.inf])
+    load, spans, now = Counter(), [], 0.0
+    for sends in schedule.rounds:
+        paths, delay = [], []
+        for send in sends:
+            nodes = nx.dijkstra_path(graph, send.src, send.dst, 'hop')
+            pairs = list(zip(nodes, nodes[1:]))
+            paths.append([topology.number[pair] for pair in pairs])
+            delay.append(sum(graph.edges[pair]['latency'] for pair in pairs))
+            for pair in pairs:
+                load[pair] += size[send.chunk]
+        longest = max(map(len, paths))
+        paths = [path + [len(topology.links)] * (longest - len(path))
+                 for path in paths]
+        starts, ends = flows.flow(paths, size[[s.chunk for s in sends]],
+                                  delay, capacity)
+        spans += [(now + start, now + end) for start, end in zip(starts, ends)]
+        now += max(ends)
+    return spans, {pair: nbytes for pair, nbytes in load.items() if nbytes}
+
+
+def agrees(schedule, topology, nbytes=12 * MB):
+    timing = simulate.time(schedule, topology, nbytes)
+    spans, load = plainly(schedule, topology, nbytes)
+    assert [event[:2] for event in timing.events] == [
+        (pytest.approx(start), pytest.approx(end)) for start, end in spans]
+    assert timing.seconds == pytest.approx(max(end for _, end in spans))
+    assert timing.load == pytest.approx(load)
+    assert [event.send for event in timing.events] == [
+        send for sends in schedule.rounds for send in sends]
+
+
+@settings(quick, max_examples=100)
+@given(worlds())
+def test_the_same_as_round_by_round_on_random_topologies(world):
+    agrees(*world)
+
+
+UNEQUAL = Schedule(
+    [[Send(k, (k + step) % 5, k, True) for k in range(5)]
+     for step in (1, 2, 1, 1, 2)], 5, weights=[1, 2, 3, 1, 2])
+
+
+@pytest.mark.parametrize('schedule', [
+    sch.ring(7), sch.running_sum(5), sch.bidirectional_ring(6), UNEQUAL,
+    sch.pipelined(sch.double_tree(9), 3), sch.halving_doubling(6),
+    Schedule(list(map(list, sch.ring(6).rounds)), 6)], ids=repr)
+def test_the_same_as_round_by_round_on_machines(schedule):
+    n = schedule.devices
+    for topology in (top.pcie_switch(n), top.ethernet(n, latency=1e-5),
+                     top.cluster(2, 5, latency=1e-6, network_latency=1e-5)):
+        agrees(schedule, topology)
+
+
+def test_the_same_as_round_by_round_in_a_cluster():
+    topology = top.cluster(3, 4, servers=2, network_latency=2e-5)
+    for across in (sch.ring, sch.tree, lambda m: sch.parameter_server(m, 2)):
+        agrees(sch.hierarchical(3, 4, across), topology)
+    agrees(sch.parameter_server(4, 2), topology)
+    graph = topology.graph()  # a way round from machine to machine
+    for a, b in (('switch 0', 'switch 1'), ('switch 1', 'switch 0')):
+        graph.add_edge(a, b, bandwidth=1e9, latency=1e-6)
+    agrees(sch.ring(12), top.from_graph(graph, topology.switches))
+    deep = nx.balanced_tree(1, 9)  # a line
+    nx.set_edge_attributes(deep, 1e9, 'bandwidth')
+    agrees(sch.tree(10), top.from_graph(deep))
+
+
+def test_ten_thousand_devices():
+    n = 16_384
+    timing = simulate.time(sch.ring(n), top.pcie_switch(n, latency=A / 2), N)
+    assert timing.seconds == pytest.approx(
+        2 * (n - 1) * (N / n / top.PCIE3 + A))
+    assert len(timing.load) == 2 * n
+    assert np.allclose([*timing.load.values()], 2 * (n - 1) / n * N)
+    assert timing.events[-1].end == pytest.approx(timing.seconds)
+    assert timing.events[-1].send == sch.ring(n).rounds[-1][-1]
+    start, end, which, rates = next(timing.rates())
+    assert (start, end) == (A, pytest.approx(A + N / n / top.PCIE3))
+    assert len(which) == n and np.allclose(rates, top.PCIE3)
+    # 1024 machines: parts of their sums climb a tree of machines and come
+    # back. Of two children each brings 8 of them through the parent's cable.
+    inside = 2 * 7 / 8 * N / top.PCIE3
+    levels = [2] * 9 + [1]  # the lowest of ten has one machine
+    across = 2 * sum(levels) * N / top.ETHERNET_10G
+    timing = simulate.time(sch.hierarchical(1024, 8, sch.tree),
+                           top.cluster(1024, 8), N)
+    assert timing.seconds == pytest.approx(inside + across)
+
+
+MEMORY = """
+import resource
+from d2lps.collectives import simulate, strategies, topology
+simulate.time(strategies.ring(16_384), topology.pcie_switch(16_384), 1e8)
+print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024)
+"""
+
+
+@pytest.mark.skipif(not sys.platform.startswith('linux'), reason='units')
+def test_ten_thousand_devices_fit_into_a_gigabyte(python):
+    folder = Path(simulate.__file__).parents[2]
+    done = python('-c', MEMORY, PYTHONPATH=str(folder))
+    assert int(done.stdout) < 1e9, done.stderr
+
+
 # --- rounds ------------------------------------------------------------------
 
 @settings(quick, max_examples=100)
@@ -340,6 +456,18 @@ def test_equal_rounds_are_solved_once(monkeypatch):
                         lambda *a: calls.append(a) or solve(*a))
     simulate.time(sch.ring(16), top.pcie_switch(16), MB)
     assert len(calls) == 1
+    explicit = Schedule(list(map(list, sch.ring(16).rounds)), 16)
+    simulate.time(explicit, top.pcie_switch(16), MB)
+    assert len(calls) == 2
+
+
+def test_rounds_that_share_links_in_the_same_way_are_solved_once(monkeypatch):
+    calls = []
+    monkeypatch.setattr(simulate, 'flow',
+                        lambda *a: calls.append(a) or flows.flow(*a))
+    timing = simulate.time(sch.running_sum(100), top.pcie_switch(100), MB)
+    assert timing.seconds == pytest.approx(198 * MB / top.PCIE3)
+    assert len(calls) == 2  # there, and back to device 0
 
 
 # --- Timing ------------------------------------------------------------------
