@@ -33,11 +33,17 @@ def where_mxnet_runs():
             'with: pip install mxnet==1.9.1')
 
 
+# MXNet would load these, a second, for classes that nobody needs.
+unwanted = {'sklearn', 'scipy.stats'} - {*sys.modules}
+sys.modules.update(dict.fromkeys(unwanted))
 try:
     import mxnet as mx
 except (ImportError, OSError) as error:  # OSError: a library is missing
     raise ImportError(
         f'd2lps needs mxnet 1.9.1 ({error}). {where_mxnet_runs()}') from error
+finally:
+    for name in unwanted:
+        del sys.modules[name]
 from mxnet import npx  # noqa: E402
 
 npx.set_np()

@@ -47,7 +47,8 @@ POSITIVE = {'a fraction', 'a billion', 'int64', 'float32'}
 NUMBER = POSITIVE | {'zero'}
 FLAG = {'True'}
 TEXT = {'a text'}
-KEY = {'a text', 'a list', 'an empty text', 'zero', 'minus one', 'a billion', 'int64'}
+KEY = {'a text', 'a list', 'an empty text', 'zero', 'minus one', 'a billion',
+       'int64'}
 NOTHING = set()
 EVERYTHING = set(BAD)
 
@@ -105,7 +106,7 @@ def method(make, name, sense=None, /, **arguments):
         lambda **kw: getattr(make(), name)(**kw)), arguments, sense or {}
 
 
-class fresh:  # noqa: N801
+class fresh:
     """An argument that is made anew for each call."""
 
     def __init__(self, make):
@@ -124,10 +125,10 @@ good(lenet.init_params, {'scale': POSITIVE, 'seed': WHOLE}, scale=0.01,
 good(lenet.relu, {'X': {'an MXNet array'}}, X=X)
 good(lenet.conv, X=X, W=fresh(lambda: params()[0]),
      b=fresh(lambda: params()[1]))
-good(lenet.hidden, {'X': {'an MXNet array'}}, X=np.ones((2, 800)), W=fresh(lambda: params()[4]),
-     b=fresh(lambda: params()[5]))
-good(lenet.output, {'X': {'an MXNet array'}}, X=np.ones((2, 128)), W=fresh(lambda: params()[6]),
-     b=fresh(lambda: params()[7]))
+good(lenet.hidden, {'X': {'an MXNet array'}}, X=np.ones((2, 800)),
+     W=fresh(lambda: params()[4]), b=fresh(lambda: params()[5]))
+good(lenet.output, {'X': {'an MXNet array'}}, X=np.ones((2, 128)),
+     W=fresh(lambda: params()[6]), b=fresh(lambda: params()[7]))
 good(lenet.forward, X=X, params=fresh(params), layers=lenet.LAYERS)
 good(lenet.lenet, X=X, params=fresh(params))
 good(lenet.loss, y_hat=losses()[0], y=losses()[1])
@@ -199,6 +200,7 @@ good(Schedule, {'devices': COUNT, 'rounds': {'a list'},
                              'None', 'a NumPy array'},
                          'name': TEXT | {'an empty text'}},
      rounds=[[SEND]], devices=2, helpers=[], weights=None, name='mine')
+method(lambda: strategies.ring(2), 'cuts', {'size': WHOLE}, size=8)
 method(lambda: strategies.ring(2), 'chunk_bytes', {'nbytes': NUMBER}, nbytes=8)
 method(lambda: strategies.ring(2), 'run',
        arrays=fresh(lambda: [onp.ones(2), onp.ones(2)]), op=onp.add)
@@ -209,7 +211,8 @@ FLOWS = dict(paths=onp.array([[0]]), size=onp.ones(1), delay=onp.zeros(1),
              capacity=onp.ones(1))
 good(flows.flow, {'inputs': {'None'}, 'capacity': {'a NumPy array'}},
      **FLOWS, inputs=None)
-good(flows.fair_rates, {'capacity': {'a NumPy array'}}, paths=FLOWS['paths'], capacity=FLOWS['capacity'])
+good(flows.fair_rates, {'capacity': {'a NumPy array'}},
+     paths=FLOWS['paths'], capacity=FLOWS['capacity'])
 LINKS = topology.both_ways(0, 1, 1e9)
 good(topology.Topology, {'links': {'a list'}, 'switches': {'a list'},
                          'name': TEXT | {'an empty text'}},
@@ -246,8 +249,9 @@ good(topology.from_graph, {'switches': {'a list'}},
 
 # Pictures and things to play with.
 AXES = {'None'}
-good(timeline_pictures.plot_timeline, {'title': TEXT | {'None', 'an empty text'},
-                           'ax': AXES, 'until': POSITIVE | {'None'}},
+good(timeline_pictures.plot_timeline, {
+    'title': TEXT | {'None', 'an empty text'}, 'ax': AXES,
+    'until': POSITIVE | {'None'}},
      timeline=fresh(recorded), title='x', ax=None, until=1)
 good(plots.plot_topology, {'load': {'None', 'a dict'}, 'ax': AXES,
                            'scale': FLAG,

@@ -9,7 +9,7 @@ def numbers(params):
 
 
 @functools.cache
-def trained(k, batch_size, scale, lr, dtype, steps=20):
+def trained(k, batch_size, scale, lr, dtype, steps=10):
     """Each device's parameters after some steps on `k` devices."""
     start = [param.astype(dtype) for param in init_params(scale)]
     device_params = [get_params(start, device) for device in devices(k)]

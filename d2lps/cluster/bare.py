@@ -7,8 +7,8 @@ import time
 from functools import partial
 
 from d2lps.checks import checked, positive, text, whole
-from d2lps.cluster.processes.member import socket_of
 from d2lps.cluster.processes.places import Private
+from d2lps.cluster.processes.sockets import socket_of
 
 LIFE = 60  # seconds; the kernel's alarm clock ends what lives longer
 

@@ -79,8 +79,6 @@ class InNetwork(Here):
     """Places on the hosts of a `Network`; see `places.Here`."""
 
     def __init__(self, network, workers, servers):
-        super().__init__(workers, servers)
-        self._network, self._problem, self._member = network, '', None
         # MXNet gives the first rank to what comes last in the alphabet.
         free = (f'10.0.{high}.{low}' for high in range(254, 99, -1)
                 for low in range(254, 99, -1))
@@ -93,38 +91,26 @@ class InNetwork(Here):
                 self._hosts[1 + rank % workers][1].append(next(free))
             else:
                 self._hosts.append([f'server {rank}', [next(free)], True])
-        self._ready = False
-
-    def start(self, group):
-        self._member = group.add('network', 0, Place(), {}, lab={
-            'hosts': self._hosts, 'bandwidth': self._network.bandwidth,
-            'delay': self._network.delay})
+        [self._keeper] = self.keepers = [self.keeper('network', network={
+            'hosts': self._hosts, 'bandwidth': network.bandwidth,
+            'delay': network.delay})]
+        self.head, *places = [
+            Place(self._keeper, address, number)
+            for number, (_, addresses, _) in enumerate(self._hosts)
+            for address in addresses]
+        places.sort(key=lambda place: place.address, reverse=True)
+        self.workers, self.servers = places[:workers], places[workers:]
 
     def is_free(self, port):
         return True  # the scheduler's host is its own
 
-    def hear(self, message):
-        """The process of the lab has done its work, or cannot."""
-        self._problem = message.get('problem', '')
-        if self._problem:
-            return
-        self.head, *places = [
-            Place(address, job={'join': join})
-            for (_, addresses, _), join in zip(self._hosts, message['join'])
-            for address in addresses]
-        places.sort(key=lambda place: place.address, reverse=True)
-        self.workers, self.servers = (places[:len(self.workers)],
-                                      places[len(self.workers):])
-        self._ready = True
-
-    def ready(self):
-        if self._problem:
-            raise OSError(self._problem)
-        return self._ready
+    def settle(self):
+        if self._keeper.told['problem']:
+            raise OSError(self._keeper.told['problem'])
 
     def traffic(self):
         """{host: (bytes received, bytes sent)} so far, over its link."""
-        table = Path(f'/proc/{self._member.process.pid}/net/dev').read_text()
+        table = Path(f'/proc/{self._keeper.pid}/net/dev').read_text()
         found = {}
         for line in table.splitlines():
             link, _, numbers = line.partition(':')

@@ -59,7 +59,7 @@ def ring(n):
     return Schedule(_ring(range(n)), n, name=f'ring({n})')
 
 
-@checked(n=LINE)
+@checked(n=SQUARE)
 def bidirectional_ring(n):
     """Two rings, each with half of the data, in opposite directions."""
     there = np.arange(n)
@@ -224,8 +224,7 @@ def _together(*plans):
 def _ring(order, first=0):
     """Rounds of a ring through `order`, with chunks numbered from `first`.
 
-    In round r device k of the order sends chunk (k - r) % n. All rounds are
-    windows of one array, as they would need a lot of memory by themselves.
+    All are windows of one array: one of its own each would fill memory.
     """
     order = np.asarray(order)
     n, onward = len(order), np.roll(order, -1)

@@ -216,12 +216,6 @@ def sessions():
     return [one for name in HOSTS for one in server(name).children(True)]
 
 
-def of_keeper(name):
-    """The keepers on a machine."""
-    return [one for one in server(name).children(True)
-            if 'keeper.py' in ' '.join(one.cmdline())]
-
-
 def left(seconds, allowed=()):
     """What is left of clusters in this lab after some seconds at most."""
     import psutil

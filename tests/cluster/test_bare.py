@@ -6,7 +6,7 @@ import psutil
 import pytest
 from d2lps.cluster import bare
 from d2lps.cluster.bare import bare_mxnet
-from d2lps.cluster.processes.member import socket_of
+from d2lps.cluster.processes.sockets import socket_of
 
 START = """
 import mxnet as mx

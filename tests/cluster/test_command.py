@@ -103,7 +103,8 @@ def test_ctrl_c_in_the_middle(script):
     deadline.start()
     try:
         assert process.stdout.readline().startswith('[worker ')
-        pids = [one.pid for one in psutil.Process(process.pid).children()]
+        pids = [one.pid for one in psutil.Process(
+            process.pid).children(recursive=True)]
         process.send_signal(signal.SIGINT)
         out, err = process.communicate(timeout=30)
     finally:

@@ -334,7 +334,8 @@ WRONG = [
      "before init; there is key 'w' already"),
     ("kv.push('w', out, priority='high')", "priority must be a whole number"),
     ("kv.pull('w', out, priority=0.5)", "it was 0.5"),
-    ("import numpy; kv.init(numpy.int64(3), out)", 'key must be an int or a str'),
+    ("import numpy; kv.init(numpy.int64(3), out)",
+     'key must be an int or a str'),
     ("kv.save_optimizer_states('file')", 'the servers keep the state'),
     ("kv.load_optimizer_states('file')", 'the servers keep the state'),
     ("import pickle; pickle.dumps(kv)", 'a store cannot leave its worker'),
@@ -629,7 +630,8 @@ def test_ctrl_c_waits_until_a_push_is_sent():
 
 
 def test_a_store_outside_of_a_cluster(python):
-    done = python('-c', 'import d2lps.cluster.store.worker as w; w.create_store()')
+    done = python('-c', 'from d2lps.cluster.store.worker import create_store; '
+                  'create_store()')
     assert 'works in the workers of a cluster only' in done.stderr
 
 

@@ -8,12 +8,11 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 import sshlab
 from clusters import run_body, running
-from d2lps.cluster import Cluster
+from d2lps.cluster import Cluster, ClusterError
 from d2lps.cluster.processes.ssh import machines, way
 
 PRELUDE = '''
@@ -271,17 +270,21 @@ LAN = dict(reader='127.0.0.1', address='127.0.0.1', ports=[20_000, 20_001])
 def test_what_the_machines_answer(answers, wrong):
     names = [f'lab{k}' for k in range(len(answers))]
     places = machines.Machines(2, 1, names, ssh=['true'])
-    places._hosts = [SimpleNamespace(told=told) for told in answers]
-    assert places._settle().startswith(wrong) and (
-        bool(places._settle()) == bool(wrong))
-    if not wrong:
-        assert places.head.address == '127.0.0.1'
-        assert [place.host for place in places.workers] == places._hosts
-        assert places.free_ports(2) == LAN['ports']
-        assert [places.free_ports(1) for _ in range(3)] == [
-            [20_000], [20_001], [20_000]]
-        with pytest.raises(OSError, match='no 3 free ports in common'):
-            places.free_ports(3)
+    for host, told in zip(places._hosts, answers):
+        host.told = told
+    if wrong:
+        with pytest.raises(ClusterError, match=wrong):
+            places.settle()
+        return
+    places._ports = [*range(20_000, 20_100)]  # the first one is any of them
+    places.settle()
+    assert places.head.address == '127.0.0.1'
+    assert [place.keeper for place in places.workers] == places._hosts
+    assert places.free_ports(2) == LAN['ports']
+    assert [places.free_ports(1) for _ in range(3)] == [
+        [20_000], [20_001], [20_000]]
+    with pytest.raises(OSError, match='no 3 free ports in common'):
+        places.free_ports(3)
 
 
 def page():

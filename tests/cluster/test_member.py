@@ -2,45 +2,48 @@
 import json
 import os
 import select
-import signal
 import subprocess
 import sys
 import time
 
 import pytest
-from d2lps.cluster.processes import member
 from d2lps.cluster.processes.cells import pack, unpack
+from d2lps.cluster.processes.process import start_here
 
 BAD = {'do': 'dance'}
 
 
 class Process:
-    """A process of a cluster, whose group is this test."""
+    """A process of a cluster, whose keeper's line ends in this test."""
 
     def __init__(self, folder, role, *messages):
-        job = {'role': role, 'rank': 0, 'name': role, 'path': sys.path,
-               'folder': str(folder), 'lab': {'hosts': [], 'bandwidth': 1e6,
-               'delay': 0},
-               'env': {
-                   'DMLC_ROLE': role, 'DMLC_PS_ROOT_URI': '127.0.0.1',
-                   'DMLC_PS_ROOT_PORT': '9', 'DMLC_NUM_WORKER': '1',
-                   'DMLC_NUM_SERVER': '1', 'DMLC_NODE_HOST': '127.0.0.1'}}
+        job = {'role': role, 'rank': 0, 'name': role, 'host': 0, 'env': {
+            'DMLC_ROLE': role, 'DMLC_PS_ROOT_URI': '127.0.0.1',
+            'DMLC_PS_ROOT_PORT': '9', 'DMLC_NUM_WORKER': '1',
+            'DMLC_NUM_SERVER': '1', 'DMLC_NODE_HOST': '127.0.0.1'}}
+        network = {'hosts': [], 'bandwidth': 1e6, 'delay': 0}
+        begin = {'do': 'begin', 'folder': str(folder), 'path': sys.path,
+                 'network': network if role == 'network' else None}
+        if role not in ('keeper', 'network'):
+            messages = [{'do': 'start', 'number': 5, 'job': job}, *(
+                {'do': 'pass', 'number': 5, 'message': message}
+                for message in messages)]
         self.process = subprocess.Popen(
-            [sys.executable, '-u', '-P', member.__file__], bufsize=0,
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+            start_here(), bufsize=0, stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE,
             start_new_session=True)
         # All at once: they are there before the process can be ready.
         self.process.stdin.write(b''.join(
             json.dumps(message).encode() + b'\n'
-            for message in (job, *messages)))
-        self._rest, self._lines = b'', []
+            for message in (begin, *messages)))
+        self._rest, self._lines, self._messages = b'', [], []
 
-    def hears(self, wanted, seconds=20):
+    def hears(self, wanted, seconds=60):
         """The first message from it of the kind `wanted`."""
         end = time.monotonic() + seconds
         while True:
-            while self._lines:
-                message = json.loads(self._lines.pop(0))
+            while self._messages:
+                message = self._messages.pop(0)
                 if message['kind'] == wanted:
                     return message
             output = self.process.stdout
@@ -48,13 +51,13 @@ class Process:
                                   max(0, end - time.monotonic()))[0]
                     and os.read(output.fileno(), 1 << 16))
             assert data, f'it has not said {wanted}'
-            *self._lines, self._rest = (self._rest + data).split(b'\n')
+            *lines, self._rest = (self._rest + data).split(b'\n')
+            for line in filter(None, lines):
+                self._messages += json.loads(line)['keeper'].get('said', ())
 
     def end(self):
-        os.killpg(self.process.pid, signal.SIGKILL)
-        self.process.wait(10)
-        self.process.stdin.close()
-        self.process.stdout.close()
+        """It ends with its standard input; returns what it printed."""
+        return self.process.communicate(timeout=30)[1].decode()
 
 
 @pytest.fixture
@@ -66,7 +69,9 @@ def start(tmp_path):
         return started[-1]
     yield start
     for process in started:
-        process.end()
+        if not process.process.stdin.closed:
+            process.end()
+        assert process.process.returncode is not None
 
 
 def test_a_worker_that_is_asked_at_once_to_call_a_function(start):
@@ -83,9 +88,14 @@ def test_a_server_that_is_asked_at_once_to_load_an_optimizer(start):
     assert 'dance' in server.hears('broken')['text']
 
 
-@pytest.mark.parametrize('role', ['scheduler', 'keeper', 'network'])
-def test_what_a_process_cannot_understand_is_reported(start, role):
+def test_what_a_process_cannot_understand_is_reported(start):
+    assert 'KeyError' in start('scheduler', BAD).hears('broken')['text']
+
+
+@pytest.mark.parametrize('role', ['keeper', 'network'])
+def test_a_keeper_that_does_not_understand_ends(start, role):
     if role == 'network' and sys.platform != 'linux':
         pytest.skip('the network lab needs Linux')
     one = start(role, BAD)
-    assert 'KeyError' in one.hears('broken')['text']
+    assert one.process.wait(30) == 1
+    assert "KeyError: 'dance'" in one.end()

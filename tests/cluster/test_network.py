@@ -15,9 +15,9 @@ import pytest
 from clusters import all_gone, wait_for
 from d2lps.cluster import (Cluster, ClusterError, Network, network,
                            network_problem)
-from d2lps.cluster.processes import lab, places, supervisor
+from d2lps.cluster.processes import lab, places
 from mxnet import np
-from test_cluster import dies, folder, hang  # noqa: F401
+from test_cluster import PULL, dies, folder, hang  # noqa: F401
 
 PROBLEM = network_problem()
 needs_network = pytest.mark.skipif(bool(PROBLEM), reason=PROBLEM or 'works')
@@ -152,10 +152,12 @@ def test_a_failure_in_the_start(monkeypatch, tmp_path, pyroute2, words):
 
 
 def test_a_network_that_never_gets_ready(monkeypatch):
-    monkeypatch.setattr(supervisor, 'READY', 0.5)
-    monkeypatch.setattr(network.InNetwork, 'start', lambda *_: None)
-    with pytest.raises(ClusterError, match='were not ready in 0.5 s'):
+    monkeypatch.setattr(network.InNetwork, 'patience', 0.5)
+    monkeypatch.setattr(places, 'start_here', lambda: ['sleep', '60'])
+    with pytest.raises(ClusterError, match=r'network \(process \d+\) did not '
+                       'answer within 0.5 s'):
         Cluster(network=Network())
+    assert not psutil.Process().children()
 
 
 @needs_network
@@ -186,7 +188,6 @@ def test_time_traffic_and_order():
         assert passed[name][1] == pytest.approx(4 * size * sent, rel=0.1)
     assert len(passed) == 3 and len(seconds) == 2
     # Five hosts and the switch, none of them this machine.
-    assert networks.pop('keeper') == networks['scheduler']
     assert len(set(networks.values())) == len(networks) == 5
     assert network_of(os.getpid()) not in networks.values()
     # In there, they listen on the hosts' own addresses (10.…, backwards);
@@ -256,7 +257,7 @@ def test_the_death_of_the_network():
         used = in_use(c)
         dies(c, lambda: c.kill('network'), [
             f"network (process {c.pids['network']}) was ended by SIGKILL",
-            "worker 0: waiting in pull('w') for"], 1.5, hang, 60)
+            "worker 0: waiting in pull('w') for"], PULL, hang, 60)
         leaves_nothing(*used)
 
 
@@ -265,7 +266,7 @@ def test_a_death_in_the_network():
     with Cluster(network=Network()) as c:
         used = in_use(c)
         dies(c, lambda: c.kill('server 0'), [
-            'server 0 (process', 'was ended by SIGKILL'], 1.5, hang, 60)
+            'server 0 (process', 'was ended by SIGKILL'], PULL, hang, 60)
         with pytest.raises(ClusterError):
             c.traffic()
         leaves_nothing(*used)
@@ -294,7 +295,7 @@ def test_the_end_of_the_process_that_started_it(tmp_path):
                          stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
     assert run.returncode == -signal.SIGKILL
     pids, networks = (line.split() for line in run.stdout.splitlines())
-    assert len(pids) == 6 and len(set(networks)) == 5
+    assert len(pids) == 5 and len(set(networks)) == 5
     leaves_nothing([int(pid) for pid in pids], set(networks), before)
 
 

@@ -16,7 +16,8 @@ from clusters import wait_for
 from concurrent.futures import ThreadPoolExecutor
 from d2lps.__main__ import main as command
 from d2lps.cluster import Cluster, ClusterError
-from d2lps.cluster.processes.ssh import distant, machines
+from d2lps.cluster.processes import group
+from d2lps.cluster.processes.ssh import machines
 from opensshlab import *
 
 ALL = ['one', 'two', 'three']
@@ -177,7 +178,7 @@ def test_what_people_have_in_their_configuration(lab):
 def test_what_ends_midway(lab):
     """Several clusters, each of which meets with something else."""
     def body():
-        machines.QUIET = 4.0
+        group.SILENCE = 4.0
 
         def watch(c):
             def check():
@@ -241,14 +242,18 @@ def test_a_cable_that_is_pulled(lab):
 def test_ports_that_are_blocked_or_taken(lab):
     def body():
         from d2lps.cluster import cluster
+
+        def use(**kwargs):
+            with make(**kwargs) as c:
+                c.run(add_up)
         taken = socket.create_server((HERE, 21500))
-        found, _ = error_of(lambda: make(port=21500))
+        found, _ = error_of(lambda: use(port=21500))
         assert 'scheduler' in found and 'bind failed' in found
         ports = range(21_600, 21_620)  # taken after they were looked at
         busy = [socket.create_server((HERE, port)) for port in ports]
         is_free, machines.is_free = machines.is_free, lambda *_: True
-        found, _ = error_of(lambda: make(hosts=['two'], ports=ports,
-                                         address=HERE))
+        found, _ = error_of(lambda: use(hosts=['two'], ports=ports,
+                                        address=HERE))
         assert 'scheduler' in found and 'bind failed' in found
         machines.is_free = is_free
         for one in taken, *busy:

@@ -15,7 +15,7 @@ import psutil
 import pytest
 from clusters import all_gone, group_members, sockets_of, wait_for
 from d2lps.cluster import Cluster, ClusterError
-from d2lps.cluster.processes import member, places
+from d2lps.cluster.processes import places, sockets
 from mxnet import np
 
 
@@ -169,14 +169,14 @@ def test_only_sockets_of_this_cluster_and_user_are_removed(tmp_path):
         os.chown(foreign, 65534, 65534)
         listed.append(foreign)
     (folder / 'sockets').write_text(' '.join(map(str, listed)))
-    member.tidy(folder)
+    sockets.tidy(folder)
     assert {path.name for path in tmp_path.iterdir()} == {
         'foreign', 'other', 'file', 'link'}
-    member.tidy(folder)  # nothing is left to do
+    sockets.tidy(folder)  # nothing is left to do
 
 
 def test_names_that_are_taken_are_not_chosen(monkeypatch, tmp_path):
-    monkeypatch.setattr(member, 'socket_of', lambda port: str(
+    monkeypatch.setattr(sockets, 'socket_of', lambda port: str(
         tmp_path / str(port)))
     draws = iter([3, 3, 5, 4, 1])
     monkeypatch.setattr('secrets.randbelow', lambda _: next(draws))
@@ -187,7 +187,7 @@ def test_names_that_are_taken_are_not_chosen(monkeypatch, tmp_path):
 
 def test_a_name_that_another_program_takes_meanwhile(monkeypatch):
     ports = places.Private.free_ports
-    taken = Path(member.socket_of(*places.Private(1, 1).free_ports(1)))
+    taken = Path(sockets.socket_of(*places.Private(1, 1).free_ports(1)))
     taken.mkdir()  # what not even root can bind a socket to
     monkeypatch.setattr(places.Private, 'free_ports', lambda self, n: [
         int(taken.name), *ports(self, n - 1)] if n > 1 else ports(self, n))
@@ -203,7 +203,7 @@ def test_a_name_that_another_program_takes_meanwhile(monkeypatch):
 def unused():
     """A port whose name in the temporary folder nobody uses."""
     return next(port for port in random.sample(range(1024, 65536), 1000)
-                if not os.path.lexists(member.socket_of(port)))
+                if not os.path.lexists(sockets.socket_of(port)))
 
 
 def test_a_port_of_the_readers_choice():
@@ -211,13 +211,13 @@ def test_a_port_of_the_readers_choice():
     with Cluster(workers=1, port=port) as c:
         for _ in range(2):
             assert c.run(add_up) == [[1.0] * 3]
-            assert Path(member.socket_of(port)).is_socket()
-    assert not os.path.lexists(member.socket_of(port))
+            assert Path(sockets.socket_of(port)).is_socket()
+    assert not os.path.lexists(sockets.socket_of(port))
 
 
 def test_a_port_in_use():
     port = unused()
-    path = Path(member.socket_of(port))
+    path = Path(sockets.socket_of(port))
     path.touch()
     try:
         with pytest.raises(ValueError, match=f'port must be free; {port} is'):
@@ -228,7 +228,7 @@ def test_a_port_in_use():
 
 def test_where_sockets_cannot_be_had(monkeypatch):
     """Then the cluster listens on this machine's own address, and says so."""
-    monkeypatch.setattr(member, 'socket_of', lambda port: f'/no/{port}')
+    monkeypatch.setattr(sockets, 'socket_of', lambda port: f'/no/{port}')
     with pytest.warns(UserWarning, match='listens on 127.0.0.1, where every '
                       'user of this machine can connect') as warned:
         c = Cluster(workers=2, servers=2)

@@ -154,7 +154,8 @@ def test_a_schedule_can_be_rebuilt_from_its_sends():
     (lambda: sch.ring(2.5), 'n must be .*was 2.5'),
     (lambda: sch.hierarchical(2, -1), 'devices must be .*was -1'),
     (lambda: sch.parameter_server(2, 0), 'servers must be .*was 0'),
-    (lambda: sch.gather_broadcast(4, 4), 'root must be a device, 0 to 3, .*was 4'),
+    (lambda: sch.gather_broadcast(4, 4),
+     'root must be a device, 0 to 3, .*was 4'),
     (lambda: Schedule([], 0), 'devices must be .*was 0'),
     (lambda: Schedule([[Send(0, 2, 0, True)]], 2), 'node outside 0 to 1'),
     (lambda: Schedule([[Send(-1, 1, 0, True)]], 2), 'node outside'),
@@ -502,7 +503,7 @@ def test_run_with_other_reductions(op):
 
 def test_run_needs_no_sum_to_be_meant():
     swap = Schedule([[Send(0, 1, 0, False), Send(1, 0, 0, False)]], 2)
-    for repeat in range(2):
+    for _ in range(2):
         arrays = [np.zeros(3), np.ones(3)]
         swap.run(arrays)
         assert arrays[0].all() and not arrays[1].any()
@@ -510,7 +511,8 @@ def test_run_needs_no_sum_to_be_meant():
 
 @pytest.mark.parametrize('arrays, words', [
     ([np.ones(2)], 'needs 2'),
-    ([np.ones(2), np.ones(3)], r'arrays\[1\] is numpy.ndarray of shape \(3,\)'),
+    ([np.ones(2), np.ones(3)],
+     r'arrays\[1\] is numpy.ndarray of shape \(3,\)'),
     ([np.ones(2), np.ones(2, int)], 'dtype int64'),
     ([np.ones(2), [1, 1]], r'arrays\[1\] is a list'),
     ([np.ones(2)] * 2, 'twice'),

@@ -252,8 +252,10 @@ def one_way():
 
 @pytest.mark.parametrize('bad, words', [
     (lambda: Topology([Link(0, 1, 1, 0), Link(0, 1, 2, 0)]), 'join the same'),
-    (lambda: Topology([Link(0, 1, 0, 0)]), r'links\[0\].bandwidth must be a posi'),
-    (lambda: Topology([Link(0, 1, 1, -1)]), r'links\[0\].latency must be a number of'),
+    (lambda: Topology([Link(0, 1, 0, 0)]),
+     r'links\[0\].bandwidth must be a posi'),
+    (lambda: Topology([Link(0, 1, 1, -1)]),
+     r'links\[0\].latency must be a number of'),
     (lambda: one_way().route(1, 0), 'no way from 1 to 0'),
     (lambda: one_way().route(0, 'cpu'), "no node 'cpu'; it has 0, 1"),
     (lambda: top.pcie_switch(2).route(0, 'switch'), "no node 'switch'"),
@@ -270,7 +272,8 @@ def one_way():
     (lambda: top.ethernet([0, 1.5]), r'hosts\[1\] must be a name of a no'),
     (lambda: top.cluster(2, -1), 'devices must be a whole .*was -1'),
     (lambda: top.cluster(2, 2, servers=-1), 'servers must be a whole number'),
-    (lambda: top.cluster(10 ** 4, 10 ** 3), '10,010,000 nodes, and at most 100,000'),
+    (lambda: top.cluster(10 ** 4, 10 ** 3),
+     '10,010,000 nodes, and at most 100,000'),
     (lambda: top.cluster(2, 2, network=0), 'network must be a positive'),
     (lambda: top.nvlink_p3(True), 'bandwidth must be a positive .*True'),
     (lambda: top.both_ways(0, 1, '16e9'), 'bandwidth must be'),

@@ -12,7 +12,7 @@ from mxnet import np
 from trained import BOOK, numbers, trained
 
 
-def steps_through(store, k, batch_size=256, steps=20):
+def steps_through(store, k, batch_size=100, steps=10):
     """Each device's parameters after some steps of one worker."""
     scale, lr, _ = BOOK
     params = init_params(scale)

@@ -139,7 +139,8 @@ def test_busier_is_darker():
 
 
 def test_a_comparison_marks_every_best_one():
-    plans = (strategies.gather_broadcast(4), strategies.gather_broadcast(4, 'cpu'),
+    plans = (strategies.gather_broadcast(4),
+             strategies.gather_broadcast(4, 'cpu'),
              strategies.sharded(4), strategies.ring(4))
     ax = plot_comparison([on_switch(plan) for plan in plans])
     assert texts(ax.get_yticklabels()) == [plan.name for plan in plans]
@@ -260,7 +261,8 @@ def test_bars_of_one_name_have_rows_of_their_own():
     (lambda: plot_comparison([]), 'timings is too short'),
     (lambda: plot_comparison([1]), r'timings\[0\] must be a Timing'),
     (lambda: plot_timing(SWITCH), 'timing must be a Timing'),
-    (lambda: plot_timing(on_switch(strategies.ring(4)), most=0), 'most must be'),
+    (lambda: plot_timing(on_switch(strategies.ring(4)), most=0),
+     'most must be'),
 ])
 def test_bad_arguments_are_named(draw, words):
     with pytest.raises(ValueError, match=words):

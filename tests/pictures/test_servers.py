@@ -1,4 +1,4 @@
-"""Workers and servers to play with: the formula, the simulator, the picture."""
+"""Workers and servers to play with: formula, simulator, picture."""
 import matplotlib
 import pytest
 from d2lps.pictures import servers
@@ -22,7 +22,8 @@ def close():
     (2, 1, True, 0.64), (2, 2, True, 0.32), (4, 1, True, 1.92),
     (4, 4, True, 0.48), (1, 1, True, 0)])
 def test_the_formula(m, n, colocated, seconds):
-    assert predicted_seconds(m, n, SIZE, LINK, colocated) == pytest.approx(seconds)
+    predicted = predicted_seconds(m, n, SIZE, LINK, colocated)
+    assert predicted == pytest.approx(seconds)
 
 
 @pytest.mark.parametrize('colocated', [False, True])

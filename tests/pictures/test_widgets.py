@@ -20,7 +20,9 @@ def drawn(monkeypatch):
     for module, name in ((timeline, 'plot_timeline'),
                          (widgets, 'plot_comparison'),
                          (widgets, 'plot_topology')):
-        def note(*args, draw=getattr(module, name), **kwargs):
+        plot = getattr(module, name)
+
+        def note(*args, draw=plot, **kwargs):
             axes.append(draw(*args, **kwargs))
             return axes[-1]
         monkeypatch.setattr(module, name, note)
@@ -155,11 +157,14 @@ def test_a_value_of_ones_own_joins_those_to_choose_from(shown, drawn):
     (lambda: widgets.explore_synchronisation(bandwidth=float('inf')),
      'bandwidth must be a positive number'),
     (lambda: widgets.explore_synchronisation(latency=-1), 'latency must be'),
-    (lambda: timeline.explore_timeline(99), 'num_devices must be .* from 1 to'),
-    (lambda: timeline.explore_timeline(batch_size='two'), 'batch_size must be'),
+    (lambda: timeline.explore_timeline(99),
+     'num_devices must be .* from 1 to'),
+    (lambda: timeline.explore_timeline(batch_size='two'),
+     'batch_size must be'),
     (lambda: widgets.live_picture(None, {}), 'draw must be a function'),
     (lambda: widgets.live_picture(print, {'n': 3}), 'controls must be a dict'),
-    (lambda: widgets.live_picture(print, {}, 'wide'), "margins must be 'tight'"),
+    (lambda: widgets.live_picture(print, {}, 'wide'),
+     "margins must be 'tight'"),
     (lambda: widgets.choose([1], 'two', 'n'), 'value must be a number'),
     (lambda: widgets.choose(['two'], 2, 'n'), r'options\[0\] must be'),
 ])

@@ -45,11 +45,11 @@ def test_run_on_mxnet_with_its_own_functions(mx, name):
         return high + mx.np.log1p(mx.np.exp(-mx.np.abs(a - b)))
     rows = np.random.default_rng(0).integers(0, 2, (4, 9)).astype('float32')
     schedule = sch.ring(4)
-    for op, want in ((op, getattr(np, name).reduce(rows)),
-                     (np.add, rows.sum(0))):  # with the same buffers
+    for reduce, want in ((op, getattr(np, name).reduce(rows)),
+                         (np.add, rows.sum(0))):  # with the same buffers
         arrays = [mx.np.array(row, ctx=mx.cpu(k))
                   for k, row in enumerate(rows)]
-        schedule.run(arrays, op=op)
+        schedule.run(arrays, op=reduce)
         for array in arrays:
             np.testing.assert_allclose(array.asnumpy(), want, rtol=1e-5)
 

@@ -279,7 +279,8 @@ def test_images_of_wrong_size_are_explained(idx_folder, write_idx):
 def test_label_above_nine_is_explained(idx_folder, write_idx):
     folder = idx_folder()
     write_idx(folder / LABELS, onp.full(60, 10))
-    expect_damage(folder, 'labels must be from 0 to 9; they were from 10 to 10', LABELS)
+    expect_damage(
+        folder, 'labels must be from 0 to 9; they were from 10 to 10', LABELS)
 
 
 class Handler(http.server.BaseHTTPRequestHandler):

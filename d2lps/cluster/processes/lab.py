@@ -6,8 +6,8 @@ one for each host, and joins them with pairs of virtual interfaces whose ends
 send no faster than stated.  Nothing in here has a name outside: the kernel
 removes it all when the last process that is in it, or holds it, has ended.
 
-`member` runs this file without importing the rest of d2lps, before it has
-threads: a process that has some may not enter a user namespace.
+A keeper calls this before it has threads: a process that has some may not
+enter a user namespace.
 """
 import ctypes
 import errno
@@ -53,23 +53,19 @@ def call(name, *args):
         raise OSError(number, os.strerror(number))
 
 
-def join(paths):
-    """Enter the namespaces that these files stand for, in order."""
-    for path in paths:
-        file = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-        call('setns', file, 0)
-        os.close(file)
+def enter(host):
+    """Go to a host that `build` has made."""
+    call('setns', host, CLONE_NEWNET)
 
 
 def leave():
-    """Leave the machine's network; return the user namespace, if any.
+    """Leave the machine's network, and its users if need be.
 
     Root may do that. Others first need a user namespace, inside which they
     may do what root may, but only to what belongs to that namespace.
     """
     try:
         call('unshare', CLONE_NEWNET)
-        return []
     except PermissionError:
         user, group = os.geteuid(), os.getegid()
         call('unshare', CLONE_NEWUSER | CLONE_NEWNET)
@@ -77,7 +73,6 @@ def leave():
                            ('gid_map', f'0 {group} 1')):
             with open(f'/proc/self/{name}', 'w') as file:
                 file.write(text)
-        return [f'/proc/{os.getpid()}/ns/user']
 
 
 def build(hosts, bandwidth, delay):
@@ -89,8 +84,7 @@ def build(hosts, bandwidth, delay):
         delay: seconds that every packet from a slow host waits.
 
     Returns:
-        For each host, the files of the namespaces that a process has to
-        `join` to be there.
+        For each host, an open file with which a process can `enter` it.
 
     Raises:
         NotPermitted: if this machine does not permit it.
@@ -100,8 +94,8 @@ def build(hosts, bandwidth, delay):
                            f'{sys.platform}')
     from pyroute2 import IPRoute
     with needs('network namespaces'):
-        user = leave()
-    switch, joins = here(), []
+        leave()
+    switch, files = here(), []
     with needs('a network bridge (module bridge)'), IPRoute() as ip:
         ip.link('add', ifname='switch', kind='bridge')
         ip.link('set', index=find(ip, 'switch'), state='up')
@@ -109,19 +103,19 @@ def build(hosts, bandwidth, delay):
         with needs('more network namespaces'):
             call('unshare', CLONE_NEWNET)
         host = here()
-        call('setns', switch, CLONE_NEWNET)
+        enter(switch)
         with IPRoute() as ip:
             card = plug(ip, link_of(name), host)
             if slow:
                 limit(ip, card, bandwidth)
-        call('setns', host, CLONE_NEWNET)
+        enter(host)
         with IPRoute() as ip:
             card = equip(ip, addresses)
             if slow:
                 limit(ip, card, bandwidth, delay)
-        joins.append([*user, f'/proc/{os.getpid()}/fd/{host}'])
-    call('setns', switch, CLONE_NEWNET)
-    return joins
+        files.append(host)
+    enter(switch)
+    return files
 
 
 def here():
@@ -181,14 +175,6 @@ def problem(function):
     except ImportError as error:
         return f'the slow network lab needs pyroute2 ({error})'
     return ''
-
-
-def serve(channel):
-    """Be the lab of the group at the other end of `channel`."""
-    words = problem(lambda: channel.tell(
-        'places', join=build(**channel.job['lab'])))
-    if words:
-        channel.tell('places', problem=words)
 
 
 if __name__ == '__main__':  # is it permitted?

@@ -1,68 +1,55 @@
 """What runs in each process of a cluster, be it scheduler, server or worker.
 
-`group` starts this file as a program.  The two talk in lines of JSON: what
-comes in on standard input is from the group, what goes out on standard
-output is for it.  All that the program prints goes to standard error.  When
-standard input ends, the group's process is gone, and this one ends itself.
+A `keeper` forks it.  The two talk in lines of JSON.  All that the program
+prints goes to another pipe.  When what comes in ends, the keeper is gone, and
+this process ends itself.
 """
 import ctypes
+import importlib
 import itertools
 import json
 import os
 import queue
-import runpy
-import shutil
 import signal
-import stat
 import sys
 import threading
 import time
 import traceback
-from pathlib import Path
+
+from d2lps.cluster.processes import lab
 
 BEAT = 1.0  # seconds between signs of life
+PR_SET_PDEATHSIG, PR_SET_NAME = 1, 15
+# MXNet would load these, a second, for classes that nobody needs.
+UNWANTED = 'sklearn', 'scipy.stats'
 
 
-def socket_of(port):
-    """The Unix socket by which MXNet means `port`, if DMLC_LOCAL is 1."""
-    return f'/tmp/{port}'  # whatever TMPDIR says
+def may_be_forked():
+    """Can MXNet be loaded before a process is forked?
 
-
-def remove_sockets(folder):
-    """Remove those that the file `sockets` in a cluster's folder names.
-
-    A process that ends well removes its own; one that is killed does not.
+    It prepares for that, but gives the new process only one OpenMP thread
+    (other settings are possible, if not wise); and GPUs do not allow it.
     """
-    try:
-        paths = Path(folder, 'sockets').read_text().split()
-    except OSError:
-        return
-    for path in paths:
-        try:
-            found = os.lstat(path)
-            if stat.S_ISSOCK(found.st_mode) and found.st_uid == os.geteuid():
-                os.unlink(path)
-        except OSError:
-            pass
+    return (os.environ.get('OMP_NUM_THREADS') == '1'
+            and not os.path.exists('/dev/nvidiactl'))
 
 
-def tidy(folder):
-    """Remove all that a cluster with this folder has left."""
-    remove_sockets(folder)
-    shutil.rmtree(folder, ignore_errors=True)
+def load():
+    """Load what a process needs, which takes a while."""
+    if 'mxnet' not in sys.modules:
+        sys.modules.update(dict.fromkeys(UNWANTED))
+        importlib.import_module('d2lps.cluster.processes.cells')
+        for name in UNWANTED:
+            del sys.modules[name]
 
 
 class Channel:
-    """The line to the group; `job` is the first thing that came in."""
+    """The line to the group; `job` says what this process is."""
 
-    def __init__(self):
-        self._in, self._out = os.fdopen(os.dup(0)), os.dup(1)
-        os.dup2(2, 1)
-        os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+    def __init__(self, job, incoming, outgoing):
+        self.job, self._in, self._out = job, os.fdopen(incoming), outgoing
         self._lock, self._numbers = threading.Lock(), itertools.count()
         self._answers, self._handlers = {}, {}
-        self.parent = os.getppid()
-        self.job = json.loads(self._in.readline() or sys.exit(1))
 
     def start(self, **handlers):
         """Listen; a message goes to the handler that its `do` names.
@@ -105,7 +92,7 @@ class Channel:
             except Exception:  # nobody would hear of it in this thread
                 self.tell('broken', text=f'cannot handle {line[:200].strip()}'
                           f':\n{traceback.format_exc()}')
-        self.end()
+        end_all()
 
     def _answer(self, message):
         waiting = self._answers.get(message['number'])
@@ -114,74 +101,64 @@ class Channel:
 
     def _beat(self):
         try:
-            while os.getppid() == self.parent:
+            while True:
                 self.tell('beat')
                 time.sleep(BEAT)
         except OSError:  # nobody reads any more
-            pass
-        self.end()
-
-    def end(self):
-        """End this process and whatever it has started, and tidy up."""
-        for _ in range(20):  # others may write there until they end
-            tidy(self.job['folder'])
-            if not os.path.exists(self.job['folder']):
-                break
-            time.sleep(0.05)
-        os.killpg(os.getpgrp(), signal.SIGKILL)
+            end_all()
 
 
-def die_with_parent():
-    """On Linux, end even when this process is stopped or hangs."""
-    if sys.platform == 'linux':
-        PR_SET_PDEATHSIG = 1
-        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+def end_all():
+    """End this process and whatever it has started."""
+    os.killpg(os.getpgrp(), signal.SIGKILL)
 
 
 def work(channel):
-    """Be a worker; the rest that it takes needs a while to load."""
+    """Be a worker."""
     calls, faults = queue.SimpleQueue(), []
     channel.start(call=calls.put, fault=faults.append)
-    # MXNet would load these, a second, for classes that nobody needs.
-    unwanted = 'sklearn', 'scipy.stats'
-    sys.modules.update(dict.fromkeys(unwanted))
+    load()
     from d2lps.cluster.processes import cells
-    for name in unwanted:
-        del sys.modules[name]
     cells.work(channel, calls, faults)
 
 
 def serve(channel):
     """Be a scheduler or server."""
-    beside('server')['serve'](channel)
+    from d2lps.cluster.processes import server
+    server.serve(channel)
 
 
-def wait(channel):
-    """Be the keeper or the network lab, which need only to be there."""
-    channel.start()
-    threading.Event().wait()
+def main(job, pipes, host):
+    """Be a process of a cluster, which was just forked from its keeper.
 
-
-def beside(name):
-    """What the file `name` has, without importing the rest of d2lps."""
-    return runpy.run_path(str(Path(__file__).with_name(f'{name}.py')))
-
-
-def main():
-    channel = Channel()
-    os.environ.update(channel.job['env'])
-    sys.path[:] = channel.job['path']
-    role = channel.job['role']
-    if role == 'network' or 'join' in channel.job:
-        lab = beside('lab')
-        lab['join'](channel.job.get('join', ()))
-        if role == 'network':
-            lab['serve'](channel)
-    if role != 'keeper':  # which tidies up if all else dies
-        die_with_parent()
-    {'keeper': wait, 'worker': work, 'network': wait}.get(
-        role, serve)(channel)
-
-
-if __name__ == '__main__':
-    main()
+    Args:
+        job: what it is to be, and what it must know.
+        pipes: what it hears, says and prints go through these.
+        host: that of a slow network to `enter`, or None.
+    """
+    os.setpgid(0, 0)  # its keeper ends it and all that it starts
+    for number in signal.SIGHUP, signal.SIGTERM:
+        signal.signal(number, signal.SIG_DFL)
+    if host is not None:
+        lab.enter(host)
+    for number, file in enumerate((os.open(os.devnull, os.O_RDONLY),
+                                   pipes[2], pipes[2])):
+        os.dup2(file, number)
+    for file in map(int, os.listdir('/dev/fd')):
+        if file > 2 and file not in pipes[:2]:  # our keeper's
+            try:
+                os.close(file)
+            except OSError:  # it was the list of them
+                pass
+    if sys.platform == 'linux':
+        prctl = ctypes.CDLL(None).prctl
+        # End even when this process is stopped or hangs.
+        prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+        prctl(PR_SET_NAME, job['name'].encode())
+    if 'numpy' in sys.modules:  # else all draw the same random numbers
+        sys.modules['numpy'].random.seed()
+    channel = Channel(job, *pipes[:2])
+    if job['role'] != 'worker':  # without a role, mxnet starts no server
+        load()
+    os.environ.update(job['env'])
+    (work if job['role'] == 'worker' else serve)(channel)

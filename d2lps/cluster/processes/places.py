@@ -10,35 +10,22 @@ import secrets
 import socket
 import sys
 import warnings
-from dataclasses import dataclass, field
-from pathlib import Path
+from dataclasses import dataclass
 
-from d2lps.cluster.processes import member
-from d2lps.cluster.processes.process import Member
+from d2lps.cluster.processes import sockets
+from d2lps.cluster.processes.process import Keeper, start_here
+from d2lps.cluster.processes.ssh.probe import is_free
 
 LOOPBACK = '127.0.0.1'
 # Below the ports that systems give to outgoing connections.
 PORTS = range(10_000, 32_000)
 
 
-def is_free(port, address=LOOPBACK):
-    """Can a program listen on this port of this machine just now?"""
-    with socket.socket() as probe:
-        # A port is free, too, while its last connections fade away.
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            probe.bind((address, port))
-            probe.listen()
-        except OSError:
-            return False
-    return True
-
-
 def free_ports(n, address=LOOPBACK):
     """`n` ports of this machine that nobody uses just now, in order."""
     found = []
     for port in random.sample(PORTS, 1000):
-        if len(found) < n and is_free(port, address):
+        if len(found) < n and is_free(address, port):
             found.append(port)
     if len(found) < n:
         raise OSError(f'no {n} free ports from {PORTS[0]} to {PORTS[-1]}')
@@ -50,47 +37,49 @@ class Place:
     """A place for a process.
 
     Attributes:
+        keeper: who keeps it there.
         address: where MXNet listens there, and the others find it.
-        prefix: what comes before the command that starts the process.
-        job: what else the process must know, see `member`.
+        host: which one of a slow network it is.
     """
+    keeper: Keeper
     address: str = LOOPBACK
-    prefix: tuple = ()
-    job: dict = field(default_factory=dict)
+    host: int = 0
 
-    def member(self, role, rank):
-        """What stands for a process here."""
-        return Member(role, rank)
-
-    def command(self):
-        """What starts it."""
-        return [*self.prefix, sys.executable, '-u', '-P',
-                str(Path(member.__file__))]
+    def add(self, role, rank, env, **job):
+        """Have a process started here, with more environment `env`."""
+        return self.keeper.add(role, rank, env=env, host=self.host, **job)
 
 
 class Here:
     """All processes on this machine; they talk on loopback only.
 
     Attributes:
+        keepers: what starts and ends the processes.
         head: the place of the scheduler.
         workers, servers: a `Place` for each.
         env: what else MXNet has to find in its environment.
+        patience: seconds for the keepers to answer.
     """
-    env = {}
+    env, patience = {}, 30.0
 
     def __init__(self, workers, servers):
-        self.head = Place()
-        self.workers, self.servers = [Place()] * workers, [Place()] * servers
+        self.keepers = [self.keeper()]
+        self.head = Place(self.keepers[0])
+        self.workers, self.servers = [self.head] * workers, [
+            self.head] * servers
 
-    def start(self, group):
-        """Prepare the places, in the group's thread, before all else."""
+    def keeper(self, name='keeper', **begin):
+        """A keeper on this machine."""
+        return Keeper(name, start_here(), path=[
+            os.path.abspath(path) for path in sys.path], **begin)
 
-    def ready(self):
-        """Have the places been prepared?"""
-        return True
+    def settle(self):
+        """Make use of what the keepers have told.
 
-    def hear(self, message):
-        """What a process says that `start` has started, a dictionary."""
+        Raises:
+            OSError: if their machines do not permit what is wanted.
+            ClusterError: if they cannot work together.
+        """
 
     def traffic(self):
         """{host: (bytes received, bytes sent)} so far."""
@@ -99,14 +88,11 @@ class Here:
 
     def is_free(self, port):
         """May the scheduler have this port?"""
-        return is_free(port)
+        return is_free(self.head.address, port)
 
     def free_ports(self, n):
         """Ports for scheduler, servers and workers, in order."""
         return free_ports(n)
-
-    def tick(self, members, now):
-        """Is called every 0.1 seconds, in the group's thread."""
 
 
 class Private(Here):
@@ -119,7 +105,7 @@ class Private(Here):
     env = {'DMLC_LOCAL': '1'}
 
     def is_free(self, port):
-        return not os.path.lexists(member.socket_of(port))
+        return not os.path.lexists(sockets.socket_of(port))
 
     def free_ports(self, n):
         found = set()
@@ -142,7 +128,7 @@ def check_process(processes):
     except FileNotFoundError:
         raise OSError('the working folder has been deleted; go to another '
                       "first, for example with os.chdir('/')") from None
-    # Each takes three pipes; a few more are open now and then.
+    # A keeper takes three pipes for each; a few more are open now and then.
     needed = len(os.listdir('/dev/fd')) + 50 + 4 * processes
     limit, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     if 0 <= limit < needed:
@@ -155,7 +141,7 @@ def here(workers, servers):
     """`Private` places where they can be had, or else `Here` and a warning.
     """
     places = Private(workers, servers)
-    path = member.socket_of(*places.free_ports(1))
+    path = sockets.socket_of(*places.free_ports(1))
     try:
         with socket.socket(socket.AF_UNIX) as probe:
             probe.bind(path)

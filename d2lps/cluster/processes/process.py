@@ -1,102 +1,183 @@
-"""One process of a cluster, as the group sees it."""
+"""Processes of a cluster, and the lines to those that keep them."""
 import json
 import os
-import queue
 import signal
 import subprocess
-import threading
+import sys
 import time
 from collections import deque
+from pathlib import Path
 
-LINES, LONG = 12, 1000  # of what a process printed are kept; bytes a line
+from d2lps.cluster.processes.lines import Inlet, Outlet
+from d2lps.cluster.processes.sockets import sweep
+
+LINES = 12  # of what a process printed are kept
+# Memory that glibc asks the system for anew costs a store more time than its
+# copying: let it keep what it has. (A push and pull of 40 MB: 0.11 to 0.05 s.)
+MEMORY = {'MALLOC_MMAP_MAX_': '0', 'MALLOC_TRIM_THRESHOLD_': str(1 << 40),
+          'MALLOC_ARENA_MAX': '1'}
 
 
-class Member:
+def start_here():
+    """The command that starts a keeper on this machine."""
+    return [sys.executable, '-u', '-c', 'import sys; sys.path[0] = '
+            f'{str(Path(__file__).parents[3])!r}; '
+            'from d2lps.cluster.processes.keeper import main; main()']
+
+
+def how(code):
+    """How a process ended, in words; None while it runs."""
+    return (None if code is None else f'ended with exit code {code}'
+            if code >= 0 else f'was ended by {signal.Signals(-code).name}')
+
+
+class Process:
     """One process: `role` and `rank`, what it printed last, how it ended."""
+    pid = code = None  # until its keeper says so
 
-    def __init__(self, role, rank):
-        self.role, self.rank = role, rank
-        alone = role in ('scheduler', 'keeper', 'network')
-        self.name = role if alone else f'{role} {rank}'
-        self.printed = deque(maxlen=LINES)
+    def __init__(self, role, rank, keeper, number):
+        self.role, self.rank, self.keeper = role, rank, keeper
+        self.name = role if role == 'scheduler' else f'{role} {rank}'
+        self.printed, self.beat = deque(maxlen=LINES), time.monotonic()
         self.may_end = False  # it has been asked to, with exit code 0
-        self.process, self.streams = None, ()  # which are to be read
-        self.beat, self._rest = None, {}
+        self._number = number
 
-    def start(self, job, command, env):
-        self.process = subprocess.Popen(
-            command, env=env, bufsize=0, stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-            umask=0o077,  # what it makes, such as a socket, is its own
+    def label(self):
+        words = [f'process {self.pid}' if self.pid else '', self.keeper.where]
+        return f"{self.name} ({' '.join(filter(None, words))})"
+
+    def fate(self):
+        return how(self.code)
+
+    def last(self):
+        """Its keeper has sent its last words."""
+
+    def tell_keeper(self, do, **message):
+        self.keeper.send(do=do, number=self._number, **message)
+
+    def send(self, **message):
+        self.tell_keeper('pass', message=message)
+
+    def signal(self, number):
+        self.tell_keeper('signal', signal=number)
+
+
+class Keeper:
+    """The line to a keeper; like a process of the cluster, it can end.
+
+    Args:
+        name: what it is called in errors.
+        command: what starts it.
+        begin: what it is told first, see `keeper`.
+
+    Attributes:
+        told: what the keeper has said of itself and of its place.
+        processes: those that it keeps, by number.
+        where: what has to be said of them.
+    """
+    where, sweep = '', staticmethod(sweep)
+
+    def __init__(self, name, command, **begin):
+        self.name, self._command, self._begin = name, command, begin
+        self.told, self.processes = {}, {}
+        self._started = self._pinged = 0
+        self.printed = deque(maxlen=LINES)
+
+    def start(self, selector, heard, folder):
+        """Start it; what processes say goes to `heard(process, message)`."""
+        self._process = subprocess.Popen(
+            self._command, env=os.environ | MEMORY, bufsize=0,
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
             # Ctrl-C is for the reader's process, which then decides.
             start_new_session=True)
-        self.streams = self.process.stdout, self.process.stderr
-        self.beat = time.monotonic()
-        self._outgoing = queue.SimpleQueue()
-        self._writer = threading.Thread(target=self._write, daemon=True)
-        self._writer.start()
-        self.send(**job)
+        self.beat, self._heard = time.monotonic(), heard
+        self._out = Outlet(selector, self._process.stdin)
+        self._in = [Inlet(selector, self._process.stdout, self._hear),
+                    Inlet(selector, self._process.stderr,
+                          self.printed.extend, cut=True)]
+        # Another machine has a folder of its own.
+        self.send(do='begin', folder='' if self.where else folder,
+                  **self._begin)
 
     @property
     def pid(self):
-        return self.process.pid
+        return self._process.pid
 
     @property
     def code(self):  # None while it runs
-        return self.process.poll()
+        return self._process.poll()
 
     def label(self):
         return f'{self.name} (process {self.pid})'
 
+    def fate(self):
+        return how(self.code)
+
     def signal(self, number):
-        self.process.send_signal(number)
+        self._process.send_signal(number)
 
     def send(self, **message):
-        self._outgoing.put(json.dumps(message).encode() + b'\n')
+        self._out.send(message)
 
-    def close_input(self):
-        """Close its standard input, after what has been sent so far."""
-        self._outgoing.put(None)
+    def ping(self, now):
+        """A keeper that hears nothing for long may end its processes."""
+        if now - self._pinged > 1:
+            self._pinged = now
+            self.send(do='ping')
 
-    def _write(self):
-        """In a thread, since a process that is stopped does not read."""
-        try:
-            with self.process.stdin as pipe:
-                for line in iter(self._outgoing.get, None):
-                    while line:
-                        line = line[pipe.write(line):]
-        except OSError:  # it has ended; the group will notice
-            pass
+    def add(self, role, rank, **job):
+        """Have a process started."""
+        number, self._started = self._started, self._started + 1
+        process = self.processes[number] = Process(role, rank, self, number)
+        process.tell_keeper('start', job=job | {
+            'role': role, 'rank': rank, 'name': process.name})
+        return process
 
-    def read(self, stream):
-        """Full lines that came in, or None when there will be no more."""
-        data = os.read(stream.fileno(), 1 << 16)
-        if not data:
-            return None
-        *lines, rest = (self._rest.get(stream, b'') + data).split(b'\n')
-        if stream is self.process.stderr:  # what no one reads may be long
-            lines, rest = [line[:LONG] for line in lines], rest[-LONG:]
-        self._rest[stream] = rest
-        return [line.decode(errors='replace') for line in lines]
+    def remove(self, process):
+        """Have a process ended, and forget it."""
+        process.tell_keeper('end')
+        self.processes = {number: one for number, one
+                          in self.processes.items() if one is not process}
+
+    def _hear(self, lines):
+        self.beat = time.monotonic()
+        for line in lines:
+            if line.startswith('{"keeper"'):
+                self._sort(**json.loads(line)['keeper'])
+            elif line.strip():  # a shell's greeting, say
+                self.printed.append(line)
+
+    def _sort(self, number=None, said=(), printed=(), **told):
+        process = self.processes.get(number)
+        if number is None:
+            self.told |= told
+            if 'loading' in told:  # nobody could be heard meanwhile
+                for process in self.processes.values():
+                    process.beat = self.beat
+        elif process:  # and not forgotten
+            process.beat = self.beat
+            vars(process).update(told)  # its id, how it ended
+            process.printed.extend(printed)
+            for message in said:
+                self._heard(process, message)
+
+    def last(self):
+        """Read its last words."""
+        for inlet in self._in:
+            inlet.last()
 
     def hang_up(self):
-        """Is called before `end`, for all that will end."""
+        """Have it end its processes, tidy up, and end."""
+        self._out.close()
 
     def end(self):
-        """Kill it and whatever it has started, and wait for that."""
-        for _ in range(50):
-            try:
-                os.killpg(self.process.pid, signal.SIGKILL)
-            except (ProcessLookupError, PermissionError):  # none is left
-                break
-            self.process.wait()
-            time.sleep(0.01)
-        self.process.wait()
-        self.close_input()
-        self._writer.join(1)
-
-    def fate(self):
-        """How it ended, in words; None while it runs."""
-        code = self.code
-        return (None if code is None else f'ended with exit code {code}'
-                if code >= 0 else f'was ended by {signal.Signals(-code).name}')
+        """It has ended, or has not done so in time."""
+        if self.code != 0:
+            self._process.kill()
+            self._process.wait()
+            if 'folder' in self.told:
+                self.sweep(self.told['folder'], [self.told['pid'], *(
+                    one.pid for one in self.processes.values() if one.pid)])
+        for inlet in self._in:
+            inlet.close()

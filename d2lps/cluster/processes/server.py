@@ -1,32 +1,24 @@
-"""What runs in a scheduler or server: MXNet's own, and updates checked.
-
-`member` runs this file without importing the rest of d2lps.
-"""
+"""What runs in a scheduler or server: MXNet's own, and updates checked."""
 import base64
 import ctypes
-import importlib.util
 import os
 import pickle
 import sys
 import threading
 import traceback
-from pathlib import Path
+
+import mxnet as mx
+from mxnet import npx
+from mxnet.base import _LIB, check_call
 
 
 def serve(channel):
-    """Be a scheduler or server, until all workers have freed their stores.
-
-    MXNet's library is enough for that; its Python part, which takes longer
-    to load, is needed only once there is an optimizer to run.
-    """
-    handle, store = ctypes.c_void_p(), []
+    """Be a scheduler or server, until all workers have freed their stores."""
+    npx.reset_np()  # as in a process that MXNet makes a server
+    handle, store = mx.base.KVStoreHandle(), []
 
     def load(message):
-        # Without a role, importing mxnet does not start another server.
-        role = os.environ.pop('DMLC_ROLE', 'server')
-        import mxnet
-        os.environ['DMLC_ROLE'] = role
-        return mxnet, pickle.loads(base64.b64decode(message))
+        return pickle.loads(base64.b64decode(message))
 
     def try_loading(message):
         error = None
@@ -38,32 +30,26 @@ def serve(channel):
 
     def command(_, body, __):
         try:
-            mxnet, update = load(body)
-            if not store:  # one for good: Python would free the handle, too
-                store.append(mxnet.kv.KVStore(handle))
-            store[0]._set_updater(updater_for(update, channel))
+            store[0]._set_updater(updater_for(load(body), channel))
         except BaseException:
             channel.tell('fault', text=traceback.format_exc())
 
-    def check(status):
-        if status:
-            sys.exit(library.MXGetLastError().decode(errors='replace'))
-
     channel.start(check=lambda message: threading.Thread(
         target=try_loading, args=[message], daemon=True).start())
-    folder = Path(importlib.util.find_spec('mxnet').origin).parent
-    library = ctypes.CDLL(str(next(folder.glob('libmxnet.*'))))
-    library.MXGetLastError.restype = ctypes.c_char_p
     command = ctypes.CFUNCTYPE(None, ctypes.c_int, ctypes.c_char_p,
                                ctypes.c_void_p)(command)
-    check(library.MXKVStoreCreate(b'dist', ctypes.byref(handle)))
-    check(library.MXKVStoreRunServer(handle, command, None))
+    try:
+        check_call(_LIB.MXKVStoreCreate(b'dist', ctypes.byref(handle)))
+        store.append(mx.kvstore.KVStore(handle))
+        check_call(_LIB.MXKVStoreRunServer(handle, command, None))
+    except mx.MXNetError as error:
+        print(error, file=sys.stderr)
+        os._exit(1)
     os._exit(0)  # the store is gone; nothing may try to free it again
 
 
 def updater_for(update, channel):
     """What a server calls for a push: an optimizer's update or a function."""
-    import mxnet as mx
     if isinstance(update, mx.optimizer.Optimizer):
         run = mx.optimizer.get_updater(update)
     else:

@@ -8,10 +8,8 @@ from pathlib import Path
 
 from d2lps.cluster.processes.calls import Call
 from d2lps.cluster.processes.group import Group
-from d2lps.cluster.processes.member import remove_sockets, socket_of
+from d2lps.cluster.processes.sockets import remove_sockets, socket_of
 from d2lps.cluster.store.agreement import Agreement
-
-READY = 30.0  # seconds that it may take to prepare the places
 
 
 class Supervisor:
@@ -39,7 +37,7 @@ class Supervisor:
         self._kinds = {
             'ready': self._ready, 'fault': self._fault,
             'checked': self._checked, 'freed': self._has_freed,
-            'broken': self._broken, 'places': self._hear_places,
+            'broken': self._broken,
             **dict.fromkeys(('state', 'question', 'call', 'cancel'),
                             self._hear_worker),
             **dict.fromkeys(('output', 'part', 'done'), self._hear_call)}
@@ -53,16 +51,21 @@ class Supervisor:
         """Start all processes.
 
         Raises:
-            OSError: if this machine does not permit the places.
+            OSError, ClusterError: if the places do not permit it.
         """
-        self._group.do(lambda: self._places.start(self._group))
-        end = time.monotonic() + READY
-        while not self._places.ready() and not self.failure:
+        keepers, patience = self._places.keepers, self._places.patience
+        self._group.do(lambda: [*map(self._group.keep, keepers)])
+        end, late = time.monotonic() + patience, keepers
+        while late and not self.failure:
             if time.monotonic() > end:
-                self.fail(f'the places for the processes were not ready in '
-                          f'{READY:g} s')
-            time.sleep(0.01)
-        self._group.do(self._start)
+                self.fail(', '.join(keeper.label() for keeper in late) +
+                          f' did not answer within {patience:g} s', late)
+            time.sleep(0.005)
+            late = [keeper for keeper in keepers if not keeper.told]
+        if not self.failure:
+            self._places.settle()
+            self._group.do(self._start_servers)
+            self._group.do(self._start_workers)
 
     def close(self):
         """End all processes; may be called twice."""
@@ -85,10 +88,14 @@ class Supervisor:
         self._group.do(lambda: [one.send(**message)
                                 for one in self._members('worker')])
 
+    def _named(self):
+        return {one.name: one for one in (
+            *self._group.keepers, *self._group.processes)}
+
     def pids(self):
         """The processes: {'scheduler': 4711, 'server 0': …}."""
         return self._group.do(lambda: {
-            one.name: one.pid for one in self._group.members})
+            name: one.pid for name, one in self._named().items()})
 
     def signal(self, name, number):
         """Send a signal to the process `name`.
@@ -97,12 +104,12 @@ class Supervisor:
             ValueError: if there is none of that name.
         """
         def send():
-            for one in self._group.members:
-                if one.name == name:
-                    return one.signal(number)
-            names = ', '.join(repr(one.name) for one in self._group.members)
-            raise ValueError(f'name must be one of {names or "(all ended)"}; '
-                             f'it was {name!r}')
+            found = self._named()
+            if name not in found:
+                names = ', '.join(map(repr, found)) or '(all ended)'
+                raise ValueError(f'name must be one of {names}; it was '
+                                 f'{name!r}')
+            found[name].signal(number)
         self._group.do(send)
 
     def busy(self):
@@ -111,21 +118,19 @@ class Supervisor:
             f'worker {rank}' for rank, worker
             in enumerate(self._agreement.workers) if worker.busy])
 
-    def fail(self, reason):
+    def fail(self, reason, culprits=()):
         """End all processes because of `reason`."""
-        self._group.do(lambda: self._group.fail(reason))
+        self._group.do(lambda: self._group.fail(reason, culprits))
 
-    def _start(self):
-        if self.failure:
-            return
-        self._group.add('keeper', 0, self._places.head, {})
+    def _start_workers(self):
         for rank, place in enumerate(self._places.workers):
-            self._group.add('worker', rank, place, {})
-        self._start_servers()
+            place.add('worker', rank, {})
 
     def _start_servers(self):
         """Start scheduler and servers, and set what workers must know."""
-        self._group.end([one for one in self._group.members if one.may_end])
+        for process in self._group.processes:
+            if process.may_end:
+                process.keeper.remove(process)
         remove_sockets(self._group.folder)
         head, servers = self._places.head, self._places.servers
         root, *ports = self._places.free_ports(
@@ -138,18 +143,19 @@ class Supervisor:
             'DMLC_PS_ROOT_PORT': str(root),
             'DMLC_NUM_WORKER': str(self.workers),
             'DMLC_NUM_SERVER': str(self.servers)}
-        self._group.add('scheduler', 0, head, self._env | {
+        head.add('scheduler', 0, self._env | {
             'DMLC_ROLE': 'scheduler', 'DMLC_NODE_HOST': head.address})
         for rank, place in enumerate(servers):
             # MXNet gives ranks in the order of the ports.
-            self._group.add('server', rank, place, self._env | {
+            place.add('server', rank, self._env | {
                 'DMLC_ROLE': 'server', 'DMLC_NODE_HOST': place.address,
                 'PORT': str(ports[rank])})
         self._worker_ports = ports[self.servers:]
         self._used = False
 
     def _members(self, *roles):
-        return [one for one in self._group.members if one.role in roles]
+        return [process for process in self._group.processes
+                if process.role in roles]
 
     def _hear(self, one, message):
         """A process has said something."""
@@ -181,9 +187,6 @@ class Supervisor:
 
     def _broken(self, one, message):
         self._group.fail(f"{one.label()} {message['text']}", [one])
-
-    def _hear_places(self, one, message):
-        self._places.hear(message)
 
     def _hear_worker(self, one, message):
         self._agreement.hear(one.rank, message, time.monotonic())
@@ -230,7 +233,6 @@ class Supervisor:
                 if errors else {}] * self.workers, time.monotonic())
 
     def _tick(self, now):
-        self._places.tick(self._group.members, now)
         self._agreement.check(now)
         late = self._agreement.overdue(now)
         if late:

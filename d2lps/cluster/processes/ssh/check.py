@@ -5,6 +5,7 @@ import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
 
+from d2lps.cluster.processes.calls import ClusterError
 from d2lps.cluster.processes.ssh import probe
 from d2lps.cluster.processes.ssh.machines import head_of
 from d2lps.cluster.processes.ssh.way import Way, check_hosts, check_ports
@@ -42,19 +43,20 @@ class Line:
 
     def __init__(self, way, host, question):
         self.host, self._ssh = host, subprocess.Popen(
-            way.to(host, 'keeper.py', 60), text=True,
+            way.to(host, 'keeper.main()'), text=True,
             stdin=subprocess.PIPE, stdout=subprocess.PIPE,
             stderr=subprocess.PIPE, errors='replace')
         self.problem, self.told = '', {}
-        self.told = self.ask('address', **question)
+        self.told = self.ask('address', do='begin', look=question)
 
     def ask(self, answer, **question):
         """The first message that has the key `answer`, or {}."""
         timer = threading.Timer(PATIENCE, self._ssh.kill)
         timer.start()
         try:
-            print(json.dumps(question), '{}', sep='\n', file=self._ssh.stdin,
-                  flush=True)  # {} shows that the question was swallowed
+            # The second line shows that the first was swallowed.
+            print(json.dumps(question), '{"do": "ping"}', sep='\n',
+                  file=self._ssh.stdin, flush=True)
             for line in self._ssh.stdout:
                 if line.startswith('{"keeper"'):
                     told = json.loads(line)['keeper']
@@ -82,7 +84,7 @@ def check(hosts, address=None, ports=None, **way):
     Arguments as for `Machines`, whose ValueErrors it raises.
     """
     hosts, ports = check_hosts('hosts', hosts), check_ports(ports, 2)
-    way, question = Way(**way), {'role': 'host', 'ports': ports,
+    way, question = Way(**way), {'ports': ports,
                                  'python': list(sys.version_info[:2])}
     with ThreadPoolExecutor(len(hosts)) as pool:
         lines = [*pool.map(lambda host: Line(way, host, question), hosts)]
@@ -108,8 +110,12 @@ def _check(lines, address, ports, each):
     if not lines:
         return
     addresses = [line.told['address'] for line in lines]
-    head, problem = head_of([line.host for line in lines], addresses,
-                            address or lines[0].told['reader'])
+    problem = ''
+    try:
+        head = head_of([line.host for line in lines], addresses,
+                       address or lines[0].told['reader'])
+    except ClusterError as error:
+        problem = str(error)
     yield 'addresses', problem, 'See address= in docs/several-machines.md'
     if problem:
         return

@@ -1,8 +1,12 @@
 """How other machines are named and reached."""
+import os
 import re
 import shlex
 import shutil
 import sys
+
+from d2lps.cluster.processes.process import MEMORY
+from d2lps.settings import SETTINGS
 
 # What the reader has set for other purposes must not get in the way.
 OPTIONS = ('-4', '-T', '-a', '-x', *(
@@ -12,13 +16,11 @@ OPTIONS = ('-4', '-T', '-a', '-x', *(
         'ClearAllForwardings=yes', 'RemoteCommand=none')
     for word in ('-o', option)))
 PORTS = range(20_000, 21_000)  # a firewall has to let them through
-# Finds a program of ours without importing d2lps, which would load MXNet.
 FIND = '; '.join([  # in one line, for the sake of some shells
-    'import sys', 'sys.path.pop(0)', 'import importlib.util, runpy',
-    'found = importlib.util.find_spec("d2lps") or sys.exit("d2lps is not '
-    'installed for " + sys.executable)',
-    'runpy.run_path(found.submodule_search_locations[0] + '
-    '"/cluster/processes/ssh/" + sys.argv.pop(1), run_name="__main__")'])
+    'import sys', 'sys.path.pop(0)', 'import importlib.util',
+    'importlib.util.find_spec("d2lps") or sys.exit("d2lps is not installed '
+    'for " + sys.executable)',
+    'from d2lps.cluster.processes import keeper, sockets', ''])
 
 
 class Way:
@@ -43,10 +45,13 @@ class Way:
             raise ValueError(f'ssh must name a program; there is no {ssh[0]}')
         self._ssh, self._python = ssh, python or sys.executable
 
-    def to(self, host, *words):
-        """The command that runs `words` (a program of ours) on a host."""
-        return [*self._ssh, *OPTIONS, '--', host, 'exec ' + shlex.join(
-            [self._python, '-u', '-c', FIND, *map(str, words)])]
+    def to(self, host, call):
+        """The command that makes this call of one of our functions there."""
+        settings = {name: os.environ[name] for name in SETTINGS} | MEMORY
+        return [*self._ssh, *OPTIONS, '--', host, 'exec ' + shlex.join([
+            self._python, '-c', f'import os, sys; os.environ.update({settings}'
+            '); os.execvp(sys.argv[1], sys.argv[1:])',
+            self._python, '-u', '-c', FIND + call])]
 
 
 def check_hosts(name, hosts):

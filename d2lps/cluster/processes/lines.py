@@ -1,0 +1,96 @@
+"""Lines of JSON through pipes; nobody waits for the other end of one."""
+import json
+import os
+import selectors
+
+LONG = 1000  # bytes; what no program reads may come in longer lines
+
+
+def serve(selector, seconds):
+    """Read and write what can be read and written in so many seconds.
+
+    What is urgent goes first.
+    """
+    ready = [key.data for key, _ in selector.select(seconds)]
+    for end in sorted(ready, key=lambda end: not end.urgent):
+        end.ready()
+
+
+class Inlet:
+    """Our end of a pipe whose lines go to `heard(lines)`, as texts.
+
+    With `cut`, they are no longer than LONG.
+    """
+
+    def __init__(self, selector, pipe, heard, urgent=False, cut=False):
+        self.urgent, self._cut, self._rest = urgent, cut, b''
+        self._selector, self._pipe, self._heard = selector, pipe, heard
+        os.set_blocking(pipe.fileno(), False)
+        selector.register(pipe, selectors.EVENT_READ, self)
+
+    def ready(self):
+        if self.closed:
+            return
+        try:
+            data = os.read(self._pipe.fileno(), 1 << 16)
+        except BlockingIOError:
+            return
+        if not data:
+            return self.close()
+        *lines, rest = (self._rest + data).split(b'\n')
+        if self._cut:
+            lines, rest = [line[:LONG] for line in lines], rest[-LONG:]
+        self._rest = rest
+        if lines:
+            self._heard([line.decode(errors='replace') for line in lines])
+
+    def last(self):
+        """Read the last words of a process that has ended."""
+        for _ in range(20):  # another may have the pipe, and go on writing
+            self.ready()
+
+    @property
+    def closed(self):
+        return self._pipe.closed
+
+    def close(self):
+        if not self.closed:
+            self._selector.unregister(self._pipe)
+            self._pipe.close()
+
+
+class Outlet:
+    """Our end of a pipe for messages; what finds no room in it waits here."""
+    urgent = False
+
+    def __init__(self, selector, pipe):
+        self._selector, self._pipe = selector, pipe
+        self._rest, self._waits = bytearray(), False
+        os.set_blocking(pipe.fileno(), False)
+
+    def send(self, message):
+        self._rest += json.dumps(message).encode() + b'\n'
+        if not self._waits:
+            self.ready()
+
+    def ready(self):
+        if self._pipe.closed:
+            return
+        try:
+            del self._rest[:os.write(self._pipe.fileno(), self._rest)]
+        except BlockingIOError:
+            pass
+        except OSError:  # nobody is there any more; others will notice
+            self._rest.clear()
+        if self._waits != bool(self._rest):
+            self._waits = not self._waits
+            if self._waits:
+                self._selector.register(self._pipe, selectors.EVENT_WRITE,
+                                        self)
+            else:
+                self._selector.unregister(self._pipe)
+
+    def close(self):
+        if self._waits and not self._pipe.closed:
+            self._selector.unregister(self._pipe)
+        self._pipe.close()
