@@ -349,6 +349,7 @@ INSIDE = {
     'd2lps.checks': 'the checks themselves: tests/test_checks.py',
     'd2lps.collectives.limits': 'more checks',
     'd2lps.collectives.reading': 'Schedule',
+    'd2lps.collectives.routes': 'Topology.routes',
     'd2lps.training.fits': 'more checks',
     'd2lps.settings': 'no arguments',
     'd2lps.collectives.execute': 'Schedule.run',

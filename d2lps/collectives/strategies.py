@@ -106,9 +106,9 @@ def double_tree(n):
 def recursive_doubling(n):
     """Pairs exchange everything, then pairs of pairs, and so on.
 
-    With n not a power of two, the devices beyond the largest power first
-    add theirs to a partner, and get the total at the end.
-    Source: Thakur, Rabenseifner and Gropp 2005, section 4.
+    With n not a power of two, the devices beyond the largest power add
+    theirs to a partner first, and get the total at the end. Source: Thakur,
+    Rabenseifner and Gropp 2005, section 4.
     """
     power = 1 << (n.bit_length() - 1)
     i, beyond = np.arange(power), np.arange(power, n)
@@ -222,10 +222,8 @@ def _together(*plans):
 
 
 def _ring(order, first=0):
-    """Rounds of a ring through `order`, with chunks numbered from `first`.
-
-    All are windows of one array: one of its own each would fill memory.
-    """
+    """Rounds of a ring through `order`, with chunks numbered from `first`."""
+    # All are windows of one array: one of its own each would fill memory.
     order = np.asarray(order)
     n, onward = len(order), np.roll(order, -1)
     twice = first + np.arange(2 * n) % n
