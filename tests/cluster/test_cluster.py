@@ -559,3 +559,33 @@ def test_a_worker_that_hangs_in_c_ends_with_its_parent(tmp_path):
         'os.kill(os.getpid(), signal.SIGKILL)',
         function='sum, range(10 ** 11)')
     assert len(pids) == 4 and all_gone(pids, 5)
+
+
+@pytest.mark.skipif(sys.platform != 'linux', reason='needs a death signal')
+def test_a_stopped_keeper_ends_with_the_reader(tmp_path):
+    [(_, pids)] = readers_who_end(
+        tmp_path, 'c.kill("keeper", signal.SIGSTOP); '
+        'os.kill(os.getpid(), signal.SIGKILL)')
+    assert len(pids) == 4 and all_gone(pids, 5)
+
+
+@pytest.mark.parametrize('threads', ['1', '2'])
+def test_processes_are_forked_and_have_the_readers_settings(
+        threads, monkeypatch):
+    """MXNet gives a forked process one OpenMP thread, whatever is set."""
+    monkeypatch.setenv('OMP_NUM_THREADS', threads)
+
+    def look():
+        import ctypes
+        import random
+
+        import numpy
+        openmp = ctypes.CDLL(mx.libinfo.find_lib_path()[0])
+        return (os.getppid(), openmp.omp_get_max_threads(), random.random(),
+                numpy.random.rand())
+    with Cluster() as c:
+        (parent, had, *drawn), (other, has, *others) = c.run(look)
+        assert parent == other == c.pids['keeper']
+        assert had == has == int(threads)
+        assert drawn[0] != others[0] and drawn[1] != others[1]
+        assert c.run(add_up) == [[3.0] * 3] * 2
