@@ -1,7 +1,6 @@
 """The files around the code agree with each other and with the code."""
 import ast
 import graphlib
-import json
 import os
 import pydoc
 import re
@@ -39,8 +38,6 @@ ARROWS = {
 # Lines: what readers read, the machine room, pictures.
 BUDGET = {'read': 3700, 'cluster': 3650, 'pictures': 750}
 MODULES = sorted((ROOT / 'd2lps').rglob('*.py'))
-NOTEBOOKS = sorted(path for path in (ROOT / 'notebooks').rglob('*.ipynb')
-                   if '.ipynb_checkpoints' not in path.parts)
 
 
 def lock_entries(lock):
@@ -333,58 +330,3 @@ def test_the_collectives_need_neither_mxnet_nor_the_tests_plugins(python):
                   '-p', 'no:cacheprovider', PYTEST_DISABLE_PLUGIN_AUTOLOAD='1')
     assert done.returncode == 0, done.stdout + done.stderr
     assert re.search(r'\d\d passed, \d+ deselected', done.stdout)
-
-
-def parts_of(tree):
-    """The functions and classes of a syntax tree.
-
-    Without docstrings, and without `@checked(...)`: the package checks the
-    arguments of what a notebook builds, and that is no part of the lesson.
-    """
-    parts = [node for node in tree.body
-             if isinstance(node, (ast.FunctionDef, ast.ClassDef))]
-    for part in parts:
-        for node in ast.walk(part):
-            if isinstance(node, (ast.FunctionDef, ast.ClassDef)):
-                node.decorator_list = [
-                    one for one in node.decorator_list
-                    if not ast.unparse(one).startswith('checked(')]
-                if ast.get_docstring(node) is not None:
-                    del node.body[0]
-    return {part.name: ast.unparse(part) for part in parts}
-
-
-def parts_of_package():
-    """Names and what they stand for; two modules may share a name."""
-    parts = {}
-    for path in MODULES:
-        if path.stem != '__main__':
-            for name, code in parts_of(ast.parse(path.read_text())).items():
-                parts.setdefault(name, []).append(code)
-    return parts
-
-
-def parts_of_notebook(path):
-    parts = []
-    for cell in json.loads(path.read_text())['cells']:
-        code = ''.join(cell['source'])
-        if cell['cell_type'] == 'code' and not code.startswith('%%'):
-            # Keep the lines, so that a block is never left without a body.
-            code = re.sub(r'^(\s*)(\w+ = )?[%!].*$', r'\1pass', code,
-                          flags=re.M)
-            parts += parts_of(ast.parse(code)).items()
-    return parts
-
-
-@pytest.mark.parametrize('path', NOTEBOOKS, ids=lambda path: path.stem)
-def test_code_in_notebook_and_package_is_the_same(path):
-    package = parts_of_package()
-    for name, code in parts_of_notebook(path):
-        if name in package:
-            assert code in package[name], name
-
-
-def test_chapter_1_builds_data_parallelism_in_full():
-    path = ROOT / 'notebooks' / '01-several-devices.ipynb'
-    assert {'get_params', 'allreduce', 'split_batch',
-            'train_batch'} <= set(dict(parts_of_notebook(path)))

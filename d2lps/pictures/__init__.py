@@ -12,7 +12,7 @@ from importlib import import_module
 from IPython import get_ipython
 
 from d2lps.pictures import sketch
-from d2lps.pictures.style import (BLUE, GRAY, GREEN, ORANGE, PURPLE,  # noqa
+from d2lps.pictures.style import (BLUE, GRAY, GREEN, ORANGE, PURPLE,
                                   RED, SKY, use_png_display)
 
 NAMES = {

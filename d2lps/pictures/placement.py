@@ -1,8 +1,9 @@
 """A picture of where a store keeps what."""
 from matplotlib import pyplot as plt
 
-from d2lps.checks import a, checked, refuse, whole
+from d2lps.checks import checked, refuse, whole
 from d2lps.kvstore.server import place, store_key, up_to_1000
+from d2lps.pictures.plots import AXES
 from d2lps.pictures.style import CHUNK_COLORS
 
 
@@ -15,7 +16,7 @@ def sizes(name, value):
 
 
 @checked(sizes=sizes, num_servers=up_to_1000, split_from=whole,
-         ax=a(plt.Axes, 'axes of matplotlib, such as plt.gca()'))
+         ax=AXES)
 def plot_placement(sizes, num_servers, split_from=1_000_000, ax=None):
     """A bar for each server of a store, made of the keys that lie there.
 

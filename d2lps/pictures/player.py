@@ -1,14 +1,12 @@
 """Step through a schedule: who holds whose contributions after each round."""
-from functools import partial
-
 import ipywidgets
 import numpy as np
 from IPython.display import display
 from matplotlib import collections, pyplot as plt
-from matplotlib.axes import Axes
 
-from d2lps.checks import a, checked, whole
+from d2lps.checks import checked, from_zero, whole
 from d2lps.collectives import limits
+from d2lps.pictures.plots import AXES
 from d2lps.pictures.style import CHUNK_COLORS
 from d2lps.pictures.widgets import live_picture
 
@@ -20,8 +18,7 @@ def _small(schedule, number, **_):
         raise ValueError(f'{schedule!r}: too many nodes x chunks (over 144)')
 
 
-@checked(_small, schedule=limits.schedule, number=partial(whole, least=0),
-         ax=a(Axes, 'axes of matplotlib'))
+@checked(_small, schedule=limits.schedule, number=from_zero, ax=AXES)
 def plot_holdings(schedule, number=0, ax=None):
     """Who holds what after round `number`: a row per node, a box per chunk.
 
@@ -71,7 +68,7 @@ def plot_holdings(schedule, number=0, ax=None):
     return ax
 
 
-@checked(_small, schedule=limits.schedule, number=partial(whole, least=0))
+@checked(_small, schedule=limits.schedule, number=from_zero)
 def step_player(schedule, number=0):
     """Go through the rounds, forward, back or playing, from `number` on."""
     slider = ipywidgets.IntSlider(number, 0, len(schedule.rounds),

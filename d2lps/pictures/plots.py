@@ -13,27 +13,21 @@ from d2lps.collectives.simulate import Timing
 from d2lps.collectives.topology import Topology
 from d2lps.pictures.style import CHUNK_COLORS, GREEN, ORANGE, SKY
 
+AXES = a(Axes, 'axes of matplotlib, such as plt.gca()')
 LOAD_COLORS = LinearSegmentedColormap.from_list(
     'load', ['0.88', ORANGE, '#6B1A00'])  # idle to busy all the time
 
 
-def _shares(name, value):
-    """A share from 0 to 1 for each key; rounding may add a little."""
-    a(dict, 'a dict such as timing.busy()')(name, value)
-    for key, share in value.items():
-        number(f'{name}[{key!r}]', share, most=1 + 1e-6)
-    return value
-
-
-def _links_of_load(topology, load, **_):
-    """Refuse a load of links that the topology does not have."""
-    for pair in load or ():
+def _load_of_links(topology, load, **_):
+    """A share from 0 to 1 for each link; rounding may add a little."""
+    for pair, share in (load or {}).items():
+        number(f'load[{pair!r}]', share, most=1 + 1e-6)
         if pair not in topology.number:
             raise ValueError(f'load: {topology.name} has no link {pair!r}')
 
 
-@checked(_links_of_load, topology=a(Topology, 'a Topology: pcie_switch(4)'),
-         load=_shares, ax=a(Axes, 'axes of matplotlib'), scale=flag,
+@checked(_load_of_links, topology=a(Topology, 'a Topology: pcie_switch(4)'),
+         load=a(dict, 'a dict such as timing.busy()'), ax=AXES, scale=flag,
          device=a(str, 'a text'))
 def plot_topology(topology, load=None, ax=None, scale=True, device=''):
     """Nodes on a circle, switches between what they join.
@@ -46,7 +40,7 @@ def plot_topology(topology, load=None, ax=None, scale=True, device=''):
     number of nodes that have one, such as 'GPU '.
     """
     ax = ax or plt.subplots(figsize=(4.5, 3.6))[1]
-    at, links = _places(topology), topology.links
+    at, links = _positions(topology), topology.links
     ends = np.array([[at[link.src], at[link.dst]] for link in links])
     along = ends[:, 1:] - ends[:, :1]
     along /= np.linalg.norm(along, axis=2, keepdims=True) + 1e-9
@@ -76,7 +70,7 @@ def plot_topology(topology, load=None, ax=None, scale=True, device=''):
 
 
 @checked(timings=list_of(a(Timing, 'a Timing'), 'a list of Timings'),
-         ax=a(Axes, 'axes of matplotlib'))
+         ax=AXES)
 def plot_comparison(timings, ax=None):
     """A bar per `Timing`, in the order given; the best ones are marked."""
     ax = ax or plt.subplots(figsize=(6, 0.8 + 0.27 * len(timings)))[1]
@@ -86,8 +80,12 @@ def plot_comparison(timings, ax=None):
     ax.set_yticks(rows, [timing.schedule.name for timing in timings])
     bars = ax.barh(rows, [1e3 * timing.seconds for timing in timings],
                    color=[GREEN if g else SKY for g in good])
-    ax.bar_label(bars, [f'{float(f"{1e3 * t.seconds:.3g}"):,g}' + ' best' * g
-                        for t, g in zip(timings, good)], padding=3)
+    labels = []
+    for timing, is_good in zip(timings, good):
+        three_digits = float(f'{1e3 * timing.seconds:.3g}')
+        labels.append(f'{three_digits:,g} best' if is_good else
+                      f'{three_digits:,g}')
+    ax.bar_label(bars, labels, padding=3)
     ax.invert_yaxis()
     ax.margins(x=0.2)
     ax.set(xlabel='time / ms', xticks=[])
@@ -95,21 +93,21 @@ def plot_comparison(timings, ax=None):
     return ax
 
 
-def _places(topology):
+def _positions(topology):
     """A point for every node and switch, a dict from name to (x, y)."""
     turn = 2 * np.pi * np.arange(len(topology.nodes)) / len(topology.nodes)
     at = dict(zip(topology.nodes, np.stack([np.sin(turn), np.cos(turn)], 1)))
     at.update((switch, np.zeros(2)) for switch in topology.switches)
     near = {switch: {end for link in topology.links if switch in link[:2]
                      for end in link[:2]} for switch in topology.switches}
-    for _ in range(50 * (len(topology.switches) > 0)):
+    for _ in range(50):
         for switch in topology.switches:  # to the middle of its neighbours
             at[switch] = np.mean([at[other] for other in near[switch]], axis=0)
     return at
 
 
 @checked(timing=a(Timing, 'a Timing, which simulate.time returns'),
-         ax=a(Axes, 'axes of matplotlib'), most=whole)
+         ax=AXES, most=whole)
 def plot_timing(timing, ax=None, most=24):
     """A row per link: when it carries which send, coloured by chunk.
 

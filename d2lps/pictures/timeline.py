@@ -1,10 +1,10 @@
 """A training step in one picture: which device does what when."""
 from matplotlib import pyplot as plt
-from matplotlib.axes import Axes
 from matplotlib.patches import Patch
 
 from d2lps.checks import a, checked, positive, whole
 from d2lps.engine import cores
+from d2lps.pictures.plots import AXES
 from d2lps.pictures.style import BLUE, GRAY, GREEN, ORANGE, RED, SKY
 from d2lps.pictures.widgets import choose, live_picture
 from d2lps.training.timeline import PHASES, Timeline, step_timeline
@@ -13,7 +13,7 @@ PHASE_COLORS = dict(zip(PHASES, (SKY, BLUE, ORANGE, RED, GREEN, GRAY)))
 
 
 @checked(timeline=a(Timeline, 'a Timeline, such as step_timeline(2, 256)'),
-         title=a(str, 'a text'), ax=a(Axes, 'axes of matplotlib'),
+         title=a(str, 'a text'), ax=AXES,
          until=positive)
 def plot_timeline(timeline, title=None, ax=None, until=None):
     """Draw a `Timeline`: a row for each device, a bar for each operation.

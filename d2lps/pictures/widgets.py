@@ -104,15 +104,15 @@ def explore_synchronisation(links='one PCIe switch', num_devices=4,
     latency: µs per cable, of which a message may cross several.
     """
     def draw(links, n, megabytes, bandwidth, latency, which):
-        place = LINKS[links](n, bandwidth * 1e9, latency / 1e6)
-        timings = [simulate.time(plan, place, megabytes * 1e6)
+        joined = LINKS[links](n, bandwidth * 1e9, latency / 1e6)
+        timings = [simulate.time(plan, joined, megabytes * 1e6)
                    for plan in (strategy(n) for strategy in STRATEGIES)
-                   if {*plan.nodes} <= {*place.nodes}]
+                   if {*plan.nodes} <= {*joined.nodes}]
         _, axes = plt.subplots(1, 2, figsize=(9.5, 3.6))
         plt.subplots_adjust(0.22, 0.13, 0.97, 0.92, wspace=0.1)
         plot_comparison(timings, axes[0])
         shown = which(timings, key=lambda timing: round(timing.seconds, 12))
-        plot_topology(place, shown.busy(), axes[1], False).set_title(
+        plot_topology(joined, shown.busy(), axes[1], False).set_title(
             f'{shown.schedule.name}, busy links dark')
         return axes
 

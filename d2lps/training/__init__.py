@@ -1,9 +1,9 @@
 """Training one network on several devices, and ways to split it."""
-from d2lps.training.data import Batches, load_data  # noqa
-from d2lps.training.data_parallel import (TrainResult, allreduce,  # noqa
+from d2lps.training.data import Batches, load_data
+from d2lps.training.data_parallel import (TrainResult, allreduce,
                                           compute_gradients,
                                           evaluate_accuracy, get_params,
                                           split_batch, train, train_batch)
-from d2lps.training.lenet import init_params, lenet, loss  # noqa
-from d2lps.training.stopwatch import Stopwatch  # noqa
-from d2lps.training.timeline import Event, Timeline, step_timeline  # noqa
+from d2lps.training.lenet import init_params, lenet, loss
+from d2lps.training.stopwatch import Stopwatch
+from d2lps.training.timeline import Event, Timeline, step_timeline

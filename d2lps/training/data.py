@@ -13,7 +13,7 @@ from d2lps.engine import mx
 from d2lps.training.fits import (byte_images, class_numbers,
                                  one_label_each_image)
 
-IMAGE_SIZE, NUM_CLASSES = 28, 10
+IMAGE_SIZE = 28
 TRAIN_FILES = ('train-images-idx3-ubyte.gz', 'train-labels-idx1-ubyte.gz')
 TEST_FILES = ('t10k-images-idx3-ubyte.gz', 't10k-labels-idx1-ubyte.gz')
 # The authors' own files and copies of them. A checksum decides whether what
@@ -133,10 +133,7 @@ def _read_pair(image_path, label_path):
     images, labels = _read_idx(image_path, 3), _read_idx(label_path, 1)
     byte_images(f'{image_path}: images', images)
     class_numbers(f'{label_path}: labels', labels)
-    if len(images) != len(labels):
-        raise ValueError(f'{image_path} has {len(images):,} images, but '
-                         f'{label_path} has {len(labels):,} labels: '
-                         'they do not belong together.')
+    one_label_each_image(images, labels, name=f'{image_path}: labels')
     return images, labels.astype('int32')
 
 

@@ -28,9 +28,9 @@ def class_numbers(name, value):
     return value
 
 
-def one_label_each_image(images, labels, **_):
+def one_label_each_image(images, labels, name='labels', **_):
     if len(images) != len(labels):
-        raise ValueError(f'labels must be one for each of the {len(images):,}'
+        raise ValueError(f'{name} must be one for each of the {len(images):,}'
                          f' images; there were {len(labels):,}')
 
 

@@ -1,4 +1,4 @@
-"""Chapter 5's figures: 20 MB over the slow network: python chapter5.py
+"""Chapter 5's figures: 40 MB over the slow network: python chapter5.py
 
 For each number of workers and servers: push, then pull, predicted and
 measured; and with a few arrays in flight, simulated in pieces and measured.
@@ -17,7 +17,7 @@ import pandas as pd
 from d2lps.cluster import Cluster, Network, network_problem
 from d2lps.pictures.servers import predicted_seconds, simulated
 
-SIZE, LAYERS, LINK = 20_000_000, 40, Network(125e6)  # as in the notebook
+SIZE, LAYERS, LINK = 40_000_000, 40, Network(125e6)  # as in the notebook
 NOTEBOOKS = Path(__file__).resolve().parents[2] / 'notebooks'
 RESULTS = NOTEBOOKS / 'results' / '05-slow-network.csv'
 SHOWN = (*(('apart', m, n) for m, n in (
@@ -39,7 +39,6 @@ def functions_of_notebook(*names):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument('--repeats', type=int, default=4)
-    parser.add_argument('--size', type=int, default=SIZE, help='bytes')
     parser.add_argument('--write', action='store_true')
     args = parser.parse_args()
     problem = network_problem()
@@ -51,10 +50,9 @@ def main():
     for place, m, n in SHOWN:
         with Cluster(m, n, network=Network(LINK.bandwidth,
                                            colocated=place != 'apart')) as c:
-            results = c.run(rounds, ways, args.size, LAYERS,
-                            repeats=args.repeats)
+            results = c.run(rounds, ways, SIZE, LAYERS, args.repeats)
         measured, flight = np.max(results, axis=0).min(axis=0)
-        case = m, n, args.size, LINK.rate, place != 'apart'
+        case = m, n, SIZE, LINK.rate, place != 'apart'
         predicted = predicted_seconds(*case)
         rows.append([place, m, n, predicted, measured,
                      measured / predicted - 1,

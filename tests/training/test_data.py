@@ -260,7 +260,7 @@ def test_images_and_labels_of_different_number_are_explained(
         idx_folder, write_idx):
     folder = idx_folder()
     write_idx(folder / LABELS, onp.zeros(59))
-    expect_damage(folder, '60 images, but .* 59 labels')
+    expect_damage(folder, 'labels .* of the 60 images; there were 59')
 
 
 def test_set_without_images_is_explained(idx_folder, write_idx):
