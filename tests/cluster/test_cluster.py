@@ -563,3 +563,31 @@ def test_a_worker_that_hangs_in_c_ends_with_its_parent(tmp_path):
         'os.kill(os.getpid(), signal.SIGKILL)',
         function='sum, range(10 ** 11)')
     assert len(pids) == 4 and all_gone(pids, 5)
+
+
+@pytest.mark.skipif(sys.platform != 'linux', reason='needs a death signal')
+def test_a_stopped_keeper_ends_with_the_reader(tmp_path):
+    [(_, pids)] = readers_who_end(
+        tmp_path, 'c.kill("keeper", signal.SIGSTOP); '
+        'os.kill(os.getpid(), signal.SIGKILL)')
+    assert len(pids) == 4 and all_gone(pids, 5)
+
+
+@pytest.mark.skipif(sys.platform != 'linux', reason='looks into /proc')
+@pytest.mark.parametrize('threads', ['1', '2'])
+def test_mxnet_is_loaded_before_processes_are_forked(threads, monkeypatch):
+    """But not if it is to have more OpenMP threads: it would get only one."""
+    monkeypatch.setenv('OMP_NUM_THREADS', threads)
+
+    def look():
+        import random
+
+        import numpy
+        return os.getppid(), random.random(), numpy.random.rand()
+    with Cluster() as c:
+        (parent, *drawn), (other, *others) = c.run(look)
+        assert parent == other == c.pids['keeper']
+        loaded = 'libmxnet' in Path(f'/proc/{parent}/maps').read_text()
+        assert loaded == (threads == '1')
+        assert drawn[0] != others[0] and drawn[1] != others[1]
+        assert c.run(add_up) == [[3.0] * 3] * 2
