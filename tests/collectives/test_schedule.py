@@ -16,7 +16,7 @@ from d2lps.collectives import schedule as schedule_module
 from d2lps.collectives import strategies as sch
 from d2lps.collectives.execute import run_plainly
 from d2lps.collectives.schedule import Schedule, ScheduleError, Send
-from plans import BY_N, BY_TWO, OPS, quick, schedules, some_run
+from plans import BY_N, BY_TWO, quick, schedules, some_run
 
 
 # --- every strategy is right -------------------------------------------------
