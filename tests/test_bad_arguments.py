@@ -20,15 +20,14 @@ from d2lps.cluster import Cluster, Network, network_problem
 from d2lps.cluster import cluster
 from d2lps.cluster.bare import bare_mxnet
 from d2lps.cluster.store import worker
-from d2lps.collectives import (Schedule, Send, cables, simulate, strategies,
-                               topology)
+from d2lps.collectives import (Schedule, Send, cables, flows, simulate,
+                               strategies, topology)
 from d2lps.engine import mx
 from d2lps.pictures import (placement, player, plots, servers, sketch,
                             widgets)
 from d2lps.pictures import timeline as timeline_pictures
 from d2lps.training import data, data_parallel, partition, timeline
 from matplotlib import pyplot as plt
-from matplotlib.figure import Figure
 
 np = mx.np
 lenet = importlib.import_module('d2lps.training.lenet')  # not the function
@@ -201,6 +200,7 @@ good(Schedule, {'devices': COUNT, 'rounds': {'a list'},
                              'None', 'a NumPy array'},
                          'name': TEXT | {'an empty text'}},
      rounds=[[SEND]], devices=2, helpers=[], weights=None, name='mine')
+method(lambda: strategies.ring(2), 'cuts', {'size': WHOLE}, size=8)
 method(lambda: strategies.ring(2), 'chunk_bytes', {'nbytes': NUMBER}, nbytes=8)
 method(lambda: strategies.ring(2), 'run',
        arrays=fresh(lambda: [onp.ones(2), onp.ones(2)]), op=onp.add)
@@ -209,9 +209,9 @@ good(simulate.time, {'nbytes': NUMBER, 'barrier': FLAG},
      barrier=True)
 FLOWS = dict(paths=onp.array([[0]]), size=onp.ones(1), delay=onp.zeros(1),
              capacity=onp.ones(1))
-good(simulate.flow, {'inputs': {'None'}, 'capacity': {'a NumPy array'}},
+good(flows.flow, {'inputs': {'None'}, 'capacity': {'a NumPy array'}},
      **FLOWS, inputs=None)
-good(simulate.fair_rates, {'capacity': {'a NumPy array'}},
+good(flows.fair_rates, {'capacity': {'a NumPy array'}},
      paths=FLOWS['paths'], capacity=FLOWS['capacity'])
 LINKS = topology.both_ways(0, 1, 1e9)
 good(topology.Topology, {'links': {'a list'}, 'switches': {'a list'},
@@ -348,6 +348,8 @@ good(worker.create_store, kind='dist_sync')
 INSIDE = {
     'd2lps.checks': 'the checks themselves: tests/test_checks.py',
     'd2lps.collectives.limits': 'more checks',
+    'd2lps.collectives.reading': 'Schedule',
+    'd2lps.collectives.routes': 'Topology.routes',
     'd2lps.training.fits': 'more checks',
     'd2lps.settings': 'no arguments',
     'd2lps.collectives.execute': 'Schedule.run',
@@ -431,8 +433,6 @@ def no_processes(monkeypatch, request):
     monkeypatch.setattr(Cluster, '_wait', lambda *args: None)
     monkeypatch.setattr(worker, '_asking', 'the cluster')
     monkeypatch.setattr(worker, 'DistStore', lambda *args: None)
-    # Pictures are drawn; what they look like is for tests/pictures.
-    monkeypatch.setattr(Figure, 'savefig', lambda *args, **kwargs: None)
     yield
     plt.close('all')
 

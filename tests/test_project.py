@@ -36,7 +36,7 @@ ARROWS = {
     'pictures': {'checks', 'engine', 'training', 'collectives', 'kvstore',
                  'cluster'}}
 # Lines: what readers read, the machine room, pictures.
-BUDGET = {'read': 3700, 'cluster': 3650, 'pictures': 750}
+BUDGET = {'read': 3840, 'cluster': 3650, 'pictures': 750}
 MODULES = sorted((ROOT / 'd2lps').rglob('*.py'))
 
 

@@ -34,42 +34,36 @@ def bare_mxnet(script, workers=2, seconds=3):
            'DMLC_NUM_WORKER': str(workers), 'DMLC_NODE_HOST': '127.0.0.1',
            'DMLC_PS_ROOT_URI': '127.0.0.1',
            'DMLC_PS_ROOT_PORT': str(ports[0])}
+    roles = ['scheduler', 'server'] + ['worker'] * workers
+    outputs = [tempfile.TemporaryFile('w+') for _ in roles]
     members = []
-    with tempfile.TemporaryFile('w+') as rest:
-        outputs = [tempfile.TemporaryFile('w+') for _ in range(workers)]
-        try:
-            for port, (role, code, output) in zip(ports, (
-                    ('scheduler', 'import mxnet', rest),
-                    ('server', 'import mxnet', rest),
-                    *(('worker', script, output) for output in outputs))):
-                members.append(subprocess.Popen(
-                    [sys.executable, '-u', '-c', 'import signal; '
-                     f'signal.alarm({LIFE})\n{code}'],
-                    env={**env, 'DMLC_ROLE': role, 'PORT': str(port)},
-                    umask=0o077, stdin=subprocess.DEVNULL, stdout=output,
-                    stderr=subprocess.STDOUT, start_new_session=True))
-            _wait(members[2:], outputs, seconds)
-        finally:
-            _end(members, ports)
-        for output in outputs:
-            output.seek(0)
-        return [output.read() for output in outputs]
+    try:
+        for port, role, output in zip(ports, roles, outputs):
+            code = script if role == 'worker' else 'import mxnet'
+            members.append(subprocess.Popen(
+                [sys.executable, '-u', '-c',
+                 f'import signal; signal.alarm({LIFE})\n{code}'],
+                env={**env, 'DMLC_ROLE': role, 'PORT': str(port)},
+                umask=0o077, stdin=subprocess.DEVNULL, stdout=output,
+                stderr=subprocess.STDOUT, start_new_session=True))
+        wait(members[2:], outputs[2:], seconds)
+    finally:
+        for member in members:
+            member.kill()
+            member.wait()
+        for path in map(socket_of, ports):  # which a killed process leaves
+            if os.path.exists(path):
+                os.unlink(path)
+    for output in outputs:
+        output.seek(0)
+    return [output.read() for output in outputs[2:]]
 
 
-def _wait(members, outputs, seconds):
+def wait(members, outputs, seconds):
+    """Wait for all to end, or so long after the first has written a line."""
     end = time.monotonic() + LIFE
     while (any(member.poll() is None for member in members)
            and time.monotonic() < end):
         if any(os.fstat(output.fileno()).st_size for output in outputs):
             end, seconds = min(end, time.monotonic() + seconds), LIFE
         time.sleep(0.05)
-
-
-def _end(members, ports):
-    """End them; remove the sockets that a killed process leaves behind."""
-    for member in members:
-        member.kill()
-        member.wait()
-    for port in ports:
-        if os.path.exists(socket_of(port)):
-            os.unlink(socket_of(port))

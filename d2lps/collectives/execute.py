@@ -10,82 +10,135 @@ IN_PLACE = np.add, np.multiply, np.maximum, np.minimum
 
 
 @checked(schedule=limits.schedule, op=function)
-def run(schedule, arrays, op):
-    """What `Schedule.run` does, see there.
+def run_plainly(schedule, arrays, op=np.add):
+    """What `Schedule.run` does with NumPy arrays, in few lines.
 
-    A place is a pair (node, chunk). `home` has the slices of the arrays,
-    where sums end up; `held` has what is at a place now. MXNet never works
-    on two slices of one array at the same time, so whatever moves on gets
-    an array of its own: then its place is in `moved`.
+    Slow, as it copies everything; but easy to see through.
     """
-    where = check_arrays(schedule, arrays)
-    schedule.check_sends()
-    flat = [_flat(array) for array in arrays]
-    share = np.cumsum(schedule.weights) / schedule.weights.sum()
-    cut = [0, *np.rint(share * flat[0].size).astype(int).tolist()]
-    home = {(node, c): one[cut[c]:cut[c + 1]]
-            for node, one in enumerate(flat) for c in range(len(cut) - 1)
-            if cut[c] < cut[c + 1]}
-    held, moved = dict(home), set()
-    # Out of reach while in use: another thread's run makes its own.
-    size = cut[-1], str(arrays[0].dtype), str(where)
-    kept = schedule.buffers.pop(size, {})
-    last_use = _last_use(schedule)
+    cuts, held = schedule.cuts(arrays[0].size), {}
+    for node, array in enumerate(arrays):
+        for chunk, part in enumerate(np.split(array.flatten(), cuts[1:-1])):
+            held[node, chunk] = part
+    for sends in schedule.rounds:
+        values = [held[send.src, send.chunk] for send in sends]
+        for send, value in zip(sends, values):
+            place = send.dst, send.chunk
+            if send.reduce and place in held:
+                value = op(held[place], value)
+            held[place] = value
+    for node, array in enumerate(arrays):
+        parts = [held[node, chunk] for chunk in range(len(cuts) - 1)]
+        array[...] = np.concatenate(parts).reshape(array.shape)
 
-    def copy(value, node, *name):
-        """A copy on `node`, in the memory that the last run used for it.
 
-        New memory is slow: the system hands it out page by page.
-        """
+class Executor:
+    """Carries a schedule out on arrays, as often as it is asked to.
+
+    New memory is slow: the system hands it out page by page. So what one run
+    made for chunks on the move is kept in `buffers` for the next, a set for
+    each size, type and place of arrays.
+    """
+
+    def __init__(self):
+        self.buffers = {}
+
+    def run(self, schedule, arrays, op):
+        """What `Schedule.run` does, see there; always the same schedule."""
+        where = check_arrays(schedule, arrays)
+        schedule.check_sends()
+        flat = [_flat(array) for array in arrays]
+        kind = flat[0].size, str(flat[0].dtype), str(where)
+        # Out of reach while in use: another thread's run makes its own.
+        buffers = self.buffers.pop(kind, {})
+        _Run(schedule, flat, where, op, buffers).run()
+        self.buffers[kind] = buffers
+        for array, one in zip(arrays, flat):
+            if isinstance(array, np.ndarray) and (
+                    not np.may_share_memory(array, one)):
+                array[...] = one.reshape(array.shape)
+
+
+class _Run:
+    """One run on flat arrays. A place is a pair (node, chunk).
+
+    home: the slices of the arrays, where sums end up. held: what is at a
+    place now. MXNet never works on two slices of one array at the same time,
+    so whatever moves on gets an array of its own: then its place is in
+    `moved`.
+    """
+
+    def __init__(self, schedule, flat, where, op, buffers):
+        self.schedule, self.where, self.op = schedule, where, op
+        cuts = schedule.cuts(flat[0].size)
+        self.chunks = {c for c, end in enumerate(cuts[1:]) if cuts[c] < end}
+        self.home = {(node, c): one[cuts[c]:cuts[c + 1]]
+                     for node, one in enumerate(flat) for c in self.chunks}
+        self.held, self.moved = dict(self.home), set()
+        self.buffers, self.last_use = buffers, _last_use(schedule)
+
+    def run(self):
+        for number, sends in enumerate(self.schedule.rounds):
+            moves = [move for move in zip(*sends.columns())
+                     if move[2] in self.chunks]  # no empty ones
+            changing = self.moved & {(dst, c) for _, dst, c, _ in moves}
+            values = [self.read(*move, changing) for move in moves]
+            for (_, dst, c, reduce), value in zip(moves, values):
+                self.apply((dst, c), reduce, value, number)
+        for place in self.moved & set(self.home):
+            _copy(self.held[place], self.home[place])
+
+    def read(self, src, dst, c, reduce, changing):
+        """What a send brings; a copy, if it is to change, or out of reach."""
+        value = self.held[src, c]
+        if (src, c) in changing or (
+                reduce and not _reach(self.where[src], self.where[dst])):
+            return self.copy(value, dst, c, src)
+        return value
+
+    def apply(self, place, reduce, value, number):
+        """Add what round `number` brought to a place, or put it there."""
+        if reduce and place in self.held:
+            self.held[place] = self.combine(place, value)
+        elif place not in self.home or self.last_use[place] >= number:
+            self.held[place] = self.copy(value, *place)
+        else:  # nobody asks for it again: straight to where it ends up
+            _copy(value, self.home[place])
+            self.moved.discard(place)
+            return
+        self.moved.add(place)
+
+    def copy(self, value, node, *name):
+        """A copy on `node`, in the buffer of that name if there is one."""
         name = node, *name
-        if name in kept:
-            _copy(value, kept[name])
-        elif where[node] is None:
-            kept[name] = value.copy()
+        if name in self.buffers:
+            _copy(value, self.buffers[name])
+        elif self.where[node] is None:
+            self.buffers[name] = value.copy()
         else:
-            kept[name] = value.copyto(where[node])
-        return kept[name]
+            self.buffers[name] = value.copyto(self.where[node])
+        return self.buffers[name]
 
-    def combine(mine, value, place):
-        if op in IN_PLACE:
-            kept[place] = op(mine, value, out=kept.get(place))
-            return kept[place]
-        both = op(mine, value)  # which may be of another type, such as bool
+    def combine(self, place, value):
+        """The reduction of what is at a place and of what arrives."""
+        mine = self.held[place]
+        if self.op in IN_PLACE:
+            self.buffers[place] = self.op(mine, value,
+                                          out=self.buffers.get(place))
+            return self.buffers[place]
+        both = self.op(mine, value)  # maybe of another type, such as bool
         if getattr(both, 'shape', None) != mine.shape:
             raise ValueError('op must work element by element: of two arrays '
                              f'of shape {mine.shape} it made {shown(both)}')
         return both if both.dtype == mine.dtype else both.astype(mine.dtype)
 
+
+def _last_use(schedule):
+    """For each place the number of the last round that needs what is there."""
+    last = np.full((len(schedule.nodes), len(schedule.weights)), -1)
     for number, sends in enumerate(schedule.rounds):
-        moves = [move for move in zip(*sends.columns())
-                 if cut[move[2]] < cut[move[2] + 1]]
-        changing = moved & {(dst, c) for _, dst, c, _ in moves}
-        values = []
-        for src, dst, c, reduce in moves:
-            value = held[src, c]
-            # What is about to change, or out of reach, is copied first.
-            if (src, c) in changing or (
-                    reduce and not _reach(where[src], where[dst])):
-                value = copy(value, dst, c, src)
-            values.append(value)
-        for (_, dst, c, reduce), value in zip(moves, values):
-            place = dst, c
-            if reduce and place in held:
-                held[place] = combine(held[place], value, place)
-            elif place not in home or last_use[place] >= number:
-                held[place] = copy(value, *place)
-            else:  # nobody asks for it again: straight to where it ends up
-                _copy(value, home[place])
-                moved.discard(place)
-                continue
-            moved.add(place)
-    for place in moved & set(home):
-        _copy(held[place], home[place])
-    for array, one in zip(arrays, flat):
-        if isinstance(array, np.ndarray) and (
-                not np.may_share_memory(array, one)):
-            array[...] = one.reshape(array.shape)
-    schedule.buffers[size] = kept
+        last[sends.src, sends.chunk] = number
+        last[sends.dst[sends.reduce], sends.chunk[sends.reduce]] = number
+    return last
 
 
 @checked(schedule=limits.schedule)
@@ -111,8 +164,7 @@ def check_arrays(schedule, arrays):
         if isinstance(array, np.ndarray):
             if not array.flags.writeable:
                 raise ValueError(f'arrays[{k}] is read-only; pass a copy')
-            if _crowded(array) or any(_overlap(array, other)
-                                      for other in arrays[:k]):
+            if _crowded(array, arrays[:k]):
                 raise ValueError(f'arrays[{k}] shares memory with another, or '
                                  'its elements do; pass a copy')
     where = [getattr(array, 'ctx', None) for array in arrays]
@@ -122,42 +174,26 @@ def check_arrays(schedule, arrays):
 
 
 def _kind(array):
-    """What `array` is, in words; 'numpy…' or 'mxnet…' if it can be used."""
+    """What `array` is: 'numpy…' or 'mxnet…' if it can be used."""
     shape, dtype = (getattr(array, name, None) for name in ('shape', 'dtype'))
     words = f'.ndarray of shape {shape}, dtype '
     if type(array) in (np.ndarray, np.memmap) and dtype.kind in 'biufcO':
         return f'numpy{words}{dtype.name}'
     if hasattr(array, 'ctx') and hasattr(array, '__array_ufunc__'):
         return f'mxnet{words}{np.dtype(dtype).name}'
-    return f'a {type(array).__name__}' + (shape is not None) * (
-        f' of shape {shape}, dtype {dtype}')
+    details = '' if shape is None else f' of shape {shape}, dtype {dtype}'
+    return f'a {type(array).__name__}{details}'
 
 
-def _crowded(array):
-    """Do elements of one NumPy array lie on each other?"""
+def _crowded(array, others):
+    """Do elements of NumPy arrays lie on each other, or on its own others?"""
     span = sum((n - 1) * abs(step) for n, step in zip(
         array.shape, array.strides))
-    return array.size > 1 and span + array.itemsize < array.nbytes
-
-
-def _overlap(one, other):
-    """Do two NumPy arrays have an element in common?"""
     try:
-        return np.shares_memory(one, other, max_work=10_000)
+        return array.size > 1 and span + array.itemsize < array.nbytes or any(
+            np.shares_memory(array, one, max_work=10_000) for one in others)
     except RuntimeError:  # too hard to say
         return True
-
-
-def _last_use(schedule):
-    """For each place the number of the last round that needs what is there."""
-    last = {(node, c): -1 for node in range(len(schedule.nodes))
-            for c in range(len(schedule.weights))}
-    for number, sends in enumerate(schedule.rounds):
-        for src, dst, c, reduce in zip(*sends.columns()):
-            last[src, c] = number
-            if reduce:
-                last[dst, c] = number
-    return last
 
 
 def _flat(array):

@@ -11,10 +11,7 @@ MOST_CHUNKS = 1_000_000
 
 
 def few(name, count, most=40_000_000, what='sends'):
-    """Refuse what memory would not hold, before it is made.
-
-    The limit is that of sends, of about 25 bytes each.
-    """
+    """Refuse what memory would not hold, before it is made."""
     if count > most:
         raise ValueError(f'{name} must be smaller: that would be {count:,} '
                          f'{what}, and at most {most:,} fit')
@@ -70,23 +67,6 @@ def links(name, value):
         raise ValueError(f'{name}: two of them join the same nodes; make '
                          'them one link with the sum of the bandwidths')
     return value
-
-
-def columns(name, send, position):
-    """A `Send` as four arrays of one shape; its nodes by their position."""
-    if not isinstance(send, tuple) or len(send) != 4:
-        refuse(name, send, 'a Send(src, dst, chunk, reduce)')
-    ends = position(send[0]), position(send[1])
-    try:
-        found = np.broadcast_arrays(*ends, *send[2:])
-    except ValueError:
-        refuse(name, send, 'made of numbers, or of arrays of one length')
-    for k, field in enumerate(('src', 'dst', 'chunk', 'reduce')):
-        kinds, must = ('b', 'True or False') if k == 3 else (
-            'iu', 'a whole number')
-        if found[k].size and found[k].dtype.kind not in kinds:
-            refuse(f'{name}.{field}', send[k], f'{must}, or an array of them')
-    return found
 
 
 def schedule(name, value):

@@ -1,4 +1,4 @@
-"""A synchronisation plan as data, and what can be done with it.
+"""A synchronisation schedule as data, and what can be done with it.
 
 Every device starts with an array of its own, cut into chunks, and has to
 end with the sum over all devices. A `Schedule` says who sends which chunk
@@ -12,7 +12,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from d2lps.checks import a, checked, function, list_of, number, whole
-from d2lps.collectives import execute, limits
+from d2lps.collectives import execute, limits, reading
+
+# Numbers of 8 bytes that `states` makes at a time, and `check` at most.
+MOST_COUNTS, MOST_MARKS = 10 ** 8, 3 * 10 ** 8
 
 
 class ScheduleError(ValueError):
@@ -36,18 +39,11 @@ class Round(Sequence):
 
     Kept as four columns, `src`, `dst`, `chunk`, `reduce`, arrays with an entry
     per send, since many tuples are slow; a node there is its place in `nodes`.
+    Rounds may share columns: so many large ones need little memory.
     """
 
-    @checked(sends=a(Sequence, 'a list of Send'), position=function,
-             nodes=a(tuple, "a tuple such as (0, 1, 'cpu')"))
-    def __init__(self, sends, nodes, position):
-        rows = [limits.columns(f'sends[{k}]', send, position)
-                for k, send in enumerate(sends)]
-        if not rows:
-            raise ValueError('sends is empty, and a round has one or more')
-        self.src, self.dst, self.chunk, self.reduce = (
-            np.concatenate([column.ravel() for column in columns]).astype(kind)
-            for columns, kind in zip(zip(*rows), (int, int, int, bool)))
+    def __init__(self, columns, nodes):
+        self.src, self.dst, self.chunk, self.reduce = columns
         self.nodes = nodes
 
     def __len__(self):
@@ -73,6 +69,7 @@ class Schedule:
     """A tuple of rounds; each round is a tuple of `Send`.
 
     rounds: per round a list of `Send`; rounds without any are dropped.
+        Arrays are copied, but for those that cannot be written to.
     devices: how many hold an array; they are called 0, 1, 2, ...
     helpers: names (strings) of nodes that take part but start empty.
     weights: relative sizes of the chunks; all equal if left out.
@@ -88,33 +85,15 @@ class Schedule:
     def __init__(self, rounds, devices, helpers=(), weights=None, name=''):
         self.devices, self.name = devices, name or 'schedule'
         self.nodes = (*range(self.devices), *helpers)
-        helper = {name: self.devices + k for k, name in enumerate(helpers)}
-
-        def position(node):
-            if not isinstance(node, str):
-                return node
-            if node not in helper:
-                raise ValueError(f'rounds: {node!r} is no helper; name it')
-            return helper[node]
-
-        rounds = (Round(sends, self.nodes, position)
-                  for sends in rounds if len(sends))
-        self.rounds = tuple(sends for sends in rounds if len(sends))
+        reader = reading.Reader(self.nodes, devices, weights)
+        columns = [reader.columns(f'rounds[{number}]', sends)
+                   for number, sends in enumerate(rounds) if len(sends)]
+        self.rounds = tuple(Round(four, self.nodes)
+                            for four in columns if len(four[0]))
         self.weights = weights
         if weights is None:
-            last = max((r.chunk.max() for r in self.rounds), default=0)
-            self.weights = np.ones(min(1 + max(last, 0), limits.MOST_CHUNKS))
-        self.buffers = {}  # of `run`
-        for number, sends in enumerate(self.rounds, 1):
-            for what, column, limit in (
-                    ('node', sends.src, len(self.nodes)),
-                    ('node', sends.dst, len(self.nodes)),
-                    ('chunk', sends.chunk, len(self.weights))):
-                if column.min() < 0 or column.max() >= limit:
-                    raise ValueError(f'rounds: number {number} names a {what} '
-                                     f'outside 0 to {limit - 1}')
-            if (sends.src == sends.dst).any():
-                raise ValueError(f'rounds: in {number} a node sends to itself')
+            self.weights = np.ones(1 + reader.last_chunk)
+        self.executor = execute.Executor()
 
     def __repr__(self):
         return (f'<{self.name}: {self.devices} devices, {len(self.weights)} '
@@ -126,38 +105,74 @@ class Schedule:
         """Size in bytes of each chunk of `nbytes` bytes: floats (chunks,)."""
         return nbytes * self.weights / self.weights.sum()
 
+    @checked(size=partial(whole, least=0))
+    def cuts(self, size):
+        """Chunk c of `size` elements goes from cuts[c] to cuts[c + 1]."""
+        share = np.cumsum(self.weights) / self.weights.sum()
+        return [0, *np.rint(share * size).astype(int).tolist()]
+
     def states(self):
         """Who holds what before round 1 and after every round.
 
         Yields integer arrays (nodes, chunks, devices): how many times the
         contribution of each device is in each chunk at each node.
         """
-        n, chunks = self.devices, len(self.weights)
-        if len(self.nodes) * chunks * n > 10 ** 8:
-            raise ValueError(f'{self!r} is too large to count: nodes x '
-                             'chunks x devices must be at most 10 ** 8')
-        held = np.zeros((len(self.nodes), chunks, n), int)
-        held[range(n), :, range(n)] = 1
-        yield held.copy()
-        for sends in self.rounds:
-            arriving = held[sends.src, sends.chunk]
-            fresh = ~sends.reduce
-            held[sends.dst[fresh], sends.chunk[fresh]] = 0
-            np.add.at(held, (sends.dst, sends.chunk), arriving)
+        if self._places() * self.devices > MOST_COUNTS:
+            raise ValueError(f'{self!r} is too large to count: nodes x chunks '
+                             f'x devices must be at most {MOST_COUNTS:,}')
+        for held in self._follow(np.eye(self.devices, dtype=int)):
             yield held.copy()
+
+    def _places(self):
+        return len(self.nodes) * len(self.weights)
+
+    def _follow(self, marks):
+        """Who holds which sum of `marks`, of which each device brings one.
+
+        Yields the same array (nodes, chunks, ...) before round 1 and after
+        every round.
+        """
+        held = np.zeros((len(self.nodes), len(self.weights),
+                         *marks.shape[1:]), marks.dtype)
+        held[:self.devices] = marks[:, None]
+        yield held
+        for sends in self.rounds:
+            dst, chunk, fresh = sends.dst, sends.chunk, ~sends.reduce
+            arriving = held[sends.src, chunk]
+            held[dst[fresh], chunk[fresh]] = 0
+            if _one_for_each(dst):
+                held[dst, chunk] += arriving
+            else:  # slower, but right where several arrive at one place
+                np.add.at(held, (dst, chunk), arriving)
+            yield held
 
     def check(self):
         """Raise `ScheduleError` unless every device ends with the sum.
 
         The sum means: each device's contribution exactly once. The message
         names the first wrong place. Returns the schedule itself.
+
+        A schedule too large for `states` is carried out on random numbers
+        of 64 bits, one for each device: a wrong one leaves their sum
+        everywhere with a chance of about 1 in 10 ** 19.
         """
         self.check_sends()
-        for end in self.states():
+        small = self._places() * self.devices <= MOST_COUNTS
+        marks = np.eye(self.devices, dtype=int) if small else (
+            np.random.default_rng().integers(1 << 64, size=self.devices,
+                                             dtype=np.uint64))
+        for end in self._follow(marks):
             pass
-        wrong = end[:self.devices] != 1
-        if not wrong.any():
-            return self
+        wrong = end[:self.devices] != marks.sum(axis=0)
+        if wrong.any():
+            what = self._mistake(end, wrong) if small else (
+                'in the end, device {}, chunk {}: not the sum'.format(
+                    *np.unravel_index(wrong.argmax(), wrong.shape)))
+            raise ScheduleError(f'{self.name}: {what}')
+        return self
+
+    def _mistake(self, end, wrong):
+        """Where the first mistake was made, in words."""
         written = np.zeros(wrong.shape[:2], int)
         for number, sends in enumerate(self.rounds, 1):
             real = sends.dst < self.devices
@@ -174,20 +189,21 @@ class Schedule:
         what = f'counted {times} times' if times > 1 else 'missing'
         name = self.nodes[node]
         name = name if isinstance(name, str) else f'device {name}'
-        raise ScheduleError(f'{self.name}: after round {after}, {name}, chunk '
-                            f'{chunk}: the part of device {who} is {what}')
+        return (f'after round {after}, {name}, chunk {chunk}: the part of '
+                f'device {who} is {what}')
 
     def check_sends(self):
         """Raise `ScheduleError` if a send has no defined meaning."""
         chunks = len(self.weights)
-        filled = np.arange(len(self.nodes) * chunks) < self.devices * chunks
+        limits.few(self.name, self._places(), MOST_MARKS, 'chunks at nodes')
+        filled = np.zeros(self._places(), bool)
+        filled[:self.devices * chunks] = True
         for number, sends in enumerate(self.rounds, 1):
-            place = sends.dst * chunks + sends.chunk
-            hits = np.bincount(place, minlength=len(filled))
+            chunk, place = sends.chunk, sends.dst * chunks + sends.chunk
             for bad, why in (
-                    (~filled[sends.src * chunks + sends.chunk],
+                    (~filled[sends.src * chunks + chunk],
                      '{0} sends chunk {2}, of which it has nothing yet'),
-                    (~sends.reduce & (hits[place] > 1),
+                    (~sends.reduce & _crowded(sends.dst, place),
                      'chunk {2} of {1} is replaced, and another send to it '
                      'arrives at the same time')):
                 if bad.any():
@@ -214,4 +230,17 @@ class Schedule:
         arrays that do not fit and `ScheduleError` for a send without
         meaning, before anything is changed.
         """
-        execute.run(self, arrays, op)
+        self.executor.run(self, arrays, op)
+
+
+def _one_for_each(dst):
+    """Does no node get more than one of the sends to these nodes?"""
+    return np.bincount(dst).max() == 1
+
+
+def _crowded(dst, place):
+    """Which sends share their place, node and chunk, with another one."""
+    if _one_for_each(dst):
+        return np.zeros(len(place), bool)
+    _, which, sends = np.unique(place, return_inverse=True, return_counts=True)
+    return sends[which] > 1

@@ -1,17 +1,17 @@
-"""How long a schedule takes on a topology, as flows that share links.
+"""How long a schedule takes on a topology: a send is a flow of bytes.
 
-A send is a flow of bytes along its route. Flows that run at the same time
-share every link max-min fairly: nobody can get more without taking it from
-somebody who has no more than that (Bertsekas and Gallager 1992, 6.5.2).
+Flows that run at the same time share links, see `flows`.
 """
 from bisect import bisect_right
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from d2lps.checks import a, checked, flag, list_of, number
+from d2lps.checks import a, checked, flag, number
 from d2lps.collectives import limits
+from d2lps.collectives.flows import fair_rates, flow
 from d2lps.collectives.topology import Topology
 
 
@@ -31,13 +31,14 @@ class Timing:
     load: bytes per link that carried any, a dict from (src, dst).
     """
 
-    def __init__(self, schedule, topology, spans, carried):
+    def __init__(self, schedule, topology, spans, seconds, carried):
+        # A span, (begin, rounds, starts, ends), has rounds that go on at the
+        # same time. starts, ends: of each send, in s after `begin`.
         self.schedule, self.topology = schedule, topology
         self.events, self._spans = _Events(schedule, spans), spans
-        self.seconds = float(max((begin + ends.max()
-                                  for begin, _, ends in spans), default=0))
-        self.load = {link[:2]: float(nbytes) for link, nbytes in
-                     zip(topology.links, carried) if nbytes}
+        self.seconds = seconds
+        self.load = {link[:2]: nbytes for link, nbytes in
+                     zip(topology.links, carried.tolist()) if nbytes}
 
     def busy(self):
         """How much of what it can carry each link did carry, from 0 to 1.
@@ -60,20 +61,20 @@ class Timing:
         Yields (start, end, which, rates): times in seconds, the numbers in
         `events` of the sends that flow then, and their bytes/s, two arrays.
         """
-        if not self._spans:
-            return
         place = self.topology.positions(self.schedule.nodes)
-        src, dst = np.hstack([(r.src, r.dst) for r in self.schedule.rounds])
-        paths = self.topology.routes(place[src], place[dst])
-        capacity, latency = _links(self.topology)
-        begin, end = np.hstack([now + np.array(times)
-                                for now, *times in self._spans])
-        begin += latency[paths].sum(axis=1)  # until then no byte flows
-        moments, tiny = np.unique([begin, end]), 1e-9 * self.seconds
-        for now, then in zip(moments, moments[1:]):
-            which, = np.nonzero((begin <= now + tiny) & (end >= then - tiny))
-            if then - now > tiny and len(which):
-                yield now, then, which, _fill(paths[which], capacity)
+        tiny = 1e-9 * self.seconds
+        for first, (begin, rounds, *times) in zip(
+                self.events.first, self._spans):
+            paths = _paths(self.topology, place, rounds)
+            begin, end = begin + np.array(times)
+            begin += self.topology.latency[paths].sum(axis=1)  # no byte yet
+            moments = np.unique([begin, end])
+            for now, then in zip(moments, moments[1:]):
+                which, = np.nonzero((begin <= now + tiny) &
+                                    (end >= then - tiny))
+                if then - now > tiny and len(which):
+                    yield now, then, first + which, fair_rates(
+                        paths[which], self.topology.bandwidth)
 
     def __repr__(self):
         return (f'<{self.schedule.name} on {self.topology.name}: '
@@ -85,22 +86,21 @@ class _Events(Sequence):
 
     def __init__(self, schedule, spans):
         self._rounds, self._spans = schedule.rounds, spans
-        self._first = np.cumsum([0, *map(len, schedule.rounds)]).tolist()
+        self.first = np.cumsum([0, *map(len, schedule.rounds)]).tolist()
 
     def __len__(self):
-        return self._first[-1]
+        return self.first[-1]
 
     def __getitem__(self, k):
         if isinstance(k, slice):
             return [self[i] for i in range(*k.indices(len(self)))]
-        if not -len(self) <= k < len(self):
-            raise IndexError(f'event {k} of {len(self)}')
-        k %= len(self)
-        number = bisect_right(self._first, k) - 1
-        k -= self._first[number]
-        begin, starts, ends = self._spans[number]
-        return Event(begin + starts[k], begin + ends[k], number + 1,
-                     self._rounds[number][k])
+        k = range(len(self))[k]  # from the end, or an IndexError
+        number = bisect_right(self.first, k) - 1
+        which = number % len(self._spans)  # there is one, or one per round
+        begin, _, starts, ends = self._spans[which]
+        place = k - self.first[which]
+        return Event(begin + starts[place], begin + ends[place], number + 1,
+                     self._rounds[number][k - self.first[number]])
 
 
 @checked(schedule=limits.schedule, nbytes=number, barrier=flag,
@@ -117,28 +117,40 @@ def time(schedule, topology, nbytes, barrier=True):
     """
     place = topology.positions(schedule.nodes, 'schedule')
     sizes = schedule.chunk_bytes(nbytes)
-    columns = [(place[r.src], place[r.dst], sizes[r.chunk])
-               for r in schedule.rounds]
+    together, inputs = [(sends,) for sends in schedule.rounds], None
+    if not barrier and schedule.rounds:
+        limits.few('schedule', sum(map(len, schedule.rounds)))
+        together, inputs = [schedule.rounds], _inputs(schedule)
+    equal = (sizes == sizes[0]).all()
+
+    def alike(sends):
+        """What is the same for rounds that take the same time."""
+        return (id(sends.src), id(sends.dst),
+                None if equal else sizes[sends.chunk].tobytes())
+
+    known, solved, times = {}, {}, Counter()
+    spans, now = [], 0.0
+    for rounds in together:
+        key = tuple(map(alike, rounds))
+        if key not in known:
+            size = np.concatenate([sizes[sends.chunk] for sends in rounds])
+            known[key] = _solve(topology, _paths(topology, place, rounds),
+                                size, inputs, solved)
+        starts, ends, seconds, *_ = known[key]
+        spans.append((now, rounds, starts, ends))
+        times[key] += 1
+        now += seconds
     carried = np.zeros(len(topology.links) + 1)
-    if barrier:
-        solved, spans, now = {}, [], 0.0
-        for column in columns:
-            key = b''.join(part.tobytes() for part in column)
-            if key not in solved:  # equal rounds are solved once
-                solved[key] = _solve(topology, *column)
-            starts, ends, load = solved[key]
-            spans.append((now, starts, ends))
-            carried += load
-            now += ends.max()
-    elif columns:
-        starts, ends, carried = _solve(
-            topology, *map(np.concatenate, zip(*columns)), _inputs(schedule))
-        cuts = np.cumsum([len(r) for r in schedule.rounds])[:-1]
-        spans = [(0.0, *pair) for pair in
-                 zip(np.split(starts, cuts), np.split(ends, cuts))]
-    else:
-        spans = []
-    return Timing(schedule, topology, spans, carried)
+    for key, count in times.items():
+        *_, links, load = known[key]
+        carried[links] += count * load
+    return Timing(schedule, topology, spans, now, carried)
+
+
+def _paths(topology, place, rounds):
+    """Numbers of the links that each send of some rounds goes through."""
+    src, dst = np.hstack([(sends.src, sends.dst) for sends in rounds])
+    return topology.routes(place[src], place[dst])
 
 
 def _inputs(schedule):
@@ -159,92 +171,20 @@ def _inputs(schedule):
     return inputs
 
 
-def _solve(topology, src, dst, size, inputs=None):
-    """Starts and ends of all sends in s (arrays), bytes carried per link."""
-    paths = topology.routes(src, dst)
-    capacity, latency = _links(topology)
+def _solve(topology, paths, size, inputs, solved):
+    """Starts and ends in s, the last end; links used and bytes on each.
+
+    solved: what was found before, for flows that share links in the same
+    way; most schedules do much the same in many places and rounds.
+    """
+    links, which = np.unique(paths, return_inverse=True)
+    paths = which.reshape(paths.shape)
+    delay = topology.latency[links][paths].sum(axis=1)
+    flows = paths, size, delay, topology.bandwidth[links]
+    key = tuple(map(np.ndarray.tobytes, flows))
+    if key not in solved:
+        starts, ends = flow(*flows, inputs)
+        solved[key] = starts, ends, float(ends.max())
     load = np.bincount(paths.ravel(), np.repeat(size, paths.shape[1]),
-                       len(capacity))
-    return *flow(paths, size, latency[paths].sum(axis=1), capacity,
-                 inputs), load
-
-
-def _links(topology):
-    """Bytes/s and seconds of all links; one more fills up paths."""
-    return np.array([link[2:] for link in topology.links] + [(np.inf, 0.0)]).T
-
-
-@checked(limits.flows, paths=limits.array(2, 'iu'), size=limits.array(1),
-         delay=limits.array(1), capacity=limits.array(1, least=None),
-         inputs=list_of(a((list, tuple), 'a list of flows'), least=0))
-def flow(paths, size, delay, capacity, inputs=None):
-    """Let flows run until the last has ended, from event to event.
-
-    paths: numbers of the links of each flow, (flows, longest path).
-    size, delay: bytes, and seconds before the first byte, (flows,).
-    capacity: bytes/s of each link, (links,).
-    inputs: for each flow those that must have ended before it starts.
-    Returns the times when each starts and ends, in s, two arrays (flows,).
-    Raises ValueError for flows that wait for each other in a circle.
-    """
-    starts, ends = np.zeros((2, len(size)))
-    left, begin = size.astype(float), delay.astype(float)
-    wanted_by, missing = {}, [len(needed) for needed in inputs or ()]
-    for k, needed in enumerate(inputs or ()):
-        if needed:
-            begin[k] = np.inf  # until they are there
-        for other in needed:
-            wanted_by.setdefault(other, []).append(k)
-    now, running = 0.0, np.array([], int)
-    while len(running) or np.isfinite(begin).any():
-        rates = _fill(paths[running], capacity)
-        finish = now + left[running] / rates
-        then = min(finish.min(initial=np.inf), begin.min())
-        left[running] -= rates * (then - now)
-        now = then
-        # Rounding must not make many events of what is one.
-        soon = now * (1 + 1e-9)
-        done = running[finish <= soon]
-        ends[done] = now
-        for k in done.tolist() if wanted_by else ():
-            for other in wanted_by.get(k, ()):
-                missing[other] -= 1
-                if not missing[other]:
-                    starts[other], begin[other] = now, now + delay[other]
-        fresh = np.flatnonzero(begin <= soon)
-        begin[fresh] = np.inf
-        running = np.concatenate([running[finish > soon], fresh])
-    for k, count in enumerate(missing):
-        if count:
-            raise ValueError(f'inputs: flow {k} waits for {inputs[k]}, of '
-                             'which one never ends: a circle, or no flow')
-    return starts, ends
-
-
-@checked(limits.flows, paths=limits.array(2, 'iu'),
-         capacity=limits.array(1, least=None))
-def fair_rates(paths, capacity):
-    """Max-min fair rates in bytes/s, (flows,), by progressive filling.
-
-    All rates grow together until a link is full; its flows stay at that
-    rate, and the others go on growing. For paths and capacity see `flow`.
-    """
-    return _fill(paths, capacity)
-
-
-def _fill(paths, capacity):
-    """What `fair_rates` does, without checks."""
-    rates, free = np.zeros(len(paths)), capacity.copy()
-    growing = np.arange(len(paths))
-    while len(growing):
-        users = np.bincount(paths[growing].ravel(), minlength=len(free))
-        level = np.divide(free, users, out=np.full(len(free), np.inf),
-                          where=users > 0)
-        full = level <= level.min() * (1 + 1e-9)
-        stop = full[paths[growing]].any(axis=1)
-        stopped = growing[stop]
-        rates[stopped] = level.min()
-        free -= level.min() * np.bincount(paths[stopped].ravel(),
-                                          minlength=len(free))
-        growing = growing[~stop]
-    return rates
+                       len(links))
+    return *solved[key], links, load

@@ -49,7 +49,7 @@ def running_sum(n):
                     n, name=f'running_sum({n})')
 
 
-@checked(n=SQUARE)
+@checked(n=LINE)
 def ring(n):
     """n running sums at the same time: chunk i starts at device i.
 
@@ -106,9 +106,9 @@ def double_tree(n):
 def recursive_doubling(n):
     """Pairs exchange everything, then pairs of pairs, and so on.
 
-    With n not a power of two, the devices beyond the largest power first
-    add theirs to a partner, and get the total at the end.
-    Source: Thakur, Rabenseifner and Gropp 2005, section 4.
+    With n not a power of two, the devices beyond the largest power add
+    theirs to a partner first, and get the total at the end. Source: Thakur,
+    Rabenseifner and Gropp 2005, section 4.
     """
     power = 1 << (n.bit_length() - 1)
     i, beyond = np.arange(power), np.arange(power, n)
@@ -223,9 +223,13 @@ def _together(*plans):
 
 def _ring(order, first=0):
     """Rounds of a ring through `order`, with chunks numbered from `first`."""
+    # All are windows of one array: one of its own each would fill memory.
     order = np.asarray(order)
-    n, k = len(order), np.arange(len(order))
-    return [[Send(order, np.roll(order, -1), first + (k - r) % n, r < n - 1)]
+    n, onward = len(order), np.roll(order, -1)
+    twice = first + np.arange(2 * n) % n
+    twice.flags.writeable = False
+    chunks = [twice[n - r:2 * n - r] for r in range(n)]
+    return [[Send(order, onward, chunks[r % n], r < n - 1)]
             for r in range(2 * n - 2)]
 
 

@@ -13,6 +13,7 @@ import numpy as np
 from d2lps.checks import a, checked, number, positive, refuse, text
 from d2lps.collectives import limits
 from d2lps.collectives.cables import P3_CABLES, rings_of  # noqa: F401
+from d2lps.collectives.routes import Router
 
 PCIE3, PCIE4 = 16e9, 32e9  # 16 lanes
 NVLINK = 18e9  # one link of a V100, as in the book (Dive into Deep Learning)
@@ -35,6 +36,7 @@ class Topology:
     switches: nodes that pass data on but are not the end of a route.
 
     A route has as few links as possible, and then the faster ones.
+    bandwidth, latency: of all links, arrays; one entry more for no link.
     Raises ValueError for a link that is there twice or has no bandwidth.
     """
 
@@ -43,14 +45,15 @@ class Topology:
         self.links, self.name = tuple(links), name
         self.switches = frozenset(switches)
         self.number = {link[:2]: k for k, link in enumerate(self.links)}
+        self.bandwidth, self.latency = np.array(
+            [link[2:] for link in self.links] + [(np.inf, 0.0)]).T
         ends = dict.fromkeys(end for link in self.links for end in link[:2])
         if self.switches - ends.keys():
             raise ValueError('switches: no link goes to '
                              f'{(self.switches - ends.keys()).pop()!r}')
         self.nodes = tuple(end for end in ends if end not in self.switches)
         self.position = {node: k for k, node in enumerate(self.nodes)}
-        self._graph, self._paths = None, {}
-        self._find_gates()
+        self._router = Router(self)
 
     def __repr__(self):
         return (f'<{self.name}: {len(self.nodes)} nodes, {len(self.switches)} '
@@ -60,7 +63,7 @@ class Topology:
         """The topology as a `networkx.DiGraph`, to look at or change."""
         import networkx  # here, because it takes 0.1 s to import
         graph = networkx.DiGraph(name=self.name)
-        slowest = min((link.bandwidth for link in self.links), default=1)
+        slowest = self.bandwidth.min()
         for link in self.links:
             # A link more is worse than any slow ones: the rest is below 1.
             hop = 1 + slowest / link.bandwidth / (1 + len(self.links))
@@ -102,57 +105,13 @@ class Topology:
                     column.max(initial=0) >= len(self.nodes)):
                 refuse(name, column, f'positions below {len(self.nodes)}, as '
                        'many in src as in dst')
-        # Most nodes hang on a switch by one cable. Only the way from switch
-        # to switch has to be searched, and many pairs have it in common.
-        ends = len(self._vertices)
-        codes, which = np.unique(self._gate[src] * ends + self._gate[dst],
-                                 return_inverse=True)
-        middle = [self._path(*divmod(code, ends)) for code in codes.tolist()]
-        table = np.full((len(middle), max(map(len, middle), default=0)),
-                        len(self.links))
-        for row, path in zip(table, middle):
-            row[:len(path)] = path
-        return np.column_stack([self._up[src], table[which], self._down[dst]])
-
-    def _find_gates(self):
-        """Note each node's only switch, if so, and the links to and from."""
-        self._vertices = [*self.nodes, *self.switches]
-        vertex = {name: k for k, name in enumerate(self._vertices)}
-        near = {node: set() for node in self._vertices}
-        for link in self.links:
-            near[link.src].add(link.dst)
-            near[link.dst].add(link.src)
-        self._gate = np.arange(len(self.nodes))
-        self._up, self._down = np.full((2, len(self.nodes)), len(self.links))
-        for k, node in enumerate(self.nodes):
-            gate, *others = near[node]
-            up, down = ((node, gate), (gate, node))
-            if not others and gate in self.switches and (
-                    up in self.number and down in self.number):
-                self._gate[k] = vertex[gate]
-                self._up[k], self._down[k] = self.number[up], self.number[down]
-
-    def _path(self, start, stop):
-        """Numbers of the links from one vertex to another."""
-        if start == stop:
-            return []
-        if start not in self._paths:
-            import networkx
-            self._graph = self._graph or self.graph()
-            self._paths[start] = networkx.single_source_dijkstra_path(
-                self._graph, self._vertices[start], weight='hop')
-        path = self._paths[start].get(self._vertices[stop])
-        if path is None:
-            raise ValueError(
-                f'{self.name} has no way from {self._vertices[start]!r} to '
-                f'{self._vertices[stop]!r}')
-        return [self.number[step] for step in zip(path, path[1:])]
+        return self._router.routes(src, dst)
 
 
 @checked(a=limits.node, b=limits.node, bandwidth=positive, latency=number)
 def both_ways(a, b, bandwidth, latency=0.0):
     """A full-duplex cable between `a` and `b`: a list of two `Link`s."""
-    return [Link(a, b, bandwidth, latency), Link(b, a, bandwidth, latency)]
+    return _star([a], b, bandwidth, latency)
 
 
 @checked(n=limits.LINE, bandwidth=positive, latency=number)
@@ -162,7 +121,8 @@ def pcie_switch(n, bandwidth=PCIE3, latency=0.0):
     bandwidth: bytes/s of each cable in each direction (PCIe 3.0 x16).
     latency: seconds per cable; a message takes two of them.
     """
-    return _star([*range(n), 'cpu'], bandwidth, latency, f'pcie_switch({n})')
+    links = _star([*range(n), 'cpu'], 'switch', bandwidth, latency)
+    return Topology(links, ['switch'], f'pcie_switch({n})')
 
 
 @checked(hosts=limits.hosts, bandwidth=positive, latency=number)
@@ -173,7 +133,8 @@ def ethernet(hosts, bandwidth=ETHERNET_10G, latency=0.0):
     `nodes` of a schedule. bandwidth: bytes/s of a port in each direction.
     latency: seconds per cable; a message takes two of them.
     """
-    return _star(hosts, bandwidth, latency, f'ethernet({len(hosts)})')
+    links = _star(hosts, 'switch', bandwidth, latency)
+    return Topology(links, ['switch'], f'ethernet({len(hosts)})')
 
 
 @checked(bandwidth=positive, latency=number)
@@ -187,7 +148,7 @@ def nvlink_p3(bandwidth=NVLINK, latency=0.0):
     """
     links = []
     for i, j in np.argwhere(np.triu(P3_CABLES)).tolist():
-        links += both_ways(i, j, int(P3_CABLES[i, j]) * bandwidth, latency)
+        links += _star([i], j, int(P3_CABLES[i, j]) * bandwidth, latency)
     return Topology(links, name='nvlink_p3')
 
 
@@ -208,11 +169,10 @@ def cluster(machines, devices, inside=PCIE3, network=ETHERNET_10G,
     links = []
     for m in range(machines):
         own = range(m * devices, (m + 1) * devices)
-        for node in [*own, f'cpu {m}']:
-            links += both_ways(node, f'switch {m}', inside, latency)
-        links += both_ways(f'switch {m}', 'network', network, network_latency)
-    for j in range(servers):
-        links += both_ways(f'server {j}', 'network', network, network_latency)
+        links += _star([*own, f'cpu {m}'], f'switch {m}', inside, latency)
+        links += _star([f'switch {m}'], 'network', network, network_latency)
+    links += _star([f'server {j}' for j in range(servers)], 'network',
+                   network, network_latency)
     switches = ['network', *(f'switch {m}' for m in range(machines))]
     return Topology(links, switches, f'cluster({machines}, {devices})')
 
@@ -236,8 +196,7 @@ def from_graph(graph, switches=()):
     return Topology(links, switches, graph.name or 'graph')
 
 
-def _star(nodes, bandwidth, latency, name):
-    links = []
-    for node in nodes:
-        links += both_ways(node, 'switch', bandwidth, latency)
-    return Topology(links, ['switch'], name)
+def _star(nodes, middle, bandwidth, latency):
+    """Cables between each of `nodes` and the middle."""
+    return [Link(*ends, bandwidth, latency) for node in nodes
+            for ends in ((node, middle), (middle, node))]

@@ -133,11 +133,15 @@ def test_what_workers_print_is_shown(shared, capsys):
     def talk():
         print('one\ntwo')
         print('oh', file=sys.stderr)
+        os.system('echo three')  # what Python does not see
+        print('four', end='')
     shared.run(talk)
     out, err = capsys.readouterr()
-    assert sorted(out.splitlines()) == [
-        '[worker 0] one', '[worker 0] two', '[worker 1] one',
-        '[worker 1] two']
+    for rank in range(2):
+        assert [line for line in out.splitlines() if f'er {rank}]' in line
+                ] == [f'[worker {rank}] {word}'
+                      for word in ('one', 'two', 'three', 'four')]
+    assert len(out.splitlines()) == 8
     assert sorted(err.splitlines()) == ['[worker 0] oh', '[worker 1] oh']
 
 

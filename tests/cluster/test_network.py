@@ -201,7 +201,7 @@ def test_time_traffic_and_order():
 def test_servers_on_the_workers_hosts():
     with pytest.raises(KeyError), \
             Cluster(2, 3, network=Network(colocated=True)) as c:
-        used, pids = in_use(c), c.pids
+        used, pids = in_use(c, colocated=True), c.pids
         assert network_of(pids['server 0']) == network_of(pids['worker 0'])
         assert network_of(pids['server 2']) == network_of(pids['worker 0'])
         assert network_of(pids['server 1']) == network_of(pids['worker 1'])
@@ -240,12 +240,12 @@ def leaves_nothing(pids, networks, interfaces):
     assert not {name for _, name in socket.if_nameindex()} - interfaces
 
 
-def in_use(c):
+def in_use(c, colocated=False):
     """The cluster's processes and networks, and this machine's interfaces."""
     pids = list(c.pids.values())
     networks = {network_of(pid) for pid in pids}
     hosts = {name for name in c.pids if name != 'keeper'}
-    if c._places._network.colocated:
+    if colocated:
         hosts = {name for name in hosts if not name.startswith('server')}
     assert networks <= held() and len(networks) == len(hosts)
     return pids, networks, {name for _, name in socket.if_nameindex()}

@@ -120,36 +120,43 @@ def test_another_store_has_sockets_of_its_own():
 
 
 SCRIPT = '''
-    import os, signal, sys, time
+    import os, signal, sys
     sys.path.insert(0, {tests!r})
     from clusters import sockets_of
     from d2lps.cluster import Cluster
     def store():
         import mxnet
         mxnet.kv.create('dist_sync')
-    if __name__ == '__main__':
-        c = Cluster(workers=1, servers=1)
-        c.run(store)
-        print(*c.pids.values())
-        print(*sockets_of(c), flush=True)
-        {end}
+    for end in {ends!r}:
+        pid = os.fork()
+        if not pid:  # a reader of its own
+            c = Cluster(workers=1, servers=1)
+            c.run(store)
+            print(*c.pids.values())
+            print(*sockets_of(c), flush=True)
+            exec(end)
+        os.waitpid(pid, 0)
+        print(flush=True)
 '''
 
 
-@pytest.mark.parametrize('end', [
-    'os.kill(os.getpid(), signal.SIGKILL)', 'sys.exit(3)', 'os._exit(1)',
-    'c.kill("worker 0", signal.SIGSTOP); '
-    'os.kill(os.getpid(), signal.SIGKILL)'])
-def test_the_end_of_the_reader_leaves_no_socket(end, tmp_path):
+def test_the_end_of_the_reader_leaves_no_socket(tmp_path):
+    ends = ('os.kill(os.getpid(), signal.SIGKILL)', 'sys.exit(3)',
+            'os._exit(1)', 'c.kill("worker 0", signal.SIGSTOP); '
+            'os.kill(os.getpid(), signal.SIGKILL)')
     script = tmp_path / 'script.py'
     script.write_text(textwrap.dedent(SCRIPT).format(
-        end=end, tests=str(Path(__file__).parent)))
-    done = subprocess.run([sys.executable, str(script)], text=True,
-                          stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
-                          timeout=60)
-    pids, paths = map(str.split, done.stdout.splitlines())
-    assert all_gone(map(int, pids), 5) and len(paths) == 3
-    assert wait_for(lambda: not any(map(os.path.lexists, paths)), 5)
+        ends=ends, tests=str(Path(__file__).parent)))
+    with subprocess.Popen([sys.executable, str(script)], text=True,
+                          stdout=subprocess.PIPE,
+                          stderr=subprocess.DEVNULL) as process:
+        for end in ends:
+            pids, paths, _ = (process.stdout.readline().split()
+                              for _ in range(3))  # by then, it has ended
+            assert all_gone([*map(int, pids)], 5), end
+            assert len(paths) == 3, end
+            assert wait_for(lambda paths=paths: not any(
+                map(os.path.lexists, paths)), 5), end
 
 
 def test_only_sockets_of_this_cluster_and_user_are_removed(tmp_path):

@@ -1,5 +1,8 @@
 """Times against figures worked by hand, and flows against a slow twin."""
+import sys
+from collections import Counter
 from fractions import Fraction
+from pathlib import Path
 
 import networkx as nx
 import numpy as np
@@ -7,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from d2lps.collectives import simulate
+from d2lps.collectives import flows, simulate
 from d2lps.collectives import strategies as sch
 from d2lps.collectives import topology as top
 from d2lps.collectives.schedule import Schedule, Send
@@ -185,7 +188,7 @@ def test_flows_share_and_speed_up_when_others_end():
 def test_a_flow_takes_what_others_cannot_use():
     # Links a: 10 bytes/s, b: 4. Flow 0 uses both, flow 1 a, flows 2 and 3 b.
     paths = np.array([[0, 1], [0, 2], [1, 2], [1, 2]])  # link 2: padding
-    rates = simulate.fair_rates(paths, np.array([10, 4, np.inf]))
+    rates = flows.fair_rates(paths, np.array([10, 4, np.inf]))
     assert rates == pytest.approx([4 / 3, 10 - 4 / 3, 4 / 3, 4 / 3])
 
 
@@ -223,14 +226,14 @@ def twin(flows, capacity):
 def test_flows_agree_with_a_slow_exact_twin(data):
     capacity = data.draw(st.lists(st.integers(1, 9), min_size=1, max_size=5))
     links = st.sets(st.integers(0, len(capacity) - 1), min_size=1, max_size=3)
-    flows = data.draw(st.lists(st.tuples(
+    drawn = data.draw(st.lists(st.tuples(
         st.integers(0, 3), st.integers(0, 20), links), min_size=1, max_size=7))
     pad = len(capacity)
-    paths = np.array([[*path, pad, pad][:3] for _, _, path in flows])
-    delay, size = np.array([flow[:2] for flow in flows], float).T
-    starts, ends = simulate.flow(paths, size, delay,
+    paths = np.array([[*path, pad, pad][:3] for _, _, path in drawn])
+    delay, size = np.array([flow[:2] for flow in drawn], float).T
+    starts, ends = flows.flow(paths, size, delay,
                                  np.array([*capacity, np.inf], float))
-    assert ends == pytest.approx(twin(flows, capacity))
+    assert ends == pytest.approx(twin(drawn, capacity))
     assert not starts.any()
 
 
@@ -273,6 +276,119 @@ def test_bytes_are_conserved_on_random_topologies(world, barrier):
     # No link carried more than it can, and work never stops.
     assert max(timing.busy().values()) <= 1 + 1e-9
     assert timing.seconds <= alone * (1 + 1e-9)
+
+
+# --- what is alike is solved once, and gives what all of it would ------------
+
+def plainly(schedule, topology, nbytes):
+    """(start, end) of every send, and bytes by link: one round at a time.
+
+    Routes are searched in a graph, and every link is in every round.
+    """
+    graph, size = topology.graph(), schedule.chunk_bytes(nbytes)
+    capacity = np.array([*(link.bandwidth for link in topology.links), np.inf])
+    load, spans, now = Counter(), [], 0.0
+    for sends in schedule.rounds:
+        paths, delay = [], []
+        for send in sends:
+            nodes = nx.dijkstra_path(graph, send.src, send.dst, 'hop')
+            pairs = list(zip(nodes, nodes[1:]))
+            paths.append([topology.number[pair] for pair in pairs])
+            delay.append(sum(graph.edges[pair]['latency'] for pair in pairs))
+            for pair in pairs:
+                load[pair] += size[send.chunk]
+        longest = max(map(len, paths))
+        paths = [path + [len(topology.links)] * (longest - len(path))
+                 for path in paths]
+        starts, ends = flows.flow(paths, size[[s.chunk for s in sends]],
+                                  delay, capacity)
+        spans += [(now + start, now + end) for start, end in zip(starts, ends)]
+        now += max(ends)
+    return spans, {pair: nbytes for pair, nbytes in load.items() if nbytes}
+
+
+def agrees(schedule, topology, nbytes=12 * MB):
+    timing = simulate.time(schedule, topology, nbytes)
+    spans, load = plainly(schedule, topology, nbytes)
+    assert [event[:2] for event in timing.events] == [
+        (pytest.approx(start), pytest.approx(end)) for start, end in spans]
+    assert timing.seconds == pytest.approx(max(end for _, end in spans))
+    assert timing.load == pytest.approx(load)
+    assert [event.send for event in timing.events] == [
+        send for sends in schedule.rounds for send in sends]
+
+
+@settings(quick, max_examples=100)
+@given(worlds())
+def test_the_same_as_round_by_round_on_random_topologies(world):
+    agrees(*world)
+
+
+UNEQUAL = Schedule(
+    [[Send(k, (k + step) % 5, k, True) for k in range(5)]
+     for step in (1, 2, 1, 1, 2)], 5, weights=[1, 2, 3, 1, 2])
+
+
+@pytest.mark.parametrize('schedule', [
+    sch.ring(7), sch.running_sum(5), sch.bidirectional_ring(6), UNEQUAL,
+    sch.pipelined(sch.double_tree(9), 3), sch.halving_doubling(6),
+    Schedule(list(map(list, sch.ring(6).rounds)), 6)], ids=repr)
+def test_the_same_as_round_by_round_on_machines(schedule):
+    n = schedule.devices
+    for topology in (top.pcie_switch(n), top.ethernet(n, latency=1e-5),
+                     top.cluster(2, 5, latency=1e-6, network_latency=1e-5)):
+        agrees(schedule, topology)
+
+
+def test_the_same_as_round_by_round_in_a_cluster():
+    topology = top.cluster(3, 4, servers=2, network_latency=2e-5)
+    for across in (sch.ring, sch.tree, lambda m: sch.parameter_server(m, 2)):
+        agrees(sch.hierarchical(3, 4, across), topology)
+    agrees(sch.parameter_server(4, 2), topology)
+    graph = topology.graph()  # a way round from machine to machine
+    for a, b in (('switch 0', 'switch 1'), ('switch 1', 'switch 0')):
+        graph.add_edge(a, b, bandwidth=1e9, latency=1e-6)
+    agrees(sch.ring(12), top.from_graph(graph, topology.switches))
+    deep = nx.balanced_tree(1, 9)  # a line
+    nx.set_edge_attributes(deep, 1e9, 'bandwidth')
+    agrees(sch.tree(10), top.from_graph(deep))
+
+
+def test_ten_thousand_devices():
+    n = 16_384
+    timing = simulate.time(sch.ring(n), top.pcie_switch(n, latency=A / 2), N)
+    assert timing.seconds == pytest.approx(
+        2 * (n - 1) * (N / n / top.PCIE3 + A))
+    assert len(timing.load) == 2 * n
+    assert np.allclose([*timing.load.values()], 2 * (n - 1) / n * N)
+    assert timing.events[-1].end == pytest.approx(timing.seconds)
+    assert timing.events[-1].send == sch.ring(n).rounds[-1][-1]
+    start, end, which, rates = next(timing.rates())
+    assert (start, end) == (A, pytest.approx(A + N / n / top.PCIE3))
+    assert len(which) == n and np.allclose(rates, top.PCIE3)
+    # 1024 machines: parts of their sums climb a tree of machines and come
+    # back. Of two children each brings 8 of them through the parent's cable.
+    inside = 2 * 7 / 8 * N / top.PCIE3
+    levels = [2] * 9 + [1]  # the lowest of ten has one machine
+    across = 2 * sum(levels) * N / top.ETHERNET_10G
+    timing = simulate.time(sch.hierarchical(1024, 8, sch.tree),
+                           top.cluster(1024, 8), N)
+    assert timing.seconds == pytest.approx(inside + across)
+
+
+MEMORY = """
+import resource
+from d2lps.collectives import simulate, strategies, topology
+simulate.time(strategies.ring(16_384), topology.pcie_switch(16_384), 1e8)
+print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024)
+"""
+
+
+@pytest.mark.skipif(not sys.platform.startswith('linux'), reason='units')
+def test_ten_thousand_devices_fit_into_a_gigabyte(python):
+    folder = Path(simulate.__file__).parents[2]
+    done = python('-c', MEMORY, PYTHONPATH=str(folder))
+    assert int(done.stdout) < 1e9, done.stderr
 
 
 # --- rounds ------------------------------------------------------------------
@@ -340,6 +456,18 @@ def test_equal_rounds_are_solved_once(monkeypatch):
                         lambda *a: calls.append(a) or solve(*a))
     simulate.time(sch.ring(16), top.pcie_switch(16), MB)
     assert len(calls) == 1
+    explicit = Schedule(list(map(list, sch.ring(16).rounds)), 16)
+    simulate.time(explicit, top.pcie_switch(16), MB)
+    assert len(calls) == 2
+
+
+def test_rounds_that_share_links_in_the_same_way_are_solved_once(monkeypatch):
+    calls = []
+    monkeypatch.setattr(simulate, 'flow',
+                        lambda *a: calls.append(a) or flows.flow(*a))
+    timing = simulate.time(sch.running_sum(100), top.pcie_switch(100), MB)
+    assert timing.seconds == pytest.approx(198 * MB / top.PCIE3)
+    assert len(calls) == 2  # there, and back to device 0
 
 
 # --- Timing ------------------------------------------------------------------
@@ -386,27 +514,26 @@ SWITCH, ONE = top.pcie_switch(2), [[0]]
     (lambda: simulate.time(sch.ring(2), 2, 1), 'topology must be a Topology'),
     (lambda: simulate.time(sch.ring(2), SWITCH, True), 'nbytes must be a num'),
     (lambda: simulate.time(sch.ring(2), SWITCH, 1, 1), 'barrier must be True'),
-    (lambda: simulate.fair_rates(ONE, [np.nan]), 'capacity must .* above 0'),
-    (lambda: simulate.fair_rates(ONE, [0.0]), 'capacity must .* above 0'),
-    (lambda: simulate.fair_rates(ONE, [np.inf]), 'paths must .*finite capac'),
-    (lambda: simulate.fair_rates(ONE, None), 'capacity must'),
-    (lambda: simulate.fair_rates([[1]], [1.0]), 'paths names link 1'),
-    (lambda: simulate.fair_rates([[-1]], [1.0]), 'paths must'),
-    (lambda: simulate.fair_rates([[0.5]], [1.0]), 'paths must'),
-    (lambda: simulate.fair_rates([0], [1.0]), 'paths must .* 2 dimensions'),
-    (lambda: simulate.flow(ONE, [1], [0], [np.nan]), 'capacity must'),
-    (lambda: simulate.flow(ONE, [1], [0], [np.inf]), 'paths must'),
-    (lambda: simulate.flow(ONE, [np.nan], [0], [1]), 'size must'),
-    (lambda: simulate.flow(ONE, [np.inf], [0], [1]), 'size must'),
-    (lambda: simulate.flow(ONE, [1], [-1], [1]), 'delay must'),
-    (lambda: simulate.flow(ONE, [1], ['two'], [1]), 'delay must'),
-    (lambda: simulate.flow(ONE, [1, 2], [0], [1]), 'size must have 1 entries'),
-    (lambda: simulate.flow(ONE, [1], [0], [1], [[], []]), 'inputs must have'),
-    (lambda: simulate.flow(ONE, [1], [0], [1], [3]),
-     r'inputs\[0\] must be a l'),
-    (lambda: simulate.flow(ONE, [1], [0], [1], [[0]]), 'flow 0 waits for'),
-    (lambda: simulate.flow(ONE, [1], [0], [1], [[7]]), 'flow 0 waits for'),
-    (lambda: simulate.flow([[0]] * 3, [1] * 3, [0] * 3, [1],
+    (lambda: flows.fair_rates(ONE, [np.nan]), 'capacity must .* above 0'),
+    (lambda: flows.fair_rates(ONE, [0.0]), 'capacity must .* above 0'),
+    (lambda: flows.fair_rates(ONE, [np.inf]), 'paths must .*finite capac'),
+    (lambda: flows.fair_rates(ONE, None), 'capacity must'),
+    (lambda: flows.fair_rates([[1]], [1.0]), 'paths names link 1'),
+    (lambda: flows.fair_rates([[-1]], [1.0]), 'paths must'),
+    (lambda: flows.fair_rates([[0.5]], [1.0]), 'paths must'),
+    (lambda: flows.fair_rates([0], [1.0]), 'paths must .* 2 dimensions'),
+    (lambda: flows.flow(ONE, [1], [0], [np.nan]), 'capacity must'),
+    (lambda: flows.flow(ONE, [1], [0], [np.inf]), 'paths must'),
+    (lambda: flows.flow(ONE, [np.nan], [0], [1]), 'size must'),
+    (lambda: flows.flow(ONE, [np.inf], [0], [1]), 'size must'),
+    (lambda: flows.flow(ONE, [1], [-1], [1]), 'delay must'),
+    (lambda: flows.flow(ONE, [1], ['two'], [1]), 'delay must'),
+    (lambda: flows.flow(ONE, [1, 2], [0], [1]), 'size must have 1 entries'),
+    (lambda: flows.flow(ONE, [1], [0], [1], [[], []]), 'inputs must have'),
+    (lambda: flows.flow(ONE, [1], [0], [1], [3]), r'inputs\[0\] must be a l'),
+    (lambda: flows.flow(ONE, [1], [0], [1], [[0]]), 'flow 0 waits for'),
+    (lambda: flows.flow(ONE, [1], [0], [1], [[7]]), 'flow 0 waits for'),
+    (lambda: flows.flow([[0]] * 3, [1] * 3, [0] * 3, [1],
                            [[], [2], [1]]), r'flow 1 waits for \[2\], of'),
 ])
 def test_bad_arguments_are_named_and_nothing_hangs(call, words):
@@ -415,12 +542,12 @@ def test_bad_arguments_are_named_and_nothing_hangs(call, words):
 
 
 def test_flows_may_be_given_as_lists():
-    starts, ends = simulate.flow([[0], [0]], [6, 4], [0, 1], [2], [(), [0]])
+    starts, ends = flows.flow([[0], [0]], [6, 4], [0, 1], [2], [(), [0]])
     assert starts.tolist() == [0, 3] and ends.tolist() == [3, 6]
-    starts, ends = simulate.flow([[0], [0]], [6, 4], [0, 1], [2])
+    starts, ends = flows.flow([[0], [0]], [6, 4], [0, 1], [2])
     assert ends.tolist() == [5, 5]
-    assert simulate.fair_rates([[0], [0]], [2]).tolist() == [1, 1]
-    assert len(simulate.fair_rates(np.zeros((0, 1), int), [2])) == 0
+    assert flows.fair_rates([[0], [0]], [2]).tolist() == [1, 1]
+    assert len(flows.fair_rates(np.zeros((0, 1), int), [2])) == 0
 
 
 @pytest.mark.parametrize('nbytes', [-1, float('nan'), float('inf')])
@@ -436,8 +563,8 @@ def test_a_missing_node_is_named():
 
 def test_large_schedules_take_few_steps(monkeypatch):
     # Two million sends each; what would be slow is a step for each of them.
-    steps, fill = [], simulate._fill
-    monkeypatch.setattr(simulate, '_fill',
+    steps, fill = [], flows._fill
+    monkeypatch.setattr(flows, '_fill',
                         lambda *args: steps.append(1) or fill(*args))
     timing = simulate.time(sch.ring(1024), top.pcie_switch(1024), N)
     assert timing.seconds == pytest.approx(2046 * N / 1024 / top.PCIE3)

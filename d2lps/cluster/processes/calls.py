@@ -56,7 +56,7 @@ class Call:
             rank, message = self._heard.get(timeout=seconds)
             if message is None:
                 return None
-            if message['kind'] == 'output':
+            if message['kind'] == 'printed':
                 for line in message['lines']:
                     print(f'[worker {rank}] {line}', flush=True,
                           file=getattr(sys, message['stream']))

@@ -7,7 +7,6 @@ import linecache
 import runpy
 import signal
 import sys
-import threading
 import traceback
 import types
 from pathlib import Path
@@ -15,7 +14,6 @@ from pathlib import Path
 import cloudpickle
 
 from d2lps.cluster.store import worker
-from d2lps.cluster.store.asking import unbroken
 
 PART = 50_000  # characters of a result that go into one message
 OURS = __file__, '<frozen runpy>'  # are left out of tracebacks
@@ -23,28 +21,20 @@ variables = types.ModuleType('__main__')  # has the variables of all cells
 _numbers = itertools.count(1)
 
 
-class Output(io.TextIOBase):
-    """What a worker prints; full lines go to the reader at once."""
-    encoding = 'utf-8'
+class Output(io.TextIOWrapper):
+    """What a worker prints; the reader is shown full lines at once."""
+    ended = True  # the last line
 
-    def __init__(self, stream, tell):
-        self.number = None  # of the call that prints
-        self._stream, self._tell = stream, tell
-        self._rest, self._lock = '', threading.RLock()
-
-    def fileno(self):
-        return {'stdout': 1, 'stderr': 2}[self._stream]
+    def __init__(self, file):
+        super().__init__(open(file, 'wb', closefd=False), 'utf-8',
+                         'backslashreplace', line_buffering=True)
 
     def write(self, text):
-        with self._lock, unbroken():  # half a message would help nobody
-            *lines, self._rest = (self._rest + text).split('\n')
-            if lines:
-                self._tell('output', number=self.number,
-                           stream=self._stream, lines=lines)
-        return len(text)
+        self.ended = text.endswith('\n') if text else self.ended
+        return super().write(text)
 
-    def end_line(self):
-        if self._rest:
+    def end(self):
+        if not self.ended:
             self.write('\n')
 
 
@@ -55,23 +45,19 @@ def work(channel, calls, faults):
     """
     worker.attach(channel, faults)
     sys.modules['__main__'] = variables
-    outputs = sys.stdout, sys.stderr = [Output(name, channel.tell)
-                                        for name in ('stdout', 'stderr')]
+    outputs = sys.stdout, sys.stderr = Output(1), Output(2)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     channel.tell('ready')
     while True:
         call = calls.get()
-        number = call['number']
-        for output in outputs:
-            output.number = number
         result, error = make(call['packed'], channel)
         for output in outputs:
-            output.end_line()
+            output.end()
         channel.tell('state', busy=False, error=error.get('error', ''))
         for start in range(0, len(result), PART):
-            channel.tell('part', number=number,
+            channel.tell('part', number=call['number'],
                          text=result[start:start + PART])
-        channel.tell('done', number=number, **error)
+        channel.tell('done', number=call['number'], **error)
 
 
 def make(packed, channel):

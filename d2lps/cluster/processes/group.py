@@ -2,6 +2,7 @@
 import os
 import queue
 import selectors
+import signal
 import threading
 import time
 import traceback
@@ -11,6 +12,8 @@ from d2lps.cluster.processes.lines import Inlet, serve
 from d2lps.cluster.processes.sockets import tidy
 
 SILENCE = 30.0  # seconds without a sign of life until a process is given up
+# MXNet's servers now and then abort when they have ended all their work.
+GOOD = 0, -signal.SIGABRT  # exit codes of what was asked to end
 TICK = 0.1  # seconds between two looks at the processes
 GOODBYE = 2.0  # seconds for the keepers to end all processes, and to tidy up
 
@@ -96,7 +99,7 @@ class Group(threading.Thread):
     def _check(self, now):
         """Has a process ended, or fallen silent?"""
         dead = [one for one in [*self.keepers, *self.processes] if one.fate()
-                and not (one.code == 0 and getattr(one, 'may_end', False))]
+                and not (one.code in GOOD and getattr(one, 'may_end', False))]
         # While nothing is heard of its keeper, it need not be to blame.
         silent = {one: now - one.beat for one in self.keepers
                   if not one.told.get('loading')}  # then it says nothing

@@ -9,6 +9,7 @@ is loaded here, before the first process is forked, and not once in each.
 Nothing here loads MXNet, or anything that another machine may lack, at once.
 """
 import ctypes
+import functools
 import json
 import os
 import select
@@ -172,8 +173,8 @@ class Keeper:
                 member.load()
             self.tell(loading=False)
             self._heard = time.monotonic()  # nobody was listening
-        pipes = os.pipe(), os.pipe(), os.pipe()
-        theirs, ours = zip(*(pipes[0], pipes[1][::-1], pipes[2][::-1]))
+        pipes = [os.pipe() for _ in range(4)]
+        theirs, ours = zip(pipes[0], *(pipe[::-1] for pipe in pipes[1:]))
         pid = os.fork()
         if not pid:
             raise Forked(job, theirs,
@@ -183,19 +184,25 @@ class Keeper:
         for end in theirs:
             os.close(end)
         files = [os.fdopen(end, mode, 0)
-                 for end, mode in zip(ours, ('wb', 'rb', 'rb'))]
+                 for end, mode in zip(ours, ('wb', 'rb', 'rb', 'rb'))]
+        printed = [Inlet(self._selector, file, functools.partial(
+            self._pass_printed, number, stream), cut=True)
+            for stream, file in zip(('stdout', 'stderr'), files[2:])]
 
         def pass_on(lines):  # which are messages already
+            for inlet in printed:  # what was printed before goes first
+                inlet.ready()
             self._write(f'{{"number": {number}, "said": '
                         f'[{", ".join(lines)}]}}')
         self._kept[number] = Kept(number, pid, Outlet(
             self._selector, files[0]), [
                 # A server's report of a fault goes before a worker's question.
                 Inlet(self._selector, files[1], pass_on,
-                      urgent=job['role'] == 'server'),
-                Inlet(self._selector, files[2], lambda lines: self.tell(
-                    number=number, printed=lines), cut=True)])
+                      urgent=job['role'] == 'server'), *printed])
         self.tell(number=number, pid=pid)
+
+    def _pass_printed(self, number, stream, lines):
+        self.tell(number=number, stream=stream, printed=lines)
 
     def _bury(self, kept):
         """It has ended, or has to."""

@@ -3,7 +3,7 @@ import json
 import os
 import selectors
 
-LONG = 1000  # bytes; what no program reads may come in longer lines
+LONG = 1 << 16  # bytes; what a program prints may come in longer lines
 
 
 def serve(selector, seconds):

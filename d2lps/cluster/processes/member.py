@@ -133,7 +133,7 @@ def main(job, pipes, host):
 
     Args:
         job: what it is to be, and what it must know.
-        pipes: what it hears, says and prints go through these.
+        pipes: what it hears, says, prints, and prints as errors.
         host: that of a slow network to `enter`, or None.
     """
     os.setpgid(0, 0)  # its keeper ends it and all that it starts
@@ -142,7 +142,7 @@ def main(job, pipes, host):
     if host is not None:
         lab.enter(host)
     for number, file in enumerate((os.open(os.devnull, os.O_RDONLY),
-                                   pipes[2], pipes[2])):
+                                   *pipes[2:])):
         os.dup2(file, number)
     for file in map(int, os.listdir('/dev/fd')):
         if file > 2 and file not in pipes[:2]:  # our keeper's

@@ -11,7 +11,7 @@ from pathlib import Path
 from d2lps.cluster.processes.lines import Inlet, Outlet
 from d2lps.cluster.processes.sockets import sweep
 
-LINES = 12  # of what a process printed are kept
+LINES, LONG = 12, 1000  # of what a process printed are kept; characters
 # Memory that glibc asks the system for anew costs a store more time than its
 # copying: let it keep what it has. (A push and pull of 40 MB: 0.11 to 0.05 s.)
 MEMORY = {'MALLOC_MMAP_MAX_': '0', 'MALLOC_TRIM_THRESHOLD_': str(1 << 40),
@@ -39,7 +39,7 @@ class Process:
         self.role, self.rank, self.keeper = role, rank, keeper
         self.name = role if role == 'scheduler' else f'{role} {rank}'
         self.printed, self.beat = deque(maxlen=LINES), time.monotonic()
-        self.may_end = False  # it has been asked to, with exit code 0
+        self.may_end = False  # it has been asked to
         self._number = number
 
     def label(self):
@@ -148,7 +148,7 @@ class Keeper:
             elif line.strip():  # a shell's greeting, say
                 self.printed.append(line)
 
-    def _sort(self, number=None, said=(), printed=(), **told):
+    def _sort(self, number=None, said=(), printed=(), stream='', **told):
         process = self.processes.get(number)
         if number is None:
             self.told |= told
@@ -158,7 +158,10 @@ class Keeper:
         elif process:  # and not forgotten
             process.beat = self.beat
             vars(process).update(told)  # its id, how it ended
-            process.printed.extend(printed)
+            process.printed.extend(line[:LONG] for line in printed)
+            if printed:
+                self._heard(process, {'kind': 'printed', 'stream': stream,
+                                      'lines': printed})
             for message in said:
                 self._heard(process, message)
 

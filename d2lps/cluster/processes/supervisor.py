@@ -40,7 +40,8 @@ class Supervisor:
             'broken': self._broken,
             **dict.fromkeys(('state', 'question', 'call', 'cancel'),
                             self._hear_worker),
-            **dict.fromkeys(('output', 'part', 'done'), self._hear_call)}
+            'printed': self._printed,
+            **dict.fromkeys(('part', 'done'), self._hear_call)}
         folder = tempfile.mkdtemp(prefix='d2lps-cluster-')
         if len(folder) > 80:  # too long for the name of a socket in it
             os.rmdir(folder)
@@ -174,6 +175,11 @@ class Supervisor:
         call = self._calls.get(message['number'])
         if call:  # and is still waited for
             call.hear(one.rank, message)
+
+    def _printed(self, one, message):
+        if one.role == 'worker':
+            for call in [*self._calls.values()][:1]:  # which is being made
+                call.hear(one.rank, message)
 
     def _fault(self, one, message):
         """An update has failed at a server."""

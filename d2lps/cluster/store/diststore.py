@@ -12,7 +12,7 @@ from mxnet.kvstore import KVStoreBase
 
 from d2lps.checks import a, checked, function, whole
 from d2lps.cluster.store.asking import StoreError, alone, unbroken
-from d2lps.cluster.store.storechecks import check_compression, groups, names
+from d2lps.cluster.store.storechecks import compression, groups, names
 from d2lps.engine import mx
 
 KINDS = 'dist_sync', 'dist_async'
@@ -199,6 +199,7 @@ class DistStore(KVStoreBase):
         self._asking.meet(f'{call}, which is being sent')
         self._updates = True
 
+    @checked(params=compression)
     @alone
     def set_gradient_compression(self, params):
         """Push two bits a number: {'type': '2bit', 'threshold': 0.5}.
@@ -206,7 +207,9 @@ class DistStore(KVStoreBase):
         Values become -threshold, 0 or threshold; what is left over is added
         to the next push. All workers have to do it, before `init`.
         """
-        check_compression(params, self._buffers)
+        if self._buffers:
+            raise ValueError('compression must be set before init; there is '
+                             f'key {names([*self._buffers])} already')
         self._asking.meet('set_gradient_compression', same=params)
         self._asking.inside(self._kv.set_gradient_compression, params)
         self._asking.meet('set_gradient_compression, which is being sent')

@@ -1,6 +1,7 @@
 """Are these keys and arrays fit for a store of MXNet's?"""
 import numpy as onp
 
+from d2lps.checks import refuse
 from d2lps.engine import mx
 from d2lps.kvstore.store import by_key
 
@@ -25,7 +26,16 @@ def groups(name, keys, values, known, new=False):
     """
     found = by_key(keys, values, name, mx.nd.NDArray)
     for key in found:
-        _check_key(key, known, new)
+        if type(key) is int and not 0 <= key < 2 ** 31:
+            raise ValueError('key must be from 0 to 2**31 - 1, or a string; '
+                             f'it was {key!r}')
+        if new and key in known:
+            raise ValueError(f'key {key!r} is initialised already; push to '
+                             'it, or create a new store')
+        if not new and key not in known:
+            raise ValueError(f'key {key!r} is not initialised; first call '
+                             f'init({key!r}, value) on every worker (so far: '
+                             f'{names([*known])})')
     if len({type(key) for key in [*found, *known]}) > 1:
         raise ValueError('key must be of one type in a store, numbers or '
                          f'strings; it was {names([*found])}, and so far '
@@ -35,47 +45,31 @@ def groups(name, keys, values, known, new=False):
             raise ValueError(f'{name} for key {key!r} must be one array; '
                              f'there are {len(arrays)}')
         for array in arrays:
-            _check_array(name, key, array)
-            wanted = known.get(key, arrays[0].shape)
-            if array.shape != wanted:
-                raise ValueError(f'{name} for key {key!r} must have shape '
-                                 f'{wanted}; it was {array.shape}')
+            check_array(f'{name} for key {key!r}', array,
+                        known.get(key, arrays[0].shape))
     return found
 
 
-def _check_key(key, known, new):
-    if type(key) is int and not 0 <= key < 2 ** 31:
-        raise ValueError('key must be from 0 to 2**31 - 1, or a string; it '
-                         f'was {key!r}')
-    if new and key in known:
-        raise ValueError(f'key {key!r} is initialised already; push to it, '
-                         'or create a new store')
-    if not new and key not in known:
-        raise ValueError(f'key {key!r} is not initialised; first call '
-                         f'init({key!r}, value) on every worker (so far: '
-                         f'{names([*known])})')
-
-
-def _check_array(name, key, array):
+def check_array(name, array, shape):
+    """Refuse an array that MXNet's servers cannot take."""
     if array.stype != 'default':
-        raise ValueError(f'{name} for key {key!r} must be an array of '
-                         f'mxnet.np; it was a {type(array).__name__}')
+        raise ValueError(f'{name} must be an array of mxnet.np; it was a '
+                         f'{type(array).__name__}')
     if onp.dtype(array.dtype) != 'float32' or array.size == 0:
         raise ValueError(
-            f'{name} for key {key!r} must have elements of float32, for '
-            f"example {name}.astype('float32'); it has {array.size} of "
+            f'{name} must have elements of float32, for example '
+            f"{name.split()[0]}.astype('float32'); it has {array.size} of "
             f'{onp.dtype(array.dtype)}')
+    if array.shape != shape:
+        raise ValueError(f'{name} must have shape {shape}; it was '
+                         f'{array.shape}')
 
 
-def check_compression(params, known):
-    """Are these parameters fit for a store that has the keys `known`?"""
-    threshold = (params.get('threshold', 0.5) if isinstance(params, dict)
-                 else None)
+def compression(name, value):
+    """A check for the parameters of gradient compression."""
+    threshold = value.get('threshold', 0.5) if isinstance(value, dict) else 0
     if (not isinstance(threshold, (int, float)) or not threshold > 0
-            or params.get('type') != '2bit'
-            or set(params) - {'type', 'threshold'}):
-        raise ValueError("params must be like {'type': '2bit', 'threshold': "
-                         f'0.5}}; it was {params!r}')
-    if known:
-        raise ValueError('compression must be set before init; there is key '
-                         f'{names([*known])} already')
+            or value.get('type') != '2bit'
+            or set(value) - {'type', 'threshold'}):
+        refuse(name, value, "like {'type': '2bit', 'threshold': 0.5}")
+    return value

@@ -1,0 +1,93 @@
+"""How a `Schedule` reads the sends that it is made from."""
+import numpy as np
+
+from d2lps.checks import refuse
+from d2lps.collectives import limits
+
+FIELDS = 'src', 'dst', 'chunk', 'reduce'
+
+
+class Reader:
+    """Checks sends and makes them arrays; equal arrays are kept once.
+
+    What can be written to is copied, so that nobody changes a schedule
+    later on. What cannot is kept: many rounds may be windows of one array.
+
+    last_chunk: the highest number of a chunk so far.
+    """
+
+    def __init__(self, nodes, devices, weights):
+        self.last_chunk = 0
+        self._helpers = dict(zip(nodes[devices:], range(devices, len(nodes))))
+        chunks = limits.MOST_CHUNKS if weights is None else len(weights)
+        self._most = dict(src=len(nodes), dst=len(nodes), chunk=chunks)
+        self._seen, self._kept, self._apart = {}, {}, set()
+
+    def columns(self, name, sends):
+        """A list of `Send` as four arrays, with an entry for each."""
+        parts = [self._columns(f'{name}.sends[{k}]', send)
+                 for k, send in enumerate(sends)]
+        if len(parts) == 1:
+            return parts[0]
+        return [self._keep(np.concatenate(column)) for column in zip(*parts)]
+
+    def _columns(self, name, send):
+        if not isinstance(send, tuple) or len(send) != 4:
+            refuse(name, send, 'a Send(src, dst, chunk, reduce)')
+        fields = [self._once(value, field, self._field, f'{name}.{field}')
+                  for field, value in zip(FIELDS, send)]
+        try:
+            shape = np.broadcast(*fields).shape
+        except ValueError:
+            refuse(name, send, 'made of numbers, or of arrays of one length')
+        columns = [self._once(field, shape, self._spread) for field in fields]
+        ends = src, dst = columns[:2]
+        if tuple(map(id, ends)) not in self._apart and (src == dst).any():
+            raise ValueError(f'{name}: a node sends to itself')
+        self._apart.add(tuple(map(id, ends)))
+        return columns
+
+    def _once(self, value, how, function, *args):
+        """function(value, how, *args), or what it gave before."""
+        if (id(value), how) not in self._seen:
+            # With the value itself, or another one might get its id.
+            self._seen[id(value), how] = value, function(value, how, *args)
+        return self._seen[id(value), how][1]
+
+    def _field(self, value, field, name):
+        kinds, must = ('b', 'True or False') if field == 'reduce' else (
+            'iu', 'a whole number')
+        if isinstance(value, str) and value not in self._helpers:
+            raise ValueError(f'{name}: {value!r} is no helper; name it')
+        try:
+            found = np.asarray(self._helpers[value] if isinstance(value, str)
+                               else value)
+            good = not found.size or found.dtype.kind in kinds
+        except ValueError:  # a list of lists that are not of one length
+            good = False
+        if not good:
+            refuse(name, value, f'{must}, or an array of them')
+        if field == 'reduce':
+            return self._keep(found.astype(bool, copy=False))
+        found = self._keep(found.astype(int, copy=False))
+        last, most = int(found.max(initial=0)), self._most[field]
+        if found.min(initial=0) < 0 or last >= most:
+            what = 'chunk' if field == 'chunk' else 'node'
+            raise ValueError(f'{name} names a {what} outside 0 to {most - 1}')
+        if field == 'chunk':
+            self.last_chunk = max(self.last_chunk, last)
+        return found
+
+    def _spread(self, field, shape):
+        if field.shape == shape and len(shape) == 1:
+            return field
+        return self._keep(np.broadcast_to(field, shape).flatten())
+
+    def _keep(self, array):
+        """The array, or one that is equal to it and is kept already."""
+        owner = array if array.base is None else array.base
+        if not getattr(owner, 'flags', array.flags).writeable:
+            return array
+        array = array.copy()
+        array.flags.writeable = False
+        return self._kept.setdefault((array.shape, array.tobytes()), array)
