@@ -1,6 +1,6 @@
 """What a machine is like, and whom it can reach.
 
-Both ends use this file.  Like the keeper, it imports nothing of ours.
+Both ends use this file; it loads nothing that a machine may lack.
 """
 import os
 import socket
