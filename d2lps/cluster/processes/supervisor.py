@@ -1,14 +1,13 @@
 """Keep the processes of a cluster going, and the workers in agreement."""
 import contextlib
 import itertools
-import os
-import tempfile
 import time
 from pathlib import Path
 
 from d2lps.cluster.processes.calls import Call
 from d2lps.cluster.processes.group import Group
-from d2lps.cluster.processes.sockets import remove_sockets, socket_of
+from d2lps.cluster.processes.sockets import (new_folder, remove_sockets,
+                                             socket_of)
 from d2lps.cluster.store.agreement import Agreement
 
 
@@ -37,16 +36,11 @@ class Supervisor:
         self._kinds = {
             'ready': self._ready, 'fault': self._fault,
             'checked': self._checked, 'freed': self._has_freed,
-            'broken': self._broken,
+            'broken': self._broken, 'printed': self._printed,
             **dict.fromkeys(('state', 'question', 'call', 'cancel'),
                             self._hear_worker),
-            'printed': self._printed,
             **dict.fromkeys(('part', 'done'), self._hear_call)}
-        folder = tempfile.mkdtemp(prefix='d2lps-cluster-')
-        if len(folder) > 80:  # too long for the name of a socket in it
-            os.rmdir(folder)
-            folder = tempfile.mkdtemp(prefix='d2lps-cluster-', dir='/tmp')
-        self._group = Group(folder, self._hear, self._tick, self._failed)
+        self._group = Group(new_folder(), self._hear, self._tick, self._failed)
 
     def start(self):
         """Start all processes.
