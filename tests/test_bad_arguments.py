@@ -333,15 +333,16 @@ good(Network, {'bandwidth': {'a billion'}, 'delay': NUMBER,
                'colocated': FLAG}, bandwidth=1e8,
      delay=0, colocated=False)
 good(network_problem, {'delay': NUMBER}, delay=0)
-good(Cluster, {'workers': {'int64'}, 'servers': {'int64'},
+good(Cluster, {'num_workers': {'int64'}, 'num_servers': {'int64'},
                'timeout': POSITIVE, **{name: {'None'} for name in (
                    'port', 'network', 'hosts', 'address', 'python', 'ssh',
-                   'server_hosts', 'ports')}}, workers=2, servers=1,
+                   'server_hosts', 'ports')}},
+     num_workers=2, num_servers=1,
      timeout=60,
      **{name: None for name in inspect.signature(Cluster).parameters
-        if name not in ('workers', 'servers', 'timeout')})
-good(bare_mxnet, {'workers': {'int64'}, 'seconds': POSITIVE, 'script': TEXT},
-     script='pass', workers=1, seconds=1)
+        if name not in ('num_workers', 'num_servers', 'timeout')})
+good(bare_mxnet, {'num_workers': {'int64'}, 'seconds': POSITIVE,
+                  'script': TEXT}, script='pass', num_workers=1, seconds=1)
 good(worker.create_store, kind='dist_sync')
 
 # What readers do not call themselves: what does is walked through above.
