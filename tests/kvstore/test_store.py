@@ -54,6 +54,11 @@ def counting(i, device):
                     dtype=DTYPES[i % 3], ctx=device)
 
 
+@functools.cache
+def first_values(i):
+    return [counting(i, device) + 1 for device in devices(4) * 4]
+
+
 class Script:
     """Takes a store through some steps, and writes down what it sees."""
 
@@ -82,7 +87,7 @@ class Script:
                 # MXNet keeps room for as many values as the first push of
                 # several has; more of them later end its process. No call
                 # below has more than these.
-                self.call('push', [(i, range(16))])
+                store.push(key(i), first_values(i))
         elif name == 'updater' and self.updater:
             # Not after a push without one: it leaves MXNet's stored value
             # in the memory that the next sum is put into.
