@@ -1,14 +1,12 @@
 """Keep the processes of a cluster going, and the workers in agreement."""
 import contextlib
 import itertools
-import os
-import tempfile
 import time
 from pathlib import Path
 
+from d2lps.cluster.processes import sockets
 from d2lps.cluster.processes.calls import Call
 from d2lps.cluster.processes.group import Group
-from d2lps.cluster.processes.sockets import remove_sockets, socket_of
 from d2lps.cluster.store.agreement import Agreement
 
 
@@ -38,16 +36,12 @@ class Supervisor:
         self._kinds = {
             'ready': self._ready, 'fault': self._fault,
             'checked': self._checked, 'freed': self._has_freed,
-            'broken': self._broken,
+            'broken': self._broken, 'printed': self._printed,
             **dict.fromkeys(('state', 'question', 'call', 'cancel'),
                             self._hear_worker),
-            'printed': self._printed,
             **dict.fromkeys(('part', 'done'), self._hear_call)}
-        folder = tempfile.mkdtemp(prefix='d2lps-cluster-')
-        if len(folder) > 80:  # too long for the name of a socket in it
-            os.rmdir(folder)
-            folder = tempfile.mkdtemp(prefix='d2lps-cluster-', dir='/tmp')
-        self._group = Group(folder, self._hear, self._tick, self._failed)
+        self._group = Group(
+            sockets.make_folder(), self._hear, self._tick, self._failed)
 
     def start(self):
         """Start all processes.
@@ -133,13 +127,13 @@ class Supervisor:
         for process in self._group.processes:
             if process.may_end:
                 process.keeper.remove(process)
-        remove_sockets(self._group.folder)
+        sockets.remove_sockets(self._group.folder)
         head, servers = self._places.head, self._places.servers
         root, *ports = self._places.free_ports(
             1 + self.num_servers + self.num_workers)
         root = self._port or root
         Path(self._group.folder, 'sockets').write_text(
-            ' '.join(map(socket_of, (root, *ports))))
+            ' '.join(map(sockets.socket_of, (root, *ports))))
         self._env = self._places.env | {
             'DMLC_PS_ROOT_URI': head.address,
             'DMLC_PS_ROOT_PORT': str(root),
@@ -173,9 +167,8 @@ class Supervisor:
         self.num_ready += 1
 
     def _hear_call(self, one, message):
-        call = self._calls.get(message['number'])
-        if call:  # and is still waited for
-            call.hear(one.rank, message)
+        if message['number'] in self._calls:  # it is still waited for
+            self._calls[message['number']].hear(one.rank, message)
 
     def _printed(self, one, message):
         if one.role == 'worker':
