@@ -21,10 +21,10 @@ def gather_broadcast(n, root=0):
 
     root: a device, or a name such as 'cpu' for a node without an array.
     """
+    helpers = [root] if isinstance(root, str) else []
     rest = np.array([i for i in range(n) if i != root], int)
     return Schedule([[Send(rest, root, 0, True)],
-                     [Send(root, rest, 0, False)]], n,
-                    helpers=[root] if isinstance(root, str) else [],
+                     [Send(root, rest, 0, False)]], n, helpers,
                     name=f'gather_broadcast({n}, {root!r})')
 
 
