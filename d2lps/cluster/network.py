@@ -78,17 +78,17 @@ def network_problem(delay=0):
 class InNetwork(Here):
     """Places on the hosts of a `Network`; see `places.Here`."""
 
-    def __init__(self, network, workers, servers):
+    def __init__(self, network, num_workers, num_servers):
         # MXNet gives the first rank to what comes last in the alphabet.
         free = (f'10.0.{high}.{low}' for high in range(254, 99, -1)
                 for low in range(254, 99, -1))
         # [name, addresses, is it behind a slow link?]
         self._hosts = [['scheduler', [next(free)], False]]
         self._hosts += [[f'worker {rank}', [next(free)], True]
-                        for rank in range(workers)]
-        for rank in range(servers):
+                        for rank in range(num_workers)]
+        for rank in range(num_servers):
             if network.colocated:
-                self._hosts[1 + rank % workers][1].append(next(free))
+                self._hosts[1 + rank % num_workers][1].append(next(free))
             else:
                 self._hosts.append([f'server {rank}', [next(free)], True])
         [self._keeper] = self.keepers = [self.keeper('network', network={
@@ -99,7 +99,8 @@ class InNetwork(Here):
             for number, (_, addresses, _) in enumerate(self._hosts)
             for address in addresses]
         places.sort(key=lambda place: place.address, reverse=True)
-        self.workers, self.servers = places[:workers], places[workers:]
+        self.workers, self.servers = (
+            places[:num_workers], places[num_workers:])
 
     def is_free(self, port):
         return True  # the scheduler's host is its own

@@ -164,7 +164,7 @@ def test_a_network_that_never_gets_ready(monkeypatch):
 def test_time_traffic_and_order():
     """A value of 4 MB over 100 Mbit/s, two workers, one server."""
     size, slow = 1_000_000, Network(bandwidth=12.5e6)
-    with Cluster(workers=2, servers=1, network=slow) as c:
+    with Cluster(num_workers=2, num_servers=1, network=slow) as c:
         used = in_use(c)
         results = c.run(push_and_pull, size, 2)
         ours = {os.getpid(), *c.pids.values()}

@@ -62,11 +62,11 @@ class Here:
     """
     env, patience = {}, 30.0
 
-    def __init__(self, workers, servers):
+    def __init__(self, num_workers, num_servers):
         self.keepers = [self.keeper()]
         self.head = Place(self.keepers[0])
-        self.workers, self.servers = [self.head] * workers, [
-            self.head] * servers
+        self.workers = [self.head] * num_workers
+        self.servers = [self.head] * num_servers
 
     def keeper(self, name='keeper', **begin):
         """A keeper on this machine."""
@@ -137,10 +137,10 @@ def check_process(processes):
                       f'-n {max(1024, needed)}, and start Python again')
 
 
-def here(workers, servers):
+def here(num_workers, num_servers):
     """`Private` places where they can be had, or else `Here` and a warning.
     """
-    places = Private(workers, servers)
+    places = Private(num_workers, num_servers)
     path = sockets.socket_of(*places.free_ports(1))
     try:
         with socket.socket(socket.AF_UNIX) as probe:
@@ -153,4 +153,4 @@ def here(workers, servers):
             f'cluster listens on {LOOPBACK}, where every user of this '
             'machine can connect with it, and make it run code',
             stacklevel=5)
-        return Here(workers, servers)
+        return Here(num_workers, num_servers)

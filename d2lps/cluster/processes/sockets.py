@@ -15,8 +15,8 @@ def socket_of(port):
     return f'/tmp/{port}'  # whatever TMPDIR says
 
 
-def new_folder():
-    """Make the folder of a cluster."""
+def make_folder():
+    """A folder for a cluster's files, which no other user can enter."""
     folder = tempfile.mkdtemp(prefix=PREFIX)
     if len(folder) > 80:  # too long for the name of a socket in it
         os.rmdir(folder)
