@@ -109,26 +109,45 @@ def test_an_installation(make, project, tmp_path):
     make(project, '.venv/installed-tests')
     assert has(project, 'onlytests')
     assert 'up to date' in make(project, '.venv/installed-tests')
-    # A copy does not use the packages of the first.
-    copy = project.with_name('copy')
-    shutil.copytree(project, copy, symlinks=True)
-    assert 'made anew' in make(copy)
-    assert 'up to date' in make(project)
-    # Python finds the package beside a clone that is called d2lps.
-    clone = project.rename(tmp_path / 'd2lps')
+    # A copy does not use the packages of the first. Python finds its package
+    # also beside it, where it is called d2lps.
+    clone = tmp_path / 'd2lps'
+    shutil.copytree(project, clone, symlinks=True)
     assert 'made anew' in make(clone)
+    assert 'up to date' in make(project)
     beside = subprocess.run(
         [clone / '.venv/bin/python', '-c', 'import d2lps.engine\n'
          'print(d2lps.__file__, d2lps.engine.mxnet)'], cwd=tmp_path, text=True,
         capture_output=True)
     assert 'd2lps/d2lps/__init__.py' in beside.stdout, beside.stderr
-    # And programs run after the move; the tests' packages come again.
+    # And programs run that knew the first; the tests' packages come again.
     program = subprocess.run([clone / '.venv/bin/pip', '--version'],
                              capture_output=True, text=True)
     assert str(clone) in program.stdout
     assert not has(clone, 'onlytests')
     make(clone, '.venv/installed-tests')
     assert has(clone, 'onlytests')
+
+
+def test_what_was_made_in_a_folder_that_is_gone(
+        monkeypatch, tmp_path, capsys):
+    monkeypatch.chdir(tmp_path)
+    programs = install.VENV / 'bin'
+    programs.mkdir(parents=True)
+    for name in ('python', 'pip'):
+        (programs / name).touch()
+    note, commands = install.VENV / 'folder', []
+
+    def run(command, check):
+        assert check and not install.VENV.exists()
+        install.VENV.mkdir()
+        commands.append(command)
+    monkeypatch.setattr(install.subprocess, 'run', run)
+    note.write_text(str(tmp_path / 'gone'))
+    install.prepare()
+    assert 'made anew' in capsys.readouterr().out
+    assert commands == [[sys.executable, '-m', 'venv', install.VENV]]
+    assert note.read_text() == str(tmp_path)
 
 
 UNREACHABLE = {'PIP_NO_INDEX': '0', 'PIP_FIND_LINKS': '', 'PIP_RETRIES': '1',
