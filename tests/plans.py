@@ -52,7 +52,7 @@ def some_run(draw):
     shape = draw(hnp.array_shapes(min_dims=0, max_dims=3, min_side=0,
                                   max_side=9))
     random = np.random.default_rng(draw(st.integers(0, 99)))
-    data = random.integers(1, 3, (schedule.devices, *shape)).astype(dtype)
+    data = random.integers(1, 3, (schedule.num_devices, *shape)).astype(dtype)
     # Not OPS[op].reduce: it would widen small integers.
     want = data[0].copy()
     for array in data[1:]:

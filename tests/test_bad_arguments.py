@@ -187,19 +187,20 @@ for strategy in (
     good(strategy, {'n': {'int64'}}, n=4)
 good(strategies.gather_broadcast, {'n': {'int64'}, 'root': KEY}, n=4, root=0)
 good(strategies.two_rings, {'both_ways': FLAG}, both_ways=False)
-good(strategies.hierarchical, {'machines': {'int64'}, 'devices': {'int64'}},
-     machines=2, devices=2, across=strategies.ring)
-good(strategies.parameter_server, {'workers': COUNT, 'servers': COUNT,
+good(strategies.hierarchical, {'num_machines': {'int64'},
+                               'num_devices': {'int64'}},
+     num_machines=2, num_devices=2, across=strategies.ring)
+good(strategies.parameter_server, {'num_workers': COUNT, 'num_servers': COUNT,
                                  'colocated': FLAG},
-     workers=2, servers=2, colocated=False)
+     num_workers=2, num_servers=2, colocated=False)
 good(strategies.pipelined, {'pieces': {'int64'}}, schedule=strategies.ring(2),
      pieces=2)
 SEND = Send(0, 1, 0, True)
-good(Schedule, {'devices': COUNT, 'rounds': {'a list'},
+good(Schedule, {'num_devices': COUNT, 'rounds': {'a list'},
                          'helpers': {'a list'}, 'weights': {
                              'None', 'a NumPy array'},
                          'name': TEXT | {'an empty text'}},
-     rounds=[[SEND]], devices=2, helpers=[], weights=None, name='mine')
+     rounds=[[SEND]], num_devices=2, helpers=[], weights=None, name='mine')
 method(lambda: strategies.ring(2), 'cuts', {'size': WHOLE}, size=8)
 method(lambda: strategies.ring(2), 'chunk_bytes', {'nbytes': NUMBER}, nbytes=8)
 method(lambda: strategies.ring(2), 'run',
@@ -240,10 +241,10 @@ good(sketch.html, schedule=strategies.ring(2))
 good(topology.nvlink_p3, {'bandwidth': POSITIVE, 'latency': NUMBER},
      bandwidth=18e9, latency=0)
 good(topology.cluster, {
-    'machines': {'int64'}, 'devices': {'int64'}, 'inside': POSITIVE,
-    'network': POSITIVE, 'servers': {'int64', 'zero'}, 'latency': NUMBER,
-    'network_latency': NUMBER}, machines=2, devices=2, inside=1e9,
-    network=1e9, servers=0, latency=0, network_latency=0)
+    'num_machines': {'int64'}, 'num_devices': {'int64'}, 'inside': POSITIVE,
+    'network': POSITIVE, 'num_servers': {'int64', 'zero'}, 'latency': NUMBER,
+    'network_latency': NUMBER}, num_machines=2, num_devices=2, inside=1e9,
+    network=1e9, num_servers=0, latency=0, network_latency=0)
 good(topology.from_graph, {'switches': {'a list'}},
      graph=topology.pcie_switch(2).graph(), switches=['switch'])
 
@@ -333,15 +334,16 @@ good(Network, {'bandwidth': {'a billion'}, 'delay': NUMBER,
                'colocated': FLAG}, bandwidth=1e8,
      delay=0, colocated=False)
 good(network_problem, {'delay': NUMBER}, delay=0)
-good(Cluster, {'workers': {'int64'}, 'servers': {'int64'},
+good(Cluster, {'num_workers': {'int64'}, 'num_servers': {'int64'},
                'timeout': POSITIVE, **{name: {'None'} for name in (
                    'port', 'network', 'hosts', 'address', 'python', 'ssh',
-                   'server_hosts', 'ports')}}, workers=2, servers=1,
+                   'server_hosts', 'ports')}},
+     num_workers=2, num_servers=1,
      timeout=60,
      **{name: None for name in inspect.signature(Cluster).parameters
-        if name not in ('workers', 'servers', 'timeout')})
-good(bare_mxnet, {'workers': {'int64'}, 'seconds': POSITIVE, 'script': TEXT},
-     script='pass', workers=1, seconds=1)
+        if name not in ('num_workers', 'num_servers', 'timeout')})
+good(bare_mxnet, {'num_workers': {'int64'}, 'seconds': POSITIVE,
+                  'script': TEXT}, script='pass', num_workers=1, seconds=1)
 good(worker.create_store, kind='dist_sync')
 
 # What readers do not call themselves: what does is walked through above.

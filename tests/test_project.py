@@ -32,11 +32,14 @@ ARROWS = {
     'kvstore': {'checks', 'engine', 'training'},
     'cluster.store': {'checks', 'engine', 'kvstore'},
     'cluster.processes': {'checks', 'settings', 'cluster.store'},
-    'cluster': {'checks', 'cluster.store', 'cluster.processes'},
+    'cluster.processes.ssh': {'settings', 'cluster.processes'},
+    'cluster': {'checks', 'cluster.store', 'cluster.processes',
+                'cluster.processes.ssh'},
     'pictures': {'checks', 'engine', 'training', 'collectives', 'kvstore',
                  'cluster'}}
-# Lines: what readers read, the machine room, pictures.
-BUDGET = {'read': 3840, 'cluster': 3650, 'pictures': 750}
+# Lines: what readers read, checks of arguments, the machine room, pictures.
+BUDGET = {'read': 3400, 'checks': 500, 'cluster': 3650, 'pictures': 750}
+CHECKS = {'d2lps.checks', 'd2lps.collectives.limits', 'd2lps.training.fits'}
 MODULES = sorted((ROOT / 'd2lps').rglob('*.py'))
 
 
@@ -316,8 +319,11 @@ def test_the_rooms_are_small():
     lines = dict.fromkeys(BUDGET, 0)
     for path in MODULES:
         room = room_of(dotted(path)).split('.')[0]
-        lines[room if room in lines else 'read'] += len(
-            path.read_text().splitlines())
+        if dotted(path) in CHECKS:
+            room = 'checks'
+        elif room not in BUDGET:
+            room = 'read'
+        lines[room] += len(path.read_text().splitlines())
     assert all(lines[room] <= BUDGET[room] for room in BUDGET), lines
 
 

@@ -13,8 +13,8 @@ from d2lps.cluster.processes.sockets import socket_of
 LIFE = 60  # seconds; the kernel's alarm clock ends what lives longer
 
 
-@checked(script=text, workers=partial(whole, most=8), seconds=positive)
-def bare_mxnet(script, workers=2, seconds=3):
+@checked(script=text, num_workers=partial(whole, most=8), seconds=positive)
+def bare_mxnet(script, num_workers=2, seconds=3):
     """Run a script on workers of MXNet, with a server and without our layer.
 
     Each process ends when all workers have, or `seconds` after a worker has
@@ -23,18 +23,18 @@ def bare_mxnet(script, workers=2, seconds=3):
 
     Args:
         script: Python code, which creates its store itself.
-        workers: how many processes run it, at most 8.
+        num_workers: how many processes run it, at most 8.
 
     Returns:
         What each process of a worker has written, a list of str. Their
         order is not that of the ranks.
     """
-    ports = Private(workers, 1).free_ports(2 + workers)
+    ports = Private(num_workers, 1).free_ports(2 + num_workers)
     env = {**os.environ, **Private.env, 'DMLC_NUM_SERVER': '1',
-           'DMLC_NUM_WORKER': str(workers), 'DMLC_NODE_HOST': '127.0.0.1',
+           'DMLC_NUM_WORKER': str(num_workers), 'DMLC_NODE_HOST': '127.0.0.1',
            'DMLC_PS_ROOT_URI': '127.0.0.1',
            'DMLC_PS_ROOT_PORT': str(ports[0])}
-    roles = ['scheduler', 'server'] + ['worker'] * workers
+    roles = ['scheduler', 'server'] + ['worker'] * num_workers
     outputs = [tempfile.TemporaryFile('w+') for _ in roles]
     members = []
     try:

@@ -25,7 +25,7 @@ class Cluster:
     """Workers and parameter servers, each a process of its own.
 
     Args:
-        workers, servers: how many of each.
+        num_workers, num_servers: how many of each.
         timeout: how long one worker may wait for another, or for a server,
             in seconds.
         port: where the scheduler listens, from 1024 to 65535; by default
@@ -68,15 +68,15 @@ class Cluster:
             silent for 30 s, or been stuck for `timeout`. All ended by then.
     """
 
-    @checked(workers=COUNT, servers=COUNT,
+    @checked(num_workers=COUNT, num_servers=COUNT,
              timeout=partial(number, least=0.1, most=1e6, example=60),
              port=partial(whole, least=1024, most=65535))
-    def __init__(self, workers=2, servers=1, timeout=60, port=None,
+    def __init__(self, num_workers=2, num_servers=1, timeout=60, port=None,
                  network=None, hosts=None, address=None, python=None,
                  ssh=None, server_hosts=None, ports=None):
-        check_process(workers + servers)
-        self.workers, self.servers = workers, servers
-        self._places = _places(workers, servers, network, hosts,
+        check_process(num_workers + num_servers)
+        self.num_workers, self.num_servers = num_workers, num_servers
+        self._places = _places(num_workers, num_servers, network, hosts,
                                address=address, python=python, ssh=ssh,
                                server_hosts=server_hosts, ports=ports)
         if port is not None and not self._places.is_free(port):
@@ -90,8 +90,8 @@ class Cluster:
         try:
             self._supervisor.start()
             end = time.monotonic() + START
-            self._wait(lambda: self._supervisor.num_ready == workers, end,
-                       'the workers')
+            self._wait(lambda: self._supervisor.num_ready == num_workers,
+                       end, 'the workers')
             register_magic(self)
         except BaseException:
             self.close()
@@ -196,7 +196,7 @@ class Cluster:
             return
         try:
             if (self._finalizer.alive and not self._supervisor.failure
-                    and self._supervisor.num_ready == self.workers
+                    and self._supervisor.num_ready == self.num_workers
                     and not self._supervisor.busy()):
                 self._call(worker.close_store, (), {}, STOP)
         except (ClusterError, WorkerError, queue.Empty):
@@ -218,20 +218,20 @@ class Cluster:
     def __repr__(self):
         state = ('ended after a failure' if self._supervisor.failure else
                  'closed' if self._closed else 'running')
-        return (f'Cluster(workers={self.workers}, servers={self.servers}; '
-                f'{state})')
+        return (f'Cluster(num_workers={self.num_workers}, '
+                f'num_servers={self.num_servers}; {state})')
 
 
-def _places(workers, servers, network, hosts, **options):
+def _places(num_workers, num_servers, network, hosts, **options):
     """Where the processes run, as the arguments of `Cluster` say."""
     if hosts is not None and network is not None:
         raise ValueError('network is for one machine; leave out it or hosts')
     if hosts is not None:
-        return Machines(workers, servers, hosts, **options)
+        return Machines(num_workers, num_servers, hosts, **options)
     for name, value in options.items():
         if value is not None:
             raise ValueError(f'{name} goes with hosts=; it was {value!r}')
     if network is None:
-        return here(workers, servers)
+        return here(num_workers, num_servers)
     a(Network, 'a Network such as Network(delay=0.001)')('network', network)
-    return InNetwork(network, workers, servers)
+    return InNetwork(network, num_workers, num_servers)

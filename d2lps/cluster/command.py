@@ -11,9 +11,9 @@ from d2lps.cluster.processes.cells import run_script
 
 EXAMPLES = '''
 examples:
-  python -m d2lps cluster --workers 4 --servers 2 train.py --lr 0.1
+  python -m d2lps cluster --num-workers 4 --num-servers 2 train.py --lr 0.1
   python -m d2lps cluster --bandwidth 125e6 --delay 0.001 train.py
-  python -m d2lps cluster --hosts lab1,lab2 --workers 4 train.py
+  python -m d2lps cluster --hosts lab1,lab2 --num-workers 4 train.py
 
 Every worker runs the whole script; in it, mx.kv.create('dist_sync') makes
 the store. What worker 0 prints is shown behind [worker 0]. The exit code is
@@ -27,9 +27,9 @@ def parser():
         prog='d2lps cluster', epilog=EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
         description='Run a script on the workers of a cluster.')
-    p.add_argument('--workers', type=int, metavar='M',
+    p.add_argument('--num-workers', type=int, metavar='M',
                    help='how many (default: 2, or one for each host)')
-    p.add_argument('--servers', type=int, default=1, metavar='N',
+    p.add_argument('--num-servers', type=int, default=1, metavar='N',
                    help='parameter servers (default: 1)')
     p.add_argument('--timeout', type=float, default=60, metavar='SECONDS',
                    help='how long a worker waits for another (default: 60)')
@@ -101,11 +101,11 @@ def run(args):
     far, slow = options(args), {
         name: value for name, value in vars(args).items()
         if name in ('bandwidth', 'delay', 'colocated') and value is not None}
-    workers = args.workers
-    if workers is None:
-        workers = len(far['hosts']) if far['hosts'] else 2
+    num_workers = args.num_workers
+    if num_workers is None:
+        num_workers = len(far['hosts']) if far['hosts'] else 2
     try:
-        with Cluster(workers, args.servers, args.timeout,
+        with Cluster(num_workers, args.num_servers, args.timeout,
                      network=Network(**slow) if slow else None, **far) as c:
             c.run(run_script, str(script), args.arguments)
     except WorkerError as error:

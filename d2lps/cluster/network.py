@@ -1,7 +1,7 @@
 """A slow network for a cluster, on this machine: hosts, links, a switch.
 
-What the reader says about it is in here; `lab` makes it, in a process of
-its own.
+What the reader says about it is in here; `namespaces` makes it, in a process
+of its own.
 """
 import subprocess
 import sys
@@ -10,8 +10,8 @@ from functools import partial
 from pathlib import Path
 
 from d2lps.checks import checked, flag, number
-from d2lps.cluster.processes import lab
-from d2lps.cluster.processes.lab import link_of
+from d2lps.cluster.processes import namespaces
+from d2lps.cluster.processes.namespaces import link_of
 from d2lps.cluster.processes.places import Here, Place
 
 SECONDS = 20  # for a look at what this machine permits
@@ -68,27 +68,27 @@ def network_problem(delay=0):
     """
     try:
         return subprocess.run(
-            [sys.executable, '-P', lab.__file__, str(delay)], text=True,
+            [sys.executable, '-P', namespaces.__file__, str(delay)], text=True,
             capture_output=True, timeout=SECONDS, check=True).stdout.strip()
     except (OSError, subprocess.SubprocessError) as error:
         words = str(getattr(error, 'stderr', '') or error).strip()
-        return f'the slow network lab fails: {words.splitlines()[-1]}'
+        return f'the slow network fails: {words.splitlines()[-1]}'
 
 
 class InNetwork(Here):
     """Places on the hosts of a `Network`; see `places.Here`."""
 
-    def __init__(self, network, workers, servers):
+    def __init__(self, network, num_workers, num_servers):
         # MXNet gives the first rank to what comes last in the alphabet.
         free = (f'10.0.{high}.{low}' for high in range(254, 99, -1)
                 for low in range(254, 99, -1))
         # [name, addresses, is it behind a slow link?]
         self._hosts = [['scheduler', [next(free)], False]]
         self._hosts += [[f'worker {rank}', [next(free)], True]
-                        for rank in range(workers)]
-        for rank in range(servers):
+                        for rank in range(num_workers)]
+        for rank in range(num_servers):
             if network.colocated:
-                self._hosts[1 + rank % workers][1].append(next(free))
+                self._hosts[1 + rank % num_workers][1].append(next(free))
             else:
                 self._hosts.append([f'server {rank}', [next(free)], True])
         [self._keeper] = self.keepers = [self.keeper('network', network={
@@ -99,7 +99,8 @@ class InNetwork(Here):
             for number, (_, addresses, _) in enumerate(self._hosts)
             for address in addresses]
         places.sort(key=lambda place: place.address, reverse=True)
-        self.workers, self.servers = places[:workers], places[workers:]
+        self.workers, self.servers = (
+            places[:num_workers], places[num_workers:])
 
     def is_free(self, port):
         return True  # the scheduler's host is its own

@@ -148,9 +148,10 @@ def check_arrays(schedule, arrays):
     The list goes on with contexts for the helpers; it has None for NumPy.
     """
     if not isinstance(arrays, (list, tuple)) or (
-            len(arrays) != schedule.devices):
-        raise ValueError(f'arrays: {schedule.name} needs {schedule.devices}, '
-                         f'one per device, in a list; it was {shown(arrays)}')
+            len(arrays) != schedule.num_devices):
+        raise ValueError(
+            f'arrays: {schedule.name} needs {schedule.num_devices}, one per '
+            f'device, in a list; it was {shown(arrays)}')
     kinds = [_kind(array) for array in arrays]
     for k, array in enumerate(arrays):
         if not kinds[k].startswith(('numpy', 'mxnet')):
@@ -170,7 +171,7 @@ def check_arrays(schedule, arrays):
     where = [getattr(array, 'ctx', None) for array in arrays]
     # Each helper is a CPU context of its own, so that it has its own queue.
     return where + [where[0] and type(where[0])('cpu', node) for node
-                    in range(schedule.devices, len(schedule.nodes))]
+                    in range(schedule.num_devices, len(schedule.nodes))]
 
 
 def _kind(array):

@@ -70,7 +70,7 @@ class Schedule:
 
     rounds: per round a list of `Send`; rounds without any are dropped.
         Arrays are copied, but for those that cannot be written to.
-    devices: how many hold an array; they are called 0, 1, 2, ...
+    num_devices: how many hold an array; they are called 0, 1, 2, ...
     helpers: names (strings) of nodes that take part but start empty.
     weights: relative sizes of the chunks; all equal if left out.
 
@@ -79,13 +79,14 @@ class Schedule:
     """
 
     @checked(rounds=list_of(a(Sequence, 'a list of Send'), 'a list of rounds',
-                            least=0), devices=partial(whole, most=1_000_000),
+                            least=0),
+             num_devices=partial(whole, most=1_000_000),
              helpers=limits.helpers, weights=limits.weights,
              name=a(str, 'a text'))
-    def __init__(self, rounds, devices, helpers=(), weights=None, name=''):
-        self.devices, self.name = devices, name or 'schedule'
-        self.nodes = (*range(self.devices), *helpers)
-        reader = reading.Reader(self.nodes, devices, weights)
+    def __init__(self, rounds, num_devices, helpers=(), weights=None, name=''):
+        self.num_devices, self.name = num_devices, name or 'schedule'
+        self.nodes = (*range(self.num_devices), *helpers)
+        reader = reading.Reader(self.nodes, num_devices, weights)
         columns = [reader.columns(f'rounds[{number}]', sends)
                    for number, sends in enumerate(rounds) if len(sends)]
         self.rounds = tuple(Round(four, self.nodes)
@@ -96,8 +97,8 @@ class Schedule:
         self.executor = execute.Executor()
 
     def __repr__(self):
-        return (f'<{self.name}: {self.devices} devices, {len(self.weights)} '
-                f'chunks, {len(self.rounds)} rounds, '
+        return (f'<{self.name}: {self.num_devices} devices, '
+                f'{len(self.weights)} chunks, {len(self.rounds)} rounds, '
                 f'{sum(map(len, self.rounds))} sends>')
 
     @checked(nbytes=number)
@@ -117,10 +118,10 @@ class Schedule:
         Yields integer arrays (nodes, chunks, devices): how many times the
         contribution of each device is in each chunk at each node.
         """
-        if self._places() * self.devices > MOST_COUNTS:
+        if self._places() * self.num_devices > MOST_COUNTS:
             raise ValueError(f'{self!r} is too large to count: nodes x chunks '
                              f'x devices must be at most {MOST_COUNTS:,}')
-        for held in self._follow(np.eye(self.devices, dtype=int)):
+        for held in self._follow(np.eye(self.num_devices, dtype=int)):
             yield held.copy()
 
     def _places(self):
@@ -134,7 +135,7 @@ class Schedule:
         """
         held = np.zeros((len(self.nodes), len(self.weights),
                          *marks.shape[1:]), marks.dtype)
-        held[:self.devices] = marks[:, None]
+        held[:self.num_devices] = marks[:, None]
         yield held
         for sends in self.rounds:
             dst, chunk, fresh = sends.dst, sends.chunk, ~sends.reduce
@@ -157,13 +158,13 @@ class Schedule:
         everywhere with a chance of about 1 in 10 ** 19.
         """
         self.check_sends()
-        small = self._places() * self.devices <= MOST_COUNTS
-        marks = np.eye(self.devices, dtype=int) if small else (
-            np.random.default_rng().integers(1 << 64, size=self.devices,
+        small = self._places() * self.num_devices <= MOST_COUNTS
+        marks = np.eye(self.num_devices, dtype=int) if small else (
+            np.random.default_rng().integers(1 << 64, size=self.num_devices,
                                              dtype=np.uint64))
         for end in self._follow(marks):
             pass
-        wrong = end[:self.devices] != marks.sum(axis=0)
+        wrong = end[:self.num_devices] != marks.sum(axis=0)
         if wrong.any():
             what = self._mistake(end, wrong) if small else (
                 'in the end, device {}, chunk {}: not the sum'.format(
@@ -175,7 +176,7 @@ class Schedule:
         """Where the first mistake was made, in words."""
         written = np.zeros(wrong.shape[:2], int)
         for number, sends in enumerate(self.rounds, 1):
-            real = sends.dst < self.devices
+            real = sends.dst < self.num_devices
             written[sends.dst[real], sends.chunk[real]] = number
         # Later rounds only copy a mistake on: look where it was made.
         places = np.argwhere(wrong)
@@ -197,7 +198,7 @@ class Schedule:
         chunks = len(self.weights)
         limits.few(self.name, self._places(), MOST_MARKS, 'chunks at nodes')
         filled = np.zeros(self._places(), bool)
-        filled[:self.devices * chunks] = True
+        filled[:self.num_devices * chunks] = True
         for number, sends in enumerate(self.rounds, 1):
             chunk, place = sends.chunk, sends.dst * chunks + sends.chunk
             for bad, why in (

@@ -1,7 +1,6 @@
 """Strategies to give every device the sum of all devices' arrays.
 
-Each is a short function that returns a `Schedule`. n devices are called
-0 to n - 1; n may be any number from 1 on.
+Each returns a `Schedule`. The n devices, 1 or more, are called 0 to n - 1.
 """
 from functools import partial
 from itertools import zip_longest
@@ -141,61 +140,63 @@ def halving_doubling(n):
         doubling.append([Send(i, i ^ step, chunk, False)])
     return Schedule([[Send(beyond, beyond - power, every, True)],
                      *halving, *doubling,
-                     [Send(beyond - power, beyond, every, False)]],
-                    n, name=f'halving_doubling({n})')
+                     [Send(beyond - power, beyond, every, False)]], n,
+                    name=f'halving_doubling({n})')
 
 
-@checked(machines=LINE, devices=SQUARE, across=function)
-def hierarchical(machines, devices, across=ring):
+@checked(num_machines=LINE, num_devices=SQUARE, across=function)
+def hierarchical(num_machines, num_devices, across=ring):
     """Sum inside each machine, then across machines, then share inside.
 
-    Device d of machine m is m * devices + d. It sums part d of its machine,
-    and these parts are summed across machines by the schedule
-    across(machines): `ring`, `tree`, or one with parameter servers.
+    Device d of machine m is m * num_devices + d. It sums part d of its
+    machine, and these parts are summed across machines by the schedule
+    across(num_machines): `ring`, `tree`, or one with parameter servers.
     """
-    outer = limits.schedule('across(machines)', across(machines))
-    if outer.devices != machines:
-        raise ValueError(f'across must return a schedule for {machines} '
+    outer = limits.schedule('across(num_machines)', across(num_machines))
+    if outer.num_devices != num_machines:
+        raise ValueError(f'across must return a schedule for {num_machines} '
                          f'machines; it returned {outer!r}')
-    parts, chunks = devices, len(outer.weights)
-    few('machines and devices', max(machines * parts ** 2 * chunks,
-                                    parts * sum(map(len, outer.rounds))))
+    parts, chunks = num_devices, len(outer.weights)
+    across_sends = parts * sum(map(len, outer.rounds))
+    few('num_machines and num_devices',
+        max(num_machines * parts ** 2 * chunks, across_sends))
     m, src, dst, c = np.nonzero(  # all combinations but those with src = dst
-        np.ones((machines, parts, parts, chunks)) - np.eye(parts)[..., None])
+        np.ones((num_machines, parts, parts, chunks))
+        - np.eye(parts)[..., None])
     base = m * parts
 
     def place(node, part):  # helpers come after all devices of all machines
-        return np.where(node < machines, node * parts + part,
-                        node + machines * (parts - 1))
+        return np.where(node < num_machines, node * parts + part,
+                        node + num_machines * (parts - 1))
 
     middle = [[Send(place(r.src, d), place(r.dst, d), r.chunk + d * chunks,
                     r.reduce) for d in range(parts)] for r in outer.rounds]
     return Schedule(
         [[Send(base + src, base + dst, dst * chunks + c, True)], *middle,
          [Send(base + src, base + dst, src * chunks + c, False)]],
-        machines * parts, outer.nodes[machines:],
+        num_machines * parts, outer.nodes[num_machines:],
         np.tile(outer.weights, parts),
-        f'hierarchical({machines}, {devices}, {outer.name})')
+        f'hierarchical({num_machines}, {num_devices}, {outer.name})')
 
 
-@checked(lambda workers, servers, colocated: few(
-    'workers and servers', 2 * workers * servers),
-    workers=LINE, servers=LINE, colocated=flag)
-def parameter_server(workers, servers, colocated=False):
+@checked(lambda num_workers, num_servers, colocated: few(
+    'num_workers and num_servers', 2 * num_workers * num_servers),
+    num_workers=LINE, num_servers=LINE, colocated=flag)
+def parameter_server(num_workers, num_servers, colocated=False):
     """Every worker sends chunk j to server j, which sends back the sum.
 
     Servers are called 'server 0' and so on. colocated: server j is worker
-    j modulo `workers`, no machine of its own. Source: Li et al. 2014.
+    j modulo `num_workers`, no machine of its own. Source: Li et al. 2014.
     """
-    worker, chunk = np.indices((workers, servers)).reshape(2, -1)
-    server = chunk % workers if colocated else workers + chunk
+    worker, chunk = np.indices((num_workers, num_servers)).reshape(2, -1)
+    server = chunk % num_workers if colocated else num_workers + chunk
     away = worker != server
     worker, server, chunk = worker[away], server[away], chunk[away]
-    names = [f'server {j}' for j in range(servers)]
+    names = [f'server {j}' for j in range(num_servers)]
     return Schedule([[Send(worker, server, chunk, True)],
-                     [Send(server, worker, chunk, False)]], workers,
-                    [] if colocated else names, np.ones(servers),
-                    f'parameter_server({workers}, {servers})')
+                     [Send(server, worker, chunk, False)]], num_workers,
+                    [] if colocated else names, np.ones(num_servers),
+                    f'parameter_server({num_workers}, {num_servers})')
 
 
 @checked(lambda schedule, pieces: few(
@@ -210,8 +211,8 @@ def pipelined(schedule, pieces):
     plans = [[[]] * p + [[Send(r.src, r.dst, r.chunk * pieces + p, r.reduce)]
                          for r in schedule.rounds]
              for p in range(pieces)]
-    return Schedule(_together(*plans), schedule.devices,
-                    schedule.nodes[schedule.devices:],
+    return Schedule(_together(*plans), schedule.num_devices,
+                    schedule.nodes[schedule.num_devices:],
                     np.repeat(schedule.weights, pieces),
                     f'pipelined({schedule.name}, {pieces})')
 

@@ -152,29 +152,31 @@ def nvlink_p3(bandwidth=NVLINK, latency=0.0):
     return Topology(links, name='nvlink_p3')
 
 
-@checked(lambda machines, devices, servers, **_: limits.few(
-    'machines, devices or servers', machines * (devices + 1) + servers,
-    100_000, 'nodes'), machines=limits.LINE, devices=limits.LINE,
+@checked(lambda num_machines, num_devices, num_servers, **_: limits.few(
+    'num_machines, num_devices or num_servers',
+    num_machines * (num_devices + 1) + num_servers,
+    100_000, 'nodes'), num_machines=limits.LINE,
+         num_devices=limits.LINE,
          inside=positive, network=positive, latency=number,
-         servers=partial(limits.LINE, least=0), network_latency=number)
-def cluster(machines, devices, inside=PCIE3, network=ETHERNET_10G,
-            servers=0, latency=0.0, network_latency=0.0):
+         num_servers=partial(limits.LINE, least=0), network_latency=number)
+def cluster(num_machines, num_devices, inside=PCIE3, network=ETHERNET_10G,
+            num_servers=0, latency=0.0, network_latency=0.0):
     """Machines with GPUs on a PCIe switch, joined by a network switch.
 
-    Device d of machine m is node m * devices + d; each machine has a CPU,
-    'cpu 0' and so on; `servers` are machines of their own, 'server 0', ...
+    Device d of machine m is node m * num_devices + d; each machine has a CPU,
+    'cpu 0' and so on; `num_servers` are machines of their own, 'server 0', ...
     inside, network: bytes/s of each cable in each direction.
     latency, network_latency: seconds per cable.
     """
     links = []
-    for m in range(machines):
-        own = range(m * devices, (m + 1) * devices)
+    for m in range(num_machines):
+        own = range(m * num_devices, (m + 1) * num_devices)
         links += _star([*own, f'cpu {m}'], f'switch {m}', inside, latency)
         links += _star([f'switch {m}'], 'network', network, network_latency)
-    links += _star([f'server {j}' for j in range(servers)], 'network',
+    links += _star([f'server {j}' for j in range(num_servers)], 'network',
                    network, network_latency)
-    switches = ['network', *(f'switch {m}' for m in range(machines))]
-    return Topology(links, switches, f'cluster({machines}, {devices})')
+    switches = ['network', *(f'switch {m}' for m in range(num_machines))]
+    return Topology(links, switches, f'cluster({num_machines}, {num_devices})')
 
 
 @checked(switches=limits.names)

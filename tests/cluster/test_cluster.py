@@ -38,7 +38,7 @@ def folder(tmp_path, monkeypatch):
 @pytest.fixture(scope='module')
 def shared():
     """A cluster for the tests that do not end it."""
-    with Cluster(workers=2, servers=2) as cluster:
+    with Cluster(num_workers=2, num_servers=2) as cluster:
         yield cluster
 
 
@@ -52,7 +52,7 @@ def add_up(scale=1):
 
 def test_start_work_stop():
     start = time.monotonic()
-    with Cluster(workers=2, servers=1) as c:
+    with Cluster(num_workers=2, num_servers=1) as c:
         assert time.monotonic() - start < 10
         pids = c.pids
         assert set(pids) == {'scheduler', 'server 0', 'worker 0', 'worker 1',
@@ -77,7 +77,7 @@ def test_start_work_stop():
 
 def test_two_at_once_and_an_exception_leaves_nothing():
     with (pytest.raises(KeyError), Cluster() as one,
-          Cluster(workers=1, servers=2) as two):
+          Cluster(num_workers=1, num_servers=2) as two):
         pids = [*one.pids.values(), *two.pids.values()]
         assert one.run(add_up) == [[3.0] * 3] * 2
         assert two.run(add_up) == [[1.0] * 3]
@@ -104,8 +104,8 @@ def test_start_and_stop_again_and_again(tmp_path):
 
 
 @pytest.mark.parametrize('arguments, words', [
-    (dict(workers=0), 'workers must be a whole number from 1 to 256'),
-    (dict(servers=1.5), 'servers must be a whole number from 1 to 256'),
+    (dict(num_workers=0), 'num_workers must be a whole number from 1'),
+    (dict(num_servers=1.5), 'num_servers must be a whole number from 1'),
     (dict(timeout=0), 'timeout must be a number from 0.1 to 1e+06, such as'),
     (dict(timeout='long'), "it was 'long'"),
     *((dict(port=port), 'port must be a whole number from 1024 to 65,535')
@@ -122,7 +122,7 @@ def test_a_store_that_was_closed_long_ago(monkeypatch):
         from d2lps.cluster.store import worker
         worker.close_store()
     monkeypatch.setattr(group, 'SILENCE', 3)
-    with Cluster(workers=1) as c:
+    with Cluster(num_workers=1) as c:
         c.run(add_up)
         c.run(close)
         time.sleep(4)
@@ -352,7 +352,7 @@ def test_a_failure_while_a_function_is_being_sent(monkeypatch):
     def fail_first(self, **message):
         self.fail('on purpose')
         tell(self, **message)
-    with Cluster(workers=1) as c:
+    with Cluster(num_workers=1) as c:
         monkeypatch.setattr(Supervisor, 'tell_workers', fail_first)
         result = Future()
 
@@ -368,7 +368,7 @@ def test_a_failure_while_a_function_is_being_sent(monkeypatch):
 
 def test_a_close_from_the_thread_that_watches():
     """Where the garbage collector may call it."""
-    c = Cluster(workers=1)
+    c = Cluster(num_workers=1)
     pids, group = c.pids.values(), c._supervisor._group
     group.do(c._finalizer, timeout=5)
     group.join(10)
@@ -492,12 +492,12 @@ def test_workers_that_do_not_start(monkeypatch, error):
             raise error('on purpose')
     monkeypatch.setattr(Cluster, '_wait', fail)
     with pytest.raises(error, match='on purpose'):
-        Cluster(workers=1)
+        Cluster(num_workers=1)
     assert psutil.Process().children() == before
 
 
 def test_a_message_that_a_worker_cannot_understand():
-    with Cluster(workers=1) as c:
+    with Cluster(num_workers=1) as c:
         def send():
             [one] = c._supervisor._members('worker')
             one.send(do='dance')
@@ -506,7 +506,7 @@ def test_a_message_that_a_worker_cannot_understand():
 
 
 def test_a_cluster_that_nobody_holds_any_more():
-    c = Cluster(workers=1)
+    c = Cluster(num_workers=1)
     pids = c.pids.values()
     del c
     gc.collect()
@@ -519,7 +519,7 @@ SCRIPT = '''
     for end in {ends!r}:
         pid = os.fork()
         if not pid:  # a reader of its own
-            c = Cluster(workers=1, servers=1)
+            c = Cluster(num_workers=1, num_servers=1)
             print(*c.pids.values(), flush=True)
             threading.Thread(target=c.run, args=[{function}],
                              daemon=True).start()

@@ -9,7 +9,7 @@ from jupyter_client.manager import KernelManager
 START = '''
 import d2lps
 from d2lps.cluster import Cluster
-c = Cluster(workers=2, servers=1)
+c = Cluster(num_workers=2, num_servers=1)
 print(*c.pids.values())
 '''
 STORE = '''%%px

@@ -29,7 +29,7 @@ def accuracy():
 
 def test_two_workers_with_two_devices_train_as_one_device_does():
     scale, lr, _ = BOOK
-    with Cluster(workers=2, servers=2) as c:
+    with Cluster(num_workers=2, num_servers=2) as c:
         for batch_size in (256, 50, 3):  # the last has no example for some
             [expected] = trained(1, batch_size, *BOOK)
             for copies in c.run(steps, batch_size, 20, scale, lr):

@@ -41,8 +41,8 @@ def test_a_script_works_as_it_would_alone(python, script):
             sys.exit(0)
         """, 'there/script.py')
     script('factor = 7', 'there/beside.py')
-    done = python('-m', 'd2lps', 'cluster', '--workers', '3', '--servers',
-                  '2', 'there/script.py', '--lr', '0.1', '-h')
+    done = python('-m', 'd2lps', 'cluster', '--num-workers', '3',
+                  '--num-servers', '2', 'there/script.py', '--lr', '0.1', '-h')
     assert done.returncode == 0
     assert sorted(done.stdout.splitlines()) == [
         f"[worker {rank}] {rank} 3 21.0 ['--lr', '0.1', '-h']"
@@ -66,7 +66,7 @@ def test_scripts_that_fail(python, script):
         rank = mx.kv.create('dist_sync').rank
         go()
         """)
-    done = python('-m', 'd2lps', 'cluster', '--workers', '4', 'script.py')
+    done = python('-m', 'd2lps', 'cluster', '--num-workers', '4', 'script.py')
     assert done.returncode == 1
     lines = done.stderr.splitlines()
     assert lines[-3:] == [
@@ -82,7 +82,7 @@ def test_scripts_that_fail(python, script):
 
 def test_a_worker_that_dies(python, script):
     script('import os; os.write(2, b"I am going"); os._exit(7)')
-    done = python('-m', 'd2lps', 'cluster', '--workers', '1', 'script.py')
+    done = python('-m', 'd2lps', 'cluster', '--num-workers', '1', 'script.py')
     assert done.returncode == 1
     assert done.stderr.startswith('d2lps: worker 0 (process ')
     assert 'ended with exit code 7' in done.stderr
@@ -145,15 +145,15 @@ def nothing():
 
 @pytest.mark.parametrize('options, wanted', [
     ([], ((2, 1, 60), {})),
-    (['--workers', '4', '--servers', '3', '--timeout', '5'],
+    (['--num-workers', '4', '--num-servers', '3', '--timeout', '5'],
      ((4, 3, 5), {})),
     (['--bandwidth', '1e7'], ((2, 1, 60), {'network': Network(1e7)})),
     (['--delay', '0.1', '--colocated'],
      ((2, 1, 60), {'network': Network(delay=0.1, colocated=True)})),
     (['--hosts', 'a,b', '--hosts', 'c\nd\n'],
      ((4, 1, 60), {'hosts': ['a', 'b', 'c', 'd']})),
-    (['--hosts', 'a', '--workers', '2', '--address', '10.0.0.1', '--python',
-      'python3', '--ssh', "ssh -i 'my key'"],
+    (['--hosts', 'a', '--num-workers', '2', '--address', '10.0.0.1',
+      '--python', 'python3', '--ssh', "ssh -i 'my key'"],
      ((2, 1, 60), {'hosts': ['a'], 'address': '10.0.0.1',
                    'python': 'python3', 'ssh': ['ssh', '-i', 'my key']}))])
 def test_all_arguments_are_passed_on(terminal, tmp_path, options, wanted):
@@ -164,7 +164,7 @@ def test_all_arguments_are_passed_on(terminal, tmp_path, options, wanted):
 
 @pytest.mark.parametrize('args, words', [
     (['no.py'], 'there is no script no.py'),
-    (['--workers', '0', 'SCRIPT'], 'workers must be a whole number'),
+    (['--num-workers', '0', 'SCRIPT'], 'num_workers must be a whole number'),
     (['--bandwidth', '1', 'SCRIPT'], 'bandwidth must be'),
     (['--hosts', '', 'SCRIPT'], "'' is no machine"),
     (['--python', 'x', 'SCRIPT'], 'python goes with hosts='),
@@ -182,5 +182,5 @@ def test_help(terminal):
     code, shown = terminal('--help', fake=False)
     assert code == 0
     assert all(option in shown.out for option in (
-        '--workers', '--hosts', '--bandwidth', 'examples:'))
+        '--num-workers', '--hosts', '--bandwidth', 'examples:'))
     assert max(map(len, shown.out.splitlines())) <= 80

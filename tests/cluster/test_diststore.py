@@ -16,7 +16,7 @@ from mxnet import np
 @pytest.fixture(scope='module')
 def cluster():
     with (pytest.MonkeyPatch.context() as patch,
-          Cluster(workers=2, servers=1) as cluster):
+          Cluster(num_workers=2, num_servers=1) as cluster):
         patch.setattr(agreement, 'PATIENCE', 1)
         yield cluster
 
@@ -643,5 +643,5 @@ def test_one_worker_with_two_servers():
         big = np.zeros(2_000_000)
         kv.pushpull(['w', 'v'], [out + 1, big + 1], out=[out, big])
         return out.tolist(), float(big.min()), float(big.max())
-    with Cluster(workers=1, servers=2) as cluster:
+    with Cluster(num_workers=1, num_servers=2) as cluster:
         assert cluster.run(go) == [([-1.0] * 3, -1.0, -1.0)]

@@ -29,7 +29,7 @@ def add_up():
 @pytest.fixture(scope='module')
 def shared():
     """A cluster that has a store."""
-    with Cluster(workers=2, servers=2) as cluster:
+    with Cluster(num_workers=2, num_servers=2) as cluster:
         assert cluster.run(add_up) == [[2.0] * 3] * 2
         yield cluster
 
@@ -130,7 +130,7 @@ SCRIPT = '''
     for end in {ends!r}:
         pid = os.fork()
         if not pid:  # a reader of its own
-            c = Cluster(workers=1, servers=1)
+            c = Cluster(num_workers=1, num_servers=1)
             c.run(store)
             print(*c.pids.values())
             print(*sockets_of(c), flush=True)
@@ -215,7 +215,7 @@ def unused():
 
 def test_a_port_of_the_readers_choice():
     port = unused()
-    with Cluster(workers=1, port=port) as c:
+    with Cluster(num_workers=1, port=port) as c:
         for _ in range(2):
             assert c.run(add_up) == [[1.0] * 3]
             assert Path(sockets.socket_of(port)).is_socket()
@@ -238,7 +238,7 @@ def test_where_sockets_cannot_be_had(monkeypatch):
     monkeypatch.setattr(sockets, 'socket_of', lambda port: f'/no/{port}')
     with pytest.warns(UserWarning, match='listens on 127.0.0.1, where every '
                       'user of this machine can connect') as warned:
-        c = Cluster(workers=2, servers=2)
+        c = Cluster(num_workers=2, num_servers=2)
     assert warned[0].filename == __file__
     with c:
         assert c.run(add_up) == [[2.0] * 3] * 2

@@ -26,7 +26,7 @@ def test_strategies_pass_check_for_1_to_32(name):
     for n in range(1, 33):
         schedule = BY_N[name](n)
         assert schedule.check() is schedule
-        assert schedule.devices == n
+        assert schedule.num_devices == n
 
 
 @pytest.mark.parametrize('name', BY_TWO)
@@ -143,8 +143,9 @@ def test_reads_as_a_tuple_of_rounds_of_sends():
 
 def test_a_schedule_can_be_rebuilt_from_its_sends():
     for schedule in (sch.ring(5), sch.parameter_server(3, 2)):
-        again = Schedule(list(map(list, schedule.rounds)), schedule.devices,
-                         schedule.nodes[schedule.devices:])
+        again = Schedule(list(map(list, schedule.rounds)),
+                         schedule.num_devices,
+                         schedule.nodes[schedule.num_devices:])
         assert list(map(tuple, again.rounds)) == (
             list(map(tuple, schedule.rounds)))
 
@@ -153,7 +154,7 @@ def test_a_schedule_can_be_rebuilt_from_its_sends():
     (lambda: sch.ring(0), 'n must be a whole number .*was 0'),
     (lambda: sch.ring(2.5), 'n must be .*was 2.5'),
     (lambda: sch.hierarchical(2, -1), 'devices must be .*was -1'),
-    (lambda: sch.parameter_server(2, 0), 'servers must be .*was 0'),
+    (lambda: sch.parameter_server(2, 0), 'num_servers must be .*was 0'),
     (lambda: sch.gather_broadcast(4, 4),
      'root must be a device, 0 to 3, .*was 4'),
     (lambda: Schedule([], 0), 'devices must be .*was 0'),
@@ -169,7 +170,7 @@ def test_a_schedule_can_be_rebuilt_from_its_sends():
     (lambda: sch.gather_broadcast(4, ''), 'root must be a device'),
     (lambda: sch.two_rings(1), 'both_ways must be True or False'),
     (lambda: sch.hierarchical(2, 2, 3), 'across must be a function'),
-    (lambda: sch.hierarchical(2, 2, abs), r'across\(machines\) must be a Sch'),
+    (lambda: sch.hierarchical(2, 2, abs), r'across\(num_machines\) must be '),
     (lambda: sch.hierarchical(4, 2, lambda m: sch.ring(2)), 'for 4 machines'),
     (lambda: sch.pipelined(3, 2), 'schedule must be a Schedule'),
     (lambda: Schedule(None, 2), 'rounds must be a list of rounds'),
@@ -223,7 +224,7 @@ def test_what_memory_would_not_hold_is_refused_before_it_is_made(make):
 def test_large_plans_can_be_made():
     assert len(sch.tree(100_000).rounds) == 32
     assert sum(map(len, sch.parameter_server(10_000, 100).rounds)) == 2e6
-    assert sch.hierarchical(1024, 8, sch.tree).devices == 8192
+    assert sch.hierarchical(1024, 8, sch.tree).num_devices == 8192
     assert limits.few('n', 2 * 4096 * 4095) is None  # sharded(4096), 1 GB
 
 
@@ -282,7 +283,7 @@ def test_collectives_need_no_mxnet(python):
 
 def recount(schedule):
     """Like `states`, but in plain Python: a list of dicts of Counters."""
-    held = {(i, c): Counter([i]) for i in range(schedule.devices)
+    held = {(i, c): Counter([i]) for i in range(schedule.num_devices)
             for c in range(len(schedule.weights))}
     history = [held]
     for sends in schedule.rounds:
@@ -307,7 +308,7 @@ def test_states_agree_with_plain_counting(schedule):
             for chunk in range(len(schedule.weights)):
                 count = held.get((node, chunk), {})
                 assert state[k, chunk].tolist() == [
-                    count.get(i, 0) for i in range(schedule.devices)]
+                    count.get(i, 0) for i in range(schedule.num_devices)]
 
 
 def test_states_may_be_kept():
@@ -321,7 +322,7 @@ def test_states_may_be_kept():
 def sum_goes_wrong(schedule):
     """Does `run` refuse, or give anything but the sum?"""
     random = np.random.default_rng(1)
-    arrays = list(random.integers(0, 2 ** 40, (schedule.devices, 2 * len(
+    arrays = list(random.integers(0, 2 ** 40, (schedule.num_devices, 2 * len(
         schedule.weights))))
     total = sum(arrays)
     again = [array.copy() for array in arrays]
@@ -391,9 +392,9 @@ def broken(draw):
     elif how == 'swap':
         other = draw(st.integers(0, len(rounds) - 1))
         rounds[r], rounds[other] = rounds[other], rounds[r]
-    return how, Schedule(rounds, schedule.devices,
-                         schedule.nodes[schedule.devices:], schedule.weights,
-                         schedule.name)
+    return how, Schedule(rounds, schedule.num_devices,
+                         schedule.nodes[schedule.num_devices:],
+                         schedule.weights, schedule.name)
 
 
 def verdict(schedule):
@@ -440,9 +441,9 @@ def test_check_finds_every_mistake_and_no_others(case):
             r"gather_broadcast\(1, 'cpu'\)|hierarchical\(1,.*server|"
             r'parameter_server\(1,', schedule.name)
         assert not sum_goes_wrong(schedule)
-        once = Counter(range(schedule.devices))
+        once = Counter(range(schedule.num_devices))
         assert all(held == once for (node, _), held in recount(
-            schedule)[-1].items() if node in range(schedule.devices))
+            schedule)[-1].items() if node in range(schedule.num_devices))
 
 
 @pytest.mark.parametrize('rounds, message', [

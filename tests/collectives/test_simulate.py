@@ -64,7 +64,7 @@ N, T, A = 160 * MB, 0.01, 2e-4
 
 
 def on_switch(schedule, **kwargs):
-    switch = top.pcie_switch(schedule.devices, N / T, A / 2)
+    switch = top.pcie_switch(schedule.num_devices, N / T, A / 2)
     return simulate.time(schedule, switch, N, **kwargs).seconds
 
 
@@ -334,14 +334,14 @@ UNEQUAL = Schedule(
     sch.pipelined(sch.double_tree(9), 3), sch.halving_doubling(6),
     Schedule(list(map(list, sch.ring(6).rounds)), 6)], ids=repr)
 def test_the_same_as_round_by_round_on_machines(schedule):
-    n = schedule.devices
+    n = schedule.num_devices
     for topology in (top.pcie_switch(n), top.ethernet(n, latency=1e-5),
                      top.cluster(2, 5, latency=1e-6, network_latency=1e-5)):
         agrees(schedule, topology)
 
 
 def test_the_same_as_round_by_round_in_a_cluster():
-    topology = top.cluster(3, 4, servers=2, network_latency=2e-5)
+    topology = top.cluster(3, 4, num_servers=2, network_latency=2e-5)
     for across in (sch.ring, sch.tree, lambda m: sch.parameter_server(m, 2)):
         agrees(sch.hierarchical(3, 4, across), topology)
     agrees(sch.parameter_server(4, 2), topology)

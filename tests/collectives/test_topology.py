@@ -164,7 +164,7 @@ def test_ethernet_by_number_and_by_name():
 
 
 def test_cluster():
-    topology = top.cluster(3, 2, inside=16e9, network=1e9, servers=1,
+    topology = top.cluster(3, 2, inside=16e9, network=1e9, num_servers=1,
                            latency=1e-6, network_latency=1e-5)
     assert {'cpu 2', 'server 0', *range(6)} < set(topology.nodes)
     near, far = topology.route(0, 1), topology.route(1, 4)
@@ -270,8 +270,8 @@ def one_way():
     (lambda: top.ethernet([]), 'hosts must be a whole number'),
     (lambda: top.ethernet([1, 1]), 'hosts must be .* different names'),
     (lambda: top.ethernet([0, 1.5]), r'hosts\[1\] must be a name of a no'),
-    (lambda: top.cluster(2, -1), 'devices must be a whole .*was -1'),
-    (lambda: top.cluster(2, 2, servers=-1), 'servers must be a whole number'),
+    (lambda: top.cluster(2, -1), 'num_devices must be a .*was -1'),
+    (lambda: top.cluster(2, 2, num_servers=-1), 'num_servers must be a '),
     (lambda: top.cluster(10 ** 4, 10 ** 3),
      '10,010,000 nodes, and at most 100,000'),
     (lambda: top.cluster(2, 2, network=0), 'network must be a positive'),

@@ -308,7 +308,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
 def server(idx_folder):
     with http.server.ThreadingHTTPServer(('127.0.0.1', 0), Handler) as server:
         server.folder, server.asked = idx_folder(), []
-        threading.Thread(target=server.serve_forever, daemon=True).start()
+        threading.Thread(target=server.serve_forever, args=[0.01],
+                         daemon=True).start()
         yield server
         server.shutdown()
 

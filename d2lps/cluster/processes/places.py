@@ -13,8 +13,8 @@ import warnings
 from dataclasses import dataclass
 
 from d2lps.cluster.processes import sockets
-from d2lps.cluster.processes.process import Keeper, start_here
-from d2lps.cluster.processes.ssh.probe import is_free
+from d2lps.cluster.processes.probe import is_free
+from d2lps.cluster.processes.process import KeeperLine, start_here
 
 LOOPBACK = '127.0.0.1'
 # Below the ports that systems give to outgoing connections.
@@ -41,7 +41,7 @@ class Place:
         address: where MXNet listens there, and the others find it.
         host: which one of a slow network it is.
     """
-    keeper: Keeper
+    keeper: KeeperLine
     address: str = LOOPBACK
     host: int = 0
 
@@ -62,15 +62,15 @@ class Here:
     """
     env, patience = {}, 30.0
 
-    def __init__(self, workers, servers):
+    def __init__(self, num_workers, num_servers):
         self.keepers = [self.keeper()]
         self.head = Place(self.keepers[0])
-        self.workers, self.servers = [self.head] * workers, [
-            self.head] * servers
+        self.workers = [self.head] * num_workers
+        self.servers = [self.head] * num_servers
 
     def keeper(self, name='keeper', **begin):
         """A keeper on this machine."""
-        return Keeper(name, start_here(), path=[
+        return KeeperLine(name, start_here(), path=[
             os.path.abspath(path) for path in sys.path], **begin)
 
     def settle(self):
@@ -137,10 +137,10 @@ def check_process(processes):
                       f'-n {max(1024, needed)}, and start Python again')
 
 
-def here(workers, servers):
+def here(num_workers, num_servers):
     """`Private` places where they can be had, or else `Here` and a warning.
     """
-    places = Private(workers, servers)
+    places = Private(num_workers, num_servers)
     path = sockets.socket_of(*places.free_ports(1))
     try:
         with socket.socket(socket.AF_UNIX) as probe:
@@ -153,4 +153,4 @@ def here(workers, servers):
             f'cluster listens on {LOOPBACK}, where every user of this '
             'machine can connect with it, and make it run code',
             stacklevel=5)
-        return Here(workers, servers)
+        return Here(num_workers, num_servers)

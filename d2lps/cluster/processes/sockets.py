@@ -3,6 +3,7 @@ import os
 import shutil
 import signal
 import stat
+import tempfile
 from contextlib import suppress
 from pathlib import Path
 
@@ -12,6 +13,15 @@ PREFIX = 'd2lps-cluster-'  # of folders
 def socket_of(port):
     """The Unix socket by which MXNet means `port`, if DMLC_LOCAL is 1."""
     return f'/tmp/{port}'  # whatever TMPDIR says
+
+
+def make_folder():
+    """A folder for a cluster's files, which no other user can enter."""
+    folder = tempfile.mkdtemp(prefix=PREFIX)
+    if len(folder) > 80:  # too long for the name of a socket in it
+        os.rmdir(folder)
+        folder = tempfile.mkdtemp(prefix=PREFIX, dir='/tmp')
+    return folder
 
 
 def remove_sockets(folder):

@@ -1,14 +1,12 @@
 """Keep the processes of a cluster going, and the workers in agreement."""
 import contextlib
 import itertools
-import os
-import tempfile
 import time
 from pathlib import Path
 
+from d2lps.cluster.processes import sockets
 from d2lps.cluster.processes.calls import Call
 from d2lps.cluster.processes.group import Group
-from d2lps.cluster.processes.sockets import remove_sockets, socket_of
 from d2lps.cluster.store.agreement import Agreement
 
 
@@ -27,26 +25,23 @@ class Supervisor:
     """
 
     def __init__(self, places, timeout, port):
-        self.workers, self.servers = len(places.workers), len(places.servers)
+        self.num_workers = len(places.workers)
+        self.num_servers = len(places.servers)
         self._places, self._port = places, port
         self.failure, self.num_ready = '', 0
         self._calls, self._numbers = {}, itertools.count()
-        self._agreement = Agreement(self.workers, timeout, self._answer,
-                                    self._met)
+        self._agreement = Agreement(
+            self.num_workers, timeout, self._answer, self._met)
         self._checks, self._checking, self._freed = [], 0, 0
         self._kinds = {
             'ready': self._ready, 'fault': self._fault,
             'checked': self._checked, 'freed': self._has_freed,
-            'broken': self._broken,
+            'broken': self._broken, 'printed': self._printed,
             **dict.fromkeys(('state', 'question', 'call', 'cancel'),
                             self._hear_worker),
-            'printed': self._printed,
             **dict.fromkeys(('part', 'done'), self._hear_call)}
-        folder = tempfile.mkdtemp(prefix='d2lps-cluster-')
-        if len(folder) > 80:  # too long for the name of a socket in it
-            os.rmdir(folder)
-            folder = tempfile.mkdtemp(prefix='d2lps-cluster-', dir='/tmp')
-        self._group = Group(folder, self._hear, self._tick, self._failed)
+        self._group = Group(
+            sockets.make_folder(), self._hear, self._tick, self._failed)
 
     def start(self):
         """Start all processes.
@@ -77,7 +72,7 @@ class Supervisor:
     @contextlib.contextmanager
     def calling(self):
         """A new `Call`; in this `with` block, it hears what workers say."""
-        call = Call(next(self._numbers), self.workers)
+        call = Call(next(self._numbers), self.num_workers)
         self._calls[call.number] = call
         try:
             yield call
@@ -132,18 +127,18 @@ class Supervisor:
         for process in self._group.processes:
             if process.may_end:
                 process.keeper.remove(process)
-        remove_sockets(self._group.folder)
+        sockets.remove_sockets(self._group.folder)
         head, servers = self._places.head, self._places.servers
         root, *ports = self._places.free_ports(
-            1 + self.servers + self.workers)
+            1 + self.num_servers + self.num_workers)
         root = self._port or root
         Path(self._group.folder, 'sockets').write_text(
-            ' '.join(map(socket_of, (root, *ports))))
+            ' '.join(map(sockets.socket_of, (root, *ports))))
         self._env = self._places.env | {
             'DMLC_PS_ROOT_URI': head.address,
             'DMLC_PS_ROOT_PORT': str(root),
-            'DMLC_NUM_WORKER': str(self.workers),
-            'DMLC_NUM_SERVER': str(self.servers)}
+            'DMLC_NUM_WORKER': str(self.num_workers),
+            'DMLC_NUM_SERVER': str(self.num_servers)}
         head.add('scheduler', 0, self._env | {
             'DMLC_ROLE': 'scheduler', 'DMLC_NODE_HOST': head.address})
         for rank, place in enumerate(servers):
@@ -151,7 +146,7 @@ class Supervisor:
             place.add('server', rank, self._env | {
                 'DMLC_ROLE': 'server', 'DMLC_NODE_HOST': place.address,
                 'PORT': str(ports[rank])})
-        self._worker_ports = ports[self.servers:]
+        self._worker_ports = ports[self.num_servers:]
         self._used = False
 
     def _members(self, *roles):
@@ -172,9 +167,8 @@ class Supervisor:
         self.num_ready += 1
 
     def _hear_call(self, one, message):
-        call = self._calls.get(message['number'])
-        if call:  # and is still waited for
-            call.hear(one.rank, message)
+        if message['number'] in self._calls:  # it is still waited for
+            self._calls[message['number']].hear(one.rank, message)
 
     def _printed(self, one, message):
         if one.role == 'worker':
@@ -188,7 +182,7 @@ class Supervisor:
 
     def _has_freed(self, one, message):
         self._freed += 1
-        if self._freed == self.workers:
+        if self._freed == self.num_workers:
             self._agreement.start_over()
 
     def _broken(self, one, message):
@@ -217,14 +211,14 @@ class Supervisor:
             for one in self._members('scheduler', 'server'):
                 one.may_end = True
             return [{'missing': self._agreement.missing(rank)}
-                    for rank in range(self.workers)]
+                    for rank in range(self.num_workers)]
         if 'update' in questions[0]:
             self._checks, update = [], max(one['update'] for one in questions)
             self._checking += 1
             for server in self._members('server'):
                 server.send(do='check', number=self._checking, update=update)
             return None  # until all have checked it
-        return [{}] * self.workers
+        return [{}] * self.num_workers
 
     def _checked(self, server, message):
         """A server has tried to load an optimizer."""
@@ -232,11 +226,11 @@ class Supervisor:
             return  # it was one that nobody waits for any more
         error = message['error']
         self._checks.append(error and f'{server.name}: {error}')
-        if len(self._checks) == self.servers:
+        if len(self._checks) == self.num_servers:
             errors = '; '.join(filter(None, self._checks))
             self._agreement.reply_all([
                 {'error': f'the servers cannot load it: {errors}'}
-                if errors else {}] * self.workers, time.monotonic())
+                if errors else {}] * self.num_workers, time.monotonic())
 
     def _tick(self, now):
         self._agreement.check(now)
@@ -249,7 +243,7 @@ class Supervisor:
     def _failed(self, text, now):
         self.failure = '\n'.join([text, *(
             f'worker {rank}: {self._agreement.state(rank, now)}'
-            for rank in range(self.workers)),
+            for rank in range(self.num_workers)),
             'All other processes of this cluster have been ended; start a '
             'new one.'])
         for call in [*self._calls.values()]:

@@ -33,7 +33,7 @@ class Agreement:
     """Answer the workers' questions.
 
     Args:
-        workers: how many there are.
+        num_workers: how many there are.
         timeout: how long a worker may wait for the others, in seconds.
         answer: is called as `answer(rank, number, reply)` with the reply to
             a worker's question of that number.
@@ -42,8 +42,8 @@ class Agreement:
             replies, or None if it will call `reply_all` later.
     """
 
-    def __init__(self, workers, timeout, answer, met):
-        self.workers = [Worker() for _ in range(workers)]
+    def __init__(self, num_workers, timeout, answer, met):
+        self.workers = [Worker() for _ in range(num_workers)]
         self.timeout, self._answer, self._met = timeout, answer, met
         self.pushes = {}  # how often each worker has pushed a key
         self._settling = {}  # {rank: number} of questions with a late reply

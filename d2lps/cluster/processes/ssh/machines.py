@@ -6,8 +6,8 @@ import sys
 
 from d2lps.cluster.processes.calls import ClusterError
 from d2lps.cluster.processes.places import Here, Place
+from d2lps.cluster.processes.probe import is_free
 from d2lps.cluster.processes.ssh.host import Host
-from d2lps.cluster.processes.ssh.probe import is_free
 from d2lps.cluster.processes.ssh.way import Way, check_hosts, check_ports
 
 BLOCK = 20  # clusters that start at once shall not want the same ports
@@ -18,7 +18,7 @@ class Machines(Here):
     """Workers and servers on other machines, the rest on this one.
 
     Args:
-        workers, servers: how many; number k of each is on host k mod
+        num_workers, num_servers: how many; number k of each is on host k mod
             `len(hosts)`.
         hosts: what `ssh` takes: names, 'user@name', or an alias.
         server_hosts: the same for the servers, if they have others.
@@ -32,17 +32,18 @@ class Machines(Here):
     """
     patience = 14.0
 
-    def __init__(self, workers, servers, hosts, server_hosts=None,
+    def __init__(self, num_workers, num_servers, hosts, server_hosts=None,
                  address=None, ports=None, **way):
-        super().__init__(workers, servers)
+        super().__init__(num_workers, num_servers)
         names = check_hosts('hosts', hosts)
         others = (names if server_hosts is None
                   else check_hosts('server_hosts', server_hosts))
         # Where worker 0, worker 1, … and server 0, server 1, … shall run.
         self._for = [[some[k % len(some)] for k in range(n)]
-                     for some, n in ((names, workers), (others, servers))]
+                     for some, n in (
+                         (names, num_workers), (others, num_servers))]
         self._names = list(dict.fromkeys(sum(self._for, [])))
-        self._ports = check_ports(ports, 1 + workers + servers)
+        self._ports = check_ports(ports, 1 + num_workers + num_servers)
         if address is not None and not is_here(address):
             raise ValueError('address must be an IPv4 address of this '
                              f"machine, such as '10.0.0.1'; it was "
