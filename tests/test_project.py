@@ -32,7 +32,9 @@ ARROWS = {
     'kvstore': {'checks', 'engine', 'training'},
     'cluster.store': {'checks', 'engine', 'kvstore'},
     'cluster.processes': {'checks', 'settings', 'cluster.store'},
-    'cluster': {'checks', 'cluster.store', 'cluster.processes'},
+    'cluster.processes.ssh': {'settings', 'cluster.processes'},
+    'cluster': {'checks', 'cluster.store', 'cluster.processes',
+                'cluster.processes.ssh'},
     'pictures': {'checks', 'engine', 'training', 'collectives', 'kvstore',
                  'cluster'}}
 # Lines: what readers read, checks of arguments, the machine room, pictures.

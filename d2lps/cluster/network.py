@@ -1,7 +1,7 @@
 """A slow network for a cluster, on this machine: hosts, links, a switch.
 
-What the reader says about it is in here; `lab` makes it, in a process of
-its own.
+What the reader says about it is in here; `namespaces` makes it, in a process
+of its own.
 """
 import subprocess
 import sys
@@ -10,8 +10,8 @@ from functools import partial
 from pathlib import Path
 
 from d2lps.checks import checked, flag, number
-from d2lps.cluster.processes import lab
-from d2lps.cluster.processes.lab import link_of
+from d2lps.cluster.processes import namespaces
+from d2lps.cluster.processes.namespaces import link_of
 from d2lps.cluster.processes.places import Here, Place
 
 SECONDS = 20  # for a look at what this machine permits
@@ -68,11 +68,11 @@ def network_problem(delay=0):
     """
     try:
         return subprocess.run(
-            [sys.executable, '-P', lab.__file__, str(delay)], text=True,
+            [sys.executable, '-P', namespaces.__file__, str(delay)], text=True,
             capture_output=True, timeout=SECONDS, check=True).stdout.strip()
     except (OSError, subprocess.SubprocessError) as error:
         words = str(getattr(error, 'stderr', '') or error).strip()
-        return f'the slow network lab fails: {words.splitlines()[-1]}'
+        return f'the slow network fails: {words.splitlines()[-1]}'
 
 
 class InNetwork(Here):

@@ -8,7 +8,7 @@ from mxnet import autograd, np
 
 from d2lps.checks import checked, from_zero, list_of, refuse, whole
 from d2lps.engine import array, array_list, device_list
-from d2lps.training import get_params
+from d2lps.training.data_parallel import get_params
 from d2lps.training.fits import alike, class_labels, ready_to_learn
 from d2lps.training.lenet import LAYERS, forward, lenet_params, loss
 

@@ -15,8 +15,8 @@ from mxnet import profiler
 
 from d2lps.checks import a, checked, positive, refuse, whole
 from d2lps.engine import cores, device_list, devices, mx, num_devices, npx
-from d2lps.training import get_params, train_batch
 from d2lps.training.data import load_data
+from d2lps.training.data_parallel import get_params, train_batch
 from d2lps.training.lenet import init_params
 
 PHASES = ('forward', 'backward', 'copy', 'sum', 'update', 'other')

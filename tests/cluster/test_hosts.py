@@ -13,6 +13,7 @@ import pytest
 import sshlab
 from clusters import run_body, running
 from d2lps.cluster import Cluster, ClusterError
+from d2lps.cluster.processes import probe
 from d2lps.cluster.processes.ssh import machines, way
 
 PRELUDE = '''
@@ -326,3 +327,10 @@ def test_an_address_is_spelled_for_its_rank():
         ['10.9.0.1', '10.9.0.2', '192.168.1.7', '9.1.1.1'])]
     assert texts == sorted(texts, reverse=True)
     assert texts[:3] == ['012.9.0.1', '0012.9.0.2', '000300.168.1.7']
+
+
+def test_a_machine_without_mxnet_says_so(tmp_path, monkeypatch):
+    assert probe.load() == ''
+    (tmp_path / 'mxnet.py').write_text('raise ImportError("none is here")')
+    monkeypatch.setenv('PYTHONPATH', str(tmp_path))
+    assert 'none is here' in probe.load()

@@ -15,7 +15,7 @@ import pytest
 from clusters import all_gone, wait_for
 from d2lps.cluster import (Cluster, ClusterError, Network, network,
                            network_problem)
-from d2lps.cluster.processes import lab, places
+from d2lps.cluster.processes import namespaces, places
 from mxnet import np
 from test_cluster import PULL, dies, folder, hang  # noqa: F401
 
@@ -106,16 +106,16 @@ def refuse(number):
     (22, 'lacks network namespaces (Invalid argument)')])
 def test_why_it_is_not_permitted(monkeypatch, number, words):
     monkeypatch.setattr(sys, 'platform', 'linux')
-    monkeypatch.setattr(lab, 'call', refuse(number))
-    text = lab.problem(lambda: lab.build([], 125e6, 0))
+    monkeypatch.setattr(namespaces, 'call', refuse(number))
+    text = namespaces.problem(lambda: namespaces.build([], 125e6, 0))
     assert text.startswith("this machine's Linux ") and words in text
     assert '\n' not in text
 
 
 def test_it_needs_linux(monkeypatch):
     monkeypatch.setattr(sys, 'platform', 'darwin')
-    text = lab.problem(lambda: lab.build([], 125e6, 0))
-    assert text == 'the slow network lab needs Linux; this is darwin'
+    text = namespaces.problem(lambda: namespaces.build([], 125e6, 0))
+    assert text == 'the slow network needs Linux; this is darwin'
 
 
 NO_BRIDGE = '''
@@ -132,7 +132,7 @@ NO_BRIDGE = '''
 @pytest.mark.skipif(sys.platform != 'linux', reason='needs Linux')
 @pytest.mark.parametrize('pyroute2, words', [
     ('raise ImportError("no pyroute2 here")',
-     'the slow network lab needs pyroute2 (no pyroute2 here)'),
+     'the slow network needs pyroute2 (no pyroute2 here)'),
     pytest.param(NO_BRIDGE,
                  "this machine's Linux lacks a network bridge (module "
                  'bridge) (Operation not supported)', marks=needs_network)])

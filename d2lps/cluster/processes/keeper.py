@@ -21,10 +21,10 @@ import time
 import traceback
 from contextlib import suppress
 
-from d2lps.cluster.processes import lab, member
+from d2lps.cluster.processes import member, namespaces
+from d2lps.cluster.processes import probe
 from d2lps.cluster.processes.lines import Inlet, Outlet, serve
 from d2lps.cluster.processes.sockets import PREFIX, command_of, tidy
-from d2lps.cluster.processes.ssh import probe
 
 TICK = 0.1  # seconds between two looks at the processes
 PR_SET_PDEATHSIG = 1
@@ -152,7 +152,7 @@ class Keeper:
 
     def _begin(self, folder='', path=(), cwd='', silence=None, look=None,
                network=None):
-        """Get ready; `look` and `network` are for `probe` and `lab`."""
+        """Get ready; `look` and `network` are for `probe` and `namespaces`."""
         told, self._silence = {}, silence or float('inf')
         sys.path[:] = path or sys.path
         with suppress(OSError):  # only where machines share their files
@@ -162,8 +162,8 @@ class Keeper:
             told = probe.look(**look)
         self._folder = folder or tempfile.mkdtemp(prefix=PREFIX)
         if network:
-            told['problem'] = lab.problem(
-                lambda: self._hosts.extend(lab.build(**network)))
+            told['problem'] = namespaces.problem(
+                lambda: self._hosts.extend(namespaces.build(**network)))
         self.tell(pid=os.getpid(), folder=self._folder, **told)
 
     def _start(self, number, job):

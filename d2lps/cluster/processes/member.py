@@ -16,7 +16,7 @@ import threading
 import time
 import traceback
 
-from d2lps.cluster.processes import lab
+from d2lps.cluster.processes import namespaces
 
 BEAT = 1.0  # seconds between signs of life
 PR_SET_PDEATHSIG, PR_SET_NAME = 1, 15
@@ -140,7 +140,7 @@ def main(job, pipes, host):
     for number in signal.SIGHUP, signal.SIGTERM:
         signal.signal(number, signal.SIG_DFL)
     if host is not None:
-        lab.enter(host)
+        namespaces.enter(host)
     for number, file in enumerate((os.open(os.devnull, os.O_RDONLY),
                                    *pipes[2:])):
         os.dup2(file, number)

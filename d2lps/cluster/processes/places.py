@@ -13,8 +13,8 @@ import warnings
 from dataclasses import dataclass
 
 from d2lps.cluster.processes import sockets
-from d2lps.cluster.processes.process import Keeper, start_here
-from d2lps.cluster.processes.ssh.probe import is_free
+from d2lps.cluster.processes.probe import is_free
+from d2lps.cluster.processes.process import KeeperLine, start_here
 
 LOOPBACK = '127.0.0.1'
 # Below the ports that systems give to outgoing connections.
@@ -41,7 +41,7 @@ class Place:
         address: where MXNet listens there, and the others find it.
         host: which one of a slow network it is.
     """
-    keeper: Keeper
+    keeper: KeeperLine
     address: str = LOOPBACK
     host: int = 0
 
@@ -70,7 +70,7 @@ class Here:
 
     def keeper(self, name='keeper', **begin):
         """A keeper on this machine."""
-        return Keeper(name, start_here(), path=[
+        return KeeperLine(name, start_here(), path=[
             os.path.abspath(path) for path in sys.path], **begin)
 
     def settle(self):

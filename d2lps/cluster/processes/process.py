@@ -62,7 +62,7 @@ class Process:
         self.tell_keeper('signal', signal=number)
 
 
-class Keeper:
+class KeeperLine:
     """The line to a keeper; like a process of the cluster, it can end.
 
     Args:

@@ -5,8 +5,8 @@ import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
 
+from d2lps.cluster.processes import probe
 from d2lps.cluster.processes.calls import ClusterError
-from d2lps.cluster.processes.ssh import probe
 from d2lps.cluster.processes.ssh.machines import head_of
 from d2lps.cluster.processes.ssh.way import Way, check_hosts, check_ports
 

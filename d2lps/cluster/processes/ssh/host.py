@@ -2,13 +2,13 @@
 import subprocess
 from contextlib import suppress
 
-from d2lps.cluster.processes.process import Keeper
+from d2lps.cluster.processes.process import KeeperLine
 
 CONNECTION = 255  # the exit code of ssh when it is the connection that failed
 SWEEP = 3.0  # seconds to remove what a keeper could not
 
 
-class Host(Keeper):
+class Host(KeeperLine):
     """An `ssh` with a keeper at its far end.
 
     Args:

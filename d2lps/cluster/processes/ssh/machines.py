@@ -6,8 +6,8 @@ import sys
 
 from d2lps.cluster.processes.calls import ClusterError
 from d2lps.cluster.processes.places import Here, Place
+from d2lps.cluster.processes.probe import is_free
 from d2lps.cluster.processes.ssh.host import Host
-from d2lps.cluster.processes.ssh.probe import is_free
 from d2lps.cluster.processes.ssh.way import Way, check_hosts, check_ports
 
 BLOCK = 20  # clusters that start at once shall not want the same ports

@@ -11,6 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 CONNECT = 3.0  # seconds for a connection
 IMPORT = 60.0  # seconds to load MXNet
+WHAT_A_WORKER_LOADS = 'import d2lps.cluster.processes.cells'
 
 
 def is_free(address, port):
@@ -46,9 +47,10 @@ def look(python, ports):
 
 def load():
     """Why d2lps and MXNet cannot be loaded here, in a line; '' if they can."""
-    done = subprocess.run([sys.executable, '-P', '-c', 'import d2lps.cluster'],
-                          text=True, capture_output=True, check=False,
-                          stdin=subprocess.DEVNULL, timeout=IMPORT)
+    done = subprocess.run(
+        [sys.executable, '-P', '-c', WHAT_A_WORKER_LOADS], text=True,
+        capture_output=True, check=False, stdin=subprocess.DEVNULL,
+        timeout=IMPORT)
     return done.stderr.strip().split('\n')[-1] if done.returncode else ''
 
 

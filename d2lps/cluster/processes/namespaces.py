@@ -28,7 +28,7 @@ class NotPermitted(Exception):
 
 @contextmanager
 def needs(what):
-    """Explain the kernel's refusal of something that the lab needs."""
+    """Explain the kernel's refusal of what the slow network needs."""
     try:
         yield
     except Exception as error:
@@ -90,7 +90,7 @@ def build(hosts, bandwidth, delay):
         NotPermitted: if this machine does not permit it.
     """
     if sys.platform != 'linux':
-        raise NotPermitted('the slow network lab needs Linux; this is '
+        raise NotPermitted('the slow network needs Linux; this is '
                            f'{sys.platform}')
     from pyroute2 import IPRoute
     with needs('network namespaces'):
@@ -173,7 +173,7 @@ def problem(function):
     except NotPermitted as error:
         return str(error)
     except ImportError as error:
-        return f'the slow network lab needs pyroute2 ({error})'
+        return f'the slow network needs pyroute2 ({error})'
     return ''
 
 
