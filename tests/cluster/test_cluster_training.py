@@ -31,7 +31,7 @@ def test_two_workers_with_two_devices_train_as_one_device_does():
     scale, lr, _ = BOOK
     with Cluster(num_workers=2, num_servers=2) as c:
         for batch_size in (256, 50, 3):  # the last has no example for some
-            [expected] = trained(1, batch_size, *BOOK)
+            [expected] = trained(1, batch_size, *BOOK, steps=20)
             for copies in c.run(steps, batch_size, 20, scale, lr):
                 for params in copies:
                     for a, b in zip(expected, params):
