@@ -7,7 +7,8 @@ import sys
 
 import pytest
 
-MEASURING = {'01-several-devices.ipynb', '02-where-to-sum.ipynb'}
+MEASURING = {'01-several-devices.ipynb', '02-where-to-sum.ipynb',
+             '05-many-machines.ipynb'}
 PURE = {'test_agreement.py', 'test_storechecks.py'}  # in tests/cluster
 STARTS = {'subprocess.Popen', 'os.fork', 'os.forkpty', 'os.posix_spawn'}
 running = None  # the test that runs

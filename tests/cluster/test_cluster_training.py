@@ -31,8 +31,8 @@ def test_two_workers_with_two_devices_train_as_one_device_does():
     scale, lr, _ = BOOK
     with Cluster(num_workers=2, num_servers=2) as c:
         for batch_size in (256, 50, 3):  # the last has no example for some
-            [expected] = trained(1, batch_size, *BOOK, steps=10)
-            for copies in c.run(steps, batch_size, 10, scale, lr):
+            [expected] = trained(1, batch_size, *BOOK, steps=20)
+            for copies in c.run(steps, batch_size, 20, scale, lr):
                 for params in copies:
                     for a, b in zip(expected, params):
                         onp.testing.assert_allclose(b, a, rtol=0, atol=1e-4)
