@@ -16,6 +16,8 @@ running = None  # the test that runs
 
 def pytest_configure(config):
     """Cells assert what matters; their outputs are not compared."""
+    missing = [name for name in MEASURING if not (NOTEBOOKS / name).exists()]
+    assert not missing, f'{missing}: see MEASURING in {__file__}'
     if config.pluginmanager.hasplugin('nbval'):
         config.option.nbval_lax = True
         config.option.nbval_current_env = True
