@@ -4,9 +4,11 @@
 is marked `alone` by itself, for it measures, and then the rest, in parallel.
 """
 import sys
+from pathlib import Path
 
 import pytest
 
+NOTEBOOKS = Path(__file__).with_name('notebooks')
 MEASURING = {'01-several-devices.ipynb', '02-where-to-sum.ipynb',
              '05-many-machines.ipynb'}
 PURE = {'test_agreement.py', 'test_storechecks.py'}  # in tests/cluster
