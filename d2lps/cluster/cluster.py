@@ -180,15 +180,20 @@ class Cluster:
         """Send Ctrl-C to the workers; end the cluster if they do not stop."""
         if self._closed:
             return
-        for name in self._supervisor.busy():
-            self._supervisor.signal(name, signal.SIGINT)
         end = time.monotonic() + STOP
-        while not self._supervisor.failure and self._supervisor.busy():
-            if time.monotonic() > end:
-                names = ', '.join(self._supervisor.busy())
-                self._supervisor.fail(f'{names} did not stop within {STOP:.0f}'
-                                      ' s after the interruption')
-            time.sleep(0.05)
+        try:
+            for name in self._supervisor.busy():
+                self._supervisor.signal(name, signal.SIGINT)
+            while not self._supervisor.failure and self._supervisor.busy():
+                if time.monotonic() > end:
+                    names = ', '.join(self._supervisor.busy())
+                    self._supervisor.fail(
+                        f'{names} did not stop within {STOP:.0f} s after the '
+                        'interruption')
+                time.sleep(0.05)
+        except KeyboardInterrupt:  # the reader does not want to wait
+            self._supervisor.fail('it was interrupted twice')
+            raise
 
     def close(self):
         """End all processes; may be called twice."""

@@ -1,9 +1,11 @@
 """A worker's main loop: it does what the reader sends, one after another."""
 import ast
 import base64
+import contextlib
 import io
 import itertools
 import linecache
+import os
 import runpy
 import signal
 import sys
@@ -16,7 +18,7 @@ import cloudpickle
 from d2lps.cluster.store import worker
 
 PART = 50_000  # characters of a result that go into one message
-OURS = __file__, '<frozen runpy>'  # are left out of tracebacks
+OURS = __file__, ast.__file__, '<frozen runpy>'  # are left out of tracebacks
 variables = types.ModuleType('__main__')  # has the variables of all cells
 _numbers = itertools.count(1)
 
@@ -48,11 +50,15 @@ def work(channel, calls, faults):
     outputs = sys.stdout, sys.stderr = Output(1), Output(2)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     channel.tell('ready')
+    pid = os.getpid()
     while True:
         call = calls.get()
         result, error = make(call['packed'], channel)
         for output in outputs:
-            output.end()
+            with contextlib.suppress(ValueError):  # the cell has closed it
+                output.end()
+        if os.getpid() != pid:  # the cell has forked us
+            os._exit(0)
         channel.tell('state', busy=False, error=error.get('error', ''))
         for start in range(0, len(result), PART):
             channel.tell('part', number=call['number'],
@@ -69,6 +75,7 @@ def make(packed, channel):
         function, args, kwargs = unpack(packed)
         return pack(function(*args, **kwargs)), {}
     except BaseException as error:
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
         return '', told(error)
     finally:
         signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -88,10 +95,11 @@ def told(error):
     trace = error.__traceback__
     while trace and trace.tb_frame.f_code.co_filename in OURS:
         trace = trace.tb_next
-    lines = traceback.format_exception(error.with_traceback(trace))
+    lines = []
     try:
+        lines = traceback.format_exception(error.with_traceback(trace))
         words = f'{type(error).__name__}: {error}'
-    except Exception as problem:
+    except BaseException as problem:
         words = f'{type(error).__name__}, which cannot show itself: {problem}'
     return {'error': words, 'traceback': ''.join(lines)}
 

@@ -119,7 +119,11 @@ def work(channel):
     channel.start(call=calls.put, fault=faults.append)
     load()
     from d2lps.cluster.processes import cells
-    cells.work(channel, calls, faults)
+    try:
+        cells.work(channel, calls, faults)
+    finally:  # else a thread of the reader's could keep us, and we beat on
+        traceback.print_exc()
+        os._exit(1)
 
 
 def serve(channel):

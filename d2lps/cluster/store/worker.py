@@ -1,5 +1,6 @@
 """A worker's store: there is one at a time."""
 import ctypes
+import os
 from functools import partial
 
 from mxnet.kvstore import KVStoreBase
@@ -39,6 +40,7 @@ class Kinds(dict):
 
 def native_store(kind):
     """MXNet's own store."""
+    os.umask(0o077)  # its socket is our own, whatever a cell has set
     handle = mx.base.KVStoreHandle()
     mx.base.check_call(mx.base._LIB.MXKVStoreCreate(
         mx.base.c_str(kind), ctypes.byref(handle)))
