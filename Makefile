@@ -1,6 +1,6 @@
 # make lab    open the notebooks in JupyterLab (installs what is missing)
 # make test   install what is missing, then run every test and notebook
-# make check  the tests that need no other process, in a minute
+# make check  the tests that need no other process, in 90 seconds
 PYTHON ?= python3.11
 VENV = .venv
 # More for JupyterLab, such as: make lab ARGS='--no-browser --port=9000'
@@ -26,7 +26,7 @@ test: $(VENV)/installed-tests
 
 check: $(VENV)/installed-tests
 	$(VENV)/bin/ruff check
-	$(PYTEST) -m 'not processes' $(SIDE_BY_SIDE)
+	$(PYTEST) -m 'not processes' -n 2 --dist worksteal
 
 # The widgets in JupyterLab; needs Chromium (Debian: apt install chromium).
 browser: $(VENV)/installed-tests
