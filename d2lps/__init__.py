@@ -7,7 +7,8 @@ from importlib import import_module
 
 from d2lps import settings  # before anything imports MXNet
 
-ROOMS = 'cluster', 'collectives', 'engine', 'kvstore', 'pictures', 'training'
+ROOMS = ('asynchrony', 'cluster', 'collectives', 'engine', 'kvstore',
+         'pictures', 'recovery', 'training')
 NAMES = {
     'engine': ('Machine', 'Traffic', 'copy_bandwidth', 'devices', 'machine',
                'nbytes', 'on_devices'),

@@ -1,0 +1,1 @@
+"""What need not wait: sending while computing, and workers for each other."""

@@ -1,0 +1,1 @@
+"""What a death costs: replicas, checkpoints, and starting again."""
