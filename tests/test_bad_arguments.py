@@ -17,8 +17,8 @@ import numpy as onp
 import pytest
 from d2lps import kvstore
 from d2lps.cluster import Cluster, Network, network_problem
-from d2lps.cluster import cluster
 from d2lps.cluster.bare import bare_mxnet
+from d2lps.cluster.processes import restarts
 from d2lps.cluster.store import worker
 from d2lps.collectives import (Schedule, Send, cables, flows, simulate,
                                strategies, topology)
@@ -335,13 +335,14 @@ good(Network, {'bandwidth': {'a billion'}, 'delay': NUMBER,
      delay=0, colocated=False)
 good(network_problem, {'delay': NUMBER}, delay=0)
 good(Cluster, {'num_workers': {'int64'}, 'num_servers': {'int64'},
-               'timeout': POSITIVE, **{name: {'None'} for name in (
+               'timeout': POSITIVE, 'restarts': WHOLE, 'elastic': FLAG,
+               **{name: {'None'} for name in (
                    'port', 'network', 'hosts', 'address', 'python', 'ssh',
                    'server_hosts', 'ports')}},
-     num_workers=2, num_servers=1,
-     timeout=60,
+     num_workers=2, num_servers=1, timeout=60, restarts=3, elastic=False,
      **{name: None for name in inspect.signature(Cluster).parameters
-        if name not in ('num_workers', 'num_servers', 'timeout')})
+        if name not in ('num_workers', 'num_servers', 'timeout', 'restarts',
+                        'elastic')})
 good(bare_mxnet, {'num_workers': {'int64'}, 'seconds': POSITIVE,
                   'script': TEXT}, script='pass', num_workers=1, seconds=1)
 good(worker.create_store, kind='dist_sync')
@@ -429,10 +430,9 @@ def no_processes(monkeypatch, request):
         return
     few = [(images[:64], labels[:64]) for images, labels in data._digits()]
     monkeypatch.setattr(data, '_digits', lambda: few)
-    monkeypatch.setattr(cluster, 'Supervisor', lambda *args: SimpleNamespace(
+    monkeypatch.setattr(restarts, 'Supervisor', lambda *args: SimpleNamespace(
         start=lambda: None, close=lambda: None, failure='', busy=list,
-        num_ready=0))
-    monkeypatch.setattr(Cluster, '_wait', lambda *args: None)
+        num_ready=0, num_workers=0))
     monkeypatch.setattr(worker, '_asking', 'the cluster')
     monkeypatch.setattr(worker, 'DistStore', lambda *args: None)
     yield
