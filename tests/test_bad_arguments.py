@@ -298,10 +298,11 @@ good(kvstore.place, {'key': KEY, 'size': WHOLE, 'num_servers': COUNT,
                      'split_from': COUNT}, key=0, size=3, num_servers=2,
      split_from=10)
 good(kvstore.KVStore, {'num_workers': {'int64'}, 'num_servers': {'int64'},
-                       'sync': FLAG, 'timeout': POSITIVE,
+                       'consistency': WHOLE, 'timeout': POSITIVE,
                        'split_from': COUNT}, num_workers=1, num_servers=1,
-     sync=True, timeout=1, split_from=10)
+     consistency='sync', timeout=1, split_from=10)
 method(store, 'worker', {'rank': {'zero'}}, rank=0)
+method(store, 'missing', {'key': KEY}, key='w')
 method(store, 'run', function=lambda handle: handle.rank)
 method(store, 'set_updater', {'updater': {'None'}}, updater=print)
 method(store, 'set_optimizer', optimizer=mx.optimizer.SGD())
@@ -353,6 +354,7 @@ INSIDE = {
     'd2lps.collectives.reading': 'Schedule',
     'd2lps.collectives.routes': 'Topology.routes',
     'd2lps.training.fits': 'more checks',
+    'd2lps.kvstore.fits': 'more checks',
     'd2lps.settings': 'no arguments',
     'd2lps.collectives.execute': 'Schedule.run',
     'd2lps.training.progress': 'train',
@@ -364,7 +366,7 @@ INSIDE = {
     'd2lps.cluster.processes': 'the machine room'}
 RECORDS = {'Machine', 'Send', 'Round', 'Link', 'Event', 'Timing', 'Shard',
            'Server', 'TrainResult', 'live_picture', 'total', 'parts',
-           'Schedule.states', 'Schedule.check_sends', 'by_key'}
+           'Schedule.states', 'Schedule.check_sends'}
 
 
 def public_functions():
