@@ -1,1 +1,3 @@
 """What a death costs: replicas, checkpoints, and starting again."""
+from d2lps.recovery.replicas import (ReplicatedStore, chain, circle,
+                                     position)
