@@ -121,3 +121,148 @@ def test_chapter_1_builds_data_parallelism_in_full():
     path = ROOT / 'notebooks' / '01-several-devices.ipynb'
     assert {'get_params', 'allreduce', 'split_batch',
             'train_batch'} <= set(dict(parts_of_notebook(path)))
+
+
+# The form of a chapter: all have it but these, which are older.
+WITHOUT_FORM = {'01-several-devices', '02-where-to-sum', '03-rings-and-trees',
+                '04-kvstore', '05-many-machines'}
+CHAPTERS = [path for path in NOTEBOOKS if path.parent.name == 'notebooks'
+            and path.stem[0].isdigit() and path.stem not in WITHOUT_FORM]
+MOST_CELLS, MOST_WORDS, MOST_LINES, MOST_MINUTES = 70, 2500, 12, 60
+FIRST_SCREEN = 5  # cells
+LAST_HEADINGS = ('Summary|What You Have Seen', 'Exercises', 'References',
+                 r'.*\bNext\b.*')
+
+
+def prose_of(cells):
+    return '\n\n'.join(''.join(cell['source']) for cell in cells
+                       if cell['cell_type'] == 'markdown')
+
+
+def words_of(text):
+    """How many words of prose, headings, lists and tables among them.
+
+    A formula is a word, and so is a piece of `code`; blocks of code, pictures
+    and the addresses of links are none.
+    """
+    text = re.sub(r'^```.*?^```|!\[.*?\]\(.*?\)', ' ', text, flags=re.M | re.S)
+    text = re.sub(r'\$\$.+?\$\$|\$.+?\$|`.+?`', ' word ', text, flags=re.S)
+    text = re.sub(r'\]\(.*?\)', '] ', text)
+    return sum(any(map(str.isalnum, word)) for word in text.split())
+
+
+def pictures_of(cell):
+    """The alternative text of each picture in a cell; '' where none is."""
+    if cell['cell_type'] == 'markdown':
+        return re.findall(r'!\[(.*?)\]\(', ''.join(cell['source']))
+    texts = []
+    for output in cell.get('outputs', []):
+        data = output.get('data', {})
+        if any(kind.startswith('image/') for kind in data):
+            texts.append(cell['metadata'].get('alt', ''))
+        for image in re.findall(r'<img[^>]*>', ''.join(
+                data.get('text/html', ''))):
+            found = re.search(r'alt="([^"]+)"', image)
+            texts.append(found[1] if found else '')
+    return texts
+
+
+def minutes_of(text):
+    """The reading time that a text begins with; None if it has none."""
+    for line in re.split(r'(?<=[.!?|])\s|\n\s*\n', text):
+        times = re.findall(r'\b(\d+|half an|an) (?:minute|hour)s?\b', line)
+        if times and re.search(r'\bread', line, re.I):
+            return max(int({'half an': 30, 'an': 60}.get(time, time))
+                       for time in times)  # to run it takes less
+
+
+def faults_of(cells):
+    """What keeps the cells of a notebook from being a chapter, in lines."""
+    faults, code = [], [cell['cell_type'] for cell in cells].index('code')
+    if len(cells) > MOST_CELLS:
+        faults.append(f'{len(cells)} cells')
+    words = words_of(prose_of(cells))
+    if words > MOST_WORDS:
+        faults.append(f'{words} words')
+    for number, cell in enumerate(cells):
+        lines = ''.join(cell['source']).splitlines()
+        if cell['cell_type'] == 'code' and len(lines) > MOST_LINES:
+            faults.append(f'cell {number}: {len(lines)} lines')
+        if '' in pictures_of(cell):
+            faults.append(f'cell {number}: no alternative text; code cells '
+                          'have it in their metadata, as "alt"')
+    minutes = minutes_of(prose_of(cells[:code]))
+    if not minutes or minutes > MOST_MINUTES:
+        faults.append(f'before the first code, minutes to read: {minutes}')
+    if not any(map(pictures_of, cells[:FIRST_SCREEN])):
+        faults.append(f'no picture in the first {FIRST_SCREEN} cells')
+    headings = re.findall(r'^## (.*)', prose_of(cells), re.M)[-4:]
+    if len(headings) < 4 or not all(map(re.fullmatch, LAST_HEADINGS,
+                                        headings)):
+        faults.append(f'the last headings: {headings}')
+    return faults
+
+
+@pytest.mark.parametrize('path', CHAPTERS, ids=lambda path: path.stem)
+def test_a_chapter_has_the_form(path):
+    assert faults_of(cells_of(path)) == []
+
+
+def markdown(text):
+    return {'cell_type': 'markdown', 'metadata': {}, 'source': [text]}
+
+
+def code_cell(text, alt=None, **data):
+    return {'cell_type': 'code', 'source': [text],
+            'metadata': {'alt': alt} if alt else {},
+            'outputs': [{'output_type': 'display_data', 'data': data}]}
+
+
+PICTURE = {'image/png': 'AAAA'}
+GOOD = [markdown('# Rings\n\nAbout 40 minutes to read, and 1 to run.'),
+        code_cell('import d2lps'), markdown('See [there](there.ipynb).'),
+        code_cell('show(ring(4))', 'A ring of four boxes.', **PICTURE),
+        markdown('## Summary\n\n* Rings.\n\n## Exercises\n\n1. Draw one.'),
+        markdown('## References\n\nNobody 2020.\n\n## The Next Chapter')]
+
+
+def mutilated(number, *cells):
+    return [*GOOD[:number], *cells, *GOOD[number + 1:]]
+
+
+@pytest.mark.parametrize('cells, fault', [
+    ([*GOOD, *[markdown('')] * 64], None),
+    ([*GOOD, *[markdown('')] * 65], '71 cells'),
+    (mutilated(2, markdown('a ' * 2478)), None),
+    (mutilated(2, markdown('a ' * 2479)), '2501 words'),
+    (mutilated(1, code_cell('pass\n' * 12)), None),
+    (mutilated(1, code_cell('pass\n' * 13)), 'cell 1: 13 lines'),
+    (mutilated(3, code_cell('show()', **PICTURE)), 'cell 3: no alternative'),
+    (mutilated(2, markdown('![](attachment:a.png)')), 'cell 2: no alternat'),
+    (mutilated(2, code_cell('1', **{'text/html': '<p><img src="x">'})),
+     'cell 2: no alternative'),
+    (mutilated(2, code_cell('1', **{'text/html': '<img alt="A ring.">'})),
+     None),
+    (mutilated(0, markdown('# Rings\n\nA chapter to read.')), 'read: None'),
+    (mutilated(0, markdown('# Rings\n\nIt runs 2 minutes.')), 'read: None'),
+    (mutilated(0, markdown('# Rings\n\n75 minutes to read.')), 'read: 75'),
+    (mutilated(0, markdown('An hour to read, 2 minutes to run.')), None),
+    (mutilated(0, GOOD[1], GOOD[0]), 'read: None'),
+    (mutilated(3), 'no picture in the first'),
+    ([*GOOD[:3], GOOD[1], GOOD[2], *GOOD[3:]], 'no picture in the first'),
+    (GOOD[:-1], 'the last headings'),
+    ([*GOOD[:4], GOOD[5], GOOD[4]], 'the last headings'),
+    ([*GOOD, markdown('## More')], 'the last headings')])
+def test_what_is_missing_in_a_chapter_is_found(cells, fault):
+    found = faults_of(cells)
+    assert len(found) == (fault is not None), found
+    assert not fault or fault in found[0]
+
+
+@pytest.mark.parametrize('text, words', [
+    ("don't stop: 40 MB", 4), ('$a + b = c$ and $$x\n+ y$$', 3),
+    ('[a b](http://x/y z.ipynb) -- `kv.push(a, b)`', 3),
+    ('| a | b |\n|---|---|\n', 2), ('```\nif a: b\n```\nc', 1),
+    ('![a b](c.png)', 0), ('1. one\n* two\n## Three', 4)])
+def test_words_are_counted_as_said(text, words):
+    assert words_of(text) == words
