@@ -251,7 +251,8 @@ def test_bad_values_change_nothing():
         store.push('w', [np.ones(2)] * 2)
     with pytest.raises(ValueError, match='initialised already'):
         store.init(3, np.ones(2))
-    for server, words in ((9, r'one of \[0, 1, 2, 3\]'), ('x', 'a whole number')):
+    for server, words in ((9, r'one of \[0, 1, 2, 3\]'),
+                          ('x', 'a whole number')):
         with pytest.raises(ValueError, match=words):
             store.kill(server)
     with pytest.raises(ValueError, match='none of'):
