@@ -4,18 +4,13 @@ The functions that `run` gets are executed on the workers.
 """
 import os
 import signal
-import sys
 import threading
-import time
-from concurrent.futures import ThreadPoolExecutor
 
 import psutil
 import pytest
 from clusters import all_gone, wait_for
-from d2lps.cluster import Cluster, ClusterError, Network, WorkerError
-from d2lps.cluster import network_problem
+from d2lps.cluster import Cluster, ClusterError, WorkerError
 from d2lps.cluster.processes import group
-from d2lps.cluster.processes.cells import execute
 
 STEPS = 60
 
