@@ -178,6 +178,7 @@ class Cluster:
     def _call(self, packed, seconds=TIMEOUT_MAX):
         """The workers' results, packed; None if they have ended instead."""
         supervisor = self._supervisor
+        del self  # as in `run`
         with supervisor.calling() as call:
             supervisor.tell_workers(do='call', number=call.number,
                                     packed=packed)
