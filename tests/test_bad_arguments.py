@@ -15,7 +15,7 @@ from types import SimpleNamespace
 import d2lps
 import numpy as onp
 import pytest
-from d2lps import kvstore
+from d2lps import kvstore, recovery
 from d2lps.cluster import Cluster, Network, network_problem
 from d2lps.cluster import cluster
 from d2lps.cluster.bare import bare_mxnet
@@ -298,10 +298,11 @@ good(kvstore.place, {'key': KEY, 'size': WHOLE, 'num_servers': COUNT,
                      'split_from': COUNT}, key=0, size=3, num_servers=2,
      split_from=10)
 good(kvstore.KVStore, {'num_workers': {'int64'}, 'num_servers': {'int64'},
-                       'sync': FLAG, 'timeout': POSITIVE,
+                       'consistency': WHOLE, 'timeout': POSITIVE,
                        'split_from': COUNT}, num_workers=1, num_servers=1,
-     sync=True, timeout=1, split_from=10)
+     consistency='sync', timeout=1, split_from=10)
 method(store, 'worker', {'rank': {'zero'}}, rank=0)
+method(store, 'missing', {'key': KEY}, key='w')
 method(store, 'run', function=lambda handle: handle.rank)
 method(store, 'set_updater', {'updater': {'None'}}, updater=print)
 method(store, 'set_optimizer', optimizer=mx.optimizer.SGD())
@@ -329,6 +330,36 @@ good(kvstore.train_batch_store, X=X, y=y, device_params=fresh(copies),
      devices=d2lps.devices(2), store=fresh(prepared))
 good(kvstore.store_step, store=fresh(kvstore.KVStore))
 
+# Stores that lose servers.
+good(recovery.position, {'name': TEXT}, name='w')
+good(recovery.circle, {'num_points': {'int64'}}, servers=[0, 1],
+     num_points=2)
+good(recovery.chain, {'key': KEY, 'replicas': COUNT}, key=0,
+     places=recovery.circle([0, 1]), replicas=1)
+good(recovery.ReplicatedStore, {
+    'num_servers': {'int64'}, 'replicas': COUNT, 'num_workers': {'int64'},
+    'num_points': {'int64'}}, num_servers=2, replicas=2, num_workers=1,
+    num_points=4)
+
+
+def replicated():
+    one = recovery.ReplicatedStore(3)
+    one.init(0, np.ones(3))
+    return one
+
+
+method(replicated, 'set_updater', {'updater': {'None'}}, updater=print)
+method(replicated, 'chain', {'key': {'zero'}}, key=0)
+method(replicated, 'init', {'key': KEY - {'zero'}, 'value': {
+    'an MXNet array'}}, key='v', value=np.ones(3))
+for call in 'push', 'messages':
+    method(replicated, call, {'key': {'zero'}}, key=0, values=[np.ones(3)])
+method(replicated, 'pull', {'key': {'zero'}, 'out': {'an MXNet array'}},
+       key=0, out=np.ones(3))
+method(replicated, 'kill', {'server': {'zero', 'int64'}}, server=0)
+method(replicated, 'join', {'server': WHOLE - {'a billion', 'zero'}},
+       server=7)
+
 # Clusters; none is started here (see `no_processes`).
 good(Network, {'bandwidth': {'a billion'}, 'delay': NUMBER,
                'colocated': FLAG}, bandwidth=1e8,
@@ -353,6 +384,7 @@ INSIDE = {
     'd2lps.collectives.reading': 'Schedule',
     'd2lps.collectives.routes': 'Topology.routes',
     'd2lps.training.fits': 'more checks',
+    'd2lps.kvstore.fits': 'more checks',
     'd2lps.settings': 'no arguments',
     'd2lps.collectives.execute': 'Schedule.run',
     'd2lps.training.progress': 'train',
@@ -364,7 +396,7 @@ INSIDE = {
     'd2lps.cluster.processes': 'the machine room'}
 RECORDS = {'Machine', 'Send', 'Round', 'Link', 'Event', 'Timing', 'Shard',
            'Server', 'TrainResult', 'live_picture', 'total', 'parts',
-           'Schedule.states', 'Schedule.check_sends', 'by_key'}
+           'Schedule.states', 'Schedule.check_sends'}
 
 
 def public_functions():

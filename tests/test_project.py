@@ -43,7 +43,8 @@ ARROWS = {
 # arguments, the machine room, pictures.
 BUDGET = {'read': 3400, 'asynchrony': 450, 'recovery': 550, 'checks': 500,
           'cluster': 3800, 'pictures': 1050}
-CHECKS = {'d2lps.checks', 'd2lps.collectives.limits', 'd2lps.training.fits'}
+CHECKS = {'d2lps.checks', 'd2lps.collectives.limits', 'd2lps.training.fits',
+          'd2lps.kvstore.fits'}
 MODULES = sorted((ROOT / 'd2lps').rglob('*.py'))
 
 
