@@ -313,7 +313,8 @@ def test_the_commands_on_the_page_are_there():
         [sys.executable, '-m', 'd2lps', 'cluster', '--help'], text=True,
         capture_output=True).stdout
     ours = {'--check', '--hosts', '--server-hosts', '--python', '--ssh',
-            '--address', '--ports', '--num-workers', '--num-servers'}
+            '--address', '--ports', '--num-workers', '--num-servers',
+            '--restarts', '--elastic'}
     assert ours <= {*options} and all(one in usage for one in ours)
     done = subprocess.run(['make', '-n', '.venv/installed'], text=True,
                           cwd=Path(__file__).parents[2], capture_output=True)
