@@ -3,6 +3,7 @@
 The functions that `run` gets are executed on the workers.
 """
 import os
+import random
 import resource
 import signal
 import threading
@@ -15,6 +16,7 @@ from d2lps.cluster import (Cluster, ClusterError, Network, WorkerError,
                            network_problem)
 from d2lps.cluster.processes import group
 from d2lps.cluster.processes.cells import execute
+from d2lps.recovery import train_with_checkpoints
 
 STEPS = 60
 
@@ -67,23 +69,26 @@ def steps_done(path):
 
 
 class Killer(threading.Thread):
-    """Kills `victims`, a list of (step, name), as the steps are reached."""
+    """Kills `victims`, a list of (step, name), as the steps are reached.
 
-    def __init__(self, cluster, path, victims, how=signal.SIGKILL):
+    `done()` says how many steps are done. `gone` are all processes so far.
+    """
+
+    def __init__(self, cluster, done, victims):
         super().__init__(daemon=True)
-        self._cluster, self._path, self._how = cluster, path, how
+        self._cluster, self._done = cluster, done
         self._victims, self.gone = victims, []
         self.start()
 
     def run(self):
         for step, name in self._victims:
-            wait_for(lambda step=step: steps_done(self._path) >= step, 60)
+            wait_for(lambda step=step: self._done() >= step, 60)
             wait_for(lambda name=name: self._kill(name), 60)
 
     def _kill(self, name):
         try:
             self.gone += self._cluster.pids.values()
-            self._cluster.kill(name, self._how)
+            self._cluster.kill(name)
             return True
         except ClusterError:  # it is being started anew
             return False
@@ -95,7 +100,7 @@ def test_every_kind_of_death_and_the_same_result(tmp_path, capsys):
                (40, 'keeper')]
     with Cluster(2, 2, restarts=4) as c:
         first = c.pids
-        killer = Killer(c, path, victims)
+        killer = Killer(c, lambda: steps_done(path), victims)
         assert c.run(count, path) == [RIGHT] * 2
         killer.join(10)
         assert [(death.who, death.why) for death in c.deaths] == [
@@ -114,7 +119,8 @@ def test_every_kind_of_death_and_the_same_result(tmp_path, capsys):
 def test_more_deaths_than_restarts(tmp_path):
     path = tmp_path / 'done'
     with Cluster(1, 1, restarts=1) as c:
-        killer = Killer(c, path, [(5, 'server 0'), (15, 'worker 0')])
+        killer = Killer(c, lambda: steps_done(path), [
+            (5, 'server 0'), (15, 'worker 0')])
         with pytest.raises(ClusterError) as error:
             c.run(count, path)
         killer.join(10)
@@ -385,8 +391,9 @@ def test_cells_are_not_run_on_workers_that_have_lost_what_they_made():
 def test_workers_that_are_lost_for_good(tmp_path, capsys):
     path = tmp_path / 'done'
     with Cluster(3, 1, restarts=4, elastic=True) as c:
-        killer = Killer(c, path, [(10, 'worker 1'), (20, 'server 0'),
-                                  (30, 'worker 1'), (40, 'worker 0')])
+        killer = Killer(c, lambda: steps_done(path), [
+            (10, 'worker 1'), (20, 'server 0'), (30, 'worker 1'),
+            (40, 'worker 0')])
         with pytest.raises(ClusterError, match='no worker is left'):
             c.run(count, path)
         killer.join(10)
@@ -406,8 +413,8 @@ def test_in_a_slow_network(tmp_path):
     path = tmp_path / 'done'
     with Cluster(3, 2, network=Network(colocated=True), restarts=3,
                  elastic=True) as c:
-        killer = Killer(c, path, [(10, 'server 1'), (20, 'worker 2'),
-                                  (30, 'network')])
+        killer = Killer(c, lambda: steps_done(path), [
+            (10, 'server 1'), (20, 'worker 2'), (30, 'network')])
         assert c.run(count, path) == pytest.approx([RIGHT] * 2, rel=1e-6)
         killer.join(10)
         assert len(c.deaths) == 3 and c.num_workers == 2
@@ -418,3 +425,84 @@ def test_in_a_slow_network(tmp_path):
 def test_elastic_goes_with_restarts():
     with pytest.raises(ValueError, match='elastic goes with restarts='):
         Cluster(elastic=True)
+
+
+# A real training.
+def progress(folder):
+    """The last step that is in the log of a training, or 0."""
+    try:
+        lines = (folder / 'progress.csv').read_text().split('\n')[1:-1]
+    except FileNotFoundError:
+        return 0
+    return max((int(line.split(',')[0]) for line in lines if line), default=0)
+
+
+def largest_difference(results, others):
+    return max(float(abs(one - other).max()) for result in results
+               for one, other in zip(result.params, others.params))
+
+
+@pytest.fixture(scope='module')
+def unhurt(tmp_path_factory):
+    """How two workers end that nothing happens to."""
+    with Cluster(2, 1) as c:
+        return c.run(train_with_checkpoints, tmp_path_factory.mktemp('unhurt'),
+                     **TRAINING)[0]
+
+
+TRAINING = dict(num_steps=20, batch_size=96, every=4)
+
+
+@pytest.mark.parametrize('seed', [1])
+def test_five_random_deaths_of_one_training(tmp_path, unhurt, seed):
+    choose = random.Random(seed)
+    names = ['server 0', 'server 1', 'worker 1', 'scheduler', 'keeper']
+    choose.shuffle(names)
+    victims = [*zip(sorted(choose.sample(range(1, 20), 5)), names)]
+    with Cluster(2, 2, restarts=5) as c:
+        killer = Killer(c, lambda: progress(tmp_path), victims)
+        results = c.run(train_with_checkpoints, tmp_path, **TRAINING)
+        killer.join(10)
+        assert [death.who for death in c.deaths] == names
+        assert max(death.seconds for death in c.deaths) < 15
+        killer.gone += c.pids.values()
+    assert largest_difference(results, unhurt) <= 1e-6
+    assert results[0].losses == pytest.approx(unhurt.losses, abs=1e-6)
+    assert all_gone(killer.gone, 0)
+
+
+def test_a_worker_of_three_is_lost_for_good(tmp_path, unhurt):
+    with Cluster(3, 1, restarts=1, elastic=True) as c:
+        Killer(c, lambda: progress(tmp_path), [(9, 'worker 0')])
+        results = c.run(train_with_checkpoints, tmp_path, **TRAINING)
+        assert len(results) == c.num_workers == 2
+        assert [death.who for death in c.deaths] == ['worker 0']
+        assert results[0].steps < 20  # it did not begin at the first one
+    assert largest_difference(results, unhurt) <= 1e-4
+
+
+def test_a_death_while_a_checkpoint_is_written(tmp_path, unhurt):
+    """And of what was begun after a death, again."""
+    def train(folder, **training):
+        import os
+        import signal
+
+        from d2lps.recovery import train_with_checkpoints
+        fsync, calls = os.fsync, []
+
+        def die(file):
+            """In the second checkpoint of each of the first two calls."""
+            calls.append(file)
+            marks = [f'{folder}/died {k}' for k in range(2)]
+            left = [mark for mark in marks if not os.path.exists(mark)]
+            if len(calls) > 3 and left:
+                open(left[0], 'w').close()
+                os.kill(os.getpid(), signal.SIGKILL)
+            fsync(file)
+        os.fsync = die
+        return train_with_checkpoints(f'{folder}/training', **training)
+    with Cluster(2, 1, restarts=2) as c:
+        results = c.run(train, str(tmp_path), **TRAINING)
+        assert [death.who for death in c.deaths] == ['worker 0'] * 2
+        assert (tmp_path / 'died 1').exists()
+    assert largest_difference(results, unhurt) <= 1e-6
