@@ -18,7 +18,7 @@ import numpy as onp
 import pytest
 from d2lps import kvstore, recovery
 from d2lps.asynchrony import overlap
-from d2lps.cluster import Cluster, Network, network_problem
+from d2lps.cluster import Cluster, Network, bare, network_problem
 from d2lps.cluster.bare import bare_mxnet
 from d2lps.cluster.processes import restarts
 from d2lps.cluster.store import worker
@@ -519,6 +519,10 @@ def no_processes(monkeypatch, request, tmp_path):
     monkeypatch.setattr(restarts, 'Supervisor', lambda *args: SimpleNamespace(
         start=lambda: None, close=lambda: None, failure='', busy=list,
         num_ready=0, num_workers=0))
+    monkeypatch.setattr(bare, 'FIRST', 'pass')  # the script runs in test_bare
+    save = plt.Figure.savefig
+    monkeypatch.setattr(plt.Figure, 'savefig', lambda *args, **how: save(
+        *args, **how | {'dpi': 10}))  # quickly drawn
     monkeypatch.setattr(worker, '_asking', 'the cluster')
     monkeypatch.setattr(worker, 'DistStore', lambda *args: None)
     monkeypatch.setattr(mx.kv, 'create', lambda kind: kvstore.KVStore())
