@@ -22,7 +22,9 @@ NAMES = {
     'timeline': ('explore_timeline', 'plot_timeline'),
     'placement': ('plot_placement',),
     'servers': ('explore_servers', 'plot_servers', 'predicted_seconds',
-                'simulated')}
+                'simulated'),
+    'asynchrony': ('explore_clock', 'plot_accuracy', 'plot_plan',
+                   'plot_progress', 'plot_staleness')}
 HOME = {name: module for module, names in NAMES.items() for name in names}
 
 
