@@ -23,7 +23,8 @@ NAMES = {
     'asynchrony': ('follow', 'step_times', 'virtual_clock'),
     'cluster': ('Cluster', 'ClusterError', 'Network', 'StoreError',
                 'WorkerError', 'network_problem'),
-    'cluster.bare': ('bare_mxnet',)}
+    'cluster.bare': ('bare_mxnet',),
+    'recovery': ('Checkpoint', 'train_with_checkpoints')}
 HOME = {name: room for room, names in NAMES.items() for name in names}
 
 

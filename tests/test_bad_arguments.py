@@ -9,6 +9,7 @@ import inspect
 import pkgutil
 import re
 import signal
+import tempfile
 from contextlib import contextmanager
 from types import SimpleNamespace
 
@@ -392,6 +393,27 @@ good(async_pictures.explore_clock, {
     'bound': {'zero'}, 'slowdown': {'a fraction', 'int64'}, 'seed': WHOLE},
     kind='one straggler', bound=4, slowdown=5, seed=0)
 
+# Checkpoints.
+FOLDER = fresh(lambda: tempfile.mkdtemp(dir='.'))
+good(recovery.Checkpoint, {'folder': TEXT, 'keep': COUNT}, folder=FOLDER,
+     keep=3)
+
+
+def a_checkpoint():
+    return recovery.Checkpoint(FOLDER.make())
+
+
+method(a_checkpoint, 'save', {'step': WHOLE, 'state': {'a dict'}}, step=3,
+       state={'params': [onp.ones(3)]})
+method(a_checkpoint, 'load', {'like': {'None'}, 'at_most': WHOLE | {'None'}},
+       like=[np.ones(3)], at_most=3)
+good(recovery.train_with_checkpoints, {
+    'folder': TEXT, 'num_steps': {'int64'}, 'batch_size': {'int64'},
+    'lr': POSITIVE, 'momentum': {'zero', 'float32'}, 'every': COUNT,
+    'keep': COUNT, 'seed': WHOLE, 'store': {'None'}},
+    folder=FOLDER, num_steps=1, batch_size=2, lr=0.02, momentum=0.9, every=1,
+    keep=3, seed=0, store=fresh(kvstore.KVStore))
+
 # Clusters; none is started here (see `no_processes`).
 good(Network, {'bandwidth': {'a billion'}, 'delay': NUMBER,
                'colocated': FLAG}, bandwidth=1e8,
@@ -421,6 +443,7 @@ INSIDE = {
     'd2lps.settings': 'no arguments',
     'd2lps.collectives.execute': 'Schedule.run',
     'd2lps.training.progress': 'train',
+    'd2lps.recovery.file': 'Checkpoint',
     'd2lps.cluster.cluster': 'needs processes: tests/cluster/test_cluster.py',
     'd2lps.cluster.store.diststore': 'in a worker: below',
     'd2lps.cluster.bare': 'needs processes: tests/cluster/test_bare.py',
@@ -431,6 +454,10 @@ RECORDS = {'Machine', 'Send', 'Round', 'Link', 'Event', 'Timing', 'Shard',
            'Server', 'BackupServer', 'DividingServer', 'Plan', 'Step', 'Point',
            'TrainResult', 'live_picture', 'total', 'parts',
            'Schedule.states', 'Schedule.check_sends'}
+
+           'Server', 'TrainResult', 'live_picture', 'total', 'parts',
+           'Schedule.states', 'Schedule.check_sends', 'Trained', 'forever',
+           'newest_for_all', 'sum_gradients'}
 
 
 def public_functions():
@@ -488,8 +515,9 @@ def at_most(seconds):
 
 
 @pytest.fixture(autouse=True)
-def no_processes(monkeypatch, request):
+def no_processes(monkeypatch, request, tmp_path):
     """Clusters check arguments and start nothing; there are few digits."""
+    monkeypatch.chdir(tmp_path)
     if 'one_worker' in request.fixturenames:
         yield
         return
@@ -500,6 +528,7 @@ def no_processes(monkeypatch, request):
         num_ready=0, num_workers=0))
     monkeypatch.setattr(worker, '_asking', 'the cluster')
     monkeypatch.setattr(worker, 'DistStore', lambda *args: None)
+    monkeypatch.setattr(mx.kv, 'create', lambda kind: kvstore.KVStore())
     yield
     plt.close('all')
 
