@@ -483,7 +483,7 @@ RECORDS = {'Machine', 'Send', 'Round', 'Link', 'Event', 'Timing', 'Shard',
            'Server', 'BackupServer', 'DividingServer', 'Plan', 'Step',
            'Point', 'TrainResult', 'live_picture', 'total', 'parts',
            'Schedule.states', 'Schedule.check_sends', 'Trained', 'forever',
-           'newest_for_all', 'sum_gradients'}
+           'newest_for_all', 'sum_gradients', 'Task', 'Message'}
 
 
 def public_functions():
