@@ -97,9 +97,9 @@ def drawn(codes, seed):
     """
     short = [number for number in range(1, len(codes)) if sum(
         codes[k].seconds for k in needed(codes, number)) <= LONGEST]
-    worth = [number for number in short
-             if PROCESSES.search(codes[number].source)] or [
-        number for number in short if codes[number].seconds > 1] or short
+    at_work = [number for number in short if codes[number].seconds > 0.3]
+    worth = [number for number in at_work if PROCESSES.search(
+        codes[number].source)] or at_work or short
     return random.Random(seed).choice(worth)
 
 
