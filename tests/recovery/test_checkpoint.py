@@ -393,6 +393,15 @@ def test_a_limit_on_the_size_of_files(saved):
     assert same(Checkpoint(saved).load(), 4)
 
 
+def test_a_disk_that_takes_a_part_only(saved, monkeypatch):
+    whole = os.write
+    monkeypatch.setattr(os, 'write', lambda fd, content: whole(
+        fd, content[:7]))
+    with Checkpoint(saved) as c:
+        c.save(4, a_state(4))
+    assert same(Checkpoint(saved).load(), 4)
+
+
 @pytest.mark.processes
 def test_a_disk_that_is_full(tmp_path):
     """A small disk of its own, where that is permitted."""
