@@ -8,6 +8,7 @@
 Nothing in it is a program, so reading it runs nothing that another wrote.
 """
 import contextlib
+import errno
 import fcntl
 import hashlib
 import io
@@ -87,13 +88,8 @@ def as_bytes(step, state):
 
 
 def read(path):
-    """Return (step, state, checksum) of a checkpoint's file.
-
-    Raises:
-        ValueError: if it is damaged, or no file of ours.
-        OSError: if it cannot be read.
-        CheckpointError: if it is good, but of another format.
-    """
+    """(step, state, checksum) of a checkpoint's file; ValueError if it is
+    damaged or not ours, CheckpointError if it is good but not for us."""
     def opener(name, flags):  # neither follow a link nor wait for a pipe
         return os.open(name, flags | os.O_NOFOLLOW | os.O_NONBLOCK)
     with open(path, 'rb', opener=opener) as file:
@@ -102,7 +98,11 @@ def read(path):
             raise ValueError('it is no file')
         if about.st_uid not in (os.geteuid(), path.parent.stat().st_uid):
             raise ValueError('it belongs to another user')
-        content = file.read()
+        return parsed(file.read())
+
+
+def parsed(content):
+    """What `read` returns, from a file's bytes."""
     head = HEAD.match(content)
     if not head:
         raise ValueError('it is damaged, or no checkpoint: it begins with '
@@ -114,24 +114,26 @@ def read(path):
         raise ValueError('it is damaged: its checksum does not fit')
     if int(head[1]) != FORMAT:
         raise CheckpointError(
-            f'{path} has format {int(head[1])}, and this d2lps reads format '
+            f'it has format {int(head[1])}, and this d2lps reads format '
             f'{FORMAT}: use the d2lps that wrote it, or another folder')
     try:
-        return *_parsed(io.BytesIO(body)), found.decode()
+        file, arrays = io.BytesIO(body), []
+        tree = json.loads(file.readline())
+        while file.tell() < len(body):
+            arrays.append(onp.lib.format.read_array(file, allow_pickle=False))
+        step = from_zero('step', tree['step'])
+        return step, dict(unpack(tree['state'], arrays)), found.decode()
     except Exception as error:  # anybody can compute a checksum
         raise ValueError(f'it holds no state: {error!r}') from error
 
 
-def _parsed(body):
-    tree, arrays = json.loads(body.readline()), []
-    while body.tell() < len(body.getbuffer()):
-        arrays.append(onp.lib.format.read_array(body, allow_pickle=False))
-    return from_zero('step', tree['step']), unpack(tree['state'], arrays)
-
-
 def flush(file):
     """Wait until a file, or the names in a folder, are on the disk itself."""
-    os.fsync(file)
+    try:
+        os.fsync(file)
+    except OSError as error:  # some drives of networks have it for no folder
+        if error.errno != errno.EINVAL:
+            raise
     if hasattr(fcntl, 'F_FULLFSYNC'):  # a Mac's fsync leaves it to the disk
         with contextlib.suppress(OSError):  # a file system without it
             fcntl.fcntl(file, fcntl.F_FULLFSYNC)
