@@ -17,7 +17,7 @@ import numpy as onp
 
 from d2lps.checks import a, checked, either, list_of, refuse, text, whole
 from d2lps.engine import mx
-from d2lps.recovery.file import (CheckpointError, as_bytes, flush_folder,
+from d2lps.recovery.file import (CheckpointError, as_parts, flush_folder,
                                  read, write)
 
 NAME = re.compile(r'step-([0-9]{8,})\.checkpoint')
@@ -140,7 +140,7 @@ class Checkpoint:
                 checkpoint of another format.
             OSError: if the disk is full, or the folder read-only.
         """
-        content, checksum = as_bytes(step, state)
+        parts, checksum = as_parts(step, state)
         path = self._path(step)
         temporary = path.with_name(f'{path.name}.tmp')
         try:
@@ -153,7 +153,7 @@ class Checkpoint:
             if step not in self._steps and os.path.lexists(path):
                 os.replace(path, f'{path}.damaged')
             temporary.unlink(missing_ok=True)  # an interrupted save's
-            write(temporary, content)
+            write(temporary, parts)
             os.replace(temporary, path)
             flush_folder(self.folder)
         except OSError as error:

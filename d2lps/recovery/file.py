@@ -59,32 +59,36 @@ def unpack(tree, arrays):
     """The state of which `pack` made this tree and these arrays."""
     if isinstance(tree, list):
         return [unpack(one, arrays) for one in tree]
-    if not isinstance(tree, dict):
-        return tree
-    if 'array' in tree:
+    if isinstance(tree, dict) and 'array' in tree:
         return arrays[tree['array']]
-    return {key: unpack(one, arrays) for key, one in tree['dict'].items()}
+    if isinstance(tree, dict):
+        return {key: unpack(one, arrays) for key, one in tree['dict'].items()}
+    return tree
 
 
-def checksum(head, body):
-    sha256 = hashlib.sha256(head)
-    sha256.update(body)
+def checksum(*parts):
+    sha256 = hashlib.sha256()
+    for part in parts:
+        sha256.update(part)
     return sha256.hexdigest().encode()
 
 
-def as_bytes(step, state):
-    """The content of a checkpoint's file, and its checksum."""
-    arrays, body = [], io.BytesIO()
+def as_parts(step, state):
+    """The content of a checkpoint's file in parts, and its checksum."""
+    arrays = []
     try:
         tree = {'step': step, 'state': pack(state, arrays)}
-        body.write(json.dumps(tree).encode() + b'\n')
+        body = [json.dumps(tree).encode() + b'\n']
     except RecursionError:
         raise ValueError('state must not hold itself') from None
-    for array in arrays:
-        onp.save(body, array, allow_pickle=False)
+    for array in arrays:  # as numpy.save does it, but nothing is copied
+        array, start = onp.asarray(array, order='C'), io.BytesIO()
+        onp.lib.format.write_array_header_1_0(
+            start, onp.lib.format.header_data_from_array_1_0(array))
+        body += [start.getvalue(), array.reshape(-1).view('uint8')]
     head = b'd2lps checkpoint, format %d\n' % FORMAT
-    found = checksum(head, body.getbuffer())
-    return b''.join([head, found, b'\n', body.getbuffer()]), found.decode()
+    found = checksum(head, *body)
+    return [head, found, b'\n', *body], found.decode()
 
 
 def read(path):
@@ -147,13 +151,14 @@ def flush_folder(path):
         os.close(folder)
 
 
-def write(path, content):
+def write(path, parts):
     """Write a new file, and wait until it is on the disk."""
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
-    file, rest = os.open(path, flags, 0o666), memoryview(content)
+    file = os.open(path, flags, 0o666)
     try:
-        while rest:
-            rest = rest[os.write(file, rest):]  # it may take a part only
+        for part in map(memoryview, parts):
+            while part:
+                part = part[os.write(file, part):]  # it may not take all
         flush(file)
     finally:
         os.close(file)
