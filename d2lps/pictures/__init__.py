@@ -23,7 +23,9 @@ NAMES = {
     'overlap': ('explore_overlap', 'plot_step'),
     'placement': ('plot_placement',),
     'servers': ('explore_servers', 'plot_servers', 'predicted_seconds',
-                'simulated')}
+                'simulated'),
+    'asynchrony': ('explore_clock', 'plot_accuracy', 'plot_plan',
+                   'plot_progress', 'plot_staleness')}
 HOME = {name: module for module, names in NAMES.items() for name in names}
 
 
