@@ -19,8 +19,9 @@ from d2lps.asynchrony.overlap import Task, best_possible, simulate_step
 
 NOTEBOOKS = Path(__file__).resolve().parents[2] / 'notebooks'
 RESULTS = NOTEBOOKS / 'results'
-DEFINING = ('make_layers', 'when_ready', 'one_step', 'many_steps',
-            'best_step', 'one_flight', 'many_flights', 'measure_flights')
+DEFINING = ('make_layers', 'compute', 'when_ready', 'gradient_times',
+            'one_after_the_other', 'one_step', 'many_steps', 'best_step',
+            'one_flight', 'many_flights', 'measure_flights')
 ORDERS = {'sequential': 'sequential', 'overlapped': 'fifo'}
 WRITTEN = dict(float_format='%.5f')
 
@@ -64,6 +65,8 @@ def table_of(seen, rate, size):
     table = pd.DataFrame(rows, ['predicted', 'simulated', 'measured',
                                 'computing']).T
     table['over'] = table['measured'] / table['simulated'] - 1
+    table['hidden'] = ((table['computing'] + 2 * size / rate)
+                       / table['measured'])
     return table
 
 
