@@ -52,7 +52,9 @@ class Code:
             self.makes.add('%px')
         if self.source.startswith('%%px'):
             return
-        tree = ast.parse(TransformerManager().transform_cell(self.source))
+        code = re.sub(r'^%%capture (\w+)', r'\1 = None', self.source)
+        code = re.sub(r'^%%.*', '', code)  # %%time, say
+        tree = ast.parse(TransformerManager().transform_cell(code))
         self._look(compile(tree, 'cell', 'exec'), self.uses)
         for node in ast.walk(tree):
             if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
@@ -221,3 +223,6 @@ def test_the_cells_that_a_cell_needs():
     assert needed(codes, 4) == [0, 1, 2, 4]
     assert needed(codes, 5) == [0, 1, 2, 4, 5]
     assert needed(codes, 6) == [0, 3, 6]
+    codes = [Code(code_cell(text)) for text in (
+        'import d2lps', '%%capture said\nd = 1', '%%time\nprint(said)')]
+    assert needed(codes, 2) == [0, 1, 2]
