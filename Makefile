@@ -18,7 +18,8 @@ lab: $(VENV)/installed
 	  ../$(VENV)/bin/jupyter lab --ip=127.0.0.1 $(ROOT) $(ARGS)
 
 PYTEST = $(VENV)/bin/python -m pytest
-SIDE_BY_SIDE = -n 2 --dist loadfile --no-loadscope-reorder
+# Tests of processes wait half of their time: three keep two cores at work.
+SIDE_BY_SIDE = -n 3 --dist loadfile --no-loadscope-reorder
 test: $(VENV)/installed-tests
 	$(VENV)/bin/ruff check
 	$(PYTEST) -m alone
@@ -37,6 +38,8 @@ benchmark: $(VENV)/installed
 	$(VENV)/bin/python tests/benchmarks/chapter2.py
 	$(VENV)/bin/python tests/benchmarks/chapter4.py
 	$(VENV)/bin/python tests/benchmarks/chapter5.py
+	$(VENV)/bin/python tests/benchmarks/chapter11.py
+	$(VENV)/bin/python tests/benchmarks/checkpoints.py
 	$(VENV)/bin/python tests/benchmarks/cycles.py
 
 # Programs in .venv know their folder: if that was moved, all is made anew.

@@ -17,8 +17,8 @@ import d2lps
 import numpy as onp
 import pytest
 from d2lps import asynchrony, kvstore, recovery
-from d2lps.asynchrony import overlap
-from d2lps.cluster import Cluster, Network, network_problem
+from d2lps.asynchrony import link, overlap
+from d2lps.cluster import Cluster, Network, bare, network_problem
 from d2lps.cluster.bare import bare_mxnet
 from d2lps.cluster.processes import restarts
 from d2lps.cluster.store import worker
@@ -308,6 +308,8 @@ good(overlap.best_possible, LINKED, **STEP)
 good(overlap.simulate_step, LINKED | {
     'bucket_size': NUMBER, 'slice_size': POSITIVE | {'None'}}, **STEP,
      order='fifo', bucket_size=0, slice_size=1)
+good(link.seen_tasks, {'start': NUMBER}, ready=[1],
+     samples=[(0, 0, 0), (1, 2, 2)], start=0)
 good(overlap_pictures.plot_step, {
     'title': TEXT | {'an empty text'}, 'ax': {'None'},
     'until': POSITIVE | {'None'}, 'best': NUMBER | {'None'}},
@@ -443,6 +445,18 @@ good(recovery.train_with_checkpoints, {
     folder=FOLDER, num_steps=1, batch_size=2, lr=0.02, momentum=0.9, every=1,
     keep=3, seed=0, store=fresh(kvstore.KVStore))
 
+# How often: what is too often or too seldom is refused.
+TIMES = dict(interval=3, cost=1, between_failures=1000, restart=0)
+RARE = {'interval': POSITIVE, 'cost': NUMBER, 'between_failures': POSITIVE,
+        'restart': NUMBER}
+good(recovery.best_interval, {'cost': POSITIVE, 'between_failures': POSITIVE},
+     cost=1, between_failures=1000)
+good(recovery.overhead, RARE, **TIMES)
+good(recovery.exact_overhead, RARE, **TIMES)
+good(recovery.simulated_overhead, RARE | {
+    'num_intervals': {'int64'}, 'seed': WHOLE}, **TIMES, num_intervals=9,
+    seed=0)
+
 # Clusters; none is started here (see `no_processes`).
 good(Network, {'bandwidth': {'a billion'}, 'delay': NUMBER,
                'colocated': FLAG}, bandwidth=1e8,
@@ -483,7 +497,8 @@ RECORDS = {'Machine', 'Send', 'Round', 'Link', 'Event', 'Timing', 'Shard',
            'Server', 'BackupServer', 'DividingServer', 'Plan', 'Step',
            'Point', 'TrainResult', 'live_picture', 'total', 'parts',
            'Schedule.states', 'Schedule.check_sends', 'Trained', 'forever',
-           'newest_for_all', 'sum_gradients', 'Task', 'Message'}
+           'newest_for_all', 'sum_gradients', 'Task', 'Message',
+           'push_then_pull', 'in_flight'}
 
 
 def public_functions():
@@ -552,6 +567,10 @@ def no_processes(monkeypatch, request, tmp_path):
     monkeypatch.setattr(restarts, 'Supervisor', lambda *args: SimpleNamespace(
         start=lambda: None, close=lambda: None, failure='', busy=list,
         num_ready=0, num_workers=0))
+    monkeypatch.setattr(bare, 'FIRST', 'pass')  # the script runs in test_bare
+    save = plt.Figure.savefig
+    monkeypatch.setattr(plt.Figure, 'savefig', lambda *args, **how: save(
+        *args, **how | {'dpi': 10}))  # quickly drawn
     monkeypatch.setattr(worker, '_asking', 'the cluster')
     monkeypatch.setattr(worker, 'DistStore', lambda *args: None)
     monkeypatch.setattr(mx.kv, 'create', lambda kind: kvstore.KVStore())
