@@ -22,7 +22,9 @@ NAMES = {
     'timeline': ('explore_timeline', 'plot_timeline'),
     'placement': ('plot_placement',),
     'servers': ('explore_servers', 'plot_servers', 'predicted_seconds',
-                'simulated')}
+                'simulated'),
+    'recovery': ('explore_circle', 'plot_circle'),
+    'panel': ('TrainingPanel',)}
 HOME = {name: module for module, names in NAMES.items() for name in names}
 
 
