@@ -3,6 +3,7 @@
 `make check` leaves out what is marked `processes`. `make test` runs all: what
 is marked `alone` by itself, for it measures, and then the rest, in parallel.
 """
+import signal
 import sys
 from pathlib import Path
 
@@ -24,6 +25,8 @@ def pytest_configure(config):
         config.option.nbval_lax = True
         config.option.nbval_current_env = True
         config.option.nbval_cell_timeout = 300
+    # What a shell starts with & ignores Ctrl-C, and so would our tests of it.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     sys.addaudithook(only_marked_tests_start_processes)
 
 

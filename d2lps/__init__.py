@@ -22,7 +22,8 @@ NAMES = {
                 'train_batch_store'),
     'cluster': ('Cluster', 'ClusterError', 'Network', 'StoreError',
                 'WorkerError', 'network_problem'),
-    'cluster.bare': ('bare_mxnet',)}
+    'cluster.bare': ('bare_mxnet',),
+    'recovery': ('Checkpoint', 'train_with_checkpoints')}
 HOME = {name: room for room, names in NAMES.items() for name in names}
 
 

@@ -9,6 +9,7 @@ import inspect
 import pkgutil
 import re
 import signal
+import tempfile
 from contextlib import contextmanager
 from types import SimpleNamespace
 
@@ -17,8 +18,8 @@ import numpy as onp
 import pytest
 from d2lps import kvstore, recovery
 from d2lps.cluster import Cluster, Network, network_problem
-from d2lps.cluster import cluster
 from d2lps.cluster.bare import bare_mxnet
+from d2lps.cluster.processes import restarts
 from d2lps.cluster.store import worker
 from d2lps.collectives import (Schedule, Send, cables, flows, simulate,
                                strategies, topology)
@@ -305,10 +306,11 @@ good(kvstore.place, {'key': KEY, 'size': WHOLE, 'num_servers': COUNT,
                      'split_from': COUNT}, key=0, size=3, num_servers=2,
      split_from=10)
 good(kvstore.KVStore, {'num_workers': {'int64'}, 'num_servers': {'int64'},
-                       'sync': FLAG, 'timeout': POSITIVE,
+                       'consistency': WHOLE, 'timeout': POSITIVE,
                        'split_from': COUNT}, num_workers=1, num_servers=1,
-     sync=True, timeout=1, split_from=10)
+     consistency='sync', timeout=1, split_from=10)
 method(store, 'worker', {'rank': {'zero'}}, rank=0)
+method(store, 'missing', {'key': KEY}, key='w')
 method(store, 'run', function=lambda handle: handle.rank)
 method(store, 'set_updater', {'updater': {'None'}}, updater=print)
 method(store, 'set_optimizer', optimizer=mx.optimizer.SGD())
@@ -366,19 +368,41 @@ method(replicated, 'kill', {'server': {'zero', 'int64'}}, server=0)
 method(replicated, 'join', {'server': WHOLE - {'a billion', 'zero'}},
        server=7)
 
+# Checkpoints.
+FOLDER = fresh(lambda: tempfile.mkdtemp(dir='.'))
+good(recovery.Checkpoint, {'folder': TEXT, 'keep': COUNT}, folder=FOLDER,
+     keep=3)
+
+
+def a_checkpoint():
+    return recovery.Checkpoint(FOLDER.make())
+
+
+method(a_checkpoint, 'save', {'step': WHOLE, 'state': {'a dict'}}, step=3,
+       state={'params': [onp.ones(3)]})
+method(a_checkpoint, 'load', {'like': {'None'}, 'at_most': WHOLE | {'None'}},
+       like=[np.ones(3)], at_most=3)
+good(recovery.train_with_checkpoints, {
+    'folder': TEXT, 'num_steps': {'int64'}, 'batch_size': {'int64'},
+    'lr': POSITIVE, 'momentum': {'zero', 'float32'}, 'every': COUNT,
+    'keep': COUNT, 'seed': WHOLE, 'store': {'None'}},
+    folder=FOLDER, num_steps=1, batch_size=2, lr=0.02, momentum=0.9, every=1,
+    keep=3, seed=0, store=fresh(kvstore.KVStore))
+
 # Clusters; none is started here (see `no_processes`).
 good(Network, {'bandwidth': {'a billion'}, 'delay': NUMBER,
                'colocated': FLAG}, bandwidth=1e8,
      delay=0, colocated=False)
 good(network_problem, {'delay': NUMBER}, delay=0)
 good(Cluster, {'num_workers': {'int64'}, 'num_servers': {'int64'},
-               'timeout': POSITIVE, **{name: {'None'} for name in (
+               'timeout': POSITIVE, 'restarts': WHOLE, 'elastic': FLAG,
+               **{name: {'None'} for name in (
                    'port', 'network', 'hosts', 'address', 'python', 'ssh',
                    'server_hosts', 'ports')}},
-     num_workers=2, num_servers=1,
-     timeout=60,
+     num_workers=2, num_servers=1, timeout=60, restarts=3, elastic=False,
      **{name: None for name in inspect.signature(Cluster).parameters
-        if name not in ('num_workers', 'num_servers', 'timeout')})
+        if name not in ('num_workers', 'num_servers', 'timeout', 'restarts',
+                        'elastic')})
 good(bare_mxnet, {'num_workers': {'int64'}, 'seconds': POSITIVE,
                   'script': TEXT}, script='pass', num_workers=1, seconds=1)
 good(worker.create_store, kind='dist_sync')
@@ -390,9 +414,11 @@ INSIDE = {
     'd2lps.collectives.reading': 'Schedule',
     'd2lps.collectives.routes': 'Topology.routes',
     'd2lps.training.fits': 'more checks',
+    'd2lps.kvstore.fits': 'more checks',
     'd2lps.settings': 'no arguments',
     'd2lps.collectives.execute': 'Schedule.run',
     'd2lps.training.progress': 'train',
+    'd2lps.recovery.file': 'Checkpoint',
     'd2lps.cluster.cluster': 'needs processes: tests/cluster/test_cluster.py',
     'd2lps.cluster.store.diststore': 'in a worker: below',
     'd2lps.cluster.bare': 'needs processes: tests/cluster/test_bare.py',
@@ -402,7 +428,8 @@ INSIDE = {
     'd2lps.cluster.processes': 'the machine room'}
 RECORDS = {'Machine', 'Send', 'Round', 'Link', 'Event', 'Timing', 'Shard',
            'Server', 'TrainResult', 'live_picture', 'total', 'parts',
-           'Schedule.states', 'Schedule.check_sends', 'by_key'}
+           'Schedule.states', 'Schedule.check_sends', 'Trained', 'forever',
+           'newest_for_all', 'sum_gradients'}
 
 
 def public_functions():
@@ -460,19 +487,20 @@ def at_most(seconds):
 
 
 @pytest.fixture(autouse=True)
-def no_processes(monkeypatch, request):
+def no_processes(monkeypatch, request, tmp_path):
     """Clusters check arguments and start nothing; there are few digits."""
+    monkeypatch.chdir(tmp_path)
     if 'one_worker' in request.fixturenames:
         yield
         return
     few = [(images[:64], labels[:64]) for images, labels in data._digits()]
     monkeypatch.setattr(data, '_digits', lambda: few)
-    monkeypatch.setattr(cluster, 'Supervisor', lambda *args: SimpleNamespace(
+    monkeypatch.setattr(restarts, 'Supervisor', lambda *args: SimpleNamespace(
         start=lambda: None, close=lambda: None, failure='', busy=list,
-        num_ready=0))
-    monkeypatch.setattr(Cluster, '_wait', lambda *args: None)
+        num_ready=0, num_workers=0))
     monkeypatch.setattr(worker, '_asking', 'the cluster')
     monkeypatch.setattr(worker, 'DistStore', lambda *args: None)
+    monkeypatch.setattr(mx.kv, 'create', lambda kind: kvstore.KVStore())
     yield
     plt.close('all')
 

@@ -109,11 +109,15 @@ def parts_of_notebook(path):
             for part in parts_of(ast.parse(code)).items()]
 
 
+# Of machines in chapter 3, and of keys in chapter 13.
+OTHER_THINGS = {('03-rings-and-trees', 'circle')}
+
+
 @each_notebook
 def test_code_in_notebook_and_package_is_the_same(path):
     package = parts_of_package()
     for name, code in parts_of_notebook(path):
-        if name in package:
+        if name in package and (path.stem, name) not in OTHER_THINGS:
             assert code in package[name], name
 
 

@@ -5,18 +5,18 @@ import signal
 import time
 import weakref
 from functools import partial
+from threading import TIMEOUT_MAX
 
-from d2lps.checks import a, checked, number, whole
+from d2lps.checks import a, checked, flag, from_zero, number, whole
 from d2lps.cluster.network import InNetwork, Network
 from d2lps.cluster.processes.calls import (ClusterError, View, WorkerError,
                                            register_magic)
-from d2lps.cluster.processes.cells import pack, unpack
+from d2lps.cluster.processes.cells import FOR_CELLS, pack, unpack
 from d2lps.cluster.processes.places import check_process, here
+from d2lps.cluster.processes.restarts import Restarts
 from d2lps.cluster.processes.ssh.machines import Machines
-from d2lps.cluster.processes.supervisor import Supervisor
 from d2lps.cluster.store import worker
 
-START = 60.0  # seconds that a start may take
 COUNT = partial(whole, most=256)  # processes of a kind
 STOP = 3.0  # seconds for workers to stop, or to free their stores
 
@@ -43,6 +43,11 @@ class Cluster:
         ssh: the command, such as ['ssh', '-p', '2222'].
         ports: on which all of them must reach each other, by default
             range(20000, 21000).
+        restarts: how often, in all, `run` may start all processes anew
+            after a death, and call the function again, from its beginning:
+            it has to go on from what it has saved (see `d2lps.recovery`).
+        elastic: a worker that died is lost, and the others go on; so are
+            those on a host that cannot be reached. See `num_workers`.
 
     It runs from here to `close()`, or to the end of a `with` block.  In a
     notebook, `%%px` cells then run on all workers, and `view['x']` has the
@@ -59,6 +64,11 @@ class Cluster:
     With `hosts`, they listen on the machines' own addresses: use it only
     where you trust everybody who can reach these.
 
+    Attributes:
+        num_workers, num_servers: how many of each there are now.
+        deaths: a list of what has died: `who` ('server 1'), `why`, and the
+            `seconds` until the function was called again.
+
     Raises:
         ValueError: for a bad argument.
         OSError: if this machine does not permit a network, or as many
@@ -66,53 +76,50 @@ class Cluster:
         ClusterError: if it cannot start; and, from `run`, `pids`, `kill`,
             `traffic`, `check` and `%%px`, when a process has died, fallen
             silent for 30 s, or been stuck for `timeout`. All ended by then.
+            Also while they are started anew, but from `run`.
     """
 
     @checked(num_workers=COUNT, num_servers=COUNT,
              timeout=partial(number, least=0.1, most=1e6, example=60),
-             port=partial(whole, least=1024, most=65535))
+             port=partial(whole, least=1024, most=65535),
+             restarts=from_zero, elastic=flag)
     def __init__(self, num_workers=2, num_servers=1, timeout=60, port=None,
                  network=None, hosts=None, address=None, python=None,
-                 ssh=None, server_hosts=None, ports=None):
+                 ssh=None, server_hosts=None, ports=None, restarts=0,
+                 elastic=False):
+        if elastic and not restarts:
+            raise ValueError('elastic goes with restarts=, such as restarts='
+                             '3: how often to go on with fewer workers')
         check_process(num_workers + num_servers)
-        self.num_workers, self.num_servers = num_workers, num_servers
-        self._places = _places(num_workers, num_servers, network, hosts,
-                               address=address, python=python, ssh=ssh,
-                               server_hosts=server_hosts, ports=ports)
-        if port is not None and not self._places.is_free(port):
+        places = _places(num_workers, num_servers, network, hosts,
+                         address=address, python=python, ssh=ssh,
+                         server_hosts=server_hosts, ports=ports)
+        if port is not None and not places.is_free(port):
             raise ValueError(f'port must be free; {port} is in use. Leave it '
                              'out, and a free one is taken')
-        self.view = View(self)
-        self._closed, self._pid = False, os.getpid()
-        self._supervisor = Supervisor(self._places, timeout, port)
+        self.num_servers, self.view = num_servers, View(self)
+        self._life = Restarts(places, timeout, port, restarts, elastic)
+        self.deaths = self._life.deaths
         # Also when nobody holds the cluster any more, or Python ends.
-        self._finalizer = weakref.finalize(self, self._supervisor.close)
+        self._finalizer = weakref.finalize(self, self._life.close)
         try:
-            self._supervisor.start()
-            end = time.monotonic() + START
-            self._wait(lambda: self._supervisor.num_ready == num_workers,
-                       end, 'the workers')
+            self._life.start()
             register_magic(self)
         except BaseException:
             self.close()
             raise
 
-    def _wait(self, done, end, whom):
-        while not done():
-            self.check()
-            if time.monotonic() > end:
-                raise ClusterError(f'{whom} did not start in {START:.0f} s')
-            time.sleep(0.02)
+    @property
+    def num_workers(self):
+        return self._supervisor.num_workers
+
+    @property
+    def _supervisor(self):
+        return self._life.supervisor
 
     def check(self):
         """Raise ClusterError if the cluster has ended."""
-        if os.getpid() != self._pid:
-            raise ClusterError(f'this cluster belongs to process {self._pid};'
-                               ' a process forked from it has none')
-        if self._supervisor.failure:
-            raise ClusterError(self._supervisor.failure)
-        if self._closed:
-            raise ClusterError('this cluster is closed; start a new one')
+        self._life.check()
 
     @property
     def pids(self):
@@ -131,7 +138,7 @@ class Cluster:
         """
         self.check()
         try:
-            return self._places.traffic()
+            return self._supervisor.places.traffic()
         except OSError:
             self.check()
             raise
@@ -149,36 +156,37 @@ class Cluster:
         """Call `function(*args, **kwargs)` on every worker at once.
 
         What the workers print is shown as it comes. Returns the results,
-        worker 0's first.
+        worker 0's first. See `restarts` for what happens after a death.
 
         Raises:
             WorkerError: if it failed on some workers.
         """
         try:
-            return self._call(function, args, kwargs)
+            packed, results = pack((function, args, kwargs)), None
+            while results is None:  # all have ended
+                self._life.recover()
+                if function in FOR_CELLS:
+                    self._life.begin_cell()
+                results = self._call(packed)
+            return [unpack(result) for result in results]
         except KeyboardInterrupt:
             self.interrupt()
             raise
         finally:
             del self  # a traceback must not keep the cluster alive
 
-    def _call(self, function, args, kwargs, seconds=None):
-        try:
-            packed = pack((function, args, kwargs))
-            with self._supervisor.calling() as call:
-                self.check()
-                self._supervisor.tell_workers(do='call', number=call.number,
-                                              packed=packed)
-                results = call.results(seconds)
-            if results is None:  # all have ended
-                self.check()
-            return [unpack(result) for result in results]
-        finally:
-            del self
+    def _call(self, packed, seconds=TIMEOUT_MAX):
+        """The workers' results, packed; None if they have ended instead."""
+        supervisor = self._supervisor
+        del self  # as in `run`
+        with supervisor.calling() as call:
+            supervisor.tell_workers(do='call', number=call.number,
+                                    packed=packed)
+            return call.results(seconds)
 
     def interrupt(self):
         """Send Ctrl-C to the workers; end the cluster if they do not stop."""
-        if self._closed:
+        if self._life.closed or self._supervisor.failure:
             return
         end = time.monotonic() + STOP
         try:
@@ -197,17 +205,16 @@ class Cluster:
 
     def close(self):
         """End all processes; may be called twice."""
-        if self._closed or os.getpid() != self._pid:
+        if self._life.closed or os.getpid() != self._life.pid:
             return
         try:
             if (self._finalizer.alive and not self._supervisor.failure
                     and self._supervisor.num_ready == self.num_workers
                     and not self._supervisor.busy()):
-                self._call(worker.close_store, (), {}, STOP)
+                self._call(pack((worker.close_store, (), {})), STOP)
         except (ClusterError, WorkerError, queue.Empty):
             pass
         finally:
-            self._closed = True
             self._finalizer()
 
     def __reduce__(self):
@@ -221,8 +228,9 @@ class Cluster:
         self.close()
 
     def __repr__(self):
-        state = ('ended after a failure' if self._supervisor.failure else
-                 'closed' if self._closed else 'running')
+        state = ('starting anew' if self._life.starting else
+                 'ended after a failure' if self._supervisor.failure else
+                 'closed' if self._life.closed else 'running')
         return (f'Cluster(num_workers={self.num_workers}, '
                 f'num_servers={self.num_servers}; {state})')
 

@@ -34,6 +34,12 @@ def parser():
     p.add_argument('--timeout', type=float, default=60, metavar='SECONDS',
                    help='how long a worker waits for another (default: 60)')
 
+    p.add_argument('--restarts', type=int, metavar='K',
+                   help='after a death, start all anew, and the script from '
+                   'its beginning, at most K times (default: 0)')
+    p.add_argument('--elastic', action='store_true', default=None,
+                   help='then go on without a worker that has died')
+
     slow = p.add_argument_group('a slow network on this machine (Linux)')
     slow.add_argument('--bandwidth', type=float, metavar='BYTES',
                       help='of every link, each way, in bytes per second '
@@ -98,15 +104,17 @@ def run(args):
     script = Path(args.script or '').resolve()
     if not script.is_file():
         sys.exit(f'd2lps: there is no script {args.script or ""}')
-    far, slow = options(args), {
-        name: value for name, value in vars(args).items()
-        if name in ('bandwidth', 'delay', 'colocated') and value is not None}
+    far, slow, again = options(args), *(
+        {name: vars(args)[name] for name in names if vars(args)[name] is not
+         None} for names in (('bandwidth', 'delay', 'colocated'),
+                             ('restarts', 'elastic')))
     num_workers = args.num_workers
     if num_workers is None:
         num_workers = len(far['hosts']) if far['hosts'] else 2
     try:
         with Cluster(num_workers, args.num_servers, args.timeout,
-                     network=Network(**slow) if slow else None, **far) as c:
+                     network=Network(**slow) if slow else None, **far,
+                     **again) as c:
             c.run(run_script, str(script), args.arguments)
     except WorkerError as error:
         sys.exit('\n'.join([*error.__notes__, *(

@@ -79,6 +79,7 @@ class InNetwork(Here):
     """Places on the hosts of a `Network`; see `places.Here`."""
 
     def __init__(self, network, num_workers, num_servers):
+        self._network = network
         # MXNet gives the first rank to what comes last in the alphabet.
         free = (f'10.0.{high}.{low}' for high in range(254, 99, -1)
                 for low in range(254, 99, -1))
@@ -101,6 +102,11 @@ class InNetwork(Here):
         places.sort(key=lambda place: place.address, reverse=True)
         self.workers, self.servers = (
             places[:num_workers], places[num_workers:])
+
+    def again(self, lost):
+        left = len(self.workers) - len(lost)
+        return (InNetwork(self._network, left, len(self.servers))
+                if left else None)
 
     def is_free(self, port):
         return True  # the scheduler's host is its own

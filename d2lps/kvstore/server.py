@@ -7,24 +7,10 @@ they can lie on different servers. Sources: Smola and Narayanamurthy 2010
 (synchronising through a store), DeCandia et al. 2007 (keys hashed to
 servers), Li et al. 2014 (OSDI; MXNet's distributed store is theirs).
 """
-from functools import partial
-
-from d2lps.checks import (checked, either, flag, from_zero, function, one_of,
-                          refuse, whole)
+from d2lps.checks import checked, from_zero, whole
 from d2lps.engine import array, array_list, device, nbytes
+from d2lps.kvstore.fits import how_consistent, store_key, up_to_1000
 from d2lps.training.fits import alike
-
-# Workers, or servers: each of these is a device of its own.
-up_to_1000 = partial(whole, most=1000)
-updater_or_none = either(function, one_of(None), words=(
-    'a function of (key, sum, stored) or None'))
-
-
-def store_key(name, value):
-    """A check: a key of a store, which is an int or a str."""
-    if type(value) not in (int, str):
-        refuse(name, value, "an int or a str, such as 0 or 'weight'")
-    return value
 
 
 @checked(alike, arrays=array_list)
@@ -72,14 +58,15 @@ def parts(value, places):
 class Shard:
     """A value, or a part of one, on its server.
 
-    `round` counts its updates, `pushes` has a queue for each worker, and
-    `pulled` the round that each worker saw last. Its `Server` checks what it
-    is given.
+    `round` counts its updates. For each worker, `pushes` has a queue,
+    `pushed` counts what it has pushed, and `pulled` is the round that it saw
+    last. Its `Server` checks what it is given.
     """
 
     def __init__(self, key, value, num_workers):
         self.key, self.value, self.round = key, value, 0
         self.pushes = [[] for _ in range(num_workers)]
+        self.pushed = [0] * num_workers
         self.pulled = [0] * num_workers
 
     def update(self, ranks, updater=None):
@@ -112,14 +99,18 @@ def _known(self, key, rank, value=None):
 class Server:
     """Sums what workers push, key by key; `rank` is always a worker's.
 
-    `shards` has a `Shard` for each key; `received` and `sent` count the
-    bytes of pushes and pulls. `staleness` counts pushes, by how many
-    updates there were between the worker's last pull and its push's use.
+    `bound` is how many rounds a worker may be ahead of the slowest. `shards`
+    has a `Shard` for each key; `received` and `sent` count the bytes of
+    pushes and pulls. `staleness` counts pushes, by how many updates there
+    were between the worker's last pull and its push's use.
     """
 
-    @checked(device=device, num_workers=up_to_1000, sync=flag)
-    def __init__(self, device, num_workers, sync=True):
-        self.device, self.num_workers, self.sync = device, num_workers, sync
+    @checked(device=device, num_workers=up_to_1000,
+             consistency=how_consistent)
+    def __init__(self, device, num_workers, consistency='sync'):
+        self.device, self.num_workers = device, num_workers
+        bounds = {'sync': 0, 'async': float('inf')}
+        self.bound = bounds.get(consistency, consistency)
         self.shards, self.updater = {}, None
         self.received, self.sent, self.staleness = 0, 0, {}
 
@@ -133,15 +124,23 @@ class Server:
         self.received += nbytes(value)
         shard = self.shards[key]
         shard.pushes[rank].append(value.as_in_ctx(self.device))
-        # A round takes one push of *every* worker; a second one of the same
-        # worker waits for the next. (ps-lite counts pushes, not workers: a
-        # worker that pushes twice stands in for one that is missing.)
-        ranks = range(self.num_workers) if self.sync else [rank]
+        shard.pushed[rank] += 1
+        # With bound 0 an update takes one push of *every* worker; a second
+        # one of the same worker waits for the next. (ps-lite counts pushes,
+        # not workers: who pushes twice stands in for one that is missing.)
+        ranks = [rank] if self.bound else range(self.num_workers)
         if all(shard.pushes[r] for r in ranks):
             for r in ranks:
                 missed = shard.round - shard.pulled[r]
                 self.staleness[missed] = self.staleness.get(missed, 0) + 1
             shard.update(ranks, self.updater)
+
+    @checked(_known, key=store_key)
+    def missing(self, key, rank):
+        """Those who are so far behind that this worker's pull must wait."""
+        pushed = self.shards[key].pushed
+        return [other for other in range(self.num_workers)
+                if pushed[other] < pushed[rank] - self.bound]
 
     @checked(_known, key=store_key)
     def pull(self, key, rank):

@@ -2,60 +2,39 @@
 import copy
 import time
 from concurrent.futures import ThreadPoolExecutor
-from functools import partial
-from threading import TIMEOUT_MAX, Condition
+from threading import Condition
 
 import numpy as onp
 
-from d2lps.checks import a, checked, flag, function, positive, refuse, whole
+from d2lps.checks import a, checked, function, whole
 from d2lps.engine import mx
-from d2lps.kvstore.server import (Server, parts, place, store_key, total,
-                                  up_to_1000, updater_or_none)
+from d2lps.kvstore.fits import (any_priority, by_key, how_consistent,
+                                store_key, time_limit, up_to_1000,
+                                updater_or_none)
+from d2lps.kvstore.server import Server, parts, place, total
 
 np = mx.np
-
-
-def by_key(keys, values, name='value', kind=np.ndarray):
-    """{key: [arrays]} from a key or a list; one that comes twice has all."""
-    if not isinstance(keys, (list, tuple)):
-        keys, values = [keys], [values]
-    if not keys:
-        raise ValueError('key must be a key or a list of keys; it was []')
-    if not isinstance(values, (list, tuple)) or len(values) != len(keys):
-        raise ValueError(f'{name} must be a list with an entry for each of '
-                         f'the {len(keys)} keys; it was {values!r:.60}')
-    groups = {}
-    for key, arrays in zip(keys, values):
-        store_key('key', key)
-        arrays = arrays if isinstance(arrays, (list, tuple)) else [arrays]
-        if not arrays or not all(isinstance(a, kind) for a in arrays):
-            raise ValueError(f'{name} of key {key!r} must be an mxnet.np '
-                             f'array or a list of them; it was {arrays!r:.60}')
-        groups.setdefault(key, []).extend(arrays)
-    return groups
-
-
-def time_limit(name, value):
-    """A check: seconds that a thread can wait."""
-    seconds = positive(name, value, example=10)
-    if seconds > TIMEOUT_MAX:
-        refuse(name, value, f'at most {TIMEOUT_MAX:g} seconds')
-    return seconds
-
-
-any_priority = partial(whole, least=-2**31)
 
 
 class KVStore:
     """A store with MXNet's calls. This object is worker 0's handle.
 
     Args:
-        num_workers: threads that push, at most 1,000. A pull waits until
-            all workers have pushed in those rounds in which this one has, so
-            without a push of its own it waits for nobody.
+        num_workers: threads that push, at most 1,000; see `consistency`.
         num_servers: length of the list `servers`, at most 1,000; they live
             on cpu(0), ...
-        sync: False makes every push an update; no pull waits.
+        consistency: how far apart the workers may be. A worker's round r
+            ends with its r-th push of a key; the next begins with a pull.
+            'sync': a round's pushes are summed into one update. A pull waits
+            until all workers have pushed in those rounds in which this one
+            has, so without a push of its own it waits for nobody.
+            'async': each push is an update, and no pull waits.
+            k: each push is an update, and a pull waits while this worker is
+            more than k rounds ahead of the slowest: stale-synchronous
+            parallel (Ho et al. 2013). 0 is 'sync', with one update for a
+            round. (SSP by itself applies each push when it comes, also with
+            bound 0: the same sum, but a momentum would be another, and who
+            pulls late would see a part of the next round.)
         timeout: seconds that a call waits at most.
         split_from: elements from which on values are split; see `place`.
 
@@ -69,14 +48,15 @@ class KVStore:
             are missing. What was pushed stays, and a later pull may succeed.
     """
 
-    @checked(num_workers=up_to_1000, num_servers=up_to_1000, sync=flag,
-             timeout=time_limit, split_from=whole)
-    def __init__(self, num_workers=1, num_servers=1, sync=True, timeout=60,
-                 split_from=1_000_000):
+    @checked(num_workers=up_to_1000, num_servers=up_to_1000,
+             consistency=how_consistent, timeout=time_limit, split_from=whole)
+    def __init__(self, num_workers=1, num_servers=1, consistency='sync',
+                 timeout=60, split_from=1_000_000):
         self.rank, self.num_workers = 0, num_workers
-        self.servers = [Server(mx.cpu(i), num_workers, sync)
+        self.servers = [Server(mx.cpu(i), num_workers, consistency)
                         for i in range(num_servers)]
-        self.sync, self.timeout, self.split_from = sync, timeout, split_from
+        self.consistency, self.timeout = consistency, timeout
+        self.split_from = split_from
         self._kinds = {}  # key: (shape, dtype)
         self._places = {}  # key: where its parts lie, as `place` says
         self._last = [('none yet', time.monotonic())] * num_workers
@@ -85,9 +65,11 @@ class KVStore:
 
     @property
     def type(self):
-        """The name of MXNet's store that does the same."""
-        return ('dist_async' if not self.sync else
-                'dist_sync' if self.num_workers > 1 else 'local')
+        """The name of MXNet's store that does the same, if there is one."""
+        if self.consistency in ('sync', 0):
+            return 'dist_sync' if self.num_workers > 1 else 'local'
+        return ('dist_async' if self.consistency == 'async' else
+                f'at most {self.consistency} rounds ahead')
 
     def worker(self, rank):
         """The handle that worker `rank` uses in its thread."""
@@ -161,9 +143,10 @@ class KVStore:
         problems = []
         with self._changed:
             groups = self._check(by_key(key, value), 'value')
-            if not self.sync and self.servers[0].updater is None:
-                raise ValueError('a store with sync=False needs an updater: '
-                                 'call set_updater or set_optimizer first')
+            if self.servers[0].bound and self.servers[0].updater is None:
+                raise ValueError(
+                    f'a store with consistency={self.consistency!r} needs an '
+                    'updater: call set_updater or set_optimizer first')
             self._called('push', key)
             for k, arrays in groups.items():
                 for server, part in self._parts(k, total(arrays)):
@@ -174,6 +157,16 @@ class KVStore:
             self._changed.notify_all()
         if problems:
             raise problems[0]
+
+    @checked(key=store_key)
+    def missing(self, key):
+        """The ranks of those for whose push a pull of `key` would wait.
+
+        If it is empty, a pull waits for nobody.
+        """
+        with self._changed:
+            self._check({key: []}, 'key')
+            return self._missing(key)
 
     @checked(priority=any_priority)
     def pull(self, key, out, priority=0):
@@ -228,12 +221,8 @@ class KVStore:
         self._last[self.rank] = f'{call}({key!r})', time.monotonic()
 
     def _missing(self, key):
-        """Whose push this worker waits for: none, if it has not pushed."""
         number, _, _ = self._places[key][0]  # all parts wait together
-        pushes = self.servers[number].shards[key].pushes
-        if not pushes[self.rank]:
-            return []
-        return [rank for rank, waiting in enumerate(pushes) if not waiting]
+        return self.servers[number].missing(key, self.rank)
 
     def _wait(self, call, keys, missing):
         """Sleep until nobody is `missing` for any key, or time is up."""
@@ -241,10 +230,11 @@ class KVStore:
                                   self.timeout):
             return
         key, now = next(filter(missing, keys)), time.monotonic()
+        whom = ' and '.join(f'worker {rank}' for rank in missing(key))
+        ahead = (f', being more than {self.servers[0].bound} ahead'
+                 if call == 'push' and self.servers[0].bound else '')
         raise TimeoutError('\n  '.join([
             f'worker {self.rank} waited {self.timeout:g} s for '
-            f'{call}({key!r}) of '
-            f'{" and ".join(f"worker {rank}" for rank in missing(key))}. '
-            'Last calls:',
+            f'{call}({key!r}) of {whom}{ahead}. Last calls:',
             *(f'worker {rank}: {what}, {now - when:.1f} s ago'
               for rank, (what, when) in enumerate(self._last))]))

@@ -2,7 +2,8 @@
 from matplotlib import pyplot as plt
 
 from d2lps.checks import checked, refuse, whole
-from d2lps.kvstore.server import place, store_key, up_to_1000
+from d2lps.kvstore.fits import store_key, up_to_1000
+from d2lps.kvstore.server import place
 from d2lps.pictures.plots import AXES
 from d2lps.pictures.style import CHUNK_COLORS
 

@@ -4,7 +4,9 @@ A name is looked up when it is used.
 """
 from importlib import import_module
 
-HOME = {'ReplicatedStore': 'replicas', 'chain': 'replicas',
+HOME = {'Checkpoint': 'checkpoint', 'CheckpointError': 'file',
+        'Trained': 'training', 'train_with_checkpoints': 'training',
+        'ReplicatedStore': 'replicas', 'chain': 'replicas',
         'circle': 'replicas', 'position': 'replicas'}
 
 

@@ -13,7 +13,8 @@ from functools import partial
 
 from d2lps.checks import checked, list_of, refuse, text, whole
 from d2lps.engine import array, array_list, mx, nbytes
-from d2lps.kvstore.server import Server, store_key, updater_or_none
+from d2lps.kvstore.fits import store_key, updater_or_none
+from d2lps.kvstore.server import Server
 
 server_number = partial(whole, least=0, most=1000)
 up_to_100_000 = partial(whole, most=100_000)

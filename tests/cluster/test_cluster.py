@@ -20,6 +20,7 @@ import pytest
 from clusters import all_gone, wait_for
 from d2lps.cluster import Cluster, ClusterError, WorkerError
 from d2lps.cluster.processes import group
+from d2lps.cluster.processes.restarts import Restarts
 from d2lps.cluster.processes.supervisor import Supervisor
 from mxnet import np
 
@@ -484,13 +485,12 @@ def test_ctrl_c_in_the_start(monkeypatch):
 @pytest.mark.parametrize('error', [ClusterError, KeyboardInterrupt])
 def test_workers_that_do_not_start(monkeypatch, error):
     """Whatever ends the wait for them is what the reader sees."""
-    before, wait = psutil.Process().children(), Cluster._wait
+    before, start = psutil.Process().children(), Restarts.start
 
-    def fail(self, done, end, whom):
-        wait(self, done, end, whom)
-        if whom == 'the workers':
-            raise error('on purpose')
-    monkeypatch.setattr(Cluster, '_wait', fail)
+    def fail(self):
+        start(self)
+        raise error('on purpose')
+    monkeypatch.setattr(Restarts, 'start', fail)
     with pytest.raises(error, match='on purpose'):
         Cluster(num_workers=1)
     assert psutil.Process().children() == before

@@ -192,7 +192,7 @@ def test_what_ends_midway(lab):
             c = make(2, 1, [host, 'three'], ssh=FAST,
                      ports=range(first, first + 100))
             try:
-                pid = c._places._hosts[0].told['pid']
+                pid = c._supervisor.places._hosts[0].told['pid']
                 keeper = psutil.Process(pid)
                 assert keeper in server(host).children(True)
                 what(c, keeper)

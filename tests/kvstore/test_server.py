@@ -113,7 +113,7 @@ def test_bytes_are_counted(server):
 
 
 def test_staleness_is_the_updates_since_the_last_pull():
-    server = Server(devices(1)[0], num_workers=2, sync=False)
+    server = Server(devices(1)[0], num_workers=2, consistency='async')
     server.updater = lambda key, summed, stored: stored.__iadd__(summed)
     server.init(0, np.zeros(1))
     for _ in range(3):
@@ -122,6 +122,53 @@ def test_staleness_is_the_updates_since_the_last_pull():
     server.push(0, 1, np.ones(1))  # it has seen none of the three
     assert server.staleness == {0: 3, 3: 1}
     assert onp.allclose(server.pull(0, 1).asnumpy(), 4)
+
+
+WORKERS = st.lists(st.integers(0, 3), max_size=60)  # who comes next
+
+
+@settings(max_examples=80, deadline=None)
+@given(turns=WORKERS, bound=st.integers(0, 4))
+def test_no_worker_is_ever_more_than_the_bound_ahead(turns, bound):
+    """Whoever may compute does; compared with the rounds counted here."""
+    server = Server(devices(1)[0], 4, bound)
+    server.updater = lambda key, summed, stored: stored.__iadd__(summed)
+    server.init(0, np.zeros(1))
+    rounds, computes = [0] * 4, [True] * 4  # all begin at once
+    for rank in turns:
+        if computes[rank]:
+            server.push(0, rank, np.ones(1))
+            rounds[rank] += 1
+            computes[rank] = False
+        behind = [r for r in range(4) if rounds[r] < rounds[rank] - bound]
+        assert server.missing(0, rank) == behind
+        if not behind:
+            server.pull(0, rank)
+            computes[rank] = True
+        at_work = [rounds[r] for r in range(4) if computes[r]]
+        assert max(at_work, default=0) - min(rounds) <= bound
+        # Somebody who is behind can always go on, or all would wait.
+        assert not server.missing(0, rounds.index(min(rounds)))
+    used = sum(rounds) if bound else 4 * min(rounds)
+    assert server.pull(0, 0).tolist() == [used]
+    assert server.shards[0].round == (used if bound else min(rounds))
+    assert sum(server.staleness.values()) == used
+
+
+def test_nobody_is_missing_in_an_asynchronous_store():
+    server = Server(devices(1)[0], 2, 'async')
+    server.updater = lambda key, summed, stored: stored.__iadd__(summed)
+    server.init(0, np.zeros(1))
+    for _ in range(50):
+        server.push(0, 0, np.ones(1))
+        assert server.missing(0, 0) == server.missing(0, 1) == []
+
+
+@pytest.mark.parametrize('bad', [True, -1, 1.5, 'asynchronous', '4', None,
+                                 float('inf')])
+def test_another_consistency_is_refused(bad):
+    with pytest.raises(ValueError, match="^consistency must be 'sync', 'asy"):
+        Server(devices(1)[0], 2, bad)
 
 
 @pytest.mark.parametrize('name, bad', [
@@ -154,6 +201,8 @@ def test_arrays_unlike_each_other_are_not_summed():
     ('push', ('w', 0, 1.0), 'value must be an MXNet array'),
     ('pull', ('v', 0), "key 'v' is not on this server"),
     ('pull', ('w', -1), 'rank must be'),
+    ('missing', ('v', 0), "key 'v' is not on this server"),
+    ('missing', ('w', 2), 'rank must be'),
     ('init', ('v', onp.ones(2)), 'value must be an MXNet array')])
 def test_a_wrong_call_changes_nothing(server, call, arguments, message):
     with pytest.raises(ValueError, match=f'^{message}'):

@@ -157,7 +157,10 @@ def test_the_names_of_the_store_are_those_of_mxnet():
     for name in 'type', 'rank', 'num_workers':
         assert getattr(ours, name) == getattr(theirs, name)
     assert KVStore(num_workers=2).type == 'dist_sync'
-    assert KVStore(num_workers=2, sync=False).type == 'dist_async'
+    assert KVStore(num_workers=2, consistency='async').type == 'dist_async'
+    assert KVStore(num_workers=2, consistency=0).type == 'dist_sync'
+    assert KVStore(num_workers=2, consistency=4).type not in (
+        'dist_sync', 'dist_async')  # MXNet has none
 
 
 @pytest.mark.parametrize('optimizer', [
@@ -384,7 +387,7 @@ def test_a_thread_without_settings_of_its_own_can_use_the_store():
 # Asynchronous.
 
 def test_an_asynchronous_store_updates_at_each_push():
-    store = KVStore(num_workers=2, sync=False, timeout=0.05)
+    store = KVStore(num_workers=2, consistency='async', timeout=0.05)
     store.init(0, full(0))
     store.set_updater(subtract)
     for rank, expected in (0, -1), (0, -2), (1, -3):
@@ -396,13 +399,128 @@ def test_an_asynchronous_store_updates_at_each_push():
 
 
 def test_an_asynchronous_store_needs_an_updater():
-    store = KVStore(num_workers=2, sync=False)
+    store = KVStore(num_workers=2, consistency='async')
     store.init(0, full(5))
-    with pytest.raises(ValueError, match='sync=False needs an updater'):
+    with pytest.raises(ValueError, match="='async' needs an updater"):
         store.push(0, full(1))
     store.set_updater(add)
     store.push(0, full(1))
     assert pulled(store) == [7, 7]
+
+
+# At most so many rounds ahead.
+
+@pytest.mark.parametrize('optimizer', [
+    mx.optimizer.SGD(learning_rate=0.1, momentum=0.9),
+    mx.optimizer.Adam(learning_rate=0.1)])
+def test_bound_0_is_sync_also_with_a_state_on_the_server(optimizer):
+    random, turns = onp.random.default_rng(0), [2, 0, 1, 1, 0, 2, 0, 2, 1]
+    gradients = random.normal(size=(len(turns), 9)).astype('float32')
+    seen = {}
+    for consistency in 'sync', 0, 1:
+        store = KVStore(3, 2, consistency, timeout=1, split_from=4)
+        store.set_optimizer(optimizer)
+        store.init(0, np.ones(9))
+        seen[consistency] = []
+        for i in range(0, len(turns), 3):
+            for rank, gradient in zip(turns[i:i + 3], gradients[i:i + 3]):
+                store.worker(rank).push(0, np.array(gradient))
+            seen[consistency] += [pulled(store.worker(rank), 0, np.ones(9))
+                                  for rank in range(3)]
+    assert seen[0] == seen['sync'] != seen[1]  # bit for bit
+    for i in (0, 3, 6):  # all see the same
+        assert seen[0][i] == seen[0][i + 1] == seen[0][i + 2]
+
+
+def test_momentum_of_a_round_is_that_of_its_sum():
+    """What NumPy finds with one step for the sum of each round."""
+    store = KVStore(num_workers=2, consistency=0)
+    store.set_optimizer(mx.optimizer.SGD(learning_rate=0.5, momentum=0.5))
+    store.init(0, full(1))
+    value, momentum = 1.0, 0.0
+    for first, second in (1, 2), (-3, 8), (4, 0.5):
+        store.worker(1).push(0, full(second))
+        store.push(0, full(first))
+        momentum = 0.5 * momentum - 0.5 * (first + second)
+        value += momentum
+        assert pulled(store) == [value] * 2
+
+
+def test_a_pull_waits_for_who_is_too_far_behind_and_is_woken():
+    store = KVStore(num_workers=3, consistency=2, timeout=10)
+    store.init(0, full(0))
+    store.set_updater(add)
+    entered = threading.Event()
+
+    def fast():
+        for _ in range(3):
+            assert store.missing(0) == []
+            store.push(0, full(1))
+            if store.missing(0):
+                assert store.missing(0) == [1, 2]
+                entered.set()
+            seen = pulled(store)
+        return seen
+
+    def slow():
+        assert entered.wait(10)  # the third push; two were ahead without wait
+        for rank in 1, 2:
+            assert store.worker(rank).missing(0) == []
+            store.worker(rank).push(0, full(10))
+
+    assert in_threads(fast, slow)[0] == [2 * (3 + 20)] * 2
+    assert store.servers[0].shards[0].pushed == [3, 1, 1]
+
+
+def test_a_straggler_that_never_comes_back_is_named():
+    store = KVStore(num_workers=3, num_servers=2, consistency=1, timeout=0.05,
+                    split_from=2)
+    store.init('w', full(0))
+    store.set_updater(add)
+    for rank in 0, 0, 2:
+        store.worker(rank).push('w', full(1))
+    assert store.missing('w') == [1]
+    with pytest.raises(TimeoutError, match=(
+            r"^worker 0 waited 0.05 s for push\('w'\) of worker 1, being "
+            r'more than 1 ahead. Last calls:\n')):
+        pulled(store, 'w')
+    assert pulled(store.worker(2), 'w') == [6, 6]  # it has not run ahead
+    store.worker(1).push('w', full(1))
+    assert pulled(store, 'w') == [8, 8]
+
+
+@pytest.mark.parametrize('bound', [0, 1, 3])
+def test_threads_are_never_further_apart_than_the_bound(bound):
+    store, rounds, seen = KVStore(4, 2, bound, timeout=20), [0] * 4, []
+    store.set_updater(add)
+
+    def work(handle):
+        handle.init(0, full(0))
+        for step in range(25):
+            pulled(handle)
+            seen.append(rounds[handle.rank] - min(rounds))
+            if step % 5 == handle.rank:  # each is late at times
+                time.sleep(0.002)
+            handle.push(0, full(1))
+            rounds[handle.rank] += 1
+
+    store.run(work)
+    assert max(seen) <= bound + 1  # `rounds` is counted after the push
+    assert pulled(store) == [2 * 4 * 25] * 2
+
+
+def test_who_would_be_waited_for_can_be_asked():
+    store = KVStore(num_workers=3)
+    store.init([0, 1], [full(0)] * 2)
+    assert store.missing(0) == []
+    store.push(0, full(1))
+    assert store.missing(0) == [1, 2] and store.missing(1) == []
+    assert store.worker(1).missing(0) == []
+    store.worker(2).push(0, full(1))
+    assert store.missing(0) == [1]
+    for key, message in (7, 'key 7 is not in the store'), (None, 'key must'):
+        with pytest.raises(ValueError, match=message):
+            store.missing(key)
 
 
 # What goes wrong gets a message, and the store can be used afterwards.
@@ -469,6 +587,7 @@ def test_a_wrong_init_is_explained(store, key, value, message):
 @pytest.mark.parametrize('argument, bad', [
     *((name, n) for name in ('num_workers', 'num_servers', 'split_from')
       for n in (0, 1.5, '2', True)),
+    *(('consistency', c) for c in (-1, 1.5, '2', True, None, 'Sync')),
     *(('timeout', t) for t in (0, -1, None, '1', float('nan'),
                                float('inf')))])
 def test_a_wrong_argument_is_named(argument, bad):

@@ -83,7 +83,8 @@ def test_train_takes_a_store(small_set, kind):
 
 
 def test_train_without_waiting_for_each_other_learns(small_set):
-    store, results = KVStore(num_workers=2, sync=False, timeout=20), {}
+    store = KVStore(num_workers=2, consistency='async', timeout=20)
+    results = {}
 
     def work(rank):
         results[rank] = d2lps.train(1, 32, 0.1, num_epochs=2, show=False,

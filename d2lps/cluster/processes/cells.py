@@ -127,6 +127,9 @@ def get(name):
     return variables.__dict__[name]
 
 
+FOR_CELLS = execute, get
+
+
 def run_script(script, arguments):
     """Run a Python script with arguments, as `python script …` would."""
     sys.argv = [script, *arguments]

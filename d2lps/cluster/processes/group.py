@@ -7,7 +7,9 @@ import threading
 import time
 import traceback
 from concurrent.futures import Future
+from dataclasses import dataclass, field
 
+from d2lps.cluster.processes.calls import ClusterError
 from d2lps.cluster.processes.lines import Inlet, serve
 from d2lps.cluster.processes.sockets import tidy
 
@@ -16,6 +18,23 @@ SILENCE = 30.0  # seconds without a sign of life until a process is given up
 GOOD = 0, -signal.SIGABRT  # exit codes of what was asked to end
 TICK = 0.1  # seconds between two looks at the processes
 GOODBYE = 2.0  # seconds for the keepers to end all processes, and to tidy up
+
+
+@dataclass
+class Death:
+    """A process that died, or fell silent.
+
+    `who` is its name, such as 'server 1', and `why` such as 'was ended by
+    SIGKILL'; `seconds` are those until a function was called (again), from
+    when it was noticed or, if later, the call of `run`. None if it was not.
+    """
+    who: str
+    why: str
+    seconds: float = None
+    noticed: float = field(default=0, repr=False)
+
+    def __str__(self):
+        return f'{self.who} {self.why}'
 
 
 class Group(threading.Thread):
@@ -30,11 +49,13 @@ class Group(threading.Thread):
 
     All three are called in this thread, and so is everything else here but
     `do` and `close`.
+    `failure` says why all have been ended; `died` are those that did first.
     """
 
     def __init__(self, folder, hear, tick, failed):
         super().__init__(name='d2lps cluster', daemon=True)
-        self.folder, self.keepers, self.failure = folder, [], None
+        self.folder, self.keepers = folder, []
+        self.failure, self.died = None, []
         self._hear, self._tick, self._failed = hear, tick, failed
         self._selector = selectors.DefaultSelector()
         self._tasks = queue.Queue()
@@ -50,12 +71,13 @@ class Group(threading.Thread):
         """Call `function` in the watching thread and return its result.
 
         Raises:
-            RuntimeError: if that has ended.
+            ClusterError: if that has ended.
         """
         future = Future()
         with self._lock:
             if self._ended:
-                raise RuntimeError('this cluster is closed')
+                raise ClusterError('this cluster is closed, or is being '
+                                   'started anew')
             self._tasks.put((function, future))
             self._wake.write(b'\n')
         return future.result(timeout)
@@ -110,24 +132,31 @@ class Group(threading.Thread):
         for one in dead:
             one.last()
         if dead or silent:
-            self.fail('; '.join(
-                [f'{one.label()} {one.fate()}' for one in dead] +
-                [f'{one.label()} has not given a sign of life for '
-                 f'{seconds:.0f} s' for one, seconds in silent.items()]),
-                [*dead, *silent])
-            return
+            return self.bury({one: one.fate() for one in dead} | {
+                one: f'has not given a sign of life for {seconds:.0f} s'
+                for one, seconds in silent.items()})
         for keeper in self.keepers:
             keeper.ping(now)
         self._tick(now)
 
-    def fail(self, reason, culprits=()):
-        """End all processes because of `reason`, and report it."""
+    def bury(self, dead):
+        """End all processes because of `dead`, {process: how it died}."""
+        self.fail('; '.join(f'{one.label()} {why}' for one, why
+                            in dead.items()), dead,
+                  [(one.name, why) for one, why in dead.items()])
+
+    def fail(self, reason, culprits=(), died=()):
+        """End all processes because of `reason`, and report it.
+
+        If that was a death: who `died`, and why.
+        """
         if self.failure:
             return
         words, now = [reason], time.monotonic()
         for one in culprits:
             words += [f'the last lines that {one.name} wrote:',
                       *('    ' + line for line in one.printed or ['(none)'])]
+        self.died = [Death(*one, noticed=now) for one in died]
         self.failure = '\n'.join(words)
         self._end()
         self._failed(self.failure, now)
@@ -155,7 +184,7 @@ class Group(threading.Thread):
             return
         try:
             self.do(self._finish)
-        except RuntimeError:  # another thread was faster
+        except ClusterError:  # another thread was faster
             pass
         self.join()
 

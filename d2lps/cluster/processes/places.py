@@ -68,6 +68,15 @@ class Here:
         self.workers = [self.head] * num_workers
         self.servers = [self.head] * num_servers
 
+    def again(self, lost):
+        """Places for other processes, after those here have ended.
+
+        `lost` names workers that shall have none, such as 'worker 1', and
+        hosts that cannot be reached. None if no worker is left.
+        """
+        left = len(self.workers) - len(lost)
+        return type(self)(left, len(self.servers)) if left else None
+
     def keeper(self, name='keeper', **begin):
         """A keeper on this machine."""
         return KeeperLine(name, start_here(), path=[

@@ -2,6 +2,7 @@
 import contextlib
 import itertools
 import time
+from functools import partial
 from pathlib import Path
 
 from d2lps.cluster.processes import sockets
@@ -16,19 +17,21 @@ class Supervisor:
     Args:
         places: where they run, such as `places.Here`.
         timeout, port: as in `Cluster`.
+        deaths: a list, to which those that die are added.
 
     Attributes:
         failure: why all processes have been ended, or ''.
+        died: those that were the reason, if any; a list of `Death`.
         num_ready: how many workers wait for calls.
 
     Methods with an underscore run in the group's thread.
     """
 
-    def __init__(self, places, timeout, port):
-        self.num_workers = len(places.workers)
-        self.num_servers = len(places.servers)
-        self._places, self._port = places, port
-        self.failure, self.num_ready = '', 0
+    def __init__(self, places, timeout, port, deaths):
+        self.num_workers, self.num_servers = (
+            len(places.workers), len(places.servers))
+        self.places, self._port, self._deaths = places, port, deaths
+        self.failure, self.num_ready, self.died = '', 0, []
         self._calls, self._numbers = {}, itertools.count()
         self._agreement = Agreement(
             self.num_workers, timeout, self._answer, self._met)
@@ -44,24 +47,22 @@ class Supervisor:
             sockets.make_folder(), self._hear, self._tick, self._failed)
 
     def start(self):
-        """Start all processes.
-
-        Raises:
-            OSError, ClusterError: if the places do not permit it.
-        """
-        keepers, patience = self._places.keepers, self._places.patience
+        """Start all processes; OSError or ClusterError if it cannot be."""
+        keepers, patience = self.places.keepers, self.places.patience
         self._group.do(lambda: [*map(self._group.keep, keepers)])
         end, late = time.monotonic() + patience, keepers
-        while late and not self.failure:
-            if time.monotonic() > end:
-                self.fail(', '.join(keeper.label() for keeper in late) +
-                          f' did not answer within {patience:g} s', late)
+        while late and not self._group.failure:  # nor closed
             time.sleep(0.005)
-            late = [keeper for keeper in keepers if not keeper.told]
-        if not self.failure:
-            self._places.settle()
+            late = {keeper: f'did not answer within {patience:g} s'
+                    for keeper in keepers if not keeper.told}
+            if late and time.monotonic() > end:
+                self._group.do(partial(self._group.bury, late))
+        if not self._group.failure:
+            self.places.settle()
             self._group.do(self._start_servers)
-            self._group.do(self._start_workers)
+            self._group.do(lambda: [
+                place.add('worker', rank, {})
+                for rank, place in enumerate(self.places.workers)])
 
     def close(self):
         """End all processes; may be called twice."""
@@ -74,6 +75,8 @@ class Supervisor:
         """A new `Call`; in this `with` block, it hears what workers say."""
         call = Call(next(self._numbers), self.num_workers)
         self._calls[call.number] = call
+        if self.failure:
+            call.hear()
         try:
             yield call
         finally:
@@ -99,13 +102,13 @@ class Supervisor:
         Raises:
             ValueError: if there is none of that name.
         """
-        def send():
+        def send():  # to nobody if all have just ended
             found = self._named()
-            if name not in found:
-                names = ', '.join(map(repr, found)) or '(all ended)'
-                raise ValueError(f'name must be one of {names}; it was '
-                                 f'{name!r}')
-            found[name].signal(number)
+            if name in found:
+                found[name].signal(number)
+            elif found:
+                raise ValueError(f"name must be one of {', '.join(found)}; "
+                                 f'it was {name!r}')
         self._group.do(send)
 
     def busy(self):
@@ -114,13 +117,9 @@ class Supervisor:
             f'worker {rank}' for rank, worker
             in enumerate(self._agreement.workers) if worker.busy])
 
-    def fail(self, reason, culprits=()):
+    def fail(self, reason):
         """End all processes because of `reason`."""
-        self._group.do(lambda: self._group.fail(reason, culprits))
-
-    def _start_workers(self):
-        for rank, place in enumerate(self._places.workers):
-            place.add('worker', rank, {})
+        self._group.do(lambda: self._group.fail(reason))
 
     def _start_servers(self):
         """Start scheduler and servers, and set what workers must know."""
@@ -128,13 +127,13 @@ class Supervisor:
             if process.may_end:
                 process.keeper.remove(process)
         sockets.remove_sockets(self._group.folder)
-        head, servers = self._places.head, self._places.servers
-        root, *ports = self._places.free_ports(
+        head, servers = self.places.head, self.places.servers
+        root, *ports = self.places.free_ports(
             1 + self.num_servers + self.num_workers)
         root = self._port or root
         Path(self._group.folder, 'sockets').write_text(
             ' '.join(map(sockets.socket_of, (root, *ports))))
-        self._env = self._places.env | {
+        self._env = self.places.env | {
             'DMLC_PS_ROOT_URI': head.address,
             'DMLC_PS_ROOT_PORT': str(root),
             'DMLC_NUM_WORKER': str(self.num_workers),
@@ -205,7 +204,7 @@ class Supervisor:
             return [{'env': self._env | {'DMLC_ROLE': 'worker',
                                          'DMLC_NODE_HOST': place.address,
                                          'PORT': str(port)}}
-                    for place, port in zip(self._places.workers,
+                    for place, port in zip(self.places.workers,
                                            self._worker_ports)]
         if 'close' in questions[0]:
             for one in self._members('scheduler', 'server'):
@@ -222,9 +221,9 @@ class Supervisor:
 
     def _checked(self, server, message):
         """A server has tried to load an optimizer."""
+        error = message['error']
         if message['number'] != self._checking:
             return  # it was one that nobody waits for any more
-        error = message['error']
         self._checks.append(error and f'{server.name}: {error}')
         if len(self._checks) == self.num_servers:
             errors = '; '.join(filter(None, self._checks))
@@ -238,13 +237,14 @@ class Supervisor:
         if late:
             self._group.fail('; '.join(
                 f'worker {rank} got no answer from the servers in '
-                f'{self._agreement.workers[rank].call}' for rank in late))
+                f'{self._agreement.workers[rank].call}' for rank in late),
+                died=[('servers', 'did not answer in time')])
 
     def _failed(self, text, now):
+        self.died = self._group.died
+        self._deaths += self.died
         self.failure = '\n'.join([text, *(
             f'worker {rank}: {self._agreement.state(rank, now)}'
-            for rank in range(self.num_workers)),
-            'All other processes of this cluster have been ended; start a '
-            'new one.'])
+            for rank in range(self.num_workers))])
         for call in [*self._calls.values()]:
             call.hear()

@@ -3,7 +3,7 @@ import numpy as onp
 
 from d2lps.checks import refuse
 from d2lps.engine import mx
-from d2lps.kvstore.store import by_key
+from d2lps.kvstore.fits import by_key
 
 
 def names(keys):
@@ -17,7 +17,7 @@ def groups(name, keys, values, known, new=False):
 
     Args:
         name: what the caller calls `values`.
-        keys, values: as in `d2lps.kvstore.store.by_key`.
+        keys, values: as in `d2lps.kvstore.fits.by_key`.
         known: the shape of each key that the store has.
         new: the keys must not be in the store, rather than be in it.
 

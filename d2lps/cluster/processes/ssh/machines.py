@@ -1,4 +1,5 @@
 """Where a cluster's processes run when they run on several machines."""
+import copy
 import ipaddress
 import os
 import random
@@ -34,7 +35,6 @@ class Machines(Here):
 
     def __init__(self, num_workers, num_servers, hosts, server_hosts=None,
                  address=None, ports=None, **way):
-        super().__init__(num_workers, num_servers)
         names = check_hosts('hosts', hosts)
         others = (names if server_hosts is None
                   else check_hosts('server_hosts', server_hosts))
@@ -42,20 +42,39 @@ class Machines(Here):
         self._for = [[some[k % len(some)] for k in range(n)]
                      for some, n in (
                          (names, num_workers), (others, num_servers))]
-        self._names = list(dict.fromkeys(sum(self._for, [])))
         self._ports = check_ports(ports, 1 + num_workers + num_servers)
         if address is not None and not is_here(address):
             raise ValueError('address must be an IPv4 address of this '
                              f"machine, such as '10.0.0.1'; it was "
                              f'{address!r}')
-        self._address, way = address, Way(**way)
+        self._address, self._way = address, Way(**way)
         first = random.randrange(0, len(self._ports), BLOCK)
         self._ports = [*self._ports[first:], *self._ports[:first]]
+        self._connect()
+
+    def _connect(self):
+        """Set up the lines to the machines; none of them is used yet."""
+        super().__init__(*map(len, self._for))
+        self._names = list(dict.fromkeys(sum(self._for, [])))
         self._hosts = [Host(
-            name, way, silence=SILENCE, cwd=os.getcwd(), look={
+            name, self._way, silence=SILENCE, cwd=os.getcwd(), look={
                 'python': list(sys.version_info[:2]), 'ports': self._ports})
             for name in self._names]
         self.keepers += self._hosts
+
+    def again(self, lost):
+        workers, servers = self._for
+        left = [name for name in self._names if f'host {name}' not in lost]
+        workers = [name for rank, name in enumerate(workers)
+                   if name in left and f'worker {rank}' not in lost]
+        # What was on a lost host goes to the others, in turn.
+        servers = [name if name in left else left[rank % len(left)]
+                   for rank, name in enumerate(servers)] if left else []
+        new = copy.copy(self)
+        new._for = [workers, servers]
+        if workers:
+            new._connect()
+        return new if workers else None
 
     def settle(self):
         """Take addresses and ports from what the keepers have told."""

@@ -1,0 +1,43 @@
+"""What a store accepts: checks of its arguments."""
+from functools import partial
+from threading import TIMEOUT_MAX
+
+from d2lps.checks import (either, from_zero, function, number, one_of, refuse,
+                          whole)
+from d2lps.engine import mx
+
+# Workers, or servers: each of these is a device of its own.
+up_to_1000 = partial(whole, most=1000)
+updater_or_none = either(function, one_of(None), words=(
+    'a function of (key, sum, stored) or None'))
+how_consistent = either(one_of('sync', 'async'), from_zero, words=(
+    "'sync', 'async', or how many rounds a worker may be ahead, such as 4"))
+any_priority = partial(whole, least=-2**31)
+time_limit = partial(number, least=1e-3, most=TIMEOUT_MAX, example=10)
+
+
+def store_key(name, value):
+    """A check: a key of a store, which is an int or a str."""
+    if type(value) not in (int, str):
+        refuse(name, value, "an int or a str, such as 0 or 'weight'")
+    return value
+
+
+def by_key(keys, values, name='value', kind=mx.np.ndarray):
+    """{key: [arrays]} from a key or a list; one that comes twice has all."""
+    if not isinstance(keys, (list, tuple)):
+        keys, values = [keys], [values]
+    if not keys:
+        raise ValueError('key must be a key or a list of keys; it was []')
+    if not isinstance(values, (list, tuple)) or len(values) != len(keys):
+        raise ValueError(f'{name} must be a list with an entry for each of '
+                         f'the {len(keys)} keys; it was {values!r:.60}')
+    groups = {}
+    for key, arrays in zip(keys, values):
+        store_key('key', key)
+        arrays = arrays if isinstance(arrays, (list, tuple)) else [arrays]
+        if not arrays or not all(isinstance(a, kind) for a in arrays):
+            raise ValueError(f'{name} of key {key!r} must be an mxnet.np '
+                             f'array or a list of them; it was {arrays!r:.60}')
+        groups.setdefault(key, []).extend(arrays)
+    return groups

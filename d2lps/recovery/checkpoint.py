@@ -1,0 +1,198 @@
+"""Checkpoints: what a training needs to go on after a crash.
+
+One appears under its name only when all of it has reached the disk. What a
+crash leaves before that is a file that nobody reads, and is removed.
+"""
+import contextlib
+import fcntl
+import os
+import platform
+import re
+import warnings
+import weakref
+from functools import partial
+from pathlib import Path
+
+import numpy as onp
+
+from d2lps.checks import a, checked, either, list_of, refuse, text, whole
+from d2lps.engine import mx
+from d2lps.recovery.file import (CheckpointError, as_bytes, flush_folder,
+                                 read, write)
+
+NAME = re.compile(r'step-([0-9]{8,})\.checkpoint')
+FOLDER = either(text, a(Path, ''), words="a folder, such as 'checkpoints'")
+STEP = partial(whole, least=0, most=10 ** 15)
+PARAMS = list_of(a((onp.ndarray, mx.np.ndarray), 'an array'),
+                 'a list of arrays')
+
+
+class Checkpoint:
+    """The checkpoints in a folder, of which one process at a time writes.
+
+    Args:
+        folder: made if need be; on several machines, a folder they share.
+        keep: how many good checkpoints stay.
+
+    A crash or a power cut at any moment leaves all that `save` has returned
+    from, but for the oldest above `keep`. (It takes a disk that does not lie
+    about what is written.) What is damaged, or not ours, is never removed.
+    `checksum` is that of the checkpoint saved or loaded last.
+
+    Raises:
+        ValueError: for a bad argument, such as a file in place of a folder.
+        OSError: if the folder cannot be made, read or written.
+    """
+
+    @checked(folder=FOLDER, keep=whole)
+    def __init__(self, folder, keep=3):
+        self.folder = Path(folder).expanduser().absolute()
+        self.keep, self.checksum = keep, ''
+        self._unlock, self._steps = None, []  # a function; steps of good ones
+        new = [path for path in (self.folder, *self.folder.parents)
+               if not path.exists()]
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+        except (FileExistsError, NotADirectoryError):
+            refuse('folder', str(folder), 'a folder, and not a file')
+        for path in reversed(new):
+            flush_folder(path.parent)
+
+    def _path(self, step):
+        return self.folder / f'step-{step:08d}.checkpoint'
+
+    def _found(self):
+        """[(step, path), ...], the newest first."""
+        matches = map(NAME.fullmatch, os.listdir(self.folder))
+        steps = {int(match[1]) for match in matches if match}
+        return [(step, self._path(step)) for step in sorted(steps)[::-1]]
+
+    def lock(self):
+        """Become the one who writes here, until `close`; `save` does it, too.
+
+        When this process ends, however it ends, the operating system takes
+        the lock away. What dead writers left unfinished is removed here.
+
+        Raises:
+            CheckpointError: if another training has it.
+        """
+        if self._unlock:
+            return
+        flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW
+        file = os.open(self.folder / 'lock', flags, 0o666)
+        self._unlock = weakref.finalize(self, os.close, file)
+        with contextlib.ExitStack() as stack:
+            stack.callback(self.close)
+            self._take_over(file)
+            stack.pop_all()
+
+    def _take_over(self, file):
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            who = os.read(file, 200).decode(errors='replace')
+            raise CheckpointError(
+                f'{self.folder} is in use by another training ({who}): wait '
+                'for its end, or take another folder') from None
+        with contextlib.suppress(OSError):  # a full disk: it has no name
+            os.ftruncate(file, 0)
+            os.write(file, f'process {os.getpid()} on {platform.node()}'
+                     .encode())
+        for name in os.listdir(self.folder):
+            if re.fullmatch(NAME.pattern + r'\.tmp', name):
+                os.unlink(self.folder / name)
+        self._steps = []
+        for step, path in self._found()[::-1]:
+            with contextlib.suppress(OSError, ValueError):
+                self._read(step, path)
+                self._steps.append(step)
+
+    def close(self):
+        """Let others write here."""
+        if self._unlock:
+            self._unlock = self._unlock()  # which returns None
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *exception):
+        self.close()
+
+    @checked(step=STEP, state=a(dict, "a dict, such as {'params': params}"))
+    def save(self, step, state):
+        """Write a checkpoint; once this returns, no crash can undo it.
+
+        state: texts to numbers, texts, None, arrays (NumPy's or MXNet's), and
+            lists and dicts of these.
+
+        Raises:
+            ValueError: for another state, or a step before the newest.
+            CheckpointError: if another training writes here, or there is a
+                checkpoint of another format.
+            OSError: if the disk is full, or the folder read-only.
+        """
+        content, checksum = as_bytes(step, state)
+        path = self._path(step)
+        temporary = path.with_name(f'{path.name}.tmp')
+        try:
+            self.lock()
+            if self._steps and step < self._steps[-1]:
+                raise ValueError(
+                    f'step must be at least {self._steps[-1]}, as there is a '
+                    f'checkpoint of it in {self.folder}; it was {step}. Load '
+                    'it and go on from there, or take an empty folder')
+            if step not in self._steps and os.path.lexists(path):
+                os.replace(path, f'{path}.damaged')
+            temporary.unlink(missing_ok=True)  # an interrupted save's
+            write(temporary, content)
+            os.replace(temporary, path)
+            flush_folder(self.folder)
+        except OSError as error:
+            with contextlib.suppress(OSError):
+                temporary.unlink()
+            raise OSError(error.errno, f'{error.strerror}: the checkpoint of '
+                          f'step {step} was not saved; those before it are as '
+                          'they were', str(path)) from error
+        self.checksum = checksum
+        self._steps = sorted({*self._steps, step})
+        while len(self._steps) > self.keep:
+            self._path(self._steps.pop(0)).unlink(missing_ok=True)
+
+    @checked(like=PARAMS, at_most=STEP)
+    def load(self, like=None, at_most=None):
+        """(step, state) of the newest good checkpoint, or None.
+
+        One that is damaged, or belongs neither to this user nor to the
+        folder's owner, is named in a warning, and the one before it taken.
+        Arrays come back as NumPy's, and tuples as lists.
+
+        like: parameters whose shapes those in state['params'] must have.
+        at_most: the last step that is wanted.
+
+        Raises:
+            ValueError: if it is of another network.
+            CheckpointError: if it is of another format.
+        """
+        for step, path in self._found():
+            if at_most is not None and step > at_most:
+                continue
+            try:
+                state, self.checksum = self._read(step, path)
+            except (OSError, ValueError) as error:
+                warnings.warn(f'{path} is left out: {error}. The checkpoint '
+                              'before it is taken', stacklevel=3)
+                continue
+            found = [onp.shape(param) for param in state.get('params', [])]
+            wanted = [param.shape for param in like or []]
+            if like and found != wanted:
+                raise ValueError(f'like has parameters of shapes {wanted}, '
+                                 f'but {path} has {found}: it is of another '
+                                 'network. Take another folder')
+            return step, state
+        return None
+
+    def _read(self, step, path):
+        found, state, checksum = read(path)
+        if found != step:
+            raise ValueError(f'it is the checkpoint of step {found}, renamed')
+        return state, checksum

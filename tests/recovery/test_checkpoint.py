@@ -1,0 +1,419 @@
+"""Whatever happens while a checkpoint is written, a good one stays."""
+import contextlib
+import errno
+import io
+import itertools
+import json
+import os
+import pickle
+import resource
+import subprocess
+import sys
+
+import numpy as onp
+import pytest
+from d2lps.engine import mx
+from d2lps.recovery import Checkpoint, CheckpointError, file
+
+np = mx.np
+
+
+def a_state(step):
+    """Arrays of many kinds, and of a value that tells the step."""
+    return {'params': [onp.full((2, 3), step, 'float32'), onp.arange(4)],
+            'nothing': None, 'lr': 0.1 * step, 'words': ['ä', {'array': 0}],
+            'random': onp.random.default_rng(step).bit_generator.state}
+
+
+def same(found, step):
+    """Is what was loaded the state of this step, all of it?"""
+    number, state = found
+    expected = a_state(step)
+    arrays = [*zip(state.pop('params'), expected.pop('params'))]
+    assert all(map(onp.array_equal, *zip(*arrays)))
+    return number == step and state == expected
+
+
+@pytest.fixture
+def saved(tmp_path):
+    """A folder with the checkpoints of steps 1 to 3, and of no writer."""
+    with Checkpoint(tmp_path / 'made' / 'anew') as c:
+        for step in 1, 2, 3:
+            c.save(step, a_state(step))
+    return c.folder
+
+
+def path_of(folder, step):
+    return folder / f'step-{step:08d}.checkpoint'
+
+
+# What is saved comes back.
+
+@pytest.mark.parametrize('value', [
+    True, -3, 10 ** 40, 1e-320, float('inf'), '', 'ä\ud800\n', None, [], {},
+    [[1, [2.5, 'x']], {}], {'': {'dict': 1, 'array': 7}},
+    onp.arange(6).reshape(2, 3), onp.zeros((0, 3), 'float16'),
+    onp.array(5.), onp.arange(6, dtype='>i2')[::-2], onp.array([1 + 2j]),
+    onp.asfortranarray(onp.ones((2, 3))), onp.array([True, False])],
+    ids=lambda value: repr(value)[:20])
+def test_a_value_comes_back_as_it_was(tmp_path, value):
+    c = Checkpoint(tmp_path)
+    c.save(7, {'value': [value]})
+    step, state = c.load()
+    [found] = state['value']
+    assert step == 7 and type(found) is type(value)
+    if isinstance(value, onp.ndarray):
+        assert (found.dtype, found.shape) == (value.dtype, value.shape)
+        assert found.tobytes() == value.tobytes() and found.flags.writeable
+    else:
+        assert found == value
+
+
+def test_what_json_does_not_have_becomes_what_it_has(tmp_path):
+    c = Checkpoint(tmp_path)
+    c.save(0, {'x': (np.ones(2), onp.float32(0.1), onp.bool_(True))})
+    array, number, flag = c.load()[1]['x']
+    assert isinstance(array, onp.ndarray) and array.tolist() == [1, 1]
+    assert type(number) is float and onp.float32(number) == onp.float32(0.1)
+    assert flag is True
+    assert c.load()[1]['x'][0] is not array
+
+
+def circle():
+    one = []
+    one.append(one)
+    return one
+
+
+@pytest.mark.parametrize('value', [
+    object(), b'bytes', {1: 2}, {'a': {None: 1}}, {1}, 1j, print,
+    onp.array([object()]), onp.array(['text']), onp.ma.array([1]),
+    onp.zeros(2, [('a', 'i4')]), circle()], ids=lambda v: repr(v)[:20])
+def test_what_cannot_be_kept_is_refused_and_nothing_written(saved, value):
+    with pytest.raises(ValueError, match=r"state\S* must"):
+        Checkpoint(saved).save(4, {'x': value})
+    assert same(Checkpoint(saved).load(), 3)
+    assert {*os.listdir(saved)} == {'lock', *(
+        path_of(saved, step).name for step in (1, 2, 3))}
+
+
+def test_the_last_few_are_kept(saved):
+    with Checkpoint(saved, keep=2) as c:
+        for step in 5, 8, 8:
+            c.save(step, a_state(step))
+    assert sorted(path.name for path in saved.glob('step*')) == [
+        path_of(saved, step).name for step in (5, 8)]
+
+
+def test_a_file_can_be_taken_apart_without_us(saved):
+    head, checksum, body = path_of(saved, 2).read_bytes().split(b'\n', 2)
+    tree, arrays = body.split(b'\n', 1)
+    assert head == b'd2lps checkpoint, format 1' and len(checksum) == 64
+    assert json.loads(tree)['step'] == 2
+    arrays = io.BytesIO(arrays)
+    assert onp.load(arrays).tolist() == [[2, 2, 2], [2, 2, 2]]
+    assert onp.load(arrays).tolist() == [0, 1, 2, 3]
+
+
+# Damaged and foreign files: the one before is taken.
+
+def assert_the_one_before(folder, why):
+    with pytest.warns(UserWarning, match=rf'step-0*3\.\S+ is left out: .*'
+                      rf'{why}'):
+        assert same(Checkpoint(folder).load(), 2)
+
+
+def test_every_bit_counts(tmp_path):
+    with Checkpoint(tmp_path) as c:
+        c.save(3, {'x': [1, onp.ones(2, 'uint8')]})
+    path = path_of(tmp_path, 3)
+    good = path.read_bytes()
+    for place, bit in itertools.product(range(len(good)), range(8)):
+        bad = bytearray(good)
+        bad[place] ^= 1 << bit
+        path.write_bytes(bad)
+        with pytest.raises(ValueError, match='damaged'):
+            file.read(path)
+    for end in range(len(good)):
+        path.write_bytes(good[:end])
+        with pytest.raises(ValueError, match='damaged'):
+            file.read(path)
+
+
+def forged(tree, arrays=b'', version=1):
+    """A file with a checksum that fits, whatever is in it."""
+    head = b'd2lps checkpoint, format %d\n' % version
+    body = json.dumps(tree).encode() + b'\n' + arrays
+    return head + file.checksum(head, body) + b'\n' + body
+
+
+class Runs:
+    """A pickle that would run something."""
+
+    def __reduce__(self):
+        return os.mkdir, ('hacked',)
+
+
+def objects():
+    content = io.BytesIO()
+    onp.save(content, onp.array([Runs()]), allow_pickle=True)
+    return content.getvalue()
+
+
+@pytest.mark.parametrize('content, why', [
+    (b'', 'damaged, or no checkpoint'), (b'\0' * 5000, 'damaged, or no'),
+    (b'PK\3\4 an archive', 'no checkpoint'), (pickle.dumps(Runs()), 'no ch'),
+    (forged({'step': 3, 'state': {'dict': {}}}) + b' ', 'checksum'),
+    (forged({'step': 9, 'state': {'dict': {}}}), 'of step 9, renamed'),
+    (forged({'step': -1, 'state': {'dict': {}}}), 'no state'),
+    (forged([]), 'no state'), (forged({'step': 3}), 'no state'),
+    (forged({'step': 3, 'state': {'x': 1}}), 'no state'),
+    (forged({'step': 3, 'state': {'array': 0}}), 'no state'),
+    (forged({'step': 3, 'state': {'array': 0}}, objects()), 'no state'),
+    (forged({'step': 3, 'state': {'array': 0}}, pickle.dumps(Runs())),
+     'no state'),
+    (forged({'step': 3, 'state': {'array': 0}}, onp.lib.format.magic(1, 0)
+            + b'\x76\0' + (b"{'descr': '<f8', 'fortran_order': False, "
+                           b"'shape': (9999999999999999,), }").ljust(117)
+            + b'\n'), 'no state'),
+    (forged(json.loads('[' * 900 + ']' * 900)), 'no state')])
+def test_what_is_no_checkpoint_is_left_out(saved, content, why, monkeypatch):
+    monkeypatch.chdir(saved)
+    path_of(saved, 3).write_bytes(content)
+    assert_the_one_before(saved, why)
+    assert not (saved / 'hacked').exists()
+    with pytest.warns(UserWarning), Checkpoint(saved, keep=1) as c:
+        c.load()
+        c.save(3, a_state(3))
+    assert same(Checkpoint(saved).load(), 3)
+    damaged = path_of(saved, 3).with_suffix('.checkpoint.damaged')
+    assert damaged.read_bytes() == content  # perhaps it was good after all
+
+
+@pytest.mark.parametrize('kind', ['symlink', 'folder', 'pipe'])
+def test_what_is_no_file_is_left_out(saved, tmp_path, kind):
+    elsewhere = tmp_path / 'elsewhere'
+    path_of(saved, 3).rename(elsewhere)
+    {'symlink': lambda path: path.symlink_to(elsewhere),
+     'folder': os.mkdir, 'pipe': os.mkfifo}[kind](path_of(saved, 3))
+    assert_the_one_before(saved, '')
+    with Checkpoint(saved) as c:
+        c.save(3, a_state(3))
+    assert same(Checkpoint(saved).load(), 3)
+    assert elsewhere.exists()
+
+
+def test_a_link_in_place_of_what_is_written_is_not_followed(saved, tmp_path):
+    mine = tmp_path / 'mine'
+    mine.write_text('mine')
+    path_of(saved, 4).with_suffix('.checkpoint.tmp').symlink_to(mine)
+    with Checkpoint(saved) as c:
+        c.save(4, a_state(4))
+    assert mine.read_text() == 'mine'
+    assert same(Checkpoint(saved).load(), 4)
+
+
+def test_files_of_other_users_are_left_out(saved, monkeypatch):
+    """Unless they own the folder, too, as seen from inside a container."""
+    uid = os.geteuid()
+    monkeypatch.setattr(os, 'geteuid', lambda: uid + 1)
+    assert same(Checkpoint(saved).load(), 3)
+    fstat = os.fstat
+
+    def of_another(fd):
+        found = list(fstat(fd))
+        found[4] = uid + 2
+        return os.stat_result(found)
+    monkeypatch.setattr(os, 'fstat', of_another)
+    with pytest.warns(UserWarning, match='belongs to another user'):
+        assert Checkpoint(saved).load() is None
+
+
+def test_other_names_are_not_looked_at(saved):
+    for name in ('step-3.checkpoint', 'step-00000009.checkpoint~', 'step-',
+                 'step--0000009.checkpoint', 'step-٠٠٠٠٠٠٠٩.checkpoint',
+                 'step-00000009.checkpoint.tmp', 'notes.txt',
+                 'step-00000009.npz'):
+        (saved / name).write_text('?')
+    os.mkdir(saved / 'step-0000000x.checkpoint')
+    assert same(Checkpoint(saved).load(), 3)
+    with Checkpoint(saved, keep=1) as c:
+        c.save(4, a_state(4))
+    assert len(os.listdir(saved)) == 8 + 1 + 2 - 1  # without the .tmp
+
+
+def test_nothing_good_at_all_is_said_for_each(saved):
+    for step in 1, 2, 3:
+        path_of(saved, step).write_bytes(b'')
+    with pytest.warns(UserWarning) as warned:
+        assert Checkpoint(saved).load() is None
+    assert len(warned) == 3
+
+
+def test_damaged_ones_do_not_push_out_the_good(saved):
+    for step in 2, 3:
+        path_of(saved, step).write_bytes(b'')
+    with Checkpoint(saved, keep=2) as c:
+        c.save(4, a_state(4))
+    path_of(saved, 4).write_bytes(b'')  # and this goes bad, too
+    with pytest.warns(UserWarning):
+        assert same(Checkpoint(saved).load(), 1)
+
+
+# Another format, another network, another order.
+
+def test_a_newer_format_is_an_error_and_stays(saved):
+    newer = forged({'step': 3, 'what': 'is new'}, version=2)
+    path_of(saved, 3).write_bytes(newer)
+    for call in (lambda c: c.load(), lambda c: c.save(3, {}),
+                 lambda c: c.save(9, {})):
+        with Checkpoint(saved) as c, pytest.raises(CheckpointError, match=(
+                'has format 2, and this d2lps reads format 1: use the')):
+            call(c)
+    assert path_of(saved, 3).read_bytes() == newer
+
+
+def test_another_network_is_an_error(saved):
+    c = Checkpoint(saved)
+    assert same(c.load(like=[np.zeros((2, 3)), onp.zeros(4)]), 3)
+    for like in ([np.zeros((2, 3))], [np.zeros((3, 2)), np.zeros(4)]):
+        with pytest.raises(ValueError, match='^like .* another network'):
+            c.load(like=like)
+    c.save(4, {'no': 'parameters'})
+    with pytest.raises(ValueError, match='^like .* another network'):
+        c.load(like=[np.zeros(4)])
+
+
+def test_an_earlier_one_can_be_loaded(saved):
+    c = Checkpoint(saved)
+    assert same(c.load(at_most=2), 2) and c.load(at_most=0) is None
+
+
+def test_no_step_back_over_a_good_one(saved):
+    with Checkpoint(saved) as c:
+        with pytest.raises(ValueError, match='^step must be at least 3'):
+            c.save(2, a_state(2))
+    assert same(Checkpoint(saved).load(), 3)
+
+
+# Two at once.
+
+def test_two_cannot_write_at_once(saved):
+    with Checkpoint(saved) as c:
+        c.save(4, a_state(4))
+        other = Checkpoint(saved)
+        with pytest.raises(CheckpointError, match=(
+                rf'in use .*process {os.getpid()} on ')):
+            other.save(5, a_state(5))
+        assert same(other.load(), 4)  # everybody may read
+    other.save(5, a_state(5))
+    del other  # and nobody need close it
+    Checkpoint(saved).save(6, a_state(6))
+
+
+WRITER = '''
+import sys
+from d2lps.recovery import Checkpoint
+c = Checkpoint(sys.argv[1])
+c.lock()
+print('locked', flush=True)
+sys.stdin.read()
+'''
+
+
+@pytest.mark.processes
+def test_a_dead_writer_has_no_lock_and_what_it_left_goes(saved):
+    with subprocess.Popen([sys.executable, '-c', WRITER, saved], text=True,
+                          stdin=subprocess.PIPE,
+                          stdout=subprocess.PIPE) as process:
+        assert process.stdout.readline() == 'locked\n'
+        with pytest.raises(CheckpointError, match=f'process {process.pid} '):
+            Checkpoint(saved).save(4, a_state(4))
+        left = path_of(saved, 7).with_suffix('.checkpoint.tmp')
+        left.write_text('half of')
+        process.kill()
+    with Checkpoint(saved) as c:
+        c.save(4, a_state(4))
+    assert not left.exists()
+
+
+# Folders that cannot be written.
+
+def test_a_file_is_no_folder(tmp_path):
+    (tmp_path / 'file').write_text('')
+    for path in tmp_path / 'file', tmp_path / 'file' / 'inside':
+        with pytest.raises(ValueError, match='^folder must be'):
+            Checkpoint(path)
+
+
+@contextlib.contextmanager
+def ordinary_user(folder):
+    """Root may write everywhere: be nobody for a while."""
+    root = os.geteuid() == 0
+    if root:
+        for path in (folder, *folder.parents):
+            if path.stat().st_uid == 0 and 'pytest' in str(path):
+                path.chmod(0o755)
+        os.seteuid(65534)
+    try:
+        yield
+    finally:
+        if root:
+            os.seteuid(0)
+
+
+def test_a_read_only_folder_can_be_loaded_from(saved):
+    saved.chmod(0o555)
+    try:
+        with ordinary_user(saved):
+            c = Checkpoint(saved)
+            assert same(c.load(), 3)
+            with pytest.raises(PermissionError, match=(
+                    'the checkpoint of step 4 was not saved')):
+                c.save(4, a_state(4))
+            with pytest.raises(PermissionError):
+                Checkpoint(saved / 'new')
+    finally:
+        saved.chmod(0o755)
+    assert same(Checkpoint(saved).load(), 3)
+
+
+def test_a_limit_on_the_size_of_files(saved):
+    """The system's own error, in the middle of a real write."""
+    limit = resource.getrlimit(resource.RLIMIT_FSIZE)
+    with Checkpoint(saved) as c:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (500, limit[1]))
+        try:
+            with pytest.raises(OSError, match='of step 4 was not saved'):
+                c.save(4, a_state(4))
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, limit)
+        assert len([*saved.glob('*.tmp')]) == 0
+        c.save(4, a_state(4))  # there is space again
+    assert same(Checkpoint(saved).load(), 4)
+
+
+@pytest.mark.processes
+def test_a_disk_that_is_full(tmp_path):
+    """A small disk of its own, where that is permitted."""
+    disk = tmp_path / 'disk'
+    disk.mkdir()
+    mount = ['mount', '-t', 'tmpfs', '-o', 'size=64k', 'tmpfs', str(disk)]
+    if os.geteuid() or subprocess.run(mount, capture_output=True).returncode:
+        pytest.skip('no disk can be mounted here')
+    try:
+        with Checkpoint(disk, keep=3) as c:
+            big = {'x': onp.zeros(3000)}
+            c.save(1, big)
+            c.save(2, big)
+            with pytest.raises(OSError, match='No space left.* step 3 was '
+                               'not saved') as raised:
+                c.save(3, big)
+            assert raised.value.errno == errno.ENOSPC
+            assert c.load()[0] == 2
+            c.keep = 1
+            c.save(4, {})
+            c.save(5, big)
+            assert c.load()[0] == 5
+    finally:
+        subprocess.run(['umount', disk], check=True)

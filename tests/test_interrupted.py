@@ -1,0 +1,219 @@
+"""A chapter that is interrupted in the middle, run again, and left.
+
+To run all of a chapter twice would take minutes. So a cell is drawn that
+starts processes or takes a second, and run with those cells that it needs.
+"""
+import ast
+import dis
+import os
+import random
+import re
+import sys
+import threading
+from datetime import datetime
+
+import psutil
+import pytest
+from IPython.core.inputtransformer2 import TransformerManager
+from jupyter_client.manager import KernelManager
+from test_notebooks import CHAPTERS, cells_of, code_cell
+
+LIMIT = 100  # seconds for a cell
+LONGEST = 6  # seconds of the cells that are run, where they were executed
+PROCESSES = re.compile(r'^%%px|Cluster\(|\.run\(|bare_mxnet\(', re.M)
+
+
+def seconds_of(cell):
+    """How long it took where the chapter was executed."""
+    times = cell['metadata'].get('execution')
+    if not times:
+        return 0.0
+    start, end = (datetime.fromisoformat(times[name]) for name in (
+        'iopub.execute_input', 'shell.execute_reply'))
+    return (end - start).total_seconds()
+
+
+class Code:
+    """A cell with code, and the names that it uses, makes and changes.
+
+    What workers have in `%%px` cells goes by one name, '%px', which a
+    cluster makes.
+    """
+
+    def __init__(self, cell):
+        self.source, self.seconds = ''.join(cell['source']), seconds_of(cell)
+        self.uses, self.makes = set(), set()
+        on_workers = re.search(r'%px|\.view\[', self.source)
+        if on_workers:
+            self.uses.add('%px')
+        for line in re.findall(r'^.*[%!].*$', self.source, re.M):
+            self.uses.update(re.findall(r'\{(\w+)', line))  # filled in
+        if on_workers or 'Cluster(' in self.source:
+            self.makes.add('%px')
+        if self.source.startswith('%%px'):
+            return
+        tree = ast.parse(TransformerManager().transform_cell(self.source))
+        self._look(compile(tree, 'cell', 'exec'))
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
+                self._change(node.value.func)
+            elif isinstance(getattr(node, 'ctx', None), ast.Store):
+                self._change(node)
+
+    def _look(self, code):
+        for step in dis.get_instructions(code):
+            if step.opname in ('LOAD_NAME', 'LOAD_GLOBAL'):
+                self.uses.add(step.argval)
+            elif step.opname in ('STORE_NAME', 'STORE_GLOBAL'):
+                self.makes.add(step.argval)
+            elif isinstance(step.argval, type(code)):
+                self._look(step.argval)
+
+    def _change(self, node):
+        """It changes x if it has x.y(...) on a line, x.y = or x[y] =."""
+        if isinstance(node, (ast.Attribute, ast.Subscript)):
+            while isinstance(node, (ast.Attribute, ast.Subscript)):
+                node = node.value
+            if isinstance(node, ast.Name):
+                self.makes.add(node.id)
+
+
+def needed(codes, number):
+    """The numbers of a cell and of those before it that it needs."""
+    wanted, found, size = {*codes[number].uses}, {0, number}, 0
+    while len(found) != size:  # until no cell wants another one
+        size = len(found)
+        for before in range(number):
+            if before in found or codes[before].makes & wanted:
+                wanted |= codes[before].uses
+                found.add(before)
+    return sorted(found)
+
+
+def drawn(codes, seed):
+    """The number of a cell that is worth an interrupt, drawn by lot.
+
+    It and what it needs took a few seconds where the chapter was executed.
+    """
+    short = [number for number in range(1, len(codes)) if sum(
+        codes[k].seconds for k in needed(codes, number)) <= LONGEST]
+    worth = [number for number in short
+             if PROCESSES.search(codes[number].source)] or [
+        number for number in short if codes[number].seconds > 1] or short
+    return random.Random(seed).choice(worth)
+
+
+def family(folder):
+    """All processes that began in a kernel with this temporary folder."""
+    found = []
+    for process in psutil.process_iter():
+        try:
+            if (process.environ().get('TMPDIR') == str(folder) and
+                    process.status() != psutil.STATUS_ZOMBIE):
+                found.append(process)
+        except psutil.Error:
+            pass
+    return found
+
+
+def sockets(processes):
+    """The Unix sockets that processes have by a name."""
+    found = set()
+    for process in processes:
+        try:
+            found |= {one.laddr for one in process.net_connections('unix')
+                      if os.path.isabs(one.laddr or '')}
+        except psutil.Error:
+            pass
+    return found
+
+
+class Kernel:
+    """A kernel in a temporary folder of its own."""
+
+    def __init__(self, cwd, folder):
+        self.manager = KernelManager(kernel_name='python3')
+        self.manager.start_kernel(cwd=str(cwd), env={
+            **os.environ, 'TMPDIR': str(folder), 'JUPYTER_RUNTIME_DIR': str(
+                folder), 'PYTHONPATH': os.pathsep.join(sys.path)},
+            extra_arguments=['--HistoryManager.enabled=False'])
+        self.client = self.manager.client()
+        self.client.start_channels()
+        self.client.wait_for_ready(timeout=LIMIT)
+
+    def run(self, code, begun=lambda: None):
+        """Run a cell, and call `begun` when it has begun."""
+        def hook(message):
+            if message['msg_type'] == 'execute_input':
+                begun()
+        return self.client.execute_interactive(
+            code, timeout=LIMIT, output_hook=hook)['content']
+
+    def end(self):
+        self.client.stop_channels()
+        self.manager.shutdown_kernel()
+
+
+def wrong_after_interrupt(cells, seed, folder, cwd='.'):
+    """What is wrong when a chapter is interrupted, run again and left."""
+    codes = [Code(cell) for cell in cells if cell['cell_type'] == 'code']
+    number = drawn(codes, seed)
+    later = random.Random(seed).uniform(0.1, 0.9) * codes[number].seconds
+    *before, last = [codes[k].source for k in needed(codes, number)]
+    kernel, used, wrong = Kernel(cwd, folder), set(), []
+
+    def interrupt():
+        used.update(sockets(family(folder)))
+        kernel.manager.interrupt_kernel()
+    timer = threading.Timer(max(later, 0.05), interrupt)
+    try:
+        for code in before:
+            wrong.append((code, kernel.run(code)))
+        kernel.run(last, timer.start)  # it may have ended before
+        timer.join()
+        kernel.run('')  # where an interrupt that came later still arrives
+        wrong += [(code, kernel.run(code)) for code in (*before, last)]
+        used |= sockets(family(folder))
+    finally:
+        kernel.end()
+    _, alive = psutil.wait_procs(family(folder), 5)
+    return [f'{reply["ename"]}: {reply["evalue"]} in\n{code}'
+            for code, reply in wrong if reply['status'] != 'ok'] + [
+        f'left: {one}' for one in (*alive, *os.listdir(folder), *filter(
+            os.path.lexists, used))]
+
+
+@pytest.mark.processes
+@pytest.mark.parametrize('path', CHAPTERS, ids=lambda path: path.stem)
+def test_a_chapter_can_be_interrupted(path, tmp_path):
+    assert wrong_after_interrupt(
+        cells_of(path), path.stem, tmp_path, path.parent) == []
+
+
+@pytest.mark.processes
+def test_what_an_interrupt_leaves_is_found(tmp_path):
+    cells = [code_cell(text) for text in (
+        'import os, socket, subprocess, tempfile',
+        "try:\n    left\n    again = 1\nexcept NameError:\n    again = 0\n"
+        "left = subprocess.Popen(['sleep', '100'], start_new_session=True)",
+        "open(os.path.join(tempfile.gettempdir(), 'file'), 'w')\n"
+        'pid = left.pid  # Cluster(\nassert not again')]
+    found = wrong_after_interrupt(cells, 0, tmp_path)
+    for process in family(tmp_path):
+        process.kill()
+    assert len(found) == 4 and found[0].startswith('AssertionError: ')
+    assert all("name='sleep'" in one for one in found[1:3])
+    assert found[3] == 'left: file'
+
+
+def test_the_cells_that_a_cell_needs():
+    codes = [Code(code_cell(text)) for text in (
+        'import d2lps as d', 'a, b = 1, []', 'def f(x):\n    y = b\n',
+        'y = 5', 'b.append(a)', 'z = [y for y in range(9)]', 'f(d)')]
+    assert needed(codes, 6) == [0, 1, 2, 4, 6]
+    codes = [Code(code_cell(text)) for text in (
+        'import d2lps', 'c = Cluster()', '%%px\nw = 1', 'x = 2',
+        "v = c.view['w']", '%px print({v})', '!ls {x}')]
+    assert needed(codes, 4) == [0, 1, 2, 4]
+    assert needed(codes, 5) == [0, 1, 2, 4, 5]
+    assert needed(codes, 6) == [0, 3, 6]
