@@ -26,7 +26,7 @@ def _progress(folder):
 def _draw_progress(rows, num_steps, deaths=(), unhurt=()):
     """The loss of each step, and when it was taken: a Figure.
 
-    rows: what `_progress` returns. deaths: [(seconds since 1970, who), ...].
+    rows: what `_progress` gives. deaths: [(seconds since 1970, who), ...].
     unhurt: the losses of another run, for comparison.
     """
     figure = Figure(figsize=(9.5, 3.4))  # not pyplot's: this is a thread
@@ -84,6 +84,7 @@ class TrainingPanel:
             TrainingPanel._last.stop()
         TrainingPanel._last = self
         self.cluster, self.folder, self.deaths = cluster, folder, []
+        self._skip = len(_progress(folder))  # an earlier training's steps
         self._kill_at, self._result = {**(kill_at or {})}, None
         self._error = None
         self._draw = partial(_draw_progress, num_steps=num_steps,
@@ -104,6 +105,10 @@ class TrainingPanel:
                                (self._watch, ())))
         self._training.start()
         self._watching.start()
+
+    def rows(self):
+        """The steps so far: [(step, loss, seconds since 1970), ...]"""
+        return _progress(self.folder)[self._skip:]
 
     def kill(self, name):
         """Kill a process of the cluster, such as 'server 1'."""
@@ -127,7 +132,7 @@ class TrainingPanel:
             self._training.join(0.05)
             for death in self.cluster.deaths[len(self.deaths):]:
                 self.deaths.append((time.time(), death.who))
-            steps = max(_progress(self.folder), default=(0,))[0]
+            steps = max(self.rows(), default=(0,))[0]
             for step in [one for one in self._kill_at if one <= steps]:
                 self.kill(self._kill_at.pop(step))
             if time.monotonic() > drawn + 0.5:
@@ -138,7 +143,7 @@ class TrainingPanel:
 
     def _picture(self):
         png = io.BytesIO()
-        self._draw(_progress(self.folder)).savefig(png, dpi=144)
+        self._draw(self.rows()).savefig(png, dpi=144)
         return Image(png.getvalue(), retina=True)
 
     def stop(self):

@@ -21,8 +21,7 @@ def shown(shown, monkeypatch):
         update = staticmethod(shown.append)
     monkeypatch.setattr(panels, 'display', lambda thing, **_: (
         shown.append(thing), Handle)[1])
-    monkeypatch.setattr(recovery, 'train_with_checkpoints', train,
-                        raising=False)
+    monkeypatch.setattr(recovery, 'train_with_checkpoints', train)
     return shown
 
 
@@ -81,8 +80,8 @@ class Trained:
     def run(self, function, folder, num_steps, **settings):
         assert function is train
         self.settings, done = settings, 0
-        with open(folder / 'progress.csv', 'w', buffering=1) as file:
-            file.write('step,loss,time\n')
+        with open(folder / 'progress.csv', 'a', buffering=1) as file:
+            file.write('' if file.tell() else 'step,loss,time\n')
             while done < num_steps:
                 if self.closed or self.problem:
                     raise self.problem or RuntimeError('it is closed')
@@ -159,6 +158,15 @@ def test_it_kills_by_itself_where_it_is_told_to(panel):
     one.cluster.steps = 20
     assert one.wait(LIMIT) == 'worker 0'
     assert [name for _, name in one.deaths] == ['server 0', 'scheduler']
+
+
+def test_steps_of_an_earlier_training_are_left_out(panel, tmp_path):
+    (tmp_path / 'progress.csv').write_text(LINES)
+    one = panel(num_steps=1, kill_at={3: 'server 0'})
+    assert one.rows() == []
+    with open(tmp_path / 'progress.csv', 'a') as file:
+        file.write('1,2.5,104.0\n')
+    assert one.rows() == [(1, 2.5, 104)] and not one.cluster.killed
 
 
 def test_who_is_dead_cannot_be_killed(panel, shown):
