@@ -17,6 +17,7 @@ import d2lps
 import numpy as onp
 import pytest
 from d2lps import kvstore, recovery
+from d2lps.asynchrony import overlap
 from d2lps.cluster import Cluster, Network, network_problem
 from d2lps.cluster.bare import bare_mxnet
 from d2lps.cluster.processes import restarts
@@ -26,6 +27,7 @@ from d2lps.collectives import (Schedule, Send, cables, flows, simulate,
 from d2lps.engine import mx
 from d2lps.pictures import (placement, player, plots, servers, sketch,
                             widgets)
+from d2lps.pictures import overlap as overlap_pictures
 from d2lps.pictures import recovery as recovery_pictures
 from d2lps.pictures import timeline as timeline_pictures
 from d2lps.training import data, data_parallel, partition, timeline
@@ -287,6 +289,33 @@ for call in (servers.predicted_seconds, servers.simulated,
                 'bandwidth': POSITIVE, 'colocated': FLAG,
                 'pieces': {'None', 'int64'}}, **SERVERS,
          **({'pieces': 2} if call is servers.simulated else {}))
+LINKED = {'bandwidth': POSITIVE, 'latency': NUMBER, 'pull': FLAG,
+          'forward': {'a list'}}
+STEP = dict(backward=[1, 1], nbytes=[1, 1], bandwidth=1, latency=0,
+            pull=False, forward=[1, 1])
+good(overlap.backward_pass, backward=[1])
+good(overlap.make_messages, {
+    'bucket_size': NUMBER, 'slice_size': POSITIVE | {'None'}},
+     tasks=[overlap.Task('backward', (0,), 0, 1)], nbytes=[1], bucket_size=0,
+     slice_size=1)
+good(overlap.send, {'what': TEXT, 'bandwidth': POSITIVE, 'latency': NUMBER},
+     what='push', messages=[overlap.Message((0,), 1, 0)], bandwidth=1,
+     latency=0, urgency=lambda message: message.ready)
+good(overlap.replies, sent=[overlap.Task('push', (0,), 0, 1)])
+good(overlap.forward_pass, {'forward': {'a list'}}, forward=[1],
+     sent=[overlap.Task('push', (0,), 0, 1)])
+good(overlap.best_possible, LINKED, **STEP)
+good(overlap.simulate_step, LINKED | {
+    'bucket_size': NUMBER, 'slice_size': POSITIVE | {'None'}}, **STEP,
+     order='fifo', bucket_size=0, slice_size=1)
+good(overlap_pictures.plot_step, {
+    'title': TEXT | {'an empty text'}, 'ax': {'None'},
+    'until': POSITIVE | {'None'}, 'best': NUMBER | {'None'}},
+     tasks=[overlap.Task('push', (0,), 0, 1)], title='', ax=None, until=None,
+     best=None)
+good(overlap_pictures.explore_overlap, {
+    'bandwidth': POSITIVE, 'latency': NUMBER, 'bucket_size': NUMBER},
+     bandwidth=1000, latency=0, bucket_size=0, order='fifo')
 good(servers.explore_servers, {
     'num_workers': {'int64'}, 'num_servers': {'int64'},
     'megabytes': POSITIVE, 'gigabits': POSITIVE, 'colocated': FLAG},
@@ -429,7 +458,7 @@ INSIDE = {
 RECORDS = {'Machine', 'Send', 'Round', 'Link', 'Event', 'Timing', 'Shard',
            'Server', 'TrainResult', 'live_picture', 'total', 'parts',
            'Schedule.states', 'Schedule.check_sends', 'Trained', 'forever',
-           'newest_for_all', 'sum_gradients'}
+           'newest_for_all', 'sum_gradients', 'Task', 'Message'}
 
 
 def public_functions():

@@ -20,6 +20,7 @@ NAMES = {
     'player': ('plot_holdings', 'step_player'),
     'widgets': ('choose', 'explore_synchronisation', 'live_picture'),
     'timeline': ('explore_timeline', 'plot_timeline'),
+    'overlap': ('explore_overlap', 'plot_step'),
     'placement': ('plot_placement',),
     'servers': ('explore_servers', 'plot_servers', 'predicted_seconds',
                 'simulated'),

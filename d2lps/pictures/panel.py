@@ -45,7 +45,8 @@ def _draw_progress(rows, num_steps, deaths=(), unhurt=()):
         back = min(when[when > moment], default=moment) - begin
         right.axvline(moment - begin, color=RED)
         right.axvspan(moment - begin, back, color='0.9')
-        right.text(moment - begin, 0, f' {who}', color=RED, va='bottom')
+        right.text(moment - begin, 0, f' {who} ', color=RED, va='bottom',
+                   ha='right' if moment > np.mean(when) else 'left')
     left.set(xlabel='step', ylabel='loss', xlim=(0, num_steps + 1),
              ylim=(0, None))
     right.set(xlabel='seconds', ylabel='step', ylim=(0, num_steps + 1))

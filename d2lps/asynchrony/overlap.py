@@ -1,0 +1,201 @@
+"""Sending while computing: a training step that can be worked by hand.
+
+The backward pass makes gradients layer by layer, the last layer's first. One
+link carries them, one message after the other. Who goes when? What comes out
+is a list of `Task`; picture, table and total time are made from it.
+"""
+import math
+from typing import NamedTuple
+
+from d2lps.checks import (a, checked, flag, function, list_of, number, one_of,
+                          positive, text)
+
+ORDERS = 'sequential', 'fifo', 'priority'
+MOST = 1000  # messages, or it takes too long
+
+
+class Task(NamedTuple):
+    """Something that is done for `layers`, from `start` to `end` seconds.
+
+    `what` is 'backward', 'push', 'pull' or 'forward'. What is sent has
+    `nbytes`, and was `ready` before it could start.
+    """
+    what: str
+    layers: tuple
+    start: float
+    end: float
+    nbytes: float = 0
+    ready: float = 0
+
+
+class Message(NamedTuple):
+    """Gradients that travel together, from when on they are `ready`."""
+    layers: tuple
+    nbytes: float
+    ready: float
+
+
+SECONDS = list_of(number, 'a list of seconds')
+TASKS = list_of(a(Task, 'a Task'), 'a list of Tasks')
+MESSAGES = list_of(a(Message, 'a Message'), 'a list of Messages')
+
+
+@checked(backward=SECONDS)
+def backward_pass(backward):
+    """Tasks of the backward pass, given each layer's seconds."""
+    tasks, now = [], 0
+    for layer in reversed(range(len(backward))):
+        end = now + backward[layer]
+        tasks.append(Task('backward', (layer,), now, end))
+        now = end
+    return tasks
+
+
+@checked(tasks=TASKS, nbytes=list_of(number, 'a list of bytes'),
+         bucket_size=number, slice_size=positive)
+def make_messages(tasks, nbytes, bucket_size=0, slice_size=None):
+    """Put gradients together until there are `bucket_size` bytes; cut them.
+
+    tasks: of the backward pass. nbytes: of each layer's gradient.
+    """
+    messages, layers = [], ()
+    for task in tasks:
+        layers = task.layers + layers
+        size = sum(nbytes[layer] for layer in layers)
+        if size >= bucket_size or task is tasks[-1]:
+            slices = 1
+            if slice_size:
+                slices = max(1, math.ceil(size / slice_size))
+            messages += [Message(layers, size / slices, task.end)] * slices
+            layers = ()
+    return messages
+
+
+@checked(what=text, bandwidth=positive, latency=number, urgency=function,
+         messages=MESSAGES)
+def send(what, messages, bandwidth, latency=0, urgency=lambda m: m.ready):
+    """Whenever the link is free, the most urgent message that is ready goes.
+
+    It costs `latency` seconds and its bytes / `bandwidth`. `urgency` gives a
+    number for a message; the smallest one goes first.
+    """
+    tasks, waiting, now = [], list(messages), 0
+    while waiting:
+        now = max(now, min(message.ready for message in waiting))
+        here = [message for message in waiting if message.ready <= now]
+        first = min(here, key=urgency)
+        waiting.remove(first)
+        end = now + latency + first.nbytes / bandwidth
+        tasks.append(Task(what, first.layers, now, end, first.nbytes,
+                          first.ready))
+        now = end
+    return tasks
+
+
+@checked(sent=TASKS)
+def replies(sent):
+    """The sums that come back, from when on they can.
+
+    A request for a sum goes out when the push has arrived, behind all pushes
+    that wait by then. (So it is in MXNet's store, where both go through one
+    socket.)
+    """
+    sums = []
+    for task in sent:
+        before = [other.end for other in sent if other.ready <= task.end]
+        sums.append(Message(task.layers, task.nbytes, max(before)))
+    return sums
+
+
+@checked(forward=list_of(number, 'a list of seconds', least=0), sent=TASKS)
+def forward_pass(forward, sent):
+    """Tasks of the next forward pass: a layer waits for all of its own."""
+    tasks, now = [], 0
+    for layer, seconds in enumerate(forward):
+        came = max(task.end for task in sent if layer in task.layers)
+        start = max(now, came)
+        now = start + seconds
+        tasks.append(Task('forward', (layer,), start, now))
+    return tasks
+
+
+def _as_many(backward, nbytes, forward=(), slice_size=None, **_):
+    """A number for each layer, and not too many messages."""
+    for name, value in ('nbytes', nbytes), ('forward', forward):
+        if len(value) != len(backward) and (value or name == 'nbytes'):
+            raise ValueError(f'{name} must have a number for each of the '
+                             f'{len(backward)} layers; it had {len(value)}')
+    if slice_size and sum(nbytes) / slice_size + len(nbytes) > MOST:
+        raise ValueError(f'slice_size is {slice_size:g}: that makes more than '
+                         f'{MOST} messages')
+
+
+LAYERS = {'backward': SECONDS, 'nbytes': list_of(number, 'a list of bytes'),
+          'forward': list_of(number, 'a list of seconds', least=0),
+          'bandwidth': positive, 'latency': number, 'pull': flag}
+
+
+@checked(_as_many, **LAYERS, order=one_of(*ORDERS), bucket_size=number,
+         slice_size=positive)
+def simulate_step(backward, nbytes, bandwidth, latency=0, order='fifo',
+                  bucket_size=0, slice_size=None, pull=False, forward=()):
+    """One step of training: a list of `Task`, of which the last ends last.
+
+    Args:
+        backward: seconds of each layer in the backward pass, a list; the
+            first layer's first.
+        nbytes: bytes of each layer's gradient.
+        bandwidth: of the link, in bytes per second.
+        latency: seconds that each message costs besides its bytes.
+        order: 'sequential': nothing is sent before all has been computed;
+            'fifo': first come, first served, which is the last layer first,
+            as the backward pass begins there; 'priority': of the gradients
+            that are ready, the first layer's goes first, as the next forward
+            pass needs it first (Jayarajan et al. 2019; Peng et al. 2019).
+            A message is never interrupted.
+        bucket_size: gradients of neighbouring layers wait for each other
+            until they have so many bytes, and go as one message (PyTorch's
+            DistributedDataParallel, Li et al. 2020).
+        slice_size: messages are cut into equal ones of at most so many
+            bytes; by default they stay whole.
+        pull: the sums come back over the link's other direction; see
+            `replies`.
+        forward: seconds of each layer in the next step's forward pass; left
+            out, the step ends with the last message.
+
+    Raises:
+        ValueError: for a bad argument, or more than 1,000 messages.
+    """
+    tasks = backward_pass(backward)
+    messages = make_messages(tasks, nbytes, bucket_size, slice_size)
+    urgency = {'priority': lambda message: message.layers[0]}.get(
+        order, lambda message: message.ready)
+    if order == 'sequential':
+        messages = [m._replace(ready=tasks[-1].end) for m in messages]
+    sent = send('push', messages, bandwidth, latency, urgency)
+    tasks += sent
+    if pull:
+        sent = send('pull', replies(sent), bandwidth, latency, urgency)
+        tasks += sent
+    return tasks + forward_pass(forward, sent)
+
+
+@checked(_as_many, **LAYERS)
+def best_possible(backward, nbytes, bandwidth, latency=0, pull=False,
+                  forward=()):
+    """Seconds that no order and no buckets can beat, for such a step.
+
+    The gradients of the first k layers cannot leave before that of layer k
+    is ready; then the link has to carry all of them; after the last of them
+    come at least the forward passes from layer k on. The worst k counts.
+    With `pull`, messages may not be sliced. Arguments as in `simulate_step`.
+    """
+    ready = {task.layers[0]: task.end for task in backward_pass(backward)}
+    forward = forward or [0] * len(backward)
+    bounds = []
+    for k in range(len(backward)):
+        first = nbytes[:k + 1]
+        carried = sum(first) + pull * min(first)
+        bounds.append(ready[k] + (1 + pull) * latency + carried / bandwidth
+                      + sum(forward[k:]))
+    return max(bounds)
