@@ -1,4 +1,5 @@
 """A real training that somebody hurts, and its loss while it goes on."""
+import asyncio
 import io
 import threading
 import time
@@ -45,8 +46,9 @@ def _draw_progress(rows, num_steps, deaths=(), unhurt=()):
         back = min(when[when > moment], default=moment) - begin
         right.axvline(moment - begin, color=RED)
         right.axvspan(moment - begin, back, color='0.9')
+        side = 'right' if 2 * moment > begin + max(when, default=0) else 'left'
         right.text(moment - begin, 0, f' {who} ', color=RED, va='bottom',
-                   ha='right' if moment > np.mean(when) else 'left')
+                   ha=side)
     left.set(xlabel='step', ylabel='loss', xlim=(0, num_steps + 1),
              ylim=(0, None))
     right.set(xlabel='seconds', ylabel='step', ylim=(0, num_steps + 1))
@@ -71,9 +73,9 @@ class TrainingPanel:
         kill_at: {step: name of a process} to be killed without a click.
         unhurt: losses of another run, drawn behind.
 
-    The training runs in a thread, so other cells can run meanwhile, and a
-    panel that is made anew ends the one before. `deaths` is a list of
-    (seconds since 1970, who).
+    The training runs in a thread, and other cells may run meanwhile. A panel
+    that is made anew ends the one before. `deaths` is a list of (seconds
+    since 1970, who).
     """
     _last = None
 
@@ -155,16 +157,19 @@ class TrainingPanel:
         self._watching.join()
 
     @checked(seconds=number)
-    def wait(self, seconds=120):
+    async def wait(self, seconds=120):
         """Wait for the end of the training; an interrupt ends it.
 
-        Returns what `train_with_checkpoints` returns on worker 0.
+        `await panel.wait()` lets clicks through, which wait for the end of
+        other cells. It gives what `train_with_checkpoints` returns.
 
         Raises:
             TimeoutError: if it takes longer; it is ended then.
         """
+        end = time.monotonic() + seconds
         try:
-            self._training.join(seconds)
+            while self._training.is_alive() and time.monotonic() < end:
+                await asyncio.sleep(0.05)
             late = self._training.is_alive()
         finally:
             self.stop()

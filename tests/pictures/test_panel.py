@@ -1,4 +1,5 @@
 """The panel follows a training, kills what it is told to, and ends."""
+import asyncio
 import io
 import time
 from types import SimpleNamespace
@@ -118,6 +119,14 @@ def panel(tmp_path, shown):
     panels.TrainingPanel._last = None
 
 
+def wait(panel, seconds=LIMIT):
+    return asyncio.run(panel.wait(seconds))
+
+
+async def interrupted(seconds):
+    raise KeyboardInterrupt
+
+
 def poll(condition):
     end = time.monotonic() + LIMIT
     while not condition():
@@ -136,7 +145,7 @@ def test_a_click_kills_and_the_training_goes_on(panel, shown):
     kill.click()
     poll(lambda: len(panels._progress(one.folder)) == 16)
     one.cluster.steps = 20
-    assert one.wait(LIMIT) == 'worker 0' and one.wait(0) == 'worker 0'
+    assert wait(one) == wait(one, 0) == 'worker 0'
     assert one.cluster.killed == ['server 1']
     [(moment, name)] = one.deaths
     assert name == 'server 1' and abs(time.time() - moment) < LIMIT
@@ -156,7 +165,7 @@ def test_it_kills_by_itself_where_it_is_told_to(panel):
     one.cluster.steps = 12
     poll(lambda: one.cluster.killed == ['server 0', 'scheduler'])
     one.cluster.steps = 20
-    assert one.wait(LIMIT) == 'worker 0'
+    assert wait(one) == 'worker 0'
     assert [name for _, name in one.deaths] == ['server 0', 'scheduler']
 
 
@@ -178,7 +187,7 @@ def test_who_is_dead_cannot_be_killed(panel, shown):
 def test_what_ends_the_training_reaches_the_reader(panel):
     one = panel(Trained(OSError('the disk is full')))
     with pytest.raises(OSError, match='the disk is full'):
-        one.wait(LIMIT)
+        wait(one)
 
 
 @pytest.mark.parametrize('end', ['click', 'new', 'late', 'interrupt'])
@@ -191,23 +200,16 @@ def test_it_can_be_ended(panel, shown, monkeypatch, end):
         assert not other.cluster.closed
     elif end == 'late':
         with pytest.raises(TimeoutError, match='took over 0.01 s'):
-            one.wait(0.01)
+            wait(one, 0.01)
     else:
-        join, calls = one._training.join, []
-
-        def interrupted(seconds=None):
-            calls.append(seconds)
-            if seconds == LIMIT:
-                raise KeyboardInterrupt
-            join(seconds)
-        monkeypatch.setattr(one._training, 'join', interrupted)
+        monkeypatch.setattr(panels.asyncio, 'sleep', interrupted)
         with pytest.raises(KeyboardInterrupt):
-            one.wait(LIMIT)
+            wait(one)
     assert one.cluster.closed
     assert not one._training.is_alive() and not one._watching.is_alive()
     if end in ('click', 'new'):
         with pytest.raises(RuntimeError, match='it is closed'):
-            one.wait(LIMIT)
+            wait(one)
 
 
 @pytest.mark.parametrize('show, words', [
