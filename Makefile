@@ -18,7 +18,8 @@ lab: $(VENV)/installed
 	  ../$(VENV)/bin/jupyter lab --ip=127.0.0.1 $(ROOT) $(ARGS)
 
 PYTEST = $(VENV)/bin/python -m pytest
-SIDE_BY_SIDE = -n 2 --dist loadfile --no-loadscope-reorder
+# Tests of processes wait half of their time: three keep two cores at work.
+SIDE_BY_SIDE = -n 3 --dist loadfile --no-loadscope-reorder
 test: $(VENV)/installed-tests
 	$(VENV)/bin/ruff check
 	$(PYTEST) -m alone

@@ -20,6 +20,7 @@ NAMES = {
                     'strategies', 'topology'),
     'kvstore': ('KVStore', 'prepare_store', 'store_step',
                 'train_batch_store'),
+    'asynchrony': ('follow', 'step_times', 'virtual_clock'),
     'cluster': ('Cluster', 'ClusterError', 'Network', 'StoreError',
                 'WorkerError', 'network_problem'),
     'cluster.bare': ('bare_mxnet',),

@@ -16,9 +16,9 @@ from types import SimpleNamespace
 import d2lps
 import numpy as onp
 import pytest
-from d2lps import kvstore, recovery
+from d2lps import asynchrony, kvstore, recovery
 from d2lps.asynchrony import overlap
-from d2lps.cluster import Cluster, Network, network_problem
+from d2lps.cluster import Cluster, Network, bare, network_problem
 from d2lps.cluster.bare import bare_mxnet
 from d2lps.cluster.processes import restarts
 from d2lps.cluster.store import worker
@@ -27,6 +27,7 @@ from d2lps.collectives import (Schedule, Send, cables, flows, simulate,
 from d2lps.engine import mx
 from d2lps.pictures import (placement, player, plots, servers, sketch,
                             widgets)
+from d2lps.pictures import asynchrony as async_pictures
 from d2lps.pictures import overlap as overlap_pictures
 from d2lps.pictures import recovery as recovery_pictures
 from d2lps.pictures import timeline as timeline_pictures
@@ -397,6 +398,37 @@ method(replicated, 'kill', {'server': {'zero', 'int64'}}, server=0)
 method(replicated, 'join', {'server': WHOLE - {'a billion', 'zero'}},
        server=7)
 
+# Workers on a virtual clock.
+good(asynchrony.step_times, {
+    'num_workers': {'int64'}, 'num_steps': {'int64'}, 'seed': WHOLE,
+    'slowdown': {'a fraction', 'int64'}},
+    kind='heavy tail', num_workers=2, num_steps=3, slowdown=5, seed=0)
+good(asynchrony.virtual_clock, {
+    'consistency': WHOLE, 'num_gradients': {'int64'}, 'backups': {'zero'}},
+    times=[[1], [2]], consistency='async', num_gradients=4, backups=0)
+
+
+def plan():
+    return asynchrony.virtual_clock([[1], [2]], 'async', 4)
+
+
+good(asynchrony.follow, {
+    'lr': POSITIVE, 'batch_size': {'int64'}, 'num_points': {'int64'},
+    'divide': FLAG, 'seed': WHOLE}, plan=fresh(plan), lr=0.1, batch_size=2,
+    num_points=2, divide=False, seed=0)
+good(async_pictures.plot_plan, {
+    'until': POSITIVE | {'None'}, 'title': TEXT | {'None', 'an empty text'},
+    'ax': AXES}, plan=fresh(plan), until=2, title='x', ax=None)
+good(async_pictures.plot_progress, {
+    'until': POSITIVE | {'None'}, 'ax': AXES},
+    plans=fresh(lambda: {'sync': plan()}), until=3, ax=None)
+good(async_pictures.plot_staleness, plans=fresh(lambda: {'sync': plan()}))
+good(async_pictures.plot_accuracy, curves=fresh(
+    lambda: {'sync': [asynchrony.follow(plan(), 0.1, 2, 2)[0]]}))
+good(async_pictures.explore_clock, {
+    'bound': {'zero'}, 'slowdown': {'a fraction', 'int64'}, 'seed': WHOLE},
+    kind='one straggler', bound=4, slowdown=5, seed=0)
+
 # Checkpoints.
 FOLDER = fresh(lambda: tempfile.mkdtemp(dir='.'))
 good(recovery.Checkpoint, {'folder': TEXT, 'keep': COUNT}, folder=FOLDER,
@@ -456,7 +488,8 @@ INSIDE = {
     'd2lps.cluster.store': 'the machine room',
     'd2lps.cluster.processes': 'the machine room'}
 RECORDS = {'Machine', 'Send', 'Round', 'Link', 'Event', 'Timing', 'Shard',
-           'Server', 'TrainResult', 'live_picture', 'total', 'parts',
+           'Server', 'BackupServer', 'DividingServer', 'Plan', 'Step',
+           'Point', 'TrainResult', 'live_picture', 'total', 'parts',
            'Schedule.states', 'Schedule.check_sends', 'Trained', 'forever',
            'newest_for_all', 'sum_gradients', 'Task', 'Message'}
 
@@ -527,6 +560,10 @@ def no_processes(monkeypatch, request, tmp_path):
     monkeypatch.setattr(restarts, 'Supervisor', lambda *args: SimpleNamespace(
         start=lambda: None, close=lambda: None, failure='', busy=list,
         num_ready=0, num_workers=0))
+    monkeypatch.setattr(bare, 'FIRST', 'pass')  # the script runs in test_bare
+    save = plt.Figure.savefig
+    monkeypatch.setattr(plt.Figure, 'savefig', lambda *args, **how: save(
+        *args, **how | {'dpi': 10}))  # quickly drawn
     monkeypatch.setattr(worker, '_asking', 'the cluster')
     monkeypatch.setattr(worker, 'DistStore', lambda *args: None)
     monkeypatch.setattr(mx.kv, 'create', lambda kind: kvstore.KVStore())

@@ -24,6 +24,8 @@ NAMES = {
     'placement': ('plot_placement',),
     'servers': ('explore_servers', 'plot_servers', 'predicted_seconds',
                 'simulated'),
+    'asynchrony': ('explore_clock', 'plot_accuracy', 'plot_plan',
+                   'plot_progress', 'plot_staleness'),
     'recovery': ('explore_circle', 'plot_circle'),
     'panel': ('TrainingPanel',)}
 HOME = {name: module for module, names in NAMES.items() for name in names}

@@ -52,6 +52,23 @@ def test_digits_have_the_promised_number_of_examples():
     assert (len(train_iter), len(test_iter)) == (122, 5)
 
 
+def test_digits_are_those_of_scikit_learn_moved_by_two_pixels():
+    from scipy import ndimage
+    from sklearn.datasets import load_digits
+    digits, (train_iter, test_iter) = load_digits(), load_data(100)
+    images = onp.stack([ndimage.zoom(image / 16 * 255, 28 / 8, order=1)
+                        for image in digits.images]).round().astype('uint8')
+    order = onp.random.default_rng(0).permutation(1797)
+    test, train = order[:449], order[449:]
+    assert (test_iter.images == images[test]).all()
+    assert (test_iter.labels == digits.target[test]).all()
+    for k, images_moved in enumerate(onp.split(train_iter.images, 9)):
+        move = 0, 2 * (k // 3 - 1), 2 * (k % 3 - 1)
+        assert (images_moved == ndimage.shift(images[train], move,
+                                              order=0)).all()
+    assert (train_iter.labels == onp.tile(digits.target[train], 9)).all()
+
+
 def test_last_batch_is_smaller_and_kept():
     batches = numbered(10, 4)
     assert [len(y) for _, y in batches] == [4, 4, 2]

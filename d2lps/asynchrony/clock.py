@@ -1,0 +1,204 @@
+"""A virtual clock: who computes, and who waits for whom, in what order.
+
+Workers are given the times that their steps take. The clock only plays what
+follows from them: a plan of pulls and pushes, to be drawn, or to be followed
+with real gradients (`d2lps.asynchrony.training`). Times are added and
+compared and nothing else, so that the plan is the same on every machine.
+"""
+import heapq
+from collections import Counter
+from dataclasses import dataclass
+from functools import partial
+from typing import NamedTuple
+
+import numpy as np
+
+from d2lps.checks import (checked, from_zero, list_of, number, one_of,
+                          positive, whole)
+from d2lps.kvstore.fits import how_consistent, up_to_1000
+
+
+def _equal(shape, slowdown, random):
+    return np.ones(shape)
+
+
+def _straggler(shape, slowdown, random):
+    times = np.ones(shape)
+    times[-1] = slowdown
+    return times
+
+
+def _in_turn(shape, slowdown, random):
+    unlucky = random.integers(shape[0], size=shape[1])
+    return np.where(unlucky == np.arange(shape[0])[:, None], slowdown, 1.0)
+
+
+def _heavy_tail(shape, slowdown, random):
+    # Of all operations, IEEE 754 fixes a square root and a division, too.
+    return 1 / np.sqrt(1 - random.random(shape))
+
+
+KINDS = {'equal': _equal, 'one straggler': _straggler,
+         'a new straggler each round': _in_turn, 'heavy tail': _heavy_tail}
+
+
+@checked(kind=one_of(*KINDS), num_workers=up_to_1000,
+         num_steps=partial(whole, most=100_000),
+         slowdown=partial(number, least=1, most=1e6, example=5),
+         seed=from_zero)
+def step_times(kind, num_workers=4, num_steps=1000, slowdown=5, seed=0):
+    """Virtual seconds of each worker's steps, (num_workers, num_steps).
+
+    kind: 'equal', all 1; 'one straggler', the last worker takes `slowdown`;
+        'a new straggler each round', drawn anew; 'heavy tail', 1 / sqrt(u)
+        with u uniform in (0, 1]: Pareto's law with exponent 2, of mean 2 and
+        with no variance.
+    """
+    random = np.random.default_rng(seed)
+    return KINDS[kind]((num_workers, num_steps), slowdown, random)
+
+
+class Event(NamedTuple):
+    """At `time`, worker `rank` has done `call`: 'pull', 'push' or 'late'.
+
+    A late push is dropped. `updates` counts those of the parameters until
+    then, and `gradients` the pushes that were used in them.
+    """
+    time: float
+    rank: int
+    call: str
+    updates: int
+    gradients: int
+
+
+class Step(NamedTuple):
+    """Worker `rank` computes from `start` to `end`, then waits until `next`.
+
+    `staleness`: how many updates it has not seen; None if it was dropped.
+    """
+    rank: int
+    start: float
+    end: float
+    next: float
+    staleness: int
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What `virtual_clock` has played: its arguments, and the `events`."""
+    num_workers: int
+    consistency: object
+    backups: int
+    events: tuple
+
+    @property
+    def seconds(self):
+        """Virtual seconds until the last push."""
+        return self.events[-1].time
+
+    @property
+    def throughput(self):
+        """Gradients used per virtual second."""
+        return self.events[-1].gradients / self.seconds
+
+    @property
+    def steps(self):
+        """All `Step`s; at the end, some are not finished."""
+        steps, pulls, pushes = [], {}, {}
+        for event in (*self.events, *(
+                Event(self.seconds, rank, 'pull', 0, 0)
+                for rank in range(self.num_workers))):
+            rank = event.rank
+            if event.call != 'pull':
+                pushes[rank] = event
+                continue
+            if rank in pulls:
+                pull, push = pulls.pop(rank), pushes.pop(rank, event)
+                steps.append(Step(rank, pull.time, push.time, event.time,
+                                  self._staleness(pull, push)))
+            pulls[rank] = event
+        return steps
+
+    def _staleness(self, pull, push):
+        if push.call == 'push':
+            together = self.consistency in ('sync', 0)
+            return 0 if together else push.updates - 1 - pull.updates
+
+    @property
+    def staleness(self):
+        """How many of the gradients had missed how many updates."""
+        return Counter(step.staleness for step in self.steps
+                       if step.staleness is not None)
+
+    @property
+    def waiting(self):
+        """The share of its time that each worker has waited."""
+        waited = [0.0] * self.num_workers
+        for step in self.steps:
+            waited[step.rank] += step.next - step.end
+        return [seconds / self.seconds for seconds in waited]
+
+
+def _fits(times, consistency, backups, **_):
+    if backups and (consistency not in ('sync', 0) or backups >= len(times)):
+        raise ValueError(
+            "backups goes with consistency='sync' and must be fewer than the "
+            f'{len(times)} workers of times; it was {backups}, with '
+            f'consistency={consistency!r}')
+
+
+def table(name, value):
+    """A check: a row of positive numbers for each worker."""
+    value = value.tolist() if isinstance(value, np.ndarray) else value
+    return list_of(list_of(positive, 'a list of positive numbers'), (
+        'a table of seconds such as [[1], [1], [5]]'))(name, value)
+
+
+@checked(_fits, times=table, consistency=how_consistent,
+         num_gradients=partial(whole, most=1_000_000), backups=from_zero)
+def virtual_clock(times, consistency='sync', num_gradients=100, backups=0):
+    """Play until `num_gradients` have been used; return the `Plan`.
+
+    Args:
+        times: seconds of the steps, a row for each worker, as `step_times`
+            makes it. A worker that is through with its row begins it again.
+        consistency: 'sync', 'async' or a bound, as in `d2lps.KVStore`.
+        num_gradients: an update uses that of one worker, with 'sync' those
+            of all.
+        backups: with 'sync', an update uses the gradients of all but so many
+            workers; who comes later is dropped (Chen et al. 2016).
+
+    Pushes and pulls take no time. At one moment, ranks come in order.
+    """
+    n, bound = len(times), {'sync': 0, 'async': np.inf}.get(
+        consistency, consistency)
+    pushed, seen = [0] * n, [0] * n  # counts of pushes; updates last seen
+    idle, computing, this_round = {*range(n)}, [], set()
+    events, now, updates, gradients = [], 0.0, 0, 0
+
+    def must_wait(rank):
+        if bound == 0:
+            return rank in this_round
+        return pushed[rank] - min(pushed) > bound
+
+    while gradients < num_gradients:
+        for rank in sorted(idle):
+            if not must_wait(rank):
+                idle.remove(rank)
+                seen[rank] = updates
+                seconds = times[rank][pushed[rank] % len(times[rank])]
+                heapq.heappush(computing, (now + seconds, rank))
+                events.append(Event(now, rank, 'pull', updates, gradients))
+        now, rank = heapq.heappop(computing)
+        pushed[rank] += 1
+        idle.add(rank)
+        late = bound == 0 and seen[rank] < updates
+        if not late:
+            this_round.add(rank)
+            if bound or len(this_round) == n - backups:
+                updates += 1
+                gradients += len(this_round)
+                this_round.clear()
+        events.append(Event(now, rank, 'late' if late else 'push', updates,
+                            gradients))
+    return Plan(n, consistency, backups, tuple(events))

@@ -1,0 +1,50 @@
+"""Two servers that treat a late gradient in another way."""
+from d2lps.checks import checked, from_zero, refuse
+from d2lps.engine import device
+from d2lps.kvstore.fits import up_to_1000
+from d2lps.kvstore.server import Server
+
+
+def _some_are_left(self, device, num_workers, backups):
+    if backups >= num_workers:
+        refuse('backups', backups, f'less than num_workers={num_workers}')
+
+
+class BackupServer(Server):
+    """A round takes the first pushes; those of `backups` workers are dropped.
+
+    Chen et al. 2016. Whoever has seen an older round than the present one
+    is late. `dropped` counts their pushes.
+    """
+
+    @checked(_some_are_left, device=device, num_workers=up_to_1000,
+             backups=from_zero)
+    def __init__(self, device, num_workers, backups):
+        super().__init__(device, num_workers, 'sync')
+        self.backups, self.dropped = backups, 0
+
+    def push(self, key, rank, value):
+        shard = self.shards[key]
+        if shard.pulled[rank] < shard.round:
+            self.dropped += 1
+            return
+        shard.pushes[rank].append(value.as_in_ctx(self.device))
+        ranks = [r for r, queue in enumerate(shard.pushes) if queue]
+        if len(ranks) == self.num_workers - self.backups:
+            shard.update(ranks, self.updater)
+
+    def missing(self, key, rank):
+        """Those who can still complete the round of this worker's push."""
+        pushes = self.shards[key].pushes
+        if not pushes[rank]:
+            return []
+        return [r for r, queue in enumerate(pushes) if not queue]
+
+
+class DividingServer(Server):
+    """Divides a gradient by its staleness, from 2 on (Zhang et al. 2016)."""
+
+    def push(self, key, rank, value):
+        shard = self.shards[key]
+        staleness = shard.round - shard.pulled[rank]
+        super().push(key, rank, value / max(1, staleness))
