@@ -450,6 +450,18 @@ good(recovery.train_with_checkpoints, {
     folder=FOLDER, num_steps=1, batch_size=2, lr=0.02, momentum=0.9, every=1,
     keep=3, seed=0, store=fresh(kvstore.KVStore))
 
+# How often: what is too often or too seldom is refused.
+TIMES = dict(interval=3, cost=1, between_failures=1000, restart=0)
+RARE = {'interval': POSITIVE, 'cost': NUMBER, 'between_failures': POSITIVE,
+        'restart': NUMBER}
+good(recovery.best_interval, {'cost': POSITIVE, 'between_failures': POSITIVE},
+     cost=1, between_failures=1000)
+good(recovery.overhead, RARE, **TIMES)
+good(recovery.exact_overhead, RARE, **TIMES)
+good(recovery.simulated_overhead, RARE | {
+    'num_intervals': {'int64'}, 'seed': WHOLE}, **TIMES, num_intervals=9,
+    seed=0)
+
 # Clusters; none is started here (see `no_processes`).
 good(Network, {'bandwidth': {'a billion'}, 'delay': NUMBER,
                'colocated': FLAG}, bandwidth=1e8,

@@ -53,7 +53,8 @@ class Code:
         if self.source.startswith('%%px'):
             return
         tree = ast.parse(TransformerManager().transform_cell(self.source))
-        self._look(compile(tree, 'cell', 'exec'))
+        self._look(compile(tree, 'cell', 'exec',
+                           ast.PyCF_ALLOW_TOP_LEVEL_AWAIT))
         for node in ast.walk(tree):
             if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
                 self._change(node.value.func)

@@ -5,6 +5,8 @@ A name is looked up when it is used.
 from importlib import import_module
 
 HOME = {'Checkpoint': 'checkpoint', 'CheckpointError': 'file',
+        'best_interval': 'interval', 'exact_overhead': 'interval',
+        'overhead': 'interval', 'simulated_overhead': 'interval',
         'Trained': 'training', 'train_with_checkpoints': 'training',
         'ReplicatedStore': 'replicas', 'chain': 'replicas',
         'circle': 'replicas', 'position': 'replicas'}

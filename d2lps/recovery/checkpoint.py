@@ -17,7 +17,7 @@ import numpy as onp
 
 from d2lps.checks import a, checked, either, list_of, refuse, text, whole
 from d2lps.engine import mx
-from d2lps.recovery.file import (CheckpointError, as_bytes, flush_folder,
+from d2lps.recovery.file import (CheckpointError, as_parts, flush_folder,
                                  read, write)
 
 NAME = re.compile(r'step-([0-9]{8,})\.checkpoint')
@@ -25,6 +25,13 @@ FOLDER = either(text, a(Path, ''), words="a folder, such as 'checkpoints'")
 STEP = partial(whole, least=0, most=10 ** 15)
 PARAMS = list_of(a((onp.ndarray, mx.np.ndarray), 'an array'),
                  'a list of arrays')
+
+
+def _shapes(params):
+    """The shapes of a list of arrays; a file may have anything there."""
+    if isinstance(params, list):
+        return [getattr(one, 'shape', None) for one in params]
+    return None
 
 
 class Checkpoint:
@@ -81,10 +88,11 @@ class Checkpoint:
         flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW
         file = os.open(self.folder / 'lock', flags, 0o666)
         self._unlock = weakref.finalize(self, os.close, file)
-        with contextlib.ExitStack() as stack:
-            stack.callback(self.close)
+        try:
             self._take_over(file)
-            stack.pop_all()
+        except BaseException:
+            self.close()
+            raise
 
     def _take_over(self, file):
         try:
@@ -110,7 +118,8 @@ class Checkpoint:
     def close(self):
         """Let others write here."""
         if self._unlock:
-            self._unlock = self._unlock()  # which returns None
+            self._unlock()
+        self._unlock = None
 
     def __enter__(self):
         return self
@@ -131,7 +140,7 @@ class Checkpoint:
                 checkpoint of another format.
             OSError: if the disk is full, or the folder read-only.
         """
-        content, checksum = as_bytes(step, state)
+        parts, checksum = as_parts(step, state)
         path = self._path(step)
         temporary = path.with_name(f'{path.name}.tmp')
         try:
@@ -144,12 +153,13 @@ class Checkpoint:
             if step not in self._steps and os.path.lexists(path):
                 os.replace(path, f'{path}.damaged')
             temporary.unlink(missing_ok=True)  # an interrupted save's
-            write(temporary, content)
+            write(temporary, parts)
             os.replace(temporary, path)
             flush_folder(self.folder)
         except OSError as error:
             with contextlib.suppress(OSError):
-                temporary.unlink()
+                if self._unlock:  # otherwise it may be another's
+                    temporary.unlink()
             raise OSError(error.errno, f'{error.strerror}: the checkpoint of '
                           f'step {step} was not saved; those before it are as '
                           'they were', str(path)) from error
@@ -182,17 +192,20 @@ class Checkpoint:
                 warnings.warn(f'{path} is left out: {error}. The checkpoint '
                               'before it is taken', stacklevel=3)
                 continue
-            found = [onp.shape(param) for param in state.get('params', [])]
-            wanted = [param.shape for param in like or []]
-            if like and found != wanted:
-                raise ValueError(f'like has parameters of shapes {wanted}, '
-                                 f'but {path} has {found}: it is of another '
-                                 'network. Take another folder')
+            found = _shapes(state.get('params'))
+            if like and _shapes(like) != found:
+                raise ValueError(
+                    f'like has parameters of shapes {_shapes(like)}, and in '
+                    f'{path} they are {found}: it is of another network. Take '
+                    'another folder')
             return step, state
         return None
 
     def _read(self, step, path):
-        found, state, checksum = read(path)
+        try:
+            found, state, checksum = read(path)
+        except CheckpointError as error:
+            raise CheckpointError(f'{path}: {error}') from None
         if found != step:
             raise ValueError(f'it is the checkpoint of step {found}, renamed')
         return state, checksum

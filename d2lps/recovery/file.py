@@ -8,6 +8,7 @@
 Nothing in it is a program, so reading it runs nothing that another wrote.
 """
 import contextlib
+import errno
 import fcntl
 import hashlib
 import io
@@ -58,42 +59,41 @@ def unpack(tree, arrays):
     """The state of which `pack` made this tree and these arrays."""
     if isinstance(tree, list):
         return [unpack(one, arrays) for one in tree]
-    if not isinstance(tree, dict):
-        return tree
-    if 'array' in tree:
+    if isinstance(tree, dict) and 'array' in tree:
         return arrays[tree['array']]
-    return {key: unpack(one, arrays) for key, one in tree['dict'].items()}
+    if isinstance(tree, dict):
+        return {key: unpack(one, arrays) for key, one in tree['dict'].items()}
+    return tree
 
 
-def checksum(head, body):
-    sha256 = hashlib.sha256(head)
-    sha256.update(body)
+def checksum(*parts):
+    sha256 = hashlib.sha256()
+    for part in parts:
+        sha256.update(part)
     return sha256.hexdigest().encode()
 
 
-def as_bytes(step, state):
-    """The content of a checkpoint's file, and its checksum."""
-    arrays, body = [], io.BytesIO()
+def as_parts(step, state):
+    """The content of a checkpoint's file in parts, and its checksum."""
+    arrays = []
     try:
         tree = {'step': step, 'state': pack(state, arrays)}
-        body.write(json.dumps(tree).encode() + b'\n')
+        body = [json.dumps(tree).encode() + b'\n']
     except RecursionError:
         raise ValueError('state must not hold itself') from None
-    for array in arrays:
-        onp.save(body, array, allow_pickle=False)
+    for array in arrays:  # as numpy.save does it, but nothing is copied
+        array, start = onp.asarray(array, order='C'), io.BytesIO()
+        onp.lib.format.write_array_header_1_0(
+            start, onp.lib.format.header_data_from_array_1_0(array))
+        body += [start.getvalue(), array.reshape(-1).view('uint8')]
     head = b'd2lps checkpoint, format %d\n' % FORMAT
-    found = checksum(head, body.getbuffer())
-    return b''.join([head, found, b'\n', body.getbuffer()]), found.decode()
+    found = checksum(head, *body)
+    return [head, found, b'\n', *body], found.decode()
 
 
 def read(path):
-    """Return (step, state, checksum) of a checkpoint's file.
-
-    Raises:
-        ValueError: if it is damaged, or no file of ours.
-        OSError: if it cannot be read.
-        CheckpointError: if it is good, but of another format.
-    """
+    """(step, state, checksum) of a checkpoint's file; ValueError if it is
+    damaged or not ours, CheckpointError if it is good but not for us."""
     def opener(name, flags):  # neither follow a link nor wait for a pipe
         return os.open(name, flags | os.O_NOFOLLOW | os.O_NONBLOCK)
     with open(path, 'rb', opener=opener) as file:
@@ -102,7 +102,11 @@ def read(path):
             raise ValueError('it is no file')
         if about.st_uid not in (os.geteuid(), path.parent.stat().st_uid):
             raise ValueError('it belongs to another user')
-        content = file.read()
+        return parsed(file.read())
+
+
+def parsed(content):
+    """What `read` returns, from a file's bytes."""
     head = HEAD.match(content)
     if not head:
         raise ValueError('it is damaged, or no checkpoint: it begins with '
@@ -114,24 +118,26 @@ def read(path):
         raise ValueError('it is damaged: its checksum does not fit')
     if int(head[1]) != FORMAT:
         raise CheckpointError(
-            f'{path} has format {int(head[1])}, and this d2lps reads format '
+            f'it has format {int(head[1])}, and this d2lps reads format '
             f'{FORMAT}: use the d2lps that wrote it, or another folder')
     try:
-        return *_parsed(io.BytesIO(body)), found.decode()
+        file, arrays = io.BytesIO(body), []
+        tree = json.loads(file.readline())
+        while file.tell() < len(body):
+            arrays.append(onp.lib.format.read_array(file, allow_pickle=False))
+        step = from_zero('step', tree['step'])
+        return step, dict(unpack(tree['state'], arrays)), found.decode()
     except Exception as error:  # anybody can compute a checksum
         raise ValueError(f'it holds no state: {error!r}') from error
 
 
-def _parsed(body):
-    tree, arrays = json.loads(body.readline()), []
-    while body.tell() < len(body.getbuffer()):
-        arrays.append(onp.lib.format.read_array(body, allow_pickle=False))
-    return from_zero('step', tree['step']), unpack(tree['state'], arrays)
-
-
 def flush(file):
     """Wait until a file, or the names in a folder, are on the disk itself."""
-    os.fsync(file)
+    try:
+        os.fsync(file)
+    except OSError as error:  # some drives of networks have it for no folder
+        if error.errno != errno.EINVAL:
+            raise
     if hasattr(fcntl, 'F_FULLFSYNC'):  # a Mac's fsync leaves it to the disk
         with contextlib.suppress(OSError):  # a file system without it
             fcntl.fcntl(file, fcntl.F_FULLFSYNC)
@@ -145,13 +151,14 @@ def flush_folder(path):
         os.close(folder)
 
 
-def write(path, content):
+def write(path, parts):
     """Write a new file, and wait until it is on the disk."""
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
-    file, rest = os.open(path, flags, 0o666), memoryview(content)
+    file = os.open(path, flags, 0o666)
     try:
-        while rest:
-            rest = rest[os.write(file, rest):]  # it may take a part only
+        for part in map(memoryview, parts):
+            while part:
+                part = part[os.write(file, part):]  # it may not take all
         flush(file)
     finally:
         os.close(file)

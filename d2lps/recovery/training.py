@@ -168,13 +168,13 @@ def newest_for_all(checkpoint, store, params):
             return found
         at_most = min(step for step, _ in rows)
         if at_most < 0 or all(step == at_most for step, _ in rows):
-            words = [f'worker {rank} step {step} ({code:06x}…)' if step >= 0
-                     else f'worker {rank} none'
-                     for rank, (step, code) in enumerate(rows)]
+            words = ', '.join(
+                f'worker {rank} step {step} ({code:06x}…)' if step >= 0 else
+                f'worker {rank} none' for rank, (step, code) in
+                enumerate(rows))
             raise CheckpointError(
                 f'the workers see different checkpoints in '
-                f'{checkpoint.folder}: {", ".join(words)}. Give them a folder '
-                'that all share')
+                f'{checkpoint.folder}: {words}. They need one folder')
 
 
 def _same_training(folder, step, num_steps, state, settings):

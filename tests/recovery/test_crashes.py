@@ -132,11 +132,13 @@ def test_a_process_killed_at_every_call(tmp_path, when):
         folder = tmp_path / f'{at}'
         child = os.fork()
         if not child:
-            with pytest.MonkeyPatch.context() as patched:
-                Calls(patched, crashing(at, when, lambda: os.kill(
+            try:
+                Calls(pytest.MonkeyPatch(), crashing(at, when, lambda: os.kill(
                     os.getpid(), signal.SIGKILL)))
                 save(folder)
                 os._exit(0)
+            finally:
+                os._exit(1)
         _, status = os.waitpid(child, 0)
         if folder.exists():
             loaded(folder)

@@ -1,0 +1,80 @@
+"""How often to save a checkpoint, when machines die at random.
+
+All times are in seconds. `interval` is the training from one checkpoint to
+the next, `cost` what a checkpoint takes while training waits for it.
+`between_failures` is the mean time from one death to the next, of any of the
+machines: n machines have 1/n of what one has. `restart` goes by from a death
+until training runs again, from the last checkpoint.
+
+An overhead is what is lost for each second of training: 0.1 makes 110 s of
+100 s.
+"""
+import math
+from functools import partial
+
+import numpy as onp
+
+from d2lps.checks import checked, from_zero, number, positive, whole
+
+TIMES = dict(interval=positive, cost=number, between_failures=positive,
+             restart=number)
+
+
+def _ends(interval, cost, between_failures, restart, **_):
+    """A rule: there is a chance to live from one checkpoint to the next."""
+    needed = interval + cost + restart
+    if needed > 10 * between_failures:
+        raise ValueError(
+            f'interval + cost + restart is {needed:g} s, and a failure comes '
+            f'every {between_failures:g} s: hardly any checkpoint would be '
+            f'reached. interval must be smaller, if anything helps')
+
+
+@checked(cost=positive, between_failures=positive)
+def best_interval(cost, between_failures):
+    """Young's interval, which loses least where failures are rare.
+
+    J. W. Young 1974, "A first order approximation to the optimum checkpoint
+    interval": the root of 2 * cost * between_failures.
+    """
+    return math.sqrt(2 * cost * between_failures)
+
+
+@checked(**TIMES)
+def overhead(interval, cost, between_failures, restart=0):
+    """The first order, which one can work out by hand.
+
+    Every interval ends with a checkpoint, and every death costs a restart
+    and, on the average, half an interval.
+    """
+    return cost / interval + (interval / 2 + restart) / between_failures
+
+
+@checked(_ends, **TIMES)
+def exact_overhead(interval, cost, between_failures, restart=0):
+    """The expectation, if deaths come at any moment alike.
+
+    They come during checkpoints and restarts, too, and more than once in an
+    interval. J. T. Daly 2006, "A higher order estimate of the optimum
+    checkpoint interval for restart dumps".
+    """
+    mean = between_failures
+    seconds = (mean * math.exp(restart / mean) *
+               math.expm1((interval + cost) / mean))
+    return seconds / interval - 1
+
+
+@checked(_ends, **TIMES, num_intervals=partial(whole, most=1_000_000),
+         seed=from_zero)
+def simulated_overhead(interval, cost, between_failures, restart=0,
+                       num_intervals=10_000, seed=0):
+    """What such a training loses, with deaths drawn at random."""
+    random = onp.random.default_rng(seed)
+    clock, death = 0, random.exponential(between_failures)
+    for _ in range(num_intervals):
+        end = clock + interval + cost
+        while death < end:  # all since the last checkpoint is lost
+            end = death + restart + interval + cost
+            death += random.exponential(between_failures)
+        clock = end
+    return clock / (num_intervals * interval) - 1
