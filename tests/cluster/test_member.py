@@ -1,10 +1,12 @@
 """What a process of a cluster hears and says, without a cluster."""
 import json
 import os
+import platform
 import select
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import pytest
 from d2lps.cluster.processes.cells import pack, unpack
@@ -99,3 +101,31 @@ def test_a_keeper_that_does_not_understand_ends(start, role):
     one = start(role, BAD)
     assert one.process.wait(30) == 1
     assert "KeyError: 'dance'" in one.end()
+
+
+HEAP = """
+import os, subprocess, sys
+from d2lps.cluster.processes.process import MEMORY
+print(subprocess.run([sys.executable, '-c', '''
+part = open('/proc/self/smaps').read().split('[heap]')[1]
+print(part.split('VmFlags:')[1].splitlines()[0].split())
+'''], env=os.environ | MEMORY, capture_output=True, text=True).stdout)
+"""
+HUGE = Path('/sys/kernel/mm/transparent_hugepage/enabled')
+
+
+@pytest.mark.skipif(not HUGE.exists() or '[madvise]' not in HUGE.read_text()
+                    or platform.libc_ver() < ('glibc', '2.35'),
+                    reason='this system gives no huge pages when asked')
+@pytest.mark.parametrize('own, huge', [
+    (None, True), ('glibc.malloc.perturb=0', True),
+    ('glibc.malloc.hugetlb=0', False)])
+def test_memory_of_a_process_is_in_huge_pages(own, huge):
+    """Unless the user has set that it shall not be."""
+    env = {name: value for name, value in os.environ.items()
+           if name != 'GLIBC_TUNABLES'}
+    flags = subprocess.run(
+        [sys.executable, '-c', HEAP], check=True, text=True,
+        capture_output=True,
+        env=env | ({'GLIBC_TUNABLES': own} if own else {})).stdout
+    assert ("'hg'" in flags) == huge and "'rd'" in flags
