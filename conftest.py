@@ -11,7 +11,7 @@ import pytest
 
 NOTEBOOKS = Path(__file__).with_name('notebooks')
 MEASURING = {'01-several-devices.ipynb', '02-where-to-sum.ipynb',
-             '05-many-machines.ipynb'}
+             '05-many-machines.ipynb', '11-overlap.ipynb'}
 PURE = {'test_agreement.py', 'test_storechecks.py'}  # in tests/cluster
 STARTS = {'subprocess.Popen', 'os.fork', 'os.forkpty', 'os.posix_spawn'}
 running = None  # the test that runs

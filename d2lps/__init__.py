@@ -23,6 +23,10 @@ NAMES = {
     'asynchrony': ('follow', 'step_times', 'virtual_clock'),
     'cluster': ('Cluster', 'ClusterError', 'Network', 'StoreError',
                 'WorkerError', 'network_problem'),
+    'asynchrony.link': ('LinkMeter', 'in_flight', 'push_then_pull',
+                        'seen_tasks'),
+    'asynchrony.overlap': ('Message', 'Task', 'best_possible',
+                           'simulate_step'),
     'cluster.bare': ('bare_mxnet',),
     'recovery': ('Checkpoint', 'train_with_checkpoints')}
 HOME = {name: room for room, names in NAMES.items() for name in names}

@@ -17,7 +17,7 @@ import d2lps
 import numpy as onp
 import pytest
 from d2lps import asynchrony, kvstore, recovery
-from d2lps.asynchrony import overlap
+from d2lps.asynchrony import link, overlap
 from d2lps.cluster import Cluster, Network, bare, network_problem
 from d2lps.cluster.bare import bare_mxnet
 from d2lps.cluster.processes import restarts
@@ -308,6 +308,8 @@ good(overlap.best_possible, LINKED, **STEP)
 good(overlap.simulate_step, LINKED | {
     'bucket_size': NUMBER, 'slice_size': POSITIVE | {'None'}}, **STEP,
      order='fifo', bucket_size=0, slice_size=1)
+good(link.seen_tasks, {'start': NUMBER}, ready=[1],
+     samples=[(0, 0, 0), (1, 2, 2)], start=0)
 good(overlap_pictures.plot_step, {
     'title': TEXT | {'an empty text'}, 'ax': {'None'},
     'until': POSITIVE | {'None'}, 'best': NUMBER | {'None'}},
@@ -495,7 +497,8 @@ RECORDS = {'Machine', 'Send', 'Round', 'Link', 'Event', 'Timing', 'Shard',
            'Server', 'BackupServer', 'DividingServer', 'Plan', 'Step',
            'Point', 'TrainResult', 'live_picture', 'total', 'parts',
            'Schedule.states', 'Schedule.check_sends', 'Trained', 'forever',
-           'newest_for_all', 'sum_gradients', 'Task', 'Message'}
+           'newest_for_all', 'sum_gradients', 'Task', 'Message',
+           'push_then_pull', 'in_flight'}
 
 
 def public_functions():

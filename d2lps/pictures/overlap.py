@@ -46,8 +46,10 @@ def plot_step(tasks, title='', ax=None, until=None, best=None):
     if best is not None:
         ax.axvline(best * 1e3, color='black', linestyle='--', linewidth=1)
     ax.set_yticks(range(len(rows)), rows)
-    ax.set(ylim=(len(rows) - 0.5, -0.5), xlim=(0, until * 1e3),
-           xlabel='time / ms')
+    ax.set(ylim=(len(rows) - 0.5, -0.5), xlim=(0, until * 1e3))
+    place = ax.get_subplotspec()
+    if place is None or place.is_last_row():
+        ax.set_xlabel('time / ms')
     ax.spines[['top', 'right']].set_visible(False)
     words = f'{total * 1e3:.0f} ms'
     if best is not None:

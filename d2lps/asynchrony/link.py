@@ -1,0 +1,104 @@
+"""What goes over a worker's link meanwhile, and keys that are in flight."""
+import threading
+import time
+
+import numpy as np
+import psutil
+
+from d2lps.asynchrony.overlap import Task
+from d2lps.checks import checked, list_of, number, refuse, whole
+from d2lps.engine import mx
+
+TICK = 0.003  # seconds between two looks
+SEEN = 0.03  # share of a message that tells it from packets' confirmations
+
+
+class LinkMeter:
+    """Watch the links of this process's host in a `with` block.
+
+    Attributes:
+        samples: a list of (moment, bytes sent, bytes received) since the
+            host began, every few milliseconds; moments as
+            `time.perf_counter` tells them, which is one clock for all
+            processes of a machine.
+    """
+
+    def __enter__(self):
+        self.samples, self._end = [], threading.Event()
+        self._look()
+        self._thread = threading.Thread(target=self._watch, daemon=True)
+        self._thread.start()
+        return self
+
+    def _look(self):
+        links = psutil.net_io_counters(pernic=True, nowrap=False)
+        links.pop('lo', None)
+        self.samples.append((
+            time.perf_counter(),
+            sum(link.bytes_sent for link in links.values()),
+            sum(link.bytes_recv for link in links.values())))
+
+    def _watch(self):
+        while not self._end.wait(TICK):
+            self._look()
+
+    def __exit__(self, *exception):
+        self._end.set()
+        self._thread.join()
+        self._look()
+
+
+def _rows(name, value):
+    """Samples of a LinkMeter, as an array with three columns."""
+    rows = np.asarray(value) if isinstance(value, list) else np.empty(0)
+    if (rows.ndim, *rows.shape[1:]) != (2, 3) or rows.dtype.kind not in 'if':
+        refuse(name, value, "a LinkMeter's samples")
+    return rows
+
+
+@checked(ready=list_of(number, 'a list of seconds'), samples=_rows,
+         start=number)
+def seen_tasks(ready, samples, start=0):
+    """A worker's step as a list of `Task`, from what was seen of it.
+
+    ready: when each layer's gradient was ready, the last layer's first.
+    samples: of a `LinkMeter` during the step, in which equal layers were
+    pushed and pulled one by one in that order. start: moment of the step's
+    start. The first task includes the forward pass, and the last one ends
+    when no more bytes came.
+    """
+    layers = range(len(ready))[::-1]
+    begins = [start, *ready]
+    tasks = [Task('backward', (layer,), begin - start, end - start)
+             for layer, begin, end in zip(layers, begins, ready)]
+    for what, counts in zip(('push', 'pull'), samples.T[1:]):
+        share = (counts - counts[0]) / (counts[-1] - counts[0])
+        for number, layer in enumerate(layers):
+            begin, end = np.interp(
+                [(number + SEEN) / len(ready), (number + 1 - SEEN) /
+                 len(ready)], share, samples[:, 0]) - start
+            tasks.append(Task(what, (layer,), float(begin), float(end)))
+    return tasks
+
+
+def push_then_pull(kv, keys, gradients, out):
+    """Push all, wait until all have arrived, pull all (as in chapter 5)."""
+    kv.push(keys, gradients)
+    mx.nd.waitall()
+    kv.pull(keys, out=out)
+
+
+@checked(window=whole)
+def in_flight(kv, keys, gradients, out, window=4):
+    """Pull sums while gradients are pushed, some keys at a time.
+
+    kv: a `DistStore`. keys: 0, 1, … gradients, out: an array for each. At
+    most window + 1 gradients have been pushed whose sums are not back.
+    """
+    for key in keys[:window]:
+        kv.push(key, gradients[key])
+    for key in keys:
+        kv.pull(key, out=out[key], wait=False)  # only ask for it
+        if key + window < len(keys):
+            kv.push(key + window, gradients[key + window])
+        out[key].wait_to_read()
