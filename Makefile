@@ -40,6 +40,7 @@ benchmark: $(VENV)/installed
 	$(VENV)/bin/python tests/benchmarks/chapter5.py
 	$(VENV)/bin/python tests/benchmarks/chapter11.py
 	$(VENV)/bin/python tests/benchmarks/checkpoints.py
+	$(VENV)/bin/python tests/benchmarks/chapter13.py
 	$(VENV)/bin/python tests/benchmarks/cycles.py
 
 # Programs in .venv know their folder: if that was moved, all is made anew.

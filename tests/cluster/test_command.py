@@ -89,6 +89,22 @@ def test_a_worker_that_dies(python, script):
     assert 'Traceback' not in done.stderr
 
 
+def test_a_script_is_run_again_from_its_beginning(python, script):
+    script("""
+        import os
+        try:
+            open('first', 'x')
+            os._exit(7)
+        except FileExistsError:
+            print('again')
+        """)
+    done = python('-m', 'd2lps', 'cluster', '--num-workers', '1',
+                  '--restarts', '1', 'script.py')
+    assert done.returncode == 0 and done.stdout.splitlines() == [
+        'worker 0 ended with exit code 7; all processes are started anew '
+        '(restart 1 of 1)', '[worker 0] again']
+
+
 def test_ctrl_c_in_the_middle(script):
     path = script("""
         import time
@@ -147,6 +163,8 @@ def nothing():
     ([], ((2, 1, 60), {})),
     (['--num-workers', '4', '--num-servers', '3', '--timeout', '5'],
      ((4, 3, 5), {})),
+    (['--restarts', '3', '--elastic'],
+     ((2, 1, 60), {'restarts': 3, 'elastic': True})),
     (['--bandwidth', '1e7'], ((2, 1, 60), {'network': Network(1e7)})),
     (['--delay', '0.1', '--colocated'],
      ((2, 1, 60), {'network': Network(delay=0.1, colocated=True)})),
@@ -166,6 +184,8 @@ def test_all_arguments_are_passed_on(terminal, tmp_path, options, wanted):
     (['no.py'], 'there is no script no.py'),
     (['--num-workers', '0', 'SCRIPT'], 'num_workers must be a whole number'),
     (['--bandwidth', '1', 'SCRIPT'], 'bandwidth must be'),
+    (['--restarts', '-1', 'SCRIPT'], 'restarts must be a whole number'),
+    (['--elastic', 'SCRIPT'], 'elastic goes with restarts='),
     (['--hosts', '', 'SCRIPT'], "'' is no machine"),
     (['--python', 'x', 'SCRIPT'], 'python goes with hosts='),
     (['--hosts', 'a', '--delay', '1', 'SCRIPT'], 'leave out it or hosts')])
@@ -182,5 +202,6 @@ def test_help(terminal):
     code, shown = terminal('--help', fake=False)
     assert code == 0
     assert all(option in shown.out for option in (
-        '--num-workers', '--hosts', '--bandwidth', 'examples:'))
+        '--num-workers', '--hosts', '--bandwidth', '--restarts',
+        'examples:'))
     assert max(map(len, shown.out.splitlines())) <= 80

@@ -172,6 +172,38 @@ def test_a_cable_that_is_pulled(lab):
     lab(body)
 
 
+def test_a_machine_that_is_lost_for_good(lab):
+    """Its worker is lost, its server moves; a worker killed before, too."""
+    def body():
+        def machine():
+            import os
+            return os.environ['MACHINE']
+
+        def wait_once(path):
+            import os
+            import time
+            if not os.path.exists(path):
+                open(path, 'w').close()
+                time.sleep(60)
+        with make(3, 2, restarts=3, elastic=True) as c:
+            assert c.run(machine) == ['one', 'two', 'one']
+            later(1, c.kill, 'worker 2')
+            c.run(wait_once, str(folder / 'once'))
+            assert c.run(machine) == ['one', 'two'] and c.num_workers == 2
+            servers['two'].kill()
+            while len(c.deaths) == 1:
+                time.sleep(0.1)
+            assert c.run(machine) == ['one'] and c.num_workers == 1
+            assert [(death.who, death.why) for death in c.deaths] == [
+                ('worker 2', 'was ended by SIGKILL'),
+                ('host two', 'lost its connection'),
+                ('host two', 'could not be reached with ssh')]
+            assert [out for *_, out in c.run(add_up)] == [[1] * 3]
+            assert 'server 1' in c.pids
+        assert not left(3), left(0)
+    lab(body)
+
+
 def test_the_command_and_a_reader_who_is_killed(lab):
     def body():
         import shlex
@@ -313,7 +345,8 @@ def test_the_commands_on_the_page_are_there():
         [sys.executable, '-m', 'd2lps', 'cluster', '--help'], text=True,
         capture_output=True).stdout
     ours = {'--check', '--hosts', '--server-hosts', '--python', '--ssh',
-            '--address', '--ports', '--num-workers', '--num-servers'}
+            '--address', '--ports', '--num-workers', '--num-servers',
+            '--restarts', '--elastic'}
     assert ours <= {*options} and all(one in usage for one in ours)
     done = subprocess.run(['make', '-n', '.venv/installed'], text=True,
                           cwd=Path(__file__).parents[2], capture_output=True)

@@ -3,14 +3,20 @@
 The functions that `run` gets are executed on the workers.
 """
 import os
+import random
+import resource
 import signal
 import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import psutil
 import pytest
 from clusters import all_gone, wait_for
-from d2lps.cluster import Cluster, ClusterError, WorkerError
+from d2lps.cluster import (Cluster, ClusterError, Network, WorkerError,
+                           network_problem)
 from d2lps.cluster.processes import group
+from d2lps.cluster.processes.cells import execute
+from d2lps.recovery import train_with_checkpoints
 
 STEPS = 60
 
@@ -63,23 +69,26 @@ def steps_done(path):
 
 
 class Killer(threading.Thread):
-    """Kills `victims`, a list of (step, name), as the steps are reached."""
+    """Kills `victims`, a list of (step, name), as the steps are reached.
 
-    def __init__(self, cluster, path, victims, how=signal.SIGKILL):
+    `done()` says how many steps are done. `gone` are all processes so far.
+    """
+
+    def __init__(self, cluster, done, victims):
         super().__init__(daemon=True)
-        self._cluster, self._path, self._how = cluster, path, how
+        self._cluster, self._done = cluster, done
         self._victims, self.gone = victims, []
         self.start()
 
     def run(self):
         for step, name in self._victims:
-            wait_for(lambda step=step: steps_done(self._path) >= step, 60)
+            wait_for(lambda step=step: self._done() >= step, 60)
             wait_for(lambda name=name: self._kill(name), 60)
 
     def _kill(self, name):
         try:
             self.gone += self._cluster.pids.values()
-            self._cluster.kill(name, self._how)
+            self._cluster.kill(name)
             return True
         except ClusterError:  # it is being started anew
             return False
@@ -91,7 +100,7 @@ def test_every_kind_of_death_and_the_same_result(tmp_path, capsys):
                (40, 'keeper')]
     with Cluster(2, 2, restarts=4) as c:
         first = c.pids
-        killer = Killer(c, path, victims)
+        killer = Killer(c, lambda: steps_done(path), victims)
         assert c.run(count, path) == [RIGHT] * 2
         killer.join(10)
         assert [(death.who, death.why) for death in c.deaths] == [
@@ -110,7 +119,8 @@ def test_every_kind_of_death_and_the_same_result(tmp_path, capsys):
 def test_more_deaths_than_restarts(tmp_path):
     path = tmp_path / 'done'
     with Cluster(1, 1, restarts=1) as c:
-        killer = Killer(c, path, [(5, 'server 0'), (15, 'worker 0')])
+        killer = Killer(c, lambda: steps_done(path), [
+            (5, 'server 0'), (15, 'worker 0')])
         with pytest.raises(ClusterError) as error:
             c.run(count, path)
         killer.join(10)
@@ -186,3 +196,313 @@ def test_a_worker_that_ends_its_process_has_died(tmp_path, end):
     with Cluster(1, 1, restarts=1) as c:
         assert c.run(leave, tmp_path / 'x', end) == ['well']
         assert c.deaths[0].who == 'worker 0'
+
+
+# While it starts anew.
+def sleep(path=None):
+    """On workers that were never started anew; later ones return at once."""
+    import os
+    import time
+    if os.path.exists(path):
+        return 'again'
+    time.sleep(0.2)
+    open(path, 'w').close()
+    time.sleep(60)
+
+
+def starts(c, old=()):
+    """Wait until it starts anew, and has processes that are not `old`.
+
+    Returns their ids by name.
+    """
+    def found():
+        try:
+            pids = c._supervisor.pids()
+        except ClusterError:  # it is just being replaced
+            return {}
+        return {} if {*pids.values()} & {*old} else pids
+    assert wait_for(lambda: 'starting anew' in repr(c) and found(), 30)
+    return found()
+
+
+def later(function, *args):
+    thread = threading.Thread(target=function, args=args, daemon=True)
+    thread.start()
+    return thread
+
+
+@pytest.mark.parametrize('most', [3, 2])
+def test_deaths_while_it_starts_anew(tmp_path, most):
+    """One after another; each of them counts."""
+    path = tmp_path / 'x'
+
+    def kill():
+        assert wait_for(path.exists)
+        pids = c.pids
+        c.kill('server 0')
+        for _ in range(2):
+            pids = starts(c, pids.values())
+            os.kill(pids['keeper'], signal.SIGKILL)
+    with Cluster(1, 1, restarts=most) as c:
+        thread = later(kill)
+        if most == 3:
+            assert c.run(sleep, path) == ['again']
+        else:
+            with pytest.raises(ClusterError, match='All deaths: server 0 was '
+                               'ended by SIGKILL; keeper was .*; keeper was'):
+                c.run(sleep, path)
+        thread.join(10)
+        assert [death.who for death in c.deaths] == [
+            'server 0', 'keeper', 'keeper']
+        assert all((death.seconds is None) == (most == 2)
+                   for death in c.deaths)
+
+
+@pytest.mark.parametrize('started', [False, True])
+def test_ctrl_c_while_it_starts_anew(tmp_path, started):
+    path = tmp_path / 'x'
+
+    def press():
+        assert wait_for(path.exists)
+        pids = c.pids
+        c.kill('worker 1')
+        if started:
+            starts(c, pids.values())
+        else:
+            assert wait_for(lambda: 'starting anew' in repr(c))
+        os.kill(os.getpid(), signal.SIGINT)
+    with Cluster(2, 1, restarts=3) as c:
+        thread = later(press)
+        with pytest.raises(KeyboardInterrupt):
+            c.run(sleep, path)
+        thread.join(10)
+        assert psutil.Process().children() == []
+        with pytest.raises(ClusterError, match=r'not be started anew \(Keyb'):
+            c.run(len, 'ab')
+
+
+def test_a_run_in_another_thread(tmp_path):
+    """The main thread sees it start anew; kills again; closes it."""
+    path = tmp_path / 'x'
+    with ThreadPoolExecutor(1) as pool, Cluster(2, 1, restarts=3) as c:
+        running = pool.submit(c.run, sleep, path)
+        assert wait_for(path.exists)
+        c.kill('server 0')
+        starts(c)
+        for call in (lambda: c.kill('server 0'), lambda: c.pids, c.check):
+            with pytest.raises(ClusterError, match='being started anew|ended'):
+                call()
+        assert running.result(30) == ['again'] * 2
+        c.kill('server 0')  # nothing runs: the next run will see to it
+        assert wait_for(lambda: len(c.deaths) == 2)
+        with pytest.raises(ClusterError, match='the next run starts them'):
+            c.check()
+        assert c.run(len, 'ab') == [2, 2]
+        path.unlink()
+        running = pool.submit(c.run, sleep, path)
+        assert wait_for(path.exists)
+        c.close()
+        with pytest.raises(ClusterError, match='this cluster is closed'):
+            running.result(10)
+
+
+def test_close_in_the_main_thread_while_another_starts_it_anew(tmp_path):
+    path = tmp_path / 'x'
+    with ThreadPoolExecutor(1) as pool, Cluster(1, 1, restarts=3) as c:
+        running = pool.submit(c.run, sleep, path)
+        assert wait_for(path.exists)
+        pids = c.pids.values()
+        c.kill('worker 0')
+        starts(c, pids)
+        c.close()
+        with pytest.raises(ClusterError, match='this cluster is closed'):
+            running.result(10)
+        assert psutil.Process().children() == []
+
+
+def test_a_fork_while_another_thread_starts_it_anew(tmp_path):
+    path = tmp_path / 'x'
+    with ThreadPoolExecutor(1) as pool, Cluster(1, 1, restarts=3) as c:
+        running = pool.submit(c.run, sleep, path)
+        assert wait_for(path.exists)
+        c.kill('worker 0')
+        starts(c)
+        pid = os.fork()
+        if not pid:
+            try:
+                c.close()
+                c._finalizer()
+                c.run(len, 'ab')
+            except ClusterError as error:
+                os._exit(7 if 'forked' in str(error) else 1)
+            finally:
+                os._exit(1)
+        assert wait_for(lambda: os.waitpid(pid, os.WNOHANG)[0] or None)
+        assert running.result(30) == ['again']
+
+
+@pytest.mark.parametrize('more', [2, 6])
+def test_a_start_that_cannot_be_is_an_error_with_its_cause(more):
+    """Files are lacking for the watch, or for the first process."""
+    limits = resource.getrlimit(resource.RLIMIT_NOFILE)
+    with open(os.devnull) as file:
+        files = file.fileno() + more
+    with Cluster(1, 1, restarts=3) as c:
+        c.kill('worker 0')
+        assert wait_for(lambda: c.deaths)
+        try:
+            resource.setrlimit(resource.RLIMIT_NOFILE, (files, limits[1]))
+            with pytest.raises(ClusterError, match='Too many open files.*'
+                               'after worker 0 was ended by SIGKILL'):
+                c.run(len, 'ab')
+        finally:
+            resource.setrlimit(resource.RLIMIT_NOFILE, limits)
+        with pytest.raises(ClusterError, match='could not be started anew'):
+            c.run(len, 'ab')
+        assert len(c.deaths) == 1
+
+
+GONE = 'run the %%px cells again from the first one on'
+
+
+def test_cells_are_not_run_on_workers_that_have_lost_what_they_made():
+    with Cluster(1, 1, restarts=4) as c:
+        def kill():
+            n = len(c.deaths)
+            c.kill('server 0')
+            assert wait_for(lambda: len(c.deaths) > n)
+        kill()
+        c.run(execute, 'x = 1')  # the first one has nothing to miss
+        kill()
+        with pytest.raises(ClusterError, match=GONE):
+            c.run(execute, 'x = 2')
+        c.run(execute, 'x = 3')
+        kill()
+        assert c.run(len, 'ab') == [2]  # a function starts it anew
+        with pytest.raises(ClusterError, match=GONE):
+            c.view['x']
+        with pytest.raises(ClusterError, match=GONE):
+            c.run(execute, 'import os; os._exit(1)')
+        with pytest.raises(WorkerError, match='NameError'):
+            c.view['x']
+
+
+# Elastic.
+def test_workers_that_are_lost_for_good(tmp_path, capsys):
+    path = tmp_path / 'done'
+    with Cluster(3, 1, restarts=4, elastic=True) as c:
+        killer = Killer(c, lambda: steps_done(path), [
+            (10, 'worker 1'), (20, 'server 0'), (30, 'worker 1'),
+            (40, 'worker 0')])
+        with pytest.raises(ClusterError, match='no worker is left'):
+            c.run(count, path)
+        killer.join(10)
+        assert steps_done(path) >= 40 and c.num_workers == 1
+        assert [len(c.deaths), c.deaths[-1].who] == [4, 'worker 0']
+    said = [line.split('; ')[1] for line in
+            capsys.readouterr().out.splitlines()]
+    assert said == [
+        'all processes are started anew, with 2 workers (restart 1 of 4)',
+        'all processes are started anew (restart 2 of 4)',
+        'all processes are started anew, with 1 worker (restart 3 of 4)']
+
+
+def test_in_a_slow_network(tmp_path):
+    if network_problem():
+        pytest.skip(network_problem())
+    path = tmp_path / 'done'
+    with Cluster(3, 2, network=Network(colocated=True), restarts=3,
+                 elastic=True) as c:
+        killer = Killer(c, lambda: steps_done(path), [
+            (10, 'server 1'), (20, 'worker 2'), (30, 'network')])
+        assert c.run(count, path) == pytest.approx([RIGHT] * 2, rel=1e-6)
+        killer.join(10)
+        assert len(c.deaths) == 3 and c.num_workers == 2
+        assert {*c.traffic()} == {'worker 0', 'worker 1'}
+        assert all_gone(killer.gone, 0)
+
+
+def test_elastic_goes_with_restarts():
+    with pytest.raises(ValueError, match='elastic goes with restarts='):
+        Cluster(elastic=True)
+
+
+# A real training.
+def progress(folder):
+    """The last step that is in the log of a training, or 0."""
+    try:
+        lines = (folder / 'progress.csv').read_text().split('\n')[1:-1]
+    except FileNotFoundError:
+        return 0
+    return max((int(line.split(',')[0]) for line in lines if line), default=0)
+
+
+def largest_difference(results, others):
+    return max(float(abs(one - other).max()) for result in results
+               for one, other in zip(result.params, others.params))
+
+
+@pytest.fixture(scope='module')
+def unhurt(tmp_path_factory):
+    """How two workers end that nothing happens to."""
+    with Cluster(2, 1) as c:
+        return c.run(train_with_checkpoints, tmp_path_factory.mktemp('unhurt'),
+                     **TRAINING)[0]
+
+
+TRAINING = dict(num_steps=20, batch_size=96, every=4)
+
+
+@pytest.mark.parametrize('seed', [1])
+def test_five_random_deaths_of_one_training(tmp_path, unhurt, seed):
+    choose = random.Random(seed)
+    names = ['server 0', 'server 1', 'worker 1', 'scheduler', 'keeper']
+    choose.shuffle(names)
+    victims = [*zip(sorted(choose.sample(range(1, 20), 5)), names)]
+    with Cluster(2, 2, restarts=5) as c:
+        killer = Killer(c, lambda: progress(tmp_path), victims)
+        results = c.run(train_with_checkpoints, tmp_path, **TRAINING)
+        killer.join(10)
+        assert [death.who for death in c.deaths] == names
+        assert max(death.seconds for death in c.deaths) < 15
+        killer.gone += c.pids.values()
+    assert largest_difference(results, unhurt) <= 1e-6
+    assert results[0].losses == pytest.approx(unhurt.losses, abs=1e-6)
+    assert all_gone(killer.gone, 0)
+
+
+def test_a_worker_of_three_is_lost_for_good(tmp_path, unhurt):
+    with Cluster(3, 1, restarts=1, elastic=True) as c:
+        Killer(c, lambda: progress(tmp_path), [(9, 'worker 0')])
+        results = c.run(train_with_checkpoints, tmp_path, **TRAINING)
+        assert len(results) == c.num_workers == 2
+        assert [death.who for death in c.deaths] == ['worker 0']
+        assert results[0].steps < 20  # it did not begin at the first one
+    assert largest_difference(results, unhurt) <= 1e-4
+
+
+def test_a_death_while_a_checkpoint_is_written(tmp_path, unhurt):
+    """And of what was begun after a death, again."""
+    def train(folder, **training):
+        import os
+        import signal
+
+        from d2lps.recovery import train_with_checkpoints
+        fsync, calls = os.fsync, []
+
+        def die(file):
+            """In the second checkpoint of each of the first two calls."""
+            calls.append(file)
+            marks = [f'{folder}/died {k}' for k in range(2)]
+            left = [mark for mark in marks if not os.path.exists(mark)]
+            if len(calls) > 3 and left:
+                open(left[0], 'w').close()
+                os.kill(os.getpid(), signal.SIGKILL)
+            fsync(file)
+        os.fsync = die
+        return train_with_checkpoints(f'{folder}/training', **training)
+    with Cluster(2, 1, restarts=2) as c:
+        results = c.run(train, str(tmp_path), **TRAINING)
+        assert [death.who for death in c.deaths] == ['worker 0'] * 2
+        assert (tmp_path / 'died 1').exists()
+    assert largest_difference(results, unhurt) <= 1e-6

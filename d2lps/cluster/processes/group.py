@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from d2lps.cluster.processes.calls import ClusterError
 from d2lps.cluster.processes.lines import Inlet, serve
-from d2lps.cluster.processes.sockets import tidy
+from d2lps.cluster.processes.sockets import make_folder, tidy
 
 SILENCE = 30.0  # seconds without a sign of life until a process is given up
 # MXNet's servers now and then abort when they have ended all their work.
@@ -41,21 +41,20 @@ class Group(threading.Thread):
     """Processes that live and die together, and the thread that watches.
 
     Args:
-        folder: for their files; removed at the end.
         hear: is called as `hear(process, message)` for what a process says.
         tick: is called as `tick(now)` every 0.1 seconds.
         failed: is called as `failed(text, when)` after the group has ended
             because a process did, fell silent, or `fail` was called.
 
     All three are called in this thread, and so is everything else here but
-    `do` and `close`.
+    `do` and `close`.  What the processes need in files is in `folder`, which
+    is removed at the end.
     `failure` says why all have been ended; `died` are those that did first.
     """
 
-    def __init__(self, folder, hear, tick, failed):
+    def __init__(self, hear, tick, failed):
         super().__init__(name='d2lps cluster', daemon=True)
-        self.folder, self.keepers = folder, []
-        self.failure, self.died = None, []
+        self.keepers, self.failure, self.died = [], None, []
         self._hear, self._tick, self._failed = hear, tick, failed
         self._selector = selectors.DefaultSelector()
         self._tasks = queue.Queue()
@@ -65,6 +64,7 @@ class Group(threading.Thread):
                             lambda lines: None)
         self._ended, self._pid = False, os.getpid()
         self._lock = threading.Lock()  # nothing is put in after the end
+        self.folder = make_folder()
         self.start()
 
     def do(self, function, timeout=30):

@@ -67,17 +67,20 @@ class Restarts:
         self._check()
 
     def _check(self):
-        if self.supervisor.failure:
-            words = (
-                'the next run starts them anew.' if self._next() else
-                'start a new one.' if not (self._most and self.deaths) else
-                f'start a new one. This one was started anew {self._count} '
-                f'times of {self._most}. All deaths: {self._list()}.')
-            raise ClusterError(f'{self.supervisor.failure}\nAll other '
-                               'processes of this cluster have been ended; '
-                               + words)
         if self.closed:
             raise ClusterError(self.closed)
+        if self.supervisor.failure:
+            words = (f'{self.supervisor.failure}\nAll other processes of this '
+                     'cluster have been ended; ')
+            if self._next():
+                raise ClusterError(words + 'the next run starts them anew.')
+            words += 'start a new one.'
+            if self._most and self.deaths:
+                words += (f' It was started anew {self._count} times of '
+                          f'{self._most}. All deaths: {self._list()}.')
+                if self._count < self._most:
+                    words += ' So no worker is left.'
+            raise ClusterError(words)
 
     def _list(self):
         return '; '.join(map(str, self.deaths))

@@ -43,8 +43,7 @@ class Supervisor:
             **dict.fromkeys(('state', 'question', 'call', 'cancel'),
                             self._hear_worker),
             **dict.fromkeys(('part', 'done'), self._hear_call)}
-        self._group = Group(
-            sockets.make_folder(), self._hear, self._tick, self._failed)
+        self._group = Group(self._hear, self._tick, self._failed)
 
     def start(self):
         """Start all processes; OSError or ClusterError if it cannot be."""
