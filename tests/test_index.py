@@ -4,6 +4,7 @@ import re
 from pathlib import Path
 
 import pytest
+from test_notebooks import WITHOUT_FORM, minutes_of
 
 NOTEBOOKS = Path(__file__).resolve().parents[1] / 'notebooks'
 CHAPTERS = sorted(path.name for path in NOTEBOOKS.glob('[0-9]*.ipynb'))
@@ -19,14 +20,21 @@ def text_of(name):
 
 
 ROWS = [row for row in re.findall(
-    r'^\| \[(\d+)\..*\]\((.*\.ipynb)\).* \| \d+ minutes?,',
+    r'^\| \[(\d+)\..*\]\((.*\.ipynb)\).* \| \d+ minutes?, (.*) \|$',
     text_of('index.ipynb'), re.MULTILINE) if row[1] not in COMING]
 
 
 def test_the_index_lists_every_chapter_once_in_order():
-    assert [name for _, name in ROWS] == CHAPTERS
-    assert [int(number) for number, _ in ROWS] == [
+    assert [name for _, name, _ in ROWS] == CHAPTERS
+    assert [int(number) for number, *_ in ROWS] == [
         int(name[:2]) for name in CHAPTERS]
+
+
+@pytest.mark.parametrize('name, time', [
+    row[1:] for row in ROWS if Path(row[1]).stem not in WITHOUT_FORM])
+def test_reading_takes_as_long_as_the_chapter_says(name, time):
+    top = text_of(name).split('\n## ')[0]
+    assert minutes_of(f'To read: {time}.') == minutes_of(top)
 
 
 @pytest.mark.parametrize('name', [*CHAPTERS, 'index.ipynb'])

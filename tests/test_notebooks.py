@@ -172,7 +172,7 @@ def pictures_of(cell):
 def minutes_of(text):
     """The reading time that a text begins with; None if it has none."""
     for line in re.split(r'(?<=[.!?|])\s|\n\s*\n', text):
-        times = re.findall(r'\b(\d+|half an|an) (?:minute|hour)s?\b', line)
+        times = re.findall(r'\b(\d+|half an|an)\s(?:minute|hour)s?\b', line)
         if times and re.search(r'\bread', line, re.I):
             return max(int({'half an': 30, 'an': 60}.get(time, time))
                        for time in times)  # to run it takes less
@@ -249,6 +249,7 @@ def mutilated(number, *cells):
     (mutilated(0, markdown('# Rings\n\nIt runs 2 minutes.')), 'read: None'),
     (mutilated(0, markdown('# Rings\n\n75 minutes to read.')), 'read: 75'),
     (mutilated(0, markdown('An hour to read, 2 minutes to run.')), None),
+    (mutilated(0, markdown('2 minutes to run. To read: 45\nminutes.')), None),
     (mutilated(0, GOOD[1], GOOD[0]), 'read: None'),
     (mutilated(3), 'no picture in the first'),
     ([*GOOD[:3], GOOD[1], GOOD[2], *GOOD[3:]], 'no picture in the first'),

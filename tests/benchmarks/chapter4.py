@@ -3,7 +3,7 @@
 LeNet on the digits, and the sum of 40 MB, over two processes: through our
 cluster, over Unix sockets and over TCP, and through PyTorch's Gloo (if torch
 is installed). The contestants take turns, so that a machine that grows slower
-grows slower for all of them.
+grows slower for all of them, and are compared round by round.
 """
 import argparse
 import contextlib
@@ -15,15 +15,19 @@ import subprocess
 import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from unittest import mock
 
 import d2lps  # first: it prepares MXNet's engine
 import mxnet as mx
+import psutil
 from d2lps.cluster import Cluster, cluster
 from d2lps.cluster.processes.places import Here, free_ports
+from d2lps.engine import cores
 
 BATCH_SIZE, LR, WORKERS = 256, 0.1, 2
 WAIT = 120  # seconds for a turn, at most
+DDP, GLOO = 'PyTorch DDP with Gloo', "Gloo's all_reduce"
 
 
 def timed(job, repeats, ready=lambda: None):
@@ -49,13 +53,26 @@ def one_process(num_devices, steps):
     return steps * BATCH_SIZE / timed(train, 1)
 
 
+def prepare_worker(size, num_keys):
+    """Make a worker's store, once; the next two find it in __main__."""
+    import __main__
+    from d2lps.kvstore import prepare_store
+    __main__.store = store = mx.kv.create('dist_sync')
+    if size:
+        __main__.values = [mx.np.ones(size // n) for n in num_keys
+                           for _ in range(n)]
+        __main__.outs = [mx.np.zeros_like(one) for one in __main__.values]
+        store.init(list(range(len(__main__.outs))), __main__.outs)
+    else:
+        params, __main__.devices = d2lps.init_params(), d2lps.devices(1)
+        __main__.copies = [d2lps.get_params(params, __main__.devices[0])]
+        prepare_store(store, params, LR)
+
+
 def worker_trains(steps):
     """What each worker of a cluster does: its share of every batch."""
-    from d2lps.kvstore import prepare_store, train_batch_store
-    store = mx.kv.create('dist_sync')
-    params, devices = d2lps.init_params(), d2lps.devices(1)
-    copies = [d2lps.get_params(params, devices[0])]
-    prepare_store(store, params, LR)
+    from __main__ import copies, devices, store
+    from d2lps.kvstore import train_batch_store
     data = d2lps.load_data(BATCH_SIZE)[0]
 
     def train():
@@ -65,13 +82,14 @@ def worker_trains(steps):
     return steps * BATCH_SIZE / timed(train, 1, store.barrier)
 
 
-def worker_sums(size, repeats):
-    store, out = mx.kv.create('dist_sync'), mx.np.zeros(size)
-    value = mx.np.ones(size)
-    store.init('w', out)
-    seconds = timed(lambda: store.pushpull('w', value, out=out), repeats,
-                    store.barrier)
-    assert float(out[-1]) == store.num_workers
+def worker_sums(first, n, repeats):
+    """Push and pull n keys from the key `first` on, in one call."""
+    from __main__ import outs, store, values
+    part = slice(first, first + n)
+    seconds = timed(lambda: store.pushpull(
+        list(range(first, first + n)), values[part], out=outs[part]),
+        repeats, store.barrier)
+    assert all(float(out[-1]) == store.num_workers for out in outs[part])
     return seconds
 
 
@@ -135,6 +153,9 @@ class Gloo:
                  for process in self._processes]
         return [wait.result(WAIT).strip() for wait in waits]
 
+    def pids(self):
+        return [process.pid for process in self._processes]
+
     def turn(self, what):
         for process in self._processes:
             print(what, file=process.stdin, flush=True)
@@ -147,45 +168,96 @@ class Gloo:
         self._threads.shutdown()
 
 
+class Turns:
+    """Contestants take turns; what they measure, and what it costs.
+
+    add: `turn()` returns a number, `pids()` are the processes that work for
+    it, and it does the same thing `times` times.
+    """
+
+    def __init__(self):
+        self._contestants, self.results, self.costs = {}, {}, {}
+
+    def add(self, name, turn, pids, times):
+        self._contestants[name] = turn, pids, times
+        self.results[name], self.costs[name] = [], []
+
+    def go(self, backwards):
+        """All once; every second time in the other order."""
+        names = [*self._contestants]
+        for name in names[::-1] if backwards else names:
+            turn, pids, times = self._contestants[name]
+            before = cpu_seconds(pids())
+            self.results[name].append(turn())
+            self.costs[name].append((cpu_seconds(pids()) - before) / times)
+
+    def show(self, title, factor, peer):
+        """A line for each; `peer` is the one that others are measured by."""
+        print(f'\n{title:<34}' + ''.join(f'{word:>8}' for word in (
+            'median', 'min', 'max', 'CPU ms', 'ratio', 'from', 'to')))
+        for name, values in self.results.items():
+            numbers = [factor * f(values) for f in (
+                statistics.median, min, max)]
+            cost = 1e3 * statistics.median(self.costs[name])
+            ratios = [value / other for value, other
+                      in zip(values, self.results.get(peer, ()))]
+            print(f'{name:<34}' + ''.join(
+                f'{number:8,.0f}' for number in (*numbers, cost)) + ''.join(
+                f'{f(ratios):8.2f}' for f in (statistics.median, min, max)
+                if ratios))
+
+
+def cpu_seconds(pids):
+    """Processor time that these processes have used so far."""
+    times = [psutil.Process(pid).cpu_times() for pid in pids]
+    return sum(one.user + one.system for one in times)
+
+
 def main(args):
-    size = round(args.megabytes * 1e6 / 4)
+    size, ten = round(args.megabytes * 1e6 / 4), 10
     with contextlib.ExitStack() as stack:
-        clusters = [stack.enter_context(Cluster(WORKERS, n, timeout=WAIT))
-                    for n in (1, 2)]
+        def start(num_servers, size, **kwargs):
+            one = stack.enter_context(
+                Cluster(WORKERS, num_servers, timeout=WAIT, **kwargs))
+            one.run(prepare_worker, size, (1, ten))
+            return one, lambda: [*one.pids.values(), os.getpid()]
+
+        training, sums = Turns(), Turns()
+        for n in (1, 2):
+            training.add(f'one process, {n} device{"s" * (n > 1)}',
+                         partial(one_process, n, args.steps),
+                         lambda: [os.getpid()], 2 * args.steps)
+        one, pids = start(1, 0)
+        training.add('2 workers, 1 server', lambda one=one: min(
+            one.run(worker_trains, args.steps)), pids, 2 * args.steps)
         with mock.patch.object(cluster, 'here', Here):  # ports, as elsewhere
-            over_tcp = stack.enter_context(Cluster(WORKERS, 1, timeout=WAIT))
-        training = {
-            'one process, 1 device': lambda: one_process(1, args.steps),
-            'one process, 2 devices': lambda: one_process(2, args.steps),
-            '2 workers, 1 server': lambda: min(clusters[0].run(
-                worker_trains, args.steps))}
-        sums = {
-            f'push + pull, {n} server{"s" * (n > 1)}': lambda c=c: max(c.run(
-                worker_sums, size, args.repeats))
-            for n, c in enumerate(clusters, 1)}
-        sums['the same, 1 server, TCP'] = lambda: max(over_tcp.run(
-            worker_sums, size, args.repeats))
+            over_tcp = start(1, size)
+        here = start(1, size)
+        for name, (one, pids), keys in (
+                ('push + pull, 1 key', here, (0, 1)),
+                ('push + pull, 10 keys', here, (1, ten)),
+                ('10 keys, 2 servers', start(2, size), (1, ten)),
+                ('10 keys, 1 server, TCP', over_tcp, (1, ten))):
+            sums.add(name, lambda one=one, keys=keys: max(
+                one.run(worker_sums, *keys, args.repeats)), pids,
+                args.repeats + 1)
         if importlib.util.find_spec('torch'):
-            torch = stack.enter_context(
-                Gloo(args.steps, size, args.repeats))
-            training['PyTorch DDP with Gloo'] = lambda: min(
-                torch.turn('train'))
-            sums["Gloo's all_reduce"] = lambda: max(torch.turn('sum'))
-        results = {}
-        for _ in range(args.rounds):
-            for name, turn in (training | sums).items():
-                results.setdefault(name, []).append(turn())
+            torch = stack.enter_context(Gloo(args.steps, size, args.repeats))
+            training.add(DDP, lambda: min(torch.turn('train')), torch.pids,
+                         2 * args.steps)
+            sums.add(GLOO, lambda: max(torch.turn('sum')), torch.pids,
+                     args.repeats + 1)
+        for number in range(args.rounds):
+            training.go(number % 2)
+            sums.go(number % 2)
     print(d2lps.machine())
-    if "Gloo's all_reduce" not in sums:
+    if GLOO not in sums.results:
         print('PyTorch is not installed, so it is left out')
-    for title, names, factor in (
-            (f'images per second, batch {BATCH_SIZE}', training, 1),
-            (f'ms for {args.megabytes:g} MB, 2 processes', sums, 1e3)):
-        print(f'\n{title:<30}{"median":>8}{"min":>8}{"max":>8}')
-        for name in names:
-            values = [factor * value for value in results[name]]
-            print(f'{name:<30}' + ''.join(f'{f(values):8,.0f}' for f in (
-                statistics.median, min, max)))
+    training.show(f'images per second, batch {BATCH_SIZE}', 1, DDP)
+    sums.show(f'ms for {args.megabytes:g} MB, 2 processes', 1e3, GLOO)
+    print("\nCPU ms: processor time of all processes for a step, or a sum; "
+          f'{cores()} cores\nneed at least a {cores()}th of it. '
+          'ratio: to PyTorch in the same round, median and range.')
 
 
 if __name__ == '__main__':

@@ -553,6 +553,77 @@ def test_an_update_that_fails_is_reported_to_the_workers(cluster):
     both(cluster, "could not update, so the value stayed as it was", go)
 
 
+@pytest.mark.parametrize('kind', ['dist_sync', 'dist_async'])
+def test_an_optimizer_that_is_wrong_is_reported_by_the_first_pull(
+        kind, cluster):
+    def go():
+        kv, out = fresh(kind)
+        kv.set_optimizer(mx.optimizer.SGD(learning_rate='fast'))
+        kv.pull('w', out)  # before the first update: it proves nothing
+        kv.push('w', out)
+        kv.pull('w', out)
+    both(cluster, 'could not update, so the value stayed as it was', go)
+
+
+@pytest.mark.parametrize('kind', ['dist_sync', 'dist_async'])
+def test_a_pull_asks_for_faults_while_there_may_be_some(kind, cluster):
+    """A reader's update may fail any time; MXNet's own fail at once."""
+    def go(mine):
+        kv, out = fresh(kind)
+
+        def update(key, gradient, value):
+            value += gradient
+
+        class Schedule(mx.lr_scheduler.LRScheduler):
+            def __call__(self, step):
+                return 0.1
+        optimizer = mx.optimizer.SGD(
+            lr_scheduler=Schedule() if mine == 'schedule' else
+            mx.lr_scheduler.FactorScheduler(10))
+        if mine == 'update':
+            kv.set_updater(update)
+        else:
+            kv.set_optimizer(optimizer)
+        asked, ask = [], kv._asking.ask
+        kv._asking.ask = lambda *args, **message: (
+            asked.append(message), ask(*args, **message))[1]
+        counts = []
+        for _ in range(3):
+            kv.push('w', np.ones(3))
+            asked.clear()
+            kv.pull('w', out)
+            counts.append(asked.count({}))
+        del kv._asking.ask
+        return counts
+    for mine, counts in (('update', [1, 1, 1]), ('schedule', [1, 1, 1]),
+                         ('nothing', [1, 0, 0])):
+        assert cluster.run(go, mine) == [counts] * 2
+
+
+def test_a_pull_waits_for_the_one_before_of_its_key(cluster):
+    """So a worker that does not wait cannot run ahead for ever."""
+    def go():
+        kv, last = fresh()
+        kv.init('v', last)
+        waited, wait = [], mx.nd.NDArray.wait_to_read
+        mx.nd.NDArray.wait_to_read = lambda array: waited.append(array)
+        outs, counts = [np.zeros(3) for _ in range(4)], []
+        try:
+            for key, out in zip('wvwv', outs):
+                kv.push(key, np.ones(3))
+                kv.pull(key, out, wait=False)
+                counts.append(len(waited))
+            kv.pull('w', last)
+        finally:
+            mx.nd.NDArray.wait_to_read = wait
+        sums = [float(out.sum()) for out in outs]
+        for number, out in enumerate([*outs, last]):
+            out[:] = number  # `waited` has the same arrays, of MXNet's kind
+        return counts, [float(array[0].asscalar()) for array in waited], sums
+    assert cluster.run(go) == [
+        ([0, 0, 1, 2], [0, 1, 4, 2], [6.0] * 4)] * 2
+
+
 def test_an_update_that_failed_last_is_reported_by_close_only(cluster):
     def go(close):
         kv, out = fresh()

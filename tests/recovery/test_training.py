@@ -277,11 +277,14 @@ def test_two_trainings_cannot_share_a_folder(tmp_path):
     train(tmp_path)
 
 
-def test_a_loss_that_is_no_number_ends_it_and_checkpoints_stay(tmp_path):
-    with pytest.raises(FloatingPointError, match='try lr=100000'):
-        train(tmp_path, 40, lr=1e6, every=1)
-    step, state = Checkpoint(tmp_path).load()
-    assert all(onp.isfinite(array).all() for array in state['params'])
+@pytest.mark.parametrize('lr', [1e6, 1e38])
+def test_a_training_that_diverges_spoils_no_checkpoint(tmp_path, lr):
+    with pytest.raises(FloatingPointError, match='diverged .* try lr=1'):
+        train(tmp_path, 40, lr=lr, every=1, keep=1)
+    found = Checkpoint(tmp_path).load()
+    assert (found is None) == (lr == 1e38)  # which fails in the first step
+    if found:
+        assert all(onp.isfinite(array).all() for array in found[1]['params'])
 
 
 def test_a_store_with_keys_is_refused(tmp_path):
@@ -326,3 +329,20 @@ def test_workers_that_are_processes_end_alike_to_the_bit(tmp_path):
     assert sorted(os.listdir(tmp_path / 'hurt')) == [
         'lock', 'progress.csv', *(f'step-0000000{n}.checkpoint'
                                   for n in (4, 6, 7))]
+
+
+@pytest.mark.processes
+def test_three_processes_end_alike_up_to_rounding(tmp_path):
+    """A server adds three in any order, so no two runs need be the same."""
+    arguments = dict(batch_size=BATCH, every=2)
+    with Cluster(3, 1) as c:
+        whole, *_ = c.run(train_with_checkpoints, tmp_path / 'whole', STEPS,
+                          **arguments)
+        with pytest.raises(WorkerError, match='the reader is to blame'):
+            c.run(fail_in_step, 4, tmp_path / 'hurt', STEPS, **arguments)
+        ends = c.run(train_with_checkpoints, tmp_path / 'hurt', STEPS,
+                     **arguments)
+    for end in ends:
+        assert end.steps == STEPS - 2 and equal(end, ends[0])
+        for a, b in zip(end.params, whole.params):
+            onp.testing.assert_allclose(a, b, rtol=0, atol=1e-6)

@@ -4,15 +4,14 @@ MXNet answers many a wrong call with a dead server, a wait without end or a
 wrong sum.  So each call is checked here before anything is sent, and what
 only the other workers can know is asked of the cluster first.
 """
-import base64
 import os
 
-import cloudpickle
 from mxnet.kvstore import KVStoreBase
 
 from d2lps.checks import a, checked, function, whole
 from d2lps.cluster.store.asking import StoreError, alone, unbroken
-from d2lps.cluster.store.storechecks import compression, groups, names
+from d2lps.cluster.store.storechecks import (by_mxnet, compression, groups,
+                                              names, packed)
 from d2lps.engine import mx
 
 KINDS = 'dist_sync', 'dist_async'
@@ -40,7 +39,8 @@ class DistStore(KVStoreBase):
     def __init__(self, kind, create, asking):
         self._asking, self._buffers, self._open = asking, {}, set()
         self._most = {}  # values for a key, in the first push of several
-        self._updates, self.type = False, kind
+        self._late = {}  # what pulls have asked for and not waited for
+        self._updates, self._proved, self.type = False, set(), kind
         reply = asking.meet(f'create({kind!r})', create=True, faults=False)
         asking.faults.clear()  # they were in a store that is gone
         os.environ.update(reply['env'])
@@ -127,13 +127,13 @@ class DistStore(KVStoreBase):
         others to push it, too; one that has not gets the value of before.
 
         `wait=False` returns as soon as MXNet has the request, so that other
-        work can go on; only processes that end or fall silent are then
-        noticed, not a slow network.
+        work can go on. The next pull of the key waits for this one; until
+        then, only processes that end or fall silent are noticed.
         """
         given = self._groups('out', key, out, priority=priority)
         keys = [*given]
-        call = f'pull({names(keys)})'
-        if self.type == 'dist_sync' and self._open.intersection(keys):
+        call, pushed = f'pull({names(keys)})', self._open.intersection(keys)
+        if self.type == 'dist_sync' and pushed:
             self._asking.ask(call, pull=keys)
             self._open.difference_update(keys)
         else:
@@ -142,12 +142,16 @@ class DistStore(KVStoreBase):
         outs = [[array.as_nd_ndarray() for array in arrays]
                 for arrays in given.values()]
         self._kv.pull(keys, outs, priority)
-        for array in (array for arrays in outs for array in arrays if wait):
+        late = [self._late.pop(key, []) for key in keys]
+        for array in sum(outs + late if wait else late, []):
             array.wait_to_read()
-        if self._updates and wait:  # by now the servers have reported faults
-            self._asking.ask(call)
-        else:
-            self._asking.tell()
+        if not wait:
+            self._late.update(zip(keys, outs))
+        elif self._updates and not self._proved.issuperset(keys):
+            self._asking.ask(call)  # by now servers have reported faults
+            self._proved.update(pushed if self._sure else ())
+            return
+        self._asking.tell()
 
     @alone
     def pushpull(self, key, value, out=None, priority=0, wait=True):
@@ -186,18 +190,14 @@ class DistStore(KVStoreBase):
 
     @alone
     def _set_update(self, call, update):
-        # By value, so that classes from a notebook reach the servers, too.
-        try:
-            body = base64.b64encode(cloudpickle.dumps(update)).decode()
-        except Exception as error:
-            raise ValueError(f'{call}: it cannot be sent to the servers '
-                             f'({type(error).__name__}: {error})') from error
+        body = packed(call, update)
         self._asking.meet(call, update=body if self.rank == 0 else '')
         if self.rank == 0:
             self._asking.inside(self._kv._send_command_to_servers,
                                 SET_UPDATE, body)
         self._asking.meet(f'{call}, which is being sent')
-        self._updates = True
+        self._updates, self._proved = True, set()
+        self._sure = by_mxnet(update)
 
     @checked(params=compression)
     @alone

@@ -1,4 +1,7 @@
-"""Are these keys and arrays fit for a store of MXNet's?"""
+"""Are these keys, arrays and updates fit for a store of MXNet's?"""
+import base64
+
+import cloudpickle
 import numpy as onp
 
 from d2lps.checks import refuse
@@ -73,3 +76,21 @@ def compression(name, value):
             or set(value) - {'type', 'threshold'}):
         refuse(name, value, "like {'type': '2bit', 'threshold': 0.5}")
     return value
+
+
+def packed(call, update):
+    """An update as a text for the servers.
+
+    By value, so that classes from a notebook reach the servers, too.
+    """
+    try:
+        return base64.b64encode(cloudpickle.dumps(update)).decode()
+    except Exception as error:
+        raise ValueError(f'{call}: it cannot be sent to the servers '
+                         f'({type(error).__name__}: {error})') from error
+
+
+def by_mxnet(update):
+    """Is all of it MXNet's own, which fails at once or not at all?"""
+    parts = update, getattr(update, 'lr_scheduler', None) or update
+    return all(type(part).__module__.startswith('mxnet.') for part in parts)
