@@ -326,3 +326,20 @@ def test_workers_that_are_processes_end_alike_to_the_bit(tmp_path):
     assert sorted(os.listdir(tmp_path / 'hurt')) == [
         'lock', 'progress.csv', *(f'step-0000000{n}.checkpoint'
                                   for n in (4, 6, 7))]
+
+
+@pytest.mark.processes
+def test_three_processes_end_alike_up_to_rounding(tmp_path):
+    """A server adds three in any order, so no two runs need be the same."""
+    arguments = dict(batch_size=BATCH, every=2)
+    with Cluster(3, 1) as c:
+        whole, *_ = c.run(train_with_checkpoints, tmp_path / 'whole', STEPS,
+                          **arguments)
+        with pytest.raises(WorkerError, match='the reader is to blame'):
+            c.run(fail_in_step, 4, tmp_path / 'hurt', STEPS, **arguments)
+        ends = c.run(train_with_checkpoints, tmp_path / 'hurt', STEPS,
+                     **arguments)
+    for end in ends:
+        assert end.steps == STEPS - 2 and equal(end, ends[0])
+        for a, b in zip(end.params, whole.params):
+            onp.testing.assert_allclose(a, b, rtol=0, atol=1e-6)
