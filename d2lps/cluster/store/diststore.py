@@ -39,8 +39,7 @@ class DistStore(KVStoreBase):
     def __init__(self, kind, create, asking):
         self._asking, self._buffers, self._shapes = asking, {}, {}
         self._most = {}  # values for a key, in the first push of several
-        # Keys pushed and not pulled; what pulls have not waited for.
-        self._open, self._late = set(), {}
+        self._open, self._late = set(), {}  # pushed; pulled, not waited for
         self._updates, self._proved, self.type = False, set(), kind
         reply = asking.meet(f'create({kind!r})', create=True, faults=False)
         asking.faults.clear()  # they were in a store that is gone
