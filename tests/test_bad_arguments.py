@@ -29,6 +29,7 @@ from d2lps.pictures import (placement, player, plots, servers, sketch,
                             widgets)
 from d2lps.pictures import asynchrony as async_pictures
 from d2lps.pictures import overlap as overlap_pictures
+from d2lps.pictures import recovery as recovery_pictures
 from d2lps.pictures import timeline as timeline_pictures
 from d2lps.training import data, data_parallel, partition, timeline
 from matplotlib import pyplot as plt
@@ -322,6 +323,12 @@ good(servers.explore_servers, {
     'num_workers': {'int64'}, 'num_servers': {'int64'},
     'megabytes': POSITIVE, 'gigabits': POSITIVE, 'colocated': FLAG},
     num_workers=2, num_servers=1, megabytes=1, gigabits=1, colocated=False)
+good(recovery_pictures.plot_circle, {
+    'replicas': COUNT, 'num_keys': {'int64'}, 'num_points': {'int64'}},
+     before=[0, 1], after=[0], replicas=1, num_keys=4, num_points=2)
+good(recovery_pictures.explore_circle, {
+    'replicas': {'int64'}, 'num_points': {'int64'}}, event='server 1 dies',
+     replicas=1, num_servers=4, num_points=2)
 good(placement.plot_placement, {'num_servers': {'int64'},
                                     'split_from': COUNT, 'ax': AXES},
      sizes={'a': 3}, num_servers=2, split_from=10, ax=None)
@@ -491,6 +498,7 @@ INSIDE = {
     'd2lps.cluster.store.diststore': 'in a worker: below',
     'd2lps.cluster.bare': 'needs processes: tests/cluster/test_bare.py',
     'd2lps.cluster.command': 'the command', 'd2lps.cluster.network': 'below',
+    'd2lps.pictures.panel': 'starts threads: tests/pictures/test_panel.py',
     'd2lps.cluster.store': 'the machine room',
     'd2lps.cluster.processes': 'the machine room'}
 RECORDS = {'Machine', 'Send', 'Round', 'Link', 'Event', 'Timing', 'Shard',

@@ -55,7 +55,8 @@ class Code:
         code = re.sub(r'^%%capture (\w+)', r'\1 = None', self.source)
         code = re.sub(r'^%%.*', '', code)  # %%time, say
         tree = ast.parse(TransformerManager().transform_cell(code))
-        self._look(compile(tree, 'cell', 'exec'), self.uses)
+        self._look(compile(
+            tree, 'cell', 'exec', ast.PyCF_ALLOW_TOP_LEVEL_AWAIT), self.uses)
         for node in ast.walk(tree):
             if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
                 self._change(node.value.func)

@@ -25,7 +25,9 @@ NAMES = {
     'servers': ('explore_servers', 'plot_servers', 'predicted_seconds',
                 'simulated'),
     'asynchrony': ('explore_clock', 'plot_accuracy', 'plot_plan',
-                   'plot_progress', 'plot_staleness')}
+                   'plot_progress', 'plot_staleness'),
+    'recovery': ('explore_circle', 'plot_circle'),
+    'panel': ('TrainingPanel',)}
 HOME = {name: module for module, names in NAMES.items() for name in names}
 
 

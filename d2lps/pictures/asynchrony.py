@@ -1,8 +1,8 @@
 """Workers on a virtual clock: who waits when, and what it costs.
 
-Each function draws on `ax`, or on a new figure, and returns the axes. Names
-of curves begin with 'sync', 'async', 'bound' or 'backup', which have the
-same colour everywhere.
+Each function draws on `ax`, or on a new figure, and returns the axes. Curves
+whose names begin with 'sync', 'async', 'bound' or 'backup' have the same
+colour everywhere.
 """
 from functools import partial
 
@@ -16,18 +16,27 @@ from d2lps.asynchrony.training import Point
 from d2lps.checks import (a, checked, from_zero, list_of, number, one_of,
                           positive, refuse)
 from d2lps.pictures.plots import AXES
-from d2lps.pictures.style import (BLUE, GRAY, GREEN, ORANGE, PURPLE, RED,
-                                  SKY)
+from d2lps.pictures.style import (BLUE, CHUNK_COLORS, GRAY, GREEN, ORANGE,
+                                  PURPLE, RED, SKY)
 from d2lps.pictures.widgets import choose, live_picture
 
 COLORS = {'sync': BLUE, 'bound': GREEN, 'async': ORANGE, 'backup': PURPLE}
+OTHERS = *CHUNK_COLORS[6:], RED
 PLAN = a(Plan, 'a Plan, such as virtual_clock([[1], [5]])')
 AHEAD = {'0 (sync)': 0, '1': 1, '2': 2, '4': 4, '8': 8, '16': 16,
          'any (async)': 'async'}
 
 
-def _color(name):
-    return COLORS.get(str(name).replace(',', ' ').split()[0], 'black')
+def _colors(names):
+    """{name: colour}; what stands behind a comma does not change it."""
+    colors, others = {}, {}
+    for name in names:
+        start = str(name).split(',')[0]
+        way = start.split(' ')[0]
+        if way not in COLORS:
+            others.setdefault(start, OTHERS[len(others) % len(OTHERS)])
+        colors[name] = COLORS.get(way) or others[start]
+    return colors
 
 
 def plans(name, value):
@@ -64,9 +73,7 @@ def plot_plan(plan, until=None, title=None, ax=None):
     ax.set(xlim=(0, until), ylim=(plan.num_workers - 0.5, -0.5),
            xlabel='virtual seconds', yticks=range(plan.num_workers),
            yticklabels=[f'worker {r}' for r in range(plan.num_workers)])
-    words = f'{plan.throughput:.3g} gradients per second'
-    ax.set_title(f'{title}: {words}' if title else words, fontsize=10,
-                 loc='left')
+    ax.set_title(title or '', fontsize=10, loc='left')
     ax.legend(handles=[Patch(color=color, label=label) for
                        (color, label), found in bars.items() if found],
               loc='upper left', bbox_to_anchor=(1, 1), frameon=False)
@@ -81,10 +88,11 @@ def plot_progress(plans, until=None, ax=None):
     """
     ax = ax or plt.subplots(figsize=(5, 3), layout='constrained')[1]
     until = until or max(plan.seconds for plan in plans.values())
+    colors = _colors(plans)
     for name, plan in plans.items():
         ax.step([0, *(event.time for event in plan.events)],
                 [0, *(event.gradients for event in plan.events)],
-                where='post', color=_color(name), label=name)
+                where='post', color=colors[name], label=name)
     most = max(event.gradients for plan in plans.values()
                for event in plan.events if event.time <= until)
     ax.set(xlabel='virtual seconds', ylabel='gradients used',
@@ -102,7 +110,7 @@ def plot_staleness(plans):
                                 layout='constrained')
     for ax, (name, plan) in zip(axes.flat, plans.items()):
         ax.bar([*plan.staleness], [*plan.staleness.values()],
-               color=_color(name))
+               color=_colors(plans)[name])
         ax.set(title=name, xlim=(-0.7, most + 0.7), xlabel='staleness')
     axes.flat[0].set_ylabel('gradients')
     return axes
@@ -128,7 +136,7 @@ def plot_accuracy(curves):
     figure, axes = plt.subplots(1, 2, figsize=(9.5, 3.2), sharey=True,
                                 layout='constrained')
     for name, runs in curves.items():
-        style = dict(color=_color(name),
+        style = dict(color=_colors(curves)[name],
                      linestyle='--' if 'divided' in name else '-')
         for ax, axis in zip(axes, ('seconds', 'gradients')):
             x, y = (np.array([[getattr(point, one) for point in run]
@@ -159,7 +167,9 @@ def explore_clock(kind='one straggler', bound=4, slowdown=5, seed=0):
         figure, (left, right) = plt.subplots(
             1, 2, figsize=(11, 2.8), width_ratios=[1.5, 1])
         figure.subplots_adjust(0.075, 0.17, 0.99, 0.9, wspace=0.42)
-        plot_plan(played[chosen], 30, chosen, left)
+        plot_plan(played[chosen], 30, f'{chosen}: '
+                  f'{played[chosen].throughput:.3g} gradients per second',
+                  left)
         return plot_progress(played, 60, right)
 
     live_picture(draw, {

@@ -40,14 +40,15 @@ def train_with_checkpoints(folder, num_steps, batch_size=256, lr=0.02,
 
     Each worker calls it: `cluster.run(train_with_checkpoints, folder, 100)`.
     It begins at the newest checkpoint in `folder` that is good for all of
-    them, and ends as if nothing had happened. (One worker or two get the
-    same numbers. Of three, servers add the gradients as they come, so the
-    last digits differ from run to run, deaths or not.)
+    them, and ends as if nothing had happened: to the last bit with up to two
+    workers. With more, MXNet's servers add gradients in the order in which
+    they come, so the last digits differ from run to run, deaths or not.
 
     Workers may come and go from one call to the next: all of them draw the
     same minibatches and take each their share, and each has all parameters
-    and their momentum. The store only adds up gradients: MXNet's servers
-    could update, too, but nobody can fetch the momentum from them.
+    and their momentum. (Other shares are rounded otherwise, and training
+    magnifies the difference.) The store only adds up gradients: MXNet's
+    servers could update, too, but nobody can fetch the momentum from them.
 
     Args:
         folder: one that all workers see. In it, `progress.csv` gets a line
@@ -66,7 +67,7 @@ def train_with_checkpoints(folder, num_steps, batch_size=256, lr=0.02,
             `folder`.
         CheckpointError: if another training is using the folder, or workers
             do not see the same.
-        FloatingPointError: if the loss is no number any more.
+        FloatingPointError: if the training diverges; that is not saved.
         OSError: if the folder is full or read-only.
     """
     store = mx.kv.create('dist_sync') if store is None else store
@@ -106,12 +107,14 @@ def train_with_checkpoints(folder, num_steps, batch_size=256, lr=0.02,
             shift = random.integers(-1, 2, size=2)  # a pixel to any side
             X = np.roll(X, shift.tolist(), axis=(2, 3))
             losses.append(sum_gradients(X, y, params, device, store))
-            if not math.isfinite(losses[-1]):
-                raise FloatingPointError(f'the loss became {losses[-1]} in '
-                                         f'step {step}: try lr={lr / 10:g}')
             for k, arrays in enumerate(zip(params, momenta)):
                 weight, velocity = (one.as_nd_ndarray() for one in arrays)
                 sgd.update(k, weight, weight.grad, velocity)
+            if not math.isfinite(losses[-1] + sum(
+                    float(param.sum()) for param in params)):
+                raise FloatingPointError(
+                    f'the training diverged in step {step}, where the loss '
+                    f'was {losses[-1]:g}: try lr={lr / 10:g}')
             if store.rank == 0:
                 log.write(f'{step},{losses[-1]:.6f},{time.time():.3f}\n')
             if store.rank == 0 and (step % every == 0 or step == num_steps):

@@ -72,7 +72,7 @@ def table_of(seen, rate, size):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument('--repeats', type=int, default=5)
+    parser.add_argument('--repeats', type=int, default=8)
     parser.add_argument('--write', action='store_true')
     args = parser.parse_args()
     problem = d2lps.network_problem()

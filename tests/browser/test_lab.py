@@ -63,9 +63,9 @@ def picture(page):
     return image.get_attribute('src')
 
 
-def run_all(page):
-    """Run all cells; return the slider that appears then."""
-    slider = page.locator('.noUi-handle').first
+def run_all(page, widget=None):
+    """Run all cells; return the widget that appears then, or a slider."""
+    slider = widget or page.locator('.noUi-handle').first
     question = page.locator('.jp-Dialog .jp-mod-accept')
     # A run before there is a kernel would open a dialog.
     page.wait_for_selector('.jp-Notebook-ExecutionIndicator'

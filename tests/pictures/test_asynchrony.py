@@ -42,7 +42,7 @@ def test_what_lies_beyond_the_axis_is_cut_and_the_dropped_are_marked():
     assert found[asynchrony.RED, 2] == [(0, 5)]
     assert found[asynchrony.SKY, 2] == [(5, 7)]
     assert found[asynchrony.SKY, 0][-1] == (6, 7) and ax.get_xlim() == (0, 7)
-    assert ax.get_title(loc='left') == 'backup: 2 gradients per second'
+    assert ax.get_title(loc='left') == 'backup'
 
 
 def test_progress_and_staleness_are_those_of_the_plans():

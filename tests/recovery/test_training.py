@@ -277,11 +277,14 @@ def test_two_trainings_cannot_share_a_folder(tmp_path):
     train(tmp_path)
 
 
-def test_a_loss_that_is_no_number_ends_it_and_checkpoints_stay(tmp_path):
-    with pytest.raises(FloatingPointError, match='try lr=100000'):
-        train(tmp_path, 40, lr=1e6, every=1)
-    step, state = Checkpoint(tmp_path).load()
-    assert all(onp.isfinite(array).all() for array in state['params'])
+@pytest.mark.parametrize('lr', [1e6, 1e38])
+def test_a_training_that_diverges_spoils_no_checkpoint(tmp_path, lr):
+    with pytest.raises(FloatingPointError, match='diverged .* try lr=1'):
+        train(tmp_path, 40, lr=lr, every=1, keep=1)
+    found = Checkpoint(tmp_path).load()
+    assert (found is None) == (lr == 1e38)  # which fails in the first step
+    if found:
+        assert all(onp.isfinite(array).all() for array in found[1]['params'])
 
 
 def test_a_store_with_keys_is_refused(tmp_path):

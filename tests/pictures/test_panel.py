@@ -1,0 +1,225 @@
+"""The panel follows a training, kills what it is told to, and ends."""
+import asyncio
+import io
+import time
+from types import SimpleNamespace
+
+import matplotlib
+import pytest
+from IPython.display import Image
+from matplotlib import pyplot as plt
+
+from d2lps import recovery
+from d2lps.pictures import panel as panels
+
+matplotlib.use('Agg')
+LIMIT = 30  # seconds that something may take
+
+
+@pytest.fixture
+def shown(shown, monkeypatch):
+    class Handle:
+        update = staticmethod(shown.append)
+    monkeypatch.setattr(panels, 'display', lambda thing, **_: (
+        shown.append(thing), Handle)[1])
+    monkeypatch.setattr(recovery, 'train_with_checkpoints', train)
+    return shown
+
+
+def train():
+    """Stands for `train_with_checkpoints`."""
+
+
+LINES = 'step,loss,time\n1,2.5,100.0\n2,2.0,101.0\n3,1.5,102.0\n'
+
+
+def test_progress_is_what_was_written_so_far(tmp_path):
+    assert panels._progress(tmp_path) == []
+    file = tmp_path / 'progress.csv'
+    for text, rows in (
+            ('step,lo', []), ('step,loss,time\n', []),
+            (LINES, [(1, 2.5, 100), (2, 2, 101), (3, 1.5, 102)]),
+            (LINES + '4,1', [(1, 2.5, 100), (2, 2, 101), (3, 1.5, 102)]),
+            (LINES + '4,1\n2,2,107\n', [(1, 2.5, 100), (2, 2, 101),
+                                        (3, 1.5, 102), (2, 2, 107)]),
+            (LINES[:25] + '\n\n2,2.0,107\n', [(1, 2.5, 100), (2, 2, 107)])):
+        file.write_text(text)
+        assert panels._progress(tmp_path) == rows
+
+
+def test_steps_done_again_and_deaths_are_marked():
+    rows = [(1, 3, 100), (2, 2, 101), (3, 1.5, 102), (2, 2, 107),
+            (3, 1.5, 108), (4, 1, 109)]
+    left, right = panels._draw_progress(
+        rows, 4, [(102.5, 'server 1')], [3, 2, 1.5, 1]).axes
+    lines = {line.get_label(): line.get_xydata().tolist()
+             for line in left.lines + right.lines[:2]}
+    assert lines['a run that is not hurt'] == [[1, 3], [2, 2], [3, 1.5],
+                                               [4, 1]]
+    assert lines['first time'] == [[0, 1], [1, 2], [2, 3], [9, 4]]
+    assert lines['done again'] == [[7, 2], [8, 3]]
+    assert [*left.lines[-1].get_xdata()] == [3, 3]  # the last step before
+    assert [*right.lines[-1].get_xdata()] == [2.5, 2.5]
+    assert right.texts[0].get_text().strip() == 'server 1'
+    assert right.patches[0].get_extents().transformed(
+        right.transData.inverted()).intervalx == pytest.approx([2.5, 7])
+
+
+def test_nothing_is_there_yet():
+    panels._draw_progress([], 10).savefig(io.BytesIO())
+    panels._draw_progress([], 10, [(5.0, 'worker 0')]).savefig(io.BytesIO())
+
+
+class Trained:
+    """What is used of a cluster: `run` takes a step when it is told to."""
+
+    def __init__(self, problem=None):
+        self.deaths, self.killed, self.closed = [], [], False
+        self.pids = {'scheduler': 1, 'server 0': 2, 'server 1': 3}
+        self.problem, self.steps, self.names = problem, 0, ()
+
+    def run(self, function, folder, num_steps, **settings):
+        assert function is train
+        self.settings, done = settings, 0
+        with open(folder / 'progress.csv', 'a', buffering=1) as file:
+            file.write('' if file.tell() else 'step,loss,time\n')
+            while done < num_steps:
+                if self.closed or self.problem:
+                    raise self.problem or RuntimeError('it is closed')
+                if self.killed[len(self.deaths):]:
+                    self.deaths.append(SimpleNamespace(
+                        who=self.killed[len(self.deaths)]))
+                    done -= done % 5
+                if done < self.steps:
+                    done += 1
+                    file.write(f'{done},{1 / done},{time.time()}\n')
+                time.sleep(0.001)
+        return ['worker 0', 'worker 1']
+
+    def kill(self, name):
+        if name not in self.pids:
+            raise ValueError(f'name must be another\n{name}')
+        self.killed.append(name)
+
+    def close(self):
+        self.closed = True
+
+
+@pytest.fixture
+def panel(tmp_path, shown):
+    made = []
+
+    def make(cluster=None, num_steps=20, **more):
+        made.append(panels.TrainingPanel(cluster or Trained(), tmp_path,
+                                           num_steps, **more))
+        return made[-1]
+    yield make
+    for one in made:
+        one.stop()
+    panels.TrainingPanel._last = None
+
+
+def wait(panel, seconds=LIMIT):
+    return asyncio.run(panel.wait(seconds))
+
+
+async def interrupted(seconds):
+    raise KeyboardInterrupt
+
+
+def poll(condition):
+    end = time.monotonic() + LIMIT
+    while not condition():
+        assert time.monotonic() < end
+        time.sleep(0.01)
+
+
+def test_a_click_kills_and_the_training_goes_on(panel, shown):
+    one = panel(every=5)
+    who, kill, stop, words = shown[0].children
+    assert [*who.options] == ['scheduler', 'server 0', 'server 1']
+    who.value = 'server 1'
+    assert kill.description == 'kill server 1'
+    one.cluster.steps = 13
+    poll(lambda: len(panels._progress(one.folder)) == 13)
+    kill.click()
+    poll(lambda: len(panels._progress(one.folder)) == 16)
+    one.cluster.steps = 20
+    assert wait(one) == wait(one, 0) == 'worker 0'
+    assert one.cluster.killed == ['server 1']
+    [(moment, name)] = one.deaths
+    assert name == 'server 1' and abs(time.time() - moment) < LIMIT
+    assert words.value == 'server 1 was killed' and kill.disabled
+    assert not one.cluster.closed and one.cluster.settings == {'every': 5}
+    assert isinstance(shown[-1], Image) and len(shown) >= 4
+    assert not plt.get_fignums()
+
+
+def test_it_kills_by_itself_where_it_is_told_to(panel):
+    one = panel(kill_at={7: 'server 0', 12: 'scheduler'})
+    one.cluster.steps = 6
+    poll(lambda: len(panels._progress(one.folder)) == 6)
+    assert not one.cluster.killed
+    one.cluster.steps = 8
+    poll(lambda: one.cluster.killed == ['server 0'])
+    one.cluster.steps = 12
+    poll(lambda: one.cluster.killed == ['server 0', 'scheduler'])
+    one.cluster.steps = 20
+    assert wait(one) == 'worker 0'
+    assert [name for _, name in one.deaths] == ['server 0', 'scheduler']
+
+
+def test_steps_of_an_earlier_training_are_left_out(panel, tmp_path):
+    (tmp_path / 'progress.csv').write_text(LINES)
+    one = panel(num_steps=1, kill_at={3: 'server 0'})
+    assert one.rows() == []
+    with open(tmp_path / 'progress.csv', 'a') as file:
+        file.write('1,2.5,104.0\n')
+    assert one.rows() == [(1, 2.5, 104)] and not one.cluster.killed
+
+
+def test_who_is_dead_cannot_be_killed(panel, shown):
+    one = panel()
+    one.kill('worker 7')
+    assert shown[0].children[-1].value == 'name must be another'
+
+
+def test_what_ends_the_training_reaches_the_reader(panel):
+    one = panel(Trained(OSError('the disk is full')))
+    with pytest.raises(OSError, match='the disk is full'):
+        wait(one)
+
+
+@pytest.mark.parametrize('end', ['click', 'new', 'late', 'interrupt'])
+def test_it_can_be_ended(panel, shown, monkeypatch, end):
+    one = panel()
+    if end == 'click':
+        shown[0].children[2].click()
+    elif end == 'new':
+        other = panel()
+        assert not other.cluster.closed
+    elif end == 'late':
+        with pytest.raises(TimeoutError, match='took over 0.01 s'):
+            wait(one, 0.01)
+    else:
+        monkeypatch.setattr(panels.asyncio, 'sleep', interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            wait(one)
+    assert one.cluster.closed
+    assert not one._training.is_alive() and not one._watching.is_alive()
+    if end in ('click', 'new'):
+        with pytest.raises(RuntimeError, match='it is closed'):
+            wait(one)
+
+
+@pytest.mark.parametrize('show, words', [
+    (lambda: panels.TrainingPanel(None, 'x', 3), 'cluster must be'),
+    (lambda: panels.TrainingPanel(Trained(), 'x', 0), 'num_steps must'),
+    (lambda: panels.TrainingPanel(Trained(), 'x', 3, kill_at=7),
+     'kill_at must be'),
+    (lambda: panels.TrainingPanel(Trained(), 'x', 3, unhurt=7),
+     'unhurt must be')])
+def test_bad_arguments_are_named(shown, show, words):
+    with pytest.raises(ValueError, match=words):
+        show()
+    assert not shown and not plt.get_fignums()
