@@ -94,28 +94,6 @@ class Killer(threading.Thread):
             return False
 
 
-def test_every_kind_of_death_and_the_same_result(tmp_path, capsys):
-    path = tmp_path / 'done'
-    victims = [(10, 'server 1'), (20, 'worker 1'), (30, 'scheduler'),
-               (40, 'keeper')]
-    with Cluster(2, 2, restarts=4) as c:
-        first = c.pids
-        killer = Killer(c, lambda: steps_done(path), victims)
-        assert c.run(count, path) == [RIGHT] * 2
-        killer.join(10)
-        assert [(death.who, death.why) for death in c.deaths] == [
-            (name, 'was ended by SIGKILL') for _, name in victims]
-        assert all(0 < death.seconds < 15 for death in c.deaths)
-        assert not {*first.values()} & {*c.pids.values()}
-        assert set(first) == set(c.pids)
-        assert c.run(os.getpid) == [c.pids['worker 0'], c.pids['worker 1']]
-        assert all_gone(killer.gone, 0)
-    said = capsys.readouterr().out.splitlines()
-    assert said == [
-        f'{name} was ended by SIGKILL; all processes are started anew '
-        f'(restart {k} of 4)' for k, (_, name) in enumerate(victims, 1)]
-
-
 def test_more_deaths_than_restarts(tmp_path):
     path = tmp_path / 'done'
     with Cluster(1, 1, restarts=1) as c:
@@ -163,7 +141,7 @@ def test_a_death_wins_over_the_errors_that_follow_from_it(
         tmp_path, monkeypatch):
     """Worker 1 is stopped; worker 0 gives up waiting, and long after that
     worker 1 is known to be silent."""
-    monkeypatch.setattr(group, 'SILENCE', 4)
+    monkeypatch.setattr(group, 'SILENCE', 3)
 
     def wait_for_the_other(path):
         import os
@@ -181,21 +159,27 @@ def test_a_death_wins_over_the_errors_that_follow_from_it(
         assert c.run(wait_for_the_other, tmp_path / 'x') == ['well'] * 2
         [death] = c.deaths
         assert (death.who, death.why) == (
-            'worker 1', 'has not given a sign of life for 4 s')
+            'worker 1', 'has not given a sign of life for 3 s')
 
 
-@pytest.mark.parametrize('end', ['_exit(7)', 'abort()',
-                                 'kill(os.getpid(), 11)'])
-def test_a_worker_that_ends_its_process_has_died(tmp_path, end):
-    def leave(path, end):
+def test_a_worker_that_ends_its_process_has_died(tmp_path):
+    def leave(folder):
         import os
-        if not os.path.exists(path):
-            open(path, 'w').close()
-            eval(f'os.{end}', {'os': os})
+        ends = [lambda: os._exit(7), os.abort,
+                lambda: os.kill(os.getpid(), 11)]  # a segmentation fault
+        k = len(os.listdir(folder))
+        if k < len(ends):
+            open(f'{folder}/{k}', 'w').close()
+            ends[k]()
         return 'well'
-    with Cluster(1, 1, restarts=1) as c:
-        assert c.run(leave, tmp_path / 'x', end) == ['well']
-        assert c.deaths[0].who == 'worker 0'
+    path = tmp_path / 'ends'
+    path.mkdir()
+    with Cluster(1, 1, restarts=3) as c:
+        assert c.run(leave, path) == ['well']
+        assert [death.who for death in c.deaths] == ['worker 0'] * 3
+        # What MXNet makes of the last one is exit code 255.
+        assert [death.why for death in c.deaths[:2]] == [
+            'ended with exit code 7', 'was ended by SIGABRT']
 
 
 # While it starts anew.
@@ -390,34 +374,32 @@ def test_cells_are_not_run_on_workers_that_have_lost_what_they_made():
 # Elastic.
 def test_workers_that_are_lost_for_good(tmp_path, capsys):
     path = tmp_path / 'done'
-    with Cluster(3, 1, restarts=4, elastic=True) as c:
+    with Cluster(3, 1, restarts=3, elastic=True) as c:
         killer = Killer(c, lambda: steps_done(path), [
-            (10, 'worker 1'), (20, 'server 0'), (30, 'worker 1'),
-            (40, 'worker 0')])
+            (10, 'worker 1'), (25, 'worker 1'), (40, 'worker 0')])
         with pytest.raises(ClusterError, match='no worker is left'):
             c.run(count, path)
         killer.join(10)
         assert steps_done(path) >= 40 and c.num_workers == 1
-        assert [len(c.deaths), c.deaths[-1].who] == [4, 'worker 0']
+        assert [len(c.deaths), c.deaths[-1].who] == [3, 'worker 0']
     said = [line.split('; ')[1] for line in
             capsys.readouterr().out.splitlines()]
     assert said == [
-        'all processes are started anew, with 2 workers (restart 1 of 4)',
-        'all processes are started anew (restart 2 of 4)',
-        'all processes are started anew, with 1 worker (restart 3 of 4)']
+        'all processes are started anew, with 2 workers (restart 1 of 3)',
+        'all processes are started anew, with 1 worker (restart 2 of 3)']
 
 
 def test_in_a_slow_network(tmp_path):
     if network_problem():
         pytest.skip(network_problem())
     path = tmp_path / 'done'
-    with Cluster(3, 2, network=Network(colocated=True), restarts=3,
+    with Cluster(3, 2, network=Network(colocated=True), restarts=2,
                  elastic=True) as c:
         killer = Killer(c, lambda: steps_done(path), [
-            (10, 'server 1'), (20, 'worker 2'), (30, 'network')])
+            (10, 'worker 2'), (30, 'network')])
         assert c.run(count, path) == pytest.approx([RIGHT] * 2, rel=1e-6)
         killer.join(10)
-        assert len(c.deaths) == 3 and c.num_workers == 2
+        assert len(c.deaths) == 2 and c.num_workers == 2
         assert {*c.traffic()} == {'worker 0', 'worker 1'}
         assert all_gone(killer.gone, 0)
 
@@ -453,19 +435,26 @@ def unhurt(tmp_path_factory):
 TRAINING = dict(num_steps=20, batch_size=96, every=4)
 
 
-@pytest.mark.parametrize('seed', [1])
-def test_five_random_deaths_of_one_training(tmp_path, unhurt, seed):
-    choose = random.Random(seed)
+def test_five_random_deaths_of_one_training(tmp_path, unhurt, capsys):
+    choose = random.Random(1)
     names = ['server 0', 'server 1', 'worker 1', 'scheduler', 'keeper']
     choose.shuffle(names)
     victims = [*zip(sorted(choose.sample(range(1, 20), 5)), names)]
     with Cluster(2, 2, restarts=5) as c:
         killer = Killer(c, lambda: progress(tmp_path), victims)
+        first = c.pids
         results = c.run(train_with_checkpoints, tmp_path, **TRAINING)
         killer.join(10)
-        assert [death.who for death in c.deaths] == names
-        assert max(death.seconds for death in c.deaths) < 15
+        assert [(death.who, death.why) for death in c.deaths] == [
+            (name, 'was ended by SIGKILL') for name in names]
+        assert all(0 < death.seconds < 15 for death in c.deaths)
+        assert c.run(os.getpid) == [c.pids['worker 0'], c.pids['worker 1']]
+        assert set(first) == set(c.pids)
+        assert not {*first.values()} & {*c.pids.values()}
         killer.gone += c.pids.values()
+    assert capsys.readouterr().out.splitlines() == [
+        f'{name} was ended by SIGKILL; all processes are started anew '
+        f'(restart {k} of 5)' for k, name in enumerate(names, 1)]
     assert largest_difference(results, unhurt) <= 1e-6
     assert results[0].losses == pytest.approx(unhurt.losses, abs=1e-6)
     assert all_gone(killer.gone, 0)
