@@ -432,9 +432,14 @@ good(async_pictures.explore_clock, {
     kind='one straggler', bound=4, slowdown=5, seed=0)
 
 # Checkpoints.
-FOLDER = fresh(lambda: tempfile.mkdtemp(dir='.'))
+FOLDERS = tempfile.TemporaryDirectory()
+FOLDER = fresh(lambda: tempfile.mkdtemp(dir=FOLDERS.name))
 good(recovery.Checkpoint, {'folder': TEXT, 'keep': COUNT}, folder=FOLDER,
      keep=3)
+
+
+def teardown_module():
+    FOLDERS.cleanup()
 
 
 def a_checkpoint():

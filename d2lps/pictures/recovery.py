@@ -53,8 +53,9 @@ def plot_circle(before, after, replicas=1, num_keys=32, num_points=2):
     another server, and a cross those that are lost: all that had them died
     before anything could be copied. Returns both axes.
     """
-    was, now = ({key: chain(key, circle(servers, num_points), replicas)
-                 for key in range(num_keys)} for servers in (before, after))
+    was, now = ({key: chain(key, places, replicas) for key in range(num_keys)}
+                for places in (circle(before, num_points),
+                               circle(after, num_points)))
     lost = [key for key in was if not {*was[key]} & {*after}]
     kept = {key: now[key] for key in now if key not in lost}
     moved = [key for key in kept if was[key][0] != now[key][0]]

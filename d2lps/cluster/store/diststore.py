@@ -37,9 +37,9 @@ class DistStore(KVStoreBase):
     type = rank = num_workers = None  # set below; not as in the base class
 
     def __init__(self, kind, create, asking):
-        self._asking, self._buffers, self._open = asking, {}, set()
+        self._asking, self._buffers, self._shapes = asking, {}, {}
         self._most = {}  # values for a key, in the first push of several
-        self._late = {}  # what pulls have asked for and not waited for
+        self._open, self._late = set(), {}  # pushed; pulled, not waited for
         self._updates, self._proved, self.type = False, set(), kind
         reply = asking.meet(f'create({kind!r})', create=True, faults=False)
         asking.faults.clear()  # they were in a store that is gone
@@ -58,8 +58,7 @@ class DistStore(KVStoreBase):
         if self._kv is None:
             raise ValueError('this store is closed; create a new one')
         whole('priority', priority, -2 ** 31, 2 ** 31 - 1)
-        return groups(name, keys, values, {
-            key: buffer.shape for key, buffer in self._buffers.items()}, new)
+        return groups(name, keys, values, self._shapes, new)
 
     @alone
     def init(self, key, value):
@@ -77,6 +76,7 @@ class DistStore(KVStoreBase):
                  for key, [value] in given.items()}
         self._asking.inside(self._kv.init, list(first), list(first.values()))
         self._buffers.update(first)
+        self._shapes.update(shapes)
 
     @alone
     def push(self, key, value, priority=0):

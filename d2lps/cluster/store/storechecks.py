@@ -49,7 +49,7 @@ def groups(name, keys, values, known, new=False):
                              f'there are {len(arrays)}')
         for array in arrays:
             check_array(f'{name} for key {key!r}', array,
-                        known.get(key, arrays[0].shape))
+                        known[key] if key in known else arrays[0].shape)
     return found
 
 
@@ -58,14 +58,14 @@ def check_array(name, array, shape):
     if array.stype != 'default':
         raise ValueError(f'{name} must be an array of mxnet.np; it was a '
                          f'{type(array).__name__}')
-    if onp.dtype(array.dtype) != 'float32' or array.size == 0:
+    found = array.shape  # MXNet is asked once: this is done in every step
+    if onp.dtype(array.dtype) != 'float32' or 0 in found:
         raise ValueError(
             f'{name} must have elements of float32, for example '
             f"{name.split()[0]}.astype('float32'); it has {array.size} of "
             f'{onp.dtype(array.dtype)}')
-    if array.shape != shape:
-        raise ValueError(f'{name} must have shape {shape}; it was '
-                         f'{array.shape}')
+    if found != shape:
+        raise ValueError(f'{name} must have shape {shape}; it was {found}')
 
 
 def compression(name, value):
