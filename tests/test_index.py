@@ -8,9 +8,6 @@ from test_notebooks import WITHOUT_FORM, minutes_of
 
 NOTEBOOKS = Path(__file__).resolve().parents[1] / 'notebooks'
 CHAPTERS = sorted(path.name for path in NOTEBOOKS.glob('[0-9]*.ipynb'))
-# Linked to already, as long as they are being written.
-COMING = {'11-overlap.ipynb', '12-asynchrony.ipynb',
-          '13-when-a-server-dies.ipynb'} - {*CHAPTERS}
 
 
 def text_of(name):
@@ -19,9 +16,9 @@ def text_of(name):
                      if cell['cell_type'] == 'markdown')
 
 
-ROWS = [row for row in re.findall(
+ROWS = re.findall(
     r'^\| \[(\d+)\..*\]\((.*\.ipynb)\).* \| \d+ minutes?, (.*) \|$',
-    text_of('index.ipynb'), re.MULTILINE) if row[1] not in COMING]
+    text_of('index.ipynb'), re.MULTILINE)
 
 
 def test_the_index_lists_every_chapter_once_in_order():
@@ -41,16 +38,14 @@ def test_reading_takes_as_long_as_the_chapter_says(name, time):
 def test_links_to_files_lead_somewhere(name):
     for link in re.findall(r'\]\((?![a-z]+:|#)(.+?)(?:#.*?)?\)',
                            text_of(name)):
-        assert link in COMING or (NOTEBOOKS / link).exists(), link
+        assert (NOTEBOOKS / link).exists(), link
 
 
 def test_the_new_chapters_are_linked_with_the_older_ones():
     """There and back: from where their questions were left open."""
     for number, others in (('11', '2 4 5'), ('12', '4 5'), ('13', '4 5')):
-        [new] = [name for name in {*CHAPTERS} | COMING
-                 if name.startswith(number)]
+        [new] = [name for name in CHAPTERS if name.startswith(number)]
         for other in others.split():
             [old] = [name for name in CHAPTERS if name.startswith(f'0{other}')]
             assert f']({new}' in text_of(old), (old, new)
-        if new not in COMING:
-            assert re.search(r'\]\(0\d-', text_of(new)), new
+        assert re.search(r'\]\(0\d-', text_of(new)), new

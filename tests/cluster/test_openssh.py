@@ -241,7 +241,7 @@ def test_a_cable_that_is_pulled(lab):
 
 def test_ports_that_are_blocked_or_taken(lab):
     def body():
-        from d2lps.cluster import cluster
+        from d2lps.cluster.processes import restarts
 
         def use(**kwargs):
             with make(**kwargs) as c:
@@ -268,7 +268,7 @@ def test_ports_that_are_blocked_or_taken(lab):
             found, _ = error_of(lambda: c.run(add_up))
             assert 'worker 0 got no answer from the servers' in found, found
         unblock('two')
-        cluster.START = 0
+        restarts.START = 0
         found, _ = error_of(lambda: make(1, 1, ['two']))
         assert 'the workers did not start in 0 s' in found, found
         assert not left(3), left(0)
