@@ -18,7 +18,7 @@ import numpy as onp
 from d2lps.checks import a, checked, either, list_of, refuse, text, whole
 from d2lps.engine import mx
 from d2lps.recovery.file import (CheckpointError, as_parts, flush_folder,
-                                 read, write)
+                                 open_only_here, read, write)
 
 NAME = re.compile(r'step-([0-9]{8,})\.checkpoint')
 FOLDER = either(text, a(Path, ''), words="a folder, such as 'checkpoints'")
@@ -56,6 +56,7 @@ class Checkpoint:
         self.folder = Path(folder).expanduser().absolute()
         self.keep, self.checksum = keep, ''
         self._unlock, self._steps = None, []  # a function; steps of good ones
+        self._lock = None  # the file's number
         new = [path for path in (self.folder, *self.folder.parents)
                if not path.exists()]
         try:
@@ -85,8 +86,9 @@ class Checkpoint:
         """
         if self._unlock:
             return
-        flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW
-        file = os.open(self.folder / 'lock', flags, 0o666)
+        # Whoever may read it could lock it.
+        file = self._lock = open_only_here(
+            self.folder / 'lock', os.O_RDWR | os.O_CREAT, 0o600)
         self._unlock = weakref.finalize(self, os.close, file)
         try:
             self._take_over(file)
@@ -145,6 +147,10 @@ class Checkpoint:
         temporary = path.with_name(f'{path.name}.tmp')
         try:
             self.lock()
+            if not os.path.samestat(os.fstat(self._lock),
+                                    os.stat(self.folder / 'lock')):
+                raise CheckpointError(f'{self.folder} is not the folder any '
+                                      'more in which this training began')
             if self._steps and step < self._steps[-1]:
                 raise ValueError(
                     f'step must be at least {self._steps[-1]}, as there is a '

@@ -91,18 +91,29 @@ def as_parts(step, state):
     return [head, found, b'\n', *body], found.decode()
 
 
+def open_only_here(path, flags, mode=0o666):
+    """`os.open` for a folder in which others may put what they like: it
+    neither follows a link nor waits for a pipe; ValueError if it is one."""
+    file = os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK, mode)
+    about = os.fstat(file)
+    # What is to be changed might also be a file of ours elsewhere.
+    writes = flags & os.O_ACCMODE != os.O_RDONLY
+    if not stat.S_ISREG(about.st_mode) or writes and about.st_nlink > 1:
+        os.close(file)
+        raise ValueError(f'{os.path.basename(path)} is no file, or one that '
+                         'is elsewhere, too: remove it')
+    return file
+
+
 def read(path):
     """(step, state, checksum) of a checkpoint's file; ValueError if it is
     damaged or not ours, CheckpointError if it is good but not for us."""
-    def opener(name, flags):  # neither follow a link nor wait for a pipe
-        return os.open(name, flags | os.O_NOFOLLOW | os.O_NONBLOCK)
-    with open(path, 'rb', opener=opener) as file:
-        about = os.fstat(file.fileno())
-        if not stat.S_ISREG(about.st_mode):
-            raise ValueError('it is no file')
-        if about.st_uid not in (os.geteuid(), path.parent.stat().st_uid):
+    with open(path, 'rb', opener=open_only_here) as file:
+        owners = os.geteuid(), path.parent.stat().st_uid
+        if os.fstat(file.fileno()).st_uid not in owners:
             raise ValueError('it belongs to another user')
-        return parsed(file.read())
+        start = file.read(40)  # of what may be any file, of any size
+        return parsed(start + file.read() if HEAD.match(start) else start)
 
 
 def parsed(content):

@@ -12,7 +12,7 @@ from d2lps.checks import checked, from_zero, number, positive, whole
 from d2lps.engine import devices, mx
 from d2lps.kvstore.training import a_store
 from d2lps.recovery.checkpoint import FOLDER, Checkpoint
-from d2lps.recovery.file import CheckpointError
+from d2lps.recovery.file import CheckpointError, open_only_here
 from d2lps.training import (compute_gradients, get_params, init_params,
                             load_data)
 
@@ -98,7 +98,8 @@ def train_with_checkpoints(folder, num_steps, batch_size=256, lr=0.02,
             losses = state['losses'].tolist()
         if store.rank == 0:
             log = stack.enter_context(open(
-                checkpoint.folder / 'progress.csv', 'a', buffering=1))
+                checkpoint.folder / 'progress.csv', 'a', buffering=1,
+                opener=open_only_here))
             log.write('\n' if log.tell() else 'step,loss,time\n')
 
         minibatches = forever(data, batch if found else 0)

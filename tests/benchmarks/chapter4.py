@@ -255,9 +255,10 @@ def main(args):
         print('PyTorch is not installed, so it is left out')
     training.show(f'images per second, batch {BATCH_SIZE}', 1, DDP)
     sums.show(f'ms for {args.megabytes:g} MB, 2 processes', 1e3, GLOO)
-    print("\nCPU ms: processor time of all processes for a step, or a sum; "
-          f'{cores()} cores\nneed at least a {cores()}th of it. '
-          'ratio: to PyTorch in the same round, median and range.')
+    print(f"""
+CPU ms: processor time of all processes together, for a step or for a sum.
+On {cores()} cores, neither takes less than 1/{cores()} of it.
+ratio: to PyTorch in the same round, median and range.""")
 
 
 if __name__ == '__main__':

@@ -8,6 +8,7 @@ import json
 import os
 import pickle
 import resource
+import shutil
 import signal
 import stat
 import subprocess
@@ -16,7 +17,9 @@ import time
 import numpy as onp
 import pytest
 from d2lps.engine import mx
-from d2lps.recovery import Checkpoint, CheckpointError, file
+from d2lps.kvstore import KVStore
+from d2lps.recovery import (Checkpoint, CheckpointError, file,
+                            train_with_checkpoints)
 
 np = mx.np
 
@@ -340,6 +343,44 @@ def test_a_dead_writer_has_no_lock_and_what_it_left_goes(saved):
     with Checkpoint(saved) as c:
         c.save(4, a_state(4))
     assert not left.exists()
+
+
+def test_nobody_else_can_take_the_lock(saved):
+    assert stat.S_IMODE((saved / 'lock').stat().st_mode) == 0o600
+
+
+@pytest.mark.parametrize('kind', ['symlink_to', 'hardlink_to', 'pipe'])
+@pytest.mark.parametrize('name', ['lock', 'progress.csv'])
+def test_what_others_put_there_is_not_written_to(tmp_path, name, kind):
+    mine, path = tmp_path / 'mine', tmp_path / 'training' / name
+    mine.write_text('mine')
+    path.parent.mkdir()
+    if kind == 'pipe':
+        os.mkfifo(path)
+    else:
+        getattr(path, kind)(mine)
+    with pytest.raises((OSError, ValueError), match=name):
+        train_with_checkpoints(path.parent, 1, 2, store=KVStore())
+    assert mine.read_text() == 'mine'
+
+
+def test_a_folder_that_was_removed_and_made_anew_is_not_ours(saved):
+    with Checkpoint(saved) as c, Checkpoint(saved) as other:
+        c.save(4, a_state(4))
+        shutil.rmtree(saved)
+        with pytest.raises(FileNotFoundError, match='step 5 was not saved'):
+            c.save(5, a_state(5))
+        saved.mkdir()
+        other.save(1, a_state(1))
+        with pytest.raises(CheckpointError, match='not the folder any more'):
+            c.save(5, a_state(5))
+        assert same(Checkpoint(saved).load(), 1)
+
+
+def test_a_huge_file_is_not_read(saved):
+    with open(path_of(saved, 3), 'wb') as file:
+        file.truncate(1 << 42)  # bytes, none of which is on the disk
+    assert_the_one_before(saved, 'no checkpoint')
 
 
 # Folders that cannot be written.
