@@ -18,7 +18,7 @@ from d2lps.checks import checked, from_zero, number, positive, whole
 
 TIMES = dict(interval=positive, cost=number, between_failures=positive,
              restart=number)
-MOST = 3_000_000  # intervals and deaths that are simulated in some seconds
+MOST = 10_000_000  # intervals and deaths that are simulated in some seconds
 
 
 def _ends(interval, cost, between_failures, restart, **_):
