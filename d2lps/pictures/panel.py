@@ -95,7 +95,6 @@ class TrainingPanel:
                  **settings):
         if TrainingPanel._last:
             TrainingPanel._last.stop()
-        TrainingPanel._last = self
         self.cluster, self.deaths = cluster, []
         # Wherever its processes are, and the reader goes.
         self.folder = Path(folder).expanduser().absolute()
@@ -120,6 +119,7 @@ class TrainingPanel:
                                (self._watch, ())))
         self._training.start()
         self._watching.start()
+        TrainingPanel._last = self  # not before: it may fail
 
     def rows(self):
         """The steps so far: [(step, loss, seconds since 1970), ...]"""
