@@ -42,7 +42,8 @@ def test_progress_is_what_was_written_so_far(tmp_path):
             (LINES + '4,1', [(1, 2.5, 100), (2, 2, 101), (3, 1.5, 102)]),
             (LINES + '4,1\n2,2,107\n', [(1, 2.5, 100), (2, 2, 101),
                                         (3, 1.5, 102), (2, 2, 107)]),
-            (LINES[:25] + '\n\n2,2.0,107\n', [(1, 2.5, 100), (2, 2, 107)])):
+            (LINES[:25] + '\n\n2,2.0,107\n', [(1, 2.5, 100), (2, 2, 107)]),
+            ('step,loss,time\nx,y,z\n1,,\n', [])):
         file.write_text(text)
         assert panels._progress(tmp_path) == rows
 
