@@ -48,8 +48,11 @@ from_zero = functools.partial(whole, least=0)  # a seed, a rank, an index
 
 
 def _finite(value):
-    return (isinstance(value, numbers.Real) and not isinstance(value, BOOL)
-            and math.isfinite(value))
+    try:
+        return (isinstance(value, numbers.Real) and math.isfinite(value)
+                and not isinstance(value, BOOL))
+    except OverflowError:  # an int that no float can hold
+        return False
 
 
 def number(name, value, least=0, most=math.inf, example=1):

@@ -38,11 +38,20 @@ def _heavy_tail(shape, slowdown, random):
     return 1 / np.sqrt(1 - random.random(shape))
 
 
+MOST = 1_000_000  # steps to draw or play, or it takes too long
+
+
+def _not_too_many(num_workers, num_steps, **_):
+    if num_workers * num_steps > MOST:
+        raise ValueError(f'num_steps must be at most {MOST // num_workers:,} '
+                         f'for {num_workers:,} workers; it was {num_steps:,}')
+
+
 KINDS = {'equal': _equal, 'one straggler': _straggler,
          'a new straggler each round': _in_turn, 'heavy tail': _heavy_tail}
 
 
-@checked(kind=one_of(*KINDS), num_workers=up_to_1000,
+@checked(_not_too_many, kind=one_of(*KINDS), num_workers=up_to_1000,
          num_steps=partial(whole, most=100_000),
          slowdown=partial(number, least=1, most=1e6, example=5),
          seed=from_zero)
@@ -139,7 +148,12 @@ class Plan:
         return [seconds / self.seconds for seconds in waited]
 
 
-def _fits(times, consistency, backups, **_):
+def _fits(times, consistency, backups, num_gradients):
+    up_to_1000('the number of rows in times', len(times))
+    if len(times) * num_gradients > MOST:
+        raise ValueError(
+            f'num_gradients must be at most {MOST // len(times):,} for '
+            f'{len(times):,} workers; it was {num_gradients:,}')
     if backups and (consistency not in ('sync', 0) or backups >= len(times)):
         raise ValueError(
             "backups goes with consistency='sync' and must be fewer than the "
@@ -149,7 +163,8 @@ def _fits(times, consistency, backups, **_):
 
 def table(name, value):
     """A check: a row of positive numbers for each worker."""
-    value = value.tolist() if isinstance(value, np.ndarray) else value
+    if isinstance(value, np.ndarray) and value.size <= MOST:
+        value = value.tolist()
     return list_of(list_of(positive, 'a list of positive numbers'), (
         'a table of seconds such as [[1], [1], [5]]'))(name, value)
 

@@ -53,6 +53,10 @@ def _rows(name, value):
     rows = np.asarray(value) if isinstance(value, list) else np.empty(0)
     if (rows.ndim, *rows.shape[1:]) != (2, 3) or rows.dtype.kind not in 'if':
         refuse(name, value, "a LinkMeter's samples")
+    if not (rows[-1] > rows[0]).all():
+        raise ValueError(f'nothing was sent, or nothing came, in {name}: only '
+                         'what goes over a link is seen, as in '
+                         'Cluster(network=Network())')
     return rows
 
 

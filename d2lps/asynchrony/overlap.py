@@ -51,7 +51,13 @@ def backward_pass(backward):
     return tasks
 
 
-@checked(tasks=TASKS, nbytes=list_of(number, 'a list of bytes'),
+def _not_too_many(nbytes, slice_size=None, **_):
+    if slice_size and sum(nbytes) / slice_size + len(nbytes) > MOST:
+        raise ValueError(f'slice_size is {slice_size:g}: that makes more than '
+                         f'{MOST} messages')
+
+
+@checked(_not_too_many, tasks=TASKS, nbytes=list_of(number, 'a list of bytes'),
          bucket_size=number, slice_size=positive)
 def make_messages(tasks, nbytes, bucket_size=0, slice_size=None):
     """Put gradients together until there are `bucket_size` bytes; cut them.
@@ -125,9 +131,10 @@ def _as_many(backward, nbytes, forward=(), slice_size=None, **_):
         if len(value) != len(backward) and (value or name == 'nbytes'):
             raise ValueError(f'{name} must have a number for each of the '
                              f'{len(backward)} layers; it had {len(value)}')
-    if slice_size and sum(nbytes) / slice_size + len(nbytes) > MOST:
-        raise ValueError(f'slice_size is {slice_size:g}: that makes more than '
-                         f'{MOST} messages')
+    if len(backward) > MOST:
+        raise ValueError(f'backward must have at most {MOST:,} layers; it '
+                         f'had {len(backward):,}')
+    _not_too_many(nbytes, slice_size)
 
 
 LAYERS = {'backward': SECONDS, 'nbytes': list_of(number, 'a list of bytes'),

@@ -1,6 +1,7 @@
 """A real training that somebody hurts, and its loss while it goes on."""
 import asyncio
 import io
+import re
 import threading
 import time
 from functools import partial
@@ -12,16 +13,19 @@ from IPython.display import Image, display
 from matplotlib.figure import Figure
 
 from d2lps import recovery
-from d2lps.checks import a, checked, number, refuse, whole
+from d2lps.checks import a, checked, number, refuse, text, whole
 from d2lps.pictures.style import BLUE, GRAY, ORANGE, RED
+from d2lps.recovery.checkpoint import FOLDER
+
+ROW = re.compile(r'\d+,\d+(\.\d*)?,\d+(\.\d*)?')
 
 
 def _progress(folder):
     """[(step, loss, seconds since 1970), ...] as training has written it."""
     path = Path(folder, 'progress.csv')
-    lines = path.read_text().split('\n')[1:-1] if path.exists() else []
-    return [tuple(map(float, line.split(','))) for line in lines
-            if line.count(',') == 2]
+    text = path.read_text(errors='replace') if path.is_file() else ''
+    return [tuple(map(float, line.split(',')))
+            for line in text.split('\n')[1:-1] if ROW.fullmatch(line)]
 
 
 def _draw_progress(rows, num_steps, deaths=(), unhurt=()):
@@ -63,6 +67,12 @@ def _cluster(name, value):
     return value
 
 
+def _victims(name, value):
+    a(dict, "a dict such as {30: 'server 1'}")(name, value)
+    return {whole(f'a step in {name}', step): text(f'{name}[{step}]', who)
+            for step, who in value.items()}
+
+
 class TrainingPanel:
     """A real training, its loss while it goes on, and a button that kills.
 
@@ -79,15 +89,16 @@ class TrainingPanel:
     """
     _last = None
 
-    @checked(cluster=_cluster, num_steps=whole, kill_at=a(dict, 'a dict'),
-             unhurt=a((list, tuple), 'a list of losses'))
+    @checked(cluster=_cluster, folder=FOLDER, num_steps=whole,
+             kill_at=_victims, unhurt=a((list, tuple), 'a list of losses'))
     def __init__(self, cluster, folder, num_steps, kill_at=None, unhurt=(),
                  **settings):
         if TrainingPanel._last:
             TrainingPanel._last.stop()
-        TrainingPanel._last = self
-        self.cluster, self.folder, self.deaths = cluster, folder, []
-        self._skip = len(_progress(folder))  # an earlier training's steps
+        self.cluster, self.deaths = cluster, []
+        # Wherever its processes are, and the reader goes.
+        self.folder = Path(folder).expanduser().absolute()
+        self._skip = len(_progress(self.folder))  # an earlier training's steps
         self._kill_at, self._result = {**(kill_at or {})}, None
         self._error = None
         self._draw = partial(_draw_progress, num_steps=num_steps,
@@ -108,6 +119,7 @@ class TrainingPanel:
                                (self._watch, ())))
         self._training.start()
         self._watching.start()
+        TrainingPanel._last = self  # not before: it may fail
 
     def rows(self):
         """The steps so far: [(step, loss, seconds since 1970), ...]"""

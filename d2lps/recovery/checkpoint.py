@@ -102,7 +102,7 @@ class Checkpoint:
         except BlockingIOError:
             who = os.read(file, 200).decode(errors='replace')
             raise CheckpointError(
-                f'{self.folder} is in use by another training ({who}): wait '
+                f'{self.folder} is in use by another training ({who!a}): wait '
                 'for its end, or take another folder') from None
         with contextlib.suppress(OSError):  # a full disk: it has no name
             os.ftruncate(file, 0)

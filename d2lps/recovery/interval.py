@@ -18,6 +18,7 @@ from d2lps.checks import checked, from_zero, number, positive, whole
 
 TIMES = dict(interval=positive, cost=number, between_failures=positive,
              restart=number)
+MOST = 10_000_000  # intervals and deaths that are simulated in some seconds
 
 
 def _ends(interval, cost, between_failures, restart, **_):
@@ -28,6 +29,16 @@ def _ends(interval, cost, between_failures, restart, **_):
             f'interval + cost + restart is {needed:g} s, and a failure comes '
             f'every {between_failures:g} s: hardly any checkpoint would be '
             f'reached. interval must be smaller, if anything helps')
+
+
+def _soon(interval, cost, between_failures, restart, num_intervals, **_):
+    """A rule: there are not too many deaths to simulate."""
+    _ends(interval, cost, between_failures, restart)
+    lives = math.exp((interval + cost + restart) / between_failures)
+    if num_intervals * lives > MOST:
+        raise ValueError(
+            f'num_intervals must be at most {int(MOST / lives):,} for these '
+            f'times, or it takes too long; it was {num_intervals:,}')
 
 
 @checked(cost=positive, between_failures=positive)
@@ -64,7 +75,7 @@ def exact_overhead(interval, cost, between_failures, restart=0):
     return seconds / interval - 1
 
 
-@checked(_ends, **TIMES, num_intervals=partial(whole, most=1_000_000),
+@checked(_soon, **TIMES, num_intervals=partial(whole, most=MOST),
          seed=from_zero)
 def simulated_overhead(interval, cost, between_failures, restart=0,
                        num_intervals=10_000, seed=0):

@@ -18,12 +18,13 @@ from d2lps.kvstore.server import Server
 
 server_number = partial(whole, least=0, most=1000)
 up_to_100_000 = partial(whole, most=100_000)
+MOST = 500_000  # points on a circle
 
 
 def _places(name, value):
     """A check: what `circle` returns; it would take long to look at all."""
     if not isinstance(value, list) or not value or not isinstance(
-            value[0], tuple):
+            value[0], tuple) or [*map(type, value[0])] != [float, int]:
         refuse(name, value, 'what circle(range(4)) returns')
     return value
 
@@ -41,10 +42,18 @@ def position(name):
 def _numbers(name, value):
     """A check: numbers of servers."""
     check = list_of(server_number, 'numbers such as range(4)')
-    return check(name, [*value] if isinstance(value, range) else value)
+    if isinstance(value, range):
+        value = [*value[:MOST]]
+    return check(name, value)
 
 
-@checked(servers=_numbers, num_points=up_to_100_000)
+def _not_too_many(num_points, servers=(), num_servers=0, **_):
+    if (len(servers) + num_servers) * num_points > MOST:
+        raise ValueError(f'num_points must be at most {MOST:,} for all '
+                         f'servers together; it was {num_points:,} for each')
+
+
+@checked(_not_too_many, servers=_numbers, num_points=up_to_100_000)
 def circle(servers, num_points=1024):
     """The points of all servers, in order: [(position, server), ...]
 
@@ -88,7 +97,8 @@ class ReplicatedStore:
         LookupError: if the key is lost.
     """
 
-    @checked(num_servers=partial(whole, most=256), replicas=whole,
+    @checked(_not_too_many,
+             num_servers=partial(whole, most=256), replicas=whole,
              num_workers=partial(whole, most=1000),
              num_points=up_to_100_000)
     def __init__(self, num_servers=4, replicas=2, num_workers=1,

@@ -201,8 +201,15 @@ def test_the_same_again():
     (dict(consistency=-1), '^consistency must be'),
     (dict(backups=1), '^backups goes with'),
     (dict(backups=2, consistency='sync'), '^backups goes with'),
-    (dict(num_gradients=0), '^num_gradients must be')])
+    (dict(num_gradients=0), '^num_gradients must be'),
+    (dict(num_gradients=500_001), '^num_gradients must be at most 500,000'),
+    (dict(times=[[1]] * 1001), '^the number of rows in times must be')])
 def test_a_wrong_argument_is_named(more, message):
     with pytest.raises(ValueError, match=message):
         virtual_clock(**{**dict(times=[[1], [2]], consistency='async'),
                          **more})
+
+
+def test_a_large_table_is_refused():
+    with pytest.raises(ValueError, match='^num_steps must be at most 1,000'):
+        step_times('equal', 1000, 1001)

@@ -108,3 +108,8 @@ def test_chapter_5_builds_the_same(name):
                 if ''.join(cell['source']).startswith(f'def {name}(')]
     ours = inspect.getsource(inspect.unwrap(getattr(link, name)))
     assert core(ast.parse(source).body[0]) == core(ast.parse(ours).body[0])
+
+
+def test_where_nothing_goes_over_a_link_nothing_is_seen():
+    with pytest.raises(ValueError, match='nothing was sent, or nothing came'):
+        seen_tasks([1], [(0, 5, 5), (1, 5, 9)])

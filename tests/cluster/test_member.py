@@ -44,9 +44,9 @@ class Process:
         """The first message from it of the kind `wanted`."""
         end = time.monotonic() + seconds
         while True:
-            while self._messages:
-                message = self._messages.pop(0)
+            for message in self._messages:  # the others may be asked for
                 if message['kind'] == wanted:
+                    self._messages.remove(message)
                     return message
             output = self.process.stdout
             data = (select.select([output], [], [],

@@ -182,6 +182,30 @@ def test_a_worker_that_ends_its_process_has_died(tmp_path):
             'ended with exit code 7', 'was ended by SIGABRT']
 
 
+def test_new_processes_start_where_the_first_did(tmp_path, monkeypatch):
+    """Otherwise a training would not find its checkpoints."""
+    def where():
+        import os
+        import sys
+        return os.getcwd(), sys.path
+    for name in 'first', 'second':
+        (tmp_path / name).mkdir()
+    monkeypatch.chdir(tmp_path / 'first')
+    monkeypatch.syspath_prepend('')
+    with Cluster(1, 1, restarts=2) as c:
+        before = c.run(where)
+        assert str(tmp_path / 'first') in before[0][1]
+        monkeypatch.chdir(tmp_path / 'second')
+        c.kill('worker 0')
+        assert wait_for(lambda: c.deaths)
+        assert c.run(where) == before
+        (tmp_path / 'first').rmdir()
+        c.kill('worker 0')
+        assert wait_for(lambda: len(c.deaths) == 2)
+        with pytest.raises(ClusterError, match='No such file.*first'):
+            c.run(where)
+
+
 # While it starts anew.
 def sleep(path=None):
     """On workers that were never started anew; later ones return at once."""

@@ -42,7 +42,8 @@ def test_progress_is_what_was_written_so_far(tmp_path):
             (LINES + '4,1', [(1, 2.5, 100), (2, 2, 101), (3, 1.5, 102)]),
             (LINES + '4,1\n2,2,107\n', [(1, 2.5, 100), (2, 2, 101),
                                         (3, 1.5, 102), (2, 2, 107)]),
-            (LINES[:25] + '\n\n2,2.0,107\n', [(1, 2.5, 100), (2, 2, 107)])):
+            (LINES[:25] + '\n\n2,2.0,107\n', [(1, 2.5, 100), (2, 2, 107)]),
+            ('step,loss,time\nx,y,z\n1,,\n', [])):
         file.write_text(text)
         assert panels._progress(tmp_path) == rows
 
@@ -223,3 +224,28 @@ def test_bad_arguments_are_named(shown, show, words):
     with pytest.raises(ValueError, match=words):
         show()
     assert not shown and not plt.get_fignums()
+
+
+def test_a_panel_that_fails_is_not_in_the_way_of_the_next(panel):
+    class Closed(Trained):
+        @property
+        def pids(self):
+            raise RuntimeError('this cluster is closed')
+
+        @pids.setter
+        def pids(self, value):
+            pass
+    with pytest.raises(RuntimeError, match='this cluster is closed'):
+        panel(Closed())
+    cluster = Trained()
+    cluster.steps = 20
+    assert wait(panel(cluster)) == 'worker 0'
+
+
+@pytest.mark.parametrize('more, words', [
+    (dict(num_steps=0), 'num_steps must be'),
+    (dict(kill_at={'x': 'server 0'}), 'a step in kill_at must be'),
+    (dict(kill_at={3: 0}), r'kill_at\[3\] must be a text')])
+def test_what_cannot_be_is_refused(panel, more, words):
+    with pytest.raises(ValueError, match=words):
+        panel(**more)

@@ -154,7 +154,7 @@ class Keeper:
                network=None):
         """Get ready; `look` and `network` are for `probe` and `namespaces`."""
         told, self._silence = {}, silence or float('inf')
-        sys.path[:] = path or sys.path
+        sys.path[:] = [*map(os.path.abspath, path)] or sys.path
         with suppress(OSError):  # only where machines share their files
             os.chdir(cwd)
             sys.path.append(cwd)

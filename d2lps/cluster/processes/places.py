@@ -79,8 +79,7 @@ class Here:
 
     def keeper(self, name='keeper', **begin):
         """A keeper on this machine."""
-        return KeeperLine(name, start_here(), path=[
-            os.path.abspath(path) for path in sys.path], **begin)
+        return KeeperLine(name, start_here(), path=sys.path[:], **begin)
 
     def settle(self):
         """Make use of what the keepers have told.

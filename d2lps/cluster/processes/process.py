@@ -76,8 +76,9 @@ class KeeperLine:
         told: what the keeper has said of itself and of its place.
         processes: those that it keeps, by number.
         where: what has to be said of them.
+        cwd: the folder in which it starts, by default the reader's.
     """
-    where, sweep = '', staticmethod(sweep)
+    where, cwd, sweep = '', None, staticmethod(sweep)
 
     def __init__(self, name, command, **begin):
         self.name, self._command, self._begin = name, command, begin
@@ -90,7 +91,7 @@ class KeeperLine:
         self._process = subprocess.Popen(
             self._command, env=os.environ | MEMORY, bufsize=0,
             stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
+            stderr=subprocess.PIPE, cwd=self.cwd,
             # Ctrl-C is for the reader's process, which then decides.
             start_new_session=True)
         self.beat, self._heard = time.monotonic(), heard

@@ -31,6 +31,7 @@ class Restarts:
         self._options, self._most = (timeout, port, self.deaths), restarts
         self._elastic, self._count, self.pid = elastic, 0, os.getpid()
         self._made = self._lost = False  # what cells have made
+        self._cwd = os.getcwd()  # the reader may go elsewhere meanwhile
         self._recovering, self._changing = threading.Lock(), threading.Lock()
         self.supervisor = Supervisor(places, *self._options)
 
@@ -143,6 +144,8 @@ class Restarts:
 
     def _replace(self, places):
         self.supervisor.close()
+        for keeper in places.keepers:
+            keeper.cwd = self._cwd
         with self._changing:
             if not self.closed:
                 self.supervisor = Supervisor(places, *self._options)

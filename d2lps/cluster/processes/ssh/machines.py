@@ -48,6 +48,7 @@ class Machines(Here):
                              f"machine, such as '10.0.0.1'; it was "
                              f'{address!r}')
         self._address, self._way = address, Way(**way)
+        self._cwd = os.getcwd()
         first = random.randrange(0, len(self._ports), BLOCK)
         self._ports = [*self._ports[first:], *self._ports[:first]]
         self._connect()
@@ -57,7 +58,7 @@ class Machines(Here):
         super().__init__(*map(len, self._for))
         self._names = list(dict.fromkeys(sum(self._for, [])))
         self._hosts = [Host(
-            name, self._way, silence=SILENCE, cwd=os.getcwd(), look={
+            name, self._way, silence=SILENCE, cwd=self._cwd, look={
                 'python': list(sys.version_info[:2]), 'ports': self._ports})
             for name in self._names]
         self.keepers += self._hosts
