@@ -23,6 +23,7 @@ from d2lps.pictures.widgets import choose, live_picture
 COLORS = {'sync': BLUE, 'bound': GREEN, 'async': ORANGE, 'backup': PURPLE}
 OTHERS = *CHUNK_COLORS[6:], RED
 PLAN = a(Plan, 'a Plan, such as virtual_clock([[1], [5]])')
+MOST = 20_000
 AHEAD = {'0 (sync)': 0, '1': 1, '2': 2, '4': 4, '8': 8, '16': 16,
          'any (async)': 'async'}
 
@@ -58,6 +59,9 @@ def plot_plan(plan, until=None, title=None, ax=None):
     bars = {(SKY, 'computes'): [], (RED, 'computes, dropped'): [],
             (GRAY, 'waits'): []}
     computes, dropped, waits = bars.values()
+    if len(plan.events) > MOST:
+        raise ValueError(f'plan has {len(plan.events):,} pulls and pushes, '
+                         f'and at most {MOST:,} can be drawn')
     late = {event[:2] for event in plan.events if event.call == 'late'}
     for rank, start, end, after, _ in plan.steps:
         if start < until:

@@ -4,6 +4,7 @@ import io
 import re
 import threading
 import time
+import weakref
 from functools import partial
 from pathlib import Path
 
@@ -95,7 +96,7 @@ class TrainingPanel:
                  **settings):
         if TrainingPanel._last:
             TrainingPanel._last.stop()
-        self.cluster, self.deaths = cluster, []
+        self._cluster, self.deaths = (lambda: cluster), []
         # Wherever its processes are, and the reader goes.
         self.folder = Path(folder).expanduser().absolute()
         self._skip = len(_progress(self.folder))  # an earlier training's steps
@@ -121,14 +122,23 @@ class TrainingPanel:
         self._watching.start()
         TrainingPanel._last = self  # not before: it may fail
 
+    @property
+    def cluster(self):
+        """The `Cluster`; None if it and the training have ended."""
+        return self._cluster()
+
     def rows(self):
         """The steps so far: [(step, loss, seconds since 1970), ...]"""
         return _progress(self.folder)[self._skip:]
 
     def kill(self, name):
         """Kill a process of the cluster, such as 'server 1'."""
+        cluster = self.cluster
+        if not cluster:
+            self._words.value = 'the training has ended'
+            return
         try:
-            self.cluster.kill(name)
+            cluster.kill(name)
             self._words.value = f'{name} was killed'
         except (ValueError, RuntimeError) as error:  # it is dead already
             self._words.value = str(error).split('\n')[0]
@@ -154,6 +164,8 @@ class TrainingPanel:
                 self._shown.update(self._picture())
                 drawn = time.monotonic()
         self._button.disabled = True
+        # Widgets live as long as the kernel, but a cluster need not.
+        self._cluster = weakref.ref(self.cluster)
         self._shown.update(self._picture())
 
     def _picture(self):
@@ -163,8 +175,9 @@ class TrainingPanel:
 
     def stop(self):
         """End the training, and the cluster with it, if it still goes on."""
-        if self._training.is_alive():
-            self.cluster.close()
+        cluster = self.cluster
+        if self._training.is_alive() and cluster:
+            cluster.close()
         self._training.join()
         self._watching.join()
 

@@ -42,8 +42,16 @@ def _draw_circle(ax, servers, num_points, chains):
     ax.axis('off')
 
 
-@checked(before=SERVERS, after=SERVERS, replicas=whole, num_keys=UP_TO_1000,
-         num_points=UP_TO_1000)
+def _can_be_seen(before, after, num_points, **_):
+    for name, servers in ('before', before), ('after', after):
+        if len(servers) > 100 or len(servers) * num_points > 10_000:
+            raise ValueError(f'{name} must be at most 100 servers, and their '
+                             f'points at most 10,000; it was {len(servers)} '
+                             f'servers of {num_points} points each')
+
+
+@checked(_can_be_seen, before=SERVERS, after=SERVERS, replicas=whole,
+         num_keys=UP_TO_1000, num_points=UP_TO_1000)
 def plot_circle(before, after, replicas=1, num_keys=32, num_points=2):
     """The circle with the servers `before`, and with those `after`.
 
@@ -53,9 +61,10 @@ def plot_circle(before, after, replicas=1, num_keys=32, num_points=2):
     another server, and a cross those that are lost: all that had them died
     before anything could be copied. Returns both axes.
     """
-    was, now = ({key: chain(key, places, replicas) for key in range(num_keys)}
-                for places in (circle(before, num_points),
-                               circle(after, num_points)))
+    was, now = ({key: chain(key, places, min(replicas, len(servers)))
+                 for key in range(num_keys)}
+                for servers in (before, after)
+                for places in [circle(servers, num_points)])
     lost = [key for key in was if not {*was[key]} & {*after}]
     kept = {key: now[key] for key in now if key not in lost}
     moved = [key for key in kept if was[key][0] != now[key][0]]

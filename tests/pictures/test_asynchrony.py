@@ -83,3 +83,8 @@ def test_the_toy_follows_its_sliders(shown):
         control.value = value
         assert shown[-1].data != before
     assert len(shown) == 5
+
+
+def test_what_would_take_long_to_draw_is_refused():
+    with pytest.raises(ValueError, match='^plan has 20,002 pulls and pushes'):
+        asynchrony.plot_plan(virtual_clock([[1]], 'async', 10_001))

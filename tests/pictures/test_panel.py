@@ -1,7 +1,9 @@
 """The panel follows a training, kills what it is told to, and ends."""
 import asyncio
+import gc
 import io
 import time
+import weakref
 from types import SimpleNamespace
 
 import matplotlib
@@ -108,11 +110,12 @@ class Trained:
 
 @pytest.fixture
 def panel(tmp_path, shown):
-    made = []
+    made, clusters = [], []
 
     def make(cluster=None, num_steps=20, **more):
-        made.append(panels.TrainingPanel(cluster or Trained(), tmp_path,
-                                           num_steps, **more))
+        clusters.append(cluster or Trained())
+        made.append(panels.TrainingPanel(clusters[-1], tmp_path, num_steps,
+                                         **more))
         return made[-1]
     yield make
     for one in made:
@@ -249,3 +252,17 @@ def test_a_panel_that_fails_is_not_in_the_way_of_the_next(panel):
 def test_what_cannot_be_is_refused(panel, more, words):
     with pytest.raises(ValueError, match=words):
         panel(**more)
+
+
+def test_a_panel_does_not_keep_a_cluster_when_the_training_has_ended(
+        tmp_path, shown):
+    cluster = Trained()
+    cluster.steps, gone = 20, weakref.ref(cluster)
+    one = panels.TrainingPanel(cluster, tmp_path, 20)
+    wait(one)
+    assert one.cluster is cluster
+    del cluster
+    gc.collect()
+    assert gone() is None and one.cluster is None
+    one.kill('server 0')
+    assert one._words.value == 'the training has ended'

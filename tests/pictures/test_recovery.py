@@ -81,6 +81,9 @@ def test_the_circle_can_be_explored(shown):
     (lambda: recovery.plot_circle([0, 'x'], [0]), r'before\[1\]'),
     (lambda: recovery.plot_circle([0], []), 'after is too short'),
     (lambda: recovery.plot_circle([0], [0], 0), 'replicas must be'),
+    (lambda: recovery.plot_circle([0] * 101, [0]), 'before must be at most'),
+    (lambda: recovery.plot_circle([0], [*range(20)], num_points=501),
+     'after must be at most'),
     (lambda: recovery.explore_circle('all die'), 'event must be'),
     (lambda: recovery.explore_circle(num_servers=3), 'num_servers must be')])
 def test_bad_arguments_are_named(shown, show, words):
