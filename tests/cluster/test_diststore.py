@@ -601,7 +601,10 @@ def test_a_pull_asks_for_faults_while_there_may_be_some(kind, cluster):
 
 
 def test_a_pull_waits_for_the_one_before_of_its_key(cluster):
-    """So a worker that does not wait cannot run ahead for ever."""
+    """So a worker that does not wait cannot run ahead for ever.
+
+    It does so first: what it then asks for may go into the same arrays.
+    """
     def go():
         kv, last = fresh()
         kv.init('v', last)
@@ -621,7 +624,7 @@ def test_a_pull_waits_for_the_one_before_of_its_key(cluster):
             out[:] = number  # `waited` has the same arrays, of MXNet's kind
         return counts, [float(array[0].asscalar()) for array in waited], sums
     assert cluster.run(go) == [
-        ([0, 0, 1, 2], [0, 1, 4, 2], [6.0] * 4)] * 2
+        ([0, 0, 1, 2], [0, 1, 2, 4], [6.0] * 4)] * 2
 
 
 def test_an_update_that_failed_last_is_reported_by_close_only(cluster):

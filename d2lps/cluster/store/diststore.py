@@ -126,9 +126,8 @@ class DistStore(KVStoreBase):
         With 'dist_sync', a worker that has pushed a key waits for all
         others to push it, too; one that has not gets the value of before.
 
-        `wait=False` returns as soon as MXNet has the request, so that other
-        work can go on. The next pull of the key waits for this one; until
-        then, only processes that end or fall silent are noticed.
+        `wait=False` returns once MXNet has the request. The key's next pull
+        waits for it; until then, only ended or silent processes are noticed.
         """
         given = self._groups('out', key, out, priority=priority)
         keys = [*given]
@@ -141,9 +140,10 @@ class DistStore(KVStoreBase):
             self._asking.tell(call=call, inside=True)
         outs = [[array.as_nd_ndarray() for array in arrays]
                 for arrays in given.values()]
+        for array in sum((self._late.pop(key, []) for key in keys), []):
+            array.wait_to_read()  # not later: `out` may be the same array
         self._kv.pull(keys, outs, priority)
-        late = [self._late.pop(key, []) for key in keys]
-        for array in sum(outs + late if wait else late, []):
+        for array in sum(outs if wait else [], []):
             array.wait_to_read()
         if not wait:
             self._late.update(zip(keys, outs))
