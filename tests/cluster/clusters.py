@@ -52,6 +52,17 @@ def wait_for(done, seconds=15):
 
 
 @contextmanager
+def empty_in_the_end(tmp_path, monkeypatch):
+    """A temporary folder for clusters, in which nothing may be left."""
+    folder = tmp_path / 'tmp'
+    folder.mkdir()
+    monkeypatch.setenv('TMPDIR', str(folder))
+    monkeypatch.setattr('tempfile.tempdir', str(folder))
+    yield folder
+    assert wait_for(lambda: not os.listdir(folder), 5), os.listdir(folder)
+
+
+@contextmanager
 def running(lab, folder):
     """A process of `sshlab` or `opensshlab`, which stays for many tests."""
     with subprocess.Popen(

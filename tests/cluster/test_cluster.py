@@ -17,7 +17,7 @@ from pathlib import Path
 import mxnet as mx
 import psutil
 import pytest
-from clusters import all_gone, wait_for
+from clusters import all_gone, empty_in_the_end, wait_for
 from d2lps.cluster import Cluster, ClusterError, WorkerError
 from d2lps.cluster.processes import group
 from d2lps.cluster.processes.restarts import Restarts
@@ -28,12 +28,8 @@ from mxnet import np
 @pytest.fixture(autouse=True)
 def folder(tmp_path, monkeypatch):
     """A temporary folder of its own, which has to be empty in the end."""
-    folder = tmp_path / 'tmp'
-    folder.mkdir()
-    monkeypatch.setenv('TMPDIR', str(folder))
-    monkeypatch.setattr('tempfile.tempdir', str(folder))
-    yield folder
-    assert wait_for(lambda: not os.listdir(folder), 5), os.listdir(folder)
+    with empty_in_the_end(tmp_path, monkeypatch) as folder:
+        yield folder
 
 
 @pytest.fixture(scope='module')

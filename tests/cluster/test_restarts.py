@@ -11,7 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import psutil
 import pytest
-from clusters import all_gone, wait_for
+from clusters import all_gone, empty_in_the_end, wait_for
 from d2lps.cluster import (Cluster, ClusterError, Network, WorkerError,
                            network_problem)
 from d2lps.cluster.processes import group
@@ -24,13 +24,9 @@ STEPS = 60
 @pytest.fixture(autouse=True)
 def folder(tmp_path, monkeypatch):
     """A temporary folder of its own, which has to be empty in the end."""
-    folder = tmp_path / 'tmp'
-    folder.mkdir()
-    monkeypatch.setenv('TMPDIR', str(folder))
-    monkeypatch.setattr('tempfile.tempdir', str(folder))
     before = psutil.Process().children()
-    yield folder
-    assert wait_for(lambda: not os.listdir(folder), 5), os.listdir(folder)
+    with empty_in_the_end(tmp_path, monkeypatch) as folder:
+        yield folder
     assert psutil.Process().children() == before
 
 
