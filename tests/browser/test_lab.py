@@ -11,6 +11,7 @@ import subprocess
 import sys
 import time
 import urllib.request
+from contextlib import contextmanager
 
 import nbformat
 import pytest
@@ -85,24 +86,34 @@ def run_all(page, widget=None):
     raise AssertionError('the widget did not appear')
 
 
+@contextmanager
+def opened(lab, folder, codes):
+    """A page with a notebook of these cells; in the end, none has warned."""
+    from playwright.sync_api import sync_playwright
+    cells = [nbformat.v4.new_code_cell(code) for code in codes]
+    kernel = {'kernelspec': {'name': 'python3', 'display_name': 'Python 3'}}
+    nbformat.write(nbformat.v4.new_notebook(cells=cells, metadata=kernel),
+                   folder / 'cells.ipynb')
+    address, token = lab
+    with sync_playwright() as p:
+        browser = p.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
+        page = browser.new_page(viewport={'width': 1200, 'height': 900})
+        page.goto(f'{address}/lab/tree/cells.ipynb?token={token}',
+                  wait_until='domcontentloaded')
+        page.wait_for_selector('.jp-NotebookPanel .jp-Cell', timeout=60_000)
+        yield page
+        assert page.locator('.jp-RenderedText[data-mime-type*=stderr]'
+                            ).count() == 0
+        browser.close()
+
+
 @pytest.mark.parametrize('call', [
     'pictures.explore_timeline(num_devices=2, batch_size=64)',
     'pictures.explore_synchronisation()',
     'pictures.explore_servers()',
     'pictures.step_player(strategies.ring(4))'])
 def test_picture_follows_the_slider(lab, tmp_path, call):
-    from playwright.sync_api import sync_playwright
-    cells = [nbformat.v4.new_code_cell(code) for code in (SETUP, call)]
-    kernel = {'kernelspec': {'name': 'python3', 'display_name': 'Python 3'}}
-    nbformat.write(nbformat.v4.new_notebook(cells=cells, metadata=kernel),
-                   tmp_path / 'widget.ipynb')
-    address, token = lab
-    with sync_playwright() as p:
-        browser = p.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
-        page = browser.new_page(viewport={'width': 1200, 'height': 900})
-        page.goto(f'{address}/lab/tree/widget.ipynb?token={token}',
-                  wait_until='domcontentloaded')
-        page.wait_for_selector('.jp-NotebookPanel .jp-Cell', timeout=60_000)
+    with opened(lab, tmp_path, [SETUP, call]) as page:
         slider = run_all(page)
         before = picture(page)
         slider.focus()
@@ -111,6 +122,3 @@ def test_picture_follows_the_slider(lab, tmp_path, call):
         while picture(page) == before:
             assert time.monotonic() < deadline, 'the picture did not change'
             time.sleep(0.2)
-        assert page.locator('.jp-RenderedText[data-mime-type*=stderr]'
-                            ).count() == 0
-        browser.close()
