@@ -79,7 +79,10 @@ class Killer(threading.Thread):
     def run(self):
         for step, name in self._victims:
             wait_for(lambda step=step: self._done() >= step, 60)
+            seen = len(self._cluster.deaths)
             wait_for(lambda name=name: self._kill(name), 60)
+            # Two that die before one is noticed are one failure.
+            wait_for(lambda n=seen: len(self._cluster.deaths) > n, 60)
 
     def _kill(self, name):
         try:
