@@ -68,11 +68,17 @@ def bridge():
 
 
 def join(pid, name, to):
-    """Give the namespace of a process a link to the bridge."""
+    """Give the namespace of a process a link to the bridge.
+
+    A machine that is started again has the hardware address that it had:
+    others remember it for 45 s, and send to the old one as long.
+    """
     from pyroute2 import IPRoute
+    number = int(HOSTS[name].split('.')[-1])
     with IPRoute() as ip:
-        ip.link('add', ifname=name, kind='veth',
-                peer={'ifname': 'eth0', 'net_ns_pid': pid})
+        ip.link('add', ifname=name, kind='veth', peer={
+            'ifname': 'eth0', 'net_ns_pid': pid,
+            'address': f'02:00:0a:09:00:{number:02x}'})
         index = ip.link_lookup(ifname=name)[0]
         ip.link('set', index=index, master=to, state='up')
 
