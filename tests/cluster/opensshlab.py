@@ -92,7 +92,7 @@ def start(name, folder, to):
         stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
         start_new_session=True)
     assert server.stdout.readline() == 'here\n'
-    sshlab.join(server.pid, name, to)
+    sshlab.join(server.pid, name, HOSTS[name], to)
     server.stdin.write('go\n')
     server.stdin.flush()
     end = time.monotonic() + 10

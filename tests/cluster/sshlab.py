@@ -67,14 +67,14 @@ def bridge():
     return index
 
 
-def join(pid, name, to):
+def join(pid, name, address, to):
     """Give the namespace of a process a link to the bridge.
 
     A machine that is started again has the hardware address that it had:
     others remember it for 45 s, and send to the old one as long.
     """
     from pyroute2 import IPRoute
-    number = int(HOSTS[name].split('.')[-1])
+    number = int(address.split('.')[-1])
     with IPRoute() as ip:
         ip.link('add', ifname=name, kind='veth', peer={
             'ifname': 'eth0', 'net_ns_pid': pid,
@@ -146,7 +146,7 @@ def start(name, folder, to):
         stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
         start_new_session=True)
     assert server.stdout.readline() == 'here\n'
-    join(server.pid, name, to)
+    join(server.pid, name, HOSTS[name], to)
     server.stdin.write('go\n')
     server.stdin.flush()
     assert server.stdout.readline() == 'listening\n'
