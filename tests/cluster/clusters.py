@@ -26,9 +26,9 @@ def group_members(pids):
 
 
 def sockets_of(cluster):
-    """The sockets of its scheduler, servers and workers."""
-    folder = cluster._supervisor._group.folder
-    return Path(folder, 'sockets').read_text().split()
+    """The sockets of its scheduler, servers and workers, if it has any."""
+    file = Path(cluster._supervisor._group.folder, 'sockets')
+    return file.read_text().split() if file.exists() else []
 
 
 def all_gone(pids, seconds=10):

@@ -17,7 +17,7 @@ from pathlib import Path
 import mxnet as mx
 import psutil
 import pytest
-from clusters import all_gone, empty_in_the_end, wait_for
+from clusters import all_gone, empty_in_the_end, sockets_of, wait_for
 from d2lps.cluster import Cluster, ClusterError, WorkerError
 from d2lps.cluster.processes import group
 from d2lps.cluster.processes.restarts import Restarts
@@ -221,11 +221,12 @@ def dies(c, kill, words, moment='', function=None, *args):
     That is when the state of worker 0 has `moment` in it.
     """
     pids = c.pids.values()
-    killed = []
+    killed, paths = [], []
 
     def later():
         agreement = c._supervisor._agreement
         wait_for(lambda: moment in agreement.state(0, time.monotonic()), 30)
+        paths.extend(sockets_of(c))
         killed.append(time.monotonic())
         kill()
     thread = threading.Thread(target=later)
@@ -240,6 +241,7 @@ def dies(c, kill, words, moment='', function=None, *args):
     text = str(error.value)
     assert all(word in text for word in words), text
     assert all_gone(pids, 1)
+    assert not any(map(os.path.lexists, paths))
     with pytest.raises(ClusterError):
         c.run(add_up)
     with pytest.raises(ClusterError):
@@ -511,12 +513,19 @@ def test_a_cluster_that_nobody_holds_any_more():
 
 SCRIPT = '''
     import os, signal, sys, threading, time
+    sys.path.insert(0, {tests!r})
+    from clusters import sockets_of
     from d2lps.cluster import Cluster
+    def store():
+        import mxnet
+        mxnet.kv.create('dist_sync')
     for end in {ends!r}:
         pid = os.fork()
         if not pid:  # a reader of its own
             c = Cluster(num_workers=1, num_servers=1)
-            print(*c.pids.values(), flush=True)
+            c.run(store)
+            print(*c.pids.values())
+            print(*sockets_of(c), flush=True)
             threading.Thread(target=c.run, args=[{function}],
                              daemon=True).start()
             exec(end)
@@ -529,44 +538,40 @@ SCRIPT = '''
 def readers_who_end(folder, *ends, function='time.sleep, 60'):
     script = folder / 'script.py'
     script.write_text(textwrap.dedent(SCRIPT).format(
-        ends=ends, function=function))
+        ends=ends, function=function, tests=str(Path(__file__).parent)))
     process = subprocess.Popen([sys.executable, str(script)], text=True,
                                stdout=subprocess.PIPE,
                                stderr=subprocess.DEVNULL)
     for end in ends:
-        pids = [int(pid) for pid in process.stdout.readline().split()]
-        process.stdout.readline()  # the reader has ended
-        yield end, pids
+        pids, paths, _ = (process.stdout.readline().split()
+                          for _ in range(3))  # by then, it has ended
+        assert len(pids) == 4 and all_gone([*map(int, pids)], 5), end
+        assert len(paths) == 3 and wait_for(lambda paths=paths: not any(
+            map(os.path.lexists, paths)), 5), end
     process.wait(30)
     process.stdout.close()
 
 
 def test_the_end_of_the_process_that_started_it(tmp_path):
-    for end, pids in readers_who_end(
-            tmp_path, 'os.kill(os.getpid(), signal.SIGKILL)',
-            'os.kill(os.getpid(), signal.SIGTERM)',
-            'sys.exit(3)', '1 / 0', 'os._exit(1)',
-            # A process that inherited the pipes lives on.
-            'os.fork() or time.sleep(8) or os._exit(0); '
-            'os.kill(os.getpid(), signal.SIGKILL)'):
-        assert len(pids) == 4 and all_gone(pids, 5), end
+    readers_who_end(
+        tmp_path, 'os.kill(os.getpid(), signal.SIGKILL)',
+        'os.kill(os.getpid(), signal.SIGTERM)',
+        'sys.exit(3)', '1 / 0', 'os._exit(1)',
+        'c.kill("worker 0", signal.SIGSTOP); '
+        'os.kill(os.getpid(), signal.SIGKILL)',
+        # A process that inherited the pipes lives on.
+        'os.fork() or time.sleep(8) or os._exit(0); '
+        'os.kill(os.getpid(), signal.SIGKILL)')
 
 
 @pytest.mark.skipif(sys.platform != 'linux', reason='needs a death signal')
 def test_a_worker_that_hangs_in_c_ends_with_its_parent(tmp_path):
-    [(_, pids)] = readers_who_end(
-        tmp_path, 'c.kill("server 0", signal.SIGSTOP); time.sleep(1); '
-        'os.kill(os.getpid(), signal.SIGKILL)',
+    """And a keeper that was stopped ends with the reader."""
+    readers_who_end(
+        tmp_path, *(f'c.kill("{one}", signal.SIGSTOP); time.sleep(1); '
+                    'os.kill(os.getpid(), signal.SIGKILL)'
+                    for one in ('server 0', 'keeper')),
         function='sum, range(10 ** 11)')
-    assert len(pids) == 4 and all_gone(pids, 5)
-
-
-@pytest.mark.skipif(sys.platform != 'linux', reason='needs a death signal')
-def test_a_stopped_keeper_ends_with_the_reader(tmp_path):
-    [(_, pids)] = readers_who_end(
-        tmp_path, 'c.kill("keeper", signal.SIGSTOP); '
-        'os.kill(os.getpid(), signal.SIGKILL)')
-    assert len(pids) == 4 and all_gone(pids, 5)
 
 
 @pytest.mark.skipif(sys.platform != 'linux', reason='looks into /proc')

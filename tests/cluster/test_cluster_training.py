@@ -23,7 +23,7 @@ def accuracy():
     import mxnet as mx
     from d2lps.kvstore import store_step
     store = mx.kv.create('dist_sync')
-    return d2lps.train(2, 128, 0.2, num_epochs=2, show=False,
+    return d2lps.train(2, 128, 0.2, num_epochs=1, show=False,
                        step=store_step(store)).accuracy
 
 
@@ -31,11 +31,11 @@ def test_two_workers_with_two_devices_train_as_one_device_does():
     scale, lr, _ = BOOK
     with Cluster(num_workers=2, num_servers=2) as c:
         # With 3 examples, some device has none.
-        for batch_size, num_steps in ((256, 5), (50, 20), (3, 20)):
+        for batch_size, num_steps in ((256, 5), (50, 10), (3, 20)):
             [expected] = trained(1, batch_size, *BOOK, steps=num_steps)
             for copies in c.run(steps, batch_size, num_steps, scale, lr):
                 for params in copies:
                     for a, b in zip(expected, params):
                         onp.testing.assert_allclose(b, a, rtol=0, atol=1e-4)
         first, second = c.run(accuracy)
-        assert first == second and first[-1] >= 0.95
+        assert first == second and first[-1] >= 0.8

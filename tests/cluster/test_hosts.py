@@ -1,7 +1,8 @@
 """A cluster over SSH, on two "machines" (see `sshlab`).
 
 What a test gives to `lab` runs there, in a process of its own, as a program
-of the reader's.
+of the reader's.  What is `alike` is also in `test_openssh`, in the same words,
+and runs here only where that cannot.
 """
 import re
 import shutil
@@ -9,6 +10,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import opensshlab
 import pytest
 import sshlab
 from clusters import run_body, running
@@ -84,6 +86,12 @@ def lab(process, tmp_path):
     return lambda body: run_body(process, tmp_path, PRELUDE, body)
 
 
+@pytest.fixture(scope='module')
+def alike():
+    if not opensshlab.problem():
+        pytest.skip("test_openssh.py shows it with OpenSSH's own server")
+
+
 def test_two_machines(lab):
     def body():
         with make(4, 3) as c:
@@ -143,21 +151,30 @@ def test_deaths(lab):
     def body():
         def go():
             import os
-            os.write(2, b'I am going\n')
-            os._exit(7)
+            import time
+            if os.environ['MACHINE'] == 'one':
+                os.write(2, b'I am going\n')
+                os._exit(7)
+            time.sleep(60)
+        with make(2, 1) as c:
+            name = f'worker 0 (process {c.pids["worker 0"]} on one)'
+            with fails(f'{name} ended with exit code 7', '    I am going',
+                       'worker 1: '):
+                c.run(go)
+    lab(body)
+
+
+def test_a_worker_that_is_killed(alike, lab):
+    def body():
         with make() as c:
             name = f'worker 1 (process {c.pids["worker 1"]} on two)'
             with fails(f'{name} was ended by SIGKILL', 'worker 0: '):
                 c.kill('worker 1')
                 c.run(wait)
-        with make(1, 1) as c:
-            with fails('worker 0 (process', 'on one) ended with exit code 7',
-                       '    I am going'):
-                c.run(go)
     lab(body)
 
 
-def test_a_cable_that_is_pulled(lab):
+def test_a_cable_that_is_pulled(alike, lab):
     """Nobody tells; each end has to notice it."""
     def body():
         from pyroute2 import IPRoute
@@ -204,7 +221,7 @@ def test_a_machine_that_is_lost_for_good(lab):
     lab(body)
 
 
-def test_the_command_and_a_reader_who_is_killed(lab):
+def test_the_command(lab):
     def body():
         import shlex
         import subprocess
@@ -217,6 +234,12 @@ def test_the_command_and_a_reader_who_is_killed(lab):
         assert done.returncode == 0 and not done.stderr, done.stderr
         assert sorted(done.stdout.splitlines()) == [
             '[worker 0] two you', '[worker 1] one you'], done.stdout
+        assert not left(3), left(0)
+    lab(body)
+
+
+def test_a_reader_who_is_killed(alike, lab):
+    def body():
         pid = os.fork()
         if pid == 0:
             c = make()
@@ -228,7 +251,7 @@ def test_the_command_and_a_reader_who_is_killed(lab):
     lab(body)
 
 
-def test_machines_that_fail(lab):
+def test_machines_that_cannot_be_reached(alike, lab):
     def body():
         with fails('host refusing could not be reached with ssh',
                    'Connection refused'):
@@ -242,6 +265,11 @@ def test_machines_that_fail(lab):
         with fails('host one could not start what it was asked to',
                    '/no/python3: not found'):
             make(hosts=['one'], python='/no/python3')
+    lab(body)
+
+
+def test_machines_that_fail(lab):
+    def body():
         bare = folder / 'python'
         bare.write_text(f'#!/bin/sh\nexec {sys.executable} -S -E "$@"\n')
         bare.chmod(0o755)

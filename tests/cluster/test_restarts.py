@@ -458,12 +458,12 @@ def unhurt(tmp_path_factory):
 TRAINING = dict(num_steps=20, batch_size=96, every=4)
 
 
-def test_five_random_deaths_of_one_training(tmp_path, unhurt, capsys):
+def test_random_deaths_of_one_training(tmp_path, unhurt, capsys):
     choose = random.Random(1)
-    names = ['server 0', 'server 1', 'worker 1', 'scheduler', 'keeper']
+    names = ['server 1', 'worker 1', 'scheduler']
     choose.shuffle(names)
-    victims = [*zip(sorted(choose.sample(range(1, 20), 5)), names)]
-    with Cluster(2, 2, restarts=5) as c:
+    victims = [*zip(sorted(choose.sample(range(1, 20), 3)), names)]
+    with Cluster(2, 2, restarts=3) as c:
         killer = Killer(c, lambda: progress(tmp_path), victims)
         first = c.pids
         results = c.run(train_with_checkpoints, tmp_path, **TRAINING)
@@ -477,7 +477,7 @@ def test_five_random_deaths_of_one_training(tmp_path, unhurt, capsys):
         killer.gone += c.pids.values()
     assert capsys.readouterr().out.splitlines() == [
         f'{name} was ended by SIGKILL; all processes are started anew '
-        f'(restart {k} of 5)' for k, name in enumerate(names, 1)]
+        f'(restart {k} of 3)' for k, name in enumerate(names, 1)]
     assert largest_difference(results, unhurt) <= 1e-6
     assert results[0].losses == pytest.approx(unhurt.losses, abs=1e-6)
     assert all_gone(killer.gone, 0)

@@ -1,19 +1,18 @@
-"""Who can connect with a cluster on one machine, and what it leaves."""
+"""Who can connect with a cluster on one machine, and what it leaves.
+
+That no death leaves a socket is in `test_cluster`, where all deaths are.
+"""
 import errno
 import os
 import random
-import signal
 import socket
 import stat
-import subprocess
-import sys
-import textwrap
 from pathlib import Path
 
 import mxnet as mx
 import psutil
 import pytest
-from clusters import all_gone, group_members, sockets_of, wait_for
+from clusters import group_members, sockets_of
 from d2lps.cluster import Cluster, ClusterError
 from d2lps.cluster.processes import places, sockets
 from mxnet import np
@@ -95,19 +94,6 @@ def test_another_user_cannot_connect(shared):
     os.unlink(path)
 
 
-@pytest.mark.parametrize('name', [
-    'scheduler', 'server 0', 'worker 1', 'keeper'])
-def test_a_death_leaves_no_socket(name):
-    with Cluster() as c:
-        c.run(add_up)
-        paths = sockets_of(c)
-        assert len(paths) == 4 and all(map(os.path.exists, paths))
-        c.kill(name, signal.SIGKILL)
-        with pytest.raises(ClusterError, match=name):
-            wait_for(c.check)
-        assert not any(map(os.path.lexists, paths))
-
-
 def test_another_store_has_sockets_of_its_own():
     with Cluster() as c:
         c.run(add_up)
@@ -117,46 +103,6 @@ def test_another_store_has_sockets_of_its_own():
         assert not set(old) & set(new)
         assert not any(map(os.path.lexists, old))
     assert not any(map(os.path.lexists, new))
-
-
-SCRIPT = '''
-    import os, signal, sys
-    sys.path.insert(0, {tests!r})
-    from clusters import sockets_of
-    from d2lps.cluster import Cluster
-    def store():
-        import mxnet
-        mxnet.kv.create('dist_sync')
-    for end in {ends!r}:
-        pid = os.fork()
-        if not pid:  # a reader of its own
-            c = Cluster(num_workers=1, num_servers=1)
-            c.run(store)
-            print(*c.pids.values())
-            print(*sockets_of(c), flush=True)
-            exec(end)
-        os.waitpid(pid, 0)
-        print(flush=True)
-'''
-
-
-def test_the_end_of_the_reader_leaves_no_socket(tmp_path):
-    ends = ('os.kill(os.getpid(), signal.SIGKILL)', 'sys.exit(3)',
-            'os._exit(1)', 'c.kill("worker 0", signal.SIGSTOP); '
-            'os.kill(os.getpid(), signal.SIGKILL)')
-    script = tmp_path / 'script.py'
-    script.write_text(textwrap.dedent(SCRIPT).format(
-        ends=ends, tests=str(Path(__file__).parent)))
-    with subprocess.Popen([sys.executable, str(script)], text=True,
-                          stdout=subprocess.PIPE,
-                          stderr=subprocess.DEVNULL) as process:
-        for end in ends:
-            pids, paths, _ = (process.stdout.readline().split()
-                              for _ in range(3))  # by then, it has ended
-            assert all_gone([*map(int, pids)], 5), end
-            assert len(paths) == 3, end
-            assert wait_for(lambda paths=paths: not any(
-                map(os.path.lexists, paths)), 5), end
 
 
 def test_only_sockets_of_this_cluster_and_user_are_removed(tmp_path):

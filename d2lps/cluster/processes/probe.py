@@ -11,7 +11,8 @@ from concurrent.futures import ThreadPoolExecutor
 
 CONNECT = 3.0  # seconds for a connection
 IMPORT = 60.0  # seconds to load MXNet
-WHAT_A_WORKER_LOADS = 'import d2lps.cluster.processes.cells'
+WHAT_A_WORKER_LOADS = (
+    'from d2lps.cluster.processes import member; member.load()')
 
 
 def is_free(address, port):
