@@ -5,6 +5,7 @@ is marked `alone` by itself, for it measures, and then the rest, in parallel.
 """
 import signal
 import sys
+from itertools import zip_longest
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,10 @@ NOTEBOOKS = Path(__file__).with_name('notebooks')
 MEASURING = {'01-several-devices.ipynb', '02-where-to-sum.ipynb',
              '05-many-machines.ipynb', '11-overlap.ipynb'}
 PURE = {'test_agreement.py', 'test_storechecks.py'}  # in tests/cluster
+# What takes long goes first, or it would be alone at the end.
+LONG = {'test_cluster.py', 'test_hosts.py', 'test_openssh.py',
+        'test_restarts.py', 'test_bad_arguments.py', 'test_install.py',
+        'test_interrupted.py'}
 STARTS = {'subprocess.Popen', 'os.fork', 'os.forkpty', 'os.posix_spawn'}
 running = None  # the test that runs
 
@@ -38,6 +43,23 @@ def pytest_collection_modifyitems(items):
             item.add_marker('processes')
         if name in MEASURING:
             item.add_marker('alone')
+    items[:] = taking_turns(items)
+
+
+def taking_turns(items):
+    """File by file, one that waits for its processes and one that computes.
+
+    Three at a time then keep two cores at work, from the start to the end.
+    """
+    files = {}
+    for item in items:
+        files.setdefault(item.path, []).append(item)
+    paths = sorted(files, key=lambda path: not (
+        path.name in LONG or path.suffix == '.ipynb'))
+    rooms = [[path for path in paths if (path.parts[-2] == 'cluster') == waits]
+             for waits in (True, False)]
+    return [item for pair in zip_longest(*rooms) for path in pair if path
+            for item in files[path]]
 
 
 def only_marked_tests_start_processes(event, args):

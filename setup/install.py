@@ -96,8 +96,9 @@ def pip(*arguments):
            if name not in ELSEWHERE}
     process = subprocess.Popen(
         [PYTHON, '-m', 'pip', 'install', '--disable-pip-version-check',
-         '--progress-bar=off', *arguments], env={**env, 'PIP_USER': '0'},
-        text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+         '--progress-bar=off', '--no-compile', *arguments],
+        env={**env, 'PIP_USER': '0'}, text=True, stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT)
     said = []
     for line in process.stdout:
         said.append(line)
@@ -122,6 +123,16 @@ def pip(*arguments):
         refuse('pip failed:\n' + ''.join(said[first:][:20]).rstrip())
 
 
+def compile_packages():
+    """What pip would do with one core, and for the packages' tests as well.
+
+    What cannot be compiled is for another Python, and not used here.
+    """
+    packages = VENV.glob('lib/python*/site-packages')
+    subprocess.run([PYTHON, '-m', 'compileall', '-qq', '-j0', '-x',
+                    '/tests?/', *packages], check=False)
+
+
 def try_mxnet():
     done = subprocess.run([PYTHON, '-c', 'import d2lps.engine'], text=True,
                           stderr=subprocess.PIPE)
@@ -141,6 +152,7 @@ def main(stamp, *requirements):
     pip(*requirements)
     if stamp == 'installed':
         pip('--no-deps', '--no-build-isolation', '-e', '.')
+    compile_packages()
     try_mxnet()
     (VENV / stamp).touch()
 

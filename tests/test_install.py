@@ -47,7 +47,8 @@ def packages(tmp_path_factory):
     files = {str(file): file.locate().read_bytes() for file in found.files
              if not {'..', '__pycache__'} & {*file.parts}}
     lock = wheel(folder, 'setuptools', found.version, files)
-    lock += wheel(folder, 'mxnet', '1.9.1', {'mxnet/__init__.py': ''})
+    lock += wheel(folder, 'mxnet', '1.9.1', {
+        'mxnet/__init__.py': '', 'mxnet/tests/__init__.py': ''})
     tests = wheel(folder, 'onlytests', '1.0', {'onlytests.py': ''})
     return folder, lock, tests
 
@@ -96,18 +97,39 @@ def has(project, package):
     return bool(list(project.glob(f'.venv/lib/*/site-packages/{package}*')))
 
 
+UNREACHABLE = {'PIP_NO_INDEX': '0', 'PIP_FIND_LINKS': '', 'PIP_RETRIES': '1',
+               'PIP_INDEX_URL': 'http://127.0.0.1:1/simple'}
+
+
 @pytest.mark.processes
 def test_an_installation(make, project, tmp_path):
-    """With a space in Python's path, too, and with PIP_USER."""
+    """It fails, and goes on from there; with a space in Python's path, too,
+    and with PIP_USER."""
     folder = tmp_path / 'my python'
     folder.mkdir()
     (folder / 'python').symlink_to(sys._base_executable)
-    said = make(project, python=folder / 'python', PIP_USER='1')
+    settings = dict(python=folder / 'python', PIP_USER='1')
+
+    def fails(words, **more):
+        said = make(project, fails=True, **settings, **more)
+        assert words in said and 'Traceback' not in said
+        assert not (project / '.venv' / 'installed').exists()
+    fails('d2lps: pip cannot reach its package index. Is this machine '
+          'connected', **UNREACHABLE)
+    fails('pip failed:\nERROR: Could not find a version', PIP_FIND_LINKS='')
+    start = project / 'd2lps' / 'engine.py'
+    works = start.read_text()
+    start.write_text('import ctypes; ctypes.CDLL("libnowhere.so.1")')
+    fails('does not start:\nOSError: libnowhere.so.1: cannot open')
+    start.write_text(works)
+    said = make(project, **settings)
     assert 'MB to download' in said and 'made anew' not in said
     assert has(project, 'mxnet') and not has(project, 'onlytests')
+    assert has(project, 'mxnet/__pycache__/__init__.*.pyc')
+    assert not has(project, 'mxnet/tests/__pycache__')
     assert 'up to date' in make(project)
     make(project, '.venv/installed-tests')
-    assert has(project, 'onlytests')
+    assert has(project, 'onlytests') and has(project, '__pycache__/onlytests')
     assert 'up to date' in make(project, '.venv/installed-tests')
     # A copy does not use the packages of the first. Python finds its package
     # also beside it, where it is called d2lps.
@@ -148,26 +170,6 @@ def test_what_was_made_in_a_folder_that_is_gone(
     assert 'made anew' in capsys.readouterr().out
     assert commands == [[sys.executable, '-m', 'venv', install.VENV]]
     assert note.read_text() == str(tmp_path)
-
-
-UNREACHABLE = {'PIP_NO_INDEX': '0', 'PIP_FIND_LINKS': '', 'PIP_RETRIES': '1',
-               'PIP_INDEX_URL': 'http://127.0.0.1:1/simple'}
-
-
-@pytest.mark.processes
-def test_an_installation_that_fails_goes_on_from_there(make, project):
-    def fails(words, **settings):
-        said = make(project, fails=True, **settings)
-        assert words in said and 'Traceback' not in said
-        assert not (project / '.venv' / 'installed').exists()
-    fails('d2lps: pip cannot reach its package index. Is this machine '
-          'connected', **UNREACHABLE)
-    fails('pip failed:\nERROR: Could not find a version', PIP_FIND_LINKS='')
-    start = project / 'd2lps' / 'engine.py'
-    start.write_text('import ctypes; ctypes.CDLL("libnowhere.so.1")')
-    fails('does not start:\nOSError: libnowhere.so.1: cannot open')
-    start.write_text('')
-    assert 'made anew' not in make(project)
 
 
 @pytest.mark.processes
