@@ -54,12 +54,14 @@ def taking_turns(items):
     files = {}
     for item in items:
         files.setdefault(item.path, []).append(item)
-    paths = sorted(files, key=lambda path: not (
-        path.name in LONG or path.suffix == '.ipynb'))
+    paths = sorted((path for path in files if path.name not in MEASURING),
+                   key=lambda path: not (
+                       path.name in LONG or path.suffix == '.ipynb'))
     rooms = [[path for path in paths if (path.parts[-2] == 'cluster') == waits]
              for waits in (True, False)]
-    return [item for pair in zip_longest(*rooms) for path in pair if path
-            for item in files[path]]
+    order = [path for path in files if path.name in MEASURING]
+    order += [path for pair in zip_longest(*rooms) for path in pair if path]
+    return [item for path in order for item in files[path]]
 
 
 def only_marked_tests_start_processes(event, args):

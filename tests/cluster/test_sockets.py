@@ -27,10 +27,16 @@ def add_up():
 
 @pytest.fixture(scope='module')
 def shared():
-    """A cluster that has a store."""
+    """A cluster that has a store; for it the reader has opened no port."""
+    before = ports_here()
     with Cluster(num_workers=2, num_servers=2) as cluster:
         assert cluster.run(add_up) == [[2.0] * 3] * 2
+        assert ports_here() == before
         yield cluster
+
+
+def ports_here():
+    return [one.laddr for one in psutil.Process().net_connections('inet')]
 
 
 def inet(pids):
@@ -40,14 +46,9 @@ def inet(pids):
 
 
 def test_no_port_is_open(shared):
-    def here():
-        return [one.laddr for one in psutil.Process().net_connections('inet')]
-    before = here()
     assert inet(shared.pids.values()) == []
-    with Cluster() as c:
-        c.run(add_up)
-        assert inet(c.pids.values()) == []
-        assert here() == before
+    shared.run(add_up)  # with new servers
+    assert inet(shared.pids.values()) == []
 
 
 def test_the_sockets_are_the_readers_alone(shared):
@@ -94,15 +95,11 @@ def test_another_user_cannot_connect(shared):
     os.unlink(path)
 
 
-def test_another_store_has_sockets_of_its_own():
-    with Cluster() as c:
-        c.run(add_up)
-        old = sockets_of(c)
-        c.run(add_up)
-        new = sockets_of(c)
-        assert not set(old) & set(new)
-        assert not any(map(os.path.lexists, old))
-    assert not any(map(os.path.lexists, new))
+def test_another_store_has_sockets_of_its_own(shared):
+    old = sockets_of(shared)
+    shared.run(add_up)
+    assert not set(old) & set(sockets_of(shared))
+    assert not any(map(os.path.lexists, old))
 
 
 def test_only_sockets_of_this_cluster_and_user_are_removed(tmp_path):
