@@ -130,7 +130,7 @@ def compile_packages():
     """
     packages = VENV.glob('lib/python*/site-packages')
     subprocess.run([PYTHON, '-m', 'compileall', '-qq', '-j0', '-x',
-                    '/tests?/', *packages], check=False)
+                    'site-packages/.*/tests?/', *packages], check=False)
 
 
 def try_mxnet():
