@@ -1,0 +1,53 @@
+"""Answers to the exercises that are kept: wrong ones, and others' right ones.
+
+They are in `answers/`, a file an exercise, which reads as a notebook does:
+
+    # %% wrong: the root is left out
+    # says: device 0
+    def climb(n): ...
+
+`says` is a part of the explanation that fits this mistake; answers that are
+right in another way than the solution have none.
+"""
+import re
+from pathlib import Path
+from typing import NamedTuple
+
+import nbformat
+
+ROOT = Path(__file__).resolve().parents[2]
+SOLUTIONS = ROOT / 'notebooks' / 'exercises' / 'solutions'
+ANSWERS = Path(__file__).with_name('answers')
+
+
+class Answer(NamedTuple):
+    """exercise, title, says (None if it is right), code."""
+    exercise: str
+    title: str
+    says: str | None
+    code: str
+
+
+def answers_of(exercise):
+    """The kept answers to an exercise, as a list of `Answer`."""
+    text = (ANSWERS / f'{exercise}.py').read_text()
+    _, *parts = re.split(r'^# %% (wrong|right): (.*)\n', text, flags=re.M)
+    answers = []
+    for kind, title, code in zip(parts[::3], parts[1::3], parts[2::3]):
+        says = re.match(r'# says: (.*)\n', code)
+        assert bool(says) == (kind == 'wrong'), f'{exercise}: {title}'
+        answers.append(Answer(exercise, title, says and says[1], code))
+    return answers
+
+
+def solution(exercise):
+    """The notebook with the solution in it."""
+    return nbformat.read(SOLUTIONS / f'{exercise}.ipynb', 4)
+
+
+def with_answer(notebook, code):
+    """The same notebook with another answer."""
+    for cell in notebook.cells:
+        if cell.metadata.get('nbgrader', {}).get('grade_id') == 'answer':
+            cell.source = code
+    return notebook

@@ -1,0 +1,79 @@
+"""Right answers pass all checks; wrong ones are told what is wrong."""
+import json
+
+import pytest
+from answers import ROOT, answers_of, solution, with_answer
+
+from d2lps.exercises.checking import (EXERCISES, Wrong, check_of, judge_notes,
+                                      take_notes)
+
+each_exercise = pytest.mark.parametrize('exercise', EXERCISES)
+ALL = [answer for exercise in EXERCISES for answer in answers_of(exercise)]
+
+
+def names_of(notebook):
+    """What its cells define up to the answer, the answer included."""
+    names = {}
+    for cell in notebook.cells:
+        if cell.cell_type == 'code':
+            exec(cell.source, names)
+            if cell.metadata.get('nbgrader', {}).get('grade_id') == 'answer':
+                return names
+
+
+def parts_of(notebook):
+    """Of each check cell: the part, and the name of the function."""
+    for cell in notebook.cells:
+        if cell.source.startswith('check('):
+            yield eval(cell.source, {'check': lambda _, part, answer: (
+                part, answer)}, Names())
+
+
+class Names(dict):
+    """A name stands for itself."""
+    def __missing__(self, name):
+        return name
+
+
+def mistakes(exercise, notebook):
+    """What the checks say, those that students see and the hidden ones."""
+    hidden = json.loads((ROOT / 'classroom' / 'hidden' /
+                         f'{exercise}.json').read_text())
+    names, seen, unseen = names_of(notebook), [], []
+    parts = list(parts_of(notebook))
+    assert {part for part, _ in parts} == {*hidden}
+    for part, function in parts:
+        one = check_of(exercise, part)
+        for cases, said in (one.cases, seen), (hidden[part], unseen):
+            notes = take_notes(one, names[function], cases)
+            try:
+                judge_notes(one, notes, cases)
+            except Wrong as error:
+                said.append(str(error))
+    return seen, unseen
+
+
+@each_exercise
+def test_the_solution_is_right(exercise):
+    assert mistakes(exercise, solution(exercise)) == ([], [])
+
+
+@each_exercise
+def test_enough_answers_are_kept(exercise):
+    kept = [answer for answer in ALL if answer.exercise == exercise]
+    assert sum(answer.says is not None for answer in kept) >= 5
+    assert any(answer.says is None for answer in kept)
+
+
+@pytest.mark.parametrize('answer', ALL, ids=lambda answer: (
+    f'{answer.exercise}: {answer.title}'))
+def test_an_answer_gets_what_it_deserves(answer):
+    """A wrong one loses points in what nobody has seen, too."""
+    notebook = with_answer(solution(answer.exercise), answer.code)
+    seen, unseen = mistakes(answer.exercise, notebook)
+    if answer.says is None:
+        assert (seen, unseen) == ([], [])
+    else:
+        assert unseen
+        assert any(answer.says in text for text in seen + unseen), (
+            seen + unseen)
