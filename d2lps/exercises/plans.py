@@ -1,0 +1,193 @@
+"""Plans that students make: as plain notes, and what is wrong with them."""
+import numpy as np
+
+from d2lps.checks import shown
+from d2lps.collectives import Schedule, ScheduleError, Send, simulate
+from d2lps.exercises.checking import Wrong
+
+MOST_ROUNDS, MOST_CHUNKS, MOST_SENDS = 200, 200, 10_000
+
+
+def notes_of(plan, n):
+    """A student's plan for n devices as notes, see `plan_of`.
+
+    plan: a `Schedule`, or a list of rounds, which are lists of `Send`.
+    """
+    if not isinstance(plan, Schedule):
+        if not isinstance(plan, (list, tuple)):
+            raise Wrong(f'your function returned {shown(plan)}; it must '
+                        'return a Schedule.')
+        try:
+            plan = Schedule(list(plan), n)
+        except ValueError as error:
+            raise Wrong('what your function returned makes no Schedule: '
+                        f'{error}.') from None
+    if plan.nodes != (*range(n),):
+        raise Wrong(f'your plan is for {len(plan.nodes)} devices, {n} were '
+                    'asked for.')
+    _few(plan.rounds, plan.weights)
+    return {'rounds': [list(zip(*r.columns())) for r in plan.rounds],
+            'weights': plan.weights}
+
+
+def plan_of(notes, n):
+    """The plan that notes tell of: all sends of all rounds, four numbers each.
+
+    Whatever is no plan raises an error.
+    """
+    rounds, weights = notes['rounds'], notes['weights']
+    _few(rounds, weights)
+    return Schedule([[Send(*map(np.array, zip(*sends)))] for sends in rounds],
+                    n, weights=weights, name='your plan')
+
+
+def _few(rounds, weights):
+    """Refuse what would take long to judge."""
+    for what, count, most in (
+            ('rounds', len(rounds), MOST_ROUNDS),
+            ('chunks', len(weights), MOST_CHUNKS),
+            ('messages', sum(map(len, rounds)), MOST_SENDS)):
+        if count > most:
+            raise Wrong(f'your plan has {count} {what}, far too many.')
+
+
+def judge_sum(plan):
+    """Raise `Wrong` unless all devices end with all parts, once each."""
+    try:
+        plan.check_sends()
+    except ScheduleError as error:
+        raise Wrong(str(error).partition(': ')[2] + '.') from None
+    src, dst = ({node for r in plan.rounds for node in getattr(r, ends)}
+                for ends in ('src', 'dst'))
+    for seen, what in (
+            (src | dst, 'is left out: it sends nothing and is sent nothing.'),
+            (dst, 'is sent nothing, so it never gets the total.'),
+            (src, 'sends nothing, so nobody has its part.')):
+        left = {*range(plan.num_devices)} - seen
+        if left and plan.num_devices > 1:
+            raise Wrong(f'device {min(left)} {what}')
+    end = held_at_last(plan)
+    if (end > 1).any():
+        _counted_twice(plan)
+    if (end < 1).any():
+        _missing(plan, end)
+
+
+def held_at_last(plan):
+    """The last of the states of a plan."""
+    for held in plan.states():
+        pass
+    return held
+
+
+def _counted_twice(plan):
+    """Say where a part was first added to what had it."""
+    number, held = next(state for state in enumerate(plan.states())
+                        if (state[1] > 1).any())
+    node, chunk, who = np.argwhere(held > 1)[0].tolist()
+    froms = [str(send.src) for send in plan.rounds[number - 1]
+             if send[1:3] == (node, chunk)]
+    raise Wrong(
+        f'in round {number} device {node} adds chunk {chunk} from '
+        f'device {" and ".join(froms)}, and then has the part of device {who} '
+        f'counted {held[node, chunk, who]} times: too large a sum, '
+        'which goes on from there.')
+
+
+def _missing(plan, end):
+    """Say which part does not arrive, and why."""
+    node, chunk, who = np.argwhere(end < 1)[0].tolist()
+    text = (f'in the end chunk {chunk} of device {node} is not the sum: the '
+            f'part of device {who} is missing. ')
+    totals = (end[:, chunk] == 1).all(axis=1).nonzero()[0].tolist()
+    puts = [(number, send) for number, sends in enumerate(plan.rounds, 1)
+            for send in sends if send.chunk == chunk and not send.reduce]
+    here = [put for put in puts if put[1].dst == node]
+    if totals and not here:
+        raise Wrong(f'{text}Device {totals[0]} has the total, which is never '
+                    f'sent to device {node}.')
+    if puts:
+        number, send = here[-1] if totals else puts[0]
+        raise Wrong(
+            f'{text}In round {number} device {send.dst} puts what device '
+            f'{send.src} sends in place of its own, but that is not the total '
+            'yet. (A message carries what was there when its round began.)')
+    raise Wrong(f'{text}No device ever has the total.')
+
+
+def judge_rounds(plan, most):
+    """Raise `Wrong` for a right plan of more rounds."""
+    if len(plan.rounds) > most:
+        alone = sum(len(r) == 1 for r in plan.rounds)
+        raise Wrong(
+            f'the sum is right, but it takes {len(plan.rounds)} rounds; the '
+            f'target is {most}. In {alone} of yours there is one message '
+            'only, and all other devices wait.')
+
+
+def judge_time(plan, links, nbytes, target, why):
+    """Raise `Wrong` if a right plan takes more than `target` seconds.
+
+    why(plan, timing): what makes it slow, in words.
+    """
+    timing = simulate.time(plan, links, nbytes)
+    if timing.seconds > target * (1 + 1e-6):
+        raise Wrong(f'the sum is right, but it takes '
+                    f'{timing.seconds * 1e3:.3f} ms; the target is '
+                    f'{target * 1e3:.3f} ms. {why(plan, timing)}')
+
+
+def through_one(plan, timing):
+    """Where most messages go into, or come from, one device in one round."""
+    crowds = []
+    for number, sends in enumerate(plan.rounds, 1):
+        for what, ends in (('into', sends.dst), ('from', sends.src)):
+            count = np.bincount(ends)
+            crowds.append((int(count.max()), -number, what,
+                           int(count.argmax())))
+    most, number, what, node = max(crowds)
+    if most == 1:
+        return 'No two messages share a cable; there are too many rounds.'
+    return (f'In round {-number}, {most} messages go {what} device {node} at '
+            'the same time and share its cable.')
+
+
+def draw(plan, ax):
+    """A column for each round, an arrow for each message; who has the sum."""
+    wide, n = len(plan.rounds), plan.num_devices
+    ax.hlines(range(n), 0, wide, color='0.85', linewidth=1)
+    ax.vlines(range(1, wide), -0.4, n - 0.6, color='0.85', linestyle=':')
+    for k, sends in enumerate(plan.rounds):
+        for j, send in enumerate(sends):
+            x = k + 0.1 + 0.8 * (j + 0.5) / len(sends)
+            ax.annotate('', (x, send.dst), (x, send.src), arrowprops={
+                'arrowstyle': '->', 'shrinkA': 0, 'shrinkB': 0,
+                'linestyle': '-' if send.reduce else '--',
+                'color': f'C{send.chunk % 10}'})
+    for node, held in enumerate(held_at_last(plan)):
+        words = ('the sum' if (held == 1).all() else 'a part twice'
+                 if (held > 1).any() else 'a part missing')
+        ax.text(wide + 0.1, node, words, va='center', fontsize=9,
+                weight='normal' if words == 'the sum' else 'bold')
+    ax.set(xlim=(0, wide + 0.1), ylim=(n - 0.5, -0.5), xlabel='round '
+           '(solid: added, dashed: replaces)', ylabel='device',
+           xticks=np.arange(wide) + 0.5, yticks=range(n))
+    ax.set_xticklabels(range(1, wide + 1))
+    ax.spines[['top', 'right', 'bottom', 'left']].set_visible(False)
+
+
+def picture_of(plan, others, links, nbytes):
+    """Draw a plan, and beside it how long it and others take."""
+    from IPython import get_ipython
+    from matplotlib_inline.backend_inline import set_matplotlib_formats
+
+    from d2lps.pictures import plot_comparison, plt
+    if get_ipython():  # or the first picture of a notebook shows as words
+        set_matplotlib_formats('retina')
+    fig, (left, right) = plt.subplots(
+        1, 2, figsize=(11, 1.5 + 0.3 * plan.num_devices),
+        layout='constrained', width_ratios=[3, 2])
+    draw(plan, left)
+    plot_comparison([simulate.time(one, links, nbytes)
+                     for one in (plan, *others)], right)
+    plt.show()

@@ -1,0 +1,63 @@
+"""A tree for any number of devices, with no two messages on a cable.
+
+Chapter 3, rings and trees. The student's function makes the plan.
+"""
+from d2lps.collectives import strategies, topology
+from d2lps.exercises import plans
+from d2lps.exercises.checking import Check, Wrong
+
+
+def run(answer, n, **_):
+    return plans.notes_of(answer(n), n)
+
+
+def _levels(n):
+    """Base-2 logarithm, rounded up."""
+    return (n - 1).bit_length()
+
+
+def judge_sum(notes, n, **_):
+    """The sum everywhere, with as few whole gradients as can be."""
+    plan = plans.plan_of(notes, n)
+    if len(plan.weights) > 1:
+        raise Wrong(f'your plan cuts the gradient into {len(plan.weights)} '
+                    'chunks. In this exercise every message carries all of '
+                    'it, as chunk 0.')
+    plans.judge_sum(plan)
+    sends = sum(map(len, plan.rounds))
+    if sends > 2 * (n - 1):
+        raise Wrong(f'the sum is right, but needs {sends} messages; the '
+                    f'target is {2 * (n - 1)}. In a tree every device but '
+                    'one sends one sum up and gets one total.')
+    return plan
+
+
+def judge_rounds(notes, n):
+    plans.judge_rounds(judge_sum(notes, n), 2 * _levels(n))
+
+
+def judge_time(notes, n, microseconds, megabytes):
+    latency, nbytes = microseconds / 1e6, megabytes * 1e6
+    target = 2 * _levels(n) * (latency + nbytes / topology.PCIE3)
+    links = topology.pcie_switch(n, latency=latency / 2)
+    plans.judge_time(judge_sum(notes, n), links, nbytes, target,
+                     plans.through_one)
+
+
+def picture(answer, n=8):
+    """The student's plan, and the time it takes beside others'."""
+    plan = plans.plan_of(run(answer, n), n)
+    others = [make(n) for make in (strategies.tree, strategies.running_sum,
+                                   strategies.gather_broadcast)]
+    plans.picture_of(plan, others, topology.pcie_switch(n, latency=5e-6),
+                     160e6)
+
+
+CHECKS = {
+    'sum': Check([{'n': n} for n in (2, 8, 5, 1)], run, judge_sum,
+                 'every device ends with the sum, after 2(n - 1) messages.'),
+    'rounds': Check([{'n': n} for n in (8, 5)], run, judge_rounds,
+                    'the sum is there after 2 log2(n) rounds, rounded up.'),
+    'time': Check([{'n': n, 'microseconds': 10, 'megabytes': 160}
+                   for n in (8, 6)], run, judge_time,
+                  'no message waits for another: 60 ms with 8 devices.')}
