@@ -1,11 +1,13 @@
 """Plans that students make: as plain notes, and what is wrong with them."""
+from collections import Counter
+
 import numpy as np
 
 from d2lps.checks import shown
 from d2lps.collectives import Schedule, ScheduleError, Send, simulate
 from d2lps.exercises.checking import Wrong
 
-MOST_ROUNDS, MOST_CHUNKS, MOST_SENDS = 200, 200, 10_000
+MOST_ROUNDS, MOST_CHUNKS, MOST_SENDS = 200, 200, 2_500
 
 
 def notes_of(plan, n):
@@ -56,7 +58,8 @@ def judge_sum(plan):
     try:
         plan.check_sends()
     except ScheduleError as error:
-        raise Wrong(str(error).partition(': ')[2] + '.') from None
+        words = str(error).partition(': ')[2].replace(' of ', ' of device ')
+        raise Wrong(f'{words}.') from None
     src, dst = ({node for r in plan.rounds for node in getattr(r, ends)}
                 for ends in ('src', 'dst'))
     for seen, what in (
@@ -119,10 +122,10 @@ def judge_rounds(plan, most):
     """Raise `Wrong` for a right plan of more rounds."""
     if len(plan.rounds) > most:
         alone = sum(len(r) == 1 for r in plan.rounds)
-        raise Wrong(
-            f'the sum is right, but it takes {len(plan.rounds)} rounds; the '
-            f'target is {most}. In {alone} of yours there is one message '
-            'only, and all other devices wait.')
+        text = (f' In {alone} of them there is one message only, and all '
+                'other devices wait.') * (alone > 0)
+        raise Wrong('the sum is right, but it takes '
+                    f'{len(plan.rounds)} rounds; the target is {most}.{text}')
 
 
 def judge_time(plan, links, nbytes, target, why):
@@ -153,17 +156,25 @@ def through_one(plan, timing):
 
 
 def draw(plan, ax):
-    """A column for each round, an arrow for each message; who has the sum."""
+    """A column for each round, an arrow for what goes to another device.
+
+    A number beside it says how many chunks do. Who has the sum is told last.
+    """
+    from d2lps.pictures import BLUE
     wide, n = len(plan.rounds), plan.num_devices
     ax.hlines(range(n), 0, wide, color='0.85', linewidth=1)
     ax.vlines(range(1, wide), -0.4, n - 0.6, color='0.85', linestyle=':')
     for k, sends in enumerate(plan.rounds):
-        for j, send in enumerate(sends):
-            x = k + 0.1 + 0.8 * (j + 0.5) / len(sends)
-            ax.annotate('', (x, send.dst), (x, send.src), arrowprops={
+        counts = Counter((src, dst, reduce) for src, dst, _, reduce in sends)
+        for j, ((src, dst, reduce), count) in enumerate(counts.items()):
+            x = k + 0.1 + 0.8 * (j + 0.5) / len(counts)
+            ax.annotate('', (x, dst), (x, src), arrowprops={
                 'arrowstyle': '->', 'shrinkA': 0, 'shrinkB': 0,
-                'linestyle': '-' if send.reduce else '--',
-                'color': f'C{send.chunk % 10}'})
+                'linestyle': '-' if reduce else '--', 'color': BLUE})
+            if count > 1:
+                ax.text(x, src + 0.25 * np.sign(dst - src), count,
+                        fontsize=8, ha='center', va='center',
+                        bbox={'fc': 'w', 'ec': 'none', 'pad': 0.5})
     for node, held in enumerate(held_at_last(plan)):
         words = ('the sum' if (held == 1).all() else 'a part twice'
                  if (held > 1).any() else 'a part missing')
@@ -176,18 +187,25 @@ def draw(plan, ax):
     ax.spines[['top', 'right', 'bottom', 'left']].set_visible(False)
 
 
-def picture_of(plan, others, links, nbytes):
-    """Draw a plan, and beside it how long it and others take."""
+def picture_of(plan, others, links, nbytes, target, left=draw):
+    """Draw a plan, and beside it how long it and others take.
+
+    target: in seconds. left(plan, ax): draws the plan.
+    """
     from IPython import get_ipython
     from matplotlib_inline.backend_inline import set_matplotlib_formats
 
     from d2lps.pictures import plot_comparison, plt
     if get_ipython():  # or the first picture of a notebook shows as words
         set_matplotlib_formats('retina')
-    fig, (left, right) = plt.subplots(
-        1, 2, figsize=(11, 1.5 + 0.3 * plan.num_devices),
+    fig, (ax, right) = plt.subplots(
+        1, 2, figsize=(11, 1.8 + 0.3 * plan.num_devices),
         layout='constrained', width_ratios=[3, 2])
-    draw(plan, left)
+    left(plan, ax)
+    summed = (held_at_last(plan) == 1).all(axis=(1, 2)).sum()
+    fig.suptitle(f'{summed} of {plan.num_devices} devices end with the sum')
     plot_comparison([simulate.time(one, links, nbytes)
                      for one in (plan, *others)], right)
+    right.axvline(target * 1e3, color='k', linestyle='--', linewidth=1)
+    right.set_title(f'dashed: the target, {target * 1e3:.3g} ms', fontsize=10)
     plt.show()

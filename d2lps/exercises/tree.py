@@ -37,11 +37,15 @@ def judge_rounds(notes, n):
 
 
 def judge_time(notes, n, microseconds, megabytes):
-    latency, nbytes = microseconds / 1e6, megabytes * 1e6
-    target = 2 * _levels(n) * (latency + nbytes / topology.PCIE3)
-    links = topology.pcie_switch(n, latency=latency / 2)
-    plans.judge_time(judge_sum(notes, n), links, nbytes, target,
+    plans.judge_time(judge_sum(notes, n), *_task(n, microseconds, megabytes),
                      plans.through_one)
+
+
+def _task(n, microseconds=10, megabytes=160):
+    """The cables, bytes, and the time to reach in seconds."""
+    latency, nbytes = microseconds / 1e6, megabytes * 1e6
+    return (topology.pcie_switch(n, latency=latency / 2), nbytes,
+            2 * _levels(n) * (latency + nbytes / topology.PCIE3))
 
 
 def picture(answer, n=8):
@@ -49,8 +53,7 @@ def picture(answer, n=8):
     plan = plans.plan_of(run(answer, n), n)
     others = [make(n) for make in (strategies.tree, strategies.running_sum,
                                    strategies.gather_broadcast)]
-    plans.picture_of(plan, others, topology.pcie_switch(n, latency=5e-6),
-                     160e6)
+    plans.picture_of(plan, others, *_task(n))
 
 
 CHECKS = {
