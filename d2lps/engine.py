@@ -15,6 +15,7 @@ from typing import NamedTuple
 import numpy as onp
 
 from d2lps.checks import a, checked, list_of, refuse, whole
+from d2lps.loading import quickly
 from d2lps.settings import THREADS  # they come before MXNet
 
 MOST_DEVICES = 1024  # each CPU device is a thread
@@ -33,17 +34,12 @@ def where_mxnet_runs():
             'with: pip install mxnet==1.9.1')
 
 
-# MXNet would load these, a second, for classes that nobody needs.
-unwanted = {'sklearn', 'scipy.stats'} - {*sys.modules}
-sys.modules.update(dict.fromkeys(unwanted))
 try:
-    import mxnet as mx
+    with quickly():
+        import mxnet as mx
 except (ImportError, OSError) as error:  # OSError: a library is missing
     raise ImportError(
         f'd2lps needs mxnet 1.9.1 ({error}). {where_mxnet_runs()}') from error
-finally:
-    for name in unwanted:
-        del sys.modules[name]
 from mxnet import npx  # noqa: E402
 
 npx.set_np()

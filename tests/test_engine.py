@@ -1,6 +1,7 @@
 """The engine's settings, devices, and the count of what they copy."""
 import json
 import os
+import sys
 import threading
 
 import numpy as onp
@@ -88,6 +89,38 @@ def test_mxnet_loads_nothing_that_takes_long(python):
                   'from sklearn.base import BaseEstimator\n'
                   'from scipy import stats')
     assert done.stdout == 'False\n' and done.stderr == ''
+
+
+OPERATORS = '''
+{first}
+import gc, inspect
+import mxnet as mx
+mx.npx.set_np()
+print(mx.npx.relu(mx.np.array([-1, 2])), mx.np.stack([mx.np.ones(1)] * 2))
+texts = [one for one in gc.get_objects() if type(one).__name__ == '_Text']
+compiled = sum('function' in vars(one) for one in texts)
+for room in mx.npx, mx.np._op, mx.nd.op, mx.sym.contrib, mx.sym.linalg:
+    for name, one in inspect.getmembers(room, inspect.isfunction):
+        print(name, one.__qualname__, one.__module__, one.__doc__,
+              inspect.signature(one))
+print(len(texts), compiled)
+'''
+
+
+def test_operators_are_compiled_when_they_are_called(python):
+    """Else they are what they are in MXNet without d2lps."""
+    *plain, none = python('-c', OPERATORS.format(
+        first='')).stdout.splitlines()
+    *ours, counts = python('-c', OPERATORS.format(
+        first='import d2lps.engine')).stdout.splitlines()
+    assert ours == plain and len(ours) > 1000 and none == '0 0'
+    texts, compiled = map(int, counts.split())
+    assert texts > 2000 and 0 < compiled < 50
+
+
+def test_later_imports_are_as_they_were():
+    assert not [one for one in sys.meta_path if one.__module__ ==
+                'd2lps.loading']
 
 
 NO_MXNET = '''

@@ -27,13 +27,14 @@ PYTHON = {**default_environment(), 'python_version': '3.11',
 # Who may import whom: arrows point from left to right and never back.
 ARROWS = {
     '__init__': {'settings'}, '__main__': {'__init__', 'cluster'},
-    'checks': set(), 'settings': set(), 'engine': {'checks', 'settings'},
+    'checks': set(), 'settings': set(), 'loading': set(),
+    'engine': {'checks', 'settings', 'loading'},
     'collectives': {'checks'}, 'training': {'checks', 'engine'},
     'kvstore': {'checks', 'engine', 'training'},
     'cluster.store': {'checks', 'engine', 'kvstore'},
-    'cluster.processes': {'checks', 'settings', 'cluster.store'},
+    'cluster.processes': {'checks', 'settings', 'loading', 'cluster.store'},
     'cluster.processes.ssh': {'settings', 'cluster.processes'},
-    'cluster': {'checks', 'cluster.store', 'cluster.processes',
+    'cluster': {'checks', 'loading', 'cluster.store', 'cluster.processes',
                 'cluster.processes.ssh'},
     'asynchrony': {'checks', 'engine', 'training', 'kvstore'},
     'recovery': {'checks', 'engine', 'training', 'kvstore', 'cluster'},
@@ -42,7 +43,7 @@ ARROWS = {
 # Lines: what readers of chapters 1 to 10 read, of 11 and 12, of 13, checks of
 # arguments, the machine room, pictures.
 BUDGET = {'read': 3400, 'asynchrony': 690, 'recovery': 960, 'checks': 500,
-          'cluster': 4000, 'pictures': 1340}
+          'cluster': 4060, 'pictures': 1340}
 CHECKS = {'d2lps.checks', 'd2lps.collectives.limits', 'd2lps.training.fits',
           'd2lps.kvstore.fits'}
 MODULES = sorted((ROOT / 'd2lps').rglob('*.py'))
@@ -326,6 +327,8 @@ def test_the_rooms_are_small():
         room = room_of(dotted(path)).split('.')[0]
         if dotted(path) in CHECKS:
             room = 'checks'
+        elif dotted(path) == 'd2lps.loading':
+            room = 'cluster'
         elif room not in BUDGET:
             room = 'read'
         lines[room] += len(path.read_text().splitlines())

@@ -17,11 +17,10 @@ import time
 import traceback
 
 from d2lps.cluster.processes import namespaces
+from d2lps.loading import quickly
 
 BEAT = 1.0  # seconds between signs of life
 PR_SET_PDEATHSIG, PR_SET_NAME = 1, 15
-# MXNet would load these, a second, for classes that nobody needs.
-UNWANTED = 'sklearn', 'scipy.stats'
 
 
 def may_be_forked():
@@ -37,10 +36,8 @@ def may_be_forked():
 def load():
     """Load what a process needs, which takes a while."""
     if 'mxnet' not in sys.modules:
-        sys.modules.update(dict.fromkeys(UNWANTED))
-        importlib.import_module('d2lps.cluster.processes.cells')
-        for name in UNWANTED:
-            del sys.modules[name]
+        with quickly():
+            importlib.import_module('d2lps.cluster.processes.cells')
 
 
 class Channel:

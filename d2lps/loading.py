@@ -1,0 +1,74 @@
+"""MXNet imported in half of the time.
+
+When it is imported it writes a Python function for each of its operators, one
+for arrays and one for symbols, 2,500 together, and compiles them all.  Most
+are never called.  Here each is compiled at its first call.
+"""
+import inspect
+import sys
+from contextlib import contextmanager
+from functools import cached_property
+from importlib.machinery import PathFinder
+
+# MXNet would load these, a second, for classes that nobody needs.
+UNWANTED = {'sklearn', 'scipy.stats'}
+WRITERS = 'mxnet.ndarray.register', 'mxnet.symbol.register'
+
+
+class _Text:
+    """The text of a function, and the names that are known in it."""
+
+    def __init__(self, text, names):
+        self._text, self._names = text, names
+
+    @cached_property
+    def function(self):
+        exec(self._text, self._names, made := {})
+        [function] = made.values()
+        return function
+
+    @property
+    def __signature__(self):  # help() finds it
+        return inspect.signature(self.function)
+
+
+def _at_its_first_call(text):
+    def operator(*args, **kwargs):
+        return text.function(*args, **kwargs)
+    operator.__wrapped__ = text
+    return operator
+
+
+class _Finder:
+    """Finds the modules that write functions, with another `exec`."""
+
+    @staticmethod
+    def find_spec(name, path=None, target=None):
+        if name not in WRITERS:
+            return None
+        spec = PathFinder.find_spec(name, path)
+        run = spec.loader.exec_module
+
+        def run_module(module):
+            def later(text, _, made):
+                name = text.split('(', 1)[0].split()[-1]  # def name(...
+                made[name] = _at_its_first_call(_Text(text, vars(module)))
+                made[name].__qualname__ = name
+            module.exec = later
+            run(module)
+        spec.loader.exec_module = run_module
+        return spec
+
+
+@contextmanager
+def quickly():
+    """MXNet is to be imported in this block."""
+    unwanted = UNWANTED - {*sys.modules}
+    sys.modules.update(dict.fromkeys(unwanted))
+    sys.meta_path.insert(0, _Finder)
+    try:
+        yield
+    finally:
+        sys.meta_path.remove(_Finder)
+        for name in unwanted:
+            del sys.modules[name]
