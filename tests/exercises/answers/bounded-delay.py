@@ -1,0 +1,352 @@
+# ruff: noqa: E402, F811
+# %% wrong: who is exactly the bound ahead waits, too
+# says: You make worker 0 wait, only 2 ahead of the slowest, worker 3
+class Gate:
+    def __init__(self, num_workers, bound):
+        self.bound = bound
+        self.pushed = dict.fromkeys(range(num_workers), 0)
+        self.waiting = set()
+
+    def push(self, rank, last):
+        if last:
+            del self.pushed[rank]
+        else:
+            self.pushed[rank] += 1
+            self.waiting.add(rank)
+        slowest = min(self.pushed.values(), default=0)
+        go = [one for one in self.waiting
+              if self.pushed[one] < slowest + self.bound]
+        self.waiting.difference_update(go)
+        return go
+
+
+# %% wrong: the answer is about the worker that pushes, and nobody else
+# says: has waited, and may go on now, but nobody tells it
+class Gate:
+    def __init__(self, num_workers, bound):
+        self.bound = bound
+        self.pushed = dict.fromkeys(range(num_workers), 0)
+        self.waiting = set()
+
+    def push(self, rank, last):
+        if last:
+            del self.pushed[rank]
+        else:
+            self.pushed[rank] += 1
+            self.waiting.add(rank)
+        slowest = min(self.pushed.values(), default=0)
+        go = [one for one in [rank]
+              if not last and self.pushed[one] <= slowest + self.bound]
+        self.waiting.difference_update(go)
+        return go
+
+
+# %% wrong: workers that are done still count
+# says: which has no batch left and never pushes again
+class Gate:
+    def __init__(self, num_workers, bound):
+        self.bound = bound
+        self.pushed = dict.fromkeys(range(num_workers), 0)
+        self.waiting = set()
+
+    def push(self, rank, last):
+        self.pushed[rank] += 1
+        if not last:
+            self.waiting.add(rank)
+        slowest = min(self.pushed.values(), default=0)
+        go = [one for one in self.waiting
+              if self.pushed[one] <= slowest + self.bound]
+        self.waiting.difference_update(go)
+        return go
+
+
+# %% wrong: one more than the bound
+# says: That is one too many
+class Gate:
+    def __init__(self, num_workers, bound):
+        self.bound = bound
+        self.pushed = dict.fromkeys(range(num_workers), 0)
+        self.waiting = set()
+
+    def push(self, rank, last):
+        if last:
+            del self.pushed[rank]
+        else:
+            self.pushed[rank] += 1
+            self.waiting.add(rank)
+        slowest = min(self.pushed.values(), default=0)
+        go = [one for one in self.waiting
+              if self.pushed[one] <= slowest + self.bound + 1]
+        self.waiting.difference_update(go)
+        return go
+
+
+# %% wrong: compared with the fastest
+# says: Whom do you compare with whom?
+class Gate:
+    def __init__(self, num_workers, bound):
+        self.bound = bound
+        self.pushed = dict.fromkeys(range(num_workers), 0)
+        self.waiting = set()
+
+    def push(self, rank, last):
+        if last:
+            del self.pushed[rank]
+        else:
+            self.pushed[rank] += 1
+            self.waiting.add(rank)
+        fastest = max(self.pushed.values(), default=0)
+        go = [one for one in self.waiting
+              if fastest - self.pushed[one] <= self.bound]
+        self.waiting.difference_update(go)
+        return go
+
+
+# %% wrong: who goes on still counts as waiting
+# says: but it does not wait: it still computes
+class Gate:
+    def __init__(self, num_workers, bound):
+        self.bound = bound
+        self.pushed = dict.fromkeys(range(num_workers), 0)
+        self.waiting = set()
+
+    def push(self, rank, last):
+        if last:
+            del self.pushed[rank]
+        else:
+            self.pushed[rank] += 1
+            self.waiting.add(rank)
+        slowest = min(self.pushed.values(), default=0)
+        go = [one for one in self.waiting
+              if self.pushed[one] <= slowest + self.bound]
+        return go
+
+
+# %% wrong: nobody ever waits
+# says: the bound is 2. Later somebody is even
+class Gate:
+    def __init__(self, num_workers, bound):
+        pass
+
+    def push(self, rank, last):
+        return [] if last else [rank]
+
+
+# %% wrong: all wait for all, whatever the bound
+# says: You make worker 0 wait, only 1 ahead
+class Gate:
+    def __init__(self, num_workers, bound):
+        self.bound = bound
+        self.pushed = dict.fromkeys(range(num_workers), 0)
+        self.waiting = set()
+
+    def push(self, rank, last):
+        if last:
+            del self.pushed[rank]
+        else:
+            self.pushed[rank] += 1
+            self.waiting.add(rank)
+        slowest = min(self.pushed.values(), default=0)
+        go = [one for one in self.waiting
+              if self.pushed[one] <= slowest]
+        self.waiting.difference_update(go)
+        return go
+
+
+# %% wrong: a worker goes on after its last push
+# says: but it has no batch left
+class Gate:
+    def __init__(self, num_workers, bound):
+        self.pushed, self.bound = [0] * num_workers, bound
+        self.waiting = set()
+
+    def push(self, rank, last):
+        self.pushed[rank] += 1
+        self.waiting.add(rank)
+        go = [one for one in self.waiting
+              if self.pushed[one] <= min(self.pushed) + self.bound]
+        self.waiting -= {*go}
+        return go
+
+
+# %% wrong: one after the other is set free
+# says: has waited, and may go on now
+class Gate:
+    def __init__(self, num_workers, bound):
+        self.bound = bound
+        self.pushed = dict.fromkeys(range(num_workers), 0)
+        self.waiting = set()
+
+    def push(self, rank, last):
+        if last:
+            del self.pushed[rank]
+        else:
+            self.pushed[rank] += 1
+            self.waiting.add(rank)
+        slowest = min(self.pushed.values(), default=0)
+        go = [one for one in self.waiting
+              if self.pushed[one] <= slowest + self.bound]
+        self.waiting.difference_update(go[:1])
+        return go[:1]
+
+
+# %% wrong: compared with the mean
+# says: Whom do you compare with whom?
+class Gate:
+    def __init__(self, num_workers, bound):
+        self.bound = bound
+        self.pushed = dict.fromkeys(range(num_workers), 0)
+        self.waiting = set()
+
+    def push(self, rank, last):
+        if last:
+            del self.pushed[rank]
+        else:
+            self.pushed[rank] += 1
+            self.waiting.add(rank)
+        mean = sum(self.pushed.values()) / max(1, len(self.pushed))
+        go = [one for one in self.waiting
+              if self.pushed[one] <= mean + self.bound]
+        self.waiting.difference_update(go)
+        return go
+
+
+# %% wrong: nobody is told when a worker is done
+# says: never pushes again
+class Gate:
+    def __init__(self, num_workers, bound):
+        self.bound = bound
+        self.pushed = dict.fromkeys(range(num_workers), 0)
+        self.waiting = set()
+
+    def push(self, rank, last):
+        if last:
+            del self.pushed[rank]
+            return []
+        else:
+            self.pushed[rank] += 1
+            self.waiting.add(rank)
+        slowest = min(self.pushed.values(), default=0)
+        go = [one for one in self.waiting
+              if self.pushed[one] <= slowest + self.bound]
+        self.waiting.difference_update(go)
+        return go
+
+
+# %% wrong: True in place of a list
+# says: `push` returned True. A list of ranks is wanted
+class Gate:
+    def __init__(self, num_workers, bound):
+        self.pushed, self.bound = [0] * num_workers, bound
+
+    def push(self, rank, last):
+        self.pushed[rank] += 1
+        return self.pushed[rank] - min(self.pushed) <= self.bound
+
+
+# %% wrong: min of nobody, when all are done
+# says: min() arg is an empty sequence
+class Gate:
+    def __init__(self, num_workers, bound):
+        self.bound = bound
+        self.pushed = dict.fromkeys(range(num_workers), 0)
+        self.waiting = set()
+
+    def push(self, rank, last):
+        if last:
+            del self.pushed[rank]
+        else:
+            self.pushed[rank] += 1
+            self.waiting.add(rank)
+        slowest = min(self.pushed.values())
+        go = [one for one in self.waiting
+              if self.pushed[one] <= slowest + self.bound]
+        self.waiting.difference_update(go)
+        return go
+
+
+# %% wrong: nothing is returned when nobody goes on
+# says: `push` returned None
+class Gate:
+    def __init__(self, num_workers, bound):
+        self.bound = bound
+        self.pushed = dict.fromkeys(range(num_workers), 0)
+        self.waiting = set()
+
+    def push(self, rank, last):
+        if last:
+            del self.pushed[rank]
+        else:
+            self.pushed[rank] += 1
+            self.waiting.add(rank)
+        slowest = min(self.pushed.values(), default=0)
+        go = [one for one in self.waiting
+              if self.pushed[one] <= slowest + self.bound]
+        self.waiting.difference_update(go)
+        if go:
+            return go
+
+
+# %% wrong: a list of booleans
+# says: Worker 0 is told to go on
+class Gate:
+    def __init__(self, num_workers, bound):
+        self.bound = bound
+        self.pushed = dict.fromkeys(range(num_workers), 0)
+        self.waiting = set()
+
+    def push(self, rank, last):
+        if last:
+            del self.pushed[rank]
+        else:
+            self.pushed[rank] += 1
+            self.waiting.add(rank)
+        slowest = min(self.pushed.values(), default=0)
+        go = [one for one in self.waiting
+              if self.pushed[one] <= slowest + self.bound]
+        self.waiting.difference_update(go)
+        return [one in go for one in self.pushed]
+
+
+# %% right: with lists, those who are done infinitely far, and a set returned
+class Gate:
+    def __init__(self, num_workers, bound):
+        self.counts = [0] * num_workers
+        self.idle = [False] * num_workers
+        self.most = bound
+
+    def push(self, rank, last):
+        self.counts[rank] += 1
+        self.idle[rank] = not last
+        if last:
+            self.counts[rank] = float('inf')
+        go = set()
+        for other, idle in enumerate(self.idle):
+            if idle and self.counts[other] - min(self.counts) <= self.most:
+                go.add(other)
+                self.idle[other] = False
+        return go
+
+
+# %% right: with NumPy, and who must wait in place of who may go
+import numpy as np
+
+
+class Gate:
+    def __init__(self, num_workers, bound):
+        self.pushed, self.bound = np.zeros(num_workers, int), bound
+        self.active = np.ones(num_workers, bool)
+        self.queue = []
+
+    def must_wait(self, rank):
+        behind = self.pushed[rank] - self.pushed[self.active]
+        return (behind > self.bound).any()
+
+    def push(self, rank, last):
+        self.pushed[rank] += 1
+        self.active[rank] = not last
+        if not last:
+            self.queue = [rank, *self.queue]
+        go = [r for r in self.queue if not self.must_wait(r)]
+        self.queue = [r for r in self.queue if self.must_wait(r)]
+        return np.array(go, int)
