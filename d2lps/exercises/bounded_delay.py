@@ -10,7 +10,11 @@ from d2lps.exercises.checking import Check, Wrong
 
 
 class Race:
-    """What has happened until `now`; `most` is the greatest lead so far."""
+    """What has happened until `now`.
+
+    pushed: how often each worker has. waiting, done: sets of workers.
+    most: the greatest lead with which somebody has begun a step.
+    """
 
     def __init__(self, num_workers):
         self.pushed, self.now, self.most = [0] * num_workers, 0, 0
@@ -141,8 +145,7 @@ def _need_not_wait(race, r, rank, bound):
 
 
 def judge_figure(said, bound, **world):
-    end, best, sync = (play(decide, **world) for decide in (
-        repeat(said), obey(bound), obey(0)))
+    end, best = play(repeat(said), **world), play(obey(bound), **world)
     if sum(end.pushed) < world['pushes']:
         raise Wrong(f'at {end.now:g} s, after {sum(end.pushed)} gradients, '
                     'all wait and nobody computes, and so it stays for ever.')
@@ -150,11 +153,9 @@ def judge_figure(said, bound, **world):
         raise Wrong(f'somebody goes on {end.most} ahead of the slowest; the '
                     f'bound is {bound}.')
     if end.now > best.now:
-        ours, theirs, worst = (world['pushes'] / race.now
-                               for race in (end, best, sync))
-        raise Wrong(f'your workers bring {ours:.2f} gradients per second. The '
-                    f'bound permits {theirs:.2f}; if all wait for all in each '
-                    f'round, it is {worst:.2f}. Somebody waits in vain.')
+        rates = [f'{world["pushes"] / race.now:.2f}' for race in (end, best)]
+        raise Wrong(f'your workers bring {rates[0]} gradients per second, and '
+                    f'the bound permits {rates[1]}: somebody waits in vain.')
 
 
 def picture(answer):

@@ -18,8 +18,8 @@ def end_of_step(buckets, backward, nbytes, bandwidth, latency):
     each as soon as the link is free and all of its gradients are ready.
     The other arguments: as in `simulate_step`.
     """
-    return ([0] + [end for _, _, end in _messages(
-        buckets, backward, nbytes, bandwidth, latency)])[-1]
+    return max((end for _, _, end in _messages(
+        buckets, backward, nbytes, bandwidth, latency)), default=0)
 
 
 def _messages(buckets, backward, nbytes, bandwidth, latency):
@@ -110,7 +110,7 @@ def _judge_time(buckets, **case):
 
 
 def _best(backward, nbytes, bandwidth, latency):
-    """The earliest end in ms: ends[k] is that of what layers k, ... need."""
+    """The earliest end in ms; ends[k]: that of layers k and up alone."""
     ends = {len(nbytes): 0}
     for k in reversed(range(len(nbytes))):
         ends[k] = min(max(ends[j], sum(backward[k:])) + latency

@@ -100,6 +100,19 @@ def fill_buckets(backward, nbytes, bandwidth, latency):
         b, backward, nbytes, bandwidth, latency))
 
 
+# %% wrong: the best of all ways with at most three buckets
+# says: later than it could
+def fill_buckets(backward, nbytes, bandwidth, latency):
+    layers = list(range(len(nbytes)))[::-1]
+    ways = []
+    for i in range(len(layers) + 1):
+        for j in range(i, len(layers) + 1):
+            way = layers[:i], layers[i:j], layers[j:]
+            ways.append([bucket for bucket in way if bucket])
+    return min(ways, key=lambda b: end_of_step(
+        b, backward, nbytes, bandwidth, latency))
+
+
 # %% wrong: what is right for the toy alone
 # says: layers are 0 to
 def fill_buckets(backward, nbytes, bandwidth, latency):
