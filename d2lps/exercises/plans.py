@@ -187,20 +187,26 @@ def draw(plan, ax):
     ax.spines[['top', 'right', 'bottom', 'left']].set_visible(False)
 
 
+def figure(columns, size, **more):
+    """pyplot, a new figure, and its axes."""
+    from IPython import get_ipython
+    from matplotlib_inline.backend_inline import set_matplotlib_formats
+
+    from d2lps.pictures import plt
+    if get_ipython():  # or the first picture of a notebook shows as words
+        set_matplotlib_formats('retina')
+    return plt, *plt.subplots(1, columns, figsize=size, layout='constrained',
+                              **more)
+
+
 def picture_of(plan, others, links, nbytes, target, left=draw):
     """Draw a plan, and beside it how long it and others take.
 
     target: in seconds. left(plan, ax): draws the plan.
     """
-    from IPython import get_ipython
-    from matplotlib_inline.backend_inline import set_matplotlib_formats
-
-    from d2lps.pictures import plot_comparison, plt
-    if get_ipython():  # or the first picture of a notebook shows as words
-        set_matplotlib_formats('retina')
-    fig, (ax, right) = plt.subplots(
-        1, 2, figsize=(11, 1.8 + 0.3 * plan.num_devices),
-        layout='constrained', width_ratios=[3, 2])
+    from d2lps.pictures import plot_comparison
+    plt, fig, (ax, right) = figure(2, (11, 1.8 + 0.3 * plan.num_devices),
+                                   width_ratios=[3, 2])
     left(plan, ax)
     summed = (held_at_last(plan) == 1).all(axis=(1, 2)).sum()
     fig.suptitle(f'{summed} of {plan.num_devices} devices end with the sum')

@@ -1,0 +1,420 @@
+# ruff: noqa: F811, F821
+# %% wrong: the last uneven columns are forgotten
+# says: are left out: they are in no part
+def broken_laws(op, zero, values):
+    broken = []
+    if any(not np.isclose(op(a, b), op(b, a))
+           for a, b in product(values, repeat=2)):
+        broken.append('commutative')
+    if any(not np.isclose(op(op(a, b), c), op(a, op(b, c)))
+           for a, b, c in product(values, repeat=3)):
+        broken.append('associative')
+    if any(not np.isclose(b, a) for a in values
+           for b in (op(a, zero), op(zero, a))):
+        broken.append('identity')
+    return broken
+
+
+def spread_product(A, B, plus, times, zero, plan):
+    n = plan.num_devices
+    size = A.shape[1] // n
+    parts = []
+    for device in range(n):
+        part = np.full((len(A), B.shape[1]), zero)
+        for k in range(device * size, (device + 1) * size):
+            part = plus(part, times(A[:, [k]], B[[k], :]))
+        parts.append(part)
+    plan.run(parts, op=plus)
+    return parts[0]
+
+
+# %% wrong: parts are added, whatever plus is
+# says: The plus of this semiring is minimum
+def broken_laws(op, zero, values):
+    broken = []
+    if any(not np.isclose(op(a, b), op(b, a))
+           for a, b in product(values, repeat=2)):
+        broken.append('commutative')
+    if any(not np.isclose(op(op(a, b), c), op(a, op(b, c)))
+           for a, b, c in product(values, repeat=3)):
+        broken.append('associative')
+    if any(not np.isclose(b, a) for a in values
+           for b in (op(a, zero), op(zero, a))):
+        broken.append('identity')
+    return broken
+
+
+def spread_product(A, B, plus, times, zero, plan):
+    parts = []
+    for share in np.array_split(np.arange(A.shape[1]), plan.num_devices):
+        part = np.full((len(A), B.shape[1]), zero)
+        for k in share:
+            part = plus(part, times(A[:, [k]], B[[k], :]))
+        parts.append(part)
+    plan.run(parts)
+    return parts[0]
+
+
+# %% wrong: parts begin with 0, whatever zero is
+# says: 0 everywhere
+def broken_laws(op, zero, values):
+    broken = []
+    if any(not np.isclose(op(a, b), op(b, a))
+           for a, b in product(values, repeat=2)):
+        broken.append('commutative')
+    if any(not np.isclose(op(op(a, b), c), op(a, op(b, c)))
+           for a, b, c in product(values, repeat=3)):
+        broken.append('associative')
+    if any(not np.isclose(b, a) for a in values
+           for b in (op(a, zero), op(zero, a))):
+        broken.append('identity')
+    return broken
+
+
+def spread_product(A, B, plus, times, zero, plan):
+    parts = []
+    for share in np.array_split(np.arange(A.shape[1]), plan.num_devices):
+        part = np.full((len(A), B.shape[1]), 0.0)
+        for k in share:
+            part = plus(part, times(A[:, [k]], B[[k], :]))
+        parts.append(part)
+    plan.run(parts, op=plus)
+    return parts[0]
+
+
+# %% wrong: every device does everything
+# says: counted 3 times, by device 0 and 1 and 2
+def broken_laws(op, zero, values):
+    broken = []
+    if any(not np.isclose(op(a, b), op(b, a))
+           for a, b in product(values, repeat=2)):
+        broken.append('commutative')
+    if any(not np.isclose(op(op(a, b), c), op(a, op(b, c)))
+           for a, b, c in product(values, repeat=3)):
+        broken.append('associative')
+    if any(not np.isclose(b, a) for a in values
+           for b in (op(a, zero), op(zero, a))):
+        broken.append('identity')
+    return broken
+
+
+def spread_product(A, B, plus, times, zero, plan):
+    parts = []
+    for share in [range(A.shape[1])] * plan.num_devices:
+        part = np.full((len(A), B.shape[1]), zero)
+        for k in share:
+            part = plus(part, times(A[:, [k]], B[[k], :]))
+        parts.append(part)
+    plan.run(parts, op=plus)
+    return parts[0]
+
+
+# %% wrong: device 0 does everything
+# says: device 0 does 6 of the 6
+def broken_laws(op, zero, values):
+    broken = []
+    if any(not np.isclose(op(a, b), op(b, a))
+           for a, b in product(values, repeat=2)):
+        broken.append('commutative')
+    if any(not np.isclose(op(op(a, b), c), op(a, op(b, c)))
+           for a, b, c in product(values, repeat=3)):
+        broken.append('associative')
+    if any(not np.isclose(b, a) for a in values
+           for b in (op(a, zero), op(zero, a))):
+        broken.append('identity')
+    return broken
+
+
+def spread_product(A, B, plus, times, zero, plan):
+    parts = []
+    for share in [range(A.shape[1])] + [[]] * (plan.num_devices - 1):
+        part = np.full((len(A), B.shape[1]), zero)
+        for k in share:
+            part = plus(part, times(A[:, [k]], B[[k], :]))
+        parts.append(part)
+    plan.run(parts, op=plus)
+    return parts[0]
+
+
+# %% wrong: the last device takes all that is left over
+# says: The target is 2 at most
+def broken_laws(op, zero, values):
+    broken = []
+    if any(not np.isclose(op(a, b), op(b, a))
+           for a, b in product(values, repeat=2)):
+        broken.append('commutative')
+    if any(not np.isclose(op(op(a, b), c), op(a, op(b, c)))
+           for a, b, c in product(values, repeat=3)):
+        broken.append('associative')
+    if any(not np.isclose(b, a) for a in values
+           for b in (op(a, zero), op(zero, a))):
+        broken.append('identity')
+    return broken
+
+
+def spread_product(A, B, plus, times, zero, plan):
+    n, K = plan.num_devices, A.shape[1]
+    parts = []
+    for device in range(n):
+        part = np.full((len(A), B.shape[1]), zero)
+        end = K if device == n - 1 else (device + 1) * (K // n)
+        for k in range(device * (K // n), end):
+            part = plus(part, times(A[:, [k]], B[[k], :]))
+        parts.append(part)
+    plan.run(parts, op=plus)
+    return parts[0]
+
+
+# %% wrong: no device is given anything to do
+# says: plan.run was called 0 times
+def broken_laws(op, zero, values):
+    broken = []
+    if any(not np.isclose(op(a, b), op(b, a))
+           for a, b in product(values, repeat=2)):
+        broken.append('commutative')
+    if any(not np.isclose(op(op(a, b), c), op(a, op(b, c)))
+           for a, b, c in product(values, repeat=3)):
+        broken.append('associative')
+    if any(not np.isclose(b, a) for a in values
+           for b in (op(a, zero), op(zero, a))):
+        broken.append('identity')
+    return broken
+
+
+def spread_product(A, B, plus, times, zero, plan):
+    return plus.reduce(times(A[:, :, None], B), axis=1)
+
+
+# %% wrong: the first part is returned as it was
+# says: what you return is something else
+def broken_laws(op, zero, values):
+    broken = []
+    if any(not np.isclose(op(a, b), op(b, a))
+           for a, b in product(values, repeat=2)):
+        broken.append('commutative')
+    if any(not np.isclose(op(op(a, b), c), op(a, op(b, c)))
+           for a, b, c in product(values, repeat=3)):
+        broken.append('associative')
+    if any(not np.isclose(b, a) for a in values
+           for b in (op(a, zero), op(zero, a))):
+        broken.append('identity')
+    return broken
+
+
+def spread_product(A, B, plus, times, zero, plan):
+    parts = []
+    for share in np.array_split(np.arange(A.shape[1]), plan.num_devices):
+        part = np.full((len(A), B.shape[1]), zero)
+        for k in share:
+            part = plus(part, times(A[:, [k]], B[[k], :]))
+        parts.append(part)
+    first = parts[0].copy()
+    plan.run(parts, op=plus)
+    return first
+
+
+# %% wrong: a call of plan.run for each k
+# says: plan.run was called
+def broken_laws(op, zero, values):
+    broken = []
+    if any(not np.isclose(op(a, b), op(b, a))
+           for a, b in product(values, repeat=2)):
+        broken.append('commutative')
+    if any(not np.isclose(op(op(a, b), c), op(a, op(b, c)))
+           for a, b, c in product(values, repeat=3)):
+        broken.append('associative')
+    if any(not np.isclose(b, a) for a in values
+           for b in (op(a, zero), op(zero, a))):
+        broken.append('identity')
+    return broken
+
+
+def spread_product(A, B, plus, times, zero, plan):
+    C = np.full((len(A), B.shape[1]), zero)
+    for k in range(A.shape[1]):
+        parts = [np.full(C.shape, zero) for _ in range(plan.num_devices)]
+        parts[k % len(parts)] = times(A[:, [k]], B[[k], :])
+        plan.run(parts, op=plus)
+        C = plus(C, parts[0])
+    return C
+
+
+# %% wrong: times is always the product of numbers
+# says: do not make the product
+def broken_laws(op, zero, values):
+    broken = []
+    if any(not np.isclose(op(a, b), op(b, a))
+           for a, b in product(values, repeat=2)):
+        broken.append('commutative')
+    if any(not np.isclose(op(op(a, b), c), op(a, op(b, c)))
+           for a, b, c in product(values, repeat=3)):
+        broken.append('associative')
+    if any(not np.isclose(b, a) for a in values
+           for b in (op(a, zero), op(zero, a))):
+        broken.append('identity')
+    return broken
+
+
+def spread_product(A, B, plus, times, zero, plan):
+    parts = []
+    for share in np.array_split(np.arange(A.shape[1]), plan.num_devices):
+        part = np.full((len(A), B.shape[1]), zero)
+        for k in share:
+            part = plus(part, A[:, [k]] * B[[k], :])
+        parts.append(part)
+    plan.run(parts, op=plus)
+    return parts[0]
+
+
+# %% wrong: rounding breaks the law
+# says: you name 'associative'
+def broken_laws(op, zero, values):
+    broken = []
+    if any(not np.isclose(op(a, b), op(b, a))
+           for a, b in product(values, repeat=2)):
+        broken.append('commutative')
+    if any(op(op(a, b), c) != op(a, op(b, c))
+           for a, b, c in product(values, repeat=3)):
+        broken.append('associative')
+    if any(not np.isclose(b, a) for a in values
+           for b in (op(a, zero), op(zero, a))):
+        broken.append('identity')
+    return broken
+
+
+def spread_product(A, B, plus, times, zero, plan):
+    parts = []
+    for share in np.array_split(np.arange(A.shape[1]), plan.num_devices):
+        part = np.full((len(A), B.shape[1]), zero)
+        for k in share:
+            part = plus(part, times(A[:, [k]], B[[k], :]))
+        parts.append(part)
+    plan.run(parts, op=plus)
+    return parts[0]
+
+
+# %% wrong: one choice of values is enough
+# says: you do not name 'identity'
+def broken_laws(op, zero, values):
+    a, b, c = values[:3]
+    broken = []
+    if not np.isclose(op(a, b), op(b, a)):
+        broken.append('commutative')
+    if not np.isclose(op(op(a, b), c), op(a, op(b, c))):
+        broken.append('associative')
+    if not np.isclose(op(a, zero), a):
+        broken.append('identity')
+    return broken
+
+
+def spread_product(A, B, plus, times, zero, plan):
+    parts = []
+    for share in np.array_split(np.arange(A.shape[1]), plan.num_devices):
+        part = np.full((len(A), B.shape[1]), zero)
+        for k in share:
+            part = plus(part, times(A[:, [k]], B[[k], :]))
+        parts.append(part)
+    plan.run(parts, op=plus)
+    return parts[0]
+
+
+# %% wrong: zero is tried on one side only
+# says: op(a, zero) or op(zero, a) is -1 where a is 1
+def broken_laws(op, zero, values):
+    broken = []
+    if any(not np.isclose(op(a, b), op(b, a))
+           for a, b in product(values, repeat=2)):
+        broken.append('commutative')
+    if any(not np.isclose(op(op(a, b), c), op(a, op(b, c)))
+           for a, b, c in product(values, repeat=3)):
+        broken.append('associative')
+    if any(not np.isclose(b, a) for a in values
+           for b in [op(a, zero)]):
+        broken.append('identity')
+    return broken
+
+
+def spread_product(A, B, plus, times, zero, plan):
+    parts = []
+    for share in np.array_split(np.arange(A.shape[1]), plan.num_devices):
+        part = np.full((len(A), B.shape[1]), zero)
+        for k in share:
+            part = plus(part, times(A[:, [k]], B[[k], :]))
+        parts.append(part)
+    plan.run(parts, op=plus)
+    return parts[0]
+
+
+# %% wrong: laws that hold are named
+# says: you name 'commutative'
+def broken_laws(op, zero, values):
+    broken = []
+    if all(np.isclose(op(a, b), op(b, a))
+           for a, b in product(values, repeat=2)):
+        broken.append('commutative')
+    if any(not np.isclose(op(op(a, b), c), op(a, op(b, c)))
+           for a, b, c in product(values, repeat=3)):
+        broken.append('associative')
+    if any(not np.isclose(b, a) for a in values
+           for b in (op(a, zero), op(zero, a))):
+        broken.append('identity')
+    return broken
+
+
+def spread_product(A, B, plus, times, zero, plan):
+    parts = []
+    for share in np.array_split(np.arange(A.shape[1]), plan.num_devices):
+        part = np.full((len(A), B.shape[1]), zero)
+        for k in share:
+            part = plus(part, times(A[:, [k]], B[[k], :]))
+        parts.append(part)
+    plan.run(parts, op=plus)
+    return parts[0]
+
+
+# %% right: every n-th column, and a set of laws
+def broken_laws(op, zero, values):
+    broken = set()
+    for a in values:
+        if not np.allclose([op(a, zero), op(zero, a)], a):
+            broken.add('identity')
+        for b in values:
+            if abs(op(a, b) - op(b, a)) > 1e-9:
+                broken.add('commutative')
+            broken |= {'associative' for c in values if abs(
+                op(op(a, b), c) - op(a, op(b, c))) > 1e-6}
+    return broken
+
+
+def spread_product(A, B, plus, times, zero, plan):
+    n = plan.num_devices
+    parts = np.full((n, len(A), B.shape[1]), zero)
+    for k in range(A.shape[1]):
+        parts[k % n] = plus(parts[k % n], np.array(
+            [[times(a, b) for b in B[k]] for a in A[:, k]]))
+    parts = [part.copy() for part in parts]
+    plan.run(parts, plus)
+    return parts[-1].tolist()
+
+
+# %% right: with reduce
+def broken_laws(op, zero, values):
+    broken = []
+    if any(not np.isclose(op(a, b), op(b, a))
+           for a, b in product(values, repeat=2)):
+        broken.append('commutative')
+    if any(not np.isclose(op(op(a, b), c), op(a, op(b, c)))
+           for a, b, c in product(values, repeat=3)):
+        broken.append('associative')
+    if any(not np.isclose(b, a) for a in values
+           for b in (op(a, zero), op(zero, a))):
+        broken.append('identity')
+    return broken
+
+
+def spread_product(A, B, plus, times, zero, plan):
+    parts = [plus.reduce(times(a[:, :, None], b[None]), axis=1, initial=zero)
+             for a, b in zip(np.array_split(A, plan.num_devices, axis=1),
+                             np.array_split(B, plan.num_devices))]
+    plan.run(parts, op=plus)
+    return parts[0]

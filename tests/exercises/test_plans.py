@@ -1,0 +1,40 @@
+"""Notes of a plan may come from anybody: they are judged, or refused."""
+import json
+
+import pytest
+
+from d2lps.exercises import plans, tree
+from d2lps.exercises.checking import Wrong, judge_notes
+
+RIGHT = {'rounds': [[[1, 0, 0, True]], [[0, 1, 0, False]]], 'weights': [1]}
+
+
+def judge(**changes):
+    notes = json.dumps([{'notes': {**RIGHT, **changes}}])
+    judge_notes(tree.CHECKS['sum'], notes, [{'n': 2}])
+
+
+def test_a_right_plan_passes():
+    judge()
+
+
+@pytest.mark.parametrize('changes', [
+    {'rounds': None}, {'rounds': [[[1, 0, 0]]]}, {'rounds': 'words'},
+    {'rounds': [[[1, 0, 0, 1]]]}, {'rounds': [[['a', 0, 0, True]]]},
+    {'rounds': [[[1, 2, 0, True]]]}, {'rounds': [[[1, 1, 0, True]]]},
+    {'rounds': [[[1, 0, 10 ** 9, True]]]}, {'rounds': [[[1.5, 0, 0, True]]]},
+    {'weights': []}, {'weights': [float('nan')]}, {'weights': [-1]},
+    {'weights': 1}], ids=str)
+def test_what_is_no_plan_is_refused(changes):
+    with pytest.raises(Wrong, match='could not be judged'):
+        judge(**changes)
+
+
+def test_what_would_take_long_is_refused():
+    for changes in ({'rounds': RIGHT['rounds'][:1] * 201},
+                    {'rounds': [RIGHT['rounds'][0] * 2501]},
+                    {'weights': [1] * 201}):
+        with pytest.raises(Wrong, match='far too many'):
+            judge(**changes)
+        with pytest.raises(Wrong, match='far too many'):
+            plans.plan_of({**RIGHT, **changes}, 2)
