@@ -1,0 +1,173 @@
+# ruff: noqa: F811
+# %% wrong: takes the first server that lives, whatever push it has
+# says: hands on an old value
+def go_on(copies, alive, replicas, copy):
+    load = {s: sum(s in at for at in copies.values()) for s in alive}
+    lost = []
+    for key, at in copies.items():
+        have = [s for s in at if s in alive]
+        if not have:
+            lost.append(key)
+            continue
+        others = sorted((s for s in alive if s not in at), key=load.get)
+        behind = [s for s in have if at[s] != at[have[0]]]
+        for server in behind + others[:max(0, replicas - len(have))]:
+            copy(key, have[0], server)
+            load[server] += server in others
+    return lost
+
+
+# %% wrong: all new copies go to the first server without one
+# says: new copies went to it
+def go_on(copies, alive, replicas, copy):
+    lost = []
+    for key, at in copies.items():
+        have = [s for s in at if s in alive]
+        if not have:
+            lost.append(key)
+            continue
+        newest = max(have, key=at.get)
+        for server in have:
+            if at[server] < at[newest]:
+                copy(key, newest, server)
+        others = [s for s in alive if s not in have]
+        for server in others[:max(0, replicas - len(have))]:
+            copy(key, newest, server)
+    return lost
+
+
+# %% wrong: a server that is behind is left so
+# says: would get an old value
+def go_on(copies, alive, replicas, copy):
+    load = {s: sum(s in at for at in copies.values()) for s in alive}
+    lost = []
+    for key, at in copies.items():
+        have = [s for s in at if s in alive]
+        if not have:
+            lost.append(key)
+            continue
+        newest = max(have, key=at.get)
+        others = sorted((s for s in alive if s not in at), key=load.get)
+        for server in others[:max(0, replicas - len(have))]:
+            copy(key, newest, server)
+            load[server] += 1
+    return lost
+
+
+# %% wrong: the head is read, dead or not
+# says: reads from server
+def go_on(copies, alive, replicas, copy):
+    lost = []
+    for key, at in copies.items():
+        newest = max(at, key=at.get)
+        missing = replicas - sum(s in alive for s in at)
+        for server in [s for s in alive if s not in at][:missing]:
+            copy(key, newest, server)
+    return lost
+
+
+# %% wrong: one new copy, however many died
+# says: The next death may take it
+def go_on(copies, alive, replicas, copy):
+    lost = []
+    for key, at in copies.items():
+        have = {s: at[s] for s in at if s in alive}
+        if not have:
+            lost.append(key)
+            continue
+        newest = max(have, key=have.get)
+        for server in have:
+            if have[server] < have[newest]:
+                copy(key, newest, server)
+        others = [s for s in alive if s not in have]
+        if len(have) < replicas and others:
+            copy(key, newest, others[key % len(others)])
+    return lost
+
+
+# %% wrong: every key is placed anew by its number
+# says: for nothing
+def go_on(copies, alive, replicas, copy):
+    lost = []
+    for key, at in copies.items():
+        have = {s: at[s] for s in at if s in alive}
+        if not have:
+            lost.append(key)
+            continue
+        newest = max(have, key=have.get)
+        for k in range(min(replicas, len(alive))):
+            server = alive[(key + k) % len(alive)]
+            if server != newest:
+                copy(key, newest, server)
+    return lost
+
+
+# %% wrong: the second copy goes to where the first is
+# says: Copies on one server die together
+def go_on(copies, alive, replicas, copy):
+    lost = []
+    for key, at in copies.items():
+        have = {s: at[s] for s in at if s in alive}
+        if not have:
+            lost.append(key)
+            continue
+        newest = max(have, key=have.get)
+        for k in range(replicas - len(have)):
+            copy(key, newest, alive[key % len(alive)])
+    return lost
+
+
+# %% wrong: lost keys are not told
+# says: your list does not name it
+def go_on(copies, alive, replicas, copy):
+    load = {s: sum(s in at for at in copies.values()) for s in alive}
+    for key, at in copies.items():
+        have = {s: at[s] for s in at if s in alive}
+        if have:
+            newest = max(have, key=have.get)
+            others = sorted((s for s in alive if s not in have), key=load.get)
+            behind = [s for s in have if have[s] < have[newest]]
+            for server in behind + others[:max(0, replicas - len(have))]:
+                copy(key, newest, server)
+                load[server] += server in others
+    return []
+
+
+# %% wrong: servers are numbers up to how many there are
+# says: which is dead
+def go_on(copies, alive, replicas, copy):
+    lost = []
+    for key, at in copies.items():
+        have = {s: at[s] for s in at if s in alive}
+        if not have:
+            lost.append(key)
+            continue
+        newest = max(have, key=have.get)
+        others = [s for s in range(len(alive)) if s not in have]
+        behind = [s for s in have if have[s] < have[newest]]
+        for server in behind + others[:max(0, replicas - len(have))]:
+            copy(key, newest, server)
+    return lost
+
+
+# %% right: in turns, and a set of lost keys
+def go_on(copies, alive, replicas, copy):
+    load = dict.fromkeys(alive, 0)
+    for at in copies.values():
+        for s in list(at):
+            if s in load:
+                load[s] += 1
+            else:
+                del at[s]
+    for key in reversed(copies):
+        have = copies[key]
+        while have and len(have) < min(replicas, len(alive)):
+            _, server = min((load[s], -s) for s in alive if s not in have)
+            have[-server] = -1
+            load[-server] += 1
+        top = max(have.values(), default=0)
+        source = next((s for s in have if have[s] == top), None)
+        for s in have:
+            if have[s] != top:
+                copy(key, source, s)
+    return {key for key in copies if not copies[key]}
