@@ -155,7 +155,7 @@ def through_one(plan, timing):
             'the same time and share its cable.')
 
 
-def draw(plan, ax):
+def draw_plan(plan, ax):
     """A column for each round, an arrow for what goes to another device.
 
     A number beside it says how many chunks do. Who has the sum is told last.
@@ -199,7 +199,7 @@ def figure(columns, size, **more):
                               **more)
 
 
-def picture_of(plan, others, links, nbytes, target, left=draw):
+def picture_of(plan, others, links, nbytes, target, left=draw_plan):
     """Draw a plan, and beside it how long it and others take.
 
     target: in seconds. left(plan, ax): draws the plan.
