@@ -71,7 +71,7 @@ def judge_sum(plan):
             raise Wrong(f'device {min(left)} {what}')
     end = held_at_last(plan)
     if (end > 1).any():
-        _counted_twice(plan)
+        _counted_twice(plan, np.argwhere(end > 1)[0, 1])
     if (end < 1).any():
         _missing(plan, end)
 
@@ -83,17 +83,18 @@ def held_at_last(plan):
     return held
 
 
-def _counted_twice(plan):
-    """Say where a part was first added to what had it."""
-    number, held = next(state for state in enumerate(plan.states())
-                        if (state[1] > 1).any())
-    node, chunk, who = np.argwhere(held > 1)[0].tolist()
+def _counted_twice(plan, chunk):
+    """Say where a part of a chunk was first added to what had it."""
+    number, held = next(
+        (number, held[:, chunk]) for number, held in enumerate(plan.states())
+        if (held[:, chunk] > 1).any())
+    node, who = np.argwhere(held > 1)[0].tolist()
     froms = [str(send.src) for send in plan.rounds[number - 1]
              if send[1:3] == (node, chunk)]
     raise Wrong(
         f'in round {number} device {node} adds chunk {chunk} from '
         f'device {" and ".join(froms)}, and then has the part of device {who} '
-        f'counted {held[node, chunk, who]} times: too large a sum, '
+        f'counted {held[node, who]} times: too large a sum, '
         'which goes on from there.')
 
 
@@ -103,19 +104,20 @@ def _missing(plan, end):
     text = (f'in the end chunk {chunk} of device {node} is not the sum: the '
             f'part of device {who} is missing. ')
     totals = (end[:, chunk] == 1).all(axis=1).nonzero()[0].tolist()
-    puts = [(number, send) for number, sends in enumerate(plan.rounds, 1)
-            for send in sends if send.chunk == chunk and not send.reduce]
-    here = [put for put in puts if put[1].dst == node]
-    if totals and not here:
-        raise Wrong(f'{text}Device {totals[0]} has the total, which is never '
-                    f'sent to device {node}.')
-    if puts:
-        number, send = here[-1] if totals else puts[0]
+    early = [(number, send) for number, (sends, held) in enumerate(
+        zip(plan.rounds, plan.states()), 1) for send in sends
+        if send.chunk == chunk and not send.reduce
+        and (held[send.src, chunk] != 1).any()]
+    here = [put for put in early if put[1].dst == node]
+    if here or early and not totals:
+        number, send = here[-1] if here else early[0]
         raise Wrong(
             f'{text}In round {number} device {send.dst} puts what device '
             f'{send.src} sends in place of its own, but that is not the total '
             'yet. (A message carries what was there when its round began.)')
-    raise Wrong(f'{text}No device ever has the total.')
+    raise Wrong(text + (
+        f'Device {totals[0]} has the total, which is never sent to device '
+        f'{node}.' if totals else 'No device has the total.'))
 
 
 def judge_rounds(plan, most):
