@@ -1,0 +1,212 @@
+"""Checkpoints that a power cut at any moment leaves whole.
+
+Chapter 13, when a server dies. The student writes a class that saves and
+loads, on a disk that is a model.
+"""
+import random
+
+from d2lps.exercises.checking import Check, Wrong
+from d2lps.exercises.disk import Disk, PowerCut
+
+SHARES = 0, 0.5, 1  # of what was not flushed
+MOST_FILES = 2
+
+
+def state_of(step, seed, size):
+    """What the chapter's training keeps in a checkpoint."""
+    draw = random.Random(seed * 100_003 + step)
+    return {'params': [draw.random() for _ in range(size)],
+            'momenta': [draw.random() for _ in range(size)],
+            'position': 64 * step, 'random': draw.randrange(2 ** 31)}
+
+
+def save_all(answer, disk, steps, seed, size):
+    """Save until the end or the power cut: the step that was saved last, and
+    the one that was being saved (or None)."""
+    done, now = None, None
+    try:
+        for now in steps:
+            answer(disk).save(now, state_of(now, seed, size))
+            done = now
+        now = None
+    except PowerCut:
+        pass
+    return done, now
+
+
+def load(answer, disk):
+    """What a new process loads, or how it failed."""
+    try:
+        found = answer(disk).load()
+    except Exception as error:
+        return {'error': f'{type(error).__name__}: {error}'[:200]}
+    if found is not None and (not isinstance(found, (list, tuple)) or
+                              len(found) != 2):
+        raise Wrong(f'load returned {found!r:.60}; it must return step and '
+                    'state, or None if there is no checkpoint.')
+    return {'found': found}
+
+
+def run_whole(answer, steps, seed, size):
+    """A new process loads after each save."""
+    disk, notes = Disk(), []
+    notes.append(load(answer, disk))
+    for step in steps:
+        save_all(answer, disk, [step], seed, size)
+        notes.append(load(answer, disk))
+    return notes
+
+
+def judge_whole(notes, steps, seed, size):
+    for step, note in zip([None, *steps], notes, strict=True):
+        judge_found(note, [step], seed, size, 'after save was done, ' if step
+                    is not None else 'with an empty disk, ')
+
+
+def judge_found(note, steps, seed, size, when, why=''):
+    """One of these steps, whole; None stands for no checkpoint at all."""
+    words = ' or '.join('None' if step is None else f'step {step}'
+                        for step in steps)
+    if 'error' in note:
+        raise Wrong(f'{when}load must return {words}, but stopped with '
+                    f'{note["error"]}.{why}')
+    if note['found'] is None:
+        if None in steps:
+            return
+        raise Wrong(f'{when}load found nothing, and must return {words}.'
+                    f'{why}')
+    step, state = note['found']
+    if step not in steps or isinstance(step, bool):
+        later = [one for one in steps if one is not None]
+        hint = (' As texts, 10 comes before 9: are names compared?'
+                if isinstance(step, int) and later and step < later[0] else '')
+        raise Wrong(f'{when}load returned step {step!r:.40}, and must return '
+                    f'{words}.{hint}')
+    right = state_of(step, seed, size)
+    if not isinstance(state, dict):
+        raise Wrong(f'{when}load returned no dictionary as the state: '
+                    f'{state!r:.60}')
+    for name in right:
+        if state.get(name) != right[name]:
+            what = 'is not' if name not in state else 'is another'
+            raise Wrong(f'{when}load returned step {step}, but {name!r} '
+                        f'{what} in its state. Training would go on, and end '
+                        f'with other parameters.')
+
+
+def run_crashes(answer, steps, seed, size, again=0):
+    """The power goes after each operation; then one loads.
+
+    again: the training goes on after the cut, with the steps that are missing,
+    and the power goes a second time, after so many operations more.
+    """
+    notes, k = [], 0
+    while True:
+        disk = Disk(ends_after=k)
+        done, now = save_all(answer, disk, steps, seed, size)
+        for share in SHARES:
+            one, first = disk, load(answer, Disk(disk.left(share)))
+            note = {'done': done, 'now': now, 'share': share,
+                    'diary': one.diary[-4:]}
+            found = (first.get('found') or [None])[0]
+            if again and now is not None and 'error' not in first and (
+                    found in (done, now)):
+                one = Disk(disk.left(share), again)
+                rest = [step for step in steps if found is None or
+                        step > found]
+                last, note['now'] = save_all(answer, one, rest, seed, size)
+                note.update(done=found if last is None else last,
+                            diary=['a first power cut', *one.diary[-4:]])
+                first = load(answer, Disk(one.left(share)))
+            note.update(first, most=one.most,
+                        loose=[name for name, (_, flushed) in
+                               one.files.items() if not flushed])
+            notes.append(note)
+        if now is None:
+            return notes
+        k += 1
+        if k > 40 * len(steps):
+            raise Wrong('your save needs more than 40 operations of the disk.')
+
+
+def judge_crashes(notes, steps, seed, size, again=0):
+    for note in notes:
+        diary = ', '.join(note['diary'][-3:]) or 'nothing'
+        kept = {0: 'nothing', 0.5: 'half', 1: 'all'}[note['share']]
+        when = f'the power goes after {diary}: '
+        if note['now'] is None:
+            when = f'after the last save, which ended with {diary}: '
+        allowed = [note['done']]
+        if note['now'] is not None:
+            allowed.append(note['now'])
+        judge_found(note, allowed, seed, size, when, reason(note, kept))
+        if note['most'] > MOST_FILES:
+            raise Wrong(f'{when}there were {note["most"]} files at the same '
+                        f'time, and the target is {MOST_FILES}. Is an older '
+                        'one left, or what a power cut left unfinished?')
+    if not notes or notes[-1]['done'] != steps[-1] or notes[-1]['now']:
+        raise Wrong('not all steps were saved.')
+
+
+def reason(note, kept):
+    """What may have led to this."""
+    renamed = [name for name in note['loose'] if any(
+        f', {name!r})' in done for done in note['diary'])]
+    if renamed:
+        return (f' {renamed[0]!r} got its name by rename before its text was '
+                f'flushed: {kept} of the text is there.')
+    if note['loose']:
+        return (f' {note["loose"][0]!r} was written and not flushed, so '
+                f'{kept} of the text is there. Was it read nevertheless, or '
+                'is it the name of the last good checkpoint?')
+    return ' Was the old checkpoint gone before the new one was in its place?'
+
+
+def picture(answer, steps=(8, 9, 10), seed=1, size=20):
+    """Which step is loaded after a power cut at each moment."""
+    from d2lps.pictures import BLUE, RED, plt, use_png_display
+    use_png_display()
+    notes = run_crashes(answer, steps, seed, size)
+    first = steps[0] - 1  # stands for none
+    _, ax = plt.subplots(figsize=(8, 3.8), layout='constrained')
+    moments = range(len(notes) // len(SHARES))
+    labels = {True: 'whole checkpoint', False: 'not as it must be'}
+    for k, note in enumerate(notes):
+        k //= len(SHARES)
+        low = first if note['done'] is None else note['done']
+        ax.plot([k, k], [low, low if note['now'] is None else note['now']],
+                color='0.85', lw=12, zorder=0)
+        step = (note.get('found') or [None])[0]
+        good = True
+        try:
+            judge_found(note, [note['done']] + [note['now']] * (
+                note['now'] is not None), seed, size, '')
+        except Wrong:
+            good = False
+        y = step if isinstance(step, int) else first
+        ax.plot(k, y, 'o' if good else 'X', color=BLUE if good else RED,
+                ms=7 if good else 12, ls='', label=labels.pop(good, None))
+    operations = [note['diary'][-1] if note['diary'] else 'at the start'
+                  for note in notes[::len(SHARES)]]
+    operations[-1] = 'the end'
+    ax.set_xticks(moments, operations, rotation=60, ha='right', fontsize=8)
+    ax.set_yticks([first, *steps], ['none', *map(str, steps)])
+    ax.set(ylabel='step that load returns', ylim=(first - 0.5, steps[-1] + 1),
+           xlabel='the power goes after …; gray: what may be loaded')
+    ax.legend(loc='upper left', ncols=2)
+    plt.show()
+
+
+CHECKS = {
+    'whole': Check([{'steps': [8, 9, 10, 11], 'seed': 1, 'size': 5}],
+                   run_whole, judge_whole,
+                   'all of the newest state comes back, in a new process.'),
+    'crash': Check([{'steps': [20, 40, 60], 'seed': 2, 'size': 4},
+                    {'steps': [8, 9, 10], 'seed': 3, 'size': 3}],
+                   run_crashes, judge_crashes,
+                   'a power cut at any moment leaves a whole checkpoint, and '
+                   'what was saved stays; there are 2 files at most.'),
+    'again': Check([{'steps': [9, 10, 11], 'seed': 4, 'size': 3, 'again': k}
+                    for k in (1, 2, 3, 5, 8)], run_crashes, judge_crashes,
+                   'a second power cut does no harm either, and nothing is '
+                   'left lying about.')}

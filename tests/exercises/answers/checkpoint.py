@@ -1,0 +1,295 @@
+# ruff: noqa: F811, F821
+# %% wrong: written in place, without a second name
+# says: is it the name of the last good checkpoint
+class PowerProof:
+    def __init__(self, disk):
+        self.disk = disk
+
+    def save(self, step, state):
+        text = json.dumps({'step': step, 'state': state})
+        self.disk.write('checkpoint', text)
+        self.disk.flush('checkpoint')
+
+    def load(self):
+        names = self.disk.names()
+        if 'checkpoint' not in names:
+            return None
+        found = json.loads(self.disk.read('checkpoint'))
+        return found['step'], found['state']
+
+
+# %% wrong: renamed before it is flushed
+# says: by rename before its text was flushed
+class PowerProof:
+    def __init__(self, disk):
+        self.disk = disk
+
+    def save(self, step, state):
+        text = json.dumps({'step': step, 'state': state})
+        self.disk.write('new', text)
+        self.disk.rename('new', 'checkpoint')
+        self.disk.flush('checkpoint')
+
+    def load(self):
+        names = self.disk.names()
+        if 'checkpoint' not in names:
+            return None
+        found = json.loads(self.disk.read('checkpoint'))
+        return found['step'], found['state']
+
+
+# %% wrong: the old one is removed before the new one has its name
+# says: Was the old checkpoint gone
+class PowerProof:
+    def __init__(self, disk):
+        self.disk = disk
+
+    def save(self, step, state):
+        text = json.dumps({'step': step, 'state': state})
+        self.disk.write('new', text)
+        self.disk.flush('new')
+        if 'checkpoint' in self.disk.names():
+            self.disk.remove('checkpoint')
+        self.disk.rename('new', 'checkpoint')
+
+    def load(self):
+        names = self.disk.names()
+        if 'checkpoint' not in names:
+            return None
+        found = json.loads(self.disk.read('checkpoint'))
+        return found['step'], found['state']
+
+
+# %% wrong: the newest is chosen by its name
+# says: 10 comes before 9
+class PowerProof:
+    def __init__(self, disk):
+        self.disk = disk
+
+    def save(self, step, state):
+        text = json.dumps({'step': step, 'state': state})
+        self.disk.write('new', text)
+        self.disk.flush('new')
+        self.disk.rename('new', f'step-{step}')
+        for name in self.disk.names()[:-1]:
+            self.disk.remove(name)
+
+    def load(self):
+        names = self.disk.names()
+        if not names or names == ['new']:
+            return None
+        found = json.loads(self.disk.read(names[-1]))
+        return found['step'], found['state']
+
+
+# %% wrong: the momenta are forgotten
+# says: 'momenta' is not in its state
+class PowerProof:
+    def __init__(self, disk):
+        self.disk = disk
+
+    def save(self, step, state):
+        text = json.dumps([step, {name: state[name] for name in (
+            'params', 'position', 'random')}])
+        self.disk.write('new', text)
+        self.disk.flush('new')
+        self.disk.rename('new', 'checkpoint')
+
+    def load(self):
+        if 'checkpoint' not in self.disk.names():
+            return None
+        return json.loads(self.disk.read('checkpoint'))
+
+
+# %% wrong: the state of the random numbers is drawn anew
+# says: 'random' is another
+class PowerProof:
+    def __init__(self, disk):
+        self.disk = disk
+
+    def save(self, step, state):
+        state['random'] = 0
+        text = json.dumps({'step': step, 'state': state})
+        self.disk.write('new', text)
+        self.disk.flush('new')
+        self.disk.rename('new', 'checkpoint')
+
+    def load(self):
+        names = self.disk.names()
+        if 'checkpoint' not in names:
+            return None
+        found = json.loads(self.disk.read('checkpoint'))
+        return found['step'], found['state']
+
+
+# %% wrong: the step is the position
+# says: load returned step 512
+class PowerProof:
+    def __init__(self, disk):
+        self.disk = disk
+
+    def save(self, step, state):
+        self.disk.write('new', json.dumps(state))
+        self.disk.flush('new')
+        self.disk.rename('new', 'checkpoint')
+
+    def load(self):
+        if 'checkpoint' not in self.disk.names():
+            return None
+        state = json.loads(self.disk.read('checkpoint'))
+        return state['position'], state
+
+
+# %% wrong: old ones are never removed
+# says: there were 3 files at the same time
+class PowerProof:
+    def __init__(self, disk):
+        self.disk = disk
+
+    def save(self, step, state):
+        text = json.dumps({'step': step, 'state': state})
+        self.disk.write('new', text)
+        self.disk.flush('new')
+        self.disk.rename('new', f'step-{step:08d}')
+
+    def load(self):
+        names = [name for name in self.disk.names() if name != 'new']
+        if not names:
+            return None
+        found = json.loads(self.disk.read(names[-1]))
+        return found['step'], found['state']
+
+
+# %% wrong: never flushed
+# says: by rename before its text was flushed
+class PowerProof:
+    def __init__(self, disk):
+        self.disk = disk
+
+    def save(self, step, state):
+        text = json.dumps({'step': step, 'state': state})
+        self.disk.write('new', text)
+        self.disk.rename('new', 'checkpoint')
+
+    def load(self):
+        names = self.disk.names()
+        if 'checkpoint' not in names:
+            return None
+        found = json.loads(self.disk.read('checkpoint'))
+        return found['step'], found['state']
+
+
+# %% wrong: what a crash left unfinished stays
+# says: Is an older one left, or what a power cut left unfinished
+class PowerProof:
+    def __init__(self, disk):
+        self.disk = disk
+
+    def save(self, step, state):
+        text = json.dumps({'step': step, 'state': state})
+        old = self.disk.names()
+        self.disk.write(f'{step}.tmp', text)
+        self.disk.flush(f'{step}.tmp')
+        self.disk.rename(f'{step}.tmp', f'{step:08d}')
+        for name in old:
+            if name < f'{step:08d}' and not name.endswith('.tmp'):
+                self.disk.remove(name)
+
+    def load(self):
+        names = [name for name in self.disk.names() if name.isdigit()]
+        if not names:
+            return None
+        found = json.loads(self.disk.read(names[-1]))
+        return found['step'], found['state']
+
+
+# %% wrong: half a file is taken for none, and the old one is overwritten
+# says: load found nothing
+class PowerProof:
+    def __init__(self, disk):
+        self.disk = disk
+
+    def save(self, step, state):
+        text = json.dumps({'step': step, 'state': state})
+        self.disk.write('checkpoint', text)
+        self.disk.flush('checkpoint')
+
+    def load(self):
+        try:
+            found = json.loads(self.disk.read('checkpoint'))
+        except (ValueError, FileNotFoundError):
+            return None
+        return found['step'], found['state']
+
+
+# %% wrong: load returns the state alone
+# says: must return step and state
+class PowerProof:
+    def __init__(self, disk):
+        self.disk = disk
+
+    def save(self, step, state):
+        text = json.dumps({'step': step, 'state': state})
+        self.disk.write('new', text)
+        self.disk.flush('new')
+        self.disk.rename('new', 'checkpoint')
+
+    def load(self):
+        names = self.disk.names()
+        if 'checkpoint' not in names:
+            return None
+        found = json.loads(self.disk.read('checkpoint'))
+        return found['state']
+
+
+# %% right: two names in turns, and half a file is left out
+class PowerProof:
+    def __init__(self, disk):
+        self.disk = disk
+
+    def save(self, step, state):
+        good = self.whole()
+        name = 'a' if good and good[2] == 'b' else 'b'
+        self.disk.write(name, json.dumps([step, state, name]))
+        self.disk.flush(name)
+
+    def load(self):
+        good = self.whole()
+        return good and (good[0], good[1])
+
+    def whole(self):
+        found = []
+        for name in self.disk.names():
+            try:
+                found.append(json.loads(self.disk.read(name)))
+            except ValueError:
+                pass
+        return max(found, key=lambda one: one[0], default=None)
+
+
+# %% right: named by the step, as a number
+class PowerProof:
+    def __init__(self, disk):
+        self.disk = disk
+
+    def save(self, step, state):
+        text = json.dumps({'step': step, 'state': state})
+        steps = self.steps()
+        for name in self.disk.names():
+            if name != str(max(steps, default=None)):
+                self.disk.remove(name)
+        self.disk.write(f'{step}.new', text)
+        self.disk.flush(f'{step}.new')
+        self.disk.rename(f'{step}.new', str(step))
+        for other in steps:
+            if other != step and str(other) in self.disk.names():
+                self.disk.remove(str(other))
+
+    def load(self):
+        if not self.steps():
+            return None
+        found = json.loads(self.disk.read(str(max(self.steps()))))
+        return [found['step'], found['state']]
+
+    def steps(self):
+        return [int(name) for name in self.disk.names() if name.isdigit()]
