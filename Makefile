@@ -45,13 +45,14 @@ benchmark: $(VENV)/installed
 
 # Programs in .venv know their folder: if that was moved, all is made anew.
 HERE = $(shell test "$$(cat $(VENV)/folder 2>/dev/null)" -ef . && echo yes)
-$(VENV)/installed: environment.yml requirements.lock pyproject.toml \
-    $(if $(HERE),,moved)
-	@PYTHON="$(PYTHON)" sh setup/install.sh installed $(PIP_SECTION)
+NEEDS = environment.yml requirements.lock pyproject.toml $(if $(HERE),,moved)
+INSTALL = @PYTHON="$(PYTHON)" sh setup/install.sh
+$(VENV)/installed: $(NEEDS)
+	$(INSTALL) installed $(PIP_SECTION)
 
-$(VENV)/installed-tests: $(VENV)/installed requirements-test.lock
-	@PYTHON=$(VENV)/bin/python sh setup/install.sh installed-tests \
-	  -r requirements-test.lock
+# In one go, which is sooner done than one after the other.
+$(VENV)/installed-tests: $(NEEDS) requirements-test.lock
+	$(INSTALL) installed-tests $(PIP_SECTION) -r requirements-test.lock
 
 # After a change of pyproject.toml (uv: https://docs.astral.sh/uv).
 COMPILE = uv pip compile --universal --python-version 3.11 --generate-hashes \
