@@ -135,20 +135,18 @@ def test_an_installation(make, project, tmp_path):
     # also beside it, where it is called d2lps.
     clone = tmp_path / 'd2lps'
     shutil.copytree(project, clone, symlinks=True)
-    assert 'made anew' in make(clone)
+    assert 'made anew' in make(clone, '.venv/installed-tests')
+    assert has(clone, 'onlytests') and 'up to date' in make(clone)
     assert 'up to date' in make(project)
     beside = subprocess.run(
         [clone / '.venv/bin/python', '-c', 'import d2lps.engine\n'
          'print(d2lps.__file__, d2lps.engine.mxnet)'], cwd=tmp_path, text=True,
         capture_output=True)
     assert 'd2lps/d2lps/__init__.py' in beside.stdout, beside.stderr
-    # And programs run that knew the first; the tests' packages come again.
+    # And programs run that knew the first.
     program = subprocess.run([clone / '.venv/bin/pip', '--version'],
                              capture_output=True, text=True)
     assert str(clone) in program.stdout
-    assert not has(clone, 'onlytests')
-    make(clone, '.venv/installed-tests')
-    assert has(clone, 'onlytests')
 
 
 def test_what_was_made_in_a_folder_that_is_gone(

@@ -1,4 +1,7 @@
-"""LeNet over processes: two workers with two devices, two servers."""
+"""LeNet over processes: two workers with two devices, two servers.
+
+Chapter 4 trains a whole epoch in this way, and asserts what it learns.
+"""
 import d2lps
 import numpy as onp
 from d2lps.cluster import Cluster
@@ -19,14 +22,6 @@ def steps(batch_size, num_steps, scale, lr):
     return [[param.asnumpy() for param in params] for params in copies]
 
 
-def accuracy():
-    import mxnet as mx
-    from d2lps.kvstore import store_step
-    store = mx.kv.create('dist_sync')
-    return d2lps.train(2, 128, 0.2, num_epochs=1, show=False,
-                       step=store_step(store)).accuracy
-
-
 def test_two_workers_with_two_devices_train_as_one_device_does():
     scale, lr, _ = BOOK
     with Cluster(num_workers=2, num_servers=2) as c:
@@ -37,5 +32,3 @@ def test_two_workers_with_two_devices_train_as_one_device_does():
                 for params in copies:
                     for a, b in zip(expected, params):
                         onp.testing.assert_allclose(b, a, rtol=0, atol=1e-4)
-        first, second = c.run(accuracy)
-        assert first == second and first[-1] >= 0.8

@@ -425,7 +425,7 @@ def test_large_schedules_are_checked_with_random_numbers(monkeypatch):
     compare()
 
 
-@settings(quick, max_examples=1000)
+@settings(quick, max_examples=500)
 @given(broken())
 def test_check_finds_every_mistake_and_no_others(case):
     how, schedule = case

@@ -140,7 +140,7 @@ class Script:
                               value.tolist()))
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=200, deadline=None)
 @given(steps=st.lists(STEPS, max_size=12), kind=st.sampled_from([int, str]),
        updater=st.none() | st.sampled_from(UPDATERS),
        num_servers=st.integers(1, 3), split_from=st.sampled_from([2, 100]))
