@@ -8,11 +8,21 @@ import inspect
 import sys
 from contextlib import contextmanager
 from functools import cached_property
+from importlib import import_module
 from importlib.machinery import PathFinder
+from types import ModuleType
 
-# MXNet would load these, a second, for classes that nobody needs.
-UNWANTED = {'sklearn', 'scipy.stats'}
+# MXNet would load these, a second, for classes that nobody needs; and this,
+# a tenth of a second, to download what few want.
+UNWANTED, SELDOM = {'sklearn', 'scipy.stats'}, {'requests'}
 WRITERS = 'mxnet.ndarray.register', 'mxnet.symbol.register'
+
+
+class _Later(ModuleType):
+    """A module that is loaded when something in it is looked for."""
+
+    def __getattr__(self, name):
+        return getattr(import_module(self.__name__), name)
 
 
 class _Text:
@@ -63,12 +73,14 @@ class _Finder:
 @contextmanager
 def quickly():
     """MXNet is to be imported in this block."""
-    unwanted = UNWANTED - {*sys.modules}
-    sys.modules.update(dict.fromkeys(unwanted))
+    others = dict.fromkeys(UNWANTED) | {one: _Later(one) for one in SELDOM}
+    for name in others.keys() & {*sys.modules}:
+        del others[name]
+    sys.modules.update(others)
     sys.meta_path.insert(0, _Finder)
     try:
         yield
     finally:
         sys.meta_path.remove(_Finder)
-        for name in unwanted:
+        for name in others:
             del sys.modules[name]
