@@ -1,0 +1,134 @@
+"""Exercise: from a minibatch of b to one of k * b.
+
+To chapter 1, notebooks/01-several-devices.ipynb.
+"""
+from operator import index
+from reprlib import repr as short
+
+import numpy as np
+
+from d2lps.exercises.checking import Check, Wrong
+
+
+def _labels(num_images):
+    """Labels that tell which image is which, up to ten neighbours."""
+    return np.arange(num_images) * 7 % 10
+
+
+def run(answer, num_images, k, b, lr=0.1):
+    """Of each step: image numbers, labels and learning rate."""
+    steps, number = [], np.arange(num_images, dtype='float32')
+
+    def train_batch(X, y, lr):
+        if len(X) != len(y):
+            raise Wrong(f'step {len(steps)} has {len(X)} images and {len(y)} '
+                        'labels.')
+        steps.append([[int(x) for x in np.reshape(X, (len(X), -1))[:, 0]],
+                      [int(label) for label in y], float(lr)])
+
+    returned = answer(number[:, None, None, None] * np.ones((1, 2, 2)),
+                      _labels(num_images), k, b, lr, train_batch)
+    try:
+        return {'steps': steps, 'returned': index(returned)}
+    except TypeError:
+        raise Wrong(f'your function returned {short(returned)}; the number '
+                    'of steps is wanted.') from None
+
+
+def judge_steps(notes, num_images, k, b, **_):
+    """Every image once, with its label, k * b in a step."""
+    steps, labels, seen = notes['steps'], _labels(num_images), {}
+    for number, (rows, given, _) in enumerate(steps):
+        for row, label in zip(rows, given, strict=True):
+            if row in seen:
+                raise Wrong(f'image {row} was in step {seen[row]} and again '
+                            f'in step {number}: it counts twice.')
+            seen[row] = number
+            if label != labels[row]:
+                raise Wrong(f'in step {number} image {row} comes with label '
+                            f'{label}, and its own is {labels[row]}. Are X '
+                            'and y in the same order?')
+    missing = sorted({*range(num_images)} - {*seen})
+    if missing:
+        left = num_images % (k * b)
+        text = (f' {left} of them are what is left after the last full '
+                'minibatch. It is smaller, but it counts.'
+                if 0 < left == len(missing) else '')
+        raise Wrong(f'{len(missing)} of {num_images} images are in no step, '
+                    f'image {missing[0]} for one.{text}')
+    sizes = [len(rows) for rows, *_ in steps]
+    for number, size in enumerate(sizes[:-1]):
+        if size != k * b:
+            devices = f'{k} device' + 's' * (k > 1)
+            raise Wrong(f'step {number} has {size} images for {devices}, '
+                        f'{size / k:.3g} on each; {b} on each are wanted, so '
+                        f'{k * b}. Only the last step may be smaller.')
+    target = -(-num_images // (k * b))
+    if len(steps) != target:
+        raise Wrong(f'your epoch has {len(steps)} steps of {sizes} images; '
+                    f'{target} are enough with {b} images on each device.')
+    if notes['returned'] != target:
+        raise Wrong(f'your function took {target} steps and returned '
+                    f'{notes["returned"]}.')
+
+
+def judge_rate(notes, num_images, k, b, lr):
+    """Each image counts lr / b, in the last step as well."""
+    judge_steps(notes, num_images, k, b)
+    for number, (rows, _, rate) in enumerate(notes['steps']):
+        if abs(rate / len(rows) * b / lr - 1) > 1e-6:
+            last = ' It is the last step, a smaller one.' * (
+                len(rows) < k * b)
+            raise Wrong(
+                f'step {number} has {len(rows)} images and a learning rate '
+                f'of {rate:.6g}. train_batch divides the sum of the '
+                f'gradients by {len(rows)}, so each image counts '
+                f'{rate / len(rows):.6g}. With {b} images on one device it '
+                f'counted {lr} / {b} = {lr / b:.6g}.{last}')
+
+
+def picture(answer):
+    """Train an epoch on one and two devices with the student's loop."""
+    import time
+
+    import d2lps
+    from d2lps.engine import mx
+    from d2lps.pictures import BLUE, ORANGE, plt, use_png_display
+    use_png_display()
+    train, test = d2lps.load_data(256)
+    order = np.random.default_rng(0).permutation(len(train.labels))[:6000]
+    X, y = train.images[order, None] / np.float32(255), train.labels[order]
+    names, accuracy, speed = [], [], []
+    for k in 1, 2:
+        devices = d2lps.devices(k)
+        copies = [d2lps.get_params(d2lps.init_params('xavier', 0), device)
+                  for device in devices]
+        seen = []
+
+        def train_batch(X, y, lr):
+            d2lps.train_batch(mx.np.array(X, 'float32'), mx.np.array(
+                y, 'int32'), copies, devices, float(lr))  # noqa: B023
+            seen.append(len(X))  # noqa: B023
+        start = time.perf_counter()
+        answer(X.copy(), y.copy(), k, 64, 0.1, train_batch)
+        mx.nd.waitall()
+        speed.append(sum(seen) / (time.perf_counter() - start))
+        accuracy.append(d2lps.evaluate_accuracy(test, copies, devices))
+        names.append(f'{k} device{"s" * (k > 1)},\n{len(seen)} steps')
+    _, axes = plt.subplots(1, 2, figsize=(8, 2.4), layout='constrained')
+    for ax, values, form, color, label in (
+            (axes[0], accuracy, '%.3f', BLUE, 'test accuracy'),
+            (axes[1], speed, '%.0f', ORANGE, 'images per second')):
+        ax.bar_label(ax.barh(names, values, color=color), fmt=form, padding=3)
+        ax.set(xlabel=label, xlim=(0, 1.25 * max(values) or 1))
+        ax.invert_yaxis()
+    plt.show()
+
+
+CASES = [{'num_images': n, 'k': k, 'b': b}
+         for n, k, b in ((24, 2, 4), (24, 1, 4), (50, 3, 4), (5, 2, 4))]
+CHECKS = {
+    'steps': Check(CASES, run, judge_steps,
+                   'every image is in one step, with b on each device.'),
+    'rate': Check([{**case, 'lr': 0.1} for case in CASES], run, judge_rate,
+                  'every image counts lr / b, as on one device.')}

@@ -1,0 +1,110 @@
+# ruff: noqa: F811
+# %% wrong: the last, smaller minibatch is forgotten
+# says: what is left after the last full minibatch
+def one_epoch(X, y, k, b, lr, train_batch):
+    steps = len(X) // (k * b)
+    for i in range(steps):
+        rows = slice(i * k * b, (i + 1) * k * b)
+        train_batch(X[rows], y[rows], k * lr)
+    return steps
+
+
+# %% wrong: b examples for all devices together
+# says: on each; 4 on each are wanted, so 8
+def one_epoch(X, y, k, b, lr, train_batch):
+    starts = range(0, len(X), b)
+    for start in starts:
+        train_batch(X[start:start + b], y[start:start + b], lr)
+    return len(starts)
+
+
+# %% wrong: the learning rate stays
+# says: so each image counts 0.0125
+def one_epoch(X, y, k, b, lr, train_batch):
+    starts = range(0, len(X), k * b)
+    for start in starts:
+        train_batch(X[start:start + k * b], y[start:start + k * b], lr)
+    return len(starts)
+
+
+# %% wrong: the last step has k times the rate, too
+# says: It is the last step, a smaller one
+def one_epoch(X, y, k, b, lr, train_batch):
+    starts = range(0, len(X), k * b)
+    for start in starts:
+        train_batch(X[start:start + k * b], y[start:start + k * b], k * lr)
+    return len(starts)
+
+
+# %% wrong: X is shuffled, y is not
+# says: Are X and y in the same order?
+def one_epoch(X, y, k, b, lr, train_batch):
+    import numpy as np
+    X = np.random.default_rng(0).permutation(X)
+    starts = range(0, len(X), k * b)
+    for start in starts:
+        X_batch = X[start:start + k * b]
+        train_batch(X_batch, y[start:start + k * b], lr * len(X_batch) / b)
+    return len(starts)
+
+
+# %% wrong: the last minibatch is filled up from the beginning
+# says: it counts twice
+def one_epoch(X, y, k, b, lr, train_batch):
+    import numpy as np
+    starts = range(0, len(X), k * b)
+    for start in starts:
+        rows = np.arange(start, start + k * b) % len(X)
+        train_batch(X[rows], y[rows], k * lr)
+    return len(starts)
+
+
+# %% wrong: a step of its own for each device
+# says: on each; 4 on each are wanted
+def one_epoch(X, y, k, b, lr, train_batch):
+    steps = 0
+    for start in range(0, len(X), k * b):
+        for i in range(k):
+            rows = slice(start + i * b, start + (i + 1) * b)
+            if len(X[rows]):
+                train_batch(X[rows], y[rows], lr)
+        steps += 1
+    return steps
+
+
+# %% wrong: nothing is returned
+# says: returned None
+def one_epoch(X, y, k, b, lr, train_batch):
+    for start in range(0, len(X), k * b):
+        X_batch = X[start:start + k * b]
+        train_batch(X_batch, y[start:start + k * b], lr * len(X_batch) / b)
+
+
+# %% wrong: the steps are rounded down when they are returned
+# says: steps and returned
+def one_epoch(X, y, k, b, lr, train_batch):
+    for start in range(0, len(X), k * b):
+        X_batch = X[start:start + k * b]
+        train_batch(X_batch, y[start:start + k * b], lr * len(X_batch) / b)
+    return len(X) // (k * b)
+
+
+# %% right: shuffled, with NumPy's split
+def one_epoch(X, y, k, b, lr, train_batch):
+    import numpy as np
+    order = np.random.permutation(len(X))
+    parts = np.split(order, np.arange(k * b, len(X), k * b))
+    for rows in parts:
+        train_batch(X[rows], y[rows], lr / b * len(rows))
+    return np.int64(len(parts))
+
+
+# %% right: lists
+def one_epoch(X, y, k, b, lr, train_batch):
+    X, y, steps = list(X), list(y), 0
+    while X:
+        size = min(k * b, len(X))
+        train_batch([X.pop() for _ in range(size)],
+                    [y.pop() for _ in range(size)], size * lr / b)
+        steps += 1
+    return steps
