@@ -1,0 +1,178 @@
+"""Exercise: the test accuracy, computed on all devices at the same time.
+
+To chapter 1, notebooks/01-several-devices.ipynb.
+"""
+from reprlib import repr as short
+
+import numpy as np
+
+from d2lps.exercises.checking import Check, Wrong
+
+
+class Count:
+    """A number of right answers that may be in the making: int() waits."""
+
+    def __init__(self, number, log, right):
+        self._number, self._log, self._right = number, log, right
+
+    def __int__(self):
+        self._log.append(['wait', self._number])
+        return self._right
+
+    __index__ = __int__
+
+    def __float__(self):
+        return float(int(self))
+
+    def __add__(self, other):
+        raise Wrong('counts lie on different devices and cannot be added '
+                    'there. int(count) brings one to Python.')
+
+    __radd__ = __truediv__ = __add__
+
+
+def _data(num_images, seed):
+    """Images that are their own numbers, labels, and what LeNet says."""
+    random = np.random.default_rng(seed)
+    labels = random.integers(0, 10, num_images)
+    good = random.random(num_images) < np.linspace(1, 0.3, num_images)
+    return np.arange(num_images), labels, np.where(good, labels,
+                                                   (labels + 1) % 10)
+
+
+def run(answer, num_images, k, seed=0):
+    """Which device was asked for what, when Python waited, and the result."""
+    X, labels, said = _data(num_images, seed)
+    asked, log = [], []
+
+    def begin(device, X_part, y_part):
+        if len(X_part) != len(y_part):
+            raise Wrong(f'device {device} got {len(X_part)} images and '
+                        f'{len(y_part)} labels.')
+        rows = [int(row) for row in np.reshape(X_part, (len(X_part), -1))
+                [:, :1].ravel()] if len(X_part) else []
+        given = [int(label) for label in y_part]
+        log.append(['begin', len(asked)])
+        asked.append([int(device), rows, given])
+        return Count(len(asked) - 1, log, sum(
+            int(said[row] == label) for row, label in zip(rows, given)))
+
+    returned = answer(X[:, None, None, None] * np.ones((1, 2, 2)),
+                      labels.copy(), k, begin)
+    try:
+        return {'asked': asked, 'log': log, 'accuracy': float(returned)}
+    except (TypeError, ValueError):
+        raise Wrong(f'your function returned {short(returned)}; a number '
+                    'from 0 to 1 is wanted.') from None
+
+
+def judge_accuracy(notes, num_images, k, seed=0):
+    """Every image once, and the share of right answers."""
+    _, labels, said = _data(num_images, seed)
+    seen, accuracies, given = {}, [], notes['accuracy']
+    for device, rows, y in notes['asked']:
+        if not 0 <= device < k:
+            raise Wrong(f'there is no device {device}; they are 0 to '
+                        f'{k - 1}.')
+        for row, label in zip(rows, y, strict=True):
+            if row in seen:
+                raise Wrong(f'image {row} was tested on device {seen[row]} '
+                            f'and again on device {device}.')
+            seen[row] = device
+            if label != labels[row]:
+                raise Wrong(f'image {row} came to device {device} with the '
+                            f'label {label}; its own is {labels[row]}.')
+    missing = sorted({*range(num_images)} - {*seen})
+    if missing:
+        raise Wrong(f'{len(missing)} of {num_images} images are tested on no '
+                    f'device, image {missing[0]} for one. Do your parts '
+                    'cover what is left over when k does not divide the '
+                    'number of images?')
+    right = labels == said
+    for device in range(k):
+        mine = [row for row in seen if seen[row] == device]
+        if mine:
+            accuracies.append(right[mine].mean())
+    truth = right.mean()
+    if abs(given - truth) < 1e-9:
+        return
+    if min(abs(given - np.mean(accuracies)),
+           abs(given - np.sum(accuracies) / k)) < 1e-9:
+        raise Wrong(f'you returned {given:.4f}, the mean of the devices\' '
+                    f'accuracies; the accuracy is {truth:.4f}. A device with '
+                    'fewer images must count less.')
+    if abs(given - right.sum()) < 1e-9:
+        raise Wrong(f'you returned {given:g}, how many are right. The share '
+                    f'of {num_images} images is wanted.')
+    raise Wrong(f'you returned {given:.4f}; {right.sum()} of {num_images} '
+                f'are right, {truth:.4f}. Are all counts in it, once?')
+
+
+def _timeline(notes, k):
+    """[device, start, end] of all work, [start, end] of Python's waiting."""
+    now, free, work, waits = 0, [0] * k, [], []
+    for what, number in notes['log']:
+        device, rows, _ = notes['asked'][number]
+        if what == 'begin':
+            start = max(now, free[device])
+            free[device] = start + len(rows)
+            work.append([device, start, free[device]])
+        elif work[number][2] > now:
+            waits.append([now, work[number][2]])
+            now = work[number][2]
+    return work, waits
+
+
+def judge_time(notes, num_images, k, seed=0):
+    """An image takes a millisecond; all devices work side by side."""
+    judge_accuracy(notes, num_images, k, seed)
+    work, waits = _timeline(notes, k)
+    end, target = max(one[2] for one in work), -(-num_images // k)
+    if end <= target:
+        return
+    text = (f'the accuracy is right, but took {end} ms; the target is '
+            f'{target}. ')
+    sizes = [sum(b - a for device, a, b in work if device == i)
+             for i in range(k)]
+    if max(sizes) > target:
+        raise Wrong(f'{text}The devices have {sizes} images each. Share '
+                    'them out so that no two differ by more than one.')
+    late = max(work, key=lambda one: one[1])
+    raise Wrong(f'{text}Device {late[0]} began after {late[1]} ms only: '
+                'Python was waiting for another device until then. Where '
+                'do you call int()?')
+
+
+def picture(answer):
+    """Who worked when, with the student's function."""
+    from d2lps.pictures import BLUE, ORANGE, plt, use_png_display
+    use_png_display()
+    notes, k = run(answer, 449, 4), 4
+    if not all(0 <= device < k for device, *_ in notes['asked']):
+        raise Wrong(f'there are devices 0 to {k - 1} in this picture.')
+    work, waits = _timeline(notes, k)
+    ax = plt.subplots(figsize=(8, 2.6), layout='constrained')[1]
+    ax.broken_barh([(a, b - a) for a, b in waits], (-0.36, 0.72),
+                   facecolor='white', edgecolor=ORANGE, hatch='//')
+    for device, start, end in work:
+        ax.broken_barh([(start, end - start)], (device + 0.64, 0.72),
+                       color=BLUE, edgecolor='white')
+    last = max([end for *_, end in work], default=0)
+    ax.axvline(113, color='black', linestyle=':')
+    ax.text(114, -0.6, 'target', va='bottom')
+    ax.set(xlim=(0, 1.1 * max(last, 113)), ylim=(k + 0.5, -0.5),
+           xlabel='time / ms')
+    ax.set_yticks(range(k + 1), ['Python waits',
+                                 *(f'device {i}' for i in range(k))])
+    ax.set_title(f'accuracy {notes["accuracy"]:.3f} after {last} ms',
+                 fontsize=10, loc='left', pad=18)
+    plt.show()
+
+
+CASES = [{'num_images': n, 'k': k} for n, k in (
+    (12, 2), (449, 4), (10, 3), (2, 4))]
+CHECKS = {
+    'accuracy': Check(CASES, run, judge_accuracy,
+                      'every image is tested once, and the share is right.'),
+    'time': Check(CASES, run, judge_time,
+                  'all devices work side by side: 113 ms with four.')}

@@ -1,0 +1,92 @@
+# ruff: noqa: F811
+# %% wrong: waits for each device before the next one begins
+# says: Python was waiting for another device
+def accuracy_on_all(X, y, k, begin):
+    right = 0
+    for i in range(k):
+        part = slice(len(X) * i // k, len(X) * (i + 1) // k)
+        right += int(begin(i, X[part], y[part]))
+    return right / len(X)
+
+
+# %% wrong: the mean of the devices' accuracies
+# says: A device with fewer images must count less
+def accuracy_on_all(X, y, k, begin):
+    counts, sizes = [], []
+    for i in range(k):
+        part = slice(len(X) * i // k, len(X) * (i + 1) // k)
+        counts.append(begin(i, X[part], y[part]))
+        sizes.append(max(1, len(X[part])))
+    return sum(int(c) / n for c, n in zip(counts, sizes)) / k
+
+
+# %% wrong: what is left over is forgotten
+# says: images are tested on no device
+def accuracy_on_all(X, y, k, begin):
+    n = len(X) // k
+    counts = [begin(i, X[i * n:(i + 1) * n], y[i * n:(i + 1) * n])
+              for i in range(k)]
+    return sum(int(count) for count in counts) / len(X)
+
+
+# %% wrong: all on device 0
+# says: Share them out
+def accuracy_on_all(X, y, k, begin):
+    return int(begin(0, X, y)) / len(X)
+
+
+# %% wrong: the last device gets all that is left over
+# says: Share them out
+def accuracy_on_all(X, y, k, begin):
+    n = len(X) // k
+    counts = []
+    for i in range(k):
+        end = (i + 1) * n if i < k - 1 else len(X)
+        counts.append(begin(i, X[i * n:end], y[i * n:end]))
+    return sum(int(count) for count in counts) / len(X)
+
+
+# %% wrong: counts are added before they are there
+# says: cannot be added
+def accuracy_on_all(X, y, k, begin):
+    counts = []
+    for i in range(k):
+        part = slice(len(X) * i // k, len(X) * (i + 1) // k)
+        counts.append(begin(i, X[part], y[part]))
+    return int(sum(counts)) / len(X)
+
+
+# %% wrong: all images on every device
+# says: and again on device 1
+def accuracy_on_all(X, y, k, begin):
+    counts = [begin(i, X, y) for i in range(k)]
+    return sum(int(count) for count in counts) / k / len(X)
+
+
+# %% wrong: how many instead of the share
+# says: how many are right
+def accuracy_on_all(X, y, k, begin):
+    counts = []
+    for i in range(k):
+        part = slice(len(X) * i // k, len(X) * (i + 1) // k)
+        counts.append(begin(i, X[part], y[part]))
+    return sum(int(count) for count in counts)
+
+
+# %% wrong: nothing is returned
+# says: returned None
+def accuracy_on_all(X, y, k, begin):
+    print(sum(map(int, [begin(0, X, y)])) / len(X))
+
+
+# %% right: every k-th image, no empty parts
+def accuracy_on_all(X, y, k, begin):
+    counts = [begin(i, X[i::k], y[i::k]) for i in range(min(k, len(X)))]
+    return sum(map(float, counts)) / len(y)
+
+
+# %% right: image by image, as lists
+def accuracy_on_all(X, y, k, begin):
+    counts = [begin(n % k, [x], [label])
+              for n, (x, label) in enumerate(zip(X, y))]
+    return sum(int(count) for count in reversed(counts)) / len(counts)
