@@ -117,7 +117,7 @@ def picture(answer):
     import d2lps
     from d2lps.pictures import BLUE, ORANGE, plt, use_png_display
     use_png_display()
-    lrs, counts = [0.1, 0.2, 0.4, 0.8], [1, 2]
+    lrs, counts = [0.05, 0.1, 0.2, 0.4], [1, 2]
 
     def train(num_devices, batch_size, lr):
         train_iter, test_iter = d2lps.load_data(int(batch_size))
@@ -137,7 +137,7 @@ def picture(answer):
                 label=f'{n} device{"s" * (n > 1)}, minibatch {32 * n}: '
                       f'best {lr}')
     ax.set(xscale='log', xlabel='learning rate', ylabel='test accuracy',
-           ylim=(0, 1), xlim=(0.08, 1))
+           ylim=(0, 1), xlim=(0.04, 0.5))
     ax.set_xticks(lrs, lrs)
     ax.minorticks_off()
     ax.legend(frameon=False, loc='upper left', bbox_to_anchor=(0, 1.3))

@@ -107,8 +107,8 @@ def picture(answer):
         ax.set_xticks(at, [f'device {i}\nin  out' for i in at])
         ax.set_title(f'{name}: {sum(_times(messages, k)):g} ms', fontsize=10,
                      loc='left')
-    axes[0].set(ylabel='MB over the link', ylim=(0, None))
-    axes[0].margins(y=0.1)
+    axes[0].set(ylabel='MB over the link',
+                ylim=(0, 1.1 * axes[0].get_ylim()[1]))
     axes[1].legend(frameon=False, loc='upper left', bbox_to_anchor=(1, 1))
     plt.show()
 
