@@ -1,0 +1,7 @@
+"""For teachers: hand out the exercises, and grade what comes back.
+
+    make release                 the students' notebooks, in `release/`
+    make grade FROM=folder       grades.csv and feedback pages, in `graded/`
+
+See docs/teaching.md. Nothing here is installed with the package.
+"""

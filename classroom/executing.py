@@ -1,0 +1,114 @@
+"""Run a student's notebook in a kernel of its own, with limits that hold."""
+import json
+import shutil
+import subprocess
+import tempfile
+from pathlib import Path
+
+from jupyter_client import AsyncKernelManager
+from jupyter_client.kernelspec import KernelSpec
+from nbclient import NotebookClient
+from nbclient.exceptions import DeadKernelError
+from nbformat.v4 import output_from_msg
+
+from classroom import walls
+from d2lps.exercises.checking import CASES, NOTES
+
+SECONDS = 10  # for a cell; then it is interrupted
+CELLS = 2  # that may need longer: at the next the kernel is ended
+TEXT = 100_000  # characters that the outputs of a notebook keep
+START = 60  # seconds for a kernel to start on a busy machine
+
+
+class TooMuch(Exception):
+    """A notebook used up what it may use; the text says what."""
+
+
+class Client(NotebookClient):
+    """Runs cells one by one, and keeps only what outputs we can use."""
+
+    def __init__(self, notebook, **settings):
+        super().__init__(notebook, timeout=SECONDS, allow_errors=True,
+                         error_on_timeout={}, startup_timeout=START,
+                         record_timing=False, store_widget_state=False,
+                         **settings)
+        self.text, self.late = 0, 0
+
+    def process_message(self, msg, cell, cell_index):
+        """Outputs beyond a limit are dropped."""
+        kind, content = msg['msg_type'], msg['content']
+        if kind in ('stream', 'display_data', 'execute_result', 'error'):
+            if NOTES not in content.get('data', ()):
+                room = self.text < TEXT
+                self.text += len(json.dumps(content, default=str))
+                if not room:
+                    return None
+                if self.text > TEXT and kind == 'stream':
+                    content['text'] = content['text'][:TEXT] + '\n[cut]\n'
+        return super().process_message(msg, cell, cell_index)
+
+    async def _async_handle_timeout(self, timeout, cell=None):
+        """Interrupt a cell that takes too long; it may have caught that."""
+        self.late += 1
+        if self.late > CELLS:
+            raise TooMuch(f'{self.late} cells did not end within {timeout} s')
+        await self.km.interrupt_kernel()
+        return {'msg_type': 'execute_reply', 'content': {
+            'status': 'error', 'ename': 'TimeoutError', 'traceback': [],
+            'evalue': f'did not end within {timeout} s', 'late': True}}
+
+
+async def execute(notebook, cases, slot, behind_walls=True):
+    """Run all code cells of `notebook`; outputs go into it.
+
+    cases: the hidden cases of its exercise, a dictionary.
+    slot: a number that no other notebook has at the same time.
+    Returns a dictionary from a cell's id to why it has no outputs, in words:
+    it did not end in time, or the process had ended before.
+    """
+    for cell in notebook.cells:
+        if cell.cell_type == 'code':
+            cell.outputs, cell.execution_count = [], None
+    folder = Path(tempfile.mkdtemp(prefix='d2lps-'))
+    try:
+        return await _execute(notebook, cases, slot, behind_walls, folder)
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+async def _execute(notebook, cases, slot, behind_walls, folder):
+    (folder / 'cases.json').write_text(json.dumps(cases))
+    manager = AsyncKernelManager(
+        transport='ipc', ip=str(folder / 'k'),
+        connection_file=str(folder / 'connection.json'))
+    manager._kernel_spec = KernelSpec(
+        argv=walls.command(folder, slot, behind_walls),
+        interrupt_mode='message', language='python', display_name='d2lps')
+    client = Client(notebook, km=manager)
+    problems, ended = {}, ''
+    async with client.async_setup_kernel(env={
+            **walls.environment(), CASES: str(folder / 'cases.json')},
+            cwd=str(folder), stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL):
+        for k, cell in enumerate(notebook.cells):
+            if cell.cell_type != 'code' or not cell.source.strip():
+                continue
+            if not ended:
+                late = client.late
+                try:
+                    await client.async_execute_cell(cell, k)
+                except (DeadKernelError, TooMuch) as error:
+                    ended = _why(error)
+                    problems[cell.id] = ended
+                    continue
+                if client.late > late:
+                    problems[cell.id] = f'it did not end within {SECONDS} s'
+            else:
+                problems[cell.id] = f'before it came to this cell, {ended}'
+    return problems
+
+
+def _why(error):
+    if isinstance(error, TooMuch):
+        return str(error)
+    return 'the process ended (too much memory, or it ended itself)'

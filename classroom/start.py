@@ -1,0 +1,42 @@
+"""Start a kernel with limits: python start.py USER CONNECTION_FILE [...].
+
+USER: who it runs as behind the walls, a number; root becomes that user here.
+Without walls it is 0.
+"""
+import os
+import resource
+import sys
+
+MEMORY = 2 * 2 ** 30  # bytes
+FILES = 50 * 2 ** 20  # bytes of a file
+PROCESSES = 100  # and threads, of this user in this place
+
+
+def limit(kind, most):
+    """Not above what we have been permitted."""
+    _, hard = resource.getrlimit(kind)
+    most = most if hard == resource.RLIM_INFINITY else min(most, hard)
+    resource.setrlimit(kind, (most, most))
+
+
+def main(user, connection_file, *options):
+    limit(resource.RLIMIT_DATA, MEMORY)
+    limit(resource.RLIMIT_FSIZE, FILES)
+    limit(resource.RLIMIT_CORE, 0)
+    if int(user) and os.getuid() == 0:
+        folder = os.path.dirname(connection_file)
+        for path in folder, connection_file, os.environ['D2LPS_CASES']:
+            os.chown(path, int(user), int(user))
+        os.setgroups([])
+        os.setgid(int(user))
+        os.setuid(int(user))
+    if int(user):  # without walls it would count all that we have running
+        limit(resource.RLIMIT_NPROC, PROCESSES)
+    os.environ.pop('JPY_PARENT_PID', None)  # not to be seen from in here
+    from ipykernel.kernelapp import IPKernelApp
+    IPKernelApp.launch_instance(
+        ['-f', connection_file, '--HistoryManager.enabled=False', *options])
+
+
+if __name__ == '__main__':
+    main(*sys.argv[1:])

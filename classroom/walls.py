@@ -1,0 +1,79 @@
+"""Where a student's code runs: behind walls, or as ourselves.
+
+Behind the walls of bubblewrap (https://github.com/containers/bubblewrap) there
+is a bare file system: Python, the package `d2lps`, a folder of its own. No
+solutions, no other submissions, no network, no other processes.
+"""
+import functools
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+START = Path(__file__).with_name('start.py')
+SYSTEM = ('/usr', '/bin', '/lib', '/lib64', '/etc/ld.so.cache')
+# The first of the users, of which nobody has heard, that code runs as when
+# root grades: one each at a time, for limits count what a user has.
+FIRST_USER = 64_000
+NOBODY = 65_534
+
+
+@functools.cache
+def problem():
+    """Why there are no walls on this machine; None if there are."""
+    if not shutil.which('bwrap'):
+        return ('the program bwrap is not here (Debian and Ubuntu: sudo apt '
+                'install bubblewrap; Fedora: sudo dnf install bubblewrap)')
+    try:
+        done = subprocess.run([*_walls(Path('/tmp')), sys.executable, '-c',
+                               'import d2lps'], text=True, timeout=60,
+                              capture_output=True, env=environment(), cwd='/')
+    except (OSError, subprocess.TimeoutExpired) as error:
+        return f'bwrap does not work here: {error}'
+    if done.returncode:
+        return f'bwrap does not work here: {done.stderr.strip()[-300:]}'
+
+
+def command(folder, slot, walls):
+    """The command that starts a kernel, a list of words.
+
+    folder: what the kernel may write to. slot: a number that no other kernel
+    has at the same time. walls: False for none, with the same limits.
+    """
+    user = FIRST_USER + slot if os.geteuid() == 0 else NOBODY
+    return [*(_walls(folder) if walls else ()), sys.executable, str(START),
+            str(user if walls else 0), '{connection_file}']
+
+
+def environment():
+    """What a kernel sees of our environment: next to nothing."""
+    return {'PATH': '/usr/bin:/bin', 'LANG': 'C.UTF-8', 'HOME': '/tmp',
+            'PYTHONPATH': str(ROOT), 'PYTHONDONTWRITEBYTECODE': '1',
+            'OMP_NUM_THREADS': '1', 'OPENBLAS_NUM_THREADS': '1',
+            'MPLBACKEND': 'agg'}
+
+
+def _walls(folder):
+    """bwrap with what can be seen, and as what.
+
+    Root keeps the name of root until the limits are set, see `start`; anybody
+    else gets a name space in which they are nobody.
+    """
+    private = [] if os.geteuid() == 0 else [
+        '--unshare-user', '--uid', str(NOBODY), '--gid', str(NOBODY)]
+    seen = [*map(Path, SYSTEM), Path(sys.base_prefix), Path(sys.prefix),
+            ROOT / 'd2lps', START]
+    above = {parent for path in seen for parent in path.parents} - {
+        Path('/'), Path('/tmp')}
+    ways = [word for path in sorted(above)  # or /root would be root's alone
+            for word in ('--perms', '0755', '--dir', str(path))]
+    binds = [word for path in dict.fromkeys(map(str, seen))
+             for word in ('--ro-bind-try', path, path)]
+    return ['bwrap', *private, '--unshare-pid', '--unshare-net',
+            '--unshare-ipc', '--unshare-uts', '--die-with-parent',
+            '--new-session', '--proc', '/proc', '--dev', '/dev',
+            '--size', str(100 * 2 ** 20), '--perms', '1777',
+            '--tmpfs', '/tmp', *ways, *binds, '--bind', str(folder), str(folder),
+            '--chdir', '/tmp']
