@@ -9,7 +9,6 @@ from jupyter_client import AsyncKernelManager
 from jupyter_client.kernelspec import KernelSpec
 from nbclient import NotebookClient
 from nbclient.exceptions import DeadKernelError
-from nbformat.v4 import output_from_msg
 
 from classroom import walls
 from d2lps.exercises.checking import CASES, NOTES

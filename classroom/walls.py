@@ -75,5 +75,5 @@ def _walls(folder):
             '--unshare-ipc', '--unshare-uts', '--die-with-parent',
             '--new-session', '--proc', '/proc', '--dev', '/dev',
             '--size', str(100 * 2 ** 20), '--perms', '1777',
-            '--tmpfs', '/tmp', *ways, *binds, '--bind', str(folder), str(folder),
-            '--chdir', '/tmp']
+            '--tmpfs', '/tmp', *ways, *binds,
+            '--bind', str(folder), str(folder), '--chdir', '/tmp']
