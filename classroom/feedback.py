@@ -1,0 +1,48 @@
+"""The page that a student gets: what was right, and what was not, and why."""
+from jinja2 import Environment
+
+from d2lps.exercises.checking import check_of
+
+PAGE = Environment(autoescape=True, trim_blocks=True,
+                   lstrip_blocks=True).from_string('''\
+<!DOCTYPE html>
+<html lang="en"><head><meta charset="utf-8">
+<meta name="viewport" content="width=device-width">
+<title>Exercises: {{ student }}</title>
+<style>
+body { font: 16px/1.5 sans-serif; max-width: 46em; margin: 2em auto;
+       padding: 0 1em; color: #222 }
+h2 { border-bottom: 1px solid #999; margin-top: 2em }
+li { margin: .5em 0 } .remark { background: #eee; padding: .3em .6em }
+.right::before { content: "\\2713  " } .wrong::before { content: "\\2717  " }
+</style></head><body>
+<h1>Exercises: {{ student }}</h1>
+<p>{{ '%g' % points }} of {{ '%g' % most }} points.</p>
+{% for remark in remarks %}<p class="remark">{{ remark }}</p>
+{% endfor %}
+{% for result, verdicts in exercises %}
+<h2>{{ result.exercise }}: {{ '%g' % result.points }} of {{ '%g' % result.of }}
+</h2>
+{% for remark in result.remarks %}<p class="remark">{{ remark }}</p>
+{% endfor %}
+<ul>
+{% for kind, right, wrong in verdicts %}
+<li class="{{ 'wrong' if wrong else 'right' }}"><b>{{ right }}</b>
+{{- ', on other cases' if kind else '' }}: {{ wrong or 'so it is.' }}</li>
+{% endfor %}
+</ul>
+{% endfor %}
+</body></html>
+''')
+
+
+def page(submission, results):
+    """HTML that needs nothing else. results: those of this student."""
+    exercises = [(result, [
+        (one.hidden, check_of(result.exercise, one.part).right, one.wrong)
+        for one in result.verdicts]) for result in results]
+    return PAGE.render(
+        student=submission.student, exercises=exercises,
+        remarks=submission.remarks.get('', []),
+        points=sum(result.points for result in results),
+        most=sum(result.of for result in results))

@@ -1,0 +1,56 @@
+"""Verdicts on an executed notebook, given outside of the student's process."""
+from typing import NamedTuple
+
+from nbformat.v4 import new_output
+
+from d2lps.exercises.checking import NOTES, Wrong, check_of, judge_notes
+
+
+class Verdict(NamedTuple):
+    """part, hidden (True or False), wrong (None, or why in words)."""
+    part: str
+    hidden: bool
+    wrong: str | None
+
+
+def judge(exercise, notebook, cases, problems):
+    """A list of `Verdict`, one for each check cell, in order.
+
+    The outputs of these cells become what nbgrader counts: an error or none.
+    cases: hidden ones by part. problems: why a cell has no outputs, by id.
+    """
+    verdicts = []
+    for cell in notebook.cells:
+        if not cell.metadata.get('nbgrader', {}).get('grade'):
+            continue
+        kind, part = cell.metadata.nbgrader.grade_id.split('-', 1)
+        one = check_of(exercise, part)
+        try:
+            judge_notes(one, _notes(cell, problems),
+                        cases[part] if kind == 'hidden' else one.cases)
+            wrong = None
+            output = new_output('stream', name='stdout',
+                                text=f'Right: {one.right}\n')
+        except Wrong as error:
+            wrong = str(error)
+            output = new_output('error', ename='Wrong', evalue=wrong,
+                                traceback=[f'Not yet. {wrong}'])
+        cell.outputs = [output]
+        verdicts.append(Verdict(part, kind == 'hidden', wrong))
+    return verdicts
+
+
+def _notes(cell, problems):
+    """The notes that a check cell handed over; raises `Wrong` if none."""
+    found = [output.data[NOTES] for output in cell.outputs
+             if NOTES in output.get('data', ())]
+    if cell.id in problems:
+        raise Wrong(f'{problems[cell.id]}.')
+    if len(found) == 1:
+        return found[0]
+    if found:
+        raise Wrong('something else than the check spoke for it.')
+    for output in cell.outputs:
+        if output.output_type == 'error':
+            raise Wrong(f'{output.ename}: {output.evalue}'[:500])
+    raise Wrong('the check did not come to its end.')

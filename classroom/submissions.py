@@ -1,0 +1,197 @@
+"""What students handed in: found, read, and made into what is graded."""
+import json
+import re
+from pathlib import Path
+from typing import NamedTuple
+
+import nbformat
+from nbformat.v4 import new_code_cell, new_markdown_cell
+
+from d2lps.exercises.checking import EXERCISES
+
+LARGEST = 20_000_000  # bytes of a notebook
+MOST_FILES = 1000  # that are looked at in a student's folder
+HIDDEN = re.compile(r'\n?### BEGIN HIDDEN TESTS.*?### END HIDDEN TESTS',
+                    re.DOTALL)
+
+
+class Submission(NamedTuple):
+    """What one student handed in.
+
+    student: a name that can be the name of a file. notebooks: exercise to
+    notebook. remarks: exercise to a list of texts; '' for none of them.
+    """
+    student: str
+    notebooks: dict
+    remarks: dict
+
+
+def read_all(folder):
+    """A list of `Submission`, from a folder with a folder for each student.
+
+    Raises ValueError if there is no student's folder in it.
+    """
+    folder = Path(folder)
+    if not folder.is_dir():
+        raise ValueError(f'FROM must be a folder; {folder} is none')
+    people = sorted(path for path in folder.iterdir()
+                    if path.is_dir() and not path.name.startswith('.'))
+    if not people:
+        raise ValueError(f'FROM must be a folder with a folder for each '
+                         f'student in it; {folder} has none')
+    found, names = [], set()
+    for path in people:
+        name = re.sub(r'[^\w.@-]', '_', path.name)
+        name = name if re.match(r'\w', name) else f'student{name}'
+        while name.lower() in names:
+            name += '_'
+        names.add(name.lower())
+        submission = read(path, name)
+        if path.is_symlink():
+            submission = Submission(name, {}, {'': [
+                'the folder is a link to another place: not followed']})
+        elif name != path.name:
+            submission.remarks.setdefault('', []).append(
+                f'the folder is called {path.name!r}')
+        found.append(submission)
+    return found
+
+
+def read(folder, student):
+    """The `Submission` in a student's folder, at whatever depth."""
+    notebooks, remarks = {}, {}
+
+    def remark(exercise, text):
+        remarks.setdefault(exercise, []).append(text)
+
+    for path in _files(folder):
+        told = str(path.relative_to(folder))
+        name = _named(path)
+        if path.suffix != '.ipynb':
+            if name:
+                remark(name, f'{told} is no notebook: its name must end with '
+                       '.ipynb')
+            continue
+        if path.is_symlink():
+            remark(name or '', f'{told} is a link to another place: not read')
+            continue
+        try:
+            notebook = _notebook(path)
+        except ValueError as error:
+            remark(name or '', f'{told} is no notebook: {error}')
+            continue
+        exercise = name if path.stem == name else _recognised(notebook) or name
+        if not exercise:
+            remark('', f'{told} is named like no exercise, and nothing in it '
+                   'tells which it is')
+            continue
+        if path.stem != exercise:
+            remark(exercise, f'wrongly named: {told} was taken for it')
+        if exercise in notebooks:
+            remark(exercise, f'handed in more than once: {told} was left out')
+        else:
+            notebooks[exercise] = notebook
+    return Submission(student, notebooks, remarks)
+
+
+def _files(folder):
+    """Files of a student, those with an exercise's exact name first."""
+    found = []
+    for path in folder.rglob('*'):
+        inner = path.relative_to(folder).parts
+        if not any(part.startswith('.') for part in inner) and (
+                path.is_symlink() or path.is_file()):
+            found.append(path)
+        if len(found) == MOST_FILES:
+            break
+    return sorted(found, key=lambda path: (path.stem not in EXERCISES, path))
+
+
+def _named(path):
+    """The exercise that a file's name means, such as 'Tree (1).ipynb'."""
+    words = re.sub(r'[^a-z]+', '-', path.name.split('.')[0].lower())
+    fitting = [name for name in EXERCISES if name in words]
+    return max(fitting, key=len, default=None)
+
+
+def _notebook(path):
+    """The notebook in a file; raises ValueError with what is wrong."""
+    if path.stat().st_size > LARGEST:
+        raise ValueError(f'it has more than {LARGEST:,} bytes')
+    try:
+        notebook = nbformat.reads(path.read_text(), 4)
+        for cell in notebook.cells:
+            cell.source = str(cell.source)
+            if not isinstance(cell.metadata, dict) or cell.cell_type not in (
+                    'code', 'markdown', 'raw'):
+                raise ValueError('a cell is of no known kind')
+    except RecursionError:
+        raise ValueError('it is nested too deeply') from None
+    except Exception as error:
+        raise ValueError(f'{type(error).__name__}') from None
+    return notebook
+
+
+def _recognised(notebook):
+    """The exercise that a notebook's check cells name."""
+    text = '\n'.join(cell.source for cell in notebook.cells)
+    found = {name for name in re.findall(r"check\('([\w-]+)'", text)
+             if name in EXERCISES}
+    return found.pop() if len(found) == 1 else None
+
+
+def rebuild(template, handed_in):
+    """What is graded: the student's cells, and the check cells of the source.
+
+    template: the solved source. Returns a notebook and a list of remarks.
+    """
+    ours = {cell.metadata.nbgrader.grade_id: cell for cell in template.cells
+            if cell.metadata.get('nbgrader')}
+    checks = [cell for cell in ours.values() if cell.metadata.nbgrader.grade]
+    plain = {HIDDEN.sub('', cell.source) for cell in checks}
+    cells, seen, place = [], {}, None
+    for cell in handed_in.cells:
+        grade_id = _grade_id(cell)
+        if grade_id in ours and grade_id != 'answer' or cell.source in plain:
+            seen.setdefault(grade_id, cell.source)
+            place = len(cells) if place is None else place
+        elif cell.cell_type == 'code':
+            cells.append((grade_id, new_code_cell(cell.source)))
+        else:
+            cells.append((None, new_markdown_cell(cell.source)))
+    place = len(cells) if place is None else place
+    remarks = [f'the cell {name} was {what}: put back' for name, what in (
+        (cell.metadata.nbgrader.grade_id, _change(cell, seen))
+        for cell in checks) if what]
+    answers = [cell for grade_id, cell in cells if grade_id == 'answer']
+    if not answers:
+        remarks.append('the cell for the answer is not there')
+        answers = [new_code_cell('')]
+        cells.insert(place, ('answer', answers[0]))
+    answers[-1].metadata = ours['answer'].metadata
+    made = [cell for _, cell in cells]
+    made[place:place] = checks
+    for k, cell in enumerate(made):
+        cell.id = cell.metadata.get('nbgrader', {}).get('grade_id', f'c{k}')
+    template.cells = made
+    return template, remarks
+
+
+def _grade_id(cell):
+    """nbgrader's name of a cell; a cell's id is the same in our notebooks."""
+    found = cell.metadata.get('nbgrader')
+    found = found.get('grade_id') if isinstance(found, dict) else None
+    return found if isinstance(found, str) else cell.get('id')
+
+
+def _change(cell, seen):
+    """What was done to a check cell: 'deleted', 'changed', or None."""
+    source = seen.get(cell.metadata.nbgrader.grade_id)
+    if source is None:
+        return 'deleted'
+    return None if source == HIDDEN.sub('', cell.source) else 'changed'
+
+
+def hidden_cases(folder, exercise):
+    """The cases of hidden checks: a dictionary from parts to lists."""
+    return json.loads((Path(folder) / f'{exercise}.json').read_text())
