@@ -11,6 +11,8 @@ from pathlib import Path
 import pytest
 
 NOTEBOOKS = Path(__file__).with_name('notebooks')
+# Run by tests/exercises, which puts right and wrong answers into them.
+collect_ignore = ['notebooks/exercises']
 MEASURING = {'01-several-devices.ipynb', '02-where-to-sum.ipynb',
              '05-many-machines.ipynb', '11-overlap.ipynb'}
 PURE = {'test_agreement.py', 'test_storechecks.py'}  # in tests/cluster

@@ -489,6 +489,7 @@ good(worker.create_store, kind='dist_sync')
 
 # What readers do not call themselves: what does is walked through above.
 INSIDE = {
+    'd2lps.exercises': 'check, hidden and picture: tests/exercises',
     'd2lps.checks': 'the checks themselves: tests/test_checks.py',
     'd2lps.collectives.limits': 'more checks',
     'd2lps.collectives.reading': 'Schedule',

@@ -18,6 +18,7 @@ WITHOUT_FORM = {'01-several-devices', '02-where-to-sum', '03-rings-and-trees',
 CHAPTERS = [path for path in NOTEBOOKS if path.parent.name == 'notebooks'
             and path.stem[0].isdigit() and path.stem not in WITHOUT_FORM]
 LATER = 'asynchrony', 'recovery'  # rooms of which they know nothing
+EXERCISES = ROOT / 'notebooks' / 'exercises'  # from all chapters
 MOST_IMPORTS = 5
 WIDTH = 79
 
@@ -117,7 +118,8 @@ def parts_of_notebook(path):
 
 @each_notebook
 def test_code_in_notebook_and_package_is_the_same(path):
-    package = parts_of_package(() if path in CHAPTERS else LATER)
+    all_rooms = path in CHAPTERS or EXERCISES in path.parents
+    package = parts_of_package(('exercises',) + (() if all_rooms else LATER))
     for name, code in parts_of_notebook(path):
         if name in package:
             assert code in package[name], name

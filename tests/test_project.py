@@ -39,14 +39,21 @@ ARROWS = {
     'asynchrony': {'checks', 'engine', 'training', 'kvstore'},
     'recovery': {'checks', 'engine', 'training', 'kvstore', 'cluster'},
     'pictures': {'checks', 'engine', 'training', 'collectives', 'kvstore',
-                 'cluster', 'asynchrony', 'recovery'}}
+                 'cluster', 'asynchrony', 'recovery'},
+    'exercises': {'__init__', 'checks', 'engine', 'collectives', 'asynchrony',
+                  'pictures'}}
+# What an exercise may load before it draws: grading starts many processes.
+AT_ONCE = {'checks', 'collectives', 'exercises'}
 # Lines: what readers of chapters 1 to 10 read, of 11 and 12, of 13, checks of
-# arguments, the machine room, pictures.
+# arguments, the machine room, pictures; of twelve exercises what explains to
+# students why an answer is wrong, which no reader of a chapter reads.
 BUDGET = {'read': 3400, 'asynchrony': 690, 'recovery': 960, 'checks': 500,
-          'cluster': 4080, 'pictures': 1340}
+          'cluster': 4085, 'pictures': 1340, 'exercises': 2350}
+MOST_FOR_TEACHERS = 1300  # lines in the folder of the teacher's commands
 CHECKS = {'d2lps.checks', 'd2lps.collectives.limits', 'd2lps.training.fits',
           'd2lps.kvstore.fits'}
 MODULES = sorted((ROOT / 'd2lps').rglob('*.py'))
+CLASSROOM = sorted((ROOT / 'classroom').rglob('*.py'))
 
 
 def lock_entries(lock):
@@ -232,19 +239,21 @@ def test_the_commands_of_the_readme_exist():
 
 
 TEXTS = [ROOT / name for name in ('README.md', 'Makefile', 'environment.yml')
-         ] + [path for kind in ('docs/*.md', 'setup/*.*', 'notebooks/*.ipynb')
+         ] + [path for kind in ('docs/*.md', 'setup/*.*', 'notebooks/*.ipynb',
+                                'notebooks/exercises/*/*.ipynb')
               for path in sorted(ROOT.glob(kind))]
+MADE = {'notebooks/exercises/tasks'}  # from the solutions, by a command
 
 
-@pytest.mark.parametrize('text', [*TEXTS, *MODULES], ids=lambda path: str(
-    path.relative_to(ROOT)))
+@pytest.mark.parametrize('text', [*TEXTS, *MODULES, *CLASSROOM],
+                         ids=lambda path: str(path.relative_to(ROOT)))
 def test_files_that_are_named_exist(text):
     """In one of our folders, or such as a lock; and d2lps.what.is.named."""
     words = text.read_text()
     for path in re.findall(
-            r'(?<![\w./~-])((?:d2lps|docs|notebooks|setup|tests)/[\w./-]*|'
+            r'(?<![\w./~-])((?:classroom|d2lps|docs|notebooks|setup|tests)/[\w./-]*|'
             r'[\w-]+\.(?:toml|yml)|requirements[\w-]*\.lock)', words):
-        assert (ROOT / path.rstrip('.')).exists(), path
+        assert path in MADE or (ROOT / path.rstrip('.')).exists(), path
 
 
 @pytest.mark.parametrize('text', sorted([ROOT / 'README.md', *ROOT.glob(
@@ -269,7 +278,8 @@ def test_the_licence_is_apache_2():
     assert PROJECT['project']['license'] == {'text': 'Apache-2.0'}
 
 
-@pytest.mark.parametrize('module', MODULES, ids=lambda path: path.stem)
+@pytest.mark.parametrize('module', [*MODULES, *CLASSROOM], ids=lambda path:
+                         '.'.join(path.parts[-2:]))
 def test_a_module_is_short_in_both_directions(module):
     lines = module.read_text().splitlines()
     assert len(lines) <= 250
@@ -287,10 +297,10 @@ def dotted(path):
     return '.'.join(path.relative_to(ROOT).with_suffix('').parts)
 
 
-def imported(path):
-    """The modules of d2lps that a file imports, anywhere in it."""
+def imported(path, nodes=ast.walk):
+    """The modules that a file imports, anywhere in it."""
     known = {dotted(other).removesuffix('.__init__') for other in MODULES}
-    for node in ast.walk(ast.parse(path.read_text())):
+    for node in nodes(ast.parse(path.read_text())):
         if isinstance(node, ast.ImportFrom):
             assert not node.level, f'{path}: a relative import'
             for one in node.names:
@@ -315,6 +325,13 @@ def test_rooms_import_in_one_direction(path):
     assert others <= ARROWS[room] | {room}
 
 
+@pytest.mark.parametrize('path', [path for path in MODULES if room_of(
+    dotted(path)) == 'exercises'], ids=dotted)
+def test_an_exercise_loads_little_at_once(path):
+    assert {room_of(name) for name in imported(path, ast.iter_child_nodes)
+            if name.split('.')[0] == 'd2lps'} <= AT_ONCE
+
+
 def test_no_arrow_points_back():
     """Sorting by arrows succeeds only if there is no way round."""
     sorter = graphlib.TopologicalSorter(ARROWS)
@@ -333,6 +350,16 @@ def test_the_rooms_are_small():
             room = 'read'
         lines[room] += len(path.read_text().splitlines())
     assert all(lines[room] <= BUDGET[room] for room in BUDGET), lines
+
+
+def test_the_classroom_is_small_and_stands_alone():
+    """Teachers run it where it is; ruff leaves nothing of it out."""
+    assert sum(len(path.read_text().splitlines())
+               for path in CLASSROOM) <= MOST_FOR_TEACHERS
+    assert not {'include', 'exclude', 'extend-exclude'} & {
+        *PROJECT['tool']['ruff']}
+    assert not any(name.split('.')[0] == 'classroom' for path in MODULES
+                   for name in imported(path))
 
 
 @pytest.mark.processes

@@ -160,13 +160,8 @@ def judge_figure(said, bound, **world):
 
 def picture(answer):
     """Draw who computes and who waits."""
-    from IPython import get_ipython
-    from matplotlib_inline.backend_inline import set_matplotlib_formats
-
     from d2lps.asynchrony.clock import Event, Plan
     from d2lps.pictures import plot_plan, plt
-    if get_ipython():  # or the first picture of a notebook shows as words
-        set_matplotlib_formats('retina')
     race = play(repeat(run(answer, **TARGET)), TURNS, TARGET['pushes'])
     plot_plan(Plan(4, 2, 0, tuple(Event(*event, k, k) for k, event in
                                   enumerate(race.events))), until=40, title=(

@@ -120,9 +120,6 @@ def _best(backward, nbytes, bandwidth, latency):
 
 def picture(answer):
     """Draw the step of the chapter's network with the student's buckets."""
-    from IPython import get_ipython
-    from matplotlib_inline.backend_inline import set_matplotlib_formats
-
     from d2lps.asynchrony.overlap import Task, backward_pass
     from d2lps.pictures import plot_step, plt
     buckets, link = _run(answer, **TOY), _link(**TOY)
@@ -131,8 +128,6 @@ def picture(answer):
     sent = [Task('push', tuple(sorted(layers)), start, end) for
             layers, (_, start, end) in zip(buckets, _messages(buckets, *link))
             if layers]
-    if get_ipython():  # or the first picture of a notebook shows as words
-        set_matplotlib_formats('retina')
     plot_step(backward_pass(link[0]) + sent, f'{len(buckets)} messages',
               best=_best(*link) / 1e3)
     plt.show()

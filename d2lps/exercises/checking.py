@@ -100,6 +100,10 @@ def picture(exercise, *answers):
     answers: the functions that the exercise's `picture` asks for.
     """
     if not os.environ.get(CASES):
+        from IPython import get_ipython
+        if get_ipython():  # or the first picture of a notebook shows as words
+            from matplotlib_inline.backend_inline import set_matplotlib_formats
+            set_matplotlib_formats('retina')
         return module_of(exercise).picture(*answers)
 
 

@@ -115,8 +115,7 @@ def judge_best(notes, lrs, counts, b, **more):
 def picture(answer):
     """Train small networks and draw the student's table."""
     import d2lps
-    from d2lps.pictures import BLUE, ORANGE, plt, use_png_display
-    use_png_display()
+    from d2lps.pictures import BLUE, ORANGE, plt
     lrs, counts = [0.05, 0.1, 0.2, 0.4], [1, 2]
 
     def train(num_devices, batch_size, lr):

@@ -191,12 +191,7 @@ def draw_plan(plan, ax):
 
 def figure(columns, size, **more):
     """pyplot, a new figure, and its axes."""
-    from IPython import get_ipython
-    from matplotlib_inline.backend_inline import set_matplotlib_formats
-
     from d2lps.pictures import plt
-    if get_ipython():  # or the first picture of a notebook shows as words
-        set_matplotlib_formats('retina')
     return plt, *plt.subplots(1, columns, figsize=size, layout='constrained',
                               **more)
 

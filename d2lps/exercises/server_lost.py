@@ -163,8 +163,7 @@ def judge_load(notes, **case):
 
 def picture(answer, keys=60, servers=5, replicas=2, dead=2, seed=1):
     """How many keys each server has before and after a death."""
-    from d2lps.pictures import BLUE, ORANGE, plt, use_png_display
-    use_png_display()
+    from d2lps.pictures import BLUE, ORANGE, plt
     seen, notes = [], []
     follow = obeyed(answer, notes)
 

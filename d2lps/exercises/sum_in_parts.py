@@ -84,8 +84,7 @@ def judge_time(notes, k, MB):
 
 def picture(answer):
     """The bytes over each link, with the student's function."""
-    from d2lps.pictures import BLUE, GRAY, ORANGE, plt, use_png_display
-    use_png_display()
+    from d2lps.pictures import BLUE, GRAY, ORANGE, plt
     k, MB = 4, [40] * 4
     log = run(answer, k, MB)['log']
     first = [[i, 0, 160, 'sum'] for i in range(1, k)] + [
