@@ -12,7 +12,7 @@ ROOT = $(if $(filter 0,$(shell id -u)),--allow-root)
 # Settings for this JupyterLab alone: no news, no questions.
 SETTINGS = $(CURDIR)/setup/jupyter
 
-.PHONY: lab check test browser benchmark lock moved
+.PHONY: lab check test browser release grade benchmark lock moved
 lab: $(VENV)/installed
 	cd notebooks && JUPYTER_CONFIG_PATH="$(SETTINGS)$${JUPYTER_CONFIG_PATH:+:$$JUPYTER_CONFIG_PATH}" \
 	  ../$(VENV)/bin/jupyter lab --ip=127.0.0.1 $(ROOT) $(ARGS)
@@ -32,6 +32,19 @@ check: $(VENV)/installed-tests
 # The widgets in JupyterLab; needs Chromium (Debian: apt install chromium).
 browser: $(VENV)/installed-tests
 	D2LPS_BROWSER=1 $(VENV)/bin/python -m pytest tests/browser
+
+# For teachers, see docs/teaching.md: the students' notebooks, and grading.
+release: TO = release
+release: $(VENV)/installed-tests
+	$(VENV)/bin/python -m classroom.release "$(TO)"
+
+grade: TO = graded
+grade: WALLS = bwrap
+grade: $(VENV)/installed-tests
+	@test -n "$(FROM)" || { echo 'd2lps: make grade FROM=folder, with a' \
+	  'folder for each student in it'; exit 1; }
+	$(VENV)/bin/python -m classroom.grade "$(FROM)" --to "$(TO)" \
+	  --walls "$(WALLS)" $(if $(EXERCISES),--exercises $(EXERCISES))
 
 benchmark: $(VENV)/installed
 	$(VENV)/bin/python tests/benchmarks/chapter1.py

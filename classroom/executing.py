@@ -1,8 +1,11 @@
 """Run a student's notebook in a kernel of its own, with limits that hold."""
+import asyncio
 import json
 import shutil
+import signal
 import subprocess
 import tempfile
+import time
 from pathlib import Path
 
 from jupyter_client import AsyncKernelManager
@@ -14,6 +17,7 @@ from classroom import walls
 from d2lps.exercises.checking import CASES, NOTES
 
 SECONDS = 10  # for a cell; then it is interrupted
+WHOLE = 60  # seconds for all cells of a notebook
 CELLS = 2  # that may need longer: at the next the kernel is ended
 TEXT = 100_000  # characters that the outputs of a notebook keep
 START = 60  # seconds for a kernel to start on a busy machine
@@ -30,6 +34,7 @@ class Client(NotebookClient):
         super().__init__(notebook, timeout=SECONDS, allow_errors=True,
                          error_on_timeout={}, startup_timeout=START,
                          record_timing=False, store_widget_state=False,
+                         shutdown_kernel='immediate',
                          **settings)
         self.text, self.late = 0, 0
 
@@ -84,14 +89,20 @@ async def _execute(notebook, cases, slot, behind_walls, folder):
         argv=walls.command(folder, slot, behind_walls),
         interrupt_mode='message', language='python', display_name='d2lps')
     client = Client(notebook, km=manager)
-    problems, ended = {}, ''
+    problems, ended, until = {}, '', None
     async with client.async_setup_kernel(env={
             **walls.environment(), CASES: str(folder / 'cases.json')},
             cwd=str(folder), stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL):
+            stderr=subprocess.DEVNULL, cleanup_kc=True):
+        for number in signal.SIGINT, signal.SIGTERM:
+            # nbclient's would end one kernel, and the grading would go on.
+            asyncio.get_running_loop().remove_signal_handler(number)
         for k, cell in enumerate(notebook.cells):
             if cell.cell_type != 'code' or not cell.source.strip():
                 continue
+            until = until or time.monotonic() + WHOLE
+            if not ended and time.monotonic() > until:
+                ended = f'all cells together had taken {WHOLE} s'
             if not ended:
                 late = client.late
                 try:

@@ -27,7 +27,7 @@ li { margin: .5em 0 } .remark { background: #eee; padding: .3em .6em }
 {% endfor %}
 <ul>
 {% for kind, right, wrong in verdicts %}
-<li class="{{ 'wrong' if wrong else 'right' }}"><b>{{ right }}</b>
+<li class="{{ 'wrong' if wrong else 'right' }}"><b>{{ right.rstrip('.') }}</b>
 {{- ', on other cases' if kind else '' }}: {{ wrong or 'so it is.' }}</li>
 {% endfor %}
 </ul>

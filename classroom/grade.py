@@ -41,7 +41,7 @@ def grade(submissions, exercises, to, behind_walls=True, tell=print):
 
 async def _grade(submissions, exercises, course, behind_walls, tell):
     slots = asyncio.Queue()
-    for slot in range(max(2, os.cpu_count() or 2)):
+    for slot in range(1 + (os.cpu_count() or 1)):  # some only wait
         slots.put_nowait(slot)
     # nbgrader's gradebook is for one at a time.
     gradebook = ThreadPoolExecutor(1)

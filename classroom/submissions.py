@@ -189,7 +189,8 @@ def _change(cell, seen):
     source = seen.get(cell.metadata.nbgrader.grade_id)
     if source is None:
         return 'deleted'
-    return None if source == HIDDEN.sub('', cell.source) else 'changed'
+    same = HIDDEN.sub('', source) == HIDDEN.sub('', cell.source)
+    return None if same else 'changed'
 
 
 def hidden_cases(folder, exercise):

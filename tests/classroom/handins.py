@@ -1,0 +1,118 @@
+"""A class: one student with all solutions, one with none, and all sorts."""
+import os
+import sys
+from pathlib import Path
+
+import nbformat
+from nbformat.v4 import new_code_cell
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.append(str(ROOT / 'tests' / 'exercises'))
+from answers import answers_of, solution, with_answer  # noqa: E402
+
+from d2lps.exercises.checking import EXERCISES  # noqa: E402
+
+TASKS = ROOT / 'notebooks' / 'exercises' / 'tasks'
+SPY = '''
+import pathlib, socket
+for place in {places}:
+    try:
+        list(pathlib.Path(place).iterdir())
+        print('could read', place)
+    except OSError:
+        print('walls')
+try:
+    socket.create_connection(('127.0.0.1', {port}), timeout=2)
+    print('could connect')
+except OSError:
+    print('walls')
+'''
+# What each of them puts into a cell before the check cells, and what the
+# table says of it, a part of the remarks.
+MISCHIEF = {
+    'loops': ('while True: pass', 'did not end within 10 s'),
+    'loops-on': ('import time\nwhile True:\n    try:\n'
+                 '        time.sleep(1)\n    except BaseException: pass',
+                 '3 cells did not end within 10 s'),
+    'eats-memory': ('x = bytearray(6 * 2 ** 30)\nx[::4096] = b"1" * len('
+                    'x[::4096])', None),
+    'forks': ('import os, time\nfor _ in range(10 ** 6):\n'
+              '    os.fork() or time.sleep(60)', None),
+    'raises': ('import no_such_module', None),
+    'prints': ('for k in range(10 ** 6): print(k)', None),
+    'ends-itself': ('import os; os._exit(0)', 'the process ended'),
+    'forges': ('import d2lps.exercises.checking as c\nc.judge_notes = '
+               'lambda *args: None\nc.take_notes = lambda *args: "[]"', None)}
+
+
+def released(exercise):
+    return nbformat.read(TASKS / f'{exercise}.ipynb', 4)
+
+
+def wrong_answers(exercise, most=3):
+    """The most plausible ones."""
+    return [one for one in answers_of(exercise) if one.says][:most]
+
+
+def answered(exercise='tree'):
+    """A student's notebook with the right answer."""
+    [code] = [cell.source for cell in solution(exercise).cells
+              if cell.metadata.get('nbgrader', {}).get('grade_id') == 'answer']
+    return with_answer(released(exercise), code)
+
+
+def with_cell(notebook, code):
+    """With another cell, before the answer."""
+    [k] = [k for k, cell in enumerate(notebook.cells)
+           if cell.metadata.get('nbgrader', {}).get('grade_id') == 'answer']
+    notebook.cells.insert(k, new_code_cell(code))
+    return notebook
+
+
+def is_check(cell):
+    return cell.metadata.get('nbgrader', {}).get('grade')
+
+
+def make_class(folder, port):
+    """A folder of 24 submissions; port: one where somebody listens."""
+    def put(student, notebook, name='tree', ending='.ipynb'):
+        (folder / student).mkdir(exist_ok=True, parents=True)
+        nbformat.write(notebook, folder / student / f'{name}.ipynb')
+        (folder / student / f'{name}.ipynb').rename(
+            folder / student / f'{name}{ending}')
+
+    for name in EXERCISES:
+        put('solved', solution(name), name)
+        put('stub', released(name), name)
+        for k, wrong in enumerate(wrong_answers(name)):
+            put(f'wrong-{k}', with_answer(released(name), wrong.code), name)
+    for student, (code, _) in MISCHIEF.items():
+        put(student, with_cell(answered(), code))
+    places = [str(ROOT / 'notebooks'), str(ROOT / 'classroom' / 'hidden'),
+              str(folder / 'solved')]
+    put('spies', with_cell(answered(), SPY.format(places=places, port=port)))
+    notebook = answered()
+    notebook.cells = [cell for cell in notebook.cells if not is_check(cell)]
+    put('deletes', notebook)
+    notebook = answered()
+    for cell in filter(is_check, notebook.cells):
+        cell.source = 'print("Right: all of it")'
+    put('edits', notebook)
+    notebook = with_cell(answered(), 'up_and_down = None')
+    [cell] = [cell for cell in notebook.cells if cell.get('id') == 'answer']
+    notebook.cells.insert(0, nbformat.from_dict(cell))
+    put('copies', notebook)
+    put('no-metadata', answered())
+    notebook = answered()
+    for cell in notebook.cells:
+        cell.metadata.pop('nbgrader', None)
+    put('no-metadata', notebook)
+    (folder / 'no-notebook').mkdir()
+    (folder / 'no-notebook' / 'tree.ipynb').write_text('{"cells": [')
+    put('misnames', answered(), 'Übung 3 (1)')
+    put('other-ending', answered(), ending='.ipynb.txt')
+    (folder / 'missing').mkdir()
+    (folder / 'links').mkdir()
+    os.symlink(folder / 'solved' / 'tree.ipynb',
+               folder / 'links' / 'tree.ipynb')
+    (folder / '=cmd() <b>').mkdir()

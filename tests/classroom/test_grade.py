@@ -1,0 +1,168 @@
+"""A class is graded with `classroom.grade`, and nbgrader's gradebook tells."""
+import csv
+import html
+import socket
+import subprocess
+import sys
+import time
+
+import nbformat
+import pytest
+from handins import MISCHIEF, ROOT, make_class, wrong_answers
+
+from classroom import walls
+from classroom.course import Course
+from d2lps.exercises.checking import EXERCISES
+
+pytestmark = pytest.mark.processes
+each_exercise = pytest.mark.parametrize('exercise', EXERCISES)
+needs_walls = pytest.mark.skipif(bool(walls.problem()),
+                                 reason=f'no walls: {walls.problem()}')
+
+
+class Graded:
+    """What the command made of a class."""
+
+    def __init__(self, folder, said):
+        self.folder, self.said = folder, said
+        with open(folder / 'grades.csv', newline='') as file:
+            self.rows = {(row['student'], row['exercise']): row
+                         for row in csv.DictReader(file)}
+
+    def points(self, student, exercise='tree'):
+        return float(self.rows[student, exercise]['points'])
+
+    def remarks(self, student, exercise='tree'):
+        return self.rows[student, exercise]['remarks']
+
+    def page(self, student):
+        path = self.folder / 'feedback' / f'{student}.html'
+        return html.unescape(path.read_text())
+
+
+@pytest.fixture(scope='module')
+def graded(tmp_path_factory):
+    """Everything below looks at one grading of one class."""
+    folder = tmp_path_factory.mktemp('class')
+    start = time.time()
+    with socket.create_server(('127.0.0.1', 0)) as somebody:
+        make_class(folder / 'in', somebody.getsockname()[1])
+        done = subprocess.run(
+            [sys.executable, '-m', 'classroom.grade', str(folder / 'in'),
+             '--to', str(folder / 'out'),
+             '--walls', 'none' if walls.problem() else 'bwrap'],
+            cwd=ROOT, text=True, capture_output=True, timeout=550)
+    assert done.returncode == 0, done.stdout + done.stderr
+    print(f'{time.time() - start:.0f} s:', done.stdout)
+    return Graded(folder / 'out', done.stdout)
+
+
+@each_exercise
+def test_the_solution_has_all_points_and_the_stub_none(graded, exercise):
+    assert graded.points('solved', exercise) == 10
+    assert graded.points('stub', exercise) == 0
+    assert 'there is no answer yet' in graded.page('stub')
+    assert not graded.remarks('stub', exercise)
+
+
+@each_exercise
+def test_wrong_answers_lose_points_and_are_told_why(graded, exercise):
+    wrong = wrong_answers(exercise)
+    assert len(wrong) == 3
+    for k, answer in enumerate(wrong):
+        assert graded.points(f'wrong-{k}', exercise) < 10
+        assert answer.says in graded.page(f'wrong-{k}'), answer.title
+
+
+def test_the_gradebook_of_nbgrader_says_the_same(graded):
+    course = Course(graded.folder / 'course')
+    for student in 'solved', 'wrong-0':
+        for exercise in EXERCISES:
+            points, most = course.points(student, exercise)
+            assert sum(points.values()) == graded.points(student, exercise)
+            assert sum(most.values()) == 10
+
+
+def test_everybody_has_a_row_for_each_exercise_and_a_page(graded):
+    students = {student for student, _ in graded.rows}
+    assert len(students) == 24 and len(graded.rows) == 24 * len(EXERCISES)
+    pages = (graded.folder / 'feedback').glob('*.html')
+    assert {page.stem for page in pages} == students
+
+
+@pytest.mark.parametrize('student', MISCHIEF)
+def test_mischief_stops_nothing_and_is_named(graded, student):
+    _, words = MISCHIEF[student]
+    if words:
+        assert words in graded.remarks(student)
+    points = {'loops': 10, 'raises': 10, 'prints': 10, 'loops-on': 0,
+              'ends-itself': 0, 'forges': 0}
+    if student in points:
+        assert graded.points(student) == points[student]
+    if student == 'ends-itself':
+        assert 'the process ended' in graded.page(student)
+
+
+@needs_walls
+def test_memory_and_processes_have_limits(graded):
+    """What the kernel could not have, the cell was told, and went on."""
+    assert 'MemoryError' in outputs(graded, 'eats-memory')
+    assert graded.points('eats-memory') == 10
+    assert 'BlockingIOError' in outputs(graded, 'forks') or (
+        graded.remarks('forks'))
+
+
+def outputs(graded, student, exercise='tree'):
+    notebook = nbformat.read(
+        graded.folder / 'course' / 'autograded' / student / exercise /
+        f'{exercise}.ipynb', 4)
+    return '\n'.join(output.get('text', '') + output.get('ename', '')
+                     for cell in notebook.cells
+                     for output in cell.get('outputs', ()))
+
+
+@needs_walls
+def test_solutions_and_others_cannot_be_read(graded):
+    assert outputs(graded, 'spies').split('\nRight')[0].split() == [
+        'walls'] * 4
+    assert graded.points('spies') == 10
+
+
+def test_a_million_lines_are_cut(graded):
+    assert 900 < len(outputs(graded, 'prints')) < 200_000
+
+
+@pytest.mark.parametrize('student, points, words', [
+    ('deletes', 10, 'the cell check-sum was deleted: put back'),
+    ('edits', 10, 'the cell check-sum was changed: put back'),
+    ('copies', 10, ''), ('no-metadata', 10, ''),
+    ('no-notebook', 0, 'tree.ipynb is no notebook'),
+    ('misnames', 10, 'wrongly named: Übung 3 (1).ipynb was taken for it'),
+    ('other-ending', 0, 'its name must end with .ipynb'),
+    ('missing', 0, 'missing'),
+    ('links', 0, 'is a link to another place: not read')])
+def test_bad_submissions_are_named_with_what_was_wrong(
+        graded, student, points, words):
+    assert graded.points(student) == points
+    assert words in graded.remarks(student)
+    assert bool(graded.remarks(student)) == bool(words)
+
+
+def test_names_of_folders_do_no_harm(graded):
+    page = (graded.folder / 'feedback' / '_cmd____b_.html').read_text()
+    assert 'called &#39;=cmd() &lt;b&gt;&#39;' in page
+    table = (graded.folder / 'grades.csv').read_text()
+    assert not any(line.startswith('=') for line in table.splitlines())
+
+
+def test_pages_tell_no_code_of_checks_and_no_solution(graded):
+    for student, _ in graded.rows:
+        page = graded.page(student)
+        assert 'hidden(' not in page and 'BEGIN' not in page
+        assert 'def ' not in page
+
+
+def test_nothing_is_left_running(graded):
+    done = subprocess.run(['pgrep', '-f', str(walls.START)], text=True,
+                          capture_output=True)
+    assert not done.stdout
