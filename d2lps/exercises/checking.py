@@ -89,6 +89,8 @@ def hidden(exercise, part, answer):
         with open(os.environ[CASES]) as file:
             cases = json.load(file)[part]
         hand_over(take_notes(one, answer, cases))
+    elif os.environ.get('NBGRADER_EXECUTION'):
+        raise Wrong('hidden checks run only with: make grade')
     else:
         print('Nothing runs here. Other cases are checked when your teacher '
               'grades.')
