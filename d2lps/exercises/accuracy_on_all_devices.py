@@ -136,7 +136,7 @@ def judge_time(notes, num_images, k, seed=0):
              for i in range(k)]
     if max(sizes) > target:
         raise Wrong(f'{text}The devices have {sizes} images each. Share '
-                    'them out so that no two differ by more than one.')
+                    f'them out so that none has more than {target}.')
     late = max(work, key=lambda one: one[1])
     raise Wrong(f'{text}Device {late[0]} began after {late[1]} ms only: '
                 'Python was waiting for another device until then. Where '

@@ -85,7 +85,8 @@ def judge_best(notes, lrs, counts, b, **more):
         raise Wrong(f'row {row}, column {column} of your table is '
                     f'{table[row, column]:.4g}. The run with count '
                     f'{counts[row]} and learning rate {lrs[column]} returned '
-                    f'{truth[row, column]:.4g}.')
+                    f'{truth[row, column]:.4g}. Columns have the order '
+                    f'of lrs, {lrs}.')
     if np.shape(best) != (rows,):
         raise Wrong(f'best rates for {rows} counts are wanted, and yours are '
                     f'{short(best)}. For each count, look along its row.')

@@ -19,12 +19,16 @@ def run(answer, num_images, k, b, lr=0.1):
     """Of each step: image numbers, labels and learning rate."""
     steps, number = [], np.arange(num_images, dtype='float32')
 
-    def train_batch(X, y, lr):
-        if len(X) != len(y):
-            raise Wrong(f'step {len(steps)} has {len(X)} images and {len(y)} '
-                        'labels.')
-        steps.append([[int(x) for x in np.reshape(X, (len(X), -1))[:, 0]],
-                      [int(label) for label in y], float(lr)])
+    def train_batch(X_batch, y_batch, rate):
+        size = len(X_batch)
+        if size != len(y_batch):
+            raise Wrong(f'step {len(steps)} has {size} images and '
+                        f'{len(y_batch)} labels.')
+        if not size:
+            raise Wrong(f'step {len(steps)} has no images. Where does the '
+                        'last step begin?')
+        steps.append([[int(x) for x in np.reshape(X_batch, (size, -1))[:, 0]],
+                      [int(label) for label in y_batch], float(rate)])
 
     returned = answer(number[:, None, None, None] * np.ones((1, 2, 2)),
                       _labels(num_images), k, b, lr, train_batch)
@@ -104,10 +108,12 @@ def picture(answer):
                   for device in devices]
         seen = []
 
-        def train_batch(X, y, lr):
-            d2lps.train_batch(mx.np.array(X, 'float32'), mx.np.array(
-                y, 'int32'), copies, devices, float(lr))  # noqa: B023
-            seen.append(len(X))  # noqa: B023
+        def train_batch(X_batch, y_batch, rate):
+            d2lps.train_batch(
+                mx.np.array(X_batch, 'float32'), mx.np.array(
+                    y_batch, 'int32'),
+                copies, devices, float(rate))  # noqa: B023
+            seen.append(len(X_batch))  # noqa: B023
         start = time.perf_counter()
         answer(X.copy(), y.copy(), k, 64, 0.1, train_batch)
         mx.nd.waitall()

@@ -36,6 +36,16 @@ def one_epoch(X, y, k, b, lr, train_batch):
     return len(starts)
 
 
+# %% wrong: an empty step at the end where k * b divides N
+# says: has no images
+def one_epoch(X, y, k, b, lr, train_batch):
+    steps = len(X) // (k * b) + 1
+    for i in range(steps):
+        rows = slice(i * k * b, (i + 1) * k * b)
+        train_batch(X[rows], y[rows], lr * len(X[rows]) / b)
+    return steps
+
+
 # %% wrong: X is shuffled, y is not
 # says: Are X and y in the same order?
 def one_epoch(X, y, k, b, lr, train_batch):
@@ -97,6 +107,16 @@ def one_epoch(X, y, k, b, lr, train_batch):
     for rows in parts:
         train_batch(X[rows], y[rows], lr / b * len(rows))
     return np.int64(len(parts))
+
+
+# %% right: arguments by their names
+def one_epoch(X, y, k, b, lr, train_batch):
+    starts = range(0, len(X), k * b)
+    for start in starts:
+        X_batch, y_batch = X[start:start + k * b], y[start:start + k * b]
+        train_batch(X_batch=X_batch, y_batch=y_batch,
+                    rate=lr * len(X_batch) / b)
+    return len(starts)
 
 
 # %% right: lists
