@@ -4,6 +4,7 @@ Chapter 13, when a server dies. The student writes a class that saves and
 loads, on a disk that is a model.
 """
 import random
+from textwrap import shorten
 
 from d2lps.exercises.checking import Check, Wrong
 from d2lps.exercises.disk import Disk, PowerCut
@@ -44,23 +45,24 @@ def load(answer, disk):
         return {'error': f'{type(error).__name__}: {error}'[:200]}
     if found is not None and (not isinstance(found, (list, tuple)) or
                               len(found) != 2):
-        raise Wrong(f'load returned {found!r:.60}; it must return step and '
+        text = shorten(repr(found), 60, placeholder=' …')
+        raise Wrong(f'load returned {text}; it must return step and '
                     'state, or None if there is no checkpoint.')
     return {'found': found}
 
 
 def run_whole(answer, steps, seed, size):
-    """A new process loads after each save."""
+    """A new process loads after each save, and once from another disk."""
     disk, notes = Disk(), []
     notes.append(load(answer, disk))
     for step in steps:
         save_all(answer, disk, [step], seed, size)
         notes.append(load(answer, disk))
-    return notes
+    return [*notes, load(answer, Disk())]
 
 
 def judge_whole(notes, steps, seed, size):
-    for step, note in zip([None, *steps], notes, strict=True):
+    for step, note in zip([None, *steps, None], notes, strict=True):
         judge_found(note, [step], seed, size, 'after save was done, ' if step
                     is not None else 'with an empty disk, ')
 
@@ -82,6 +84,8 @@ def judge_found(note, steps, seed, size, when, why=''):
         later = [one for one in steps if one is not None]
         hint = (' As texts, 10 comes before 9: are names compared?'
                 if isinstance(step, int) and later and step < later[0] else '')
+        if steps == [None]:
+            hint = ' Only what is on the disk outlives a crash.'
         raise Wrong(f'{when}load returned step {step!r:.40}, and must return '
                     f'{words}.{hint}')
     right = state_of(step, seed, size)
@@ -161,6 +165,8 @@ def reason(note, kept):
         return (f' {note["loose"][0]!r} was written and not flushed, so '
                 f'{kept} of the text is there. Was it read nevertheless, or '
                 'is it the name of the last good checkpoint?')
+    if note['done'] is None:  # so there is no old one
+        return ''
     return ' Was the old checkpoint gone before the new one was in its place?'
 
 

@@ -113,7 +113,10 @@ def judge_death(copies, alive, replicas, calls, lost):
                         'name it.')
     for key in lost:
         if key not in gone:
-            raise Wrong(f'your list says that key {key!r} is lost; it is not.')
+            has = [server for one, at in copies.items() if one == key
+                   for server in at if server in alive]
+            raise Wrong(f'your list says that key {key!r} is lost; it is not.'
+                        + f' Of the living, {has} had it.' * bool(has))
     wanted = min(replicas, len(alive))
     for key, at in new.items():
         newest = max(at.values(), default=0)
@@ -214,7 +217,8 @@ CHECKS = {
     'again': Check([_case(10, 5, 2, [[1], [4], [0], [3]], 4),
                     _case(10, 5, 3, [[0, 2], [1]], 5)], run, judge,
                    'it works after each death, down to the last server.'),
-    'load': Check([_case(60, 5, 2, [[2]], 1), _case(50, 6, 3, [[0]], 2)],
+    'load': Check([_case(60, 5, 2, [[2]], 1), _case(50, 6, 3, [[0]], 2),
+                   _case(60, 6, 2, [[1], [3]], 6)],
                   run, judge_load,
                   'no server has more than the mean and one more: 31 of 60 '
                   'keys on four servers.')}

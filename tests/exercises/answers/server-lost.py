@@ -36,6 +36,26 @@ def go_on(copies, alive, replicas, copy):
     return lost
 
 
+# %% wrong: counts the new copies, not the keys that are there already
+# says: new copies went to it
+def go_on(copies, alive, replicas, copy):
+    load, lost = dict.fromkeys(alive, 0), []
+    for key, at in copies.items():
+        have = [s for s in at if s in alive]
+        if not have:
+            lost.append(key)
+            continue
+        newest = max(have, key=at.get)
+        for server in have:
+            if at[server] < at[newest]:
+                copy(key, newest, server)
+        others = sorted((s for s in alive if s not in have), key=load.get)
+        for server in others[:max(0, replicas - len(have))]:
+            copy(key, newest, server)
+            load[server] += 1
+    return lost
+
+
 # %% wrong: a server that is behind is left so
 # says: would get an old value
 def go_on(copies, alive, replicas, copy):
