@@ -42,11 +42,16 @@ def _shares(plan, timing):
             f'{there:.0%} from i to i + 1, and {back:.0%} the other way.')
     if min(there, back) == 0:
         return f'{text} One direction is idle.'
-    lone = sum({(dst - src) % n for src, dst in zip(r.src, r.dst)}
-               != {1, n - 1} for r in plan.rounds)
+    steps = [{(dst - src) % n for src, dst in zip(r.src, r.dst)}
+             for r in plan.rounds]
+    far = sum(not step <= {1, n - 1} for step in steps)
+    if far:
+        return (f'{text} In {far} of {len(steps)} rounds not all messages go '
+                'to neighbours.')
+    lone = sum(step != {1, n - 1} for step in steps)
     if lone:
-        return (f'{text} In {lone} of {len(plan.rounds)} rounds not all '
-                'messages go to neighbours, or all go the same way round.')
+        return (f'{text} In {lone} of {len(steps)} rounds all go the same '
+                'way round, and the other direction is idle.')
     return text
 
 

@@ -418,3 +418,54 @@ def spread_product(A, B, plus, times, zero, plan):
                              np.array_split(B, plan.num_devices))]
     plan.run(parts, op=plus)
     return parts[0]
+
+
+# %% wrong: never the same value twice
+# says: with a, b, c = 1, 1, 2
+def broken_laws(op, zero, values):
+    from itertools import combinations
+    broken = []
+    if any(not np.isclose(op(a, b), op(b, a))
+           for a, b in combinations(values, 2)):
+        broken.append('commutative')
+    if any(not np.isclose(op(op(a, b), c), op(a, op(b, c)))
+           for a, b, c in combinations(values, 3)):
+        broken.append('associative')
+    if any(not np.isclose(b, a) for a in values
+           for b in (op(a, zero), op(zero, a))):
+        broken.append('identity')
+    return broken
+
+
+def spread_product(A, B, plus, times, zero, plan):
+    parts = []
+    for share in np.array_split(np.arange(A.shape[1]), plan.num_devices):
+        part = np.full((len(A), B.shape[1]), zero)
+        for k in share:
+            part = plus(part, times(A[:, [k]], B[[k], :]))
+        parts.append(part)
+    plan.run(parts, op=plus)
+    return parts[0]
+
+
+# %% wrong: no room for a device without work
+# says: zero-size array
+def broken_laws(op, zero, values):
+    broken = []
+    if any(not np.isclose(op(a, b), op(b, a))
+           for a, b in product(values, repeat=2)):
+        broken.append('commutative')
+    if any(not np.isclose(op(op(a, b), c), op(a, op(b, c)))
+           for a, b, c in product(values, repeat=3)):
+        broken.append('associative')
+    if any(not np.isclose(b, a) for a in values
+           for b in (op(a, zero), op(zero, a))):
+        broken.append('identity')
+    return broken
+
+
+def spread_product(A, B, plus, times, zero, plan):
+    parts = [plus.reduce(times(A[:, k, None], B[None, k, :]), axis=1)
+             for k in np.array_split(np.arange(A.shape[1]), plan.num_devices)]
+    plan.run(parts, op=plus)
+    return parts[0]
