@@ -2,7 +2,6 @@
 import asyncio
 import json
 import shutil
-import signal
 import subprocess
 import tempfile
 import time
@@ -14,7 +13,7 @@ from nbclient import NotebookClient
 from nbclient.exceptions import DeadKernelError
 
 from classroom import walls
-from d2lps.exercises.checking import CASES, NOTES
+from d2lps.exercises.checking import CASES, MOST_NOTES, NOTES
 
 SECONDS = 10  # for a cell; then it is interrupted
 WHOLE = 60  # seconds for all cells of a notebook
@@ -36,19 +35,26 @@ class Client(NotebookClient):
                          record_timing=False, store_widget_state=False,
                          shutdown_kernel='immediate',
                          **settings)
-        self.text, self.late = 0, 0
+        self.text, self.notes, self.late = 0, 0, 0
 
     def process_message(self, msg, cell, cell_index):
-        """Outputs beyond a limit are dropped."""
+        """Outputs beyond a limit are dropped, and what changes others."""
         kind, content = msg['msg_type'], msg['content']
         if kind in ('stream', 'display_data', 'execute_result', 'error'):
-            if NOTES not in content.get('data', ()):
+            size = len(json.dumps(content, default=str))
+            if NOTES in content.get('data', ()):
+                self.notes += size
+                if self.notes > 10 * MOST_NOTES:
+                    return None
+            else:
                 room = self.text < TEXT
-                self.text += len(json.dumps(content, default=str))
+                self.text += size
                 if not room:
                     return None
                 if self.text > TEXT and kind == 'stream':
                     content['text'] = content['text'][:TEXT] + '\n[cut]\n'
+        elif kind not in ('status', 'execute_input'):
+            return None
         return super().process_message(msg, cell, cell_index)
 
     async def _async_handle_timeout(self, timeout, cell=None):
@@ -77,7 +83,7 @@ async def execute(notebook, cases, slot, behind_walls=True):
     try:
         return await _execute(notebook, cases, slot, behind_walls, folder)
     finally:
-        shutil.rmtree(folder, ignore_errors=True)
+        await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)
 
 
 async def _execute(notebook, cases, slot, behind_walls, folder):
@@ -90,13 +96,12 @@ async def _execute(notebook, cases, slot, behind_walls, folder):
         interrupt_mode='message', language='python', display_name='d2lps')
     client = Client(notebook, km=manager)
     problems, ended, until = {}, '', None
+    # nbclient's would end one kernel, and the grading would go on.
+    asyncio.get_running_loop().add_signal_handler = lambda *_: None
     async with client.async_setup_kernel(env={
             **walls.environment(), CASES: str(folder / 'cases.json')},
             cwd=str(folder), stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL, cleanup_kc=True):
-        for number in signal.SIGINT, signal.SIGTERM:
-            # nbclient's would end one kernel, and the grading would go on.
-            asyncio.get_running_loop().remove_signal_handler(number)
         for k, cell in enumerate(notebook.cells):
             if cell.cell_type != 'code' or not cell.source.strip():
                 continue

@@ -11,6 +11,7 @@ import csv
 import os
 import shutil
 import sys
+import tempfile
 import time
 import warnings
 from collections import namedtuple
@@ -25,6 +26,7 @@ from classroom.submissions import hidden_cases, read_all, rebuild
 from d2lps.exercises.checking import EXERCISES
 
 HIDDEN = Path(__file__).with_name('hidden')
+MADE = 'course', 'feedback', 'grades.csv'
 COLUMNS = 'student', 'exercise', 'points', 'of', 'remarks'
 Result = namedtuple('Result', (*COLUMNS, 'verdicts'))
 
@@ -96,32 +98,39 @@ def _most(template):
 
 def write(results, submissions, to):
     """grades.csv, and a feedback page for each student, in the folder `to`."""
-    with open(to / 'grades.csv', 'w', newline='', encoding='utf-8') as file:
+    with open(to / 'grades.csv', 'w', newline='', encoding='utf-8',
+              errors='replace') as file:
         table = csv.writer(file)
         table.writerow(COLUMNS)
         for result in results:
+            remarks = ''.join(letter if letter.isprintable() else ' '
+                              for letter in '; '.join(result.remarks))
+            if remarks.startswith(('=', '+', '-', '@')):
+                remarks = f"'{remarks}"  # a spreadsheet would run it
             table.writerow([result.student, result.exercise,
                             f'{result.points:g}', f'{result.of:g}',
-                            '; '.join(result.remarks)])
+                            remarks])
     (to / 'feedback').mkdir()
     for submission in submissions:
         own = [result for result in results
                if result.student == submission.student]
         page = feedback.page(submission, own)
         (to / 'feedback' / f'{submission.student}.html').write_text(
-            page, encoding='utf-8')
+            page, encoding='utf-8', errors='replace')
 
 
 def empty(to, submitted):
-    """Make the folder `to` new; only what was made here is thrown away."""
-    to, submitted = Path(to).resolve(), Path(submitted).resolve()
+    """The folder `to`, in which nothing is but what was made here."""
+    to, submitted = (Path(path).expanduser().resolve()
+                     for path in (to, submitted))
     if to == submitted or to in submitted.parents or submitted in to.parents:
         raise ValueError(f'TO must be a folder beside FROM; {to} is not')
     if to.is_dir() and any(to.iterdir()):
-        if not (to / 'course' / 'nbgrader_config.py').exists():
+        if {path.name for path in to.iterdir()} - {*MADE} or not (
+                to / 'course' / 'nbgrader_config.py').exists():
             raise ValueError(f'TO must be a new folder, or one that was made '
-                             f'by this command; {to} is neither')
-        shutil.rmtree(to)
+                             f'by this command; {to} is neither, or has '
+                             'something else in it')
     to.mkdir(parents=True, exist_ok=True)
     return to
 
@@ -158,8 +167,18 @@ def main(args=None):
         submissions = read_all(args.submitted)
         exercises = chosen(submissions, args.exercises)
         to = empty(args.to, args.submitted)
-        results = grade(submissions, exercises, to, args.walls == 'bwrap')
-        write(results, submissions, to)
+        with tempfile.TemporaryDirectory(dir=to.parent, prefix='grading-',
+                                         ignore_cleanup_errors=True) as new:
+            new = Path(new)
+            results = grade(submissions, exercises, new,
+                            args.walls == 'bwrap')
+            write(results, submissions, new)
+            for name in MADE:  # what was there stays until all is graded
+                old = to / name
+                old.unlink(True) if old.is_file() else shutil.rmtree(old, True)
+                (new / name).rename(old)
+    except KeyboardInterrupt:
+        sys.exit('\nd2lps: ended before all were graded; nothing was changed')
     except (ValueError, OSError) as error:
         sys.exit(f'd2lps: {error}')
     handed_in = sum(bool(result.verdicts) for result in results)

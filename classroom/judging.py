@@ -32,7 +32,7 @@ def judge(exercise, notebook, cases, problems):
             output = new_output('stream', name='stdout',
                                 text=f'Right: {one.right}\n')
         except Wrong as error:
-            wrong = str(error)
+            wrong = str(error).encode(errors='replace').decode()[:2000]
             output = new_output('error', ename='Wrong', evalue=wrong,
                                 traceback=[f'Not yet. {wrong}'])
         cell.outputs = [output]

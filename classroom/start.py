@@ -21,6 +21,7 @@ def limit(kind, most):
 
 def main(user, connection_file, *options):
     limit(resource.RLIMIT_DATA, MEMORY)
+    limit(resource.RLIMIT_AS, 2 * MEMORY)  # memory that is shared, too
     limit(resource.RLIMIT_FSIZE, FILES)
     limit(resource.RLIMIT_CORE, 0)
     if int(user) and os.getuid() == 0:

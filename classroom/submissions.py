@@ -11,6 +11,7 @@ from d2lps.exercises.checking import EXERCISES
 
 LARGEST = 20_000_000  # bytes of a notebook
 MOST_FILES = 1000  # that are looked at in a student's folder
+MOST_CELLS = 1000
 HIDDEN = re.compile(r'\n?### BEGIN HIDDEN TESTS.*?### END HIDDEN TESTS',
                     re.DOTALL)
 
@@ -31,7 +32,7 @@ def read_all(folder):
 
     Raises ValueError if there is no student's folder in it.
     """
-    folder = Path(folder)
+    folder = Path(folder).expanduser()
     if not folder.is_dir():
         raise ValueError(f'FROM must be a folder; {folder} is none')
     people = sorted(path for path in folder.iterdir()
@@ -43,10 +44,15 @@ def read_all(folder):
     for path in people:
         name = re.sub(r'[^\w.@-]', '_', path.name)
         name = name if re.match(r'\w', name) else f'student{name}'
+        name = name[:60]  # a file's name has 255 bytes at most
         while name.lower() in names:
             name += '_'
         names.add(name.lower())
-        submission = read(path, name)
+        try:
+            submission = read(path, name)
+        except (OSError, RecursionError) as error:
+            submission = Submission(name, {}, {'': [
+                f'the folder cannot be read: {type(error).__name__}']})
         if path.is_symlink():
             submission = Submission(name, {}, {'': [
                 'the folder is a link to another place: not followed']})
@@ -119,12 +125,17 @@ def _notebook(path):
     if path.stat().st_size > LARGEST:
         raise ValueError(f'it has more than {LARGEST:,} bytes')
     try:
-        notebook = nbformat.reads(path.read_text(), 4)
+        text = path.read_text(encoding='utf-8-sig')
+        if text.count('"cell_type"') > MOST_CELLS:
+            raise MemoryError  # validating it would take minutes
+        notebook = nbformat.reads(text, 4)
         for cell in notebook.cells:
             cell.source = str(cell.source)
             if not isinstance(cell.metadata, dict) or cell.cell_type not in (
                     'code', 'markdown', 'raw'):
                 raise ValueError('a cell is of no known kind')
+    except MemoryError:
+        raise ValueError(f'it has more than {MOST_CELLS} cells') from None
     except RecursionError:
         raise ValueError('it is nested too deeply') from None
     except Exception as error:

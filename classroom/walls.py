@@ -76,4 +76,5 @@ def _walls(folder):
             '--new-session', '--proc', '/proc', '--dev', '/dev',
             '--size', str(100 * 2 ** 20), '--perms', '1777',
             '--tmpfs', '/tmp', *ways, *binds,
-            '--bind', str(folder), str(folder), '--chdir', '/tmp']
+            '--bind', str(folder), str(folder), '--remount-ro', '/',
+            '--remount-ro', '/dev', '--chdir', '/tmp']

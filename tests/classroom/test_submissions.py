@@ -1,10 +1,12 @@
 """Folders that are no submissions, and folders that must not be emptied."""
+import os
+
 import pytest
 
 from classroom import walls
-from classroom.grade import chosen, empty
+from classroom.grade import Result, chosen, empty, write
 from classroom.grade import main as grade
-from classroom.submissions import read_all
+from classroom.submissions import Submission, read_all
 
 
 @pytest.mark.parametrize('make, words', [
@@ -25,6 +27,9 @@ def test_submissions_are_never_emptied(tmp_path):
     other = tmp_path / 'other'
     other.mkdir()
     (other / 'thesis.txt').write_text('important')
+    for name in 'a', 'course':
+        (other / name).mkdir(exist_ok=True)
+    (other / 'course' / 'nbgrader_config.py').touch()
     with pytest.raises(ValueError, match='TO must be a new folder'):
         empty(other, tmp_path / 'in')
     assert (other / 'thesis.txt').exists() and (anna / 'tree.ipynb').exists()
@@ -44,3 +49,26 @@ def test_without_walls_one_has_to_say_so(tmp_path, monkeypatch):
     monkeypatch.setattr(walls, 'problem', lambda: 'no bwrap')
     with pytest.raises(SystemExit, match='no bwrap.*WALLS=none'):
         grade([str(tmp_path)])
+
+
+def test_one_folder_never_stops_the_reading_of_others(tmp_path):
+    (tmp_path / ('x' * 250)).mkdir()
+    place = str(tmp_path / 'deep')
+    os.mkdir(place)
+    fd = os.open(place, os.O_RDONLY)
+    for _ in range(1200):
+        os.mkdir('a', dir_fd=fd)
+        inner = os.open('a', os.O_RDONLY, dir_fd=fd)
+        os.close(fd)
+        fd = inner
+    os.close(fd)
+    deep, long = read_all(tmp_path)
+    assert 'cannot be read: RecursionError' in deep.remarks[''][0]
+    assert len(long.student) == 60
+
+
+def test_no_text_stops_the_table_or_is_a_formula(tmp_path):
+    told = '=a\udcff\x1b.txt'
+    one = Submission('ada', {}, {'tree': [told], '': [told]})
+    write([Result('ada', 'tree', 0., 10., [told], [])], [one], tmp_path)
+    assert ",'=a  .txt" in (tmp_path / 'grades.csv').read_text()
