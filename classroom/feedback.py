@@ -28,7 +28,8 @@ li { margin: .5em 0 } .remark { background: #eee; padding: .3em .6em }
 <ul>
 {% for kind, right, wrong in verdicts %}
 <li class="{{ 'wrong' if wrong else 'right' }}"><b>{{ right.rstrip('.') }}</b>
-{{- ', on other cases' if kind else '' }}: {{ wrong or 'so it is.' }}</li>
+{{- ' (other cases)' if kind else '' }}{{ '' if not wrong else ': ' + wrong }}
+</li>
 {% endfor %}
 </ul>
 {% endfor %}
