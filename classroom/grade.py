@@ -43,7 +43,8 @@ def grade(submissions, exercises, to, behind_walls=True, tell=print):
 
 async def _grade(submissions, exercises, course, behind_walls, tell):
     slots = asyncio.Queue()
-    for slot in range(1 + (os.cpu_count() or 1)):  # some only wait
+    for slot in range(min(1 + (os.cpu_count() or 1),  # some only wait
+                          walls.MOST_SLOTS)):
         slots.put_nowait(slot)
     # nbgrader's gradebook is for one at a time.
     gradebook = ThreadPoolExecutor(1)
@@ -165,6 +166,11 @@ def main(args=None):
                 'WALLS=none runs it all the same, as you, and it can read '
                 'what you can read')
         submissions = read_all(args.submitted)
+        loose = [path.name for path in sorted(
+            Path(args.submitted).expanduser().iterdir())
+            if path.is_file() and not path.name.startswith('.')]
+        if loose:
+            print('in no student\'s folder, so left out:', *loose)
         exercises = chosen(submissions, args.exercises)
         to = empty(args.to, args.submitted)
         with tempfile.TemporaryDirectory(dir=to.parent, prefix='grading-',
@@ -179,7 +185,7 @@ def main(args=None):
                 (new / name).rename(old)
     except KeyboardInterrupt:
         sys.exit('\nd2lps: ended before all were graded; nothing was changed')
-    except (ValueError, OSError) as error:
+    except (ValueError, OSError, RuntimeError) as error:
         sys.exit(f'd2lps: {error}')
     handed_in = sum(bool(result.verdicts) for result in results)
     remarked = sum(bool(result.remarks) for result in results)

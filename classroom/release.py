@@ -33,7 +33,7 @@ def main(to=TASKS):
             raise ValueError(f'TO must be a new folder, or one that was made '
                              f'by this command; {to} is neither')
         release(to)
-    except (ValueError, OSError) as error:
+    except (ValueError, OSError, RuntimeError) as error:
         sys.exit(f'd2lps: {error}')
     print(f'{len(EXERCISES)} notebooks for students: {to}')
 

@@ -80,7 +80,7 @@ def judge_rate(notes, num_images, k, b, lr):
     """Each image counts lr / b, in the last step as well."""
     judge_steps(notes, num_images, k, b)
     for number, (rows, _, rate) in enumerate(notes['steps']):
-        if abs(rate / len(rows) * b / lr - 1) > 1e-6:
+        if not abs(rate / len(rows) * b / lr - 1) <= 1e-6:  # nan, too
             last = ' It is the last step, a smaller one.' * (
                 len(rows) < k * b)
             raise Wrong(
