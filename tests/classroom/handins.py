@@ -38,6 +38,9 @@ MISCHIEF = {
                     'x[::4096])', None),
     'forks': ('import os, time\nfor _ in range(10 ** 6):\n'
               '    os.fork() or time.sleep(60)', None),
+    'digs': ('import os\nos.chdir(os.path.dirname(os.environ["D2LPS_CASES"]))'
+             '\nfor _ in range(1200):\n    os.mkdir("a")\n    os.chdir("a")\n'
+             'os.chdir("/tmp")', None),
     'raises': ('import no_such_module', None),
     'prints': ('for k in range(10 ** 6): print(k)', None),
     'ends-itself': ('import os; os._exit(0)', 'the process ended'),
@@ -74,7 +77,7 @@ def is_check(cell):
 
 
 def make_class(folder, port):
-    """A folder of 24 submissions; port: one where somebody listens."""
+    """A folder of 25 submissions; port: one where somebody listens."""
     def put(student, notebook, name='tree', ending='.ipynb'):
         (folder / student).mkdir(exist_ok=True, parents=True)
         nbformat.write(notebook, folder / student / f'{name}.ipynb')

@@ -85,7 +85,7 @@ def test_the_gradebook_of_nbgrader_says_the_same(graded):
 
 def test_everybody_has_a_row_for_each_exercise_and_a_page(graded):
     students = {student for student, _ in graded.rows}
-    assert len(students) == 24 and len(graded.rows) == 24 * len(EXERCISES)
+    assert len(students) == 25 and len(graded.rows) == 25 * len(EXERCISES)
     pages = (graded.folder / 'feedback').glob('*.html')
     assert {page.stem for page in pages} == students
 
@@ -95,8 +95,8 @@ def test_mischief_stops_nothing_and_is_named(graded, student):
     _, words = MISCHIEF[student]
     if words:
         assert words in graded.remarks(student)
-    points = {'loops': 10, 'raises': 10, 'prints': 10, 'loops-on': 0,
-              'ends-itself': 0, 'forges': 0}
+    points = {'loops': 10, 'raises': 10, 'prints': 10, 'digs': 10,
+              'loops-on': 0, 'ends-itself': 0, 'forges': 0}
     if student in points:
         assert graded.points(student) == points[student]
     if student == 'ends-itself':
