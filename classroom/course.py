@@ -71,8 +71,10 @@ class Course:
     def _do(self, what, function, *args):
         done = function(*args)
         if not done['success']:
-            raise RuntimeError(f'nbgrader could not {what} {args[0]}: ' + (
-                done.get('log') or done.get('error') or '')[-2000:])
+            why = (done.get('log') or done.get('error') or '')[-2000:]
+            if why.rstrip().endswith('Canceled'):  # it caught our Ctrl-C
+                raise KeyboardInterrupt
+            raise RuntimeError(f'nbgrader could not {what} {args[0]}: {why}')
 
     def released(self, exercise):
         """The students' version: a path."""

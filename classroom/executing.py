@@ -36,6 +36,9 @@ class Client(NotebookClient):
                          **settings)
         self.text, self.notes, self.late = 0, 0, 0
 
+    def _cleanup_kernel(self):
+        """nbclient's at exit: the kernel has ended before, see below."""
+
     def process_message(self, msg, cell, cell_index):
         """Outputs beyond a limit are dropped, and what changes others."""
         kind, content = msg['msg_type'], msg['content']

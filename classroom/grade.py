@@ -46,10 +46,8 @@ async def _grade(submissions, exercises, course, behind_walls, tell):
     for slot in range(min(1 + (os.cpu_count() or 1),  # some only wait
                           walls.MOST_SLOTS)):
         slots.put_nowait(slot)
-    # nbgrader's gradebook is for one at a time.
-    gradebook = ThreadPoolExecutor(1)
 
-    async def one(submission, exercise):
+    async def one(submission, exercise, gradebook):
         slot = await slots.get()
         try:
             return await _one(submission, exercise, course, slot,
@@ -62,9 +60,10 @@ async def _grade(submissions, exercises, course, behind_walls, tell):
             slots.put_nowait(slot)
             tell('.', end='', flush=True)
 
-    return await asyncio.gather(*[
-        one(submission, exercise) for submission in submissions
-        for exercise in exercises])
+    with ThreadPoolExecutor(1) as gradebook:  # it is for one at a time
+        return await asyncio.gather(*[
+            one(submission, exercise, gradebook) for submission in submissions
+            for exercise in exercises])
 
 
 async def _one(submission, exercise, course, slot, behind_walls, gradebook):

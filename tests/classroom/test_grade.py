@@ -1,6 +1,7 @@
 """A class is graded with `classroom.grade`, and nbgrader's gradebook tells."""
 import csv
 import html
+import signal
 import socket
 import subprocess
 import sys
@@ -8,7 +9,14 @@ import time
 
 import nbformat
 import pytest
-from handins import MISCHIEF, ROOT, make_class, wrong_answers
+from handins import (
+    MISCHIEF,
+    ROOT,
+    answered,
+    make_class,
+    with_cell,
+    wrong_answers,
+)
 
 from classroom import walls
 from classroom.course import Course
@@ -166,3 +174,39 @@ def test_nothing_is_left_running(graded):
     done = subprocess.run(['pgrep', '-f', str(walls.START)], text=True,
                           capture_output=True)
     assert not done.stdout
+
+
+@needs_walls
+def test_ctrl_c_ends_it_and_leaves_nothing(tmp_path):
+    (tmp_path / 'in' / 'anna').mkdir(parents=True)
+    notebook = with_cell(answered(), MISCHIEF['loops'][0])
+    nbformat.write(notebook, tmp_path / 'in' / 'anna' / 'tree.ipynb')
+    grading = subprocess.Popen(
+        [sys.executable, '-m', 'classroom.grade', str(tmp_path / 'in'),
+         '--to', str(tmp_path / 'out')], cwd=ROOT, text=True,
+        stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    try:
+        until = time.time() + 60
+        while not list(tmp_path.glob('grading-*/course/release/tree/*.ipynb')):
+            assert time.time() < until and grading.poll() is None
+            time.sleep(0.1)
+        time.sleep(3)  # the kernel starts, or runs
+        grading.send_signal(signal.SIGINT)
+        said, _ = grading.communicate(timeout=60)
+    finally:
+        grading.kill()
+    assert grading.returncode == 1
+    assert said.strip('.\n') == (
+        'd2lps: ended before all were graded; nothing was changed')
+    assert {path.name for path in tmp_path.iterdir()} == {'in', 'out'}
+    assert not list((tmp_path / 'out').iterdir())
+
+
+def test_nbgrader_does_not_keep_ctrl_c_for_itself(tmp_path):
+    course = Course(tmp_path)
+    with pytest.raises(RuntimeError, match='could not release tree: no room'):
+        course._do('release', lambda name: {'success': False,
+                                            'error': 'no room'}, 'tree')
+    with pytest.raises(KeyboardInterrupt):
+        course._do('release', lambda name: {
+            'success': False, 'log': '[INFO] ...\n[ERROR] Canceled\n'}, 'tree')
