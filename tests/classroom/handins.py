@@ -8,7 +8,12 @@ from nbformat.v4 import new_code_cell
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.append(str(ROOT / 'tests' / 'exercises'))
-from answers import answers_of, solution, with_answer  # noqa: E402
+from answers import (  # noqa: E402
+    answer_cell,
+    answers_of,
+    solution,
+    with_answer,
+)
 
 from d2lps.exercises.checking import EXERCISES  # noqa: E402
 
@@ -59,15 +64,13 @@ def wrong_answers(exercise, most=3):
 
 def answered(exercise='tree'):
     """A student's notebook with the right answer."""
-    [code] = [cell.source for cell in solution(exercise).cells
-              if cell.metadata.get('nbgrader', {}).get('grade_id') == 'answer']
-    return with_answer(released(exercise), code)
+    return with_answer(released(exercise),
+                       answer_cell(solution(exercise)).source)
 
 
 def with_cell(notebook, code):
     """With another cell, before the answer."""
-    [k] = [k for k, cell in enumerate(notebook.cells)
-           if cell.metadata.get('nbgrader', {}).get('grade_id') == 'answer']
+    k = notebook.cells.index(answer_cell(notebook))
     notebook.cells.insert(k, new_code_cell(code))
     return notebook
 

@@ -7,7 +7,11 @@ They are in `answers/`, a file an exercise, which reads as a notebook does:
     def climb(n): ...
 
 `says` is a part of the explanation that fits this mistake; answers that are
-right in another way than the solution have none.
+right in another way than the solution have none. In place of the code there
+may be what is other than in the solution, whole lines that are there once:
+
+    #-    slowest = min(self.pushed)
+    #+    slowest = max(self.pushed)
 """
 import re
 from pathlib import Path
@@ -36,8 +40,23 @@ def answers_of(exercise):
     for kind, title, code in zip(parts[::3], parts[1::3], parts[2::3]):
         says = re.match(r'# says: (.*)\n', code)
         assert bool(says) == (kind == 'wrong'), f'{exercise}: {title}'
+        if '\n#-' in code:
+            code = _changed(exercise, code)
         answers.append(Answer(exercise, title, says and says[1], code))
     return answers
+
+
+def _changed(exercise, changes):
+    """The solution with other lines."""
+    code = answer_cell(solution(exercise)).source
+    code = re.sub('^ *### .* SOLUTION\n?', '', f'\n{code}\n', flags=re.M)
+    for old, new in re.findall(r'((?:^#-.*\n)+)((?:^#\+.*\n)*)', changes,
+                               flags=re.M):
+        old, new = (re.sub('^#.', '', lines, flags=re.M)
+                    for lines in (old, new))
+        assert code.count(f'\n{old}') == 1, f'{exercise}: {old}'
+        code = code.replace(f'\n{old}', f'\n{new}')
+    return code.strip()
 
 
 def solution(exercise):
@@ -45,9 +64,14 @@ def solution(exercise):
     return nbformat.read(SOLUTIONS / f'{exercise}.ipynb', 4)
 
 
+def answer_cell(notebook):
+    """The cell that a student writes."""
+    [cell] = [cell for cell in notebook.cells
+              if cell.metadata.get('nbgrader', {}).get('grade_id') == 'answer']
+    return cell
+
+
 def with_answer(notebook, code):
     """The same notebook with another answer."""
-    for cell in notebook.cells:
-        if cell.metadata.get('nbgrader', {}).get('grade_id') == 'answer':
-            cell.source = code
+    answer_cell(notebook).source = code
     return notebook

@@ -2,7 +2,8 @@
 import json
 
 import pytest
-from answers import ROOT, answers_of, solution, with_answer
+from answers import (ROOT, answer_cell, answers_of, solution,
+                     with_answer)
 
 from d2lps.exercises.checking import (EXERCISES, Wrong, check_of, judge_notes,
                                       take_notes)
@@ -17,7 +18,7 @@ def names_of(notebook):
     for cell in notebook.cells:
         if cell.cell_type == 'code':
             exec(cell.source, names)
-            if cell.metadata.get('nbgrader', {}).get('grade_id') == 'answer':
+            if cell is answer_cell(notebook):
                 return names
 
 

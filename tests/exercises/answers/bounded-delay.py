@@ -1,126 +1,40 @@
 # ruff: noqa: E402, F811
 # %% wrong: who is exactly the bound ahead waits, too
 # says: You make worker 0 wait, only 2 ahead of the slowest, worker 3
-class Gate:
-    def __init__(self, num_workers, bound):
-        self.bound = bound
-        self.pushed = dict.fromkeys(range(num_workers), 0)
-        self.waiting = set()
-
-    def push(self, rank, last):
-        if last:
-            del self.pushed[rank]
-        else:
-            self.pushed[rank] += 1
-            self.waiting.add(rank)
-        slowest = min(self.pushed.values(), default=0)
-        go = [one for one in self.waiting
-              if self.pushed[one] < slowest + self.bound]
-        self.waiting.difference_update(go)
-        return go
-
+#-              if self.pushed[one] <= slowest + self.bound]
+#+              if self.pushed[one] < slowest + self.bound]
 
 # %% wrong: the answer is about the worker that pushes, and nobody else
 # says: has waited, and may go on now, but nobody tells it
-class Gate:
-    def __init__(self, num_workers, bound):
-        self.bound = bound
-        self.pushed = dict.fromkeys(range(num_workers), 0)
-        self.waiting = set()
-
-    def push(self, rank, last):
-        if last:
-            del self.pushed[rank]
-        else:
-            self.pushed[rank] += 1
-            self.waiting.add(rank)
-        slowest = min(self.pushed.values(), default=0)
-        go = [one for one in [rank]
-              if not last and self.pushed[one] <= slowest + self.bound]
-        self.waiting.difference_update(go)
-        return go
-
+#-        go = [one for one in self.waiting
+#-              if self.pushed[one] <= slowest + self.bound]
+#+        go = [one for one in [rank]
+#+              if not last and self.pushed[one] <= slowest + self.bound]
 
 # %% wrong: workers that are done still count
 # says: which has no batch left and never pushes again
-class Gate:
-    def __init__(self, num_workers, bound):
-        self.bound = bound
-        self.pushed = dict.fromkeys(range(num_workers), 0)
-        self.waiting = set()
-
-    def push(self, rank, last):
-        self.pushed[rank] += 1
-        if not last:
-            self.waiting.add(rank)
-        slowest = min(self.pushed.values(), default=0)
-        go = [one for one in self.waiting
-              if self.pushed[one] <= slowest + self.bound]
-        self.waiting.difference_update(go)
-        return go
-
+#-        if last:
+#-            del self.pushed[rank]
+#-        else:
+#-            self.pushed[rank] += 1
+#+        self.pushed[rank] += 1
+#+        if not last:
 
 # %% wrong: one more than the bound
 # says: That is one too many
-class Gate:
-    def __init__(self, num_workers, bound):
-        self.bound = bound
-        self.pushed = dict.fromkeys(range(num_workers), 0)
-        self.waiting = set()
-
-    def push(self, rank, last):
-        if last:
-            del self.pushed[rank]
-        else:
-            self.pushed[rank] += 1
-            self.waiting.add(rank)
-        slowest = min(self.pushed.values(), default=0)
-        go = [one for one in self.waiting
-              if self.pushed[one] <= slowest + self.bound + 1]
-        self.waiting.difference_update(go)
-        return go
-
+#-              if self.pushed[one] <= slowest + self.bound]
+#+              if self.pushed[one] <= slowest + self.bound + 1]
 
 # %% wrong: compared with the fastest
 # says: Whom do you compare with whom?
-class Gate:
-    def __init__(self, num_workers, bound):
-        self.bound = bound
-        self.pushed = dict.fromkeys(range(num_workers), 0)
-        self.waiting = set()
-
-    def push(self, rank, last):
-        if last:
-            del self.pushed[rank]
-        else:
-            self.pushed[rank] += 1
-            self.waiting.add(rank)
-        fastest = max(self.pushed.values(), default=0)
-        go = [one for one in self.waiting
-              if fastest - self.pushed[one] <= self.bound]
-        self.waiting.difference_update(go)
-        return go
-
+#-        slowest = min(self.pushed.values(), default=0)
+#+        fastest = max(self.pushed.values(), default=0)
+#-              if self.pushed[one] <= slowest + self.bound]
+#+              if fastest - self.pushed[one] <= self.bound]
 
 # %% wrong: who goes on still counts as waiting
 # says: but it does not wait: it still computes
-class Gate:
-    def __init__(self, num_workers, bound):
-        self.bound = bound
-        self.pushed = dict.fromkeys(range(num_workers), 0)
-        self.waiting = set()
-
-    def push(self, rank, last):
-        if last:
-            del self.pushed[rank]
-        else:
-            self.pushed[rank] += 1
-            self.waiting.add(rank)
-        slowest = min(self.pushed.values(), default=0)
-        go = [one for one in self.waiting
-              if self.pushed[one] <= slowest + self.bound]
-        return go
-
+#-        self.waiting.difference_update(go)
 
 # %% wrong: nobody ever waits
 # says: the bound is 2. Later somebody is even
@@ -134,24 +48,8 @@ class Gate:
 
 # %% wrong: all wait for all, whatever the bound
 # says: You make worker 0 wait, only 1 ahead
-class Gate:
-    def __init__(self, num_workers, bound):
-        self.bound = bound
-        self.pushed = dict.fromkeys(range(num_workers), 0)
-        self.waiting = set()
-
-    def push(self, rank, last):
-        if last:
-            del self.pushed[rank]
-        else:
-            self.pushed[rank] += 1
-            self.waiting.add(rank)
-        slowest = min(self.pushed.values(), default=0)
-        go = [one for one in self.waiting
-              if self.pushed[one] <= slowest]
-        self.waiting.difference_update(go)
-        return go
-
+#-              if self.pushed[one] <= slowest + self.bound]
+#+              if self.pushed[one] <= slowest]
 
 # %% wrong: a worker goes on after its last push
 # says: but it has no batch left
@@ -171,88 +69,28 @@ class Gate:
 
 # %% wrong: one after the other is set free
 # says: has waited, and may go on now
-class Gate:
-    def __init__(self, num_workers, bound):
-        self.bound = bound
-        self.pushed = dict.fromkeys(range(num_workers), 0)
-        self.waiting = set()
-
-    def push(self, rank, last):
-        if last:
-            del self.pushed[rank]
-        else:
-            self.pushed[rank] += 1
-            self.waiting.add(rank)
-        slowest = min(self.pushed.values(), default=0)
-        go = [one for one in self.waiting
-              if self.pushed[one] <= slowest + self.bound]
-        self.waiting.difference_update(go[:1])
-        return go[:1]
-
+#-        self.waiting.difference_update(go)
+#-        return go
+#+        self.waiting.difference_update(go[:1])
+#+        return go[:1]
 
 # %% wrong: compared with the mean
 # says: Whom do you compare with whom?
-class Gate:
-    def __init__(self, num_workers, bound):
-        self.bound = bound
-        self.pushed = dict.fromkeys(range(num_workers), 0)
-        self.waiting = set()
-
-    def push(self, rank, last):
-        if last:
-            del self.pushed[rank]
-        else:
-            self.pushed[rank] += 1
-            self.waiting.add(rank)
-        mean = sum(self.pushed.values()) / max(1, len(self.pushed))
-        go = [one for one in self.waiting
-              if self.pushed[one] <= mean + self.bound]
-        self.waiting.difference_update(go)
-        return go
-
+#-        slowest = min(self.pushed.values(), default=0)
+#+        mean = sum(self.pushed.values()) / max(1, len(self.pushed))
+#-              if self.pushed[one] <= slowest + self.bound]
+#+              if self.pushed[one] <= mean + self.bound]
 
 # %% wrong: compared with those that wait, and not with those that compute
 # says: Whom do you compare with whom?
-class Gate:
-    def __init__(self, num_workers, bound):
-        self.bound = bound
-        self.pushed = dict.fromkeys(range(num_workers), 0)
-        self.waiting = set()
-
-    def push(self, rank, last):
-        if last:
-            del self.pushed[rank]
-        else:
-            self.pushed[rank] += 1
-            self.waiting.add(rank)
-        slowest = min((self.pushed[one] for one in self.waiting), default=0)
-        go = [one for one in self.waiting
-              if self.pushed[one] <= slowest + self.bound]
-        self.waiting.difference_update(go)
-        return go
-
+#-        slowest = min(self.pushed.values(), default=0)
+#+        slowest = min((self.pushed[one] for one in self.waiting), default=0)
 
 # %% wrong: nobody is told when a worker is done
 # says: never pushes again
-class Gate:
-    def __init__(self, num_workers, bound):
-        self.bound = bound
-        self.pushed = dict.fromkeys(range(num_workers), 0)
-        self.waiting = set()
-
-    def push(self, rank, last):
-        if last:
-            del self.pushed[rank]
-            return []
-        else:
-            self.pushed[rank] += 1
-            self.waiting.add(rank)
-        slowest = min(self.pushed.values(), default=0)
-        go = [one for one in self.waiting
-              if self.pushed[one] <= slowest + self.bound]
-        self.waiting.difference_update(go)
-        return go
-
+#-            del self.pushed[rank]
+#+            del self.pushed[rank]
+#+            return []
 
 # %% wrong: True in place of a list
 # says: `push` returned True. A list of ranks is wanted
@@ -267,67 +105,19 @@ class Gate:
 
 # %% wrong: min of nobody, when all are done
 # says: min() arg is an empty sequence
-class Gate:
-    def __init__(self, num_workers, bound):
-        self.bound = bound
-        self.pushed = dict.fromkeys(range(num_workers), 0)
-        self.waiting = set()
-
-    def push(self, rank, last):
-        if last:
-            del self.pushed[rank]
-        else:
-            self.pushed[rank] += 1
-            self.waiting.add(rank)
-        slowest = min(self.pushed.values())
-        go = [one for one in self.waiting
-              if self.pushed[one] <= slowest + self.bound]
-        self.waiting.difference_update(go)
-        return go
-
+#-        slowest = min(self.pushed.values(), default=0)
+#+        slowest = min(self.pushed.values())
 
 # %% wrong: nothing is returned when nobody goes on
 # says: `push` returned None
-class Gate:
-    def __init__(self, num_workers, bound):
-        self.bound = bound
-        self.pushed = dict.fromkeys(range(num_workers), 0)
-        self.waiting = set()
-
-    def push(self, rank, last):
-        if last:
-            del self.pushed[rank]
-        else:
-            self.pushed[rank] += 1
-            self.waiting.add(rank)
-        slowest = min(self.pushed.values(), default=0)
-        go = [one for one in self.waiting
-              if self.pushed[one] <= slowest + self.bound]
-        self.waiting.difference_update(go)
-        if go:
-            return go
-
+#-        return go
+#+        if go:
+#+            return go
 
 # %% wrong: a list of booleans
 # says: Worker 0 is told to go on
-class Gate:
-    def __init__(self, num_workers, bound):
-        self.bound = bound
-        self.pushed = dict.fromkeys(range(num_workers), 0)
-        self.waiting = set()
-
-    def push(self, rank, last):
-        if last:
-            del self.pushed[rank]
-        else:
-            self.pushed[rank] += 1
-            self.waiting.add(rank)
-        slowest = min(self.pushed.values(), default=0)
-        go = [one for one in self.waiting
-              if self.pushed[one] <= slowest + self.bound]
-        self.waiting.difference_update(go)
-        return [one in go for one in self.pushed]
-
+#-        return go
+#+        return [one in go for one in self.pushed]
 
 # %% right: with lists, those who are done infinitely far, and a set returned
 class Gate:

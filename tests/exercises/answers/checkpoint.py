@@ -1,183 +1,76 @@
 # ruff: noqa: F811, F821
 # %% wrong: written in place, without a second name
 # says: is it the name of the last good checkpoint
-class PowerProof:
-    def __init__(self, disk):
-        self.disk = disk
-
-    def save(self, step, state):
-        text = json.dumps({'step': step, 'state': state})
-        self.disk.write('checkpoint', text)
-        self.disk.flush('checkpoint')
-
-    def load(self):
-        names = self.disk.names()
-        if 'checkpoint' not in names:
-            return None
-        found = json.loads(self.disk.read('checkpoint'))
-        return found['step'], found['state']
-
+#-        self.disk.write('unfinished', text)
+#-        self.disk.flush('unfinished')
+#-        self.disk.rename('unfinished', 'checkpoint')
+#+        self.disk.write('checkpoint', text)
+#+        self.disk.flush('checkpoint')
 
 # %% wrong: renamed before it is flushed
 # says: by rename before its text was flushed
-class PowerProof:
-    def __init__(self, disk):
-        self.disk = disk
-
-    def save(self, step, state):
-        text = json.dumps({'step': step, 'state': state})
-        self.disk.write('new', text)
-        self.disk.rename('new', 'checkpoint')
-        self.disk.flush('checkpoint')
-
-    def load(self):
-        names = self.disk.names()
-        if 'checkpoint' not in names:
-            return None
-        found = json.loads(self.disk.read('checkpoint'))
-        return found['step'], found['state']
-
+#-        self.disk.flush('unfinished')
+#-        self.disk.rename('unfinished', 'checkpoint')
+#+        self.disk.rename('unfinished', 'checkpoint')
+#+        self.disk.flush('checkpoint')
 
 # %% wrong: the old one is removed before the new one has its name
 # says: Was the old checkpoint gone
-class PowerProof:
-    def __init__(self, disk):
-        self.disk = disk
-
-    def save(self, step, state):
-        text = json.dumps({'step': step, 'state': state})
-        self.disk.write('new', text)
-        self.disk.flush('new')
-        if 'checkpoint' in self.disk.names():
-            self.disk.remove('checkpoint')
-        self.disk.rename('new', 'checkpoint')
-
-    def load(self):
-        names = self.disk.names()
-        if 'checkpoint' not in names:
-            return None
-        found = json.loads(self.disk.read('checkpoint'))
-        return found['step'], found['state']
-
+#-        self.disk.flush('unfinished')
+#+        self.disk.flush('unfinished')
+#+        if 'checkpoint' in self.disk.names():
+#+            self.disk.remove('checkpoint')
 
 # %% wrong: the newest is chosen by its name
 # says: 10 comes before 9
-class PowerProof:
-    def __init__(self, disk):
-        self.disk = disk
-
-    def save(self, step, state):
-        text = json.dumps({'step': step, 'state': state})
-        self.disk.write('new', text)
-        self.disk.flush('new')
-        self.disk.rename('new', f'step-{step}')
-        for name in self.disk.names()[:-1]:
-            self.disk.remove(name)
-
-    def load(self):
-        names = self.disk.names()
-        if not names or names == ['new']:
-            return None
-        found = json.loads(self.disk.read(names[-1]))
-        return found['step'], found['state']
-
+#-        self.disk.rename('unfinished', 'checkpoint')
+#+        self.disk.rename('unfinished', f'step-{step}')
+#+        for name in self.disk.names()[:-1]:
+#+            self.disk.remove(name)
+#-        if 'checkpoint' not in self.disk.names():
+#+        names = self.disk.names()
+#+        if not names or names == ['unfinished']:
+#-        found = json.loads(self.disk.read('checkpoint'))
+#+        found = json.loads(self.disk.read(names[-1]))
 
 # %% wrong: the momenta are forgotten
 # says: 'momenta' is not in its state
-class PowerProof:
-    def __init__(self, disk):
-        self.disk = disk
-
-    def save(self, step, state):
-        text = json.dumps([step, {name: state[name] for name in (
-            'params', 'position', 'random')}])
-        self.disk.write('new', text)
-        self.disk.flush('new')
-        self.disk.rename('new', 'checkpoint')
-
-    def load(self):
-        if 'checkpoint' not in self.disk.names():
-            return None
-        return json.loads(self.disk.read('checkpoint'))
-
+#-        text = json.dumps({'step': step, 'state': state})
+#+        text = json.dumps([step, {name: state[name] for name in (
+#+            'params', 'position', 'random')}])
+#-        found = json.loads(self.disk.read('checkpoint'))
+#-        return found['step'], found['state']
+#+        return json.loads(self.disk.read('checkpoint'))
 
 # %% wrong: the state of the random numbers is drawn anew
 # says: 'random' is another
-class PowerProof:
-    def __init__(self, disk):
-        self.disk = disk
-
-    def save(self, step, state):
-        state['random'] = 0
-        text = json.dumps({'step': step, 'state': state})
-        self.disk.write('new', text)
-        self.disk.flush('new')
-        self.disk.rename('new', 'checkpoint')
-
-    def load(self):
-        names = self.disk.names()
-        if 'checkpoint' not in names:
-            return None
-        found = json.loads(self.disk.read('checkpoint'))
-        return found['step'], found['state']
-
+#-        text = json.dumps({'step': step, 'state': state})
+#+        state['random'] = 0
+#+        text = json.dumps({'step': step, 'state': state})
 
 # %% wrong: the step is the position
 # says: load returned step 512
-class PowerProof:
-    def __init__(self, disk):
-        self.disk = disk
-
-    def save(self, step, state):
-        self.disk.write('new', json.dumps(state))
-        self.disk.flush('new')
-        self.disk.rename('new', 'checkpoint')
-
-    def load(self):
-        if 'checkpoint' not in self.disk.names():
-            return None
-        state = json.loads(self.disk.read('checkpoint'))
-        return state['position'], state
-
+#-        text = json.dumps({'step': step, 'state': state})
+#-        self.disk.write('unfinished', text)
+#+        self.disk.write('unfinished', json.dumps(state))
+#-        found = json.loads(self.disk.read('checkpoint'))
+#-        return found['step'], found['state']
+#+        state = json.loads(self.disk.read('checkpoint'))
+#+        return state['position'], state
 
 # %% wrong: old ones are never removed
 # says: there were 3 files at the same time
-class PowerProof:
-    def __init__(self, disk):
-        self.disk = disk
-
-    def save(self, step, state):
-        text = json.dumps({'step': step, 'state': state})
-        self.disk.write('new', text)
-        self.disk.flush('new')
-        self.disk.rename('new', f'step-{step:08d}')
-
-    def load(self):
-        names = [name for name in self.disk.names() if name != 'new']
-        if not names:
-            return None
-        found = json.loads(self.disk.read(names[-1]))
-        return found['step'], found['state']
-
+#-        self.disk.rename('unfinished', 'checkpoint')
+#+        self.disk.rename('unfinished', f'step-{step:08d}')
+#-        if 'checkpoint' not in self.disk.names():
+#+        names = [name for name in self.disk.names() if name != 'unfinished']
+#+        if not names:
+#-        found = json.loads(self.disk.read('checkpoint'))
+#+        found = json.loads(self.disk.read(names[-1]))
 
 # %% wrong: never flushed
 # says: by rename before its text was flushed
-class PowerProof:
-    def __init__(self, disk):
-        self.disk = disk
-
-    def save(self, step, state):
-        text = json.dumps({'step': step, 'state': state})
-        self.disk.write('new', text)
-        self.disk.rename('new', 'checkpoint')
-
-    def load(self):
-        names = self.disk.names()
-        if 'checkpoint' not in names:
-            return None
-        found = json.loads(self.disk.read('checkpoint'))
-        return found['step'], found['state']
-
+#-        self.disk.flush('unfinished')
 
 # %% wrong: what a crash left unfinished stays
 # says: Is an older one left, or what a power cut left unfinished
@@ -205,42 +98,21 @@ class PowerProof:
 
 # %% wrong: half a file is taken for none, and the old one is overwritten
 # says: load found nothing
-class PowerProof:
-    def __init__(self, disk):
-        self.disk = disk
-
-    def save(self, step, state):
-        text = json.dumps({'step': step, 'state': state})
-        self.disk.write('checkpoint', text)
-        self.disk.flush('checkpoint')
-
-    def load(self):
-        try:
-            found = json.loads(self.disk.read('checkpoint'))
-        except (ValueError, FileNotFoundError):
-            return None
-        return found['step'], found['state']
-
+#-        self.disk.write('unfinished', text)
+#-        self.disk.flush('unfinished')
+#-        self.disk.rename('unfinished', 'checkpoint')
+#+        self.disk.write('checkpoint', text)
+#+        self.disk.flush('checkpoint')
+#-        if 'checkpoint' not in self.disk.names():
+#+        try:
+#+            found = json.loads(self.disk.read('checkpoint'))
+#+        except (ValueError, FileNotFoundError):
+#-        found = json.loads(self.disk.read('checkpoint'))
 
 # %% wrong: load returns the state alone
 # says: must return step and state
-class PowerProof:
-    def __init__(self, disk):
-        self.disk = disk
-
-    def save(self, step, state):
-        text = json.dumps({'step': step, 'state': state})
-        self.disk.write('new', text)
-        self.disk.flush('new')
-        self.disk.rename('new', 'checkpoint')
-
-    def load(self):
-        names = self.disk.names()
-        if 'checkpoint' not in names:
-            return None
-        found = json.loads(self.disk.read('checkpoint'))
-        return found['state']
-
+#-        return found['step'], found['state']
+#+        return found['state']
 
 # %% wrong: kept in the class, and nothing is on the disk
 # says: Only what is on the disk outlives a crash
