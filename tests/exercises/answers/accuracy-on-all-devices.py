@@ -98,3 +98,24 @@ def accuracy_on_all(X, y, k, begin):
     counts = [begin(n % k, [x], [label])
               for n, (x, label) in enumerate(zip(X, y))]
     return sum(int(count) for count in reversed(counts)) / len(counts)
+
+
+# %% wrong: the labels are not cut as the images are
+# says: images and 12 labels
+#-        counts.append(begin(i, X[part], y[part]))
+#+        counts.append(begin(i, X[part], y))
+
+# %% wrong: the labels come from the beginning
+# says: its own is
+#-        counts.append(begin(i, X[part], y[part]))
+#+        counts.append(begin(i, X[part], y[:len(X[part])]))
+
+# %% wrong: devices are counted from 1
+# says: there is no device
+#-        counts.append(begin(i, X[part], y[part]))
+#+        counts.append(begin(i + 1, X[part], y[part]))
+
+# %% wrong: the last device's count is not added
+# says: Are all counts in it, once?
+#-    return sum(int(count) for count in counts) / len(X)
+#+    return sum(int(count) for count in counts[:-1]) / len(X)

@@ -145,3 +145,9 @@ def fill_buckets(backward, nbytes, bandwidth, latency):
     backward.clear()
     nbytes.clear()
     return found
+
+
+# %% wrong: nothing is returned
+# says: is there a `return`?
+#-    return min(ways, key=lambda buckets: end_of_step(
+#+    min(ways, key=lambda buckets: end_of_step(

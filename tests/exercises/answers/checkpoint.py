@@ -180,3 +180,9 @@ class PowerProof:
 
     def steps(self):
         return [int(name) for name in self.disk.names() if name.isdigit()]
+
+
+# %% wrong: the values of the state, without their names
+# says: load returned no dictionary as the state
+#-        return found['step'], found['state']
+#+        return found['step'], list(found['state'].values())

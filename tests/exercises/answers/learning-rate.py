@@ -113,3 +113,14 @@ def try_rates(train, lrs, counts, b):
         table.append(tuple(row))
         best.append(chosen)
     return tuple(table), tuple(best)
+
+
+# %% wrong: the last count is forgotten
+# says: is left out
+#-    for k in counts:
+#+    for k in counts[:-1]:
+
+# %% wrong: the worst rate of a row
+# says: Another rate in its row reached
+#-        top = np.nanmax(row)
+#+        top = np.nanmin(row)

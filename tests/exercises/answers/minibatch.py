@@ -138,3 +138,17 @@ def one_epoch(X, y, k, b, lr, train_batch):
                     [y.pop() for _ in range(size)], size * lr / b)
         steps += 1
     return steps
+
+
+# %% wrong: the labels stay whole
+# says: labels
+#-        X_batch, y_batch = X[start:start + k * b], y[start:start + k * b]
+#+        X_batch, y_batch = X[start:start + k * b], y
+
+# %% wrong: the last minibatch takes along what is left
+# says: Only the last step may be smaller
+#-    starts = range(0, len(X), k * b)
+#+    starts = range(0, max(1, len(X) - len(X) % (k * b)), k * b)
+#-        X_batch, y_batch = X[start:start + k * b], y[start:start + k * b]
+#+        stop = len(X) if start == starts[-1] else start + k * b
+#+        X_batch, y_batch = X[start:stop], y[start:stop]

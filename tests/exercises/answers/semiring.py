@@ -158,3 +158,25 @@ def spread_product(A, B, plus, times, zero, plan):
 #-        parts.append(part)
 #+    parts = [plus.reduce(times(A[:, k, None], B[None, k, :]), axis=1)
 #+             for k in np.array_split(np.arange(A.shape[1]), plan.num_devices)]
+
+# %% wrong: True in place of names
+# says: it must return a list of names
+#-    return list(broken)
+#+    return bool(broken)
+
+# %% wrong: names of one's own
+# says: The laws are called commutative, associative, identity
+#-            broken.add('identity')
+#+            broken.add('neutral element')
+
+# %% wrong: the product of the transposed
+# says: the product must be an array of shape (3, 4)
+#-    return parts[0]
+#+    return parts[0].T
+
+# %% wrong: parts as long as a row
+# says: a part as large as the product
+#-        parts.append(part)
+#+        parts.append(part[0])
+#-    return parts[0]
+#+    return np.array([parts[0]] * 3)

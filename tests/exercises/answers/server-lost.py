@@ -191,3 +191,24 @@ def go_on(copies, alive, replicas, copy):
             if have[s] != top:
                 copy(key, source, s)
     return {key for key in copies if not copies[key]}
+
+
+# %% wrong: the list of lost keys is not returned
+# says: Return the list of the keys that are lost
+#-    return lost
+#+    return None
+
+# %% wrong: copied from the first server that lives, whether it has the key
+# says: has no copy of key
+#-            copy(key, newest, server)
+#+            copy(key, next(iter(load)), server)
+
+# %% wrong: a key that has one copy left is called lost
+# says: it is not. Of the living
+#-        if not at:
+#+        if len(at) < 2:
+
+# %% wrong: a new copy for every key, whether it needs one
+# says: A key was moved for nothing
+#-        for server in behind + others[:max(0, replicas - len(at))]:
+#+        for server in behind + others[:1]:
