@@ -39,6 +39,13 @@ class Client(NotebookClient):
     def _cleanup_kernel(self):
         """nbclient's at exit: the kernel has ended before, see below."""
 
+    async def _async_poll_kernel_alive(self):
+        """nbclient's, which a cell that Ctrl-C ended leaves behind."""
+        try:
+            await super()._async_poll_kernel_alive()
+        except AssertionError:  # the client has closed since: no more to ask
+            assert self.kc is None
+
     def process_message(self, msg, cell, cell_index):
         """Outputs beyond a limit are dropped, and what changes others."""
         kind, content = msg['msg_type'], msg['content']
