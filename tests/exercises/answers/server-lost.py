@@ -1,77 +1,28 @@
 # ruff: noqa: F811
 # %% wrong: takes the first server that lives, whatever push it has
 # says: hands on an old value
-def go_on(copies, alive, replicas, copy):
-    load = {s: sum(s in at for at in copies.values()) for s in alive}
-    lost = []
-    for key, at in copies.items():
-        have = [s for s in at if s in alive]
-        if not have:
-            lost.append(key)
-            continue
-        others = sorted((s for s in alive if s not in at), key=load.get)
-        behind = [s for s in have if at[s] != at[have[0]]]
-        for server in behind + others[:max(0, replicas - len(have))]:
-            copy(key, have[0], server)
-            load[server] += server in others
-    return lost
+#-        newest = max(at, key=at.get)
+#+        newest = next(iter(at))
+#-        behind = [server for server in at if at[server] < at[newest]]
+#+        behind = [server for server in at if at[server] != at[newest]]
 
 
 # %% wrong: all new copies go to the first server without one
 # says: new copies went to it
-def go_on(copies, alive, replicas, copy):
-    lost = []
-    for key, at in copies.items():
-        have = [s for s in at if s in alive]
-        if not have:
-            lost.append(key)
-            continue
-        newest = max(have, key=at.get)
-        for server in have:
-            if at[server] < at[newest]:
-                copy(key, newest, server)
-        others = [s for s in alive if s not in have]
-        for server in others[:max(0, replicas - len(have))]:
-            copy(key, newest, server)
-    return lost
+#-        others = sorted(load.keys() - at.keys(), key=load.get)
+#+        others = sorted(load.keys() - at.keys())
 
 
 # %% wrong: counts the new copies, not the keys that are there already
 # says: new copies went to it
-def go_on(copies, alive, replicas, copy):
-    load, lost = dict.fromkeys(alive, 0), []
-    for key, at in copies.items():
-        have = [s for s in at if s in alive]
-        if not have:
-            lost.append(key)
-            continue
-        newest = max(have, key=at.get)
-        for server in have:
-            if at[server] < at[newest]:
-                copy(key, newest, server)
-        others = sorted((s for s in alive if s not in have), key=load.get)
-        for server in others[:max(0, replicas - len(have))]:
-            copy(key, newest, server)
-            load[server] += 1
-    return lost
+#-            load[server] += 1
+#+            load[server] += 0
 
 
 # %% wrong: a server that is behind is left so
 # says: would get an old value
-def go_on(copies, alive, replicas, copy):
-    load = {s: sum(s in at for at in copies.values()) for s in alive}
-    lost = []
-    for key, at in copies.items():
-        have = [s for s in at if s in alive]
-        if not have:
-            lost.append(key)
-            continue
-        newest = max(have, key=at.get)
-        others = sorted((s for s in alive if s not in at), key=load.get)
-        for server in others[:max(0, replicas - len(have))]:
-            copy(key, newest, server)
-            load[server] += 1
-    return lost
+#-        for server in behind + others[:max(0, replicas - len(at))]:
+#+        for server in others[:max(0, replicas - len(at))]:
 
 
 # %% wrong: the head is read, dead or not
@@ -88,21 +39,8 @@ def go_on(copies, alive, replicas, copy):
 
 # %% wrong: one new copy, however many died
 # says: The next death may take it
-def go_on(copies, alive, replicas, copy):
-    lost = []
-    for key, at in copies.items():
-        have = {s: at[s] for s in at if s in alive}
-        if not have:
-            lost.append(key)
-            continue
-        newest = max(have, key=have.get)
-        for server in have:
-            if have[server] < have[newest]:
-                copy(key, newest, server)
-        others = [s for s in alive if s not in have]
-        if len(have) < replicas and others:
-            copy(key, newest, others[key % len(others)])
-    return lost
+#-        for server in behind + others[:max(0, replicas - len(at))]:
+#+        for server in behind + others[:len(at) < replicas]:
 
 
 # %% wrong: every key is placed anew by its number
@@ -139,18 +77,7 @@ def go_on(copies, alive, replicas, copy):
 
 # %% wrong: lost keys are not told
 # says: your list does not name it
-def go_on(copies, alive, replicas, copy):
-    load = {s: sum(s in at for at in copies.values()) for s in alive}
-    for key, at in copies.items():
-        have = {s: at[s] for s in at if s in alive}
-        if have:
-            newest = max(have, key=have.get)
-            others = sorted((s for s in alive if s not in have), key=load.get)
-            behind = [s for s in have if have[s] < have[newest]]
-            for server in behind + others[:max(0, replicas - len(have))]:
-                copy(key, newest, server)
-                load[server] += server in others
-    return []
+#-            lost.append(key)
 
 
 # %% wrong: servers are numbers up to how many there are
