@@ -13,8 +13,7 @@ import pytest
 NOTEBOOKS = Path(__file__).with_name('notebooks')
 # Run by tests/exercises, which puts right and wrong answers into them.
 collect_ignore = ['notebooks/exercises']
-MEASURING = {'01-several-devices.ipynb', '02-where-to-sum.ipynb',
-             '05-many-machines.ipynb', '11-overlap.ipynb'}
+MEASURING = {'11-overlap.ipynb'}
 PURE = {'test_agreement.py', 'test_storechecks.py'}  # in tests/cluster
 # What takes long goes first, or it would be alone at the end.
 LONG = {'test_cluster.py', 'test_hosts.py', 'test_openssh.py',

@@ -4,7 +4,7 @@ import re
 from pathlib import Path
 
 import pytest
-from test_notebooks import WITHOUT_FORM, minutes_of
+from test_notebooks import minutes_of
 
 NOTEBOOKS = Path(__file__).resolve().parents[1] / 'notebooks'
 CHAPTERS = sorted(path.name for path in NOTEBOOKS.glob('[0-9]*.ipynb'))
@@ -27,8 +27,7 @@ def test_the_index_lists_every_chapter_once_in_order():
         int(name[:2]) for name in CHAPTERS]
 
 
-@pytest.mark.parametrize('name, time', [
-    row[1:] for row in ROWS if Path(row[1]).stem not in WITHOUT_FORM])
+@pytest.mark.parametrize('name, time', [row[1:] for row in ROWS])
 def test_reading_takes_as_long_as_the_chapter_says(name, time):
     top = text_of(name).split('\n## ')[0]
     assert minutes_of(f'To read: {time}.') == minutes_of(top)

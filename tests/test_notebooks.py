@@ -12,11 +12,8 @@ NOTEBOOKS = sorted(path for path in (ROOT / 'notebooks').rglob('*.ipynb')
                    if '.ipynb_checkpoints' not in path.parts)
 each_notebook = pytest.mark.parametrize('path', NOTEBOOKS,
                                         ids=lambda path: path.stem)
-# All chapters have the form (below) but these, which are older.
-WITHOUT_FORM = {'01-several-devices', '02-where-to-sum', '03-rings-and-trees',
-                '04-kvstore', '05-many-machines'}
 CHAPTERS = [path for path in NOTEBOOKS if path.parent.name == 'notebooks'
-            and path.stem[0].isdigit() and path.stem not in WITHOUT_FORM]
+            and path.stem[0].isdigit()]
 LATER = 'asynchrony', 'recovery'  # rooms of which they know nothing
 EXERCISES = ROOT / 'notebooks' / 'exercises'  # from all chapters
 MOST_IMPORTS = 5
@@ -126,7 +123,7 @@ def test_code_in_notebook_and_package_is_the_same(path):
 
 
 def test_chapter_1_builds_data_parallelism_in_full():
-    path = ROOT / 'notebooks' / '01-several-devices.ipynb'
+    path = ROOT / 'notebooks' / '01-data-parallelism.ipynb'
     assert {'get_params', 'allreduce', 'split_batch',
             'train_batch'} <= set(dict(parts_of_notebook(path)))
 

@@ -27,7 +27,17 @@ NAMES = {
     'asynchrony': ('explore_clock', 'plot_accuracy', 'plot_plan',
                    'plot_progress', 'plot_staleness'),
     'recovery': ('explore_circle', 'plot_circle'),
-    'panel': ('TrainingPanel',)}
+    'panel': ('TrainingPanel',),
+    'drawing': ('Drawing',),
+    'animation': ('animate',),
+    'drawings.cluster': ('draw_cluster', 'draw_keys', 'draw_seven_steps'),
+    'drawings.splits': ('draw_collectives', 'draw_split_batch',
+                        'draw_splits', 'draw_training_step'),
+    'toys.keys': ('explore_keys',),
+    'toys.latency': ('explore_latency',),
+    'toys.plans': ('explore_plans',),
+    'toys.store': ('explore_store',),
+    'toys.sums': ('explore_sums',)}
 HOME = {name: module for module, names in NAMES.items() for name in names}
 
 

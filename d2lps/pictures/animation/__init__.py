@@ -1,0 +1,1 @@
+"""Schedules that move: chunks travel along cables, with a clock."""

@@ -1,0 +1,1 @@
+"""What readers play with: controls above a picture that follows."""
