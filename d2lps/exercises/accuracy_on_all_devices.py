@@ -1,6 +1,6 @@
 """Exercise: the test accuracy, computed on all devices at the same time.
 
-To chapter 1, notebooks/01-several-devices.ipynb.
+To chapter 1, notebooks/01-data-parallelism.ipynb.
 """
 from reprlib import repr as short
 

@@ -1,6 +1,6 @@
 """Half of the data to a partner, half of that to the next, and back.
 
-Chapter 3, rings and trees. The student's function makes the plan.
+Chapter 6, trees and machines. The student's function makes the plan.
 """
 import numpy as np
 

@@ -1,6 +1,6 @@
 """Exercise: accuracy against the learning rate, for more and more devices.
 
-To chapter 1, notebooks/01-several-devices.ipynb.
+To chapter 1, notebooks/01-data-parallelism.ipynb.
 """
 from itertools import islice
 from reprlib import repr as short

@@ -1,6 +1,6 @@
 """Exercise: from a minibatch of b to one of k * b.
 
-To chapter 1, notebooks/01-several-devices.ipynb.
+To chapter 1, notebooks/01-data-parallelism.ipynb.
 """
 from operator import index
 from reprlib import repr as short

@@ -1,6 +1,6 @@
 """A ring that uses both directions of its cables, fast ones and slow ones.
 
-Chapter 3, rings and trees. The student's function makes the plan.
+Chapter 5, rings. The student's function makes the plan.
 """
 from d2lps.collectives import strategies, topology
 from d2lps.exercises import plans

@@ -1,6 +1,6 @@
 """Other reductions: which are safe, and matrix products with any of them.
 
-Chapter 3, rings and trees. The student writes a test of laws, and a product
+Chapter 7, more than sums. The student writes a test of laws, and a product
 whose work is spread over devices.
 """
 from copy import deepcopy

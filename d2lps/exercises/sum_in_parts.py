@@ -1,6 +1,6 @@
 """Exercise: an allreduce that sums different parameters on different devices.
 
-To chapter 1, notebooks/01-several-devices.ipynb, and chapter 2.
+To chapter 1, notebooks/01-data-parallelism.ipynb, and chapter 3.
 """
 import numpy as np
 

@@ -1,6 +1,6 @@
 """A tree for any number of devices, with no two messages on a cable.
 
-Chapter 3, rings and trees. The student's function makes the plan.
+Chapter 6, trees and machines. The student's function makes the plan.
 """
 from d2lps.collectives import strategies, topology
 from d2lps.exercises import plans
