@@ -1,7 +1,9 @@
 """What the index says about the chapters, and the links between them."""
 import json
 import re
+from itertools import pairwise
 from pathlib import Path
+from urllib.parse import unquote
 
 import pytest
 from test_notebooks import minutes_of
@@ -40,11 +42,35 @@ def test_links_to_files_lead_somewhere(name):
         assert (NOTEBOOKS / link).exists(), link
 
 
-def test_the_new_chapters_are_linked_with_the_older_ones():
+@pytest.mark.parametrize('name, then', [*pairwise(CHAPTERS)])
+def test_a_chapter_leads_to_the_next_one(name, then):
+    assert f']({then}' in text_of(name).split('\n## ')[-1]
+
+
+@pytest.mark.parametrize('name', CHAPTERS)
+def test_links_to_headings_lead_to_one(name):
+    """JupyterLab's anchors: the heading, with - for each space."""
+    for file, anchor in re.findall(
+            r'\]\(([\w-]+\.ipynb)?#(.+?)\)(?=\W|$)', text_of(name)):
+        headings = re.findall(r'^#+ (.*)', text_of(file or name), re.M)
+        assert unquote(anchor) in {heading.replace(' ', '-')
+                                   for heading in headings}, anchor
+
+
+def test_every_bullet_of_a_summary_says_where_it_was_seen():
+    for name in CHAPTERS:
+        [summary] = re.findall(
+            r'^## (?:Summary|What You Have Seen)\n(.*?)^## ', text_of(name),
+            re.M | re.S)
+        bullets = re.split(r'^\* ', summary, flags=re.M)[1:]
+        assert len(bullets) > 2 and all('](' in one for one in bullets), name
+
+
+def test_what_later_chapters_answer_leads_there():
     """There and back: from where their questions were left open."""
-    for number, others in (('11', '2 4 5'), ('12', '4 5'), ('13', '4 5')):
+    for number, others in (('11', '03 10'), ('12', '08'), ('13', '09')):
         [new] = [name for name in CHAPTERS if name.startswith(number)]
         for other in others.split():
-            [old] = [name for name in CHAPTERS if name.startswith(f'0{other}')]
+            [old] = [name for name in CHAPTERS if name.startswith(other)]
             assert f']({new}' in text_of(old), (old, new)
-        assert re.search(r'\]\(0\d-', text_of(new)), new
+        assert re.search(r'\]\((0\d|10)-', text_of(new)), new
