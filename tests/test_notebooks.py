@@ -130,7 +130,7 @@ def test_chapter_1_builds_data_parallelism_in_full():
 
 # The form of a chapter.
 MOST_CELLS, MOST_WORDS, MOST_LINES, MOST_MINUTES = 70, 2500, 12, 60
-FIRST_SCREEN = 5  # cells
+FIRST_SCREEN, LEAST_GUESSES = 5, 3  # cells; before a surprising result
 LAST_HEADINGS = ('Summary|What You Have Seen', 'Exercises', 'References',
                  r'.*\bNext\b.*')
 
@@ -197,6 +197,14 @@ def faults_of(cells):
         faults.append(f'before the first code, minutes to read: {minutes}')
     if not any(map(pictures_of, cells[:FIRST_SCREEN])):
         faults.append(f'no picture in the first {FIRST_SCREEN} cells')
+    toys = [number for number, cell in enumerate(cells) if re.search(
+        r'\bexplore_\w+\(', ''.join(cell['source']))
+        and cell['cell_type'] == 'code']
+    if not toys or toys[0] > len(cells) / 3:
+        faults.append(f'nothing to play with in the first third: {toys}')
+    guesses = re.findall(r'\b(?:Predict|[Gg]uess)\b', prose_of(cells))
+    if len(guesses) < LEAST_GUESSES:
+        faults.append(f'asks for a guess {len(guesses)} times')
     headings = re.findall(r'^## (.*)', prose_of(cells), re.M)[-4:]
     if len(headings) < 4 or not all(map(re.fullmatch, LAST_HEADINGS,
                                         headings)):
@@ -221,9 +229,11 @@ def code_cell(text, alt=None, **data):
 
 PICTURE = {'image/png': 'AAAA'}
 GOOD = [markdown('# Rings\n\nAbout 40 minutes to read, and 1 to run.'),
-        code_cell('import d2lps'), markdown('See [there](there.ipynb).'),
+        code_cell('import d2lps\nexplore_plans()'),
+        markdown('See [there](there.ipynb).'),
         code_cell('show(ring(4))', 'A ring of four boxes.', **PICTURE),
-        markdown('## Summary\n\n* Rings.\n\n## Exercises\n\n1. Draw one.'),
+        markdown('Guess. Guess! **Predict.**\n\n## Summary\n\n* Rings.\n\n'
+                 '## Exercises\n\n1. Draw one.'),
         markdown('## References\n\nNobody 2020.\n\n## The Next Chapter')]
 
 
@@ -234,10 +244,15 @@ def mutilated(number, *cells):
 @pytest.mark.parametrize('cells, fault', [
     ([*GOOD, *[markdown('')] * 64], None),
     ([*GOOD, *[markdown('')] * 65], '71 cells'),
-    (mutilated(2, markdown('a ' * 2478)), None),
-    (mutilated(2, markdown('a ' * 2479)), '2501 words'),
-    (mutilated(1, code_cell('pass\n' * 12)), None),
-    (mutilated(1, code_cell('pass\n' * 13)), 'cell 1: 13 lines'),
+    (mutilated(2, markdown('a ' * 2475)), None),
+    (mutilated(2, markdown('a ' * 2476)), '2501 words'),
+    (mutilated(1, code_cell('pass\n' * 11 + 'explore_keys()')), None),
+    (mutilated(1, code_cell('pass\n' * 12 + 'explore_keys()')),
+     'cell 1: 13 lines'),
+    (mutilated(1, code_cell('explore_keys = None')), 'to play with'),
+    ([GOOD[0], GOOD[3], *GOOD[2:], GOOD[1]], 'to play with'),
+    (mutilated(4, markdown('Guess.\n\n## Summary\n\n## Exercises')),
+     'asks for a guess 1 times'),
     (mutilated(3, code_cell('show()', **PICTURE)), 'cell 3: no alternative'),
     (mutilated(2, markdown('![](attachment:a.png)')), 'cell 2: no alternat'),
     (mutilated(2, code_cell('1', **{'text/html': '<p><img src="x">'})),
