@@ -31,6 +31,7 @@ from d2lps.pictures import asynchrony as async_pictures
 from d2lps.pictures import overlap as overlap_pictures
 from d2lps.pictures import recovery as recovery_pictures
 from d2lps.pictures import timeline as timeline_pictures
+from d2lps.pictures.drawings.plans import draw_cables, draw_sums
 from d2lps.training import data, data_parallel, partition, timeline
 from matplotlib import pyplot as plt
 
@@ -241,6 +242,9 @@ good(topology.ethernet, {'hosts': {'int64'}, 'bandwidth': POSITIVE,
                          'latency': NUMBER}, hosts=2, bandwidth=1e9,
      latency=0)
 good(cables.rings_of, cables=cables.P3_CABLES)
+good(draw_cables, {'rings': {'a list'}}, cables=cables.P3_CABLES,
+     rings=cables.rings_of(cables.P3_CABLES))
+good(draw_sums, plans=[strategies.ring(2)], chunks=[0])
 good(sketch.svg, schedule=strategies.ring(2))
 good(sketch.html, schedule=strategies.ring(2))
 good(topology.nvlink_p3, {'bandwidth': POSITIVE, 'latency': NUMBER},

@@ -31,6 +31,7 @@ NAMES = {
     'drawing': ('Drawing',),
     'animation': ('animate',),
     'drawings.cluster': ('draw_cluster', 'draw_keys', 'draw_seven_steps'),
+    'drawings.plans': ('draw_cables', 'draw_sums'),
     'drawings.splits': ('draw_collectives', 'draw_split_batch',
                         'draw_splits', 'draw_training_step'),
     'toys.keys': ('explore_keys',),

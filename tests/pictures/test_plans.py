@@ -1,0 +1,47 @@
+"""Drawings of cables and of who sends sums to whom."""
+import numpy as np
+import pytest
+from d2lps.collectives import strategies, topology
+from d2lps.pictures.drawings.plans import draw_cables, draw_sums
+
+CABLES = topology.P3_CABLES
+
+
+def test_each_cable_is_a_line_in_the_colour_of_its_ring():
+    gray = draw_cables(CABLES).svg()
+    assert gray.count('<path d="M') - 1 == CABLES.sum() / 2  # 1: the marker
+    rings = topology.rings_of(CABLES)
+    drawing = draw_cables(CABLES, rings)
+    for (order, links), color in zip(rings, ('#0072B2', '#E69F00')):
+        assert drawing.svg().count(f'stroke="{color}"') == 8 * links
+        assert ' - '.join(map(str, order)) in drawing.alt
+    assert '3-0 (2 times)' in drawing.alt and '7-0' not in drawing.alt
+    one = draw_cables(CABLES, rings[1:]).svg()
+    assert one.count('stroke="#BBBBBB"') == 16
+
+
+@pytest.mark.parametrize('plan, chunk, root', [
+    (strategies.ring(5), 1, 0), (strategies.tree(8), 0, 0),
+    (strategies.double_tree(8), 1, 7), (strategies.running_sum(3), 0, 2)])
+def test_the_root_of_a_tree_stands_highest(plan, chunk, root):
+    drawing = draw_sums([plan], [chunk])
+    heights = {}
+    for line in drawing.svg().split('<text ')[1:]:
+        words = line.split('>')[1].split('<')[0]
+        if words.isdigit():
+            heights[int(words)] = float(line.split('y="')[1].split('"')[0])
+    assert len(heights) == plan.num_devices
+    assert min(heights, key=heights.get) == root
+    assert drawing.alt.count(' sends to ') == plan.num_devices - 1
+
+
+def test_what_is_no_tree_is_refused():
+    with pytest.raises(ValueError, match='do not go along a tree'):
+        draw_sums([strategies.recursive_doubling(4)])
+    with pytest.raises(ValueError, match='chunk 7 in ring'):
+        draw_sums([strategies.ring(4)], [7])
+    many = np.ones((17, 17), int) - np.eye(17, dtype=int)
+    with pytest.raises(ValueError, match='devices in cables'):
+        draw_cables(many)
+    with pytest.raises(ValueError, match='rings'):
+        draw_cables(CABLES, [([0, 9], 1)])
