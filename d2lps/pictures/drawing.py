@@ -1,6 +1,7 @@
 """Boxes, arrows and words in one style: an SVG picture, shown as an image."""
 from base64 import b64encode
 from html import escape
+from math import hypot
 from pathlib import Path
 
 from d2lps.checks import checked, positive, text
@@ -16,6 +17,11 @@ INK, PALE, FRAME = '#222', '#f4f4f4', '#555'
 def color(device):
     """The colour of a device's contribution, or of a chunk."""
     return CHUNK_COLORS[device % len(CHUNK_COLORS)]
+
+
+def width_of(text, size):
+    """About how wide the longest line is, in pixels."""
+    return 0.63 * size * max(map(len, str(text).split('\n')))
 
 
 class Drawing:
@@ -38,36 +44,53 @@ class Drawing:
 
     def box(self, x, y, width, height, text='', fill=PALE, size=13,
             dashed=False, stroke=FRAME):
-        """A box with words in its middle; with a number, a device's fill."""
-        pattern = ''
-        if isinstance(fill, int):
-            device, fill = fill, color(fill)
-            pattern = self.hatch(x, y, width, height, device)
+        """A box with words in its middle.
+
+        fill: a colour, or a device's number for its colour and pattern, or a
+        list of numbers: what devices have added up, a band for each.
+        """
+        devices = [fill] if isinstance(fill, int) else fill
+        if isinstance(fill, str):
+            devices = []
+        for k, device in enumerate(devices):
+            band = x, y + height * k / len(devices), width, (
+                height / len(devices))
+            self._rect(*band, f'fill="{color(device)}" fill-opacity=".6"')
+            self.add(self.hatch(*band, device))
+        fill = 'none' if devices else fill
         dash = ' stroke-dasharray="5 4"' if dashed else ''
-        self.add(f'<rect x="{x:g}" y="{y:g}" width="{width:g}" '
-                 f'height="{height:g}" rx="3" fill="{fill}" '
-                 f'stroke="{stroke}"{dash}/>{pattern}')
-        if text:
+        self._rect(x, y, width, height,
+                   f'rx="3" fill="{fill}" stroke="{stroke}"{dash}')
+        if text != '':
             self.text(x + width / 2, y + height / 2, text, size,
-                      halo=bool(pattern))
+                      plate=bool(devices))
         return self
+
+    def _rect(self, x, y, width, height, more):
+        self.add(f'<rect x="{x:g}" y="{y:g}" width="{width:g}" '
+                 f'height="{height:g}" {more}/>')
 
     def hatch(self, x, y, width, height, device):
         """The pattern of a device, over a box that is filled: SVG."""
         self._patterns.add(device % len(PATTERNS))
         return (f'<rect x="{x:g}" y="{y:g}" width="{width:g}" '
-                f'height="{height:g}" rx="3" '
+                f'height="{height:g}" '
                 f'fill="url(#p{device % len(PATTERNS)})"/>')
 
     def text(self, x, y, text, size=13, anchor='middle', bold=False,
-             fill=INK, halo=False):
+             fill=INK, halo=False, plate=False):
         """Words around (x, y), a line for each line; anchor: of SVG.
 
-        halo: white around each letter, for words on a pattern.
+        halo: white around each letter, for words on a pattern; plate: white
+        behind all of them.
         """
         around = (' paint-order="stroke" stroke="white" stroke-width="4"'
                   if halo else '')
         lines = str(text).split('\n')
+        if plate:
+            wide, high = width_of(text, size) + 6, 1.2 * size * len(lines)
+            self._rect(x - wide / 2, y - high / 2, wide, high,
+                       'rx="3" fill="white" fill-opacity=".9"')
         for k, line in enumerate(lines):
             high = y + size * (0.35 + 1.2 * (k - (len(lines) - 1) / 2))
             weight = ' font-weight="bold"' if bold else ''
@@ -76,14 +99,25 @@ class Drawing:
                      f'{escape(line)}</text>')
         return self
 
+    def badge(self, x, y, number, fill=INK):
+        """A number in a circle, to refer to."""
+        self.add(f'<circle cx="{x:g}" cy="{y:g}" r="11" fill="{fill}"/>')
+        return self.text(x, y, number, 13, bold=True, fill='white')
+
     def line(self, *points, stroke=FRAME, width=1.5, dashed=False):
         """A line through points (x, y)."""
         return self._path(points, stroke, width, dashed, '')
 
     def arrow(self, *points, stroke=INK, width=2, dashed=False, text='',
-              size=12):
-        """An arrow through points (x, y), with words beside its middle."""
-        self._path(points, stroke, width, dashed, ' marker-end="url(#head)"')
+              size=12, both=False):
+        """An arrow through points (x, y), with words beside its middle.
+
+        both: with a head at each end.
+        """
+        way = [*points]
+        for end, before in ((-1, -2), (0, 1))[:1 + both]:
+            way[end] = self._head(way[end], way[before], stroke, width)
+        self._path(way, stroke, width, dashed, '')
         if text:
             (x1, y1), (x2, y2) = points[:2]
             flat = abs(x2 - x1) > abs(y2 - y1)
@@ -91,6 +125,16 @@ class Drawing:
                       (y1 + y2) / 2 - 9 * flat, text, size,
                       'middle' if flat else 'start')
         return self
+
+    def _head(self, tip, before, stroke, width):
+        """Draw an arrow's head; returns where the shaft ends."""
+        (x, y), long = tip, 4 + 2.5 * width
+        far = hypot(x - before[0], y - before[1]) or 1
+        dx, dy = (x - before[0]) / far * long, (y - before[1]) / far * long
+        self.add(f'<path d="M{x:g} {y:g}L{x - dx - dy / 2:g} '
+                 f'{y - dy + dx / 2:g}L{x - dx + dy / 2:g} '
+                 f'{y - dy - dx / 2:g}z" fill="{stroke}"/>')
+        return x - 0.9 * dx, y - 0.9 * dy
 
     def _path(self, points, stroke, width, dashed, more):
         dash = ' stroke-dasharray="5 4"' if dashed else ''
@@ -110,10 +154,7 @@ class Drawing:
             f'viewBox="0 0 {self.width:g} {self.height:g}" '
             f'width="{self.width:g}" height="{self.height:g}" '
             'font-family="DejaVu Sans, Verdana, sans-serif" role="img" '
-            f'aria-label="{escape(self.alt)}"><defs><marker id="head" '
-            'viewBox="0 0 8 8" refX="7" refY="4" markerWidth="5" '
-            'markerHeight="5" orient="auto"><path d="M0 0L8 4L0 8z" '
-            f'fill="context-stroke"/></marker>{patterns}</defs>'
+            f'aria-label="{escape(self.alt)}"><defs>{patterns}</defs>'
             f'<rect width="100%" height="100%" fill="white"/>'
             f'{"".join(self._shapes)}</svg>')
 
