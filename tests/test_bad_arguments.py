@@ -512,7 +512,8 @@ INSIDE = {
     'd2lps.cluster.store': 'the machine room',
     'd2lps.cluster.processes': 'the machine room'}
 RECORDS = {'Machine', 'Send', 'Round', 'Link', 'Event', 'Timing', 'Shard',
-           'Server', 'BackupServer', 'DividingServer', 'Plan', 'Step',
+           'Server', 'BoundedServer', 'BackupServer', 'DividingServer',
+           'Plan', 'Step',
            'Point', 'TrainResult', 'live_picture', 'total', 'parts',
            'Schedule.states', 'Schedule.check_sends', 'Trained', 'forever',
            'newest_for_all', 'sum_gradients', 'Task', 'Message',

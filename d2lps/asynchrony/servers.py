@@ -2,7 +2,7 @@
 from d2lps.checks import checked, from_zero, refuse
 from d2lps.engine import device
 from d2lps.kvstore.fits import up_to_1000
-from d2lps.kvstore.server import Server
+from d2lps.kvstore.server import BoundedServer, Server
 
 
 def _some_are_left(self, device, num_workers, backups):
@@ -14,24 +14,24 @@ class BackupServer(Server):
     """A round takes the first pushes; those of `backups` workers are dropped.
 
     Chen et al. 2016. Whoever has seen an older round than the present one
-    is late. `dropped` counts their pushes.
+    is late. `dropped` counts their pushes, `seen` has by key and rank which
+    round a worker has pulled.
     """
 
     @checked(_some_are_left, device=device, num_workers=up_to_1000,
              backups=from_zero)
     def __init__(self, device, num_workers, backups):
-        super().__init__(device, num_workers, 'sync')
-        self.backups, self.dropped = backups, 0
+        super().__init__(device, num_workers)
+        self.backups, self.dropped, self.seen = backups, 0, {}
 
     def push(self, key, rank, value):
-        shard = self.shards[key]
-        if shard.pulled[rank] < shard.round:
+        if self.seen.get((key, rank), 0) < self.shards[key].round:
             self.dropped += 1
-            return
-        shard.pushes[rank].append(value.as_in_ctx(self.device))
-        ranks = [r for r, queue in enumerate(shard.pushes) if queue]
-        if len(ranks) == self.num_workers - self.backups:
-            shard.update(ranks, self.updater)
+        else:
+            super().push(key, rank, value)
+
+    def complete(self, shard):
+        return shard.pushes.count([]) == self.backups
 
     def missing(self, key, rank):
         """Those who can still complete the round of this worker's push."""
@@ -40,11 +40,14 @@ class BackupServer(Server):
             return []
         return [r for r, queue in enumerate(pushes) if not queue]
 
+    def pull(self, key, rank):
+        self.seen[key, rank] = self.shards[key].round
+        return super().pull(key, rank)
 
-class DividingServer(Server):
+
+class DividingServer(BoundedServer):
     """Divides a gradient by its staleness, from 2 on (Zhang et al. 2016)."""
 
     def push(self, key, rank, value):
-        shard = self.shards[key]
-        staleness = shard.round - shard.pulled[rank]
-        super().push(key, rank, value / max(1, staleness))
+        value = value / max(1, self.missed(key, rank))
+        super().push(key, rank, value)

@@ -1,15 +1,15 @@
 """Servers of a key-value store: where values lie, and how pushes are summed.
 
-g_i is the sum over workers k, and over the devices j of each, of g_ijk. The
-order does not matter, so it is summed in stages: every worker sums over its
-devices, a server over the workers. Keys i do not depend on each other, so
-they can lie on different servers. Sources: Smola and Narayanamurthy 2010
-(synchronising through a store), DeCandia et al. 2007 (keys hashed to
-servers), Li et al. 2014 (OSDI; MXNet's distributed store is theirs).
+Every worker sums over its devices, a server over the workers; keys can lie
+on different servers. Sources: Smola and Narayanamurthy 2010 (synchronising
+through a store), DeCandia et al. 2007 (keys hashed to servers), Li et al.
+2014 (OSDI; MXNet's distributed store is theirs).
 """
+from collections import Counter
+
 from d2lps.checks import checked, from_zero, whole
 from d2lps.engine import array, array_list, device, nbytes
-from d2lps.kvstore.fits import how_consistent, store_key, up_to_1000
+from d2lps.kvstore.fits import how_far, store_key, up_to_1000
 from d2lps.training.fits import alike
 
 
@@ -30,9 +30,7 @@ def place(key, size, num_servers, split_from=1_000_000):
     From `split_from` elements on it is cut into a part for each server. A
     smaller one goes whole to server number * 9973 mod num_servers; a str's
     number is that of its bytes, modulo a prime. (MXNet does the same, but
-    numbers a str by the order of `init`. With one server more, most keys
-    move; DeCandia et al. hash keys and servers onto a circle, so that few
-    do.)
+    numbers a str by the order of `init`.)
 
     Raises:
         ValueError: for a bad argument, such as more than 1,000 servers.
@@ -56,30 +54,22 @@ def parts(value, places):
 
 
 class Shard:
-    """A value, or a part of one, on its server.
+    """A value, or a part of one, on its server, which checks all arguments.
 
-    `round` counts its updates. For each worker, `pushes` has a queue,
-    `pushed` counts what it has pushed, and `pulled` is the round that it saw
-    last. Its `Server` checks what it is given.
+    `round` counts its updates; `pushes` has a queue for each worker.
     """
 
     def __init__(self, key, value, num_workers):
         self.key, self.value, self.round = key, value, 0
         self.pushes = [[] for _ in range(num_workers)]
-        self.pushed = [0] * num_workers
-        self.pulled = [0] * num_workers
 
-    def update(self, ranks, updater=None):
-        summed = total([self.pushes[rank].pop(0) for rank in ranks])
+    def update(self, updater=None):
+        summed = total([queue.pop(0) for queue in self.pushes if queue])
         self.round += 1
         if updater is None:
             self.value = summed
         else:
             updater(self.key, summed, self.value)
-
-    def pull(self, rank):
-        self.pulled[rank] = self.round
-        return self.value
 
 
 def _known(self, key, rank, value=None):
@@ -97,53 +87,76 @@ def _known(self, key, rank, value=None):
 
 
 class Server:
-    """Sums what workers push, key by key; `rank` is always a worker's.
+    """Sums what workers push; `rank` is always a worker's.
 
-    `bound` is how many rounds a worker may be ahead of the slowest. `shards`
-    has a `Shard` for each key; `received` and `sent` count the bytes of
-    pushes and pulls. `staleness` counts pushes, by how many updates there
-    were between the worker's last pull and its push's use.
+    It has a `Shard` for each key, and counts the bytes of pushes and pulls.
     """
 
-    @checked(device=device, num_workers=up_to_1000,
-             consistency=how_consistent)
-    def __init__(self, device, num_workers, consistency='sync'):
+    @checked(device=device, num_workers=up_to_1000)
+    def __init__(self, device, num_workers):
         self.device, self.num_workers = device, num_workers
-        bounds = {'sync': 0, 'async': float('inf')}
-        self.bound = bounds.get(consistency, consistency)
         self.shards, self.updater = {}, None
-        self.received, self.sent, self.staleness = 0, 0, {}
+        self.received, self.sent = 0, 0
 
     @checked(key=store_key, value=array)
     def init(self, key, value):
-        self.shards[key] = Shard(key, value.copyto(self.device),
-                                 self.num_workers)
+        copy = value.copyto(self.device)
+        self.shards[key] = Shard(key, copy, self.num_workers)
+
+    def complete(self, shard):
+        # (ps-lite counts pushes: there, two of one worker would do as well.)
+        return all(shard.pushes)
 
     @checked(_known, key=store_key, value=array)
     def push(self, key, rank, value):
         self.received += nbytes(value)
         shard = self.shards[key]
         shard.pushes[rank].append(value.as_in_ctx(self.device))
-        shard.pushed[rank] += 1
-        # With bound 0 an update takes one push of *every* worker; a second
-        # one of the same worker waits for the next. (ps-lite counts pushes,
-        # not workers: who pushes twice stands in for one that is missing.)
-        ranks = [rank] if self.bound else range(self.num_workers)
-        if all(shard.pushes[r] for r in ranks):
-            for r in ranks:
-                missed = shard.round - shard.pulled[r]
-                self.staleness[missed] = self.staleness.get(missed, 0) + 1
-            shard.update(ranks, self.updater)
+        if self.complete(shard):
+            shard.update(self.updater)
 
     @checked(_known, key=store_key)
     def missing(self, key, rank):
-        """Those who are so far behind that this worker's pull must wait."""
-        pushed = self.shards[key].pushed
-        return [other for other in range(self.num_workers)
-                if pushed[other] < pushed[rank] - self.bound]
+        waiting = [len(queue) for queue in self.shards[key].pushes]
+        return [k for k, n in enumerate(waiting) if n < waiting[rank]]
 
     @checked(_known, key=store_key)
     def pull(self, key, rank):
-        value = self.shards[key].pull(rank)
+        value = self.shards[key].value
         self.sent += nbytes(value)
         return value
+
+
+class BoundedServer(Server):
+    """Uses each push at once; who is over `bound` rounds ahead must wait.
+
+    By key and rank: `pushed`, how often; `seen`, the round of the last pull.
+    """
+
+    @checked(bound=how_far)
+    def __init__(self, device, num_workers, bound):
+        super().__init__(device, num_workers)
+        self.bound = float('inf') if bound == 'async' else bound
+        self.seen, self.pushed, self.staleness = {}, Counter(), Counter()
+
+    def complete(self, shard):
+        return True
+
+    def missed(self, key, rank):  # the staleness of a push
+        return self.shards[key].round - self.seen.get((key, rank), 0)
+
+    @checked(_known, key=store_key, value=array)
+    def push(self, key, rank, value):
+        self.staleness[self.missed(key, rank)] += 1
+        self.pushed[key, rank] += 1
+        super().push(key, rank, value)
+
+    @checked(_known, key=store_key)
+    def missing(self, key, rank):
+        return [other for other in range(self.num_workers) if (
+            self.pushed[key, other] < self.pushed[key, rank] - self.bound)]
+
+    @checked(_known, key=store_key)
+    def pull(self, key, rank):
+        self.seen[key, rank] = self.shards[key].round
+        return super().pull(key, rank)

@@ -11,7 +11,8 @@ from d2lps.engine import mx
 from d2lps.kvstore.fits import (any_priority, by_key, how_consistent,
                                 store_key, time_limit, up_to_1000,
                                 updater_or_none)
-from d2lps.kvstore.server import Server, parts, place, total
+from d2lps.kvstore.server import (BoundedServer, Server, parts,
+                                  place, total)
 
 np = mx.np
 
@@ -31,16 +32,13 @@ class KVStore:
             'async': each push is an update, and no pull waits.
             k: each push is an update, and a pull waits while this worker is
             more than k rounds ahead of the slowest: stale-synchronous
-            parallel (Ho et al. 2013). 0 is 'sync', with one update for a
-            round. (SSP by itself applies each push when it comes, also with
-            bound 0: the same sum, but a momentum would be another, and who
-            pulls late would see a part of the next round.)
+            parallel (Ho et al. 2013). 0 is 'sync': one update for a round.
         timeout: seconds that a call waits at most.
         split_from: elements from which on values are split; see `place`.
 
     A value is one array, or a list with one of each device. A list of keys
-    takes a list of values. Unlike MXNet's stores, this one refuses another
-    shape or dtype at once, and never shares memory with the caller's array.
+    takes a list of values. Unlike MXNet's, it refuses another shape or dtype
+    at once, and never shares memory with the caller's array.
 
     Raises, from every call:
         ValueError: for a bad argument; nothing has changed then.
@@ -53,7 +51,9 @@ class KVStore:
     def __init__(self, num_workers=1, num_servers=1, consistency='sync',
                  timeout=60, split_from=1_000_000):
         self.rank, self.num_workers = 0, num_workers
-        self.servers = [Server(mx.cpu(i), num_workers, consistency)
+        self._bound = [] if consistency in ('sync', 0) else [consistency]
+        kind = BoundedServer if self._bound else Server
+        self.servers = [kind(mx.cpu(i), num_workers, *self._bound)
                         for i in range(num_servers)]
         self.consistency, self.timeout = consistency, timeout
         self.split_from = split_from
@@ -66,7 +66,7 @@ class KVStore:
     @property
     def type(self):
         """The name of MXNet's store that does the same, if there is one."""
-        if self.consistency in ('sync', 0):
+        if not self._bound:
             return 'dist_sync' if self.num_workers > 1 else 'local'
         return ('dist_async' if self.consistency == 'async' else
                 f'at most {self.consistency} rounds ahead')
@@ -143,7 +143,7 @@ class KVStore:
         problems = []
         with self._changed:
             groups = self._check(by_key(key, value), 'value')
-            if self.servers[0].bound and self.servers[0].updater is None:
+            if self._bound and self.servers[0].updater is None:
                 raise ValueError(
                     f'a store with consistency={self.consistency!r} needs an '
                     'updater: call set_updater or set_optimizer first')
@@ -231,8 +231,8 @@ class KVStore:
             return
         key, now = next(filter(missing, keys)), time.monotonic()
         whom = ' and '.join(f'worker {rank}' for rank in missing(key))
-        ahead = (f', being more than {self.servers[0].bound} ahead'
-                 if call == 'push' and self.servers[0].bound else '')
+        ahead = (f', being more than {self.consistency} ahead'
+                 if call == 'push' and self._bound else '')
         raise TimeoutError('\n  '.join([
             f'worker {self.rank} waited {self.timeout:g} s for '
             f'{call}({key!r}) of {whom}{ahead}. Last calls:',

@@ -469,7 +469,7 @@ def test_a_pull_waits_for_who_is_too_far_behind_and_is_woken():
             store.worker(rank).push(0, full(10))
 
     assert in_threads(fast, slow)[0] == [2 * (3 + 20)] * 2
-    assert store.servers[0].shards[0].pushed == [3, 1, 1]
+    assert store.servers[0].pushed == {(0, 0): 3, (0, 1): 1, (0, 2): 1}
 
 
 def test_a_straggler_that_never_comes_back_is_named():

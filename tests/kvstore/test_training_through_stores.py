@@ -59,7 +59,8 @@ def test_workers_in_threads_train_as_one_does(num_workers, batch_size):
         for params in copies:
             for a, b in zip(expected, params):
                 onp.testing.assert_allclose(b, a, rtol=0, atol=1e-4)
-    assert all(set(server.staleness) == {0} for server in store.servers)
+    assert all(shard.pushes == [[]] * num_workers for server in store.servers
+               for shard in server.shards.values())
 
 
 def test_an_optimizer_may_come_from_a_new_thread():
