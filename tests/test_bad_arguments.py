@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from types import SimpleNamespace
 
 import d2lps
+import ipywidgets
 import numpy as onp
 import pytest
 from d2lps import asynchrony, kvstore, recovery
@@ -32,6 +33,8 @@ from d2lps.pictures import overlap as overlap_pictures
 from d2lps.pictures import recovery as recovery_pictures
 from d2lps.pictures import timeline as timeline_pictures
 from d2lps.pictures.drawings.plans import draw_cables, draw_sums
+from d2lps.pictures.toys import latency, plans
+from d2lps.pictures.toys import store as store_toy
 from d2lps.training import data, data_parallel, partition, timeline
 from matplotlib import pyplot as plt
 
@@ -276,6 +279,19 @@ good(player.plot_holdings, {'ax': AXES, 'number': {'int64', 'zero'}},
      schedule=strategies.ring(2), number=0, ax=None)
 good(player.step_player, {'number': {'int64', 'zero'}},
      schedule=strategies.ring(2), number=0)
+good(player.step_buttons, slider=fresh(ipywidgets.IntSlider))
+good(plans.explore_plans, {
+    'num_devices': {'int64'}, 'number': WHOLE, 'plans': {'None'},
+    'sums': FLAG}, plan='ring', num_devices=2, number=0, plans=None,
+    sums=False)
+good(latency.explore_latency, {
+    'num_devices': {'int64'}, 'megabytes': {'a fraction', 'int64', 'float32'},
+    'latency': NUMBER - {'a billion'}, 'sharded': FLAG,
+    'bandwidth': {'a fraction', 'int64', 'float32'}}, num_devices=2,
+    megabytes=1, latency=0, bandwidth=1, sharded=False)
+good(store_toy.explore_store, {'num_workers': {'int64'},
+                               'consistency': WHOLE}, num_workers=2,
+     consistency='sync')
 good(widgets.choose, {'options': NOTHING, 'value': NAME,
                       'description': TEXT | {'an empty text'}},
      options=[1, 2], value=1, description='n')

@@ -4,7 +4,7 @@ import numpy as np
 from IPython.display import display
 from matplotlib import collections, pyplot as plt
 
-from d2lps.checks import checked, from_zero, whole
+from d2lps.checks import a, checked, from_zero, whole
 from d2lps.collectives import limits
 from d2lps.pictures.plots import AXES
 from d2lps.pictures.style import CHUNK_COLORS
@@ -68,18 +68,28 @@ def plot_holdings(schedule, number=0, ax=None):
     return ax
 
 
+@checked(slider=a(ipywidgets.IntSlider, 'an ipywidgets.IntSlider'))
+def step_buttons(slider):
+    """Back, forward and play for a slider, in a row."""
+    play = ipywidgets.Play(value=slider.value, min=slider.min,
+                           max=slider.max, interval=1000)
+    buttons = [ipywidgets.Button(icon=icon, tooltip=words,
+                                 layout={'width': '40px'})
+               for icon, words in (('step-backward', 'one back'),
+                                   ('step-forward', 'one on'))]
+    for button, step in zip(buttons, (-1, 1)):
+        button.on_click(lambda _, step=step: setattr(
+            slider, 'value', slider.value + step))
+    for trait in 'max', 'value':
+        ipywidgets.link((play, trait), (slider, trait))
+    return ipywidgets.HBox([play, *buttons])
+
+
 @checked(_small, schedule=limits.schedule, number=from_zero)
 def step_player(schedule, number=0):
     """Go through the rounds, forward, back or playing, from `number` on."""
     slider = ipywidgets.IntSlider(number, 0, len(schedule.rounds),
                                   description='round')
-    play = ipywidgets.Play(value=number, max=slider.max, interval=1000)
-    buttons = [ipywidgets.Button(icon=icon, layout={'width': '40px'})
-               for icon in ('step-backward', 'step-forward')]
-    for button, step in zip(buttons, (-1, 1)):
-        button.on_click(lambda _, step=step: setattr(
-            slider, 'value', slider.value + step))
-    ipywidgets.link((play, 'value'), (slider, 'value'))
-    display(ipywidgets.HBox([play, *buttons]))
+    display(step_buttons(slider))
     live_picture(lambda number: plot_holdings(schedule, number),
                  {'number': slider})

@@ -2,6 +2,7 @@
 import gc
 import io
 from functools import partial
+from threading import Lock
 
 import ipywidgets
 from IPython.display import Image, display
@@ -53,7 +54,8 @@ def live_picture(draw, controls, margins='tight'):
     """Show `controls` above a picture that follows them.
 
     controls: a dict of ipywidgets by name.
-    draw: called with their values by name, returns axes or an array of them.
+    draw: called with their values by name, returns axes, an array of them,
+    or a `Drawing`. It may change controls, and is not called for that.
     margins: None, for 40 ms less, if `draw` sees to it that nothing is cut.
 
     The picture is an output of the cell, not part of a widget, so it is still
@@ -61,6 +63,8 @@ def live_picture(draw, controls, margins='tight'):
     """
     def picture():
         axes = draw(**{name: c.value for name, c in controls.items()})
+        if hasattr(axes, '_repr_html_'):
+            return axes  # a Drawing, which shows itself
         fig = getattr(axes, 'figure', None) or axes.flat[0].figure
         plt.close(fig)  # or the cell shows it a second time when it ends
         png = io.BytesIO()  # in one go: IPython would draw everything twice
@@ -68,12 +72,17 @@ def live_picture(draw, controls, margins='tight'):
         return Image(png.getvalue(), retina=True)
 
     def follow(change):
-        shown.update(picture())
-        gc.collect()  # now, and not while the next picture is awaited
+        if drawing.locked():  # `draw` did it
+            return
+        with drawing:
+            shown.update(picture())
+            gc.collect()  # now, and not while the next picture is awaited
 
+    drawing = Lock()
     display(ipywidgets.Box(list(controls.values()),
                            layout={'flex_flow': 'row wrap'}))
-    shown = display(picture(), display_id=True)
+    with drawing:
+        shown = display(picture(), display_id=True)
     gc.freeze()  # what is here now, or each `collect` would go through it
     for control in controls.values():
         control.observe(follow, 'value')
