@@ -69,8 +69,9 @@ def draw_cluster(num_workers=2, num_servers=2, machines=None):
 
 
 def _named(keys):
-    words = ', '.join(map(str, keys)) or 'none'
-    return f'key{"s" * (len(keys) != 1)} {words}'
+    if len(keys) == NUM_KEYS:
+        return f'keys 0 to {NUM_KEYS - 1}'
+    return f'key{"s" * (len(keys) != 1)} {", ".join(map(str, keys))}'
 
 
 def _machines(workers, servers, machines):
@@ -100,9 +101,11 @@ def draw_keys(sizes, num_servers, split_from=1_000_000):
                   for server, start, end in parts if server == k)
               for k in range(num_servers)]
     high = max(len(sizes) * 34, num_servers * 46) + 30
-    drawing = Drawing(900, high, ' '.join(
-        f'Server {k} has {elements:,} elements'
-        + _contents(places, k) + '.' for k, elements in enumerate(filled)))
+    drawing = Drawing(900, high, (
+        'Boxes for keys, as wide as they are large, and lines to their '
+        'servers. ' + ' '.join(
+            f'Server {k} has {elements:,} elements{_contents(places, k)}.'
+            for k, elements in enumerate(filled))))
     scale = 226 / max(1, *sizes.values(), *filled)
     drawing.text(130, 12, 'keys', 13, 'start', bold=True)
     drawing.text(480, 12, 'servers', 13, 'start', bold=True)

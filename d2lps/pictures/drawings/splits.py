@@ -220,10 +220,10 @@ def draw_split_batch(rows=4, num_devices=2):
         drawing.box(450, y, 300, size + 36, fill='white', dashed=True)
         names = f'X_shards[{device}]', f'y_shards[{device}]'
         if start == end:
-            names = 'no examples', ''
+            names = 'no examples',
         drawing.text(442, y + size / 2 + 18, f'device {device}', 13, 'end')
-        drawing.text(560, y + 17, names[0], 12)
-        drawing.text(700, y + 17, names[1], 12)
+        for x, name in zip((560, 700), names):
+            drawing.text(x, y + 17, name, 12)
         for left, above in ((30, top), (460, y + 30 - 28 * start)):
             for row in range(start, end):
                 for column in range(5):
