@@ -53,8 +53,8 @@ class Drawing:
         if isinstance(fill, str):
             devices = []
         for k, device in enumerate(devices):
-            band = x, y + height * k / len(devices), width, (
-                height / len(devices))
+            high = height / len(devices)
+            band = x, y + high * k, width, high
             self._rect(*band, f'fill="{color(device)}" fill-opacity=".6"')
             self.add(self.hatch(*band, device))
         fill = 'none' if devices else fill
@@ -106,7 +106,10 @@ class Drawing:
 
     def line(self, *points, stroke=FRAME, width=1.5, dashed=False):
         """A line through points (x, y)."""
-        return self._path(points, stroke, width, dashed, '')
+        dash = ' stroke-dasharray="5 4"' if dashed else ''
+        way = 'L'.join(f'{x:g} {y:g}' for x, y in points)
+        return self.add(f'<path d="M{way}" fill="none" stroke="{stroke}" '
+                        f'stroke-width="{width:g}"{dash}/>')
 
     def arrow(self, *points, stroke=INK, width=2, dashed=False, text='',
               size=12, both=False):
@@ -117,7 +120,7 @@ class Drawing:
         way = [*points]
         for end, before in ((-1, -2), (0, 1))[:1 + both]:
             way[end] = self._head(way[end], way[before], stroke, width)
-        self._path(way, stroke, width, dashed, '')
+        self.line(*way, stroke=stroke, width=width, dashed=dashed)
         if text:
             (x1, y1), (x2, y2) = points[:2]
             flat = abs(x2 - x1) > abs(y2 - y1)
@@ -128,19 +131,13 @@ class Drawing:
 
     def _head(self, tip, before, stroke, width):
         """Draw an arrow's head; returns where the shaft ends."""
-        (x, y), long = tip, 4 + 2.5 * width
-        far = hypot(x - before[0], y - before[1]) or 1
-        dx, dy = (x - before[0]) / far * long, (y - before[1]) / far * long
+        x, y = tip
+        long = (4 + 2.5 * width) / (hypot(x - before[0], y - before[1]) or 1)
+        dx, dy = (x - before[0]) * long, (y - before[1]) * long
         self.add(f'<path d="M{x:g} {y:g}L{x - dx - dy / 2:g} '
                  f'{y - dy + dx / 2:g}L{x - dx + dy / 2:g} '
                  f'{y - dy - dx / 2:g}z" fill="{stroke}"/>')
         return x - 0.9 * dx, y - 0.9 * dy
-
-    def _path(self, points, stroke, width, dashed, more):
-        dash = ' stroke-dasharray="5 4"' if dashed else ''
-        way = 'L'.join(f'{x:g} {y:g}' for x, y in points)
-        return self.add(f'<path d="M{way}" fill="none" stroke="{stroke}" '
-                        f'stroke-width="{width:g}"{dash}{more}/>')
 
     def svg(self):
         """The picture as SVG, a text."""

@@ -62,10 +62,11 @@ def test_what_crosses_in_each_way_to_split(n, texts):
 
 
 @pytest.mark.parametrize('n', [2, 3, 4])
-def test_the_numbers_of_the_collectives_are_right(n, texts):
+def test_the_numbers_of_the_collectives_are_right(n):
     def rows(only):
-        found = [int(word) for word in texts(draw_collectives(only, n))
-                 if word.isdigit()]
+        words = shapes(draw_collectives(only, n), 'text')
+        found = [int(word.text) for word in words if word.text.isdigit()
+                 and word.get('font-size') == '13']  # in boxes
         return [found[k:k + n] for k in range(0, len(found), n)]
     own = [[(c + 1) * 10 ** d for c in range(n)] for d in range(n)]
     sums = [sum(column) for column in zip(*own)]

@@ -3,7 +3,7 @@ from functools import partial
 
 from d2lps.checks import checked, one_of, whole
 from d2lps.kvstore.server import place
-from d2lps.pictures.drawing import INK, Drawing, width_of
+from d2lps.pictures.drawing import FRAME, INK, Drawing, width_of
 from d2lps.pictures.placement import sizes as sizes_of_keys
 from d2lps.pictures.style import BLUE, RED
 
@@ -145,7 +145,7 @@ def shortened(words, width, size=12):
 
 
 SEVEN = (
-    'Each machine reads a batch, splits\nit over its GPUs, and they compute.',
+    'Each machine reads its own batch;\nits GPUs compute on parts of it.',
     'The gradients of a machine are\nsummed on one of its GPUs.',
     'The sum goes to the CPU.',
     'The CPU sends it to the server,\nwhich sums over the machines.',
@@ -195,6 +195,9 @@ def draw_seven_steps(step=None):
                               dashed=number > 4,
                               width=2 + 2 * (step == number))
                 drawing.badge((x1 + x2) / 2, (y1 + y2) / 2, number, ink)
+    for words, y in (('examples, gradients', 402), ('weights', 422)):
+        drawing.arrow((616, y), (660, y), dashed=y > 410, stroke=FRAME)
+        drawing.text(670, y, words, 12, 'start', fill=FRAME)
     for number, words in enumerate(SEVEN, 1):
         lit, y = step in (None, number), 28 + 56 * (number - 1)
         drawing.badge(626, y, number, INK if lit else FAINT)
