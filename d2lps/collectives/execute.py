@@ -9,6 +9,20 @@ from d2lps.collectives import limits
 IN_PLACE = np.add, np.multiply, np.maximum, np.minimum
 
 
+@checked(op=function)
+def deliver(held, sends, op=np.add):
+    """Carry out the `sends` of a round on `held`, in place.
+
+    held: a dict from (node, chunk) to what is there, an array or a number.
+    """
+    values = [held[send.src, send.chunk] for send in sends]
+    for send, value in zip(sends, values):
+        place = send.dst, send.chunk
+        if send.reduce and place in held:
+            value = op(held[place], value)
+        held[place] = value
+
+
 @checked(schedule=limits.schedule, op=function)
 def run_plainly(schedule, arrays, op=np.add):
     """What `Schedule.run` does with NumPy arrays, in few lines.
@@ -20,12 +34,7 @@ def run_plainly(schedule, arrays, op=np.add):
         for chunk, part in enumerate(np.split(array.flatten(), cuts[1:-1])):
             held[node, chunk] = part
     for sends in schedule.rounds:
-        values = [held[send.src, send.chunk] for send in sends]
-        for send, value in zip(sends, values):
-            place = send.dst, send.chunk
-            if send.reduce and place in held:
-                value = op(held[place], value)
-            held[place] = value
+        deliver(held, sends, op)
     for node, array in enumerate(arrays):
         parts = [held[node, chunk] for chunk in range(len(cuts) - 1)]
         array[...] = np.concatenate(parts).reshape(array.shape)
