@@ -7,7 +7,8 @@ from d2lps import devices
 from d2lps.engine import mx
 from d2lps.kvstore.server import place
 from d2lps.pictures import (draw_cluster, draw_collectives, draw_keys,
-                            draw_seven_steps, draw_split_batch, draw_splits,
+                            draw_seven_steps, draw_sharded_update,
+                            draw_split_batch, draw_splits,
                             draw_training_step)
 from d2lps.pictures.drawing import INK, color
 from d2lps.training.data_parallel import split_batch
@@ -21,6 +22,7 @@ DRAWINGS = [
     *((draw_collectives, (only, n)) for only in (
         None, 'all-reduce', 'reduce-scatter', 'all-gather')
       for n in (2, 3, 4)),
+    *((draw_sharded_update, (n,)) for n in (2, 3)),
     *((draw_split_batch, (rows, n)) for rows in (1, 4, 7, 8)
       for n in (1, 2, 3, 4)),
     *((draw_training_step, (n,)) for n in (2, 3, 4)),
@@ -75,6 +77,16 @@ def test_the_numbers_of_the_collectives_are_right(n):
     assert rows(None) == own + [sums] + [sums] * n
     mine = [own[d][d] for d in range(n)]
     assert rows('all-gather') == [mine] + [mine] * n
+
+
+@pytest.mark.parametrize('n', [2, 3])
+def test_in_a_sharded_update_each_device_has_one_sum_and_one_weight(n, texts):
+    words = texts(draw_sharded_update(n))
+    sums = [str(sum((c + 1) * 10 ** d for d in range(n))) for c in range(n)]
+    assert all(words.count(total) == 1 for total in sums)
+    # A new weight is on its own device first, and then on all of them.
+    assert all(words.count(f'w{c}') == 1 + n for c in range(n))
+    assert f'each keeps 1/{n}' in words
 
 
 def test_after_a_reduce_scatter_device_i_has_chunk_i_alone():
@@ -202,6 +214,7 @@ def test_without_a_step_all_are_lit_and_the_map_stays_where_it_is():
     (draw_splits, dict(num_devices=5)), (draw_splits, dict(num_devices='2')),
     (draw_collectives, dict(only='sum')),
     (draw_collectives, dict(num_devices=9)),
+    (draw_sharded_update, dict(num_devices=4)),
     (draw_split_batch, dict(rows=0)), (draw_split_batch, dict(rows=9)),
     (draw_split_batch, dict(num_devices=0)),
     (draw_split_batch, dict(num_devices=None)),

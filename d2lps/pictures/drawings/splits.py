@@ -186,10 +186,48 @@ def draw_collectives(only=None, num_devices=3):
     return drawing
 
 
+@checked(num_devices=partial(whole, least=2, most=3))
+def draw_sharded_update(num_devices=3):
+    """A reduce-scatter, an update of a part on each device, an all-gather.
+
+    num_devices: 2 or 3.
+    """
+    n = num_devices
+    own = [[((c + 1) * 10 ** d, d) for c in range(n)] for d in range(n)]
+    sums = [((c + 1) * int('1' * n), [*range(n)]) for c in range(n)]
+    weights = [(f'w{c}', '#f4f4f4') for c in range(n)]
+    stages = {'gradients': own, 'a sum each': None, 'new weights': None,
+              'all weights': [weights] * n}
+    for name, row in (('a sum each', sums), ('new weights', weights)):
+        stages[name] = [[row[c] if c == d else None for c in range(n)]
+                        for d in range(n)]
+    drawing = Drawing(74 + n * 176 + 354, 66 + 38 * n, (
+        f'{n} devices with a gradient each, in {n} parts. A reduce-scatter '
+        'leaves one part of the sum on each device. It updates that part of '
+        f'the weights, and needs 1/{n} of the momentum for it. An all-gather '
+        'gives all new weights to everybody.'))
+    arrows = 'reduce-scatter', 'update', 'all-gather'
+    for k, (name, stage) in enumerate(stages.items()):
+        left = 74 + k * (n * 44 + 116)
+        drawing.text(left + 22 * n, 16, name, 13, bold=True)
+        _grid(drawing, left, stage, 44)
+        if k:
+            y = 58 + 19 * n
+            drawing.arrow((left - 110, y), (left - 6, y), width=3)
+            drawing.text(left - 58, y - 14, arrows[k - 1], 12, bold=True)
+        if k == 2:
+            drawing.text(left - 58, y + 22, f'each keeps 1/{n}\nof the '
+                         'momentum', 11)
+    drawing.text(66, 42, 'chunk', 11, 'end')
+    for d in range(n):
+        drawing.text(66, 77 + 38 * d, f'device {d}', 12, 'end')
+    return drawing
+
+
 def _grid(drawing, left, stage, wide):
     for c in range(len(stage)):
         drawing.text(left + wide * (c + 0.5), 42,
-                     f'chunk {c}' if len(stage) < 4 else c, 11)
+                     f'chunk {c}' if wide > 50 else c, 11)
     for d, row in enumerate(stage):
         for c, cell in enumerate(row):
             x, y = left + wide * c + 2, 60 + 38 * d
