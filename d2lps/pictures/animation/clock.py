@@ -3,148 +3,152 @@ import math
 
 import numpy as np
 
-LEAD, HOLD, PLAYS = 0.8, 2.0, 2  # real seconds before and after; how often
+LEAD, HOLD, PLAYS = 0.8, 2.0, 2  # s before and after what moves; how often
 
 
-def unit_of(seconds):
-    """A unit that fits, and how many of it are a second."""
-    return next((pair for pair in ((1, 's'), (1e3, 'ms'))
-                 if seconds * pair[0] >= 1), (1e6, 'µs'))
+TIMES = (1, 's'), (1e-3, 'ms'), (1e-6, 'µs')
 
 
-def words(seconds, of=None):
-    """A time in three digits, with the unit that fits `of`, or itself."""
-    factor, unit = unit_of(seconds if of is None else of)
-    return f'{float(f"{seconds * factor:.3g}"):,g} {unit}'
+def words(value, units):
+    """A value in three digits, in the first of units that is small enough.
+
+    units: (size, name), the largest first.
+    """
+    size, unit = next((u for u in units if u[0] <= value), units[-1])
+    return f'{float(f"{value / size:.3g}"):,g} {unit}'
 
 
-class Playing:
-    """Moves things as the style of an SVG: CSS, which ends after two plays.
+class Clock:
+    """What simulated time is in a picture.
 
-    Without the style, and for readers who want less motion, the end is seen.
-    seconds: simulated; they are played in `play` real ones.
+    `visible`, `moving` and `growing` return attributes for a shape, or None
+    where it is not there. seconds: simulated. unit: for times, or None.
     """
 
-    def __init__(self, seconds, rounds):
-        self.seconds, self.play = seconds, min(12, 5 + 0.5 * rounds)
-        self.cycle = LEAD + self.play + HOLD
-        self._rules, self._names = [], {}
+    def __init__(self, seconds, unit=None):
+        self.seconds = seconds
+        self.unit = [next((u for u in TIMES if unit == u[1] or (
+            unit is None and seconds >= u[0])), TIMES[-1])]
+
+
+class Playing(Clock):
+    """A picture that moves by its style (CSS), and ends after two plays.
+
+    With no style, or for readers who want less motion, the end is seen.
+    longer: real seconds for what is simulated.
+    """
+
+    def __init__(self, seconds, unit, longer):
+        super().__init__(seconds, unit)
+        self.longer, self.cycle = longer, LEAD + longer + HOLD
+        self._names = {}
 
     def real(self, seconds):
-        """When, in real seconds after the beginning of a play."""
-        return LEAD + self.play * seconds / (self.seconds or 1)
+        """Real seconds from the beginning of a play."""
+        return LEAD + self.longer * seconds / (self.seconds or 1)
+
+    def share(self, seconds):
+        """The same as a share of a play, in words of CSS."""
+        return f'{100 * self.real(seconds) / self.cycle:.2f}%'
+
+    def _name(self, kind, rule):
+        return self._names.setdefault(kind + rule, f't{len(self._names)}')
 
     def _twice(self, name, start, stop, how=''):
-        return ','.join(
-            f'{name} {stop - start:.4g}s {start + k * self.cycle:.4g}s{how}'
-            for k in range(PLAYS))
+        return 'animation:' + ','.join(
+            f'{name} {stop - start:.4g}s {start + play * self.cycle:.4g}s{how}'
+            for play in range(PLAYS))
 
     def visible(self, begin, end=None):
-        """For what is there from `begin` to `end`, or for good."""
+        """For what is there from `begin` to `end`, None for good."""
         start = self.real(begin) if begin > 0 else 0
+        rule = self._twice('h', 0, start) if end is None else (
+            'visibility:hidden;' + self._twice('s', start, self.real(end)))
         if end is None and not start:
             return ''
-        if end is None:
-            rule = '{animation:' + self._twice('h', 0, start) + '}'
-        else:
-            rule = '{visibility:hidden;animation:' + self._twice(
-                's', start, self.real(end)) + '}'
-        return f' class="{self._name("t", rule)}"'
-
-    def _name(self, letter, rule):
-        if rule not in self._names:
-            name = self._names[rule] = f'{letter}{len(self._names)}'
-            self._rules.append(f'@keyframes {name}{rule}' if letter == 'k'
-                               else f'.{name}{rule}')
-        return self._names[rule]
+        return f' class="{self._name(".", f"{{{rule}}}")}"'
 
     def moving(self, points, shares, begin, end):
-        """The attributes of what moves along points; hidden else.
-
-        shares: of the time that has gone by at each point, from 0 to 1.
-        """
+        """For what is at points[k] when shares[k] of its time have gone."""
         steps = ''.join(
-            f'{100 * at:.3g}%{{transform:translate({x:.4g}px,{y:.4g}px)'
-            f'{";visibility:visible" * (at in (0, 1))}}}'
-            for at, (x, y) in zip(shares, points))
-        name = self._name('k', f'{{{steps}}}')
-        flight = self._twice(name, self.real(begin), self.real(end), ' linear')
-        return f' class="m" style="animation:{flight}"'
+            f'{100 * share:.3g}%{{transform:translate({x:.1f}px,{y:.1f}px)'
+            f'{";visibility:visible" * (share in (0, 1))}}}'
+            for share, (x, y) in zip(shares, points))
+        name = self._name('@keyframes ', f'{{{steps}}}')
+        return ' class="m" style="' + self._twice(
+            name, self.real(begin), self.real(end), ' linear') + '"'
+
+    def growing(self, end):
+        """For a bar that grows to the right until `end`."""
+        name = self._name(
+            '@keyframes ', f'{{0%,{self.share(0)}{{transform:scaleX(0)}}'
+            f'{self.share(end)},to{{transform:none}}}}')
+        return (' style="transform-box:fill-box;animation:'
+                f'{name} {self.cycle:g}s linear {PLAYS}"')
 
     def counter(self, drawing, x, y, size):
-        """A clock that runs: numbers on a strip behind a window."""
-        most = self.seconds
-        step = next(s for k in range(-15, 9) for s in (
-            10.0 ** k, 2 * 10.0 ** k, 5 * 10.0 ** k) if most / s <= 80)
+        """The time, as it runs: numbers on a strip, behind a window."""
+        most, high = self.seconds, round(1.5 * size)
+        (size_of, unit), = self.unit
+        step = next(step for power in range(-15, 9) for step in (
+            10.0 ** power, 2 * 10.0 ** power, 5 * 10.0 ** power)
+            if most <= 80 * step)
         count = max(0, math.ceil(most / step - 1e-6) - 1)
-        high = round(1.5 * size)
+        digits = max(0, -math.floor(math.log10(step / size_of) + 1e-9))
         drawing.add(
             f'<clipPath id="window"><rect x="{x - 200}" y="{y - high / 2}" '
-            f'width="400" height="{high}"/></clipPath>'
-            '<g clip-path="url(#window)"><g class="clock" style="transform:'
-            f'translateY({-high * (count + 1)}px)">')
-        factor, unit = unit_of(most)
-        digits = max(0, -math.floor(math.log10(step * factor) + 1e-9))
-        for k in range(count + 2):
-            now = words(most) if k > count else (
-                f'{k * step * factor:.{digits}f} {unit}')
+            f'width="200" height="{high}"/></clipPath>'
+            '<g clip-path="url(#window)"><g class="clock">')
+        for k in range(count + 1):
+            now = f'{k * step / size_of:.{digits}f} {unit}'
             drawing.text(x, y + k * high, now, size, 'end', True)
-        drawing.add('</g></g>')
-        first, last, end = (100 * self.real(t) / self.cycle
-                            for t in (0, count * step, most))
-        self._rules.append(
-            f'.clock{{animation:clock {self.cycle:g}s {PLAYS}}}'
-            f'@keyframes clock{{0%,{first:.2f}%{{transform:none;'
-            f'animation-timing-function:steps({max(count, 1)})}}{last:.2f}%{{'
-            f'transform:translateY({-high * count}px);'
-            f'animation-timing-function:step-end}}{end:.2f}%,to{{transform:'
-            f'translateY({-high * (count + 1)}px)}}}}')
-
-    def growing(self, begin, end):
-        """The attributes of a bar that grows to the right."""
-        # Nothing to see before, full after: two animations of two plays.
-        hidden = self._twice('h', 0, self.real(begin))
-        grow = self._twice('g', self.real(begin), self.real(end), ' linear')
-        return (' style="transform-box:fill-box;'
-                f'animation:{hidden},{grow}"')
+        drawing.text(x, y + k * high + high, words(most, self.unit), size,
+                     'end', True).add('</g></g>')
+        first, last, end = map(self.share, (0, count * step, most))
+        up, top = (f'transform:translateY({-high * n}px)' for n in (
+            count, count + 1))
+        how = 'animation-timing-function:step'
+        drawing.add(
+            f'<style>.clock{{{top};animation:clock {self.cycle:g}s {PLAYS}}}'
+            f'@keyframes clock{{0%,{first}{{transform:none;{how}s('
+            f'{max(count, 1)})}}{last}{{{up};{how}-end}}{end},to{{{top}}}}}'
+            '</style>')
 
     def style(self):
-        """All of it: add it when everything has been drawn."""
+        """What makes it move; to be added when all has been drawn."""
+        rules = ''.join(f'{rule.replace("{", name + "{", 1)}'
+                        for rule, name in self._names.items())
         return ('<style>.m{visibility:hidden}@keyframes h{0%,to{visibility:'
-                'hidden}}@keyframes s{0%,to{visibility:visible}}'
-                '@keyframes g{0%{transform:scaleX(0)}}'
-                f'{"".join(self._rules)}@media print,(prefers-reduced-motion:'
-                'reduce){*{animation:none!important}}</style>')
+                'hidden}}@keyframes s{0%,to{visibility:visible}}' + rules +
+                '@media print,(prefers-reduced-motion:reduce){*{animation:'
+                'none!important}}</style>')
 
 
-class Stopped:
-    """The picture at one moment: attributes, or None for what is not seen."""
+class Stopped(Clock):
+    """The picture at one moment."""
 
-    def __init__(self, seconds, now):
-        self.seconds, self.now = seconds, now
+    def __init__(self, seconds, unit, now):
+        super().__init__(seconds, unit)
+        self.now = now
 
     def visible(self, begin, end=None):
-        """For what is there from `begin` to `end`, or for good."""
-        tiny = 1e-9 * self.seconds
-        return '' if begin <= self.now + tiny and (
-            end is None or self.now + tiny < end) else None
+        """For what is there from `begin` to `end`, None for good."""
+        now = self.now + 1e-9 * self.seconds
+        return '' if begin <= now and (end is None or now < end) else None
 
     def moving(self, points, shares, begin, end):
-        """For what moves along points from `begin` to `end`."""
+        """For what is at points[k] when shares[k] of its time have gone."""
         if not begin < self.now < end:
             return None
-        at = (self.now - begin) / (end - begin)
-        x, y = (np.interp(at, shares, side) for side in np.transpose(points))
+        gone = (self.now - begin) / (end - begin)
+        x, y = (np.interp(gone, shares, side) for side in np.transpose(points))
         return f' transform="translate({x:.4g} {y:.4g})"'
+
+    def growing(self, end):
+        """For a bar that grows to the right until `end`."""
+        share = min(1, self.now / end) if end else 1
+        return f' style="transform-box:fill-box;transform:scaleX({share:.3g})"'
 
     def counter(self, drawing, x, y, size):
         """What the clock shows."""
-        drawing.text(x, y, words(self.now, self.seconds), size, 'end', True)
-
-    def growing(self, begin, end):
-        """A bar that has grown for a while."""
-        share = (self.now - begin) / ((end - begin) or 1)
-        if share <= 0:
-            return None
-        return (' style="transform-box:fill-box;transform:scaleX('
-                f'{min(share, 1):.3g})"')
+        drawing.text(x, y, words(self.now, self.unit), size, 'end', True)

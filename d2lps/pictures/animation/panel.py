@@ -6,93 +6,82 @@ from d2lps.pictures.animation.layout import BAR, choose
 from d2lps.pictures.animation.story import Story, lanes
 from d2lps.pictures.drawing import FRAME, INK, color
 
-HEAD, FOOT, TITLE = 62, 40, 20  # above and below the machines; over a box
-WIRES, PAPER, DONE = ('#b9bec4', '#e6bd72', '#9fc9e0'), '#fbfbfb', '#00664b'
-WAY = {'stroke': '#9aa1a8', 'width': 2, 'dashed': True}  # no cable: a send
-TICKS = 14  # pixels below the chunks for what is complete
+HEAD, FOOT, TITLE, TICKS = 62, 40, 20, 14  # heights: of a panel, of a box
 INSIDE = 0.12  # how long a way in a box or switch takes, of one on a cable
-
-
-def rate(bandwidth):
-    """Bytes per second in words."""
-    factor, unit = next(pair for pair in (
-        (1e9, 'GB/s'), (1e6, 'MB/s'), (1e3, 'kB/s'), (1, 'B/s'))
-        if bandwidth >= pair[0] or pair[0] == 1)
-    return f'{float(f"{bandwidth / factor:.3g}"):,g} {unit}'
-
-
-def wire(bandwidth, rates):
-    """How a cable is drawn: the wider, the faster."""
-    return {'stroke': WIRES[min(rates.index(bandwidth), 2)],
-            'width': 3 + 6 * (bandwidth / rates[0]) ** 0.5}
+DONE, METAL, PAPER = '#00664b', '#e3e6ea', '#fbfbfb'
+WIRES = '#b9bec4', '#e6bd72', '#9fc9e0'  # from the widest cable to others
+WAY = {'stroke': '#9aa1a8', 'width': 2, 'dashed': True}  # no cable: a send
 
 
 class Panel:
-    """A timing's picture; `draw` puts it into a `Drawing`.
+    """A timing's picture.
 
-    name: its title. device: what a device is called. key: makes the names
-    of its shapes its own.
+    name: its title. device: what a device is called.
     """
 
-    def __init__(self, timing, key, name, device, layout, positions):
-        self.story, self.key, self.name = Story(timing), key, name
-        self.topology, self.device = timing.topology, device
-        plan = self.plan = timing.schedule
-        n = plan.num_devices
+    def __init__(self, timing, name, device, layout, positions):
+        self.timing, self.story = timing, Story(timing)
+        self.topology, self.plan = timing.topology, timing.schedule
+        self.name, self.device = name, device
+        n, weights = self.plan.num_devices, self.plan.weights
         self.row = 13 if n <= 4 else 8 if n <= 8 else 5
-        weights = plan.weights / max(plan.weights.min(), 0.05
-                                     * plan.weights.max())
-        inner = float(np.clip(8 * weights.sum(), 66, 140))
+        self.tall = n * self.row
+        inner = np.clip(8 * weights.sum() / weights.max(), 66, 140)
+        if weights.min() > 0.3 * weights.max():
+            inner = np.clip(8 * weights.sum() / weights.min(), 66, 140)
         self.wide = inner * weights / weights.sum()
-        self.left = np.r_[0, self.wide.cumsum()] - inner / 2
-        self.box = inner + 12, n * self.row + TITLE + TICKS + 2
-        self.layout = choose(timing.topology, plan, self.box, layout,
+        self.begin = self.wide.cumsum() - self.wide - inner / 2
+        self.box = inner + 12, self.tall + TITLE + TICKS + 2
+        self.direct = layout is not None and positions is None
+        self.layout = choose(self.topology, self.plan, self.box, layout,
                              positions)
-        self.direct = layout is not None
-        self.width = max(self.layout.width, 470)
+        self.width = max(self.layout.width + 24, 470, 130 + 9 * len(name))
         self.height = HEAD + self.layout.height + FOOT
-        self._roads()
+        self.rates = sorted({*self.topology.bandwidth[:-1].tolist()},
+                            reverse=True)
+        self._make_ways()
 
-    def _roads(self):
-        """The way of each message: points, with its place beside others."""
-        messages, self.scale = self.story.messages, min(
-            0.75, BAR / self.row / self.plan.num_devices)
-        links = [[(m.src, m.dst)] if self.direct else [
+    def _make_ways(self):
+        """Of each message points, and the share of its time at each."""
+        messages = self.story.messages
+        routes = [[(m.src, m.dst)] if self.direct else [
             link[:2] for link in self.topology.route(m.src, m.dst)]
             for m in messages]
+        self.scale = min(0.75, (BAR - 4) / self.tall)
 
         def extent(message, link):
-            (x, y), *_, (a, b) = self.layout.way(*link)
-            far = np.hypot(a - x, b - y) or 1
-            wide = self.wide[message.chunks].sum() * self.scale + 3
-            high = self.plan.num_devices * self.row * self.scale + 3
-            return (wide * abs(b - y) + high * abs(a - x)) / far
+            way = self.layout.way(*link)
+            x, y = np.abs(way[-1] - way[0])
+            return ((self.wide[message.chunks].sum() * self.scale + 3) * y +
+                    (self.tall * self.scale + 3) * x) / (np.hypot(x, y) or 1)
 
-        offsets, widest = lanes(messages, links, extent)
-        if widest > self.layout.spread:
-            self.scale *= self.layout.spread / widest
-            offsets, _ = lanes(messages, links, extent)
-        self.roads = []
-        for k, (message, route) in enumerate(zip(messages, links)):
-            points = [self._middle(message.src, message.chunks)]
-            times = []
+        offsets, widest = lanes(messages, routes, extent)
+        if widest > self.box[0] + 40:
+            self.scale *= (self.box[0] + 40) / widest
+            offsets, _ = lanes(messages, routes, extent)
+        self.ways = []
+        for k, (message, route) in enumerate(zip(messages, routes)):
+            points, times = [self._middle(message.src, message.chunks)], [0]
             for link in route:
                 way = self.layout.way(*link)
-                along = np.gradient(way, axis=0)
-                right = np.stack([-along[:, 1], along[:, 0]], axis=1)
-                right /= np.hypot(*right.T)[:, None] + 1e-9
-                times += [INSIDE, *np.full(len(way) - 1, 1 / (len(way) - 1))]
-                points += [*(way + offsets[k, link] * right)]
+                x, y = np.gradient(way, axis=0).T / (np.hypot(
+                    *np.gradient(way, axis=0).T) + 1e-9)
+                points += [*way + offsets[k, link] * np.stack([-y, x], 1)]
+                times += [INSIDE, *np.ones(len(way) - 1) / (len(way) - 1)]
             points.append(self._middle(message.dst, message.chunks))
-            share = np.cumsum([0, *times, INSIDE])
-            self.roads.append((points, share / share[-1]))
+            times = np.cumsum([*times, INSIDE])
+            self.ways.append((points, times / times[-1]))
 
     def _middle(self, node, chunks):
         """The middle of some chunks in a node's box."""
         x, y = self.layout.at[node]
-        return np.array([
-            x + np.mean(self.left[chunks] + self.wide[chunks] / 2),
-            y + (TITLE - TICKS) / 2])
+        return np.array([x + (self.begin + self.wide / 2)[chunks].mean(),
+                         y + (TITLE - TICKS) / 2])
+
+    def wire(self, bandwidth):
+        """How a cable is drawn: the wider, the faster."""
+        return {'stroke': WIRES[min(self.rates.index(bandwidth), 2)],
+                'width': 3 + 6 * (bandwidth / self.rates[0]) ** 0.5}
 
     def label(self, node):
         """A node's name as readers see it."""
@@ -101,187 +90,150 @@ class Panel:
         pcie = node == 'switch' and self.topology.name.startswith('pcie')
         return 'PCIe switch' if pcie else str(node).replace('cpu', 'CPU')
 
-    def draw(self, drawing, clock, x, y, longest, rounds=True):
-        """Put it at (x, y). longest: seconds that all bars stand for."""
+    def draw(self, drawing, clock, x, y, longest):
+        """Put it into a `Drawing` at (x, y), as it is by the clock.
+
+        longest: seconds that a progress bar of full width stands for.
+        """
         self.drawing, self.clock = drawing, clock
-        drawing.text(x + self.width / 2, y + 14, self.name, 15, bold=True)
+        drawing.text(x + 12, y + 14, self.name, 15, 'start', True)
         self._progress(x, y, longest)
-        left = x + (self.width - self.layout.width) / 2
-        a, b = self.layout.origin
-        drawing.add(f'<g transform="translate({left - a:g} '
-                    f'{y + HEAD - b:g})">')
-        for frame in self.layout.frames:
-            *where, name = frame
-            drawing.box(*where, fill=PAPER, stroke='#999', dashed=True)
-            drawing.text(where[0] + 8, where[1] + 11, name, 12, 'start')
-        self._cables()
-        for node in self.layout.at:
-            if node not in self.layout.bars:
-                self._node(node)
-        self._messages()
+        left = x + (self.width - self.layout.width) / 2 - self.layout.left
+        drawing.add(f'<g transform="translate({left:g} '
+                    f'{y + HEAD - self.layout.top:g})">')
+        for *area, name in self.layout.frames:
+            drawing.box(*area, fill=PAPER, stroke='#999', dashed=True)
+            drawing.text(area[0] + 8, area[1] + 11, name, 12, 'start')
+        for pair in dict.fromkeys(tuple(sorted(pair, key=str)) for pair in (
+                self.topology.number if not self.direct else
+                ((m.src, m.dst) for m in self.story.messages))):
+            number = self.topology.number.get(
+                pair, self.topology.number.get(pair[::-1]))
+            drawing.line(*self.layout.way(*pair, 25).tolist(), **(
+                WAY if self.direct else self.wire(
+                    self.topology.links[number].bandwidth)))
+        for node in self.layout.at.keys() - self.layout.bars.keys():
+            self._node(node)
+        for message, way in zip(self.story.messages, self.ways):
+            self._use(self._sprite(message), 0, 0, clock.moving(
+                *way, message.start, message.end), ' data-sends="'
+                f'{" ".join(map(str, message.sends))}"')
         for switch, (low, high, middle) in self.layout.bars.items():
-            drawing.box(low, middle - 20, high - low, 40, self.label(switch),
-                        '#e3e6ea', 13)
+            drawing.box(low, middle - BAR / 2, high - low, BAR,
+                        self.label(switch), METAL)
         drawing.add('</g>')
-
-    def _cables(self):
-        rates = self.rates()
-        for src, dst in self.layout.roads:
-            ends = self.layout.way(src, dst).tolist()
-            if self.direct:
-                self.drawing.line(*ends, **WAY)
-                continue
-            link = self.topology.number.get((src, dst),
-                                            self.topology.number.get(
-                                                (dst, src)))
-            self.drawing.line(*ends, **wire(
-                self.topology.bandwidth[link], rates))
-
-    def rates(self):
-        """The bandwidths of the topology, the widest first."""
-        return sorted({*self.topology.bandwidth[:-1].tolist()}, reverse=True)
 
     def _node(self, node):
         """A box with a column for each chunk, a row for each device."""
-        x, y = self.layout.at[node]
-        wide, high = self.layout.size(node)
-        if high != self.box[1] or node not in self.story.place:
-            self.drawing.box(x - wide / 2, y - high / 2, wide, high,
-                             self.label(node), '#e3e6ea' if node in
-                             self.topology.switches else 'white')
+        (x, y), (wide, high) = self.layout.at[node], self.layout.size(node)
+        name, low, switch = self.label(node), y - high / 2, (
+            node in self.topology.switches)
+        inside = node in self.story.place and high == self.box[1]
+        self.drawing.box(x - wide / 2, low, wide, high, '' if inside else name,
+                         METAL if switch else 'white')
+        if not inside:
             return
-        place = self.story.place[node]
-        self.drawing.box(x - wide / 2, y - high / 2, wide, high, fill='white')
-        name = self.label(node)
-        self.drawing.text(x - wide / 2 + 6, y - high / 2 + 11, name,
+        self.drawing.text(x - wide / 2 + 6, low + 11, name,
                           13 if len(name) < 7 else 11, 'start', True)
-        top = y - high / 2 + TITLE
-        tall = self.plan.num_devices * self.row
-        for chunk, (left, width) in enumerate(zip(self.left, self.wide)):
+        complete = []
+        for chunk, (begin, width) in enumerate(zip(self.begin, self.wide)):
             self.drawing.add(
-                f'<rect x="{x + left:.4g}" y="{top:g}" width="{width:.4g}" '
-                f'height="{tall}" fill="#f1f1f1" stroke="white"/>')
-            for (begin, end, times), who in self.story.parts(
-                    place, chunk).items():
-                self._put(self._part(who, width), x + left, top,
-                          self.clock.visible(begin, end))
-                if times > 1:
-                    self._often(x + left + width / 2, top, who, times,
-                                self.clock.visible(begin, end))
-            for span in self.story.complete(place, chunk):
-                self._put(self._tick(width), x + left + width / 2,
-                          top + tall + TICKS / 2, self.clock.visible(*span))
-        if place < self.plan.num_devices:
-            for span in self.story.complete(place):
-                self._put(self._tick(), x + wide / 2 - 11,
-                          y - high / 2 + 11, self.clock.visible(*span))
+                f'<rect x="{x + begin:.4g}" y="{low + TITLE:g}" width='
+                f'"{width:.4g}" height="{self.tall}" fill="#f1f1f1" '
+                'stroke="white"/>')
+            for since, until, counts in self.story.held(node, chunk):
+                done = (counts == 1).all()
+                self._use(self._column(counts, width, done), x + begin,
+                          low + TITLE, self.clock.visible(since, until))
+            complete.append(since if done else np.inf)
+        if max(complete) < np.inf and isinstance(node, int):
+            self._use(self._tick(), x + wide / 2 - 3, low + 3,
+                      self.clock.visible(max(complete)))
 
-    def _put(self, name, x, y, attribute):
-        if attribute is not None:
-            self.drawing.add(f'<use href="#{name}" x="{x:.4g}" y="{y:.4g}"'
-                             f'{attribute}/>')
+    def _use(self, name, x, y, attributes, more=''):
+        """Put a copy of a shape at (x, y), if the clock has it there."""
+        if attributes is not None:
+            place = f' x="{x:.4g}" y="{y:.4g}"' if x or y else ''
+            self.drawing.add(f'<use href="#{name}"{place}{attributes}{more}/>')
 
-    def _often(self, x, top, who, times, attribute):
-        if attribute is not None:
-            self.drawing.add(f'<g{attribute}>')
-            for device in who:
-                self.drawing.text(x, top + (device + 0.5) * self.row,
-                                  f'{times}×', 10, bold=True, fill='#b00',
-                                  halo=True)
-            self.drawing.add('</g>')
+    def _define(self, shape):
+        """Add a shape to be copied, once; returns its name."""
+        known = self.drawing.defined
+        if shape not in known:
+            name = known[shape] = f's{len(known)}'
+            self.drawing.add(f'<defs><g id="{name}">{shape}</g></defs>')
+        return known[shape]
 
-    def _part(self, who, width):
-        """The shape of some devices' parts in a chunk; returns its name."""
-        name = f'{self.key}c{width:.3g}-' + '-'.join(map(str, who))
-        rows = [f'<use href="#{self._row(k, width)}"/>' for k in who]
-        return self._define(name, ''.join(rows))
+    def _tick(self, width=0):
+        """That the sum is there: below a chunk, or in a circle."""
+        path = ('<path d="M-3.5 0L-1 3L4 -3.5" fill="none" '
+                f'stroke="{DONE}" stroke-width="2.2"')
+        if width:
+            return self._define(
+                f'{path} transform="scale({min(1.2, width / 9):.3g})"/>')
+        return self._define(f'<circle r="7.5" fill="white" stroke="{DONE}" '
+                            f'stroke-width="1.5"/>{path}/>')
 
     def _row(self, device, width):
-        y = device * self.row
-        out = (f'<rect y="{y}" width="{width:.3g}" height="{self.row}" '
-               f'fill="{color(device)}" stroke="white" stroke-width=".7"/>')
-        if self.row >= 8 and width >= 8:
-            out += self.drawing.hatch(0, y, width, self.row, device)
-        if self.row >= 10 and width >= 10:
-            out += (f'<text x="{width / 2:.3g}" y="{y + self.row - 3}" '
-                    'font-size="10" text-anchor="middle" paint-order="stroke" '
-                    'stroke="white" stroke-width="3" font-weight="bold">'
-                    f'{device}</text>')
-        return self._define(f'{self.key}r{width:.3g}-{device}', out)
+        """The part of one device in a chunk of a width."""
+        y, high, out = device * self.row, self.row, ''
+        if high >= 8 and width >= 8:
+            out += self.drawing.hatch(0, y, width, high, device)
+        if high >= 10 and width >= 10:
+            out += (f'<text x="{width / 2:.3g}" y="{y + high - 3}" '
+                    f'class="n">{device}</text>')
+        return self._define(
+            f'<rect y="{y}" width="{width:.3g}" height="{high}" stroke="white"'
+            f' fill="{color(device)}" stroke-width=".7"/>{out}')
 
-    def _tick(self, width=None):
-        """That the sum is there: for a chunk of a width, or in a circle."""
-        path = ('<path d="M-3.5 0L-1 3L4 -3.5" fill="none" '
-                f'stroke="{DONE}" stroke-width="2.2"/>')
-        if width is None:
-            return self._define('tick', (
-                f'<circle r="7.5" fill="white" stroke="{DONE}" '
-                f'stroke-width="1.5"/>{path}'))
-        small = min(1.2, width / 9)
-        return self._define(f'tick{small:.3g}', (
-            f'<g transform="scale({small:.3g})">{path}</g>'))
-
-    def _define(self, name, shape):
-        """Add a shape to copy once, under a name; returns the name."""
-        if name not in self.drawing.defined:
-            self.drawing.defined.add(name)
-            self.drawing.add(f'<defs><g id="{name}">{shape}</g></defs>')
-        return name
-
-    def _messages(self):
-        for message, road in zip(self.story.messages, self.roads):
-            attribute = self.clock.moving(*road, message.start, message.end)
-            if attribute is None:
-                continue
-            name = self._sprite(message)
-            sends = ' '.join(map(str, message.sends))
-            self.drawing.add(f'<use href="#{name}" data-sends="{sends}"'
-                             f'{attribute}/>')
+    def _column(self, counts, width, complete=False):
+        """A chunk of a width, with what of whom is in it."""
+        out = ''
+        for device in np.flatnonzero(counts).tolist():
+            out += f'<use href="#{self._row(device, width)}"/>'
+            if counts[device] > 1:
+                out += (f'<text x="{width / 2:.3g}" y="'
+                        f'{(device + 1) * self.row - 2}" class="n" fill="#b00"'
+                        f'>{counts[device]}×</text>')
+        if complete:
+            out += (f'<use href="#{self._tick(width)}" x="{width / 2:.3g}" '
+                    f'y="{self.tall + TICKS / 2}"/>')
+        return self._define(out)
 
     def _sprite(self, message):
-        """The shape of a message; returns its name."""
-        wide, tall = self.wide[message.chunks], (
-            self.plan.num_devices * self.row)
-        parts = [self._part(np.flatnonzero(counts).tolist(), width)
-                 for width, counts in zip(wide, message.held)]
-        name = '_'.join([f'{self.key}m{message.reduce:d}', *parts])
-        left, whole = -wide.sum() / 2, wide.sum()
-        at = left + np.r_[0, wide.cumsum()]
-        out = ''.join(f'<use href="#{part}" x="{x:.4g}" y="{-tall / 2}"/>'
-                      for part, x in zip(parts, at))
-        if (message.held == 1).all() and whole >= 13:
-            out += f'<use href="#{self._tick()}"/>'
+        """The shape of a message, in the middle of what it carries."""
+        widths = self.wide[message.chunks]
+        left, out = -widths.sum() / 2, ''
+        for x, width, counts in zip(left + widths.cumsum() - widths, widths,
+                                    message.held):
+            out += (f'<use href="#{self._column(counts, width)}" x="{x:.4g}" '
+                    f'y="{-self.tall / 2}"/>')
         dash = '' if message.reduce else ' stroke-dasharray="6 4"'
-        area = (f'<rect x="{left:.4g}" y="{-tall / 2}" width="{whole:.4g}" '
-                f'height="{tall}" ')
-        return self._define(name, (
+        area = (f'<rect x="{left:.4g}" y="{-self.tall / 2}" '
+                f'width="{widths.sum():.4g}" height="{self.tall}" ')
+        return self._define(
             f'<g transform="scale({self.scale:.3g})">{area}fill="white"/>{out}'
-            f'{area}fill="none" stroke="{INK}" stroke-width="3"{dash}/></g>'))
+            f'{area}fill="none" stroke="{INK}" stroke-width="3"{dash}/></g>')
 
     def _progress(self, x, y, longest):
-        """A bar with a part for each round; then, large, that it is done."""
-        story, full = self.story, self.width - 24
-        end, n = story.seconds, len(story.rounds)
-        low, share = y + self.height - 14, full / (longest or 1)
-        for k, begin in enumerate(story.rounds):
-            until = story.rounds[k + 1] if k + 1 < n else end
-            at = x + 12 + begin * share
+        """A bar with a part for each round; round, and that it is done."""
+        end, low = self.timing.seconds, y + self.height - 24
+        scale = (self.width - 24) / (longest or 1)
+        area = f'<rect y="{low:g}" height="10" x="'
+        self.drawing.add(f'{area}{x + 12:g}" width="{end * scale:.5g}" '
+                         f'fill="#8a97a5"{self.clock.growing(end)}/>')
+        rounds = [*self.story.rounds, end]
+        for k, (begin, until) in enumerate(zip(rounds, rounds[1:])):
             self.drawing.add(
-                f'<rect x="{at:.5g}" y="{low - 10}" width='
-                f'"{(until - begin) * share:.5g}" height="10" fill="white" '
-                f'stroke="{FRAME}"/>')
-            attribute = self.clock.growing(begin, until)
-            if attribute is not None:
-                self.drawing.add(
-                    f'<rect x="{at:.5g}" y="{low - 10}" width='
-                    f'"{(until - begin) * share:.5g}" height="10" '
-                    f'fill="#8a97a5" stroke="{FRAME}"{attribute}/>')
-            self._say(x, y, f'round {k + 1} of {n}', begin, until)
-        self._say(x, y, f'done: {words(end, longest)}', end, None, True)
+                f'{area}{x + 12 + begin * scale:.5g}" fill="none" stroke='
+                f'"{FRAME}" width="{(until - begin) * scale:.5g}"/>')
+            self._say(x, y, f'round {k + 1} of {len(rounds) - 1}', begin,
+                      until)
+        self._say(x, y, f'done: {words(end, self.clock.unit)}', end, None, 22)
 
-    def _say(self, x, y, text, begin, end, big=False):
-        attribute = self.clock.visible(begin, end)
-        if attribute is not None:
-            self.drawing.add(f'<g{attribute}>').text(
-                x + self.width / 2, y + 42, text, 22 if big else 14,
-                bold=big, fill=DONE if big else INK).add('</g>')
+    def _say(self, x, y, text, begin, end, size=14):
+        attributes = self.clock.visible(begin, end)
+        if attributes is not None:
+            self.drawing.add(f'<g{attributes}>').text(
+                x + 12, y + 40, text, size, 'start', size > 20,
+                DONE if size > 20 else INK).add('</g>')
