@@ -38,6 +38,7 @@ NAMES = {
     'toys.keys': ('explore_keys',),
     'toys.latency': ('explore_latency',),
     'toys.plans': ('explore_plans',),
+    'toys.splits': ('explore_splits', 'split_prices'),
     'toys.store': ('explore_store',),
     'toys.sums': ('explore_sums',)}
 HOME = {name: module for module, names in NAMES.items() for name in names}

@@ -1,0 +1,107 @@
+"""What the toy of three ways says is what the three ways do."""
+import inspect
+
+import pytest
+from d2lps import Traffic, devices, get_params, init_params, nbytes
+from d2lps.pictures.toys import splits
+from d2lps.training import data_parallel, partition
+from mxnet import np
+
+NETWORK, LAYER, DATA = splits.WAYS
+B = 10  # examples, which neither 3 nor 4 divides
+
+
+def place(way, k):
+    """The parameters of each device, and a step with them."""
+    if way == NETWORK:
+        return (partition.split_by_layer(init_params(), devices(k)),
+                partition.network_partition)
+    if way == LAYER:
+        return (partition.split_by_channel(init_params(), devices(k)),
+                partition.layer_partition)
+    return ([get_params(init_params(), device) for device in devices(k)],
+            lambda *args: data_parallel.train_batch(*args, lr=0.1))
+
+
+@pytest.mark.parametrize('way, k', [(NETWORK, 2)] + [
+    (way, k) for way in (LAYER, DATA) for k in (2, 3, 4)])
+def test_prices_are_those_of_a_real_step(way, k):
+    placed, step = place(way, k)
+    prices = splits.split_prices(way, k, B)
+    assert prices.parameters == [sum(map(nbytes, part)) for part in placed]
+    with Traffic() as traffic:
+        step(np.zeros((B, 1, 28, 28)), np.zeros(B, 'int32'), placed,
+             devices(k))
+    assert prices.sent == traffic.bytes
+
+
+@pytest.mark.parametrize('way, k', [(NETWORK, 2), (LAYER, 2), (LAYER, 3)])
+def test_activations_are_those_of_a_real_step(way, k, monkeypatch):
+    arrays, notes = {}, []
+
+    def noted(function):
+        def call(X, *args):
+            notes.append(function.__name__)
+            result = function(X, *args)
+            arrays.update({id(array): array for array in (X, result)})
+            return result
+        return call
+    monkeypatch.setattr(partition, 'LAYERS',
+                        tuple(map(noted, partition.LAYERS)))
+    for name in 'all_gather', 'reduce_scatter':
+        function = getattr(partition, name)
+
+        def count(parts, function=function):
+            notes.append(function.__name__)
+            return function(parts)
+        monkeypatch.setattr(partition, name, count)
+    placed, step = place(way, k)
+    step(np.zeros((B, 1, 28, 28)), np.zeros(B, 'int32'), placed, devices(k))
+    prices = splits.split_prices(way, k, B)
+    assert prices.activations == [
+        sum(nbytes(a) for a in arrays.values() if a.ctx == device)
+        for device in devices(k)]
+    assert prices.barriers == sum(
+        name in ('all_gather', 'reduce_scatter') for name in notes)
+
+
+def test_each_part_of_the_batch_has_its_activations():
+    both = splits.split_prices(DATA, 2, B).activations
+    assert both == [B // 2 * 4 * (784 + 3380 + 800 + 128 + 10)] * 2
+    assert sum(splits.split_prices(DATA, 3, B).activations) == sum(both)
+    assert splits.split_prices(DATA, 2, B).barriers == 1
+    assert splits.split_prices(NETWORK, 3, B).hand_overs == 4
+
+
+@pytest.mark.parametrize('way', splits.WAYS)
+@pytest.mark.parametrize('k', [2, 3, 4])
+def test_pieces_fill_each_layer_and_go_to_all_devices(way, k):
+    found = list(splits._pieces(way, k))
+    for layer in range(4):
+        assert sum(width * height for at, _, _, width, height, _ in found
+                   if at == layer) == pytest.approx(1)
+    assert {device for *_, device in found} == set(range(k))
+
+
+def test_the_toy_follows_its_controls(shown):
+    splits.explore_splits()
+    controls, first = shown
+    way, num_devices, batch_size = controls.children
+    way.value, num_devices.value, batch_size.value = DATA, 4, 1024
+    assert 'LeNet on 2 devices, network' in first.alt
+    assert 'LeNet on 4 devices, data parallelism, 1024 ex' in shown[-1].alt
+    prices = splits.split_prices(DATA, 4, 1024)
+    assert f'>{prices.sent / 1e6:.2f} MB,</text>' in shown[-1].svg()
+
+
+@pytest.mark.parametrize('arguments', [
+    {'way': 'both'}, {'num_devices': 1}, {'num_devices': 5},
+    {'batch_size': 2}])
+@pytest.mark.parametrize('function', [splits.explore_splits,
+                                      splits.split_prices])
+def test_bad_arguments_are_named(function, arguments):
+    arguments = {'way': DATA, **arguments}
+    with pytest.raises(ValueError, match=[*arguments][-1] + ' must be'):
+        function(**arguments)
+    assert [*inspect.signature(function).parameters] == [
+        'way', 'num_devices', 'batch_size']
