@@ -33,7 +33,7 @@ from d2lps.pictures import overlap as overlap_pictures
 from d2lps.pictures import recovery as recovery_pictures
 from d2lps.pictures import timeline as timeline_pictures
 from d2lps.pictures.drawings.plans import draw_cables, draw_sums
-from d2lps.pictures.toys import latency, plans
+from d2lps.pictures.toys import latency, plans, splits
 from d2lps.pictures.toys import store as store_toy
 from d2lps.training import data, data_parallel, partition, timeline
 from matplotlib import pyplot as plt
@@ -289,6 +289,9 @@ good(latency.explore_latency, {
     'latency': NUMBER - {'a billion'}, 'sharded': FLAG,
     'bandwidth': {'a fraction', 'int64', 'float32'}}, num_devices=2,
     megabytes=1, latency=0, bandwidth=1, sharded=False)
+for split in splits.split_prices, splits.draw_prices, splits.explore_splits:
+    good(split, {'num_devices': {'int64'}, 'batch_size': NOTHING},
+         way='data parallelism')
 good(store_toy.explore_store, {'num_workers': {'int64'},
                                'consistency': WHOLE}, num_workers=2,
      consistency='sync')
