@@ -48,7 +48,7 @@ grade: $(VENV)/installed-tests
 
 benchmark: $(VENV)/installed
 	$(VENV)/bin/python tests/benchmarks/chapter1.py
-	$(VENV)/bin/python tests/benchmarks/chapter2.py
+	$(VENV)/bin/python tests/benchmarks/sums.py
 	$(VENV)/bin/python tests/benchmarks/chapter4.py
 	$(VENV)/bin/python tests/benchmarks/chapter5.py
 	$(VENV)/bin/python tests/benchmarks/chapter11.py

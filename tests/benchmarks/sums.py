@@ -1,4 +1,4 @@
-"""Chapter 2's figures: 40 MB summed over CPU devices: python chapter2.py
+"""The figures of chapter 4: 40 MB summed over CPU devices: python sums.py
 
 All contestants live in this one process and take turns, so that a machine
 that grows slower grows slower for all of them. Medians in milliseconds, and
