@@ -2,6 +2,7 @@
 import ast
 import json
 import re
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -98,6 +99,7 @@ def parts_of(tree):
     return {part.name: ast.unparse(part) for part in parts}
 
 
+@cache
 def parts_of_package(without=()):
     """Names and what they stand for; two modules may share a name."""
     parts = {}
