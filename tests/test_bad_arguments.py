@@ -290,8 +290,8 @@ good(latency.explore_latency, {
     'bandwidth': {'a fraction', 'int64', 'float32'}}, num_devices=2,
     megabytes=1, latency=0, bandwidth=1, sharded=False)
 for split in splits.split_prices, splits.draw_prices, splits.explore_splits:
-    good(split, {'num_devices': {'int64'}, 'batch_size': NOTHING},
-         way='data parallelism')
+    good(split, {'num_devices': {'int64'}}, way='data parallelism',
+         num_devices=2, batch_size=256)
 good(store_toy.explore_store, {'num_workers': {'int64'},
                                'consistency': WHOLE}, num_workers=2,
      consistency='sync')
