@@ -533,7 +533,7 @@ INSIDE = {
 RECORDS = {'Machine', 'Send', 'Round', 'Link', 'Event', 'Timing', 'Shard',
            'Server', 'BoundedServer', 'BackupServer', 'DividingServer',
            'Plan', 'Step',
-           'Point', 'TrainResult', 'live_picture', 'total', 'parts',
+           'Point', 'TrainResult', 'live_picture', 'total', 'parts', 'share',
            'Schedule.states', 'Schedule.check_sends', 'Trained', 'forever',
            'newest_for_all', 'sum_gradients', 'Task', 'Message',
            'push_then_pull', 'in_flight'}

@@ -110,9 +110,31 @@ def parts_of_package(without=()):
     return parts
 
 
+def grown(tree):
+    """The tree, with functions moved into the classes that they are put in.
+
+    A class may grow: `Server.push = push` makes a function its method.
+    """
+    found = {node.name: node for node in tree.body
+             if isinstance(node, (ast.FunctionDef, ast.ClassDef))}
+    for line in tree.body:
+        if isinstance(line, ast.Assign):
+            [names], values = line.targets, line.value
+            pairs = zip(getattr(names, 'elts', [names]),
+                        getattr(values, 'elts', [values]))
+            for name, value in pairs:
+                if isinstance(name, ast.Attribute) and (
+                        isinstance(found.get(name.value.id), ast.ClassDef)):
+                    method = found[value.id]
+                    assert method.name == name.attr
+                    found[name.value.id].body.append(method)
+                    tree.body.remove(method)
+    return tree
+
+
 def parts_of_notebook(path):
-    return [part for code in code_of(path)
-            for part in parts_of(ast.parse(code)).items()]
+    tree = ast.parse('\n'.join(code_of(path)))
+    return list(parts_of(grown(tree)).items())
 
 
 @each_notebook

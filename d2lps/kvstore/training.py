@@ -31,6 +31,12 @@ def prepare_store(store, params, lr):
     store.set_optimizer(mx.optimizer.SGD(learning_rate=lr))
 
 
+def share(n, store):
+    """The examples of n that are for this worker, as a slice."""
+    start = n * store.rank // store.num_workers
+    return slice(start, n * (store.rank + 1) // store.num_workers)
+
+
 def _fitting(X, y, device_params, devices, store):
     one_label_each(X, y)
     params_on_each(devices, device_params=device_params)
@@ -41,19 +47,18 @@ def _fitting(X, y, device_params, devices, store):
 def train_batch_store(X, y, device_params, devices, store):
     """One step through a store, which `prepare_store` has prepared.
 
-    All workers call it with the same X and y, and each takes its share.
-    Returns the losses of this share, one array a device.
+    All workers call it with the same X and y. Returns the losses of this
+    worker's share, one array a device.
     """
-    start, end = (len(X) * rank // store.num_workers
-                  for rank in (store.rank, store.rank + 1))
-    losses, weight = [], 0
-    if start < end:  # otherwise there are more workers than examples
-        losses, weight = compute_gradients(
-            X[start:end], y[start:end], device_params, devices), 1 / len(X)
+    mine, losses, weight = share(len(X), store), [], 0
+    if len(X[mine]):  # otherwise there are more workers than examples
+        losses = compute_gradients(X[mine], y[mine], device_params, devices)
+        weight = 1 / len(X)
     keys = list(range(len(device_params[0])))
-    store.push(keys, [[param.grad * weight for param in copies]
-                      for copies in zip(*device_params)])
-    store.pull(keys, out=[list(copies) for copies in zip(*device_params)])
+    copies = [list(same) for same in zip(*device_params)]
+    store.push(keys, [[param.grad * weight for param in same]
+                      for same in copies])
+    store.pull(keys, out=copies)
     return losses
 
 

@@ -32,6 +32,8 @@ NAMES = {
     'animation': ('animate',),
     'drawings.cluster': ('draw_cluster', 'draw_keys', 'draw_seven_steps'),
     'drawings.plans': ('draw_cables', 'draw_sums'),
+    'drawings.roads': ('draw_roads',), 'drawings.rounds': ('draw_rounds',),
+    'drawings.store': ('draw_store',),
     'drawings.splits': ('draw_collectives', 'draw_sharded_update',
                         'draw_splits'),
     'drawings.steps': ('draw_split_batch', 'draw_training_step'),

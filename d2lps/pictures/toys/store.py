@@ -7,7 +7,7 @@ from IPython.display import display
 from d2lps.checks import checked, whole
 from d2lps.engine import mx
 from d2lps.kvstore.fits import how_consistent
-from d2lps.kvstore.server import Server
+from d2lps.kvstore.store import KVStore
 from d2lps.pictures.drawing import Drawing
 
 KEY, MOST_SHOWN = 'w', 6
@@ -31,7 +31,8 @@ class _Play:
     """
 
     def __init__(self, num_workers, consistency):
-        self.server = Server(mx.cpu(0), num_workers, consistency)
+        [self.server] = KVStore(num_workers, consistency=consistency).servers
+        self.at_once = consistency not in ('sync', 0)
         self.server.updater = _add
         self.server.init(KEY, mx.np.zeros(1))
         self.shard = self.server.shards[KEY]
@@ -69,7 +70,7 @@ class _Play:
         self.words.append(f'Worker {rank} pushes {10 ** rank}. ' + (
             f'It waits in the queue for a push of {_names(missing)}.'
             if self.shard.round == rounds else 'The server adds '
-            f'{"it" if self.server.bound else "one push of each worker"} '
+            f'{"it" if self.at_once else "one push of each worker"} '
             'to its value.'))
 
     def _pull(self, rank):
