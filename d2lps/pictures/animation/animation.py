@@ -1,9 +1,10 @@
 """Timings as a picture that plays by itself, and as one that stands still."""
 import textwrap
+from functools import partial
 
 import numpy as np
 
-from d2lps.checks import a, checked, list_of, one_of, text, whole
+from d2lps.checks import a, checked, list_of, number, one_of, text, whole
 from d2lps.collectives.simulate import Timing
 from d2lps.pictures.animation.clock import TIMES, Playing, Stopped, words
 from d2lps.pictures.animation.panel import WAY, Panel
@@ -37,12 +38,20 @@ def _readable(timings, names, positions, **_):
                          f'each timing; it had {len(names)}')
 
 
+def _points(name, value):
+    """A dict from nodes to points."""
+    a(dict, 'a dict from each node to (x, y)')(name, value)
+    coordinate = partial(number, least=-1e6, most=1e6)
+    return {node: list_of(coordinate, 'a point (x, y)', 2)(
+        f'{name}[{node!r}]', point)[:2] for node, point in value.items()}
+
+
 @checked(_readable, timings=list_of(a(
     Timing, 'a Timing, which simulate.time returns'), 'Timings'),
     title=a(str, 'a text'), unit=one_of('s', 'ms', 'µs'),
     names=list_of(text, 'a list of names'),
     device=text, layout=one_of('circle', 'tree', 'cube'),
-    positions=a(dict, 'a dict from each node to (x, y)'))
+    positions=_points)
 def animate(*timings, title='', unit=None, names=None, device=None,
             layout=None, positions=None):
     """Chunks that travel, as fast as the simulator says: an `Animation`.
@@ -77,8 +86,8 @@ class Animation(Drawing):
             for k, timing in enumerate(timings)]
         self.alt = self._words()
         rounds = max(len(timing.schedule.rounds) for timing in timings)
-        self._draw(self, [Playing(self.seconds, unit, min(
-            12, 5 + 0.5 * rounds))])
+        self.clock = Playing(self.seconds, unit, min(12, 5 + 0.5 * rounds))
+        self._draw(self, [self.clock])
 
     def _words(self):
         done = '. '.join(

@@ -56,7 +56,8 @@ class Playing(Clock):
 
     def _twice(self, name, start, stop, how=''):
         return 'animation:' + ','.join(
-            f'{name} {stop - start:.4g}s {start + play * self.cycle:.4g}s{how}'
+            f'{name} {round(stop - start, 3):g}s '
+            f'{round(start + play * self.cycle, 3):g}s{how}'
             for play in range(PLAYS))
 
     def visible(self, begin, end=None):

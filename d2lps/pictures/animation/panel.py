@@ -112,8 +112,9 @@ class Panel:
             drawing.line(*self.layout.way(*pair, 25).tolist(), **(
                 WAY if self.direct else self.wire(
                     self.topology.links[number].bandwidth)))
-        for node in self.layout.at.keys() - self.layout.bars.keys():
-            self._node(node)
+        for node in self.layout.at:
+            if node not in self.layout.bars:
+                self._node(node)
         for message, way in zip(self.story.messages, self.ways):
             self._use(self._sprite(message), 0, 0, clock.moving(
                 *way, message.start, message.end), ' data-sends="'
