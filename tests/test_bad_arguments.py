@@ -35,6 +35,7 @@ from d2lps.pictures import timeline as timeline_pictures
 from d2lps.pictures.drawings.plans import draw_cables, draw_sums
 from d2lps.pictures.toys import latency, plans, splits
 from d2lps.pictures.toys import store as store_toy
+from d2lps.pictures.toys.steps import explore_steps
 from d2lps.training import data, data_parallel, partition, timeline
 from matplotlib import pyplot as plt
 
@@ -346,6 +347,7 @@ good(servers.explore_servers, {
     'num_workers': {'int64'}, 'num_servers': {'int64'},
     'megabytes': POSITIVE, 'gigabits': POSITIVE, 'colocated': FLAG},
     num_workers=2, num_servers=1, megabytes=1, gigabits=1, colocated=False)
+good(explore_steps, {'step': {'int64'}}, step=2)
 good(recovery_pictures.plot_circle, {
     'replicas': COUNT, 'num_keys': {'int64'}, 'num_points': {'int64'}},
      before=[0, 1], after=[0], replicas=1, num_keys=4, num_points=2)

@@ -41,6 +41,7 @@ NAMES = {
     'toys.latency': ('explore_latency',),
     'toys.plans': ('explore_plans',),
     'toys.splits': ('explore_splits', 'split_prices'),
+    'toys.steps': ('explore_steps',),
     'toys.store': ('explore_store',),
     'toys.sums': ('explore_sums',)}
 HOME = {name: module for module, names in NAMES.items() for name in names}
