@@ -49,8 +49,8 @@ grade: $(VENV)/installed-tests
 benchmark: $(VENV)/installed
 	$(VENV)/bin/python tests/benchmarks/chapter1.py
 	$(VENV)/bin/python tests/benchmarks/sums.py
-	$(VENV)/bin/python tests/benchmarks/chapter4.py
-	$(VENV)/bin/python tests/benchmarks/chapter5.py
+	$(VENV)/bin/python tests/benchmarks/chapter9.py
+	$(VENV)/bin/python tests/benchmarks/chapter10.py
 	$(VENV)/bin/python tests/benchmarks/chapter11.py
 	$(VENV)/bin/python tests/benchmarks/checkpoints.py
 	$(VENV)/bin/python tests/benchmarks/chapter13.py

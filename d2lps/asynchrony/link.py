@@ -86,7 +86,7 @@ def seen_tasks(ready, samples, start=0):
 
 
 def push_then_pull(kv, keys, gradients, out):
-    """Push all, wait until all have arrived, pull all (as in chapter 5)."""
+    """Push all, wait until all have arrived, pull all (as in chapter 10)."""
     kv.push(keys, gradients)
     mx.nd.waitall()
     kv.pull(keys, out=out)

@@ -1,4 +1,4 @@
-"""What is seen of a link; and chapter 5's ways are the package's."""
+"""What is seen of a link; and chapter 10's ways are the package's."""
 import ast
 import inspect
 import json
@@ -102,8 +102,8 @@ def core(function):
 
 
 @pytest.mark.parametrize('name', ['push_then_pull', 'in_flight'])
-def test_chapter_5_builds_the_same(name):
-    cells = json.loads((NOTEBOOKS / '05-many-machines.ipynb').read_text())
+def test_chapter_10_builds_the_same(name):
+    cells = json.loads((NOTEBOOKS / '10-many-machines.ipynb').read_text())
     [source] = [''.join(cell['source']) for cell in cells['cells']
                 if ''.join(cell['source']).startswith(f'def {name}(')]
     ours = inspect.getsource(inspect.unwrap(getattr(link, name)))

@@ -1,6 +1,6 @@
 """LeNet over processes: two workers with two devices, two servers.
 
-Chapter 4 trains a whole epoch in this way, and asserts what it learns.
+Chapter 9 trains a whole epoch in this way, and asserts what it learns.
 """
 import d2lps
 import numpy as onp

@@ -1,4 +1,4 @@
-"""Chapter 4's figures, all measured in one run: python chapter4.py
+"""Chapter 9's figures, all measured in one run: python chapter9.py
 
 LeNet on the digits, and the sum of 40 MB, over two processes: through our
 cluster, over Unix sockets and over TCP, and through PyTorch's Gloo (if torch

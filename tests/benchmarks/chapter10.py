@@ -1,4 +1,4 @@
-"""Chapter 5's figures: 40 MB over the slow network: python chapter5.py
+"""Chapter 10's figures: 40 MB over the slow network: python chapter10.py
 
 For each number of workers and servers: push, then pull, predicted and
 measured; and with a few arrays in flight, simulated in pieces and measured.
@@ -19,15 +19,15 @@ from d2lps.pictures.servers import predicted_seconds, simulated
 
 SIZE, LAYERS, LINK = 40_000_000, 40, Network(125e6)  # as in the notebook
 NOTEBOOKS = Path(__file__).resolve().parents[2] / 'notebooks'
-RESULTS = NOTEBOOKS / 'results' / '05-slow-network.csv'
+RESULTS = NOTEBOOKS / 'results' / '10-slow-network.csv'
 SHOWN = (*(('apart', m, n) for m, n in (
     (1, 1), (2, 1), (4, 1), (2, 2), (4, 2), (4, 4))),
     *(('on workers', m, n) for m, n in ((2, 1), (2, 2), (4, 2), (4, 4))))
 
 
 def functions_of_notebook(*names):
-    """Functions that chapter 5 defines, in a namespace of their own."""
-    cells = nbformat.read(NOTEBOOKS / '05-many-machines.ipynb', 4).cells
+    """Functions that chapter 10 defines, in a namespace of their own."""
+    cells = nbformat.read(NOTEBOOKS / '10-many-machines.ipynb', 4).cells
     found = {'d2lps': d2lps, 'mx': mx}
     for name in names:
         [source] = [cell.source for cell in cells
@@ -44,28 +44,29 @@ def main():
     problem = network_problem()
     if problem:
         return print(problem)
-    *ways, _, rounds = functions_of_notebook(
+    *ways, _, many_rounds = functions_of_notebook(
         'push_then_pull', 'in_flight', 'one_round', 'many_rounds')
     rows = []
     for place, m, n in SHOWN:
         with Cluster(m, n, network=Network(LINK.bandwidth,
                                            colocated=place != 'apart')) as c:
-            results = c.run(rounds, ways, SIZE, LAYERS, args.repeats)
-        measured, flight = np.max(results, axis=0).min(axis=0)
+            measured, flight = (np.max(c.run(
+                many_rounds, way, SIZE, LAYERS, args.repeats), axis=0).min()
+                for way in ways)
         case = m, n, SIZE, LINK.rate, place != 'apart'
         predicted = predicted_seconds(*case)
         rows.append([place, m, n, predicted, measured,
                      measured / predicted - 1,
                      simulated(*case, pieces=LAYERS // n).seconds, flight])
     table = pd.DataFrame(rows, columns=[
-        'servers on', 'workers', 'servers', 'predicted', 'measured', 'over',
-        'simulated in pieces', 'in flight'])
+        'servers on', 'workers', 'servers', 'predicted', 'push_then_pull',
+        'over', 'simulated in pieces', 'in_flight'])
     print(d2lps.machine())
     print(table.to_string(index=False, formatters={
         'over': '{:+.0%}'.format}, float_format='{:.3f}'.format))
     if args.write:
-        table[['servers on', 'workers', 'servers', 'measured',
-               'in flight']].to_csv(RESULTS, index=False,
+        table[['servers on', 'workers', 'servers', 'push_then_pull',
+               'in_flight']].to_csv(RESULTS, index=False,
                                     float_format='%.3f')
 
 
