@@ -33,7 +33,8 @@ from d2lps.pictures import overlap as overlap_pictures
 from d2lps.pictures import recovery as recovery_pictures
 from d2lps.pictures import timeline as timeline_pictures
 from d2lps.pictures.drawings.plans import draw_cables, draw_sums
-from d2lps.pictures.toys import latency, plans, splits
+from d2lps.pictures.toys import devices as devices_toy
+from d2lps.pictures.toys import keys, latency, plans, splits, sums
 from d2lps.pictures.toys import store as store_toy
 from d2lps.pictures.toys.steps import explore_steps
 from d2lps.training import data, data_parallel, partition, timeline
@@ -293,6 +294,14 @@ good(latency.explore_latency, {
 for split in splits.split_prices, splits.draw_prices, splits.explore_splits:
     good(split, {'num_devices': {'int64'}}, way='data parallelism',
          num_devices=2, batch_size=256)
+good(devices_toy.explore_devices, {
+    'num_devices': {'int64'}, 'megabytes': {'a fraction', 'int64', 'float32'}},
+    num_devices=2, megabytes=.01, way='sharded')
+good(keys.explore_keys, {'sizes': {'None'}, 'num_servers': {'int64'},
+                         'split_from': COUNT}, sizes=None, num_servers=2,
+     split_from=100)
+good(sums.explore_sums, {'seed': WHOLE}, order='ring', precision='float16',
+     num_numbers=4, seed=0)
 good(store_toy.explore_store, {'num_workers': {'int64'},
                                'consistency': WHOLE}, num_workers=2,
      consistency='sync')

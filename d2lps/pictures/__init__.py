@@ -37,6 +37,7 @@ NAMES = {
     'drawings.splits': ('draw_collectives', 'draw_sharded_update',
                         'draw_splits'),
     'drawings.steps': ('draw_split_batch', 'draw_training_step'),
+    'toys.devices': ('explore_devices',),
     'toys.keys': ('explore_keys',),
     'toys.latency': ('explore_latency',),
     'toys.plans': ('explore_plans',),

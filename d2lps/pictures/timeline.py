@@ -25,10 +25,13 @@ def plot_timeline(timeline, title=None, ax=None, until=None):
     rows = len(timeline.devices)
     ax = ax or plt.subplots(figsize=(8, 1.3 + 0.42 * rows),
                             layout='constrained')[1]
+    bars = {}  # by row and phase: one heap each, since one a bar is slow
     for event in timeline.events:
-        row = timeline.devices.index(event.device)
-        ax.broken_barh([(event.start * 1e3, (event.end - event.start) * 1e3)],
-                       (row - 0.36, 0.72), color=PHASE_COLORS[event.phase],
+        bars.setdefault((timeline.devices.index(event.device), event.phase),
+                        []).append((event.start * 1e3,
+                                    (event.end - event.start) * 1e3))
+    for (row, phase), heap in bars.items():
+        ax.broken_barh(heap, (row - 0.36, 0.72), color=PHASE_COLORS[phase],
                        linewidth=0)
     ax.set_yticks(range(rows), timeline.devices)
     ax.set_ylim(rows - 0.5, -0.5)
@@ -51,17 +54,24 @@ def plot_timeline(timeline, title=None, ax=None, until=None):
 
 
 @checked(num_devices=whole, batch_size=whole)
-def explore_timeline(num_devices=2, batch_size=256):
-    """Choose devices and batch size, see one training step's timeline."""
+def explore_timeline(num_devices=2, batch_size=16):
+    """Choose devices and batch size, see one training step's timeline.
+
+    Four steps are made for each picture, the last of which is recorded; so
+    the menu has small batches, which take a moment only.
+    """
     most = min(cores() + 2, 8)  # what MXNet can record, see `Timeline`
     whole('num_devices', num_devices, most=most)
 
     def draw(num_devices, batch_size):
+        high = 1.3 + 0.42 * num_devices
+        fig, ax = plt.subplots(figsize=(8.6, high))
+        fig.subplots_adjust(0.09, 0.5 / high, 0.84, 1 - 0.3 / high)
         return plot_timeline(
             step_timeline(num_devices, batch_size),
-            f'{batch_size / num_devices:.0f} examples on each device')
+            f'{batch_size / num_devices:.3g} examples on each device', ax)
 
     live_picture(draw, {
         'num_devices': choose([*range(1, most + 1)], num_devices, 'devices'),
-        'batch_size': choose([16, 32, 64, 128, 256, 512, 1024], batch_size,
-                             'batch size')})
+        'batch_size': choose([4, 8, 16, 32, 64, 128], batch_size,
+                             'batch size')}, None)

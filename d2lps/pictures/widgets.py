@@ -78,11 +78,10 @@ def live_picture(draw, controls, margins='tight'):
             shown.update(picture())
             gc.collect()  # now, and not while the next picture is awaited
 
-    drawing = Lock()
+    drawing, first = Lock(), picture()
     display(ipywidgets.Box(list(controls.values()),
                            layout={'flex_flow': 'row wrap'}))
-    with drawing:
-        shown = display(picture(), display_id=True)
+    shown = display(first, display_id=True)
     gc.freeze()  # what is here now, or each `collect` would go through it
     for control in controls.values():
         control.observe(follow, 'value')

@@ -10,7 +10,9 @@ import pytest
 from d2lps import pictures
 from d2lps.collectives import simulate, strategies, topology
 from d2lps.pictures import player, widgets
-from d2lps.pictures.toys import latency, plans, store
+from d2lps.kvstore import KVStore, Server
+from d2lps.pictures import timeline
+from d2lps.pictures.toys import devices, keys, latency, plans, store, sums
 from matplotlib import pyplot as plt
 from matplotlib.quiver import Quiver
 
@@ -44,7 +46,7 @@ def drawn(monkeypatch):
             found.append(draw(**values))
             return found[-1]
         show(note, *args)
-    for module in plans, latency:
+    for module in plans, latency, keys, sums, devices, timeline:
         monkeypatch.setattr(module, 'live_picture', live_picture)
     return found
 
@@ -145,7 +147,7 @@ def test_boxes_can_have_numbers(shown, drawn):
 
 def test_what_cannot_be_is_explained_in_the_picture(shown, drawn):
     pictures.explore_plans('hierarchical', 3)
-    assert 'their number must be even' in words(drawn[-1])[0]
+    assert 'take an even number' in words(drawn[-1])[0]
     assert 'to 2 or 4' in words(drawn[-1])[0]
     menu = controls(shown)
     menu['devices'].value = 4
@@ -178,7 +180,11 @@ def inside(ax):
     figure = ax.figure
     figure.canvas.draw()
     wide, high = figure.canvas.get_width_height()
-    for text in figure.findobj(matplotlib.text.Text):
+    beyond = {label for axis in (ax.xaxis, ax.yaxis) for place, label in zip(
+        axis.get_majorticklocs(), axis.get_ticklabels()) if not (
+            min(axis.get_view_interval()) <= place <= max(
+                axis.get_view_interval()))}  # which are not drawn
+    for text in {*figure.findobj(matplotlib.text.Text)} - beyond:
         if text.get_text() and text.get_visible():
             box = text.get_window_extent()
             assert box.x0 >= 0 and box.x1 <= wide, text
@@ -289,14 +295,14 @@ def test_a_pull_waits_for_the_push_of_the_others():
                               ' Let worker 1 push.']
         assert [len(queue) for queue in play.shard.pushes] == [1, 0]
     play.do('push', 1)
-    assert play.waiting == {} and play.pulled == [11, None]
+    assert play.waiting == {} and play.pulled == ['11', None]
     assert play.words[1] == 'Worker 0 pulls 11.'
-    assert [arrow[:2] for arrow in play.arrows] == [('push', 1), ('pull', 0)]
+    assert [arrow[:2] for arrow in play.arrows] == [(1, 'push'), (0, 'pull')]
 
 
 def test_without_a_push_a_pull_waits_for_nobody():
-    assert after('pull 1').pulled == [None, 0]
-    assert after('push 0', 'pull 1').pulled == [None, 0]
+    assert after('pull 1').pulled == [None, '0']
+    assert after('push 0', 'pull 1').pulled == [None, '0']
 
 
 def test_a_pull_waits_for_all_who_are_missing():
@@ -304,18 +310,18 @@ def test_a_pull_waits_for_all_who_are_missing():
     assert play.waiting == {0: [1]}
     play.do('pull', 2)
     play.do('push', 1)
-    assert play.pulled == [111, None, 111] and not play.waiting
+    assert play.pulled == ['111', None, '111'] and not play.waiting
 
 
 def test_asynchronously_nobody_waits():
     play = after(*['push 0'] * 3, 'push 1', 'pull 1', consistency='async')
-    assert play.pulled == [None, 13] and play.shard.round == 4
+    assert play.pulled == [None, '13'] and play.shard.round == 4
     assert play.words == ['Worker 1 pulls 13.']
 
 
 def test_a_bound_lets_a_worker_run_ahead():
     play = after('push 0', 'pull 0', consistency=1)
-    assert play.pulled == [1, None]
+    assert play.pulled == ['1', None]
     play.do('push', 0)
     play.do('pull', 0)
     assert play.waiting == {0: [1]}
@@ -351,6 +357,156 @@ def test_every_store_can_be_played_with(shown, num_workers, consistency):
     assert f'{num_workers - 1}: pull' in [*menu][-3]
 
 
+def test_it_is_the_server_of_the_package():
+    assert type(after().server) is Server
+    for consistency in 'sync', 'async', 0, 1, 3:
+        theirs = KVStore(2, consistency=consistency).servers[0]
+        mine = after(consistency=consistency).server
+        assert type(mine) is type(theirs)
+        assert getattr(mine, 'bound', None) == getattr(theirs, 'bound', None)
+
+
+# Keys.
+def test_weights_and_biases_of_lenet_lie_apart(shown, drawn):
+    pictures.explore_keys()
+    assert '0 of 8 keys cut into parts' in drawn[-1].alt
+    assert 'has 99.8% of them, 2.00 times its share' in drawn[-1].alt
+    assert 'Server 1 has 208 elements: 1, 3, 5, 7.' in drawn[-1].alt
+    menu = controls(shown)
+    menu['split from'].value = 100
+    assert '5 of 8 keys' in drawn[-1].alt
+    assert 'its share: they are equal' in drawn[-1].alt
+    menu['servers'].value = 1
+    assert '0 of 8 keys' in drawn[-1].alt
+    assert len(shown) == 2 + 2
+
+
+@pytest.mark.parametrize('num_servers', range(1, 9))
+@pytest.mark.parametrize('split_from', [1, 1000, 10 ** 9])
+def test_what_the_words_say_of_keys_adds_up(num_servers, split_from):
+    sizes = {'a': 5000, 'b': 10, 3: 777}
+    words = keys._in_words(sizes, num_servers, split_from)
+    assert words.startswith('5,787 elements')
+    cut = sum(size >= split_from for size in sizes.values())
+    assert f'{cut if num_servers > 1 else 0} of 3 keys' in words
+
+
+def test_keys_of_ones_own(shown, drawn):
+    pictures.explore_keys({'w': 100}, 4, 50)
+    assert '100 elements, 1 of 1 keys cut into parts' in drawn[-1].alt
+    assert 'LeNet' not in drawn[-1].alt
+
+
+# Sums.
+@pytest.mark.parametrize('precision, kind', [
+    ('float16', np.float16), ('float32', np.float32)])
+def test_sums_are_those_of_numpy(precision, kind):
+    numbers = np.random.default_rng(3).random(300).astype(kind)
+    total, sums_ = kind(0), []
+    for number in numbers:
+        total = kind(total + number)
+        sums_.append(total)
+    rows = numbers.astype(np.float32)[None]
+    assert sums._one_by_one(rows, precision)[0].tolist() == sums_
+    four = sums._in_pairs(rows[:, :4], precision)
+    a, b, c, d = numbers[:4]
+    assert four.tolist() == [kind(kind(a + b) + kind(c + d))]
+
+
+def test_bfloat16_has_eight_digits_and_rounds_to_even():
+    for x, rounded in ((1 + 2 ** -7, 1 + 2 ** -7), (1 + 2 ** -8, 1),
+                       (1 + 3 * 2 ** -8, 1 + 2 ** -6), (257, 256),
+                       (1 + 2 ** -8 + 2 ** -20, 1 + 2 ** -7), (0, 0)):
+        assert sums._rounded(np.float32([x]), 'bfloat16') == [rounded]
+
+
+@pytest.mark.parametrize('precision', sums.DIGITS)
+def test_errors_stay_below_the_lines(precision):
+    """That of pairs below the lower one, which only pairs are sure of."""
+    exact, found = sums._measure(precision, 0)
+    unit, n = 2.0 ** -sums.DIGITS[precision], np.array(sums.SIZES)[:, None]
+    errors = {name: abs(sums_ - exact) / exact
+              for name, sums_ in found.items()}
+    for error in errors.values():
+        assert (error <= (n - 1) * unit).all()
+    assert (errors['tree'] <= np.log2(n) * unit).all()
+    assert errors['ring'][-1].mean() > 8 * errors['tree'][-1].mean()
+    assert np.allclose(exact[0], found['tree'][0], rtol=unit)
+
+
+def test_the_picture_of_a_sum(shown, drawn):
+    pictures.explore_sums()
+    assert drawn[-1].get_title() == (
+        '4,096 numbers in bfloat16: 256 instead of 2033.29, error 87 %')
+    menu = controls(shown)
+    menu['precision'].value = 'float32'
+    menu['numbers'].value = 8
+    menu['order'].value = 'tree'
+    title = drawn[-1].get_title()
+    assert re.match(r'8 numbers in float32: .*, error (1 in [\d,]+|none)$',
+                    title)
+    curves = {line.get_label().split(',')[0]: line.get_ydata()
+              for line in drawn[-1].lines if line.get_marker() == 'o'}
+    assert curves['one after the other'][-1] > 8 * curves['in pairs'][-1]
+    assert len(drawn) == 4
+
+
+@pytest.mark.parametrize('precision', sums.DIGITS)
+@pytest.mark.parametrize('seed', [0, 10 ** 9])
+def test_every_sum_can_be_drawn(shown, drawn, precision, seed):
+    for order in sums.ORDERS:
+        for n in sums.SIZES[0], sums.SIZES[-1]:
+            pictures.explore_sums(order, precision, n, seed)
+            inside(drawn[-1])
+
+
+# This machine.
+def test_each_way_is_measured(shown, drawn):
+    pictures.explore_devices(2, 0.01)
+    names = [label.get_text() for label in drawn[-1].get_yticklabels()]
+    assert names == [*devices.COPIES]
+    predicted, measured = drawn[-1].containers
+    copy = float(re.search('takes (.*) ms', drawn[-1].get_title())[1])
+    assert [bar.get_width() for bar in predicted] == pytest.approx(
+        [k * copy / 1e3 for k in (2, 2, 4, 1)], rel=0.01)
+    assert all(bar.get_width() > 0 for bar in measured)
+    menu = controls(shown)
+    menu['devices'].value = 4
+    menu['way'].value = 'sharded'
+    predicted, measured = drawn[-1].containers
+    copy = float(re.search('takes (.*) ms', drawn[-1].get_title())[1])
+    assert predicted[0].get_width() == pytest.approx(
+        1.5 * copy / 1e3, rel=0.01)
+    assert len(measured) == 1
+
+
+@pytest.mark.parametrize('n', [2, 3, 4])
+def test_each_way_sums(n):
+    for name in devices.COPIES:
+        arrays = [devices.mx.np.ones(5, ctx=device)
+                  for device in devices.devices(n)]
+        job = devices._jobs(arrays, name)[name]
+        job()
+        assert all(array.tolist() == [n] * 5 for array in arrays), name
+
+
+@pytest.mark.parametrize('way', [devices.ALL, 'sharded'])
+def test_no_word_of_the_measurement_is_cut_off(shown, drawn, way):
+    pictures.explore_devices(4, 0.04, way)
+    inside(drawn[-1])
+
+
+def test_the_timeline_begins_where_a_step_takes_a_moment(shown, drawn):
+    pictures.explore_timeline()
+    title = drawn[-1].get_title(loc='left')
+    assert title.startswith('8 examples on each device: ')
+    inside(drawn[-1])
+    menu = controls(shown)
+    assert max(menu['batch size'].options) == 128
+    menu['devices'].value = 1
+    assert drawn[-1].get_title(loc='left').startswith('16 examples on each')
+
+
 @pytest.mark.parametrize('show, message', [
     (lambda: pictures.explore_plans('star'), 'plan must be'),
     (lambda: pictures.explore_plans(num_devices=9), 'from 2 to 8'),
@@ -361,6 +517,16 @@ def test_every_store_can_be_played_with(shown, num_workers, consistency):
     (lambda: pictures.explore_latency(megabytes=0), 'from 0.0001 to 1000'),
     (lambda: pictures.explore_latency(latency=-1), 'latency must be'),
     (lambda: pictures.explore_latency(bandwidth=0), 'bandwidth must be'),
+    (lambda: pictures.explore_keys({}), 'sizes must be'),
+    (lambda: pictures.explore_keys(num_servers=9), 'from 1 to 8'),
+    (lambda: pictures.explore_keys(dict.fromkeys(range(13), 1)), 'at most 12'),
+    (lambda: pictures.explore_sums('upwards'), 'order must be'),
+    (lambda: pictures.explore_sums(precision='float8'), 'precision must be'),
+    (lambda: pictures.explore_sums(num_numbers=5), 'num_numbers must be'),
+    (lambda: pictures.explore_sums(seed=-1), 'seed must be'),
+    (lambda: pictures.explore_devices(5), 'from 2 to 4'),
+    (lambda: pictures.explore_devices(2, 41), 'from 0.01 to 40'),
+    (lambda: pictures.explore_devices(way='ring'), 'way must be'),
     (lambda: pictures.explore_store(5), 'from 1 to 4'),
     (lambda: pictures.explore_store(2, 'soon'), 'consistency must be'),
 ])

@@ -9,6 +9,7 @@ from IPython.display import Image
 from matplotlib import pyplot as plt
 
 from d2lps.pictures import timeline, widgets
+from d2lps.pictures.drawing import Drawing
 
 matplotlib.use('Agg')
 
@@ -62,6 +63,32 @@ def test_a_picture_is_kept_when_the_notebook_is_saved(shown):
     widgets.live_picture(lambda: plt.subplots(figsize=(3, 2))[1], {})
     (data, size) = shown[-1]._repr_png_()
     assert data and size['width'] == pixels(shown[-1]).shape[1] // 2
+
+
+def test_a_drawing_is_a_picture_too(shown):
+    slider = ipywidgets.IntSlider(3)
+    widgets.live_picture(lambda n: Drawing(9, 9, f'{n} boxes'), {'n': slider})
+    slider.value = 4
+    assert [one.alt for one in shown[1:]] == ['3 boxes', '4 boxes']
+
+
+def test_what_draw_changes_itself_makes_no_more_pictures(shown):
+    a, b = ipywidgets.IntSlider(8, max=9), ipywidgets.IntSlider(5)
+
+    def draw(a, b):
+        second.max = a  # which may change its value
+        return Drawing(9, 9, f'{second.value} of {a}')
+    second = b
+    widgets.live_picture(draw, {'a': a, 'b': b})
+    a.value = 3
+    b.value = 2
+    assert [one.alt for one in shown[1:]] == ['5 of 8', '3 of 3', '2 of 3']
+
+
+def test_nothing_is_shown_if_nothing_can_be_drawn(shown):
+    with pytest.raises(ZeroDivisionError):
+        widgets.live_picture(lambda: 1 / 0, {})
+    assert not shown
 
 
 def test_several_axes_make_one_picture(shown):

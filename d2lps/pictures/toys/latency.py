@@ -19,15 +19,14 @@ PLANS = {
     'halving and doubling': (strategies.halving_doubling, ORANGE, '-', 2),
     'sharded': (strategies.sharded, PURPLE, ':', 2)}
 SIZES = np.logspace(2, 9, 36)  # bytes
-UNITS = {'bytes': [(1e9, 'GB'), (1e6, 'MB'), (1e3, 'kB'), (1, 'bytes')],
-         'seconds': [(1, 's'), (1e-3, 'ms'), (1e-6, 'µs'), (1e-9, 'ns')]}
+UNITS = {'bytes': {1e9: 'GB', 1e6: 'MB', 1e3: 'kB', 1: 'bytes'},
+         'seconds': {1: 's', 1e-3: 'ms', 1e-6: 'µs', 1e-9: 'ns'}}
 
 
 def _words(value, of):
     """A value with a unit that makes it a small number: 384 kB."""
-    factor, unit = next((one for one in UNITS[of] if value >= one[0]),
-                        UNITS[of][-1])
-    return f'{float(f"{value / factor:.3g}"):,g} {unit}'
+    unit = next((unit for unit in UNITS[of] if value >= unit), 1e-9)
+    return f'{float(f"{value / unit:.3g}"):,g} {UNITS[of][unit]}'
 
 
 def _costs(schedule):
@@ -55,19 +54,15 @@ def _crossings(costs, latency, bandwidth):
     return sorted(found)
 
 
-def _ticks(axis, of, powers):
-    values = [10.0 ** power for power in powers]
-    axis.set_ticks(values, [_words(value * 1.0001, of) for value in values])
-    axis.set_ticks([], minor=True)
-
-
-def _draw(num_devices, nbytes, latency, bandwidth, with_sharded):
-    """Lines by formula, points at `nbytes` by the simulator; bytes and s."""
+def _draw(num_devices, megabytes, latency, bandwidth, sharded):
+    """Lines by formula, points at the chosen size by the simulator."""
+    nbytes, latency, bandwidth = (  # bytes, seconds, bytes per second
+        megabytes * 1e6, latency / 1e6, bandwidth * 1e9)
     fig, ax = plt.subplots(figsize=(9.5, 4.6))
     fig.subplots_adjust(0.08, 0.11, 0.62, 0.93)
     links = topology.pcie_switch(num_devices, bandwidth, latency / 2)
     plans = {name: make(num_devices) for name, (make, *_) in PLANS.items()
-             if name != 'sharded' or with_sharded}
+             if name != 'sharded' or sharded}
     costs = {name: _costs(plan) for name, plan in plans.items()}
     curves, points = {}, {}
     for name, (rounds, times) in costs.items():
@@ -81,13 +76,12 @@ def _draw(num_devices, nbytes, latency, bandwidth, with_sharded):
                 markeredgecolor='white')
     least = min(points.values()) * (1 + 1e-9)
     best = ' and '.join(name for name in points if points[name] <= least)
-    lowest, highest = min(map(min, curves.values())), max(
-        map(max, curves.values()))
+    lowest, highest = np.sort([*curves.values()], axis=None)[[0, -1]]
     crossings = _crossings(costs, latency, bandwidth)
     for size, seconds, names in crossings:
         ax.plot(size, seconds, 'ko', markersize=5, fillstyle='none')
-        if seconds <= 1.0001 * min(rounds * latency + times * size / bandwidth
-                                   for rounds, times in costs.values()):
+        if seconds <= 1.0001 * min(a * latency + b * size / bandwidth
+                                   for a, b in costs.values()):
             ax.axvline(size, color='0.5', linewidth=1, linestyle=':')
             ax.text(size, highest, f' {_words(size, "bytes")} ', va='top',
                     weight='bold', ha='left' if size < 1e7 else 'right')
@@ -100,9 +94,9 @@ def _draw(num_devices, nbytes, latency, bandwidth, with_sharded):
            ylim=(lowest / 2, highest * 2), xlabel='size on each device',
            title=f'{_words(nbytes, "bytes")} on {num_devices} devices: best: '
                  f'{best}, {_words(least, "seconds")}')
-    _ticks(ax.xaxis, 'bytes', range(2, 10))
-    _ticks(ax.yaxis, 'seconds', range(*np.floor(np.log10(
-        [lowest, highest * 9])).astype(int)))
+    ax.minorticks_off()
+    for axis, of in ((ax.xaxis, 'bytes'), (ax.yaxis, 'seconds')):
+        axis.set_major_formatter(lambda x, _, of=of: _words(1.0001 * x, of))
     ax.grid(color='0.93')
     ax.spines[['top', 'right']].set_visible(False)
     ax.legend(loc='upper left', bbox_to_anchor=(1.02, 1), frameon=False,
@@ -124,11 +118,7 @@ def explore_latency(num_devices=8, megabytes=0.1, latency=10, bandwidth=16,
     a cable, each way. sharded: show this plan as well. Its devices send
     n - 1 messages at once, which the model charges one latency for.
     """
-    def draw(num_devices, megabytes, latency, bandwidth, sharded):
-        return _draw(num_devices, megabytes * 1e6, latency / 1e6,
-                     bandwidth * 1e9, sharded)
-
-    live_picture(draw, {
+    live_picture(_draw, {
         'num_devices': choose([*range(2, 17), 24, 32, 48, 64], num_devices,
                               'devices'),
         'megabytes': choose([.0001, .001, .01, .03, .1, .3, 1, 3, 10, 30, 100,

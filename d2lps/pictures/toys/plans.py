@@ -5,6 +5,7 @@ import ipywidgets
 import numpy as np
 from IPython.display import display
 from matplotlib import pyplot as plt
+from matplotlib.collections import PathCollection
 
 from d2lps.checks import checked, flag, from_zero, list_of, one_of, whole
 from d2lps.collectives import strategies
@@ -27,7 +28,7 @@ PLANS = {
                            strategies.bidirectional_ring),
     'two_rings': ('two rings of 8 V100 GPUs', lambda n: (
         strategies.two_rings() if n == 8 else
-        'These two rings follow the cables\nbetween 8 GPUs of one machine.\n\n'
+        'The cables of 8 GPUs make two rings.\n\n'
         'Move the slider "devices" to 8.')),
     'tree': ('tree', strategies.tree),
     'double_tree': ('double tree', strategies.double_tree),
@@ -35,9 +36,9 @@ PLANS = {
                            strategies.recursive_doubling),
     'halving_doubling': ('halving and doubling', strategies.halving_doubling),
     'hierarchical': ('hierarchical, 2 machines', lambda n: (
-        'Two machines share the devices equally,\nso their number must be '
-        f'even.\n\nMove the slider "devices" to {n - 1} or {n + 1}.' if n % 2
-        else strategies.hierarchical(2, n // 2))),
+        strategies.hierarchical(2, n // 2) if n % 2 == 0 else
+        'Two machines share the devices equally: take an even number.\n\n'
+        f'Move the slider "devices" to {n - 1} or {n + 1}.')),
     'parameter_server': ('one parameter server', lambda n: (
         strategies.parameter_server(n, 1))),
     'parameter_servers': ('as many servers as workers', lambda n: (
@@ -48,19 +49,16 @@ SIGNS = ('black arrow: added to what was there      white arrow: replaces it\n'
 
 def _explain(words):
     """A picture of words, where there is nothing to draw."""
-    ax = plt.subplots(figsize=(9, 3))[1]
-    ax.text(0.5, 0.5, words, ha='center', va='center', fontsize=12)
-    ax.axis('off')
-    return ax
+    fig = plt.figure(figsize=(9, 3))
+    fig.text(0.5, 0.5, words, ha='center', va='center', fontsize=12)
+    return fig.add_axes([0, 0, 1, 1], visible=False)
 
 
 def _write_sums(ax, held):
     """A number in each box for what it holds; device k brings k + 1."""
-    boxes, bars, *ticks = ax.collections[:4]
-    bars.set_alpha(0.3)
-    for tick in ticks:
-        if type(tick) is not type(bars):  # no frame
-            tick.remove()
+    ax.collections[1].set_alpha(0.3)  # the bars
+    for ticks in [c for c in ax.collections if isinstance(c, PathCollection)]:
+        ticks.remove()
     sums = held @ np.arange(1, held.shape[-1] + 1)
     full = (held == 1).all(axis=-1)
     for (row, chunk), value in np.ndenumerate(sums):
@@ -72,17 +70,14 @@ def _write_sums(ax, held):
 
 def _sentence(sends):
     """What the messages of a round do."""
-    added = int(sends.reduce.sum())
-    words = [f'{count} {"message" if count == 1 else "messages"} {what}'
-             for count, what in ((added, 'added'),
-                                 (len(sends) - added, 'replacing')) if count]
-    return ', '.join(words)
+    counts = {'added': sends.reduce.sum(), 'replacing': (~sends.reduce).sum()}
+    return ', '.join(f'{count} message{"s" * int(count > 1)} {what}'
+                     for what, count in counts.items() if count)
 
 
 def _draw(words, schedule, number, sums):
     rows = len(schedule.nodes)
-    tall = rows * (0.38 if rows < 10 else 0.3)
-    high = tall + 1.25
+    high = 1.25 + rows * (0.38 if rows < 10 else 0.3)
     fig, ax = plt.subplots(figsize=(9, high))
     fig.subplots_adjust(0.09, 0.9 / high, 0.99, 1 - 0.35 / high)
     plot_holdings(schedule, number, ax)
@@ -124,14 +119,12 @@ def explore_plans(plan='ring', num_devices=4, number=0, plans=None,
         return _draw(words, schedule, slider.value, sums)
 
     names = dict.fromkeys([*(plans or PLANS), plan])
-    live = dict(
-        plan=ipywidgets.Dropdown(
+    display(step_buttons(slider))
+    live_picture(draw, {
+        'plan': ipywidgets.Dropdown(
             options=[(PLANS[name][0], name) for name in names], value=plan,
             description='plan'),
-        num_devices=choose([*range(2, 9)], num_devices, 'devices'),
-        number=slider,
-        sums=ipywidgets.Dropdown(
+        'num_devices': choose([*range(2, 9)], num_devices, 'devices'),
+        'number': slider, 'sums': ipywidgets.Dropdown(
             options={'bars for who is in': False, 'sums of 1, 2, 3, …': True},
-            value=sums, description='boxes'))
-    display(step_buttons(slider))
-    live_picture(draw, live, None)
+            value=sums, description='boxes')}, None)

@@ -8,7 +8,7 @@ from d2lps.checks import checked, whole
 from d2lps.engine import mx
 from d2lps.kvstore.fits import how_consistent
 from d2lps.kvstore.store import KVStore
-from d2lps.pictures.drawing import Drawing
+from d2lps.pictures.drawing import INK, Drawing
 
 KEY, MOST_SHOWN = 'w', 6
 RED = '#B00020'
@@ -43,9 +43,8 @@ class _Play:
         """'push' or 'pull' of a worker, and the pulls that it lets go on."""
         self.words, self.arrows = [], []
         if rank in self.waiting:
-            whom = _names(self.waiting[rank])
-            self.words = [f'Worker {rank} waits in its pull: it cannot '
-                          f'{what}. Let {whom} push.']
+            self.words = [f'Worker {rank} waits in its pull: it cannot {what}.'
+                          f' Let {_names(self.waiting[rank])} push.']
             return
         if what == 'push':
             self._push(rank)
@@ -54,7 +53,7 @@ class _Play:
             if self.waiting[rank]:
                 self.words = [f'Worker {rank} pulls, and waits for '
                               f'{_names(self.waiting[rank])}.']
-                self.arrows = [('wait', rank, '')]
+                self.arrows = [(rank, 'pull', 'waits')]
         for other in [*self.waiting]:
             self.waiting[other] = self.server.missing(KEY, other)
             if not self.waiting[other]:
@@ -64,79 +63,65 @@ class _Play:
         rounds = self.shard.round
         value = mx.np.array([10 ** rank], ctx=mx.cpu(rank))
         self.server.push(KEY, rank, value)
-        self.arrows.append(('push', rank, 10 ** rank))
-        missing = [other for other, pushes in enumerate(self.shard.pushes)
-                   if not pushes]
-        self.words.append(f'Worker {rank} pushes {10 ** rank}. ' + (
-            f'It waits in the queue for a push of {_names(missing)}.'
-            if self.shard.round == rounds else 'The server adds '
-            f'{"it" if self.at_once else "one push of each worker"} '
-            'to its value.'))
+        self.arrows.append((rank, 'push', 10 ** rank))
+        empty = [k for k, queue in enumerate(self.shard.pushes) if not queue]
+        then = 'The server adds it to its value.'
+        if self.shard.round == rounds:
+            then = f'It waits in the queue for a push of {_names(empty)}.'
+        elif not self.at_once:
+            then = 'The server adds one push of each worker to its value.'
+        self.words.append(f'Worker {rank} pushes {10 ** rank}. {then}')
 
     def _pull(self, rank):
         del self.waiting[rank]
-        self.pulled[rank] = self._value(self.server.pull(KEY, rank))
-        self.arrows.append(('pull', rank, self.pulled[rank]))
+        self.pulled[rank] = f'{self.server.pull(KEY, rank).item():g}'
+        self.arrows.append((rank, 'pull', self.pulled[rank]))
         self.words.append(f'Worker {rank} pulls {self.pulled[rank]}.')
-
-    def _value(self, array):
-        return int(array.item())
 
     def draw(self):
         """The server, its queues, and the workers below it."""
-        n = self.server.num_workers
-        width, end = 760, 118 + 30 * n
-        value = self._value(self.shard.value)
+        width, end = 760, 118 + 30 * self.server.num_workers
+        value = f'{self.shard.value.item():g}'
         picture = Drawing(width, end + 190, ' '.join(
             [*self.words, f"The server's value is {value}."]))
-        for k, words in enumerate(self.words[:2]):
-            picture.text(16, 18 + 20 * k, words, 14, 'start', bold=not k)
+        picture.text(16, 16, self.words[0], 14, 'start', bold=True)
+        picture.text(16, 36, ' '.join(self.words[1:]), 14, 'start')
         picture.box(16, 52, width - 32, end - 52)
-        picture.text(30, 72, 'server', 14, 'start', bold=True)
-        picture.box(30, 92, 150, 54, f'{value}', 'white', 22)
-        picture.text(30, 160, f'key {KEY!r}, updates: {self.shard.round}', 12,
-                     'start')
-        picture.text(250, 72, 'pushes that wait', 13, 'start')
-        picture.text(570, 72, 'pulls that wait', 13, 'start')
+        picture.box(30, 92, 150, 54, value, 'white', 22)
+        for x, y, words in (
+                (30, 72, 'server'), (250, 72, 'pushes that wait'),
+                (570, 72, 'pulls that wait'),
+                (30, 160, f'key {KEY!r}, updates: {self.shard.round}')):
+            picture.text(x, y, words, 13, 'start')
         for rank, pushes in enumerate(self.shard.pushes):
-            self._queue(picture, rank, [*map(self._value, pushes)])
+            self._queue(picture, rank, pushes)
             self._worker(picture, rank, end)
         return picture
 
-    def _queue(self, picture, rank, values):
+    def _queue(self, picture, rank, pushes):
         y = 88 + 30 * rank
-        picture.text(250, y + 12, f'worker {rank}', 12, 'start')
-        for k, value in enumerate(values[:MOST_SHOWN]):
-            picture.box(316 + 36 * k, y, 34, 24, str(value), rank, 12)
-        if len(values) > MOST_SHOWN:
-            picture.text(316 + 36 * MOST_SHOWN, y + 12,
-                         f'+ {len(values) - MOST_SHOWN}', 12, 'start')
+        picture.text(250, y + 12, f'worker {rank}: {len(pushes)}', 12, 'start')
+        for k, push in enumerate(pushes[:MOST_SHOWN]):
+            picture.box(336 + 36 * k, y, 34, 24, f'{push.item():g}', rank, 12)
         if rank in self.waiting:
             picture.box(570, y, 160, 24, f'worker {rank} waits', rank, 12)
 
     def _worker(self, picture, rank, top):
-        n = self.server.num_workers
-        x, y = 760 / n * (rank + 0.5), top + 90
-        waits = rank in self.waiting
-        picture.box(x - 80, y, 160, 84, fill='#fff0f0' if waits else 'white',
-                    stroke=RED if waits else '#555', dashed=waits)
+        x = picture.width / self.server.num_workers * (rank + 0.5)
+        y, has, whom = top + 90, self.pulled[rank], self.waiting.get(rank)
+        ink, fill = (RED, '#fff0f0') if whom else (INK, 'white')
+        picture.box(x - 80, y, 160, 84, '', fill, stroke=ink)
         picture.box(x - 80, y, 160, 24, f'worker {rank}', rank)
-        has = self.pulled[rank]
         picture.text(x, y + 42, 'has pulled nothing yet' if has is None else
                      f'its last pull: {has}', 12)
-        picture.text(x, y + 65, f'waits for {_names(self.waiting[rank])}'
-                      if waits else
-                     f'pushes {10 ** rank}', 12, fill=RED if waits else '#222',
-                     bold=waits)
-        for what, who, words in self.arrows:
-            if who == rank and what == 'push':
-                picture.arrow((x - 30, y - 4), (x - 30, top + 6), width=3)
-                picture.text(x - 38, y - 42, f'push {words}', 13, 'end')
-            elif who == rank:
-                picture.arrow((x + 30, top + 6), (x + 30, y - 4), width=3,
-                              dashed=waits, stroke=RED if waits else '#222')
-                picture.text(x + 38, y - 42, 'pull waits' if waits else
-                             f'pull {words}', 13, 'start')
+        picture.text(x, y + 65, f'waits for {_names(whom)}' if whom else
+                     f'pushes {10 ** rank}', 12, fill=ink, bold=bool(whom))
+        for what, words in [one[1:] for one in self.arrows if one[0] == rank]:
+            side, ends, anchor = (-1, (y - 4, top + 6), 'end') if (
+                what == 'push') else (1, (top + 6, y - 4), 'start')
+            picture.arrow(*[(x + 30 * side, end) for end in ends], width=3,
+                          stroke=ink, dashed=bool(whom))
+            picture.text(x + 38 * side, y - 42, f'{what} {words}', 13, anchor)
 
 
 @checked(num_workers=partial(whole, most=4), consistency=how_consistent)
@@ -151,32 +136,28 @@ def explore_store(num_workers=2, consistency='sync'):
     play = _Play(num_workers, consistency)
     for what in 'push', 'pull':
         play.do(what, 0)
-    rows = []
-    for rank in range(num_workers):
-        buttons = {'push': ipywidgets.Button(
-            description=f'worker {rank}: push {10 ** rank}'),
-            'pull': ipywidgets.Button(description=f'worker {rank}: pull')}
-        for what, button in buttons.items():
-            button.on_click(lambda _, do=(what, rank): act(*do))
-        rows.append(ipywidgets.VBox([*buttons.values()]))
     ways = {'sync: a round waits for all': 'sync',
-            'async: nobody waits': 'async'}
-    for k in sorted({1, 2, *[consistency] * isinstance(consistency, int)}):
-        ways[f'at most {k} rounds ahead'] = k
+            'async: nobody waits': 'async', 'at most 1 round ahead': 1}
+    if consistency not in ways.values():
+        ways[f'at most {consistency} rounds ahead'] = consistency
     menu = ipywidgets.Dropdown(options=ways, value=consistency,
                                description='server')
-    again = ipywidgets.Button(description='start again')
 
-    def act(*do):
-        play.do(*do)
-        shown.update(play.draw())
+    def button(words, call, *arguments):
+        def act(_):
+            call(*arguments)
+            shown.update(play.draw())
+        one = ipywidgets.Button(description=words)
+        one.on_click(act)
+        return one
 
-    def restart(change):
-        play.__init__(num_workers, menu.value)
-        shown.update(play.draw())
-
-    again.on_click(restart)
-    menu.observe(restart, 'value')
-    display(ipywidgets.Box([*rows, ipywidgets.VBox([menu, again])],
-                           layout={'flex_flow': 'row wrap'}))
+    again = button('start again', lambda: play.__init__(
+        num_workers, menu.value))
+    menu.observe(lambda _: again.click(), 'value')
+    display(ipywidgets.Box(
+        [ipywidgets.VBox([
+            button(f'worker {k}: push {10 ** k}', play.do, 'push', k),
+            button(f'worker {k}: pull', play.do, 'pull', k)])
+         for k in range(num_workers)] + [ipywidgets.VBox([menu, again])],
+        layout={'flex_flow': 'row wrap'}))
     shown = display(play.draw(), display_id=True)
