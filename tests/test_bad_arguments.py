@@ -33,6 +33,9 @@ from d2lps.pictures import overlap as overlap_pictures
 from d2lps.pictures import recovery as recovery_pictures
 from d2lps.pictures import timeline as timeline_pictures
 from d2lps.pictures.drawings.plans import draw_cables, draw_sums
+from d2lps.pictures.drawings.roads import draw_roads
+from d2lps.pictures.drawings.rounds import draw_rounds
+from d2lps.pictures.drawings.store import draw_store
 from d2lps.pictures.toys import devices as devices_toy
 from d2lps.pictures.toys import keys, latency, plans, splits, sums
 from d2lps.pictures.toys import store as store_toy
@@ -250,6 +253,12 @@ good(cables.rings_of, cables=cables.P3_CABLES)
 good(draw_cables, {'rings': {'a list'}}, cables=cables.P3_CABLES,
      rings=cables.rings_of(cables.P3_CABLES))
 good(draw_sums, plans=[strategies.ring(2)], chunks=[0])
+good(draw_rounds, {'rounds': WHOLE | {'None'}, 'cell': NOTHING},
+     schedule=strategies.ring(2), arrays=[[1, 2], [3, 4]], op=onp.add,
+     rounds=1, cell=44)
+good(draw_roads, {'roads': {'a list'}}, towns=['A', 'B'], roads=[(0, 1, 7)])
+good(draw_store, {'queues': {'a list'}, 'value': NUMBER | TEXT, 'key': TEXT},
+     queues=[['2'], []], value='11', key='w')
 good(sketch.svg, schedule=strategies.ring(2))
 good(sketch.html, schedule=strategies.ring(2))
 good(topology.nvlink_p3, {'bandwidth': POSITIVE, 'latency': NUMBER},

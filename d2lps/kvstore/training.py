@@ -18,10 +18,8 @@ def a_store(name, value):
 def prepare_store(store, params, lr):
     """Give a new store the parameters, and SGD to do at each push.
 
-    All workers call it; worker 0's parameters count.
-
-    Raises:
-        ValueError: if `store` is not a store, or not new.
+    All workers call it; worker 0's parameters count. Raises ValueError if
+    `store` is not a store, or not new.
     """
     try:
         store.init(list(range(len(params))), params)
@@ -45,10 +43,9 @@ def _fitting(X, y, device_params, devices, store):
 @checked(_fitting, X=array, y=array, devices=device_list, store=a_store,
          device_params=list_of(array_list, 'a list of lists of parameters'))
 def train_batch_store(X, y, device_params, devices, store):
-    """One step through a store, which `prepare_store` has prepared.
+    """One step, by all workers, with the same X and y, through a store.
 
-    All workers call it with the same X and y. Returns the losses of this
-    worker's share, one array a device.
+    Returns the losses of this worker's share, one array a device.
     """
     mine, losses, weight = share(len(X), store), [], 0
     if len(X[mine]):  # otherwise there are more workers than examples
@@ -68,10 +65,8 @@ def store_step(store):
 
     Each worker calls `train(..., step=store_step(store))` with the same
     arguments but its own handle of the store. The store has the parameters
-    and the learning rate from the first step on, so it serves one training.
-
-    Raises:
-        ValueError: from the step, if another training begins with it.
+    and the learning rate from the first step on, so it serves one training;
+    the step raises ValueError if another one begins with it.
     """
     first = []
 

@@ -30,7 +30,7 @@ def _small(schedule, arrays, **_):
 
 
 @checked(_small, schedule=limits.schedule, op=function, rounds=from_zero,
-         cell=partial(whole, least=20))
+         cell=partial(whole, least=20, most=400))
 def draw_rounds(schedule, arrays, op=np.add, rounds=None, cell=44):
     """The arrays after each round: a column for a round, a row per device.
 

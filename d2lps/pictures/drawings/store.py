@@ -1,24 +1,25 @@
 """A key-value store from inside: queues, a sum, an updater, a value."""
-from d2lps.checks import checked, list_of, text
+from d2lps.checks import checked, either, list_of, number, text
 from d2lps.pictures.drawing import Drawing, INK
 
-QUEUES = list_of(list_of(lambda name, value: str(value), least=0),
-                 'a list of queues, one for each worker')
+VALUE = either(number, text, words="a number, or a text such as 'g'")
+QUEUES = list_of(list_of(VALUE, least=0), 'a list of queues, one per worker')
 
 
-@checked(queues=QUEUES, key=text)
+@checked(queues=QUEUES, value=VALUE, key=text)
 def draw_store(queues=(('2', '3'), ('20',)), value='11', key='w'):
     """Workers, what waits in the queues of a store, and its value.
 
     queues: for each worker what it has pushed and nobody has used, the
-    oldest first. value: what a pull finds.
+    oldest first; three of them are drawn. value: what a pull finds.
     """
     high = 70 * len(queues)
+    queues = [[str(one) for one in queue] for queue in queues]
     picture = Drawing(860, high + 100, (
-        f'{len(queues)} workers beside a store. A push goes into the '
-        f'worker\'s own queue: {", ".join(map(" ".join, queues))}. The oldest '
-        'of each queue are added, the updater makes a new value of the sum, '
-        f'and a pull brings the value, {value}, back to a worker.'))
+        f'{len(queues)} workers beside a store. A push goes into the queue of '
+        f'its worker: {", ".join(map(" ".join, queues))}. The oldest of each '
+        'queue are added, the updater makes a new value of the sum, and a '
+        f'pull brings the value, {value}, back to a worker.'))
     picture.box(190, 8, 662, high + 84).text(
         204, 26, f'store, key {key!r}', 13, 'start', bold=True)
     middle = 42 + high / 2
