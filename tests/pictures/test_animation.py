@@ -1,5 +1,6 @@
 """Chunks that travel: what the picture says is what the simulator says."""
 import re
+from base64 import b64decode
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -81,13 +82,19 @@ def times(animation):
 
 def messages(animation):
     """The sends of each moving message, and its two (begin, duration)."""
-    root = ElementTree.fromstring(animation.svg())
-    for use in root.iter('{http://www.w3.org/2000/svg}use'):
+    svg = animation.svg()
+    rules = dict(re.findall(r'\.(t\d+)\{visibility:hidden;animation:([^}]*)',
+                            svg))
+    for use in ElementTree.fromstring(svg).iter(
+            '{http://www.w3.org/2000/svg}use'):
         if use.get('data-sends'):
+            name, *_ = re.findall(r't\d+', use.get('style'))
+            assert f'@keyframes {name}{{0%' in svg
             plays = [re.findall(r'([\d.e-]+)s', one)
-                     for one in use.get('style').split(',')]
+                     for one in rules[use.get('class')].split(',')]
+            assert plays[:2] == plays[2:]  # it moves while it is seen
             yield [int(k) for k in use.get('data-sends').split()], [
-                (float(begin), float(long)) for long, begin in plays]
+                (float(begin), float(long)) for long, begin in plays[:2]]
 
 
 @each_use
@@ -318,7 +325,11 @@ def test_the_still_shows_moments(made):
 def test_it_shows_itself_with_words(made):
     for animation in made.values():
         html = animation._repr_html_()
-        assert 'src="data:image/svg+xml;base64,' in html
+        first, again = re.findall('src="data:image/svg.xml;base64,([^"]*)',
+                                  html)
+        assert b64decode(first).decode() == animation.svg() and first != again
+        assert html.index('<details><summary>') < html.index(again)
+        ElementTree.fromstring(b64decode(again))
         assert 'max-width:100%' in html
         for timing in animation.timings:
             assert timing.schedule.name.split('(')[0] in animation.alt

@@ -1,5 +1,6 @@
 """Timings as a picture that plays by itself, and as one that stands still."""
 import textwrap
+from base64 import b64encode
 from functools import partial
 
 import numpy as np
@@ -98,6 +99,15 @@ class Animation(Drawing):
         return (f'Chunks travel along cables{": " * bool(self.title)}'
                 f'{self.title}. The box of each device fills with the parts '
                 f'of all others. {done}.')
+
+    def _repr_html_(self):
+        # A browser plays it when it is first painted, which may be long
+        # before a reader sees it; in a closed <details> it has to wait. The
+        # comment makes it another image, or both would have one timeline.
+        data = b64encode(f'{self.svg()}<!-- again -->'.encode()).decode()
+        return (f'{super()._repr_html_()}<details><summary>Play it once more'
+                '</summary><img alt="The same once more" style="max-width:'
+                f'100%" src="data:image/svg+xml;base64,{data}"></details>')
 
     @checked(moments=whole)
     def still(self, moments=4):

@@ -55,7 +55,7 @@ class Playing(Clock):
         return self._names.setdefault(kind + rule, f't{len(self._names)}')
 
     def _twice(self, name, start, stop, how=''):
-        return 'animation:' + ','.join(
+        return ','.join(
             f'{name} {round(stop - start, 3):g}s '
             f'{round(start + play * self.cycle, 3):g}s{how}'
             for play in range(PLAYS))
@@ -63,21 +63,23 @@ class Playing(Clock):
     def visible(self, begin, end=None):
         """For what is there from `begin` to `end`, None for good."""
         start = self.real(begin) if begin > 0 else 0
-        rule = self._twice('h', 0, start) if end is None else (
-            'visibility:hidden;' + self._twice('s', start, self.real(end)))
         if end is None and not start:
             return ''
+        rule = f'animation:{self._twice("h", 0, start)}' if end is None else (
+            'visibility:hidden;animation:'
+            + self._twice('s', start, self.real(end)))
         return f' class="{self._name(".", f"{{{rule}}}")}"'
 
     def moving(self, points, shares, begin, end):
         """For what is at points[k] when shares[k] of its time have gone."""
         steps = ''.join(
-            f'{100 * share:.3g}%{{transform:translate({x:.1f}px,{y:.1f}px)'
-            f'{";visibility:visible" * (share in (0, 1))}}}'
-            for share, (x, y) in zip(shares, points))
+            f'{100 * at:.0f}%{{transform:translate({x:.0f}px,{y:.0f}px)}}'
+            for at, (x, y) in zip(shares, points))
         name = self._name('@keyframes ', f'{{{steps}}}')
-        return ' class="m" style="' + self._twice(
-            name, self.real(begin), self.real(end), ' linear') + '"'
+        when = self._twice('s', self.real(begin), self.real(end), ' linear')
+        both = self._name(
+            '.', f'{{visibility:hidden;animation:{when},{when}}}')
+        return f' class="{both}" style="animation-name:{name},{name},s,s"'
 
     def growing(self, end):
         """For a bar that grows to the right until `end`."""
@@ -119,7 +121,7 @@ class Playing(Clock):
         """What makes it move; to be added when all has been drawn."""
         rules = ''.join(f'{rule.replace("{", name + "{", 1)}'
                         for rule, name in self._names.items())
-        return ('<style>.m{visibility:hidden}@keyframes h{0%,to{visibility:'
+        return ('<style>@keyframes h{0%,to{visibility:'
                 'hidden}}@keyframes s{0%,to{visibility:visible}}' + rules +
                 '@media print,(prefers-reduced-motion:reduce){*{animation:'
                 'none!important}}</style>')

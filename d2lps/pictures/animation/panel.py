@@ -212,9 +212,12 @@ class Panel:
         dash = '' if message.reduce else ' stroke-dasharray="6 4"'
         area = (f'<rect x="{left:.4g}" y="{-self.tall / 2}" '
                 f'width="{widths.sum():.4g}" height="{self.tall}" ')
+        paper = self._define(f'{area}fill="white"/>')
+        frame = self._define(f'{area}fill="none" stroke="{INK}" '
+                             f'stroke-width="3"{dash}/>')
         return self._define(
-            f'<g transform="scale({self.scale:.3g})">{area}fill="white"/>{out}'
-            f'{area}fill="none" stroke="{INK}" stroke-width="3"{dash}/></g>')
+            f'<g transform="scale({self.scale:.3g})"><use href="#{paper}"/>'
+            f'{out}<use href="#{frame}"/></g>')
 
     def _progress(self, x, y, longest):
         """A bar with a part for each round; round, and that it is done."""
