@@ -11,7 +11,7 @@ from d2lps.pictures.animation.clock import TIMES, Playing, Stopped, words
 from d2lps.pictures.animation.panel import WAY, Panel
 from d2lps.pictures.drawing import Drawing
 
-WIDEST, BETWEEN = 1120, 26
+WIDEST, BETWEEN = 1120, 20
 MOST = {'devices': 16, 'nodes': 24, 'chunks': 32, 'chunks at nodes': 256,
         'sends': 600}
 RATES = (1e9, 'GB/s'), (1e6, 'MB/s'), (1e3, 'kB/s'), (1, 'B/s')
@@ -60,8 +60,7 @@ def animate(*timings, title='', unit=None, names=None, device=None,
     timings: from `simulate.time`; several play side by side on one clock.
     title, names: above all, and above each timing.
     unit: of times, 's', 'ms' or 'µs'; None for one that fits.
-    device: what devices are called; 'worker' where there are servers, else
-        'GPU'.
+    device: what devices are called; 'worker' on `ethernet`, else 'GPU'.
     layout: 'circle', 'tree' or 'cube' draws who sends to whom in place of
         cables and switches.
     positions: (x, y) in pixels of every node and switch, in place of ours.
@@ -82,8 +81,8 @@ class Animation(Drawing):
         self.seconds = max(timing.seconds for timing in timings)
         self.panels = [Panel(
             timing, names[k] if names else timing.schedule.name,
-            device or ('worker' if any('server' in node for node in map(
-                str, timing.schedule.nodes)) else 'GPU'), layout, positions)
+            device or ('worker' if 'ethernet' in timing.topology.name else
+                       'GPU'), layout, positions)
             for k, timing in enumerate(timings)]
         self.alt = self._words()
         rounds = max(len(timing.schedule.rounds) for timing in timings)
@@ -134,48 +133,48 @@ class Animation(Drawing):
             sum(wide), max(high))
         columns = max(1, min(len(clocks), int(WIDEST / wide)))
         top = 40 if self.title else 6
-        full = max(wide * columns, 140 + 10.5 * len(self.title))
+        n = max(panel.plan.num_devices for panel in self.panels)
+        full = max(24 * n + 330, wide * columns, 150 + 12 * len(self.title))
         low = top + high * -(-len(clocks) // columns)
         cables = {rate: panel for panel in self.panels
                   for rate in panel.rates}
         said = textwrap.wrap(
             '✓ The sum of all is there. A message with a full frame is added '
             'to what is there, one with a dashed frame replaces it.',
-            int(full / 6.3))
-        Drawing.__init__(drawing, full, low + 18 * (
+            int(full / 7.3))
+        Drawing.__init__(drawing, full, low + 20 * (
             len(said) + len(cables)) + 24, drawing.alt)
         drawing.defined = {}
         drawing.add('<style>.n{font:bold 10px sans-serif;text-anchor:middle;'
                     'paint-order:stroke;stroke:white;stroke-width:3px}'
                     '</style>')
         if self.title:
-            drawing.text(12, 22, self.title, 17, 'start', True)
+            drawing.text(12, 22, self.title, 19, 'start', True)
         for k, clock in enumerate(clocks):
             x, y = k % columns * wide, top + k // columns * high
             once = self.title and len(clocks) == 1
             clock.counter(drawing, full - 14 if once else x + wide - 20,
-                          22 if once else y + 16, 24)
+                          22 if once else y + 18, 28)
             for panel in self.panels:
                 space = (wide - panel.width) / 2 if stack else BETWEEN / 2
                 panel.draw(drawing, clock, x + space, y, self.seconds)
                 x += (panel.width + BETWEEN) * (not stack)
                 y += (panel.height + BETWEEN) * stack
-        n = max(panel.plan.num_devices for panel in self.panels)
         for k in range(n):
             drawing.box(12 + 24 * k, low - 7, 24, 14, str(k), k, 10,
                         stroke='white')
         drawing.text(20 + 24 * n, low, f'what each {self.panels[0].device} '
-                     'brought, in a column for each chunk', 11.5, 'start')
+                     'brought; columns are chunks', 13.5, 'start')
         for bandwidth, panel in cables.items():
-            low += 18
+            low += 20
             drawing.line((12, low), (46, low), **(
                 WAY if panel.direct else panel.wire(bandwidth)))
             what = ('who sends to whom, over cables' if panel.direct
                     else 'a cable')
             drawing.text(54, low, f'{what} of {words(bandwidth, RATES)} each '
-                         'way', 11.5, 'start')
+                         'way', 13.5, 'start')
         for line in said:
-            low += 18
-            drawing.text(12, low, line, 11.5, 'start')
+            low += 20
+            drawing.text(12, low, line, 13.5, 'start')
         if isinstance(clocks[0], Playing):
             drawing.add(clocks[0].style())

@@ -3,7 +3,7 @@ import numpy as np
 
 from d2lps.pictures.plots import _positions
 
-GAP, CABLE, BAR, SMALL = 40, 84, 44, 32  # between boxes; heights
+GAP, CABLE, BAR, SMALL = 28, 84, 44, 32  # between boxes; heights
 
 
 class Layout:
@@ -173,8 +173,8 @@ def _rows(topology, size, box):
             frames.append((left - 12, middle - high / 2 - 26, width + 24,
                            box[1] / 2 + 38 - middle + high / 2,
                            f'machine {m}'))
-        left += width + GAP
-    width, left = left - GAP, 0
+        left += width + GAP + 12
+    width, left = left - GAP - 12, 0
     for node in top:
         bars[node], at[node] = (0, width, upper), (width / 2, upper)
         row([n for n in near[node] if n not in inner], width,

@@ -2,11 +2,11 @@
 import numpy as np
 
 from d2lps.pictures.animation.clock import words
-from d2lps.pictures.animation.layout import BAR, choose
+from d2lps.pictures.animation.layout import BAR, GAP, choose
 from d2lps.pictures.animation.story import Story, lanes
 from d2lps.pictures.drawing import FRAME, INK, color
 
-HEAD, FOOT, TITLE, TICKS = 62, 40, 20, 14  # heights: of a panel, of a box
+HEAD, FOOT, TITLE, TICKS = 66, 40, 20, 14  # heights: of a panel, of a box
 INSIDE = 0.12  # how long a way in a box or switch takes, of one on a cable
 DONE, METAL, PAPER = '#00664b', '#e3e6ea', '#fbfbfb'
 WIRES = '#b9bec4', '#e6bd72', '#9fc9e0'  # from the widest cable to others
@@ -35,7 +35,7 @@ class Panel:
         self.direct = layout is not None and positions is None
         self.layout = choose(self.topology, self.plan, self.box, layout,
                              positions)
-        self.width = max(self.layout.width + 24, 470, 130 + 9 * len(name))
+        self.width = max(self.layout.width + 24, 440, 140 + 10.5 * len(name))
         self.height = HEAD + self.layout.height + FOOT
         self.rates = sorted({*self.topology.bandwidth[:-1].tolist()},
                             reverse=True)
@@ -56,8 +56,8 @@ class Panel:
                     (self.tall * self.scale + 3) * x) / (np.hypot(x, y) or 1)
 
         offsets, widest = lanes(messages, routes, extent)
-        if widest > self.box[0] + 40:
-            self.scale *= (self.box[0] + 40) / widest
+        if widest > self.box[0] + GAP:
+            self.scale *= (self.box[0] + GAP) / widest
             offsets, _ = lanes(messages, routes, extent)
         self.ways = []
         for k, (message, route) in enumerate(zip(messages, routes)):
@@ -96,14 +96,14 @@ class Panel:
         longest: seconds that a progress bar of full width stands for.
         """
         self.drawing, self.clock = drawing, clock
-        drawing.text(x + 12, y + 14, self.name, 15, 'start', True)
+        drawing.text(x + 12, y + 14, self.name, 17, 'start', True)
         self._progress(x, y, longest)
         left = x + (self.width - self.layout.width) / 2 - self.layout.left
         drawing.add(f'<g transform="translate({left:g} '
                     f'{y + HEAD - self.layout.top:g})">')
         for *area, name in self.layout.frames:
             drawing.box(*area, fill=PAPER, stroke='#999', dashed=True)
-            drawing.text(area[0] + 8, area[1] + 11, name, 12, 'start')
+            drawing.text(area[0] + 8, area[1] + 11, name, 13, 'start')
         for pair in dict.fromkeys(tuple(sorted(pair, key=str)) for pair in (
                 self.topology.number if not self.direct else
                 ((m.src, m.dst) for m in self.story.messages))):
@@ -135,7 +135,7 @@ class Panel:
         if not inside:
             return
         self.drawing.text(x - wide / 2 + 6, low + 11, name,
-                          13 if len(name) < 7 else 11, 'start', True)
+                          14 if len(name) < 7 else 12, 'start', True)
         complete = []
         for chunk, (begin, width) in enumerate(zip(self.begin, self.wide)):
             self.drawing.add(
@@ -233,11 +233,11 @@ class Panel:
                 f'"{FRAME}" width="{(until - begin) * scale:.5g}"/>')
             self._say(x, y, f'round {k + 1} of {len(rounds) - 1}', begin,
                       until)
-        self._say(x, y, f'done: {words(end, self.clock.unit)}', end, None, 22)
+        self._say(x, y, f'done: {words(end, self.clock.unit)}', end, None, 25)
 
-    def _say(self, x, y, text, begin, end, size=14):
+    def _say(self, x, y, text, begin, end, size=16):
         attributes = self.clock.visible(begin, end)
         if attributes is not None:
             self.drawing.add(f'<g{attributes}>').text(
-                x + 12, y + 40, text, size, 'start', size > 20,
+                x + 12, y + 42, text, size, 'start', size > 20,
                 DONE if size > 20 else INK).add('</g>')
