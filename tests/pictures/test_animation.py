@@ -317,7 +317,7 @@ def test_the_still_shows_moments(made):
             svg = drawing.svg()
             assert 'animation:' not in svg and '@keyframes' not in svg
             assert f'{moments} moments' in drawing.alt
-            clocks = len(re.findall(r'font-size="24"', svg))
+            clocks = len(re.findall(r'font-size="28"', svg))
             assert clocks == moments
             assert bool(re.search('data-sends', svg)) == (moments > 2)
 

@@ -35,7 +35,7 @@ class Panel:
         self.direct = layout is not None and positions is None
         self.layout = choose(self.topology, self.plan, self.box, layout,
                              positions)
-        self.width = max(self.layout.width + 24, 440, 140 + 10.5 * len(name))
+        self.width = max(self.layout.width + 24, 440, 165 + 10.5 * len(name))
         self.height = HEAD + self.layout.height + FOOT
         self.rates = sorted({*self.topology.bandwidth[:-1].tolist()},
                             reverse=True)
@@ -47,11 +47,12 @@ class Panel:
         routes = [[(m.src, m.dst)] if self.direct else [
             link[:2] for link in self.topology.route(m.src, m.dst)]
             for m in messages]
+        ways = {link: self.layout.way(*link)
+                for route in routes for link in route}
         self.scale = min(0.75, (BAR - 4) / self.tall)
 
         def extent(message, link):
-            way = self.layout.way(*link)
-            x, y = np.abs(way[-1] - way[0])
+            x, y = np.abs(ways[link][-1] - ways[link][0])
             return ((self.wide[message.chunks].sum() * self.scale + 3) * y +
                     (self.tall * self.scale + 3) * x) / (np.hypot(x, y) or 1)
 
@@ -63,11 +64,11 @@ class Panel:
         for k, (message, route) in enumerate(zip(messages, routes)):
             points, times = [self._middle(message.src, message.chunks)], [0]
             for link in route:
-                way = self.layout.way(*link)
-                x, y = np.gradient(way, axis=0).T / (np.hypot(
-                    *np.gradient(way, axis=0).T) + 1e-9)
-                points += [*way + offsets[k, link] * np.stack([-y, x], 1)]
-                times += [INSIDE, *np.ones(len(way) - 1) / (len(way) - 1)]
+                along = np.gradient(ways[link], axis=0).T
+                x, y = along / (np.hypot(*along) + 1e-9)
+                points += [*ways[link]
+                           + offsets[k, link] * np.stack([-y, x], axis=1)]
+                times += [INSIDE, *[1 / (len(x) - 1)] * (len(x) - 1)]
             points.append(self._middle(message.dst, message.chunks))
             times = np.cumsum([*times, INSIDE])
             self.ways.append((points, times / times[-1]))
