@@ -23,23 +23,6 @@ def deliver(held, sends, op=np.add):
         held[place] = value
 
 
-@checked(schedule=limits.schedule, op=function)
-def run_plainly(schedule, arrays, op=np.add):
-    """What `Schedule.run` does with NumPy arrays, in few lines.
-
-    Slow, as it copies everything; but easy to see through.
-    """
-    cuts, held = schedule.cuts(arrays[0].size), {}
-    for node, array in enumerate(arrays):
-        for chunk, part in enumerate(np.split(array.flatten(), cuts[1:-1])):
-            held[node, chunk] = part
-    for sends in schedule.rounds:
-        deliver(held, sends, op)
-    for node, array in enumerate(arrays):
-        parts = [held[node, chunk] for chunk in range(len(cuts) - 1)]
-        array[...] = np.concatenate(parts).reshape(array.shape)
-
-
 class Executor:
     """Carries a schedule out on arrays, as often as it is asked to.
 
