@@ -117,18 +117,17 @@ def grown(tree):
     """
     found = {node.name: node for node in tree.body
              if isinstance(node, (ast.FunctionDef, ast.ClassDef))}
-    for line in tree.body:
-        if isinstance(line, ast.Assign):
-            [names], values = line.targets, line.value
-            pairs = zip(getattr(names, 'elts', [names]),
-                        getattr(values, 'elts', [values]))
-            for name, value in pairs:
-                if isinstance(name, ast.Attribute) and (
-                        isinstance(found.get(name.value.id), ast.ClassDef)):
-                    method = found[value.id]
-                    assert method.name == name.attr
-                    found[name.value.id].body.append(method)
-                    tree.body.remove(method)
+    for line in [one for one in tree.body if isinstance(one, ast.Assign)]:
+        [names, *_], values = line.targets, line.value
+        for name, value in zip(getattr(names, 'elts', [names]),
+                               getattr(values, 'elts', [values])):
+            owner = found.get(getattr(getattr(name, 'value', None), 'id', ''))
+            if isinstance(name, ast.Attribute) and (
+                    isinstance(owner, ast.ClassDef)):
+                method = found[value.id]
+                assert method.name == name.attr
+                owner.body.append(method)
+                tree.body.remove(method)
     return tree
 
 
@@ -144,6 +143,22 @@ def test_code_in_notebook_and_package_is_the_same(path):
     for name, code in parts_of_notebook(path):
         if name in package:
             assert code in package[name], name
+
+
+def test_a_class_may_grow_in_a_notebook():
+    whole = ast.parse('class A:\n def f(self): pass\n\n def g(self): pass')
+    tree = grown(ast.parse('class A:\n def f(self): pass\n\n'
+                           'def g(self): pass\n\nA.g, x = g, 1\n'
+                           'a[0].b = c.d.e = 3'))
+    assert parts_of(tree) == parts_of(whole)
+    other = grown(ast.parse('class A: pass\n\ndef f(): pass\n\nb.f = f'))
+    assert list(parts_of(other)) == ['A', 'f']
+
+
+def test_chapter_8_builds_a_server_in_full():
+    path = ROOT / 'notebooks' / '08-a-store-from-scratch.ipynb'
+    assert {'total', 'Shard', 'Server', 'place',
+            'train_batch_store'} <= set(dict(parts_of_notebook(path)))
 
 
 def test_chapter_1_builds_data_parallelism_in_full():
