@@ -242,7 +242,7 @@ def test_lines_cross_where_they_are_equal(shown, drawn):
 def test_the_best_one_depends_on_everything(shown, drawn):
     pictures.explore_latency()
     menu, best = controls(shown), []
-    for name, value in (('MB', 1), ('devices', 6), ('µs a message', 1000),
+    for name, value in (('MB', 1), ('devices', 6), ('latency µs', 1000),
                         ('GB/s', 1), ('also sharded', True)):
         menu[name].value = value
         best.append(re.search('best: (.*),', drawn[-1].get_title())[1])
@@ -445,9 +445,10 @@ def test_the_picture_of_a_sum(shown, drawn):
     title = drawn[-1].get_title()
     assert re.match(r'8 numbers in float32: .*, error (1 in [\d,]+|none)$',
                     title)
-    curves = {line.get_label().split(',')[0]: line.get_ydata()
+    curves = {line.get_label(): line.get_ydata()
               for line in drawn[-1].lines if line.get_marker() == 'o'}
-    assert curves['one after the other'][-1] > 8 * curves['in pairs'][-1]
+    assert curves['one by one, as in a ring'][-1] > (
+        8 * curves['in pairs, as in a tree'][-1])
     assert len(drawn) == 4
 
 

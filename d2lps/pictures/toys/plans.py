@@ -17,7 +17,7 @@ from d2lps.pictures.widgets import choose, live_picture
 # returns the schedule, or a text that says why there is none.
 PLANS = {
     'gather_broadcast': ('gather and broadcast', strategies.gather_broadcast),
-    'cpu': ('gather and broadcast, on the CPU',
+    'cpu': ('gather and broadcast on CPU',
             lambda n: strategies.gather_broadcast(n, 'cpu')),
     'sharded': ('sharded', strategies.sharded),
     'running_sum': ('running sum', strategies.running_sum),

@@ -15,9 +15,9 @@ TRIALS = 16  # arrays of numbers; a single one's error jumps up and down
 DIGITS = {'float16': 11, 'bfloat16': 8, 'float32': 24}  # binary ones
 # In words, and a colour.
 ORDERS = {
-    'ring': ('one after the other, as in a ring', BLUE),
+    'ring': ('one by one, as in a ring', BLUE),
     'tree': ('in pairs, as in a tree', GREEN),
-    'sorted': ('smallest first, one after the other', ORANGE)}
+    'sorted': ('one by one, smallest first', ORANGE)}
 
 
 def _rounded(x, precision):
