@@ -32,6 +32,10 @@ from d2lps.pictures import asynchrony as async_pictures
 from d2lps.pictures import overlap as overlap_pictures
 from d2lps.pictures import recovery as recovery_pictures
 from d2lps.pictures import timeline as timeline_pictures
+from d2lps.pictures.drawing import Drawing
+from d2lps.pictures.drawings import cluster as cluster_drawings
+from d2lps.pictures.drawings import splits as split_drawings
+from d2lps.pictures.drawings import steps as step_drawings
 from d2lps.pictures.drawings.plans import draw_cables, draw_sums
 from d2lps.pictures.drawings.roads import draw_roads
 from d2lps.pictures.drawings.rounds import draw_rounds
@@ -376,6 +380,30 @@ good(placement.plot_placement, {'num_servers': {'int64'},
                                     'split_from': COUNT, 'ax': AXES},
      sizes={'a': 3}, num_servers=2, split_from=10, ax=None)
 
+# Drawings.
+good(Drawing, {'width': POSITIVE, 'height': POSITIVE, 'alt': TEXT},
+     width=9, height=9, alt='A.')
+good(split_drawings.cuts, {'num_rows': COUNT, 'num_parts': {'int64'}},
+     num_rows=4, num_parts=2)
+good(split_drawings.draw_splits, {'only': {'None'}, 'num_devices': {'int64'}},
+     only='layers', num_devices=2)
+good(split_drawings.draw_collectives, {
+    'only': {'None'}, 'num_devices': {'int64'}}, only='all-reduce',
+     num_devices=2)
+good(split_drawings.draw_sharded_update, {'num_devices': {'int64'}},
+     num_devices=2)
+good(step_drawings.draw_split_batch, {
+    'rows': {'int64'}, 'num_devices': {'int64'}}, rows=4, num_devices=2)
+good(step_drawings.draw_training_step, {'num_devices': {'int64'}},
+     num_devices=2)
+good(cluster_drawings.draw_cluster, {
+    'num_workers': {'int64'}, 'num_servers': {'int64'}, 'machines': {'None'}},
+     num_workers=2, num_servers=2, machines='apart')
+good(cluster_drawings.draw_keys, {'num_servers': {'int64'},
+                                  'split_from': COUNT},
+     sizes={'a': 3}, num_servers=2, split_from=10)
+good(cluster_drawings.draw_seven_steps, {'step': {'int64', 'None'}}, step=2)
+
 # Stores.
 good(kvstore.place, {'key': KEY, 'size': WHOLE, 'num_servers': COUNT,
                      'split_from': COUNT}, key=0, size=3, num_servers=2,
@@ -547,6 +575,7 @@ INSIDE = {
     'd2lps.cluster.store.diststore': 'in a worker: below',
     'd2lps.cluster.bare': 'needs processes: tests/cluster/test_bare.py',
     'd2lps.cluster.command': 'the command', 'd2lps.cluster.network': 'below',
+    'd2lps.pictures.drawing': 'boxes of a drawing: pictures/test_drawing.py',
     'd2lps.pictures.panel': 'starts threads: tests/pictures/test_panel.py',
     'd2lps.cluster.store': 'the machine room',
     'd2lps.cluster.processes': 'the machine room'}
