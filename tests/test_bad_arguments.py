@@ -576,6 +576,8 @@ INSIDE = {
     'd2lps.cluster.bare': 'needs processes: tests/cluster/test_bare.py',
     'd2lps.cluster.command': 'the command', 'd2lps.cluster.network': 'below',
     'd2lps.pictures.drawing': 'boxes of a drawing: pictures/test_drawing.py',
+    'd2lps.pictures.animation': 'animate, which takes any number of timings: '
+                                'tests/pictures/test_animation.py',
     'd2lps.pictures.panel': 'starts threads: tests/pictures/test_panel.py',
     'd2lps.cluster.store': 'the machine room',
     'd2lps.cluster.processes': 'the machine room'}
