@@ -14,7 +14,8 @@ NOTEBOOKS = Path(__file__).with_name('notebooks')
 # Run by tests/exercises, which puts right and wrong answers into them.
 collect_ignore = ['notebooks/exercises']
 MEASURING = {'01-data-parallelism.ipynb', '02-three-ways-to-split.ipynb',
-             '04-on-your-own-machine.ipynb', '11-overlap.ipynb'}
+             '04-on-your-own-machine.ipynb', '10-many-machines.ipynb',
+             '11-overlap.ipynb'}
 PURE = {'test_agreement.py', 'test_storechecks.py'}  # in tests/cluster
 # What takes long goes first, or it would be alone at the end.
 LONG = {'test_cluster.py', 'test_hosts.py', 'test_openssh.py',
