@@ -55,6 +55,8 @@ USES = {  # timings, and how they are laid out
                      {}),
     'pipelined': (timed(sch.pipelined(sch.tree(4), 3), SWITCH4,
                         barrier=False), {}),
+    'early': (timed(sch.recursive_doubling(3), topology.pcie_switch(3),
+                    barrier=False), {}),
     'on a circle': (timed(sch.sharded(6), topology.pcie_switch(6)),
                     {'layout': 'circle'}),
     'one device': (timed(sch.ring(1), topology.pcie_switch(1)), {})}
@@ -107,6 +109,7 @@ def test_it_is_small_and_ends_after_two_plays(made, use):
     assert 7.5 < cycle < 15
     ends = [delay + long * often for _, long, delay, often
             in times(made[use])]
+    assert all(long >= 0 <= delay for _, long, delay, _ in times(made[use]))
     assert max(ends) == pytest.approx(2 * cycle) and min(ends) > 0
 
 
@@ -285,6 +288,11 @@ def test_cables_say_how_fast_they_are(made):
     assert '16 GB/s each way' in made['ring(8)'].svg().replace('18', '16')
     both = made['hierarchical'].svg()
     assert '16 GB/s each way' in both and '1.25 GB/s each way' in both
+    ring, machines = timed(sch.sharded(4), circle(4)) + timed(
+        sch.sharded(4), topology.cluster(2, 2))
+    shared = pictures.animate(ring, machines)
+    assert len({(*panel.wire(rate).values(),) for panel in shared.panels
+                for rate in (18e9, 16e9, 1.25e9)}) == 3
     fast, slow = (Panel.wire(made['hierarchical'].panels[0], rate)
                   for rate in (16e9, 1.25e9))
     assert fast['width'] > slow['width'] and (

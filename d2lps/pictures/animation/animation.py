@@ -79,10 +79,12 @@ class Animation(Drawing):
     def __init__(self, timings, title, unit, names, device, layout, positions):
         self.timings, self.title, self.unit = timings, title, unit
         self.seconds = max(timing.seconds for timing in timings)
+        rates = sorted({rate for timing in timings for rate in
+                        timing.topology.bandwidth[:-1].tolist()})[::-1]
         self.panels = [Panel(
             timing, names[k] if names else timing.schedule.name,
             device or ('worker' if 'ethernet' in timing.topology.name else
-                       'GPU'), layout, positions)
+                       'GPU'), rates, layout, positions)
             for k, timing in enumerate(timings)]
         self.alt = self._words()
         rounds = max(len(timing.schedule.rounds) for timing in timings)
@@ -126,6 +128,7 @@ class Animation(Drawing):
 
     def _draw(self, drawing, clocks):
         """All panels once for each clock, in rows."""
+        panel = self.panels[0]  # all have the same cables and words
         wide = [panel.width + BETWEEN for panel in self.panels]
         high = [panel.height + BETWEEN for panel in self.panels]
         stack = sum(wide) > WIDEST
@@ -136,14 +139,12 @@ class Animation(Drawing):
         n = max(panel.plan.num_devices for panel in self.panels)
         full = max(24 * n + 330, wide * columns, 150 + 12 * len(self.title))
         low = top + high * -(-len(clocks) // columns)
-        cables = {rate: panel for panel in self.panels
-                  for rate in panel.rates}
         said = textwrap.wrap(
             '✓ The sum of all is there. A message with a full frame is added '
             'to what is there, one with a dashed frame replaces it.',
             int(full / 7.3))
         Drawing.__init__(drawing, full, low + 20 * (
-            len(said) + len(cables)) + 24, drawing.alt)
+            len(said) + len(panel.rates)) + 24, drawing.alt)
         drawing.defined = {}
         drawing.add('<style>.n{font:bold 10px sans-serif;text-anchor:middle;'
                     'paint-order:stroke;stroke:white;stroke-width:3px}'
@@ -163,9 +164,9 @@ class Animation(Drawing):
         for k in range(n):
             drawing.box(12 + 24 * k, low - 7, 24, 14, str(k), k, 10,
                         stroke='white')
-        drawing.text(20 + 24 * n, low, f'what each {self.panels[0].device} '
+        drawing.text(20 + 24 * n, low, f'what each {panel.device} '
                      'brought; columns are chunks', 13.5, 'start')
-        for bandwidth, panel in cables.items():
+        for bandwidth in panel.rates:
             low += 20
             drawing.line((12, low), (46, low), **(
                 WAY if panel.direct else panel.wire(bandwidth)))

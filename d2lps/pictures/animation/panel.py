@@ -9,17 +9,18 @@ from d2lps.pictures.drawing import FRAME, INK, color
 HEAD, FOOT, TITLE, TICKS = 66, 40, 20, 14  # heights: of a panel, of a box
 INSIDE = 0.12  # how long a way in a box or switch takes, of one on a cable
 DONE, METAL, PAPER = '#00664b', '#e3e6ea', '#fbfbfb'
-WIRES = '#b9bec4', '#e6bd72', '#9fc9e0'  # from the widest cable to others
+WIRES = '#93b9d6', '#e6bd72', '#b9bec4'  # fastest first; one kind: the last
 WAY = {'stroke': '#9aa1a8', 'width': 2, 'dashed': True}  # no cable: a send
 
 
 class Panel:
     """A timing's picture.
 
-    name: its title. device: what a device is called.
+    name: its title. device: what a device is called. rates: bandwidths, the
+    highest first, of this and of other topologies beside it.
     """
 
-    def __init__(self, timing, name, device, layout, positions):
+    def __init__(self, timing, name, device, rates, layout, positions):
         self.timing, self.story = timing, Story(timing)
         self.topology, self.plan = timing.topology, timing.schedule
         self.name, self.device = name, device
@@ -37,8 +38,7 @@ class Panel:
                              positions)
         self.width = max(self.layout.width + 24, 440, 165 + 10.5 * len(name))
         self.height = HEAD + self.layout.height + FOOT
-        self.rates = sorted({*self.topology.bandwidth[:-1].tolist()},
-                            reverse=True)
+        self.rates = rates
         self._make_ways()
 
     def _make_ways(self):
@@ -81,7 +81,8 @@ class Panel:
 
     def wire(self, bandwidth):
         """How a cable is drawn: the wider, the faster."""
-        return {'stroke': WIRES[min(self.rates.index(bandwidth), 2)],
+        number = min(self.rates.index(bandwidth), len(WIRES) - 1)
+        return {'stroke': WIRES[number - (len(self.rates) == 1)],
                 'width': 3 + 6 * (bandwidth / self.rates[0]) ** 0.5}
 
     def label(self, node):

@@ -40,6 +40,8 @@ class Story:
             self._arriving.setdefault((dst, chunk), []).append(
                 (end, number, reduce, held))
             self.rounds[number - 1] = min(start, self.rounds[number - 1])
+        # One that starts early begins no round before the one before it.
+        self.rounds = np.maximum.accumulate(self.rounds).tolist()
         self.messages = [Message(*key, *map(list, zip(*sends)))
                          for key, sends in together.items()]
 
