@@ -75,8 +75,8 @@ def step_buttons(slider):
                            max=slider.max, interval=1000)
     buttons = [ipywidgets.Button(icon=icon, tooltip=words,
                                  layout={'width': '40px'})
-               for icon, words in (('step-backward', 'one back'),
-                                   ('step-forward', 'one on'))]
+               for icon, words in (('step-backward', 'back'),
+                                   ('step-forward', 'forward'))]
     for button, step in zip(buttons, (-1, 1)):
         button.on_click(lambda _, step=step: setattr(
             slider, 'value', slider.value + step))

@@ -1,6 +1,7 @@
 """The toys in a real JupyterLab: keys move them, and pictures follow."""
 import time
 
+import nbformat
 import pytest
 from test_lab import (SETUP, lab, opened, pytestmark,  # noqa: F401
                       run_all)
@@ -45,7 +46,18 @@ def seconds_to_follow(cell, where, key):
     while source(cell) == before:
         assert time.monotonic() < begin + 60, f'{where}, {key}: no picture'
         time.sleep(0.01)
-    return time.monotonic() - begin
+    took = time.monotonic() - begin
+    assert control.evaluate('it => it === document.activeElement'), (
+        f'{where} has lost the keyboard')
+    return took
+
+
+def pictures_saved(folder):
+    """How many cells have one that is seen without a kernel."""
+    cells = nbformat.read(folder / 'cells.ipynb', 4).cells
+    return sum(any('image/png' in output.get('data', {}) or '<img' in
+                   output.get('data', {}).get('text/html', '')
+                   for output in cell.outputs) for cell in cells)
 
 
 @pytest.mark.parametrize('width', [1280, 1024])
@@ -69,3 +81,8 @@ def test_toys_follow_keys(lab, tmp_path, width):  # noqa: F811
             assert cell.locator('.jp-OutputArea').first.evaluate(
                 'area => area.scrollWidth <= area.clientWidth + 1'), call
             assert 'Error' not in cell.inner_text()
+        page.keyboard.press('Control+s')
+        deadline = time.monotonic() + 60
+        while pictures_saved(tmp_path) < len(TOYS):
+            assert time.monotonic() < deadline, 'pictures are not saved'
+            time.sleep(0.5)

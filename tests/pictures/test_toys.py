@@ -101,7 +101,7 @@ def test_a_plan_is_stepped_through(shown, drawn):
     menu = controls(shown)
     assert drawn[-1].get_title() == 'ring, 4 devices: before round 1 of 6'
     assert menu['round'].max == menu['Play'].max == 6
-    menu['one on'].click()
+    menu['forward'].click()
     assert drawn[-1].get_title() == (
         'ring, 4 devices: after round 1 of 6, 4 messages added')
     menu['round'].value = 4
@@ -154,7 +154,7 @@ def test_what_cannot_be_is_explained_in_the_picture(shown, drawn):
     assert drawn[-1].get_title().startswith('hierarchical, 2 machines, 4')
     menu['plan'].value = 'two_rings'
     assert 'Move the slider "devices" to 8' in words(drawn[-1])[0]
-    menu['one on'].click()
+    menu['forward'].click()
 
 
 def test_a_chapter_chooses_plans(shown, drawn):
