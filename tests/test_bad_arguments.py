@@ -26,8 +26,7 @@ from d2lps.cluster.store import worker
 from d2lps.collectives import (Schedule, Send, cables, flows, simulate,
                                strategies, topology)
 from d2lps.engine import mx
-from d2lps.pictures import (placement, player, plots, servers, sketch,
-                            widgets)
+from d2lps.pictures import player, plots, servers, sketch, widgets
 from d2lps.pictures import asynchrony as async_pictures
 from d2lps.pictures import overlap as overlap_pictures
 from d2lps.pictures import recovery as recovery_pictures
@@ -376,9 +375,6 @@ good(recovery_pictures.plot_circle, {
 good(recovery_pictures.explore_circle, {
     'replicas': {'int64'}, 'num_points': {'int64'}}, event='server 1 dies',
      replicas=1, num_servers=4, num_points=2)
-good(placement.plot_placement, {'num_servers': {'int64'},
-                                    'split_from': COUNT, 'ax': AXES},
-     sizes={'a': 3}, num_servers=2, split_from=10, ax=None)
 
 # Drawings.
 good(Drawing, {'width': POSITIVE, 'height': POSITIVE, 'alt': TEXT},
@@ -587,7 +583,7 @@ RECORDS = {'Machine', 'Send', 'Round', 'Link', 'Event', 'Timing', 'Shard',
            'Point', 'TrainResult', 'live_picture', 'total', 'parts', 'share',
            'Schedule.states', 'Schedule.check_sends', 'Trained', 'forever',
            'newest_for_all', 'sum_gradients', 'Task', 'Message',
-           'push_then_pull', 'in_flight'}
+           'push_then_pull', 'in_flight', 'Prices'}
 
 
 def public_functions():

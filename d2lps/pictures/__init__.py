@@ -21,7 +21,6 @@ NAMES = {
     'widgets': ('choose', 'explore_synchronisation', 'live_picture'),
     'timeline': ('explore_timeline', 'plot_timeline'),
     'overlap': ('explore_overlap', 'plot_step'),
-    'placement': ('plot_placement',),
     'servers': ('explore_servers', 'plot_servers', 'predicted_seconds',
                 'simulated'),
     'asynchrony': ('explore_clock', 'plot_accuracy', 'plot_plan',

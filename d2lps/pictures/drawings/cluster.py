@@ -1,10 +1,10 @@
 """Drawings of several machines: processes, keys, and the seven steps."""
 from functools import partial
 
-from d2lps.checks import checked, one_of, whole
+from d2lps.checks import checked, one_of, refuse, whole
+from d2lps.kvstore.fits import store_key
 from d2lps.kvstore.server import place
 from d2lps.pictures.drawing import FRAME, INK, Drawing, width_of
-from d2lps.pictures.placement import sizes as sizes_of_keys
 from d2lps.pictures.style import BLUE, RED
 
 up_to_four = partial(whole, most=4)
@@ -12,6 +12,14 @@ NUM_KEYS = 8  # of LeNet
 PUSH = {'stroke': BLUE}
 PULL = {'stroke': RED, 'dashed': True}
 apart_or_together = one_of('apart', 'together')
+
+
+def keyed_sizes(name, value):
+    """A check: a dict from keys to numbers of elements."""
+    if not isinstance(value, dict) or not value:
+        refuse(name, value, "a dict from keys to sizes, such as {'w': 100}")
+    return {store_key(f'a key of {name}', key):
+            whole(f'{name}[{key!r}]', size) for key, size in value.items()}
 
 
 def _middles(number, width, left):
@@ -83,7 +91,7 @@ def _machines(workers, servers, machines):
     return [(x - 80, 18, 160, 304) for x in columns]
 
 
-@checked(sizes=sizes_of_keys, num_servers=partial(whole, most=8),
+@checked(sizes=keyed_sizes, num_servers=partial(whole, most=8),
          split_from=whole)
 def draw_keys(sizes, num_servers, split_from=1_000_000):
     """Keys of a store, as long as they are large, and the servers' parts.

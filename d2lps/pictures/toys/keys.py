@@ -3,8 +3,7 @@ from functools import partial
 
 from d2lps.checks import checked, whole
 from d2lps.kvstore.server import place
-from d2lps.pictures.drawings.cluster import draw_keys
-from d2lps.pictures.placement import sizes as sizes_of_keys
+from d2lps.pictures.drawings.cluster import draw_keys, keyed_sizes
 from d2lps.pictures.widgets import choose, live_picture
 from d2lps.training.lenet import init_params
 
@@ -25,7 +24,7 @@ def _in_words(sizes, num_servers, split_from):
                 'share.' if fullest > 1.005 else 'its share: they are equal.'))
 
 
-@checked(sizes=sizes_of_keys, num_servers=partial(whole, most=8),
+@checked(sizes=keyed_sizes, num_servers=partial(whole, most=8),
          split_from=whole)
 def explore_keys(sizes=None, num_servers=2, split_from=1_000_000):
     """Choose how many servers share the keys; see what lies where.
