@@ -28,7 +28,7 @@ NAMES = {
     'recovery': ('explore_circle', 'plot_circle'),
     'panel': ('TrainingPanel',),
     'drawing': ('Drawing',),
-    'animation': ('animate',),
+    'animation.animation': ('animate',),
     'drawings.cluster': ('draw_cluster', 'draw_keys', 'draw_seven_steps'),
     'drawings.plans': ('draw_cables', 'draw_sums'),
     'drawings.roads': ('draw_roads',), 'drawings.rounds': ('draw_rounds',),
