@@ -326,7 +326,7 @@ good(timeline_pictures.explore_timeline, {'num_devices': {'int64'},
 good(widgets.explore_synchronisation, {
     'num_devices': {'int64'}, 'megabytes': POSITIVE, 'bandwidth': POSITIVE,
     'latency': NUMBER}, links='one PCIe switch', num_devices=2, megabytes=1,
-    bandwidth=1, latency=0)
+    bandwidth=1, latency=0, plans=['ring'])
 SERVERS = dict(num_workers=2, num_servers=1, nbytes=8, bandwidth=1e9,
                colocated=False)
 for call in (servers.predicted_seconds, servers.simulated,

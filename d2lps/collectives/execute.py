@@ -17,10 +17,10 @@ def deliver(held, sends, op=np.add):
     """
     values = [held[send.src, send.chunk] for send in sends]
     for send, value in zip(sends, values):
-        place = send.dst, send.chunk
-        if send.reduce and place in held:
-            value = op(held[place], value)
-        held[place] = value
+        slot = send.dst, send.chunk
+        if send.reduce and slot in held:
+            value = op(held[slot], value)
+        held[slot] = value
 
 
 class Executor:

@@ -32,13 +32,16 @@ def _two_machines(n, bandwidth, latency):
 LINKS = {'one PCIe switch': topology.pcie_switch,
          'cables in a ring': _cables_in_a_ring,
          'two machines, 10 Gbit/s apart': _two_machines}
-STRATEGIES = (
-    strategies.gather_broadcast,
-    lambda n: strategies.gather_broadcast(n, 'cpu'),
-    strategies.sharded, strategies.running_sum, strategies.ring,
-    strategies.bidirectional_ring, strategies.tree, strategies.double_tree,
-    strategies.recursive_doubling, strategies.halving_doubling,
-    lambda n: strategies.hierarchical(2, n // 2))
+STRATEGIES = {
+    'gather_broadcast': strategies.gather_broadcast,
+    'cpu': lambda n: strategies.gather_broadcast(n, 'cpu'),
+    'sharded': strategies.sharded, 'running_sum': strategies.running_sum,
+    'ring': strategies.ring,
+    'bidirectional_ring': strategies.bidirectional_ring,
+    'tree': strategies.tree, 'double_tree': strategies.double_tree,
+    'recursive_doubling': strategies.recursive_doubling,
+    'halving_doubling': strategies.halving_doubling,
+    'hierarchical': lambda n: strategies.hierarchical(2, n // 2)}
 
 
 def _controls(name, value):
@@ -97,25 +100,31 @@ def choose(options, value, description):
         description=description, continuous_update=False)
 
 
-def _even(num_devices, **_):
-    """Two machines share the devices equally."""
+def _drawable(num_devices, plans, **_):
+    """Two machines share the devices equally; not all links join a CPU."""
     if num_devices % 2:
         refuse('num_devices', num_devices, 'an even number')
+    if {*plans} == {'cpu'}:
+        refuse('plans', plans, "more than 'cpu', which not all links join")
 
 
-@checked(_even, links=one_of(*LINKS), megabytes=positive, bandwidth=positive,
-         num_devices=partial(whole, least=2, most=16), latency=number)
+@checked(_drawable, links=one_of(*LINKS), megabytes=positive,
+         bandwidth=positive, latency=number,
+         num_devices=partial(whole, least=2, most=16),
+         plans=list_of(one_of(*STRATEGIES), 'a list of names of strategies'))
 def explore_synchronisation(links='one PCIe switch', num_devices=4,
-                            megabytes=160, bandwidth=16, latency=0):
+                            megabytes=160, bandwidth=16, latency=0,
+                            plans=(*STRATEGIES,)):
     """Choose links and data; see what each strategy would take.
 
     megabytes: of each device's array. bandwidth: GB/s of a cable, each way.
     latency: µs per cable, of which a message may cross several.
+    plans: names of strategies; 'cpu' is `gather_broadcast` on the CPU.
     """
     def draw(links, n, megabytes, bandwidth, latency, which):
         joined = LINKS[links](n, bandwidth * 1e9, latency / 1e6)
         timings = [simulate.time(plan, joined, megabytes * 1e6)
-                   for plan in (strategy(n) for strategy in STRATEGIES)
+                   for plan in (STRATEGIES[name](n) for name in plans)
                    if {*plan.nodes} <= {*joined.nodes}]
         _, axes = plt.subplots(1, 2, figsize=(9.5, 3.6))
         plt.subplots_adjust(0.22, 0.13, 0.97, 0.92, wspace=0.1)

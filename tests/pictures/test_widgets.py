@@ -127,6 +127,13 @@ def test_synchronisation_starts_with_the_server_of_the_notebook(shown, drawn):
     assert any(text.get_text() == '15 best' for text in bars.texts)
 
 
+def test_some_strategies_are_shown_if_named(shown, drawn):
+    widgets.explore_synchronisation(plans=['sharded', 'cpu'])
+    assert [*seconds(drawn[0])] == ['sharded(4)', "gather_broadcast(4, 'cpu')"]
+    shown[0].children[0].value = 'cables in a ring'
+    assert [*seconds(drawn[-2])] == ['sharded(4)']
+
+
 def test_each_control_changes_the_picture(shown, drawn):
     widgets.explore_synchronisation()
     links, n, megabytes, bandwidth, latency, which = shown[0].children
@@ -179,6 +186,10 @@ def test_a_value_of_ones_own_joins_those_to_choose_from(shown, drawn):
 @pytest.mark.parametrize('show, words', [
     (lambda: widgets.explore_synchronisation('a ring'), 'links must be'),
     (lambda: widgets.explore_synchronisation(num_devices=3), 'an even number'),
+    (lambda: widgets.explore_synchronisation(plans=['cpu']),
+     "more than 'cpu'"),
+    (lambda: widgets.explore_synchronisation(plans=['ring', 'no']),
+     r'plans\[1\] must be'),
     (lambda: widgets.explore_synchronisation(num_devices=18), 'from 2 to 16'),
     (lambda: widgets.explore_synchronisation(megabytes=0), 'megabytes must'),
     (lambda: widgets.explore_synchronisation(bandwidth=float('inf')),
