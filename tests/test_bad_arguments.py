@@ -303,9 +303,11 @@ good(latency.explore_latency, {
     'latency': NUMBER - {'a billion'}, 'sharded': FLAG,
     'bandwidth': {'a fraction', 'int64', 'float32'}}, num_devices=2,
     megabytes=1, latency=0, bandwidth=1, sharded=False)
-for split in splits.split_prices, splits.draw_prices, splits.explore_splits:
+for split in splits.split_costs, splits.draw_costs, splits.explore_splits:
     good(split, {'num_devices': {'int64'}}, way='data parallelism',
          num_devices=2, batch_size=256)
+good(splits.noted, {'notes': {'a list'}}, function=lambda X: X,
+     notes=fresh(list))
 good(devices_toy.explore_devices, {
     'num_devices': {'int64'}, 'megabytes': {'a fraction', 'int64', 'float32'}},
     num_devices=2, megabytes=.01, way='sharded')
@@ -583,7 +585,7 @@ RECORDS = {'Machine', 'Send', 'Round', 'Link', 'Event', 'Timing', 'Shard',
            'Point', 'TrainResult', 'live_picture', 'total', 'parts', 'share',
            'Schedule.states', 'Schedule.check_sends', 'Trained', 'forever',
            'newest_for_all', 'sum_gradients', 'Task', 'Message',
-           'push_then_pull', 'in_flight', 'Prices'}
+           'push_then_pull', 'in_flight', 'Costs'}
 
 
 def public_functions():

@@ -40,7 +40,7 @@ NAMES = {
     'toys.keys': ('explore_keys',),
     'toys.latency': ('explore_latency',),
     'toys.plans': ('explore_plans',),
-    'toys.splits': ('explore_splits', 'split_prices'),
+    'toys.splits': ('explore_splits', 'noted', 'split_costs'),
     'toys.steps': ('explore_steps',),
     'toys.store': ('explore_store',),
     'toys.sums': ('explore_sums',)}

@@ -1,4 +1,4 @@
-"""Two more ways to split a network over devices, to compare prices with.
+"""Two more ways to split a network over devices, to compare costs with.
 
 Each step leaves the gradients where the parameters are, `param.grad`.
 """
@@ -115,9 +115,11 @@ def all_gather(parts):
 @checked(_scatterable, full=array_list)
 def reduce_scatter(full):
     """Sum k arrays (b, all, ...); device i gets the i-th piece of the sum."""
-    k = len(full)
-    return [sum(channels(array, i, k).as_in_ctx(mine.ctx) for array in full)
-            for i, mine in enumerate(full)]
+    k, chunks = len(full), []
+    for i, mine in enumerate(full):
+        parts = [channels(array, i, k) for array in full]
+        chunks.append(sum(part.as_in_ctx(mine.ctx) for part in parts))
+    return chunks
 
 
 @checked(arrays=array_list)

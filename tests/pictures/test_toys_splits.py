@@ -25,52 +25,47 @@ def place(way, k):
 
 @pytest.mark.parametrize('way, k', [(NETWORK, 2)] + [
     (way, k) for way in (LAYER, DATA) for k in (2, 3, 4)])
-def test_prices_are_those_of_a_real_step(way, k):
+def test_costs_are_those_of_a_real_step(way, k):
     placed, step = place(way, k)
-    prices = splits.split_prices(way, k, B)
-    assert prices.parameters == [sum(map(nbytes, part)) for part in placed]
+    costs = splits.split_costs(way, k, B)
+    assert costs.parameters == [sum(map(nbytes, part)) for part in placed]
     with Traffic() as traffic:
         step(np.zeros((B, 1, 28, 28)), np.zeros(B, 'int32'), placed,
              devices(k))
-    assert prices.sent == traffic.bytes
+    assert costs.sent == traffic.bytes
 
 
 @pytest.mark.parametrize('way, k', [(NETWORK, 2), (LAYER, 2), (LAYER, 3)])
 def test_activations_are_those_of_a_real_step(way, k, monkeypatch):
-    arrays, notes = {}, []
-
-    def noted(function):
-        def call(X, *args):
-            notes.append(function.__name__)
-            result = function(X, *args)
-            arrays.update({id(array): array for array in (X, result)})
-            return result
-        return call
-    monkeypatch.setattr(partition, 'LAYERS',
-                        tuple(map(noted, partition.LAYERS)))
+    notes, collectives = [], []
+    monkeypatch.setattr(partition, 'LAYERS', [
+        splits.noted(layer, notes) for layer in partition.LAYERS])
     for name in 'all_gather', 'reduce_scatter':
-        function = getattr(partition, name)
-
-        def count(parts, function=function):
-            notes.append(function.__name__)
-            return function(parts)
-        monkeypatch.setattr(partition, name, count)
+        monkeypatch.setattr(partition, name, splits.noted(
+            getattr(partition, name), collectives))
     placed, step = place(way, k)
     step(np.zeros((B, 1, 28, 28)), np.zeros(B, 'int32'), placed, devices(k))
-    prices = splits.split_prices(way, k, B)
-    assert prices.activations == [
+    costs = splits.split_costs(way, k, B)
+    arrays = {id(a): a for _, *pair in notes for a in pair}
+    assert costs.activations == [
         sum(nbytes(a) for a in arrays.values() if a.ctx == device)
         for device in devices(k)]
-    assert prices.barriers == sum(
-        name in ('all_gather', 'reduce_scatter') for name in notes)
+    assert costs.barriers == len(collectives)
+
+
+def test_a_call_is_noted_with_its_name_input_and_result():
+    notes = []
+    plus = splits.noted(int.__add__, notes)
+    assert plus(1, 2) == 3 and plus(3, 4) == 7
+    assert notes == [('__add__', 1, 3), ('__add__', 3, 7)]
 
 
 def test_each_part_of_the_batch_has_its_activations():
-    both = splits.split_prices(DATA, 2, B).activations
+    both = splits.split_costs(DATA, 2, B).activations
     assert both == [B // 2 * 4 * (784 + 3380 + 800 + 128 + 10)] * 2
-    assert sum(splits.split_prices(DATA, 3, B).activations) == sum(both)
-    assert splits.split_prices(DATA, 2, B).barriers == 1
-    assert splits.split_prices(NETWORK, 3, B).hand_overs == 4
+    assert sum(splits.split_costs(DATA, 3, B).activations) == sum(both)
+    assert splits.split_costs(DATA, 2, B).barriers == 1
+    assert splits.split_costs(NETWORK, 3, B).hand_overs == 4
 
 
 @pytest.mark.parametrize('way', splits.WAYS)
@@ -90,15 +85,15 @@ def test_the_toy_follows_its_controls(shown):
     way.value, num_devices.value, batch_size.value = DATA, 4, 1024
     assert 'LeNet on 2 devices, network' in first.alt
     assert 'LeNet on 4 devices, data parallelism, 1024 ex' in shown[-1].alt
-    prices = splits.split_prices(DATA, 4, 1024)
-    assert f'>{prices.sent / 1e6:.2f} MB,</text>' in shown[-1].svg()
+    costs = splits.split_costs(DATA, 4, 1024)
+    assert f'>{costs.sent / 1e6:.2f} MB,</text>' in shown[-1].svg()
 
 
 @pytest.mark.parametrize('arguments', [
     {'way': 'both'}, {'num_devices': 1}, {'num_devices': 5},
     {'batch_size': 2}])
 @pytest.mark.parametrize('function', [splits.explore_splits,
-                                      splits.split_prices])
+                                      splits.split_costs])
 def test_bad_arguments_are_named(function, arguments):
     arguments = {'way': DATA, **arguments}
     with pytest.raises(ValueError, match=[*arguments][-1] + ' must be'):

@@ -1,10 +1,10 @@
 """Three ways to split LeNet over devices, and what each of them costs."""
-from functools import partial
+from functools import partial, wraps
 from typing import NamedTuple
 
 import ipywidgets
 
-from d2lps.checks import checked, one_of, whole
+from d2lps.checks import a, checked, function, one_of, whole
 from d2lps.pictures.drawing import Drawing
 from d2lps.pictures.style import GRAY, GREEN, SKY
 from d2lps.pictures.widgets import choose, live_picture
@@ -14,10 +14,11 @@ WAYS = 'network partitioning', 'layer partitioning', 'data parallelism'
 LAYERS = ((20, 13 * 13, 1 * 3 * 3), (50, 4 * 4, 20 * 5 * 5), (128, 1, 800),
           (10, 1, 128))
 IMAGE, NUMBER = 28 * 28, 4  # pixels; bytes of a float32, or of a label
-SIZE = partial(whole, least=4, most=1_000_000)
+check = checked(way=one_of(*WAYS), num_devices=partial(whole, least=2, most=4),
+                batch_size=partial(whole, least=4, most=1_000_000))
 
 
-class Prices(NamedTuple):
+class Costs(NamedTuple):
     """What a training step costs; lists have an entry for each device.
 
     `parameters` in bytes, and as much again for their gradients;
@@ -38,10 +39,9 @@ def _share(total, i, k):
     return total * (i + 1) // k - total * i // k
 
 
-@checked(way=one_of(*WAYS), num_devices=partial(whole, least=2, most=4),
-         batch_size=SIZE)
-def split_prices(way, num_devices=2, batch_size=256):
-    """`Prices` of a step of LeNet, worked out from its shapes.
+@check
+def split_costs(way, num_devices=2, batch_size=256):
+    """`Costs` of a step of LeNet, worked out from its shapes.
 
     Network partitioning gives device i of k the layers from 4 i // k up to
     4 (i + 1) // k. The sum over devices is made on device 0, where images
@@ -54,13 +54,13 @@ def split_prices(way, num_devices=2, batch_size=256):
     if way == WAYS[0]:
         cuts = [len(LAYERS) * i // k for i in range(k + 1)]
         stages = [slice(*cut) for cut in zip(cuts, cuts[1:])]
-        return Prices([sum(sizes[stage]) for stage in stages],
+        return Costs([sum(sizes[stage]) for stage in stages],
                       [b * (inputs[stage][0] + sum(outputs[stage]))
                        for stage in stages],
                       b * (1 + 2 * sum(outputs[cut - 1] for cut in cuts[1:-1])
                            ), hand_overs=2 * (k - 1))
     if way == WAYS[1]:  # each device gets what all others computed
-        return Prices(
+        return Costs(
             [sum(_share(n, i, k) * (weights + 1) * NUMBER
                  for n, _, weights in LAYERS) for i in range(k)],
             [b * (sum(inputs) + sum(_share(n, i, k) * pixels
@@ -69,9 +69,20 @@ def split_prices(way, num_devices=2, batch_size=256):
             b * (k - 1) * (1 + sum(inputs) + sum(outputs)),
             barriers=2 * len(LAYERS) - 1)
     mine = [_share(batch_size, i, k) * NUMBER for i in range(k)]
-    return Prices([sum(sizes)] * k,
+    return Costs([sum(sizes)] * k,
                   [part * (IMAGE + sum(outputs)) for part in mine],
                   sum(mine[1:]) * (IMAGE + 1) + 2 * (k - 1) * sum(sizes), 1)
+
+
+@checked(function=function, notes=a(list, 'a list'))
+def noted(function, notes):
+    """The same function, but a call adds (its name, X, result) to `notes`."""
+    @wraps(function)
+    def call(X, *args):
+        result = function(X, *args)
+        notes.append((function.__name__, X, result))
+        return result
+    return call
 
 
 def _pieces(way, k):
@@ -87,11 +98,11 @@ def _pieces(way, k):
                 yield layer, 0, i / k, 1, 1 / k, i
 
 
-def _often(prices):
+def _often(costs):
     """How often devices wait for each other, in words."""
-    if prices.hand_overs:
-        return f'{prices.hand_overs} hand-overs'
-    return f'{prices.barriers} barrier' + 's' * (prices.barriers > 1)
+    if costs.hand_overs:
+        return f'{costs.hand_overs} hand-overs'
+    return f'{costs.barriers} barrier' + 's' * (costs.barriers > 1)
 
 
 def _megabytes(nbytes):
@@ -112,14 +123,12 @@ def _draw_pieces(picture, way, k):
     picture.text(139, 262, 'across: channels, down: examples', 11)
 
 
-def _draw_memory(picture, prices):
+def _draw_memory(picture, costs):
     """A bar for each device: parameters and gradients, activations."""
     picture.text(260, 14, 'MB in memory', 13, 'start', bold=True)
-    k = len(prices.parameters)
-    totals = [2 * a + b for a, b in zip(prices.parameters,
-                                        prices.activations)]
-    scale, high = 130 / max(totals), 200 / k
-    for i, (params, activations) in enumerate(zip(*prices[:2])):
+    totals = [2 * a + b for a, b in zip(*costs[:2])]
+    scale, high = 130 / max(totals), 200 / len(totals)
+    for i, (params, activations) in enumerate(zip(*costs[:2])):
         y, first = 35 + i * high, max(2 * params * scale, 1)
         picture.text(260, y + high / 2 - 4, f'device {i}', 12, 'start')
         picture.box(316, y, first, high - 8, fill=GREEN)
@@ -135,41 +144,38 @@ def _draw_memory(picture, prices):
 def _draw_sent(picture, chosen, k, batch_size):
     """A bar for each way, the chosen one dark: MB in a step."""
     picture.text(560, 14, 'sent in a step', 13, 'start', bold=True)
-    prices = {way: split_prices(way, k, batch_size) for way in WAYS}
-    scale = 120 / max(price.sent for price in prices.values())
-    for row, (way, price) in enumerate(prices.items()):
+    costs = {way: split_costs(way, k, batch_size) for way in WAYS}
+    scale = 120 / max(cost.sent for cost in costs.values())
+    for row, (way, cost) in enumerate(costs.items()):
         y = 35 + 70 * row
         picture.text(560, y + 28, way.replace(' ', '\n'), 12, 'start',
                      bold=way == chosen)
-        picture.box(644, y, price.sent * scale, 56,
+        picture.box(644, y, cost.sent * scale, 56,
                     fill=0 if way == chosen else GRAY)
-        picture.text(650 + price.sent * scale, y + 28,
-                     f'{_megabytes(price.sent)} MB,\n{_often(price)}', 12,
+        picture.text(650 + cost.sent * scale, y + 28,
+                     f'{_megabytes(cost.sent)} MB,\n{_often(cost)}', 12,
                      'start')
 
 
-@checked(way=one_of(*WAYS), num_devices=partial(whole, least=2, most=4),
-         batch_size=SIZE)
-def draw_prices(way, num_devices=2, batch_size=256):
+@check
+def draw_costs(way, num_devices=2, batch_size=256):
     """A `Drawing` of who has what, and what it costs."""
-    prices = split_prices(way, num_devices, batch_size)
-    held = ', '.join(_megabytes(2 * a + b) for a, b in zip(*prices[:2]))
+    costs = split_costs(way, num_devices, batch_size)
+    held = ', '.join(_megabytes(2 * a + b) for a, b in zip(*costs[:2]))
     picture = Drawing(870, 272, (
         f'LeNet on {num_devices} devices, {way}, {batch_size} examples: '
-        f'{held} MB in memory, {_megabytes(prices.sent)} MB sent in a step, '
-        f'{_often(prices)}.'))
+        f'{held} MB in memory, {_megabytes(costs.sent)} MB sent in a step, '
+        f'{_often(costs)}.'))
     _draw_pieces(picture, way, num_devices)
-    _draw_memory(picture, prices)
+    _draw_memory(picture, costs)
     _draw_sent(picture, way, num_devices, batch_size)
     return picture
 
 
-@checked(way=one_of(*WAYS), num_devices=partial(whole, least=2, most=4),
-         batch_size=SIZE)
-def explore_splits(way='network partitioning', num_devices=2,
-                   batch_size=256):
+@check
+def explore_splits(way=WAYS[0], num_devices=2, batch_size=256):
     """Choose a way to split LeNet; see who has what, and what it costs."""
-    live_picture(draw_prices, {
+    live_picture(draw_costs, {
         'way': ipywidgets.Dropdown(options=WAYS, value=way),
         'num_devices': choose([2, 3, 4], num_devices, 'devices'),
         'batch_size': choose([16, 64, 256, 1024], batch_size, 'batch size')})
