@@ -22,7 +22,7 @@ PYTEST = $(VENV)/bin/python -m pytest
 SIDE_BY_SIDE = -n 3 --dist loadfile --no-loadscope-reorder
 test: $(VENV)/installed-tests
 	$(VENV)/bin/ruff check
-	$(PYTEST) -m alone
+	$(PYTEST) -m alone notebooks
 	$(PYTEST) -m 'not alone' $(SIDE_BY_SIDE)
 
 check: $(VENV)/installed-tests

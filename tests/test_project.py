@@ -221,12 +221,12 @@ def commands(target):
 
 @pytest.mark.processes
 def test_make_test_leaves_nothing_out():
-    """What has a mark and what has it not, with no other choice."""
+    """What has a mark, which notebooks alone have, and what has it not."""
     ruff, *runs = commands('test')
     assert ruff == commands('check')[0] == ['.venv/bin/ruff', 'check']
     pytest = ['.venv/bin/python', '-m', 'pytest']
     side_by_side = '-n 3 --dist loadfile --no-loadscope-reorder'.split()
-    assert runs == [[*pytest, '-m', 'alone'],
+    assert runs == [[*pytest, '-m', 'alone', 'notebooks'],
                     [*pytest, '-m', 'not alone', *side_by_side]]
     assert PROJECT['tool']['pytest']['ini_options']['testpaths'] == [
         'notebooks', 'tests/cluster', 'tests']
