@@ -47,13 +47,13 @@ def train_batch_store(X, y, device_params, devices, store):
 
     Returns the losses of this worker's share, one array a device.
     """
-    mine, losses, weight = share(len(X), store), [], 0
+    mine, losses, scale = share(len(X), store), [], 0
     if len(X[mine]):  # otherwise there are more workers than examples
         losses = compute_gradients(X[mine], y[mine], device_params, devices)
-        weight = 1 / len(X)
+        scale = 1 / len(X)
     keys = list(range(len(device_params[0])))
     copies = [list(same) for same in zip(*device_params)]
-    store.push(keys, [[param.grad * weight for param in same]
+    store.push(keys, [[param.grad * scale for param in same]
                       for same in copies])
     store.pull(keys, out=copies)
     return losses
