@@ -38,7 +38,7 @@ def _draw_progress(rows, num_steps, deaths=(), unhurt=()):
     figure = Figure(figsize=(9.5, 3.4))  # not pyplot's: this is a thread
     left, right = figure.subplots(1, 2)
     left.plot(range(1, len(unhurt) + 1), unhurt, color=GRAY, linewidth=5,
-              label='a run that is not hurt')
+              label='a run without deaths')
     step, loss, when = np.array(rows).reshape(-1, 3).T
     begin = min([*when, *(moment for moment, _ in deaths)], default=0)
     again = np.array([one in step[:k] for k, one in enumerate(step)], bool)

@@ -65,13 +65,13 @@ def circle(servers, num_points=1024):
                   for server in servers for k in range(num_points))
 
 
-@checked(key=store_key, places=_places, replicas=whole)
-def chain(key, places, replicas=1):
+@checked(key=store_key, points=_places, replicas=whole)
+def chain(key, points, replicas=1):
     """The next `replicas` servers on the circle, or all if there are fewer."""
-    start = bisect.bisect(places, (position(f'key {key}'),))
+    start = bisect.bisect(points, (position(f'key {key}'),))
     found = []
-    for k in range(len(places)):
-        server = places[(start + k) % len(places)][1]
+    for k in range(len(points)):
+        server = points[(start + k) % len(points)][1]
         if server not in found:
             found.append(server)
         if len(found) == replicas:

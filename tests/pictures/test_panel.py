@@ -57,7 +57,7 @@ def test_steps_done_again_and_deaths_are_marked():
         rows, 4, [(102.5, 'server 1')], [3, 2, 1.5, 1]).axes
     lines = {line.get_label(): line.get_xydata().tolist()
              for line in left.lines + right.lines[:2]}
-    assert lines['a run that is not hurt'] == [[1, 3], [2, 2], [3, 1.5],
+    assert lines['a run without deaths'] == [[1, 3], [2, 2], [3, 1.5],
                                                [4, 1]]
     assert lines['first time'] == [[0, 1], [1, 2], [2, 3], [9, 4]]
     assert lines['done again'] == [[7, 2], [8, 3]]

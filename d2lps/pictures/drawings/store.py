@@ -18,8 +18,8 @@ def draw_store(queues=(('2', '3'), ('20',)), value='11', key='w'):
     picture = Drawing(860, high + 100, (
         f'{len(queues)} workers beside a store. A push goes into the queue of '
         f'its worker: {", ".join(map(" ".join, queues))}. The oldest of each '
-        'queue are added, the updater computes a new value from the sum, and a '
-        f'pull brings the value, {value}, back to a worker.'))
+        'queue are added, the updater computes a new value from the sum, and '
+        f'a pull brings the value, {value}, back to a worker.'))
     picture.box(190, 8, 662, high + 84).text(
         204, 26, f'store, key {key!r}', 13, 'start', bold=True)
     middle = 42 + high / 2
