@@ -70,8 +70,8 @@ def plot_servers(num_workers, num_servers, nbytes, bandwidth,
     """Time for every number of servers, and which links are busy how long.
 
     Left, `predicted_seconds` for a line and the simulator for a point;
-    right, for each kind of machine, the seconds that its links work in one
-    step. Returns both axes.
+    right, for each kind of machine, the seconds that its links work.
+    Returns both axes.
     """
     figure, (left, right) = plt.subplots(1, 2, figsize=(10, 3.4),
                                          width_ratios=[1.1, 1])
@@ -84,10 +84,10 @@ def plot_servers(num_workers, num_servers, nbytes, bandwidth,
               label='simulated')
     left.set_xscale('log', base=2)
     left.set_xticks(sizes, sizes)
-    left.set(xlabel='servers', ylabel='seconds', ylim=(0, None),
+    left.set(xlabel='servers', ylabel='seconds for push and pull', ylim=(0, None),
              title=f'{_several(num_workers, "worker")}, '
                    f'{_several(num_servers, "server")}: '
-                   f'{timing.seconds:.3g} s per step')
+                   f'{timing.seconds:.3g} s')
     left.legend(frameon=False)
     bars = _bars(timing, num_servers, bandwidth, colocated)
     longest = max(bars.values(), default=0)
@@ -97,7 +97,7 @@ def plot_servers(num_workers, num_servers, nbytes, bandwidth,
                     padding=3)
     right.invert_yaxis()
     right.margins(x=0.18)
-    right.set(xlabel='seconds at work in a step',
+    right.set(xlabel='seconds that a link is busy',
               title='links, the busiest coloured')
     right.spines[['top', 'right']].set_visible(False)
     figure.subplots_adjust(0.08, 0.15, 0.98, 0.9, wspace=0.72)
@@ -128,7 +128,7 @@ COUNT = partial(whole, most=1000)
          gigabits=positive, colocated=flag)
 def explore_servers(num_workers=4, num_servers=1, megabytes=40, gigabits=1,
                     colocated=False):
-    """Choose workers, servers, data and links; see what a step takes."""
+    """Choose workers, servers, data and links; see how long push and pull take."""
     def draw(num_workers, num_servers, megabytes, gigabits, colocated):
         if colocated:  # a worker's machine has room for one server
             num_servers = min(num_servers, num_workers)

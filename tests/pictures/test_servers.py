@@ -41,7 +41,7 @@ def test_the_formula_knows_its_limits():
 
 def test_the_picture_names_the_busiest_links():
     left, right = plot_servers(4, 1, SIZE, LINK)
-    assert left.get_title() == '4 workers, 1 server: 2.56 s per step'
+    assert left.get_title() == '4 workers, 1 server: 2.56 s'
     names = [label.get_text() for label in right.get_yticklabels()]
     seconds = dict(zip(names, (bar.get_width() for bar in right.patches)))
     assert seconds == pytest.approx({

@@ -153,26 +153,26 @@ def _shortened(words, width, size=12):
 
 
 SEVEN = (
-    'Each machine reads its own batch;\nits GPUs compute on parts of it.',
+    'Each machine reads its examples;\neach of its GPUs takes half.',
     'The gradients of a machine are\nsummed on one of its GPUs.',
     'The sum goes to the CPU.',
-    'The CPU sends it to the server,\nwhich sums over the machines.',
-    'The server updates the weights and\nsends them to the CPUs.',
+    'The CPUs send it to the server,\nwhich sums over the machines.',
+    'The server updates the parameters\nand sends them to the CPUs.',
     'Each CPU sends them to one GPU.',
     'That GPU sends them to all GPUs.')
 FAINT, MACHINES = '#c8c8c8', (16, 316)  # colour; where the machines begin
 
 
-def _arrows(left, server):
-    """The arrows of each step for a machine at x = left, as points."""
+def _arrows(left):
+    """The arrows of each part for a machine at x = left, as points."""
     cpu, first, second = left + 140, left + 60, left + 220
     return {
         1: [((cpu - 20, 390), (first + 10, 334)),
             ((cpu + 20, 390), (second - 10, 334))],
         2: [((second - 42, 290), (first + 42, 290))],
         3: [((first - 10, 274), (cpu - 42, 196))],
-        4: [((cpu - 16, 154), (server - 24, 62))],
-        5: [((server + 24, 62), (cpu + 24, 154))],
+        4: [((cpu - 18, 155), (cpu - 18, 106))],
+        5: [((cpu + 18, 106), (cpu + 18, 155))],
         6: [((cpu - 20, 202), (first + 30, 274))],
         7: [((first + 42, 318), (second - 42, 318))]}
 
@@ -181,34 +181,39 @@ def _arrows(left, server):
 def draw_seven_steps(step=None):
     """A training step over two machines of two GPUs, with a central server.
 
-    step: 1 to 7 to light up one step; None shows all alike.
+    step: 1 to 7 to light up one of its parts; None shows all alike.
     """
     drawing = Drawing(900, 436, (
-        'A server above; two machines below, each with a CPU, two GPUs and a '
-        'batch. Arrows with numbers: ' + ' '.join(
+        'A server, on one cable to a switch; below, two machines, each with '
+        'a CPU, two GPUs and examples. Arrows with numbers: ' + ' '.join(
             f'{k}: {words}' for k, words in enumerate(SEVEN, 1)
             if step in (None, k)).replace('\n', ' ')))
-    drawing.box(226, 12, 160, 48, 'server', 'white', 14)
+    drawing.box(226, 4, 160, 32, 'server', 'white', 14)
+    drawing.box(100, 84, 412, 22, 'switch', 'white')
+    drawing.text(352, 61, "the server's only cable", 12, 'start')
+
+    def draw(number, ways):
+        ink = INK if step in (None, number) else FAINT
+        for (x1, y1), (x2, y2) in ways:
+            drawing.arrow((x1, y1), (x2, y2), stroke=ink, dashed=number > 4,
+                          width=2 + 2 * (step == number))
+            drawing.badge((x1 + x2) / 2, (y1 + y2) / 2, number, ink)
+    draw(4, [((288, 84), (288, 37))])
+    draw(5, [((324, 37), (324, 84))])
     for machine, left in enumerate(MACHINES):
         drawing.box(left, 134, 280, 296, fill='white', dashed=True)
         drawing.text(left + 10, 148, f'machine {machine}', 12, 'start')
         drawing.box(left + 100, 156, 80, 44, 'CPU', 'white')
         for gpu in range(2):
             drawing.box(left + 20 + 160 * gpu, 276, 80, 56, f'GPU {gpu}', gpu)
-        drawing.box(left + 100, 392, 80, 30, 'batch', 'white')
-        for number, ways in _arrows(left, 256 + 100 * machine).items():
-            ink = INK if step in (None, number) else FAINT
-            for (x1, y1), (x2, y2) in ways:
-                drawing.arrow((x1, y1), (x2, y2), stroke=ink,
-                              dashed=number > 4,
-                              width=2 + 2 * (step == number))
-                drawing.badge((x1 + x2) / 2, (y1 + y2) / 2, number, ink)
-    for words, y in (('examples, gradients', 402), ('weights', 422)):
+        drawing.box(left + 100, 392, 80, 30, 'examples', 'white')
+        for number, ways in _arrows(left).items():
+            draw(number, ways)
+    for words, y in (('examples, gradients', 402), ('parameters', 422)):
         drawing.arrow((616, y), (660, y), dashed=y > 410, stroke=FRAME)
         drawing.text(670, y, words, 12, 'start', fill=FRAME)
     for number, words in enumerate(SEVEN, 1):
-        lit, y = step in (None, number), 28 + 56 * (number - 1)
-        drawing.badge(626, y, number, INK if lit else FAINT)
-        drawing.text(646, y, words, 12, 'start', bold=step == number,
-                     fill=INK if lit else '#767676')
+        y, ink = 56 * number - 28, INK if step in (None, number) else '#767676'
+        drawing.badge(626, y, number, ink)
+        drawing.text(646, y, words, 12, 'start', step == number, ink)
     return drawing
