@@ -84,10 +84,9 @@ def plot_servers(num_workers, num_servers, nbytes, bandwidth,
               label='simulated')
     left.set_xscale('log', base=2)
     left.set_xticks(sizes, sizes)
-    left.set(xlabel='servers', ylabel='seconds for push and pull', ylim=(0, None),
-             title=f'{_several(num_workers, "worker")}, '
-                   f'{_several(num_servers, "server")}: '
-                   f'{timing.seconds:.3g} s')
+    left.set(xlabel='servers', ylabel='seconds for push and pull',
+             ylim=(0, None), title=f'{_several(num_workers, "worker")}, '
+             f'{_several(num_servers, "server")}: {timing.seconds:.3g} s')
     left.legend(frameon=False)
     bars = _bars(timing, num_servers, bandwidth, colocated)
     longest = max(bars.values(), default=0)
@@ -128,7 +127,7 @@ COUNT = partial(whole, most=1000)
          gigabits=positive, colocated=flag)
 def explore_servers(num_workers=4, num_servers=1, megabytes=40, gigabits=1,
                     colocated=False):
-    """Choose workers, servers, data and links; see how long push and pull take."""
+    """Choose workers, servers, data, links; see how long push, pull take."""
     def draw(num_workers, num_servers, megabytes, gigabits, colocated):
         if colocated:  # a worker's machine has room for one server
             num_servers = min(num_servers, num_workers)
