@@ -49,7 +49,7 @@ def draw_split_batch(rows=4, num_devices=2):
     return drawing
 
 
-FRAMES = ('split the\nminibatch', 'loss and gradient\non each part',
+FRAMES = ('split the\nminibatch', 'loss and gradient\non each device',
           'sum the\ngradients', 'give the sum\nto every device',
           'each device\nupdates its copy')
 
