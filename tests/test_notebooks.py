@@ -129,9 +129,9 @@ def grown(tree):
         for name, value in zip(getattr(names, 'elts', [names]),
                                getattr(values, 'elts', [values])):
             owner = found.get(getattr(getattr(name, 'value', None), 'id', ''))
-            if isinstance(name, ast.Attribute) and (
+            method = found.get(getattr(value, 'id', ''))
+            if method and isinstance(name, ast.Attribute) and (
                     isinstance(owner, ast.ClassDef)):
-                method = found[value.id]
                 assert method.name == name.attr
                 owner.body.append(method)
                 tree.body.remove(method)
@@ -160,6 +160,15 @@ def test_a_class_may_grow_in_a_notebook():
     assert parts_of(tree) == parts_of(whole)
     other = grown(ast.parse('class A: pass\n\ndef f(): pass\n\nb.f = f'))
     assert list(parts_of(other)) == ['A', 'f']
+
+
+@pytest.mark.parametrize('line', [
+    'A[0].name = f', 'A.b.c = f', 'A.limit = 3', 'A.g = elsewhere',
+    'A.g, x = pair()', 'f().name = 3', 'A = 1'])
+def test_other_assignments_leave_a_notebook_as_it_is(line):
+    code = f'class A: pass\n\ndef f(): pass\n\n{line}'
+    assert ast.unparse(grown(ast.parse(code))) == (
+        ast.unparse(ast.parse(code)))
 
 
 def test_chapter_8_builds_a_server_in_full():
