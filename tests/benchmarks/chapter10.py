@@ -44,14 +44,14 @@ def main():
     problem = network_problem()
     if problem:
         return print(problem)
-    *ways, _, many_rounds = functions_of_notebook(
-        'push_then_pull', 'in_flight', 'one_round', 'many_rounds')
+    *ways, _, measure_often = functions_of_notebook(
+        'push_then_pull', 'in_flight', 'measure_once', 'measure_often')
     rows = []
     for place, m, n in SHOWN:
         with Cluster(m, n, network=Network(LINK.bandwidth,
                                            colocated=place != 'apart')) as c:
             measured, flight = (np.max(c.run(
-                many_rounds, way, SIZE, LAYERS, args.repeats), axis=0).min()
+                measure_often, way, SIZE, LAYERS, args.repeats), axis=0).min()
                 for way in ways)
         case = m, n, SIZE, LINK.rate, place != 'apart'
         predicted = predicted_seconds(*case)
