@@ -57,9 +57,9 @@ def plot_circle(before, after, replicas=1, num_keys=32, num_points=2):
 
     A square is a point of a server, in its colour. Further out is a dot for
     each key, in the colour of the server that it belongs to, and beyond it
-    one for each replica. On the right, a ring marks keys that now belong to
-    another server, and a cross those that are lost: all that had them died
-    before anything could be copied. Returns both axes.
+    one for each replica. On the right, an open circle marks keys that
+    now belong to another server, and a cross those that are lost: all that
+    had them died before anything could be copied. Returns both axes.
     """
     was, now = ({key: chain(key, places, min(replicas, len(servers)))
                  for key in range(num_keys)}
@@ -79,7 +79,7 @@ def plot_circle(before, after, replicas=1, num_keys=32, num_points=2):
     right.set_title(f'{len(after)} servers: {len(moved)} keys have moved, '
                     f'{len(lost)} are lost')
     figure.text(0.5, 0.02, 'square: a point of a server; dots: a key, and '
-                'its replicas; ring: moved; cross: lost', ha='center')
+                'its replicas; open circle: moved; cross: lost', ha='center')
     figure.subplots_adjust(0, 0.05, 1, 0.93, 0)
     return left, right
 
