@@ -127,7 +127,7 @@ def explore_sums(order='ring', precision='bfloat16', num_numbers=4096,
             options=[(words, name) for name, (words, _) in ORDERS.items()],
             value=order, description='order'),
         'precision': ipywidgets.Dropdown(
-            options=[*DIGITS], value=precision, description='precision'),
+            options=[*DIGITS], value=precision, description='format'),
         'num_numbers': ipywidgets.SelectionSlider(
             options=SIZES, value=num_numbers, description='numbers',
             continuous_update=False)}, None)
