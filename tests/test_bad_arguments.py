@@ -444,7 +444,7 @@ good(recovery.position, {'name': TEXT}, name='w')
 good(recovery.circle, {'num_points': {'int64'}}, servers=[0, 1],
      num_points=2)
 good(recovery.chain, {'key': KEY, 'replicas': COUNT}, key=0,
-     places=recovery.circle([0, 1]), replicas=1)
+     points=recovery.circle([0, 1]), replicas=1)
 good(recovery.ReplicatedStore, {
     'num_servers': {'int64'}, 'replicas': COUNT, 'num_workers': {'int64'},
     'num_points': {'int64'}}, num_servers=2, replicas=2, num_workers=1,

@@ -439,7 +439,7 @@ def test_the_picture_of_a_sum(shown, drawn):
     assert drawn[-1].get_title() == (
         '4,096 numbers in bfloat16: 256 instead of 2033.29, error 87 %')
     menu = controls(shown)
-    menu['precision'].value = 'float32'
+    menu['format'].value = 'float32'
     menu['numbers'].value = 8
     menu['order'].value = 'tree'
     title = drawn[-1].get_title()
