@@ -3,6 +3,7 @@
 `make check` leaves out what is marked `processes`. `make test` runs all: what
 is marked `alone` by itself, for it measures, and then the rest, in parallel.
 """
+import os
 import signal
 import sys
 from itertools import zip_longest
@@ -10,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+# NumPy's threads wait for each other busily, and take the cores from others.
+os.environ.setdefault('OPENBLAS_NUM_THREADS', '1')  # read when NumPy loads
 NOTEBOOKS = Path(__file__).with_name('notebooks')
 # Run by tests/exercises, which puts right and wrong answers into them.
 collect_ignore = ['notebooks/exercises']

@@ -199,6 +199,7 @@ def wrong_after_interrupt(cells, seed, folder, cwd='.'):
 @pytest.mark.processes
 @pytest.mark.parametrize('path', CHAPTERS, ids=lambda path: path.stem)
 def test_a_chapter_can_be_interrupted(path, tmp_path):
+    assert any(map(seconds_of, cells_of(path))), 'saved without its times'
     assert wrong_after_interrupt(
         cells_of(path), path.stem, tmp_path, path.parent) == []
 
