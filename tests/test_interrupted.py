@@ -56,7 +56,7 @@ class Code:
             self.uses.update(re.findall(r'\{(\w+)', line))  # filled in
         if on_workers or 'Cluster(' in self.source:
             self.makes.add('%px')
-        if self.source.startswith('%%px'):
+        if re.match('%%px(?! --local)', self.source):
             return
         code = re.sub(r'^%%capture (\w+)', r'\1 = None', self.source)
         code = re.sub(r'^%%.*', '', code)  # %%time, say
@@ -231,6 +231,9 @@ def test_the_cells_that_a_cell_needs():
     assert needed(codes, 4) == [0, 1, 2, 4]
     assert needed(codes, 5) == [0, 1, 2, 4, 5]
     assert needed(codes, 6) == [0, 3, 6]
+    codes = [Code(code_cell(text)) for text in (
+        'import d2lps', '%%px --local\nf = 1', '%%px\ng = f', 'print(f)')]
+    assert needed(codes, 3) == [0, 1, 3]
     codes = [Code(code_cell(text)) for text in (
         'import d2lps', '%%capture said\nd = 1', '%%time\nprint(said)')]
     assert needed(codes, 2) == [0, 1, 2]
