@@ -69,8 +69,10 @@ def run_all(page, widget=None):
     slider = widget or page.locator('.noUi-handle').first
     question = page.locator('.jp-Dialog .jp-mod-accept')
     # A run before there is a kernel would open a dialog.
+    # In a narrow window the indicator is there and hidden.
     page.wait_for_selector('.jp-Notebook-ExecutionIndicator'
-                           '[data-status=idle]', timeout=60_000)
+                           '[data-status=idle]', timeout=60_000,
+                           state='attached')
     for _ in range(4):
         page.click('text=Run >> nth=0')
         page.locator('.lm-Menu-itemLabel', has_text='Run All Cells'
