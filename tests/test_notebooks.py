@@ -272,6 +272,11 @@ def test_a_chapter_has_the_form(path):
     assert faults_of(cells_of(path)) == []
 
 
+@pytest.mark.parametrize('path', CHAPTERS, ids=lambda path: path.stem)
+def test_a_chapter_is_short_by_a_plain_count_too(path):
+    assert len(prose_of(cells_of(path)).split()) <= MOST_WORDS
+
+
 def markdown(text):
     return {'cell_type': 'markdown', 'metadata': {}, 'source': [text]}
 
