@@ -1,6 +1,6 @@
 # make lab    open the notebooks in JupyterLab (installs what is missing)
 # make test   install what is missing, then run every test and notebook
-# make check  the tests that need no other process, in 90 seconds
+# make check  the tests that need no other process, in 3 minutes
 PYTHON ?= python3.11
 VENV = .venv
 # More for JupyterLab, such as: make lab ARGS='--no-browser --port=9000'
