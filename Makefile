@@ -12,7 +12,7 @@ ROOT = $(if $(filter 0,$(shell id -u)),--allow-root)
 # Settings for this JupyterLab alone: no news, no questions.
 SETTINGS = $(CURDIR)/setup/jupyter
 
-.PHONY: lab check test browser release grade benchmark lock moved
+.PHONY: lab book check test browser release grade benchmark lock moved
 lab: $(VENV)/installed
 	cd notebooks && JUPYTER_CONFIG_PATH="$(SETTINGS)$${JUPYTER_CONFIG_PATH:+:$$JUPYTER_CONFIG_PATH}" \
 	  ../$(VENV)/bin/jupyter lab --ip=127.0.0.1 $(ROOT) $(ARGS)
@@ -67,9 +67,20 @@ $(VENV)/installed: $(NEEDS)
 $(VENV)/installed-tests: $(NEEDS) requirements-test.lock
 	$(INSTALL) installed-tests $(PIP_SECTION) -r requirements-test.lock
 
+# The book: the committed notebooks as pages in docs/_build/html, no kernel runs.
+BOOK = .venv-book
+book: $(BOOK)/installed
+	$(BOOK)/bin/sphinx-build -q -c book . docs/_build/html
+
+$(BOOK)/installed: requirements-book.lock
+	$(PYTHON) -m venv $(BOOK)
+	$(BOOK)/bin/pip install -q --require-hashes -r requirements-book.lock
+	touch $@
+
 # After a change of pyproject.toml (uv: https://docs.astral.sh/uv).
 COMPILE = uv pip compile --universal --python-version 3.11 --generate-hashes \
   --no-header --no-emit-index-url --no-emit-find-links
 lock:
 	$(COMPILE) --group build pyproject.toml -o requirements.lock
+	$(COMPILE) --group pyproject.toml:book -o requirements-book.lock
 	$(COMPILE) --group test -c requirements.lock -o requirements-test.lock

@@ -1,0 +1,28 @@
+"""How the notebooks become the pages of a book; see `make book`.
+
+Sphinx reads this. Its sources are the whole project, so that links between
+notebooks and docs/ are what they are there. No kernel runs: the pages show
+what the committed notebooks show.
+"""
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path[:0] = [str(ROOT), str(ROOT / 'book' / 'extensions')]
+
+project = 'd2lps'
+extensions = ['myst_nb', 'formulas', 'headings']
+root_doc = 'book/index'
+include_patterns = ['book/*.md', 'docs/*.md', 'notebooks/*.ipynb',
+                    'notebooks/exercises/**']
+nb_execution_mode = 'off'
+# Controls need a kernel; the picture under them is shown without one.
+nb_mime_priority_overrides = [
+    ('html', 'application/vnd.jupyter.widget-view+json', None)]
+myst_enable_extensions = ['dollarmath', 'amsmath']
+myst_heading_anchors = 4
+myst_heading_slug_func = 'headings.slug'
+html_math_renderer = 'mathml'
+html_theme = 'furo'
+html_static_path = ['static']
+html_title = 'd2lps'
