@@ -67,15 +67,28 @@ $(VENV)/installed: $(NEEDS)
 $(VENV)/installed-tests: $(NEEDS) requirements-test.lock
 	$(INSTALL) installed-tests $(PIP_SECTION) -r requirements-test.lock
 
-# The book: the committed notebooks as pages in docs/_build/html, no kernel runs.
+# The book: the committed notebooks as pages, without a kernel. A page that is
+# broken is an error, now and, as nothing is kept then, the next time, too.
 BOOK = .venv-book
+book: PAGES = docs/_build/html
+book: KEPT = $(BOOK)/kept
 book: $(BOOK)/installed
-	$(BOOK)/bin/sphinx-build -q -c book . docs/_build/html
+	@$(BOOK)/bin/python -m sphinx -q -W --keep-going -c book -d "$(KEPT)" \
+	  . "$(PAGES)" || { rm -rf "$(KEPT)"; exit 1; }
+	@echo 'The book: $(PAGES)/index.html'
 
+# Any Python from 3.11 will do; the first that is here, or the one you name.
+BOOK_PYTHON = $(firstword $(foreach one,$(PYTHON) python3.11 python3.12 \
+  python3.13 python3.14 python3,$(shell command -v $(one))))
 $(BOOK)/installed: requirements-book.lock
-	$(PYTHON) -m venv $(BOOK)
-	$(BOOK)/bin/pip install -q --require-hashes -r requirements-book.lock
-	touch $@
+	@"$(BOOK_PYTHON)" -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
+	  2>/dev/null || { echo 'd2lps: the book needs Python 3.11 or a later' \
+	  'one: make book PYTHON=/path/to/python3'; exit 1; }
+	@echo 'Installing what the book needs into $(BOOK) ...'
+	@"$(BOOK_PYTHON)" -m venv --clear $(BOOK)
+	@$(BOOK)/bin/python -m pip install -q --disable-pip-version-check \
+	  --require-hashes -r requirements-book.lock
+	@touch $@
 
 # After a change of pyproject.toml (uv: https://docs.astral.sh/uv).
 COMPILE = uv pip compile --universal --python-version 3.11 --generate-hashes \

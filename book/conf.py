@@ -11,7 +11,7 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT), str(ROOT / 'book' / 'extensions')]
 
 project = 'd2lps'
-extensions = ['myst_nb', 'formulas', 'headings']
+extensions = ['myst_nb', 'formulas', 'headings', 'pages']
 root_doc = 'book/index'
 include_patterns = ['book/*.md', 'docs/*.md', 'notebooks/*.ipynb',
                     'notebooks/exercises/**']
@@ -25,4 +25,9 @@ myst_heading_slug_func = 'headings.slug'
 html_math_renderer = 'mathml'
 html_theme = 'furo'
 html_static_path = ['static']
+html_css_files = ['book.css']
 html_title = 'd2lps'
+html_extra_path = ['extra']  # index.html, which leads to the first page
+html_copy_source = False
+html_use_index = False  # the search finds more
+language = 'en'

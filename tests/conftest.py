@@ -1,12 +1,16 @@
 """What the tests share: d2lps before mxnet, and Python run elsewhere."""
+import fcntl
 import gzip
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as onp
 import pytest
 from d2lps.settings import SETTINGS  # first: MXNet reads them
+
+ROOT = Path(__file__).resolve().parents[1]
 
 
 @pytest.fixture
@@ -81,3 +85,36 @@ def small_set(monkeypatch):
                         batch_size))
     monkeypatch.setattr(data_parallel, 'load_data', load)
     return load
+
+
+def make(*arguments):
+    """Run make without what an outer make hands down."""
+    env = {name: value for name, value in os.environ.items()
+           if not name.startswith(('MAKE', 'MFLAGS', 'PYTHON'))}
+    return subprocess.run(['make', *arguments], cwd=ROOT, env=env, text=True,
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                          timeout=600)
+
+
+@pytest.fixture(scope='session')
+def book(tmp_path_factory):
+    """The folder of the book's pages, built anew, once for all workers.
+
+    What `make book` said is beside it, in said.txt. Without a network, and
+    without what the book needs in .venv-book, it is skipped.
+    """
+    shared = tmp_path_factory.getbasetemp()
+    if 'PYTEST_XDIST_WORKER' in os.environ:
+        shared = shared.parent
+    said, pages = shared / 'book' / 'said.txt', shared / 'book' / 'html'
+    said.parent.mkdir(exist_ok=True)
+    with open(shared / 'book' / 'lock', 'w') as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)  # others wait for who builds it
+        if not said.exists():
+            done = make('book', f'PAGES={pages}', f'KEPT={pages}.kept')
+            said.write_text(f'{done.returncode}\n{done.stdout}')
+    code, words = said.read_text().split('\n', 1)
+    if code != '0' and 'connection broken by' in words:  # pip's words
+        pytest.skip('no network, and what the book needs is not in .venv-book')
+    assert code == '0', words
+    return pages

@@ -1,0 +1,45 @@
+"""What pages need in the book and nowhere else: places, links, titles.
+
+They are read in JupyterLab and on code hosts, too. So it is added here,
+while the book is built.
+"""
+import re
+
+from docutils import nodes
+from sphinx.transforms import SphinxTransform
+
+EXERCISES = 'notebooks/exercises/README'
+FOLDERS = 'tasks', 'solutions'
+
+
+def adapt(app, docname, source):
+    """A link to the README leads to the book's first page."""
+    source[0] = source[0].replace('](../README.md)', '](../book/index.md)')
+    if docname == EXERCISES:
+        source[0] = with_pages(source[0])
+
+
+def with_pages(readme):
+    """Each folder's pages in the order of the table, and before the next."""
+    names = re.findall(r'^\| \[.*?\]\(tasks/(.+?)\.ipynb\)', readme, re.M)
+    for folder in FOLDERS:  # a link to a folder leads to its first page
+        readme = readme.replace(f'[{folder}]({folder})',
+                                f'[{folder}]({folder}/{names[0]}.ipynb)')
+    pages = [f'{folder}/{name}' for folder in FOLDERS for name in names]
+    return '\n'.join([readme, '```{toctree}', ':hidden:', '', *pages, '```'])
+
+
+class NameSolutions(SphinxTransform):
+    """A solved copy has its task's title; here it says what it is."""
+    default_priority = 100
+
+    def apply(self):
+        if self.env.docname.startswith('notebooks/exercises/solutions/'):
+            title = next(self.document.findall(nodes.title))
+            title.insert(0, nodes.Text('Solved: '))
+
+
+def setup(app):
+    app.connect('source-read', adapt)
+    app.add_transform(NameSolutions)
+    return {'parallel_read_safe': True, 'parallel_write_safe': True}
