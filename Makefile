@@ -94,6 +94,8 @@ $(BOOK)/installed: requirements-book.lock
 COMPILE = uv pip compile --universal --python-version 3.11 --generate-hashes \
   --no-header --no-emit-index-url --no-emit-find-links
 lock:
-	$(COMPILE) --group build pyproject.toml -o requirements.lock
-	$(COMPILE) --group pyproject.toml:book -o requirements-book.lock
+	$(COMPILE) --group build --extra mxnet pyproject.toml -o requirements.lock
 	$(COMPILE) --group test -c requirements.lock -o requirements-test.lock
+	$(COMPILE) --group build pyproject.toml -o requirements-light.lock
+	$(COMPILE) --group pyproject.toml:book -c requirements-light.lock \
+	  -o requirements-book.lock
