@@ -282,20 +282,6 @@ def test_make_test_leaves_nothing_out():
         'notebooks', 'tests/cluster', 'tests']
 
 
-def test_the_readme_begins_with_the_two_commands():
-    readme = (ROOT / 'README.md').read_text()
-    first = re.search(r'```\w*\n(.*?)```', readme, re.DOTALL)
-    assert 'make lab' in first[1] and 'make test' in first[1]
-    assert readme[:first.end()].count('\n') < 40  # the first screen
-
-
-def test_the_commands_of_the_readme_exist():
-    readme = (ROOT / 'README.md').read_text()
-    targets = re.search(r'\.PHONY: (.*)', (ROOT / 'Makefile').read_text())
-    assert set(re.findall(r'^make (\w+)', readme, re.M)) <= set(
-        targets[1].split())
-
-
 TEXTS = [ROOT / name for name in ('README.md', 'Makefile', 'environment.yml')
          ] + [path for kind in ('docs/*.md', 'setup/*.*', 'notebooks/*.ipynb',
                                 'notebooks/exercises/*/*.ipynb')
@@ -319,16 +305,6 @@ def test_files_that_are_named_exist(text):
 def test_names_of_the_package_exist(text):
     names = {*re.findall(r'\bd2lps(?:\.\w+)+', text.read_text())}
     assert names and all(map(pydoc.locate, names)), names
-
-
-def test_the_snippet_of_the_readme_prints_what_it_says(python):
-    readme = (ROOT / 'README.md').read_text()
-    snippet = re.search(r'```python\n(.*?)```', readme, re.DOTALL)[1]
-    snippet, n = re.subn(r'num_epochs=\d+', 'num_epochs=1', snippet)
-    assert n == 1  # one epoch shows it as well, and sooner
-    *_, accuracy, last = python('-c', snippet).stdout.splitlines()
-    assert re.match(r'test accuracy 0\.\d+, .* seconds per epoch', accuracy)
-    assert last == '[cpu(0), cpu(1)]' and f'`{last}`' in readme
 
 
 def test_the_licence_is_apache_2():

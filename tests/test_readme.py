@@ -1,0 +1,116 @@
+"""What README tells a newcomer to do is done here, and what it says is so."""
+import os
+import re
+import shlex
+import subprocess
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+README = (ROOT / 'README.md').read_text()
+COMMANDS = [shlex.split(line, comments=True) for block in re.findall(
+    r'^```sh\n(.*?)^```', README, re.M | re.S) for line in block.splitlines()]
+# Every make that stands in the text, with what follows it, once.
+MAKES = sorted({*re.findall(r'^(make [\w-]+)', README, re.M),
+                *re.findall(r'`(make [\w-]+)[^`]*`', README)})
+# What this module does not run: it is another test's, or the run of all of
+# them, or a measurement. For these, make says what it would do.
+ELSEWHERE = {'make test', 'make check', 'make browser', 'make benchmark',
+             'make lock', 'make grade', 'make lab-light', 'make book'}
+SCRIPT = '''
+import d2lps
+from mxnet import kv, np
+store, total = kv.create('dist_sync'), np.zeros(2)
+store.init(0, total)
+store.push(0, np.ones(2))
+store.pull(0, out=total)
+print('sum', total[0])
+'''
+
+
+def run(command, cwd=ROOT, **env):
+    clean = {name: value for name, value in os.environ.items()
+             if not name.startswith(('MAKE', 'MFLAGS'))}
+    done = subprocess.run(command, cwd=cwd, env=clean | env, text=True,
+                          stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                          stderr=subprocess.STDOUT, timeout=300)
+    assert done.returncode == 0, f'{command}: {done.stdout}'
+    return done.stdout
+
+
+def test_the_first_screen_has_a_picture_and_the_two_commands():
+    first = re.search(r'```sh\n(.*?)```', README, re.S)
+    assert 'make lab' in first[1] and 'make test' in first[1]
+    assert '<picture>' in README[:first.start()]
+    assert README[:first.end()].count('\n') < 40
+
+
+@pytest.mark.processes
+def test_a_clone_is_what_make_needs(tmp_path):
+    """All but the installation: that of test_install.py is a small one."""
+    apt, clone, cd, lab, test = COMMANDS[:5]
+    assert apt[:3] == ['sudo', 'apt', 'install'] and cd == ['cd', 'd2lps']
+    run(['git', 'clone', '-q', *[str(ROOT) if word == 'ADDRESS' else word
+                                 for word in clone[2:]]], tmp_path)
+    assert lab == ['make', 'lab'] and test == ['make', 'test']
+    for command in lab, test:
+        would = run([*command, '-n'], tmp_path / 'd2lps')
+        assert 'setup/install.sh' in would and '.venv/bin/' in would
+
+
+@pytest.mark.processes
+@pytest.mark.parametrize('command', MAKES)
+def test_a_target_of_make(command, tmp_path):
+    words = command.split()
+    if command in ELSEWHERE:
+        assert run([*words, '-n', 'FROM=there']).strip()
+    elif command == 'make lab':
+        assert re.search(r'^4\.\d+\.\d+$', run(words, ARGS='--version'),
+                         re.M)
+    else:
+        assert command == 'make release'
+        run([*words, f'TO={tmp_path}/release'])
+        assert [*(tmp_path / 'release').rglob('*.ipynb')]
+
+
+@pytest.mark.processes
+@pytest.mark.parametrize('command', [
+    command for command in COMMANDS if 'd2lps' in command[0]],
+    ids=lambda command: command[1])
+def test_a_command_of_the_package(command, tmp_path):
+    program, name, *rest = command
+    (tmp_path / 'my_script.py').write_text(SCRIPT)
+    if name == 'train':
+        rest += ['--num-epochs', '1']  # it shows it as well, and sooner
+    said = run([str(ROOT / program), name, *rest], tmp_path)
+    assert re.search({'train': r'test accuracy 0\.\d+', 'machine': 'cores',
+                      'cluster': r'\[worker 0\] sum 2\.0'}[name], said), said
+
+
+def test_every_command_is_one_of_these():
+    programs = {Path(command[0]).name for command in COMMANDS if command}
+    assert programs == {'sudo', 'git', 'cd', 'make', 'd2lps'}
+
+
+@pytest.mark.processes
+def test_the_snippet_prints_what_it_says(python):
+    snippet = re.search(r'```python\n(.*?)```', README, re.S)[1]
+    snippet, n = re.subn(r'num_epochs=\d+', 'num_epochs=1', snippet)
+    assert n == 1  # one epoch shows it as well, and sooner
+    *_, accuracy, last = python('-c', snippet).stdout.splitlines()
+    assert re.match(r'test accuracy 0\.\d+, .* seconds per epoch', accuracy)
+    assert last == '[cpu(0), cpu(1)]' and f'`{last}`' in README
+
+
+def test_the_table_has_every_chapter_and_its_minutes():
+    """Those that stand at the top of the chapter."""
+    rows = re.findall(r'^\| \[(\d+)\. [^]]+\]\((\S+)\) \| .{30,130} \| (\d+) '
+                      r'\|$', README, re.M)
+    chapters = sorted(path for path in (ROOT / 'notebooks').glob('*.ipynb')
+                      if path.name[0].isdigit())
+    assert [ROOT / path for _, path, _ in rows] == chapters
+    for (number, path, minutes), chapter in zip(rows, chapters):
+        assert int(number) == int(chapter.name[:2])
+        assert re.search(rf'\b{minutes}\s+minutes\b', re.sub(
+            r'\\n"?,?\s*"?', ' ', chapter.read_text()[:6000])), path
