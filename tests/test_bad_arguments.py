@@ -27,7 +27,8 @@ from d2lps.cluster.store import worker
 from d2lps.collectives import (Schedule, Send, cables, flows, simulate,
                                strategies, topology)
 from d2lps.engine import mx
-from d2lps.pictures import player, plots, servers, sketch, widgets
+from d2lps.pictures import (places, player, plots, servers, sketch,
+                            widgets)
 from d2lps.pictures import asynchrony as async_pictures
 from d2lps.pictures import overlap as overlap_pictures
 from d2lps.pictures import recovery as recovery_pictures
@@ -284,6 +285,7 @@ good(timeline_pictures.plot_timeline, {
     'title': TEXT | {'None', 'an empty text'}, 'ax': AXES,
     'until': POSITIVE | {'None'}},
      timeline=fresh(recorded), title='x', ax=None, until=1)
+good(places.positions, topology=topology.pcie_switch(2))
 good(plots.plot_topology, {'load': {'None', 'a dict'}, 'ax': AXES,
                            'scale': FLAG,
                            'device': TEXT | {'an empty text'}},
@@ -331,8 +333,8 @@ good(timeline_pictures.explore_timeline, {'num_devices': {'int64'},
      num_devices=1, batch_size=16)
 good(widgets.explore_synchronisation, {
     'num_devices': {'int64'}, 'megabytes': POSITIVE, 'bandwidth': POSITIVE,
-    'latency': NUMBER}, links='one PCIe switch', num_devices=2, megabytes=1,
-    bandwidth=1, latency=0, plans=['ring'])
+    'latency': NUMBER, 'plans': {'None'}}, links='one PCIe switch',
+    num_devices=2, megabytes=1, bandwidth=1, latency=0, plans=['ring'])
 SERVERS = dict(num_workers=2, num_servers=1, nbytes=8, bandwidth=1e9,
                colocated=False)
 for call in (servers.predicted_seconds, servers.simulated,

@@ -57,8 +57,8 @@ AT_ONCE = {'checks', 'collectives', 'exercises'}
 # exercises what explains to students why an answer is wrong, which no reader
 # of a chapter reads.
 BUDGET = {'read': 3400, 'asynchrony': 690, 'recovery': 960, 'checks': 500,
-          'cluster': 4085, 'pictures': 1520, 'pictures.animation': 900,
-          'pictures.drawings': 860, 'pictures.toys': 900, 'exercises': 2400}
+          'cluster': 4085, 'pictures': 1560, 'pictures.animation': 900,
+          'pictures.drawings': 860, 'pictures.toys': 875, 'exercises': 2400}
 MOST_FOR_TEACHERS = 1300  # lines in the folder of the teacher's commands
 CHECKS = {'d2lps.checks', 'd2lps.collectives.limits', 'd2lps.training.fits',
           'd2lps.kvstore.fits'}

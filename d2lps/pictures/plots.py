@@ -11,11 +11,11 @@ from matplotlib.colors import LinearSegmentedColormap
 from d2lps.checks import a, checked, flag, list_of, number, whole
 from d2lps.collectives.simulate import Timing
 from d2lps.collectives.topology import Topology
-from d2lps.pictures.style import CHUNK_COLORS, GREEN, ORANGE, SKY
+from d2lps.pictures.places import positions
+from d2lps.pictures.style import CHUNK_COLORS, GREEN, IDLE_TO_BUSY, SKY
 
 AXES = a(Axes, 'axes of matplotlib, such as plt.gca()')
-LOAD_COLORS = LinearSegmentedColormap.from_list(
-    'load', ['0.88', ORANGE, '#6B1A00'])  # idle to busy all the time
+LOAD_COLORS = LinearSegmentedColormap.from_list('load', IDLE_TO_BUSY)
 
 
 def _load_of_links(topology, load, **_):
@@ -40,7 +40,7 @@ def plot_topology(topology, load=None, ax=None, scale=True, device=''):
     number of nodes that have one, such as 'GPU '.
     """
     ax = ax or plt.subplots(figsize=(4.5, 3.6))[1]
-    at, links = _positions(topology), topology.links
+    at, links = positions(topology), topology.links
     ends = np.array([[at[link.src], at[link.dst]] for link in links])
     along = ends[:, 1:] - ends[:, :1]
     along /= np.linalg.norm(along, axis=2, keepdims=True) + 1e-9
@@ -91,19 +91,6 @@ def plot_comparison(timings, ax=None):
     ax.set(xlabel='time / ms', xticks=[])
     ax.spines[['top', 'right', 'bottom']].set_visible(False)
     return ax
-
-
-def _positions(topology):
-    """A point for every node and switch, a dict from name to (x, y)."""
-    turn = 2 * np.pi * np.arange(len(topology.nodes)) / len(topology.nodes)
-    at = dict(zip(topology.nodes, np.stack([np.sin(turn), np.cos(turn)], 1)))
-    at.update((switch, np.zeros(2)) for switch in topology.switches)
-    near = {switch: {end for link in topology.links if switch in link[:2]
-                     for end in link[:2]} for switch in topology.switches}
-    for _ in range(50):
-        for switch in topology.switches:  # to the middle of its neighbours
-            at[switch] = np.mean([at[other] for other in near[switch]], axis=0)
-    return at
 
 
 @checked(timing=a(Timing, 'a Timing, which simulate.time returns'),

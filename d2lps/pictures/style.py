@@ -7,6 +7,7 @@ BLUE, ORANGE, GREEN, RED, PURPLE, SKY, GRAY = (
     '#BBBBBB')
 # One per chunk, or per key, over and over.
 CHUNK_COLORS = BLUE, ORANGE, GREEN, RED, PURPLE, SKY, '#000000', '#B8A800'
+IDLE_TO_BUSY = '#E0E0E0', ORANGE, '#6B1A00'  # links; between them, mixtures
 
 
 def use_png_display():

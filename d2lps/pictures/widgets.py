@@ -10,38 +10,9 @@ from matplotlib import pyplot as plt
 
 from d2lps.checks import (checked, function, list_of, number, one_of, positive,
                           refuse, text, whole)
-from d2lps.collectives import strategies, simulate, topology
+from d2lps.collectives import simulate
+from d2lps.pictures.menus import CHOICES, LINKS, PLANS, STRATEGIES
 from d2lps.pictures.plots import plot_comparison, plot_topology
-
-
-def _cables_in_a_ring(n, bandwidth, latency):
-    """n devices with cables to their neighbours; two share one cable."""
-    pairs = [(i, (i + 1) % n) for i in range(n)] if n > 2 else [(0, 1)]
-    return topology.Topology([
-        link for a, b in pairs
-        for link in topology.both_ways(a, b, bandwidth, latency)])
-
-
-def _two_machines(n, bandwidth, latency):
-    """Two machines of n // 2 devices, joined by 10 Gbit/s Ethernet."""
-    return topology.cluster(2, n // 2, bandwidth, latency=latency,
-                            network_latency=latency)
-
-
-# What can join n devices, given bytes/s and seconds of latency per cable.
-LINKS = {'one PCIe switch': topology.pcie_switch,
-         'cables in a ring': _cables_in_a_ring,
-         'two machines, 10 Gbit/s apart': _two_machines}
-STRATEGIES = {
-    'gather_broadcast': strategies.gather_broadcast,
-    'cpu': lambda n: strategies.gather_broadcast(n, 'cpu'),
-    'sharded': strategies.sharded, 'running_sum': strategies.running_sum,
-    'ring': strategies.ring,
-    'bidirectional_ring': strategies.bidirectional_ring,
-    'tree': strategies.tree, 'double_tree': strategies.double_tree,
-    'recursive_doubling': strategies.recursive_doubling,
-    'halving_doubling': strategies.halving_doubling,
-    'hierarchical': lambda n: strategies.hierarchical(2, n // 2)}
 
 
 def _controls(name, value):
@@ -104,7 +75,7 @@ def _drawable(num_devices, plans, **_):
     """Two machines share the devices equally; not all links join a CPU."""
     if num_devices % 2:
         refuse('num_devices', num_devices, 'an even number')
-    if {*plans} == {'cpu'}:
+    if plans and {*plans} == {'cpu'}:
         refuse('plans', plans, "more than 'cpu', which not all links join")
 
 
@@ -114,17 +85,19 @@ def _drawable(num_devices, plans, **_):
          plans=list_of(one_of(*STRATEGIES), 'a list of names of strategies'))
 def explore_synchronisation(links='one PCIe switch', num_devices=4,
                             megabytes=160, bandwidth=16, latency=0,
-                            plans=(*STRATEGIES,)):
+                            plans=None):
     """Choose links and data; see what each strategy would take.
 
     megabytes: of each device's array. bandwidth: GB/s of a cable, each way.
     latency: µs per cable, of which a message may cross several.
-    plans: names of strategies; 'cpu' is `gather_broadcast` on the CPU.
+    plans: names of `STRATEGIES`; without it, all. 'cpu' is `gather_broadcast`
+    on the CPU.
     """
     def draw(links, n, megabytes, bandwidth, latency, which):
         joined = LINKS[links](n, bandwidth * 1e9, latency / 1e6)
+        schedules = [PLANS[name][1](n) for name in plans or STRATEGIES]
         timings = [simulate.time(plan, joined, megabytes * 1e6)
-                   for plan in (STRATEGIES[name](n) for name in plans)
+                   for plan in schedules
                    if {*plan.nodes} <= {*joined.nodes}]
         _, axes = plt.subplots(1, 2, figsize=(9.5, 3.6))
         plt.subplots_adjust(0.22, 0.13, 0.97, 0.92, wspace=0.1)
@@ -136,8 +109,8 @@ def explore_synchronisation(links='one PCIe switch', num_devices=4,
 
     live_picture(draw, dict(
         links=ipywidgets.Dropdown(options=[*LINKS], value=links),
-        n=choose([*range(2, 17, 2)], num_devices, 'devices'),
-        megabytes=choose([.01, .1, 1, 10, 40, 160, 1000], megabytes, 'MB'),
-        bandwidth=choose([1, 2, 4, 10, 16, 32, 100], bandwidth, 'GB/s'),
-        latency=choose([0, 1, 5, 20, 100, 1000], latency, 'µs per cable'),
+        n=choose(CHOICES['devices'], num_devices, 'devices'),
+        megabytes=choose(CHOICES['MB'], megabytes, 'MB'),
+        bandwidth=choose(CHOICES['GB/s'], bandwidth, 'GB/s'),
+        latency=choose(CHOICES['µs per cable'], latency, 'µs per cable'),
         which=ipywidgets.Dropdown(options={'best': min, 'worst': max})), None)

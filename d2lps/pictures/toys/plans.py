@@ -8,41 +8,11 @@ from matplotlib import pyplot as plt
 from matplotlib.collections import PathCollection
 
 from d2lps.checks import checked, flag, from_zero, list_of, one_of, whole
-from d2lps.collectives import strategies
+from d2lps.pictures.menus import PLANS, STEPPED
 from d2lps.pictures.player import plot_holdings, step_buttons
 from d2lps.pictures.style import GREEN
 from d2lps.pictures.widgets import choose, live_picture
 
-# By name: words for the menu, and a function of the number of devices that
-# returns the schedule, or a text that says why there is none.
-PLANS = {
-    'gather_broadcast': ('gather and broadcast', strategies.gather_broadcast),
-    'cpu': ('gather and broadcast on CPU',
-            lambda n: strategies.gather_broadcast(n, 'cpu')),
-    'sharded': ('sharded', strategies.sharded),
-    'running_sum': ('running sum', strategies.running_sum),
-    'pipelined': ('running sum, pipelined', lambda n: strategies.pipelined(
-        strategies.running_sum(n), n)),
-    'ring': ('ring', strategies.ring),
-    'bidirectional_ring': ('ring in both directions',
-                           strategies.bidirectional_ring),
-    'two_rings': ('two rings of 8 V100 GPUs', lambda n: (
-        strategies.two_rings() if n == 8 else
-        'The cables of 8 GPUs make two rings.\n\n'
-        'Move the slider "devices" to 8.')),
-    'tree': ('tree', strategies.tree),
-    'double_tree': ('double tree', strategies.double_tree),
-    'recursive_doubling': ('recursive doubling',
-                           strategies.recursive_doubling),
-    'halving_doubling': ('halving and doubling', strategies.halving_doubling),
-    'hierarchical': ('hierarchical, 2 machines', lambda n: (
-        strategies.hierarchical(2, n // 2) if n % 2 == 0 else
-        'Two machines share the devices equally: take an even number.\n\n'
-        f'Move the slider "devices" to {n - 1} or {n + 1}.')),
-    'parameter_server': ('one parameter server', lambda n: (
-        strategies.parameter_server(n, 1))),
-    'parameter_servers': ('as many servers as workers', lambda n: (
-        strategies.parameter_server(n, n)))}
 SIGNS = ('black arrow: added to what was there      white arrow: replaces it\n'
          'thick frame: changed in this round      {}: the whole sum')
 
@@ -96,7 +66,7 @@ def _draw(words, schedule, number, sums):
 
 
 @checked(plan=one_of(*PLANS), number=from_zero, sums=flag,
-         num_devices=partial(whole, least=2, most=8),
+         num_devices=partial(whole, least=STEPPED[0], most=STEPPED[-1]),
          plans=list_of(one_of(*PLANS), "a list such as ['ring', 'tree']"))
 def explore_plans(plan='ring', num_devices=4, number=0, plans=None,
                   sums=False):
@@ -124,7 +94,7 @@ def explore_plans(plan='ring', num_devices=4, number=0, plans=None,
         'plan': ipywidgets.Dropdown(
             options=[(PLANS[name][0], name) for name in names], value=plan,
             description='plan'),
-        'num_devices': choose([*range(2, 9)], num_devices, 'devices'),
+        'num_devices': choose([*STEPPED], num_devices, 'devices'),
         'number': slider, 'sums': ipywidgets.Dropdown(
             options={'bars for who is in': False, 'sums of 1, 2, 3, …': True},
             value=sums, description='boxes')}, None)
