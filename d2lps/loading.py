@@ -1,20 +1,26 @@
-"""MXNet imported in half of the time.
+"""MXNet imported in a third of the time.
 
 When it is imported it writes a Python function for each of its operators, one
 for arrays and one for symbols, 2,500 together, and compiles them all.  Most
-are never called.  Here each is compiled at its first call.
+are never called.  Here each is compiled at its first call, and modules that
+few want are loaded when something in them is looked for.
 """
 import inspect
 import sys
 from contextlib import contextmanager
 from functools import cached_property
 from importlib import import_module
-from importlib.machinery import PathFinder
+from importlib.machinery import ModuleSpec, PathFinder
 from types import ModuleType
 
-# MXNet would load these, a second, for classes that nobody needs; and this,
-# a tenth of a second, to download what few want.
-UNWANTED, SELDOM = {'sklearn', 'scipy.stats'}, {'requests'}
+# MXNet would load these, a second, for classes that nobody needs; and those,
+# half a second, for what few want.
+UNWANTED = {'sklearn', 'scipy.stats'}
+SELDOM = {'requests', 'scipy.sparse', 'numpy.testing', 'mxnet.contrib.onnx',
+          'mxnet.gluon.model_zoo'}
+# MXNet compares two versions: Python's own module, not that of setuptools,
+# which would take the place of all of `distutils` and load a lot for it.
+VERSIONS = {'distutils', 'distutils.version'}
 WRITERS = 'mxnet.ndarray.register', 'mxnet.symbol.register'
 
 
@@ -22,7 +28,21 @@ class _Later(ModuleType):
     """A module that is loaded when something in it is looked for."""
 
     def __getattr__(self, name):
+        if sys.modules.get(self.__name__) is self:  # MXNet is not ready yet
+            raise AttributeError(name)
         return getattr(import_module(self.__name__), name)
+
+
+class _Postponed:
+    """Loads such a module."""
+
+    @staticmethod
+    def create_module(spec):
+        return None  # an empty one
+
+    @staticmethod
+    def exec_module(module):
+        module.__class__ = _Later
 
 
 class _Text:
@@ -54,6 +74,10 @@ class _Finder:
 
     @staticmethod
     def find_spec(name, path=None, target=None):
+        if name in SELDOM:
+            return ModuleSpec(name, _Postponed)
+        if name in VERSIONS:
+            return PathFinder.find_spec(name, path)
         if name not in WRITERS:
             return None
         spec = PathFinder.find_spec(name, path)
@@ -73,14 +97,12 @@ class _Finder:
 @contextmanager
 def quickly():
     """MXNet is to be imported in this block."""
-    others = dict.fromkeys(UNWANTED) | {one: _Later(one) for one in SELDOM}
-    for name in others.keys() & {*sys.modules}:
-        del others[name]
-    sys.modules.update(others)
+    others = (UNWANTED | SELDOM | VERSIONS) - {*sys.modules}
+    sys.modules.update(dict.fromkeys(others & UNWANTED))
     sys.meta_path.insert(0, _Finder)
     try:
         yield
     finally:
         sys.meta_path.remove(_Finder)
         for name in others:
-            del sys.modules[name]
+            sys.modules.pop(name, None)

@@ -121,6 +121,29 @@ def test_operators_are_compiled_when_they_are_called(python):
     assert texts > 2000 and 0 < compiled < 50
 
 
+SELDOM = '''
+import d2lps.engine, sys
+from d2lps.loading import SELDOM
+assert not SELDOM & {*sys.modules}, SELDOM & {*sys.modules}
+import mxnet as mx
+import numpy, requests, scipy.sparse
+matrix = mx.nd.sparse.csr_matrix(scipy.sparse.eye(3, format='csr'))
+assert isinstance(matrix.asscipy(), scipy.sparse.csr_matrix)
+mx.test_utils.assert_almost_equal(matrix.asnumpy(), numpy.eye(3))
+numpy.testing.assert_allclose(matrix.asnumpy(), numpy.eye(3))
+assert mx.gluon.model_zoo.vision.get_model('alexnet')
+assert callable(mx.contrib.onnx.import_model)
+from mxnet.gluon.model_zoo import model_store
+assert SELDOM <= {*sys.modules}, SELDOM - {*sys.modules}
+import setuptools  # it warns of a distutils that is not its own
+'''
+
+
+def test_what_few_want_is_loaded_when_it_is_wanted(python):
+    done = python('-W', 'error::UserWarning', '-c', SELDOM)
+    assert done.returncode == 0 and not done.stderr, done.stderr
+
+
 def test_later_imports_are_as_they_were():
     assert not [one for one in sys.meta_path if one.__module__ ==
                 'd2lps.loading']
