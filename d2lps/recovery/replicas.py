@@ -29,18 +29,14 @@ def _places(name, value):
     return value
 
 
-def _hashed(name):
-    digest = hashlib.sha256(name.encode()).digest()
-    return int.from_bytes(digest[:8], 'big') / 2**64
-
-
 @checked(name=text)
 def position(name):
     """Where a name lies on the circle, from 0 to 1; the same everywhere.
 
     (Python's own `hash` of a text differs from process to process.)
     """
-    return _hashed(name)
+    digest = hashlib.sha256(name.encode()).digest()
+    return int.from_bytes(digest[:8], 'big') / 2**64
 
 
 def _numbers(name, value):
@@ -65,8 +61,8 @@ def circle(servers, num_points=1024):
     largest load is less than 1.25 times the mean, and one server more takes
     over less than 1.3 times its share.
     """
-    return sorted((_hashed(f'server {server}, point {k}'), server)
-                  for server in servers for k in range(num_points))
+    return sorted((position.__wrapped__(f'server {server}, point {k}'), server)
+                  for server in servers for k in range(num_points))  # quickly
 
 
 @checked(key=store_key, points=_places, replicas=whole)
