@@ -11,8 +11,8 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT), str(ROOT / 'book' / 'extensions')]
 
 project = 'd2lps'
-extensions = ['myst_nb', 'citations', 'formulas', 'headings', 'pages',
-              'terms', 'toys']
+extensions = ['myst_nb', 'access', 'citations', 'formulas', 'headings',
+              'pages', 'terms', 'toys']
 root_doc = 'book/index'
 include_patterns = ['book/*.md', 'docs/*.md', 'notebooks/*.ipynb',
                     'notebooks/exercises/**']

@@ -6,7 +6,6 @@ commands and its formgrader work there.
 """
 import logging
 import os
-import shutil
 import sys
 from pathlib import Path
 
@@ -60,7 +59,10 @@ class Course:
         for name in exercises:
             place = folder / 'source' / name
             place.mkdir(parents=True)
-            shutil.copy(SOLUTIONS / f'{name}.ipynb', place)
+            notebook = nbformat.read(SOLUTIONS / f'{name}.ipynb', 4)
+            for cell in notebook.cells:  # it tells what the solution drew
+                cell.metadata.pop('alt', None)
+            nbformat.write(notebook, place / f'{name}.ipynb')
         (folder / 'nbgrader_config.py').write_text(
             CONFIG.format(stub={'python': STUB}))
         course = cls(folder)

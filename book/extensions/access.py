@@ -1,0 +1,38 @@
+"""What helps readers who do not see the page, or have no mouse.
+
+Words for the pictures, which stand in the metadata of their cells; levels of
+the headings beside the page; and Tab reaches what scrolls sideways.
+"""
+from docutils import nodes
+from sphinx.transforms import SphinxTransform
+
+CAPTION = 'class="caption" role="heading"'
+
+
+class DescribePictures(SphinxTransform):
+    """The alternative text of a cell describes all of its pictures."""
+    default_priority = 100
+
+    def apply(self):
+        for cell in self.document.findall(nodes.container):
+            words = cell.get('cell_metadata', {}).get('alt')
+            pictures = [*cell.findall(nodes.image)] if words else []
+            for number, picture in enumerate(pictures, 1):
+                picture['alt'] = words if number == 1 else (
+                    f'Picture {number} of {len(pictures)}; the words of the '
+                    'first tell of all.')
+
+
+def level_captions(app, page, template, context, document):
+    """Of the table of contents; Sphinx calls them headings of no level."""
+    tree = context.get('furo_navigation_tree')
+    if tree:
+        context['furo_navigation_tree'] = tree.replace(
+            CAPTION, f'{CAPTION} aria-level="2"')
+
+
+def setup(app):
+    app.add_transform(DescribePictures)
+    app.connect('html-page-context', level_captions, priority=900)
+    app.add_js_file('scrolling.js', loading_method='defer')
+    return {'parallel_read_safe': True, 'parallel_write_safe': True}
