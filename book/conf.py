@@ -12,7 +12,7 @@ sys.path[:0] = [str(ROOT), str(ROOT / 'book' / 'extensions')]
 
 project = 'd2lps'
 extensions = ['myst_nb', 'access', 'citations', 'formulas', 'headings',
-              'pages', 'terms', 'toys']
+              'outputs', 'pages', 'terms', 'toys']
 root_doc = 'book/index'
 include_patterns = ['book/*.md', 'docs/*.md', 'notebooks/*.ipynb',
                     'notebooks/exercises/**']
@@ -20,15 +20,26 @@ nb_execution_mode = 'off'
 # Controls need a kernel; the picture under them is shown without one.
 nb_mime_priority_overrides = [
     ('html', 'application/vnd.jupyter.widget-view+json', None)]
-myst_enable_extensions = ['dollarmath', 'amsmath']
+myst_enable_extensions = ['amsmath', 'attrs_block', 'dollarmath']
 myst_heading_anchors = 4
 myst_heading_slug_func = 'headings.slug'
 html_math_renderer = 'mathml'
 html_theme = 'furo'
-html_static_path = ['static']
+html_static_path = ['static', '../docs/pictures']
 html_css_files = ['book.css']
 html_title = 'd2lps'
+html_logo = html_favicon = 'static/ring.svg'
+html_theme_options = {
+    'light_css_variables': {'color-brand-primary': '#00528a',
+                            'color-brand-content': '#00528a',
+                            'color-brand-visited': '#6b3d8f'},
+    'dark_css_variables': {'color-brand-primary': '#7cc0f0',
+                           'color-brand-content': '#7cc0f0',
+                           'color-brand-visited': '#c9a7e8'}}
+pygments_style = 'a11y-high-contrast-light'
+pygments_dark_style = 'a11y-high-contrast-dark'
 html_extra_path = ['extra']  # index.html, which leads to the first page
 html_copy_source = False
+html_show_copyright = False
 html_use_index = False  # the search finds more
 language = 'en'

@@ -4,10 +4,14 @@ They are read in JupyterLab and on code hosts, too. So it is added here,
 while the book is built.
 """
 import re
+from pathlib import Path
 
 from docutils import nodes
+from sphinx.errors import ExtensionError
 from sphinx.transforms import SphinxTransform
 
+README = Path(__file__).parents[2] / 'README.md'
+CHAPTERS = 14
 EXERCISES = 'notebooks/exercises/README'
 FOLDERS = 'tasks', 'solutions'
 
@@ -17,6 +21,20 @@ def adapt(app, docname, source):
     source[0] = source[0].replace('](../README.md)', '](../book/index.md)')
     if docname == EXERCISES:
         source[0] = with_pages(source[0])
+    if docname == 'book/index':
+        app.env.note_dependency(str(README))
+        source[0] = source[0].replace(
+            "% the chapters' rows of README.md", chapters())
+
+
+def chapters():
+    """The README's table: what one sees in each chapter."""
+    rows = re.findall(r'^\| \[\d+\. .*$', README.read_text('utf-8'), re.M)
+    if len(rows) != CHAPTERS:
+        raise ExtensionError(f'{README} has {len(rows)} rows that begin with '
+                             f'a chapter, such as "| [1. "; not {CHAPTERS}')
+    head = '| Chapter | You see | Minutes |', '|---|---|---|'
+    return '\n'.join([*head, *rows]).replace('](', '](../')
 
 
 def with_pages(readme):
