@@ -14,6 +14,7 @@ README = Path(__file__).parents[2] / 'README.md'
 CHAPTERS = 14
 EXERCISES = 'notebooks/exercises/README'
 FOLDERS = 'tasks', 'solutions'
+SETS_UP = re.compile(r'^%matplotlib inline\n+')  # where pictures are shown
 
 
 def adapt(app, docname, source):
@@ -57,7 +58,17 @@ class NameSolutions(SphinxTransform):
             title.insert(0, nodes.Text('Solved: '))
 
 
+class HideSetUp(SphinxTransform):
+    default_priority = 100
+
+    def apply(self):
+        for code in self.document.findall(nodes.literal_block):
+            words = SETS_UP.sub('', code.astext())
+            code.rawsource, code[:] = words, [nodes.Text(words)]
+
+
 def setup(app):
     app.connect('source-read', adapt)
     app.add_transform(NameSolutions)
+    app.add_transform(HideSetUp)
     return {'parallel_read_safe': True, 'parallel_write_safe': True}
