@@ -50,33 +50,37 @@
     return made;
   }
 
-  // A labelled menu; options: pairs of words and what they stand for.
+  // A control with its words before it, and what it shows behind it.
+  function field(label, control, ...more) {
+    control.id = newId();
+    return html('div', {class: 'toy-field'},
+                html('label', {for: control.id}, label), control, ...more);
+  }
+
+  // A menu; options: pairs of words and what they stand for.
   function menu(label, options, value, changed) {
     const select = html('select', {}, ...options.map(
       ([words], number) => html('option', {value: number}, words)));
     select.selectedIndex = options.findIndex(([, option]) => option === value);
     select.addEventListener('change', () => changed());
     return {
-      field: html('label', {class: 'toy-field'}, html('span', {}, label),
-                  select),
+      field: field(label, select),
       get value() { return options[select.selectedIndex][1]; }};
   }
 
-  // A labelled slider over a list of numbers, to which `value` is added.
+  // A slider over a list of numbers, to which `value` is added.
   function slider(label, numbers, value, changed) {
     let options = [...new Set([...numbers, value])].sort((a, b) => a - b);
     const range = html('input', {type: 'range', min: 0, step: 1});
-    const shown = html('output');
+    const shown = html('span', {'aria-hidden': 'true'});
     const control = {
-      range,
-      field: html('label', {class: 'toy-field'}, html('span', {}, label),
-                  range, shown),
+      field: field(label, range, shown),
       get value() { return options[Number(range.value)]; },
       set value(wanted) {
         range.max = options.length - 1;  // first, or it would limit the value
         range.value = options.indexOf(wanted);
-        shown.value = control.value;
-        range.setAttribute('aria-valuetext', `${control.value} ${label}`);
+        shown.textContent = control.value;
+        range.setAttribute('aria-valuetext', control.value);
       },
       // Other numbers; the value stays, or becomes the last of them.
       offer(others) {

@@ -116,8 +116,7 @@
     const megabytes = number('MB', settings.megabytes);
     const bandwidth = number('GB/s', settings.bandwidth);
     const latency = number('µs per cable', settings.latency);
-    const which = menu('show the links of', [['best', 'best'],
-                                             ['worst', 'worst']],
+    const which = menu('links of the', [['best', 'best'], ['worst', 'worst']],
                        'best', refresh);
     const left = html('div', {class: 'toy-picture toy-bars'});
     const right = html('div', {class: 'toy-picture toy-network'});

@@ -10,7 +10,7 @@
   }
 
   // Where things are, in pixels, for a picture of this width.
-  function measured(schedule, number, width) {
+  function measured(schedule, number, sums, width) {
     const rows = schedule.nodes.length, chunks = schedule.weights.length;
     const round = number ? schedule.rounds[number - 1] : [];
     // A place in the gap for each of the arrows of a chunk.
@@ -18,14 +18,17 @@
       ([, , other]) => other === chunk).length);
     const places = Math.max(0, ...rank) + 2;
     const names = schedule.nodes.map(
-      node => width < 480 ? String(node) : nameOf(node));
+      node => width < 480 ? String(node).replace('server ', 's')
+        : nameOf(node));
     const longest = Math.max(...names.map(name => name.length));
-    const left = Math.max(40, 22 + 7 * longest);
+    const left = 26 + 8 * longest;
     const pitch = Math.min(150, (width - left) / chunks);
-    const gap = Math.max(0.28 * pitch, Math.min(pitch - 20, 7 * places));
+    const least = Math.max(4, Math.min(0.28 * pitch, pitch - 15));
+    const gap = Math.max(least, Math.min(pitch - (sums ? 20 : 16),
+                                         7 * places));
     const high = rows < 10 ? 32 : 26;
     return {rows, chunks, round, names, left, pitch, gap, high,
-            box: pitch - gap, small: pitch - gap < 20,
+            box: pitch - gap, small: pitch - gap < 20, space: gap / places,
             x: chunk => left + chunk * pitch,
             y: row => (row + 0.5) * high,
             arrow: k => pitch - gap + gap * (rank[k] + 1) / places};
@@ -69,14 +72,15 @@
   // From row to row in the gap beside a chunk.
   function arrow(m, [src, dst, chunk, reduce], k) {
     const x = m.x(chunk) + m.arrow(k), from = m.y(src), to = m.y(dst);
-    const neck = to - 9 * Math.sign(to - from);
-    const half = Math.max(2.5, Math.min(4.5, m.gap / 2 - 0.5));
-    const points = [[-1.5, from], [-1.5, neck], [-half, neck], [0, to],
-                    [half, neck], [1.5, neck], [1.5, from]];
+    const thick = Math.max(0.5, Math.min(1.5, m.space / 4));
+    const half = Math.max(2.5, Math.min(4.5, m.space));
+    const neck = to - 2 * half * Math.sign(to - from);
+    const points = [[-thick, from], [-thick, neck], [-half, neck], [0, to],
+                    [half, neck], [thick, neck], [thick, from]];
     return svg('polygon', {
       points: points.map(([aside, y]) => `${x + aside},${y}`).join(' '),
       fill: reduce ? '#000000' : '#ffffff', stroke: '#000000',
-      class: 'toy-arrow'});
+      'stroke-width': Math.min(1, m.space / 3), class: 'toy-arrow'});
   }
 
   function labels(m, devices) {
@@ -89,8 +93,9 @@
     const chunks = Array.from({length: m.chunks}, (_, chunk) => svgText(
       m.x(chunk) + m.box / 2, below, String(chunk),
       {'text-anchor': 'middle', fill: INK, 'font-size': m.small ? 11 : 13}));
-    return [...nodes.flat(), ...chunks,
-            svgText(1, below, 'chunk', {fill: INK, 'font-size': 13})];
+    const axis = m.left < 60 ? [] : [svgText(
+      1, below, 'chunk', {fill: INK, 'font-size': 13})];
+    return [...nodes.flat(), ...chunks, ...axis];
   }
 
   // In words: what is where, and what was sent in this round.
@@ -113,7 +118,7 @@
   // After round `number`, of a plan for so many devices. sums: numbers
   // instead of ticks, and fainter bars.
   function holdings(schedule, devices, number, sums, width) {
-    const m = measured(schedule, number, width);
+    const m = measured(schedule, number, sums, width);
     const held = d2lps.states(schedule, devices)[number];
     const parts = [];
     held.forEach((row, node) => row.forEach((counts, chunk) => {

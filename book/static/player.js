@@ -12,15 +12,11 @@
   // What the messages of a round do.
   function messages(round) {
     const added = round.filter(([, , , reduce]) => reduce).length;
-    const words = [];
-    if (added) {
-      words.push(`${plural(added, 'message')} added to what was there`);
-    }
-    if (round.length > added) {
-      words.push(`${plural(round.length - added, 'message')} replacing it`);
-    }
-    return words.join(', ').replace(/^(\d+ messages?) replacing it/,
-                                    '$1 replacing what was there');
+    const replacing = round.length - added;
+    return [
+      added && `${plural(added, 'message')} added to what was there`,
+      replacing && `${plural(replacing, 'message')} replacing what was there`
+    ].filter(Boolean).join(', ');
   }
 
   // What happens in a round, and what there is after it.

@@ -1,0 +1,345 @@
+"""The toys in the book's pages, which count and time without a kernel.
+
+JavaScript's counts and times are compared with Python's. Keys, a finger and
+narrow windows are tried in headless Chromium.
+"""
+import json
+import random
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+from playwright.sync_api import expect, sync_playwright
+from test_lab import CHROMIUM, FLAGS
+
+from d2lps.collectives import Schedule, simulate
+from d2lps.pictures.menus import CHOICES, LINKS, PLANS, STEPPED, STRATEGIES
+from d2lps.pictures.style import CHUNK_COLORS
+
+NOTEBOOKS = Path(__file__).parents[2] / 'notebooks'
+CHAPTERS = sorted(path.stem for path in NOTEBOOKS.glob('[01]*.ipynb'))
+WIDGET = 'application/vnd.jupyter.widget-view+json'
+OURS = {'explore_plans', 'explore_synchronisation'}
+NOTE = 'The controls move in the notebook.'
+expect.set_options(timeout=60_000)
+
+
+@pytest.fixture(scope='module')
+def chromium():
+    if not CHROMIUM:
+        pytest.skip('there is no Chromium')
+    with sync_playwright() as p:
+        browser = p.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def opened(chromium, book):
+    """Open a chapter. In the end no script has failed, no request has left."""
+    pages, failed, asked = [], [], []
+
+    def open_chapter(chapter, **settings):
+        page = chromium.new_page(**settings)
+        pages.append(page)
+        page.on('pageerror', lambda error: failed.append(error))
+        page.on('console', lambda said: said.type == 'error' and failed.append(
+            said.text))
+        page.on('request', lambda request: asked.append(request.url))
+        page.goto((book / 'notebooks' / f'{chapter}.html').as_uri())
+        return page
+
+    yield open_chapter
+    for page in pages:
+        page.close()
+    assert not failed
+    assert asked and all(url.startswith(('file:', 'data:')) for url in asked)
+
+
+def player(page):
+    return page.get_by_role('group', name='Step player')
+
+
+def explorer(page):
+    return page.get_by_role('group', name='Synchronisation explorer')
+
+
+def says(toy):
+    return toy.locator('[aria-live=polite]')
+
+
+def choose(toy, values):
+    """Move controls, by label, to an option or to a slider's place."""
+    for label, value in values.items():
+        control = toy.get_by_label(label, exact=True)
+        if isinstance(value, str):
+            control.select_option(value)
+        else:
+            control.fill(str(value))
+
+
+def random_settings(number):
+    """Links, strategy, devices, bytes, bytes/s of a cable, latency in s."""
+    rng = random.Random(14)
+    for _ in range(number):
+        yield (rng.choice([*LINKS]), rng.choice(STRATEGIES),
+               rng.choice(CHOICES['devices']), 10 ** rng.uniform(3, 10),
+               10 ** rng.uniform(8, 11.5),
+               rng.choice([0, 10 ** rng.uniform(-7, -2)]))
+
+
+def test_times_are_those_of_the_simulator(opened):
+    settings = [*random_settings(400)]
+    found = json.loads(opened('03-where-to-sum').evaluate('''settings =>
+        JSON.stringify(settings.map(
+        ([links, name, n, bytes, bandwidth, latency]) => {
+            const plan = d2lps.data.plans[name].schedules[n];
+            const joined = d2lps.data.links[links][n];
+            return d2lps.fits(plan, joined) ?
+                d2lps.timed(plan, joined, bytes, bandwidth, latency) : null;
+        }))''', settings))
+    compared = 0
+    for (links, name, n, nbytes, bandwidth, latency), one in zip(
+            settings, found):
+        plan, joined = PLANS[name][1](n), LINKS[links](n, bandwidth, latency)
+        assert (one is not None) == ({*plan.nodes} <= {*joined.nodes})
+        if one:
+            timing = simulate.time(plan, joined, nbytes)
+            assert one['seconds'] == pytest.approx(timing.seconds, rel=1e-9)
+            assert one['busy'] == pytest.approx(
+                [*timing.busy().values()], rel=1e-9, abs=1e-9)
+            compared += 1
+    assert compared > 300
+
+
+def test_counts_are_those_of_the_schedules(opened):
+    page = opened('05-rings')
+    for name, (words, make) in PLANS.items():
+        found = json.loads(page.evaluate('''([name, numbers]) =>
+            JSON.stringify(numbers.map(n => {
+            const plan = d2lps.data.plans[name].schedules[n];
+            return plan.rounds ? d2lps.states(plan, n) : plan;
+        }))''', [name, [*STEPPED]]))
+        for n, states in zip(STEPPED, found):
+            plan = make(n)
+            if isinstance(plan, Schedule):
+                assert np.array_equal(states, [*plan.states()]), (name, n)
+            else:
+                assert states == plan  # why there is none
+
+
+@pytest.mark.parametrize('chapter, name, rounds, plans', [
+    ('03-where-to-sum', 'sharded', 2, 2), ('05-rings', 'ring', 6, len(PLANS)),
+    ('14-today', 'sharded', 2, 3)])
+def test_the_player_begins_as_in_the_notebook(opened, chapter, name, rounds,
+                                              plans):
+    toy = player(opened(chapter))
+    expect(says(toy)).to_contain_text(
+        f'{PLANS[name][0]}, 4 devices, after round 1 of {rounds}: ')
+    assert toy.get_by_label('plan').locator('option').count() == plans
+    sums = 'sums' if chapter != '05-rings' else 'bars'
+    assert sums in toy.get_by_label('boxes').locator('option:checked'
+                                                     ).inner_text()
+
+
+@pytest.mark.parametrize('n', [3, 8])
+@pytest.mark.parametrize('name', ['ring', 'double_tree', 'parameter_servers'])
+def test_the_picture_shows_what_is_held(opened, name, n):
+    plan = PLANS[name][1](n)
+    toy = player(opened('05-rings'))
+    choose(toy, {'plan': PLANS[name][0], 'devices': [*STEPPED].index(n)})
+    for number, held in enumerate(plan.states()):
+        choose(toy, {'boxes': 'bars for who is in', 'round': number})
+        colored = toy.locator('svg rect').evaluate_all(
+            'all => all.map(one => one.getAttribute("fill"))')
+        assert sum(color in CHUNK_COLORS for color in colored) == (
+            held.sum() + n)  # and the labels
+        whole = (held == 1).all(axis=2).sum()
+        assert toy.locator('svg circle').count() == whole
+        expect(says(toy)).to_contain_text(f'{whole} of ')
+        choose(toy, {'boxes': 'sums of 1, 2, 3, …'})
+        numbers = toy.locator('svg text').all_text_contents()
+        sums = (held @ np.arange(1, n + 1)).ravel()
+        sums = [str(value) for value in sums if value]
+        assert numbers[:len(sums)] == sums
+        sends = plan.rounds[number - 1] if number else []
+        assert toy.locator('.toy-arrow').evaluate_all(
+            'all => all.map(one => one.getAttribute("fill") === "#000000")'
+        ) == [send.reduce for send in sends]
+
+
+def test_why_there_is_no_plan(opened):
+    toy = player(opened('05-rings'))
+    choose(toy, {'plan': 'two rings of 8 V100 GPUs'})
+    expect(says(toy)).to_contain_text('Move the slider "devices" to 8.')
+    assert toy.locator('svg').count() == 0
+    choose(toy, {'devices': 6})
+    expect(says(toy)).to_contain_text('8 devices, after round 1 of 14')
+    assert toy.locator('svg').count() == 1
+
+
+def focused(page):
+    """The words of what has the keyboard, of which one sees that it has."""
+    return page.evaluate('''() => {
+        const one = document.activeElement, style = getComputedStyle(one);
+        const seen = style.outlineStyle !== 'none' &&
+            parseFloat(style.outlineWidth) >= 2;
+        return seen && (one.labels.length ? one.labels[0] : one).textContent;
+    }''')
+
+
+def test_keys_alone_move_the_player(opened):
+    page = opened('05-rings')
+    toy, key = player(page), page.keyboard.press
+    toy.get_by_label('plan').focus()
+    key('ArrowDown')
+    expect(says(toy)).to_contain_text(
+        'ring in both directions, 4 devices, after round 1 of 6: 8 messages')
+    words = []
+    for _ in range(6):
+        key('Tab')
+        words.append(focused(page))
+    assert words == ['boxes', 'devices', 'round', 'Back', 'Forward', 'Play']
+    for back, moved, expected in (
+            (1, 'Enter', 'after round 2 of 6'), (1, 'Space', 'round 1 of 6'),
+            (1, 'End', 'after round 6 of 6: 8 messages replacing'),
+            (1, 'ArrowRight', '5 devices, after round 6 of 8')):
+        for _ in range(back):
+            key('Shift+Tab')
+        key(moved)
+        expect(says(toy)).to_contain_text(expected)
+
+
+@pytest.mark.parametrize('motion', ['reduce', 'no-preference'])
+def test_it_plays_to_the_end(opened, motion):
+    """Also for those who want nothing to move: then arrows are just there."""
+    toy = player(opened('05-rings', reduced_motion=motion))
+    arrow = toy.locator('.toy-arrow').first
+    assert arrow.evaluate('one => getComputedStyle(one).animationName') == (
+        'none' if motion == 'reduce' else 'toy-arrow')
+    choose(toy, {'plan': 'sharded', 'round': 2})
+    toy.get_by_role('button', name='Play').click()
+    expect(says(toy)).to_contain_text('before round 1 of 2')
+    toy.get_by_role('button', name='Pause').wait_for()
+    expect(says(toy)).to_contain_text('after round 2 of 2')
+    toy.get_by_role('button', name='Play').wait_for()
+
+
+def test_a_finger_moves_the_toys(opened):
+    page = opened('03-where-to-sum', has_touch=True, is_mobile=True,
+                  viewport={'width': 390, 'height': 800})
+    toy = player(page)
+    toy.get_by_role('button', name='Forward').tap()
+    expect(says(toy)).to_contain_text('after round 2 of 2')
+    toy.get_by_label('round', exact=True).tap(position={'x': 3, 'y': 12})
+    expect(says(toy)).to_contain_text('before round 1 of 2')
+    toy = explorer(page)
+    toy.get_by_label('devices').tap(position={'x': 3, 'y': 12})
+    expect(says(toy)).to_contain_text('2 devices, one PCIe switch')
+
+
+def shown_ms(seconds):
+    return f'{float(f"{1e3 * seconds:.3g}"):,g}'
+
+
+@pytest.mark.parametrize('links', LINKS)
+def test_the_explorer_shows_the_times(opened, links):
+    names = ['gather_broadcast', 'sharded', 'bidirectional_ring',
+             'hierarchical']  # what the notebook's call names
+    toy = explorer(opened('03-where-to-sum'))
+    expect(says(toy)).to_contain_text('4 devices, one PCIe switch')
+    choose(toy, {'links': links, 'devices': 3, 'MB': 3, 'µs per cable': 4})
+    timings = [simulate.time(PLANS[name][1](8), LINKS[links](8, 16e9, 1e-4),
+                             10e6) for name in names]
+    best = min(timing.seconds for timing in timings)
+    expected = []
+    for timing in timings:
+        mark = ' best' if timing.seconds <= best * (1 + 1e-9) else ''
+        expected += [timing.schedule.name, shown_ms(timing.seconds) + mark]
+    bars = toy.locator('.toy-bars svg text')
+    assert bars.all_text_contents() == [*expected, 'time / ms']
+    worst = max(timings, key=lambda timing: timing.seconds)
+    expect(says(toy)).to_contain_text(f'Worst: {worst.schedule.name}')
+    choose(toy, {'links of the': 'worst'})
+    expect(toy.locator('.toy-title')).to_contain_text(worst.schedule.name)
+    (src, dst), share = max(worst.busy().items(), key=lambda item: item[1])
+    assert f'{src} to {dst}: {round(100 * share)} %' in toy.locator(
+        '.toy-network desc').text_content()
+
+
+def test_keys_alone_move_the_explorer(opened):
+    page = opened('03-where-to-sum')
+    toy, key = explorer(page), page.keyboard.press
+    toy.get_by_label('links', exact=True).focus()
+    key('End')
+    expect(says(toy)).to_contain_text('two machines, 10 Gbit/s apart. Best')
+    words = []
+    for _ in range(5):
+        key('Tab')
+        words.append(focused(page))
+        before = toy.locator('.toy-bars').inner_text()
+        key('ArrowRight')
+        expect(toy.locator('.toy-bars')).not_to_have_text(before)
+    assert words == ['devices', 'MB', 'GB/s', 'µs per cable', 'links of the']
+
+
+@pytest.mark.parametrize('scheme', ['light', 'dark'])
+@pytest.mark.parametrize('width', [1280, 1024, 390])
+def test_nothing_is_cut_and_words_can_be_read(opened, tmp_path, width,
+                                              scheme):
+    page = opened('03-where-to-sum', color_scheme=scheme,
+                  viewport={'width': width, 'height': 900})
+    choose(explorer(page), {'links': 'two machines, 10 Gbit/s apart',
+                            'devices': 7})
+    explorer(page).screenshot(path=tmp_path / 'explorer.png')
+    fits(page)
+    page = opened('05-rings', color_scheme=scheme,
+                  viewport={'width': width, 'height': 900})
+    choose(player(page), {'devices': 6, 'boxes': 'sums of 1, 2, 3, …'})
+    for name in 'bidirectional_ring', 'parameter_servers', 'cpu':
+        choose(player(page), {'plan': PLANS[name][0]})
+        player(page).screenshot(path=tmp_path / f'{name}.png')
+        fits(page)
+
+
+def fits(page):
+    """No text is small or beyond its picture; the page scrolls one way."""
+    assert page.evaluate('document.documentElement.scrollWidth') <= (
+        page.viewport_size['width'])
+    for toy in page.locator('.toy').all():
+        assert toy.evaluate('one => one.scrollWidth <= one.clientWidth')
+    wrong = page.locator('.toy svg text').evaluate_all('''all => all.filter(
+        text => {
+            const size = parseFloat(getComputedStyle(text).fontSize);
+            const own = text.getBoundingClientRect();
+            const all = text.ownerSVGElement.getBoundingClientRect();
+            return size < 11 || own.left < all.left - 1 ||
+                own.right > all.right + 1 || own.top < all.top - 4 ||
+                own.bottom > all.bottom + 4;
+        }).map(text => text.textContent)''')
+    assert wrong == []
+
+
+@pytest.mark.parametrize('chapter', ['03-where-to-sum', '05-rings',
+                                     '14-today'])
+def test_without_scripts_the_saved_picture_is_there(opened, chapter):
+    page = opened(chapter, java_script_enabled=False)
+    for toy in page.locator('.toy').all():
+        expect(toy.locator('img')).to_be_visible()
+        assert toy.locator('button, select, input').count() == 0
+
+
+@pytest.mark.parametrize('chapter', CHAPTERS)
+def test_pages_show_no_widgets(book, chapter):
+    """Toys, or pictures and a line for each cell that had controls."""
+    cells = json.loads((NOTEBOOKS / f'{chapter}.ipynb').read_text())['cells']
+    moved = [''.join(cell['source']) for cell in cells if any(
+        WIDGET in output.get('data', {}) for output in cell.get('outputs', ())
+    )]
+    here = [code for code in moved if any(name in code for name in OURS)]
+    page = (book / 'notebooks' / f'{chapter}.html').read_text()
+    assert page.count('data-toy=') == len(here)
+    assert page.count(NOTE) == len(moved) - len(here)
+    assert not re.findall(r'Box\(children|(?:Slider|Player|Dropdown)\(|'
+                          r'&lt;[\w.]+ object|object at 0x', page)
