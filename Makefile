@@ -1,4 +1,5 @@
 # make lab    open the notebooks in JupyterLab (installs what is missing)
+# make lab-light  chapters 3, 5, 6 and 7 without MXNet, on any Python from 3.11
 # make test   install what is missing, then run every test and notebook
 # make check  the tests that need no other process, in 3 minutes
 PYTHON ?= python3.11
@@ -12,10 +13,18 @@ ROOT = $(if $(filter 0,$(shell id -u)),--allow-root)
 # Settings for this JupyterLab alone: no news, no questions.
 SETTINGS = $(CURDIR)/setup/jupyter
 
-.PHONY: lab book check test browser release grade benchmark lock moved
+.PHONY: lab lab-light book check test browser release grade benchmark lock moved
 lab: $(VENV)/installed
 	cd notebooks && JUPYTER_CONFIG_PATH="$(SETTINGS)$${JUPYTER_CONFIG_PATH:+:$$JUPYTER_CONFIG_PATH}" \
 	  ../$(VENV)/bin/jupyter lab --ip=127.0.0.1 $(ROOT) $(ARGS)
+
+# Without MXNet, wherever there is a Python from 3.11. (On Windows without make:
+# python setup/install.py light, which says how to go on.)
+LIGHT = .venv-light
+PROGRAMS = $(if $(filter Windows_NT,$(OS)),Scripts,bin)
+lab-light: $(LIGHT)/installed
+	cd notebooks && ../$(LIGHT)/$(PROGRAMS)/jupyter lab --ip=127.0.0.1 \
+	  $(ROOT) $(ARGS)
 
 PYTEST = $(VENV)/bin/python -m pytest
 # Tests of processes wait half of their time: three keep two cores at work.
@@ -57,8 +66,9 @@ benchmark: $(VENV)/installed
 	$(VENV)/bin/python tests/benchmarks/cycles.py
 
 # Programs in .venv know their folder: if that was moved, all is made anew.
-HERE = $(shell test "$$(cat $(VENV)/folder 2>/dev/null)" -ef . && echo yes)
-NEEDS = environment.yml requirements.lock pyproject.toml $(if $(HERE),,moved)
+moved = $(shell test "$$(cat $(1)/folder 2>/dev/null)" -ef . || echo moved)
+NEEDS = environment.yml requirements.lock pyproject.toml \
+  $(call moved,$(VENV))
 INSTALL = @PYTHON="$(PYTHON)" sh setup/install.sh
 $(VENV)/installed: $(NEEDS)
 	$(INSTALL) installed $(PIP_SECTION)
@@ -66,6 +76,12 @@ $(VENV)/installed: $(NEEDS)
 # In one go, which is sooner done than one after the other.
 $(VENV)/installed-tests: $(NEEDS) requirements-test.lock
 	$(INSTALL) installed-tests $(PIP_SECTION) -r requirements-test.lock
+
+# The first Python that will do, or the one you name.
+$(LIGHT)/installed: requirements-light.lock pyproject.toml \
+  $(call moved,$(LIGHT))
+	@PYTHON="$(if $(filter file,$(origin PYTHON)),,$(PYTHON))" \
+	  sh setup/install.sh light
 
 # The book: the committed notebooks as pages, without a kernel. A page that is
 # broken is an error, now and, as nothing is kept then, the next time, too.

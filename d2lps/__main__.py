@@ -4,6 +4,7 @@ import sys
 from json import dumps
 
 import d2lps
+from d2lps.missing import NoMXNet
 
 
 def train(num_epochs, **arguments):
@@ -60,15 +61,17 @@ def main(argv=None):
     p.set_defaults(run=machine)
     commands.add_parser('cluster', help='run a script on many workers')
     argv = sys.argv[1:] if argv is None else argv
-    if argv[:1] == ['cluster']:  # takes a while to load
-        from d2lps.cluster import command
-        return command.main(argv[1:])
-    arguments = vars(parser.parse_args(argv))
-    run = arguments.pop('run')
     try:
+        if argv[:1] == ['cluster']:  # takes a while to load
+            from d2lps.cluster import command
+            return command.main(argv[1:])
+        arguments = vars(parser.parse_args(argv))
+        run = arguments.pop('run')
         run(**arguments)
     except (ValueError, OSError, FloatingPointError) as error:
         sys.exit(f'd2lps: {error}')
+    except NoMXNet as error:
+        sys.exit(str(error))
     except KeyboardInterrupt:
         sys.exit(130)
 

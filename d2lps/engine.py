@@ -6,7 +6,6 @@ only with the settings of `d2lps.settings`, which come before MXNet.
 """
 import os
 import platform
-import sys
 import threading
 import timeit
 from functools import partial, wraps
@@ -16,30 +15,18 @@ import numpy as onp
 
 from d2lps.checks import a, checked, list_of, refuse, whole
 from d2lps.loading import quickly
+from d2lps.missing import NoMXNet
 from d2lps.settings import THREADS  # they come before MXNet
 
 MOST_DEVICES = 1024  # each CPU device is a thread
 
-
-def where_mxnet_runs():
-    """One line that says what to do where MXNet cannot be installed."""
-    if sys.platform == 'win32':
-        return ('There is no MXNet for Windows: open a Linux terminal with '
-                'WSL 2 (wsl --install) and run "make lab" there.')
-    if sys.platform == 'darwin' and platform.machine() == 'arm64':
-        return ('There is no MXNet for Apple silicon: use an x86-64 Python, '
-                'for example: CONDA_SUBDIR=osx-64 conda env create '
-                '-f environment.yml')
-    return ('Install it with "make lab", which names what is missing, or '
-            'with: pip install mxnet==1.9.1')
-
-
 try:
     with quickly():
         import mxnet as mx
+except NoMXNet:
+    raise
 except (ImportError, OSError) as error:  # OSError: a library is missing
-    raise ImportError(
-        f'd2lps needs mxnet 1.9.1 ({error}). {where_mxnet_runs()}') from error
+    raise NoMXNet(error) from error
 from mxnet import npx  # noqa: E402
 
 npx.set_np()

@@ -1,10 +1,13 @@
 """Install into .venv what the notebooks or the tests need; make runs this.
 
     python3.11 setup/install.py STAMP [ARGUMENTS OF PIP INSTALL ...]
+    python setup/install.py light
 
 What the machine lacks is found first, and named with the command that mends
 it: nothing is downloaded before. When all is done, and MXNet could really be
 imported, the file .venv/STAMP is written, and .venv/installed in any case.
+The second way needs no make, no MXNet, and any Python from 3.11: it installs
+into .venv-light what chapters 3, 5, 6 and 7 need.
 """
 import ctypes
 import importlib.util
@@ -16,8 +19,9 @@ import subprocess
 import sys
 from pathlib import Path
 
-VENV = Path('.venv')
-PYTHON = VENV / 'bin' / 'python'
+VENV, LIGHT = Path('.venv'), Path('.venv-light')
+PROGRAMS, EXE = ('Scripts', '.exe') if os.name == 'nt' else ('bin', '')
+VERSION = '{}.{}'.format(*sys.version_info)
 # What MXNet's library is linked to and does not bring along. (On ARM there
 # is no libquadmath, and none is needed.)
 LIBRARIES = ['libgomp.so.1', 'libstdc++.so.6'] + (
@@ -26,10 +30,10 @@ LIBRARIES = ['libgomp.so.1', 'libstdc++.so.6'] + (
 MANAGERS = {
     'apt-get': ('apt install', {
         'libgomp.so.1': 'libgomp1', 'libstdc++.so.6': 'libstdc++6',
-        'libquadmath.so.0': 'libquadmath0', 'venv': 'python3.11-venv'}),
+        'libquadmath.so.0': 'libquadmath0', 'venv': f'python{VERSION}-venv'}),
     'dnf': ('dnf install', {
         'libgomp.so.1': 'libgomp', 'libstdc++.so.6': 'libstdc++',
-        'libquadmath.so.0': 'libquadmath', 'venv': 'python3.11'})}
+        'libquadmath.so.0': 'libquadmath', 'venv': f'python{VERSION}'})}
 # Settings of the user's that would lead pip, or Python, out of .venv.
 ELSEWHERE = ('PIP_TARGET', 'PIP_PREFIX', 'PIP_ROOT', 'PYTHONPATH',
              'PYTHONHOME')
@@ -40,11 +44,15 @@ def refuse(words):
     sys.exit(f'd2lps: {words}')
 
 
-def lacking():
+def program(venv, name):
+    return venv / PROGRAMS / f'{name}{EXE}'
+
+
+def lacking(libraries):
     """The system libraries and modules of Python that are not here."""
     found = []
     if sys.platform == 'linux':
-        for library in LIBRARIES:
+        for library in libraries:
             try:
                 ctypes.CDLL(library)
             except OSError:
@@ -63,9 +71,9 @@ def remedy(lacks):
     return 'find them with what installs packages on this system'
 
 
-def look():
+def look(libraries):
     """Stop if something is missing."""
-    lacks = lacking()
+    lacks = lacking(libraries)
     if lacks:
         words = ', '.join('the module venv of Python' if one == 'venv' else
                           one for one in lacks)
@@ -73,30 +81,32 @@ def look():
                f'First:\n    {remedy(lacks)}\nThen the same again.')
 
 
-def prepare():
+def prepare(venv):
     """A .venv that was made here; scripts in it know where they stand."""
-    note = VENV / 'folder'
+    note = venv / 'folder'
     try:
         made_here = os.path.samefile(note.read_text(), Path.cwd())
     except OSError:
         made_here = False
-    if made_here and PYTHON.exists() and (VENV / 'bin' / 'pip').exists():
+    if made_here and all(program(venv, name).exists()
+                         for name in ('python', 'pip')):
         return
-    if VENV.exists():
-        print('d2lps: .venv was made in another folder, or not to its end: '
+    if venv.exists():
+        print(f'd2lps: {venv} was made in another folder, or not to its end: '
               'it is made anew', flush=True)
-        shutil.rmtree(VENV)
-    subprocess.run([sys.executable, '-m', 'venv', VENV], check=True)
+        shutil.rmtree(venv)
+    subprocess.run([sys.executable, '-m', 'venv', venv], check=True)
     note.write_text(os.getcwd())
 
 
-def pip(*arguments):
-    """Run .venv's pip; show its large downloads, and why it failed."""
+def pip(venv, *arguments):
+    """Run the venv's pip; show its large downloads, and why it failed."""
     env = {name: value for name, value in os.environ.items()
            if name not in ELSEWHERE}
     process = subprocess.Popen(
-        [PYTHON, '-m', 'pip', 'install', '--disable-pip-version-check',
-         '--progress-bar=off', '--no-compile', *arguments],
+        [program(venv, 'python'), '-m', 'pip', 'install',
+         '--disable-pip-version-check', '--progress-bar=off', '--no-compile',
+         *arguments],
         env={**env, 'PIP_USER': '0'}, text=True, stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT)
     said = []
@@ -123,36 +133,62 @@ def pip(*arguments):
         refuse('pip failed:\n' + ''.join(said[first:][:20]).rstrip())
 
 
-def compile_packages():
+def compile_packages(venv):
     """What pip would do with one core, and for the packages' tests as well.
 
     What cannot be compiled is for another Python, and not used here.
     """
-    packages = VENV.glob('lib/python*/site-packages')
-    subprocess.run([PYTHON, '-m', 'compileall', '-qq', '-j0', '-x',
-                    'site-packages/.*/tests?/', *packages], check=False)
+    packages = [*venv.glob('lib/python*/site-packages'),
+                *venv.glob('Lib/site-packages')]  # on Windows
+    subprocess.run([program(venv, 'python'), '-m', 'compileall', '-qq', '-j0',
+                    '-x', r'site-packages[/\\].*[/\\]tests?[/\\]', *packages],
+                   check=False)
 
 
-def try_mxnet():
-    done = subprocess.run([PYTHON, '-c', 'import d2lps.engine'], text=True,
-                          stderr=subprocess.PIPE)
+def try_it(venv, module):
+    done = subprocess.run([program(venv, 'python'), '-c', f'import {module}'],
+                          text=True, stderr=subprocess.PIPE)
     if done.returncode:
         refuse('everything is installed, but does not start:\n'
                + (done.stderr.strip().splitlines() or ['killed'])[-1])
 
 
+def install(venv, libraries, words, requirements, module):
+    look(libraries)
+    prepare(venv)
+    print(f'd2lps: installing into {venv} what {words}, the first time',
+          flush=True)
+    pip(venv, *requirements)
+    pip(venv, '--no-deps', '--no-build-isolation', '-e', '.')
+    compile_packages(venv)
+    try_it(venv, module)
+
+
+def light():
+    """What needs no MXNet; JupyterLab begins with the first such chapter."""
+    if sys.version_info < (3, 11):  # noqa: UP036 (nobody has looked before)
+        refuse(f'needs Python 3.11 or later, and this is {VERSION}')
+    install(LIGHT, [], 'chapters 3, 5, 6 and 7 need: 100 MB to download and '
+            '500 MB of disk', ['-r', 'requirements-light.lock'],
+            'd2lps.pictures')
+    settings = LIGHT / 'etc' / 'jupyter'
+    shutil.copytree('setup/jupyter', settings, dirs_exist_ok=True)
+    lab = settings / 'jupyter_lab_config.json'
+    lab.write_text(lab.read_text().replace('index', '03-where-to-sum'))
+    (LIGHT / 'installed').touch()
+    if 'MAKELEVEL' not in os.environ:
+        print(f'd2lps: done. Now:\n    {program(LIGHT, "jupyter")} lab '
+              'notebooks')
+
+
 def main(stamp, *requirements):
     os.chdir(Path(__file__).resolve().parents[1])
-    look()
-    prepare()
-    print('d2lps: installing into .venv what the notebooks ' + (
-        'need: 200 MB to download and 900 MB of disk, the first time'
-        if stamp == 'installed' else
-        'and the tests need: 260 MB to download, the first time'), flush=True)
-    pip(*requirements)
-    pip('--no-deps', '--no-build-isolation', '-e', '.')
-    compile_packages()
-    try_mxnet()
+    if stamp == 'light':
+        return light()
+    install(VENV, LIBRARIES, 'the notebooks ' + (
+        'need: 200 MB to download and 900 MB of disk' if stamp == 'installed'
+        else 'and the tests need: 260 MB to download'), requirements,
+        'd2lps.engine')
     for done in {'installed', stamp}:  # who has the tests' has all
         (VENV / done).touch()
 
@@ -161,6 +197,6 @@ if __name__ == '__main__':
     try:
         main(*sys.argv[1:])
     except KeyboardInterrupt:
-        sys.exit('d2lps: stopped; the next "make lab" goes on from here')
+        sys.exit('d2lps: stopped; the same again goes on from here')
     except (OSError, subprocess.CalledProcessError) as error:
         refuse(f'the installation failed: {error}')

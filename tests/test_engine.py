@@ -164,7 +164,7 @@ except ImportError as error:
     ("sys.platform = 'linux'", 'make lab'),
     ("sys.platform = 'win32'", 'WSL 2'),
     ("sys.platform = 'darwin'; platform.machine = lambda: 'arm64'",
-     'CONDA_SUBDIR=osx-64'),
+     'docker compose up'),
     ("sys.platform = 'darwin'; platform.machine = lambda: 'x86_64'",
      'make lab')])
 def test_missing_mxnet_gives_one_line_of_advice(python, pretend, advice):

@@ -3,9 +3,11 @@
 A small project with packages of its own is really installed here, from a
 folder, without a network.
 """
+import filecmp
 import hashlib
 import importlib.metadata
 import importlib.util
+import json
 import os
 import re
 import shutil
@@ -62,6 +64,7 @@ def project(tmp_path, packages):
     for name in ('Makefile', 'environment.yml', 'pyproject.toml',
                  'README.md'):
         shutil.copy(ROOT / name, project)
+    (project / 'requirements-light.lock').write_text(lock.splitlines()[0])
     shutil.copytree(ROOT / 'setup', project / 'setup')
     (project / 'requirements.lock').write_text(lock)
     (project / 'requirements-test.lock').write_text(tests)
@@ -164,7 +167,7 @@ def test_what_was_made_in_a_folder_that_is_gone(
         commands.append(command)
     monkeypatch.setattr(install.subprocess, 'run', run)
     note.write_text(str(tmp_path / 'gone'))
-    install.prepare()
+    install.prepare(install.VENV)
     assert 'made anew' in capsys.readouterr().out
     assert commands == [[sys.executable, '-m', 'venv', install.VENV]]
     assert note.read_text() == str(tmp_path)
@@ -173,14 +176,14 @@ def test_what_was_made_in_a_folder_that_is_gone(
 @pytest.mark.processes
 def test_a_certificate_that_is_not_known(monkeypatch, tmp_path, capsys):
     """What pip says behind a proxy that opens what is encrypted."""
-    pip = tmp_path / 'python'
+    pip = tmp_path / 'bin' / 'python'
+    pip.parent.mkdir()
     pip.write_text("#!/bin/sh\necho \"WARNING: Retrying (Retry(total=4)) "
                    "after connection broken by 'SSLError(... "
                    "CERTIFICATE_VERIFY_FAILED'\"\nexit 1\n")
     pip.chmod(0o755)
-    monkeypatch.setattr(install, 'PYTHON', pip)
     with pytest.raises(SystemExit, match='PIP_CERT'):
-        install.pip()
+        install.pip(tmp_path)
 
 
 @pytest.mark.parametrize('manager, user, command', [
@@ -213,37 +216,278 @@ def test_what_the_system_lacks_is_named_before(
 
 
 def test_this_machine_lacks_nothing():
-    assert install.lacking() == []
+    assert install.lacking(install.LIBRARIES) == []
+
+
+def test_without_make_it_says_how_to_go_on(monkeypatch, tmp_path, capsys):
+    """On Windows, programs are elsewhere, and called otherwise."""
+    monkeypatch.delenv('MAKELEVEL', raising=False)
+    monkeypatch.setattr(install, 'PROGRAMS', 'Scripts')
+    monkeypatch.setattr(install, 'EXE', '.exe')
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(install.os, 'chdir', lambda _: None)
+    shutil.copytree(ROOT / 'setup', tmp_path / 'setup')
+    ran = []
+
+    def run(command, **_):
+        ran.append([*map(str, command)])
+        (tmp_path / install.LIGHT).mkdir(exist_ok=True)
+        return subprocess.CompletedProcess(command, 0)
+    monkeypatch.setattr(install.subprocess, 'run', run)
+    monkeypatch.setattr(install, 'pip', lambda venv, *arguments: run(
+        [install.program(venv, 'pip'), *arguments]))
+    install.main('light')
+    assert ran[0] == [sys.executable, '-m', 'venv', '.venv-light']
+    assert ran[1] == ['.venv-light/Scripts/pip.exe', '-r',
+                      'requirements-light.lock']
+    assert capsys.readouterr().out.endswith(
+        'Now:\n    .venv-light/Scripts/jupyter.exe lab notebooks\n')
+    monkeypatch.setattr(install.sys, 'version_info', (3, 10, 4))
+    with pytest.raises(SystemExit, match='Python 3.11 or later'):
+        install.main('light')
+
+
+class Computer:
+    """A computer with some programs only, which note how they were called."""
+
+    def __init__(self, folder, system='Linux', machine='x86_64'):
+        self.bin, self.log = folder / 'bin', folder / 'log'
+        self.bin.mkdir()
+        self.log.touch()
+        for name in ('id', 'grep', 'make', 'sh', 'sed', 'cat', 'touch', 'ln',
+                     'mkdir', 'chmod', 'dirname'):
+            (self.bin / name).symlink_to(shutil.which(name))
+        self.has('uname', f'case $1 in -s) echo {system};; '
+                 f'-m) echo {machine};; esac')
+
+    def has(self, name, script=':', folder=None):
+        program = (folder or self.bin) / name
+        program.parent.mkdir(parents=True, exist_ok=True)
+        program.write_text(f'#!{shutil.which("sh")}\n{script}\n')
+        program.chmod(0o755)
+        return program
+
+    def has_python(self, name, version, system='Linux x86_64', **where):
+        """One that says its version, and notes what it is told to do."""
+        return self.has(name, f'case $1 in -c) echo {version} {system};; '
+                        f'*) echo {name} "$@" >> {self.log};; esac', **where)
+
+    def run(self, *command, cwd=ROOT, **more):
+        done = subprocess.run(
+            [*map(str, command)], cwd=cwd, text=True, timeout=120,
+            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT, env={
+                'PATH': str(self.bin), 'HOME': str(self.bin.parent), **more})
+        return done.returncode, done.stdout
+
+    def install(self, stamp='installed', python='python3.11', **more):
+        """What make runs: its exit code and its words, and what was called."""
+        code, said = self.run('sh', ROOT / 'setup' / 'install.sh', stamp,
+                              PYTHON=python, **more)
+        return code, said, self.log.read_text().splitlines()
+
+
+@pytest.fixture
+def computer(tmp_path):
+    return Computer(tmp_path)
 
 
 ADVICE = {'apt-cache': 'apt install python3.11-venv libgomp1 libquadmath0',
           'dnf': 'dnf install python3.11 libgomp libquadmath',
           'brew': 'brew install python@3.11',
-          'conda': 'conda create -n py311 -c conda-forge python=3.11',
-          'uv': 'uv python install 3.11',
-          None: '~/.local/bin/uv python install 3.11'}
+          None: 'curl -LsSf https://astral.sh/uv/install.sh | sh'}
 
 
 @pytest.mark.processes
 @pytest.mark.parametrize('program', [*ADVICE, 'an apt-cache'])
-def test_how_to_get_python(tmp_path, program):
-    for name in ('uname', 'id', 'grep'):
-        (tmp_path / name).symlink_to(shutil.which(name))
-    if program and program.endswith('apt-cache'):
-        # Ubuntu 22.04 has a release candidate, which will not do.
-        version = '3.11.2-6' if program == 'apt-cache' else '3.11.0~rc1-1'
-        apt = tmp_path / 'apt-cache'
-        apt.write_text(f'#!{shutil.which("sh")}\necho Version: {version}\n')
-        apt.chmod(0o755)
-        program = program if program == 'apt-cache' else None
+def test_how_to_get_python(computer, program):
+    """Ubuntu 22.04 has a release candidate, which will not do."""
+    candidate = program == 'an apt-cache'
+    if candidate or program == 'apt-cache':
+        computer.has('apt-cache', 'echo Version: ' + (
+            '3.11.0~rc1-1' if candidate else '3.11.2-6'))
+        program = None if candidate else program
     elif program:
-        (tmp_path / program).symlink_to(shutil.which('true'))
-    done = subprocess.run(
-        [shutil.which('sh'), 'setup/install.sh', 'installed'], cwd=ROOT,
-        env={'PATH': str(tmp_path), 'PYTHON': 'my python'}, text=True,
-        capture_output=True)
-    assert done.returncode == 1 and not done.stderr
-    assert '"my python" is not that' in done.stdout
-    assert ADVICE[program] in done.stdout
+        computer.has(program)
+    code, said, _ = computer.install(python='my python')
+    assert code == 1 and said.startswith('d2lps: needs Python 3.11, and')
+    assert '"my python" is not that' in said and ADVICE[program] in said
+    assert 'make lab PYTHON=/path' in said and len(said.splitlines()) < 9
     sudo = os.getuid() and program in ('apt-cache', 'dnf')
-    assert ('    sudo ' in done.stdout) == bool(sudo)
+    assert ('    sudo ' in said) == bool(sudo)
+
+
+@pytest.mark.processes
+@pytest.mark.parametrize('name, python, light, works', [
+    ('python3.11', '3.11.2 Linux x86_64', True, True),
+    ('python3', '3.11.2 Linux x86_64', True, True),
+    ('python3.12', '3.12.1 Linux x86_64', True, False),
+    ('python3', '3.13.5 Linux aarch64', True, False),
+    ('python', '3.15.0 Darwin arm64', True, False),
+    ('py', '3.13.0 Windows AMD64', True, False),
+    ('python3', '3.10.12 Linux x86_64', False, False),
+    ('python3.11', '3.11.0rc1 Linux x86_64', False, False),
+    ('python3', '3.12.9 CYGWIN_NT-10.0 x86_64', False, False)])
+def test_which_python_will_do(computer, name, python, light, works):
+    """Without MXNet any from 3.11; else 3.11, and it is asked by its name."""
+    computer.has_python(name, *python.split(' ', 1))
+    code, said, called = computer.install('light', '')
+    assert (code == 0) == light
+    assert called == [f'{name} setup/install.py light'] * light
+    assert light or 'needs Python 3.11 or later, and none was found (but ' + (
+        python) in said and 'make lab-light' in said
+    code, said, called = computer.install()
+    assert (code == 0) == (works and name == 'python3.11')
+    assert code == 0 or 'needs Python 3.11, and none was found' in said
+    assert computer.install(python=name)[0] == (not works)
+
+
+UV = """echo uv "$@" >> {log}
+case "$2" in
+  install) touch {log}.has ;;
+  find) [ -e {log}.has ] && echo {python} ;;
+esac"""
+CONDA = """echo CONDA_SUBDIR=$CONDA_SUBDIR {name} "$@" >> {log}
+mkdir .python311 .python311/bin
+ln -s {python} .python311/bin/python"""
+
+
+@pytest.mark.processes
+@pytest.mark.parametrize('stamp, where', [
+    ('installed', 'in ~/.local/bin'), ('light', 'on the path')])
+def test_uv_gets_a_python(computer, stamp, where):
+    """Once; the second time it only says where that is."""
+    python = computer.has_python('its', '3.11.9', folder=computer.bin / 'uvs')
+    computer.has('uv', UV.format(log=computer.log, python=python),
+                 None if where == 'on the path' else
+                 computer.bin.parent / '.local' / 'bin')
+    named = 'python3.11' if stamp == 'installed' else ''
+    code, said, called = computer.install(stamp, named)
+    assert code == 0 and len(said.splitlines()) == 1
+    assert re.match('d2lps: no Python 3.11 (or later )?here, so uv gets one: '
+                    r'\S*uv python install 3.11$', said)
+    find = 'uv python find --system 3.11'
+    last = f'its setup/install.py {stamp}'
+    assert called == [find, 'uv python install 3.11', find, last]
+    code, said, called = computer.install(stamp, named)
+    assert code == 0 and not said and called[4:] == [find, last]
+
+
+@pytest.mark.processes
+def test_uv_without_a_network(computer):
+    computer.has('uv', 'exit 1')
+    code, said, _ = computer.install()
+    assert code == 1 and 'uv did not get it' in said
+
+
+@pytest.fixture
+def folder_with_conda(tmp_path):
+    """A place to run setup/install.sh in: conda writes beside it."""
+    folder = tmp_path / 'my clone'
+    (folder / 'setup').mkdir(parents=True)
+    shutil.copy(ROOT / 'setup' / 'install.sh', folder / 'setup')
+    return folder
+
+
+@pytest.mark.processes
+@pytest.mark.parametrize('name, machine', [
+    ('conda', 'x86_64'), ('conda', 'arm64'), ('micromamba', 'arm64'),
+    ('mamba', 'x86_64')])
+def test_conda_gets_a_python(tmp_path, folder_with_conda, name, machine):
+    """On Apple silicon one for Intel Macs, even if there is another one."""
+    computer = Computer(tmp_path, 'Darwin', machine)
+    computer.has_python('python3.11', '3.11.9' if machine == 'arm64' else
+                        '3.10.1', f'Darwin {machine}')
+    computer.has('uv' if machine == 'arm64' else 'other', 'echo never; exit 1')
+    python = computer.has_python('its', '3.11.9', 'Darwin x86_64',
+                                 folder=tmp_path / 'pkgs')
+    computer.has(name, CONDA.format(log=computer.log, python=python,
+                                    name=name))
+
+    def run():
+        code, said = computer.run('sh', 'setup/install.sh', 'installed',
+                                  cwd=folder_with_conda, PYTHON='python3.11')
+        assert code == 0, said
+        return said, computer.log.read_text().splitlines()
+    said, called = run()
+    assert len(said.splitlines()) == 1
+    assert f'so {name} puts one into .python311' in said
+    assert ('for Intel Macs' in said) == (machine == 'arm64')
+    subdir = 'osx-64' if machine == 'arm64' else ''
+    create, last = called
+    assert create == (
+        f'CONDA_SUBDIR={subdir} {name} create --yes --quiet --prefix '
+        '.python311 --override-channels --channel conda-forge python=3.11')
+    assert last == 'its setup/install.py installed'
+    said, called = run()
+    assert not said and called[2:] == [last]
+
+
+@pytest.mark.processes
+@pytest.mark.parametrize('system, machine, python', [
+    ('MINGW64_NT-10.0-22631', 'x86_64', None),
+    ('MINGW64_NT-10.0-22631', 'x86_64', '3.11.9 Windows AMD64'),
+    ('CYGWIN_NT-10.0', 'x86_64', '3.11.9 CYGWIN_NT-10.0 x86_64'),
+    ('Darwin', 'arm64', None), ('Darwin', 'arm64', '3.12.1 Darwin arm64'),
+    ('Darwin', 'arm64', '3.11.9 Darwin arm64')])
+def test_where_mxnet_has_no_wheel_there_are_three_ways(
+        tmp_path, system, machine, python):
+    computer = Computer(tmp_path, system, machine)
+    if python:
+        computer.has_python('python3.11', *python.split(' ', 1))
+    code, said, called = computer.install()
+    assert code == 1 and not called and len(said.splitlines()) == 4
+    assert said.startswith('d2lps: there is no MXNet for ')
+    for way in ('make lab-light', 'docker compose up', {
+            'Darwin': 'conda'}.get(system, 'wsl --install')):
+        assert way in said
+
+
+@pytest.mark.processes
+def test_an_intel_python_on_apple_silicon_will_do(tmp_path):
+    computer = Computer(tmp_path, 'Darwin', 'arm64')
+    computer.has_python('python3.11', '3.11.9', 'Darwin x86_64')
+    assert computer.install()[::2] == (
+        0, ['python3.11 setup/install.py installed'])
+
+
+@pytest.mark.processes
+@pytest.mark.parametrize('target', ['lab', 'test', 'lab-light'])
+def test_make_says_what_is_missing(project, tmp_path, target):
+    """A Python that is named is taken, or refused; nothing else is got."""
+    computer = Computer(tmp_path)
+    computer.has('uv', 'exit 1')
+    code, said = computer.run('make', target, 'PYTHON=no-such-python',
+                              cwd=project)
+    assert code and '"no-such-python" is not that' in said
+    assert not list(project.glob('.venv*'))
+
+
+@pytest.mark.processes
+def test_an_installation_without_mxnet(project, tmp_path, packages):
+    """With a real Python, which uv got: a folder of its own, our settings."""
+    computer = Computer(tmp_path)
+    computer.has('uv', UV.format(log=computer.log,
+                                 python=sys._base_executable))
+
+    def make():
+        return computer.run(
+            'make', '.venv-light/installed', cwd=project, PIP_NO_INDEX='1',
+            PIP_FIND_LINKS=str(packages[0]), PIP_CONFIG_FILE=os.devnull)
+    code, said = make()
+    assert code == 0 and 'so uv gets one' in said, said
+    assert 'chapters 3, 5, 6 and 7' in said and 'made anew' not in said
+    assert not (project / '.venv').exists() and 'Now:' not in said
+    assert not list(project.glob('.venv-light/lib/*/site-packages/mxnet'))
+    assert 'up to date' in make()[1]
+    settings = project / '.venv-light' / 'etc' / 'jupyter'
+    ours = ROOT / 'setup' / 'jupyter'
+    [(begins, lab), (begins_ours, lab_ours)] = [
+        (found.pop('default_url'), found) for found in (
+            json.loads((folder / 'jupyter_lab_config.json').read_text())[
+                'LabApp'] for folder in (settings, ours))]
+    assert lab == lab_ours and begins_ours == '/lab/tree/index.ipynb'
+    assert begins == '/lab/tree/03-where-to-sum.ipynb'
+    assert filecmp.cmp(settings / 'labconfig' / 'page_config.json',
+                       ours / 'labconfig' / 'page_config.json')
+    assert (ROOT / 'notebooks' / '03-where-to-sum.ipynb').exists()

@@ -7,6 +7,7 @@ import weakref
 from functools import partial
 from threading import TIMEOUT_MAX
 
+from d2lps.cluster.store import worker  # first: it says if MXNet is missing
 from d2lps.checks import a, checked, flag, from_zero, number, whole
 from d2lps.cluster.network import InNetwork, Network
 from d2lps.cluster.processes.calls import (ClusterError, View, WorkerError,
@@ -15,7 +16,6 @@ from d2lps.cluster.processes.cells import FOR_CELLS, pack, unpack
 from d2lps.cluster.processes.places import check_process, here
 from d2lps.cluster.processes.restarts import Restarts
 from d2lps.cluster.processes.ssh.machines import Machines
-from d2lps.cluster.store import worker
 
 COUNT = partial(whole, most=256)  # processes of a kind
 STOP = 3.0  # seconds for workers to stop, or to free their stores

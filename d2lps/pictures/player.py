@@ -45,7 +45,7 @@ def plot_holdings(schedule, number=0, ax=None):
           edgecolor='white', linewidth=0.5 * (devices <= 8))
     y, x = np.nonzero((held == 1).all(axis=2))
     ax.scatter(x + wide / 2, y, 110, 'white', zorder=3)
-    ax.scatter(x + wide / 2, y, 50, 'green', r'$\checkmark$', zorder=4)
+    ax.scatter(x + wide / 2, y, 50, 'green', marker=r'$\checkmark$', zorder=4)
     for y, x, who in np.argwhere(held > 1):
         ax.text(x + wide * (who + 0.5) / devices, y, held[y, x, who], c='r',
                 ha='center', va='center', bbox={'fc': 'w', 'pad': 1})

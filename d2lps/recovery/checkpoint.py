@@ -4,7 +4,6 @@ One appears under its name only when all of it has reached the disk. What a
 crash leaves before that is a file that nobody reads, and is removed.
 """
 import contextlib
-import fcntl
 import os
 import platform
 import re
@@ -17,6 +16,7 @@ import numpy as onp
 
 from d2lps.checks import a, checked, either, list_of, refuse, text, whole
 from d2lps.engine import mx
+import fcntl  # after MXNet: Windows has neither, and that one is explained
 from d2lps.recovery.file import (CheckpointError, as_parts, flush_folder,
                                  open_only_here, read, write)
 

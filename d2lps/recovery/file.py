@@ -9,7 +9,6 @@ Nothing in it is a program, so reading it runs nothing that another wrote.
 """
 import contextlib
 import errno
-import fcntl
 import hashlib
 import io
 import json
@@ -21,6 +20,7 @@ import numpy as onp
 
 from d2lps.checks import from_zero, refuse
 from d2lps.engine import mx
+import fcntl  # after MXNet: Windows has neither, and that one is explained
 
 FORMAT = 1
 HEAD = re.compile(rb'd2lps checkpoint, format ([0-9]{1,9})\n')

@@ -9,7 +9,7 @@ from matplotlib.font_manager import FontProperties
 from matplotlib.textpath import TextToPath
 
 SVG = '{http://www.w3.org/2000/svg}'
-FONTS = {bold: FontProperties('DejaVu Sans', weight=bold)
+FONTS = {bold: FontProperties(family='DejaVu Sans', weight=bold)
          for bold in ('normal', 'bold')}
 
 
