@@ -34,5 +34,6 @@ def level_captions(app, page, template, context, document):
 def setup(app):
     app.add_transform(DescribePictures)
     app.connect('html-page-context', level_captions, priority=900)
-    app.add_js_file('scrolling.js', loading_method='defer')
+    app.add_css_file('access.css')
+    app.add_js_file('access.js', loading_method='defer')
     return {'parallel_read_safe': True, 'parallel_write_safe': True}
