@@ -87,17 +87,20 @@ def small_set(monkeypatch):
     return load
 
 
-def make(*arguments):
-    """Run make without what an outer make hands down."""
-    env = {name: value for name, value in os.environ.items()
-           if not name.startswith(('MAKE', 'MFLAGS', 'PYTHON'))}
-    return subprocess.run(['make', *arguments], cwd=ROOT, env=env, text=True,
-                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                          timeout=600)
+@pytest.fixture(scope='session')
+def make_book():
+    """Run `make book` without what an outer make hands down."""
+    def run(*settings):
+        env = {name: value for name, value in os.environ.items()
+               if not name.startswith(('MAKE', 'MFLAGS', 'PYTHON'))}
+        return subprocess.run(
+            ['make', 'book', *settings], cwd=ROOT, env=env, text=True,
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=600)
+    return run
 
 
 @pytest.fixture(scope='session')
-def book(tmp_path_factory):
+def book(tmp_path_factory, make_book):
     """The folder of the book's pages, built anew, once for all workers.
 
     What `make book` said is beside it, in said.txt. Without a network, and
@@ -111,7 +114,7 @@ def book(tmp_path_factory):
     with open(shared / 'book' / 'lock', 'w') as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)  # others wait for who builds it
         if not said.exists():
-            done = make('book', f'PAGES={pages}', f'KEPT={pages}.kept')
+            done = make_book(f'PAGES={pages}', f'KEPT={pages}.kept')
             said.write_text(f'{done.returncode}\n{done.stdout}')
     code, words = said.read_text().split('\n', 1)
     if code != '0' and 'connection broken by' in words:  # pip's words

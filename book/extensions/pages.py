@@ -15,6 +15,7 @@ CHAPTERS = 14
 EXERCISES = 'notebooks/exercises/README'
 FOLDERS = 'tasks', 'solutions'
 SETS_UP = re.compile(r'^%matplotlib inline\n+')  # where pictures are shown
+GRADES = '### BEGIN HIDDEN TESTS'  # does nothing for readers
 
 
 def adapt(app, docname, source):
@@ -58,10 +59,15 @@ class NameSolutions(SphinxTransform):
             title.insert(0, nodes.Text('Solved: '))
 
 
-class HideSetUp(SphinxTransform):
+class LeaveOut(SphinxTransform):
+    """What sets up pictures, and what only teachers run."""
     default_priority = 100
 
     def apply(self):
+        for cell in list(self.document.findall(nodes.container)):
+            if cell.get('nb_element') == 'cell_code' and (
+                    GRADES in cell.astext()):
+                cell.parent.remove(cell)
         for code in self.document.findall(nodes.literal_block):
             words = SETS_UP.sub('', code.astext())
             code.rawsource, code[:] = words, [nodes.Text(words)]
@@ -70,5 +76,5 @@ class HideSetUp(SphinxTransform):
 def setup(app):
     app.connect('source-read', adapt)
     app.add_transform(NameSolutions)
-    app.add_transform(HideSetUp)
+    app.add_transform(LeaveOut)
     return {'parallel_read_safe': True, 'parallel_write_safe': True}

@@ -4,6 +4,7 @@ from pathlib import Path
 
 from docutils import nodes
 from prose import in_references, link, put, texts
+from sphinx.errors import ExtensionError
 from sphinx.transforms import SphinxTransform
 
 GLOSSARY = Path(__file__).parents[1] / 'glossary.md'
@@ -67,6 +68,9 @@ def expression(form):
     return f'(?i:{words})' if form[1:] == form[1:].lower() else words
 
 
+unknown = {*FORMS, *EVERYDAY, *set().union(*OTHERWISE.values())} - {*terms()}
+if unknown:
+    raise ExtensionError(f'{GLOSSARY} does not have {unknown}')
 FOUND = {form.lower(): term for form, term in forms().items()}
 ALL = '|'.join(map(expression, forms()))
 PATTERN = re.compile(rf'(?<![\w-])(?:{ALL})(?![\w-]|\.\w)')

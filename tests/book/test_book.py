@@ -1,10 +1,202 @@
 """The pages of the book, as `make book` builds them."""
+import json
+import re
+from functools import cache
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
 import pytest
+from bs4 import BeautifulSoup
 
 pytestmark = pytest.mark.processes
+ROOT = Path(__file__).resolve().parents[2]
+CHAPTERS = [f'notebooks/{path.stem}' for path in sorted(
+    (ROOT / 'notebooks').glob('[0-9]*.ipynb'))]
+EXERCISES = re.findall(
+    r'\(tasks/(.+?)\.ipynb\)',
+    (ROOT / 'notebooks/exercises/README.md').read_text())
+ORDER = [
+    'book/index', 'notebooks/index', *CHAPTERS, 'notebooks/exercises/README',
+    *(f'notebooks/exercises/{folder}/{name}'
+      for folder in ('tasks', 'solutions') for name in EXERCISES),
+    'docs/teaching', 'docs/several-machines', 'docs/bare-mxnet',
+    'book/glossary', 'book/references']
+each_chapter = pytest.mark.parametrize(
+    'chapter', CHAPTERS, ids=lambda name: name[10:12])
+LARGEST = 3e6  # bytes of a page
+# Glorot and Bengio (2010), Li et al. 2014, Higham 2002: a paper in the prose.
+CITED = re.compile(r'(?:[A-Z][\w-]+(?: and [A-Z][\w-]+| et al\.)?) '
+                   r'(?:\((?:19|20)\d\d\)|(?:19|20)\d\d)')
+
+
+@cache
+def read(path):
+    """A page, without the data of pictures inside it, which take long."""
+    words = re.sub(r'(data:image/[\w+]+)[^"]+', r'\1', path.read_text())
+    return BeautifulSoup(words, 'html.parser')
+
+
+@cache
+def addresses(path):
+    return {node['id'] for node in read(path).find_all(id=True)}
+
+
+@pytest.fixture
+def page(book):
+    return lambda name: read(book / f'{name}.html')
+
+
+def text(node):
+    return ' '.join(node.get_text().split())
+
+
+def headings(chapter):
+    """The headings of a notebook, as they are written there."""
+    for cell in json.loads((ROOT / f'{chapter}.ipynb').read_text())['cells']:
+        if cell['cell_type'] == 'markdown':
+            yield from re.findall(r'^#+ (.*?)\s*$', ''.join(cell['source']),
+                                  re.M)
 
 
 def test_the_first_page_is_where_one_looks_for_it(book):
-    words = (book / 'index.html').read_text()
-    assert 'url=book/index.html' in words
-    assert (book / 'book' / 'index.html').exists()
+    assert 'url=book/index.html' in (book / 'index.html').read_text()
+
+
+def test_all_pages_are_there_and_are_small(book):
+    pages = {str(path.relative_to(book).with_suffix(''))
+             for path in book.rglob('*.html')}
+    assert pages == {*ORDER, 'index', 'search'}
+    sizes = {path.name: path.stat().st_size for path in book.rglob('*.html')}
+    assert max(sizes.values()) < LARGEST, sizes
+    assert len(CHAPTERS) == 14 and len(EXERCISES) == 12
+
+
+def test_pages_follow_each_other(book, page):
+    for way, order in (('next', ORDER), ('prev', ORDER[::-1])):
+        name, seen = order[0], []
+        while name:
+            seen.append(name)
+            link = page(name).select_one(f'.related-pages a.{way}-page')
+            name = link and str((book / name).parent.joinpath(
+                link['href']).resolve().relative_to(book.resolve())
+                ).removesuffix('.html')
+        assert seen == order
+
+
+@each_chapter
+def test_a_chapter_has_the_number_of_its_file(page, chapter):
+    number = int(chapter[10:12])
+    assert text(page(chapter).h1).startswith(f'{number}. ')
+    menu = page('book/index').select('.sidebar-tree a')
+    [entry] = [text(a) for a in menu if a['href'].endswith(
+        f'{chapter}.html')]
+    assert entry.startswith(f'{number}. ')
+
+
+@each_chapter
+def test_headings_have_the_addresses_of_jupyterlab(book, chapter):
+    names = [re.sub('[`*]', '', name) for name in headings(chapter)]
+    assert len(names) > 8
+    assert {name.replace(' ', '-') for name in names} <= addresses(
+        book / f'{chapter}.html')
+
+
+@pytest.mark.parametrize('name', [*ORDER, 'search'])
+def test_no_link_is_broken_and_nothing_is_fetched(book, page, name):
+    here = book / f'{name}.html'
+    for node in page(name).find_all(['a', 'script', 'link', 'img', 'source',
+                                     'iframe', 'video', 'audio', 'object']):
+        for key in ('href', 'src', 'srcset', 'data', 'poster'):
+            parts = urlsplit(node.get(key, ''))
+            outside = parts.scheme not in ('', 'data') or parts.netloc
+            assert not outside or node.name == 'a', node
+            if parts.scheme or parts.netloc or not node.get(key):
+                continue
+            there = (here.parent / unquote(parts.path)).resolve() if (
+                parts.path) else here
+            assert there.exists(), f'{name}: {node}'
+            if parts.fragment and there.suffix == '.html':
+                assert unquote(parts.fragment) in addresses(there), node
+
+
+def test_styles_fetch_nothing(book):
+    styles = [path.read_text() for path in book.rglob('*.css')]
+    styles += [str(style) for path in book.rglob('*.html')
+               for style in read(path).find_all('style')]
+    assert len(styles) > 3
+    for style in styles:
+        assert not re.search(r'@import|url\(\s*[\'"]?(?!data:|#)\w*:?//',
+                             style)
+
+
+@pytest.mark.parametrize('name', ORDER)
+def test_a_page_serves_readers_who_do_not_see_it(page, name):
+    soup = page(name)
+    assert soup.html['lang'] == 'en' and soup.title.string
+    assert soup.select_one('a.skip-to-content')
+    assert len(soup.find_all('h1')) == 1
+    assert all(picture.get('alt') for picture in soup.find_all('img'))
+
+
+def test_pages_hold_nothing_of_the_machine(book):
+    for path in book.rglob('*'):
+        if path.suffix in ('.html', '.js', '.css', '.svg', '.txt'):
+            words = path.read_text()
+            assert str(ROOT) not in words, path
+            assert f'{Path.home()}/' not in words, path
+    assert not [*book.rglob('*.ipynb'), *book.rglob('_sources/**/*.txt')]
+
+
+@each_chapter
+def test_terms_lead_to_the_glossary_once(page, chapter):
+    terms = [span.parent for span in page(chapter).select('.to-term')]
+    targets = [urlsplit(a['href']).fragment for a in terms]
+    assert len(targets) == len({*targets}) > 10
+    for a in terms:
+        assert a.name == 'a' and '/glossary.html#term-' in a['href']
+        assert not a.find_parent(['h1', 'h2', 'h3', 'code', 'pre', 'math'])
+        assert not a.find_parent(class_='cell_output')
+
+
+def test_a_term_is_explained_and_leads_to_its_place(page):
+    glossary = page('book/glossary').select_one('dl.glossary')
+    terms = glossary.find_all('dt')
+    assert len(terms) > 120
+    for dt in terms:
+        dd = dt.find_next_sibling('dd')
+        sentences = re.split(r'[.)] +(?=[A-Z"])', text(dd))
+        assert 2 <= len(sentences) <= 6, text(dt)  # with the link
+        assert dd.select_one('a[href*="notebooks/"]'), text(dt)
+
+
+@each_chapter
+def test_references_are_complete(page, chapter):
+    """Each entry, and each paper in the prose, leads to the references."""
+    leads = 'a[href*="references.html#"]'
+    section = page(chapter).find(id='References').parent
+    entries = section.select('li')
+    assert entries
+    for entry in entries:
+        assert entry.select(leads), text(entry)
+    prose = [node for node in page(chapter).select('article p')
+             if section not in node.parents]
+    linked = {text(a) for node in prose for a in node.select(leads)}
+    for node in prose:
+        for one in CITED.findall(text(node)):
+            assert any(one in link for link in linked), one
+
+
+def test_what_did_not_change_is_not_built_again(book, make_book):
+    chapter = book / f'{CHAPTERS[2]}.html'
+    before = chapter.stat().st_mtime_ns
+    done = make_book(f'PAGES={book}', f'KEPT={book}.kept')
+    assert done.returncode == 0, done.stdout
+    assert chapter.stat().st_mtime_ns == before
+
+
+def test_without_a_python_that_will_do_it_says_what_to_do(
+        make_book, tmp_path):
+    done = make_book(f'BOOK={tmp_path}/venv', 'BOOK_PYTHON=false')
+    assert done.returncode != 0 and not (tmp_path / 'venv').exists()
+    assert 'd2lps: the book needs Python 3.11 or a later one: make book ' in (
+        done.stdout)
