@@ -1,0 +1,56 @@
+# JupyterLab with the notebooks, on x86-64 and ARM; compose.yaml starts it.
+#
+# Debian 12, not python:3.11-slim: it has Python 3.11 itself, so what README
+# says of Debian 12 is what happens here, and what was tried there holds here.
+FROM debian:12-slim AS system
+# Whose files the notebooks folder holds, as `id -u` and `id -g` tell them.
+ARG READER_UID=1000
+ARG READER_GID=1000
+# More of Debian's packages; .devcontainer wants git.
+ARG MORE=
+RUN case "$(dpkg --print-architecture)" in \
+      arm64) MORE="$MORE libopenblas0-openmp liblapacke" ;; \
+      *) MORE="$MORE libquadmath0" ;; \
+    esac && \
+    apt-get update && \
+    apt-get install -y --no-install-recommends make python3.11-venv libgomp1 \
+      $MORE && \
+    rm -rf /var/lib/apt/lists/* /var/cache/apt /var/log/apt /var/log/dpkg.log
+# MXNet's wheel for ARM is linked to libraries of Arm's compiler, which Debian
+# does not have. What it calls in them is in these, under the same names.
+RUN cd /usr/lib/aarch64-linux-gnu 2>/dev/null || exit 0; \
+    ln -s libopenblas.so.0 libarmpl_lp64_mp.so && \
+    ln -s liblapacke.so.3 libastring.so && \
+    ln -s libm.so.6 libamath.so
+# A Mac's group is one of Debian's own, too. A reader who is root is refused.
+RUN groupadd --non-unique --gid "$READER_GID" reader && \
+    useradd --uid "$READER_UID" --gid reader --create-home \
+      --shell /bin/bash reader && \
+    install -d -o reader -g reader /home/reader/d2lps
+USER reader
+WORKDIR /home/reader/d2lps
+
+FROM system AS lab
+# What takes long comes first: only another lock downloads anything again.
+COPY --chown=reader:reader requirements.lock ./
+# (Bytecode as setup/install.py makes it, so that it finds nothing to do.)
+RUN python3.11 -m venv .venv && printf %s "$PWD" > .venv/folder && \
+    .venv/bin/pip install -q --no-cache-dir --disable-pip-version-check \
+      --no-compile --require-hashes -r requirements.lock && \
+    { .venv/bin/python -m compileall -qq -j0 -x 'site-packages/.*/tests?/' \
+      .venv/lib || true; }
+COPY --chown=reader:reader Makefile README.md environment.yml pyproject.toml ./
+COPY --chown=reader:reader setup setup
+COPY --chown=reader:reader d2lps d2lps
+RUN PIP_NO_CACHE_DIR=1 make .venv/installed
+COPY --chown=reader:reader . .
+
+# As `make lab` has it: no news, no questions.
+ENV PATH=/home/reader/d2lps/.venv/bin:$PATH \
+    JUPYTER_CONFIG_PATH=/home/reader/d2lps/setup/jupyter \
+    JUPYTER_PORT=8888
+EXPOSE 8888
+# The one address that JupyterLab answers without its secret.
+HEALTHCHECK --interval=30s --timeout=10s --start-period=60s CMD \
+    ["python", "-c", "import os, urllib.request as web; web.urlopen(f\"http://127.0.0.1:{os.environ['JUPYTER_PORT']}/api\", timeout=9)"]
+CMD ["sh", "setup/container.sh"]
