@@ -86,6 +86,7 @@ class LinkCitations(SphinxTransform):
         docname = self.env.docname
         if docname.startswith(('notebooks/', 'docs/')):
             self.env.note_dependency(str(FILE))
+            self.env.note_dependency(__file__)
             users = cited_by(self.env)
             for text in list(texts(self.document)):
                 found = cited(text)

@@ -8,19 +8,24 @@ from sphinx.errors import ExtensionError
 from sphinx.transforms import SphinxTransform
 
 GLOSSARY = Path(__file__).parents[1] / 'glossary.md'
-ROOMS = 'notebooks/', 'docs/'  # whose pages have links to terms
+# Whose pages have links to terms. The teacher's page has other plans.
+ROOMS = 'notebooks/', 'docs/bare-mxnet', 'docs/several-machines'
 # Other forms than with an s at the end.
 FORMS = {
     'all-gather': ['all-gathers', 'all-gathered'],
     'all-reduce': ['all-reduces', 'all-reduced'],
     'asynchronous': ['asynchronously'],
     'batch normalisation': ['batch norm'],
-    'bounded delay': ['bound on the delay'],
+    'bounded delay': ['bound'],
     'broadcast': ['broadcasts', 'broadcasting'],
     'gather': ['gathers', 'gathered', 'gathering'],
     'hand-over': ['hands over', 'hand over'],
     'key–value store': ['key-value store', 'kvstore'],
+    'hash': ['hashes'],
     'latency': ['latencies'],
+    'loss': ['losses'],
+    'micro-batch': ['micro-batches'],
+    'minibatch': ['minibatches'],
     'part': [],
     'pipeline': ['pipelines', 'pipelined'],
     'process': ['processes'],
@@ -37,16 +42,20 @@ FORMS = {
 # Terms that are everyday words, too. Only where a page explains them, that
 # is, in bold or italics, are they surely terms.
 EVERYDAY = {
-    'bulk', 'chain', 'core', 'elastic', 'handle', 'head', 'helper', 'link',
-    'measured', 'model', 'overlap', 'part', 'port', 'predicted', 'priority',
-    'process', 'protocol', 'reduce', 'root', 'round', 'simulated', 'slice',
-    'step', 'store', 'tail', 'window'}
+    'bounded delay', 'bulk', 'chain', 'core', 'elastic', 'handle', 'head',
+    'helper', 'link', 'measured', 'model', 'overlap', 'part', 'port',
+    'predicted', 'priority', 'process', 'protocol', 'reduce', 'root', 'round',
+    'simulated', 'slice', 'step', 'store', 'tail', 'window'}
 # Words that mean something else there.
 OTHERWISE = {
+    'docs/bare-mxnet': {'message'},
+    'docs/several-machines': {'key', 'message', 'pull'},
     'notebooks/08-a-store-from-scratch': {'message'},
     'notebooks/09-a-real-parameter-server': {'message'},
     'notebooks/10-many-machines': {'loss'},
-    'notebooks/13-when-a-server-dies': {'asynchronous', 'running sum'}}
+    'notebooks/13-when-a-server-dies': {'asynchronous', 'running sum'},
+    'notebooks/exercises/tasks/learning-rate': {'message'},
+    'notebooks/exercises/solutions/learning-rate': {'message'}}
 
 
 def terms():
@@ -83,6 +92,7 @@ class LinkTerms(SphinxTransform):
         seen = set(OTHERWISE.get(self.env.docname, ()))
         if self.env.docname.startswith(ROOMS):
             self.env.note_dependency(str(GLOSSARY))
+            self.env.note_dependency(__file__)
             for text in texts(self.document):
                 if not in_references(text):
                     self.link(text, seen)
