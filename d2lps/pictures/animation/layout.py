@@ -1,7 +1,7 @@
 """Where devices, switches and cables are drawn, in pixels."""
 import numpy as np
 
-from d2lps.pictures.plots import _positions
+from d2lps.pictures.places import positions as spread_out
 
 GAP, CABLE, BAR, SMALL = 28, 84, 44, 32  # between boxes; heights
 
@@ -72,7 +72,7 @@ def choose(topology, plan, box, layout=None, positions=None):
     if topology.switches:
         far = np.hypot(*box) * (0.6 + len(topology.nodes) / 6)
         return Layout({node: (far * x, -far * y) for node, (x, y)
-                       in _positions(topology).items()}, size)
+                       in spread_out(topology).items()}, size)
     order = [topology.nodes[0]]  # along the widest cables
     while len(order) < len(topology.nodes):
         near = [link for link in topology.links
