@@ -42,4 +42,5 @@ html_extra_path = ['extra']  # index.html, which leads to the first page
 html_copy_source = False
 html_show_copyright = False
 html_use_index = False  # the search finds more
+html_show_search_summary = False  # a page in a file may not read others
 language = 'en'
