@@ -136,13 +136,14 @@ def pip(venv, *arguments):
 def compile_packages(venv):
     """What pip would do with one core, and for the packages' tests as well.
 
-    What cannot be compiled is for another Python, and not used here.
+    What cannot be compiled is for another Python, and not used here; and if
+    there is no shared memory, for several to work, imports compile.
     """
     packages = [*venv.glob('lib/python*/site-packages'),
                 *venv.glob('Lib/site-packages')]  # on Windows
     subprocess.run([program(venv, 'python'), '-m', 'compileall', '-qq', '-j0',
                     '-x', r'site-packages[/\\].*[/\\]tests?[/\\]', *packages],
-                   check=False)
+                   check=False, stderr=subprocess.DEVNULL)
 
 
 def try_it(venv, module):
