@@ -33,9 +33,13 @@ def settings_of(code):
         name = getattr(getattr(call, 'func', None), 'attr', None)
         if name in TOYS:
             found = defaults(name)
-            found.update(zip(found, map(ast.literal_eval, call.args)))
-            found.update((one.arg, ast.literal_eval(one.value))
-                         for one in call.keywords)
+            try:
+                found.update(zip(found, map(ast.literal_eval, call.args)))
+                found.update((one.arg, ast.literal_eval(one.value))
+                             for one in call.keywords)
+            except ValueError as error:
+                raise ExtensionError(f'the book runs no code: {name} needs '
+                                     f'plain values in\n{code}') from error
             return name, found
     return None
 

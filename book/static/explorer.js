@@ -3,7 +3,8 @@
 
 {
   const {html, svg, svgText, drawing, menu, slider} = d2lps;
-  const INK = '#222222', BEST = '#009E73', OTHER = '#56B4E9'; // as in style.py
+  const INK = '#222222';
+  const BEST = '#009E73', OTHER = '#56B4E9';  // as in style.py
 
   function ms(seconds) {
     return (1e3 * seconds).toLocaleString('en', {maximumSignificantDigits: 3});

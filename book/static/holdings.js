@@ -3,7 +3,7 @@
 
 {
   const {svg, svgText, drawing} = d2lps;
-  const INK = '#222222', WHOLE = '#00664a';  // can be read on white
+  const INK = '#222222', WHOLE = '#005a41';  // can be read on white
 
   function nameOf(node) {
     return typeof node === 'number' ? `device ${node}` : node;
@@ -24,8 +24,8 @@
     const left = 26 + 8 * longest;
     const pitch = Math.min(150, (width - left) / chunks);
     const least = Math.max(4, Math.min(0.28 * pitch, pitch - 15));
-    const gap = Math.max(least, Math.min(pitch - (sums ? 20 : 16),
-                                         7 * places));
+    const gap = Math.max(least, Math.min(
+      pitch - (sums ? 20 : 16), 0.55 * pitch, 7 * places));
     const high = rows < 10 ? 32 : 26;
     return {rows, chunks, round, names, left, pitch, gap, high,
             box: pitch - gap, small: pitch - gap < 20, space: gap / places,
@@ -45,7 +45,7 @@
     return counts.map((count, who) => count ? svg('rect', {
       x: m.x(chunk) + wide * who, y: m.y(row) - 0.35 * m.high, width: wide,
       height: 0.7 * m.high, fill: colorOf(who), stroke: '#ffffff',
-      'stroke-width': 0.5, opacity: faint ? 0.25 : 1}) : '');
+      'stroke-width': 0.5, opacity: faint ? 0.2 : 1}) : '');
   }
 
   function colorOf(who) {

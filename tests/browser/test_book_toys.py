@@ -13,11 +13,12 @@ import pytest
 from playwright.sync_api import expect, sync_playwright
 from test_lab import CHROMIUM, FLAGS
 
-from d2lps.collectives import Schedule, simulate
+from d2lps.collectives import Schedule, Send, simulate, topology
 from d2lps.pictures.menus import CHOICES, LINKS, PLANS, STEPPED, STRATEGIES
 from d2lps.pictures.style import CHUNK_COLORS
 
-NOTEBOOKS = Path(__file__).parents[2] / 'notebooks'
+ROOT = Path(__file__).parents[2]
+NOTEBOOKS = ROOT / 'notebooks'
 CHAPTERS = sorted(path.stem for path in NOTEBOOKS.glob('[01]*.ipynb'))
 WIDGET = 'application/vnd.jupyter.widget-view+json'
 OURS = {'explore_plans', 'explore_synchronisation'}
@@ -113,6 +114,38 @@ def test_times_are_those_of_the_simulator(opened):
     assert compared > 300
 
 
+def made_up(number):
+    """Plans on a line of six nodes, no two cables of which are alike.
+
+    Unlike real plans they have messages of many sizes on links that are
+    full for different reasons.
+    """
+    rng = random.Random(15)
+    for _ in range(number):
+        weights = [rng.uniform(0.1, 3) for _ in range(4)]
+        rounds = [[(*rng.sample(range(6), 2), rng.randrange(4), True)
+                   for _ in range(rng.randrange(2, 16))] for _ in range(3)]
+        links = [link for a in range(5) for link in topology.both_ways(
+            a, a + 1, rng.uniform(1e9, 20e9), 1e-4)]
+        yield Schedule([[Send(*send) for send in sends] for sends in rounds],
+                       6, weights=weights), topology.Topology(links)
+
+
+def test_links_are_shared_as_in_the_simulator(opened):
+    pairs = [*made_up(200)]
+    found = opened('03-where-to-sum').evaluate('''all => all.map(
+        ([plan, joined]) => d2lps.timed(plan, joined, 1e6, 1, 1e-4).seconds)
+        ''', [[{'nodes': plan.nodes, 'weights': plan.weights.tolist(),
+                 'rounds': [[[*send] for send in sends]
+                            for sends in plan.rounds]},
+                {'vertices': [*range(6)], 'nodes': 6,
+                 'links': [link[:2] for link in joined.links],
+                 'bandwidth': [link.bandwidth for link in joined.links]}]
+               for plan, joined in pairs])
+    assert found == pytest.approx(
+        [simulate.time(*pair, 1e6).seconds for pair in pairs], rel=1e-9)
+
+
 def test_counts_are_those_of_the_schedules(opened):
     page = opened('05-rings')
     for name, (words, make) in PLANS.items():
@@ -143,8 +176,8 @@ def test_the_player_begins_as_in_the_notebook(opened, chapter, name, rounds,
                                                      ).inner_text()
 
 
-@pytest.mark.parametrize('n', [3, 8])
-@pytest.mark.parametrize('name', ['ring', 'double_tree', 'parameter_servers'])
+@pytest.mark.parametrize('name, n', [
+    ('ring', 3), ('double_tree', 8), ('parameter_servers', 5)])
 def test_the_picture_shows_what_is_held(opened, name, n):
     plan = PLANS[name][1](n)
     toy = player(opened('05-rings'))
@@ -284,27 +317,33 @@ def test_keys_alone_move_the_explorer(opened):
     assert words == ['devices', 'MB', 'GB/s', 'µs per cable', 'links of the']
 
 
-@pytest.mark.parametrize('scheme', ['light', 'dark'])
-@pytest.mark.parametrize('width', [1280, 1024, 390])
-def test_nothing_is_cut_and_words_can_be_read(opened, tmp_path, width,
-                                              scheme):
-    page = opened('03-where-to-sum', color_scheme=scheme,
-                  viewport={'width': width, 'height': 900})
-    choose(explorer(page), {'links': 'two machines, 10 Gbit/s apart',
-                            'devices': 7})
-    explorer(page).screenshot(path=tmp_path / 'explorer.png')
-    fits(page)
-    page = opened('05-rings', color_scheme=scheme,
-                  viewport={'width': width, 'height': 900})
-    choose(player(page), {'devices': 6, 'boxes': 'sums of 1, 2, 3, …'})
-    for name in 'bidirectional_ring', 'parameter_servers', 'cpu':
-        choose(player(page), {'plan': PLANS[name][0]})
-        player(page).screenshot(path=tmp_path / f'{name}.png')
-        fits(page)
+def test_nothing_is_cut_and_words_can_be_read(opened, tmp_path):
+    pages = opened('03-where-to-sum'), opened('05-rings')
+    choose(explorer(pages[0]), {'links': 'two machines, 10 Gbit/s apart',
+                                'devices': 7})
+    choose(player(pages[1]), {'devices': 6, 'boxes': 'sums of 1, 2, 3, …'})
+    for scheme in 'light', 'dark':
+        for width in 1280, 1024, 390:
+            for page in pages:
+                page.emulate_media(color_scheme=scheme)
+                page.set_viewport_size({'width': width, 'height': 900})
+            fits(pages[0])
+            explorer(pages[0]).screenshot(
+                path=tmp_path / f'explorer-{width}-{scheme}.png')
+            for name in 'bidirectional_ring', 'parameter_servers', 'cpu':
+                choose(player(pages[1]), {'plan': PLANS[name][0]})
+                fits(pages[1])
+            player(pages[1]).screenshot(
+                path=tmp_path / f'player-{width}-{scheme}.png')
 
 
 def fits(page):
     """No text is small or beyond its picture; the page scrolls one way."""
+    page.wait_for_function('''() => {  // drawn for this width
+        const all = [...document.querySelectorAll('.toy svg')];
+        return all.every(one => Number(one.getAttribute('width')) ===
+                                one.parentElement.clientWidth);
+    }''', timeout=60_000)
     assert page.evaluate('document.documentElement.scrollWidth') <= (
         page.viewport_size['width'])
     for toy in page.locator('.toy').all():
@@ -343,3 +382,10 @@ def test_pages_show_no_widgets(book, chapter):
     assert page.count(NOTE) == len(moved) - len(here)
     assert not re.findall(r'Box\(children|(?:Slider|Player|Dropdown)\(|'
                           r'&lt;[\w.]+ object|object at 0x', page)
+
+
+def test_scripts_are_short_and_what_they_read_is_small(book):
+    for path in sorted((ROOT / 'book' / 'static').glob('*.js')):
+        lines = path.read_text().splitlines()
+        assert len(lines) <= 250 and max(map(len, lines)) <= 79, path
+    assert (book / '_static' / 'toys-data.js').stat().st_size < 1_000_000
