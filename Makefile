@@ -103,7 +103,7 @@ $(BOOK)/installed: requirements-book.lock
 	@echo 'Installing what the book needs into $(BOOK) ...'
 	@"$(BOOK_PYTHON)" -m venv --clear $(BOOK)
 	@$(BOOK)/bin/python -m pip install -q --disable-pip-version-check \
-	  --require-hashes -r requirements-book.lock
+	  --no-compile --require-hashes -r requirements-book.lock
 	@touch $@
 
 # After a change of pyproject.toml (uv: https://docs.astral.sh/uv).
