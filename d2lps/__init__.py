@@ -5,7 +5,7 @@ Import it before mxnet: it makes the settings that MXNet reads when it starts
 """
 from importlib import import_module
 
-from d2lps import missing, settings  # before anything imports MXNet
+from d2lps import loading, missing, settings  # before MXNet is imported
 
 ROOMS = ('asynchrony', 'cluster', 'collectives', 'engine', 'kvstore',
          'pictures', 'recovery', 'training')

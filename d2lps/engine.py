@@ -14,15 +14,13 @@ from typing import NamedTuple
 import numpy as onp
 
 from d2lps.checks import a, checked, list_of, refuse, whole
-from d2lps.loading import quickly
 from d2lps.missing import NoMXNet
 from d2lps.settings import THREADS  # they come before MXNet
 
 MOST_DEVICES = 1024  # each CPU device is a thread
 
 try:
-    with quickly():
-        import mxnet as mx
+    import mxnet as mx
 except NoMXNet:
     raise
 except (ImportError, OSError) as error:  # OSError: a library is missing

@@ -5,7 +5,6 @@ for arrays and one for symbols, 2,500 together, and compiles them all.  Most
 are never called.  Here each is compiled at its first call, and modules that
 few want are loaded when something in them is looked for.
 """
-import inspect
 import sys
 from contextlib import contextmanager
 from functools import cached_property
@@ -59,6 +58,7 @@ class _Text:
 
     @property
     def __signature__(self):  # help() finds it
+        import inspect
         return inspect.signature(self.function)
 
 
@@ -95,7 +95,7 @@ class _Finder:
 
 
 @contextmanager
-def quickly():
+def _quickly():
     """MXNet is to be imported in this block."""
     others = (UNWANTED | SELDOM | VERSIONS) - {*sys.modules}
     sys.modules.update(dict.fromkeys(others & UNWANTED))
@@ -106,3 +106,24 @@ def quickly():
         sys.meta_path.remove(_Finder)
         for name in others:
             sys.modules.pop(name, None)
+
+
+class _Quick:
+    """Finds MXNet for the first import of it, whoever writes that."""
+
+    @staticmethod
+    def find_spec(name, path=None, target=None):
+        spec = PathFinder.find_spec(name) if name == 'mxnet' else None
+        if spec and spec.loader:
+            run = spec.loader.exec_module
+
+            def run_module(module):
+                with _quickly():
+                    run(module)
+                sys.meta_path.remove(_Quick)
+            spec.loader.exec_module = run_module
+        return spec
+
+
+if 'mxnet' not in sys.modules:
+    sys.meta_path.insert(sys.meta_path.index(PathFinder), _Quick)

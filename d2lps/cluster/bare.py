@@ -16,7 +16,6 @@ from d2lps.checks import checked, positive, text, whole
 from d2lps.cluster.processes.member import may_be_forked
 from d2lps.cluster.processes.places import Private
 from d2lps.cluster.processes.sockets import socket_of
-from d2lps.loading import quickly
 
 LIFE = 60  # seconds; the kernel's alarm clock ends what lives longer
 ENDS = signal.SIGTERM, signal.SIGALRM
@@ -85,8 +84,7 @@ def first():
     for number in ENDS:
         signal.signal(number, lambda *_: sys.exit())
     if may_be_forked():
-        with quickly():
-            importlib.import_module('mxnet')
+        importlib.import_module('mxnet')
         gc.freeze()  # or each of the others looks through all of it at its end
     try:
         for job in jobs:

@@ -17,7 +17,6 @@ import time
 import traceback
 
 from d2lps.cluster.processes import namespaces
-from d2lps.loading import quickly
 
 BEAT = 1.0  # seconds between signs of life
 PR_SET_PDEATHSIG, PR_SET_NAME = 1, 15
@@ -36,8 +35,7 @@ def may_be_forked():
 def load():
     """Load what a process needs, which takes a while."""
     if 'mxnet' not in sys.modules:
-        with quickly():
-            importlib.import_module('d2lps.cluster.processes.cells')
+        importlib.import_module('d2lps.cluster.processes.cells')
 
 
 class Channel:
