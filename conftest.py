@@ -23,7 +23,7 @@ PURE = {'test_agreement.py', 'test_storechecks.py'}  # in tests/cluster
 # What takes long goes first, or it would be alone at the end.
 LONG = {'test_cluster.py', 'test_hosts.py', 'test_openssh.py',
         'test_restarts.py', 'test_bad_arguments.py', 'test_install.py',
-        'test_interrupted.py', 'test_grade.py'}
+        'test_interrupted.py', 'test_grade.py', 'test_light.py'}
 STARTS = {'subprocess.Popen', 'os.fork', 'os.forkpty', 'os.posix_spawn'}
 running = None  # the test that runs
 

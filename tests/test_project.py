@@ -144,6 +144,7 @@ def test_the_notebooks_need_no_test_tools():
 
 @pytest.mark.parametrize('system, machine', [
     ('linux', 'x86_64'), ('linux', 'aarch64'), ('darwin', 'arm64'),
+    ('darwin', 'x86_64'),
     ('win32', 'AMD64')])
 @pytest.mark.parametrize('lock', [LIGHT, BOOK])
 def test_what_any_laptop_installs_is_small_and_of_today(
