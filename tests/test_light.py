@@ -33,15 +33,9 @@ def cells(path):
 WITHOUT = '''
 import json, sys
 from importlib.machinery import PathFinder
-lacks = {lacks}
-
-class Without:
-    @staticmethod
-    def find_spec(name, path=None, target=None):
-        if name not in lacks:
-            return PathFinder.find_spec(name, path, target)
-
-sys.meta_path[sys.meta_path.index(PathFinder)] = Without
+lacks, find_spec = {lacks}, PathFinder.find_spec
+PathFinder.find_spec = lambda name, path=None, target=None: (
+    None if name in lacks else find_spec(name, path, target))
 for name in lacks:
     sys.modules.pop(name, None)
 '''
