@@ -197,7 +197,9 @@ def test_the_image_leaves_out_what_git_ignores_and_nothing_that_is_used():
         assert ignored(line.strip('/').replace('*', 'some')), line
     for path in ('Makefile', 'README.md', 'requirements-test.lock',
                  'notebooks/index.ipynb', 'docs/teaching.md', 'conftest.py',
-                 'tests/test_containers.py', 'setup/jupyter', '.gitignore'):
+                 'tests/test_containers.py', 'setup/jupyter', '.gitignore',
+                 '.github/workflows/test.yml', '.binder/start', '.ci/run',
+                 '.devcontainer/devcontainer.json', 'compose.yaml'):
         assert not ignored(path) and (ROOT / path).exists(), path
 
 
