@@ -57,9 +57,9 @@ def released(exercise):
     return nbformat.read(TASKS / f'{exercise}.ipynb', 4)
 
 
-def wrong_answers(exercise, most=3):
-    """The most plausible ones."""
-    return [one for one in answers_of(exercise) if one.says][:most]
+def wrong_answer(exercise):
+    """The most plausible one; tests/exercises looks at all of them."""
+    return next(one for one in answers_of(exercise) if one.says)
 
 
 def answered(exercise='tree'):
@@ -80,7 +80,7 @@ def is_check(cell):
 
 
 def make_class(folder, port):
-    """A folder of 25 submissions; port: one where somebody listens."""
+    """A folder of 23 submissions; port: one where somebody listens."""
     def put(student, notebook, name='tree', ending='.ipynb'):
         (folder / student).mkdir(exist_ok=True, parents=True)
         nbformat.write(notebook, folder / student / f'{name}.ipynb')
@@ -90,8 +90,8 @@ def make_class(folder, port):
     for name in EXERCISES:
         put('solved', solution(name), name)
         put('stub', released(name), name)
-        for k, wrong in enumerate(wrong_answers(name)):
-            put(f'wrong-{k}', with_answer(released(name), wrong.code), name)
+        put('wrong', with_answer(released(name), wrong_answer(name).code),
+            name)
     for student, (code, _) in MISCHIEF.items():
         put(student, with_cell(answered(), code))
     places = [str(ROOT / 'notebooks'), str(ROOT / 'classroom' / 'hidden'),
