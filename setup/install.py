@@ -170,7 +170,7 @@ def light():
     if sys.version_info < (3, 11):  # noqa: UP036 (nobody has looked before)
         refuse(f'needs Python 3.11 or later, and this is {VERSION}')
     install(LIGHT, [], 'chapters 3, 5, 6 and 7 need: 100 MB to download and '
-            '500 MB of disk', ['-r', 'requirements-light.lock'],
+            '400 MB of disk', ['-r', 'requirements-light.lock'],
             'd2lps.pictures')
     settings = LIGHT / 'etc' / 'jupyter'
     shutil.copytree('setup/jupyter', settings, dirs_exist_ok=True)
