@@ -88,10 +88,15 @@ $(LIGHT)/installed: requirements-light.lock pyproject.toml \
 BOOK = .venv-book
 book: PAGES = docs/_build/html
 book: KEPT = $(BOOK)/kept
-book: $(BOOK)/installed
+book: $(BOOK)/installed $(BOOK)/begun
 	@$(BOOK)/bin/python -m sphinx -q -W --keep-going -c book -d "$(KEPT)" \
 	  . "$(PAGES)" || { rm -rf "$(KEPT)"; exit 1; }
 	@echo 'The book: $(PAGES)/index.html'
+
+# What one of these changes, it changes on pages that Sphinx thinks finished.
+$(BOOK)/begun: $(wildcard book/*.* book/*/*.* d2lps/pictures/*.py \
+  d2lps/collectives/*.py) README.md $(BOOK)/installed
+	@rm -rf $(BOOK)/kept && touch $@
 
 # Any Python from 3.11 will do; the first that is here, or the one you name.
 BOOK_PYTHON = $(firstword $(foreach one,$(PYTHON) python3.11 python3.12 \
