@@ -16,12 +16,6 @@ RUN case "$(dpkg --print-architecture)" in \
     apt-get install -y --no-install-recommends make python3.11-venv libgomp1 \
       $MORE && \
     rm -rf /var/lib/apt/lists/* /var/cache/apt /var/log/apt /var/log/dpkg.log
-# MXNet's wheel for ARM is linked to libraries of Arm's compiler, which Debian
-# does not have. What it calls in them is in these, under the same names.
-RUN cd /usr/lib/aarch64-linux-gnu 2>/dev/null || exit 0; \
-    ln -s libopenblas.so.0 libarmpl_lp64_mp.so && \
-    ln -s liblapacke.so.3 libastring.so && \
-    ln -s libm.so.6 libamath.so
 # A Mac's group is one of Debian's own, too. A reader who is root is refused.
 RUN groupadd --non-unique --gid "$READER_GID" reader && \
     useradd --uid "$READER_UID" --gid reader --create-home \

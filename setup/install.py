@@ -22,18 +22,27 @@ from pathlib import Path
 VENV, LIGHT = Path('.venv'), Path('.venv-light')
 PROGRAMS, EXE = ('Scripts', '.exe') if os.name == 'nt' else ('bin', '')
 VERSION = '{}.{}'.format(*sys.version_info)
-# What MXNet's library is linked to and does not bring along. (On ARM there
-# is no libquadmath, and none is needed.)
-LIBRARIES = ['libgomp.so.1', 'libstdc++.so.6'] + (
-    ['libquadmath.so.0'] if platform.machine() == 'x86_64' else [])
+# MXNet for Linux on ARM is linked to libraries of Arm's compiler. What it
+# calls in them is in these of the system, under the same names.
+ARM = {'libopenblas.so.0': 'libarmpl_lp64_mp.so',
+       'liblapacke.so.3': 'libastring.so', 'libm.so.6': 'libamath.so'}
+FOLDERS = [Path('/usr/lib/aarch64-linux-gnu'), Path('/usr/lib64')]
+# What MXNet's library is linked to and does not bring along.
+LIBRARIES = ['libgomp.so.1', 'libstdc++.so.6'] + {
+    'x86_64': ['libquadmath.so.0'], 'aarch64': [*ARM]}.get(
+        platform.machine(), [])
 # Who installs packages here, and what they are called there.
 MANAGERS = {
     'apt-get': ('apt install', {
         'libgomp.so.1': 'libgomp1', 'libstdc++.so.6': 'libstdc++6',
-        'libquadmath.so.0': 'libquadmath0', 'venv': f'python{VERSION}-venv'}),
+        'libquadmath.so.0': 'libquadmath0', 'venv': f'python{VERSION}-venv',
+        'libopenblas.so.0': 'libopenblas0-openmp', 'libm.so.6': 'libc6',
+        'liblapacke.so.3': 'liblapacke'}),
     'dnf': ('dnf install', {
         'libgomp.so.1': 'libgomp', 'libstdc++.so.6': 'libstdc++',
-        'libquadmath.so.0': 'libquadmath', 'venv': f'python{VERSION}'})}
+        'libquadmath.so.0': 'libquadmath', 'venv': f'python{VERSION}',
+        'libopenblas.so.0': 'openblas-serial', 'libm.so.6': 'glibc',
+        'liblapacke.so.3': 'lapack'})}
 # Settings of the user's that would lead pip, or Python, out of .venv.
 ELSEWHERE = ('PIP_TARGET', 'PIP_PREFIX', 'PIP_ROOT', 'PYTHONPATH',
              'PYTHONHOME')
@@ -145,6 +154,16 @@ def compile_packages(venv):
                    check=False, stderr=subprocess.DEVNULL)
 
 
+def link_for_arm(venv):
+    """MXNet looks for its libraries beside its own one first."""
+    for mxnet in venv.glob('lib/python*/site-packages/mxnet'):
+        for here, wanted in ARM.items():
+            [found, *_] = [folder / here for folder in FOLDERS
+                           if (folder / here).exists()]
+            (mxnet / wanted).unlink(missing_ok=True)
+            (mxnet / wanted).symlink_to(found)
+
+
 def try_it(venv, module):
     done = subprocess.run([program(venv, 'python'), '-c', f'import {module}'],
                           text=True, stderr=subprocess.PIPE)
@@ -162,6 +181,8 @@ def install(venv, libraries, words, requirements, module):
     pip(venv, '--no-deps', '--no-build-isolation', '-e', '.')
     if venv == VENV:  # for half as many packages, imports do it soon enough
         compile_packages(venv)
+        if (platform.system(), platform.machine()) == ('Linux', 'aarch64'):
+            link_for_arm(venv)
     try_it(venv, module)
 
 

@@ -219,6 +219,20 @@ def test_this_machine_lacks_nothing():
     assert install.lacking(install.LIBRARIES) == []
 
 
+def test_on_arm_mxnet_finds_what_it_calls(monkeypatch, tmp_path):
+    folder, mxnet = tmp_path / 'lib64', (
+        tmp_path / '.venv/lib/python3.11/site-packages/mxnet')
+    folder.mkdir()
+    mxnet.mkdir(parents=True)
+    for name in install.ARM:
+        (folder / name).write_text(name)
+    monkeypatch.setattr(install, 'FOLDERS', [tmp_path / 'none', folder])
+    for again in range(2):
+        install.link_for_arm(tmp_path / '.venv')
+        assert {link.name: link.read_text() for link in mxnet.iterdir()} == {
+            wanted: here for here, wanted in install.ARM.items()}
+
+
 def test_without_make_it_says_how_to_go_on(monkeypatch, tmp_path, capsys):
     """On Windows, programs are elsewhere, and called otherwise."""
     monkeypatch.delenv('MAKELEVEL', raising=False)
