@@ -18,9 +18,8 @@ class DescribePictures(SphinxTransform):
             words = cell.get('cell_metadata', {}).get('alt')
             pictures = [*cell.findall(nodes.image)] if words else []
             for number, picture in enumerate(pictures, 1):
-                picture['alt'] = words if number == 1 else (
-                    f'Picture {number} of {len(pictures)}; the words of the '
-                    'first tell of all.')
+                picture['alt'] = words if len(pictures) == 1 else (
+                    f'Picture {number} of {len(pictures)}. {words}')
 
 
 def level_captions(app, page, template, context, document):

@@ -1,0 +1,87 @@
+"""Every page of the book, read by axe-core and measured at three widths."""
+import re
+from collections import Counter
+
+import pytest
+
+WIDTHS = 1280, 1024, 390
+KINDS = ['book/index', 'notebooks/03-where-to-sum',
+         'notebooks/exercises/solutions/checkpoint']
+
+
+def names(book):
+    """All pages, but for the one that only leads to the first."""
+    return sorted(str(path.relative_to(book).with_suffix(''))
+                  for path in book.rglob('*.html')
+                  if path != book / 'index.html')
+
+
+@pytest.fixture(scope='module')
+def facts(chromium, book):
+    """What is to be known of each page, by its name; each is opened once."""
+    from reading import Reader
+    found = {}
+    with Reader(chromium, book) as reader:
+        for name in names(book):
+            tab = reader.open(name, WIDTHS[0])
+            found[name] = {
+                'pictures': tab.evaluate('''() => [...document.images].map(
+                    it => [it.alt, !!it.closest('details'),
+                           it.complete && it.naturalWidth > 0])'''),
+                'wide': {width: reader.overflowing(width)
+                         for width in WIDTHS[::-1]},
+                'axe': reader.axe()}
+    assert len(found) > 40
+    return found
+
+
+def test_axe_finds_nothing_serious(facts):
+    """The contrast of WCAG AA is among its rules."""
+    assert [line for fact in facts.values() for line in fact['axe']] == []
+
+
+def test_no_page_scrolls_sideways_and_nothing_is_cut(facts):
+    """What is wider than its box scrolls there, and Tab reaches the box."""
+    wide = {(name, width): found for name, fact in facts.items()
+            for width, found in fact['wide'].items() if found}
+    assert wide == {}
+
+
+def test_pictures_are_there_and_are_described(facts):
+    shown = 0
+    for name, fact in facts.items():
+        words = Counter()
+        for alt, again, loaded in fact['pictures']:
+            assert loaded or again, f'{name}: {alt}'
+            if again:  # in a closed <details>: the animation above it
+                continue
+            assert len(alt) > 3, name
+            assert not re.search(r'\.(png|svg|jpe?g|gif)\b', alt), name
+            words[alt] += 1
+            shown += 1
+        assert [*words.values()] == [1] * len(words), (name, words)
+    assert shown > 100
+
+
+@pytest.mark.parametrize('name', KINDS)
+@pytest.mark.parametrize('scheme, width', [
+    ('dark', 1280), ('dark', 390), ('light', 390)])
+def test_axe_finds_nothing_serious_at_night_or_on_a_phone(
+        reader, name, scheme, width):
+    reader.tab.emulate_media(color_scheme=scheme)
+    reader.open(name, width)
+    assert reader.axe() == []
+
+
+def test_axe_would_find_it(reader):
+    """Grey on white, a picture without words, a box that Tab passes by."""
+    tab = reader.open(KINDS[0], WIDTHS[0])
+    tab.evaluate('''() => document.querySelector('article').insertAdjacentHTML(
+        'beforeend', `<p style="color: #aaa; background: #fff">pale</p>
+        <img src="data:image/gif;base64,R0lGODlhAQABAAAAACw=">
+        <div style="overflow: auto; width: 9em; height: 2em">
+        <p style="width: 99em">${'wide '.repeat(99)}</p></div>`)''')
+    found = '\n'.join(reader.axe())
+    for rule in 'color-contrast', 'image-alt', 'scrollable-region-focusable':
+        assert f': {rule}: ' in found
+    assert reader.overflowing(WIDTHS[0])['unreached']

@@ -1,0 +1,252 @@
+"""The book as a reader uses it: next page, contents, search, keys, a phone."""
+import re
+
+import pytest
+from playwright.sync_api import expect
+from reading import PAINTED, Reader
+from test_lab import CHROMIUM, FLAGS
+
+FIRST, CHAPTER = 'book/index', 'notebooks/12-asynchrony'
+CHAPTERS = range(1, 15)
+# A word, and the chapter that tells of it.
+SOUGHT = {'straggler': '12-asynchrony', 'checkpoint': '13-when-a-server-dies',
+          'nvlink': '05-rings', 'bucket': '11-overlap'}
+# Where Tab is, and how one sees it.
+FOCUSED = '''() => {
+  const it = document.activeElement;
+  const shown = it.matches('.sidebar-search') ? it.closest('form') :
+    it.matches('.toctree-checkbox') ? it.nextElementSibling : it;
+  const {left, top, right, bottom} = shown.getBoundingClientRect();
+  return {
+    number: [...document.querySelectorAll('*')].indexOf(it),
+    what: it.outerHTML.slice(0, 90),
+    seen: it === document.body || right > 0 && bottom > 0 &&
+      left < innerWidth && top < innerHeight,
+    framed: getComputedStyle(shown).outlineStyle !== 'none',
+    place: ['.skip-to-content', '.sidebar-drawer', '.main', '.toc-drawer'
+      ].findIndex(place => it.closest(place))};
+}'''
+REACHABLE = '''() => [...document.querySelectorAll(
+  'a[href], button, input:not([type=hidden]), select, summary, [tabindex]')
+  ].filter(it => it.checkVisibility({visibilityProperty: true}) &&
+                 !it.disabled && it.tabIndex >= 0).map(it => [
+    [...document.querySelectorAll('*')].indexOf(it),
+    it.outerHTML.slice(0, 90)])'''
+MOST_KEYS = 300
+
+
+def pages(book):
+    """All that a reader is led to."""
+    names = {str(path.relative_to(book).with_suffix(''))
+             for path in book.rglob('*.html')}
+    return names - {'index', 'search'}
+
+
+def at_top(tab, heading):
+    """Wait until a heading is in the upper half of the window."""
+    tab.wait_for_function('''address => {
+      const it = document.getElementById(address);
+      const {top, bottom} = it.getBoundingClientRect();
+      return bottom > 0 && top >= -1 && top < innerHeight / 2;
+    }''', arg=heading)
+
+
+def test_next_leads_through_the_book_and_back_again(reader):
+    tab = reader.open('index', 1280)  # which leads to the first page
+    tab.wait_for_url('**/book/index.html')
+    seen = [reader.name()]
+    while tab.locator('a.next-page').count():
+        tab.locator('a.next-page').click()
+        seen.append(reader.name())
+        assert len(seen) <= 100
+    assert len(seen) == len({*seen})
+    assert {*seen} == pages(reader.book)
+    chapters = [int(found[1]) for found in map(
+        re.compile(r'notebooks/(\d\d)-').match, seen) if found]
+    assert chapters == [*CHAPTERS]
+    tab.locator('a.prev-page').click()
+    assert reader.name() == seen[-2]
+    tab.go_back()
+    assert reader.name() == seen[-1]
+
+
+def test_the_contents_lead_to_every_page(reader):
+    tab = reader.open(FIRST, 1280)
+    # The name above the contents leads to the first page.
+    assert tab.locator('.sidebar-brand').get_attribute('href') == '#'
+    links = tab.locator('.sidebar-tree a')
+    assert {name.partition('#')[0] for name in links.evaluate_all(
+        'links => links.map(it => decodeURI(it.href))')} == {
+            (reader.book / f'{name}.html').as_uri()
+            for name in pages(reader.book) - {FIRST}}
+    expect(links.get_by_text('Solved: ').first).to_be_hidden()
+    tab.locator('.toctree-checkbox').focus()
+    tab.keyboard.press('Enter')
+    expect(links.get_by_text('Solved: ').first).to_be_visible()
+    links.get_by_text('12. ').click()
+    assert reader.name() == CHAPTER
+    expect(tab.locator('h1')).to_contain_text('12. Asynchrony')
+    expect(tab.locator('.sidebar-tree .current-page')).to_contain_text('12. ')
+
+
+@pytest.mark.parametrize('start', [
+    CHAPTER, 'notebooks/14-today', 'book/glossary'])
+def test_a_cross_reference_leads_to_its_heading(reader, start):
+    tab = reader.open(start, 1280)
+    links = tab.locator('article a.internal:not(.headerlink)[href*=".html#"]'
+                        ':not(:has(.to-term)):not([href*="references.html"])')
+    link = links.first
+    link.scroll_into_view_if_needed()
+    before = tab.evaluate('scrollY')
+    link.click()
+    there, _, heading = reader.name().partition('#')
+    assert heading and there != start
+    at_top(tab, heading)
+    tab.go_back()
+    assert reader.name() == start
+    tab.wait_for_function('y => Math.abs(scrollY - y) < 200', arg=before)
+
+
+def test_a_term_leads_to_the_glossary(reader):
+    tab = reader.open(CHAPTER, 1280)
+    link = tab.locator('article a:has(.to-term)').first
+    link.click()
+    there, _, term = reader.name().partition('#')
+    assert there == 'book/glossary' and term.startswith('term-')
+    at_top(tab, term)
+
+
+@pytest.mark.parametrize('word', SOUGHT)
+def test_search_finds(reader, word):
+    tab = reader.open(FIRST, 1280)
+    tab.locator('.sidebar-search').fill(word)
+    tab.keyboard.press('Enter')
+    tab.wait_for_url(f'**/search.html?q={word}*')
+    found = tab.locator(f'#search-results a[href*="{SOUGHT[word]}"]').first
+    found.click()
+    assert reader.name().startswith(f'notebooks/{SOUGHT[word]}')
+    expect(tab.locator('article')).to_contain_text(word, ignore_case=True)
+
+
+def test_search_says_if_it_finds_nothing(reader):
+    tab = reader.open(FIRST, 1280)
+    tab.locator('.sidebar-search').fill('zeppelin')
+    tab.keyboard.press('Enter')
+    expect(tab.locator('#search-results')).to_contain_text(
+        'did not match any documents')
+
+
+@pytest.mark.parametrize('name', [
+    FIRST, 'notebooks/exercises/solutions/checkpoint'])
+def test_tab_reaches_all_in_order_and_one_sees_where_it_is(reader, name):
+    tab = reader.open(name, 1400)  # with both sides beside the page
+    tab.evaluate(PAINTED)  # by then a script knows what scrolls
+    left = dict(tab.evaluate(REACHABLE))
+    assert len(left) > 30
+    places = []
+    for _ in range(MOST_KEYS):
+        tab.keyboard.press('Tab')
+        tab.wait_for_function(f'({FOCUSED})().seen')  # what slides takes time
+        now = tab.evaluate(FOCUSED)
+        if now['number'] not in left:
+            break
+        left.pop(now['number'])
+        assert now['framed'], now['what']
+        places.append(now['place'])
+    assert not left
+    assert places[0] == 0 and places == sorted(places)
+    assert {*places} >= {0, 1, 2}
+
+
+def test_one_can_skip_to_the_content(reader):
+    tab = reader.open(CHAPTER, 1280)
+    tab.keyboard.press('Tab')
+    expect(tab.locator('.skip-to-content')).to_be_focused()
+    tab.keyboard.press('Enter')
+    tab.keyboard.press('Tab')
+    assert tab.evaluate('() => !!document.activeElement.closest("article")')
+
+
+MENUS = {'__navigation': '.sidebar-drawer', '__toc': '.toc-drawer'}
+
+
+@pytest.mark.parametrize('menu', MENUS)
+@pytest.mark.parametrize('key', ['Enter', 'Space'])
+def test_keys_open_and_close_a_menu(reader, menu, key):
+    tab = reader.open(CHAPTER, 390)
+    drawer = tab.locator(MENUS[menu])
+    expect(drawer).to_be_hidden()
+    for _ in range(5):
+        tab.keyboard.press('Tab')
+        if tab.evaluate('() => document.activeElement.id') == menu:
+            break
+    else:
+        raise AssertionError(f'Tab does not reach {menu}')
+    tab.keyboard.press(key)
+    expect(drawer).to_be_visible()
+    assert tab.evaluate('() => !!document.activeElement.closest('
+                        f'"{MENUS[menu]}")')
+    tab.keyboard.press('Escape')
+    expect(drawer).to_be_hidden()
+    expect(tab.locator(f'#{menu}')).to_be_focused()
+
+
+def test_a_finger_opens_and_closes_the_menus(finger):
+    tab = finger.open(CHAPTER)
+    contents, here = map(tab.locator, MENUS.values())
+    tab.locator('.nav-overlay-icon').tap()
+    expect(contents).to_be_in_viewport(ratio=0.9)
+    expect(contents.get_by_text('1. Data Parallelism')).to_be_visible()
+    tab.touchscreen.tap(370, 600)  # beside the menu
+    expect(contents).to_be_hidden()
+    tab.locator('.toc-header-icon').tap()
+    expect(here).to_be_in_viewport(ratio=0.9)
+    link = here.locator('a[href^="#"]').nth(3)
+    link.tap()
+    expect(here).to_be_hidden()
+    at_top(tab, finger.name().partition('#')[2])
+    tab.locator('.nav-overlay-icon').tap()
+    contents.get_by_text('1. Data Parallelism').tap()
+    expect(tab.locator('h1')).to_contain_text('Data Parallelism')
+    expect(contents).to_be_hidden()
+
+
+ANIMATION = 'article .cell_output > .output img[src^="data:image/svg"]'
+
+
+@pytest.mark.parametrize('name', [
+    'notebooks/03-where-to-sum', 'notebooks/05-rings'])
+def test_an_animation_plays(reader, name):
+    picture = reader.open(name, 1280).locator(ANIMATION).first
+    picture.scroll_into_view_if_needed()
+    before = picture.screenshot()
+    for _ in range(100):
+        if picture.screenshot() != before:
+            break
+    else:
+        raise AssertionError('100 screenshots are the same')
+
+
+def test_it_stands_still_for_who_wants_no_motion(playwright, book):
+    """What one tells Chromium of a page does not reach the pictures in it."""
+    still = playwright.chromium.launch(
+        executable_path=CHROMIUM,
+        args=[*FLAGS, '--force-prefers-reduced-motion'])
+    try:
+        with Reader(still, book) as reader:
+            tab = reader.open('notebooks/05-rings', 1280)
+            picture = tab.locator(ANIMATION).first
+            picture.scroll_into_view_if_needed()
+            assert len({picture.screenshot() for _ in range(12)}) == 1
+    finally:
+        still.close()
+
+
+@pytest.mark.parametrize('name, toy', [
+    ('05-rings', 'explore_plans'),
+    ('03-where-to-sum', 'explore_synchronisation')])
+def test_the_toys_are_there(reader, name, toy):
+    tab = reader.open(f'notebooks/{name}', 1280)
+    there = tab.locator(f'.toy[data-toy={toy}]').first
+    expect(there.locator('button, input, select').first).to_be_visible()
+    expect(there.locator('svg').first).to_be_visible()
