@@ -38,11 +38,12 @@ FORMS = {
     'synchronous': ['synchronously'],
     'topology': ['topologies'],
     'two trees': ['pairs of trees'],
+    "Young's formula": ['Young’s formula'],
 }
 # Terms that are everyday words, too. Only where a page explains them, that
 # is, in bold or italics, are they surely terms.
 EVERYDAY = {
-    'bounded delay', 'bulk', 'chain', 'core', 'elastic', 'handle', 'head',
+    'bounded delay', 'bulk', 'chain', 'elastic', 'handle', 'head',
     'helper', 'link', 'measured', 'model', 'overlap', 'part', 'port',
     'predicted', 'priority', 'process', 'protocol', 'reduce', 'root', 'round',
     'simulated', 'slice', 'step', 'store', 'tail', 'window'}
@@ -50,10 +51,13 @@ EVERYDAY = {
 OTHERWISE = {
     'docs/bare-mxnet': {'message'},
     'docs/several-machines': {'key', 'message', 'pull'},
+    'notebooks/02-three-ways-to-split': {'gather'},
     'notebooks/08-a-store-from-scratch': {'message'},
     'notebooks/09-a-real-parameter-server': {'message'},
     'notebooks/10-many-machines': {'loss'},
+    'notebooks/12-asynchrony': {'plan'},
     'notebooks/13-when-a-server-dies': {'asynchronous', 'running sum'},
+    'notebooks/14-today': {'gather'},
     'notebooks/exercises/tasks/learning-rate': {'message'},
     'notebooks/exercises/solutions/learning-rate': {'message'}}
 
