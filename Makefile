@@ -105,6 +105,8 @@ $(BOOK)/installed: requirements-book.lock
 	@"$(BOOK_PYTHON)" -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
 	  2>/dev/null || { echo 'd2lps: the book needs Python 3.11 or a later' \
 	  'one: make book PYTHON=/path/to/python3'; exit 1; }
+	@test ! -L $(BOOK) || { echo 'd2lps: $(BOOK) is a link, and what it' \
+	  'leads to would be lost: remove it'; exit 1; }
 	@echo 'Installing what the book needs into $(BOOK) ...'
 	@"$(BOOK_PYTHON)" -m venv --clear $(BOOK)
 	@$(BOOK)/bin/python -m pip install -q --disable-pip-version-check \

@@ -125,6 +125,14 @@
     const says = html('p', {class: 'toy-says', 'aria-live': 'polite'});
     let topology, timings;
 
+    /** A plan with its time, and how many others take as long. */
+    function named(timing) {
+      const time = ms(timing.seconds);
+      const equal = timings.filter(one => ms(one.seconds) === time).length;
+      return `${timing.schedule.name}${
+        equal > 1 ? ` and ${equal - 1} more` : ''}, ${time} ms`;
+    }
+
     function refresh() {
       topology = links[joined.value][devices.value];
       timings = names.map(name => plans[name].schedules[devices.value])
@@ -134,8 +142,7 @@
           latency.value / 1e6));
       const [best, worst] = [WHICH.best(timings), WHICH.worst(timings)];
       says.textContent = `${devices.value} devices, ${joined.value}. Best: ${
-        best.schedule.name}, ${ms(best.seconds)} ms. Worst: ${
-        worst.schedule.name}, ${ms(worst.seconds)} ms.`;
+        named(best)}. Worst: ${named(worst)}.`;
       draw();
     }
 
