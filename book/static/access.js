@@ -35,7 +35,8 @@
 
   // A box that is wider inside than outside is reached with Tab, so that
   // arrow keys scroll it; it is skipped where there is nothing to scroll.
-  const BOXES = 'pre, .math-wrapper, .math, .table-wrapper, .output';
+  const BOXES = 'pre, .math-wrapper, .math, .table-wrapper, .output, ' +
+    '.cell_output, math';
   const observer = new ResizeObserver((entries) => {
     for (const {target} of entries) {
       const scrolls = target.scrollWidth > target.clientWidth + 1 &&

@@ -53,8 +53,10 @@ OVERFLOWING = '''() => {
     if (it.scrollWidth <= it.clientWidth + 1 || !it.clientWidth) continue;
     const how = getComputedStyle(it).overflowX;
     if (['hidden', 'clip'].includes(how)) cut.push(name(it));
-    if (['auto', 'scroll'].includes(how) && it.tabIndex < 0 &&
-        !it.querySelector('a, button, input, select, summary'))
+    if (!['auto', 'scroll'].includes(how)) continue;
+    if (it.querySelector('h1')) sideways.push(name(it));  // all of the page
+    else if (it.tabIndex < 0 &&
+             !it.querySelector('a, button, input, select, summary'))
       unreached.push(name(it));
   }
   return {sideways: sideways.slice(0, 3), cut, unreached};
@@ -93,6 +95,12 @@ class Reader:
         address = (self.book / f'{path}.html').as_uri()
         self.tab.goto(f'{address}#{heading}' if heading else address)
         return self.tab
+
+    def follow(self, link):
+        """Click, and wait until the page is there that the link leads to."""
+        address = link.evaluate('it => it.href')
+        link.click()
+        self.tab.wait_for_url(address)
 
     def name(self):
         """Of the page that is open: what `open` would take."""

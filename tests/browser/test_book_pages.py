@@ -56,7 +56,7 @@ def test_next_leads_through_the_book_and_back_again(reader):
     tab.wait_for_url('**/book/index.html')
     seen = [reader.name()]
     while tab.locator('a.next-page').count():
-        tab.locator('a.next-page').click()
+        reader.follow(tab.locator('a.next-page'))
         seen.append(reader.name())
         assert len(seen) <= 100
     assert len(seen) == len({*seen})
@@ -64,7 +64,7 @@ def test_next_leads_through_the_book_and_back_again(reader):
     chapters = [int(found[1]) for found in map(
         re.compile(r'notebooks/(\d\d)-').match, seen) if found]
     assert chapters == [*CHAPTERS]
-    tab.locator('a.prev-page').click()
+    reader.follow(tab.locator('a.prev-page'))
     assert reader.name() == seen[-2]
     tab.go_back()
     assert reader.name() == seen[-1]
@@ -83,7 +83,7 @@ def test_the_contents_lead_to_every_page(reader):
     tab.locator('.toctree-checkbox').focus()
     tab.keyboard.press('Enter')
     expect(links.get_by_text('Solved: ').first).to_be_visible()
-    links.get_by_text('12. ').click()
+    reader.follow(links.get_by_text('12. '))
     assert reader.name() == CHAPTER
     expect(tab.locator('h1')).to_contain_text('12. Asynchrony')
     expect(tab.locator('.sidebar-tree .current-page')).to_contain_text('12. ')
@@ -98,7 +98,7 @@ def test_a_cross_reference_leads_to_its_heading(reader, start):
     link = links.first
     link.scroll_into_view_if_needed()
     before = tab.evaluate('scrollY')
-    link.click()
+    reader.follow(link)
     there, _, heading = reader.name().partition('#')
     assert heading and there != start
     at_top(tab, heading)
@@ -110,7 +110,7 @@ def test_a_cross_reference_leads_to_its_heading(reader, start):
 def test_a_term_leads_to_the_glossary(reader):
     tab = reader.open(CHAPTER, 1280)
     link = tab.locator('article a:has(.to-term)').first
-    link.click()
+    reader.follow(link)
     there, _, term = reader.name().partition('#')
     assert there == 'book/glossary' and term.startswith('term-')
     at_top(tab, term)
@@ -123,7 +123,7 @@ def test_search_finds(reader, word):
     tab.keyboard.press('Enter')
     tab.wait_for_url(f'**/search.html?q={word}*')
     found = tab.locator(f'#search-results a[href*="{SOUGHT[word]}"]').first
-    found.click()
+    reader.follow(found)
     assert reader.name().startswith(f'notebooks/{SOUGHT[word]}')
     expect(tab.locator('article')).to_contain_text(word, ignore_case=True)
 
