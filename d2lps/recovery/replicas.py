@@ -61,8 +61,8 @@ def circle(servers, num_points=1024):
     largest load is less than 1.25 times the mean, and one server more takes
     over less than 1.3 times its share.
     """
-    return sorted((position.__wrapped__(f'server {server}, point {k}'), server)
-                  for server in servers for k in range(num_points))  # quickly
+    return sorted((position(f'server {server}, point {k}'), server)
+                  for server in servers for k in range(num_points))
 
 
 @checked(key=store_key, points=_places, replicas=whole)
