@@ -91,26 +91,33 @@ class KVStore:
 
         With None the sum replaces what was stored. Servers call it for their
         part of a split value. What it raises reaches the last one to push.
-        All workers may call it; worker 0's call counts.
+        All workers may call it; worker 0's call counts, and the others wait
+        for it if their pushes are not to wait for each other.
         """
-        if self.rank == 0:
-            with self._changed:
-                for server in self.servers:
-                    server.updater = updater
+        self._set(lambda: updater)
 
     @checked(optimizer=a(mx.optimizer.Optimizer, (
         'one of mx.optimizer, such as mx.optimizer.SGD()')))
     def set_optimizer(self, optimizer):
         """Give each server a copy of an `mx.optimizer` as its updater.
 
-        All workers may call it; worker 0's call counts.
+        All workers may call it, as `set_updater`.
         """
-        if self.rank == 0:
-            with self._changed:
+        def updater():
+            own = copy.deepcopy(optimizer)
+            own.allow_np_array = True  # it may be a new thread's
+            return mx.optimizer.get_updater(own)
+        self._set(updater)
+
+    def _set(self, updater):
+        with self._changed:
+            if self.rank == 0:
                 for server in self.servers:
-                    own = copy.deepcopy(optimizer)
-                    own.allow_np_array = True  # it may be a new thread's
-                    server.updater = mx.optimizer.get_updater(own)
+                    server.updater = updater()
+                self._changed.notify_all()
+            elif self._bound:
+                self._wait('set_updater', self.servers[:1],
+                           lambda server: [] if server.updater else [0])
 
     def init(self, key, value):
         """Store first values: worker 0's count, the others wait for it."""

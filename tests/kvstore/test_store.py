@@ -398,6 +398,25 @@ def test_an_asynchronous_store_updates_at_each_push():
     assert store.servers[0].staleness == {0: 2, 2: 1}
 
 
+def test_no_worker_pushes_before_worker_0_has_set_the_updater():
+    """Where a push does not wait for others, it would find none."""
+    store = KVStore(num_workers=2, consistency='async', timeout=0.05)
+    sgd = mx.optimizer.SGD(learning_rate=1)
+    with pytest.raises(TimeoutError, match=r'worker 1 waited 0\.05 s for '
+                       r'set_updater\(.*\) of worker 0\. Last'):
+        store.worker(1).set_optimizer(sgd)
+    store.timeout, calls = 20, []
+
+    def work(handle):
+        if handle.rank == 0:
+            time.sleep(0.1)
+        handle.set_optimizer(sgd)
+        calls.append(handle.rank)
+        assert store.servers[0].updater
+    store.worker(0).run(work)
+    assert sorted(calls) == [0, 1]
+
+
 def test_an_asynchronous_store_needs_an_updater():
     store = KVStore(num_workers=2, consistency='async')
     store.init(0, full(5))
