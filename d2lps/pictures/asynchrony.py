@@ -181,5 +181,5 @@ def explore_clock(kind='one straggler', bound=4, slowdown=5, seed=0):
                                     description='step times'),
         'bound': ipywidgets.SelectionSlider(
             options=AHEAD, value=bound, description='rounds ahead',
-            continuous_update=False),
+            style={'description_width': 'initial'}, continuous_update=False),
         'slowdown': choose([1, 2, 5, 10], slowdown, 'slow by')}, None)

@@ -112,7 +112,8 @@ class TrainingPanel:
             self._button, 'description', f'kill {change.new}'), 'value')
         self._button.on_click(lambda _: self.kill(who.value))
         stop.on_click(lambda _: self.stop())
-        display(ipywidgets.HBox([who, self._button, stop, self._words]))
+        display(ipywidgets.Box([who, self._button, stop, self._words],
+                               layout={'flex_flow': 'row wrap'}))
         self._shown = display(self._picture(), display_id=True)
         self._training, self._watching = (
             threading.Thread(target=work, args=args, daemon=True)
