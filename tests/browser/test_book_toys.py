@@ -304,6 +304,9 @@ def test_the_explorer_shows_the_times(opened, links):
 def test_keys_alone_move_the_explorer(opened):
     page = opened('03-where-to-sum')
     toy, key = explorer(page), page.keyboard.press
+    expect(says(toy)).to_have_text(
+        '4 devices, one PCIe switch. Best: sharded(4) and 2 more, 15 ms. '
+        'Worst: gather_broadcast(4, 0), 60 ms.')
     toy.get_by_label('links', exact=True).focus()
     key('End')
     expect(says(toy)).to_contain_text('two machines, 10 Gbit/s apart. Best')
