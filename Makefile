@@ -31,16 +31,17 @@ PYTEST = $(VENV)/bin/python -m pytest
 SIDE_BY_SIDE = -n 3 --dist loadfile --no-loadscope-reorder
 test: $(VENV)/installed-tests
 	$(VENV)/bin/ruff check
-	$(PYTEST) -m alone notebooks
+	$(PYTEST) -m alone notebooks tests/browser
 	$(PYTEST) -m 'not alone' $(SIDE_BY_SIDE)
 
 check: $(VENV)/installed-tests
 	$(VENV)/bin/ruff check
 	$(PYTEST) -m 'not processes' -n 2 --dist worksteal
 
-# The widgets in JupyterLab; needs Chromium (Debian: apt install chromium).
+# Of these, all in a browser: the notebooks in JupyterLab, and the book.
 browser: $(VENV)/installed-tests
-	D2LPS_BROWSER=1 $(VENV)/bin/python -m pytest tests/browser
+	$(PYTEST) -m alone tests/browser
+	$(PYTEST) -m 'not alone' tests/browser
 
 # For teachers, see docs/teaching.md: the students' notebooks, and grading.
 release: TO = release

@@ -1,7 +1,7 @@
 """A tab in which tests read the book: from its files, the network off."""
 import pytest
 from reading import LIMIT, Reader
-from test_lab import CHROMIUM, FLAGS
+from chromium import CHROMIUM, FLAGS
 
 
 @pytest.fixture(scope='module')

@@ -4,7 +4,7 @@ import re
 import pytest
 from playwright.sync_api import expect
 from reading import PAINTED, Reader
-from test_lab import CHROMIUM, FLAGS
+from chromium import CHROMIUM, FLAGS
 
 FIRST, CHAPTER = 'book/index', 'notebooks/12-asynchrony'
 CHAPTERS = range(1, 15)

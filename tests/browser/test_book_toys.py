@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from playwright.sync_api import expect, sync_playwright
-from test_lab import CHROMIUM, FLAGS
+from chromium import CHROMIUM, FLAGS
 
 from d2lps.collectives import Schedule, Send, simulate, topology
 from d2lps.pictures.menus import CHOICES, LINKS, PLANS, STEPPED, STRATEGIES

@@ -1,126 +1,170 @@
-"""The widgets in a real JupyterLab, in headless Chromium.
+"""Every notebook in a real JupyterLab, in headless Chromium, as readers do.
 
-`make browser` runs them. They need Debian's Chromium and a machine that is
-not too busy, so a plain `pytest` leaves them out.
+One `make lab` and one page for all, with copies of the notebooks. Chapters
+that measure have the mark `alone`, as when nbval runs them.
 """
-import os
-import secrets
-import shutil
-import socket
-import subprocess
-import sys
-import time
-import urllib.request
-from contextlib import contextmanager
+import re
+from collections import Counter
+from urllib.parse import urlsplit
 
 import nbformat
 import pytest
+from labpage import LIMIT, ROOT, STDERR, Lab, committed
+from labserver import served, until
+from labtoys import toys_in, try_toy
 
-CHROMIUM = shutil.which('chromium') or shutil.which('chromium-browser')
-pytestmark = pytest.mark.skipif(
-    'D2LPS_BROWSER' not in os.environ, reason='run by: make browser')
-
-SETUP = '''%matplotlib inline
-import d2lps
-from d2lps import pictures
-from d2lps.collectives import strategies
-pictures.use_png_display()'''
-FLAGS = ['--no-sandbox', '--disable-gpu', '--disable-background-networking',
-         '--disable-component-update', '--disable-sync']
+NOTEBOOKS = ROOT / 'notebooks'
+CHAPTERS = sorted(path.name for path in NOTEBOOKS.glob('[0-9]*.ipynb'))
+EXERCISES = sorted(path.stem for path in (
+    NOTEBOOKS / 'exercises' / 'solutions').glob('*.ipynb'))
+OURS = {'127.0.0.1', 'localhost', '::1', 'None', ''}
 
 
-@pytest.fixture
-def lab(tmp_path):
-    """Start JupyterLab in an empty folder; yield its address and token."""
-    with socket.socket() as s:
-        s.bind(('127.0.0.1', 0))
-        port = s.getsockname()[1]
-    token = secrets.token_hex(16)
-    process = subprocess.Popen(
-        [sys.executable, '-m', 'jupyterlab', '--no-browser',
-         '--allow-root', '--ip=127.0.0.1', f'--port={port}',
-         f'--IdentityProvider.token={token}'], cwd=tmp_path,
-        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    address = f'http://127.0.0.1:{port}'
-    try:
-        deadline = time.monotonic() + 60
-        while True:
-            try:
-                urllib.request.urlopen(f'{address}/api', timeout=5)
-                break
-            except OSError:
-                assert time.monotonic() < deadline, 'JupyterLab did not start'
-                time.sleep(0.5)
-        yield address, token
-    finally:
-        process.terminate()
-        process.wait(timeout=30)
+def cells_of(path):
+    """The cells with code of a notebook as it is committed."""
+    return [cell for cell in nbformat.read(NOTEBOOKS / path, 4).cells
+            if cell.cell_type == 'code']
 
 
-def picture(page):
-    """What the picture under the widget shows, as the browser has it."""
-    image = page.locator('.jp-OutputArea-output img').last
-    image.wait_for(timeout=60_000)
-    return image.get_attribute('src')
+@pytest.fixture(scope='module')
+def lab(chromium, tmp_path_factory):
+    with served(tmp_path_factory.mktemp('lab')) as server:
+        yield Lab(chromium, server)
 
 
-def run_all(page, widget=None):
-    """Run all cells; return the widget that appears then, or a slider."""
-    slider = widget or page.locator('.noUi-handle').first
-    question = page.locator('.jp-Dialog .jp-mod-accept')
-    # A run before there is a kernel would open a dialog.
-    # In a narrow window the indicator is there and hidden.
-    page.wait_for_selector('.jp-Notebook-ExecutionIndicator'
-                           '[data-status=idle]', timeout=60_000,
-                           state='attached')
-    for _ in range(4):
-        page.click('text=Run >> nth=0')
-        page.locator('.lm-Menu-itemLabel', has_text='Run All Cells'
-                     ).first.click()
-        deadline = time.monotonic() + 30
-        while time.monotonic() < deadline:
-            if slider.is_visible():
-                return slider
-            if question.is_visible():  # "Select Kernel": it was too early
-                question.evaluate('button => button.click()')
-                break
-            time.sleep(0.2)
-    raise AssertionError('the widget did not appear')
+def test_nothing_is_asked_of_a_reader(lab):
+    """No news and no question; and what opens is the index."""
+    page = lab.page
+    assert page.url.endswith('/lab/tree/index.ipynb')
+    # News and updates are asked for when all is loaded.
+    page.wait_for_load_state('networkidle', timeout=LIMIT)
+    assert not page.locator('.jp-Dialog, .Toastify__toast').all_inner_texts()
+    # Its panel asks whether it may fetch data from the web.
+    assert not page.locator('[data-id^=extensionmanager]').count()
 
 
-@contextmanager
-def opened(lab, folder, codes):
-    """A page with a notebook of these cells; in the end, none has warned."""
-    from playwright.sync_api import sync_playwright
-    cells = [nbformat.v4.new_code_cell(code) for code in codes]
-    kernel = {'kernelspec': {'name': 'python3', 'display_name': 'Python 3'}}
-    nbformat.write(nbformat.v4.new_notebook(cells=cells, metadata=kernel),
-                   folder / 'cells.ipynb')
-    address, token = lab
-    with sync_playwright() as p:
-        browser = p.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
-        page = browser.new_page(viewport={'width': 1200, 'height': 900})
-        page.goto(f'{address}/lab/tree/cells.ipynb?token={token}',
-                  wait_until='domcontentloaded')
-        page.wait_for_selector('.jp-NotebookPanel .jp-Cell', timeout=60_000)
-        yield page
-        assert page.locator('.jp-RenderedText[data-mime-type*=stderr]'
-                            ).count() == 0
-        browser.close()
+def drawn(lab, wanted):
+    """The kinds of outputs that are drawn, when the wanted ones are there."""
+    def missing():
+        found = [Counter(output['kind'] for output in cell['outputs']
+                         if output['drawn']) for cell in lab.cells()]
+        return [(number, [*less]) for number, (kinds, there) in enumerate(
+            zip(wanted, found), 1) if (less := Counter(kinds) - there)]
+    until(lambda: not missing(), lambda: f'outputs are drawn: {missing()}')
 
 
-@pytest.mark.parametrize('call', [
-    'pictures.explore_timeline(num_devices=2, batch_size=64)',
-    'pictures.explore_synchronisation()',
-    'pictures.explore_servers()',
-    'pictures.step_player(strategies.ring(4))'])
-def test_picture_follows_the_slider(lab, tmp_path, call):
-    with opened(lab, tmp_path, [SETUP, call]) as page:
-        slider = run_all(page)
-        before = picture(page)
-        slider.focus()
-        page.keyboard.press('ArrowRight')
-        deadline = time.monotonic() + 60
-        while picture(page) == before:
-            assert time.monotonic() < deadline, 'the picture did not change'
-            time.sleep(0.2)
+def right(cells, wanted, first=1):
+    """All have run, in order, without an error or a warning."""
+    wrong = [output['words'] for cell in cells for output in cell['outputs']
+             if output['kind'] == STDERR]
+    assert not wrong, '\n'.join(wrong)
+    runs = [int(cell['prompt'].strip('[]:') or 0) for cell in cells]
+    assert runs == [*range(runs[0], runs[0] + len(wanted))]
+    assert runs[0] == first or not first and runs[0]
+
+
+@pytest.mark.parametrize('notebook', ['index.ipynb', *CHAPTERS])
+def test_a_notebook_runs_and_its_toys_follow(lab, notebook, tmp_path):
+    """And nothing is wider than its place, in both sizes of the window."""
+    wanted = committed(notebook)
+    with lab.notebook(notebook, tmp_path) as page:
+        right(lab.run_all(), wanted)
+        drawn(lab, wanted)
+        cut = lab.cut()
+        for toy in toys_in(page):
+            try_toy(lab, toy)
+        right(lab.cells(), wanted)  # nor has moving them led to an error
+        lab.resize()
+        cut += lab.cut()
+        assert not cut, '\n'.join(cut)
+        saved = lab.save(notebook)
+        assert all(has_picture(cell) for cell in saved.cells
+                   if re.search(r'\bexplore_\w+\(', cell.source))
+
+
+def has_picture(cell):
+    """One that is seen without a kernel."""
+    return cell.cell_type == 'markdown' or any(
+        'image/png' in output.get('data', {}) or '<img' in output.get(
+            'data', {}).get('text/html', '') for output in cell.outputs)
+
+
+@pytest.mark.parametrize('exercise', EXERCISES)
+def test_a_student_solves_an_exercise(lab, exercise, tmp_path):
+    """Runs it with nothing written yet, writes the answer, runs it again."""
+    task, solution = (f'exercises/{folder}/{exercise}.ipynb'
+                      for folder in ('tasks', 'solutions'))
+    cells = cells_of(solution)
+    names = [cell.metadata.get('nbgrader', {}).get('grade_id', '')
+             for cell in cells]
+    number = names.index('answer')
+    wanted = [[] if name.startswith('hidden') else kinds  # there for teachers
+              for name, kinds in zip(names, committed(solution))]
+    with lab.notebook(task, tmp_path) as page:
+        first = [output for cell in lab.run_all()
+                 for output in cell['outputs']][-1]
+        assert first['kind'] == STDERR and re.search(
+            r'Not yet\.|NotImplementedError: write your answer here',
+            first['words'])
+        page.locator('.jp-CodeCell .cm-content').nth(number).click()
+        page.keyboard.press('Control+a')
+        page.keyboard.insert_text(cells[number].source)
+        right(lab.run_all(), wanted, first=None)
+        drawn(lab, wanted)
+        cut = lab.cut()
+        lab.resize()
+        cut += lab.cut()
+        assert not cut, '\n'.join(cut)
+
+
+@pytest.mark.parametrize('exercise', EXERCISES)
+def test_a_solution_runs(lab, exercise, tmp_path):
+    path = f'exercises/solutions/{exercise}.ipynb'
+    with lab.notebook(path, tmp_path):
+        right(lab.run_all(), committed(path))
+        drawn(lab, committed(path))
+        assert not lab.cut()
+
+
+PANEL = '''import d2lps
+import tempfile
+folder = tempfile.TemporaryDirectory()
+c = d2lps.Cluster(2, 2, restarts=3)
+panel = d2lps.pictures.TrainingPanel(c, folder.name, num_steps=400,
+                                     batch_size=32)
+'''
+WAIT = '''trained = await panel.wait()
+print('went on:', len(trained.losses), [death.who for death in c.deaths])
+c.close()
+'''
+
+
+@pytest.mark.parametrize('codes', [[PANEL], [PANEL, WAIT]],
+                         ids=['idle', 'busy'])
+def test_a_click_kills_and_training_goes_on(lab, codes, tmp_path):
+    """Whether the kernel is idle meanwhile, or waits in another cell."""
+    from playwright.sync_api import expect
+    name = f'click-{len(codes)}.ipynb'
+    lab.write(name, codes)
+    with lab.notebook(name, tmp_path) as page:
+        lab.menu('Run', 'Run All Cells')
+        kill = page.locator('button', has_text='kill server')
+        image = page.locator('.jp-OutputArea-output img').first
+        image.wait_for()
+        before = image.get_attribute('src')
+        expect(image).not_to_have_attribute('src', before, timeout=LIMIT)
+        page.locator('.widget-dropdown select').select_option('server 1')
+        kill.click()
+        page.get_by_text('server 1 was killed').wait_for()
+        expect(kill).to_be_disabled(timeout=LIMIT)  # it has ended by itself
+        if len(codes) == 2:
+            page.get_by_text("went on: 400 ['server 1']").wait_for()
+
+
+def test_nothing_was_sent_to_the_outside(lab):
+    """By all tests above: what the page asked for, and whom Python sought."""
+    hosts = {urlsplit(url).hostname for url in lab.requests
+             if not url.startswith(('data:', 'blob:'))}
+    assert hosts == {'127.0.0.1'}
+    sought = set(lab.server.spied.read_text().splitlines())
+    assert sought and sought <= OURS  # the spy is there

@@ -1,0 +1,6 @@
+"""The browser of the tests; `/conftest.py` has looked for it."""
+import os
+
+CHROMIUM = os.environ.get('D2LPS_CHROMIUM')
+FLAGS = ['--no-sandbox', '--disable-gpu', '--disable-background-networking',
+         '--disable-component-update', '--disable-sync']
