@@ -77,7 +77,7 @@ def explore_overlap(bandwidth=1000, latency=0, bucket_size=0, order='fifo'):
         link = bandwidth * 1e6, latency / 1e3
         tasks = simulate_step(
             *TOY.values(), *link, order, bucket_size * 1e6,
-            slice_size and slice_size * 1e6, forward=FORWARD)
+            slice_size * 1e6 or None, forward=FORWARD)
         _, ax = plt.subplots(figsize=(8.5, 1.9))
         plt.subplots_adjust(0.09, 0.26, 0.98, 0.88)
         return plot_step(tasks, order, ax, best=best_possible(
@@ -86,11 +86,11 @@ def explore_overlap(bandwidth=1000, latency=0, bucket_size=0, order='fifo'):
     live_picture(draw, {
         'bandwidth': choose([250, 500, 1000, 2000, 4000, 10000], bandwidth,
                             'MB/s'),
-        'latency': choose([0, 1, 2, 5, 10], latency, 'ms a message'),
+        'latency': choose([0, 1, 2, 5, 10], latency, 'latency ms'),
         'bucket_size': choose([0, 2, 4, 8, 12, 25, 60], bucket_size,
                               'bucket MB'),
         'slice_size': ipywidgets.Dropdown(
-            options={'whole': None, '4 MB': 4, '1 MB': 1}, value=None,
+            options={'whole': 0, '4 MB': 4, '1 MB': 1},
             description='messages'),
         'order': ipywidgets.Dropdown(options=ORDERS, value=order,
                                      description='order')}, None)
