@@ -3,9 +3,9 @@ import json
 import os
 import secrets
 import shutil
-import signal
 import socket
 import subprocess
+import sys
 import textwrap
 import time
 import urllib.request
@@ -29,6 +29,12 @@ SPY = '''
             print(host, file=file)
     sys.addaudithook(spy)
 '''
+# Ends the server when the tests have ended, in whatever way.
+GUARD = """if True:
+    import os, signal, sys
+    sys.stdin.read()
+    os.killpg(int(sys.argv[1]), signal.SIGTERM)
+"""
 START = 180  # seconds, of a busy machine
 
 
@@ -74,6 +80,9 @@ class Server:
                     'HOME': str(folder), 'JUPYTER_TOKEN': self.token,
                     'PYTHONPATH': f'{folder}{os.pathsep}{ROOT}'},
                 start_new_session=True, stdout=said, stderr=said)
+        self._guard = subprocess.Popen(
+            [sys.executable, '-c', GUARD, str(self._process.pid)],
+            stdin=subprocess.PIPE, start_new_session=True)
 
     def asked(self, path, method='GET'):
         """What the server answers; None as long as there is none."""
@@ -90,7 +99,7 @@ class Server:
     def end(self):
         """Every process of it, by its number."""
         family = psutil.Process(self._process.pid).children(recursive=True)
-        os.killpg(self._process.pid, signal.SIGTERM)
+        self._guard.communicate(timeout=30)
         for one in psutil.wait_procs(family, 30)[1]:
             one.kill()
         self._process.wait(timeout=30)
