@@ -46,7 +46,7 @@ class Notebook:
     def restart(self, now):
         """Restart the kernel, which ends the cluster."""
         self.manager.restart_kernel(now=now)
-        assert all_gone(self.pids, 5)
+        assert all_gone(self.pids, 15)
         self.client.wait_for_ready(timeout=60)
         self.start()
 
@@ -77,7 +77,7 @@ def notebook(tmp_path):
     notebook.client.stop_channels()
     if notebook.manager.has_kernel:
         notebook.manager.shutdown_kernel(now=True)
-    assert all_gone(notebook.pids, 5)
+    assert all_gone(notebook.pids, 15)
     assert wait_for(lambda: not os.listdir(folder), 5), os.listdir(folder)
 
 
@@ -138,7 +138,7 @@ def test_the_end_of_a_cluster_that_is_not_closed(notebook):
     # keeps alive.
     for before in 'c.run(len)', '%%px\n1 / 0', '1':
         notebook.run(before)
-        assert all_gone(notebook.start(), 5), before
+        assert all_gone(notebook.start(), 15), before
         _, output = notebook.run(STORE)
         assert output.count('[3. 3. 3.]') == 2
     # And so does a restart of the kernel, also while a cell runs.
@@ -147,4 +147,4 @@ def test_the_end_of_a_cluster_that_is_not_closed(notebook):
     notebook.restart(now=True)
     notebook.client.execute("%%px\nimport time\ntime.sleep(60)")
     notebook.manager.restart_kernel(now=False)
-    assert all_gone(notebook.pids, 5)
+    assert all_gone(notebook.pids, 15)

@@ -381,18 +381,18 @@ def test_ten_thousand_devices():
 
 
 MEMORY = """
-import resource
 from d2lps.collectives import simulate, strategies, topology
 simulate.time(strategies.ring(16_384), topology.pcie_switch(16_384), 1e8)
-print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024)
+with open('/proc/self/status') as file:  # ru_maxrss begins with pytest's
+    print(file.read().split('VmHWM:')[1].split()[0])
 """
 
 
-@pytest.mark.skipif(not sys.platform.startswith('linux'), reason='units')
+@pytest.mark.skipif(not sys.platform.startswith('linux'), reason='no /proc')
 def test_ten_thousand_devices_fit_into_a_gigabyte(python):
     folder = Path(simulate.__file__).parents[2]
     done = python('-c', MEMORY, PYTHONPATH=str(folder))
-    assert int(done.stdout) < 1e9, done.stderr
+    assert 1e7 < 1024 * int(done.stdout) < 1e9, done.stderr
 
 
 # --- rounds ------------------------------------------------------------------
