@@ -3,7 +3,6 @@
 The functions that `run` gets are executed on the workers.
 """
 import os
-import random
 import resource
 import signal
 import threading
@@ -164,7 +163,7 @@ def test_a_death_wins_over_the_errors_that_follow_from_it(
 def test_a_worker_that_ends_its_process_has_died(tmp_path):
     def leave(folder):
         import os
-        ends = [lambda: os._exit(7), os.abort,
+        ends = [lambda: os._exit(7),
                 lambda: os.kill(os.getpid(), 11)]  # a segmentation fault
         k = len(os.listdir(folder))
         if k < len(ends):
@@ -173,12 +172,11 @@ def test_a_worker_that_ends_its_process_has_died(tmp_path):
         return 'well'
     path = tmp_path / 'ends'
     path.mkdir()
-    with Cluster(1, 1, restarts=3) as c:
+    with Cluster(1, 1, restarts=2) as c:
         assert c.run(leave, path) == ['well']
-        assert [death.who for death in c.deaths] == ['worker 0'] * 3
+        assert [death.who for death in c.deaths] == ['worker 0'] * 2
         # What MXNet makes of the last one is exit code 255.
-        assert [death.why for death in c.deaths[:2]] == [
-            'ended with exit code 7', 'was ended by SIGABRT']
+        assert c.deaths[0].why == 'ended with exit code 7'
 
 
 def test_new_processes_start_where_the_first_did(tmp_path, monkeypatch):
@@ -397,19 +395,17 @@ def test_cells_are_not_run_on_workers_that_have_lost_what_they_made():
 # Elastic.
 def test_workers_that_are_lost_for_good(tmp_path, capsys):
     path = tmp_path / 'done'
-    with Cluster(3, 1, restarts=3, elastic=True) as c:
+    with Cluster(2, 1, restarts=3, elastic=True) as c:
         killer = Killer(c, lambda: steps_done(path), [
-            (10, 'worker 1'), (25, 'worker 1'), (40, 'worker 0')])
+            (10, 'worker 1'), (30, 'worker 0')])
         with pytest.raises(ClusterError, match='no worker is left'):
             c.run(count, path)
         killer.join(10)
-        assert steps_done(path) >= 40 and c.num_workers == 1
-        assert [len(c.deaths), c.deaths[-1].who] == [3, 'worker 0']
-    said = [line.split('; ')[1] for line in
-            capsys.readouterr().out.splitlines()]
-    assert said == [
-        'all processes are started anew, with 2 workers (restart 1 of 3)',
-        'all processes are started anew, with 1 worker (restart 2 of 3)']
+        assert steps_done(path) >= 30 and c.num_workers == 1
+        assert [len(c.deaths), c.deaths[-1].who] == [2, 'worker 0']
+    assert capsys.readouterr().out == (
+        'worker 1 was ended by SIGKILL; all processes are started anew, '
+        'with 1 worker (restart 1 of 3)\n')
 
 
 def test_in_a_slow_network(tmp_path):
@@ -458,23 +454,41 @@ def unhurt(tmp_path_factory):
 TRAINING = dict(num_steps=20, batch_size=96, every=4)
 
 
-def test_random_deaths_of_one_training(tmp_path, unhurt, capsys):
-    choose = random.Random(1)
-    names = ['server 1', 'worker 1', 'scheduler']
-    choose.shuffle(names)
-    victims = [*zip(sorted(choose.sample(range(1, 20), 3)), names)]
+def train_and_die(folder, **training):
+    """Worker 0 dies in its first call, as it writes its second checkpoint."""
+    import os
+    import signal
+
+    from d2lps.recovery import train_with_checkpoints
+    fsync, calls, mark = os.fsync, [], f'{folder}/died'
+
+    def die(file):
+        calls.append(file)
+        if len(calls) > 3 and not os.path.exists(mark):
+            open(mark, 'w').close()
+            os.kill(os.getpid(), signal.SIGKILL)
+        fsync(file)
+    os.fsync = die
+    return train_with_checkpoints(f'{folder}/training', **training)
+
+
+def test_deaths_of_one_training(tmp_path, unhurt, capsys):
+    """One while a checkpoint is written, and two of other roles."""
+    names = ['worker 0', 'server 1', 'scheduler']
     with Cluster(2, 2, restarts=3) as c:
-        killer = Killer(c, lambda: progress(tmp_path), victims)
+        killer = Killer(c, lambda: progress(tmp_path / 'training'),
+                        [*zip((10, 15), names[1:])])
         first = c.pids
-        results = c.run(train_with_checkpoints, tmp_path, **TRAINING)
+        results = c.run(train_and_die, str(tmp_path), **TRAINING)
         killer.join(10)
+        assert (tmp_path / 'died').exists()
         assert [(death.who, death.why) for death in c.deaths] == [
             (name, 'was ended by SIGKILL') for name in names]
         assert all(0 < death.seconds < 15 for death in c.deaths)
         assert c.run(os.getpid) == [c.pids['worker 0'], c.pids['worker 1']]
         assert set(first) == set(c.pids)
         assert not {*first.values()} & {*c.pids.values()}
-        killer.gone += c.pids.values()
+        killer.gone += [*first.values(), *c.pids.values()]
     assert capsys.readouterr().out.splitlines() == [
         f'{name} was ended by SIGKILL; all processes are started anew '
         f'(restart {k} of 3)' for k, name in enumerate(names, 1)]
@@ -483,38 +497,12 @@ def test_random_deaths_of_one_training(tmp_path, unhurt, capsys):
     assert all_gone(killer.gone, 0)
 
 
-def test_a_worker_of_three_is_lost_for_good(tmp_path, unhurt):
+def test_a_worker_of_three_is_lost_for_good(tmp_path, unhurt, capsys):
     with Cluster(3, 1, restarts=1, elastic=True) as c:
         Killer(c, lambda: progress(tmp_path), [(9, 'worker 0')])
         results = c.run(train_with_checkpoints, tmp_path, **TRAINING)
         assert len(results) == c.num_workers == 2
         assert [death.who for death in c.deaths] == ['worker 0']
         assert results[0].steps < 20  # it did not begin at the first one
+    assert 'anew, with 2 workers (restart 1 of 1)' in capsys.readouterr().out
     assert largest_difference(results, unhurt) <= 1e-4
-
-
-def test_a_death_while_a_checkpoint_is_written(tmp_path, unhurt):
-    """And of what was begun after a death, again."""
-    def train(folder, **training):
-        import os
-        import signal
-
-        from d2lps.recovery import train_with_checkpoints
-        fsync, calls = os.fsync, []
-
-        def die(file):
-            """In the second checkpoint of each of the first two calls."""
-            calls.append(file)
-            marks = [f'{folder}/died {k}' for k in range(2)]
-            left = [mark for mark in marks if not os.path.exists(mark)]
-            if len(calls) > 3 and left:
-                open(left[0], 'w').close()
-                os.kill(os.getpid(), signal.SIGKILL)
-            fsync(file)
-        os.fsync = die
-        return train_with_checkpoints(f'{folder}/training', **training)
-    with Cluster(2, 1, restarts=2) as c:
-        results = c.run(train, str(tmp_path), **TRAINING)
-        assert [death.who for death in c.deaths] == ['worker 0'] * 2
-        assert (tmp_path / 'died 1').exists()
-    assert largest_difference(results, unhurt) <= 1e-6
