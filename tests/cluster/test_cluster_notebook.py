@@ -43,13 +43,6 @@ class Notebook:
         assert len(self.pids) == 5
         return old
 
-    def restart(self, now):
-        """Restart the kernel, which ends the cluster."""
-        self.manager.restart_kernel(now=now)
-        assert all_gone(self.pids, 15)
-        self.client.wait_for_ready(timeout=60)
-        self.start()
-
     def run(self, code, begun=None):
         """Returns the reply and all output; `begun()` is called once."""
         output = []
@@ -67,10 +60,9 @@ class Notebook:
         return reply['content'], ''.join(output)
 
 
-@pytest.fixture
-def notebook(tmp_path):
-    folder = tmp_path / 'tmp'
-    folder.mkdir()
+@pytest.fixture(scope='module')
+def notebook(tmp_path_factory):
+    folder = tmp_path_factory.mktemp('tmp')
     notebook = Notebook({**os.environ, 'TMPDIR': str(folder),
                          'PYTHONPATH': os.pathsep.join(sys.path)})
     yield notebook
@@ -122,29 +114,28 @@ def test_cells_on_the_workers(notebook):
     reply, output = notebook.run('%%px\n1 + 1')
     assert reply['ename'] == 'ClusterError'
 
-    # And a new one, in the same notebook.
-    notebook.start()
-    reply, output = notebook.run(STORE)
-    assert output.count('[3. 3. 3.]') == 2
-    notebook.run('c.close()')
-    assert all_gone(notebook.pids, 0)
-    reply, output = notebook.run('%%px\n1 + 1')
-    assert reply['ename'] == 'ClusterError'
-    assert 'closed; start a new one' in reply['evalue']
-
 
 def test_the_end_of_a_cluster_that_is_not_closed(notebook):
     # A new one under the same name ends the old one, which no traceback
     # keeps alive.
-    for before in 'c.run(len)', '%%px\n1 / 0', '1':
+    notebook.start()
+    for before in 'c.run(len)', '%%px\n1 / 0':
         notebook.run(before)
         assert all_gone(notebook.start(), 15), before
         _, output = notebook.run(STORE)
         assert output.count('[3. 3. 3.]') == 2
     # And so does a restart of the kernel, also while a cell runs.
-    notebook.restart(now=False)
+    notebook.manager.restart_kernel(now=False)
+    assert all_gone(notebook.pids, 15)
+    notebook.client.wait_for_ready(timeout=60)
+    notebook.start()
     notebook.run(STORE)
-    notebook.restart(now=True)
+    notebook.run('c.close()')
+    assert all_gone(notebook.pids, 0)
+    reply, output = notebook.run('%%px\n1 + 1')
+    assert reply['ename'] == 'ClusterError'
+    assert 'closed; start a new one' in reply['evalue']
+    notebook.start()
     notebook.client.execute("%%px\nimport time\ntime.sleep(60)")
     notebook.manager.restart_kernel(now=False)
     assert all_gone(notebook.pids, 15)

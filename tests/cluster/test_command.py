@@ -81,11 +81,12 @@ def test_scripts_that_fail(python, script):
 
 
 def test_a_worker_that_dies(python, script):
-    script('import os; os.write(2, b"I am going"); os._exit(7)')
+    script('import os; os.write(2, b"I am going\\n"); os._exit(7)')
     done = python('-m', 'd2lps', 'cluster', '--num-workers', '1', 'script.py')
     assert done.returncode == 1
-    assert done.stderr.startswith('d2lps: worker 0 (process ')
+    assert done.stderr.startswith('[worker 0] I am going\nd2lps: worker 0 (')
     assert 'ended with exit code 7' in done.stderr
+    assert '\n    I am going\n' in done.stderr
     assert 'Traceback' not in done.stderr
 
 
