@@ -124,7 +124,11 @@ def test_two_machines(lab):
 def test_ctrl_c_and_signals_reach_the_far_process(lab):
     def body():
         def deaf():
-            sum(range(10 ** 11))  # no signal is heard in here
+            import ctypes
+            lock = ctypes.PyDLL(None).pthread_mutex_lock
+            mutex = ctypes.create_string_buffer(64)
+            lock(mutex)
+            lock(mutex)  # no signal is heard in here, and no thread runs
 
         def interrupted(function):
             later(1.5, os.kill, os.getpid(), signal.SIGINT)
@@ -152,12 +156,13 @@ def test_deaths(lab):
         def go():
             import os
             import time
-            if os.environ['MACHINE'] == 'one':
+            if os.getpid() == pid:
                 os.write(2, b'I am going\n')
                 os._exit(7)
             time.sleep(60)
-        with make(2, 1) as c:
-            name = f'worker 0 (process {c.pids["worker 0"]} on one)'
+        with make(2, 1, hosts=['one']) as c:
+            pid = c.pids['worker 0']
+            name = f'worker 0 (process {pid} on one)'
             with fails(f'{name} ended with exit code 7', '    I am going',
                        'worker 1: '):
                 c.run(go)
@@ -217,12 +222,11 @@ def test_the_command(lab):
         (folder / 'hello.py').write_text(
             "import os, sys; print(os.environ['MACHINE'], sys.argv[1])")
         done = subprocess.run(
-            [sys.executable, '-m', 'd2lps', 'cluster', '--hosts', 'two,one',
+            [sys.executable, '-m', 'd2lps', 'cluster', '--hosts', 'two',
              '--ssh', shlex.join(ssh), 'hello.py', 'you'], cwd=folder,
             text=True, capture_output=True, timeout=90)
         assert done.returncode == 0 and not done.stderr, done.stderr
-        assert sorted(done.stdout.splitlines()) == [
-            '[worker 0] two you', '[worker 1] one you'], done.stdout
+        assert done.stdout == '[worker 0] two you\n', done.stdout
         assert not left(3), left(0)
     lab(body)
 
@@ -257,7 +261,7 @@ def test_machines_that_cannot_be_reached(alike, lab):
     lab(body)
 
 
-def test_machines_that_fail(lab):
+def test_machines_that_will_not_do(lab):
     def body():
         bare = folder / 'python'
         bare.write_text(f'#!/bin/sh\nexec {sys.executable} -S -E "$@"\n')
@@ -272,11 +276,6 @@ def test_machines_that_fail(lab):
         with fails('host one could not start', 'Python 3.11 is here, and '
                    "Python 3.9 at the reader's: they must be the same"):
             make(hosts=['one'])
-        machines.sys = sys
-        with fails('host two lost its connection'):
-            with make() as c:
-                later(1, servers['two'].kill)
-                c.run(wait)
     lab(body)
 
 
