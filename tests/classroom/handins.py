@@ -17,6 +17,8 @@ from answers import (  # noqa: E402
 
 from d2lps.exercises.checking import EXERCISES  # noqa: E402
 
+# tests/exercises judges stubs and wrong answers of all, without a kernel.
+SOME = 'minibatch', 'tree', 'checkpoint'
 TASKS = ROOT / 'notebooks' / 'exercises' / 'tasks'
 SPY = '''
 import pathlib, socket
@@ -35,7 +37,8 @@ except OSError:
 # What each of them puts into a cell before the check cells, and what the
 # table says of it, a part of the remarks.
 MISCHIEF = {
-    'loops': ('while True: pass', 'did not end within 10 s'),
+    'loops': ('import time\nwhile True: time.sleep(1)',
+              'did not end within 10 s'),
     'loops-on': ('import time\nwhile True:\n    try:\n'
                  '        time.sleep(1)\n    except BaseException: pass',
                  '3 cells did not end within 10 s'),
@@ -47,7 +50,7 @@ MISCHIEF = {
              '\nfor _ in range(1200):\n    os.mkdir("a")\n    os.chdir("a")\n'
              'os.chdir("/tmp")', None),
     'raises': ('import no_such_module', None),
-    'prints': ('for k in range(10 ** 6): print(k)', None),
+    'prints': ('for k in range(10 ** 5): print(k)', None),
     'ends-itself': ('import os; os._exit(0)', 'the process ended'),
     'forges': ('import d2lps.exercises.checking as c\nc.judge_notes = '
                'lambda *args: None\nc.take_notes = lambda *args: "[]"', None)}
@@ -89,6 +92,7 @@ def make_class(folder, port):
 
     for name in EXERCISES:
         put('solved', solution(name), name)
+    for name in SOME:
         put('stub', released(name), name)
         put('wrong', with_answer(released(name), wrong_answer(name).code),
             name)

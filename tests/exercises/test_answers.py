@@ -1,6 +1,7 @@
 """Right answers pass all checks; wrong ones are told what is wrong."""
 import json
 
+import nbformat
 import pytest
 from answers import (ROOT, answer_cell, answers_of, solution,
                      with_answer)
@@ -8,6 +9,7 @@ from answers import (ROOT, answer_cell, answers_of, solution,
 from d2lps.exercises.checking import (EXERCISES, Wrong, check_of, judge_notes,
                                       take_notes)
 
+TASKS = ROOT / 'notebooks' / 'exercises' / 'tasks'
 each_exercise = pytest.mark.parametrize('exercise', EXERCISES)
 ALL = [answer for exercise in EXERCISES for answer in answers_of(exercise)]
 
@@ -57,6 +59,14 @@ def mistakes(exercise, notebook):
 @each_exercise
 def test_the_solution_is_right(exercise):
     assert mistakes(exercise, solution(exercise)) == ([], [])
+
+
+@each_exercise
+def test_a_task_without_an_answer_is_told_so_by_every_check(exercise):
+    task = nbformat.read(TASKS / f'{exercise}.ipynb', 4)
+    said = sum(mistakes(exercise, task), [])
+    assert len(said) == 2 * len([*parts_of(task)])
+    assert all('there is no answer yet' in words for words in said), said
 
 
 @each_exercise
