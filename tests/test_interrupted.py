@@ -16,12 +16,12 @@ import psutil
 import pytest
 from IPython.core.inputtransformer2 import TransformerManager
 from jupyter_client.manager import KernelManager
-from test_notebooks import CHAPTERS, cells_of, code_cell
+from test_notebooks import CHAPTERS, cells_of, code_cell, code_of
 
 LIMIT = 100  # seconds for a cell
 FEW = 6  # seconds
-# The same with less to do, in half of the time: they are run twice.
-LESS = {'NUM_STEPS = 200': 'NUM_STEPS = 80', 'repeats=8': 'repeats=2'}
+# The same with less to do, in half of the time or less: they are run twice.
+LESS = {'NUM_STEPS = 200': 'NUM_STEPS = 80', 'repeats=8': 'repeats=1'}
 PROCESSES = re.compile(r'^%%px|Cluster\(|\.run\(|bare_mxnet\(', re.M)
 
 
@@ -44,10 +44,9 @@ class Code:
 
     def __init__(self, cell):
         self.source, self.seconds = ''.join(cell['source']), seconds_of(cell)
+        self.less = any(much in self.source for much in LESS)
         for much, less in LESS.items():
-            if much in self.source:
-                self.source = self.source.replace(much, less)
-                self.seconds /= 2
+            self.source = self.source.replace(much, less)
         self.uses, self.later, self.makes = set(), set(), set()
         on_workers = re.search(r'%px|\.view\[', self.source)
         if on_workers:
@@ -167,41 +166,52 @@ class Kernel:
         self.manager.shutdown_kernel()
 
 
-def wrong_after_interrupt(cells, seed, folder, cwd='.'):
-    """What is wrong when a chapter is interrupted, run again and left."""
-    codes = [Code(cell) for cell in cells if cell['cell_type'] == 'code']
-    number = drawn(codes, seed)
-    later = random.Random(seed).uniform(0.1, 0.9) * codes[number].seconds
-    *before, last = [codes[k].source for k in needed(codes, number)]
+def wrong_after_interrupt(chapters, folder, cwd='.'):
+    """What is wrong when chapters share a kernel, are interrupted and left."""
     kernel, used, wrong = Kernel(cwd, folder), set(), []
 
     def interrupt():
         used.update(sockets(family(folder)))
         kernel.manager.interrupt_kernel()
-    timer = threading.Timer(max(later, 0.05), interrupt)
     try:
-        for code in before:
-            wrong.append((code, kernel.run(code)))
-        kernel.run(last, timer.start)  # it may have ended before
-        timer.join()
-        kernel.run('')  # where an interrupt that came later still arrives
-        wrong += [(code, kernel.run(code)) for code in (*before, last)]
+        for name, cells in chapters.items():
+            codes = [Code(one) for one in cells if one['cell_type'] == 'code']
+            number = drawn(codes, name)
+            *before, last = [codes[k] for k in needed(codes, number)]
+            later = random.Random(name).uniform(0.1, 0.9) * last.seconds
+            if any(one.less for one in (*before, last)):
+                later /= 2
+            timer = threading.Timer(max(later, 0.05), interrupt)
+            wrong += [(name, one, kernel.run(one.source)) for one in before]
+            kernel.run(last.source, timer.start)  # it may have ended before
+            timer.join()
+            kernel.run('')  # where an interrupt that came later still arrives
+            wrong += [(name, one, kernel.run(one.source))
+                      for one in (*before, last)]
         used |= sockets(family(folder))
     finally:
         kernel.end()
     _, alive = psutil.wait_procs(family(folder), 5)
-    return [f'{reply["ename"]}: {reply["evalue"]} in\n{code}'
-            for code, reply in wrong if reply['status'] != 'ok'] + [
+    return [f'{reply["ename"]}: {reply["evalue"]} in {name}:\n{one.source}'
+            for name, one, reply in wrong if reply['status'] != 'ok'] + [
         f'left: {one}' for one in (*alive, *os.listdir(folder), *filter(
             os.path.lexists, used))]
 
 
+CLUSTERS = [path for path in CHAPTERS if any(
+    'Cluster(' in code for code in code_of(path))]
+# These have a kernel each, for what they leave; the others have one.
+KERNELS = [[path] for path in CLUSTERS] + [sorted({*CHAPTERS} - {*CLUSTERS})]
+
+
 @pytest.mark.processes
-@pytest.mark.parametrize('path', CHAPTERS, ids=lambda path: path.stem)
-def test_a_chapter_can_be_interrupted(path, tmp_path):
-    assert any(map(seconds_of, cells_of(path))), 'saved without its times'
-    assert wrong_after_interrupt(
-        cells_of(path), path.stem, tmp_path, path.parent) == []
+@pytest.mark.parametrize('paths', KERNELS, ids=lambda paths: '+'.join(
+    path.stem[:2] for path in paths))
+def test_chapters_can_be_interrupted(paths, tmp_path):
+    chapters = {path.stem: cells_of(path) for path in paths}
+    for cells in chapters.values():
+        assert any(map(seconds_of, cells)), 'saved without its times'
+    assert wrong_after_interrupt(chapters, tmp_path, paths[0].parent) == []
 
 
 @pytest.mark.processes
@@ -212,7 +222,7 @@ def test_what_an_interrupt_leaves_is_found(tmp_path):
         "left = subprocess.Popen(['sleep', '100'], start_new_session=True)",
         "open(os.path.join(tempfile.gettempdir(), 'file'), 'w')\n"
         'pid = left.pid  # Cluster(\nassert not again')]
-    found = wrong_after_interrupt(cells, 0, tmp_path)
+    found = wrong_after_interrupt({'a': cells}, tmp_path)
     for process in family(tmp_path):
         process.kill()
     assert len(found) == 4 and found[0].startswith('AssertionError: ')
