@@ -259,17 +259,10 @@ def worlds(draw):
     return make(n), top.from_graph(graph)
 
 
-@settings(quick, max_examples=150)
-@given(worlds(), st.booleans())
-def test_bytes_are_conserved_on_random_topologies(world, barrier):
-    schedule, topology = world
-    nbytes = 12 * MB
-    timing = simulate.time(schedule, topology, nbytes, barrier=barrier)
-    size = schedule.chunk_bytes(nbytes)
+def bytes_are_conserved(timing, events, routes, size):
     carried = dict.fromkeys(timing.load, 0.0)
     alone = 0.0
-    for event in timing.events:
-        route = topology.route(*event.send[:2])
+    for event, route in zip(events, routes):
         for link in route:
             carried[link[:2]] += size[event.send.chunk]
         least = sum(link.latency for link in route) + size[
@@ -280,6 +273,54 @@ def test_bytes_are_conserved_on_random_topologies(world, barrier):
     # No link carried more than it can, and work never stops.
     assert max(timing.busy().values()) <= 1 + 1e-9
     assert timing.seconds <= alone * (1 + 1e-9)
+
+
+def rates_carry_the_bytes(timing, events, routes, size):
+    carried = np.zeros(len(events))
+    for start, end, which, rates in timing.rates():
+        through = dict.fromkeys(timing.load, 0)
+        for k, rate in zip(which, rates):
+            assert events[k].start <= start * (1 + 1e-6)
+            assert end <= events[k].end * (1 + 1e-6)
+            for link in routes[k]:
+                through[link[:2]] += rate
+                assert through[link[:2]] <= link.bandwidth * (1 + 1e-6)
+        carried[which] += rates * (end - start)
+    assert np.allclose(carried, [size[e.send.chunk] for e in events],
+                       rtol=1e-6)
+
+
+def rounds_wait_for_each_other(events):
+    for one, other in zip(events, events[1:]):
+        if one.round == other.round:
+            assert one.start == other.start
+        else:
+            ends = [e.end for e in events if e.round == one.round]
+            assert other.start == pytest.approx(max(ends))
+
+
+def sends_wait_only_for_what_they_need(events):
+    for event in events:
+        before = [e.end for e in events if e.round < event.round and (
+            (e.send.dst, e.send.chunk) == (event.send.src, event.send.chunk)
+            or e.send[:2] == event.send[:2])]
+        assert event.start == pytest.approx(max(before, default=0))
+
+
+@settings(quick, max_examples=150)
+@given(worlds(), st.booleans())
+def test_what_is_true_on_random_topologies(world, barrier):
+    schedule, topology = world
+    timing = simulate.time(schedule, topology, 12 * MB, barrier=barrier)
+    events = list(timing.events)
+    routes = [topology.route(*event.send[:2]) for event in events]
+    size = schedule.chunk_bytes(12 * MB)
+    bytes_are_conserved(timing, events, routes, size)
+    rates_carry_the_bytes(timing, events, routes, size)
+    if barrier:
+        rounds_wait_for_each_other(events)
+    else:
+        sends_wait_only_for_what_they_need(events)
 
 
 # --- what is alike is solved once, and gives what all of it would ------------
@@ -397,29 +438,6 @@ def test_ten_thousand_devices_fit_into_a_gigabyte(python):
 
 # --- rounds ------------------------------------------------------------------
 
-@settings(quick, max_examples=100)
-@given(worlds())
-def test_rounds_wait_for_each_other(world):
-    events = simulate.time(*world, 12 * MB).events
-    for one, other in zip(events, events[1:]):
-        if one.round == other.round:
-            assert one.start == other.start
-        else:
-            ends = [e.end for e in events if e.round == one.round]
-            assert other.start == pytest.approx(max(ends))
-
-
-@settings(quick, max_examples=100)
-@given(worlds())
-def test_without_barrier_sends_wait_only_for_what_they_need(world):
-    events = list(simulate.time(*world, 12 * MB, barrier=False).events)
-    for event in events:
-        before = [e.end for e in events if e.round < event.round and (
-            (e.send.dst, e.send.chunk) == (event.send.src, event.send.chunk)
-            or e.send[:2] == event.send[:2])]
-        assert event.start == pytest.approx(max(before, default=0))
-
-
 def test_pipelining_without_a_barrier():
     # A slow link from 2 to 3 holds up the others only with the barrier.
     graph = nx.complete_graph(4)
@@ -430,27 +448,6 @@ def test_pipelining_without_a_barrier():
                      [Send(1, 2, 0, True)]], 4)
     assert ms(plan, topology, 2 * MB) == pytest.approx(10 + 1)
     assert ms(plan, topology, 2 * MB, barrier=False) == pytest.approx(10)
-
-
-@settings(quick, max_examples=100)
-@given(worlds(), st.booleans())
-def test_rates_are_those_that_carry_the_bytes(world, barrier):
-    schedule, topology = world
-    timing = simulate.time(schedule, topology, 12 * MB, barrier=barrier)
-    carried = np.zeros(len(timing.events))
-    for start, end, which, rates in timing.rates():
-        through = dict.fromkeys(timing.load, 0)
-        for k, rate in zip(which, rates):
-            event = timing.events[k]
-            assert event.start <= start * (1 + 1e-6)
-            assert end <= event.end * (1 + 1e-6)
-            for link in topology.route(*event.send[:2]):
-                through[link[:2]] += rate
-                assert through[link[:2]] <= link.bandwidth * (1 + 1e-6)
-        carried[which] += rates * (end - start)
-    size = schedule.chunk_bytes(12 * MB)
-    assert carried == pytest.approx(
-        np.array([size[event.send.chunk] for event in timing.events]))
 
 
 def test_equal_rounds_are_solved_once(monkeypatch):
