@@ -69,33 +69,18 @@ def test_a_dangerous_setting_is_warned_of(python, setting, value):
     assert 'restart Python' in done.stderr
 
 
-# Before d2lps, in less time.
-MXNET = 'import sys; sys.modules["sklearn"] = None; import mxnet'
+# Stands for an MXNet that was imported before d2lps.
+IMPORTED = 'import sys; sys.modules["mxnet"] = None; import d2lps.settings'
 
 
 def test_mxnet_imported_first_with_good_settings_is_fine(python):
-    done = python('-c', f'{MXNET}, d2lps', **SETTINGS)
-    assert done.stderr == ''
+    assert python('-c', IMPORTED, **SETTINGS).stderr == ''
 
 
-def test_mxnet_imported_first_is_warned_of(python, tmp_path):
-    script = tmp_path / 'mine.py'
-    script.write_text(f'{MXNET}\nimport d2lps\n')
-    done = python(str(script))
-    assert done.stderr.count('UserWarning') == 1
-    assert 'mine.py:2: UserWarning' in done.stderr  # the reader's own line
-    assert 'mxnet was imported before d2lps' in done.stderr
-
-
-def test_mxnet_loads_nothing_that_takes_long(python):
-    done = python('-c', 'import d2lps.engine, sys\n'
-                  'print({"pandas", "requests"} & {*sys.modules})\n'
-                  'from mxnet.gluon import utils\n'
-                  'import requests\n'
-                  'print(utils.requests.get is requests.get)\n'
-                  'from sklearn.base import BaseEstimator\n'
-                  'from scipy import stats')
-    assert done.stdout == 'set()\nTrue\n' and done.stderr == ''
+def test_mxnet_imported_first_read_the_threads_of_the_user(python):
+    done = python('-c', f'{IMPORTED}; print(d2lps.settings.THREADS)',
+                  OMP_NUM_THREADS='2')
+    assert done.stdout == '2\n'
 
 
 OPERATORS = '''
@@ -128,7 +113,8 @@ def test_operators_are_compiled_when_they_are_called(python):
 SELDOM = '''
 import d2lps.engine, sys
 from d2lps.loading import SELDOM
-assert not SELDOM & {*sys.modules}, SELDOM & {*sys.modules}
+early = SELDOM | {'pandas'}
+assert not early & {*sys.modules}, early & {*sys.modules}
 import mxnet as mx
 import numpy, requests, scipy.sparse
 matrix = mx.nd.sparse.csr_matrix(scipy.sparse.eye(3, format='csr'))
@@ -138,6 +124,10 @@ numpy.testing.assert_allclose(matrix.asnumpy(), numpy.eye(3))
 assert mx.gluon.model_zoo.vision.get_model('alexnet')
 assert callable(mx.contrib.onnx.import_model)
 from mxnet.gluon.model_zoo import model_store
+from mxnet.gluon import utils
+assert utils.requests.get is requests.get
+from sklearn.base import BaseEstimator
+from scipy import stats
 assert SELDOM <= {*sys.modules}, SELDOM - {*sys.modules}
 import setuptools  # it warns of a distutils that is not its own
 '''
@@ -200,8 +190,8 @@ def test_devices_are_gpus_if_there_are_enough(monkeypatch):
 
 
 TWO_CPUS = '''
-{first}
-import d2lps, json
+{first}import d2lps
+import json
 from d2lps.engine import mx, array_list
 d2lps.engine.npx.num_gpus = lambda: 0
 both, told = [mx.cpu(0), mx.cpu(1)], []
@@ -227,13 +217,19 @@ print(json.dumps(told))
 '''
 
 
-@pytest.mark.parametrize('first, threads, words', [
-    ('', '2', 'OMP_NUM_THREADS is 2'),
-    (MXNET, '2', 'OMP_NUM_THREADS is 2'),
-    (MXNET, '', 'mxnet was imported before d2lps')])
-def test_two_cpu_devices_of_several_threads_are_refused(python, first,
-                                                        threads, words):
-    done = python('-c', TWO_CPUS.format(first=first), OMP_NUM_THREADS=threads)
+@pytest.mark.parametrize('first, threads, words, warning', [
+    ('', '2', 'OMP_NUM_THREADS is 2', "OMP_NUM_THREADS is '2'"),
+    # In less time.
+    ('import sys; sys.modules["sklearn"] = None; import mxnet\n', '',
+     'mxnet was imported before d2lps', 'mxnet was imported before d2lps')])
+def test_two_cpu_devices_of_several_threads_are_refused(
+        python, tmp_path, first, threads, words, warning):
+    script = tmp_path / 'mine.py'
+    script.write_text(TWO_CPUS.format(first=first))
+    done = python(str(script), OMP_NUM_THREADS=threads)
+    line = 3 if first else 2  # the reader's own
+    assert done.stderr.count('UserWarning') == 1
+    assert f'mine.py:{line}: UserWarning: {warning}' in done.stderr
     told = json.loads(done.stdout)
     assert [message.split(':')[0] for message in told] == [
         'n', 'num_devices', 'num_devices', 'devices', 'devices', 'devices',
