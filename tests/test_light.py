@@ -124,6 +124,8 @@ def test_a_terminal_shows_one_sentence(python, command):
 
 # From here on in an environment that `make lab-light` would make.
 UNREACHABLE = 'cannot reach its package index'
+# What the first of its processes compiles, the others find.
+COMPILED = {'PYTHONDONTWRITEBYTECODE': ''}
 
 
 @pytest.fixture(scope='session')
@@ -150,7 +152,7 @@ def test_it_has_no_mxnet_and_the_numpy_of_today(light):
          'print(importlib.util.find_spec("jupyterlab") is not None,\n'
          '      numpy.__version__, pandas.__version__, d2lps.__file__)\n'
          'import mxnet'], cwd=ROOT / 'notebooks', text=True,
-        capture_output=True, timeout=120)
+        capture_output=True, timeout=120, env=os.environ | COMPILED)
     lab, numpy, pandas, file = done.stdout.split()
     assert lab == 'True' and int(numpy.split('.')[0]) >= 2
     assert int(pandas.split('.')[0]) >= 3
@@ -165,7 +167,8 @@ def run(python, notebook):
         kernel_spec = KernelSpec(
             argv=[python, '-m', 'ipykernel_launcher', '-f',
                   '{connection_file}'], language='python',
-            env={'PYTHONPATH': '', 'PYTHONWARNINGS': 'default:::__main__'})
+            env=COMPILED | {'PYTHONPATH': '',
+                            'PYTHONWARNINGS': 'default:::__main__'})
     NotebookClient(
         notebook, timeout=300, startup_timeout=180,
         kernel_manager_class=Kernel,
