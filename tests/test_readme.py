@@ -97,10 +97,11 @@ def test_every_command_is_one_of_these():
 
 
 @pytest.mark.processes
-def test_the_snippet_prints_what_it_says(python):
+def test_the_snippet_prints_what_it_says(python, idx_folder):
     snippet = re.search(r'```python\n(.*?)```', README, re.S)[1]
-    snippet, n = re.subn(r'num_epochs=\d+', 'num_epochs=1', snippet)
-    assert n == 1  # one epoch shows it as well, and sooner
+    few = f'num_epochs=1, data="mnist", root={str(idx_folder(500))!r}'
+    snippet, n = re.subn(r'num_epochs=\d+', few, snippet)
+    assert n == 1  # one epoch of a few pictures shows it as well, and sooner
     *_, accuracy, last = python('-c', snippet).stdout.splitlines()
     assert re.match(r'test accuracy 0\.\d+, .* seconds per epoch', accuracy)
     assert last == '[cpu(0), cpu(1)]' and f'`{last}`' in README
