@@ -31,11 +31,12 @@ MARK_KINDS = '''() => {
     token.replaceWith(...token.childNodes);
   return seen.size;
 }'''
-AXE = '''async () => {
+AXE = '''async colours => {
   const common = {preload: false, resultTypes: ['violations']};
-  const found = [await axe.run(document, {...common, rules: {
-    'color-contrast': {enabled: false}}}), await axe.run(
-    {include: ['[data-kind]']}, {...common, runOnly: ['color-contrast']})];
+  const found = [await axe.run({include: ['[data-kind]']}, {
+    ...common, runOnly: ['color-contrast']})];
+  if (!colours) found.push(await axe.run(document, {
+    ...common, rules: {'color-contrast': {enabled: false}}}));
   return found.flatMap(({violations}) => violations);
 }'''
 # Layout is done, and so is what scripts do when it has changed.
@@ -118,11 +119,14 @@ class Reader:
         found = self.tab.evaluate(OVERFLOWING)
         return {what: where for what, where in found.items() if where}
 
-    def axe(self):
-        """Rules that the page breaks, and badly so: a line for each place."""
+    def axe(self, colours=False):
+        """Rules that the page breaks, and badly so: a line for each place.
+
+        All rules, or contrast alone, where nothing but the colours differ.
+        """
         assert self.tab.evaluate(MARK_KINDS) > 2
         self.tab.evaluate(AXE_SCRIPT)
         return [f'{self.name()}: {rule["id"]}: {node["html"][:200]}'
-                for rule in self.tab.evaluate(AXE)
+                for rule in self.tab.evaluate(AXE, colours)
                 if rule['impact'] in ('serious', 'critical')
                 for node in rule['nodes']]

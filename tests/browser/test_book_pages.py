@@ -1,9 +1,9 @@
 """The book as a reader uses it: next page, contents, search, keys, a phone."""
-import re
+import time
 
 import pytest
 from playwright.sync_api import expect
-from reading import PAINTED, Reader
+from reading import LIMIT, PAINTED, Reader
 from chromium import CHROMIUM, FLAGS
 
 FIRST, CHAPTER = 'book/index', 'notebooks/12-asynchrony'
@@ -51,23 +51,22 @@ def at_top(tab, heading):
     }''', arg=heading)
 
 
-def test_next_leads_through_the_book_and_back_again(reader):
+def test_next_leads_on_and_back_again(reader):
+    """Also at the end; test_book.py follows the links of all pages."""
     tab = reader.open('index', 1280)  # which leads to the first page
     tab.wait_for_url('**/book/index.html')
     seen = [reader.name()]
-    while tab.locator('a.next-page').count():
+    for _ in range(3):
         reader.follow(tab.locator('a.next-page'))
         seen.append(reader.name())
-        assert len(seen) <= 100
-    assert len(seen) == len({*seen})
-    assert {*seen} == pages(reader.book)
-    chapters = [int(found[1]) for found in map(
-        re.compile(r'notebooks/(\d\d)-').match, seen) if found]
-    assert chapters == [*CHAPTERS]
+    assert seen[0] == FIRST and len({*seen}) == 4
+    assert [name[10:13] for name in seen[2:]] == ['01-', '02-']
     reader.follow(tab.locator('a.prev-page'))
     assert reader.name() == seen[-2]
     tab.go_back()
     assert reader.name() == seen[-1]
+    reader.open('book/references')
+    assert not tab.locator('a.next-page').count()
 
 
 def test_the_contents_lead_to_every_page(reader):
@@ -220,11 +219,9 @@ def test_an_animation_plays(reader, name):
     picture = reader.open(name, 1280).locator(ANIMATION).first
     picture.scroll_into_view_if_needed()
     before = picture.screenshot()
-    for _ in range(100):
-        if picture.screenshot() != before:
-            break
-    else:
-        raise AssertionError('100 screenshots are the same')
+    deadline = time.monotonic() + LIMIT / 1000
+    while picture.screenshot() == before:
+        assert time.monotonic() < deadline, 'nothing moves'
 
 
 def test_it_stands_still_for_who_wants_no_motion(playwright, book):
@@ -237,7 +234,10 @@ def test_it_stands_still_for_who_wants_no_motion(playwright, book):
             tab = reader.open('notebooks/05-rings', 1280)
             picture = tab.locator(ANIMATION).first
             picture.scroll_into_view_if_needed()
-            assert len({picture.screenshot() for _ in range(12)}) == 1
+            before = picture.screenshot()
+            for _ in range(5):
+                tab.wait_for_timeout(400)
+                assert picture.screenshot() == before
     finally:
         still.close()
 

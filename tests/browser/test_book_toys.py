@@ -10,8 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from playwright.sync_api import expect, sync_playwright
-from chromium import CHROMIUM, FLAGS
+from playwright.sync_api import expect
 
 from d2lps.collectives import Schedule, Send, simulate, topology
 from d2lps.pictures.menus import CHOICES, LINKS, PLANS, STEPPED, STRATEGIES
@@ -23,17 +22,6 @@ CHAPTERS = sorted(path.stem for path in NOTEBOOKS.glob('[01]*.ipynb'))
 WIDGET = 'application/vnd.jupyter.widget-view+json'
 OURS = {'explore_plans', 'explore_synchronisation'}
 NOTE = 'The controls move in the notebook.'
-expect.set_options(timeout=60_000)
-
-
-@pytest.fixture(scope='module')
-def chromium():
-    if not CHROMIUM:
-        pytest.skip('there is no Chromium')
-    with sync_playwright() as p:
-        browser = p.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
-        yield browser
-        browser.close()
 
 
 @pytest.fixture
@@ -320,24 +308,20 @@ def test_keys_alone_move_the_explorer(opened):
     assert words == ['devices', 'MB', 'GB/s', 'µs per cable', 'links of the']
 
 
-def test_nothing_is_cut_and_words_can_be_read(opened, tmp_path):
+def test_nothing_is_cut_and_words_can_be_read(opened):
     pages = opened('03-where-to-sum'), opened('05-rings')
     choose(explorer(pages[0]), {'links': 'two machines, 10 Gbit/s apart',
                                 'devices': 7})
     choose(player(pages[1]), {'devices': 6, 'boxes': 'sums of 1, 2, 3, …'})
-    for scheme in 'light', 'dark':
-        for width in 1280, 1024, 390:
-            for page in pages:
-                page.emulate_media(color_scheme=scheme)
-                page.set_viewport_size({'width': width, 'height': 900})
-            fits(pages[0])
-            explorer(pages[0]).screenshot(
-                path=tmp_path / f'explorer-{width}-{scheme}.png')
-            for name in 'bidirectional_ring', 'parameter_servers', 'cpu':
-                choose(player(pages[1]), {'plan': PLANS[name][0]})
-                fits(pages[1])
-            player(pages[1]).screenshot(
-                path=tmp_path / f'player-{width}-{scheme}.png')
+    for scheme, width in (('light', 1280), ('light', 1024), ('light', 390),
+                          ('dark', 390)):
+        for page in pages:
+            page.emulate_media(color_scheme=scheme)
+            page.set_viewport_size({'width': width, 'height': 900})
+        fits(pages[0])
+        for name in 'bidirectional_ring', 'parameter_servers', 'cpu':
+            choose(player(pages[1]), {'plan': PLANS[name][0]})
+            fits(pages[1])
 
 
 def fits(page):
