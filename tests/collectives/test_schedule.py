@@ -427,7 +427,7 @@ def test_large_schedules_are_checked_with_random_numbers(monkeypatch):
                        r'chunk 323: not the sum'):
         Schedule(rounds, 1024, name='ring').check()
 
-    @settings(quick, max_examples=300)
+    @settings(quick, max_examples=150)
     @given(broken())
     def compare(case):
         _, schedule = case
@@ -438,7 +438,7 @@ def test_large_schedules_are_checked_with_random_numbers(monkeypatch):
     compare()
 
 
-@settings(quick, max_examples=500)
+@settings(quick, max_examples=250)
 @given(broken())
 def test_check_finds_every_mistake_and_no_others(case):
     how, schedule = case
@@ -483,7 +483,7 @@ def test_messages(rounds, message):
 
 # --- run ---------------------------------------------------------------------
 
-@settings(quick, max_examples=300)
+@settings(quick, max_examples=150)
 @given(st.data())
 def test_run_is_numpys_reduction(data):
     schedule, op, rows, want = data.draw(some_run())

@@ -165,7 +165,7 @@ def test_the_picture_is_of_the_best_or_the_worst(shown, drawn):
 
 
 @pytest.mark.parametrize('links', widgets.LINKS)
-@pytest.mark.parametrize('n', range(2, 17, 2))
+@pytest.mark.parametrize('n', [2, 6, 10, 16])
 def test_all_choices_of_links_and_devices_can_be_drawn(shown, drawn, links, n):
     widgets.explore_synchronisation(links, n, latency=5)
     bars, picture = drawn

@@ -73,7 +73,7 @@ def dying_in_step(step):
         yield
 
 
-@pytest.mark.parametrize('step', range(1, STEPS + 1))
+@pytest.mark.parametrize('step', [1, 2, 3, 6, STEPS])
 def test_a_death_in_any_step_changes_nothing(tmp_path, unhurt, step):
     with dying_in_step(step), pytest.raises(Death):
         train(tmp_path)

@@ -107,9 +107,9 @@ def test_split_batch_explains_no_examples():
 
 
 @pytest.mark.parametrize('k, batch_size, start', [
-    *((k, 100, BOOK) for k in (2, 3, 4)),
+    (4, 100, BOOK), (2, 64, XAVIER),
     *((k, batch_size, start) for start in (BOOK, XAVIER)
-      for k, batch_size in ((2, 64), (3, 50), (4, 7), (4, 2)))])
+      for k, batch_size in ((3, 50), (4, 7), (4, 2)))])
 def test_k_devices_train_as_one_does(k, batch_size, start):
     before = numbers(init_params(start[0]))
     [one], many = trained(1, batch_size, *start), trained(k, batch_size,

@@ -283,13 +283,12 @@ def test_a_bad_argument_of_step_timeline_is_explained(settings, bad):
 
 
 @pytest.mark.processes
-@pytest.mark.parametrize('size', ['4', '64'])
-def test_a_step_can_be_recorded_with_other_settings(monkeypatch, size):
+def test_a_step_can_be_recorded_with_other_settings(monkeypatch):
     commands, run = [], subprocess.run
     monkeypatch.setattr(subprocess, 'run', lambda *args, **kwargs:
                         commands.append(kwargs) or run(*args, **kwargs))
-    timeline = step_timeline(2, 64, {'MXNET_CPU_TEMP_COPY': int(size)})
-    assert commands[0]['env']['MXNET_CPU_TEMP_COPY'] == size
+    timeline = step_timeline(2, 64, {'MXNET_CPU_TEMP_COPY': 4})
+    assert commands[0]['env']['MXNET_CPU_TEMP_COPY'] == '4'
     assert commands[0]['env']['PATH'] == os.environ['PATH']
     assert_well_formed(timeline, ['cpu(0)', 'cpu(1)'])
     assert {event.phase for event in timeline.events} >= STEP_PHASES
