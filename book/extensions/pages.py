@@ -35,16 +35,15 @@ def chapters():
     if len(rows) != CHAPTERS:
         raise ExtensionError(f'{README} has {len(rows)} rows that begin with '
                              f'a chapter, such as "| [1. "; not {CHAPTERS}')
-    head = '| Chapter | You see | Minutes |', '|---|---|---|'
+    head = '| Chapter | You see | Minutes to read |', '|---|---|---|'
     return '\n'.join([*head, *rows]).replace('](', '](../')
 
 
 def with_pages(readme):
     """Each folder's pages in the order of the table, and before the next."""
     names = re.findall(r'^\| \[.*?\]\(tasks/(.+?)\.ipynb\)', readme, re.M)
-    for folder in FOLDERS:  # a link to a folder leads to its first page
-        readme = readme.replace(f'[{folder}]({folder})',
-                                f'[{folder}]({folder}/{names[0]}.ipynb)')
+    for folder in FOLDERS:  # which a page cannot open
+        readme = readme.replace(f'[{folder}]({folder})', f'`{folder}`')
     pages = [f'{folder}/{name}' for folder in FOLDERS for name in names]
     return '\n'.join([readme, '```{toctree}', ':hidden:', '', *pages, '```'])
 
@@ -57,6 +56,9 @@ class NameSolutions(SphinxTransform):
         if self.env.docname.startswith('notebooks/exercises/solutions/'):
             title = next(self.document.findall(nodes.title))
             title.insert(0, nodes.Text('Solved: '))
+            for last in self.document.findall(nodes.paragraph):
+                if 'A solved copy is in' in last.astext():  # it is this one
+                    last[2:] = [nodes.Text('.')]
 
 
 class LeaveOut(SphinxTransform):
