@@ -78,11 +78,12 @@ $(VENV)/installed: $(NEEDS)
 $(VENV)/installed-tests: $(NEEDS) requirements-test.lock
 	$(INSTALL) installed-tests $(PIP_SECTION) -r requirements-test.lock
 
-# The first Python that will do, or the one you name.
+# The first Python from 3.11, or the one you name.
+INSTALL_ON_ANY = @PYTHON="$(if $(filter file,$(origin PYTHON)),,$(PYTHON))" \
+  sh setup/install.sh
 $(LIGHT)/installed: requirements-light.lock pyproject.toml \
   $(call moved,$(LIGHT))
-	@PYTHON="$(if $(filter file,$(origin PYTHON)),,$(PYTHON))" \
-	  sh setup/install.sh light
+	$(INSTALL_ON_ANY) light
 
 # The book: the committed notebooks as pages, without a kernel. A page that is
 # broken is an error, now and, as nothing is kept then, the next time, too.
@@ -99,20 +100,8 @@ $(BOOK)/begun: $(wildcard book/*.* book/*/*.* d2lps/pictures/*.py \
   d2lps/collectives/*.py) README.md $(BOOK)/installed
 	@rm -rf $(BOOK)/kept && touch $@
 
-# Any Python from 3.11 will do; the first that is here, or the one you name.
-BOOK_PYTHON = $(firstword $(foreach one,$(PYTHON) python3.11 python3.12 \
-  python3.13 python3.14 python3,$(shell command -v $(one))))
-$(BOOK)/installed: requirements-book.lock
-	@"$(BOOK_PYTHON)" -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
-	  2>/dev/null || { echo 'd2lps: the book needs Python 3.11 or a later' \
-	  'one: make book PYTHON=/path/to/python3'; exit 1; }
-	@test ! -L $(BOOK) || { echo 'd2lps: $(BOOK) is a link, and what it' \
-	  'leads to would be lost: remove it'; exit 1; }
-	@echo 'Installing what the book needs into $(BOOK) ...'
-	@"$(BOOK_PYTHON)" -m venv --clear $(BOOK)
-	@$(BOOK)/bin/python -m pip install -q --disable-pip-version-check \
-	  --no-compile --require-hashes -r requirements-book.lock
-	@touch $@
+$(BOOK)/installed: requirements-book.lock $(call moved,$(BOOK))
+	$(INSTALL_ON_ANY) book
 
 # After a change of pyproject.toml (uv: https://docs.astral.sh/uv).
 COMPILE = uv pip compile --universal --python-version 3.11 --generate-hashes \

@@ -2,12 +2,14 @@
 
     python3.11 setup/install.py STAMP [ARGUMENTS OF PIP INSTALL ...]
     python setup/install.py light
+    python setup/install.py book
 
 What the machine lacks is found first, and named with the command that mends
 it: nothing is downloaded before. When all is done, and MXNet could really be
 imported, the file .venv/STAMP is written, and .venv/installed in any case.
-The second way needs no make, no MXNet, and any Python from 3.11: it installs
-into .venv-light what chapters 3, 5, 6 and 7 need.
+The others need no make, no MXNet, and any Python from 3.11: they install into
+.venv-light what chapters 3, 5, 6 and 7 need, and into .venv-book what makes
+the book.
 """
 import ctypes
 import importlib.util
@@ -19,7 +21,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-VENV, LIGHT = Path('.venv'), Path('.venv-light')
+VENV, LIGHT, BOOK = map(Path, ('.venv', '.venv-light', '.venv-book'))
 PROGRAMS, EXE = ('Scripts', '.exe') if os.name == 'nt' else ('bin', '')
 VERSION = '{}.{}'.format(*sys.version_info)
 # MXNet for Linux on ARM is linked to libraries of Arm's compiler. What it
@@ -100,6 +102,9 @@ def prepare(venv):
     if made_here and all(program(venv, name).exists()
                          for name in ('python', 'pip')):
         return
+    if venv.is_symlink():
+        refuse(f'{venv} is a link, and what it leads to would be lost: '
+               'remove it')
     if venv.exists():
         print(f'd2lps: {venv} was made in another folder, or not to its end: '
               'it is made anew', flush=True)
@@ -110,14 +115,11 @@ def prepare(venv):
 
 def pip(venv, *arguments):
     """Run the venv's pip; show its large downloads, and why it failed."""
-    env = {name: value for name, value in os.environ.items()
-           if name not in ELSEWHERE}
     process = subprocess.Popen(
         [program(venv, 'python'), '-m', 'pip', 'install',
          '--disable-pip-version-check', '--progress-bar=off', '--no-compile',
          *arguments],
-        env={**env, 'PIP_USER': '0'}, text=True, stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT)
+        text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
     said = []
     for line in process.stdout:
         said.append(line)
@@ -172,13 +174,13 @@ def try_it(venv, module):
                + (done.stderr.strip().splitlines() or ['killed'])[-1])
 
 
-def install(venv, libraries, words, requirements, module):
-    look(libraries)
+def install(venv, words, requirements, module):
     prepare(venv)
     print(f'd2lps: installing into {venv} what {words}, the first time',
           flush=True)
     pip(venv, *requirements)
-    pip(venv, '--no-deps', '--no-build-isolation', '-e', '.')
+    if venv != BOOK:  # which reads the package where it is
+        pip(venv, '--no-deps', '--no-build-isolation', '-e', '.')
     if venv == VENV:  # for half as many packages, imports do it soon enough
         compile_packages(venv)
         if (platform.system(), platform.machine()) == ('Linux', 'aarch64'):
@@ -188,9 +190,7 @@ def install(venv, libraries, words, requirements, module):
 
 def light():
     """What needs no MXNet; JupyterLab begins with the first such chapter."""
-    if sys.version_info < (3, 11):  # noqa: UP036 (nobody has looked before)
-        refuse(f'needs Python 3.11 or later, and this is {VERSION}')
-    install(LIGHT, [], 'chapters 3, 5, 6 and 7 need: 100 MB to download and '
+    install(LIGHT, 'chapters 3, 5, 6 and 7 need: 100 MB to download and '
             '400 MB of disk', ['-r', 'requirements-light.lock'],
             'd2lps.pictures')
     settings = LIGHT / 'etc' / 'jupyter'
@@ -203,11 +203,22 @@ def light():
               'notebooks')
 
 
+def book():
+    install(BOOK, 'the book needs: 250 MB of disk',
+            ['-r', 'requirements-book.lock'], 'sphinx')
+    (BOOK / 'installed').touch()
+
+
 def main(stamp, *requirements):
     os.chdir(Path(__file__).resolve().parents[1])
+    if sys.version_info < (3, 11):  # noqa: UP036 (nobody has looked before)
+        refuse(f'needs Python 3.11 or later, and this is {VERSION}')
+    look([] if stamp in ('light', 'book') else LIBRARIES)
     if stamp == 'light':
         return light()
-    install(VENV, LIBRARIES, 'the notebooks ' + (
+    if stamp == 'book':
+        return book()
+    install(VENV, 'the notebooks ' + (
         'need: 200 MB to download and 900 MB of disk' if stamp == 'installed'
         else 'and the tests need: 260 MB to download'), requirements,
         'd2lps.engine')
@@ -216,6 +227,9 @@ def main(stamp, *requirements):
 
 
 if __name__ == '__main__':
+    for name in ELSEWHERE:
+        os.environ.pop(name, None)
+    os.environ['PIP_USER'] = '0'
     try:
         main(*sys.argv[1:])
     except KeyboardInterrupt:

@@ -2,13 +2,15 @@
 # Find a Python, get one, or say how to; setup/install.py does the rest.
 # make runs this: PYTHON=python3.11 sh setup/install.sh STAMP [PIP'S ARGUMENTS]
 # and, where any Python from 3.11 will do: PYTHON= sh setup/install.sh light
+# or book
 has() { command -v "$1" >/dev/null 2>&1; }
 refuse() { echo "d2lps: $*"; exit 1; }
 
 light= again='make lab' wanted='Python 3.11' versions=3.11 apple= seen=
 case "$1 $(uname -s) $(uname -m)" in
-  light*)
-    light=light again='make lab-light' wanted='Python 3.11 or later'
+  light*|book*)
+    light=$1 again='make lab-light' wanted='Python 3.11 or later'
+    [ "$1" = light ] || again='make book'
     versions='3.11 3.12 3.13 3.14' ;;
   *" MINGW"*|*" MSYS"*|*" CYGWIN"*|*" Windows"*)
     refuse 'there is no MXNet for Windows. Three ways:

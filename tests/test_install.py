@@ -52,13 +52,14 @@ def packages(tmp_path_factory):
     lock += wheel(folder, 'mxnet', '1.9.1', {
         'mxnet/__init__.py': '', 'mxnet/tests/__init__.py': ''})
     tests = wheel(folder, 'onlytests', '1.0', {'onlytests.py': ''})
-    return folder, lock, tests
+    book = wheel(folder, 'sphinx', '9.1', {'sphinx/__init__.py': ''})
+    return folder, lock, tests, book
 
 
 @pytest.fixture
 def project(tmp_path, packages):
     """A small project in a folder whose name has a space."""
-    folder, lock, tests = packages
+    folder, lock, tests, book = packages
     project = tmp_path / 'my clone'
     project.mkdir()
     for name in ('Makefile', 'environment.yml', 'pyproject.toml',
@@ -68,6 +69,7 @@ def project(tmp_path, packages):
     shutil.copytree(ROOT / 'setup', project / 'setup')
     (project / 'requirements.lock').write_text(lock)
     (project / 'requirements-test.lock').write_text(tests)
+    (project / 'requirements-book.lock').write_text(book)
     for path in (ROOT / 'd2lps').rglob('__init__.py'):
         copy = project / path.relative_to(ROOT)
         copy.parent.mkdir()
@@ -466,7 +468,7 @@ def test_an_intel_python_on_apple_silicon_will_do(tmp_path):
 
 
 @pytest.mark.processes
-@pytest.mark.parametrize('target', ['lab', 'test', 'lab-light'])
+@pytest.mark.parametrize('target', ['lab', 'test', 'lab-light', 'book'])
 def test_make_says_what_is_missing(project, tmp_path, target):
     """A Python that is named is taken, or refused; nothing else is got."""
     computer = Computer(tmp_path)
@@ -474,6 +476,7 @@ def test_make_says_what_is_missing(project, tmp_path, target):
     code, said = computer.run('make', target, 'PYTHON=no-such-python',
                               cwd=project)
     assert code and '"no-such-python" is not that' in said
+    assert target == 'test' or f'make {target} PYTHON=/path' in said
     assert not list(project.glob('.venv*'))
 
 
@@ -505,3 +508,35 @@ def test_an_installation_without_mxnet(project, tmp_path, packages):
     assert filecmp.cmp(settings / 'labconfig' / 'page_config.json',
                        ours / 'labconfig' / 'page_config.json')
     assert (ROOT / 'notebooks' / '03-where-to-sum.ipynb').exists()
+
+
+@pytest.mark.processes
+def test_the_book_needs_a_python_that_runs(project, tmp_path):
+    """The first on the path may be of a program that has none."""
+    computer = Computer(tmp_path)
+    computer.has('python3.11', 'exit 127')
+    computer.has_python('python3.12', '3.12.3')
+    code, said = computer.run('make', '.venv-book/installed', cwd=project)
+    assert code == 0, said
+    assert computer.log.read_text() == 'python3.12 setup/install.py book\n'
+
+
+@pytest.mark.processes
+def test_an_installation_for_the_book(make, project, tmp_path):
+    """It is where Sphinx is, and not where settings would lead pip."""
+    def fails(words, **more):
+        said = make(project, '.venv-book/installed', fails=True, **more)
+        assert words in said and not (
+            project / '.venv-book' / 'installed').exists()
+    fails('d2lps: pip cannot reach its package index', **UNREACHABLE)
+    lock = project / 'requirements-book.lock'
+    wanted = lock.read_text()
+    lock.write_text('')
+    fails("does not start:\nModuleNotFoundError: No module named 'sphinx'")
+    lock.write_text(wanted)
+    other = tmp_path / 'other'
+    make(project, '.venv-book/installed', PIP_TARGET=str(other), PIP_USER='1')
+    assert not other.exists() and not (project / '.venv').exists()
+    assert list(project.glob('.venv-book/lib/*/site-packages/sphinx'))
+    assert not list(project.glob('.venv-book/lib/*/site-packages/*d2lps*'))
+    assert 'up to date' in make(project, '.venv-book/installed')

@@ -201,11 +201,3 @@ def test_what_did_not_change_is_not_built_again(book, make_book):
     done = make_book(f'PAGES={book}', f'KEPT={book}.kept')
     assert done.returncode == 0, done.stdout
     assert chapter.stat().st_mtime_ns == before
-
-
-def test_without_a_python_that_will_do_it_says_what_to_do(
-        make_book, tmp_path):
-    done = make_book(f'BOOK={tmp_path}/venv', 'BOOK_PYTHON=false')
-    assert done.returncode != 0 and not (tmp_path / 'venv').exists()
-    assert 'd2lps: the book needs Python 3.11 or a later one: make book ' in (
-        done.stdout)
