@@ -66,8 +66,10 @@ benchmark: $(VENV)/installed
 	$(VENV)/bin/python tests/benchmarks/chapter13.py
 	$(VENV)/bin/python tests/benchmarks/cycles.py
 
-# Programs in .venv know their folder: if that was moved, all is made anew.
-moved = $(shell test "$$(cat $(1)/folder 2>/dev/null)" -ef . || echo moved)
+# Programs in .venv know their folder: if that was moved, all is made anew; and
+# if their Python is gone, or is a later one, which looks elsewhere for pip.
+moved = $(shell test "$$(cat $(1)/folder 2>/dev/null)" -ef . && \
+  $(1)/$(PROGRAMS)/python -Ic 'import pip' 2>/dev/null || echo moved)
 NEEDS = environment.yml requirements.lock pyproject.toml \
   $(call moved,$(VENV))
 INSTALL = @PYTHON="$(PYTHON)" sh setup/install.sh

@@ -92,6 +92,13 @@ def look(libraries):
                f'First:\n    {remedy(lacks)}\nThen the same again.')
 
 
+def runs(venv):
+    """Is its Python there still, and the one whose packages it has?"""
+    return program(venv, 'python').exists() and not subprocess.run(
+        [program(venv, 'python'), '-Ic', 'import pip'], check=False,
+        stderr=subprocess.DEVNULL).returncode
+
+
 def prepare(venv):
     """A .venv that was made here; scripts in it know where they stand."""
     note = venv / 'folder'
@@ -99,15 +106,14 @@ def prepare(venv):
         made_here = os.path.samefile(note.read_text(), Path.cwd())
     except OSError:
         made_here = False
-    if made_here and all(program(venv, name).exists()
-                         for name in ('python', 'pip')):
+    if made_here and runs(venv):
         return
     if venv.is_symlink():
         refuse(f'{venv} is a link, and what it leads to would be lost: '
                'remove it')
     if venv.exists():
-        print(f'd2lps: {venv} was made in another folder, or not to its end: '
-              'it is made anew', flush=True)
+        print(f'd2lps: {venv} was made in another folder, or not to its end, '
+              'or its Python is gone: it is made anew', flush=True)
         shutil.rmtree(venv)
     subprocess.run([sys.executable, '-m', 'venv', venv], check=True)
     note.write_text(os.getcwd())

@@ -540,3 +540,35 @@ def test_an_installation_for_the_book(make, project, tmp_path):
     assert list(project.glob('.venv-book/lib/*/site-packages/sphinx'))
     assert not list(project.glob('.venv-book/lib/*/site-packages/*d2lps*'))
     assert 'up to date' in make(project, '.venv-book/installed')
+
+
+class Installed:
+    """A project in which make finds everything installed."""
+
+    def __init__(self, project, computer, venv='.venv-light'):
+        self.project, self.computer = project, computer
+        self.bin = project / venv / 'bin'
+        (project / 'notebooks').mkdir()
+        self.python = computer.has('python', folder=self.bin)
+        (project / venv / 'folder').write_text(str(project))
+        (project / venv / 'installed').touch()
+
+    def make(self, *words, **more):
+        return self.computer.run('make', *words, cwd=self.project, **more)
+
+
+@pytest.mark.processes
+@pytest.mark.parametrize('venv', ['.venv', '.venv-light', '.venv-book'])
+def test_a_python_that_is_gone_is_found(project, computer, venv):
+    here = Installed(project, computer, venv)
+    computer.has_python('python3.11', '3.11.2')
+    assert 'up to date' in here.make(f'{venv}/installed')[1]
+    for gone in 'exit 1', None:
+        here.python.write_text(f'#!/bin/sh\n{gone}\n')
+        if not gone:
+            here.python.unlink()
+            here.python.symlink_to('no-such-python')
+        assert not install.runs(here.bin.parent)
+        here.computer.log.write_text('')
+        assert here.make(f'{venv}/installed')[0] == 0
+        assert 'python3.11 setup/install.py' in here.computer.log.read_text()
