@@ -31,9 +31,10 @@ SPY = '''
 '''
 # Ends the server when the tests have ended, in whatever way.
 GUARD = """if True:
-    import os, signal, sys
+    import contextlib, os, signal, sys
     sys.stdin.read()
-    os.killpg(int(sys.argv[1]), signal.SIGTERM)
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(int(sys.argv[1]), signal.SIGTERM)
 """
 START = 180  # seconds, of a busy machine
 
@@ -98,7 +99,9 @@ class Server:
 
     def end(self):
         """Every process of it, by its number."""
-        family = psutil.Process(self._process.pid).children(recursive=True)
+        family = []
+        if self._process.poll() is None:
+            family = psutil.Process(self._process.pid).children(recursive=True)
         self._guard.communicate(timeout=30)
         for one in psutil.wait_procs(family, 30)[1]:
             one.kill()
