@@ -13,6 +13,15 @@ ROOT = $(if $(filter 0,$(shell id -u)),--allow-root)
 # Settings for this JupyterLab alone: no news, no questions.
 SETTINGS = $(CURDIR)/setup/jupyter
 
+# Modules of another Python, such as `module load` names on a cluster, are not
+# for ours. (For those that you mean: make lab PYTHONPATH=folder)
+ifeq ($(filter-out lab lab-light book,$(MAKECMDGOALS)),)
+unexport PYTHONHOME
+ifneq ($(origin PYTHONPATH),command line)
+unexport PYTHONPATH
+endif
+endif
+
 .PHONY: lab lab-light book check test browser release grade benchmark lock moved
 lab: $(VENV)/installed
 	cd notebooks && JUPYTER_CONFIG_PATH="$(SETTINGS)$${JUPYTER_CONFIG_PATH:+:$$JUPYTER_CONFIG_PATH}" \

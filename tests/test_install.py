@@ -271,7 +271,7 @@ class Computer:
         self.bin.mkdir()
         self.log.touch()
         for name in ('id', 'grep', 'make', 'sh', 'sed', 'cat', 'touch', 'ln',
-                     'mkdir', 'chmod', 'dirname'):
+                     'mkdir', 'chmod', 'dirname', 'rm', 'echo'):
             (self.bin / name).symlink_to(shutil.which(name))
         self.has('uname', f'case $1 in -s) echo {system};; '
                  f'-m) echo {machine};; esac')
@@ -572,3 +572,28 @@ def test_a_python_that_is_gone_is_found(project, computer, venv):
         here.computer.log.write_text('')
         assert here.make(f'{venv}/installed')[0] == 0
         assert 'python3.11 setup/install.py' in here.computer.log.read_text()
+
+
+ANOTHER = {'PYTHONPATH': '/modules', 'PYTHONHOME': '/usr'}
+SHOW = 'echo "path $PYTHONPATH, home $PYTHONHOME"'
+
+
+@pytest.mark.processes
+@pytest.mark.parametrize('target, venv', [
+    ('lab', '.venv'), ('lab-light', '.venv-light'), ('book', '.venv-book')])
+def test_modules_of_another_python_are_not_for_ours(
+        project, computer, target, venv):
+    here = Installed(project, computer, venv)
+    for name in 'jupyter', 'python':
+        computer.has(name, f'[ $1 = -Ic ] || {SHOW}', folder=here.bin)
+    code, said = here.make(target, **ANOTHER)
+    assert code == 0 and 'path , home \n' in said, said
+    said = here.make(target, 'PYTHONPATH=mine', **ANOTHER)[1]
+    assert 'path mine, home \n' in said
+
+
+@pytest.mark.processes
+def test_nor_are_they_for_the_installation(computer):
+    computer.has('python3.11', f'case $1 in -c) echo 3.11.2 Linux x86_64;; '
+                 f'*) {SHOW};; esac')
+    assert computer.install(**ANOTHER)[1] == 'path , home \n'

@@ -76,10 +76,10 @@ class Server:
         with open(self._said, 'w') as said:
             self._process = subprocess.Popen(
                 ['make', 'lab', f'ARGS=--no-browser --port={port} '
-                 f"--ServerApp.root_dir='{self.notebooks}'"],
+                 f"--ServerApp.root_dir='{self.notebooks}'",
+                 f'PYTHONPATH={folder}{os.pathsep}{ROOT}'],
                 cwd=ROOT, env=env | {
-                    'HOME': str(folder), 'JUPYTER_TOKEN': self.token,
-                    'PYTHONPATH': f'{folder}{os.pathsep}{ROOT}'},
+                    'HOME': str(folder), 'JUPYTER_TOKEN': self.token},
                 start_new_session=True, stdout=said, stderr=said)
         self._guard = subprocess.Popen(
             [sys.executable, '-c', GUARD, str(self._process.pid)],
