@@ -6,18 +6,19 @@
   const INK = '#222222';
   const BEST = '#009E73', OTHER = '#56B4E9';  // as in style.py
 
-  function ms(seconds) {
-    return (1e3 * seconds).toLocaleString('en', {maximumSignificantDigits: 3});
+  // Of a time in ms, the three digits that are shown. Times in which these
+  // are the same are equal. (First, errors of computing are rounded away.)
+  function figure({seconds}) {
+    return Number((Math.round(1e12 * seconds) / 1e9).toPrecision(3));
   }
 
-  // Times that differ by rounding alone are equal.
-  function rounded(timing) {
-    return Math.round(timing.seconds * 1e12);
+  function ms(timing) {
+    return figure(timing).toLocaleString('en', {maximumSignificantDigits: 3});
   }
 
   function extreme(timings, better) {
     return timings.reduce((best, timing) => better(
-      rounded(timing), rounded(best)) ? timing : best);
+      figure(timing), figure(best)) ? timing : best);
   }
 
   const WHICH = {best: timings => extreme(timings, (a, b) => a < b),
@@ -25,23 +26,23 @@
 
   // A bar for each strategy, its name above it; the best ones are marked.
   function bars(timings, width) {
-    const high = 40, best = WHICH.best(timings).seconds * (1 + 1e-9);
+    const high = 40, best = figure(WHICH.best(timings));
     const most = WHICH.worst(timings).seconds;
     const rows = timings.map((timing, row) => {
-      const good = timing.seconds <= best, y = row * high;
+      const good = figure(timing) === best, y = row * high;
       const wide = Math.max(1, (width - 110) * timing.seconds / most);
       return [
         svgText(4, y + 10, timing.schedule.name,
                 {fill: INK, 'font-size': 13}),
         svg('rect', {x: 4, y: y + 19, width: wide, height: 15,
                      fill: good ? BEST : OTHER}),
-        svgText(wide + 9, y + 27, ms(timing.seconds) + (good ? ' best' : ''),
+        svgText(wide + 9, y + 27, ms(timing) + (good ? ' best' : ''),
                 {fill: INK, 'font-size': 13,
                  'font-weight': good ? 'bold' : 'normal'})];
     });
     return drawing(
       width, timings.length * high + 20, 'Time of each strategy, in ms',
-      timings.map(timing => `${timing.schedule.name}: ${ms(timing.seconds)}`
+      timings.map(timing => `${timing.schedule.name}: ${ms(timing)}`
                   ).join('. ') + '.',
       ...rows.flat(), svgText(4, timings.length * high + 9, 'time / ms',
                               {fill: INK, 'font-size': 13}));
@@ -127,10 +128,16 @@
 
     /** A plan with its time, and how many others take as long. */
     function named(timing) {
-      const time = ms(timing.seconds);
-      const equal = timings.filter(one => ms(one.seconds) === time).length;
+      const time = ms(timing);
+      const equal = timings.filter(one => ms(one) === time).length;
       return `${timing.schedule.name}${
         equal > 1 ? ` and ${equal - 1} more` : ''}, ${time} ms`;
+    }
+
+    function comparison() {
+      const [best, worst] = [WHICH.best(timings), WHICH.worst(timings)];
+      return best === worst ? `All take ${ms(best)} ms.`
+        : `Best: ${named(best)}. Worst: ${named(worst)}.`;
     }
 
     function refresh() {
@@ -140,9 +147,8 @@
         .map(schedule => d2lps.timed(
           schedule, topology, megabytes.value * 1e6, bandwidth.value * 1e9,
           latency.value / 1e6));
-      const [best, worst] = [WHICH.best(timings), WHICH.worst(timings)];
-      says.textContent = `${devices.value} devices, ${joined.value}. Best: ${
-        named(best)}. Worst: ${named(worst)}.`;
+      says.textContent = `${devices.value} devices, ${joined.value}. ${
+        comparison()}`;
       draw();
     }
 

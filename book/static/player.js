@@ -87,8 +87,11 @@
     }
 
     function refresh() {
-      const schedule = chosen();
-      if (typeof schedule === 'string') {  // why there is none
+      const schedule = chosen(), none = typeof schedule === 'string';
+      for (const one of [back, forward, play]) one.disabled = none;
+      round.field.hidden = picture.hidden = signs.hidden = none;
+      if (none) {  // it is why there is none
+        pause();
         picture.replaceChildren();
         says.textContent = schedule;
         return;

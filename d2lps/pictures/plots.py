@@ -69,22 +69,27 @@ def plot_topology(topology, load=None, ax=None, scale=True, device=''):
     return ax
 
 
+def shown_ms(timing):
+    """The three digits shown; of two with the same ones none is better.
+
+    First, errors of computing are rounded away.
+    """
+    return float(f'{round(1e12 * timing.seconds) / 1e9:.3g}')
+
+
 @checked(timings=list_of(a(Timing, 'a Timing'), 'a list of Timings'),
          ax=AXES)
 def plot_comparison(timings, ax=None):
     """A bar per `Timing`, in the order given; the best ones are marked."""
     ax = ax or plt.subplots(figsize=(6, 0.8 + 0.27 * len(timings)))[1]
-    best = min(timing.seconds for timing in timings) * (1 + 1e-9)
-    good = [timing.seconds <= best for timing in timings]
+    best = min(map(shown_ms, timings))
+    good = [shown_ms(timing) == best for timing in timings]
     rows = range(len(timings))
     ax.set_yticks(rows, [timing.schedule.name for timing in timings])
     bars = ax.barh(rows, [1e3 * timing.seconds for timing in timings],
                    color=[GREEN if g else SKY for g in good])
-    labels = []
-    for timing, is_good in zip(timings, good):
-        three_digits = float(f'{1e3 * timing.seconds:.3g}')
-        labels.append(f'{three_digits:,g} best' if is_good else
-                      f'{three_digits:,g}')
+    labels = [f'{shown_ms(timing):,g}' + ' best' * is_good
+              for timing, is_good in zip(timings, good)]
     ax.bar_label(bars, labels, padding=3)
     ax.invert_yaxis()
     ax.margins(x=0.2)

@@ -12,7 +12,7 @@ from d2lps.checks import (checked, function, list_of, number, one_of, positive,
                           refuse, text, whole)
 from d2lps.collectives import simulate
 from d2lps.pictures.menus import CHOICES, LINKS, PLANS, STRATEGIES
-from d2lps.pictures.plots import plot_comparison, plot_topology
+from d2lps.pictures.plots import plot_comparison, plot_topology, shown_ms
 
 
 def _controls(name, value):
@@ -102,7 +102,7 @@ def explore_synchronisation(links='one PCIe switch', num_devices=4,
         _, axes = plt.subplots(1, 2, figsize=(9.5, 3.6))
         plt.subplots_adjust(0.22, 0.13, 0.97, 0.92, wspace=0.1)
         plot_comparison(timings, axes[0])
-        shown = which(timings, key=lambda timing: round(timing.seconds, 12))
+        shown = which(timings, key=shown_ms)
         plot_topology(joined, shown.busy(), axes[1], False).set_title(
             f'{shown.schedule.name}, busy links dark')
         return axes

@@ -14,6 +14,7 @@ from playwright.sync_api import expect
 
 from d2lps.collectives import Schedule, Send, simulate, topology
 from d2lps.pictures.menus import CHOICES, LINKS, PLANS, STEPPED, STRATEGIES
+from d2lps.pictures.plots import shown_ms
 from d2lps.pictures.style import CHUNK_COLORS
 
 ROOT = Path(__file__).parents[2]
@@ -195,9 +196,16 @@ def test_why_there_is_no_plan(opened):
     choose(toy, {'plan': 'two rings of 8 V100 GPUs'})
     expect(says(toy)).to_contain_text('Move the slider "devices" to 8.')
     assert toy.locator('svg').count() == 0
+    for button in toy.get_by_role('button').all():
+        expect(button).to_be_disabled()
+    expect(toy.get_by_label('round', exact=True)).to_be_hidden()
+    expect(toy.locator('.toy-signs')).to_be_hidden()
     choose(toy, {'devices': 6})
     expect(says(toy)).to_contain_text('8 devices, after round 1 of 14')
     assert toy.locator('svg').count() == 1
+    expect(toy.get_by_label('round', exact=True)).to_be_visible()
+    toy.get_by_role('button', name='Forward').click()
+    expect(says(toy)).to_contain_text('8 devices, after round 2 of 14')
 
 
 def focused(page):
@@ -260,10 +268,6 @@ def test_a_finger_moves_the_toys(opened):
     expect(says(toy)).to_contain_text('2 devices, one PCIe switch')
 
 
-def shown_ms(seconds):
-    return f'{float(f"{1e3 * seconds:.3g}"):,g}'
-
-
 @pytest.mark.parametrize('links', LINKS)
 def test_the_explorer_shows_the_times(opened, links):
     names = ['gather_broadcast', 'sharded', 'bidirectional_ring',
@@ -273,20 +277,35 @@ def test_the_explorer_shows_the_times(opened, links):
     choose(toy, {'links': links, 'devices': 3, 'MB': 3, 'µs per cable': 4})
     timings = [simulate.time(PLANS[name][1](8), LINKS[links](8, 16e9, 1e-4),
                              10e6) for name in names]
-    best = min(timing.seconds for timing in timings)
+    best = min(map(shown_ms, timings))
     expected = []
     for timing in timings:
-        mark = ' best' if timing.seconds <= best * (1 + 1e-9) else ''
-        expected += [timing.schedule.name, shown_ms(timing.seconds) + mark]
+        mark = ' best' if shown_ms(timing) == best else ''
+        expected += [timing.schedule.name, f'{shown_ms(timing):,g}{mark}']
     bars = toy.locator('.toy-bars svg text')
     assert bars.all_text_contents() == [*expected, 'time / ms']
-    worst = max(timings, key=lambda timing: timing.seconds)
+    worst = max(timings, key=shown_ms)
     expect(says(toy)).to_contain_text(f'Worst: {worst.schedule.name}')
     choose(toy, {'links of the': 'worst'})
     expect(toy.locator('.toy-title')).to_contain_text(worst.schedule.name)
     (src, dst), share = max(worst.busy().items(), key=lambda item: item[1])
     assert f'{src} to {dst}: {round(100 * share)} %' in toy.locator(
         '.toy-network desc').text_content()
+
+
+@pytest.mark.parametrize('devices, megabytes, sentence, count', [
+    # 16.125 and 16.0625 ms; 30.06 and 30.08 ms.
+    (7, 2, 'Best: gather_broadcast(16, 0) and 1 more, 16.1 ms. '
+     'Worst: bidirectional_ring(16) and 1 more, 30.1 ms.', 2),
+    (0, 0, 'All take 2 ms.', 4)])
+def test_the_best_are_those_with_the_same_figures(opened, devices, megabytes,
+                                                  sentence, count):
+    toy = explorer(opened('03-where-to-sum'))
+    choose(toy, {'links': 'cables in a ring', 'devices': devices,
+                 'MB': megabytes, 'µs per cable': 5})
+    expect(says(toy)).to_contain_text(f'cables in a ring. {sentence}')
+    bars = toy.locator('.toy-bars svg text').all_text_contents()
+    assert sum(text.endswith(' best') for text in bars) == count
 
 
 def test_keys_alone_move_the_explorer(opened):
@@ -311,7 +330,7 @@ def test_keys_alone_move_the_explorer(opened):
 def test_nothing_is_cut_and_words_can_be_read(opened):
     pages = opened('03-where-to-sum'), opened('05-rings')
     choose(explorer(pages[0]), {'links': 'two machines, 10 Gbit/s apart',
-                                'devices': 7})
+                                'devices': 7, 'MB': 6, 'µs per cable': 5})
     choose(player(pages[1]), {'devices': 6, 'boxes': 'sums of 1, 2, 3, …'})
     for scheme, width in (('light', 1280), ('light', 1024), ('light', 390),
                           ('dark', 390)):
@@ -335,6 +354,9 @@ def fits(page):
         page.viewport_size['width'])
     for toy in page.locator('.toy').all():
         assert toy.evaluate('one => one.scrollWidth <= one.clientWidth')
+    assert page.locator('.toy-field span').evaluate_all(  # numbers are whole
+        'all => all.every(one => one.getClientRects().length <= 1 &&'
+        ' one.clientHeight < 40)')
     wrong = page.locator('.toy svg text').evaluate_all('''all => all.filter(
         text => {
             const size = parseFloat(getComputedStyle(text).fontSize);

@@ -162,6 +162,13 @@ def test_a_comparison_has_readable_numbers():
         '0.24 best', '2,400', '1,950']
 
 
+def test_a_comparison_marks_those_that_show_the_best_figures():
+    timings = [simulate.time(strategies.sharded(4), topology.pcie_switch(4, b),
+                             160e6) for b in (16e9, 16.01e9, 15.5e9)]
+    assert texts(plot_comparison(timings).texts) == [
+        '15 best', '15 best', '15.5']
+
+
 def bars_of(ax):
     """Row, start, end, height and top of each bar; a full row is 0.8 high."""
     bars = []
