@@ -12,7 +12,7 @@ sys.path[:0] = [str(ROOT), str(ROOT / 'book' / 'extensions')]
 
 project = 'd2lps'
 extensions = ['myst_nb', 'access', 'citations', 'formulas', 'headings',
-              'pages', 'terms', 'toys']
+              'letters', 'pages', 'stills', 'terms', 'toys']
 root_doc = 'book/index'
 include_patterns = ['book/*.md', 'docs/*.md', 'notebooks/*.ipynb',
                     'notebooks/exercises/**']

@@ -3,9 +3,12 @@
 Words for the pictures, which stand in the metadata of their cells; levels of
 the headings beside the page; and Tab reaches what scrolls sideways.
 """
+import re
+
 from docutils import nodes
 from sphinx.transforms import SphinxTransform
 
+COLUMNS = re.compile(r'^.*\S {2,}\S.*$|^ *\[.*\]$', re.M)
 CAPTION = 'class="caption" role="heading"'
 
 
@@ -22,6 +25,17 @@ class DescribePictures(SphinxTransform):
                     f'Picture {number} of {len(pictures)}. {words}')
 
 
+class MarkColumns(SphinxTransform):
+    """Printed lines that stand in columns; other lines may be wrapped."""
+    default_priority = 100
+
+    def apply(self):
+        for words in self.document.findall(nodes.literal_block):
+            if 'output' in words['classes'] and (
+                    len(COLUMNS.findall(words.astext())) > 1):
+                words['classes'].append('columns')
+
+
 def level_captions(app, page, template, context, document):
     """Of the table of contents; Sphinx calls them headings of no level."""
     tree = context.get('furo_navigation_tree')
@@ -32,6 +46,7 @@ def level_captions(app, page, template, context, document):
 
 def setup(app):
     app.add_transform(DescribePictures)
+    app.add_transform(MarkColumns)
     app.connect('html-page-context', level_captions, priority=900)
     app.add_css_file('access.css')
     app.add_js_file('access.js', loading_method='defer')

@@ -37,13 +37,20 @@
   // arrow keys scroll it; it is skipped where there is nothing to scroll.
   const BOXES = 'pre, .math-wrapper, .math, .table-wrapper, .output, ' +
     '.cell_output, math';
+  const showEdge = (box) => box.classList.toggle(
+    'more-to-come', box.hasAttribute('tabindex') &&
+      box.scrollLeft + box.clientWidth < box.scrollWidth - 1);
   const observer = new ResizeObserver((entries) => {
     for (const {target} of entries) {
       const scrolls = target.scrollWidth > target.clientWidth + 1 &&
         getComputedStyle(target).overflowX !== 'visible';
       if (scrolls) target.tabIndex = 0;
       else target.removeAttribute('tabindex');
+      showEdge(target);
     }
   });
-  document.querySelectorAll(BOXES).forEach((box) => observer.observe(box));
+  document.querySelectorAll(BOXES).forEach((box) => {
+    observer.observe(box);
+    box.addEventListener('scroll', () => showEdge(box), {passive: true});
+  });
 }

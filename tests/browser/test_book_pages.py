@@ -250,3 +250,59 @@ def test_the_toys_are_there(reader, name, toy):
     there = tab.locator(f'.toy[data-toy={toy}]').first
     expect(there.locator('button, input, select').first).to_be_visible()
     expect(there.locator('svg').first).to_be_visible()
+
+
+def test_the_glossary_has_letters_to_go_to(reader):
+    """The first term with each, as the page shows them."""
+    tab = reader.open('book/glossary', 390)
+    terms = tab.locator('dl.glossary dt:not(dt + dt)')
+    first = {}
+    for term, address in terms.evaluate_all(
+            'all => all.map(it => [it.firstChild.textContent, it.id])'):
+        first.setdefault(term[0].lower(), address)
+    links = tab.get_by_role('navigation', name='Letters').get_by_role('link')
+    assert len(first) > 20
+    assert {letter.lower(): address[1:] for letter, address in
+            links.evaluate_all('all => all.map(it => [it.textContent, '
+                               'it.getAttribute("href")])')} == first
+    links.get_by_text('S', exact=True).click()
+    at_top(tab, first['s'])
+
+
+def test_printed_words_can_be_read_to_the_end(reader):
+    tab = reader.open('notebooks/09-a-real-parameter-server', 390)
+    printed = tab.locator('.output:is(.stream, .text_plain):not(.columns) pre')
+    assert printed.count() > 10
+    assert printed.evaluate_all(
+        'all => all.every(it => it.scrollWidth <= it.clientWidth)')
+    tab = reader.open('notebooks/07-more-than-sums', 320)
+    table = tab.locator('.output.columns pre', has_text='bfloat16').first
+    assert table.evaluate('it => it.scrollWidth > it.clientWidth')
+
+
+def test_one_sees_that_there_is_more_to_the_right(finger):
+    tab = finger.open('notebooks/03-where-to-sum')
+    box = tab.locator('.output:has(> img)').first
+    fades = 'it => getComputedStyle(it).maskImage !== "none"'
+    tab.evaluate(PAINTED)
+    assert box.evaluate(fades)
+    box.evaluate('it => it.scrollTo(it.scrollWidth, 0)')
+    tab.evaluate(PAINTED)
+    assert not box.evaluate(fades)
+
+
+@pytest.mark.parametrize('name', [FIRST, 'notebooks/05-rings'])
+def test_what_moves_stands_still_on_paper(reader, name):
+    tab = reader.open(name, 1280)
+    still, skip = tab.locator('.on-paper').first, '.skip-to-content'
+    moves = tab.locator('img:has(+ .on-paper), :has(+ .on-paper) img').first
+    expect(still).to_be_hidden()
+    expect(moves).to_be_visible()
+    tab.emulate_media(media='print')
+    expect(still).to_be_visible()
+    expect(moves).to_be_hidden()
+    expect(tab.locator(f'{skip}, footer, summary').filter(visible=True)
+           ).to_have_count(0)
+    before = still.screenshot()
+    tab.wait_for_timeout(500)
+    assert still.screenshot() == before
