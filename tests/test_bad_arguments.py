@@ -291,6 +291,7 @@ good(plots.plot_topology, {'load': {'None', 'a dict'}, 'ax': AXES,
                            'device': TEXT | {'an empty text'}},
      topology=topology.pcie_switch(2), load=None, ax=None, scale=True,
      device='GPU ')
+good(plots.shown_ms, timing=fresh(timing))
 good(plots.plot_comparison, {'ax': AXES}, timings=fresh(lambda: [timing()]),
      ax=None)
 good(plots.plot_timing, {'ax': AXES, 'most': COUNT}, timing=fresh(timing),
