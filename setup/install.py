@@ -19,7 +19,12 @@ import re
 import shutil
 import subprocess
 import sys
+import time
 from pathlib import Path
+
+import failing
+from failing import refuse
+from waiting import turn
 
 VENV, LIGHT, BOOK = map(Path, ('.venv', '.venv-light', '.venv-book'))
 PROGRAMS, EXE = ('Scripts', '.exe') if os.name == 'nt' else ('bin', '')
@@ -49,10 +54,6 @@ MANAGERS = {
 ELSEWHERE = ('PIP_TARGET', 'PIP_PREFIX', 'PIP_ROOT', 'PYTHONPATH',
              'PYTHONHOME')
 NOTABLE = 5  # MB: a download of this size gets a line
-
-
-def refuse(words):
-    sys.exit(f'd2lps: {words}')
 
 
 def program(venv, name):
@@ -136,18 +137,7 @@ def pip(venv, *arguments):
         if line.startswith('Installing collected') and ',' in line:
             print(f'  installing {line.count(",") + 1} packages', flush=True)
     if process.wait():
-        if any('CERTIFICATE_VERIFY_FAILED' in line for line in said):
-            refuse('pip does not trust what answers in place of its package '
-                   'index. If that is a proxy of your institution, set '
-                   'PIP_CERT to the file of its certificate.')
-        if any('Retrying (' in line for line in said):
-            refuse('pip cannot reach its package index. Is this machine '
-                   'connected to the Internet? Behind a proxy, set '
-                   'https_proxy.')
-        errors = [k for k, line in enumerate(said)
-                  if line.startswith('ERROR')]
-        first = errors[0] if errors else -20
-        refuse('pip failed:\n' + ''.join(said[first:][:20]).rstrip())
+        failing.of_pip(said)
 
 
 def compile_packages(venv):
@@ -215,21 +205,28 @@ def book():
     (BOOK / 'installed').touch()
 
 
-def main(stamp, *requirements):
-    os.chdir(Path(__file__).resolve().parents[1])
-    if sys.version_info < (3, 11):  # noqa: UP036 (nobody has looked before)
-        refuse(f'needs Python 3.11 or later, and this is {VERSION}')
-    look([] if stamp in ('light', 'book') else LIBRARIES)
-    if stamp == 'light':
-        return light()
-    if stamp == 'book':
-        return book()
+def lab(stamp, requirements):
     install(VENV, 'the notebooks ' + (
         'need: 200 MB to download and 900 MB of disk' if stamp == 'installed'
         else 'and the tests need: 260 MB to download'), requirements,
         'd2lps.engine')
     for done in {'installed', stamp}:  # who has the tests' has all
         (VENV / done).touch()
+
+
+def main(stamp, *requirements):
+    os.chdir(Path(__file__).resolve().parents[1])
+    if sys.version_info < (3, 11):  # noqa: UP036 (nobody has looked before)
+        refuse(f'needs Python 3.11 or later, and this is {VERSION}')
+    look([] if stamp in ('light', 'book') else LIBRARIES)
+    venv, make = {'light': (LIGHT, light), 'book': (BOOK, book)}.get(
+        stamp, (VENV, lambda: lab(stamp, requirements)))
+    done = venv / (stamp if venv == VENV else 'installed')
+    began = time.time()
+    with turn('setup/install.py'):
+        # Whoever was waited for may have made the same.
+        if not done.exists() or done.stat().st_mtime < began:
+            make()
 
 
 if __name__ == '__main__':

@@ -3,7 +3,7 @@
 # make runs this: PYTHON=python3.11 sh setup/install.sh STAMP [PIP'S ARGUMENTS]
 # and, where any Python from 3.11 will do: PYTHON= sh setup/install.sh light
 # or book
-unset PYTHONPATH PYTHONHOME  # of another Python
+unset PYTHONPATH PYTHONHOME PYTHONSAFEPATH  # of another Python
 has() { command -v "$1" >/dev/null 2>&1; }
 refuse() { echo "d2lps: $*"; exit 1; }
 

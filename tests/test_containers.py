@@ -23,6 +23,7 @@ import pytest
 import yaml
 
 ROOT = Path(__file__).resolve().parents[1]
+sys.path.append(str(ROOT / 'setup'))
 spec = importlib.util.spec_from_file_location(
     'install', ROOT / 'setup' / 'install.py')
 install = importlib.util.module_from_spec(spec)

@@ -3,6 +3,8 @@
 A small project with packages of its own is really installed here, from a
 folder, without a network.
 """
+import errno
+import fcntl
 import filecmp
 import hashlib
 import importlib.metadata
@@ -15,14 +17,17 @@ import subprocess
 import sys
 import zipfile
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 ROOT = Path(__file__).parents[1]
+sys.path.append(str(ROOT / 'setup'))
 spec = importlib.util.spec_from_file_location(
     'install', ROOT / 'setup' / 'install.py')
 install = importlib.util.module_from_spec(spec)
 spec.loader.exec_module(install)
+waiting = sys.modules['waiting']
 
 
 def wheel(folder, name, version, files):
@@ -261,6 +266,43 @@ def test_without_make_it_says_how_to_go_on(monkeypatch, tmp_path, capsys):
     monkeypatch.setattr(install.sys, 'version_info', (3, 10, 4))
     with pytest.raises(SystemExit, match='Python 3.11 or later'):
         install.main('light')
+
+
+def test_one_installation_at_a_time(monkeypatch, tmp_path, capsys):
+    """The second waits, and does not make anew what the first has made."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(install.os, 'chdir', lambda _: None)
+    lock, stamp = Path('setup/install.py'), install.LIGHT / 'installed'
+    for file in lock, stamp:
+        file.parent.mkdir()
+        file.touch()
+    os.utime(stamp, (0, 0))
+    ran = []
+    monkeypatch.setattr(install, 'light', lambda: ran.append('light'))
+    first = install.turn(lock)
+
+    def finishes(seconds):
+        os.utime(stamp, (9e9, 9e9))
+        first.close()
+    monkeypatch.setattr(waiting.time, 'sleep', finishes)
+    install.main('light')
+    assert not ran and capsys.readouterr().out == (
+        'd2lps: another make is installing here; waiting for it\n')
+    os.utime(stamp, (0, 0))
+    install.main('light')
+    assert ran and not capsys.readouterr().out
+    monkeypatch.setattr(waiting.time, 'sleep', ran.append)
+    with install.turn(lock), pytest.raises(SystemExit, match='30 minutes'):
+        install.main('light')
+    assert len(ran) == 1 + 30 * 60
+    # A disk, or a system, without locks.
+    for broken in SimpleNamespace(**vars(fcntl) | {'flock': fails}), None:
+        monkeypatch.setattr(waiting, 'fcntl', broken)
+        install.main('light')
+
+
+def fails(*_):
+    raise OSError(errno.ENOLCK, 'no locks')
 
 
 class Computer:
