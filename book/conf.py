@@ -10,12 +10,13 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT), str(ROOT / 'book' / 'extensions')]
 
+from sources import sources  # noqa: E402
+
 project = 'd2lps'
 extensions = ['myst_nb', 'access', 'citations', 'formulas', 'headings',
-              'letters', 'pages', 'stills', 'terms', 'toys']
+              'letters', 'pages', 'sources', 'stills', 'terms', 'toys']
 root_doc = 'book/index'
-include_patterns = ['book/*.md', 'docs/*.md', 'notebooks/*.ipynb',
-                    'notebooks/exercises/**']
+include_patterns = sources()
 nb_execution_mode = 'off'
 # Controls need a kernel; the picture under them is shown without one.
 nb_mime_priority_overrides = [

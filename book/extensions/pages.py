@@ -7,13 +7,13 @@ import re
 from pathlib import Path
 
 from docutils import nodes
+from sources import FOLDERS, exercises
 from sphinx.errors import ExtensionError
 from sphinx.transforms import SphinxTransform
 
 README = Path(__file__).parents[2] / 'README.md'
 CHAPTERS = 14
 EXERCISES = 'notebooks/exercises/README'
-FOLDERS = 'tasks', 'solutions'
 SETS_UP = re.compile(r'^%matplotlib inline\n+')  # where pictures are shown
 GRADES = '### BEGIN HIDDEN TESTS'  # does nothing for readers
 
@@ -40,11 +40,10 @@ def chapters():
 
 
 def with_pages(readme):
-    """Each folder's pages in the order of the table, and before the next."""
-    names = re.findall(r'^\| \[.*?\]\(tasks/(.+?)\.ipynb\)', readme, re.M)
+    """The tasks of the table and then the solutions, as pages after it."""
+    pages = exercises(readme)
     for folder in FOLDERS:  # which a page cannot open
         readme = readme.replace(f'[{folder}]({folder})', f'`{folder}`')
-    pages = [f'{folder}/{name}' for folder in FOLDERS for name in names]
     return '\n'.join([readme, '```{toctree}', ':hidden:', '', *pages, '```'])
 
 

@@ -1,0 +1,93 @@
+"""Which files become pages of the book."""
+import json
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+pytestmark = pytest.mark.processes
+ROOT = Path(__file__).resolve().parents[2]
+INDEX = ('# Small\n\n```{toctree}\nreferences\n../docs/words\n'
+         '../notebooks/cells\n```\n')
+CELLS = {'nbformat': 4, 'nbformat_minor': 5, 'metadata': {
+    'kernelspec': {'name': 'python3', 'display_name': 'Python 3'},
+    'language_info': {'name': 'python', 'pygments_lexer': 'ipython3'}}}
+
+
+class Small:
+    """A book with two pages, made by the Makefile and what it names."""
+
+    def __init__(self, folder):
+        self.folder, self.pages = folder, folder / 'docs/_build/html'
+        shutil.copytree(ROOT / 'book', folder / 'book')
+        for name in ('Makefile', 'README.md', 'requirements-book.lock'):
+            shutil.copy2(ROOT / name, folder)
+        (folder / 'd2lps').symlink_to(ROOT / 'd2lps')
+        shutil.copytree(ROOT / 'docs/pictures', folder / 'docs/pictures')
+        venv = folder / '.venv-book'
+        venv.mkdir()
+        for path in (ROOT / '.venv-book').iterdir():
+            if path.name in ('bin', 'lib', 'pyvenv.cfg'):
+                (venv / path.name).symlink_to(path)
+        self.write('book/index.md', INDEX)
+        self.write('book/references.md', '# References\n')
+        self.write('docs/words.md', '# Words\n')
+        self.cells('# Cells')
+
+    def write(self, name, text):
+        path = self.folder / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(text)
+
+    def cells(self, text, code='1', **metadata):
+        """A notebook with a cell of text and one of code."""
+        cells = [{'cell_type': 'markdown', 'id': 'a', 'metadata': {},
+                  'source': text},
+                 {'cell_type': 'code', 'id': 'b', 'metadata': {},
+                  'source': code, 'outputs': [], 'execution_count': None}]
+        self.write('notebooks/cells.ipynb', json.dumps({
+            **CELLS, 'cells': cells,
+            'metadata': {**CELLS['metadata'], **metadata}}))
+
+    def start(self):
+        env = {name: value for name, value in os.environ.items()
+               if not name.startswith(('MAKE', 'MFLAGS', 'PYTHON'))}
+        return subprocess.Popen(
+            ['make', '-o', '.venv-book/installed', 'book'], cwd=self.folder,
+            env=env, text=True, stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT, start_new_session=True)
+
+    def make(self):
+        """What it says, and whether it succeeds."""
+        process = self.start()
+        said, _ = process.communicate(timeout=120)
+        return said, process.returncode == 0
+
+
+@pytest.fixture
+def small(book, tmp_path):
+    return Small(tmp_path)
+
+
+def test_files_that_no_table_of_contents_names_are_left_out(small):
+    small.write('notebooks/Untitled.ipynb', '')
+    small.write('docs/draft.md', '# Draft\n')
+    gone, other = (small.pages / f'docs/{name}.html'
+                   for name in ('gone', 'other'))
+    gone.parent.mkdir(parents=True)
+    gone.write_text('<html><!-- Generated with Sphinx 9 -->')
+    other.write_text('<html>')  # not a page of the book
+    said, well = small.make()
+    assert well, said
+    assert ('leaves out what no table of contents names: book/glossary.md, '
+            'docs/draft.md, notebooks/Untitled.ipynb\n') in said
+    assert (small.pages / 'notebooks/cells.html').exists()
+    assert not (small.pages / 'docs/draft.html').exists()
+    assert other.exists() and not gone.exists()
+    # Now a chapter goes, and with it its page.
+    (small.folder / 'notebooks/cells.ipynb').unlink()
+    small.write('book/index.md', INDEX.replace('../notebooks/cells\n', ''))
+    said, well = small.make()
+    assert well and not (small.pages / 'notebooks/cells.html').exists(), said
