@@ -97,13 +97,17 @@ $(LIGHT)/installed: requirements-light.lock pyproject.toml \
 	$(INSTALL_ON_ANY) light
 
 # The book: the committed notebooks as pages, without a kernel. A page that is
-# broken is an error, now and, as nothing is kept then, the next time, too.
+# broken is an error, now and, as nothing is kept then, the next time, too:
+# what is kept has another name until all is done, should a build be killed.
 BOOK = .venv-book
 book: PAGES = docs/_build/html
 book: KEPT = $(BOOK)/kept
 book: $(BOOK)/installed $(BOOK)/begun
-	@$(BOOK)/bin/python -m sphinx -q -W --keep-going -c book -d "$(KEPT)" \
-	  . "$(PAGES)" || { rm -rf "$(KEPT)"; exit 1; }
+	@rm -rf "$(KEPT).begun"
+	@test ! -d "$(KEPT)" || mv "$(KEPT)" "$(KEPT).begun"
+	@$(BOOK)/bin/python -m sphinx -q -W --keep-going -c book \
+	  -d "$(KEPT).begun" . "$(PAGES)"
+	@mv "$(KEPT).begun" "$(KEPT)"
 	@echo 'The book: $(PAGES)/index.html'
 
 # What one of these changes, it changes on pages that Sphinx thinks finished.

@@ -2,7 +2,9 @@
 import json
 import os
 import shutil
+import signal
 import subprocess
+import time
 from pathlib import Path
 
 import pytest
@@ -91,3 +93,21 @@ def test_files_that_no_table_of_contents_names_are_left_out(small):
     small.write('book/index.md', INDEX.replace('../notebooks/cells\n', ''))
     said, well = small.make()
     assert well and not (small.pages / 'notebooks/cells.html').exists(), said
+
+
+@pytest.mark.parametrize('stop', [signal.SIGINT, signal.SIGKILL])
+def test_a_broken_page_is_an_error_also_after_a_build_was_killed(small, stop):
+    said, well = small.make()
+    assert well, said
+    small.write('docs/words.md', '# Words\n\n[this](#is-nowhere)\n')
+    page = small.pages / 'docs/words.html'
+    page.unlink()
+    process = small.start()
+    while process.poll() is None and not page.exists():
+        time.sleep(.01)
+    if process.poll() is None:
+        os.killpg(process.pid, stop)
+    process.communicate(timeout=60)
+    assert not (small.folder / '.venv-book/kept').exists()
+    said, well = small.make()
+    assert not well and 'is-nowhere' in said, said
