@@ -14,7 +14,8 @@ from sources import sources  # noqa: E402
 
 project = 'd2lps'
 extensions = ['myst_nb', 'access', 'citations', 'formulas', 'headings',
-              'letters', 'pages', 'sources', 'stills', 'terms', 'toys']
+              'letters', 'pages', 'safety', 'sources', 'stills', 'terms',
+              'toys']
 root_doc = 'book/index'
 include_patterns = sources()
 nb_execution_mode = 'off'
