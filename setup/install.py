@@ -116,7 +116,10 @@ def prepare(venv):
         print(f'd2lps: {venv} was made in another folder, or not to its end, '
               'or its Python is gone: it is made anew', flush=True)
         shutil.rmtree(venv)
-    subprocess.run([sys.executable, '-m', 'venv', venv], check=True)
+    venv.mkdir()  # which says more clearly than venv why that cannot be
+    command = [sys.executable, '-m', 'venv', venv]
+    if subprocess.run(command, check=False).returncode:
+        failing.of_command(command)
     note.write_text(os.getcwd())
 
 
@@ -237,5 +240,5 @@ if __name__ == '__main__':
         main(*sys.argv[1:])
     except KeyboardInterrupt:
         sys.exit('d2lps: stopped; the same again goes on from here')
-    except (OSError, subprocess.CalledProcessError) as error:
-        refuse(f'the installation failed: {error}')
+    except OSError as error:
+        failing.of_system(error)

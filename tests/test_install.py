@@ -169,15 +169,44 @@ def test_what_was_made_in_a_folder_that_is_gone(
     note, commands = install.VENV / 'folder', []
 
     def run(command, check):
-        assert check and not install.VENV.exists()
-        install.VENV.mkdir()
+        assert not note.exists()
         commands.append(command)
+        return subprocess.CompletedProcess(command, 0)
     monkeypatch.setattr(install.subprocess, 'run', run)
     note.write_text(str(tmp_path / 'gone'))
     install.prepare(install.VENV)
     assert 'made anew' in capsys.readouterr().out
     assert commands == [[sys.executable, '-m', 'venv', install.VENV]]
     assert note.read_text() == str(tmp_path)
+
+
+@pytest.mark.processes
+def test_a_disk_that_is_full(project):
+    """No file may have a byte, which is much the same."""
+    done = subprocess.run(
+        ['sh', '-c', 'ulimit -f 0; exec "$0" setup/install.py light',
+         sys._base_executable], cwd=project, text=True, capture_output=True,
+        timeout=60)
+    assert done.returncode and 'Traceback' not in done.stderr
+    assert re.search(r'd2lps: this failed, with \d+ MB free on the disk:\n'
+                     r'    \S+ -m venv .venv-light\n$', done.stderr)
+
+
+def test_a_folder_that_cannot_be_written(monkeypatch, tmp_path):
+    """Or whatever else the system says."""
+    monkeypatch.chdir(tmp_path)
+
+    def refused(*_):
+        raise PermissionError(errno.EACCES, 'Permission denied', '.venv')
+    monkeypatch.setattr(Path, 'mkdir', refused)
+    with pytest.raises(PermissionError) as error:
+        install.prepare(install.VENV)
+    for code, words in [(errno.EACCES, 'this folder cannot be written: '),
+                        (errno.EIO, 'the installation failed: ')]:
+        error.value.errno = code
+        with pytest.raises(SystemExit, match=f'^d2lps: {words}.*Permission '
+                           "denied: '.venv'$"):
+            install.failing.of_system(error.value)
 
 
 @pytest.mark.processes
