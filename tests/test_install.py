@@ -668,3 +668,18 @@ def test_nor_are_they_for_the_installation(computer):
     computer.has('python3.11', f'case $1 in -c) echo 3.11.2 Linux x86_64;; '
                  f'*) {SHOW};; esac')
     assert computer.install(**ANOTHER)[1] == 'path , home \n'
+
+
+@pytest.mark.processes
+@pytest.mark.parametrize('target, venv', [
+    ('lab', '.venv'), ('lab-light', '.venv-light')])
+def test_a_home_that_jupyter_cannot_write_to(project, computer, target, venv):
+    here = Installed(project, computer, venv)
+    computer.has('jupyter', 'echo JupyterLab', folder=here.bin)
+    nowhere = str(here.python / 'home')  # below a file
+    code, said = here.make(target, HOME=nowhere)
+    assert code and 'JupyterLab\n' not in said
+    assert said.startswith('d2lps: JupyterLab writes into your home folder, '
+                           f'and cannot: HOME={nowhere}\n')
+    code, said = here.make(target, HOME=nowhere, JUPYTER_DATA_DIR='here')
+    assert code == 0 and said.endswith('JupyterLab\n')
