@@ -28,7 +28,7 @@ myst_heading_slug_func = 'headings.slug'
 html_math_renderer = 'mathml'
 html_theme = 'furo'
 html_static_path = ['static', '../docs/pictures']
-html_css_files = ['book.css']
+html_css_files = ['book.css', 'paper.css']
 html_title = 'd2lps'
 html_logo = html_favicon = 'static/ring.svg'
 html_theme_options = {
