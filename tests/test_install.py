@@ -657,8 +657,7 @@ def test_modules_of_another_python_are_not_for_ours(
     here = Installed(project, computer, venv)
     for name in 'jupyter', 'python':
         computer.has(name, f'[ $1 = -Ic ] || {SHOW}', folder=here.bin)
-    code, said = here.make(target, **ANOTHER)
-    assert code == 0 and 'path , home \n' in said, said
+    assert 'path , home \n' in here.make(target, **ANOTHER)[1]
     said = here.make(target, 'PYTHONPATH=mine', **ANOTHER)[1]
     assert 'path mine, home \n' in said
 
