@@ -1,4 +1,5 @@
 """What a reader does in JupyterLab, and what is seen then."""
+import re
 from contextlib import contextmanager
 from itertools import pairwise
 
@@ -57,12 +58,19 @@ CUT = '''() => {
 }'''
 
 
+PAINTED = '''() => new Promise(done => requestAnimationFrame(
+  () => requestAnimationFrame(() => done())))'''
+MOVED, IDLE = b'"comm_msg"', re.compile(rb'"execution_state": ?"idle"')
+NUMBER = re.compile(rb'"msg_id": ?"([^"]+)"')
+
+
 class Lab:
     """A page of JupyterLab in which one notebook is open at a time."""
 
     def __init__(self, chromium, server):
         self._chromium, self.server = chromium, server
         self.requests, self.size = [], SIZES[0]
+        self._unanswered = set()  # what controls told the kernel
         self.page = self._path = None
         self._load()
 
@@ -71,12 +79,32 @@ class Lab:
         self.page = page = self._chromium.new_page(viewport=self.size)
         page.set_default_timeout(LIMIT)
         page.on('request', lambda one: self.requests.append(one.url))
-        page.on('websocket', lambda one: self.requests.append(one.url))
+        page.on('websocket', self._listen)
         page.goto(f'{self.server.address}{path}&token={self.server.token}',
                   wait_until='domcontentloaded')
         page.locator('.jp-NotebookPanel .jp-Cell').first.wait_for()
         self.wait_for_kernel()
         self._path = 'index.ipynb'  # which make lab opens
+
+    def _listen(self, socket):
+        self.requests.append(socket.url)
+        socket.on('framesent', lambda frame: MOVED in bytes_of(frame) and
+                  self._unanswered.add(NUMBER.search(bytes_of(frame))[1]))
+        socket.on('framereceived', lambda frame: IDLE.search(bytes_of(frame))
+                  and self._unanswered.difference_update(
+                      NUMBER.findall(bytes_of(frame))))
+
+    def settle(self):
+        """Wait until the kernel has answered all, and its words are drawn.
+
+        An answer may lead to another question: the last move of a control
+        waits in the page as long as one before it is not answered.
+        """
+        def quiet():
+            before = len(self._unanswered)
+            self.page.evaluate(PAINTED)
+            return before == len(self._unanswered) == 0
+        until(quiet, 'the kernel answers the moves of controls')
 
     def wait_for_kernel(self):
         """A run before there is a kernel would open a dialog."""
@@ -119,6 +147,7 @@ class Lab:
 
     def _open(self, path):
         self._path = path
+        self._unanswered.clear()
         self.menu('File', 'Open from Path')
         self.page.fill('.jp-Dialog input', path)
         self.page.keyboard.press('Enter')
@@ -184,6 +213,10 @@ class Lab:
         self.page.locator('.lm-TabBar-tab.jp-mod-dirty').wait_for(
             state='detached')
         return nbformat.read(self.server.notebooks / path, 4)
+
+
+def bytes_of(frame):
+    return frame.encode() if isinstance(frame, str) else frame
 
 
 def committed(path):

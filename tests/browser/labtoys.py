@@ -95,7 +95,7 @@ def try_toy(lab, cell):
     second = {kind: [control for control, other in controls if other == kind
                      ][:2][-1] for kind in kinds}
     for kind in kinds:
-        control, shown = first[kind], cell.evaluate(PICTURE)
+        control, shown = first[kind], picture(lab, cell)
         k = controls.index((control, kind))
         if k:
             tab_to(control, controls[k - 1][0])
@@ -106,9 +106,15 @@ def try_toy(lab, cell):
         assert has_focus(control) or control.is_disabled(), (
             f'a {kind} has lost the keyboard')
     for kind in [kind for kind in kinds if kind != 'select-one'] or kinds:
-        shown = cell.evaluate(PICTURE)
+        shown = picture(lab, cell)
         with_mouse(second[kind], kind)
         follows(lab, cell, shown, f'a {kind} moved with the mouse')
+
+
+def picture(lab, cell):
+    """When nothing moves it any more: a late change is no sign of the next."""
+    lab.settle()
+    return cell.evaluate(PICTURE)
 
 
 def follows(lab, cell, shown, what):

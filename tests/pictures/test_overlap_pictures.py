@@ -67,7 +67,7 @@ def test_the_toy_follows_its_controls(shown, drawn):
     assert drawn[0][0][-1].end == pytest.approx(0.092)
     for control, value, seconds in (
             (bandwidth, 500, .152), (order, 'priority', .124),
-            (slices, 1, .123), (slices, None, .124), (bucket, 60, .21),
+            (slices, 1, .123), (slices, 0, .124), (bucket, 60, .21),
             (latency, 10, .22), (order, 'sequential', .22)):
         control.value = value
         assert drawn[-1][0][-1].end == pytest.approx(seconds, abs=6e-4)
