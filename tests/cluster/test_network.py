@@ -233,19 +233,21 @@ def test_delay():
 
 def leaves_nothing(pids, networks, interfaces):
     now = time.time()
-    assert all_gone(pids, 5)
-    assert wait_for(lambda: not networks & held(now), 5)
+    assert all_gone(pids, 30)
+    assert wait_for(lambda: not networks & held(now), 30)
     assert not {name for _, name in socket.if_nameindex()} - interfaces
 
 
 def in_use(c, colocated=False):
     """The cluster's processes and networks, and this machine's interfaces."""
     pids = list(c.pids.values())
-    networks = {network_of(pid) for pid in pids}
     hosts = {name for name in c.pids if name != 'keeper'}
     if colocated:
         hosts = {name for name in hosts if not name.startswith('server')}
-    assert networks <= held() and len(networks) == len(hosts)
+    # The first thing that a process does is to go to its host.
+    assert wait_for(lambda: len({*map(network_of, pids)}) == len(hosts), 30)
+    networks = {*map(network_of, pids)}
+    assert networks <= held()
     return pids, networks, {name for _, name in socket.if_nameindex()}
 
 
