@@ -3,7 +3,6 @@ import psutil
 import pytest
 from d2lps import Stopwatch
 from d2lps.training import stopwatch
-from mxnet import np
 
 
 def test_the_watch_runs_while_the_devices_do_the_work_of_the_block(
