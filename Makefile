@@ -42,8 +42,8 @@ lab-light: $(LIGHT)/installed
 	  $(ROOT) $(ARGS)
 
 PYTEST = $(VENV)/bin/python -m pytest
-# Tests of processes wait half of their time: four keep two cores at work.
-SIDE_BY_SIDE = -n 4 --dist loadfile --no-loadscope-reorder
+# Tests of processes wait half of their time: three keep two cores at work.
+SIDE_BY_SIDE = -n 3 --dist loadfile --no-loadscope-reorder
 test: $(VENV)/installed-tests
 	$(VENV)/bin/ruff check
 	$(PYTEST) -m alone notebooks tests/browser

@@ -89,7 +89,7 @@ def notebook_of(item):
 def taking_turns(items):
     """File by file, one that waits for its processes and one that computes.
 
-    Four at a time then keep two cores at work, from the start to the end.
+    Three at a time then keep two cores at work, from the start to the end.
     """
     files = {}
     for item in items:

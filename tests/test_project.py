@@ -239,7 +239,7 @@ def test_make_test_leaves_nothing_out():
     ruff, *runs = commands('test')
     assert ruff == commands('check')[0] == ['.venv/bin/ruff', 'check']
     pytest = ['.venv/bin/python', '-m', 'pytest']
-    side_by_side = '-n 4 --dist loadfile --no-loadscope-reorder'.split()
+    side_by_side = '-n 3 --dist loadfile --no-loadscope-reorder'.split()
     assert runs == [[*pytest, '-m', 'alone', 'notebooks', 'tests/browser'],
                     [*pytest, '-m', 'not alone', *side_by_side]]
     assert PROJECT['tool']['pytest']['ini_options']['testpaths'] == [
