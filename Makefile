@@ -104,22 +104,22 @@ $(LIGHT)/installed: requirements-light.lock pyproject.toml \
 
 # The book: the committed notebooks as pages, without a kernel. A page that is
 # broken is an error, now and, as nothing is kept then, the next time, too:
-# what is kept has another name until all is done, should a build be killed.
+# what is kept has another name until all is done, should a build be killed,
+# and one of its own, should two be under way.
 BOOK = .venv-book
 book: PAGES = docs/_build/html
 book: KEPT = $(BOOK)/kept
 book: $(BOOK)/installed $(BOOK)/begun
-	@rm -rf "$(KEPT).begun"
-	@test ! -d "$(KEPT)" || mv "$(KEPT)" "$(KEPT).begun"
-	@$(BOOK)/bin/python -m sphinx -q -W --keep-going -c book \
-	  -d "$(KEPT).begun" . "$(PAGES)"
-	@mv "$(KEPT).begun" "$(KEPT)"
+	@new="$(KEPT).$$$$"; trap 'rm -rf "$$new"' EXIT; \
+	  test ! -d "$(KEPT)" || mv "$(KEPT)" "$$new"; \
+	  $(BOOK)/bin/python -m sphinx -q -W --keep-going -c book -d "$$new" \
+	    . "$(PAGES)" && rm -rf "$(KEPT)" && mv "$$new" "$(KEPT)"
 	@echo 'The book: $(PAGES)/index.html'
 
 # What one of these changes, it changes on pages that Sphinx thinks finished.
 $(BOOK)/begun: $(wildcard book/*.* book/*/*.* d2lps/pictures/*.py \
   d2lps/collectives/*.py) README.md $(BOOK)/installed
-	@rm -rf $(BOOK)/kept && touch $@
+	@rm -rf $(BOOK)/kept* && touch $@
 
 $(BOOK)/installed: requirements-book.lock $(call moved,$(BOOK))
 	$(INSTALL_ON_ANY) book

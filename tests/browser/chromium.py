@@ -4,3 +4,6 @@ import os
 CHROMIUM = os.environ.get('D2LPS_CHROMIUM')
 FLAGS = ['--no-sandbox', '--disable-gpu', '--disable-background-networking',
          '--disable-component-update', '--disable-sync']
+# Layout is done, and so is what scripts do when it has changed.
+PAINTED = '''() => new Promise(done => requestAnimationFrame(
+  () => requestAnimationFrame(() => done())))'''

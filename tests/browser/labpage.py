@@ -4,6 +4,7 @@ from contextlib import contextmanager
 from itertools import pairwise
 
 import nbformat
+from chromium import PAINTED
 from labserver import ROOT, until
 
 LIMIT = 120_000  # ms, for what is a moment on a machine with nothing to do
@@ -58,8 +59,6 @@ CUT = '''() => {
 }'''
 
 
-PAINTED = '''() => new Promise(done => requestAnimationFrame(
-  () => requestAnimationFrame(() => done())))'''
 MOVED, IDLE = b'"comm_msg"', re.compile(rb'"execution_state": ?"idle"')
 NUMBER = re.compile(rb'"msg_id": ?"([^"]+)"')
 

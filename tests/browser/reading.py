@@ -1,5 +1,6 @@
 """A reader of the book, who notes every request and every script's error."""
 from axe_playwright_python.base import AXE_SCRIPT
+from chromium import PAINTED
 
 LIMIT = 60_000  # ms to wait for what must come
 OURS = 'file:', 'data:', 'blob:'
@@ -39,9 +40,6 @@ AXE = '''async colours => {
     ...common, rules: {'color-contrast': {enabled: false}}}));
   return found.flatMap(({violations}) => violations);
 }'''
-# Layout is done, and so is what scripts do when it has changed.
-PAINTED = '''() => new Promise(done => requestAnimationFrame(
-  () => requestAnimationFrame(() => done())))'''
 OVERFLOWING = '''() => {
   const sideways = [], cut = [], unreached = [];
   const name = it => it.outerHTML.slice(0, 100);

@@ -3,8 +3,8 @@ import time
 
 import pytest
 from playwright.sync_api import expect
-from reading import LIMIT, PAINTED, Reader
-from chromium import CHROMIUM, FLAGS
+from reading import LIMIT, Reader
+from chromium import CHROMIUM, FLAGS, PAINTED
 
 FIRST, CHAPTER = 'book/index', 'notebooks/12-asynchrony'
 CHAPTERS = range(1, 15)
