@@ -17,6 +17,7 @@ from d2lps.cluster.processes.member import may_be_forked
 from d2lps.cluster.processes.places import Private
 from d2lps.cluster.processes.sockets import socket_of
 
+REGISTERING = 0.2  # seconds for a script to create its store
 LIFE = 60  # seconds; the kernel's alarm clock ends what lives longer
 ENDS = signal.SIGTERM, signal.SIGALRM
 FIRST = f'''import signal; signal.alarm({LIFE})
@@ -43,8 +44,8 @@ def bare_mxnet(script, num_workers=2, seconds=3):
     env = {**os.environ, **Private.env, 'DMLC_NUM_SERVER': '1',
            'DMLC_NUM_WORKER': str(num_workers), 'DMLC_NODE_HOST': '127.0.0.1',
            'DMLC_PS_ROOT_URI': '127.0.0.1', 'DMLC_ROLE': 'worker',
-           'DMLC_PS_ROOT_PORT': str(ports[0])}
-    roles = ['scheduler', 'server'] + ['worker'] * num_workers
+           'DMLC_PS_ROOT_PORT': str(ports[-1])}
+    roles = ['server'] + ['worker'] * num_workers + ['scheduler']
     outputs = [tempfile.TemporaryFile('w+') for _ in roles]
     files = [output.fileno() for output in outputs]
     first = subprocess.Popen(
@@ -53,7 +54,7 @@ def bare_mxnet(script, num_workers=2, seconds=3):
         env=env, umask=0o077, stdin=subprocess.DEVNULL, pass_fds=files,
         start_new_session=True)
     try:
-        wait(first, files[2:], seconds)
+        wait(first, files[1:-1], seconds)
     finally:
         first.terminate()
         first.wait()
@@ -62,7 +63,7 @@ def bare_mxnet(script, num_workers=2, seconds=3):
                 os.unlink(path)
     for output in outputs:
         output.seek(0)
-    return [output.read() for output in outputs[2:]]
+    return [output.read() for output in outputs[1:-1]]
 
 
 def wait(first, files, seconds):
@@ -88,6 +89,8 @@ def first():
         gc.freeze()  # or each of the others looks through all of it at its end
     try:
         for job in jobs:
+            if job[0] == 'scheduler':  # the last: see `server.serve`
+                time.sleep(REGISTERING)
             pid = os.fork()
             if not pid:
                 pids.clear()  # they are not ours

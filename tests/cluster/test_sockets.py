@@ -7,6 +7,7 @@ import os
 import random
 import socket
 import stat
+import time
 from pathlib import Path
 
 import mxnet as mx
@@ -100,6 +101,30 @@ def test_another_store_has_sockets_of_its_own(shared):
     shared.run(add_up)
     assert not set(old) & set(sockets_of(shared))
     assert not any(map(os.path.lexists, old))
+
+
+def is_the_scheduler_there():
+    """When the last worker is about to register with it."""
+    from d2lps.cluster.store import worker
+    native, seen = worker.native_store, []
+
+    def late(kind):
+        time.sleep(worker._asking.rank / 2)
+        seen.append(os.path.lexists(sockets.socket_of(
+            os.environ['DMLC_PS_ROOT_PORT'])))
+        return native(kind)
+    worker.native_store = late
+    try:
+        mx.kv.create('dist_sync')
+    finally:
+        worker.native_store = native
+    return seen
+
+
+def test_the_scheduler_begins_last(shared):
+    """MXNet may crash or hang if it answers one that is still sending."""
+    assert shared.run(is_the_scheduler_there) == [[False], [False]]
+    assert shared.run(add_up) == [[2.0] * 3] * 2
 
 
 def test_only_sockets_of_this_cluster_and_user_are_removed(tmp_path):

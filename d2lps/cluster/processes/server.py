@@ -5,17 +5,28 @@ import os
 import pickle
 import sys
 import threading
+import time
 import traceback
 
 import mxnet as mx
 from mxnet import npx
 from mxnet.base import _LIB, check_call
 
+REGISTERING = 0.05  # seconds that another process may take to send a message
+
 
 def serve(channel):
-    """Be a scheduler or server, until all workers have freed their stores."""
+    """Be a scheduler or server, until all workers have freed their stores.
+
+    The scheduler begins last.  When it answers the others' registration,
+    ps-lite closes the socket that this went through in one thread, and does
+    not look whether another still sends (`ZMQVan::Connect` and `SendMsg`,
+    `src/zmq_van.h`): then the process may crash, or never be heard again.
+    While there is no scheduler, what they send waits in their queues.
+    """
     npx.reset_np()  # as in a process that MXNet makes a server
     handle, store = mx.base.KVStoreHandle(), []
+    begin = threading.Event()
 
     def load(message):
         return pickle.loads(base64.b64decode(message))
@@ -34,8 +45,14 @@ def serve(channel):
         except BaseException:
             channel.tell('fault', text=traceback.format_exc())
 
-    channel.start(check=lambda message: threading.Thread(
+    channel.start(begin=lambda message: begin.set(),
+                  check=lambda message: threading.Thread(
         target=try_loading, args=[message], daemon=True).start())
+    if channel.job['role'] == 'scheduler':
+        begin.wait()
+        time.sleep(REGISTERING)
+    else:
+        channel.tell('joins')
     command = ctypes.CFUNCTYPE(None, ctypes.c_int, ctypes.c_char_p,
                                ctypes.c_void_p)(command)
     try:

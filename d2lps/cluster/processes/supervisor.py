@@ -40,6 +40,7 @@ class Supervisor:
             'ready': self._ready, 'fault': self._fault,
             'checked': self._checked, 'freed': self._has_freed,
             'broken': self._broken, 'printed': self._printed,
+            'joins': self._joins,
             **dict.fromkeys(('state', 'question', 'call', 'cancel'),
                             self._hear_worker),
             **dict.fromkeys(('part', 'done'), self._hear_call)}
@@ -137,15 +138,16 @@ class Supervisor:
             'DMLC_PS_ROOT_PORT': str(root),
             'DMLC_NUM_WORKER': str(self.num_workers),
             'DMLC_NUM_SERVER': str(self.num_servers)}
-        head.add('scheduler', 0, self._env | {
-            'DMLC_ROLE': 'scheduler', 'DMLC_NODE_HOST': head.address})
-        for rank, place in enumerate(servers):
-            # MXNet gives ranks in the order of the ports.
-            place.add('server', rank, self._env | {
-                'DMLC_ROLE': 'server', 'DMLC_NODE_HOST': place.address,
-                'PORT': str(ports[rank])})
+        head.add('scheduler', 0, self._env_of('scheduler', head, root))
+        # MXNet gives ranks in the order of the ports.
+        for rank, (place, port) in enumerate(zip(servers, ports)):
+            place.add('server', rank, self._env_of('server', place, port))
         self._worker_ports = ports[self.num_servers:]
-        self._used = False
+        self._used, self._joining = False, set()
+
+    def _env_of(self, role, place, port):
+        return self._env | {'DMLC_ROLE': role, 'PORT': str(port),
+                            'DMLC_NODE_HOST': place.address}
 
     def _members(self, *roles):
         return [process for process in self._group.processes
@@ -153,16 +155,19 @@ class Supervisor:
 
     def _hear(self, one, message):
         """A process has said something."""
-        try:
-            handle = self._kinds[message['kind']]
-        except KeyError:
-            self._broken(one, {'text': f'says what nobody knows: {message}'})
-        else:
-            handle(one, message)
+        if message.get('kind') in self._kinds:
+            return self._kinds[message['kind']](one, message)
+        self._broken(one, {'text': f'says what nobody knows: {message}'})
 
     def _ready(self, one, message):
         """A worker has loaded all that it needs."""
         self.num_ready += 1
+
+    def _joins(self, one, message):
+        """A server or worker is going to register with the scheduler."""
+        self._joining.add(one.name)
+        if len(self._joining) == len(self._members('server', 'worker')):
+            self._members('scheduler')[0].send(do='begin')
 
     def _hear_call(self, one, message):
         if message['number'] in self._calls:  # it is still waited for
@@ -200,11 +205,8 @@ class Supervisor:
             if self._used:
                 self._start_servers()
             self._used, self._freed = True, 0
-            return [{'env': self._env | {'DMLC_ROLE': 'worker',
-                                         'DMLC_NODE_HOST': place.address,
-                                         'PORT': str(port)}}
-                    for place, port in zip(self.places.workers,
-                                           self._worker_ports)]
+            return [{'env': self._env_of('worker', *at)} for at in zip(
+                self.places.workers, self._worker_ports)]
         if 'close' in questions[0]:
             for one in self._members('scheduler', 'server'):
                 one.may_end = True
@@ -232,8 +234,7 @@ class Supervisor:
 
     def _tick(self, now):
         self._agreement.check(now)
-        late = self._agreement.overdue(now)
-        if late:
+        if late := self._agreement.overdue(now):
             self._group.fail('; '.join(
                 f'worker {rank} got no answer from the servers in '
                 f'{self._agreement.workers[rank].call}' for rank in late),

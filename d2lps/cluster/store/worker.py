@@ -41,6 +41,7 @@ class Kinds(dict):
 def native_store(kind):
     """MXNet's own store."""
     os.umask(0o077)  # its socket is our own, whatever a cell has set
+    _asking.tell('joins')  # so the scheduler may begin; see `server.serve`
     handle = mx.base.KVStoreHandle()
     mx.base.check_call(mx.base._LIB.MXKVStoreCreate(
         mx.base.c_str(kind), ctypes.byref(handle)))
