@@ -391,6 +391,29 @@ def test_traffic_does_not_see_what_mxnets_store_copies():
     assert traffic.bytes == 0 and 'is not counted' in d2lps.Traffic.__doc__
 
 
+LEFT = '''
+import d2lps
+import mxnet as mx
+devices, keys, ends = d2lps.devices(2), range(8), []
+for kind in ['local', 'device'] * 20:
+    values = [[mx.np.ones(100_000, ctx=device) for device in devices]
+              for _ in keys]
+    store = mx.kv.create(kind)  # and leave the one before it
+    store.init([*keys], [array.copy() for array, _ in values])
+    for _ in range(3):
+        store.push([*keys], values)
+    store.pull([*keys], out=values)
+    ends += values[-1]
+print({float(array.sum()) for array in ends})
+'''
+
+
+@pytest.mark.processes
+def test_a_store_that_is_left_still_ends_its_sums(python):
+    done = python('-c', LEFT)
+    assert done.stdout == '{200000.0}\n', done
+
+
 def test_cores_are_those_that_this_process_may_use():
     assert 1 <= engine.cores() <= os.cpu_count()
 

@@ -178,6 +178,8 @@ class Lab:
               [...document.querySelectorAll('.jp-StatusBar-TextItem')].some(
                 one => one.textContent.endsWith('| Idle'))}''',
                   'all cells have run', LONG * 1000)
+        told = self.page.locator('.jp-Dialog').all_inner_texts()
+        assert not told, told  # such as that the kernel has died
         return self.cells()
 
     def cells(self):

@@ -58,7 +58,7 @@ def right(cells, wanted, first=1):
     wrong = [output['words'] for cell in cells for output in cell['outputs']
              if output['kind'] == STDERR]
     assert not wrong, '\n'.join(wrong)
-    runs = [int(cell['prompt'].strip('[]:') or 0) for cell in cells]
+    runs = [int(cell['prompt'].strip('[ ]:') or 0) for cell in cells]
     assert runs == [*range(runs[0], runs[0] + len(wanted))]
     assert runs[0] == first or not first and runs[0]
 
