@@ -166,7 +166,7 @@ class Supervisor:
     def _joins(self, one, message):
         """A server or worker is going to register with the scheduler."""
         self._joining.add(one.name)
-        if len(self._joining) == len(self._members('server', 'worker')):
+        if len(self._joining) == self.num_servers + self.num_workers:
             self._members('scheduler')[0].send(do='begin')
 
     def _hear_call(self, one, message):
