@@ -80,8 +80,9 @@ def test_scripts_that_fail(python, script):
     assert len(frames) == 2 and all('script.py' in line for line in frames)
 
 
-def test_a_worker_that_dies(python, script):
-    script('import os; os.write(2, b"I am going\\n"); os._exit(7)')
+@pytest.mark.parametrize('end', [r'\n', ''])
+def test_a_worker_that_dies(python, script, end):
+    script(f'import os; os.write(2, b"I am going{end}"); os._exit(7)')
     done = python('-m', 'd2lps', 'cluster', '--num-workers', '1', 'script.py')
     assert done.returncode == 1
     assert done.stderr.startswith('[worker 0] I am going\nd2lps: worker 0 (')

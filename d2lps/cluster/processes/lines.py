@@ -57,6 +57,8 @@ class Inlet:
         if not self.closed:
             self._selector.unregister(self._pipe)
             self._pipe.close()
+            if self._cut and self._rest:  # words without an end of line
+                self._heard([self._rest.decode(errors='replace')])
 
 
 class Outlet:
