@@ -168,16 +168,22 @@ class Lab:
         self._load('/lab/workspaces/anew/tree/index.ipynb?reset')
 
     def run_all(self):
-        """Run all cells; those that follow an error do not run."""
+        """Run all cells; those that follow an error do not run.
+
+        JupyterLab draws the last ones of a long notebook when it has time.
+        """
+        cells = nbformat.read(self.server.notebooks / self._path, 4).cells
         self.menu('Run', 'Run All Cells')
-        self.wait('''() => {
+        self.wait('''count => {
             const prompts = [...document.querySelectorAll(
               '.jp-NotebookPanel .jp-CodeCell .jp-InputPrompt')].map(
               one => one.textContent);
-            return prompts[0] != '[ ]:' && !prompts.includes('[*]:') &&
+            return prompts.length == count && prompts[0] != '[ ]:' &&
+              !prompts.includes('[*]:') &&
               [...document.querySelectorAll('.jp-StatusBar-TextItem')].some(
                 one => one.textContent.endsWith('| Idle'))}''',
-                  'all cells have run', LONG * 1000)
+                  'all cells have run', LONG * 1000,
+                  sum(cell.cell_type == 'code' for cell in cells))
         told = self.page.locator('.jp-Dialog').all_inner_texts()
         assert not told, told  # such as that the kernel has died
         return self.cells()
