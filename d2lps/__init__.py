@@ -6,10 +6,12 @@ Import it before mxnet: it makes the settings that MXNet reads when it starts
 from importlib import import_module
 
 from d2lps import loading, missing, settings  # before MXNet is imported
+from d2lps.usage import watch_cells
 
 ROOMS = ('asynchrony', 'cluster', 'collectives', 'engine', 'kvstore',
          'pictures', 'recovery', 'training')
 NAMES = {
+    'expectations': ('expect',),
     'engine': ('Machine', 'Traffic', 'copy_bandwidth', 'devices', 'machine',
                'nbytes', 'on_devices'),
     'training': ('Batches', 'Event', 'Stopwatch', 'Timeline', 'TrainResult',
@@ -30,6 +32,7 @@ NAMES = {
     'cluster.bare': ('bare_mxnet',),
     'recovery': ('Checkpoint', 'train_with_checkpoints')}
 HOME = {name: room for room, names in NAMES.items() for name in names}
+watch_cells()
 
 
 def __getattr__(name):

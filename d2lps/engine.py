@@ -4,7 +4,6 @@ MXNet gives every device a work queue of its own and starts an operation as
 soon as the arrays it reads and writes are free.  Two queues run side by side
 only with the settings of `d2lps.settings`, which come before MXNet.
 """
-import os
 import platform
 import threading
 import timeit
@@ -15,6 +14,7 @@ import numpy as onp
 
 from d2lps.checks import a, checked, list_of, refuse, whole
 from d2lps.missing import NoMXNet
+from d2lps.processor import cores, kernels_in_use
 from d2lps.settings import THREADS  # they come before MXNet
 
 MOST_DEVICES = 1024  # each CPU device is a thread
@@ -108,12 +108,6 @@ def on_devices(arrays):
             for one, device in zip(arrays, devices(len(arrays)))]
 
 
-def cores():
-    """The number of processor cores that this process may use."""
-    return (len(os.sched_getaffinity(0)) if hasattr(os, 'sched_getaffinity')
-            else os.cpu_count())
-
-
 @checked(array=array)
 def nbytes(array):
     """The size of an MXNet array's elements together, in bytes."""
@@ -170,17 +164,22 @@ class Traffic:
 
 
 class Machine(NamedTuple):
-    """What a machine has; `memory` in bytes, `copy_bandwidth` in bytes/s."""
+    """What a machine has; `memory` in bytes, `copy_bandwidth` in bytes/s.
+
+    `kernels` are those with which OpenBLAS multiplies matrices.
+    """
     cores: int
     gpus: int
     memory: int
     copy_bandwidth: float
+    kernels: str | None = None
 
     def __str__(self):
         return (f'{self.cores} cores, {self.gpus} GPUs, '
                 f'{self.memory / 1e9:.1f} GB of memory, '
                 f'{self.copy_bandwidth / 1e9:.1f} GB/s from one device to '
-                f'another ({platform.system()} {platform.machine()}, '
+                f'another, matrix kernels: {self.kernels or "unknown"} '
+                f'({platform.system()} {platform.machine()}, '
                 f'Python {platform.python_version()})')
 
 
@@ -208,4 +207,5 @@ def machine():
     """Look at this machine and return a `Machine`."""
     import psutil
     memory = psutil.virtual_memory().total
-    return Machine(cores(), npx.num_gpus(), memory, copy_bandwidth())
+    return Machine(cores(), npx.num_gpus(), memory, copy_bandwidth(),
+                   kernels_in_use())

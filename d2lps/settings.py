@@ -7,6 +7,8 @@ import os
 import sys
 import warnings
 
+from d2lps import processor
+
 # One core for each device: with more OpenMP threads two devices fight for
 # the same cores, and a matrix product on two CPU devices may never end.
 # Every convolution borrows a temporary workspace; all CPU devices share one
@@ -21,8 +23,11 @@ def setup():
     running side by side is warned of, and so is an MXNet that was imported
     before and has read its settings; one that makes MXNet crash is an
     ImportError. Returns how many OpenMP threads each CPU device has; None
-    means that MXNet chose, most often one a core.
+    means that MXNet chose, most often one a core. Kernels that suit the
+    processor are chosen, too (see `d2lps.processor`).
     """
+    for name, value in processor.settings().items():
+        os.environ[name] = os.environ.get(name) or value
     found = {name: os.environ.get(name) for name in SETTINGS}
     late = 'mxnet' in sys.modules and not all(found.values())
     for name, value in SETTINGS.items():

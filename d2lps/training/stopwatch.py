@@ -1,20 +1,8 @@
-"""How long something took, and whether the machine was free meanwhile."""
-import os
+"""How long something took, on all devices."""
 import resource
 import time
 
-import psutil
-
-from d2lps.engine import cores, npx
-
-
-def _seconds_of_processors():
-    """What this process used, with what it started, and what all used."""
-    children, all_used = os.times(), psutil.cpu_times()
-    return (time.process_time() + children.children_user
-            + children.children_system,
-            all_used.user + all_used.nice + all_used.system
-            + getattr(all_used, 'steal', 0))
+from d2lps.engine import npx
 
 
 class Stopwatch:
@@ -25,15 +13,12 @@ class Stopwatch:
 
     Attributes:
         seconds: how long it took.
-        free_cores: processor cores that other programs left to us, on
-            average; a rough figure for less than a tenth of a second.
         page_faults: how often the operating system had to hand out a page
             of memory.
     """
 
     def __enter__(self):
         npx.waitall()
-        self._used = _seconds_of_processors()
         self._faults = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
         self._start = time.perf_counter()
         return self
@@ -43,14 +28,3 @@ class Stopwatch:
         self.seconds = time.perf_counter() - self._start
         faults = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
         self.page_faults = faults - self._faults
-        ours, all_used = (end - start for start, end in zip(
-            self._used, _seconds_of_processors()))
-        self.free_cores = psutil.cpu_count() - (all_used - ours) / self.seconds
-
-    def two_cores_were_free(self):
-        """Whether what was measured may be compared; says why if not."""
-        if cores() > 1 and self.free_cores > 1.7:
-            return True
-        print('not checked:', 'other programs were running' if cores() > 1
-              else 'there is only one core')
-        return False

@@ -1,0 +1,58 @@
+"""What a chapter expects of the machine that runs it.
+
+An assertion holds on every machine, at any load. What another processor,
+other programs or luck may change is expected instead: a chapter says it in
+words, and the reader sees whether it came so, here and now. `make measure`
+counts how often each expectation holds.
+"""
+from d2lps.checks import BOOL, checked, refuse, text
+from d2lps.processor import cores, limit
+from d2lps.usage import CELLS
+
+HELD, NOT_HELD = 'as expected: ', 'not here, not now: '
+MUCH = 0.1  # cores
+
+
+def hindrances():
+    """What is known to have kept this machine from its full speed: words."""
+    import psutil
+    found = []
+    if cores() == 1:
+        found.append('there is only one core')
+    allowed = limit()
+    if allowed is not None and allowed < cores():
+        found.append(f'a container has a limit of {allowed:g} cores')
+    others = CELLS.used_by_others()
+    if others >= MUCH and psutil.cpu_count() - others < cores():
+        found.append(f'other programs used {others:.1f} of the '
+                     f'{psutil.cpu_count()} cores')
+    return found
+
+
+def truth(name, value):
+    """A check: True or False, as Python or an array has it."""
+    if hasattr(value, 'item') and getattr(value, 'size', 1) == 1:
+        value = value.item()
+    if not isinstance(value, BOOL):
+        refuse(name, value, 'True or False, such as speedup > 1.2')
+    return bool(value)
+
+
+@checked(words=text, held=truth)
+def expect(words, held):
+    """Say in a line whether something came as expected, and if not, why.
+
+    Args:
+        words: what was expected, such as 'two devices are faster than one'.
+        held: whether it came so.
+
+    Nothing is raised if it did not: it is no error if a machine has other
+    things to do. What is known of why is said: one core only, a container's
+    limit, or cores that other programs used while this cell or the one
+    before it ran.
+    """
+    if held:
+        print(f'{HELD}{words}')
+    else:
+        why = ' and '.join(hindrances()) or 'nothing is known that explains it'
+        print(f'{NOT_HELD}{words} ({why})')

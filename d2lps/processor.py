@@ -1,0 +1,124 @@
+"""The processor: how many cores we may use, and which kernels suit it.
+
+MXNet computes products of matrices with OpenBLAS and convolutions with
+oneDNN. Both bring kernels, their innermost loops, for many processors. The
+OpenBLAS in MXNet is of 2021 and takes its oldest for every processor that it
+does not know, which are most of those sold since. A product then takes two to
+five times as long, and is rounded otherwise. oneDNN asks the processor what
+it can do. Both can be told what to take, before they are loaded.
+"""
+import ctypes
+import os
+import platform
+import subprocess
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+
+# OpenBLAS's names, the best first, and what a processor must be able to do.
+KERNELS = {'Haswell': {'avx2', 'fma'}, 'Sandybridge': {'avx'},
+           'Nehalem': {'sse4_1', 'sse4_2'}}
+CGROUPS = Path('/sys/fs/cgroup')
+
+
+def cores():
+    """The number of processor cores that this process may use."""
+    return (len(os.sched_getaffinity(0)) if hasattr(os, 'sched_getaffinity')
+            else os.cpu_count())
+
+
+def abilities():
+    """The names of instructions that an Intel or AMD processor has."""
+    words = ''
+    if platform.machine().lower() not in ('x86_64', 'amd64'):
+        return set()
+    if sys.platform == 'linux':
+        for line in Path('/proc/cpuinfo').read_text().splitlines():
+            if line.startswith('flags'):
+                words = line
+                break
+    elif sys.platform == 'darwin':
+        words = subprocess.run(
+            ['sysctl', '-n', 'machdep.cpu.features',
+             'machdep.cpu.leaf7_features'], text=True, timeout=10,
+            capture_output=True, check=False).stdout
+        words = words.replace('AVX1.0', 'AVX').replace('.', '_')
+    return {*words.lower().split()}
+
+
+def best_kernels():
+    """OpenBLAS's name for the kernels that suit this processor.
+
+    None if it shall choose itself: on ARM, where it is the system's and of
+    today, or if nothing is known of the processor.
+    """
+    try:
+        found = abilities()
+    except (OSError, subprocess.SubprocessError):
+        return None
+    for name, needed in KERNELS.items():
+        if needed <= found:
+            return name
+    return None
+
+
+def settings():
+    """The environment variables that choose suitable kernels, by name.
+
+    All processors with AVX2 get the same, also those that can do more: then
+    they round alike, and training leads to the same figures on each.
+    """
+    best = best_kernels()
+    found = {'OPENBLAS_CORETYPE': best} if best else {}
+    if best == 'Haswell':
+        found['DNNL_MAX_CPU_ISA'] = 'AVX2'
+    return found
+
+
+def kernels_in_use():
+    """Which kernels MXNet's OpenBLAS has taken, such as 'Haswell'.
+
+    None if MXNet is not there, or has another library for matrices.
+    """
+    spec = find_spec('mxnet')
+    folder = Path(spec.origin).parent if spec and spec.origin else Path()
+    for path in (folder / 'libopenblas.so.0', folder / 'libarmpl_lp64_mp.so'):
+        try:
+            name = ctypes.CDLL(path).openblas_get_corename
+        except (OSError, AttributeError):
+            continue
+        name.restype = ctypes.c_char_p
+        return name().decode()
+    return None
+
+
+def _limit_in(folder):
+    """The limit of one control group; None if it has none."""
+    try:
+        quota, period = (folder / 'cpu.max').read_text().split()
+    except (OSError, ValueError):
+        try:  # as Linux had it before
+            quota, period = ((folder / f'cpu.cfs_{what}_us').read_text()
+                             for what in ('quota', 'period'))
+        except OSError:
+            return None
+    limited = quota.strip() not in ('max', '-1')
+    return int(quota) / int(period) if limited else None
+
+
+def limit():
+    """How many cores a container may keep busy, such as 1.5; None if all.
+
+    The tightest limit of this process's control groups counts.
+    """
+    folders = [CGROUPS / 'cpu', CGROUPS]
+    try:
+        groups = Path('/proc/self/cgroup').read_text().splitlines()
+    except OSError:
+        return None
+    for line in groups:
+        path = line.split(':', 2)[-1]
+        inner = CGROUPS / path.lstrip('/')
+        folders += [inner, *inner.parents]
+    found = [_limit_in(folder) for folder in folders]
+    return min((one for one in found if one is not None), default=None)

@@ -1,0 +1,66 @@
+"""Who used the processor's cores while a notebook's cell ran."""
+import sys
+import time
+from typing import NamedTuple
+
+
+class Usage(NamedTuple):
+    """The time, and the seconds of processors used by us and by all."""
+    now: float
+    ours: float
+    all: float
+
+
+def usage():
+    """What was used until now, by our processes and by the whole machine.
+
+    Ours are this process and all that it started, such as the workers and
+    servers of a cluster.
+    """
+    import psutil
+    this = psutil.Process()
+    ours = 0
+    for process in (this, *this.children(recursive=True)):
+        try:
+            ours += sum(process.cpu_times()[:4])  # its ended children, too
+        except psutil.Error:  # it has ended, and its parent counts it
+            pass
+    used = psutil.cpu_times()
+    # What the host of a virtual machine took away was used by others.
+    return Usage(time.perf_counter(), ours, used.user + used.nice
+                 + used.system + getattr(used, 'steal', 0))
+
+
+class _Cells:
+    """Looks when a notebook's cells begin and end."""
+
+    def __init__(self):
+        self.begun = self.last = None  # the last cell's beginning and end
+
+    def begin(self, _=None):
+        self.begun = usage()
+
+    def end(self, _=None):
+        if self.begun:
+            self.last = self.begun, usage()
+
+    def used_by_others(self):
+        """Cores that others used, the worse of this cell and the last."""
+        spans = [self.last] if self.last else []
+        if self.begun:
+            spans.append((self.begun, usage()))
+        found = [((end.all - start.all) - (end.ours - start.ours))
+                 / (end.now - start.now) for start, end in spans
+                 if end.now - start.now > 0.05]  # the clocks are coarse
+        return max(found, default=0)
+
+
+CELLS = _Cells()
+
+
+def watch_cells():
+    """In a notebook, look from now on when its cells begin and end."""
+    shell = getattr(sys.modules.get('IPython'), 'get_ipython', lambda: None)()
+    if shell is not None:
+        shell.events.register('pre_run_cell', CELLS.begin)
+        shell.events.register('post_run_cell', CELLS.end)
