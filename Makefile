@@ -1,7 +1,9 @@
 # make lab    open the notebooks in JupyterLab (installs what is missing)
 # make lab-light  chapters 3, 5, 6 and 7 without MXNet, on any Python from 3.11
-# make test   install what is missing, then run every test and notebook
-# make check  the tests that need no other process, in 3 minutes
+# make test   install what is missing, then run every notebook and the tests
+#             that matter most, in 6 minutes on 2 cores
+# make test-all  all tests: also in JupyterLab, of the book, of installing, ...
+# make measure   how often what the chapters expect comes so on this machine
 PYTHON ?= python3.11
 VENV = .venv
 # More for JupyterLab, such as: make lab ARGS='--no-browser --port=9000'
@@ -26,7 +28,8 @@ unexport PYTHONPATH
 endif
 endif
 
-.PHONY: lab lab-light book check test browser release grade benchmark lock moved
+.PHONY: lab lab-light book test test-rest test-all measure release grade \
+  benchmark lock moved
 lab: $(VENV)/installed
 	@$(AT_HOME)
 	cd notebooks && JUPYTER_CONFIG_PATH="$(SETTINGS)$${JUPYTER_CONFIG_PATH:+:$$JUPYTER_CONFIG_PATH}" \
@@ -41,22 +44,28 @@ lab-light: $(LIGHT)/installed
 	cd notebooks && ../$(LIGHT)/$(PROGRAMS)/jupyter lab --ip=127.0.0.1 \
 	  $(ROOT) $(ARGS)
 
-PYTEST = $(VENV)/bin/python -m pytest
 # Tests of processes wait half of their time: three keep two cores at work.
-SIDE_BY_SIDE = -n 3 --dist loadfile --no-loadscope-reorder
+# All that a run writes is in a folder of its own, and goes with it.
+PYTEST = new=$$(mktemp -d "$${TMPDIR:-/tmp}/d2lps.XXXXXX") && \
+  trap 'rm -rf "$$new"' EXIT && trap 'exit 130' INT TERM && \
+  TMPDIR="$$new" $(VENV)/bin/python -m pytest -n 3 --dist loadfile \
+    --no-loadscope-reorder
 test: $(VENV)/installed-tests
 	$(VENV)/bin/ruff check
-	$(PYTEST) -m alone notebooks tests/browser
-	$(PYTEST) -m 'not alone' $(SIDE_BY_SIDE)
+	@$(PYTEST) -m 'not full' $(ARGS)
 
-check: $(VENV)/installed-tests
-	$(VENV)/bin/ruff check
-	$(PYTEST) -m 'not processes' -n 2 --dist worksteal
+# What `make test` leaves out, and what has more cases than it tries there.
+test-rest: $(VENV)/installed-tests
+	@$(PYTEST) -m 'full or hypothesis' $(ARGS)
 
-# Of these, all in a browser: the notebooks in JupyterLab, and the book.
-browser: $(VENV)/installed-tests
-	$(PYTEST) -m alone tests/browser
-	$(PYTEST) -m 'not alone' tests/browser
+test-all: test
+	@$(MAKE) --no-print-directory test-rest
+
+# Such as: make measure TIMES=3 ARGS='01 04'
+TIMES = 10
+measure: TO = measured.csv
+measure: $(VENV)/installed-tests
+	$(VENV)/bin/python tests/measure.py --times $(TIMES) --to "$(TO)" $(ARGS)
 
 # For teachers, see docs/teaching.md: the students' notebooks, and grading.
 release: TO = release

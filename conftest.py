@@ -1,89 +1,52 @@
-"""How the tests are run: the notebooks too, and what needs which run.
+"""How the tests are run: the notebooks too, and what is left for `test-all`.
 
-`make check` leaves out what is marked `processes`. `make test` runs all: what
-is marked `alone` by itself, for it measures, and then the rest, in parallel.
-Notebooks run in JupyterLab where there is a Chromium to look at it with, and
-otherwise, or when one is named, in nbval.
+`make test` leaves out what is marked `full`, and tries fewer cases of the
+rest (see tests/amount.py). `make test-all` runs all. Nothing is measured:
+what a notebook expects of the machine is counted, and said in a line.
 """
 import os
 import shutil
 import signal
-import sys
 from itertools import zip_longest
-from pathlib import Path
 
 import pytest
 
 # NumPy's threads wait for each other busily, and take the cores from others.
 os.environ.setdefault('OPENBLAS_NUM_THREADS', '1')  # read when NumPy loads
-NOTEBOOKS = Path(__file__).with_name('notebooks')
+QUICK = 'not full'  # the marker expression of `make test`
 # Run by tests/exercises, which puts right and wrong answers into them.
 collect_ignore = ['notebooks/exercises']
-MEASURING = {'01-data-parallelism.ipynb', '02-three-ways-to-split.ipynb',
-             '04-on-your-own-machine.ipynb', '10-many-machines.ipynb',
-             '11-overlap.ipynb'}
-PURE = {'test_agreement.py', 'test_storechecks.py'}  # in tests/cluster
 # What takes long goes first, or it would be alone at the end.
-LONG = {'test_lab.py', 'test_cluster.py', 'test_hosts.py', 'test_openssh.py',
-        'test_restarts.py', 'test_bad_arguments.py', 'test_install.py',
-        'test_interrupted.py', 'test_grade.py', 'test_light.py'}
-STARTS = {'subprocess.Popen', 'os.fork', 'os.forkpty', 'os.posix_spawn'}
+LONG = ('test_lab.py', 'test_hosts.py', 'test_openssh.py', 'test_install.py',
+        'test_restarts.py', 'test_bad_arguments.py', 'test_cluster.py',
+        'test_interrupted.py', 'test_grade.py', 'test_light.py')
 CHROMIUM = os.environ.get('D2LPS_CHROMIUM') or next(filter(None, map(
     shutil.which, ('chromium', 'chromium-browser', 'google-chrome'))), '')
 os.environ['D2LPS_CHROMIUM'] = CHROMIUM  # for tests/browser
 NO_CHROMIUM = ('d2lps: the tests in a browser are left out; they need '
                'Chromium (Debian, Ubuntu: sudo apt install chromium; or '
                'D2LPS_CHROMIUM=/path/to/chrome)')
-running = None  # the test that runs
 
 
 def pytest_configure(config):
     """Cells assert what matters; their outputs are not compared."""
     if CHROMIUM and not shutil.which(CHROMIUM):
         raise pytest.UsageError(f'D2LPS_CHROMIUM={CHROMIUM}: no such program')
-    missing = [name for name in MEASURING if not (NOTEBOOKS / name).exists()]
-    assert not missing, f'{missing}: see MEASURING in {__file__}'
+    if config.option.markexpr == QUICK:
+        os.environ['D2LPS_QUICK'] = 'yes'  # for tests/amount.py
     if config.pluginmanager.hasplugin('nbval'):
         config.option.nbval_lax = True
         config.option.nbval_current_env = True
-        config.option.nbval_cell_timeout = 300
+        config.option.nbval_cell_timeout = 600
     # What a shell starts with & ignores Ctrl-C, and so would our tests of it.
     signal.signal(signal.SIGINT, signal.default_int_handler)
-    sys.addaudithook(only_marked_tests_start_processes)
-
-
-def pytest_terminal_summary(terminalreporter, config):
-    if not CHROMIUM and config.option.markexpr not in ('alone',
-                                                       'not processes'):
-        terminalreporter.write_line(NO_CHROMIUM)
 
 
 def pytest_collection_modifyitems(config, items):
-    in_lab = {item: notebook_of(item) for item in items if notebook_of(item)}
-    twice = {NOTEBOOKS / name for name in in_lab.values()} if CHROMIUM else ()
-    left_out = [item for item in items if item.path in twice or
-                not CHROMIUM and room_of(item) == 'browser']
+    left_out = [item for item in items if item.path.parent.name == 'browser'
+                and not CHROMIUM]
     config.hook.pytest_deselected(items=left_out)
-    items[:] = [item for item in items if item not in left_out]
-    for item in items:
-        room, name = item.path.parts[-2:]
-        name = in_lab.get(item, name)
-        if (item.path.suffix == '.ipynb' or 'python' in item.fixturenames or
-                room == 'browser' or room == 'cluster' and name not in PURE):
-            item.add_marker('processes')
-        if name in MEASURING:
-            item.add_marker('alone')
-    items[:] = taking_turns(items)
-
-
-def room_of(item):
-    return item.path.parts[-2]
-
-
-def notebook_of(item):
-    """The notebook that a test runs in JupyterLab."""
-    if room_of(item) == 'browser' and hasattr(item, 'callspec'):
-        return item.callspec.params.get('notebook')
+    items[:] = taking_turns([item for item in items if item not in left_out])
 
 
 def taking_turns(items):
@@ -94,29 +57,38 @@ def taking_turns(items):
     files = {}
     for item in items:
         files.setdefault(item.path, []).append(item)
-    paths = sorted((path for path in files if path.name not in MEASURING),
-                   key=lambda path: not (
-                       path.name in LONG or path.suffix == '.ipynb'))
-    rooms = [[path for path in paths if (path.parts[-2] == 'cluster') == waits]
+
+    def place(path):  # notebooks between what is long and what is short
+        return LONG.index(path.name) if path.name in LONG else (
+            len(LONG) + (path.suffix != '.ipynb'))
+    paths = sorted(files, key=place)
+    rooms = [[path for path in paths
+              if (path.parent.name in ('cluster', 'browser')) == waits]
              for waits in (True, False)]
-    order = [path for path in files if path.name in MEASURING]
-    order += [path for pair in zip_longest(*rooms) for path in pair if path]
+    order = [path for pair in zip_longest(*rooms) for path in pair if path]
     return [item for path in order for item in files[path]]
 
 
-def only_marked_tests_start_processes(event, args):
-    """So that `make check` stays what it is."""
-    if event in STARTS and running and not running.get_closest_marker(
-            'processes'):
-        raise RuntimeError(f'{running.nodeid} starts a process: mark it, '
-                           '@pytest.mark.processes')
-
-
 @pytest.hookimpl(wrapper=True)
-def pytest_runtest_protocol(item):
-    global running
-    running = item
-    try:
-        return (yield)
-    finally:
-        running = None
+def pytest_runtest_call(item):
+    """Note what a notebook's cell says of its expectations."""
+    from d2lps.expectations import told_in
+    result = yield
+    for output in getattr(item, 'test_outputs', None) or ():
+        for words, held in told_in(output.get('text', '')):
+            item.user_properties.append(
+                ('expectation', [item.path.stem, words, held]))
+    return result
+
+
+def pytest_terminal_summary(terminalreporter, config):
+    told = [value for reports in terminalreporter.stats.values()
+            for report in reports if getattr(report, 'when', '') == 'call'
+            for name, value in report.user_properties
+            if name == 'expectation']
+    if told:
+        terminalreporter.write_line(
+            f'{sum(held for *_, held in told)} of {len(told)} expectations '
+            'held; make measure says how often they do on a quiet machine')
+    if not CHROMIUM and config.option.markexpr != QUICK:
+        terminalreporter.write_line(NO_CHROMIUM)

@@ -56,3 +56,15 @@ def expect(words, held):
     else:
         why = ' and '.join(hindrances()) or 'nothing is known that explains it'
         print(f'{NOT_HELD}{words} ({why})')
+
+
+def told_in(printed):
+    """What a cell printed of its expectations: [(words, whether it held)]."""
+    told = []
+    for line in printed.splitlines():
+        if line.startswith(HELD):
+            told.append((line.removeprefix(HELD), True))
+        elif line.startswith(NOT_HELD):
+            words = line.removeprefix(NOT_HELD).rsplit(' (', 1)[0]
+            told.append((words, False))
+    return told

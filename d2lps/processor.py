@@ -19,6 +19,7 @@ from pathlib import Path
 KERNELS = {'Haswell': {'avx2', 'fma'}, 'Sandybridge': {'avx'},
            'Nehalem': {'sse4_1', 'sse4_2'}}
 CGROUPS = Path('/sys/fs/cgroup')
+OURS = Path('/proc/self/cgroup')
 
 
 def cores():
@@ -113,7 +114,7 @@ def limit():
     """
     folders = [CGROUPS / 'cpu', CGROUPS]
     try:
-        groups = Path('/proc/self/cgroup').read_text().splitlines()
+        groups = OURS.read_text().splitlines()
     except OSError:
         return None
     for line in groups:

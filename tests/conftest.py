@@ -10,6 +10,8 @@ import numpy as onp
 import pytest
 from d2lps.settings import SETTINGS  # first: MXNet reads them
 
+KERNELS = 'OPENBLAS_CORETYPE', 'DNNL_MAX_CPU_ISA'
+
 ROOT = Path(__file__).resolve().parents[1]
 
 
@@ -18,7 +20,7 @@ def python(tmp_path):
     """Run Python elsewhere, with no setting of ours in its environment."""
     def run(*args, timeout=120, **settings):
         env = {name: value for name, value in os.environ.items()
-               if name not in SETTINGS}
+               if name not in {*SETTINGS, *KERNELS}}
         return subprocess.run([sys.executable, *args], cwd=tmp_path,
                               env={**env, **settings}, text=True,
                               capture_output=True, timeout=timeout)

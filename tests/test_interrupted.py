@@ -16,7 +16,7 @@ import psutil
 import pytest
 from IPython.core.inputtransformer2 import TransformerManager
 from jupyter_client.manager import KernelManager
-from test_notebooks import CHAPTERS, cells_of, code_cell, code_of
+from test_notebooks import CHAPTERS, cells_of, code_of
 
 LIMIT = 100  # seconds for a cell
 FEW = 6  # seconds
@@ -212,38 +212,3 @@ def test_chapters_can_be_interrupted(paths, tmp_path):
     for cells in chapters.values():
         assert any(map(seconds_of, cells)), 'saved without its times'
     assert wrong_after_interrupt(chapters, tmp_path, paths[0].parent) == []
-
-
-@pytest.mark.processes
-def test_what_an_interrupt_leaves_is_found(tmp_path):
-    cells = [code_cell(text) for text in (
-        'import os, socket, subprocess, tempfile',
-        "try:\n    left\n    again = 1\nexcept NameError:\n    again = 0\n"
-        "left = subprocess.Popen(['sleep', '100'], start_new_session=True)",
-        "open(os.path.join(tempfile.gettempdir(), 'file'), 'w')\n"
-        'pid = left.pid  # Cluster(\nassert not again')]
-    found = wrong_after_interrupt({'a': cells}, tmp_path)
-    for process in family(tmp_path):
-        process.kill()
-    assert len(found) == 4 and found[0].startswith('AssertionError: ')
-    assert all("name='sleep'" in one for one in found[1:3])
-    assert found[3] == 'left: file'
-
-
-def test_the_cells_that_a_cell_needs():
-    codes = [Code(code_cell(text)) for text in (
-        'import d2lps as d', 'a, b = 1, []', 'def f(x):\n    y = b\n',
-        'y = 5', 'b.append(a)', 'z = [y for y in range(9)]', 'f(d)')]
-    assert needed(codes, 6) == [0, 1, 2, 4, 6]
-    codes = [Code(code_cell(text)) for text in (
-        'import d2lps', 'c = Cluster()', '%%px\nw = 1', 'x = 2',
-        "v = c.view['w']", '%px print({v})', '!ls {x}')]
-    assert needed(codes, 4) == [0, 1, 2, 4]
-    assert needed(codes, 5) == [0, 1, 2, 4, 5]
-    assert needed(codes, 6) == [0, 3, 6]
-    codes = [Code(code_cell(text)) for text in (
-        'import d2lps', '%%px --local\nf = 1', '%%px\ng = f', 'print(f)')]
-    assert needed(codes, 3) == [0, 1, 3]
-    codes = [Code(code_cell(text)) for text in (
-        'import d2lps', '%%capture said\nd = 1', '%%time\nprint(said)')]
-    assert needed(codes, 2) == [0, 1, 2]

@@ -79,14 +79,6 @@ def test_what_is_saved_was_checked(path):
     assert 'not checked' not in saved
 
 
-@pytest.mark.parametrize('code, lines', [
-    ('import d2lps', 1), ('from d2lps import (a,\n                   b)', 2),
-    ('def f():\n    import time\n', 1), ("text = '''\nimport os\n'''", 0),
-    ('imported = 1', 0)])
-def test_the_rule_counts_statements_and_not_words(code, lines):
-    assert sum(map(lines_of, imports_of(code))) == lines
-
-
 def parts_of(tree):
     """The functions and classes of a syntax tree.
 
@@ -150,25 +142,6 @@ def test_code_in_notebook_and_package_is_the_same(path):
     for name, code in parts_of_notebook(path):
         if name in package:
             assert code in package[name], name
-
-
-def test_a_class_may_grow_in_a_notebook():
-    whole = ast.parse('class A:\n def f(self): pass\n\n def g(self): pass')
-    tree = grown(ast.parse('class A:\n def f(self): pass\n\n'
-                           'def g(self): pass\n\nA.g, x = g, 1\n'
-                           'a[0].b = c.d.e = 3'))
-    assert parts_of(tree) == parts_of(whole)
-    other = grown(ast.parse('class A: pass\n\ndef f(): pass\n\nb.f = f'))
-    assert list(parts_of(other)) == ['A', 'f']
-
-
-@pytest.mark.parametrize('line', [
-    'A[0].name = f', 'A.b.c = f', 'A.limit = 3', 'A.g = elsewhere',
-    'A.g, x = pair()', 'f().name = 3', 'A = 1'])
-def test_other_assignments_leave_a_notebook_as_it_is(line):
-    code = f'class A: pass\n\ndef f(): pass\n\n{line}'
-    assert ast.unparse(grown(ast.parse(code))) == (
-        ast.unparse(ast.parse(code)))
 
 
 def test_chapter_8_builds_a_server_in_full():
@@ -275,71 +248,3 @@ def test_a_chapter_has_the_form(path):
 @pytest.mark.parametrize('path', CHAPTERS, ids=lambda path: path.stem)
 def test_a_chapter_is_short_by_a_plain_count_too(path):
     assert len(prose_of(cells_of(path)).split()) <= MOST_WORDS
-
-
-def markdown(text):
-    return {'cell_type': 'markdown', 'metadata': {}, 'source': [text]}
-
-
-def code_cell(text, alt=None, **data):
-    return {'cell_type': 'code', 'source': [text],
-            'metadata': {'alt': alt} if alt else {},
-            'outputs': [{'output_type': 'display_data', 'data': data}]}
-
-
-PICTURE = {'image/png': 'AAAA'}
-GOOD = [markdown('# Rings\n\nAbout 40 minutes to read, and 1 to run.'),
-        code_cell('import d2lps\nexplore_plans()'),
-        markdown('See [there](there.ipynb).'),
-        code_cell('show(ring(4))', 'A ring of four boxes.', **PICTURE),
-        markdown('Guess. Guess! **Predict.**\n\n## Summary\n\n* Rings.\n\n'
-                 '## Exercises\n\n1. Draw one.'),
-        markdown('## References\n\nNobody 2020.\n\n## The Next Chapter')]
-
-
-def mutilated(number, *cells):
-    return [*GOOD[:number], *cells, *GOOD[number + 1:]]
-
-
-@pytest.mark.parametrize('cells, fault', [
-    ([*GOOD, *[markdown('')] * 64], None),
-    ([*GOOD, *[markdown('')] * 65], '71 cells'),
-    (mutilated(2, markdown('a ' * 2475)), None),
-    (mutilated(2, markdown('a ' * 2476)), '2501 words'),
-    (mutilated(1, code_cell('pass\n' * 11 + 'explore_keys()')), None),
-    (mutilated(1, code_cell('pass\n' * 12 + 'explore_keys()')),
-     'cell 1: 13 lines'),
-    (mutilated(1, code_cell('explore_keys = None')), 'to play with'),
-    ([GOOD[0], GOOD[3], *GOOD[2:], GOOD[1]], 'to play with'),
-    (mutilated(4, markdown('Guess.\n\n## Summary\n\n## Exercises')),
-     'asks for a guess 1 times'),
-    (mutilated(3, code_cell('show()', **PICTURE)), 'cell 3: no alternative'),
-    (mutilated(2, markdown('![](attachment:a.png)')), 'cell 2: no alternat'),
-    (mutilated(2, code_cell('1', **{'text/html': '<p><img src="x">'})),
-     'cell 2: no alternative'),
-    (mutilated(2, code_cell('1', **{'text/html': '<img alt="A ring.">'})),
-     None),
-    (mutilated(0, markdown('# Rings\n\nA chapter to read.')), 'read: None'),
-    (mutilated(0, markdown('# Rings\n\nIt runs 2 minutes.')), 'read: None'),
-    (mutilated(0, markdown('# Rings\n\n75 minutes to read.')), 'read: 75'),
-    (mutilated(0, markdown('An hour to read, 2 minutes to run.')), None),
-    (mutilated(0, markdown('2 minutes to run. To read: 45\nminutes.')), None),
-    (mutilated(0, GOOD[1], GOOD[0]), 'read: None'),
-    (mutilated(3), 'no picture in the first'),
-    ([*GOOD[:3], GOOD[1], GOOD[2], *GOOD[3:]], 'no picture in the first'),
-    (GOOD[:-1], 'the last headings'),
-    ([*GOOD[:4], GOOD[5], GOOD[4]], 'the last headings'),
-    ([*GOOD, markdown('## More')], 'the last headings')])
-def test_what_is_missing_in_a_chapter_is_found(cells, fault):
-    found = faults_of(cells)
-    assert len(found) == (fault is not None), found
-    assert not fault or fault in found[0]
-
-
-@pytest.mark.parametrize('text, words', [
-    ("don't stop: 40 MB", 4), ('$a + b = c$ and $$x\n+ y$$', 3),
-    ('[a b](http://x/y z.ipynb) -- `kv.push(a, b)`', 3),
-    ('| a | b |\n|---|---|\n', 2), ('```\nif a: b\n```\nc', 1),
-    ('![a b](c.png)', 0), ('1. one\n* two\n## Three', 4)])
-def test_words_are_counted_as_said(text, words):
-    assert words_of(text) == words

@@ -17,6 +17,8 @@ from pathlib import Path
 
 BATCH_SIZE, LR = 256, 0.1
 OURS = {'OMP_NUM_THREADS': '1', 'MXNET_CPU_TEMP_COPY': '64'}
+# What d2lps chooses for itself by the processor, and others shall not have.
+KERNELS = 'OPENBLAS_CORETYPE', 'DNNL_MAX_CPU_ISA'
 ONE_DEVICE_ALL_CORES = {**OURS, 'OMP_NUM_THREADS': '2'}
 DEFAULT = {}
 
@@ -198,7 +200,8 @@ def serve(name):
 
 
 def start(*arguments, env):
-    clean = {k: v for k, v in os.environ.items() if k not in OURS}
+    clean = {k: v for k, v in os.environ.items()
+             if k not in {*OURS, *KERNELS}}
     return subprocess.Popen([sys.executable, __file__, *arguments],
                             stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                             text=True, env={**clean, **env})

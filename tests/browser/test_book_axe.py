@@ -14,13 +14,6 @@ KINDS = ['book/index', 'notebooks/03-where-to-sum',
          'notebooks/exercises/solutions/checkpoint']
 
 
-# Each element with the one it is in, but for the words of code.
-ELEMENTS = '''() => [...new Set([...document.querySelectorAll(
-  '.main *:not(pre *)')].map(it => [it.parentElement, it].map(one =>
-    [one.localName, ...[...one.classList].sort(), one.getAttribute('role')
-    ].join('.')).join(' > ')))]'''
-
-
 def names(book):
     """All pages, but for the one that only leads to the first."""
     return sorted(str(path.relative_to(book).with_suffix(''))
@@ -43,7 +36,6 @@ def facts(chromium, book):
                 'pictures': tab.evaluate('''() => [...document.images].map(
                     it => [it.alt, !!it.closest('details'),
                            it.complete && it.naturalWidth > 0])'''),
-                'elements': {*tab.evaluate(ELEMENTS)},
                 'axe': [] if alike else reader.axe()}
     assert len(found) > 40
     return found
@@ -52,14 +44,6 @@ def facts(chromium, book):
 def test_axe_finds_nothing_serious(facts):
     """The contrast of WCAG AA is among its rules."""
     assert [line for fact in facts.values() for line in fact['axe']] == []
-
-
-def test_what_axe_does_not_read_is_like_what_it_reads(facts):
-    read = {one for name, fact in facts.items() if not ALIKE.match(name)
-            for one in fact['elements']}
-    new = {name: fact['elements'] - read for name, fact in facts.items()}
-    assert not any(new.values()), new
-    assert sum(map(bool, map(ALIKE.match, facts))) == 22
 
 
 def test_no_page_scrolls_sideways_and_nothing_is_cut(facts):
@@ -93,17 +77,3 @@ def test_axe_finds_nothing_serious_at_night_or_on_a_phone(
     reader.tab.emulate_media(color_scheme=scheme)
     reader.open(name, width)
     assert reader.axe(colours=scheme == 'dark') == []
-
-
-def test_axe_would_find_it(reader):
-    """Grey on white, a picture without words, a box that Tab passes by."""
-    tab = reader.open(KINDS[0], WIDTHS[-1])
-    tab.evaluate('''() => document.querySelector('article').insertAdjacentHTML(
-        'beforeend', `<p style="color: #aaa; background: #fff">pale</p>
-        <img src="data:image/gif;base64,R0lGODlhAQABAAAAACw=">
-        <div style="overflow: auto; width: 9em; height: 2em">
-        <p style="width: 99em">${'wide '.repeat(99)}</p></div>`)''')
-    found = '\n'.join(reader.axe())
-    for rule in 'color-contrast', 'image-alt', 'scrollable-region-focusable':
-        assert f': {rule}: ' in found
-    assert reader.overflowing(WIDTHS[-1])['unreached']
