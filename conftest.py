@@ -37,7 +37,11 @@ def pytest_configure(config):
     if config.pluginmanager.hasplugin('nbval'):
         config.option.nbval_lax = True
         config.option.nbval_current_env = True
+        # Limits that only what hangs exceeds, also on a busy machine.
         config.option.nbval_cell_timeout = 600
+        config.option.nbval_kernel_startup_timeout = 300
+        from nbval.plugin import IPyNbCell
+        IPyNbCell.output_timeout = 120
     # What a shell starts with & ignores Ctrl-C, and so would our tests of it.
     signal.signal(signal.SIGINT, signal.default_int_handler)
 

@@ -64,8 +64,8 @@ def test_a_container_s_lab_shows_its_secret_and_asks_for_it(tmp_path):
            'JUPYTER_PORT': str(port), 'HOME': str(tmp_path)}
     log = tmp_path / 'log'
     with log.open('w') as file:
-        lab = subprocess.Popen(['sh', 'setup/container.sh'], cwd=tmp_path, env=env,
-                               stdout=file, stderr=file,
+        lab = subprocess.Popen(['sh', 'setup/container.sh'], env=env,
+                               cwd=tmp_path, stdout=file, stderr=file,
                                stdin=subprocess.DEVNULL)
     try:
         deadline = time.monotonic() + LIMIT

@@ -16,7 +16,7 @@ MAKES = sorted({*re.findall(r'^(make [\w-]+)', README, re.M),
                 *re.findall(r'`(make [\w-]+)[^`]*`', README)})
 # What this module does not run: it is another test's, or the run of all of
 # them, or a measurement. For these, make says what it would do.
-ELSEWHERE = {'make test', 'make check', 'make browser', 'make benchmark',
+ELSEWHERE = {'make test', 'make test-all', 'make measure', 'make benchmark',
              'make lock', 'make grade', 'make lab-light', 'make book',
              'make release'}
 SCRIPT = '''

@@ -21,6 +21,7 @@ from unittest import mock
 import d2lps  # first: it prepares MXNet's engine
 import mxnet as mx
 import psutil
+from d2lps import processor
 from d2lps.cluster import Cluster, cluster
 from d2lps.cluster.processes.places import Here, free_ports
 from d2lps.engine import cores
