@@ -14,6 +14,7 @@ import pytest
 # NumPy's threads wait for each other busily, and take the cores from others.
 os.environ.setdefault('OPENBLAS_NUM_THREADS', '1')  # read when NumPy loads
 QUICK = 'not full'  # the marker expression of `make test`
+LIMIT = 600  # seconds, which only what hangs takes, also on a busy machine
 # Run by tests/exercises, which puts right and wrong answers into them.
 collect_ignore = ['notebooks/exercises']
 # What takes long goes first, or it would be alone at the end.
@@ -37,11 +38,8 @@ def pytest_configure(config):
     if config.pluginmanager.hasplugin('nbval'):
         config.option.nbval_lax = True
         config.option.nbval_current_env = True
-        # Limits that only what hangs exceeds, also on a busy machine.
-        config.option.nbval_cell_timeout = 600
-        config.option.nbval_kernel_startup_timeout = 300
-        from nbval.plugin import IPyNbCell
-        IPyNbCell.output_timeout = 120
+        config.option.nbval_cell_timeout = LIMIT
+        config.option.nbval_kernel_startup_timeout = LIMIT
     # What a shell starts with & ignores Ctrl-C, and so would our tests of it.
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
@@ -50,6 +48,9 @@ def pytest_collection_modifyitems(config, items):
     left_out = [item for item in items if item.path.parent.name == 'browser'
                 and not CHROMIUM]
     config.hook.pytest_deselected(items=left_out)
+    for item in items:
+        if hasattr(item, 'output_timeout'):  # nbval's, of 5 seconds
+            item.output_timeout = LIMIT
     items[:] = taking_turns([item for item in items if item not in left_out])
 
 
