@@ -107,7 +107,7 @@ def test_a_folder_that_is_not_the_reader_s_is_told(tmp_path):
     env = {'PATH': f'{tmp_path}:{os.environ["PATH"]}', 'JUPYTER_PORT': '1'}
     script = ['sh', ROOT / 'setup' / 'container.sh']
     said = subprocess.run(script, cwd=tmp_path, env=env, text=True, check=True,
-                          stdout=subprocess.PIPE, timeout=30).stdout
+                          stdout=subprocess.PIPE, timeout=LIMIT).stdout
     assert f'user {os.geteuid()} may not write to the notebooks' in said
     assert 'READER_UID=$(id -u) READER_GID=$(id -g) docker compose up' in said
     assert 'lab notebooks --no-browser --ip=0 ' in said  # all the same
@@ -116,10 +116,10 @@ def test_a_folder_that_is_not_the_reader_s_is_told(tmp_path):
 def test_binder_s_scripts_run():
     for name in ('postBuild', 'start'):
         assert os.access(BINDER / name, os.X_OK)
-        subprocess.run(['sh', '-n', BINDER / name], check=True, timeout=30)
+        subprocess.run(['sh', '-n', BINDER / name], check=True, timeout=LIMIT)
     said = subprocess.run(
         [BINDER / 'start', 'sh', '-c', 'echo "$JUPYTER_CONFIG_PATH"'],
-        text=True, check=True, stdout=subprocess.PIPE, timeout=30,
+        text=True, check=True, stdout=subprocess.PIPE, timeout=LIMIT,
         env={**os.environ, 'REPO_DIR': str(ROOT),
              'JUPYTER_CONFIG_PATH': '/another'}).stdout
     assert said == f'{ROOT}/setup/jupyter:/another\n'

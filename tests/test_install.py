@@ -95,7 +95,7 @@ def make(packages, tmp_path):
             **more):
         python = python or sys._base_executable
         done = subprocess.run(
-            ['make', target, f'PYTHON={python}'], cwd=project, timeout=120,
+            ['make', target, f'PYTHON={python}'], cwd=project, timeout=300,
             text=True, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT, env=env | more)
         assert bool(done.returncode) == fails, done.stdout
@@ -111,7 +111,7 @@ UNREACHABLE = {'PIP_NO_INDEX': '0', 'PIP_FIND_LINKS': '', 'PIP_RETRIES': '1',
                'PIP_INDEX_URL': 'http://127.0.0.1:1/simple'}
 
 
-@pytest.mark.processes
+@pytest.mark.full
 def test_an_installation(make, project, tmp_path):
     """It fails, and goes on from there; with a space in Python's path, too,
     and with PIP_USER."""
@@ -180,13 +180,13 @@ def test_what_was_made_in_a_folder_that_is_gone(
     assert note.read_text() == str(tmp_path)
 
 
-@pytest.mark.processes
+@pytest.mark.full
 def test_a_disk_that_is_full(project):
     """No file may have a byte, which is much the same."""
     done = subprocess.run(
         ['sh', '-c', 'ulimit -f 0; exec "$0" setup/install.py light',
          sys._base_executable], cwd=project, text=True, capture_output=True,
-        timeout=60)
+        timeout=300)
     assert done.returncode and 'Traceback' not in done.stderr
     assert re.search(r'd2lps: this failed, with \d+ MB free on the disk:\n'
                      r'    \S+ -m venv .venv-light\n$', done.stderr)
@@ -209,7 +209,7 @@ def test_a_folder_that_cannot_be_written(monkeypatch, tmp_path):
             install.failing.of_system(error.value)
 
 
-@pytest.mark.processes
+@pytest.mark.full
 def test_a_certificate_that_is_not_known(monkeypatch, tmp_path, capsys):
     """What pip says behind a proxy that opens what is encrypted."""
     pip = tmp_path / 'bin' / 'python'
@@ -361,7 +361,7 @@ class Computer:
 
     def run(self, *command, cwd=ROOT, **more):
         done = subprocess.run(
-            [*map(str, command)], cwd=cwd, text=True, timeout=120,
+            [*map(str, command)], cwd=cwd, text=True, timeout=300,
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT, env={
                 'PATH': str(self.bin), 'HOME': str(self.bin.parent), **more})
@@ -385,7 +385,7 @@ ADVICE = {'apt-cache': 'apt install python3.11-venv libgomp1 libquadmath0',
           None: 'curl -LsSf https://astral.sh/uv/install.sh | sh'}
 
 
-@pytest.mark.processes
+@pytest.mark.full
 @pytest.mark.parametrize('program', [*ADVICE, 'an apt-cache'])
 def test_how_to_get_python(computer, program):
     """Ubuntu 22.04 has a release candidate, which will not do."""
@@ -404,7 +404,7 @@ def test_how_to_get_python(computer, program):
     assert ('    sudo ' in said) == bool(sudo)
 
 
-@pytest.mark.processes
+@pytest.mark.full
 @pytest.mark.parametrize('name, python, light, works', [
     ('python3.11', '3.11.2 Linux x86_64', True, True),
     ('python3', '3.11.2 Linux x86_64', True, True),
@@ -439,7 +439,7 @@ mkdir .python311 .python311/bin
 ln -s {python} .python311/bin/python"""
 
 
-@pytest.mark.processes
+@pytest.mark.full
 @pytest.mark.parametrize('stamp, where', [
     ('installed', 'in ~/.local/bin'), ('light', 'on the path')])
 def test_uv_gets_a_python(computer, stamp, where):
@@ -460,7 +460,7 @@ def test_uv_gets_a_python(computer, stamp, where):
     assert code == 0 and not said and called[4:] == [find, last]
 
 
-@pytest.mark.processes
+@pytest.mark.full
 def test_uv_without_a_network(computer):
     computer.has('uv', 'exit 1')
     code, said, _ = computer.install()
@@ -476,7 +476,7 @@ def folder_with_conda(tmp_path):
     return folder
 
 
-@pytest.mark.processes
+@pytest.mark.full
 @pytest.mark.parametrize('name, machine', [
     ('conda', 'x86_64'), ('conda', 'arm64'), ('micromamba', 'arm64'),
     ('mamba', 'x86_64')])
@@ -510,7 +510,7 @@ def test_conda_gets_a_python(tmp_path, folder_with_conda, name, machine):
     assert not said and called[2:] == [last]
 
 
-@pytest.mark.processes
+@pytest.mark.full
 @pytest.mark.parametrize('system, machine, python', [
     ('MINGW64_NT-10.0-22631', 'x86_64', None),
     ('MINGW64_NT-10.0-22631', 'x86_64', '3.11.9 Windows AMD64'),
@@ -530,7 +530,7 @@ def test_where_mxnet_has_no_wheel_there_are_three_ways(
         assert way in said
 
 
-@pytest.mark.processes
+@pytest.mark.full
 def test_an_intel_python_on_apple_silicon_will_do(tmp_path):
     computer = Computer(tmp_path, 'Darwin', 'arm64')
     computer.has_python('python3.11', '3.11.9', 'Darwin x86_64')
@@ -538,7 +538,7 @@ def test_an_intel_python_on_apple_silicon_will_do(tmp_path):
         0, ['python3.11 setup/install.py installed'])
 
 
-@pytest.mark.processes
+@pytest.mark.full
 @pytest.mark.parametrize('target', ['lab', 'test', 'lab-light', 'book'])
 def test_make_says_what_is_missing(project, tmp_path, target):
     """A Python that is named is taken, or refused; nothing else is got."""
@@ -551,7 +551,7 @@ def test_make_says_what_is_missing(project, tmp_path, target):
     assert not list(project.glob('.venv*'))
 
 
-@pytest.mark.processes
+@pytest.mark.full
 def test_an_installation_without_mxnet(project, tmp_path, packages):
     """With a real Python, which uv got: a folder of its own, our settings."""
     computer = Computer(tmp_path)
@@ -581,7 +581,7 @@ def test_an_installation_without_mxnet(project, tmp_path, packages):
     assert (ROOT / 'notebooks' / '03-where-to-sum.ipynb').exists()
 
 
-@pytest.mark.processes
+@pytest.mark.full
 def test_the_book_needs_a_python_that_runs(project, tmp_path):
     """The first on the path may be of a program that has none."""
     computer = Computer(tmp_path)
@@ -592,7 +592,7 @@ def test_the_book_needs_a_python_that_runs(project, tmp_path):
     assert computer.log.read_text() == 'python3.12 setup/install.py book\n'
 
 
-@pytest.mark.processes
+@pytest.mark.full
 def test_an_installation_for_the_book(make, project, tmp_path):
     """It is where Sphinx is, and not where settings would lead pip."""
     def fails(words, **more):
@@ -628,7 +628,7 @@ class Installed:
         return self.computer.run('make', *words, cwd=self.project, **more)
 
 
-@pytest.mark.processes
+@pytest.mark.full
 @pytest.mark.parametrize('venv', ['.venv', '.venv-light', '.venv-book'])
 def test_a_python_that_is_gone_is_found(project, computer, venv):
     here = Installed(project, computer, venv)
@@ -649,7 +649,7 @@ ANOTHER = {'PYTHONPATH': '/modules', 'PYTHONHOME': '/usr'}
 SHOW = 'echo "path $PYTHONPATH, home $PYTHONHOME"'
 
 
-@pytest.mark.processes
+@pytest.mark.full
 @pytest.mark.parametrize('target, venv', [
     ('lab', '.venv'), ('lab-light', '.venv-light'), ('book', '.venv-book')])
 def test_modules_of_another_python_are_not_for_ours(
@@ -662,14 +662,14 @@ def test_modules_of_another_python_are_not_for_ours(
     assert 'path mine, home \n' in said
 
 
-@pytest.mark.processes
+@pytest.mark.full
 def test_nor_are_they_for_the_installation(computer):
     computer.has('python3.11', f'case $1 in -c) echo 3.11.2 Linux x86_64;; '
                  f'*) {SHOW};; esac')
     assert computer.install(**ANOTHER)[1] == 'path , home \n'
 
 
-@pytest.mark.processes
+@pytest.mark.full
 @pytest.mark.parametrize('target, venv', [
     ('lab', '.venv'), ('lab-light', '.venv-light')])
 def test_a_home_that_jupyter_cannot_write_to(project, computer, target, venv):

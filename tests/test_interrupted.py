@@ -18,7 +18,7 @@ from IPython.core.inputtransformer2 import TransformerManager
 from jupyter_client.manager import KernelManager
 from test_notebooks import CHAPTERS, cells_of, code_of
 
-LIMIT = 100  # seconds for a cell
+LIMIT = 300  # seconds for a cell, however busy the machine is
 FEW = 6  # seconds
 # The same with less to do, in half of the time or less: they are run twice.
 LESS = {'NUM_STEPS = 200': 'NUM_STEPS = 80', 'repeats=8': 'repeats=1'}
@@ -191,7 +191,7 @@ def wrong_after_interrupt(chapters, folder, cwd='.'):
         used |= sockets(family(folder))
     finally:
         kernel.end()
-    _, alive = psutil.wait_procs(family(folder), 5)
+    _, alive = psutil.wait_procs(family(folder), 60)
     return [f'{reply["ename"]}: {reply["evalue"]} in {name}:\n{one.source}'
             for name, one, reply in wrong if reply['status'] != 'ok'] + [
         f'left: {one}' for one in (*alive, *os.listdir(folder), *filter(
@@ -204,7 +204,7 @@ CLUSTERS = [path for path in CHAPTERS if any(
 KERNELS = [[path] for path in CLUSTERS] + [sorted({*CHAPTERS} - {*CLUSTERS})]
 
 
-@pytest.mark.processes
+@pytest.mark.full
 @pytest.mark.parametrize('paths', KERNELS, ids=lambda paths: '+'.join(
     path.stem[:2] for path in paths))
 def test_chapters_can_be_interrupted(paths, tmp_path):

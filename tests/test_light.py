@@ -145,14 +145,14 @@ def light():
     return str(LIGHT)
 
 
-@pytest.mark.processes
+@pytest.mark.full
 def test_it_has_no_mxnet_and_the_numpy_of_today(light):
     done = subprocess.run(
         [light, '-c', 'import importlib.util, numpy, pandas, d2lps, sys\n'
          'print(importlib.util.find_spec("jupyterlab") is not None,\n'
          '      numpy.__version__, pandas.__version__, d2lps.__file__)\n'
          'import mxnet'], cwd=ROOT / 'notebooks', text=True,
-        capture_output=True, timeout=120, env=os.environ | COMPILED)
+        capture_output=True, timeout=300, env=os.environ | COMPILED)
     lab, numpy, pandas, file = done.stdout.split()
     assert lab == 'True' and int(numpy.split('.')[0]) >= 2
     assert int(pandas.split('.')[0]) >= 3
@@ -175,7 +175,7 @@ def run(python, notebook):
         resources={'metadata': {'path': ROOT / 'notebooks'}}).execute()
 
 
-@pytest.mark.processes
+@pytest.mark.full
 @each_chapter
 def test_a_chapter_runs(light, path):
     """And nothing in it warns of what later versions will not have."""
@@ -188,7 +188,7 @@ def test_a_chapter_runs(light, path):
                 if output.output_type == 'stream' and output.name == 'stderr']
 
 
-@pytest.mark.processes
+@pytest.mark.full
 def test_the_map_says_it_in_one_sentence(light):
     notebook = nbformat.read(ROOT / 'notebooks' / 'index.ipynb', 4)
     with pytest.raises(Exception, match='needs mxnet 1.9.1'):

@@ -197,12 +197,12 @@ def copy(tmp_path):
 
 
 def make(folder, *args):
-    return subprocess.run(['make', *args], cwd=folder, text=True, timeout=60,
+    return subprocess.run(['make', *args], cwd=folder, text=True, timeout=300,
                           env=clean_environment(), check=False,
                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
 
 
-@pytest.mark.processes
+@pytest.mark.full
 @pytest.mark.parametrize('target, locks', [
     ('lab', [LAB]), ('test', [LAB, TEST]), ('lab-light', [])])
 def test_make_installs_what_is_needed_and_no_more(copy, target, locks):
@@ -311,7 +311,7 @@ def test_the_classroom_stands_alone():
                    for name in imported(path))
 
 
-@pytest.mark.processes
+@pytest.mark.full
 def test_the_collectives_need_neither_mxnet_nor_the_tests_plugins(python):
     """Those of the topologies run; the others are looked for, at least."""
     done = python('-c', 'import sys; sys.modules["mxnet"] = None; '

@@ -47,7 +47,7 @@ def test_the_first_screen_has_a_picture_and_the_two_commands():
     assert README[:first.end()].count('\n') < 40
 
 
-@pytest.mark.processes
+@pytest.mark.full
 def test_a_clone_is_what_make_needs(tmp_path):
     """All but the installation: that of test_install.py is a small one."""
     apt, clone, cd, lab, test = COMMANDS[:5]
@@ -60,7 +60,7 @@ def test_a_clone_is_what_make_needs(tmp_path):
         assert 'setup/install.sh' in would and '.venv/bin/' in would
 
 
-@pytest.mark.processes
+@pytest.mark.full
 @pytest.mark.parametrize('command', MAKES)
 def test_a_target_of_make(command):
     words = command.split()
@@ -75,7 +75,7 @@ def test_a_target_of_make(command):
                          re.M)
 
 
-@pytest.mark.processes
+@pytest.mark.full
 @pytest.mark.parametrize('command', [
     command for command in COMMANDS if 'd2lps' in command[0]],
     ids=lambda command: command[1])
@@ -96,7 +96,7 @@ def test_every_command_is_one_of_these():
     assert programs == {'sudo', 'git', 'cd', 'make', 'd2lps'}
 
 
-@pytest.mark.processes
+@pytest.mark.full
 def test_the_snippet_prints_what_it_says(python, idx_folder):
     snippet = re.search(r'```python\n(.*?)```', README, re.S)[1]
     few = f'num_epochs=1, data="mnist", root={str(idx_folder(500))!r}'

@@ -81,7 +81,8 @@ class TrainingPanel:
         cluster: a `Cluster` with restarts=; it is in use until `wait`.
         folder: for the checkpoints.
         num_steps, settings: for `train_with_checkpoints`.
-        kill_at: {step: name of a process} to be killed without a click.
+        kill_at: {step: name of a process} to be killed without a click. The
+            training waits there, so that it does not go on meanwhile.
         unhurt: losses of another run, drawn behind.
 
     The training runs in a thread, and other cells may run meanwhile. A panel
@@ -101,6 +102,8 @@ class TrainingPanel:
         self.folder = Path(folder).expanduser().absolute()
         self._skip = len(_progress(self.folder))  # an earlier training's steps
         self._kill_at, self._result = {**(kill_at or {})}, None
+        if kill_at:
+            settings['wait_at'] = [*kill_at]
         self._error = None
         self._draw = partial(_draw_progress, num_steps=num_steps,
                              deaths=self.deaths, unhurt=unhurt)

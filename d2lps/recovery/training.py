@@ -8,7 +8,8 @@ from typing import NamedTuple
 
 import numpy as onp
 
-from d2lps.checks import checked, from_zero, number, positive, whole
+from d2lps.checks import (checked, from_zero, list_of, number, positive,
+                          whole)
 from d2lps.engine import devices, mx
 from d2lps.kvstore.training import a_store
 from d2lps.recovery.checkpoint import FOLDER, Checkpoint
@@ -19,6 +20,7 @@ from d2lps.training import (compute_gradients, get_params, init_params,
 np = mx.np
 LOSS, SEEN = 8, 9  # keys in the store, after those of the eight parameters
 MOST = 2 ** 24  # float32, in which stores add, has no 2 ** 24 + 1
+WAIT = 30  # seconds for somebody to kill a process
 
 
 class Trained(NamedTuple):
@@ -32,10 +34,10 @@ class Trained(NamedTuple):
 @checked(folder=FOLDER, num_steps=partial(whole, most=MOST),
          batch_size=whole, lr=positive, every=whole, keep=whole,
          momentum=partial(number, most=0.999, example=0.9), seed=from_zero,
-         store=a_store)
+         store=a_store, wait_at=list_of(whole, 'a list of steps', least=0))
 def train_with_checkpoints(folder, num_steps, batch_size=256, lr=0.02,
                            momentum=0.9, every=10, keep=3, seed=0,
-                           store=None):
+                           store=None, wait_at=()):
     """Train LeNet on the digits; after a death, call it again.
 
     Each worker calls it: `cluster.run(train_with_checkpoints, folder, 100)`.
@@ -59,6 +61,9 @@ def train_with_checkpoints(folder, num_steps, batch_size=256, lr=0.02,
         keep: how many checkpoints stay.
         store: a new one, as yet without keys; by default
             `mx.kv.create('dist_sync')`.
+        wait_at: steps after which it waits, for 30 s at most, to be killed.
+            So a death comes there however fast the machine is. A step that
+            is taken again is not waited at again.
 
     Returns a `Trained`, the same on each worker.
 
@@ -98,9 +103,11 @@ def train_with_checkpoints(folder, num_steps, batch_size=256, lr=0.02,
             losses = state['losses'].tolist()
         if store.rank == 0:
             log = stack.enter_context(open(
-                checkpoint.folder / 'progress.csv', 'a', buffering=1,
-                opener=open_only_here))
+                checkpoint.folder / 'progress.csv', 'a+', buffering=1,
+                errors='replace', opener=open_only_here))
             log.write('\n' if log.tell() else 'step,loss,time\n')
+            log.seek(0)
+            before = log.read() if wait_at else ''
 
         minibatches = forever(data, batch if found else 0)
         for step in range(first + 1, num_steps + 1):
@@ -124,6 +131,9 @@ def train_with_checkpoints(folder, num_steps, batch_size=256, lr=0.02,
                     position=divmod(step, len(data)),  # epoch, minibatch
                     random=random.bit_generator.state,
                     losses=onp.array(losses)))
+            if store.rank == 0 and step in wait_at and (
+                    f'\n{step},' not in before):
+                time.sleep(WAIT)
     return Trained([param.asnumpy() for param in params], losses,
                    num_steps - first)
 

@@ -2,6 +2,7 @@
 import itertools
 import math
 
+from amount import cases
 import numpy as np
 import pytest
 from d2lps.asynchrony.clock import KINDS, step_times, virtual_clock
@@ -25,7 +26,7 @@ def seconds(times, rank, number):
     return times[rank][number % len(times[rank])]
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=cases(200), deadline=None)
 @given(times=TIMES, bound=st.integers(0, 5) | st.just('async'))
 def test_pushes_come_when_the_recursion_says(times, bound):
     """Round c begins when one's own last one has ended, and all of c-k-1."""
@@ -45,7 +46,7 @@ def test_pushes_come_when_the_recursion_says(times, bound):
                    expected[rank][len(found[rank]):])
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=cases(200), deadline=None)
 @given(times=TIMES, bound=st.integers(0, 5))
 def test_nobody_is_ever_more_than_the_bound_ahead(times, bound):
     pushed = [0] * len(times)
@@ -59,7 +60,7 @@ def test_nobody_is_ever_more_than_the_bound_ahead(times, bound):
         assert all(pushed[r] - min(pushed) <= bound for r in computing)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=cases(100), deadline=None)
 @given(times=TIMES, data=st.data())
 def test_backup_workers_as_simulated_round_by_round(times, data):
     n = len(times)

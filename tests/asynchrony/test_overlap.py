@@ -2,6 +2,7 @@
 import itertools
 import math
 
+from amount import cases
 import pytest
 from d2lps.asynchrony.overlap import (ORDERS, backward_pass, best_possible,
                                       make_messages, simulate_step)
@@ -85,7 +86,7 @@ def by_the_tick(backward, nbytes, order, forward=(), latency=0, pull=False):
     return now
 
 
-@settings(deadline=None, max_examples=300)
+@settings(deadline=None, max_examples=cases(300))
 @given(step(6, True), st.sampled_from(ORDERS), st.integers(0, 2),
        st.booleans())
 def test_a_step_takes_what_a_clock_counts(layers, order, latency, pull):
@@ -116,7 +117,7 @@ def best_of_all_orders(backward, nbytes, forward, latency):
     return best
 
 
-@settings(deadline=None, max_examples=200)
+@settings(deadline=None, max_examples=cases(200))
 @given(step(5, False))
 def test_without_a_forward_pass_any_order_that_never_idles_is_the_best(layers):
     backward, nbytes, none = layers
@@ -126,7 +127,7 @@ def test_without_a_forward_pass_any_order_that_never_idles_is_the_best(layers):
         assert seconds(backward, nbytes, 1, order=order) == best
 
 
-@settings(deadline=None, max_examples=200)
+@settings(deadline=None, max_examples=cases(200))
 @given(step(5, True), st.integers(0, 2))
 def test_the_bound_is_one_and_slices_come_near_it(layers, latency):
     backward, nbytes, forward = layers
@@ -145,7 +146,7 @@ def test_the_bound_is_one_and_slices_come_near_it(layers, latency):
         assert -1e-9 <= late <= (slice_size > 1) * slice_size + 1e-9
 
 
-@settings(deadline=None, max_examples=200)
+@settings(deadline=None, max_examples=cases(200))
 @given(step(6, True), st.integers(0, 3), st.integers(0, 12), st.booleans(),
        st.sampled_from(ORDERS))
 def test_no_buckets_beat_the_bound(layers, latency, bucket_size, pull, order):

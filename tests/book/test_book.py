@@ -8,7 +8,7 @@ from urllib.parse import unquote, urlsplit
 import pytest
 from bs4 import BeautifulSoup
 
-pytestmark = pytest.mark.processes
+pytestmark = pytest.mark.full
 ROOT = Path(__file__).resolve().parents[2]
 CHAPTERS = [f'notebooks/{path.stem}' for path in sorted(
     (ROOT / 'notebooks').glob('[0-9]*.ipynb'))]

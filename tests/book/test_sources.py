@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-pytestmark = pytest.mark.processes
+pytestmark = pytest.mark.full
 ROOT = Path(__file__).resolve().parents[2]
 INDEX = ('# Small\n\n```{toctree}\nreferences\n../docs/words\n'
          '../notebooks/cells\n```\n')
@@ -66,7 +66,7 @@ class Small:
     def make(self):
         """What it says, and whether it succeeds."""
         process = self.start()
-        said, _ = process.communicate(timeout=120)
+        said, _ = process.communicate(timeout=600)
         return said, process.returncode == 0
 
     def refuses(self, *words):
@@ -115,7 +115,7 @@ def test_a_broken_page_is_an_error_also_after_a_build_was_killed(small, stop):
         time.sleep(.01)
     if process.poll() is None:
         os.killpg(process.pid, stop)
-    process.communicate(timeout=60)
+    process.communicate(timeout=600)
     assert not (small.folder / '.venv-book/kept').exists()
     said, well = small.make()
     assert not well and 'is-nowhere' in said, said

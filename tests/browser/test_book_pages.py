@@ -6,6 +6,8 @@ from playwright.sync_api import expect
 from reading import LIMIT, Reader
 from chromium import CHROMIUM, FLAGS, PAINTED
 
+pytestmark = pytest.mark.full
+
 FIRST, CHAPTER = 'book/index', 'notebooks/12-asynchrony'
 CHAPTERS = range(1, 15)
 # A word, and the chapter that tells of it.

@@ -17,6 +17,8 @@ from d2lps.pictures.menus import CHOICES, LINKS, PLANS, STEPPED, STRATEGIES
 from d2lps.pictures.plots import shown_ms
 from d2lps.pictures.style import CHUNK_COLORS
 
+pytestmark = pytest.mark.full
+
 ROOT = Path(__file__).parents[2]
 NOTEBOOKS = ROOT / 'notebooks'
 CHAPTERS = sorted(path.stem for path in NOTEBOOKS.glob('[01]*.ipynb'))

@@ -13,6 +13,8 @@ from labpage import LIMIT, ROOT, STDERR, Lab, committed
 from labserver import served, until
 from labtoys import toys_in, try_toy
 
+pytestmark = pytest.mark.full
+
 NOTEBOOKS = ROOT / 'notebooks'
 CHAPTERS = sorted(path.name for path in NOTEBOOKS.glob('[0-9]*.ipynb'))
 EXERCISES = sorted(path.stem for path in (

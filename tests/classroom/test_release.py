@@ -12,7 +12,7 @@ from classroom.release import main
 from classroom.walls import ROOT
 from d2lps.exercises.checking import EXERCISES
 
-pytestmark = pytest.mark.processes
+pytestmark = pytest.mark.full
 
 
 @pytest.fixture(scope='module')

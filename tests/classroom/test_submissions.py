@@ -52,7 +52,7 @@ def test_without_walls_one_has_to_say_so(tmp_path, monkeypatch):
         grade([str(tmp_path)])
 
 
-@pytest.mark.processes
+@pytest.mark.full
 def test_one_folder_never_stops_the_reading_of_others(tmp_path):
     (tmp_path / ('x' * 250)).mkdir()
     place = str(tmp_path / 'deep')

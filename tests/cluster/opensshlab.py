@@ -95,7 +95,7 @@ def start(name, folder, to):
     sshlab.join(server.pid, name, HOSTS[name], to)
     server.stdin.write('go\n')
     server.stdin.flush()
-    end = time.monotonic() + 10
+    end = time.monotonic() + 100
     while True:
         try:
             socket.create_connection((HOSTS[name], 22), 1).close()

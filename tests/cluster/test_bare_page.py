@@ -5,6 +5,8 @@ from pathlib import Path
 import pytest
 from d2lps.cluster.bare import bare_mxnet
 
+pytestmark = pytest.mark.full
+
 PAGE = Path(__file__).resolve().parents[2] / 'docs' / 'bare-mxnet.md'
 RUNS = re.findall(r'^## (.*?)$.*?^```python\n(.*?)^```$\n+^```\n(.*?)^```$',
                   PAGE.read_text(), re.M | re.S)

@@ -6,6 +6,8 @@ import pytest
 from d2lps.cluster import Cluster, ClusterError, WorkerError
 from d2lps.cluster.processes.cells import execute
 
+pytestmark = pytest.mark.full
+
 
 @pytest.fixture(scope='module')
 def one_worker():

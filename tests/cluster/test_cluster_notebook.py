@@ -6,6 +6,8 @@ import pytest
 from clusters import all_gone, wait_for
 from jupyter_client.manager import KernelManager
 
+pytestmark = pytest.mark.full
+
 START = '''
 import d2lps
 from d2lps.cluster import Cluster
@@ -33,7 +35,7 @@ class Notebook:
             '--HistoryManager.enabled=False'])
         self.client = self.manager.client()
         self.client.start_channels()
-        self.client.wait_for_ready(timeout=60)
+        self.client.wait_for_ready(timeout=300)
         self.start()
 
     def start(self):
@@ -55,7 +57,7 @@ class Notebook:
             output.append(content.get('text', '')
                           + content.get('data', {}).get('text/plain', '')
                           + '\n'.join(content.get('traceback', [])))
-        reply = self.client.execute_interactive(code, timeout=60,
+        reply = self.client.execute_interactive(code, timeout=300,
                                                 output_hook=hook)
         return reply['content'], ''.join(output)
 
@@ -69,8 +71,8 @@ def notebook(tmp_path_factory):
     notebook.client.stop_channels()
     if notebook.manager.has_kernel:
         notebook.manager.shutdown_kernel(now=True)
-    assert all_gone(notebook.pids, 15)
-    assert wait_for(lambda: not os.listdir(folder), 5), os.listdir(folder)
+    assert all_gone(notebook.pids)
+    assert wait_for(lambda: not os.listdir(folder)), os.listdir(folder)
 
 
 def test_cells_on_the_workers(notebook):
@@ -94,7 +96,7 @@ def test_cells_on_the_workers(notebook):
 
     # Ctrl-C, while worker 0 waits for worker 1 and that for nothing.
     import threading
-    interrupt = threading.Timer(3, notebook.manager.interrupt_kernel)
+    interrupt = threading.Timer(6, notebook.manager.interrupt_kernel)
     reply, output = notebook.run(
         "%%px\nimport time\nif kv.rank == 1:\n    time.sleep(50)\n"
         "kv.pushpull('w', out)", interrupt.start)
@@ -104,13 +106,13 @@ def test_cells_on_the_workers(notebook):
 
     # A server dies in the middle of a cell.
     reply, output = notebook.run(
-        "import threading\nthreading.Timer(3, c.kill, ['server 0']).start()")
+        "import threading\nthreading.Timer(6, c.kill, ['server 0']).start()")
     reply, output = notebook.run(
         "%%px\nif kv.rank == 1:\n    time.sleep(50)\nkv.pushpull('w', out)")
     assert reply['status'] == 'error' and reply['ename'] == 'ClusterError'
     assert 'server 0' in output and 'was ended by SIGKILL' in output
     assert "worker 0: waiting in pull('w')" in output
-    assert all_gone(notebook.pids, 1)
+    assert all_gone(notebook.pids)
     reply, output = notebook.run('%%px\n1 + 1')
     assert reply['ename'] == 'ClusterError'
 
@@ -121,13 +123,13 @@ def test_the_end_of_a_cluster_that_is_not_closed(notebook):
     notebook.start()
     for before in 'c.run(len)', '%%px\n1 / 0':
         notebook.run(before)
-        assert all_gone(notebook.start(), 15), before
+        assert all_gone(notebook.start()), before
         _, output = notebook.run(STORE)
         assert output.count('[3. 3. 3.]') == 2
     # And so does a restart of the kernel, also while a cell runs.
     notebook.manager.restart_kernel(now=False)
-    assert all_gone(notebook.pids, 15)
-    notebook.client.wait_for_ready(timeout=60)
+    assert all_gone(notebook.pids)
+    notebook.client.wait_for_ready(timeout=300)
     notebook.start()
     notebook.run(STORE)
     notebook.run('c.close()')
@@ -138,4 +140,4 @@ def test_the_end_of_a_cluster_that_is_not_closed(notebook):
     notebook.start()
     notebook.client.execute("%%px\nimport time\ntime.sleep(60)")
     notebook.manager.restart_kernel(now=False)
-    assert all_gone(notebook.pids, 15)
+    assert all_gone(notebook.pids)

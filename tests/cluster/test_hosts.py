@@ -18,6 +18,8 @@ from d2lps.cluster import Cluster, ClusterError
 from d2lps.cluster.processes import probe
 from d2lps.cluster.processes.ssh import machines, way
 
+pytestmark = pytest.mark.full
+
 PRELUDE = '''
 import os, signal, sys, threading, time
 from contextlib import contextmanager
@@ -34,7 +36,7 @@ def later(seconds, function, *args):
     timer.start()
 
 @contextmanager
-def fails(*words, seconds=15):
+def fails(*words):
     start = time.monotonic()
     try:
         yield
@@ -44,8 +46,8 @@ def fails(*words, seconds=15):
     else:
         assert False, 'nothing failed'
     taken = time.monotonic() - start
-    assert taken < 2 * seconds, taken  # on a loaded machine
-    assert not left(3), left(0)
+    assert taken < 120, taken  # it does not hang
+    assert not left(30), left(0)
 
 def add_up():
     import os, socket
@@ -116,7 +118,7 @@ def test_two_machines(lab):
                        for ip, port in found
                        if ip != '127.0.0.1' and port != 22), where
             start = time.monotonic()
-        assert time.monotonic() - start < 3
+        assert time.monotonic() - start < 60
         assert not left(0), left(0)
     lab(body)
 
@@ -211,7 +213,7 @@ def test_a_machine_that_is_lost_for_good(lab):
                 ('host two', 'could not be reached with ssh')]
             assert [out for *_, out in c.run(add_up)] == [[1] * 3]
             assert 'server 1' in c.pids
-        assert not left(3), left(0)
+        assert not left(30), left(0)
     lab(body)
 
 
@@ -227,7 +229,7 @@ def test_the_command(lab):
             text=True, capture_output=True, timeout=90)
         assert done.returncode == 0 and not done.stderr, done.stderr
         assert done.stdout == '[worker 0] two you\n', done.stdout
-        assert not left(3), left(0)
+        assert not left(30), left(0)
     lab(body)
 
 
@@ -240,7 +242,7 @@ def test_a_reader_who_is_killed(alike, lab):
             time.sleep(0.5)
             os.kill(os.getpid(), signal.SIGKILL)
         os.waitpid(pid, 0)
-        assert not left(5), left(0)
+        assert not left(30), left(0)
     lab(body)
 
 

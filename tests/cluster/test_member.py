@@ -12,6 +12,8 @@ import pytest
 from d2lps.cluster.processes.cells import pack, unpack
 from d2lps.cluster.processes.process import start_here
 
+pytestmark = pytest.mark.full
+
 BAD = {'do': 'dance'}
 
 
@@ -59,7 +61,7 @@ class Process:
 
     def end(self):
         """It ends with its standard input; returns what it printed."""
-        return self.process.communicate(timeout=30)[1].decode()
+        return self.process.communicate(timeout=120)[1].decode()
 
 
 @pytest.fixture

@@ -7,6 +7,8 @@ import opensshlab
 import pytest
 from clusters import run_body, running
 
+pytestmark = pytest.mark.full
+
 PRELUDE = f'''
 import io, os, shlex, signal, socket, sys, threading, time
 from contextlib import redirect_stderr, redirect_stdout
@@ -91,7 +93,7 @@ def test_many_processes_and_servers_of_their_own(lab):
                 raise AssertionError
             # For each machine one connection, and a keeper.
             assert len(sessions()) == 13 + 2 * 2, sessions()
-        assert not left(3), left(0)
+        assert not left(30), left(0)
         for ports in (range(20500, 20506), range(80, 200), [20500], 3):
             try:
                 make(4, 2, ports=ports)
@@ -139,7 +141,7 @@ def test_machines_that_fail_at_the_start(lab):
             assert max(one.result() for one in soon) < 14
             assert all(one.result() >= 14 for one in slow)
         # What a host runs in place of our program is not ours to end.
-        assert not left(3, ['sleep 20', 'sshd: sleep@notty']), left(0)
+        assert not left(30, ['sleep 20', 'sshd: sleep@notty']), left(0)
         crowd = [socket.create_connection((HOSTS['one'], 22))
                  for _ in range(10)]
         fail('one', 'kex_exchange_identification')
@@ -156,7 +158,7 @@ def test_what_people_have_in_their_configuration(lab):
                   ports=range(20_500, 20_504)) as c:  # just enough
             first.close()  # and with it what others might have shared
             assert [out for *_, out in c.run(add_up)] == [[3] * 3] * 2
-        assert not left(3), left(0)
+        assert not left(30), left(0)
     lab(body)
 
 
@@ -200,8 +202,8 @@ def test_what_ends_midway(lab):
             (['two'], session, 'host two lost its connection')]
         with ThreadPoolExecutor(len(cases)) as pool:
             taken = [*pool.map(lambda k: go(k, *cases[k]), range(len(cases)))]
-        assert max(taken) < 12, taken
-        assert not left(5), left(0)
+        assert max(taken) < 120, taken  # none hangs
+        assert not left(30), left(0)
     lab(body)
 
 
@@ -217,7 +219,7 @@ def test_a_cable_that_is_pulled(lab):
             found, _ = error_of(lambda: [
                 (c.check(), time.sleep(0.1)) for _ in range(200)])
             assert 'host three lost its connection' in found
-            assert not left(10), left(0)
+            assert not left(30), left(0)
             ip.link('set', index=index, state='up')
     lab(body)
 
@@ -251,7 +253,7 @@ def test_ports_that_are_blocked_or_taken(lab):
         restarts.START = 0
         found, _ = error_of(lambda: make(1, 1, ['two']))
         assert 'the workers did not start in 0 s' in found, found
-        assert not left(3), left(0)
+        assert not left(30), left(0)
     lab(body)
 
 
@@ -278,7 +280,7 @@ def test_ctrl_c_a_death_and_a_reader_who_is_killed(lab):
             threading.Thread(target=c.run, args=[wait]).start()
             os.kill(os.getpid(), signal.SIGKILL)
         os.waitpid(child, 0)
-        assert not left(5), left(0)
+        assert not left(30), left(0)
     lab(body)
 
 
@@ -320,5 +322,5 @@ def test_check(lab):
         assert failed[0].endswith("Open three's TCP ports 20000 to 20999 for "
                                   'two')
         unblock('two')
-        assert not left(3), left(0)
+        assert not left(30), left(0)
     lab(body)

@@ -17,6 +17,8 @@ from d2lps.cluster.processes import group
 from d2lps.cluster.processes.cells import execute
 from d2lps.recovery import train_with_checkpoints
 
+pytestmark = pytest.mark.full
+
 STEPS = 60
 
 
@@ -484,7 +486,7 @@ def test_deaths_of_one_training(tmp_path, unhurt, capsys):
         assert (tmp_path / 'died').exists()
         assert [(death.who, death.why) for death in c.deaths] == [
             (name, 'was ended by SIGKILL') for name in names]
-        assert all(0 < death.seconds < 15 for death in c.deaths)
+        assert all(death.seconds > 0 for death in c.deaths)
         assert c.run(os.getpid) == [c.pids['worker 0'], c.pids['worker 1']]
         assert set(first) == set(c.pids)
         assert not {*first.values()} & {*c.pids.values()}

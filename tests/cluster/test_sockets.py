@@ -18,6 +18,8 @@ from d2lps.cluster import Cluster, ClusterError
 from d2lps.cluster.processes import places, sockets
 from mxnet import np
 
+pytestmark = pytest.mark.full
+
 
 def add_up():
     kv, out = mx.kv.create('dist_sync'), np.zeros(3)

@@ -6,6 +6,7 @@ from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+from amount import cases
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -427,7 +428,7 @@ def test_large_schedules_are_checked_with_random_numbers(monkeypatch):
                        r'chunk 323: not the sum'):
         Schedule(rounds, 1024, name='ring').check()
 
-    @settings(quick, max_examples=150)
+    @settings(quick, max_examples=cases(150))
     @given(broken())
     def compare(case):
         _, schedule = case
@@ -438,7 +439,7 @@ def test_large_schedules_are_checked_with_random_numbers(monkeypatch):
     compare()
 
 
-@settings(quick, max_examples=250)
+@settings(quick, max_examples=cases(250))
 @given(broken())
 def test_check_finds_every_mistake_and_no_others(case):
     how, schedule = case
@@ -483,7 +484,7 @@ def test_messages(rounds, message):
 
 # --- run ---------------------------------------------------------------------
 
-@settings(quick, max_examples=150)
+@settings(quick, max_examples=cases(150))
 @given(st.data())
 def test_run_is_numpys_reduction(data):
     schedule, op, rows, want = data.draw(some_run())

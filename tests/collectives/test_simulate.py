@@ -5,6 +5,7 @@ from collections import Counter
 from fractions import Fraction
 from pathlib import Path
 
+from amount import cases
 import networkx as nx
 import numpy as np
 import pytest
@@ -222,7 +223,7 @@ def twin(flows, capacity):
     return [float(ends[k]) for k in range(len(flows))]
 
 
-@settings(quick, max_examples=200)
+@settings(quick, max_examples=cases(200))
 @given(st.data())
 def test_flows_agree_with_a_slow_exact_twin(data):
     capacity = data.draw(st.lists(st.integers(1, 9), min_size=1, max_size=5))
@@ -307,7 +308,7 @@ def sends_wait_only_for_what_they_need(events):
         assert event.start == pytest.approx(max(before, default=0))
 
 
-@settings(quick, max_examples=150)
+@settings(quick, max_examples=cases(150))
 @given(worlds(), st.booleans())
 def test_what_is_true_on_random_topologies(world, barrier):
     schedule, topology = world
@@ -363,7 +364,7 @@ def agrees(schedule, topology, nbytes=12 * MB):
         send for sends in schedule.rounds for send in sends]
 
 
-@settings(quick, max_examples=100)
+@settings(quick, max_examples=cases(100))
 @given(worlds())
 def test_the_same_as_round_by_round_on_random_topologies(world):
     agrees(*world)

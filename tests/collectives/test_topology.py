@@ -1,4 +1,5 @@
 """Links, routes, and whether the presets are the machines they claim to be."""
+from amount import cases
 import networkx as nx
 import numpy as np
 import pytest
@@ -206,7 +207,7 @@ def graphs(draw):
     return graph, inner if keep else []
 
 
-@settings(quick, max_examples=150)
+@settings(quick, max_examples=cases(150))
 @given(graphs())
 def test_routes_are_shortest_paths(case):
     graph, switches = case

@@ -1,6 +1,7 @@
 """Servers: where values lie, and which pushes make a round."""
 from collections import Counter
 
+from amount import cases
 import numpy as onp
 import pytest
 from hypothesis import given, settings
@@ -46,7 +47,7 @@ def test_a_large_value_is_cut_into_a_part_for_each_server():
     assert place(0, 1_000_000, 1) == [(0, 0, 1_000_000)]
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=cases(200), deadline=None)
 @given(key=KEYS, size=st.integers(0, 50), n=st.integers(1, 6),
        split_from=st.integers(1, 60))
 def test_nothing_is_lost_or_doubled(key, size, n, split_from):
@@ -128,7 +129,7 @@ def test_staleness_is_the_updates_since_the_last_pull():
 WORKERS = st.lists(st.integers(0, 3), max_size=60)  # who comes next
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=cases(80), deadline=None)
 @given(turns=WORKERS, bound=st.integers(0, 4))
 def test_no_worker_is_ever_more_than_the_bound_ahead(turns, bound):
     """Whoever may compute does; compared with the rounds counted here."""

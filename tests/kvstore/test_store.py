@@ -3,6 +3,7 @@ import functools
 import threading
 import time
 
+from amount import cases
 import mxnet as mx
 import numpy as onp
 import pytest
@@ -140,7 +141,7 @@ class Script:
                               value.tolist()))
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=cases(200), deadline=None)
 @given(steps=st.lists(STEPS, max_size=12), kind=st.sampled_from([int, str]),
        updater=st.none() | st.sampled_from(UPDATERS),
        num_servers=st.integers(1, 3), split_from=st.sampled_from([2, 100]))
@@ -332,21 +333,18 @@ def test_threads_all_see_the_sum_of_each_round(num_workers, num_servers):
 
 
 def test_pull_waits_for_a_late_worker():
-    store, late = KVStore(num_workers=2, timeout=10), threading.Event()
+    store, late = KVStore(num_workers=2, timeout=60), threading.Event()
     store.init(0, full(0))
 
     def work(handle):
         if handle.rank == 1:
-            assert late.wait(10)
+            assert late.wait(60)
             time.sleep(0.05)
         handle.push(0, full(1 + handle.rank))
         late.set()
-        start = time.monotonic()
-        return pulled(handle), time.monotonic() - start
+        return pulled(handle)
 
-    (value, seconds), _ = store.run(work)
-    assert value == [3, 3]
-    assert 0.03 < seconds < 5
+    assert store.run(work) == [[3, 3]] * 2
 
 
 def test_what_a_worker_raises_comes_back():
@@ -359,21 +357,24 @@ def test_what_a_worker_raises_comes_back():
 
 
 def test_others_wait_in_init_for_worker_0_whose_value_counts():
-    store, late = KVStore(num_workers=2, timeout=10), threading.Event()
+    store, late = KVStore(num_workers=2, timeout=60), threading.Event()
+
+    order = []
 
     def first():
-        assert late.wait(10)
+        assert late.wait(60)
         time.sleep(0.05)
+        order.append('worker 0 begins')
         store.init('a', full(1))
 
     def second():
         late.set()
-        start = time.monotonic()
         store.worker(1).init('a', full(2))
-        assert 0.03 < time.monotonic() - start < 5
+        order.append('worker 1 goes on')
         return pulled(store.worker(1), 'a')
 
     assert in_threads(first, second)[1] == [1, 1]
+    assert order == ['worker 0 begins', 'worker 1 goes on']
 
 
 def test_a_thread_without_settings_of_its_own_can_use_the_store():
@@ -654,7 +655,7 @@ def test_a_missing_push_is_explained_and_can_still_come():
     start = time.monotonic()
     with pytest.raises(TimeoutError) as error:
         pulled(store, 'w')
-    assert 0.15 < time.monotonic() - start < 5
+    assert time.monotonic() - start > 0.15
     first, *rest = str(error.value).splitlines()
     assert first == ("worker 0 waited 0.2 s for push('w') of worker 1 and "
                      'worker 3. Last calls:')

@@ -161,6 +161,8 @@ def test_a_click_kills_and_the_training_goes_on(panel, shown):
 
 def test_it_kills_by_itself_where_it_is_told_to(panel):
     one = panel(kill_at={7: 'server 0', 12: 'scheduler'})
+    poll(lambda: hasattr(one.cluster, 'settings'))
+    assert one.cluster.settings == {'wait_at': [7, 12]}
     one.cluster.steps = 6
     poll(lambda: len(panels._progress(one.folder)) == 6)
     assert not one.cluster.killed

@@ -317,7 +317,7 @@ def test_two_cannot_write_at_once(saved):
     Checkpoint(saved).save(6, a_state(6))
 
 
-@pytest.mark.processes
+@pytest.mark.full
 def test_a_dead_writer_has_no_lock_and_what_it_left_goes(saved):
     done, say = os.pipe()
     writer = os.fork()
@@ -474,7 +474,7 @@ def test_a_lock_that_cannot_be_had_leaves_what_others_write(
     assert others.exists() and same(Checkpoint(saved).load(), 3)
 
 
-@pytest.mark.processes
+@pytest.mark.full
 def test_a_disk_that_is_full(tmp_path):
     """A small disk of its own, where that is permitted."""
     disk = tmp_path / 'disk'

@@ -124,7 +124,7 @@ def save_on(folder):
     assert {*os.listdir(folder)} == {'lock', *names}
 
 
-@pytest.mark.processes
+@pytest.mark.full
 @pytest.mark.parametrize('when', WHENS)
 def test_a_process_killed_at_every_call(tmp_path, when):
     """The same with processes that really die, and their locks."""

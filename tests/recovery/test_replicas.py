@@ -2,6 +2,7 @@
 import functools
 import hashlib
 
+from amount import cases
 import numpy as onp
 import pytest
 from hypothesis import given, settings
@@ -62,7 +63,7 @@ def test_the_first_of_a_chain_is_the_owner(n):
         owners(hashed(f'key {key}' for key in range(500)), n))
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=cases(100), deadline=None)
 @given(key=st.integers() | st.text(max_size=5),
        servers=st.sets(st.integers(0, 50), min_size=1, max_size=7),
        num_points=st.integers(1, 5), replicas=st.integers(1, 9))
@@ -76,7 +77,7 @@ def test_a_chain_is_the_nearest_servers_clockwise(
     assert found == sorted(distance, key=distance.get)[:replicas]
 
 
-@pytest.mark.processes
+@pytest.mark.full
 def test_another_process_finds_the_same_places(python):
     code = ('from d2lps.recovery import chain, circle\n'
             'places = circle(range(4))\n'
@@ -200,7 +201,7 @@ def test_nobody_sees_a_push_before_the_last_server_has_it():
     assert seen == [7, 7, 0, 0]
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=cases(40), deadline=None)
 @given(st.data())
 def test_any_history_gives_what_a_dict_gives(data):
     """Pushes, with deaths and newcomers at any of their messages."""

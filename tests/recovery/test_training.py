@@ -115,6 +115,19 @@ def test_more_workers_than_examples(tmp_path):
             onp.testing.assert_allclose(a, b, rtol=0, atol=1e-5)
 
 
+def test_it_waits_to_be_killed_but_not_when_a_step_is_taken_again(
+        tmp_path, unhurt, monkeypatch):
+    waits, steps = [], lambda: len((tmp_path / 'progress.csv').read_text()
+                                   .split('\n')) - 2
+    monkeypatch.setattr(training.time, 'sleep', lambda seconds: waits.append(
+        (steps(), seconds)))
+    with dying_in_step(6), pytest.raises(Death):
+        train(tmp_path, wait_at=[5, 6])
+    assert waits == [(5, training.WAIT)]
+    assert equal(train(tmp_path, wait_at=[5, 6]), unhurt[0])
+    assert waits[1:] == [(5 + 1 + 2, training.WAIT)]  # 6, after 5 again
+
+
 def test_it_needs_all_that_is_in_a_checkpoint(tmp_path, unhurt):
     """Without momentum, position or random state it ends elsewhere."""
     train(tmp_path, 6)
@@ -313,7 +326,7 @@ def fail_in_step(step, *args, **kwargs):
         training.sum_gradients = whole
 
 
-@pytest.mark.processes
+@pytest.mark.full
 def test_workers_that_are_processes_end_alike_to_the_bit(tmp_path):
     """Through MXNet's store; and again in the same processes."""
     arguments = dict(batch_size=BATCH, every=2)
@@ -331,7 +344,7 @@ def test_workers_that_are_processes_end_alike_to_the_bit(tmp_path):
                                   for n in (4, 6, 7))]
 
 
-@pytest.mark.processes
+@pytest.mark.full
 def test_three_processes_end_alike_up_to_rounding(tmp_path):
     """A server adds three in any order, so no two runs need be the same."""
     arguments = dict(batch_size=BATCH, every=2)

@@ -1,4 +1,5 @@
 """Schedules that run on MXNet's devices."""
+from amount import cases
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -18,7 +19,7 @@ def mx():
     mx.npx.set_np(*before)
 
 
-@settings(quick, max_examples=200)
+@settings(quick, max_examples=cases(200))
 @given(st.data())
 def test_run_on_mxnet_devices(mx, data):
     schedule, op, rows, want = data.draw(some_run())

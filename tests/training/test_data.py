@@ -11,7 +11,6 @@ import numpy as onp
 import pooch
 import pytest
 
-import d2lps
 from d2lps import Batches, load_data
 from d2lps.training import data
 from d2lps.training.data import TEST_FILES, TRAIN_FILES
@@ -129,24 +128,16 @@ def test_root_with_idx_files_is_read(idx_folder, name, suffix):
 
 
 def test_unknown_data_is_explained():
-    for call in (lambda: load_data(8, 'cifar'),
-                 lambda: load_data(8, data='cifar'),
-                 lambda: d2lps.train(1, 8, 0.1, data='cifar')):
-        with pytest.raises(ValueError, match="^data must be .*'cifar'"):
-            call()
+    with pytest.raises(ValueError, match="^data must be .*'cifar'"):
+        load_data(8, 'cifar')
 
 
 @pytest.mark.parametrize('images, labels, words', [
     (onp.zeros((2, 28, 28)), onp.zeros(2, int), 'images must be .* bytes'),
-    (onp.zeros((2, 8, 8), 'uint8'), onp.zeros(2, int), 'images must be'),
-    (None, onp.zeros(2, int), 'images must be'),
     (onp.zeros((2, 28, 28), 'uint8'), onp.zeros(3, int), 'labels .* were 3'),
-    (onp.zeros((2, 28, 28), 'uint8'), [0, 1], 'labels must be an array'),
     (onp.zeros((2, 28, 28), 'uint8'), onp.zeros(2), 'labels must be an arr'),
-    (onp.zeros((2, 28, 28), 'uint8'), onp.array([0, 10]),
-     'labels must be from 0 to 9; they were from 0 to 10'),
     (onp.zeros((2, 28, 28), 'uint8'), onp.array([-1, 9]),
-     'labels .* were from -1')])
+     'labels must be from 0 to 9; they were from -1 to 9')])
 def test_bad_images_and_labels_are_explained(images, labels, words):
     with pytest.raises(ValueError, match=f'^{words}'):
         Batches(images, labels, 2)
@@ -170,22 +161,9 @@ def test_root_may_start_at_home(idx_folder, monkeypatch):
     assert load_data(8, 'mnist', root=f'~/{folder.name}')[1].num_examples == 7
 
 
-@pytest.mark.parametrize('root', [2.5, True, [], {}, '', onp.ones(3)])
-def test_a_bad_root_is_explained(root):
+def test_a_bad_root_is_explained():
     with pytest.raises(ValueError, match='^root must be a folder'):
-        load_data(8, 'mnist', root=root)
-
-
-@pytest.mark.parametrize('bad', [-1, 1.5, '8', None, True])
-@pytest.mark.parametrize('argument', ['batch_size', 'seed'])
-def test_bad_numbers_are_explained(argument, bad):
-    with pytest.raises(ValueError, match=f'{argument} must be .*{bad!r}'):
-        load_data(**{'batch_size': 8, argument: bad})
-
-
-def test_batch_of_none_is_explained():
-    with pytest.raises(ValueError, match='batch_size must be .* it was 0'):
-        load_data(0)
+        load_data(8, 'mnist', root=2.5)
 
 
 def test_batch_larger_than_the_set_is_explained():
@@ -228,7 +206,7 @@ def test_wrong_magic_number_is_explained(idx_folder):
     expect_damage(folder, 'begins with 00000801, expected 00000803')
 
 
-@pytest.mark.parametrize('length', [0, 3, 4, 10, 16, 500])
+@pytest.mark.parametrize('length', [0, 3, 10, 500])
 def test_truncated_plain_file_is_explained(idx_folder, length):
     folder, name = idx_folder(suffix=''), IMAGES.removesuffix('.gz')
     content = (folder / name).read_bytes()
@@ -251,11 +229,10 @@ def test_header_of_absurd_size_is_explained(idx_folder):
                   name)
 
 
-@pytest.mark.parametrize('keep', [5, 200, -4])
-def test_truncated_gz_file_is_explained(idx_folder, keep):
+def test_truncated_gz_file_is_explained(idx_folder):
     folder = idx_folder()
     content = (folder / IMAGES).read_bytes()
-    (folder / IMAGES).write_bytes(content[:keep])
+    (folder / IMAGES).write_bytes(content[:200])
     expect_damage(folder, 'damaged or was cut short')
 
 

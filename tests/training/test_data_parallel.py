@@ -4,6 +4,7 @@ import math
 import signal
 import threading
 
+from amount import cases
 import numpy as onp
 import pytest
 from hypothesis import given, settings
@@ -76,7 +77,7 @@ def test_split_batch_of_the_book():
     assert [shard.ctx for shard in y_shards] == devices(2)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=cases(40), deadline=None)
 @given(n=st.integers(1, 40), k=st.integers(1, 6))
 def test_split_batch_loses_nothing_and_is_even(n, k):
     X, y = np.arange(3 * n).reshape(n, 3), np.arange(n)
@@ -94,11 +95,6 @@ def test_split_batch_loses_nothing_and_is_even(n, k):
 def test_split_batch_explains_labels_that_do_not_match():
     with pytest.raises(ValueError, match='X has 3 examples, but y has 2'):
         split_batch(np.ones((3, 1)), np.ones(2), devices(2))
-
-
-def test_split_batch_explains_no_devices():
-    with pytest.raises(ValueError, match='devices is too short'):
-        split_batch(np.ones((3, 1)), np.ones(3), [])
 
 
 def test_split_batch_explains_no_examples():
@@ -198,12 +194,9 @@ def copies(k):
 
 @pytest.mark.parametrize('device_params, words', [
     (lambda: copies(1), 'for each of the 2 devices; it had 1'),
-    (lambda: copies(3), 'for each of the 2 devices; it had 3'),
-    (lambda: [], 'device_params is too short'),
     (lambda: copies(2)[::-1], r'device_params\[0\] must be on cpu\(0\), as'),
     (lambda: [copies(1)[0][:7]] * 2, r'params\[0\] must be the 8 arrays'),
-    (lambda: copies(1)[0], r'device_params\[0\] must be a list of MXNet'),
-    (lambda: None, 'device_params must be a list')])
+    (lambda: copies(1)[0], r'device_params\[0\] must be a list of MXNet')])
 def test_as_many_copies_as_devices_are_needed(device_params, words):
     X, y = next(iter(load_data(30)[0]))
     device_params = device_params()
@@ -223,20 +216,19 @@ def test_copies_without_gradients_are_explained():
         train_batch(X, y, [init_params()], devices(1), 0.1)
 
 
-@pytest.mark.parametrize('bad', [None, 'two', 2.5, {}, np.ones(3), [], [()]])
-def test_evaluate_accuracy_explains_what_is_no_iterator(bad):
+def test_evaluate_accuracy_explains_what_has_no_batches():
     with pytest.raises(ValueError, match='^data_iter '):
-        evaluate_accuracy(bad, copies(1), devices(1))
+        evaluate_accuracy([()], copies(1), devices(1))
 
 
 @pytest.mark.parametrize('data', [
     [np.ones(2), np.ones(1)], [np.ones(2), np.ones(2, dtype='int32')],
-    [np.ones(2), onp.ones(2)], [], None])
+    [np.ones(2), onp.ones(2)]])
 def test_allreduce_explains_what_cannot_be_summed(data):
-    before = [one.asnumpy() for one in (data or [])[:1]]
+    before = data[0].asnumpy()
     with pytest.raises(ValueError, match='^data'):
         allreduce(data)
-    assert not data or (data[0].asnumpy() == before[0]).all()
+    assert (data[0].asnumpy() == before).all()
 
 
 def test_train_returns_one_entry_for_each_epoch(small_set):
@@ -320,13 +312,9 @@ def test_numbers_of_numpy_are_numbers(small_set):
 
 
 @pytest.mark.parametrize('argument, bad', [
-    *(('lr', lr) for lr in (0, -1, math.nan, math.inf, '0.1', None, True)),
-    *(('num_epochs', n) for n in (0, 1.5, None, 10 ** 9)),
-    *(('num_devices', n) for n in (0, '2', 10 ** 9)),
-    *(('batch_size', n) for n in (0, 20_000)),
-    ('data', 'cifar'), ('seed', -1), ('scale', -1), ('scale', 1e300),
-    ('root', 3), ('show', 1), ('step', 3), ('losses', 'step')])
+    ('batch_size', 20_000), ('scale', 1e300), ('losses', 'step')])
 def test_train_explains_a_bad_argument(argument, bad):
+    """What is bad for any set and network is in test_bad_arguments."""
     arguments = {'num_devices': 1, 'batch_size': 32, 'lr': 0.1, 'show': False,
                  argument: bad}
     if argument == 'losses':  # what the reader's own step returns
@@ -457,5 +445,5 @@ def test_training_works_in_another_thread(small_set):
     results = []
     thread = threading.Thread(target=work, daemon=True)
     thread.start()
-    thread.join(timeout=60)
+    thread.join(timeout=300)
     assert isinstance(results[0], d2lps.TrainResult), results[0]

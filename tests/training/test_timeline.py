@@ -139,7 +139,7 @@ def test_a_timeline_that_is_used_again_has_the_new_record():
         names = [event.name for event in timeline.events]
         assert [n for n in names if n in ('_npi_sin', '_npi_cos')] == [name]
         assert_well_formed(timeline, ['cpu(0)'])
-        assert timeline.seconds < 60  # not since 1970
+        assert timeline.seconds < 1e6  # not since 1970
 
 
 def test_one_timeline_at_a_time():
@@ -282,7 +282,7 @@ def test_a_bad_argument_of_step_timeline_is_explained(settings, bad):
         step_timeline(**arguments, settings=settings)
 
 
-@pytest.mark.processes
+@pytest.mark.full
 def test_a_step_can_be_recorded_with_other_settings(monkeypatch):
     commands, run = [], subprocess.run
     monkeypatch.setattr(subprocess, 'run', lambda *args, **kwargs:
@@ -297,7 +297,7 @@ def test_a_step_can_be_recorded_with_other_settings(monkeypatch):
     assert 0 <= timeline.overlap <= 1
 
 
-@pytest.mark.processes
+@pytest.mark.full
 def test_settings_change_the_step_that_is_recorded():
     timeline = step_timeline(1, 8, {'MXNET_EXEC_BULK_EXEC_TRAIN': '0'})
     names = {event.name for event in timeline.events}
@@ -307,14 +307,14 @@ def test_settings_change_the_step_that_is_recorded():
         event.phase for event in timeline.events}
 
 
-@pytest.mark.processes
+@pytest.mark.full
 def test_a_step_that_fails_elsewhere_is_explained():
     with pytest.raises(RuntimeError, match='the step failed') as error:
         step_timeline(1, 8, {'MXNET_ENGINE_TYPE': 'NoSuchEngine'})
     assert 'NoSuchEngine' in str(error.value)
 
 
-@pytest.mark.processes
+@pytest.mark.full
 def test_a_step_that_takes_too_long_elsewhere_is_explained():
     with pytest.raises(RuntimeError, match='did not end within 0.01 seconds'):
         step_timeline(1, 8, {'MXNET_CPU_TEMP_COPY': '8'}, timeout=0.01)
