@@ -56,7 +56,7 @@ test: $(VENV)/installed-tests
 
 # What `make test` leaves out, and what has more cases than it tries there.
 test-rest: $(VENV)/installed-tests
-	@$(PYTEST) -m 'full or hypothesis' $(ARGS)
+	@$(PYTEST) -m 'full or hypothesis or cases' $(ARGS)
 
 test-all: test
 	@$(MAKE) --no-print-directory test-rest

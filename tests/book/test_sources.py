@@ -58,6 +58,7 @@ class Small:
     def start(self):
         env = {name: value for name, value in os.environ.items()
                if not name.startswith(('MAKE', 'MFLAGS', 'PYTHON'))}
+        env['TMPDIR'] = str(self.folder)  # what Sphinx says of an error
         return subprocess.Popen(
             ['make', '-o', '.venv-book/installed', 'book'], cwd=self.folder,
             env=env, text=True, stdout=subprocess.PIPE,

@@ -1,7 +1,7 @@
 """The book's pages, read by axe-core and measured at up to four widths.
 
 All pages are opened and measured. Of the exercises, which are made alike, axe
-reads one task and its solution; they have all that there is in the others.
+reads one task and its solution.
 """
 import re
 from collections import Counter

@@ -77,6 +77,7 @@ def test_start_work_stop(shared):
     c._supervisor.close()
 
 
+@pytest.mark.full
 def test_start_and_stop_again_and_again(tmp_path):
     """In a process of its own, since it counts open files and sockets.
 
@@ -100,6 +101,7 @@ def test_bad_arguments(arguments, words):
     assert words in str(error.value)
 
 
+@pytest.mark.full
 def test_a_store_that_was_closed_long_ago(monkeypatch):
     """Its servers have ended, and nobody misses a sign of life of theirs."""
     def close():
@@ -140,6 +142,7 @@ def test_functions_with_classes_and_arrays_from_here(shared):
         assert result.tolist() == [2, 2]
 
 
+@pytest.mark.full
 def test_much_that_is_written_in_one_line(shared):
     """By a library, say, where Python does not see it."""
     def talk():
@@ -149,6 +152,7 @@ def test_much_that_is_written_in_one_line(shared):
     assert shared.run(add_up) == [[3.0] * 3] * 2
 
 
+@pytest.mark.full
 def test_a_process_forked_from_this_one_has_no_part_in_it(shared):
     def child():
         try:
@@ -168,6 +172,7 @@ def test_a_process_forked_from_this_one_has_no_part_in_it(shared):
     assert shared.run(add_up) == [[3.0] * 3] * 2
 
 
+@pytest.mark.full
 def test_what_the_reader_has_set_does_not_disturb(
         folder, tmp_path, monkeypatch):
     """For another cluster; a temporary folder with a long name; and a home
@@ -241,6 +246,7 @@ def fate(c, name, how):
     return f'{name} (process {c.pids[name]}) was ended by {how.name}'
 
 
+@pytest.mark.full
 def test_death_before_the_first_push():
     with Cluster() as c:
         dies(c, lambda: c.kill('worker 1', signal.SIGTERM), [
@@ -249,8 +255,9 @@ def test_death_before_the_first_push():
 
 
 @pytest.mark.parametrize('name, how', [
-    ('scheduler', signal.SIGTERM), ('server 0', signal.SIGKILL),
-    ('worker 1', signal.SIGKILL)])
+    pytest.param('scheduler', signal.SIGTERM, marks=pytest.mark.full),
+    ('server 0', signal.SIGKILL),
+    pytest.param('worker 1', signal.SIGKILL, marks=pytest.mark.full)])
 def test_death_during_a_pull(name, how):
     with Cluster() as c:
         dies(c, lambda: c.kill(name, how), [
@@ -259,6 +266,7 @@ def test_death_during_a_pull(name, how):
             'worker 1: busy; last call init('], PULL, hang, 60)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize('name, how', [
     ('scheduler', signal.SIGKILL), ('server 0', signal.SIGTERM)])
 def test_death_after_a_push(name, how):
@@ -268,6 +276,7 @@ def test_death_after_a_push(name, how):
             fate(c, name, how), "worker 1: idle for ", "last call pull('w')"])
 
 
+@pytest.mark.full
 @pytest.mark.parametrize('how, words', [
     (signal.SIGKILL, ['was ended by SIGKILL']),
     (signal.SIGTERM, ['ended with exit code 1', '    it had to end'])])
@@ -286,6 +295,7 @@ def push_in_a_second():
     kv.pushpull('w', np.zeros(3))
 
 
+@pytest.mark.full
 def test_death_while_mxnet_waits():
     """A push is under way, and the server is stopped, then killed."""
     with Cluster() as c:
@@ -297,6 +307,7 @@ def test_death_while_mxnet_waits():
              'barrier', push_in_a_second)
 
 
+@pytest.mark.full
 def test_a_server_that_does_not_answer():
     with Cluster(timeout=2) as c:
         dies(c, lambda: c.kill('server 0', signal.SIGSTOP),
@@ -304,6 +315,7 @@ def test_a_server_that_does_not_answer():
              'barrier', push_in_a_second)
 
 
+@pytest.mark.full
 def test_a_process_that_gives_no_sign_of_life(monkeypatch):
     monkeypatch.setattr(group, 'SILENCE', 3)
     with Cluster() as c:
@@ -312,6 +324,7 @@ def test_a_process_that_gives_no_sign_of_life(monkeypatch):
              hang, 60)
 
 
+@pytest.mark.full
 def test_a_stopped_process_that_a_long_message_waits_for(monkeypatch):
     """It does not read, and a pipe holds 64 kB."""
     monkeypatch.setattr(group, 'SILENCE', 3)
@@ -326,6 +339,7 @@ def test_a_stopped_process_that_a_long_message_waits_for(monkeypatch):
         dies(c, kill, ['server 0', 'has not given a sign of life for 3 s'])
 
 
+@pytest.mark.full
 def test_a_failure_while_a_function_is_being_sent(monkeypatch):
     """Nobody would ever answer it."""
     tell = Supervisor.tell_workers
@@ -347,6 +361,7 @@ def test_a_failure_while_a_function_is_being_sent(monkeypatch):
             result.result(15)
 
 
+@pytest.mark.full
 def test_a_close_from_the_thread_that_watches():
     """Where the garbage collector may call it."""
     c = Cluster(num_workers=1)
@@ -357,6 +372,7 @@ def test_a_close_from_the_thread_that_watches():
     c.close()
 
 
+@pytest.mark.full
 def test_who_waits_for_whom_is_shown_while_the_other_still_works(capsys):
     def work():
         kv = mx.kv.create('dist_sync')
@@ -390,6 +406,7 @@ def test_a_cluster_cannot_be_sent_to_its_workers(shared):
     assert shared.run(len, 'ab') == [2, 2]
 
 
+@pytest.mark.full
 def test_what_keeps_a_cluster_from_starting_is_said(python):
     done = python('-c', '''
 import os, resource, time
@@ -425,6 +442,7 @@ def test_a_worker_that_fails_fails_the_call_and_not_the_cluster(shared):
     assert shared.run(add_up) == [[3.0] * 3] * 2
 
 
+@pytest.mark.full
 @pytest.mark.parametrize('deaf', [False, True])
 def test_ctrl_c_in_the_middle_of_a_call(deaf, shared):
     def work():
@@ -449,6 +467,7 @@ def test_ctrl_c_in_the_middle_of_a_call(deaf, shared):
             assert c.run(add_up) == [[3.0] * 3] * 2
 
 
+@pytest.mark.full
 def test_ctrl_c_in_the_start(monkeypatch):
     timer = threading.Timer(1, os.kill, [os.getpid(), signal.SIGINT])
     before = psutil.Process().children()
@@ -459,6 +478,7 @@ def test_ctrl_c_in_the_start(monkeypatch):
     assert psutil.Process().children() == before
 
 
+@pytest.mark.full
 def test_workers_that_do_not_start(monkeypatch):
     """Whatever ends the wait for them is what the reader sees."""
     before, start = psutil.Process().children(), Restarts.start
@@ -472,6 +492,7 @@ def test_workers_that_do_not_start(monkeypatch):
     assert psutil.Process().children() == before
 
 
+@pytest.mark.full
 def test_a_message_that_a_worker_cannot_understand():
     with Cluster(num_workers=1) as c:
         def send():
@@ -481,6 +502,7 @@ def test_a_message_that_a_worker_cannot_understand():
             'worker 0', "cannot handle", "KeyError: 'dance'"])
 
 
+@pytest.mark.full
 def test_a_cluster_that_nobody_holds_any_more():
     c = Cluster(num_workers=1)
     pids = c.pids.values()
@@ -536,6 +558,7 @@ def readers_who_end(folder, *ends, function='time.sleep, 60'):
     process.stdout.close()
 
 
+@pytest.mark.full
 def test_the_end_of_the_process_that_started_it(tmp_path):
     readers_who_end(
         tmp_path, 'os.kill(os.getpid(), signal.SIGKILL)',
@@ -548,6 +571,7 @@ def test_the_end_of_the_process_that_started_it(tmp_path):
         'os.kill(os.getpid(), signal.SIGKILL)')
 
 
+@pytest.mark.full
 @pytest.mark.skipif(sys.platform != 'linux', reason='needs a death signal')
 def test_a_worker_that_hangs_in_c_ends_with_its_parent(tmp_path):
     """And a keeper that was stopped ends with the reader."""
@@ -558,6 +582,7 @@ def test_a_worker_that_hangs_in_c_ends_with_its_parent(tmp_path):
         function='hang')
 
 
+@pytest.mark.full
 @pytest.mark.skipif(sys.platform != 'linux', reason='looks into /proc')
 @pytest.mark.parametrize('threads', ['1', '2'])
 def test_mxnet_is_loaded_before_processes_are_forked(threads, monkeypatch):
