@@ -73,10 +73,10 @@ def test_lines_of_code_are_short(path):
 
 
 @each_notebook
-def test_what_is_saved_was_checked(path):
-    """Some cells look at times only where two cores are free."""
+def test_what_is_saved_came_as_expected(path):
+    """Notebooks are saved on a quiet machine."""
     saved = json.dumps([cell.get('outputs') for cell in cells_of(path)])
-    assert 'not checked' not in saved
+    assert 'not here, not now: ' not in saved
 
 
 def parts_of(tree):
