@@ -139,6 +139,8 @@ class fresh:
         self.make = make
 
 
+good(d2lps.expect, {'words': TEXT, 'held': FLAG}, words='it is so', held=True)
+
 # One device and several.
 good(d2lps.devices, {'n': COUNT}, n=2)
 good(d2lps.on_devices, arrays=[onp.ones(2), onp.zeros(3)])
@@ -577,6 +579,7 @@ INSIDE = {
     'd2lps.training.fits': 'more checks',
     'd2lps.kvstore.fits': 'more checks',
     'd2lps.settings': 'no arguments',
+    'd2lps.usage': 'no arguments',
     'd2lps.collectives.execute': 'Schedule.run',
     'd2lps.training.progress': 'train',
     'd2lps.recovery.file': 'Checkpoint',
@@ -596,7 +599,7 @@ RECORDS = {'Machine', 'Send', 'Round', 'Link', 'Event', 'Timing', 'Shard',
            'Point', 'TrainResult', 'live_picture', 'total', 'parts', 'share',
            'Schedule.states', 'Schedule.check_sends', 'Trained', 'forever',
            'newest_for_all', 'sum_gradients', 'Task', 'Message',
-           'push_then_pull', 'in_flight', 'Costs'}
+           'push_then_pull', 'in_flight', 'Costs', 'told_in'}
 
 
 @functools.cache
