@@ -16,6 +16,7 @@ import urllib.error
 import urllib.request
 from pathlib import Path
 
+import pytest
 import yaml
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -46,6 +47,7 @@ def test_no_secret_is_fixed_or_empty_anywhere():
             r'"(token|password)"|hashed_password', file.read_text()), file
 
 
+@pytest.mark.full
 def test_a_container_s_lab_shows_its_secret_and_asks_for_it(tmp_path):
     """setup/container.sh, with JupyterLab itself."""
     (tmp_path / 'notebooks').mkdir()

@@ -100,6 +100,7 @@ print(len(texts), compiled)
 '''
 
 
+@pytest.mark.full
 def test_operators_are_compiled_when_they_are_called(python):
     """Else they are what they are in MXNet without d2lps."""
     *plain, none = python('-c', OPERATORS.format(
@@ -134,6 +135,7 @@ import setuptools  # it warns of a distutils that is not its own
 '''
 
 
+@pytest.mark.full
 def test_what_few_want_is_loaded_when_it_is_wanted(python):
     done = python('-W', 'error::UserWarning', '-c', SELDOM)
     assert done.returncode == 0 and not done.stderr, done.stderr

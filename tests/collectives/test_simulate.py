@@ -400,6 +400,7 @@ def test_the_same_as_round_by_round_in_a_cluster():
     agrees(sch.tree(10), top.from_graph(deep))
 
 
+@pytest.mark.full
 def test_ten_thousand_devices():
     n = 16_384
     timing = simulate.time(sch.ring(n), top.pcie_switch(n, latency=A / 2), N)
@@ -430,6 +431,7 @@ with open('/proc/self/status') as file:  # ru_maxrss begins with pytest's
 """
 
 
+@pytest.mark.full
 @pytest.mark.skipif(not sys.platform.startswith('linux'), reason='no /proc')
 def test_ten_thousand_devices_fit_into_a_gigabyte(python):
     folder = Path(simulate.__file__).parents[2]

@@ -186,6 +186,7 @@ def test_a_record_that_fails_does_not_block_the_next(monkeypatch):
         test_a_timeline_that_is_used_again_has_the_new_record()
 
 
+@pytest.mark.full
 def test_a_full_disk_is_explained(python):
     done = python('-c', '''
 import resource, d2lps
