@@ -48,6 +48,7 @@ lab-light: $(LIGHT)/installed
 # All that a run writes is in a folder of its own, and goes with it.
 PYTEST = new=$$(mktemp -d "$${TMPDIR:-/tmp}/d2lps.XXXXXX") && \
   trap 'rm -rf "$$new"' EXIT && trap 'exit 130' INT TERM && \
+  chmod 755 "$$new" && \
   TMPDIR="$$new" $(VENV)/bin/python -m pytest -n 3 --dist loadfile \
     --no-loadscope-reorder
 test: $(VENV)/installed-tests
