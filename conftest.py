@@ -44,6 +44,13 @@ def pytest_configure(config):
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
+def pytest_ignore_collect(collection_path, config):
+    """To load what all tests in there need takes a while."""
+    if (config.option.markexpr == QUICK and collection_path.parent.name
+            in ('browser', 'book') and collection_path.name[:4] == 'test'):
+        return True
+
+
 def pytest_collection_modifyitems(config, items):
     left_out = [item for item in items if item.path.parent.name == 'browser'
                 and not CHROMIUM]

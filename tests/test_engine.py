@@ -222,6 +222,7 @@ print(d2lps.engine.THREADS)
 """
 
 
+@pytest.mark.full
 def test_who_imports_mxnet_first_is_told_in_which_line(python, tmp_path):
     (tmp_path / 'mine.py').write_text(LATE)
     done = python('mine.py')

@@ -72,6 +72,7 @@ def used():
     return {name for name in names if not re.search('BLUE|GREEN|RED', name)}
 
 
+@pytest.mark.full
 @pytest.mark.parametrize('lacks', [EXTRA, EXTRA + WINDOWS],
                          ids=['Linux', 'Windows'])
 def test_every_name_works_or_says_what_is_missing(python, lacks):

@@ -34,6 +34,7 @@ def results():
     return {name: followed(plan_of(name)) for name in PLANS}
 
 
+@pytest.mark.full
 @pytest.mark.parametrize('name', PLANS)
 def test_a_second_run_is_equal_bit_for_bit(name, results):
     points, store = followed(plan_of(name))

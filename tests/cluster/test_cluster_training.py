@@ -4,6 +4,7 @@ Chapter 9 trains a whole epoch in this way, and asserts what it learns.
 """
 import d2lps
 import numpy as onp
+import pytest
 from d2lps.cluster import Cluster
 from trained import BOOK, trained
 
@@ -22,6 +23,7 @@ def steps(batch_size, num_steps, scale, lr):
     return [[param.asnumpy() for param in params] for params in copies]
 
 
+@pytest.mark.full
 def test_two_workers_with_two_devices_train_as_one_device_does():
     scale, lr, _ = BOOK
     with Cluster(num_workers=2, num_servers=2) as c:

@@ -171,6 +171,7 @@ def test_a_wrong_sum_has_no_tick_and_a_double_count_a_number():
     assert ticks_of_nodes(svg) == 0 and '>2×</text>' in svg
 
 
+@pytest.mark.full
 @quick
 @given(schedules(5), st.integers(0, 2), st.booleans())
 def test_who_holds_what_is_what_the_schedule_says(plan, where, barrier):

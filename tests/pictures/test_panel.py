@@ -196,6 +196,7 @@ def test_what_ends_the_training_reaches_the_reader(panel):
         wait(one)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize('end', ['click', 'new', 'late', 'interrupt'])
 def test_it_can_be_ended(panel, shown, monkeypatch, end):
     one = panel()
@@ -256,6 +257,7 @@ def test_what_cannot_be_is_refused(panel, more, words):
         panel(**more)
 
 
+@pytest.mark.full
 def test_a_panel_does_not_keep_a_cluster_when_the_training_has_ended(
         tmp_path, shown):
     cluster = Trained()

@@ -175,6 +175,7 @@ def test_a_chapter_chooses_plans(shown, drawn):
         'tree, 4 devices: after round 4 of 4, 1 message replacing')
 
 
+@pytest.mark.full
 @pytest.mark.parametrize('name', plans.PLANS)
 @pytest.mark.parametrize('sums', [False, True])
 def test_all_that_is_drawn_is_within_the_picture(shown, drawn, name, sums):
@@ -459,6 +460,7 @@ def test_the_picture_of_a_sum(shown, drawn):
     assert len(drawn) == 4
 
 
+@pytest.mark.full
 @pytest.mark.parametrize('precision', sums.DIGITS)
 @pytest.mark.parametrize('seed', [0, 10 ** 9])
 def test_every_sum_can_be_drawn(shown, drawn, precision, seed):

@@ -134,6 +134,7 @@ def test_some_strategies_are_shown_if_named(shown, drawn):
     assert [*seconds(drawn[-2])] == ['sharded(4)']
 
 
+@pytest.mark.full
 def test_each_control_changes_the_picture(shown, drawn):
     widgets.explore_synchronisation()
     links, n, megabytes, bandwidth, latency, which = shown[0].children
@@ -164,6 +165,7 @@ def test_the_picture_is_of_the_best_or_the_worst(shown, drawn):
     assert drawn[-1].get_title().startswith(max(times, key=times.get))
 
 
+@pytest.mark.full
 @pytest.mark.parametrize('links', widgets.LINKS)
 @pytest.mark.parametrize('n', [2, 6, 10, 16])
 def test_all_choices_of_links_and_devices_can_be_drawn(shown, drawn, links, n):

@@ -96,6 +96,7 @@ def test_two_workers_end_alike_to_the_bit(tmp_path, unhurt):
     assert equal(first, second) and equal(first, unhurt[1])
 
 
+@pytest.mark.full
 @pytest.mark.parametrize('before, after', [(3, 2), (2, 1), (1, 3), (3, 3)])
 def test_workers_may_come_and_go(tmp_path, unhurt, before, after):
     """Up to rounding: other shares are added in another order."""

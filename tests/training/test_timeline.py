@@ -242,6 +242,7 @@ def test_too_many_devices_are_explained_before_anything_is_recorded():
         Timeline(devices(limit + 1))
 
 
+@pytest.mark.full
 @pytest.mark.parametrize('few', [False, True])
 def test_as_many_devices_as_promised_can_be_recorded(python, few):
     done = python('-c', f'''
