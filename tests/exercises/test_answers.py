@@ -76,6 +76,7 @@ def test_enough_answers_are_kept(exercise):
     assert any(answer.says is None for answer in kept)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize('answer', ALL, ids=lambda answer: (
     f'{answer.exercise}: {answer.title}'))
 def test_an_answer_gets_what_it_deserves(answer):

@@ -14,6 +14,8 @@ from matplotlib import pyplot as plt
 from d2lps import recovery
 from d2lps.pictures import panel as panels
 
+pytestmark = pytest.mark.full
+
 matplotlib.use('Agg')
 LIMIT = 30  # seconds that something may take
 

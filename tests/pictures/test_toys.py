@@ -16,6 +16,8 @@ from d2lps.pictures.toys import devices, keys, latency, plans, store, sums
 from matplotlib import pyplot as plt
 from matplotlib.quiver import Quiver
 
+pytestmark = pytest.mark.full
+
 matplotlib.use('Agg')
 
 
