@@ -5,6 +5,8 @@ other programs or luck may change is expected instead: a chapter says it in
 words, and the reader sees whether it came so, here and now. `make measure`
 counts how often each expectation holds.
 """
+import os
+
 from d2lps.checks import BOOL, checked, refuse, text
 from d2lps.processor import cores, limit
 from d2lps.usage import CELLS
@@ -15,7 +17,6 @@ MUCH = 0.1  # cores
 
 def hindrances():
     """What is known to have kept this machine from its full speed: words."""
-    import psutil
     found = []
     if cores() == 1:
         found.append('there is only one core')
@@ -23,9 +24,9 @@ def hindrances():
     if allowed is not None and allowed < cores():
         found.append(f'a container has a limit of {allowed:g} cores')
     others = CELLS.used_by_others()
-    if others >= MUCH and psutil.cpu_count() - others < cores():
+    if others >= MUCH and os.cpu_count() - others < cores():
         found.append(f'other programs used {others:.1f} of the '
-                     f'{psutil.cpu_count()} cores')
+                     f'{os.cpu_count()} cores')
     return found
 
 

@@ -1,6 +1,7 @@
 """Who used the processor's cores while a notebook's cell ran."""
 import sys
 import time
+from importlib.util import find_spec
 from typing import NamedTuple
 
 
@@ -27,8 +28,8 @@ def usage():
             pass
     used = psutil.cpu_times()
     # What the host of a virtual machine took away was used by others.
-    return Usage(time.perf_counter(), ours, used.user + used.nice
-                 + used.system + getattr(used, 'steal', 0))
+    return Usage(time.perf_counter(), ours, used.user + used.system +
+                 getattr(used, 'nice', 0) + getattr(used, 'steal', 0))
 
 
 class _Cells:
@@ -61,6 +62,6 @@ CELLS = _Cells()
 def watch_cells():
     """In a notebook, look from now on when its cells begin and end."""
     shell = getattr(sys.modules.get('IPython'), 'get_ipython', lambda: None)()
-    if shell is not None:
+    if shell is not None and find_spec('psutil'):
         shell.events.register('pre_run_cell', CELLS.begin)
         shell.events.register('post_run_cell', CELLS.end)

@@ -1,10 +1,10 @@
 """What is said of an expectation, and why it did not come so."""
+import os
 import sys
 from types import SimpleNamespace
 
 import d2lps
 import numpy as onp
-import psutil
 import pytest
 from d2lps import expectations, usage
 from d2lps.expectations import told_in
@@ -19,7 +19,7 @@ def machine(monkeypatch):
         monkeypatch.setattr(expectations, 'limit', lambda: limit)
         monkeypatch.setattr(expectations.CELLS, 'used_by_others',
                             lambda: others)
-        monkeypatch.setattr(psutil, 'cpu_count', lambda: all_cores)
+        monkeypatch.setattr(os, 'cpu_count', lambda: all_cores)
     return make
 
 
@@ -48,8 +48,8 @@ def test_what_came_so_is_said_in_a_line(capsys, held):
 
 
 def test_the_truth_of_an_array_of_mxnet(capsys):
-    from mxnet import np
-    d2lps.expect('it is', np.array([3.0]).sum() > 2)
+    from d2lps.engine import mx
+    d2lps.expect('it is', mx.np.array([3.0]).sum() > 2)
     assert capsys.readouterr().out == 'as expected: it is\n'
 
 
