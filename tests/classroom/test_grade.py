@@ -71,7 +71,7 @@ def graded(tmp_path_factory, quick):
             [sys.executable, '-m', 'classroom.grade', str(folder / 'in'),
              '--to', str(folder / 'out'),
              '--walls', 'none' if walls.problem() else 'bwrap'],
-            cwd=ROOT, env=quick, text=True, capture_output=True, timeout=550)
+            cwd=ROOT, env=quick, text=True, capture_output=True, timeout=1800)
     assert done.returncode == 0, done.stdout + done.stderr
     print(f'{time.time() - start:.0f} s:', done.stdout)
     return Graded(folder / 'out', done.stdout)
