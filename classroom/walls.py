@@ -68,7 +68,7 @@ def _walls(folder):
         '--unshare-user', '--uid', str(NOBODY), '--gid', str(NOBODY)]
     seen = [*map(Path, SYSTEM), Path(sys.base_prefix), Path(sys.prefix),
             ROOT / 'd2lps', START]
-    above = {parent for path in seen for parent in path.parents} - {
+    above = {parent for path in (*seen, folder) for parent in path.parents} - {
         Path('/'), Path('/tmp')}
     ways = [word for path in sorted(above)  # or /root would be root's alone
             for word in ('--perms', '0755', '--dir', str(path))]
