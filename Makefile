@@ -14,11 +14,6 @@ PIP_SECTION = $(shell sed -n 's/^ *- \(-r .*\)$$/\1/p' environment.yml)
 ROOT = $(if $(filter 0,$(shell id -u)),--allow-root)
 # Settings for this JupyterLab alone: no news, no questions.
 SETTINGS = $(CURDIR)/setup/jupyter
-# It writes there, too, unless told where else.
-AT_HOME = { mkdir -p "$${HOME:-.}" && test -w "$${HOME:-.}"; } 2>/dev/null || \
-  test "$$JUPYTER_DATA_DIR$$JUPYTER_RUNTIME_DIR" || { echo 'd2lps:' \
-  "JupyterLab writes into your home folder, and cannot: HOME=$$HOME"; exit 1; }
-
 # Modules of another Python, such as `module load` names on a cluster, are not
 # for ours. (For those that you mean: make lab PYTHONPATH=folder)
 ifeq ($(filter-out lab lab-light book,$(MAKECMDGOALS)),)
@@ -29,18 +24,23 @@ endif
 endif
 
 .PHONY: lab lab-light book test test-rest test-all measure release grade \
-  benchmark lock moved
-lab: $(VENV)/installed
-	@$(AT_HOME)
+  benchmark lock moved home
+lab: home $(VENV)/installed
 	cd notebooks && JUPYTER_CONFIG_PATH="$(SETTINGS)$${JUPYTER_CONFIG_PATH:+:$$JUPYTER_CONFIG_PATH}" \
 	  ../$(VENV)/bin/jupyter lab --ip=127.0.0.1 $(ROOT) $(ARGS)
+
+# JupyterLab writes there, too, unless told where else.
+home:
+	@{ mkdir -p "$${HOME:-.}" && test -w "$${HOME:-.}"; } 2>/dev/null || \
+	  test "$$JUPYTER_DATA_DIR$$JUPYTER_RUNTIME_DIR" || { echo 'd2lps:' \
+	  "JupyterLab writes into your home folder, and cannot: HOME=$$HOME"; \
+	  exit 1; }
 
 # Without MXNet, wherever there is a Python from 3.11. (On Windows without make:
 # python setup/install.py light, which says how to go on.)
 LIGHT = .venv-light
 PROGRAMS = $(if $(filter Windows_NT,$(OS)),Scripts,bin)
-lab-light: $(LIGHT)/installed
-	@$(AT_HOME)
+lab-light: home $(LIGHT)/installed
 	cd notebooks && ../$(LIGHT)/$(PROGRAMS)/jupyter lab --ip=127.0.0.1 \
 	  $(ROOT) $(ARGS)
 

@@ -11,6 +11,7 @@ import math
 import numbers
 import operator
 import reprlib
+from pathlib import Path
 
 import numpy as np
 
@@ -25,7 +26,8 @@ def refuse(name, value, must):
 def shown(value):
     """A value in a few words; an array's numbers would fill the screen."""
     if hasattr(value, 'shape') and getattr(value, 'ndim', 0):
-        return (f'{type(value).__module__.split(".")[0]} array of shape '
+        kind = type(value).__name__.replace('ndarray', 'array')
+        return (f'{type(value).__module__.split(".")[0]} {kind} of shape '
                 f'{value.shape}, dtype {np.dtype(value.dtype).name}')
     return reprlib.repr(value)
 
@@ -88,6 +90,16 @@ def text(name, value, example='name'):
     if not isinstance(value, str) or not value:
         refuse(name, value, f'a text such as {example!r}')
     return value
+
+
+def folder(name, value, example='~/data'):
+    """A `Path`; a ~ is the reader's own folder."""
+    try:
+        if isinstance(value, (str, Path)) and str(value):
+            return Path(value).expanduser()
+    except RuntimeError:  # ~someone, and there is no such user
+        pass
+    refuse(name, value, f'a folder, such as {example!r}')
 
 
 def function(name, value):

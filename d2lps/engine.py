@@ -18,6 +18,8 @@ from d2lps.processor import cores, kernels_in_use
 from d2lps.settings import THREADS  # they come before MXNet
 
 MOST_DEVICES = 1024  # each CPU device is a thread
+DTYPES = ('float32', 'float64', 'float16', 'uint8', 'int8', 'int32', 'int64',
+          'bool')  # of MXNet's arrays
 
 try:
     import mxnet as mx
@@ -100,8 +102,15 @@ def _contexts(n):
     return list(map(mx.gpu if npx.num_gpus() >= n else mx.cpu, range(n)))
 
 
-@checked(arrays=list_of(a(onp.ndarray, 'a NumPy array'),
-                       'a list of NumPy arrays'))
+def _for_mxnet(name, value):
+    """A check: a NumPy array that MXNet can have, too."""
+    if (not isinstance(value, onp.ndarray) or value.dtype.name not in DTYPES
+            or isinstance(value, onp.ma.MaskedArray)):
+        refuse(name, value, f'a NumPy array of {", ".join(DTYPES)}')
+    return value
+
+
+@checked(arrays=list_of(_for_mxnet, 'a list of NumPy arrays'))
 def on_devices(arrays):
     """Copies of NumPy's arrays as MXNet's, the i-th on the i-th device."""
     return [mx.np.array(one, one.dtype, ctx=device)

@@ -25,6 +25,14 @@ def of_command(command):
            f'    {shlex.join(map(str, command))}')
 
 
+def if_full(needed):
+    """Stop before a download for which there is no room; in MB."""
+    free = shutil.disk_usage('.').free // 1_000_000
+    if free < needed:
+        refuse(f'this takes {needed} MB of disk, and {free} MB are free here. '
+               'Nothing was downloaded yet.')
+
+
 def of_pip(said):
     if any('CERTIFICATE_VERIFY_FAILED' in line for line in said):
         refuse('pip does not trust what answers in place of its package '

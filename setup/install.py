@@ -100,9 +100,12 @@ def runs(venv):
         stderr=subprocess.DEVNULL).returncode
 
 
-def prepare(venv):
-    """A .venv that was made here; scripts in it know where they stand."""
-    note = venv / 'folder'
+def prepare(venv, size):
+    """A .venv that was made here; scripts in it know where they stand.
+
+    What there is instead is put aside until the new one stands.
+    """
+    note, old = venv / 'folder', aside(venv)
     try:
         made_here = os.path.samefile(note.read_text(), Path.cwd())
     except OSError:
@@ -112,15 +115,33 @@ def prepare(venv):
     if venv.is_symlink():
         refuse(f'{venv} is a link, and what it leads to would be lost: '
                'remove it')
+    if venv.exists() and not note.exists():
+        refuse(f'{venv} was not made here, but perhaps by uv or an editor: '
+               'give it another name, or remove it')
+    failing.if_full(size)
     if venv.exists():
         print(f'd2lps: {venv} was made in another folder, or not to its end, '
               'or its Python is gone: it is made anew', flush=True)
-        shutil.rmtree(venv)
+        if old.exists():  # which worked once; this one never did
+            shutil.rmtree(venv)
+        else:
+            venv.rename(old)
     venv.mkdir()  # which says more clearly than venv why that cannot be
+    note.write_text(os.getcwd())
     command = [sys.executable, '-m', 'venv', venv]
     if subprocess.run(command, check=False).returncode:
         failing.of_command(command)
-    note.write_text(os.getcwd())
+
+
+def aside(venv):
+    return venv.with_name(f'{venv.name}.old')
+
+
+def bring_back(venv):
+    """What was put aside may work again, where it was made."""
+    if aside(venv).exists():
+        shutil.rmtree(venv, ignore_errors=True)
+        aside(venv).rename(venv)
 
 
 def pip(venv, *arguments):
@@ -173,10 +194,20 @@ def try_it(venv, module):
                + (done.stderr.strip().splitlines() or ['killed'])[-1])
 
 
-def install(venv, words, requirements, module):
-    prepare(venv)
-    print(f'd2lps: installing into {venv} what {words}, the first time',
-          flush=True)
+def install(venv, words, size, requirements, module):
+    """Install into a venv; `size` in MB is what it takes on the disk."""
+    try:
+        prepare(venv, size)
+        print(f'd2lps: installing into {venv} what {words} {size} MB of disk, '
+              'the first time', flush=True)
+        fill(venv, requirements, module)
+    except (SystemExit, OSError):  # but Ctrl-C goes on from here, later
+        bring_back(venv)
+        raise
+    shutil.rmtree(aside(venv), ignore_errors=True)
+
+
+def fill(venv, requirements, module):
     pip(venv, *requirements)
     if venv != BOOK:  # which reads the package where it is
         pip(venv, '--no-deps', '--no-build-isolation', '-e', '.')
@@ -189,9 +220,8 @@ def install(venv, words, requirements, module):
 
 def light():
     """What needs no MXNet; JupyterLab begins with the first such chapter."""
-    install(LIGHT, 'chapters 3, 5, 6 and 7 need: 100 MB to download and '
-            '400 MB of disk', ['-r', 'requirements-light.lock'],
-            'd2lps.pictures')
+    install(LIGHT, 'chapters 3, 5, 6 and 7 need: 100 MB to download and',
+            400, ['-r', 'requirements-light.lock'], 'd2lps.pictures')
     settings = LIGHT / 'etc' / 'jupyter'
     shutil.copytree('setup/jupyter', settings, dirs_exist_ok=True)
     lab = settings / 'jupyter_lab_config.json'
@@ -203,16 +233,16 @@ def light():
 
 
 def book():
-    install(BOOK, 'the book needs: 250 MB of disk',
-            ['-r', 'requirements-book.lock'], 'sphinx')
+    install(BOOK, 'the book needs:', 250, ['-r', 'requirements-book.lock'],
+            'sphinx')
     (BOOK / 'installed').touch()
 
 
 def lab(stamp, requirements):
-    install(VENV, 'the notebooks ' + (
-        'need: 200 MB to download and 900 MB of disk' if stamp == 'installed'
-        else 'and the tests need: 260 MB to download'), requirements,
-        'd2lps.engine')
+    words, size = (('need: 200', 900) if stamp == 'installed' else
+                   ('and the tests need: 260', 1200))
+    install(VENV, f'the notebooks {words} MB to download and', size,
+            requirements, 'd2lps.engine')
     for done in {'installed', stamp}:  # who has the tests' has all
         (VENV / done).touch()
 

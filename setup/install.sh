@@ -77,6 +77,8 @@ fi
     docker compose up
     conda, from https://conda-forge.org/download: "make lab" finds it there'
 
+# In a fresh image, apt knows nothing of what it could install.
+lists() { [ "$(apt-cache madison python3 2>/dev/null)" ]; }
 how=
 for one in $versions; do
   if [ ! "$how" ] && apt-cache show python$one-venv 2>/dev/null |
@@ -87,14 +89,30 @@ for one in $versions; do
   fi
 done
 if [ "$how" ]; then :
+elif has apt-cache && ! lists; then
+  how="$([ "$(id -u)" = 0 ] || echo 'sudo ')apt update"
 elif has dnf; then
   how="$([ "$(id -u)" = 0 ] || echo 'sudo ')dnf install python3.11"
   [ "$light" ] || how="$how libgomp libquadmath"
 elif has brew; then how='brew install python@3.11'
 else how='curl -LsSf https://astral.sh/uv/install.sh | sh'
 fi
-refuse "needs $wanted, and ${named:+\"$named\" is not that}${named:-none was \
-found}${seen:+ (but $seen)}.
+later=
+if [ ! "$light$named" ]; then
+  [ "$seen" ] || fits python3
+  case "$seen" in 3.1[2-9].*Linux*|3.1[2-9].*Darwin*) later=${seen%% *} ;; esac
+fi
+case "$later $how" in 3*curl*)
+  refuse "needs Python 3.11, as there is no MXNet for a later one. Here is \
+$later. Three ways:
+    make lab-light: chapters 3, 5, 6 and 7, which need no MXNet
+    docker compose up
+    $how
+    and then make lab, for which uv gets a Python 3.11"
+esac
+what='none was found'
+[ ! "$named" ] || what="\"$named\" is not that"
+refuse "needs $wanted, and $what${seen:+ (but $seen)}.
 If it is elsewhere:
     $again PYTHON=/path/to/python3.11
 If there is none:

@@ -5,6 +5,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from d2lps.collectives import strategies as sch
+from d2lps.collectives import topology
 
 BY_N = {
     'gather_broadcast': sch.gather_broadcast,
@@ -58,3 +59,13 @@ def some_run(draw):
     for array in data[1:]:
         want = OPS[op](want, array).astype(dtype)
     return schedule, OPS[op], data, want
+
+
+def topology_of(graph, switches=()):
+    """A topology from a `networkx` graph, directed or not.
+
+    Edges have a bandwidth, and may have a latency.
+    """
+    return topology.Topology([
+        topology.Link(src, dst, edge['bandwidth'], edge.get('latency', 0.0))
+        for src, dst, edge in graph.to_directed().edges(data=True)], switches)

@@ -282,8 +282,6 @@ good(topology.cluster, {
     'network': POSITIVE, 'num_servers': {'int64', 'zero'}, 'latency': NUMBER,
     'network_latency': NUMBER}, num_machines=2, num_devices=2, inside=1e9,
     network=1e9, num_servers=0, latency=0, network_latency=0)
-good(topology.from_graph, {'switches': {'a list'}},
-     graph=topology.pcie_switch(2).graph(), switches=['switch'])
 
 # Pictures and things to play with.
 AXES = {'None'}

@@ -241,6 +241,18 @@ def test_arrays_of_numpy_go_to_a_device_each_with_their_type():
         assert (one.asnumpy() == other).all()
     arrays[0][:] = 7
     assert given[0].tolist() == [0, 1, 2]  # a copy
+    for kind in engine.DTYPES:
+        [one] = d2lps.on_devices([onp.ones(2, kind)])
+        assert onp.dtype(one.dtype) == kind and one.tolist() == [1, 1]
+
+
+@pytest.mark.parametrize('bad', [
+    *(onp.ones(2, kind) for kind in ('int16', 'uint64', 'complex64', 'U1')),
+    onp.ma.array([1.0], mask=[True])], ids=repr)
+def test_arrays_that_mxnet_does_not_have_are_refused(bad):
+    with pytest.raises(ValueError, match=r'arrays\[0\] must be a NumPy array '
+                       'of float32, float64'):
+        d2lps.on_devices([bad])
 
 
 def test_devices_are_limited():

@@ -240,6 +240,39 @@ def faults_of(cells):
     return faults
 
 
+# Markdown begins a list, a heading or a quotation with it, wherever a line
+# of a paragraph happens to be broken.
+MARK = re.compile(r'\s{0,3}([-+*]|\d+[.)])\s|\s{0,3}([=-]+\s*$|[>#])')
+
+
+def broken_lines(text):
+    """Lines of paragraphs that do not look like what they are."""
+    for paragraph in re.split(r'\n\s*\n', text):
+        if '```' in paragraph or paragraph.startswith(('|', '<')):
+            continue
+        before = ':'
+        for line in paragraph.split('\n'):
+            if MARK.match(line):
+                if not before.rstrip('* ').endswith(':'):
+                    yield line
+                break
+            before = line
+
+
+def test_broken_lines_are_found():
+    for bad in ('over $a\n+ b$ bytes', 'times\n1. So', 'from\n- a to b',
+                'is more\n> 3', 'a\n---', 'number\n# 3'):
+        assert len([*broken_lines(f'Some words.\n\nIt is {bad}')]) == 1
+    for good in ('two:\n* a\n* b', '* a\n  b\n* c', 'over\n$a + b$',
+                 '| a |\n|---|\n| 1 |', '```\na\n# b\n```', '1.5\n2.5'):
+        assert [*broken_lines(f'Some words.\n\n{good}')] == []
+
+
+@each_notebook
+def test_no_line_of_a_paragraph_becomes_a_list(path):
+    assert [*broken_lines(prose_of(cells_of(path)))] == []
+
+
 @pytest.mark.parametrize('path', CHAPTERS, ids=lambda path: path.stem)
 def test_a_chapter_has_the_form(path):
     assert faults_of(cells_of(path)) == []

@@ -55,8 +55,8 @@ ARROWS = {
 AT_ONCE = {'checks', 'collectives', 'exercises'}
 # What readers read, and the number of its lines; the rest prepares MXNet, or
 # is the machine room, the pictures, and what tells students what is wrong.
-LESSON = {'engine', 'checks', 'expectations', 'collectives', 'training',
-          'kvstore', 'asynchrony', 'recovery'}
+LESSON = {'engine', 'checks', 'collectives', 'training', 'kvstore',
+          'asynchrony', 'recovery'}
 MOST_LINES = 5400
 MODULES = sorted((ROOT / 'd2lps').rglob('*.py'))
 CLASSROOM = sorted((ROOT / 'classroom').rglob('*.py'))

@@ -46,13 +46,15 @@ def bare_mxnet(script, num_workers=2, seconds=3):
            'DMLC_PS_ROOT_URI': '127.0.0.1', 'DMLC_ROLE': 'worker',
            'DMLC_PS_ROOT_PORT': str(ports[-1])}
     roles = ['server'] + ['worker'] * num_workers + ['scheduler']
-    outputs = [tempfile.TemporaryFile('w+') for _ in roles]
+    outputs = [tempfile.TemporaryFile('w+', errors='replace') for _ in roles]
     files = [output.fileno() for output in outputs]
-    first = subprocess.Popen(
-        [sys.executable, '-u', '-c', FIRST,
-         json.dumps([script, [*zip(roles, ports, files)]])],
-        env=env, umask=0o077, stdin=subprocess.DEVNULL, pass_fds=files,
-        start_new_session=True)
+    # In a file, as everybody can read the arguments of a process.
+    with tempfile.TemporaryFile('w+') as task:
+        json.dump([script, [*zip(roles, ports, files)]], task)
+        task.seek(0)
+        first = subprocess.Popen(
+            [sys.executable, '-u', '-c', FIRST], env=env, umask=0o077,
+            stdin=task, pass_fds=files, start_new_session=True)
     try:
         wait(first, files[1:-1], seconds)
     finally:
@@ -80,7 +82,7 @@ def first():
 
     MXNet takes a second to load, and the others find it loaded.
     """
-    script, jobs = json.loads(sys.argv[1])
+    script, jobs = json.load(sys.stdin)
     pids = {}
     for number in ENDS:
         signal.signal(number, lambda *_: sys.exit())

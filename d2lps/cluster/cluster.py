@@ -8,12 +8,14 @@ from functools import partial
 from threading import TIMEOUT_MAX
 
 from d2lps.cluster.store import worker  # first: it says if MXNet is missing
-from d2lps.checks import a, checked, flag, from_zero, number, whole
+from d2lps.checks import (a, checked, flag, from_zero, number, text,
+                          whole)
 from d2lps.cluster.network import InNetwork, Network
 from d2lps.cluster.processes.calls import (ClusterError, View, WorkerError,
                                            register_magic)
 from d2lps.cluster.processes.cells import FOR_CELLS, pack, unpack
-from d2lps.cluster.processes.places import check_process, here
+from d2lps.cluster.processes.places import (LOOPBACK, Here, check_process,
+                                          here)
 from d2lps.cluster.processes.restarts import Restarts
 from d2lps.cluster.processes.ssh.machines import Machines
 
@@ -37,7 +39,8 @@ class Cluster:
             their number. With these go:
         server_hosts: machines for the servers, if they shall have others.
         address: this machine's, as the hosts know it; by default the one
-            from which the first host sees the connection come.
+            from which the first host sees the connection come. Without
+            hosts it can only be '127.0.0.1', see below.
         python: the Python on the hosts that has d2lps; by default the same
             path as here.
         ssh: the command, such as ['ssh', '-p', '2222'].
@@ -58,8 +61,9 @@ class Cluster:
     MXNet's servers run what anybody sends them who can connect.
     On one machine nobody else can: they talk over Unix sockets, in /tmp,
     which only this user may open (and root, who may do everything), and no
-    port is open.  Where such sockets cannot be had they listen on 127.0.0.1,
-    which every user of the machine can reach; a warning says so.  With
+    port is open.  Where such sockets cannot be had, an OSError says so; with
+    `address='127.0.0.1'` they listen there, where every user of the machine
+    can reach them.  With
     `network`, they listen on addresses that exist only inside that network.
     With `hosts`, they listen on the machines' own addresses: use it only
     where you trust everybody who can reach these.
@@ -71,8 +75,8 @@ class Cluster:
 
     Raises:
         ValueError: for a bad argument.
-        OSError: if this machine does not permit a network, or as many
-            open files as it takes.
+        OSError: if this machine does not permit Unix sockets, a network, or
+            as many open files as it takes; or if the port was just taken.
         ClusterError: if it cannot start; and, from `run`, `pids`, `kill`,
             `traffic`, `check` and `%%px`, when a process has died, fallen
             silent for 30 s, or been stuck for `timeout`. All ended by then.
@@ -143,16 +147,19 @@ class Cluster:
             self.check()
             raise
 
+    @checked(name=text, signal=partial(whole, most=signal.NSIG - 1))
     def kill(self, name, signal=signal.SIGKILL):
         """Send a signal to a process of the cluster, such as 'server 0'.
 
+        signal: its number, such as `signal.SIGTERM`.
+
         Raises:
-            ValueError: if there is none of that name.
+            ValueError: if there is none of that name, or no such signal.
         """
         self.check()
         self._supervisor.signal(name, signal)
 
-    def run(self, function, *args, **kwargs):
+    def run(self, function, /, *args, **kwargs):
         """Call `function(*args, **kwargs)` on every worker at once.
 
         What the workers print is shown as it comes. Returns the results,
@@ -241,6 +248,8 @@ def _places(num_workers, num_servers, network, hosts, **options):
         raise ValueError('network is for one machine; leave out it or hosts')
     if hosts is not None:
         return Machines(num_workers, num_servers, hosts, **options)
+    if network is None and options['address'] == LOOPBACK:
+        return Here(num_workers, num_servers)
     for name, value in options.items():
         if value is not None:
             raise ValueError(f'{name} goes with hosts=; it was {value!r}')

@@ -18,6 +18,9 @@ SECONDS = 20  # for a look at what this machine permits
 RECEIVED, SENT = 0, 8  # where bytes stand in a line of /proc/…/net/dev
 # Ethernet carries 1,500 bytes at a time and adds 14; TCP and IP take 52.
 PAYLOAD = 1448 / 1514
+# Linux knows 1,024 neighbours, for all networks of a machine together; each
+# worker is one of each server, these are of it, and all are of the scheduler.
+MOST_PAIRS = 500
 DELAY = partial(number, most=10, example=0.001)  # seconds
 
 
@@ -79,6 +82,12 @@ class InNetwork(Here):
     """Places on the hosts of a `Network`; see `places.Here`."""
 
     def __init__(self, network, num_workers, num_servers):
+        pairs = (num_workers + 1) * (num_servers + 1) - 1
+        if pairs > MOST_PAIRS:
+            raise ValueError(
+                f'network: Linux keeps up to {MOST_PAIRS} pairs of hosts that '
+                'talk. (num_workers + 1) x (num_servers + 1) must be at most '
+                f'that; it was {pairs + 1}')
         self._network = network
         # MXNet gives the first rank to what comes last in the alphabet.
         free = (f'10.0.{high}.{low}' for high in range(254, 99, -1)

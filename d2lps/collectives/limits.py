@@ -71,7 +71,7 @@ def links(name, value):
 
 def schedule(name, value):
     """A Schedule; its module imports this one, so the name must do."""
-    if type(value).__name__ != 'Schedule':
+    if 'Schedule' not in [kind.__name__ for kind in type(value).__mro__]:
         refuse(name, value, 'a Schedule, such as strategies.ring(4)')
     return value
 
@@ -85,6 +85,8 @@ def array(ndim, kinds='iuf', least=0):
     def check(name, value):
         try:
             found = np.asarray(value, None if np.size(value) else int)
+            if found.dtype == object:  # ints that are too large for one
+                found = found.astype(float)
             good = found.ndim == ndim and found.dtype.kind in kinds and (
                 (found > 0) | (found == least)).all() and (
                 least is None or (found < np.inf).all())

@@ -21,7 +21,7 @@ class Reader:
         self._helpers = dict(zip(nodes[devices:], range(devices, len(nodes))))
         chunks = limits.MOST_CHUNKS if weights is None else len(weights)
         self._most = dict(src=len(nodes), dst=len(nodes), chunk=chunks)
-        self._seen, self._kept, self._apart = {}, {}, set()
+        self._seen, self._kept = {}, {}
 
     def columns(self, name, sends):
         """A list of `Send` as four arrays, with an entry for each."""
@@ -41,14 +41,14 @@ class Reader:
         except ValueError:
             refuse(name, send, 'made of numbers, or of arrays of one length')
         columns = [self._once(field, shape, self._spread) for field in fields]
-        ends = src, dst = columns[:2]
-        if tuple(map(id, ends)) not in self._apart and (src == dst).any():
+        if (columns[0] == columns[1]).any():
             raise ValueError(f'{name}: a node sends to itself')
-        self._apart.add(tuple(map(id, ends)))
         return columns
 
     def _once(self, value, how, function, *args):
         """function(value, how, *args), or what it gave before."""
+        if not _lasts(value):  # the same list may have another content now
+            return function(value, how, *args)
         if (id(value), how) not in self._seen:
             # With the value itself, or another one might get its id.
             self._seen[id(value), how] = value, function(value, how, *args)
@@ -85,9 +85,17 @@ class Reader:
 
     def _keep(self, array):
         """The array, or one that is equal to it and is kept already."""
-        owner = array if array.base is None else array.base
-        if not getattr(owner, 'flags', array.flags).writeable:
+        if _lasts(array):
             return array
         array = array.copy()
         array.flags.writeable = False
-        return self._kept.setdefault((array.shape, array.tobytes()), array)
+        kind = array.dtype, array.shape, array.tobytes()
+        return self._kept.setdefault(kind, array)
+
+
+def _lasts(value):
+    """Whether nobody can change it: a number, a name, a read-only array."""
+    if not isinstance(value, np.ndarray):
+        return isinstance(value, (int, str, np.generic))
+    owner = value if value.base is None else value.base
+    return not getattr(owner, 'flags', value.flags).writeable

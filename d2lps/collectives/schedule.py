@@ -104,9 +104,9 @@ class Schedule:
     @checked(nbytes=number)
     def chunk_bytes(self, nbytes):
         """Size in bytes of each chunk of `nbytes` bytes: floats (chunks,)."""
-        return nbytes * self.weights / self.weights.sum()
+        return float(nbytes) * self.weights / self.weights.sum()
 
-    @checked(size=partial(whole, least=0))
+    @checked(size=partial(whole, least=0, most=1 << 52))
     def cuts(self, size):
         """Chunk c of `size` elements goes from cuts[c] to cuts[c + 1]."""
         share = np.cumsum(self.weights) / self.weights.sum()

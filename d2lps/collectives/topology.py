@@ -46,7 +46,7 @@ class Topology:
         self.switches = frozenset(switches)
         self.number = {link[:2]: k for k, link in enumerate(self.links)}
         self.bandwidth, self.latency = np.array(
-            [link[2:] for link in self.links] + [(np.inf, 0.0)]).T
+            [link[2:] for link in self.links] + [(np.inf, 0.0)], float).T
         ends = dict.fromkeys(end for link in self.links for end in link[:2])
         if self.switches - ends.keys():
             raise ValueError('switches: no link goes to '
@@ -177,25 +177,6 @@ def cluster(num_machines, num_devices, inside=PCIE3, network=ETHERNET_10G,
                    network, network_latency)
     switches = ['network', *(f'switch {m}' for m in range(num_machines))]
     return Topology(links, switches, f'cluster({num_machines}, {num_devices})')
-
-
-@checked(switches=limits.names)
-def from_graph(graph, switches=()):
-    """A topology from a `networkx` graph, directed or not.
-
-    Edges need a `bandwidth` in bytes/s and may have a `latency` in seconds;
-    an edge of an undirected graph is a link each way.
-    """
-    if not hasattr(graph, 'to_directed'):
-        refuse('graph', graph, 'a graph of networkx')
-    links = []
-    for src, dst, edge in graph.to_directed().edges(data=True):
-        if 'bandwidth' not in edge:
-            raise ValueError(f'graph: edge {src!r} to {dst!r} has no bandwidth'
-                             '; add_edge(..., bandwidth=16e9) gives it one')
-        links.append(Link(src, dst, edge['bandwidth'],
-                          edge.get('latency', 0.0)))
-    return Topology(links, switches, graph.name or 'graph')
 
 
 def _star(nodes, middle, bandwidth, latency):

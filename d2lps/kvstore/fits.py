@@ -1,4 +1,5 @@
 """What a store accepts: checks of its arguments."""
+from contextlib import suppress
 from functools import partial
 from threading import TIMEOUT_MAX
 
@@ -20,9 +21,13 @@ time_limit = partial(number, least=1e-3, most=TIMEOUT_MAX, example=10)
 
 def store_key(name, value):
     """A check: a key of a store, which is an int or a str."""
-    if type(value) not in (int, str):
-        refuse(name, value, "an int or a str, such as 0 or 'weight'")
-    return value
+    if type(value) is int:
+        return value
+    if type(value) is str:
+        with suppress(UnicodeEncodeError):  # half a character has no bytes
+            value.encode()
+            return value
+    refuse(name, value, "an int or a str, such as 0 or 'weight'")
 
 
 def by_key(keys, values, name='value', kind=mx.np.ndarray):

@@ -6,8 +6,9 @@ through a store), DeCandia et al. 2007 (keys hashed to servers), Li et al.
 2014 (OSDI; MXNet's distributed store is theirs).
 """
 from collections import Counter
+from functools import partial
 
-from d2lps.checks import checked, from_zero, whole
+from d2lps.checks import checked, whole
 from d2lps.engine import array, array_list, device, nbytes
 from d2lps.kvstore.fits import how_far, store_key, up_to_1000
 from d2lps.training.fits import alike
@@ -22,7 +23,8 @@ def total(arrays):
     return result
 
 
-@checked(key=store_key, size=from_zero, num_servers=up_to_1000,
+@checked(key=store_key, size=partial(whole, least=0, most=1 << 50),
+         num_servers=up_to_1000,
          split_from=whole)
 def place(key, size, num_servers, split_from=1_000_000):
     """Where a value of `size` elements goes: [(server, start, end), ...].
@@ -65,11 +67,11 @@ class Shard:
 
     def update(self, updater=None):
         summed = total([queue.pop(0) for queue in self.pushes if queue])
-        self.round += 1
         if updater is None:
             self.value = summed
         else:
             updater(self.key, summed, self.value)
+        self.round += 1  # only now, as an updater may raise
 
 
 def _known(self, key, rank, value=None):

@@ -1,7 +1,8 @@
 """A key-value store from scratch, with the calls of MXNet's stores."""
 import copy
 import time
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
+from contextlib import contextmanager
 from threading import Condition
 
 import numpy as onp
@@ -15,6 +16,10 @@ from d2lps.kvstore.server import (BoundedServer, Server, parts,
                                   place, total)
 
 np = mx.np
+
+
+class Stopped(RuntimeError):
+    """What a worker meets whose fellow has failed; see `KVStore.run`."""
 
 
 class KVStore:
@@ -61,6 +66,7 @@ class KVStore:
         self._places = {}  # key: where its parts lie, as `place` says
         self._last = [('none yet', time.monotonic())] * num_workers
         self._inits = set()  # (rank, key)
+        self._ended = []  # has something when `run` has ended
         self._changed = Condition()  # held by one call at a time
 
     @property
@@ -80,10 +86,44 @@ class KVStore:
 
     @checked(function=function)
     def run(self, function):
-        """Results of `function(handle)` for all workers, in threads."""
+        """Results of `function(handle)` for all workers, in threads.
+
+        Once one has failed, or after Ctrl-C, the other workers' calls of the
+        store raise `Stopped`. Of several errors, one has the others as notes.
+        """
         handles = [self.worker(rank) for rank in range(self.num_workers)]
-        with ThreadPoolExecutor(self.num_workers) as pool:
-            return list(pool.map(function, handles))
+        ended = []
+        for handle in handles:
+            handle._ended = ended
+        pool = ThreadPoolExecutor(self.num_workers)
+        calls = [pool.submit(function, handle) for handle in handles]
+        try:
+            wait(calls, return_when=FIRST_EXCEPTION)
+        finally:
+            with self._changed:
+                ended.append(True)
+                self._changed.notify_all()
+            pool.shutdown(wait=False)
+        wait(calls)
+        failed = {rank: call.exception() for rank, call in enumerate(calls)
+                  if not isinstance(call.exception(), (Stopped, type(None)))}
+        if failed:
+            error = next(iter(failed.values()))
+            for rank, other in failed.items():
+                error.add_note(f'worker {rank} raised {other!r:.200}')
+            raise error
+        return [call.result() for call in calls]
+
+    @contextmanager
+    def _held(self):
+        """Keep other calls out; an updater can make that take long."""
+        if not self._changed.acquire(timeout=self.timeout):
+            raise TimeoutError(f'worker {self.rank} waited {self.timeout:g} s '
+                               'for the updater in a call of another worker')
+        try:
+            yield
+        finally:
+            self._changed.release()
 
     @checked(updater=updater_or_none)
     def set_updater(self, updater):
@@ -110,7 +150,7 @@ class KVStore:
         self._set(updater)
 
     def _set(self, updater):
-        with self._changed:
+        with self._held():
             if self.rank == 0:
                 for server in self.servers:
                     server.updater = updater()
@@ -121,7 +161,7 @@ class KVStore:
 
     def init(self, key, value):
         """Store first values: worker 0's count, the others wait for it."""
-        with self._changed:
+        with self._held():
             groups = by_key(key, value)
             if len({type(k) for k in (*groups, *self._kinds)}) > 1:
                 raise ValueError(f'key is {key!r}, but a store has int keys '
@@ -148,7 +188,7 @@ class KVStore:
     def push(self, key, value, priority=0):
         """Send values to be summed, and go on. `priority` has no effect."""
         problems = []
-        with self._changed:
+        with self._held():
             groups = self._check(by_key(key, value), 'value')
             if self._bound and self.servers[0].updater is None:
                 raise ValueError(
@@ -171,14 +211,14 @@ class KVStore:
 
         If it is empty, a pull waits for nobody.
         """
-        with self._changed:
+        with self._held():
             self._check({key: []}, 'key')
             return self._missing(key)
 
     @checked(priority=any_priority)
     def pull(self, key, out, priority=0):
         """Copy values into `out`: an array, or a list of one per device."""
-        with self._changed:
+        with self._held():
             groups = self._check(by_key(key, out, 'out'), 'out')
             self._called('pull', key)
             self._wait('push', groups, self._missing)
@@ -197,7 +237,7 @@ class KVStore:
     def pushpull(self, key, value, out=None, priority=0):
         """Push `value`, then pull into `out`, or into `value` itself."""
         if out is not None:
-            with self._changed:  # nothing is pushed if the pull must fail
+            with self._held():  # nothing is pushed if the pull must fail
                 self._check(by_key(key, out, 'out'), 'out')
         self.push(key, value)
         self.pull(key, value if out is None else out)
@@ -224,7 +264,13 @@ class KVStore:
                         f'{onp.dtype(array.dtype)} of shape {array.shape}')
         return groups
 
+    def _go_on(self):
+        if self._ended:
+            raise Stopped(f'worker {self.rank} was stopped, as another failed '
+                          'or Ctrl-C came')
+
     def _called(self, call, key):
+        self._go_on()
         self._last[self.rank] = f'{call}({key!r})', time.monotonic()
 
     def _missing(self, key):
@@ -233,9 +279,11 @@ class KVStore:
 
     def _wait(self, call, keys, missing):
         """Sleep until nobody is `missing` for any key, or time is up."""
-        if self._changed.wait_for(lambda: not any(map(missing, keys)),
-                                  self.timeout):
+        self._changed.wait_for(lambda: self._ended or not any(
+            map(missing, keys)), self.timeout)
+        if not any(map(missing, keys)):
             return
+        self._go_on()
         key, now = next(filter(missing, keys)), time.monotonic()
         whom = ' and '.join(f'worker {rank}' for rank in missing(key))
         ahead = (f', being more than {self.consistency} ahead'

@@ -14,9 +14,8 @@ from IPython.display import Image, display
 from matplotlib.figure import Figure
 
 from d2lps import recovery
-from d2lps.checks import a, checked, number, refuse, text, whole
+from d2lps.checks import a, checked, folder, number, refuse, text, whole
 from d2lps.pictures.style import BLUE, GRAY, ORANGE, RED
-from d2lps.recovery.checkpoint import FOLDER
 
 ROW = re.compile(r'\d+,\d+(\.\d*)?,\d+(\.\d*)?')
 
@@ -91,7 +90,7 @@ class TrainingPanel:
     """
     _last = None
 
-    @checked(cluster=_cluster, folder=FOLDER, num_steps=whole,
+    @checked(cluster=_cluster, folder=folder, num_steps=whole,
              kill_at=_victims, unhurt=a((list, tuple), 'a list of losses'))
     def __init__(self, cluster, folder, num_steps, kill_at=None, unhurt=(),
                  **settings):
@@ -99,7 +98,7 @@ class TrainingPanel:
             TrainingPanel._last.stop()
         self._cluster, self.deaths = (lambda: cluster), []
         # Wherever its processes are, and the reader goes.
-        self.folder = Path(folder).expanduser().absolute()
+        self.folder = folder.absolute()
         self._skip = len(_progress(self.folder))  # an earlier training's steps
         self._kill_at, self._result = {**(kill_at or {})}, None
         if kill_at:

@@ -1,5 +1,4 @@
 """Things to play with in a notebook; each leaves a picture when saved."""
-import gc
 import io
 from functools import partial
 from threading import Lock
@@ -51,13 +50,11 @@ def live_picture(draw, controls, margins='tight'):
             return
         with drawing:
             shown.update(picture())
-            gc.collect()  # now, and not while the next picture is awaited
 
     drawing, first = Lock(), picture()
     display(ipywidgets.Box(list(controls.values()),
                            layout={'flex_flow': 'row wrap'}))
     shown = display(first, display_id=True)
-    gc.freeze()  # what is here now, or each `collect` would go through it
     for control in controls.values():
         control.observe(follow, 'value')
 

@@ -10,18 +10,17 @@ import re
 import warnings
 import weakref
 from functools import partial
-from pathlib import Path
+from threading import RLock
 
 import numpy as onp
 
-from d2lps.checks import a, checked, either, list_of, refuse, text, whole
+from d2lps.checks import a, checked, folder, list_of, refuse, whole
 from d2lps.engine import mx
 import fcntl  # after MXNet: Windows has neither, and that one is explained
 from d2lps.recovery.file import (CheckpointError, as_parts, flush_folder,
                                  open_only_here, read, write)
 
 NAME = re.compile(r'step-([0-9]{8,})\.checkpoint')
-FOLDER = either(text, a(Path, ''), words="a folder, such as 'checkpoints'")
 STEP = partial(whole, least=0, most=10 ** 15)
 PARAMS = list_of(a((onp.ndarray, mx.np.ndarray), 'an array'),
                  'a list of arrays')
@@ -51,12 +50,13 @@ class Checkpoint:
         OSError: if the folder cannot be made, read or written.
     """
 
-    @checked(folder=FOLDER, keep=whole)
+    @checked(folder=folder, keep=whole)
     def __init__(self, folder, keep=3):
-        self.folder = Path(folder).expanduser().absolute()
+        self.folder = folder.absolute()
         self.keep, self.checksum = keep, ''
         self._unlock, self._steps = None, []  # a function; steps of good ones
-        self._lock = None  # the file's number
+        self._lock = self._owner = None  # the file's number; whose it is
+        self._saving = RLock()  # one thread at a time
         new = [path for path in (self.folder, *self.folder.parents)
                if not path.exists()]
         try:
@@ -84,8 +84,10 @@ class Checkpoint:
         Raises:
             CheckpointError: if another training has it.
         """
-        if self._unlock:
+        if self._unlock and self._owner == os.getpid():
             return
+        self.close()  # a fork's: the lock is its parent's
+        self._owner = os.getpid()
         # Whoever may read it could lock it.
         file = self._lock = open_only_here(
             self.folder / 'lock', os.O_RDWR | os.O_CREAT, 0o600)
@@ -143,6 +145,11 @@ class Checkpoint:
             OSError: if the disk is full, or the folder read-only.
         """
         parts, checksum = as_parts(step, state)
+        with self._saving:
+            self._save(step, parts)
+            self.checksum = checksum
+
+    def _save(self, step, parts):
         path = self._path(step)
         temporary = path.with_name(f'{path.name}.tmp')
         try:
@@ -153,9 +160,9 @@ class Checkpoint:
                                       'more in which this training began')
             if self._steps and step < self._steps[-1]:
                 raise ValueError(
-                    f'step must be at least {self._steps[-1]}, as there is a '
-                    f'checkpoint of it in {self.folder}; it was {step}. Load '
-                    'it and go on from there, or take an empty folder')
+                    f'step must be at least {self._steps[-1]}, the last of '
+                    f'which {self.folder} had a checkpoint; it was {step}. '
+                    'Load it and go on from there, or take an empty folder')
             if step not in self._steps and os.path.lexists(path):
                 os.replace(path, f'{path}.damaged')
             temporary.unlink(missing_ok=True)  # an interrupted save's
@@ -168,8 +175,7 @@ class Checkpoint:
                     temporary.unlink()
             raise OSError(error.errno, f'{error.strerror}: the checkpoint of '
                           f'step {step} was not saved; those before it are as '
-                          'they were', str(path)) from error
-        self.checksum = checksum
+                          'they were', str(error.filename or path)) from error
         self._steps = sorted({*self._steps, step})
         while len(self._steps) > self.keep:
             self._path(self._steps.pop(0)).unlink(missing_ok=True)

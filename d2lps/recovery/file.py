@@ -44,14 +44,16 @@ def pack(state, arrays, where='state'):
                 for i, value in enumerate(state)]
     if isinstance(state, mx.nd.NDArray):
         state = state.asnumpy()
+    if isinstance(state, onp.memmap):
+        state = onp.asarray(state)
     if type(state) is onp.ndarray and state.dtype.kind in 'biufc':
         arrays.append(state)
         return {'array': len(arrays) - 1}
     if isinstance(state, onp.generic):
         state = state.item()
     if state is not None and not isinstance(state, (bool, int, float, str)):
-        refuse(where, state, 'numbers, texts, None, arrays of numbers, or '
-               'lists and dicts of these')
+        refuse(where, state, 'numbers, texts, None, plain arrays of numbers, '
+               'or lists and dicts of these')
     return state
 
 
@@ -80,7 +82,8 @@ def as_parts(step, state):
         tree = {'step': step, 'state': pack(state, arrays)}
         body = [json.dumps(tree).encode() + b'\n']
     except RecursionError:
-        raise ValueError('state must not hold itself') from None
+        raise ValueError('state must not hold itself, nor hundreds of lists '
+                         'and dicts in each other') from None
     for array in arrays:  # as numpy.save does it, but nothing is copied
         array, start = onp.asarray(array, order='C'), io.BytesIO()
         onp.lib.format.write_array_header_1_0(

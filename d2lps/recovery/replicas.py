@@ -106,6 +106,7 @@ class ReplicatedStore:
         self.replicas, self.num_workers = replicas, num_workers
         self.servers, self.rounds, self.copied = {}, {}, 0
         self._num_points, self._updater, self._kinds = num_points, None, {}
+        self._latest = {}  # key: its newest push, under way or not
         for server in range(num_servers):
             self._add(server)
         self._places = circle(range(num_servers), num_points)
@@ -149,8 +150,9 @@ class ReplicatedStore:
         if key in self.rounds or not self.servers:
             raise ValueError(f'key {key!r} is initialised already'
                              if self.servers else 'all servers are dead')
+        servers = self._wanted(key)
         self.rounds[key], self._kinds[key] = 0, (value.shape, value.dtype)
-        for server in self._wanted(key):
+        for server in servers:
             self.servers[server].init(key, value)
 
     def push(self, key, values):
@@ -165,6 +167,7 @@ class ReplicatedStore:
         At each message a server may be killed, or join. If that concerns the
         key's chain, there is no acknowledgement, which would be the last
         message. The workers must then push the same again. It counts once.
+        If they do so before the last message, that is for the new push.
 
         values: a list of arrays, one of each worker.
         """
@@ -177,6 +180,7 @@ class ReplicatedStore:
     def _messages(self, key, values):
         servers = self._living_chain(key)
         sender, number = 'workers', self.rounds[key] + 1
+        this = self._latest[key] = object()
         for server in servers:
             # Who has this round already only hands it on.
             if self.servers[server].shards[key].round < number:
@@ -186,7 +190,7 @@ class ReplicatedStore:
                 else:
                     self._copy(key, sender, server)
             yield sender, server
-            if self.chain(key) != servers:
+            if self.chain(key) != servers or self._latest[key] is not this:
                 return
             sender = server
         self.rounds[key] = number

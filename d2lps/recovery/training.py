@@ -8,11 +8,11 @@ from typing import NamedTuple
 
 import numpy as onp
 
-from d2lps.checks import (checked, from_zero, list_of, number, positive,
-                          whole)
+from d2lps.checks import (checked, folder, from_zero, list_of, number,
+                          positive, whole)
 from d2lps.engine import devices, mx
 from d2lps.kvstore.training import a_store
-from d2lps.recovery.checkpoint import FOLDER, Checkpoint
+from d2lps.recovery.checkpoint import Checkpoint
 from d2lps.recovery.file import CheckpointError, open_only_here
 from d2lps.training import (compute_gradients, get_params, init_params,
                             load_data)
@@ -31,7 +31,7 @@ class Trained(NamedTuple):
     steps: int
 
 
-@checked(folder=FOLDER, num_steps=partial(whole, most=MOST),
+@checked(folder=folder, num_steps=partial(whole, most=MOST),
          batch_size=whole, lr=positive, every=whole, keep=whole,
          momentum=partial(number, most=0.999, example=0.9), seed=from_zero,
          store=a_store, wait_at=list_of(whole, 'a list of steps', least=0))

@@ -8,8 +8,7 @@ from pathlib import Path
 
 import numpy as onp
 
-from d2lps.checks import (a, checked, either, flag, from_zero, one_of, text,
-                          whole)
+from d2lps.checks import (checked, flag, folder, from_zero, one_of, whole)
 from d2lps.engine import mx
 from d2lps.training.fits import (byte_images, class_numbers,
                                  one_label_each_image)
@@ -143,7 +142,6 @@ def _read_pair(image_path, label_path):
 
 def _in_folder(root, file):
     """The path of an IDX file in the reader's own folder, plain or gz."""
-    root = Path(root).expanduser()
     for path in (root / file, (root / file).with_suffix('')):
         if path.is_file():
             return path
@@ -181,10 +179,9 @@ def _no_files_of_digits(data, root, **_):
 
 
 DATA = one_of('digits', *MIRRORS)
-ROOT = either(text, a(Path, ''), words='a folder, such as "~/mnist"')
 
 
-@checked(_no_files_of_digits, batch_size=whole, data=DATA, root=ROOT,
+@checked(_no_files_of_digits, batch_size=whole, data=DATA, root=folder,
          seed=from_zero)
 def load_data(batch_size, data='digits', root=None, seed=0):
     """Return a train and a test iterator over minibatches `(X, y)`.

@@ -5,11 +5,11 @@ from functools import partial
 
 from mxnet import autograd
 
-from d2lps.checks import (checked, flag, from_zero, function, list_of, number,
-                          positive, whole)
+from d2lps.checks import (checked, flag, folder, from_zero, function, list_of,
+                          number, positive, whole)
 from d2lps.engine import (array, array_list, device, device_list, devices, mx,
                           num_devices)
-from d2lps.training.data import DATA, ROOT, load_data
+from d2lps.training.data import DATA, load_data
 from d2lps.training.fits import (alike, class_labels, minibatches,
                                  one_label_each, params_on_each,
                                  ready_to_learn)
@@ -106,10 +106,11 @@ def evaluate_accuracy(data_iter, device_params, devices):
     """
     num_right, num_examples = [], 0
     for X, y in data_iter:
+        class_labels('y of data_iter', y)
         num_examples += len(X)
         for X_shard, y_shard, params in zip(*split_batch(X, y, devices),
                                             device_params):
-            y_hat = lenet(X_shard, params).argmax(axis=1).astype('int32')
+            y_hat = lenet(X_shard, params).argmax(axis=1).astype(y.dtype)
             num_right.append((y_hat == y_shard).sum())
     if not num_examples:
         raise ValueError('data_iter has no examples')
@@ -138,7 +139,7 @@ class TrainResult:
 
 
 @checked(num_devices=num_devices, batch_size=whole, lr=positive,
-         num_epochs=partial(whole, most=1_000_000), data=DATA, root=ROOT,
+         num_epochs=partial(whole, most=1_000_000), data=DATA, root=folder,
          seed=from_zero, show=flag, step=function)
 def train(num_devices, batch_size, lr, num_epochs=10, data='digits',
           root=None, scale=None, seed=0, show=True, step=None):

@@ -136,7 +136,12 @@ def ready_to_learn(X, y, devices, **params):
     one_label_each(X, y)
     params_on_each(devices, **params)
     [(name, parts)] = params.items()
+    owners = {}
     for i, part in enumerate(parts):
+        if owners.setdefault(id(part[0]), i) != i:
+            raise ValueError(f'{name}[{i}] must be a copy, not the arrays of '
+                             f'{name}[{owners[id(part[0])]}]: get_params '
+                             'makes one, also on the same device')
         if any(param.grad is None for param in part):
             raise ValueError(f'{name}[{i}] must have gradients: make it with '
                              'get_params, or a function that calls it')

@@ -55,8 +55,9 @@ def _phase(name, gradients_known):
 @cache
 def _profile_file():
     """Set up MXNet's profiler, which can be done once in a process only."""
-    folder = tempfile.mkdtemp(prefix='d2lps-')
-    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    folder, owner = tempfile.mkdtemp(prefix='d2lps-'), os.getpid()
+    atexit.register(lambda: os.getpid() == owner and shutil.rmtree(
+        folder, ignore_errors=True))  # a fork's end is not ours
     file = Path(folder) / 'profile.json'
     profiler.set_config(filename=str(file), profile_imperative=True,
                         profile_symbolic=False, profile_memory=False,

@@ -1,4 +1,5 @@
 """The pages of the book, as `make book` builds them."""
+import copy
 import json
 import re
 from functools import cache
@@ -34,6 +35,11 @@ def read(path):
     """A page, without the data of pictures inside it, which take long."""
     words = re.sub(r'(data:image/[\w+]+)[^"]+', r'\1', path.read_text())
     return BeautifulSoup(words, 'html.parser')
+
+
+def read_anew(path):
+    """A page of one's own, to take apart."""
+    return copy.copy(read(path))
 
 
 @cache
@@ -167,6 +173,16 @@ def test_a_term_is_explained_and_leads_to_its_place(page):
         sentences = re.split(r'[.)] +(?=[A-Z"])', text(dd))
         assert 2 <= len(sentences) <= 6, text(dt)  # with the link
         assert dd.select_one('a[href*="notebooks/"]'), text(dt)
+
+
+@pytest.mark.parametrize('name', [
+    name for name in ORDER if name.startswith('notebooks/')])
+def test_formulas_are_formulas(page, name):
+    """None is left as the text that it was written in."""
+    article = read_anew(page(name)).find('article')
+    for node in article.find_all(['pre', 'code', 'math', 'script', 'svg']):
+        node.decompose()
+    assert [words for words in article.stripped_strings if '$' in words] == []
 
 
 @each_chapter

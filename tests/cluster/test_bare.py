@@ -47,6 +47,16 @@ print(kv.rank, *out.asnumpy(), stat.filemode(mode),
                                for rank in (0, 1)]
 
 
+def test_the_script_is_not_for_everybody_and_may_be_long():
+    outputs = bare_mxnet(f'secret = "{"x" * 200_000}"' + START + """
+import os, sys, psutil
+sys.stdout.buffer.write(b'\\xff ')
+print(len(secret), any('xxx' in word for one in psutil.Process().parents()
+                       for word in one.cmdline()))
+""", num_workers=1, seconds=40)
+    assert outputs == ['\ufffd 200000 False\n']
+
+
 def test_workers_without_end_are_ended():
     outputs = bare_mxnet(START + """
 kv.init(0, out)

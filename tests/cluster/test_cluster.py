@@ -5,6 +5,7 @@ The functions that `run` gets are executed on the workers.
 import contextlib
 import gc
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -15,6 +16,7 @@ from concurrent.futures import Future
 from pathlib import Path
 
 import mxnet as mx
+import numpy as onp
 import psutil
 import pytest
 from clusters import HANGS, all_gone, empty_in_the_end, sockets_of, wait_for
@@ -143,13 +145,86 @@ def test_functions_with_classes_and_arrays_from_here(shared):
 
 
 @pytest.mark.full
-def test_much_that_is_written_in_one_line(shared):
+def test_much_that_is_written_in_one_line(shared, capsys):
     """By a library, say, where Python does not see it."""
     def talk():
         for _ in range(3000):
             os.write(2, b'x' * 10_000)
+        os.write(2, b'\n')
     shared.run(talk)
+    lines = capsys.readouterr().err.split()
+    assert lines.count('(29,934,464') == 2  # bytes more
     assert shared.run(add_up) == [[3.0] * 3] * 2
+
+
+def test_a_long_line_begins_as_it_was_printed(shared, capsys):
+    shared.run(print, *range(20_000))
+    for line in sorted(capsys.readouterr().out.splitlines()):
+        assert re.fullmatch(r'\[worker \d] 0 1 2 3 .* … \([\d,]+ bytes more\)',
+                            line)
+
+
+def test_what_a_thread_prints_between_two_calls_is_shown_by_the_next(
+        shared, capsys, tmp_path):
+    folder = tmp_path / 'done'
+    folder.mkdir()
+
+    def later():
+        def work():
+            print('between')
+            (folder / str(os.getpid())).touch()
+        threading.Timer(0.3, work).start()
+    shared.run(later)
+    assert wait_for(lambda: len(os.listdir(folder)) == 2)
+    assert 'between' not in capsys.readouterr().out
+    shared.run(os.getpid)
+    assert sorted(capsys.readouterr().out.splitlines()) == [
+        '[worker 0] between', '[worker 1] between']
+
+
+def test_a_function_may_have_an_argument_called_function(shared):
+    assert shared.run(dict, function=3) == [{'function': 3}] * 2
+
+
+@pytest.mark.full
+def test_large_arguments_and_results(shared):
+    array = onp.arange(50_000_000, dtype='u1')
+    for back in shared.run(lambda one: one[::-1], array):
+        assert (back == array[::-1]).all()
+
+
+@pytest.mark.full
+def test_an_error_with_a_long_text(shared):
+    def fail():
+        raise ValueError('x' * 20_000_000)
+    with pytest.raises(WorkerError, match=r'ValueError: x+ … \([\d,]+ char'
+                       'acters more'):
+        shared.run(fail)
+    assert shared.run(add_up) == [[3.0] * 3] * 2
+
+
+@pytest.mark.parametrize('number', [0, -1, 999, 2.5, None, True, 'SIGKILL'])
+def test_what_is_no_signal_is_refused(number, shared):
+    with pytest.raises(ValueError, match='signal must be a whole number from '
+                       '1 to 64'):
+        shared.kill('worker 0', number)
+    assert shared.run(os.getpid)
+
+
+@pytest.mark.full
+def test_a_signal_without_a_name():
+    with Cluster() as c:
+        c.kill('worker 0', 40)
+        with pytest.raises(ClusterError, match='was ended by signal 40'):
+            c.run(time.sleep, HANGS)
+
+
+def test_a_store_without_a_cluster_says_what_is_missing():
+    """When `%%px` was forgotten."""
+    with pytest.raises(RuntimeError, match='in the workers of a cluster only: '
+                       'write %%px above the cell'):
+        mx.kv.create('dist_sync')
+    assert mx.kv.create('local').type == 'local'
 
 
 @pytest.mark.full

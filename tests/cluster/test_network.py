@@ -87,6 +87,10 @@ def test_bad_networks():
         Cluster(network='slow')
     with pytest.raises(ValueError, match='network=Network'):
         places.Here(1, 1).traffic()
+    for many in (25, 25), (60, 10), (120, 4):  # which would hang
+        with pytest.raises(ValueError, match='network: Linux keeps up to 500 '
+                           'pairs of hosts that talk'):
+            Cluster(*many, network=Network())
 
 
 def refuse(number):

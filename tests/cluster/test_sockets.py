@@ -192,6 +192,23 @@ def test_a_port_of_the_readers_choice():
     assert not os.path.lexists(sockets.socket_of(port))
 
 
+def test_a_port_is_kept_from_the_start_on(monkeypatch):
+    """Another cluster, or another user, could take its name meanwhile."""
+    port = unused()
+    path = Path(sockets.socket_of(port))
+    with Cluster(num_workers=1, port=port) as c:
+        assert path.is_socket()
+        with pytest.raises(ValueError, match=f'{port} is in use'):
+            Cluster(port=port)
+        monkeypatch.setattr(places.Private, 'is_free', lambda *_: True)
+        with pytest.raises(OSError, match=f'port {port} is in use'):
+            Cluster(port=port)  # both at the same moment
+        monkeypatch.undo()
+        for _ in range(2):
+            assert c.run(add_up) == [[1.0] * 3]
+    assert not os.path.lexists(path)
+
+
 def test_a_port_in_use():
     port = unused()
     path = Path(sockets.socket_of(port))
@@ -204,13 +221,12 @@ def test_a_port_in_use():
 
 
 def test_where_sockets_cannot_be_had(monkeypatch):
-    """Then the cluster listens on this machine's own address, and says so."""
+    """Nothing listens on an address that others reach, unless it is named."""
     monkeypatch.setattr(sockets, 'socket_of', lambda port: f'/no/{port}')
-    with pytest.warns(UserWarning, match='listens on 127.0.0.1, where every '
-                      'user of this machine can connect') as warned:
-        c = Cluster(num_workers=2, num_servers=2)
-    assert warned[0].filename == __file__
-    with c:
+    with pytest.raises(OSError, match=r'no Unix sockets in /no \(.*\), .*'
+                       r"Cluster\(address='127\.0\.0\.1'\) listens there"):
+        Cluster(num_workers=2, num_servers=2)
+    with Cluster(2, 2, address='127.0.0.1') as c:
         assert c.run(add_up) == [[2.0] * 3] * 2
         listening = inet(c.pids.values())
         assert {address.ip for address in listening} == {'127.0.0.1'}
@@ -218,6 +234,5 @@ def test_where_sockets_cannot_be_had(monkeypatch):
         other.bind(('127.0.0.1', 0))
         other.listen()
         port = other.getsockname()[1]
-        with (pytest.warns(UserWarning),
-              pytest.raises(ValueError, match=f'{port} is in use')):
-            Cluster(port=port)
+        with pytest.raises(ValueError, match=f'{port} is in use'):
+            Cluster(port=port, address='127.0.0.1')

@@ -3,6 +3,7 @@ import ast
 import re
 import tracemalloc
 from collections import Counter
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -12,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from d2lps.collectives import limits
+from d2lps.collectives import limits, simulate, topology
 from d2lps.collectives import schedule as schedule_module
 from d2lps.collectives import strategies as sch
 from d2lps.collectives.execute import deliver
@@ -229,6 +230,24 @@ def test_large_plans_can_be_made():
     assert limits.few('n', 2 * 4096 * 4095) is None  # sharded(4096), 1 GB
 
 
+def test_a_schedule_of_another_class_is_a_schedule():
+    class Mine(Schedule):
+        pass
+    mine = Mine([[Send([1, 2], 0, 0, True)], [Send(0, [1, 2], 0, False)]], 3)
+    assert simulate.time(mine, topology.pcie_switch(3), 8).seconds > 0
+
+
+@pytest.mark.parametrize('size', [10**25, 2**63, 1e25])
+def test_sizes_beyond_all_whole_numbers_of_a_computer(size):
+    plan, switch = sch.ring(2), topology.pcie_switch(2)
+    assert simulate.time(plan, switch, size).seconds == pytest.approx(
+        simulate.time(plan, switch, 1).seconds * size)
+    links = topology.both_ways(0, 1, size)
+    assert topology.Topology(links).bandwidth[0] == float(size)
+    with pytest.raises(ValueError, match='size must be a whole number from 0'):
+        plan.cuts(size)
+
+
 def test_a_repr_is_short():
     assert repr(sch.ring(64)) == ('<ring(64): 64 devices, 64 chunks, 126 '
                                   'rounds, 8064 sends>')
@@ -239,6 +258,36 @@ def test_rounds_without_sends_are_dropped():
     nobody = np.array([], int)
     plan = Schedule([[], [Send(0, 1, 0, True)], [Send(nobody, 1, 0, True)]], 2)
     assert [tuple(sends) for sends in plan.rounds] == [(Send(0, 1, 0, True),)]
+
+
+def test_sends_of_nothing_change_nothing():
+    right = [[Send([1, 2], 0, 0, True)], [Send(0, [1, 2], 0, False)]]
+    for nothing in NOTHING:
+        rounds = [[nothing, *sends] for sends in right]
+        plan = Schedule(rounds, 3).check()
+        assert [*map(list, plan.rounds)] == [
+            *map(list, Schedule(right, 3).rounds)]
+        assert {plan.rounds[0].reduce.dtype, plan.rounds[1].src.dtype} == {
+            np.dtype(bool), np.dtype(int)}
+    wrong = [[Send([1, 2], 0, 0, True)],
+             [Send([], 0, 0, True), Send(0, 1, 0, True), Send(0, 2, 0, False)]]
+    with pytest.raises(ScheduleError, match='device 0 is counted|counted 2 t'):
+        Schedule(wrong, 3).check()
+
+
+def test_lists_that_are_used_again_are_read_anew():
+    class Turns(Sequence):
+        """Sends 0 to 1, then 1 to 0, each time in the same list."""
+        src, dst = [None], [None]
+
+        def __len__(self):
+            return 2
+
+        def __getitem__(self, k):
+            self.src[0], self.dst[0] = range(2)[k], range(2)[::-1][k]
+            return Send(self.src, self.dst, 0, True)
+    plan = Schedule([Turns()], 2).check()
+    assert list(plan.rounds[0]) == [Send(0, 1, 0, True), Send(1, 0, 0, True)]
 
 
 def test_a_schedule_does_not_change_with_the_arrays_it_was_made_from():
@@ -379,9 +428,17 @@ def senseless(schedule, message):
     return len(hits) > 1 and not all(hits)
 
 
+# Sends without an element; that of one field may be a list, or all are arrays.
+NOTHING = (Send([], 0, 0, True), Send(0, [], 0, False), Send(0, 1, 0, []),
+           Send(*np.empty((4, 0), int)))
+
+
 @st.composite
 def broken(draw):
-    """A schedule with one send dropped, doubled, moved, or changed."""
+    """A schedule with one send dropped, doubled, moved, or changed.
+
+    Beside those that are left, there may be some that send nothing.
+    """
     schedule = draw(schedules().filter(lambda s: s.rounds))
     rounds = list(map(list, schedule.rounds))
     r = draw(st.integers(0, len(rounds) - 1))
@@ -406,6 +463,8 @@ def broken(draw):
     elif how == 'swap':
         other = draw(st.integers(0, len(rounds) - 1))
         rounds[r], rounds[other] = rounds[other], rounds[r]
+    for k in draw(st.lists(st.integers(0, len(rounds) - 1), max_size=2)):
+        rounds[k] = [draw(st.sampled_from(NOTHING)), *rounds[k]]
     return how, Schedule(rounds, schedule.num_devices,
                          schedule.nodes[schedule.num_devices:],
                          schedule.weights, schedule.name)

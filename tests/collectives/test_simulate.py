@@ -16,6 +16,7 @@ from d2lps.collectives import flows, simulate
 from d2lps.collectives import strategies as sch
 from d2lps.collectives import topology as top
 from d2lps.collectives.schedule import Schedule, Send
+from plans import topology_of
 
 quick = settings(deadline=None, derandomize=True, database=None)
 MB = 1e6
@@ -154,7 +155,7 @@ def test_halving_and_doubling_beats_the_ring_except_between_neighbours():
     switch = top.pcie_switch(8, latency=5e-6)
     neighbours = nx.cycle_graph(8)
     nx.set_edge_attributes(neighbours, 16e9, 'bandwidth')
-    neighbours = top.from_graph(neighbours)
+    neighbours = topology_of(neighbours)
     for nbytes in 1e6, 1e8, 1e10:
         best = ms(sch.halving_doubling(8), switch, nbytes)
         for other in sch.ring, sch.tree, sch.recursive_doubling:
@@ -257,7 +258,7 @@ def worlds(draw):
         uneven = 1 + 1e-3 * little.random()
         edge['bandwidth'] = draw(st.integers(1, 20)) * 1e8 * uneven
         edge['latency'] = draw(st.sampled_from([0, 1e-5, 3e-4]))
-    return make(n), top.from_graph(graph)
+    return make(n), topology_of(graph)
 
 
 def bytes_are_conserved(timing, events, routes, size):
@@ -394,10 +395,10 @@ def test_the_same_as_round_by_round_in_a_cluster():
     graph = topology.graph()  # a way round from machine to machine
     for a, b in (('switch 0', 'switch 1'), ('switch 1', 'switch 0')):
         graph.add_edge(a, b, bandwidth=1e9, latency=1e-6)
-    agrees(sch.ring(12), top.from_graph(graph, topology.switches))
+    agrees(sch.ring(12), topology_of(graph, topology.switches))
     deep = nx.balanced_tree(1, 9)  # a line
     nx.set_edge_attributes(deep, 1e9, 'bandwidth')
-    agrees(sch.tree(10), top.from_graph(deep))
+    agrees(sch.tree(10), topology_of(deep))
 
 
 @pytest.mark.full
@@ -446,7 +447,7 @@ def test_pipelining_without_a_barrier():
     graph = nx.complete_graph(4)
     nx.set_edge_attributes(graph, 1e9, 'bandwidth')
     graph.edges[2, 3]['bandwidth'] = 1e8
-    topology = top.from_graph(graph)
+    topology = topology_of(graph)
     plan = Schedule([[Send(0, 1, 0, True), Send(2, 3, 1, True)],
                      [Send(1, 2, 0, True)]], 4)
     assert ms(plan, topology, 2 * MB) == pytest.approx(10 + 1)

@@ -185,6 +185,17 @@ def test_a_place_needs_arguments_that_make_sense(name, bad):
     assert place(0, onp.int64(5), onp.int64(2)) == [(0, 0, 5)]
 
 
+def test_a_value_is_placed_to_its_last_element():
+    for size in (2**50, 2**50 - 1, 10**15 + 1):
+        for n in (3, 7, 49, 1000):
+            places = place(0, size, n)
+            assert places[0][1] == 0 and places[-1][2] == size
+            assert all(one[2] == two[1]
+                       for one, two in zip(places, places[1:]))
+    with pytest.raises(ValueError, match='^size must be a whole number from'):
+        place(0, 2**60 + 1, 3)
+
+
 def test_arrays_unlike_each_other_are_not_summed():
     # (2,) and (1,) would broadcast, and float32 and int32 mix.
     for other in (np.ones(1), np.ones(2, dtype='int32')):

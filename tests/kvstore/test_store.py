@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from mxnet import np
 
 from d2lps import devices
-from d2lps.kvstore import KVStore
+from d2lps.kvstore import KVStore, Stopped
 
 SHAPES = (), (3,), (2, 3), (7,)
 DTYPES = 'float32', 'float64', 'int32'
@@ -354,6 +354,111 @@ def test_what_a_worker_raises_comes_back():
 
     with pytest.raises(ValueError, match='worker 1 has failed'):
         KVStore(num_workers=2).run(fails)
+
+
+def test_who_waits_for_a_worker_that_failed_ends_and_all_errors_are_shown():
+    """Not after the timeout, with a word of the wrong worker."""
+    store = KVStore(num_workers=4, timeout=3600)
+
+    def work(handle):
+        if handle.rank in (1, 3):
+            raise ZeroDivisionError(f'in worker {handle.rank}')
+        handle.init('w', full(0))
+        handle.push('w', full(1))
+        try:
+            handle.pull('w', full(0))
+        except Stopped as stopped:
+            assert 'was stopped, as another failed or Ctrl-C' in str(stopped)
+            raise
+    with pytest.raises(ZeroDivisionError, match='in worker 1') as error:
+        store.run(work)
+    assert error.value.__notes__ == [
+        "worker 1 raised ZeroDivisionError('in worker 1')",
+        "worker 3 raised ZeroDivisionError('in worker 3')"]
+    # Nobody is stopped in the next run.
+    assert store.run(lambda handle: handle.num_workers) == [4] * 4
+
+
+CTRL_C = """
+import os, signal, threading, time
+import d2lps
+from d2lps.kvstore import KVStore
+from mxnet import np
+
+def work(handle):
+    began.set()
+    if handle.rank == 0:
+        while not ends:  # and never calls the store
+            time.sleep(0.01)
+    try:
+        handle.init(0, np.zeros(2))
+    except RuntimeError as error:
+        seen.append(type(error).__name__)
+began, ends, seen = threading.Event(), [], []
+
+def interrupt():
+    began.wait(60)
+    time.sleep(0.2)
+    os.kill(os.getpid(), signal.SIGINT)
+threading.Thread(target=interrupt).start()
+try:
+    KVStore(3, timeout=3600).run(work)
+except KeyboardInterrupt:
+    ends.append(True)
+while len(seen) < 3:
+    time.sleep(0.01)
+print(seen)
+"""
+
+
+def test_ctrl_c_ends_a_run_at_once(python):
+    done = python('-c', CTRL_C)
+    assert done.stdout == f'{["Stopped"] * 3}\n', done.stderr
+
+
+def test_an_updater_that_takes_long_is_waited_for_until_the_timeout():
+    store, inside, go = KVStore(timeout=0.2), *(
+        threading.Event() for _ in range(2))
+
+    def slow(key, total, stored):
+        inside.set()
+        assert go.wait(60)
+    store.init('w', full(0))
+    store.set_updater(slow)
+
+    def impatient():
+        assert inside.wait(60)
+        with pytest.raises(TimeoutError, match=r'worker 0 waited 0\.2 s for '
+                           'the updater in a call of another worker'):
+            pulled(store, 'w')
+        go.set()
+    in_threads(lambda: store.push('w', full(1)), impatient)
+
+
+def test_an_update_that_failed_is_no_round():
+    store, calls = KVStore(), []
+
+    def fails_once(key, total, stored):
+        calls.append(key)
+        if len(calls) == 1:
+            raise ValueError('once')
+        stored += total
+    store.init('w', full(0))
+    store.set_updater(fails_once)
+    with pytest.raises(ValueError, match='once'):
+        store.push('w', full(1))
+    assert store.servers[0].shards['w'].round == 0
+    store.push('w', full(1))
+    assert store.servers[0].shards['w'].round == 1
+    assert pulled(store, 'w') == [1, 1]
+
+
+def test_half_a_character_is_no_key():
+    store = KVStore(num_servers=3)
+    with pytest.raises(ValueError, match='^key must be an int or a str'):
+        store.init('\ud800', full(7))
+    store.init('\U0001f600', full(7))
+    assert pulled(store, '\U0001f600') == [7, 7]
 
 
 def test_others_wait_in_init_for_worker_0_whose_value_counts():

@@ -13,6 +13,7 @@ import signal
 import stat
 import subprocess
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as onp
 import pytest
@@ -85,6 +86,14 @@ def test_what_json_does_not_have_becomes_what_it_has(tmp_path):
     assert c.load()[1]['x'][0] is not array
 
 
+def test_an_array_in_a_file_is_an_array(tmp_path):
+    mapped = onp.memmap(tmp_path / 'numbers', 'float32', 'w+', shape=(2, 3))
+    mapped[:] = 7
+    c = Checkpoint(tmp_path)
+    c.save(0, {'x': mapped})
+    assert c.load()[1]['x'].tolist() == [[7] * 3] * 2
+
+
 def circle():
     one = []
     one.append(one)
@@ -94,6 +103,7 @@ def circle():
 @pytest.mark.parametrize('value', [
     object(), b'bytes', {1: 2}, {'a': {None: 1}}, {1}, 1j, print,
     onp.array([object()]), onp.array(['text']), onp.ma.array([1]),
+    onp.ones((1, 1)).view(onp.matrix),
     onp.zeros(2, [('a', 'i4')]), circle()], ids=lambda v: repr(v)[:20])
 def test_what_cannot_be_kept_is_refused_and_nothing_written(saved, value):
     with pytest.raises(ValueError, match=r"state\S* must"):
@@ -315,6 +325,32 @@ def test_two_cannot_write_at_once(saved):
     other.save(5, a_state(5))
     del other  # and nobody need close it
     Checkpoint(saved).save(6, a_state(6))
+
+
+def test_threads_of_one_training_take_turns(saved):
+    with Checkpoint(saved) as c, ThreadPoolExecutor(3) as pool:
+        for step in range(4, 40):
+            state = a_state(step)
+            assert [*pool.map(c.save, [step] * 3, [state] * 3)] == [None] * 3
+        assert same(c.load(), 39)
+    assert not [*saved.glob('*.damaged')]
+
+
+def test_a_fork_is_another_training(saved):
+    with Checkpoint(saved) as c:
+        c.save(4, a_state(4))
+        pid = os.fork()
+        if not pid:
+            code = 1
+            try:
+                c.save(5, a_state(5))
+            except CheckpointError:
+                code = 7
+            finally:
+                os._exit(code)
+        assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 7
+        c.save(5, a_state(5))
+    assert same(Checkpoint(saved).load(), 5)
 
 
 @pytest.mark.full

@@ -195,6 +195,37 @@ def test_what_is_acknowledged_survives_all_but_one():
     assert pulled(store, 7) == [5, 5]
 
 
+def test_a_push_whose_update_failed_is_made_again():
+    """What is acknowledged has been applied."""
+    store, calls = filled(5, 2), []
+
+    def fails_once(key, total, stored):
+        calls.append(key)
+        if len(calls) == 1:
+            raise ValueError('once')
+        stored += total
+    store.set_updater(fails_once)
+    with pytest.raises(ValueError, match='once'):
+        store.push(7, [np.ones(2)])
+    assert store.rounds[7] == 0 and pulled(store, 7) == [7, 7]
+    store.push(7, [np.ones(2)])
+    assert store.rounds[7] == 1 and pulled(store, 7) == [8, 8]
+
+
+def test_of_two_pushes_under_way_one_is_acknowledged():
+    """For the store, the second is the first, made again."""
+    store = filled(5, 3)
+    store.set_updater(lambda key, total, stored: stored.__iadd__(total))
+    first, second = (store.messages(7, [np.ones(2)]) for _ in range(2))
+    next(first)
+    told = [receiver for _, receiver in second]
+    told += [receiver for _, receiver in first]
+    assert told.count('workers') == 1
+    assert store.rounds[7] == 1 and pulled(store, 7) == [8, 8]
+    store.push(7, [np.ones(2)])
+    assert store.rounds[7] == 2 and pulled(store, 7) == [9, 9]
+
+
 def test_nobody_sees_a_push_before_the_last_server_has_it():
     store = filled(5, 3)
     seen = [pulled(store, 7)[0] for _ in store.messages(7, [np.zeros(2)])]

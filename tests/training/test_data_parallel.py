@@ -210,6 +210,33 @@ def test_as_many_copies_as_devices_are_needed(device_params, words):
         assert str(error.value).startswith('device_params')
 
 
+def test_one_copy_cannot_serve_two_devices():
+    """Not even two that are the same: each would add to the other's."""
+    X, y = next(iter(load_data(30)[0]))
+    [one] = copies(1)
+    before = numbers(one)
+    for call in (data_parallel.compute_gradients,
+                 functools.partial(train_batch, lr=0.1)):
+        with pytest.raises(ValueError, match=r'^device_params\[1\] must be a '
+                           r'copy, not the arrays of device_params\[0\]'):
+            call(X, y, [one] * 2, devices(1) * 2)
+    assert all(map(onp.array_equal, before, numbers(one)))
+    two = [one, get_params(one, devices(1)[0])]
+    train_batch(X, y, two, devices(1) * 2, 0.1)
+    assert all(map(onp.array_equal, *map(numbers, two)))
+
+
+def test_accuracy_takes_numpys_labels_and_no_others():
+    X, y = next(iter(load_data(30)[0]))
+    [expected, found] = [
+        evaluate_accuracy([(X, labels)], copies(2), devices(2))
+        for labels in (y, np.array(y.asnumpy().astype('int64'), 'int64'))]
+    assert expected == found
+    for bad in y + 100, y.astype('float32'):
+        with pytest.raises(ValueError, match='^y of data_iter must be '):
+            evaluate_accuracy([(X, bad)], copies(1), devices(1))
+
+
 def test_copies_without_gradients_are_explained():
     X, y = next(iter(load_data(30)[0]))
     with pytest.raises(ValueError, match=r'params\[0\] must have gradients'):

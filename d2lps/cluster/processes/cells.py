@@ -18,6 +18,7 @@ import cloudpickle
 from d2lps.cluster.store import worker
 
 PART = 50_000  # characters of a result that go into one message
+MOST = 100_000  # characters of an error, and of its traceback
 OURS = __file__, ast.__file__, '<frozen runpy>'  # are left out of tracebacks
 variables = types.ModuleType('__main__')  # has the variables of all cells
 _numbers = itertools.count(1)
@@ -101,7 +102,12 @@ def told(error):
         words = f'{type(error).__name__}: {error}'
     except BaseException as problem:
         words = f'{type(error).__name__}, which cannot show itself: {problem}'
-    return {'error': words, 'traceback': ''.join(lines)}
+    return {'error': cut(words), 'traceback': cut(''.join(lines))}
+
+
+def cut(text):
+    return text if len(text) <= MOST else (
+        f'{text[:MOST]} … ({len(text) - MOST:,} characters more)')
 
 
 # What a worker can be asked to call.

@@ -3,10 +3,12 @@ import os
 import queue
 import selectors
 import signal
+import subprocess
 import threading
 import time
 import traceback
 from concurrent.futures import Future
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 
 from d2lps.cluster.processes.calls import ClusterError
@@ -18,6 +20,7 @@ SILENCE = 30.0  # seconds without a sign of life until a process is given up
 GOOD = 0, -signal.SIGABRT  # exit codes of what was asked to end
 TICK = 0.1  # seconds between two looks at the processes
 GOODBYE = 2.0  # seconds for the keepers to end all processes, and to tidy up
+SWEEP = 3.0  # seconds to remove what keepers on other machines could not
 
 
 @dataclass
@@ -158,21 +161,30 @@ class Group(threading.Thread):
                       *('    ' + line for line in one.printed or ['(none)'])]
         self.died = [Death(*one, noticed=now) for one in died]
         self.failure = '\n'.join(words)
-        self._end()
+        try:
+            self._end()
+        except Exception:  # whoever waits must hear of the failure
+            self.failure += '\nto end all was an error:\n' + (
+                traceback.format_exc())
         self._failed(self.failure, now)
 
     def _end(self):
-        """End all processes."""
+        """End all processes; one that cannot be ended keeps no other."""
         for keeper in self.keepers:
             keeper.hang_up()
         end = time.monotonic() + GOODBYE
         while (any(keeper.code is None for keeper in self.keepers)
                and time.monotonic() < end):
-            serve(self._selector, 0.01)
-        for keeper in self.keepers:
-            keeper.end()
-        self.keepers.clear()
-        tidy(self.folder)
+            with suppress(Exception):  # by now they may say what they like
+                serve(self._selector, 0.01)
+        with ExitStack() as in_any_case:
+            in_any_case.callback(tidy, self.folder)
+            in_any_case.callback(self.keepers.clear)
+            sweeps = []
+            for keeper in self.keepers:
+                in_any_case.callback(
+                    lambda end=keeper.end: sweeps.append(end()))
+        _wait_for(filter(None, sweeps))
 
     def close(self):
         """End all processes and the watch; may be called twice."""
@@ -190,6 +202,19 @@ class Group(threading.Thread):
 
     def _finish(self):
         self.failure = self.failure or 'closed'  # nothing is heard any more
-        self._end()
-        with self._lock:
-            self._ended = True
+        try:
+            self._end()
+        finally:
+            with self._lock:
+                self._ended = True
+
+
+def _wait_for(programs):
+    """Wait for programs that run side by side, but not for long."""
+    end = time.monotonic() + SWEEP
+    for program in programs:
+        try:
+            program.wait(max(0, end - time.monotonic()))
+        except subprocess.TimeoutExpired:
+            program.kill()
+            program.wait()

@@ -105,7 +105,7 @@ class Keeper:
     def _write(self, message):
         """Write a message, however slowly it is read."""
         # What runs at a login may have left a line open.
-        line = f'\n{{"keeper": {message}}}\n'.encode()
+        line = memoryview(f'\n{{"keeper": {message}}}\n'.encode())
         try:
             while line:
                 if select.select([], [1], [], TICK)[1]:

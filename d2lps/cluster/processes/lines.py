@@ -19,11 +19,12 @@ def serve(selector, seconds):
 class Inlet:
     """Our end of a pipe whose lines go to `heard(lines)`, as texts.
 
-    With `cut`, they are no longer than LONG.
+    With `cut`, of longer ones than LONG only the beginning is kept.
     """
 
     def __init__(self, selector, pipe, heard, urgent=False, cut=False):
-        self.urgent, self._cut, self._rest = urgent, cut, b''
+        self.urgent, self._cut = urgent, cut
+        self._rest, self._length = [], 0  # of a line that has not ended
         self._selector, self._pipe, self._heard = selector, pipe, heard
         os.set_blocking(pipe.fileno(), False)
         selector.register(pipe, selectors.EVENT_READ, self)
@@ -37,12 +38,27 @@ class Inlet:
             return
         if not data:
             return self.close()
-        *lines, rest = (self._rest + data).split(b'\n')
-        if self._cut:
-            lines, rest = [line[:LONG] for line in lines], rest[-LONG:]
-        self._rest = rest
+        lines = []
+        for part in data.splitlines(keepends=True):
+            self._add(part.removesuffix(b'\n'))
+            if part.endswith(b'\n'):
+                lines.append(self._line())
         if lines:
-            self._heard([line.decode(errors='replace') for line in lines])
+            self._heard(lines)
+
+    def _add(self, part):
+        if not self._cut or self._length < LONG:
+            self._rest.append(part)
+        self._length += len(part)
+
+    def _line(self):
+        """The line that has come, and nothing of the next one."""
+        line, length = b''.join(self._rest), self._length
+        self._rest, self._length = [], 0
+        if self._cut and length > LONG:
+            return (line[:LONG].decode(errors='replace')
+                    + f' … ({length - LONG:,} bytes more)')
+        return line.decode(errors='replace')
 
     def last(self):
         """Read the last words of a process that has ended."""
@@ -58,7 +74,7 @@ class Inlet:
             self._selector.unregister(self._pipe)
             self._pipe.close()
             if self._cut and self._rest:  # words without an end of line
-                self._heard([self._rest.decode(errors='replace')])
+                self._heard([self._line()])
 
 
 class Outlet:

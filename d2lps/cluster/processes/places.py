@@ -9,7 +9,6 @@ import random
 import secrets
 import socket
 import sys
-import warnings
 from dataclasses import dataclass
 
 from d2lps.cluster.processes import sockets
@@ -98,6 +97,14 @@ class Here:
         """May the scheduler have this port?"""
         return is_free(self.head.address, port)
 
+    def take(self, port):
+        """Keep the port that the scheduler will have; OSError if it is gone.
+
+        (Where ports are real ones, nothing keeps them until it listens.)
+        """
+        if not self.is_free(port):
+            raise OSError(f'port {port} is in use')
+
     def free_ports(self, n):
         """Ports for scheduler, servers and workers, in order."""
         return free_ports(n)
@@ -114,6 +121,14 @@ class Private(Here):
 
     def is_free(self, port):
         return not os.path.lexists(sockets.socket_of(port))
+
+    def take(self, port):
+        # With an empty socket of ours, which the scheduler's will replace.
+        with socket.socket(socket.AF_UNIX) as empty:
+            try:
+                empty.bind(sockets.socket_of(port))
+            except OSError as error:
+                raise OSError(f'port {port} is in use: {error}') from None
 
     def free_ports(self, n):
         found = set()
@@ -146,8 +161,7 @@ def check_process(processes):
 
 
 def here(num_workers, num_servers):
-    """`Private` places where they can be had, or else `Here` and a warning.
-    """
+    """`Private` places; OSError where these cannot be had."""
     places = Private(num_workers, num_servers)
     path = sockets.socket_of(*places.free_ports(1))
     try:
@@ -156,9 +170,8 @@ def here(num_workers, num_servers):
         os.unlink(path)
         return places
     except (OSError, AttributeError) as error:
-        warnings.warn(
-            f'no Unix sockets in {os.path.dirname(path)} ({error}): this '
-            f'cluster listens on {LOOPBACK}, where every user of this '
-            'machine can connect with it, and make it run code',
-            stacklevel=5)
-        return Here(num_workers, num_servers)
+        raise OSError(
+            f'no Unix sockets in {os.path.dirname(path)} ({error}), which no '
+            'other user could open. If this machine has no other users, '
+            f"Cluster(address='{LOOPBACK}') listens there; all of them could "
+            'connect with it, and make it run code') from error

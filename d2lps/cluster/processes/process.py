@@ -29,8 +29,14 @@ def start_here():
 
 def how(code):
     """How a process ended, in words; None while it runs."""
-    return (None if code is None else f'ended with exit code {code}'
-            if code >= 0 else f'was ended by {signal.Signals(-code).name}')
+    if code is None:
+        return None
+    if code >= 0:
+        return f'ended with exit code {code}'
+    try:
+        return f'was ended by {signal.Signals(-code).name}'
+    except ValueError:  # a real-time signal has no name
+        return f'was ended by signal {-code}'
 
 
 class Process:
@@ -178,12 +184,16 @@ class KeeperLine:
         self._out.close()
 
     def end(self):
-        """It has ended, or has not done so in time."""
-        if self.code != 0:
+        """It has ended, or has not done so in time.
+
+        What it has left is removed; if another program does that, returns it.
+        """
+        code = self.code
+        if code != 0:
             self._process.kill()
             self._process.wait()
-            if 'folder' in self.told:
-                self.sweep(self.told['folder'], [self.told['pid'], *(
-                    one.pid for one in self.processes.values() if one.pid)])
         for inlet in self._in:
             inlet.close()
+        if code != 0 and 'folder' in self.told:
+            return self.sweep(self.told['folder'], [self.told['pid'], *(
+                one.pid for one in self.processes.values() if one.pid)])

@@ -2,6 +2,7 @@
 import contextlib
 import itertools
 import time
+from collections import deque
 from functools import partial
 from pathlib import Path
 
@@ -9,6 +10,8 @@ from d2lps.cluster.processes import sockets
 from d2lps.cluster.processes.calls import Call
 from d2lps.cluster.processes.group import Group
 from d2lps.cluster.store.agreement import Agreement
+
+MOST = 100  # messages of what is printed between two calls
 
 
 class Supervisor:
@@ -33,6 +36,7 @@ class Supervisor:
         self.places, self._port, self._deaths = places, port, deaths
         self.failure, self.num_ready, self.died = '', 0, []
         self._calls, self._numbers = {}, itertools.count()
+        self._between = None  # after a call: what workers print till the next
         self._agreement = Agreement(
             self.num_workers, timeout, self._answer, self._met)
         self._checks, self._checking, self._freed = [], 0, 0
@@ -75,6 +79,9 @@ class Supervisor:
         """A new `Call`; in this `with` block, it hears what workers say."""
         call = Call(next(self._numbers), self.num_workers)
         self._calls[call.number] = call
+        for said in self._between or ():
+            call.hear(*said)
+        self._between = deque(maxlen=MOST)
         if self.failure:
             call.hear()
         try:
@@ -130,7 +137,9 @@ class Supervisor:
         head, servers = self.places.head, self.places.servers
         root, *ports = self.places.free_ports(
             1 + self.num_servers + self.num_workers)
-        root = self._port or root
+        if self._port:
+            self.places.take(self._port)
+            root = self._port
         Path(self._group.folder, 'sockets').write_text(
             ' '.join(map(sockets.socket_of, (root, *ports))))
         self._env = self.places.env | {
@@ -170,13 +179,17 @@ class Supervisor:
             self._members('scheduler')[0].send(do='begin')
 
     def _hear_call(self, one, message):
-        if message['number'] in self._calls:  # it is still waited for
-            self._calls[message['number']].hear(one.rank, message)
+        call = self._calls.get(message['number'])
+        if call:  # it is still waited for
+            call.hear(one.rank, message)
 
     def _printed(self, one, message):
         if one.role == 'worker':
-            for call in [*self._calls.values()][:1]:  # which is being made
-                call.hear(one.rank, message)
+            calls = [*self._calls.values()]
+            if calls:
+                calls[0].hear(one.rank, message)
+            elif self._between is not None and message['stream'] == 'stdout':
+                self._between.append((one.rank, message))  # of a thread
 
     def _fault(self, one, message):
         """An update has failed at a server."""

@@ -15,27 +15,29 @@ _store = None  # a process can have one at a time
 
 
 def attach(channel, faults):
-    """Make this process a worker; `processes.member` calls this.
-
-    From here on, `mx.kv.create` with 'dist_…' makes a checked store, too.
-    """
+    """Make this process a worker; `processes.member` calls this."""
     global _asking
     _asking = Asking(channel, faults)
-    KVStoreBase.kv_registry = Kinds(KVStoreBase.kv_registry)
 
 
 class Kinds(dict):
     """What `mx.kv.create` asks first: {kind: function that makes a store}.
 
     All kinds with 'dist' in their name are ours, be they misspelt: MXNet
-    would wait for others that never come.
+    would wait for others that never come, or does not say what is missing.
+    But what MXNet's own launcher has started is not ours.
     """
 
     def __contains__(self, kind):
-        return 'dist' in kind or super().__contains__(kind)
+        ours = _asking is not None or 'DMLC_ROLE' not in os.environ
+        return 'dist' in kind and ours or super().__contains__(kind)
 
     def __missing__(self, kind):
         return partial(create_store, kind)
+
+
+# `mx.kv.create` with 'dist_…' makes a checked store, or says why it cannot.
+KVStoreBase.kv_registry = Kinds(KVStoreBase.kv_registry)
 
 
 def native_store(kind):

@@ -13,6 +13,7 @@ RING_COLORS = BLUE, ORANGE, PURPLE
 def _readable(cables, rings):
     """Refuse more devices than are readable, and rings over no cables."""
     whole('devices in cables', len(cables), most=16)
+    whole('cables between two devices', cables.max(), least=0, most=16)
     pairs = [hop for order, _ in rings for hop in _hops(order)]
     if any(not 0 <= i < len(cables) for hop in pairs for i in hop):
         raise ValueError('rings: lists of devices, each with how many cables')

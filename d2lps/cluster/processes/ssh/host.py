@@ -5,7 +5,6 @@ from contextlib import suppress
 from d2lps.cluster.processes.process import KeeperLine
 
 CONNECTION = 255  # the exit code of ssh when it is the connection that failed
-SWEEP = 3.0  # seconds to remove what a keeper could not
 
 
 class Host(KeeperLine):
@@ -38,9 +37,12 @@ class Host(KeeperLine):
                 'allow one command only?')
 
     def sweep(self, folder, pids):
-        """Have what a keeper has left removed, if the host can be reached."""
-        with suppress(subprocess.TimeoutExpired):
-            subprocess.run(
+        """Have what a keeper has left removed, if the host can be reached.
+
+        Returns the `ssh` that is at it.
+        """
+        with suppress(OSError):  # it is gone, or there are too many programs
+            return subprocess.Popen(
                 self._way.to(self._host, f'sockets.sweep({folder!r}, {pids})'),
-                stdin=subprocess.DEVNULL, capture_output=True, timeout=SWEEP,
-                check=False)
+                stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL)

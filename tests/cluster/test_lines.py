@@ -1,0 +1,180 @@
+"""Lines through pipes, and the group that hears them when all go wrong."""
+import os
+import selectors
+import signal
+import time
+from types import SimpleNamespace
+
+import pytest
+from d2lps.cluster.processes import group, process
+from d2lps.cluster.processes.group import Group
+from d2lps.cluster.processes.lines import LONG, Inlet, Outlet, serve
+
+
+class Pipe:
+    """An inlet, and a file to write to; `heard` has what came."""
+
+    def __init__(self, **more):
+        self.selector, self.heard = selectors.DefaultSelector(), []
+        out, into = os.pipe()
+        self.into = os.fdopen(into, 'wb', 0)
+        self.inlet = Inlet(self.selector, os.fdopen(out, 'rb', 0),
+                           self.heard.extend, **more)
+
+    def send(self, data):
+        while data:
+            sent, data = data[:30_000], data[30_000:]
+            self.into.write(sent)
+            serve(self.selector, 1)
+
+
+@pytest.fixture
+def pipe():
+    yield (one := Pipe())
+    one.into.close()
+    one.inlet.close()
+    one.selector.close()
+
+
+@pytest.fixture
+def cut():
+    yield (one := Pipe(cut=True))
+    one.into.close()
+    one.inlet.close()
+    one.selector.close()
+
+
+def test_lines_come_whole_in_whatever_pieces(pipe):
+    for piece in b'on', b'e\ntwo\n\nth', b'r', b'ee\r\n', b'\xff\nrest':
+        pipe.send(piece)
+    assert pipe.heard == ['one', 'two', '', 'three\r', '\ufffd']
+    pipe.send(b'\n')
+    assert pipe.heard[-1] == 'rest'
+
+
+def test_a_long_message_is_put_together_once(pipe):
+    """And not with each piece, which takes quadratic time."""
+    pipe.send(b'x' * 3_000_000)
+    assert max(map(len, pipe.inlet._rest)) <= LONG
+    pipe.send(b'\n')
+    assert [*map(len, pipe.heard)] == [3_000_000] and not pipe.inlet._rest
+
+
+def test_of_a_printed_line_that_is_too_long_the_beginning_is_kept(cut):
+    text = b' '.join(b'%d' % number for number in range(100_000))
+    cut.send(b'before\n' + text + b'\nafter\n')
+    before, line, after = cut.heard
+    assert (before, after) == ('before', 'after')
+    assert line == (text[:LONG].decode()
+                    + f' … ({len(text) - LONG:,} bytes more)')
+    cut.send(text)  # and does not end its line
+    cut.into.close()
+    serve(cut.selector, 1)
+    assert cut.heard[3:] == [line]
+
+
+def test_what_finds_no_room_waits(pipe):
+    outlet = Outlet(pipe.selector, pipe.into)
+    outlet.send({'much': 'x' * 1_000_000})
+    while not pipe.heard:
+        serve(pipe.selector, 1)
+    assert len(pipe.heard[0]) > 1_000_000
+
+
+def test_how_a_process_ended():
+    assert [process.how(code) for code in (None, 0, 3, -signal.SIGKILL)] == [
+        None, 'ended with exit code 0', 'ended with exit code 3',
+        'was ended by SIGKILL']
+    assert process.how(-40) == 'was ended by signal 40'  # it has no name
+
+
+class Keeper:
+    """The line to a keeper that does all that it should not."""
+    name, code, told, processes, printed = 'keeper', None, {}, {}, ()
+
+    def __init__(self, end):
+        self.end, self.beat = end, time.monotonic()
+
+    def start(self, selector, heard, folder):
+        pass
+
+    def fate(self):
+        return None
+
+    def ping(self, now):
+        raise ValueError('a line that nobody understands')
+
+    def hang_up(self):
+        self.code = 0
+
+
+def raises():
+    raise OSError('its ssh is gone')
+
+
+def test_a_failure_is_heard_whatever_goes_wrong_while_all_are_ended():
+    heard, ended = [], []
+    watch = Group(lambda *_: None, lambda now: None,
+                  lambda text, when: heard.append(text))
+    try:
+        watch.do(lambda: [watch.keep(Keeper(end)) for end in (
+            lambda: ended.append(1), raises, lambda: ended.append(2))])
+        end = time.monotonic() + 60
+        while not heard and time.monotonic() < end:
+            time.sleep(0.01)
+        [text] = heard
+        assert 'a line that nobody understands' in text
+        assert 'its ssh is gone' in text
+        assert sorted(ended) == [1, 2] and not os.path.exists(watch.folder)
+        assert watch.is_alive()
+    finally:
+        watch.close()
+    assert not watch.is_alive()
+
+
+def test_nonsense_while_all_are_ended_does_not_stop_that(monkeypatch):
+    heard, seen = [], []
+
+    def nonsense(selector, seconds):
+        seen.append(seconds)
+        raise ValueError('a second line that nobody understands')
+    watch = Group(lambda *_: None, lambda now: None,
+                  lambda text, when: heard.append(text))
+    keeper = Keeper(lambda: None)
+    keeper.hang_up = lambda: monkeypatch.setattr(group, 'serve', nonsense)
+    monkeypatch.setattr(group, 'GOODBYE', 0.2)
+    try:
+        watch.do(lambda: watch.keep(keeper))
+        end = time.monotonic() + 60
+        while not heard and time.monotonic() < end:
+            time.sleep(0.01)
+        assert 'a line that nobody' in heard[0] and 0.01 in seen
+        monkeypatch.undo()
+    finally:
+        watch.close()
+
+
+def test_hosts_that_are_lost_are_swept_side_by_side(monkeypatch):
+    """One after the other, ten would take 30 seconds."""
+    monkeypatch.setattr(group, 'SWEEP', 0.5)
+
+    class Sweep:
+        waited, killed = 0, False
+
+        def wait(self, timeout=None):
+            if timeout is not None:
+                Sweep.waited += timeout
+                time.sleep(timeout)
+                raise group.subprocess.TimeoutExpired('ssh', timeout)
+
+        def kill(self):
+            self.killed = True
+    sweeps = [Sweep() for _ in range(20)]
+    group._wait_for(sweeps)
+    assert Sweep.waited <= 0.5 and all(one.killed for one in sweeps)
+
+
+def test_a_sweep_that_cannot_begin_is_no_error(monkeypatch):
+    from d2lps.cluster.processes.ssh import host
+    way = SimpleNamespace(to=lambda name, code: ['/no/such/ssh', name, code])
+    assert host.Host('lab1', way).sweep('/tmp/d2lps-cluster-x', [1]) is None
