@@ -248,7 +248,7 @@ def _places(num_workers, num_servers, network, hosts, **options):
         raise ValueError('network is for one machine; leave out it or hosts')
     if hosts is not None:
         return Machines(num_workers, num_servers, hosts, **options)
-    if network is None and options['address'] == LOOPBACK:
+    if network is None and str(options['address']) == LOOPBACK:
         return Here(num_workers, num_servers)
     for name, value in options.items():
         if value is not None:

@@ -91,17 +91,15 @@ class KVStore:
         Once one has failed, or after Ctrl-C, the other workers' calls of the
         store raise `Stopped`. Of several errors, one has the others as notes.
         """
-        handles = [self.worker(rank) for rank in range(self.num_workers)]
-        ended = []
-        for handle in handles:
-            handle._ended = ended
-        pool = ThreadPoolExecutor(self.num_workers)
-        calls = [pool.submit(function, handle) for handle in handles]
+        store, pool = copy.copy(self), ThreadPoolExecutor(self.num_workers)
+        store._ended = []
+        calls = [pool.submit(function, store.worker(rank))
+                 for rank in range(self.num_workers)]
         try:
             wait(calls, return_when=FIRST_EXCEPTION)
         finally:
             with self._changed:
-                ended.append(True)
+                store._ended.append(True)
                 self._changed.notify_all()
             pool.shutdown(wait=False)
         wait(calls)
