@@ -1,7 +1,7 @@
 # make lab    open the notebooks in JupyterLab (installs what is missing)
 # make lab-light  chapters 3, 5, 6 and 7 without MXNet, on any Python from 3.11
 # make test   install what is missing, then run every notebook and the tests
-#             that matter most, in 7 minutes on 2 cores
+#             that matter most, in 4 to 7 minutes on 2 cores
 # make test-all  all tests: also in JupyterLab, of the book, of installing, ...
 # make measure   how often what the chapters expect comes so on this machine
 PYTHON ?= python3.11

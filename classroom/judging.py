@@ -1,4 +1,6 @@
 """Verdicts on an executed notebook, given outside of the student's process."""
+import builtins
+import json
 from typing import NamedTuple
 
 from nbformat.v4 import new_output
@@ -19,15 +21,18 @@ def judge(exercise, notebook, cases, problems):
     The outputs of these cells become what nbgrader counts: an error or none.
     cases: hidden ones by part. problems: why a cell has no outputs, by id.
     """
-    verdicts = []
+    verdicts, broken = [], _broken(notebook)
     for cell in notebook.cells:
         if not cell.metadata.get('nbgrader', {}).get('grade'):
             continue
         kind, part = cell.metadata.nbgrader.grade_id.split('-', 1)
         one = check_of(exercise, part)
         try:
-            judge_notes(one, _notes(cell, problems),
-                        cases[part] if kind == 'hidden' else one.cases)
+            notes = _notes(cell, problems, broken, kind == 'hidden')
+            if kind == 'hidden':
+                _judge_hidden(one, notes, cases[part])
+            else:
+                judge_notes(one, notes, one.cases)
             wrong = None
             output = new_output('stream', name='stdout',
                                 text=f'Right: {one.right}\n')
@@ -40,7 +45,31 @@ def judge(exercise, notebook, cases, problems):
     return verdicts
 
 
-def _notes(cell, problems):
+def _judge_hidden(one, notes, cases):
+    """What a student's code says could tell the cases: only ours is told."""
+    try:
+        told = json.loads(notes)
+        failed = any('wrong' in one for one in told)
+    except (ValueError, TypeError, RecursionError):
+        failed = False  # judge_notes says what that is
+    if failed:
+        raise Wrong('your function stopped, or returned what is no answer at '
+                    'all.')
+    judge_notes(one, notes, cases)
+
+
+def _broken(notebook):
+    """What stopped a cell of the student's before the checks, in words."""
+    for cell in notebook.cells:
+        if cell.metadata.get('nbgrader', {}).get('grade'):
+            break
+        for output in cell.get('outputs', ()):
+            if output.output_type == 'error':
+                return f'{output.ename}: {output.evalue}'[:500]
+    return ''
+
+
+def _notes(cell, problems, broken, hidden):
     """The notes that a check cell handed over; raises `Wrong` if none."""
     found = [output.data[NOTES] for output in cell.outputs
              if NOTES in output.get('data', ())]
@@ -51,6 +80,11 @@ def _notes(cell, problems):
     if found:
         raise Wrong('something else than the check spoke for it.')
     for output in cell.outputs:
-        if output.output_type == 'error':
+        if output.output_type == 'error' and broken:
+            raise Wrong('a cell above stopped, so the check could not run. '
+                        f'{broken}')
+        if output.output_type == 'error' and not hidden:
             raise Wrong(f'{output.ename}: {output.evalue}'[:500])
+        if output.output_type == 'error' and hasattr(builtins, output.ename):
+            raise Wrong(f'the check stopped with {output.ename}.')
     raise Wrong('the check did not come to its end.')

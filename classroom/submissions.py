@@ -10,10 +10,13 @@ from nbformat.v4 import new_code_cell, new_markdown_cell
 from d2lps.exercises.checking import EXERCISES
 
 LARGEST = 20_000_000  # bytes of a notebook
-MOST_FILES = 1000  # that are looked at in a student's folder
+MOST_FILES = 100_000  # that are looked at in a student's folder
+MOST_NOTEBOOKS = 1000
 MOST_CELLS = 1000
-HIDDEN = re.compile(r'\n?### BEGIN HIDDEN TESTS.*?### END HIDDEN TESTS',
-                    re.DOTALL)
+BEGIN, END = '### BEGIN HIDDEN TESTS', '### END HIDDEN TESTS'
+# Before each check: what a student has called the same is not meant.
+IMPORT = 'from d2lps.exercises import check, hidden\n'
+STUB = "raise NotImplementedError('write your answer here')"
 
 
 class Submission(NamedTuple):
@@ -70,10 +73,14 @@ def read(folder, student):
     def remark(exercise, text):
         remarks.setdefault(exercise, []).append(text)
 
-    for path in _files(folder):
+    files, all_of_them = _files(folder)
+    if not all_of_them:
+        remark('', f'there are more than {MOST_FILES:,} files or '
+               f'{MOST_NOTEBOOKS:,} notebooks: not all were looked at')
+    for path in files:
         told = str(path.relative_to(folder))
         name = _named(path)
-        if path.suffix != '.ipynb':
+        if path.suffix.lower() != '.ipynb':
             if name:
                 remark(name, f'{told} is no notebook: its name must end with '
                        '.ipynb')
@@ -94,23 +101,34 @@ def read(folder, student):
         if path.stem != exercise:
             remark(exercise, f'wrongly named: {told} was taken for it')
         if exercise in notebooks:
-            remark(exercise, f'handed in more than once: {told} was left out')
+            remark(exercise, f'handed in more than once: {told} was left out,'
+                   ' as it is not newer')
         else:
             notebooks[exercise] = notebook
     return Submission(student, notebooks, remarks)
 
 
 def _files(folder):
-    """Files of a student, those with an exercise's exact name first."""
-    found = []
+    """Files that may be a student's answers, and whether that is all.
+
+    The newest first; of those of the same second, which may have come out of
+    one archive, the ones with an exercise's exact name.
+    """
+    found, looked_at = [], 0
     for path in folder.rglob('*'):
-        inner = path.relative_to(folder).parts
-        if not any(part.startswith('.') for part in inner) and (
-                path.is_symlink() or path.is_file()):
-            found.append(path)
-        if len(found) == MOST_FILES:
+        looked_at += 1
+        if looked_at > MOST_FILES or len(found) > MOST_NOTEBOOKS:
             break
-    return sorted(found, key=lambda path: (path.stem not in EXERCISES, path))
+        inner = path.relative_to(folder).parts
+        if (not any(part.startswith('.') for part in inner)
+                and (path.suffix.lower() == '.ipynb' or _named(path))
+                and (path.is_symlink() or path.is_file())):
+            found.append(path)
+    else:
+        looked_at = 0
+    return sorted(found, key=lambda path: (
+        -int(path.lstat().st_mtime), path.stem not in EXERCISES, path)), (
+            not looked_at)
 
 
 def _named(path):
@@ -126,7 +144,8 @@ def _notebook(path):
         raise ValueError(f'it has more than {LARGEST:,} bytes')
     try:
         text = path.read_text(encoding='utf-8-sig')
-        if text.count('"cell_type"') > MOST_CELLS:
+        cells = json.loads(text)['cells']
+        if len(cells) > MOST_CELLS:
             raise MemoryError  # validating it would take minutes
         notebook = nbformat.reads(text, 4)
         for cell in notebook.cells:
@@ -159,7 +178,7 @@ def rebuild(template, handed_in):
     ours = {cell.metadata.nbgrader.grade_id: cell for cell in template.cells
             if cell.metadata.get('nbgrader')}
     checks = [cell for cell in ours.values() if cell.metadata.nbgrader.grade]
-    plain = {HIDDEN.sub('', cell.source) for cell in checks}
+    plain = {visible(cell.source) for cell in checks}
     cells, seen, place = [], {}, None
     for cell in handed_in.cells:
         grade_id = _grade_id(cell)
@@ -179,6 +198,10 @@ def rebuild(template, handed_in):
         remarks.append('the cell for the answer is not there')
         answers = [new_code_cell('')]
         cells.insert(place, ('answer', answers[0]))
+    if STUB in answers[-1].source and _defined_elsewhere(answers[-1], cells):
+        answers[-1].source = ''  # as written, above the line for it
+    for cell in checks:
+        cell.source = IMPORT + cell.source
     answers[-1].metadata = ours['answer'].metadata
     made = [cell for _, cell in cells]
     made[place:place] = checks
@@ -200,8 +223,21 @@ def _change(cell, seen):
     source = seen.get(cell.metadata.nbgrader.grade_id)
     if source is None:
         return 'deleted'
-    same = HIDDEN.sub('', source) == HIDDEN.sub('', cell.source)
-    return None if same else 'changed'
+    return None if source in (cell.source, visible(cell.source)) else 'changed'
+
+
+def visible(source):
+    """One of our cells as students see it, without hidden tests."""
+    before, begin, rest = source.partition(BEGIN)
+    _, _, after = rest.partition(END)
+    return before.removesuffix('\n') + after if begin else source
+
+
+def _defined_elsewhere(stub, cells):
+    """Is the function of this unchanged cell written in another one?"""
+    names = re.findall(r'^def (\w+)\(', stub.source, re.M)
+    return any(f'def {name}(' in cell.source for name in names
+               for _, cell in cells if cell is not stub)
 
 
 def hidden_cases(folder, exercise):

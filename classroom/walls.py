@@ -13,7 +13,10 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 START = Path(__file__).with_name('start.py')
-SYSTEM = ('/usr', '/bin', '/lib', '/lib64', '/etc/ld.so.cache')
+# Not all of /usr: a teacher's exchange may be in /usr/local/share.
+SYSTEM = ('/usr/bin', '/usr/lib', '/usr/lib64', '/bin', '/lib', '/lib64',
+          '/etc/ld.so.cache')
+PYTHON = 'bin', 'lib', 'lib64'  # what it needs of its own folder
 # The first of the users, of which nobody has heard, that code runs as when
 # root grades: one each at a time, for limits count what a user has.
 FIRST_USER = 64_000
@@ -66,18 +69,30 @@ def _walls(folder):
     """
     private = [] if os.geteuid() == 0 else [
         '--unshare-user', '--uid', str(NOBODY), '--gid', str(NOBODY)]
-    seen = [*map(Path, SYSTEM), Path(sys.base_prefix), Path(sys.prefix),
-            ROOT / 'd2lps', START]
+    pythons = [Path(prefix, name) for name in PYTHON
+               for prefix in (sys.base_prefix, sys.prefix)]
+    seen = [*map(Path, SYSTEM), *pythons]
+    # This project may be below one of them, with solutions and submissions.
+    covers = any(path in ROOT.parents for path in seen)
+    seen += [Path(sys.prefix, 'pyvenv.cfg'), ROOT / 'd2lps', START]
     above = {parent for path in (*seen, folder) for parent in path.parents} - {
         Path('/'), Path('/tmp')}
     ways = [word for path in sorted(above)  # or /root would be root's alone
             for word in ('--perms', '0755', '--dir', str(path))]
-    binds = [word for path in dict.fromkeys(map(str, seen))
-             for word in ('--ro-bind-try', path, path)]
+    ours = [path for path in seen if ROOT in path.parents]
+    others = [path for path in seen if path not in ours]
+    cover = ['--tmpfs', str(ROOT)] if covers else []
     return ['bwrap', *private, '--unshare-pid', '--unshare-net',
             '--unshare-ipc', '--unshare-uts', '--die-with-parent',
             '--new-session', '--proc', '/proc', '--dev', '/dev',
             '--size', str(100 * 2 ** 20), '--perms', '1777',
-            '--tmpfs', '/tmp', *ways, *binds,
+            '--tmpfs', '/tmp', *ways, *_bound(others), *cover, *_bound(ours),
+            *(['--remount-ro', str(ROOT)] if covers else ()),
             '--bind', str(folder), str(folder), '--remount-ro', '/',
             '--remount-ro', '/dev', '--chdir', '/tmp']
+
+
+def _bound(paths):
+    """Words that show these in there, if they are here."""
+    return [word for path in dict.fromkeys(map(str, paths))
+            for word in ('--ro-bind-try', path, path)]

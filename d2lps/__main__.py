@@ -22,8 +22,12 @@ def machine():
     print(d2lps.machine())
 
 
-def number_or_xavier(text):
-    return text if text == 'xavier' else float(text)
+def scale(text):
+    try:
+        return text if text == 'xavier' else float(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(
+            f"it must be a number or 'xavier'; it was {text!r}") from None
 
 
 def main(argv=None):
@@ -46,7 +50,7 @@ def main(argv=None):
     p.add_argument('--data', default='digits',
                    choices=('digits', 'fashion_mnist', 'mnist'))
     p.add_argument('--root', help='folder with the IDX files of the data set')
-    p.add_argument('--scale', type=number_or_xavier,
+    p.add_argument('--scale', type=scale,
                    help="start of the weights: a number, or 'xavier'")
     p.add_argument('--seed', type=int, default=0)
     p.set_defaults(run=train)

@@ -111,7 +111,7 @@ def test_a_bad_argument_is_explained_in_one_line(terminal, args, words):
     ([], 'COMMAND'), (['fly'], "invalid choice: 'fly'"),
     (['train', '--num-devices', 'two'], '--num-devices: invalid int value'),
     (['train', '--data', 'cifar'], "--data: invalid choice: 'cifar'"),
-    (['train', '--scale', 'wide'], "--scale: invalid number_or_xavier value"),
+    (['train', '--scale', 'Xavier'], "must be a number or 'xavier'; it was"),
     (['train', '--speed', '9'], 'unrecognized arguments: --speed 9')])
 def test_what_is_no_argument_is_explained(terminal, args, words):
     code, _, err = terminal(*args)

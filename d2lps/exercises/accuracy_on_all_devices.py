@@ -94,10 +94,10 @@ def judge_accuracy(notes, num_images, k, seed=0):
         if mine:
             accuracies.append(right[mine].mean())
     truth = right.mean()
-    if abs(given - truth) < 1e-9:
+    if abs(given - truth) < 1e-6:  # a float32 has no more digits
         return
     if min(abs(given - np.mean(accuracies)),
-           abs(given - np.sum(accuracies) / k)) < 1e-9:
+           abs(given - np.sum(accuracies) / k)) < 1e-6:
         raise Wrong(f'you returned {given:.4f}, the mean of the devices\' '
                     f'accuracies; the accuracy is {truth:.4f}. A device with '
                     'fewer images must count less.')

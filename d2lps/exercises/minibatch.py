@@ -2,7 +2,7 @@
 
 To chapter 1, notebooks/01-data-parallelism.ipynb.
 """
-from operator import index
+from numbers import Real as Number
 from reprlib import repr as short
 
 import numpy as np
@@ -32,11 +32,10 @@ def run(answer, num_images, k, b, lr=0.1):
 
     returned = answer(number[:, None, None, None] * np.ones((1, 2, 2)),
                       _labels(num_images), k, b, lr, train_batch)
-    try:
-        return {'steps': steps, 'returned': index(returned)}
-    except TypeError:
+    if not isinstance(returned, Number) or returned % 1 != 0:  # nan, too
         raise Wrong(f'your function returned {short(returned)}; the number '
-                    'of steps is wanted.') from None
+                    'of steps is wanted.')
+    return {'steps': steps, 'returned': int(returned)}  # np.ceil's is a float
 
 
 def judge_steps(notes, num_images, k, b, **_):

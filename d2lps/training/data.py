@@ -120,7 +120,8 @@ def _read_idx(path, dimensions):
     if magic != bytes([0, 0, 8, dimensions]):
         raise ValueError(
             f'{path} is not an IDX file of {dimensions}-dimensional bytes: '
-            f'it begins with {magic.hex()}, expected 000008{dimensions:02x}.')
+            f'it begins with {magic.hex() or "nothing"}, expected '
+            f'000008{dimensions:02x}.')
     shape = [int.from_bytes(content[i:i + 4], 'big')
              for i in range(4, header, 4)]
     expected = header + math.prod(shape)

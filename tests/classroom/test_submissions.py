@@ -1,13 +1,36 @@
 """Folders that are no submissions, and folders that must not be emptied."""
+import asyncio
 import os
 import subprocess
 
+import nbformat
 import pytest
+from handins import (
+    ROOT,
+    answer_cell,
+    answered,
+    is_check,
+    released,
+    solution,
+    with_cell,
+)
+from nbformat.v4 import new_code_cell
 
 from classroom import walls
+from classroom.executing import execute
 from classroom.grade import Result, chosen, empty, write
 from classroom.grade import main as grade
-from classroom.submissions import Submission, read_all
+from classroom.judging import judge
+from classroom.submissions import (
+    BEGIN,
+    END,
+    Submission,
+    hidden_cases,
+    read,
+    read_all,
+    rebuild,
+    visible,
+)
 
 
 @pytest.mark.parametrize('make, words', [
@@ -77,3 +100,93 @@ def test_no_text_stops_the_table_or_is_a_formula(tmp_path):
     one = Submission('ada', {}, {'tree': [told], '': [told]})
     write([Result('ada', 'tree', 0., 10., [told], [])], [one], tmp_path)
     assert ",'=a  .txt" in (tmp_path / 'grades.csv').read_text()
+
+
+def test_a_cell_of_a_million_marks_stops_nobody():
+    """A regular expression would take hours for it."""
+    task = answered()
+    [cell, *_] = [cell for cell in task.cells if is_check(cell)]
+    cell.source = (BEGIN + '\n') * 500_000
+    template = solution('tree')
+    graded, remarks = rebuild(template, task)
+    assert remarks == [f'the cell {cell.id} was changed: put back']
+    assert visible(f'a\n{BEGIN}\nb\n{END}\nc') == 'a\nc'
+    assert visible('a\nb') == 'a\nb'
+
+
+def test_the_newer_of_two_is_graded_whatever_it_is_called(tmp_path):
+    folder = tmp_path / 'ada'
+    folder.mkdir()
+    for k, name in enumerate(('tree.ipynb', 'tree-2.IPYNB', 'tree-1.ipynb')):
+        notebook = with_cell(answered(), f'version = {k}')
+        nbformat.write(notebook, path := folder / 'new.ipynb')
+        os.rename(path, folder / name)
+        os.utime(folder / name, (1000 + 10 * (k == 1),) * 2)
+    found = read(folder, 'ada')
+    assert 'version = 1' in str(found.notebooks['tree'])
+    assert len(found.remarks['tree']) >= 2
+    os.utime(folder / 'tree-2.IPYNB', (1000, 1000))  # out of one archive
+    found = read(folder, 'ada')
+    assert 'version = 0' in str(found.notebooks['tree'])
+
+
+def test_an_answer_beside_ten_thousand_other_files(tmp_path, monkeypatch):
+    for k in range(10_000):
+        (tmp_path / f'{k}.txt').touch()
+    nbformat.write(answered(), tmp_path / 'tree.ipynb')
+    assert 'tree' in read(tmp_path, 'ada').notebooks
+    monkeypatch.setattr('classroom.submissions.MOST_FILES', 5000)
+    [remark] = read(tmp_path, 'ada').remarks['']
+    assert 'more than 5,000 files' in remark
+
+
+def test_no_spelling_gets_around_the_limit_of_cells(tmp_path):
+    cell = '{"cell\\u005ftype": "raw", "metadata": {}, "source": ""}'
+    (tmp_path / 'tree.ipynb').write_text(
+        f'{{"cells": [{", ".join([cell] * 1001)}], "metadata": {{}}, '
+        '"nbformat": 4, "nbformat_minor": 5}')
+    assert 'more than 1000 cells' in str(read(tmp_path, 'ada').remarks)
+
+
+def graded_here(notebook, exercise='tree'):
+    """The verdicts on a notebook that is executed here, without walls."""
+    made, _ = rebuild(solution(exercise), notebook)
+    cases = hidden_cases(ROOT / 'classroom' / 'hidden', exercise)
+    problems = asyncio.run(execute(made, cases, 0, behind_walls=False))
+    return judge(exercise, made, cases, problems)
+
+
+@pytest.mark.full
+def test_what_a_student_calls_the_same_is_not_meant():
+    for code in 'check = []', 'hidden = 3', 'def check(p):\n    return p':
+        notebook = answered()
+        notebook.cells.insert(2, new_code_cell(code))
+        assert not any(one.wrong for one in graded_here(notebook)), code
+
+
+@pytest.mark.full
+def test_an_answer_above_the_line_for_it_is_one():
+    notebook = released('tree')
+    notebook = with_cell(notebook, answer_cell(answered()).source)
+    assert not any(one.wrong for one in graded_here(notebook))
+
+
+@pytest.mark.full
+def test_the_error_of_a_cell_of_theirs_is_told():
+    notebook = answered()
+    answer_cell(notebook).source = 'def up_and_down(n)\n    return n'
+    assert all('a cell above stopped' in one.wrong and 'SyntaxError' in (
+        one.wrong) for one in graded_here(notebook))
+
+
+@pytest.mark.full
+def test_hidden_cases_stay_hidden():
+    for code in (
+            'def up_and_down(n):\n    import os\n    raise Exception(open('
+            'os.environ["D2LPS_CASES"]).read())',
+            'def up_and_down(n):\n    import os\n    raise type(open('
+            'os.environ["D2LPS_CASES"]).read(), (BaseException,), {})'):
+        notebook = answered()
+        answer_cell(notebook).source = code
+        for one in graded_here(notebook):
+            assert one.wrong and not (one.hidden and '{' in one.wrong), one

@@ -1,6 +1,6 @@
 """Keys and arrays that do, and do not, fit a store."""
 import pytest
-from d2lps.cluster.store.storechecks import groups, names
+from d2lps.cluster.store.storechecks import compression, groups, names
 from d2lps.engine import devices, mx
 
 ONE, TWO = mx.np.ones(3), mx.np.ones((2, 2))
@@ -60,7 +60,7 @@ def test_what_does_not_fit_is_said(key, value, words):
     ('w', ONE, {3: (3,)}, 'so far there is 3'),
     (['w', 3], [ONE, ONE], {}, 'of one type'),
     (['w', 'w'], [ONE, ONE], {}, 'must be one array; there are 2'),
-    ('w', mx.np.ones((0, 3)), {}, '0 of float32')])
+    ('w', mx.np.ones((0, 3)), {}, 'must have elements; its shape is (0, 3)')])
 def test_what_cannot_be_initialised_is_said(key, value, known, words):
     with pytest.raises(ValueError) as error:
         groups('value', key, value, known, new=True)
@@ -71,3 +71,10 @@ def test_names_are_short():
     assert names([]) == 'none'
     assert names(['a', 3]) == "'a', 3"
     assert names([*'abcd']) == "'a', 'b', 'c', …"
+
+
+@pytest.mark.parametrize('threshold', [True, 0, -1, 'half', None])
+def test_a_threshold_is_a_number_above_0(threshold):
+    with pytest.raises(ValueError, match="must be like {'type': '2bit'"):
+        compression('compression_params', {'type': '2bit',
+                                           'threshold': threshold})

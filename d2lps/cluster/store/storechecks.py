@@ -59,7 +59,9 @@ def check_array(name, array, shape):
         raise ValueError(f'{name} must be an array of mxnet.np; it was a '
                          f'{type(array).__name__}')
     found = array.shape  # MXNet is asked once: this is done in every step
-    if onp.dtype(array.dtype) != 'float32' or 0 in found:
+    if 0 in found:
+        raise ValueError(f'{name} must have elements; its shape is {found}')
+    if onp.dtype(array.dtype) != 'float32':
         raise ValueError(
             f'{name} must have elements of float32, for example '
             f"{name.split()[0]}.astype('float32'); it has {array.size} of "
@@ -71,8 +73,8 @@ def check_array(name, array, shape):
 def compression(name, value):
     """A check for the parameters of gradient compression."""
     threshold = value.get('threshold', 0.5) if isinstance(value, dict) else 0
-    if (not isinstance(threshold, (int, float)) or not threshold > 0
-            or value.get('type') != '2bit'
+    if (not isinstance(threshold, (int, float)) or isinstance(threshold, bool)
+            or not threshold > 0 or value.get('type') != '2bit'
             or set(value) - {'type', 'threshold'}):
         refuse(name, value, "like {'type': '2bit', 'threshold': 0.5}")
     return value
