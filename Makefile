@@ -79,7 +79,8 @@ grade: $(VENV)/installed-tests
 	@test -n "$(FROM)" || { echo 'd2lps: make grade FROM=folder, with a' \
 	  'folder for each student in it'; exit 1; }
 	$(VENV)/bin/python -m classroom.grade "$(FROM)" --to "$(TO)" \
-	  --walls "$(WALLS)" $(if $(EXERCISES),--exercises $(EXERCISES))
+	  --walls "$(WALLS)" $(if $(EXERCISES),--exercises $(EXERCISES)) \
+	  $(if $(AGAIN),--again $(AGAIN))
 
 benchmark: $(VENV)/installed
 	$(VENV)/bin/python tests/benchmarks/chapter1.py

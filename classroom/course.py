@@ -30,6 +30,13 @@ c.ClearSolutions.code_stub = {stub!r}
 '''
 
 
+def _source(exercise):
+    notebook = nbformat.read(SOLUTIONS / f'{exercise}.ipynb', 4)
+    for cell in notebook.cells:  # it tells what the solution drew
+        cell.metadata.pop('alt', None)
+    return notebook
+
+
 class Course:
     """An nbgrader course in a folder."""
 
@@ -58,17 +65,26 @@ class Course:
         folder = Path(folder)
         for name in exercises:
             place = folder / 'source' / name
-            place.mkdir(parents=True)
-            notebook = nbformat.read(SOLUTIONS / f'{name}.ipynb', 4)
-            for cell in notebook.cells:  # it tells what the solution drew
-                cell.metadata.pop('alt', None)
-            nbformat.write(notebook, place / f'{name}.ipynb')
+            place.mkdir(parents=True, exist_ok=True)
+            nbformat.write(_source(name), place / f'{name}.ipynb')
+        folder.mkdir(parents=True, exist_ok=True)
         (folder / 'nbgrader_config.py').write_text(
             CONFIG.format(stub={'python': STUB}))
         course = cls(folder)
         for name in exercises:
             course._do('release', course.api.generate_assignment, name)
         return course
+
+    @classmethod
+    def open(cls, folder, exercises):
+        """The course in a folder, with these exercises as they are now."""
+        def is_there(name):
+            files = [Path(folder, kind, name, f'{name}.ipynb')
+                     for kind in ('source', 'release')]
+            return all(file.exists() for file in files) and (
+                files[0].read_text() == nbformat.writes(_source(name)) + '\n')
+        return cls.make(folder, [name for name in exercises
+                                 if not is_there(name)])
 
     def _do(self, what, function, *args):
         done = function(*args)

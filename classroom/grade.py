@@ -2,124 +2,123 @@
 
 Every notebook is executed in a process of its own, judged outside of it, and
 entered into an nbgrader gradebook. Nothing that one student hands in stops
-the grading of the others.
+the grading of the others, and each result is there as soon as it is found.
 """
 import argparse
 import asyncio
 import copy
-import csv
 import os
-import shutil
 import sys
-import tempfile
 import time
 import warnings
-from collections import namedtuple
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from classroom import feedback, walls
+from classroom import walls
 from classroom.course import Course
 from classroom.executing import execute
 from classroom.judging import judge
+from classroom.results import Result, Results, digest
 from classroom.submissions import hidden_cases, read_all, rebuild
-from d2lps.exercises.checking import EXERCISES
+from d2lps.exercises.checking import EXERCISES, module_of
 
 HIDDEN = Path(__file__).with_name('hidden')
-MADE = 'course', 'feedback', 'grades.csv'
-COLUMNS = 'student', 'exercise', 'points', 'of', 'remarks'
-Result = namedtuple('Result', (*COLUMNS, 'verdicts'))
+MADE = 'course', 'feedback', 'results', 'grades.csv', 'grades.csv.new'
 
 
-def grade(submissions, exercises, to, behind_walls=True, tell=print):
-    """Grade what was read; a list of `Result`, one a student and exercise.
+class Grading:
+    """Grades what was read, into a folder.
 
-    to: the folder for the course of nbgrader. Writes nothing else.
+    to: the folder, with what an earlier grading has left: what has not
+    changed since is not graded again, but for the students named in `again`.
+    tell: gets a line for each notebook that is graded.
     """
-    course = Course.make(Path(to) / 'course', exercises)
-    return asyncio.run(_grade(submissions, exercises, course, behind_walls,
-                              tell))
 
+    def __init__(self, submissions, exercises, to, behind_walls=True,
+                 again=(), tell=print):
+        self._course = Course.open(Path(to) / 'course', exercises)
+        self.results = Results(to, submissions)
+        self._walls, self._again, self._tell = behind_walls, again, tell
+        self._pairs = [(submission, exercise) for submission in submissions
+                       for exercise in exercises]
+        self.graded = 0
 
-async def _grade(submissions, exercises, course, behind_walls, tell):
-    slots = asyncio.Queue()
-    for slot in range(min(1 + (os.cpu_count() or 1),  # some only wait
-                          walls.MOST_SLOTS)):
-        slots.put_nowait(slot)
+    def run(self):
+        asyncio.run(self._run())
 
-    async def one(submission, exercise, gradebook):
+    async def _run(self):
+        slots = asyncio.Queue()
+        for slot in range(min(1 + (os.cpu_count() or 1),  # some only wait
+                              walls.MOST_SLOTS)):
+            slots.put_nowait(slot)
+        # The gradebook is for one at a time, and slow: results do not wait.
+        with ThreadPoolExecutor(1) as gradebook:
+            await asyncio.gather(*[self._safely(*pair, slots, gradebook)
+                                   for pair in self._pairs])
+
+    async def _safely(self, submission, exercise, slots, gradebook):
+        try:
+            await self._one(submission, exercise, slots, gradebook)
+        except Exception as error:  # ours, or nbgrader's: the others go on
+            self.results.add(Result(
+                submission.student, exercise, 0.,
+                _most(self._course.template(exercise)),
+                [f'could not be graded: {type(error).__name__}: {error}'], []))
+
+    async def _one(self, submission, exercise, slots, gradebook):
+        student, template = submission.student, self._course.template(exercise)
+        remarks = list(submission.remarks.get(exercise, []))
+        handed_in = submission.notebooks.get(exercise)
+        if handed_in is None:
+            self.results.add(Result(student, exercise, 0., _most(template),
+                                    remarks or ['missing'], []))
+            return
+        cases = hidden_cases(HIDDEN, exercise)
+        name = digest(handed_in, remarks, template, cases, Path(
+            module_of(exercise).__file__).read_text())
+        if student not in self._again and self.results.known(
+                student, exercise, name):
+            return
         slot = await slots.get()
         try:
-            return await _one(submission, exercise, course, slot,
-                              behind_walls, gradebook)
-        except Exception as error:  # ours, or nbgrader's: the others go on
-            return Result(submission.student, exercise, 0., _most(
-                course.template(exercise)), [
-                f'could not be graded: {type(error).__name__}: {error}'], [])
+            notebook, more = rebuild(template, copy.deepcopy(handed_in))
+            problems = await execute(notebook, cases, slot, self._walls)
         finally:
             slots.put_nowait(slot)
-            tell('.', end='', flush=True)
-
-    with ThreadPoolExecutor(1) as gradebook:  # it is for one at a time
-        return await asyncio.gather(*[
-            one(submission, exercise, gradebook) for submission in submissions
-            for exercise in exercises])
-
-
-async def _one(submission, exercise, course, slot, behind_walls, gradebook):
-    template = course.template(exercise)
-    remarks = list(submission.remarks.get(exercise, []))
-    handed_in = submission.notebooks.get(exercise)
-    if handed_in is None:
-        return Result(submission.student, exercise, 0., _most(template),
-                      remarks or ['missing'], [])
-    notebook, more = rebuild(template, copy.deepcopy(handed_in))
-    cases = hidden_cases(HIDDEN, exercise)
-    problems = await execute(notebook, cases, slot, behind_walls)
-    named = {cell.id: k for k, cell in enumerate(notebook.cells, 1)}
-    more += [f'cell {named[cell]}: {why}' for cell, why in problems.items()
-             if not why.startswith('before')]
-    verdicts = await asyncio.to_thread(judge, exercise, notebook, cases,
-                                       problems)
-
-    def enter():
-        course.grade(submission.student, exercise, notebook)
-        return course.points(submission.student, exercise)
-    points, most = await asyncio.get_running_loop().run_in_executor(
-        gradebook, enter)
-    return Result(submission.student, exercise, sum(points.values()),
-                  sum(most.values()), remarks + more, verdicts)
+        if asyncio.current_task().cancelling():
+            # Our Ctrl-C, which nbclient has taken for the kernel's death.
+            raise asyncio.CancelledError
+        numbers = {cell.id: k for k, cell in enumerate(notebook.cells, 1)}
+        more += [f'cell {numbers[cell]}: {why}' for cell, why
+                 in problems.items() if not why.startswith('before')]
+        verdicts = await asyncio.to_thread(judge, exercise, notebook, cases,
+                                           problems)
+        result = Result(student, exercise, _points(notebook, verdicts),
+                        _most(notebook), remarks + more, verdicts)
+        self.results.add(result)
+        self.graded += 1
+        self._tell(f'{student}, {exercise}: {result.points:g} of '
+                   f'{result.of:g}', flush=True)
+        await asyncio.get_running_loop().run_in_executor(
+            gradebook, self._course.grade, student, exercise, notebook)
+        self.results.add(result, name)
 
 
-def _most(template):
-    return float(sum(cell.metadata.nbgrader.points for cell in template.cells
+def _points(notebook, verdicts):
+    """As nbgrader counts them: those of the checks that were passed."""
+    passed = {f'{"hidden" if one.hidden else "check"}-{one.part}'
+              for one in verdicts if one.wrong is None}
+    return float(sum(
+        cell.metadata.nbgrader.points for cell in notebook.cells
+        if cell.metadata.get('nbgrader', {}).get('grade_id') in passed))
+
+
+def _most(notebook):
+    return float(sum(cell.metadata.nbgrader.points for cell in notebook.cells
                      if cell.metadata.get('nbgrader', {}).get('grade')))
 
 
-def write(results, submissions, to):
-    """grades.csv, and a feedback page for each student, in the folder `to`."""
-    with open(to / 'grades.csv', 'w', newline='', encoding='utf-8',
-              errors='replace') as file:
-        table = csv.writer(file)
-        table.writerow(COLUMNS)
-        for result in results:
-            remarks = ''.join(letter if letter.isprintable() else ' '
-                              for letter in '; '.join(result.remarks))
-            if remarks.startswith(('=', '+', '-', '@')):
-                remarks = f"'{remarks}"  # a spreadsheet would run it
-            table.writerow([result.student, result.exercise,
-                            f'{result.points:g}', f'{result.of:g}',
-                            remarks])
-    (to / 'feedback').mkdir()
-    for submission in submissions:
-        own = [result for result in results
-               if result.student == submission.student]
-        page = feedback.page(submission, own)
-        (to / 'feedback' / f'{submission.student}.html').write_text(
-            page, encoding='utf-8', errors='replace')
-
-
-def empty(to, submitted):
+def folder_for_results(to, submitted):
     """The folder `to`, in which nothing is but what was made here."""
     to, submitted = (Path(path).expanduser().resolve()
                      for path in (to, submitted))
@@ -154,6 +153,8 @@ def main(args=None):
     parser.add_argument('submitted', help='a folder with one for each student')
     parser.add_argument('--to', default='graded', help='where results go')
     parser.add_argument('--exercises', nargs='*', default=[])
+    parser.add_argument('--again', nargs='*', default=[], metavar='STUDENT',
+                        help='also what has not changed since')
     parser.add_argument('--walls', choices=['bwrap', 'none'], default='bwrap')
     args = parser.parse_args(args)
     warnings.simplefilter('ignore')  # of nbgrader, for its own developers
@@ -165,32 +166,31 @@ def main(args=None):
                 'WALLS=none runs it all the same, as you, and it can read '
                 'what you can read')
         submissions = read_all(args.submitted)
+        unknown = {*args.again} - {one.student for one in submissions}
+        if unknown:
+            raise ValueError(f'AGAIN must name students; there is no '
+                             f'{", ".join(sorted(unknown))}')
         loose = [path.name for path in sorted(
             Path(args.submitted).expanduser().iterdir())
             if path.is_file() and not path.name.startswith('.')]
         if loose:
             print('in no student\'s folder, so left out:', *loose)
         exercises = chosen(submissions, args.exercises)
-        to = empty(args.to, args.submitted)
-        with tempfile.TemporaryDirectory(dir=to.parent, prefix='grading-',
-                                         ignore_cleanup_errors=True) as new:
-            new = Path(new)
-            results = grade(submissions, exercises, new,
-                            args.walls == 'bwrap')
-            write(results, submissions, new)
-            for name in MADE:  # what was there stays until all is graded
-                old = to / name
-                old.unlink(True) if old.is_file() else shutil.rmtree(old, True)
-                (new / name).rename(old)
+        to = folder_for_results(args.to, args.submitted)
+        grading = Grading(submissions, exercises, to, args.walls == 'bwrap',
+                          args.again)
+        grading.run()
     except KeyboardInterrupt:
-        sys.exit('\nd2lps: ended before all were graded; nothing was changed')
+        sys.exit('d2lps: ended before all were graded; what was graded stays, '
+                 'and the same again goes on from there')
     except (ValueError, OSError, RuntimeError) as error:
         sys.exit(f'd2lps: {error}')
-    handed_in = sum(bool(result.verdicts) for result in results)
+    results = grading.results.all()
+    kept = sum(bool(result.verdicts) for result in results) - grading.graded
     remarked = sum(bool(result.remarks) for result in results)
-    print(f'\n{len(submissions)} students, {handed_in} notebooks graded in '
-          f'{time.time() - start:.0f} s, {remarked} rows with remarks: '
-          f'{to / "grades.csv"}')
+    print(f'{len(submissions)} students, {grading.graded} notebooks graded in '
+          f'{time.time() - start:.0f} s, {kept} results of before kept, '
+          f'{remarked} rows with remarks: {to / "grades.csv"}')
 
 
 if __name__ == '__main__':

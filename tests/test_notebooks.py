@@ -1,11 +1,13 @@
 """What all notebooks have in common."""
 import ast
+import csv
 import json
 import re
 from functools import cache
 from pathlib import Path
 
 import pytest
+from d2lps.expectations import told_in
 
 ROOT = Path(__file__).parents[1]
 MODULES = sorted((ROOT / 'd2lps').rglob('*.py'))
@@ -77,6 +79,19 @@ def test_what_is_saved_came_as_expected(path):
     """Notebooks are saved on a quiet machine."""
     saved = json.dumps([cell.get('outputs') for cell in cells_of(path)])
     assert 'not here, not now: ' not in saved
+
+
+def test_the_table_of_make_measure_has_what_is_expected():
+    """And no more; each held in nine of ten runs on a quiet machine."""
+    with open(ROOT / 'notebooks/results/expectations.csv', newline='') as file:
+        rows = [*csv.DictReader(file)]
+    measured = {(row['chapter'], row['expectation']) for row in rows}
+    assert measured == {
+        (path.stem, words) for path in CHAPTERS for cell in cells_of(path)
+        for output in cell.get('outputs', ())
+        for words, _ in told_in(''.join(output.get('text', '')))}
+    for row in rows:
+        assert int(row['held']) >= 0.9 * int(row['of']) > 0, row
 
 
 def parts_of(tree):

@@ -18,9 +18,10 @@ from nbformat.v4 import new_code_cell
 
 from classroom import walls
 from classroom.executing import execute
-from classroom.grade import Result, chosen, empty, write
+from classroom.grade import chosen, folder_for_results
 from classroom.grade import main as grade
 from classroom.judging import judge
+from classroom.results import Result, Results
 from classroom.submissions import (
     BEGIN,
     END,
@@ -47,7 +48,7 @@ def test_submissions_are_never_emptied(tmp_path):
     (anna / 'tree.ipynb').write_text('{}')
     for to in tmp_path, tmp_path / 'in', anna:
         with pytest.raises(ValueError, match='TO must be'):
-            empty(to, tmp_path / 'in')
+            folder_for_results(to, tmp_path / 'in')
     other = tmp_path / 'other'
     other.mkdir()
     (other / 'thesis.txt').write_text('important')
@@ -55,7 +56,7 @@ def test_submissions_are_never_emptied(tmp_path):
         (other / name).mkdir(exist_ok=True)
     (other / 'course' / 'nbgrader_config.py').touch()
     with pytest.raises(ValueError, match='TO must be a new folder'):
-        empty(other, tmp_path / 'in')
+        folder_for_results(other, tmp_path / 'in')
     assert (other / 'thesis.txt').exists() and (anna / 'tree.ipynb').exists()
 
 
@@ -98,7 +99,7 @@ def test_one_folder_never_stops_the_reading_of_others(tmp_path):
 def test_no_text_stops_the_table_or_is_a_formula(tmp_path):
     told = '=a\udcff\x1b.txt'
     one = Submission('ada', {}, {'tree': [told], '': [told]})
-    write([Result('ada', 'tree', 0., 10., [told], [])], [one], tmp_path)
+    Results(tmp_path, [one]).add(Result('ada', 'tree', 0., 10., [told], []))
     assert ",'=a  .txt" in (tmp_path / 'grades.csv').read_text()
 
 
