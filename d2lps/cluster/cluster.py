@@ -63,10 +63,9 @@ class Cluster:
     which only this user may open (and root, who may do everything), and no
     port is open.  Where such sockets cannot be had, an OSError says so; with
     `address='127.0.0.1'` they listen there, where every user of the machine
-    can reach them.  With
-    `network`, they listen on addresses that exist only inside that network.
-    With `hosts`, they listen on the machines' own addresses: use it only
-    where you trust everybody who can reach these.
+    can reach them.  With `network`, they listen on addresses that exist only
+    inside that network.  With `hosts`, they listen on the machines' own
+    addresses: use it only where you trust everybody who can reach these.
 
     Attributes:
         num_workers, num_servers: how many of each there are now.
