@@ -60,8 +60,7 @@ WINDOWS = ['fcntl', 'grp', 'psutil', 'pwd', 'resource', 'termios']
 NEED_MXNET = {'d2lps.train', 'd2lps.machine', 'd2lps.devices', 'd2lps.KVStore',
               'd2lps.Cluster', 'd2lps.virtual_clock', 'd2lps.training',
               'd2lps.Checkpoint', 'd2lps.pictures.explore_devices',
-              'd2lps.pictures.TrainingPanel', 'd2lps.cluster.WorkerError',
-              'd2lps.recovery.ReplicatedStore'}
+              'd2lps.cluster.WorkerError', 'd2lps.recovery.ReplicatedStore'}
 
 
 def used():

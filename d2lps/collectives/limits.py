@@ -85,8 +85,8 @@ def array(ndim, kinds='iuf', least=0):
     def check(name, value):
         try:
             found = np.asarray(value, None if np.size(value) else int)
-            if found.dtype == object:  # ints that are too large for one
-                found = found.astype(float)
+            if found.dtype == object and {*map(type, found.flat)} == {int}:
+                found = found.astype(float)  # they are too large for an array
             good = found.ndim == ndim and found.dtype.kind in kinds and (
                 (found > 0) | (found == least)).all() and (
                 least is None or (found < np.inf).all())
