@@ -6,6 +6,7 @@ import tempfile
 import time
 from pathlib import Path
 
+import zmq
 from jupyter_client import AsyncKernelManager
 from jupyter_client.kernelspec import KernelSpec
 from nbclient import NotebookClient
@@ -18,11 +19,23 @@ SECONDS = 10  # for a cell; then it is interrupted
 WHOLE = 60  # seconds for all cells of a notebook
 CELLS = 2  # that may need longer: at the next the kernel is ended
 TEXT = 100_000  # characters that the outputs of a notebook keep
+MESSAGE = 4 * MOST_NOTES  # bytes: a kernel that sends more in one is cut off
+WAITING = 20  # messages, beyond which a kernel has to keep its own
 START = 60  # seconds for a kernel to start on a busy machine
 
 
 class TooMuch(Exception):
     """A notebook used up what it may use; the text says what."""
+
+
+class Manager(AsyncKernelManager):
+    """Refuses long messages as they come, and keeps few of them waiting."""
+
+    def client(self, **settings):
+        client = super().client(**settings)
+        client.context.setsockopt(zmq.MAXMSGSIZE, MESSAGE)
+        client.context.setsockopt(zmq.RCVHWM, WAITING)
+        return client
 
 
 class Client(NotebookClient):
@@ -102,7 +115,7 @@ async def execute(notebook, cases, slot, behind_walls=True):
 
 async def _execute(notebook, cases, slot, behind_walls, folder):
     (folder / 'cases.json').write_text(json.dumps(cases))
-    manager = AsyncKernelManager(
+    manager = Manager(
         transport='ipc', ip=str(folder / 'k'),
         connection_file=str(folder / 'connection.json'))
     manager._kernel_spec = KernelSpec(

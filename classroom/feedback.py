@@ -20,15 +20,20 @@ li { margin: .5em 0 } .remark { background: #eee; padding: .3em .6em }
 <p>{{ '%g' % points }} of {{ '%g' % most }} points.</p>
 {% for remark in remarks %}<p class="remark">{{ remark }}</p>
 {% endfor %}
+<p>Each check runs twice: on the cases that your notebook has, and on others
+that no notebook has.</p>
 {% for result, verdicts in exercises %}
 <h2>{{ result.exercise }}: {{ '%g' % result.points }} of {{ '%g' % result.of }}
 </h2>
 {% for remark in result.remarks %}<p class="remark">{{ remark }}</p>
 {% endfor %}
 <ul>
-{% for kind, right, wrong in verdicts %}
-<li class="{{ 'wrong' if wrong else 'right' }}"><b>{{ right.rstrip('.') }}</b>
-{{- ' (other cases)' if kind else '' }}{{ '' if not wrong else ': ' + wrong }}
+{% for one, right in verdicts %}
+<li class="{{ 'wrong' if one.wrong else 'right' }}">
+<b>{{ '%g' % (0 if one.wrong else one.points) }} of
+{{ '%g' % one.points }}</b>, {{ one.part }}
+{{- ', other cases' if one.hidden }}:
+{{ 'not yet: ' + one.wrong if one.wrong else right }}
 </li>
 {% endfor %}
 </ul>
@@ -40,7 +45,7 @@ li { margin: .5em 0 } .remark { background: #eee; padding: .3em .6em }
 def page(submission, results):
     """HTML that needs nothing else. results: those of this student."""
     exercises = [(result, [
-        (one.hidden, check_of(result.exercise, one.part).right, one.wrong)
+        (one, check_of(result.exercise, one.part).right)
         for one in result.verdicts]) for result in results]
     return PAGE.render(
         student=submission.student, exercises=exercises,

@@ -9,10 +9,11 @@ from d2lps.exercises.checking import NOTES, Wrong, check_of, judge_notes
 
 
 class Verdict(NamedTuple):
-    """part, hidden (True or False), wrong (None, or why in words)."""
+    """part, hidden (True or False), wrong (None, or why in words), points."""
     part: str
     hidden: bool
     wrong: str | None
+    points: float
 
 
 def judge(exercise, notebook, cases, problems):
@@ -33,6 +34,8 @@ def judge(exercise, notebook, cases, problems):
                 _judge_hidden(one, notes, cases[part])
             else:
                 judge_notes(one, notes, one.cases)
+            if cell.id in problems:  # too late, and then right
+                raise Wrong(f'{problems[cell.id]}.')
             wrong = None
             output = new_output('stream', name='stdout',
                                 text=f'Right: {one.right}\n')
@@ -41,7 +44,8 @@ def judge(exercise, notebook, cases, problems):
             output = new_output('error', ename='Wrong', evalue=wrong,
                                 traceback=[f'Not yet. {wrong}'])
         cell.outputs = [output]
-        verdicts.append(Verdict(part, kind == 'hidden', wrong))
+        verdicts.append(Verdict(part, kind == 'hidden', wrong,
+                                float(cell.metadata.nbgrader.points)))
     return verdicts
 
 
@@ -73,10 +77,10 @@ def _notes(cell, problems, broken, hidden):
     """The notes that a check cell handed over; raises `Wrong` if none."""
     found = [output.data[NOTES] for output in cell.outputs
              if NOTES in output.get('data', ())]
+    if len(found) == 1:  # also of a check that was stopped: it tells where
+        return found[0]
     if cell.id in problems:
         raise Wrong(f'{problems[cell.id]}.')
-    if len(found) == 1:
-        return found[0]
     if found:
         raise Wrong('something else than the check spoke for it.')
     for output in cell.outputs:
@@ -87,4 +91,5 @@ def _notes(cell, problems, broken, hidden):
             raise Wrong(f'{output.ename}: {output.evalue}'[:500])
         if output.output_type == 'error' and hasattr(builtins, output.ename):
             raise Wrong(f'the check stopped with {output.ename}.')
-    raise Wrong('the check did not come to its end.')
+    raise Wrong('the check did not come to its end, or the notebook had shown '
+                'so much that it was no longer listened to.')

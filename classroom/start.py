@@ -6,10 +6,12 @@ Without walls it is 0.
 import os
 import resource
 import sys
+from collections import Counter
 
 MEMORY = 2 * 2 ** 30  # bytes
 FILES = 50 * 2 ** 20  # bytes of a file
 PROCESSES = 100  # and threads, of this user in this place
+TEXT = 1_000_000  # characters that are printed: what follows is dropped
 
 
 def limit(kind, most):
@@ -17,6 +19,20 @@ def limit(kind, most):
     _, hard = resource.getrlimit(kind)
     most = most if hard == resource.RLIM_INFINITY else min(most, hard)
     resource.setrlimit(kind, (most, most))
+
+
+def shorten_prints():
+    """Or a loop that prints would fill the memory of who reads along."""
+    from ipykernel.iostream import OutStream
+    write, printed = OutStream.write, Counter()
+
+    def write_some(self, text):
+        room = max(0, TEXT - printed[self.name])
+        printed[self.name] += len(text)
+        write(self, text[:room])
+        return len(text)
+
+    OutStream.write = write_some
 
 
 def main(user, connection_file, *options):
@@ -35,6 +51,7 @@ def main(user, connection_file, *options):
         limit(resource.RLIMIT_NPROC, PROCESSES)
     os.environ.pop('JPY_PARENT_PID', None)  # not to be seen from in here
     from ipykernel.kernelapp import IPKernelApp
+    shorten_prints()
     IPKernelApp.launch_instance(
         ['-f', connection_file, '--HistoryManager.enabled=False', *options])
 

@@ -57,13 +57,17 @@ def run(answer, num_images, k, seed=0):
         return Count(len(asked) - 1, log, sum(
             int(said[row] == label) for row, label in zip(rows, given)))
 
-    returned = answer(X[:, None, None, None] * np.ones((1, 2, 2)),
-                      labels.copy(), k, begin)
+    images, y = X[:, None, None, None] * np.ones((1, 2, 2)), labels.copy()
+    before = images.copy()
+    returned = answer(images, y, k, begin)
+    changed = not (np.array_equal(images, before) and
+                   np.array_equal(y, labels))
     try:
-        return {'asked': asked, 'log': log, 'accuracy': float(returned)}
+        accuracy = float(returned)
     except (TypeError, ValueError):
-        raise Wrong(f'your function returned {short(returned)}; a number '
-                    'from 0 to 1 is wanted.') from None
+        accuracy = short(returned)
+    return {'asked': asked, 'log': log, 'accuracy': accuracy,
+            'changed': changed}
 
 
 def judge_accuracy(notes, num_images, k, seed=0):
@@ -82,6 +86,12 @@ def judge_accuracy(notes, num_images, k, seed=0):
             if label != labels[row]:
                 raise Wrong(f'image {row} came to device {device} with the '
                             f'label {label}; its own is {labels[row]}.')
+    if isinstance(given, str):
+        raise Wrong(f'your function returned {given}; a number from 0 to 1 is '
+                    'wanted.')
+    if notes['changed']:
+        raise Wrong('X or y is another after your function. The next epoch '
+                    'is tested with them; make a copy and change that.')
     missing = sorted({*range(num_images)} - {*seen})
     if missing:
         raise Wrong(f'{len(missing)} of {num_images} images are tested on no '
@@ -96,6 +106,17 @@ def judge_accuracy(notes, num_images, k, seed=0):
     truth = right.mean()
     if abs(given - truth) < 1e-6:  # a float32 has no more digits
         return
+    if abs(given - 100 * truth) < 1e-3:
+        raise Wrong(f'you returned {given:g}, the accuracy in percent. A '
+                    f'number from 0 to 1 is wanted, {truth:.4f}.')
+    for digits in range(1, 5):
+        if abs(given - round(truth, digits)) < 1e-9:
+            raise Wrong(f'you returned {given:g}: {truth:.6f}, rounded. All '
+                        'digits are wanted.')
+    if given == right.sum() // num_images:
+        raise Wrong(f'you returned {given:g}: the accuracy, {truth:.4f}, '
+                    'without what follows the point. `//` and `int` cut it '
+                    'off; `/` keeps it.')
     if min(abs(given - np.mean(accuracies)),
            abs(given - np.sum(accuracies) / k)) < 1e-6:
         raise Wrong(f'you returned {given:.4f}, the mean of the devices\' '
@@ -125,13 +146,17 @@ def _timeline(notes, k):
 
 def judge_time(notes, num_images, k, seed=0):
     """An image takes a millisecond; all devices work side by side."""
-    judge_accuracy(notes, num_images, k, seed)
+    tested = sum(len(rows) for _, rows, _ in notes['asked'])
+    if tested < num_images // k * k or not tested:
+        raise Wrong(f'{tested} of {num_images} images were tested.')
+    if not any(what == 'wait' for what, _ in notes['log']):
+        raise Wrong('int() never took a count, so Python never waited for a '
+                    'device.')
     work, waits = _timeline(notes, k)
     end, target = max(one[2] for one in work), -(-num_images // k)
     if end <= target:
         return
-    text = (f'the accuracy is right, but took {end} ms; the target is '
-            f'{target}. ')
+    text = f'the test took {end} ms; the target is {target}. '
     sizes = [sum(b - a for device, a, b in work if device == i)
              for i in range(k)]
     if max(sizes) > target:
@@ -149,6 +174,9 @@ def picture(answer):
     notes, k = run(answer, 449, 4), 4
     if not all(0 <= device < k for device, *_ in notes['asked']):
         raise Wrong(f'there are devices 0 to {k - 1} in this picture.')
+    accuracy = notes['accuracy']
+    if isinstance(accuracy, float):
+        accuracy = f'{accuracy:.3f}'
     work, waits = _timeline(notes, k)
     ax = plt.subplots(figsize=(8, 2.6), layout='constrained')[1]
     ax.broken_barh([(a, b - a) for a, b in waits], (-0.36, 0.72),
@@ -163,8 +191,8 @@ def picture(answer):
            xlabel='time / ms')
     ax.set_yticks(range(k + 1), ['Python waits',
                                  *(f'device {i}' for i in range(k))])
-    ax.set_title(f'accuracy {notes["accuracy"]:.3f} after {last} ms',
-                 fontsize=10, loc='left', pad=18)
+    ax.set_title(f'accuracy {accuracy} after {last} ms', fontsize=10,
+                 loc='left', pad=18)
     plt.show()
 
 
@@ -173,5 +201,5 @@ CASES = [{'num_images': n, 'k': k} for n, k in (
 CHECKS = {
     'accuracy': Check(CASES, run, judge_accuracy,
                       'every image is tested once, and the share is right.'),
-    'time': Check(CASES, run, judge_time,
+    'time': Check(CASES[:3], run, judge_time,
                   'all devices work side by side: 113 ms with four.')}

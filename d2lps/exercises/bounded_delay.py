@@ -6,7 +6,7 @@ import heapq
 from operator import index
 from reprlib import repr as short
 
-from d2lps.exercises.checking import Check, Wrong
+from d2lps.exercises.checking import Check, Wrong, without
 
 
 class Race:
@@ -69,10 +69,13 @@ def repeat(said):
 
 
 def run(answer, times, bound, pushes, batches=None):
-    gate, said = answer(len(times), bound), []
+    ours = Race.__init__, Race.slowest, Race.ahead, play
+    with without(*ours):
+        gate, said = answer(len(times), bound), []
 
     def decide(race, rank, last):
-        go = gate.push(rank, last)
+        with without(*ours):
+            go = gate.push(rank, last)
         try:
             said.append([index(r) for r in go])
         except TypeError:

@@ -65,11 +65,7 @@ def _judge_once(buckets, ms, **link):
                             f'{found[layer]} and again in bucket {number}: '
                             'it would be sent, and added, twice.')
             found[layer] = number
-    missing = [k for k in range(len(ms)) if k not in found]
-    if missing:
-        raise Wrong(f'of layers {missing}, the gradients are in no bucket. '
-                    'They are never sent, so the other workers never get '
-                    'them. What happens to the last bucket?')
+    _judge_all(buckets, ms)
     ready = [ready for ready, *_ in _messages(buckets, *_link(ms, **link))]
     for number in range(1, len(buckets)):
         early, late = ready[number], ready[number - 1]
@@ -82,14 +78,24 @@ def _judge_once(buckets, ms, **link):
                 'the last layer.')
 
 
+def _judge_all(buckets, ms):
+    missing = [k for k in range(len(ms)) if not any(
+        k in layers for layers in buckets)]
+    if missing:
+        raise Wrong(f'of layers {missing}, the gradients are in no bucket. '
+                    'They are never sent, so the other workers never get '
+                    'them. What happens to the last bucket?')
+
+
 def _judge_time(buckets, **case):
-    _judge_once(buckets, **case)
+    _judge_all(buckets, case['ms'])
     link, latency = _link(**case), case['latency_ms']
     end, best = 1e3 * end_of_step(buckets, *link), _best(*link)
     if end <= best * (1 + 1e-6):
         return
-    text = (f'the step ends after {end:.2f} ms, {end - best:.2f} ms later '
-            f'than it could ({best:.2f} ms). ')
+    text = (f'with layers of {case["ms"]} ms and {case["MB"]} MB, the step '
+            f'ends after {end:.2f} ms, {end - best:.2f} ms later than it '
+            f'could ({best:.2f} ms). ')
     if len(buckets) == 1:
         raise Wrong(f'{text}Everything goes in one message, which leaves '
                     f'when all is computed, at {sum(case["ms"]):g} ms: '

@@ -5,10 +5,13 @@ out, in plain numbers; it runs beside the student's code. `judge` says what is
 wrong with that. When a teacher grades, the notes leave the student's process,
 and `judge` is called elsewhere: where no student's code can reach it.
 """
+import inspect
 import json
 import os
+import sys
 import traceback
 from collections.abc import Callable
+from contextlib import contextmanager
 from importlib import import_module
 from typing import NamedTuple
 
@@ -109,6 +112,24 @@ def picture(exercise, *answers):
         return module_of(exercise).picture(*answers)
 
 
+@contextmanager
+def without(*functions):
+    """Raise `Wrong` if what runs inside calls one of these functions."""
+    forbidden = {inspect.unwrap(function).__code__ for function in functions}
+    before = sys.getprofile()
+
+    def look(frame, event, _):
+        if event == 'call' and frame.f_code in forbidden:
+            raise Wrong(f'{frame.f_code.co_name} of d2lps was called. Write '
+                        'yours without it.')
+
+    sys.setprofile(look)
+    try:
+        yield
+    finally:
+        sys.setprofile(before)
+
+
 def take_notes(one, answer, cases):
     """Run a check's cases until one fails: a JSON text that tells all."""
     notes = []
@@ -122,6 +143,11 @@ def take_notes(one, answer, cases):
                      'line that raises NotImplementedError.')
         except Wrong as error:
             wrong = str(error)
+        except KeyboardInterrupt as error:
+            if not os.environ.get(CASES):  # here it is the student's Ctrl-C
+                raise
+            wrong = ('your function did not end in time: it was stopped'
+                     f'{_where(error)}')
         except Exception as error:
             wrong = ('your function stopped with '
                      f'{type(error).__name__}: {error}{_where(error)}')

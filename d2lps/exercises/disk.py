@@ -3,13 +3,15 @@
 What was written and not flushed may then be there, or half of it, or nothing.
 """
 
+from d2lps.exercises.checking import Wrong
+
 
 class PowerCut(BaseException):
     """The power is gone: no `except Exception` of a program sees this."""
 
 
 class Disk:
-    """A folder of text files. `files` has {name: [text, is it flushed]}.
+    """A folder of text files.
 
     ends_after: how many operations (write, flush, rename, remove) are done
     before the power goes; None: all of them. `diary` has them in words, and
@@ -17,7 +19,9 @@ class Disk:
     """
 
     def __init__(self, files=(), ends_after=None):
-        self.files = {name: [text, True] for name, text in dict(files).items()}
+        self._files = {name: (text, True)  # is it flushed?
+                       for name, text in dict(files).items()}
+        self._known = dict(self._files)  # after the last operation
         self.ends_after, self.diary, self.most = ends_after, [], len(files)
 
     def write(self, name, text):
@@ -27,27 +31,27 @@ class Disk:
                             f'{type(name).__name__} and a '
                             f'{type(text).__name__}')
         self._begin(f'write({name!r}, …)')
-        self.files[name] = [text, False]
+        self._files[name] = text, False
         self._end()
 
     def flush(self, name):
         """Wait until a file's text is on the disk itself."""
         self._there(name)
         self._begin(f'flush({name!r})')
-        self.files[name][1] = True
+        self._files[name] = self._files[name][0], True
         self._end()
 
     def rename(self, old, new):
         """Give a file another name; a file that had this name is gone."""
         self._there(old)
         self._begin(f'rename({old!r}, {new!r})')
-        self.files[new] = self.files.pop(old)
+        self._files[new] = self._files.pop(old)
         self._end()
 
     def remove(self, name):
         self._there(name)
         self._begin(f'remove({name!r})')
-        del self.files[name]
+        del self._files[name]
         self._end()
 
     def read(self, name):
@@ -55,26 +59,39 @@ class Disk:
 
     def names(self):
         """The names of all files, sorted as texts are."""
-        return sorted(self.files)
+        return sorted(self._files)
 
     def left(self, share):
         """The files after a power cut, with this share of what was not
         flushed."""
+        self._unchanged()
         return {name: text if flushed else text[:int(share * len(text))]
-                for name, (text, flushed) in self.files.items()}
+                for name, (text, flushed) in self._files.items()}
+
+    def loose(self):
+        """The names of files that are not flushed."""
+        return [name for name, (_, flushed) in self._files.items()
+                if not flushed]
+
+    def _unchanged(self):
+        if self._files != self._known:
+            raise Wrong('the disk was changed, and by none of its '
+                        'operations: write, flush, rename, remove.')
 
     def _there(self, name):
-        if name not in self.files:
+        if name not in self._files:
             raise FileNotFoundError(f'there is no file {name!r}; there are '
                                     f'{self.names()}')
-        return self.files[name]
+        return self._files[name]
 
     def _begin(self, operation):
+        self._unchanged()
         self._cut()  # also for what a `finally` wants to do without power
         self.diary.append(operation)
 
     def _end(self):
-        self.most = max(self.most, len(self.files))
+        self._known = dict(self._files)
+        self.most = max(self.most, len(self._files))
         self._cut()
 
     def _cut(self):

@@ -6,22 +6,18 @@ import numpy as np
 
 from d2lps.collectives import strategies, topology
 from d2lps.exercises import plans
-from d2lps.exercises.checking import Check, Wrong
+from d2lps.exercises.checking import Check, Wrong, without
 
 
 def run(answer, n):
-    return plans.notes_of(answer(n), n)
-
-
-def judge_sum(notes, n):
-    plan = plans.plan_of(notes, n)
-    plans.judge_sum(plan)
-    return plan
+    with without(strategies.halving_doubling):
+        plan = answer(n)
+    return plans.notes_of(plan, n)
 
 
 def judge_rounds(notes, n):
     """Few rounds, and one partner in each of them."""
-    plan = judge_sum(notes, n)
+    plan = plans.judge_work(notes, n, whole=False)
     plans.judge_rounds(plan, 2 * (n.bit_length() - 1))
     for number, sends in enumerate(plan.rounds, 1):
         pairs = {(src, dst) for src, dst, *_ in sends}
@@ -30,7 +26,7 @@ def judge_rounds(notes, n):
                         {src for src, dst in pairs if dst == device})
             if len(partners) > 1:
                 raise Wrong(
-                    f'the sum is right, but in round {number} device {device} '
+                    f'in round {number} device {device} '
                     f'has {len(partners)} partners: {sorted(partners)}. It '
                     'shall send to one device at most in a round, and '
                     'receive from the same.')
@@ -38,7 +34,7 @@ def judge_rounds(notes, n):
 
 def judge_bytes(notes, n):
     """No device sends more of its gradient than it must."""
-    plan = judge_sum(notes, n)
+    plan = plans.judge_work(notes, n)
     size, sent = plan.chunk_bytes(1), np.zeros((len(plan.rounds), n))
     for amount, sends in zip(sent, plan.rounds):
         np.add.at(amount, sends.src, size[sends.chunk])
@@ -47,7 +43,7 @@ def judge_bytes(notes, n):
         device = int(total.argmax())
         shares = ', '.join(f'{share:.3g}' for share in sent[:, device])
         raise Wrong(
-            f'the sum is right, but device {device} sends '
+            f'device {device} sends '
             f'{total.max():.3g} times the size of its gradient; the target '
             f'is {target:.3g}. Round by round it sends: {shares}.')
 
@@ -64,7 +60,7 @@ def picture(answer, n=8):
 
 
 CHECKS = {
-    'sum': Check([{'n': n} for n in (2, 4, 8, 1)], run, judge_sum,
+    'sum': Check([{'n': n} for n in (2, 4, 8, 1)], run, plans.judge_sum,
                  'every device ends with the part of each device once.'),
     'rounds': Check([{'n': n} for n in (4, 8)], run, judge_rounds,
                     '2 log2(n) rounds, and one partner in each.'),

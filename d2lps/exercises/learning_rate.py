@@ -10,15 +10,19 @@ import numpy as np
 from d2lps.exercises.checking import Check, Wrong
 
 
-def _world(seed, lrs, counts, lost=(), equal=False):
-    """Made accuracies, a row a count: up to a best rate, then down."""
+def _world(seed, lrs, counts, lost=(), equal=()):
+    """Made accuracies, a row a count: up to a best rate, then down.
+
+    lost: [row, column] of runs that return nan. equal: the columns of rates
+    that are equally good, and better than others.
+    """
     random = np.random.default_rng(seed)
     best = random.integers(0, len(lrs), len(counts))
     distance = abs(np.argsort(np.argsort(lrs)) - best[:, None])
     table = 0.9 - 0.1 * distance + 0.01 * random.random(distance.shape)
-    if equal:  # the best two of each row are equal
+    if equal:
         table = table.round(1)
-        table[:, :2] = 0.95
+        table[:, equal] = 0.95
     for row, column in lost:
         table[row, column] = np.nan
     return table
@@ -42,9 +46,7 @@ def run(answer, lrs, counts, b, **more):
         return {'runs': runs, 'table': np.array(table, float).tolist(),
                 'best': np.array(best, float).tolist()}
     except (TypeError, ValueError):
-        raise Wrong(f'your function returned {short(returned)}. A table, a '
-                    'list of lists, and a list of learning rates are wanted, '
-                    'such as ([[0.7, 0.9]], [0.2]).') from None
+        return {'runs': runs, 'returned': short(returned)}
 
 
 def judge_runs(notes, lrs, counts, b, **_):
@@ -72,7 +74,10 @@ def judge_runs(notes, lrs, counts, b, **_):
 
 def judge_best(notes, lrs, counts, b, **more):
     """The table, and of each row the best rate."""
-    judge_runs(notes, lrs, counts, b)
+    if 'returned' in notes:
+        raise Wrong(f'your function returned {notes["returned"]}. A table, a '
+                    'list of lists, and a list of learning rates are wanted, '
+                    'such as ([[0.7, 0.9]], [0.2]).')
     truth, (rows, columns) = _world(lrs=lrs, counts=counts, **more), (
         len(counts), len(lrs))
     table, best = np.array(notes['table'], float), notes['best']
@@ -148,9 +153,10 @@ PLAIN = {'lrs': [0.05, 0.1, 0.2, 0.4], 'counts': [1, 2, 4], 'b': 128,
          'seed': 4}
 LOST = {**PLAIN, 'seed': 2, 'lost': [[0, 3], [2, 0]]}
 EQUAL = {'lrs': [0.4, 0.1, 0.2], 'counts': [1, 2], 'b': 64, 'seed': 5,
-         'equal': True}
+         'equal': [0, 1]}
+SORTED = {**EQUAL, 'lrs': [0.1, 0.2, 0.4], 'equal': [0, 2]}
 CHECKS = {
     'runs': Check([PLAIN, EQUAL], run, judge_runs,
                   'each pair was trained once, with b images on each device.'),
-    'best': Check([PLAIN, LOST, EQUAL], run, judge_best,
+    'best': Check([PLAIN, LOST, EQUAL, SORTED], run, judge_best,
                   'the table is right, and the best rates are.')}

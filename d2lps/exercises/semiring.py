@@ -22,26 +22,36 @@ OPERATIONS = {
     'minimum': (min, float('inf')),
     'maximum from 0': (max, 0.0),
     'the first': (lambda a, b: a, 0.0),
+    'the second': (lambda a, b: b, 0.0),
     'log of sum of exp': (np.logaddexp, float('-inf'))}
 # plus, times, zero.
 SEMIRINGS = {'numbers': (np.add, np.multiply, 0.0),
              'shortest way': (np.minimum, np.add, np.inf),
              'widest way': (np.maximum, np.minimum, 0.0),
-             'log-probability': (np.logaddexp, np.add, -np.inf)}
+             'log-probability': (np.logaddexp, np.add, -np.inf),
+             # No semiring, but such a product: the order counts in times.
+             'largest difference': (np.maximum, np.subtract, -np.inf)}
 ROADS = [(0, 1, 7), (1, 2, 4), (2, 3, 6), (3, 4, 3), (4, 5, 8), (5, 6, 2),
          (6, 7, 5), (7, 0, 9), (1, 5, 12)]  # the chapter's
 
 
-def run_laws(answer, operation, values):
-    laws = answer(*OPERATIONS[operation], list(values))
+def _operation(operation, table):
+    """op and zero; table[a][b] is the result if the table is one."""
+    if table:
+        return lambda a, b: float(table[int(a)][int(b)]), 0.0
+    return OPERATIONS[operation]
+
+
+def run_laws(answer, operation, values, table=None):
+    laws = answer(*_operation(operation, table), list(values))
     if not isinstance(laws, (list, tuple, set)):
         raise Wrong(f'your function returned {shown(laws)}; it must return a '
                     'list of names.')
     return [str(law) for law in laws]
 
 
-def judge_laws(notes, operation, values):
-    op, zero = OPERATIONS[operation]
+def judge_laws(notes, operation, values, table=None):
+    op, zero = _operation(operation, table)
     laws = {
         'commutative': ('op(a, b)', 'op(b, a)', [
             (ab, op(*ab), op(*ab[::-1])) for ab in product(values, repeat=2)]),
@@ -55,6 +65,9 @@ def judge_laws(notes, operation, values):
         if law not in laws:
             raise Wrong(f'you name {law[:40]!r}. The laws are called '
                         f'{", ".join(laws)}.')
+        if notes.count(law) > 1:
+            raise Wrong(f'you name {law!r} {notes.count(law)} times. Once is '
+                        'wanted.')
     for law, (left, right, tried) in laws.items():
         broken = [one for one in tried if not np.isclose(*one[1:])]
         if broken and law not in notes:
@@ -73,30 +86,38 @@ def _matrices(semiring, inner, seed):
     if semiring == 'numbers':  # here a sum shows whose parts are in it
         return 8.0 ** np.arange(inner) + np.zeros((3, 1)), np.ones((inner, 4))
     random, zero = np.random.default_rng(seed), SEMIRINGS[semiring][2]
-    return [np.where(random.random(shape) < 0.2, zero, random.integers(
+    zeros = 0 if semiring == 'largest difference' else 0.2
+    return [np.where(random.random(shape) < zeros, zero, random.integers(
         1, 900, shape)) for shape in ((3, inner), (inner, 4))]
 
 
 def run_product(answer, semiring, n, inner, seed=0):
-    plan, parts = strategies.ring(n), []
+    plan, parts, kinds = strategies.ring(n), [], []
 
     def run(arrays, op=np.add):
         before = deepcopy(arrays)
+        kinds.extend(sorted({np.asarray(part).dtype.name for part in before}))
         Schedule.run(plan, arrays, op)
         parts.append(before)
 
     plan.run = run
-    C = answer(*_matrices(semiring, inner, seed), *SEMIRINGS[semiring], plan)
+    A, B = _matrices(semiring, inner, seed)
+    C = answer(A, B, *SEMIRINGS[semiring], plan)
     if np.shape(C) != (3, 4):
         raise Wrong('the product must be an array of shape (3, 4); your '
                     f'function returned {shown(C)}.')
-    return {'parts': parts, 'result': C}
+    changed = not all(map(np.array_equal, (A, B),
+                          _matrices(semiring, inner, seed)))
+    return {'parts': parts, 'result': C, 'kinds': kinds, 'changed': changed}
 
 
 def judge_product(notes, semiring, n, inner, seed=0):
     plus, times, zero = SEMIRINGS[semiring]
     A, B = _matrices(semiring, inner, seed)
     C = plus.reduce(times(A[:, :, None], B), axis=1, initial=zero)
+    if notes['changed']:
+        raise Wrong('A or B is another after your function. They are the '
+                    "caller's; make a copy and change that.")
     if len(notes['parts']) != 1:
         raise Wrong(f'plan.run was called {len(notes["parts"])} times. It '
                     'takes one call, with the part of each device.')
@@ -110,9 +131,18 @@ def judge_product(notes, semiring, n, inner, seed=0):
             raise Wrong(f'the part of device {device} is 0 everywhere. Where '
                         'there is no work, a part must hold what changes '
                         f'nothing. With this plus that is {zero}.')
-    if not np.allclose(plus.reduce(parts), C, 1e-9):
+    together = plus.reduce(parts)
+    if not np.allclose(together, C, 1e-9):
+        why = ''
+        if np.allclose(together, plus.reduce(times(B, A[:, :, None]), axis=1,
+                                             initial=zero)):
+            why = (' With times(b, a) in place of times(a, b) they do: the '
+                   f'order counts, as times is {times.__name__} here.')
+        elif notes['kinds'] != ['float64']:
+            why = (f' They are of type {" and ".join(notes["kinds"])}; '
+                   'numbers with a point need float64.')
         raise Wrong('the parts of the devices do not make the product, put '
-                    f'together with {plus.__name__}.')
+                    f'together with {plus.__name__}.{why}')
     result = np.array(notes['result'], float)
     if not np.allclose(result, C, 1e-9):
         raise Wrong('the parts are right, but then they were ' + (
@@ -163,16 +193,19 @@ def picture(answer):
     plt.show()
 
 
+TABLE = [[0, 0, 0], [1, 1, 1], [0, 2, 2]]  # (2, 1, 0) alone breaks a law
 CHECKS = {
     'laws': Check([{'operation': name, 'values': values} for name, values in (
         ('sum', [0.1, 0.2, 0.3]), ('difference', [1, 2, 4]),
         ('mean of two', [1, 2]), ('minimum', [3, 1, 2]),
-        ('maximum from 0', [2, 5, -1]))], run_laws, judge_laws,
-        'you tell safe operations from others.'),
+        ('maximum from 0', [2, 5, -1]))] + [
+            {'operation': 'a table', 'values': [0, 1, 2], 'table': TABLE}],
+        run_laws, judge_laws, 'you tell safe operations from others.'),
     'product': Check([{'semiring': name, 'n': n, 'inner': inner}
                       for name, n, inner in (
                           ('numbers', 3, 6), ('numbers', 4, 7),
                           ('shortest way', 4, 10), ('widest way', 4, 3),
-                          ('log-probability', 4, 3))],
+                          ('log-probability', 4, 3),
+                          ('largest difference', 3, 5))],
                      run_product, judge_product,
-                     'four semirings, and every device has its share.')}
+                     'all five products, and every device has its share.')}

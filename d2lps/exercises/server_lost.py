@@ -30,10 +30,12 @@ def push(copies, random):
         copies[key] = {server: newest + (server not in late) for server in at}
 
 
-def story(calls_of, keys, servers, replicas, deaths, seed):
+def story(calls_of, keys, servers, replicas, deaths, seed, judge_death):
     """Live through all deaths; [(dead, alive, copies before, after), ...]
 
     calls_of(copies, alive, replicas): the orders, and the lost keys.
+    judge_death(copies, alive, replicas, calls, lost): what there is then;
+    raises `Wrong` if that is not as it must be.
     """
     chance, alive, told = random.Random(seed), [*range(servers)], []
     copies = first_copies(keys, servers, replicas, chance)
@@ -60,18 +62,26 @@ def obeyed(answer, notes):
             calls.append((index(key), index(sender), index(receiver)))
         lost = answer({key: {**at} for key, at in copies.items()}, [*alive],
                       replicas, copy)
-        if not isinstance(lost, (list, tuple, set)):
-            raise Wrong(f'your function returned {lost!r:.60}. Return the '
-                        'list of the keys that are lost, [] if none is.')
-        notes.append((calls, [*lost]))
+        notes.append((calls, [*lost] if isinstance(lost, (list, tuple, set))
+                      else f'{lost!r:.60}'))
         return notes[-1]
     return calls_of
 
 
 def run(answer, **case):
     notes = []
-    story(obeyed(answer, notes), **case)
+    story(obeyed(answer, notes), **case, judge_death=after_calls)
     return notes
+
+
+def after_calls(copies, alive, replicas, calls, lost):
+    """What there is after the orders, as far as they can be done."""
+    new = {key: {server: number for server, number in at.items()
+                 if server in alive} for key, at in copies.items()}
+    for key, sender, receiver in calls:
+        if sender in new.get(key, ()) and receiver in alive:
+            new[key][receiver] = new[key][sender]
+    return new
 
 
 def one_copy(new, alive, key, sender, receiver):
@@ -99,13 +109,30 @@ def one_copy(new, alive, key, sender, receiver):
     at[receiver] = newest
 
 
-def judge_death(copies, alive, replicas, calls, lost):
-    """Who has what after the orders, if each key is as safe as can be."""
-    new = {key: {server: number for server, number in at.items()
-                 if server in alive} for key, at in copies.items()}
-    gone = [key for key in new if not new[key]]
+def judge_calls(copies, alive, replicas, calls, lost):
+    """Can each order be obeyed, is it needed, and what has each server?"""
+    new = after_calls(copies, alive, replicas, (), lost)
     for call in calls:
         one_copy(new, alive, *call)
+    judge_count(copies, alive, replicas, calls, lost)
+    for key, at in new.items():
+        newest = max(at.values(), default=0)
+        old = [server for server in at if at[server] < newest]
+        if old:
+            raise Wrong(f'server {old[0]} still has push {at[old[0]]} of key '
+                        f'{key}, and another server has push {newest}. A pull '
+                        'from it would get an old value.')
+    return new
+
+
+def judge_count(copies, alive, replicas, calls, lost):
+    """Has each key as many copies as it can, and are the lost ones named?"""
+    if isinstance(lost, str):
+        raise Wrong(f'your function returned {lost}. Return the list of the '
+                    'keys that are lost, [] if none is.')
+    before = after_calls(copies, alive, replicas, (), lost)
+    new = after_calls(copies, alive, replicas, calls, lost)
+    gone = [key for key in before if not before[key]]
     for key in gone:
         if key not in lost:
             raise Wrong(f'key {key} is lost, since all servers that had it, '
@@ -119,8 +146,6 @@ def judge_death(copies, alive, replicas, calls, lost):
                         + f' Of the living, {has} had it.' * bool(has))
     wanted = min(replicas, len(alive))
     for key, at in new.items():
-        newest = max(at.values(), default=0)
-        old = [server for server in at if at[server] < newest]
         if len(at) > wanted:
             raise Wrong(f'key {key} is on {len(at)} servers, {sorted(at)}, in '
                         f'the end; {wanted} are wanted. A key was moved for '
@@ -128,18 +153,18 @@ def judge_death(copies, alive, replicas, calls, lost):
         if at and len(at) < wanted:
             raise Wrong(f'key {key} has {len(at)} of {wanted} copies in the '
                         f'end, on {sorted(at)}. The next death may take it.')
-        if old:
-            raise Wrong(f'server {old[0]} still has push {at[old[0]]} of key '
-                        f'{key}, and another server has push {newest}. A pull '
-                        'from it would get an old value.')
     return new
 
 
-def judge(notes, **case):
+def judge(notes, judge_death=judge_calls, **case):
     if len(notes) != len(case['deaths']):
         raise Wrong('your function did not end after each death.')
     notes = iter(notes)
-    return story(lambda *_: next(notes), **case)
+    return story(lambda *_: next(notes), **case, judge_death=judge_death)
+
+
+def judge_again(notes, **case):
+    judge(notes, judge_count, **case)
 
 
 def load_of(copies, servers):
@@ -152,16 +177,21 @@ def most(after, alive):
 
 
 def judge_load(notes, **case):
-    for _, alive, copies, after in judge(notes, **case):
+    for _, alive, copies, after in judge(notes, after_calls, **case):
+        for key, at in after.items():
+            if at and len(at) < min(case['replicas'], len(alive)):
+                raise Wrong(f'key {key} has {len(at)} of '
+                            f'{case["replicas"]} copies in the end. Load '
+                            'counts when each key has all.')
         was, load = load_of(copies, alive), load_of(after, alive)
         target, worst = most(after, alive), max(load)
         if worst > max(target, *was):
             k = load.index(worst)
             new = sum(load) - sum(was)
-            raise Wrong(f'every key is safe, but server {alive[k]} has '
-                        f'{worst} keys in the end and the target is at most '
-                        f'{target}. {worst - was[k]} of {new} new copies went '
-                        'to it, and its link and memory are the bottleneck.')
+            raise Wrong(f'server {alive[k]} has {worst} keys in the end and '
+                        f'the target is at most {target}. '
+                        f'{worst - was[k]} of {new} new copies went to it, '
+                        'and its link and memory are the bottleneck.')
 
 
 def picture(answer, keys=60, servers=5, replicas=2, dead=2, seed=1):
@@ -175,7 +205,7 @@ def picture(answer, keys=60, servers=5, replicas=2, dead=2, seed=1):
         return follow(*world)
     said = ''
     try:
-        story(calls_of, keys, servers, replicas, [[dead]], seed)
+        story(calls_of, keys, servers, replicas, [[dead]], seed, judge_calls)
     except Wrong as error:
         if not notes:
             raise
@@ -215,7 +245,7 @@ CHECKS = {
                     'each key has all its copies again, none was made for '
                     'nothing, and lost keys are named.'),
     'again': Check([_case(10, 5, 2, [[1], [4], [0], [3]], 4),
-                    _case(10, 5, 3, [[0, 2], [1]], 5)], run, judge,
+                    _case(10, 5, 3, [[0, 2], [1]], 5)], run, judge_again,
                    'it works after each death, down to the last server.'),
     'load': Check([_case(60, 5, 2, [[2]], 1), _case(50, 6, 3, [[0]], 2),
                    _case(60, 6, 2, [[1], [3]], 6)],

@@ -27,6 +27,12 @@ def run(answer, k, MB):
 
 def judge_sum(notes, k, MB):
     """On every device the sum of all, of every parameter."""
+    left = [j for j in range(len(MB)) if k > 1 and all(
+        np.array_equal(notes['ends'][i][j], first)
+        for i, row in enumerate(_gradients(k, MB)) for first in [row[j]])]
+    if left and len(left) < len(MB):
+        raise Wrong(f'nobody has summed parameter {left[0]} of {len(MB)}: it '
+                    'is what it was, on all devices.')
     for j in range(len(MB)):
         ends = [np.array(notes['ends'][i][j], float) for i in range(k)]
         for i, end in enumerate(ends):
@@ -36,6 +42,13 @@ def judge_sum(notes, k, MB):
             if len(wrong):
                 raise Wrong(f'on device {i}, parameter {j} of '
                             f'{len(MB)}: {_why(wrong[0] / (j + 1), i, k)}')
+    # Each gradient but one has to leave its device, and each sum to come.
+    copied, least = sum(size for _, _, size, _ in notes['log']), (
+        2 * (k - 1) * sum(MB))
+    if copied < least:
+        raise Wrong(f'the sums are there, but only {copied} MB were copied '
+                    f'by as_in_ctx or copyto, and no way needs less than '
+                    f'{least}.')
 
 
 def _why(value, own, k):
@@ -62,17 +75,28 @@ def _times(log, k):
 
 
 def judge_time(notes, k, MB):
-    """Device 0 has no more to do than others; parameters of equal size."""
-    judge_sum(notes, k, MB)
-    took = sum(_times(notes['log'], k))
-    target = 2 * (k - 1) * -(-len(MB) // k) * MB[0] / GB_PER_S
+    """Device 0 has no more to do than others.
+
+    The target is that of parameters of equal size; of others, half the time
+    that device 0 alone would need.
+    """
+    took, equal = sum(_times(notes['log'], k)), len({*MB}) == 1
+    target = (k - 1) * sum(MB) / GB_PER_S
+    summed = sum(MB) / 2
+    if equal:
+        target = 2 * (k - 1) * -(-len(MB) // k) * MB[0] / GB_PER_S
+        summed = max(len(MB) // k * k, 1) * MB[0]
+    least = 2 * (k - 1) * summed / k / GB_PER_S
+    if took < least * (1 - 1e-9):
+        raise Wrong(f'it took {took:g} ms, and no way needs less than '
+                    f'{least:g} ms. Is something not summed, or not sent '
+                    'back? The other check tells.')
     if took <= target * (1 + 1e-9):
         return
     totals = sum(into + out for into, out in busiest(notes['log'],
                                                      k).values())
     device = int(np.argmax(totals))
-    text = (f'the sums are right, but take {took:g} ms; the target is '
-            f'{target:g}. ')
+    text = f'it takes {took:g} ms; the target is {target:g}. '
     if all(device in message[:2] for message in notes['log']):
         raise Wrong(f'{text}All messages go into or out of device {device}, '
                     'so its link has all the work while others are idle.')
@@ -117,5 +141,6 @@ CHECKS = {
         (2, [3, 2]), (4, [4, 4, 4, 4]), (3, [2, 5, 1, 3]), (4, [2, 1]))],
         run, judge_sum, 'every array holds the sum over all devices.'),
     'time': Check([{'k': k, 'MB': MB} for k, MB in (
-        (4, [40] * 4), (4, [20] * 8), (3, [20] * 7), (2, [80] * 2))], run,
+        (4, [40] * 4), (4, [20] * 8), (3, [20] * 7), (2, [80] * 2),
+        (4, [30, 10, 20, 40]))], run,
         judge_time, 'all links share the work: 15 ms with four devices.')}

@@ -18,27 +18,26 @@ def _levels(n):
 
 def judge_sum(notes, n, **_):
     """The sum everywhere, with as few whole gradients as can be."""
-    plan = plans.plan_of(notes, n)
-    if len(plan.weights) > 1:
-        raise Wrong(f'your plan cuts the gradient into {len(plan.weights)} '
-                    'chunks. In this exercise every message carries all of '
-                    'it, as chunk 0.')
-    plans.judge_sum(plan)
+    if len(notes['weights']) > 1:
+        raise Wrong('your plan cuts the gradient into '
+                    f'{len(notes["weights"])} chunks. In this exercise every '
+                    'message carries all of it, as chunk 0.')
+    plan = plans.judge_sum(notes, n)
     sends = sum(map(len, plan.rounds))
     if sends > 2 * (n - 1):
         raise Wrong(f'the sum is right, but needs {sends} messages; the '
                     f'target is {2 * (n - 1)}. In a tree every device but '
                     'one sends one sum up and gets one total.')
-    return plan
 
 
 def judge_rounds(notes, n):
-    plans.judge_rounds(judge_sum(notes, n), 2 * _levels(n))
+    plans.judge_rounds(plans.judge_work(notes, n, whole=False),
+                       2 * _levels(n))
 
 
 def judge_time(notes, n, microseconds, megabytes):
-    plans.judge_time(judge_sum(notes, n), *_task(n, microseconds, megabytes),
-                     plans.through_one)
+    plans.judge_time(plans.judge_work(notes, n),
+                     *_task(n, microseconds, megabytes), plans.through_one)
 
 
 def _task(n, microseconds=10, megabytes=160):

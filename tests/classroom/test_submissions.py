@@ -1,6 +1,7 @@
 """Folders that are no submissions, and folders that must not be emptied."""
 import asyncio
 import os
+import resource
 import subprocess
 
 import nbformat
@@ -191,3 +192,42 @@ def test_hidden_cases_stay_hidden():
         answer_cell(notebook).source = code
         for one in graded_here(notebook):
             assert one.wrong and not (one.hidden and '{' in one.wrong), one
+
+
+@pytest.mark.full
+def test_what_a_notebook_shows_does_not_fill_our_memory():
+    code = """
+print('x' * 300_000_000)
+for i in range(100):
+    get_ipython().display_pub.publish({'text/plain': 'z' * 3_000_000})
+"""
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    assert not any(one.wrong for one in graded_here(with_cell(answered(),
+                                                              code)))
+    after = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    assert after - before < 300_000  # KiB
+
+
+@pytest.mark.full
+def test_who_shows_too_much_at_once_is_told():
+    code = "get_ipython().display_pub.publish({'text/plain': 'z' * 90_000_000})"
+    assert all('so much that' in one.wrong for one in graded_here(
+        with_cell(answered(), code)))
+
+
+@pytest.mark.full
+def test_a_check_that_is_stopped_tells_where():
+    notebook = answered()
+    answer_cell(notebook).source += """
+right = up_and_down
+def up_and_down(n):
+    while n == 5:
+        pass
+    return right(n)
+"""
+    said = {(one.part, one.hidden): one.wrong
+            for one in graded_here(notebook)}
+    late = said.pop(('sum', False)), said.pop(('rounds', False))
+    assert all('With n = 5: your function did not end in time' in one
+               for one in late), late
+    assert not any(said.values()), said

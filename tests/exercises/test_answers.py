@@ -40,20 +40,27 @@ class Names(dict):
 
 def mistakes(exercise, notebook):
     """What the checks say, those that students see and the hidden ones."""
+    said = said_of(exercise, notebook)
+    return ([text for _, kind, text in said if kind == 'seen'],
+            [text for _, kind, text in said if kind == 'hidden'])
+
+
+def said_of(exercise, notebook):
+    """A list of (part, 'seen' or 'hidden', what the check says)."""
     hidden = json.loads((ROOT / 'classroom' / 'hidden' /
                          f'{exercise}.json').read_text())
-    names, seen, unseen = names_of(notebook), [], []
+    names, said = names_of(notebook), []
     parts = list(parts_of(notebook))
     assert {part for part, _ in parts} == {*hidden}
     for part, function in parts:
         one = check_of(exercise, part)
-        for cases, said in (one.cases, seen), (hidden[part], unseen):
+        for cases, kind in (one.cases, 'seen'), (hidden[part], 'hidden'):
             notes = take_notes(one, names[function], cases)
             try:
                 judge_notes(one, notes, cases)
             except Wrong as error:
-                said.append(str(error))
-    return seen, unseen
+                said.append((part, kind, str(error)))
+    return said
 
 
 @each_exercise
@@ -89,3 +96,32 @@ def test_an_answer_gets_what_it_deserves(answer):
         assert unseen
         assert any(answer.says in text for text in seen + unseen), (
             seen + unseen)
+
+
+@pytest.mark.parametrize('exercise, title, parts', [
+    ('minibatch', 'the learning rate stays', {'rate'}),
+    ('minibatch', 'nothing is returned', {'steps'}),
+    ('minibatch', 'X is shuffled, y is not', {'steps'}),
+    ('learning-rate', 'the minibatch does not grow', {'runs'}),
+    ('learning-rate', 'a run that went astray wins', {'best'}),
+    ('sum-in-parts', 'the mean', {'sum'}),
+    ('sum-in-parts', 'everything on device 0', {'time'}),
+    ('accuracy-on-all-devices', 'in percent', {'accuracy'}),
+    ('accuracy-on-all-devices', 'all on device 0', {'time'}),
+    ('ring-both-ways', 'the slower direction gets more', {'uneven'}),
+    ('tree', 'only up', {'sum', 'time'}),
+    ('tree', 'the way down starts at the leaves', {'sum'}),
+    ('halving-and-doubling', 'a ring', {'rounds'}),
+    ('halving-and-doubling', 'only the halving', {'sum', 'bytes'}),
+    ('buckets', 'one bucket for all', {'time'}),
+    ('bounded-delay', 'workers that are done still count', {'last'}),
+    ('server-lost', 'a server that is behind is left so', {'copies'}),
+    ('server-lost', 'the list of lost keys is not returned',
+     {'copies', 'again'}),
+    ('checkpoint', 'the momenta are forgotten', {'whole'}),
+    ('checkpoint', 'old ones are never removed', {'again'})])
+def test_one_slip_costs_one_part(exercise, title, parts):
+    [answer] = [answer for answer in answers_of(exercise)
+                if answer.title == title]
+    notebook = with_answer(solution(exercise), answer.code)
+    assert {part for part, *_ in said_of(exercise, notebook)} == parts

@@ -119,3 +119,30 @@ def accuracy_on_all(X, y, k, begin):
 # says: Are all counts in it, once?
 #-    return sum(int(count) for count in counts) / len(X)
 #+    return sum(int(count) for count in counts[:-1]) / len(X)
+
+# %% wrong: X and y are sorted in place
+# says: X or y is another after your function
+#-    counts = []
+#+    order = y.argsort()
+#+    X[:], y[:] = X[order], y[order]
+#+    counts = []
+
+# %% wrong: in percent
+# says: the accuracy in percent
+#-    return sum(int(count) for count in counts) / len(X)
+#+    return 100 * sum(int(count) for count in counts) / len(X)
+
+# %% wrong: rounded
+# says: All digits are wanted
+#-    return sum(int(count) for count in counts) / len(X)
+#+    return round(sum(int(count) for count in counts) / len(X), 2)
+
+# %% wrong: whole-number division
+# says: without what follows the point
+#-    return sum(int(count) for count in counts) / len(X)
+#+    return sum(int(count) for count in counts) // len(X)
+
+# %% wrong: what is in the making is taken out of the count
+# says: Python never waited for a device
+#-    return sum(int(count) for count in counts) / len(X)
+#+    return sum(count._right for count in counts) / len(X)

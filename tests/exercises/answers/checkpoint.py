@@ -97,7 +97,7 @@ class PowerProof:
 
 
 # %% wrong: half a file is taken for none, and the old one is overwritten
-# says: load found nothing
+# says: load returned None
 #-        self.disk.write('unfinished', text)
 #-        self.disk.flush('unfinished')
 #-        self.disk.rename('unfinished', 'checkpoint')
@@ -186,3 +186,15 @@ class PowerProof:
 # says: load returned no dictionary as the state
 #-        return found['step'], found['state']
 #+        return found['step'], list(found['state'].values())
+
+# %% wrong: load returns nothing
+# says: Has load a `return`?
+#-        return found['step'], found['state']
+#+        print(found['step'], found['state'])
+
+# %% wrong: past the operations of the disk
+# says: by none of its operations
+#-        self.disk.write('unfinished', text)
+#-        self.disk.flush('unfinished')
+#-        self.disk.rename('unfinished', 'checkpoint')
+#+        self.disk._files['checkpoint'] = text, True

@@ -124,3 +124,16 @@ def try_rates(train, lrs, counts, b):
 # says: Another rate in its row reached
 #-        top = np.nanmax(row)
 #+        top = np.nanmin(row)
+
+# %% wrong: of equal rates the last
+# says: of equals the smallest is wanted
+#-        best.append(min(lr for lr, accuracy in zip(lrs, row)
+#-                        if accuracy == top))
+#+        best.append([lr for lr, accuracy in zip(lrs, row)
+#+                     if accuracy == top][-1])
+
+# %% wrong: of equal rates the first
+# says: of equals the smallest is wanted
+#-        best.append(min(lr for lr, accuracy in zip(lrs, row)
+#-                        if accuracy == top))
+#+        best.append(lrs[row.index(top)])

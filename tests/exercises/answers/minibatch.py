@@ -152,3 +152,11 @@ def one_epoch(X, y, k, b, lr, train_batch):
 #-        X_batch, y_batch = X[start:start + k * b], y[start:start + k * b]
 #+        stop = len(X) if start == starts[-1] else start + k * b
 #+        X_batch, y_batch = X[start:stop], y[start:stop]
+
+# %% wrong: X and y are shuffled in place
+# says: X or y is another after your function
+#-    starts = range(0, len(X), k * b)
+#+    import numpy as np
+#+    order = np.random.default_rng(0).permutation(len(X))
+#+    X[:], y[:] = X[order], y[order]
+#+    starts = range(0, len(X), k * b)

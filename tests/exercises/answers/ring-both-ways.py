@@ -13,7 +13,7 @@ def both_directions(n, there, back):
 
 
 # %% wrong: both rings sum the same chunks
-# says: counted 2 times
+# says: another send to it arrives at the same time
 def both_directions(n, there, back):
     rounds = [one + other for one, other in zip(
         rounds_of(range(n)), rounds_of(range(n)[::-1]))]
@@ -83,3 +83,12 @@ def both_directions(n, there, back):
             sends.append(Send(i, (i - 1) % n, 2 * ((i + r) % n) + 1,
                               r < n - 1))
     return Schedule(rounds, n, weights=[there / 3, back / 3] * n)
+
+
+# %% wrong: the package's, with weights
+# says: bidirectional_ring of d2lps was called
+def both_directions(n, there, back):
+    from d2lps import strategies
+    plan = strategies.bidirectional_ring(n)
+    half = len(plan.weights) // 2
+    return Schedule(plan.rounds, n, weights=[there] * half + [back] * half)

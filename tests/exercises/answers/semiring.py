@@ -180,3 +180,41 @@ def spread_product(A, B, plus, times, zero, plan):
 #+        parts.append(part[0])
 #-    return parts[0]
 #+    return np.array([parts[0]] * 3)
+
+# %% wrong: times is called the other way round
+# says: the order counts
+#-            part = plus(part, times(A[:, [k]], B[[k], :]))
+#+            part = plus(part, times(B[[k], :], A[:, [k]]))
+
+# %% wrong: only for a <= b <= c
+# says: you do not name 'associative'
+#-        if not np.isclose(op(op(a, b), c), op(a, op(b, c))):
+#+        if a <= b <= c and not np.isclose(op(op(a, b), c), op(a, op(b, c))):
+
+# %% wrong: only where b and c are the same
+# says: you do not name 'associative'
+#-        if not np.isclose(op(op(a, b), c), op(a, op(b, c))):
+#+        if not np.isclose(op(op(a, b), b), op(a, op(b, b))):
+
+# %% wrong: laws are named again and again
+# says: Once is wanted
+#-    broken = set()
+#+    broken = []
+#-            broken.add('commutative')
+#+            broken.append('commutative')
+#-            broken.add('associative')
+#+            broken.append('associative')
+#-            broken.add('identity')
+#+            broken.append('identity')
+
+# %% wrong: A is overwritten in the end
+# says: A or B is another
+#-    return parts[0]
+#+    A[:] = 0
+#+    return parts[0]
+
+# %% wrong: parts of whole numbers
+# says: need float64
+#-            part = plus(part, times(A[:, [k]], B[[k], :]))
+#+            part = plus(part, times(A[:, [k]], B[[k], :]))
+#+        part = part.astype('int32')

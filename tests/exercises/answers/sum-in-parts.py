@@ -22,7 +22,7 @@ def sum_in_parts(device_grads):
 
 
 # %% wrong: parameters that are left over are forgotten
-# says: it still has its own gradient alone
+# says: it is what it was, on all devices
 def sum_in_parts(device_grads):
     k = len(device_grads)
     share = len(device_grads[0]) // k
@@ -131,3 +131,30 @@ def sum_in_parts(device_grads):
             for d in range(k):
                 if d != i:
                     pieces[d][:] = pieces[i].as_in_ctx(pieces[d].ctx)
+
+
+# %% wrong: on device 0, if sizes differ
+# says: the target is
+#-    for j, copies in enumerate(zip(*device_grads)):
+#+    sizes = {one.size for one in device_grads[0]}
+#+    for j, copies in enumerate(zip(*device_grads)):
+#+        j = j if len(sizes) == 1 else 0
+
+# %% wrong: written past the arrays
+# says: only
+def sum_in_parts(device_grads):
+    for copies in zip(*device_grads):
+        total = sum(copy.data for copy in copies)
+        for copy in copies:
+            copy.data[:] = total
+
+
+# %% wrong: the messages are thrown away
+# says: no way needs less than
+def sum_in_parts(device_grads):
+    for first, *others in zip(*device_grads):
+        for other in others:
+            first += other.as_in_ctx(first.ctx)
+        for other in others:
+            first.copyto(other)
+    device_grads[0][0].log.clear()

@@ -100,7 +100,7 @@ def up_and_down(n):
     Schedule([], n)
 
 
-# %% right: halves of halves, as plain lists, with another root
+# %% right: halves of halves, with another root
 def up_and_down(n):
     def halves(devices):
         if len(devices) == 1:
@@ -113,10 +113,10 @@ def up_and_down(n):
         rounds = [one + other for one, other in zip(left, right)]
         return a, [*rounds, [(b, a)]]
     _, up = halves([*range(n)][::-1])
-    return ([[Send(src, dst, 0, True) for src, dst in sends]
-             for sends in up] +
-            [[Send(dst, src, 0, False) for src, dst in sends]
-             for sends in up[::-1]])
+    return Schedule(
+        [[Send(src, dst, 0, True) for src, dst in sends] for sends in up] +
+        [[Send(dst, src, 0, False) for src, dst in sends]
+         for sends in up[::-1]], n)
 
 
 # %% right: rounds are arrays
@@ -129,3 +129,14 @@ def up_and_down(n):
         rounds.insert(len(rounds) // 2, [Send(low + step, low, 0, True)])
         step *= 2
     return Schedule(rounds, n)
+
+
+# %% wrong: a list of rounds
+# says: Return a Schedule of it
+def up_and_down(n):
+    steps = [2 ** k for k in range((n - 1).bit_length())]
+    up = [[Send(i + step, i, 0, True) for i in range(0, n - step, 2 * step)]
+          for step in steps]
+    down = [[Send(i, i + step, 0, False) for i in range(0, n - step, 2 * step)]
+            for step in steps[::-1]]
+    return up + down
