@@ -210,7 +210,8 @@ for i in range(100):
 
 @pytest.mark.full
 def test_who_shows_too_much_at_once_is_told():
-    code = "get_ipython().display_pub.publish({'text/plain': 'z' * 90_000_000})"
+    code = ("get_ipython().display_pub.publish("
+            "{'text/plain': 'z' * 90_000_000})")
     assert all('so much that' in one.wrong for one in graded_here(
         with_cell(answered(), code)))
 
