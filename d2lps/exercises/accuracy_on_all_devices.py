@@ -2,6 +2,7 @@
 
 To chapter 1, notebooks/01-data-parallelism.ipynb.
 """
+from numbers import Real as Number
 from reprlib import repr as short
 
 import numpy as np
@@ -62,10 +63,9 @@ def run(answer, num_images, k, seed=0):
     returned = answer(images, y, k, begin)
     changed = not (np.array_equal(images, before) and
                    np.array_equal(y, labels))
-    try:
+    accuracy = short(returned)
+    if isinstance(returned, Number):
         accuracy = float(returned)
-    except (TypeError, ValueError):
-        accuracy = short(returned)
     return {'asked': asked, 'log': log, 'accuracy': accuracy,
             'changed': changed}
 
@@ -147,8 +147,10 @@ def _timeline(notes, k):
 def judge_time(notes, num_images, k, seed=0):
     """An image takes a millisecond; all devices work side by side."""
     tested = sum(len(rows) for _, rows, _ in notes['asked'])
-    if tested < num_images // k * k or not tested:
+    if tested < num_images // k * k:
         raise Wrong(f'{tested} of {num_images} images were tested.')
+    if not tested:
+        return  # all were left over: of that the first check tells
     if not any(what == 'wait' for what, _ in notes['log']):
         raise Wrong('int() never took a count, so Python never waited for a '
                     'device.')
@@ -201,5 +203,5 @@ CASES = [{'num_images': n, 'k': k} for n, k in (
 CHECKS = {
     'accuracy': Check(CASES, run, judge_accuracy,
                       'every image is tested once, and the share is right.'),
-    'time': Check(CASES[:3], run, judge_time,
+    'time': Check(CASES, run, judge_time,
                   'all devices work side by side: 113 ms with four.')}

@@ -58,16 +58,27 @@ def run_whole(answer, steps, seed, size):
     for step in steps:
         save_all(answer, disk, [step], seed, size)
         notes.append(load(answer, disk))
-    return [*notes, load(answer, Disk())]
+    # The disk alone keeps a checkpoint, also while others are saved elsewhere.
+    files, state = disk.left(1), state_of(steps[0], seed, size)
+    save_all(answer, Disk(), steps, seed + 1, size)
+    notes.append(load(answer, Disk(files)))
+    answer(Disk()).save(steps[0], state)
+    same = state == state_of(steps[0], seed, size)
+    return [*notes, load(answer, Disk()), same]
 
 
 def judge_whole(notes, steps, seed, size):
-    for step, note in zip([None, *steps, None], notes, strict=True):
+    *notes, same = notes
+    wanted = [None, *steps, steps[-1], None]
+    for step, note in zip(wanted, notes, strict=True):
         when, why = 'with an empty disk, ', ''
         if step is not None:
             when, why = 'after save was done, ', ' Has load a `return`?' * (
                 'found' in note and note['found'] is None)
         judge_found(note, [step], seed, size, when, why)
+    if not same:
+        raise Wrong('save changed the state that it was given, and the '
+                    'training goes on with it.')
 
 
 def judge_found(note, steps, seed, size, when, why='',
@@ -84,7 +95,7 @@ def judge_found(note, steps, seed, size, when, why='',
         raise Wrong(f'{when}load returned None, and must return {words}.'
                     f'{why}')
     step, state = note['found']
-    if step not in steps or isinstance(step, bool):
+    if step not in steps or type(step) is not int:
         later = [one for one in steps if one is not None]
         hint = (' As texts, 10 comes before 9: are names compared?'
                 if isinstance(step, int) and later and step < later[0] else '')

@@ -46,6 +46,9 @@ def judge_bytes(notes, n):
             f'device {device} sends '
             f'{total.max():.3g} times the size of its gradient; the target '
             f'is {target:.3g}. Round by round it sends: {shares}.')
+    if len(plan.weights) > n:
+        raise Wrong(f'your plan cuts the gradient into {len(plan.weights)} '
+                    f'chunks; {n} are wanted.')
 
 
 def picture(answer, n=8):

@@ -10,16 +10,17 @@ import numpy as np
 from d2lps.exercises.checking import Check, Wrong
 
 
-def _world(seed, lrs, counts, lost=(), equal=()):
+def _world(seed, lrs, counts, lost=(), equal=(), step=0.1):
     """Made accuracies, a row a count: up to a best rate, then down.
 
     lost: [row, column] of runs that return nan. equal: the columns of rates
-    that are equally good, and better than others.
+    that are equally good, and better than others. step: the accuracy that a
+    rate loses to the next better one, about.
     """
     random = np.random.default_rng(seed)
     best = random.integers(0, len(lrs), len(counts))
     distance = abs(np.argsort(np.argsort(lrs)) - best[:, None])
-    table = 0.9 - 0.1 * distance + 0.01 * random.random(distance.shape)
+    table = 0.9 - step * (distance - random.random(distance.shape) / 10)
     if equal:
         table = table.round(1)
         table[:, equal] = 0.95
@@ -43,8 +44,10 @@ def run(answer, lrs, counts, b, **more):
     returned = answer(train, [*lrs], [*counts], b)
     try:
         table, best = returned
-        return {'runs': runs, 'table': np.array(table, float).tolist(),
-                'best': np.array(best, float).tolist()}
+        table, best = np.array(table), np.array(best)
+        if {table.dtype.kind, best.dtype.kind} <= {'f', 'i', 'u'}:
+            return {'runs': runs, 'table': table, 'best': best.tolist()}
+        return {'runs': runs, 'returned': short(returned)}
     except (TypeError, ValueError):
         return {'runs': runs, 'returned': short(returned)}
 

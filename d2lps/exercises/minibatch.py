@@ -17,7 +17,7 @@ def _labels(num_images):
 
 def run(answer, num_images, k, b, lr=0.1):
     """Of each step: image numbers, labels and learning rate."""
-    steps, number = [], np.arange(num_images, dtype='float32')
+    steps, torn, number = [], [], np.arange(num_images, dtype='float32')
 
     def train_batch(X_batch, y_batch, rate):
         size = len(X_batch)
@@ -25,6 +25,9 @@ def run(answer, num_images, k, b, lr=0.1):
             raise Wrong(f'step {len(steps)} has {size} images and '
                         f'{len(y_batch)} labels.')
         rows = np.reshape(X_batch, (size, -1))[:, 0] if size else ()
+        if size and not np.array_equal(X_batch, (
+                np.round(rows)[:, None, None, None] * np.ones((1, 2, 2)))):
+            torn.append(len(steps))
         steps.append([[int(row) for row in rows],
                       [int(label) for label in y_batch], float(rate)])
 
@@ -34,8 +37,9 @@ def run(answer, num_images, k, b, lr=0.1):
     returned = answer(X, y, k, b, lr, train_batch)
     whole = isinstance(returned, Number) and returned % 1 == 0
     changed = not all(map(np.array_equal, (X, y), before))
-    return {'steps': steps, 'changed': changed,  # np.ceil's is a float
-            'returned': int(returned) if whole else short(returned)}
+    returned = int(returned) if whole else short(returned)  # np.ceil's, too
+    return {'steps': steps, 'torn': torn, 'changed': changed,
+            'returned': returned}
 
 
 def judge_steps(notes, num_images, k, b, **_):
@@ -69,6 +73,9 @@ def judge_steps(notes, num_images, k, b, **_):
             raise Wrong(f'step {number} has {size} images for {devices}, '
                         f'{size / k:.3g} on each; {b} on each are wanted, so '
                         f'{k * b}. Only the last step may be smaller.')
+    if notes['torn']:
+        raise Wrong(f'in step {notes["torn"][0]} the images are no longer '
+                    'those of X, with all their pixels.')
     if isinstance(notes['returned'], str):
         raise Wrong(f'your function returned {notes["returned"]}; the number '
                     'of steps is wanted.')

@@ -92,13 +92,14 @@ def _matrices(semiring, inner, seed):
 
 
 def run_product(answer, semiring, n, inner, seed=0):
-    plan, parts, kinds = strategies.ring(n), [], []
+    plan, parts, kinds, ends = strategies.ring(n), [], [], []
 
     def run(arrays, op=np.add):
         before = deepcopy(arrays)
         kinds.extend(sorted({np.asarray(part).dtype.name for part in before}))
         Schedule.run(plan, arrays, op)
         parts.append(before)
+        ends.append(deepcopy(arrays[0]))
 
     plan.run = run
     A, B = _matrices(semiring, inner, seed)
@@ -108,7 +109,8 @@ def run_product(answer, semiring, n, inner, seed=0):
                     f'function returned {shown(C)}.')
     changed = not all(map(np.array_equal, (A, B),
                           _matrices(semiring, inner, seed)))
-    return {'parts': parts, 'result': C, 'kinds': kinds, 'changed': changed}
+    return {'parts': parts, 'result': C, 'kinds': kinds, 'changed': changed,
+            'ends': ends}
 
 
 def judge_product(notes, semiring, n, inner, seed=0):
@@ -149,6 +151,9 @@ def judge_product(notes, semiring, n, inner, seed=0):
             f'added. The plus of this semiring is {plus.__name__}.'
             if np.allclose(result, parts.sum(axis=0)) else
             'put together wrongly, or what you return is something else.'))
+    if not np.allclose(np.array(notes['ends'][0], float), C, 1e-9):
+        raise Wrong('the product is right, but it was not plan.run that put '
+                    f'the parts together with {plus.__name__}.')
 
 
 def _judge_shares(parts, n, inner):

@@ -139,6 +139,9 @@ def judge_count(copies, alive, replicas, calls, lost):
                         f'{sorted(copies[key])}, are dead; your list does not '
                         'name it.')
     for key in lost:
+        if lost.count(key) > 1:
+            raise Wrong(f'your list names key {key!r} {lost.count(key)} '
+                        'times. Once is wanted.')
         if key not in gone:
             has = [server for one, at in copies.items() if one == key
                    for server in at if server in alive]
