@@ -235,9 +235,9 @@ def visible(source):
 
 def _defined_elsewhere(stub, cells):
     """Is the function of this unchanged cell written in another one?"""
-    names = re.findall(r'^def (\w+)\(', stub.source, re.M)
-    return any(f'def {name}(' in cell.source for name in names
-               for _, cell in cells if cell is not stub)
+    names = re.findall(r'^((?:def|class) \w+)', stub.source, re.M)  # ours
+    return any(f'\n{name}{end}' in f'\n{cell.source}' for name in names
+               for end in '(:' for _, cell in cells if cell is not stub)
 
 
 def hidden_cases(folder, exercise):

@@ -159,7 +159,7 @@ def judge_crashes(notes, steps, seed, size, again=0):
         allowed = [note['done']]
         if note['now'] is not None:
             allowed.append(note['now'])
-        if 'error' in note and not note['diary']:
+        if 'error' in note and note['done'] is None and not note['diary']:
             continue  # of an empty disk the first check tells
         judge_found(note, allowed, seed, size, when, reason(note, kept),
                     names=['params'])

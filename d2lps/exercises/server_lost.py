@@ -140,13 +140,13 @@ def judge_count(copies, alive, replicas, calls, lost):
                         'name it.')
     for key in lost:
         if lost.count(key) > 1:
-            raise Wrong(f'your list names key {key!r} {lost.count(key)} '
+            raise Wrong(f'your list names key {key!r:.20} {lost.count(key)} '
                         'times. Once is wanted.')
         if key not in gone:
             has = [server for one, at in copies.items() if one == key
                    for server in at if server in alive]
-            raise Wrong(f'your list says that key {key!r} is lost; it is not.'
-                        + f' Of the living, {has} had it.' * bool(has))
+            raise Wrong(f'your list says that key {key!r:.20} is lost; it is '
+                        'not.' + f' Of the living, {has} had it.' * bool(has))
     wanted = min(replicas, len(alive))
     for key, at in new.items():
         if len(at) > wanted:

@@ -168,9 +168,10 @@ def test_what_a_student_calls_the_same_is_not_meant():
 
 @pytest.mark.full
 def test_an_answer_above_the_line_for_it_is_one():
-    notebook = released('tree')
-    notebook = with_cell(notebook, answer_cell(answered()).source)
-    assert not any(one.wrong for one in graded_here(notebook))
+    for name in 'tree', 'bounded-delay':  # a function, a class
+        notebook = with_cell(released(name), answer_cell(solution(
+            name)).source)
+        assert not any(one.wrong for one in graded_here(notebook, name))
 
 
 @pytest.mark.full

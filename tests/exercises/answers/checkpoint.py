@@ -198,3 +198,15 @@ class PowerProof:
 #-        self.disk.flush('unfinished')
 #-        self.disk.rename('unfinished', 'checkpoint')
 #+        self.disk._files['checkpoint'] = text, True
+
+# %% wrong: nothing is ever saved
+# says: but stopped with FileNotFoundError
+class PowerProof:
+    def __init__(self, disk):
+        self.disk = disk
+
+    def save(self, step, state):
+        pass
+
+    def load(self):
+        return json.loads(self.disk.read('checkpoint'))
