@@ -9,7 +9,7 @@ import os
 import random
 import re
 import sys
-import threading
+import time
 from datetime import datetime
 
 import psutil
@@ -153,13 +153,28 @@ class Kernel:
         self.client.start_channels()
         self.client.wait_for_ready(timeout=LIMIT)
 
-    def run(self, code, begun=lambda: None):
-        """Run a cell, and call `begun` when it has begun."""
-        def hook(message):
-            if message['msg_type'] == 'execute_input':
-                begun()
+    def run(self, code):
         return self.client.execute_interactive(
-            code, timeout=LIMIT, output_hook=hook)['content']
+            code, timeout=LIMIT, output_hook=lambda message: None)['content']
+
+    def run_and_interrupt(self, code, seconds, interrupt):
+        """Run a cell, and interrupt it when it has run for `seconds`.
+
+        It may have ended before. An interrupt that comes after a cell's last
+        line and before the reply costs ipykernel the reply: so none is waited
+        for. What follows is answered in turn, and says that the cell ended;
+        the first of two empty cells is there for a very late interrupt.
+        """
+        cell = self.client.execute(code, stop_on_error=False)
+        while True:
+            message = self.client.get_iopub_msg(timeout=LIMIT)
+            if (message['msg_type'] == 'execute_input' and
+                    message['parent_header']['msg_id'] == cell):
+                break
+        time.sleep(seconds)
+        interrupt()
+        self.client.execute('', stop_on_error=False)
+        self.run('')
 
     def end(self):
         self.client.stop_channels()
@@ -181,11 +196,8 @@ def wrong_after_interrupt(chapters, folder, cwd='.'):
             later = random.Random(name).uniform(0.1, 0.9) * last.seconds
             if any(one.less for one in (*before, last)):
                 later /= 2
-            timer = threading.Timer(max(later, 0.05), interrupt)
             wrong += [(name, one, kernel.run(one.source)) for one in before]
-            kernel.run(last.source, timer.start)  # it may have ended before
-            timer.join()
-            kernel.run('')  # where an interrupt that came later still arrives
+            kernel.run_and_interrupt(last.source, max(later, 0.05), interrupt)
             wrong += [(name, one, kernel.run(one.source))
                       for one in (*before, last)]
         used |= sockets(family(folder))
@@ -215,3 +227,24 @@ def test_chapters_can_be_interrupted(paths, tmp_path):
     for cells in chapters.values():
         assert any(map(seconds_of, cells)), 'saved without its times'
     assert wrong_after_interrupt(chapters, tmp_path, paths[0].parent) == []
+
+
+LATE = """
+kernel = get_ipython().kernel
+def interrupted_before_the_reply(*_):
+    del kernel.finish_metadata
+    raise KeyboardInterrupt
+kernel.finish_metadata = interrupted_before_the_reply
+"""
+
+
+def test_an_interrupt_that_costs_the_reply_is_survived(tmp_path):
+    kernel = Kernel('.', tmp_path)
+    try:
+        kernel.run_and_interrupt(LATE, 0.05, lambda: None)
+        # A cell that fails takes none of those that follow with it.
+        kernel.run_and_interrupt('import time\ntime.sleep(60)', 0.05,
+                                 kernel.manager.interrupt_kernel)
+        assert kernel.run('6 * 7')['status'] == 'ok'
+    finally:
+        kernel.end()
