@@ -114,7 +114,6 @@ async def execute(notebook, cases, slot, behind_walls=True):
 
 
 async def _execute(notebook, cases, slot, behind_walls, folder):
-    (folder / 'cases.json').write_text(json.dumps(cases))
     manager = Manager(
         transport='ipc', ip=str(folder / 'k'),
         connection_file=str(folder / 'connection.json'))
@@ -136,6 +135,8 @@ async def _execute(notebook, cases, slot, behind_walls, folder):
             if not ended and time.monotonic() > until:
                 ended = f'all cells together had taken {WHOLE} s'
             if not ended:
+                if cell.id.startswith('hidden'):  # nothing above can see them
+                    (folder / 'cases.json').write_text(json.dumps(cases))
                 late = client.late
                 try:
                     await client.async_execute_cell(cell, k)

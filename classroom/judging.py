@@ -17,7 +17,7 @@ class Verdict(NamedTuple):
 
 
 def judge(exercise, notebook, cases, problems):
-    """A list of `Verdict`, one for each check cell, in order.
+    """A list of `Verdict`, one for each check cell, part by part.
 
     The outputs of these cells become what nbgrader counts: an error or none.
     cases: hidden ones by part. problems: why a cell has no outputs, by id.
@@ -46,7 +46,8 @@ def judge(exercise, notebook, cases, problems):
         cell.outputs = [output]
         verdicts.append(Verdict(part, kind == 'hidden', wrong,
                                 float(cell.metadata.nbgrader.points)))
-    return verdicts
+    parts = [one.part for one in verdicts]
+    return sorted(verdicts, key=lambda one: parts.index(one.part))
 
 
 def _judge_hidden(one, notes, cases):

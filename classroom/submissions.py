@@ -1,6 +1,7 @@
 """What students handed in: found, read, and made into what is graded."""
 import json
 import re
+from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
 
@@ -198,8 +199,18 @@ def rebuild(template, handed_in):
         remarks.append('the cell for the answer is not there')
         answers = [new_code_cell('')]
         cells.insert(place, ('answer', answers[0]))
-    if STUB in answers[-1].source and _defined_elsewhere(answers[-1], cells):
-        answers[-1].source = ''  # as written, above the line for it
+    written = [_written_in(cell) for _, cell in cells]
+    missing = _asked_for(checks).difference(*written[:place])
+    late = [k for k, names in enumerate(written) if names & missing]
+    if late:
+        place = late[-1] + 1
+        remarks.append('an answer stands below its check: it was checked '
+                       'there')
+    elsewhere = set().union(*(names for names, (_, cell) in zip(written, cells)
+                              if cell is not answers[-1]))
+    answers[-1].source = _without_stubs(answers[-1].source, elsewhere)
+    # What looks at hidden cases comes last: others' words would tell them.
+    checks.sort(key=lambda cell: _grade_id(cell).startswith('hidden'))
     for cell in checks:
         cell.source = IMPORT + cell.source
     answers[-1].metadata = ours['answer'].metadata
@@ -233,11 +244,40 @@ def visible(source):
     return before.removesuffix('\n') + after if begin else source
 
 
-def _defined_elsewhere(stub, cells):
-    """Is the function of this unchanged cell written in another one?"""
-    names = re.findall(r'^((?:def|class) \w+)', stub.source, re.M)  # ours
-    return any(f'\n{name}{end}' in f'\n{cell.source}' for name in names
-               for end in '(:' for _, cell in cells if cell is not stub)
+def _asked_for(checks):
+    """The names of the functions and classes that are checked."""
+    return {name for cell in checks for name in re.findall(
+        r"\('[\w-]+', '[\w-]+', (\w+)\)", cell.source)}
+
+
+def _defined(source):
+    """Functions and classes of a cell: (name, its lines, is it a stub?).
+
+    Found without Python's parser, which deep nesting can crash.
+    """
+    lines = source.splitlines(keepends=True)
+    edges = [k for k, line in enumerate(lines) if re.match(r'\S', line)]
+    for begin, end in pairwise([*edges, len(lines)]):
+        found = re.match(r'(?:async def|def|class) (\w+)', lines[begin])
+        if found:
+            text = ''.join(lines[begin:end])
+            yield found[1], slice(begin, end), STUB in text
+
+
+def _written_in(cell):
+    """The names of functions and classes that a cell has an answer for."""
+    if cell.cell_type != 'code':
+        return set()
+    return {name for name, _, is_stub in _defined(cell.source) if not is_stub}
+
+
+def _without_stubs(source, names):
+    """Without what is no answer yet, of these names."""
+    lines = source.splitlines(keepends=True)
+    for name, where, is_stub in reversed([*_defined(source)]):
+        if is_stub and name in names:
+            del lines[where]
+    return ''.join(lines)
 
 
 def hidden_cases(folder, exercise):

@@ -172,6 +172,66 @@ def test_an_answer_above_the_line_for_it_is_one():
         notebook = with_cell(released(name), answer_cell(solution(
             name)).source)
         assert not any(one.wrong for one in graded_here(notebook, name))
+    # One of two functions: the other stands where it should.
+    source = answer_cell(solution('semiring')).source
+    first, second = source.split('\n\n\ndef spread_product')
+    stub = answer_cell(released('semiring')).source
+    stub, _, _ = stub.partition('def spread_product')
+    notebook = with_cell(released('semiring'), first)
+    answer_cell(notebook).source = f'{stub}def spread_product{second}'
+    assert not any(one.wrong for one in graded_here(notebook, 'semiring'))
+
+
+@pytest.mark.full
+def test_an_answer_below_its_checks_is_one():
+    notebook = released('tree')
+    notebook.cells.append(new_code_cell(answer_cell(solution('tree')).source))
+    assert not any(one.wrong for one in graded_here(notebook))
+    _, remarks = rebuild(solution('tree'), notebook)
+    assert any('below its check' in one for one in remarks)
+    backwards = answered()
+    backwards.cells.reverse()
+    made, _ = rebuild(solution('tree'), backwards)
+    names = [cell.id for cell in made.cells]
+    assert names.index('answer') < names.index('check-sum')
+    # What is tried out below a right answer changes nothing.
+    notebook = answered()
+    notebook.cells.append(new_code_cell('def up_and_down(n): return 1'))
+    _, remarks = rebuild(solution('tree'), notebook)
+    assert not remarks
+
+
+@pytest.mark.full
+def test_visible_checks_cannot_tell_hidden_cases():
+    notebook = with_cell(answered(), """
+import os
+import threading
+import time
+seen = []
+def watch():
+    while not seen:
+        try:
+            seen.append(open(os.environ['D2LPS_CASES']).read())
+        except OSError:
+            time.sleep(0.001)
+threading.Thread(target=watch, daemon=True).start()
+""")
+    answer_cell(notebook).source += """
+right = up_and_down
+def up_and_down(n):
+    if n == 5:
+        time.sleep(2)
+    if seen:
+        raise Exception(seen)
+    return right(n)
+"""
+    said = {(one.part, one.hidden): one.wrong
+            for one in graded_here(notebook)}
+    assert [*said] == [(part, hidden) for part in ('sum', 'rounds', 'time')
+                       for hidden in (False, True)]
+    for (_, is_hidden), wrong in said.items():
+        assert is_hidden or not wrong, said
+    assert said['time', True] and 'microseconds' not in said['time', True]
 
 
 @pytest.mark.full
