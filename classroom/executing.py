@@ -122,6 +122,7 @@ async def _execute(notebook, cases, slot, behind_walls, folder):
         interrupt_mode='message', language='python', display_name='d2lps')
     client = Client(notebook, km=manager)
     problems, ended, until = {}, '', None
+    shown = False
     # nbclient's would end one kernel, and the grading would go on.
     asyncio.get_running_loop().add_signal_handler = lambda *_: None
     async with client.async_setup_kernel(env={
@@ -135,8 +136,14 @@ async def _execute(notebook, cases, slot, behind_walls, folder):
             if not ended and time.monotonic() > until:
                 ended = f'all cells together had taken {WHOLE} s'
             if not ended:
-                if cell.id.startswith('hidden'):  # nothing above can see them
-                    (folder / 'cases.json').write_text(json.dumps(cases))
+                if cell.id.startswith('hidden') and not shown:
+                    try:
+                        _show(cases, folder)
+                    except OSError as error:
+                        problems[cell.id] = ('a cell above wrote to the folder '
+                                             f'of the grading: {error.strerror}')
+                        continue
+                    shown = True
                 late = client.late
                 try:
                     await client.async_execute_cell(cell, k)
@@ -149,6 +156,15 @@ async def _execute(notebook, cases, slot, behind_walls, folder):
             else:
                 problems[cell.id] = f'before it came to this cell, {ended}'
     return problems
+
+
+def _show(cases, folder):
+    """Only now: no cell above the first hidden check can read them.
+
+    Exclusive, because a link that a cell made here would lead us elsewhere.
+    """
+    with open(folder / 'cases.json', 'x') as file:
+        json.dump(cases, file)
 
 
 def _why(error):

@@ -25,6 +25,7 @@ from d2lps.exercises import checking
 from d2lps.exercises.checking import EXERCISES
 
 HIDDEN = Path(__file__).with_name('hidden')
+MISSING = 'missing'  # no file, and nothing that could be meant for it
 MADE = 'course', 'feedback', 'results', 'grades.csv', 'grades.csv.new'
 
 
@@ -73,7 +74,7 @@ class Grading:
         handed_in = submission.notebooks.get(exercise)
         if handed_in is None:
             self.results.add(Result(student, exercise, 0., _most(template),
-                                    remarks or ['missing'], []))
+                                    remarks or [MISSING], []))
             return
         cases = hidden_cases(HIDDEN, exercise)
         name = digest(handed_in, remarks, template, cases, _checks())
@@ -188,10 +189,11 @@ def main(args=None):
         sys.exit(f'd2lps: {error}')
     results = grading.results.all()
     kept = sum(bool(result.verdicts) for result in results) - grading.graded
-    remarked = sum(bool(result.remarks) for result in results)
+    missing = sum(result.remarks == [MISSING] for result in results)
+    remarked = sum(bool(result.remarks) for result in results) - missing
     print(f'{len(submissions)} students, {grading.graded} notebooks graded in '
           f'{time.time() - start:.0f} s, {kept} results of before kept, '
-          f'{remarked} rows with remarks: {to / "grades.csv"}')
+          f'{missing} missing, {remarked} with remarks: {to / "grades.csv"}')
 
 
 if __name__ == '__main__':

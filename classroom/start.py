@@ -41,8 +41,7 @@ def main(user, connection_file, *options):
     limit(resource.RLIMIT_FSIZE, FILES)
     limit(resource.RLIMIT_CORE, 0)
     if int(user) and os.getuid() == 0:
-        folder = os.path.dirname(connection_file)
-        for path in folder, connection_file, os.environ['D2LPS_CASES']:
+        for path in os.path.dirname(connection_file), connection_file:
             os.chown(path, int(user), int(user))
         os.setgroups([])
         os.setgid(int(user))

@@ -82,9 +82,10 @@ def _judge_all(buckets, ms):
     missing = [k for k in range(len(ms)) if not any(
         k in layers for layers in buckets)]
     if missing:
+        last = ' What happens to the last bucket?' * (0 in missing)
         raise Wrong(f'of layers {missing}, the gradients are in no bucket. '
                     'They are never sent, so the other workers never get '
-                    'them. What happens to the last bucket?')
+                    f'them.{last}')
 
 
 def _judge_time(buckets, **case):

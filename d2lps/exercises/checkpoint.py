@@ -48,7 +48,18 @@ def load(answer, disk):
         text = shorten(repr(found), 60, placeholder=' …')
         raise Wrong(f'load returned {text}; it must return step and '
                     'state, or None if there is no checkpoint.')
-    return {'found': found}
+    return {'found': found, 'names': disk.names()[:10]}
+
+
+def _meant(note):
+    """Forgive what the first check tells of: a step that is a text, and an
+    empty state in place of no checkpoint."""
+    step, state = note.get('found') or (None, None)
+    if not state:
+        return {**note, 'found': None} if 'found' in note else note
+    if isinstance(step, str) and step.isdecimal():
+        step = int(step)
+    return {**note, 'found': [step, state]}
 
 
 def run_whole(answer, steps, seed, size):
@@ -81,9 +92,11 @@ def judge_whole(notes, steps, seed, size):
                     'training goes on with it.')
 
 
-def judge_found(note, steps, seed, size, when, why='',
-                names=('params', 'momenta', 'position', 'random')):
-    """One of these steps, whole; None stands for no checkpoint at all."""
+def judge_found(note, steps, seed, size, when, why='', roughly=False):
+    """One of these steps, whole; None stands for no checkpoint at all.
+
+    roughly: only the parameters are compared, and these may be rounded.
+    """
     words = ' or '.join('None' if step is None else f'step {step}'
                         for step in steps)
     if 'error' in note:
@@ -97,9 +110,11 @@ def judge_found(note, steps, seed, size, when, why='',
     step, state = note['found']
     if step not in steps or type(step) is not int:
         later = [one for one in steps if one is not None]
+        named = any(str(step) in name for name in note['names'])
         hint = (' As texts, 10 comes before 9: are names compared?'
-                if isinstance(step, int) and later and step < later[0] else '')
-        if steps == [None]:
+                if named and isinstance(step, int) and later and
+                step < later[0] else '')
+        if steps == [None] and state:
             hint = ' Only what is on the disk outlives a crash.'
         raise Wrong(f'{when}load returned step {step!r:.40}, and must return '
                     f'{words}.{hint}')
@@ -107,8 +122,12 @@ def judge_found(note, steps, seed, size, when, why='',
     if not isinstance(state, dict):
         raise Wrong(f'{when}load returned no dictionary as the state: '
                     f'{state!r:.60}')
-    for name in names:
-        if state.get(name) != right[name]:
+    for name in ['params'] if roughly else right:
+        same = state.get(name) == right[name]
+        if roughly and len(state.get(name, ())) == size:
+            same = all(abs(one - other) < 1e-2 for one, other in zip(
+                state[name], right[name]))
+        if not same:
             what = 'is not' if name not in state else 'is another'
             raise Wrong(f'{when}load returned step {step}, but {name!r} '
                         f'{what} in its state. Training would go on, and end '
@@ -126,7 +145,7 @@ def run_crashes(answer, steps, seed, size, again=0):
         disk = Disk(ends_after=k)
         done, now = save_all(answer, disk, steps, seed, size)
         for share in SHARES:
-            one, first = disk, load(answer, Disk(disk.left(share)))
+            one, first = disk, _meant(load(answer, Disk(disk.left(share))))
             note = {'done': done, 'now': now, 'share': share,
                     'diary': one.diary[-4:]}
             found = (first.get('found') or [None])[0]
@@ -138,7 +157,7 @@ def run_crashes(answer, steps, seed, size, again=0):
                 last, note['now'] = save_all(answer, one, rest, seed, size)
                 note.update(done=found if last is None else last,
                             diary=['a first power cut', *one.diary[-4:]])
-                first = load(answer, Disk(one.left(share)))
+                first = _meant(load(answer, Disk(one.left(share))))
             note.update(first, most=one.most,
                         loose=one.loose())
             notes.append(note)
@@ -162,7 +181,7 @@ def judge_crashes(notes, steps, seed, size, again=0):
         if 'error' in note and note['done'] is None and not note['diary']:
             continue  # of an empty disk the first check tells
         judge_found(note, allowed, seed, size, when, reason(note, kept),
-                    names=['params'])
+                    roughly=True)
         if again and note['most'] > MOST_FILES:
             raise Wrong(f'{when}there were {note["most"]} files at the same '
                         f'time, and the target is {MOST_FILES}. Is an older '

@@ -126,6 +126,14 @@ def judge_product(notes, semiring, n, inner, seed=0):
     parts = np.array(notes['parts'][0], float)
     if parts.shape != (n, 3, 4):
         raise Wrong('each device needs a part as large as the product.')
+    together = plus.reduce(parts)
+    right = np.allclose(together, C, 1e-9)
+    result = np.array(notes['result'], float)
+    good = right and np.allclose(result, C, 1e-9)
+    if not good and notes['kinds'] != ['float64']:
+        raise Wrong('the parts of the devices do not make the product. They '
+                    f'are of type {" and ".join(notes["kinds"])}; numbers '
+                    'with a point need float64.')
     if semiring == 'numbers':
         _judge_shares(parts[:, 0, 0], n, inner)
     for device, part in enumerate(parts):
@@ -133,20 +141,15 @@ def judge_product(notes, semiring, n, inner, seed=0):
             raise Wrong(f'the part of device {device} is 0 everywhere. Where '
                         'there is no work, a part must hold what changes '
                         f'nothing. With this plus that is {zero}.')
-    together = plus.reduce(parts)
-    if not np.allclose(together, C, 1e-9):
+    if not right:
         why = ''
         if np.allclose(together, plus.reduce(times(B, A[:, :, None]), axis=1,
                                              initial=zero)):
             why = (' With times(b, a) in place of times(a, b) they do: the '
                    f'order counts, as times is {times.__name__} here.')
-        elif notes['kinds'] != ['float64']:
-            why = (f' They are of type {" and ".join(notes["kinds"])}; '
-                   'numbers with a point need float64.')
         raise Wrong('the parts of the devices do not make the product, put '
                     f'together with {plus.__name__}.{why}')
-    result = np.array(notes['result'], float)
-    if not np.allclose(result, C, 1e-9):
+    if not good:
         raise Wrong('the parts are right, but then they were ' + (
             f'added. The plus of this semiring is {plus.__name__}.'
             if np.allclose(result, parts.sum(axis=0)) else
@@ -158,6 +161,9 @@ def judge_product(notes, semiring, n, inner, seed=0):
 
 def _judge_shares(parts, n, inner):
     """Raise `Wrong` unless each k is in one part, and the work is shared."""
+    if parts.sum() == sum(8.0 ** k for k in range(inner)) + len(parts):
+        raise Wrong('the part of each device is too large by 1. What must '
+                    'it begin with, so that it changes nothing?')
     counts = parts[:, None] // 8.0 ** np.arange(inner) % 8
     for k, count in enumerate(counts.T):
         where = ' and '.join(map(str, count.nonzero()[0]))

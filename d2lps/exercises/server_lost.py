@@ -248,7 +248,7 @@ CHECKS = {
                     'each key has all its copies again, none was made for '
                     'nothing, and lost keys are named.'),
     'again': Check([_case(10, 5, 2, [[1], [4], [0], [3]], 4),
-                    _case(10, 5, 3, [[0, 2], [1]], 5)], run, judge_again,
+                    _case(10, 5, 2, [[0], [2, 1]], 5)], run, judge_again,
                    'it works after each death, down to the last server.'),
     'load': Check([_case(60, 5, 2, [[2]], 1), _case(50, 6, 3, [[0]], 2),
                    _case(60, 6, 2, [[1], [3]], 6)],

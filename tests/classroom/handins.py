@@ -83,7 +83,7 @@ def is_check(cell):
 
 
 def make_class(folder, port):
-    """A folder of 23 submissions; port: one where somebody listens."""
+    """A folder of 24 submissions; port: one where somebody listens."""
     def put(student, notebook, name='tree', ending='.ipynb'):
         (folder / student).mkdir(exist_ok=True, parents=True)
         nbformat.write(notebook, folder / student / f'{name}.ipynb')
@@ -101,6 +101,9 @@ def make_class(folder, port):
     places = [str(ROOT / 'notebooks'), str(ROOT / 'classroom' / 'hidden'),
               str(folder / 'solved')]
     put('spies', with_cell(answered(), SPY.format(places=places, port=port)))
+    put('leads', with_cell(answered(), 'import os\nos.symlink('
+                           f'{str(folder / "led")!r}, '
+                           'os.environ["D2LPS_CASES"])'))
     notebook = answered()
     notebook.cells = [cell for cell in notebook.cells if not is_check(cell)]
     put('deletes', notebook)

@@ -108,7 +108,7 @@ def test_the_gradebook_of_nbgrader_says_the_same(graded):
 
 def test_everybody_has_a_row_for_each_exercise_and_a_page(graded):
     students = {student for student, _ in graded.rows}
-    assert len(students) == 23 and len(graded.rows) == 23 * len(EXERCISES)
+    assert len(students) == 24 and len(graded.rows) == 24 * len(EXERCISES)
     pages = (graded.folder / 'feedback').glob('*.html')
     assert {page.stem for page in pages} == students
 
@@ -124,6 +124,12 @@ def test_mischief_stops_nothing_and_is_named(graded, student):
         assert graded.points(student) == points[student]
     if student == 'ends-itself':
         assert 'the process ended' in graded.page(student)
+
+
+def test_a_link_leads_the_hidden_cases_nowhere(graded):
+    assert 'wrote to the folder of the grading' in graded.remarks('leads')
+    assert 0 < graded.points('leads') < 10
+    assert not (graded.folder.parent / 'in' / 'led').exists()
 
 
 @needs_walls

@@ -119,9 +119,31 @@ def test_an_answer_gets_what_it_deserves(answer):
     ('server-lost', 'the list of lost keys is not returned',
      {'copies', 'again'}),
     ('checkpoint', 'the momenta are forgotten', {'whole'}),
-    ('checkpoint', 'old ones are never removed', {'again'})])
+    ('checkpoint', 'old ones are never removed', {'again'}),
+    ('checkpoint', 'the step comes back as a text', {'whole'}),
+    ('checkpoint', 'an empty state in place of no checkpoint', {'whole'}),
+    ('checkpoint', 'the parameters are rounded', {'whole'}),
+    ('semiring', 'a large number in place of infinity', {'product'}),
+    ('halving-and-doubling', 'one device alone gets no plan', {'sum'}),
+    ('minibatch', 'slices are one too short', {'steps'}),
+    ('accuracy-on-all-devices', 'the last image of the last part is lost',
+     {'accuracy'}),
+    ('accuracy-on-all-devices', 'one label too few for each device',
+     {'accuracy'})])
 def test_one_slip_costs_one_part(exercise, title, parts):
     [answer] = [answer for answer in answers_of(exercise)
                 if answer.title == title]
     notebook = with_answer(solution(exercise), answer.code)
     assert {part for part, *_ in said_of(exercise, notebook)} == parts
+
+
+@pytest.mark.parametrize('exercise, title, parts', [
+    ('tree', 'works for powers of two only', {'time'}),
+    ('server-lost', 'two replicas, however many are wanted', {'again'})])
+def test_what_is_right_for_some_sizes_has_points(exercise, title, parts):
+    """The visible checks of these parts at least."""
+    [answer] = [answer for answer in answers_of(exercise)
+                if answer.title == title]
+    notebook = with_answer(solution(exercise), answer.code)
+    assert not parts & {part for part, kind, _ in said_of(exercise, notebook)
+                        if kind == 'seen'}

@@ -151,3 +151,12 @@ def fill_buckets(backward, nbytes, bandwidth, latency):
 # says: is there a `return`?
 #-    return min(ways, key=lambda buckets: end_of_step(
 #+    min(ways, key=lambda buckets: end_of_step(
+
+# %% wrong: gradients of no bytes are left out
+# says: so the other workers never get them.
+#-    return min(ways, key=lambda buckets: end_of_step(
+#-        buckets, backward, nbytes, bandwidth, latency))
+#+    best = min(ways, key=lambda buckets: end_of_step(
+#+        buckets, backward, nbytes, bandwidth, latency))
+#+    full = [[layer for layer in bucket if nbytes[layer]] for bucket in best]
+#+    return [bucket for bucket in full if bucket]

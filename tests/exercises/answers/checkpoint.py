@@ -210,3 +210,19 @@ class PowerProof:
 
     def load(self):
         return json.loads(self.disk.read('checkpoint'))
+
+# %% wrong: the step comes back as a text
+# says: load returned step '8', and must return step 8
+#-        text = json.dumps({'step': step, 'state': state})
+#+        text = json.dumps({'step': str(step), 'state': state})
+
+# %% wrong: an empty state in place of no checkpoint
+# says: with an empty disk, load returned step 0, and must return None.
+#-            return None
+#+            return 0, {}
+
+# %% wrong: the parameters are rounded
+# says: 'params' is another in its state
+#-        text = json.dumps({'step': step, 'state': state})
+#+        params = [round(value, 4) for value in state['params']]
+#+        text = json.dumps({'step': step, 'state': {**state, 'params': params}})

@@ -160,3 +160,9 @@ def one_epoch(X, y, k, b, lr, train_batch):
 #+    order = np.random.default_rng(0).permutation(len(X))
 #+    X[:], y[:] = X[order], y[order]
 #+    starts = range(0, len(X), k * b)
+
+# %% wrong: slices are one too short
+# says: image 7 for one
+#-        X_batch, y_batch = X[start:start + k * b], y[start:start + k * b]
+#+        end = start + k * b - 1
+#+        X_batch, y_batch = X[start:end], y[start:end]

@@ -218,3 +218,25 @@ def spread_product(A, B, plus, times, zero, plan):
 #-            part = plus(part, times(A[:, [k]], B[[k], :]))
 #+            part = plus(part, times(A[:, [k]], B[[k], :]))
 #+        part = part.astype('int32')
+
+# %% wrong: a large number in place of infinity
+# says: the parts of the devices do not make the product, put together with minimum
+#-        part = np.full((A.shape[0], B.shape[1]), zero)
+#+        part = np.full((A.shape[0], B.shape[1]), min(zero, 1e6))
+
+# %% wrong: too much is taken for rounding
+# says: you do not name 'associative'
+#-        if not np.isclose(op(op(a, b), c), op(a, op(b, c))):
+#+        if not np.isclose(op(op(a, b), c), op(a, op(b, c)), atol=0.05):
+
+# %% wrong: parts begin with 1
+# says: too large by 1
+#-        part = np.full((A.shape[0], B.shape[1]), zero)
+#+        part = np.ones((A.shape[0], B.shape[1]))
+
+# %% wrong: single precision
+# says: They are of type float32
+#-            part = plus(part, times(A[:, [k]], B[[k], :]))
+#+            part = plus(part, times(A[:, [k]], B[[k], :])).astype('float32')
+#-        part = np.full((A.shape[0], B.shape[1]), zero)
+#+        part = np.full((A.shape[0], B.shape[1]), zero, dtype='float32')

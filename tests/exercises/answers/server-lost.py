@@ -139,3 +139,8 @@ def go_on(copies, alive, replicas, copy):
 # says: A key was moved for nothing
 #-        for server in behind + others[:max(0, replicas - len(at))]:
 #+        for server in behind + others[:1]:
+
+# %% wrong: two replicas, however many are wanted
+# says: has 2 of 3 copies
+#-        for server in behind + others[:max(0, replicas - len(at))]:
+#+        for server in behind + others[:max(0, 2 - len(at))]:
