@@ -24,8 +24,8 @@ WAITING = 20  # messages, beyond which a kernel has to keep its own
 START = 60  # seconds for a kernel to start on a busy machine
 
 
-class TooMuch(Exception):
-    """A notebook used up what it may use; the text says what."""
+class Stopped(Exception):
+    """A notebook did what it may not; the text says what."""
 
 
 class Manager(AsyncKernelManager):
@@ -83,7 +83,7 @@ class Client(NotebookClient):
         """Interrupt a cell that takes too long; it may have caught that."""
         self.late += 1
         if self.late > CELLS:
-            raise TooMuch(f'{self.late} cells did not end within {timeout} s')
+            raise Stopped(f'{self.late} cells did not end within {timeout} s')
         await self.km.interrupt_kernel()
         return {'msg_type': 'execute_reply', 'content': {
             'status': 'error', 'ename': 'TimeoutError', 'traceback': [],
@@ -136,18 +136,12 @@ async def _execute(notebook, cases, slot, behind_walls, folder):
             if not ended and time.monotonic() > until:
                 ended = f'all cells together had taken {WHOLE} s'
             if not ended:
-                if cell.id.startswith('hidden') and not shown:
-                    try:
-                        _show(cases, folder)
-                    except OSError as error:
-                        problems[cell.id] = ('a cell above wrote to the folder '
-                                             f'of the grading: {error.strerror}')
-                        continue
-                    shown = True
                 late = client.late
                 try:
+                    if cell.id.startswith('hidden') and not shown:
+                        shown = _show(cases, folder)
                     await client.async_execute_cell(cell, k)
-                except (DeadKernelError, TooMuch) as error:
+                except (DeadKernelError, Stopped) as error:
                     ended = _why(error)
                     problems[cell.id] = ended
                     continue
@@ -163,11 +157,16 @@ def _show(cases, folder):
 
     Exclusive, because a link that a cell made here would lead us elsewhere.
     """
-    with open(folder / 'cases.json', 'x') as file:
-        json.dump(cases, file)
+    try:
+        with open(folder / 'cases.json', 'x') as file:
+            json.dump(cases, file)
+    except OSError as error:
+        raise Stopped('a cell above changed the folder of the grading: '
+                      f'{error.strerror}') from None
+    return True
 
 
 def _why(error):
-    if isinstance(error, TooMuch):
+    if isinstance(error, Stopped):
         return str(error)
     return 'the process ended (too much memory, or it ended itself)'

@@ -127,7 +127,7 @@ def test_mischief_stops_nothing_and_is_named(graded, student):
 
 
 def test_a_link_leads_the_hidden_cases_nowhere(graded):
-    assert 'wrote to the folder of the grading' in graded.remarks('leads')
+    assert 'changed the folder of the grading' in graded.remarks('leads')
     assert 0 < graded.points('leads') < 10
     assert not (graded.folder.parent / 'in' / 'led').exists()
 

@@ -225,4 +225,5 @@ class PowerProof:
 # says: 'params' is another in its state
 #-        text = json.dumps({'step': step, 'state': state})
 #+        params = [round(value, 4) for value in state['params']]
-#+        text = json.dumps({'step': step, 'state': {**state, 'params': params}})
+#+        state = {**state, 'params': params}
+#+        text = json.dumps({'step': step, 'state': state})
