@@ -41,10 +41,8 @@ def position(name):
 
 def _numbers(name, value):
     """A check: numbers of servers."""
-    check = list_of(server_number, 'numbers such as range(4)')
-    if isinstance(value, range):
-        value = [*value[:MOST]]
-    return check(name, value)
+    value = [*value[:MOST]] if isinstance(value, range) else value
+    return list_of(server_number, 'numbers such as range(4)')(name, value)
 
 
 def _not_too_many(num_points, servers=(), num_servers=0, **_):
@@ -150,15 +148,13 @@ class ReplicatedStore:
         if key in self.rounds or not self.servers:
             raise ValueError(f'key {key!r} is initialised already'
                              if self.servers else 'all servers are dead')
-        servers = self._wanted(key)
         self.rounds[key], self._kinds[key] = 0, (value.shape, value.dtype)
-        for server in servers:
+        for server in self._wanted(key):
             self.servers[server].init(key, value)
 
     def push(self, key, values):
         """Push once for all workers, up to the acknowledgement."""
-        for message in self.messages(key, values):
-            pass
+        list(self.messages(key, values))
 
     @checked(key=store_key, values=array_list)
     def messages(self, key, values):
@@ -166,8 +162,8 @@ class ReplicatedStore:
 
         At each message a server may be killed, or join. If that concerns the
         key's chain, there is no acknowledgement, which would be the last
-        message. The workers must then push the same again. It counts once.
-        If they do so before the last message, that is for the new push.
+        message. The workers must push the same again, which counts once, and
+        ends the push under way; a head that has it refuses other values.
 
         values: a list of arrays, one of each worker.
         """
@@ -180,7 +176,12 @@ class ReplicatedStore:
     def _messages(self, key, values):
         servers = self._living_chain(key)
         sender, number = 'workers', self.rounds[key] + 1
-        this = self._latest[key] = object()
+        this = [value.asnumpy().tobytes() for value in values]
+        begun = self.servers[servers[0]].shards[key].round == number
+        if begun and this != self._latest[key]:
+            raise ValueError(f'the push of key {key!r} before was not '
+                             'acknowledged: push its values again')
+        self._latest[key] = this
         for server in servers:
             # Who has this round already only hands it on.
             if self.servers[server].shards[key].round < number:
@@ -244,8 +245,7 @@ class ReplicatedStore:
         """The chain, if the key is not lost and the arrays are like it."""
         servers, (shape, dtype) = self.chain(key), self._kinds[key]
         if not servers:
-            raise LookupError(f'key {key!r} is lost: all servers that had it '
-                              'are dead')
+            raise LookupError(f'key {key!r} is lost: its servers are dead')
         for one in arrays:
             if (one.shape, one.dtype) != (shape, dtype):
                 raise ValueError(f'the arrays of key {key!r} must be of shape '

@@ -226,6 +226,24 @@ def test_of_two_pushes_under_way_one_is_acknowledged():
     assert store.rounds[7] == 2 and pulled(store, 7) == [9, 9]
 
 
+def test_other_values_than_those_under_way_are_refused():
+    """Or they would be acknowledged, and never be added."""
+    store = filled(5, 3)
+    store.set_updater(lambda key, total, stored: stored.__iadd__(total))
+    push = store.messages(7, [np.full(2, np.nan)])
+    next(push)
+    with pytest.raises(ValueError, match='key 7 before was not acknowl'):
+        store.push(7, [np.ones(2)])
+    store.push(7, [np.full(2, np.nan)])
+    assert store.rounds[7] == 1
+    next(store.messages(7, [np.ones(2)]))
+    store.kill(store.chain(7)[0])
+    store.push(7, [np.zeros(2)])  # nobody who lives has had the other
+    assert store.rounds[7] == 2
+    store.push(7, [np.ones(2)])
+    assert store.rounds[7] == 3
+
+
 def test_nobody_sees_a_push_before_the_last_server_has_it():
     store = filled(5, 3)
     seen = [pulled(store, 7)[0] for _ in store.messages(7, [np.zeros(2)])]
