@@ -8,8 +8,8 @@ from functools import partial
 from threading import TIMEOUT_MAX
 
 from d2lps.cluster.store import worker  # first: it says if MXNet is missing
-from d2lps.checks import (a, checked, flag, from_zero, number, text,
-                          whole)
+from d2lps import checks
+from d2lps.checks import a, checked, flag, from_zero, number, text, whole
 from d2lps.cluster.network import InNetwork, Network
 from d2lps.cluster.processes.calls import (ClusterError, View, WorkerError,
                                            register_magic)
@@ -165,9 +165,11 @@ class Cluster:
         worker 0's first. See `restarts` for what happens after a death.
 
         Raises:
+            ValueError: if the function or an argument cannot be sent to them.
             WorkerError: if it failed on some workers.
         """
         try:
+            checks.function('function', function)
             packed, results = pack((function, args, kwargs)), None
             while results is None:  # all have ended
                 self._life.recover()

@@ -193,6 +193,19 @@ def test_large_arguments_and_results(shared):
         assert (back == array[::-1]).all()
 
 
+def test_what_cannot_be_sent_is_named(shared):
+    lines = (line for line in 'ab')
+    with pytest.raises(ValueError, match='the function or an argument cannot '
+                       "be sent .* cannot pickle 'generator'"):
+        shared.run(list, lines)
+    with pytest.raises(ValueError, match='function must be a function; it wa'):
+        shared.run('add_up')
+    with pytest.raises(WorkerError, match='worker 0: ValueError: its result '
+                       "cannot be sent .* cannot pickle 'generator'"):
+        shared.run(lambda: (line for line in 'ab'))
+    assert shared.run(len, 'ab') == [2, 2]
+
+
 @pytest.mark.full
 def test_an_error_with_a_long_text(shared):
     def fail():
@@ -475,7 +488,7 @@ def test_who_waits_for_whom_is_shown_while_the_other_still_works(capsys):
 
 def test_a_cluster_cannot_be_sent_to_its_workers(shared):
     for arguments in [lambda: shared], [print, shared]:
-        with pytest.raises(TypeError, match='a Cluster cannot be sent to its '
+        with pytest.raises(ValueError, match='a Cluster cannot be sent to its '
                            'workers: leave it out'):
             shared.run(*arguments)
     assert shared.run(len, 'ab') == [2, 2]

@@ -74,7 +74,7 @@ def make(packed, channel):
         signal.signal(signal.SIGINT, signal.default_int_handler)
         channel.tell('state', busy=True)
         function, args, kwargs = unpack(packed)
-        return pack(function(*args, **kwargs)), {}
+        return pack(function(*args, **kwargs), 'its result'), {}
     except BaseException as error:
         signal.signal(signal.SIGINT, signal.SIG_IGN)
         return '', told(error)
@@ -82,9 +82,13 @@ def make(packed, channel):
         signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
-def pack(thing):
+def pack(thing, what='the function or an argument'):
     """As a text; functions and classes of a notebook go by value."""
-    return base64.b64encode(cloudpickle.dumps(thing)).decode()
+    try:
+        return base64.b64encode(cloudpickle.dumps(thing)).decode()
+    except Exception as error:
+        raise ValueError(f'{what} cannot be sent to another process '
+                         f'({type(error).__name__}: {error})') from error
 
 
 def unpack(text):
