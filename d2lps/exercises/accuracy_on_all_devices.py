@@ -2,7 +2,8 @@
 
 To chapter 1, notebooks/01-data-parallelism.ipynb.
 """
-from numbers import Real as Number
+from decimal import Decimal
+from numbers import Real
 from reprlib import repr as short
 
 import numpy as np
@@ -41,43 +42,55 @@ def _data(num_images, seed):
                                                    (labels + 1) % 10)
 
 
+def images_of(numbers):
+    """Images of 2x2 pixels: each is its number."""
+    return numbers[:, None, None, None] * np.ones((1, 2, 2))
+
+
 def run(answer, num_images, k, seed=0):
     """Which device was asked for what, when Python waited, and the result."""
     X, labels, said = _data(num_images, seed)
-    asked, log = [], []
+    asked, log, torn = [], [], []
 
-    def begin(device, X_part, y_part):
+    def begin(i, X_part, y_part):
         rows = [int(row) for row in np.reshape(X_part, (len(X_part), -1))
                 [:, :1].ravel()] if len(X_part) else []
         given = [int(label) for label in y_part]
+        if rows and not np.array_equal(X_part, images_of(np.array(rows))):
+            torn.append(len(asked))
         log.append(['begin', len(asked)])
-        asked.append([int(device), rows, given])
+        asked.append([int(i), rows, given])
         return Count(len(asked) - 1, log, sum(
             int(said[row] == label) for row, label in zip(rows, given)))
 
-    images, y = X[:, None, None, None] * np.ones((1, 2, 2)), labels.copy()
+    images, y = images_of(X), labels.copy()
     before = images.copy()
     returned = answer(images, y, k, begin)
     changed = not (np.array_equal(images, before) and
                    np.array_equal(y, labels))
     accuracy = short(returned)
-    if isinstance(returned, Number):
+    if isinstance(returned, np.ndarray) and returned.ndim == 0:
+        returned = returned.item()
+    if isinstance(returned, (Real, Decimal)):
         accuracy = float(returned)
     return {'asked': asked, 'log': log, 'accuracy': accuracy,
-            'changed': changed}
+            'changed': changed, 'torn': torn}
 
 
 def judge_accuracy(notes, num_images, k, seed=0):
     """Every image once, and the share of right answers."""
     _, labels, said = _data(num_images, seed)
     seen, accuracies, given = {}, [], notes['accuracy']
-    for device, rows, y in notes['asked']:
+    for number, (device, rows, y) in enumerate(notes['asked']):
         if not 0 <= device < k:
             raise Wrong(f'there is no device {device}; they are 0 to '
                         f'{k - 1}.')
         if len(rows) != len(y):
             raise Wrong(f'device {device} got {len(rows)} images and '
                         f'{len(y)} labels.')
+        if number in notes['torn']:
+            raise Wrong(f'the images that device {device} got are no longer '
+                        'those of X, with all their pixels.')
         for row, label in zip(rows, y):
             if row in seen:
                 raise Wrong(f'image {row} was tested on device {seen[row]} '
@@ -127,7 +140,8 @@ def judge_accuracy(notes, num_images, k, seed=0):
         raise Wrong(f'you returned {given:g}, how many are right. The share '
                     f'of {num_images} images is wanted.')
     raise Wrong(f'you returned {given:.4f}; {right.sum()} of {num_images} '
-                f'are right, {truth:.4f}. Are all counts in it, once?')
+                f'are right, {truth:.4f}. Are all counts in it, once, and '
+                f'is their sum divided by {num_images}?')
 
 
 def _timeline(notes, k):

@@ -132,6 +132,10 @@ def judge_found(note, steps, seed, size, when, why='', roughly=False):
             raise Wrong(f'{when}load returned step {step}, but {name!r} '
                         f'{what} in its state. Training would go on, and end '
                         f'with other parameters.')
+    more = [*state.keys() - right.keys()]
+    if more and not roughly:
+        raise Wrong(f'{when}load returned {more[0]!r:.40} in the state, and '
+                    'nobody had put it there.')
 
 
 def run_crashes(answer, steps, seed, size, again=0):

@@ -7,7 +7,7 @@ from d2lps.checks import shown
 from d2lps.collectives import Schedule, ScheduleError, Send, simulate
 from d2lps.exercises.checking import Wrong
 
-MOST_ROUNDS, MOST_CHUNKS, MOST_SENDS = 200, 200, 20_000
+MOST_ROUNDS, MOST_CHUNKS, MOST_SENDS = 200, 1000, 20_000
 
 
 def notes_of(plan, n):

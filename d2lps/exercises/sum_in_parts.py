@@ -12,8 +12,13 @@ GB_PER_S = 16  # each way, of each device's link; an MB is a number here
 
 def _gradients(k, MB):
     """A power of 8 from each device, times the parameter's number + 1."""
-    return [[np.full(size, 8.0 ** i * (j + 1)) for j, size in enumerate(MB)]
-            for i in range(k)]
+    return [[np.full(_shape(j, size), 8.0 ** i * (j + 1))
+             for j, size in enumerate(MB)] for i in range(k)]
+
+
+def _shape(j, size):
+    """Of every second one, len() is not the size."""
+    return (1, size) if j % 2 else (size,)
 
 
 def run(answer, k, MB):
@@ -36,7 +41,7 @@ def judge_sum(notes, k, MB):
     for j in range(len(MB)):
         ends = [np.array(notes['ends'][i][j], float) for i in range(k)]
         for i, end in enumerate(ends):
-            if end.shape != (MB[j],):
+            if end.shape != _shape(j, MB[j]):
                 raise Wrong(f'parameter {j} of device {i} has another shape.')
             wrong = end[end != (j + 1) * sum(8.0 ** d for d in range(k))]
             if len(wrong):

@@ -40,7 +40,7 @@ def answers_of(exercise):
     for kind, title, code in zip(parts[::3], parts[1::3], parts[2::3]):
         says = re.match(r'# says: (.*)\n', code)
         assert bool(says) == (kind == 'wrong'), f'{exercise}: {title}'
-        if '\n#-' in code:
+        if re.search('^#-', code, flags=re.M):
             code = _changed(exercise, code)
         answers.append(Answer(exercise, title, says and says[1], code))
     return answers

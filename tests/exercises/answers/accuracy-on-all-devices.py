@@ -116,7 +116,7 @@ def accuracy_on_all(X, y, k, begin):
 #+        counts.append(begin(i + 1, X[part], y[part]))
 
 # %% wrong: the last device's count is not added
-# says: Are all counts in it, once?
+# says: Are all counts in it, once
 #-    return sum(int(count) for count in counts) / len(X)
 #+    return sum(int(count) for count in counts[:-1]) / len(X)
 
@@ -163,3 +163,17 @@ def accuracy_on_all(X, y, k, begin):
 #-    return sum(int(count) for count in counts) / len(X)
 #+    import numpy as np
 #+    return np.float16(sum(int(count) for count in counts) / len(X))
+
+# %% wrong: of each image one pixel is tested
+# says: are no longer those of X, with all their pixels
+#-        counts.append(begin(i, X[part], y[part]))
+#+        counts.append(begin(i, X[part, :, :1, :1], y[part]))
+
+# %% wrong: pixels are scaled
+# says: are no longer those of X, with all their pixels
+#-        counts.append(begin(i, X[part], y[part]))
+#+        counts.append(begin(i, X[part] / 255, y[part]))
+
+# %% right: device and parts by their names
+#-        counts.append(begin(i, X[part], y[part]))
+#+        counts.append(begin(i=i, X_part=X[part], y_part=y[part]))

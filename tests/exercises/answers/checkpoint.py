@@ -227,3 +227,9 @@ class PowerProof:
 #+        params = [round(value, 4) for value in state['params']]
 #+        state = {**state, 'params': params}
 #+        text = json.dumps({'step': step, 'state': state})
+
+# %% wrong: the state has the step in it, too
+# says: nobody had put it there
+#-        text = json.dumps({'step': step, 'state': state})
+#+        state = {**state, 'step': step}
+#+        text = json.dumps({'step': step, 'state': state})

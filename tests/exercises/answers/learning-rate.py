@@ -137,3 +137,21 @@ def try_rates(train, lrs, counts, b):
 #-        best.append(min(lr for lr, accuracy in zip(lrs, row)
 #-                        if accuracy == top))
 #+        best.append(lrs[row.index(top)])
+
+# %% wrong: a run that returned nan is made again
+# says: was made 2 times
+#-        row = [train(k, k * b, lr) for lr in lrs]
+#+        row = [train(k, k * b, lr) for lr in lrs]
+#+        row = [train(k, k * b, lr) if np.isnan(accuracy) else accuracy
+#+               for lr, accuracy in zip(lrs, row)]
+
+# %% wrong: nan counts as no right answer
+# says: such a run must not win
+#-        top = np.nanmax(row)
+#+        table[-1] = list(row)
+#+        row = np.nan_to_num(row)
+#+        top = row.max()
+
+# %% right: rates as float32
+#-        best.append(min(lr for lr, accuracy in zip(lrs, row)
+#+        best.append(min(np.float32(lr) for lr, accuracy in zip(lrs, row)

@@ -144,3 +144,18 @@ def go_on(copies, alive, replicas, copy):
 # says: has 2 of 3 copies
 #-        for server in behind + others[:max(0, replicas - len(at))]:
 #+        for server in behind + others[:max(0, 2 - len(at))]:
+
+# %% wrong: of two servers that are behind, one is refreshed
+# says: A pull from it would get an old value
+#-        behind = [server for server in at if at[server] < at[newest]]
+#+        behind = [server for server in at if at[server] < at[newest]][:1]
+
+# %% wrong: of two new copies, one is counted
+# says: keys
+#-        for server in behind + others[:max(0, replicas - len(at))]:
+#-            copy(key, newest, server)
+#-            load[server] += server in others
+#+        new = others[:max(0, replicas - len(at))]
+#+        for server in behind + new:
+#+            copy(key, newest, server)
+#+            load[server] += server in new[:1]

@@ -140,3 +140,8 @@ def up_and_down(n):
     down = [[Send(i, i + step, 0, False) for i in range(0, n - step, 2 * step)]
             for step in steps[::-1]]
     return up + down
+
+# %% wrong: six levels at most
+# says: device
+#-    while step < n:
+#+    while step < min(n, 64):
