@@ -47,7 +47,7 @@ lab-light: home $(LIGHT)/installed
 # Tests of processes wait half of their time: three keep two cores at work.
 # All that a run writes is in a folder of its own, and goes with it.
 PYTEST = new=$$(mktemp -d "$${TMPDIR:-/tmp}/d2lps.XXXXXX") && \
-  trap 'rm -rf "$$new"' EXIT && trap 'exit 130' INT TERM && \
+  trap 'rm -rf "$$new"' EXIT && trap 'exit 130' INT TERM HUP && \
   chmod 755 "$$new" && \
   TMPDIR="$$new" $(VENV)/bin/python -m pytest -n 3 --dist loadfile \
     --no-loadscope-reorder
