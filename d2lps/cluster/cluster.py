@@ -165,7 +165,8 @@ class Cluster:
         worker 0's first. See `restarts` for what happens after a death.
 
         Raises:
-            ValueError: if the function or an argument cannot be sent to them.
+            ValueError: if the function, an argument or a result cannot be
+                sent from process to process.
             WorkerError: if it failed on some workers.
         """
         try:
@@ -176,7 +177,8 @@ class Cluster:
                 if function in FOR_CELLS:
                     self._life.begin_cell()
                 results = self._call(packed)
-            return [unpack(result) for result in results]
+            return [unpack(result, f'the result of worker {rank}')
+                    for rank, result in enumerate(results)]
         except KeyboardInterrupt:
             self.interrupt()
             raise

@@ -203,7 +203,16 @@ def test_what_cannot_be_sent_is_named(shared):
     with pytest.raises(WorkerError, match='worker 0: ValueError: its result '
                        "cannot be sent .* cannot pickle 'generator'"):
         shared.run(lambda: (line for line in 'ab'))
+    with pytest.raises(ValueError, match='the result of worker 0 cannot be '
+                       'made here .*missing 1 required positional argument'):
+        shared.run(lambda: Unreadable('a', 'b'))
     assert shared.run(len, 'ab') == [2, 2]
+
+
+class Unreadable(Exception):
+    """Pickle keeps what Exception knows, which is one argument."""
+    def __init__(self, one, two):
+        super().__init__(one)
 
 
 @pytest.mark.full

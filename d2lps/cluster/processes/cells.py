@@ -91,8 +91,13 @@ def pack(thing, what='the function or an argument'):
                          f'({type(error).__name__}: {error})') from error
 
 
-def unpack(text):
-    return cloudpickle.loads(base64.b64decode(text))
+def unpack(text, what='the function or an argument'):
+    """What was packed in another process."""
+    try:
+        return cloudpickle.loads(base64.b64decode(text))
+    except Exception as error:
+        raise ValueError(f'{what} cannot be made here from what was sent '
+                         f'({type(error).__name__}: {error})') from error
 
 
 def told(error):
