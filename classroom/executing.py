@@ -139,7 +139,8 @@ async def _execute(notebook, cases, slot, behind_walls, folder):
                 late = client.late
                 try:
                     if cell.id.startswith('hidden') and not shown:
-                        shown = _show(cases, folder)
+                        _show(cases, folder)
+                        shown = True
                     await client.async_execute_cell(cell, k)
                 except (DeadKernelError, Stopped) as error:
                     ended = _why(error)
@@ -163,7 +164,6 @@ def _show(cases, folder):
     except OSError as error:
         raise Stopped('a cell above changed the folder of the grading: '
                       f'{error.strerror}') from None
-    return True
 
 
 def _why(error):

@@ -8,7 +8,8 @@ from reprlib import repr as short
 
 import numpy as np
 
-from d2lps.exercises.checking import Check, Wrong
+from d2lps.exercises.checking import Check, Wrong, scalar
+from d2lps.exercises.images import are_torn, images_of, numbers_of
 
 
 class Count:
@@ -42,21 +43,15 @@ def _data(num_images, seed):
                                                    (labels + 1) % 10)
 
 
-def images_of(numbers):
-    """Images of 2x2 pixels: each is its number."""
-    return numbers[:, None, None, None] * np.ones((1, 2, 2))
-
-
 def run(answer, num_images, k, seed=0):
     """Which device was asked for what, when Python waited, and the result."""
     X, labels, said = _data(num_images, seed)
     asked, log, torn = [], [], []
 
     def begin(i, X_part, y_part):
-        rows = [int(row) for row in np.reshape(X_part, (len(X_part), -1))
-                [:, :1].ravel()] if len(X_part) else []
+        rows = numbers_of(X_part)
         given = [int(label) for label in y_part]
-        if rows and not np.array_equal(X_part, images_of(np.array(rows))):
+        if are_torn(X_part):
             torn.append(len(asked))
         log.append(['begin', len(asked)])
         asked.append([int(i), rows, given])
@@ -69,8 +64,7 @@ def run(answer, num_images, k, seed=0):
     changed = not (np.array_equal(images, before) and
                    np.array_equal(y, labels))
     accuracy = short(returned)
-    if isinstance(returned, np.ndarray) and returned.ndim == 0:
-        returned = returned.item()
+    returned = scalar(returned)
     if isinstance(returned, (Real, Decimal)):
         accuracy = float(returned)
     return {'asked': asked, 'log': log, 'accuracy': accuracy,

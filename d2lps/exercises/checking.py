@@ -112,6 +112,12 @@ def picture(exercise, *answers):
         return module_of(exercise).picture(*answers)
 
 
+def scalar(returned):
+    """The same, but NumPy's array of no dimension as a number of Python's."""
+    return returned.item() if isinstance(
+        returned, np.ndarray) and returned.ndim == 0 else returned
+
+
 @contextmanager
 def without(*functions):
     """Raise `Wrong` if what runs inside calls one of these functions."""

@@ -134,8 +134,8 @@ def judge_found(note, steps, seed, size, when, why='', roughly=False):
                         f'with other parameters.')
     more = [*state.keys() - right.keys()]
     if more and not roughly:
-        raise Wrong(f'{when}load returned {more[0]!r:.40} in the state, and '
-                    'nobody had put it there.')
+        raise Wrong(f'{when}load returned a state with {more[0]!r:.40}, which '
+                    'the one that was saved has not.')
 
 
 def run_crashes(answer, steps, seed, size, again=0):

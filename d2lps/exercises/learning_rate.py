@@ -10,12 +10,12 @@ import numpy as np
 from d2lps.exercises.checking import Check, Wrong
 
 
-def _world(seed, lrs, counts, lost=(), equal=(), step=0.1, chance=()):
+def _world(seed, lrs, counts, lost=(), equal=(), step=0.1, useless=()):
     """Made accuracies, a row a count: up to a best rate, then down.
 
     lost: [row, column] of runs that return nan. equal: the columns of rates
     that are equally good, and better than others. step: the accuracy that a
-    rate loses to the next better one, about. chance: [row, column] of runs
+    rate loses to the next better one, about. useless: [row, column] of runs
     that learned nothing, and got nothing right.
     """
     random = np.random.default_rng(seed)
@@ -27,7 +27,7 @@ def _world(seed, lrs, counts, lost=(), equal=(), step=0.1, chance=()):
         table[:, equal] = 0.95
     for row, column in lost:
         table[row, column] = np.nan
-    for row, column in chance:
+    for row, column in useless:
         table[row, column] = 0.0
     return table
 

@@ -7,7 +7,8 @@ from reprlib import repr as short
 
 import numpy as np
 
-from d2lps.exercises.checking import Check, Wrong
+from d2lps.exercises.checking import Check, Wrong, scalar
+from d2lps.exercises.images import are_torn, images_of, numbers_of
 
 
 def _labels(num_images):
@@ -17,26 +18,22 @@ def _labels(num_images):
 
 def run(answer, num_images, k, b, lr=0.1):
     """Of each step: image numbers, labels and learning rate."""
-    steps, torn, number = [], [], np.arange(num_images, dtype='float32')
+    steps, torn = [], []
 
     def train_batch(X_batch, y_batch, rate):
         size = len(X_batch)
         if size != len(y_batch):
             raise Wrong(f'step {len(steps)} has {size} images and '
                         f'{len(y_batch)} labels.')
-        rows = np.reshape(X_batch, (size, -1))[:, 0] if size else ()
-        if size and not np.array_equal(X_batch, (
-                np.round(rows)[:, None, None, None] * np.ones((1, 2, 2)))):
+        if are_torn(X_batch):
             torn.append(len(steps))
-        steps.append([[int(row) for row in rows],
-                      [int(label) for label in y_batch], float(rate)])
+        steps.append([numbers_of(X_batch), [int(label) for label in y_batch],
+                      float(rate)])
 
-    X, y = number[:, None, None, None] * np.ones((1, 2, 2)), _labels(
-        num_images)
+    X = images_of(np.arange(num_images, dtype='float32'))
+    y = _labels(num_images)
     before = X.copy(), y.copy()
-    returned = answer(X, y, k, b, lr, train_batch)
-    if isinstance(returned, np.ndarray) and returned.ndim == 0:
-        returned = returned.item()
+    returned = scalar(answer(X, y, k, b, lr, train_batch))
     whole = isinstance(returned, Number) and returned % 1 == 0
     changed = not all(map(np.array_equal, (X, y), before))
     returned = int(returned) if whole else short(returned)  # np.ceil's, too

@@ -17,7 +17,7 @@ def _gradients(k, MB):
 
 
 def _shape(j, size):
-    """Of every second one, len() is not the size."""
+    """A shape of `size` numbers; len() is not the size of every second."""
     return (1, size) if j % 2 else (size,)
 
 

@@ -63,6 +63,13 @@ def said_of(exercise, notebook):
     return said
 
 
+def with_kept(exercise, title):
+    """A notebook with the kept answer of this title."""
+    [answer] = [answer for answer in answers_of(exercise)
+                if answer.title == title]
+    return with_answer(solution(exercise), answer.code)
+
+
 @each_exercise
 def test_the_solution_is_right(exercise):
     assert mistakes(exercise, solution(exercise)) == ([], [])
@@ -131,9 +138,7 @@ def test_an_answer_gets_what_it_deserves(answer):
     ('accuracy-on-all-devices', 'one label too few for each device',
      {'accuracy'})])
 def test_one_slip_costs_one_part(exercise, title, parts):
-    [answer] = [answer for answer in answers_of(exercise)
-                if answer.title == title]
-    notebook = with_answer(solution(exercise), answer.code)
+    notebook = with_kept(exercise, title)
     assert {part for part, *_ in said_of(exercise, notebook)} == parts
 
 
@@ -142,8 +147,6 @@ def test_one_slip_costs_one_part(exercise, title, parts):
     ('server-lost', 'two replicas, however many are wanted', {'again'})])
 def test_what_is_right_for_some_sizes_has_points(exercise, title, parts):
     """The visible checks of these parts at least."""
-    [answer] = [answer for answer in answers_of(exercise)
-                if answer.title == title]
-    notebook = with_answer(solution(exercise), answer.code)
+    notebook = with_kept(exercise, title)
     assert not parts & {part for part, kind, _ in said_of(exercise, notebook)
                         if kind == 'seen'}

@@ -229,7 +229,7 @@ class PowerProof:
 #+        text = json.dumps({'step': step, 'state': state})
 
 # %% wrong: the state has the step in it, too
-# says: nobody had put it there
+# says: which the one that was saved has not
 #-        text = json.dumps({'step': step, 'state': state})
 #+        state = {**state, 'step': step}
 #+        text = json.dumps({'step': step, 'state': state})
