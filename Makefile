@@ -128,7 +128,7 @@ book: $(BOOK)/installed $(BOOK)/begun
 	@echo 'The book: $(PAGES)/index.html'
 
 # What one of these changes, it changes on pages that Sphinx thinks finished.
-$(BOOK)/begun: $(wildcard book/*.* book/*/*.* d2lps/pictures/*.py \
+$(BOOK)/begun: $(wildcard book/*.* book/*/*.* d2lps_pictures/*.py \
   d2lps/collectives/*.py) README.md $(BOOK)/installed
 	@rm -rf $(BOOK)/kept* && touch $@
 

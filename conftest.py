@@ -74,8 +74,8 @@ def taking_turns(items):
         return LONG.index(path.name) if path.name in LONG else (
             len(LONG) + (path.suffix != '.ipynb'))
     paths = sorted(files, key=place)
-    rooms = [[path for path in paths
-              if (path.parent.name in ('cluster', 'browser')) == waits]
+    waiting = 'cluster', 'hosts', 'browser'
+    rooms = [[path for path in paths if (path.parent.name in waiting) == waits]
              for waits in (True, False)]
     order = [path for pair in zip_longest(*rooms) for path in pair if path]
     return [item for path in order for item in files[path]]

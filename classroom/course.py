@@ -17,7 +17,7 @@ from nbgrader.preprocessors import (CheckCellMetadata, DeduplicateIds,
 from traitlets.config import Config
 
 from classroom import walls
-from d2lps.exercises.checking import EXERCISES
+from d2lps_exercises.checking import EXERCISES
 
 SOLUTIONS = walls.ROOT / 'notebooks' / 'exercises' / 'solutions'
 STUB = ("# your lines here, in place of the next one\n"

@@ -13,7 +13,7 @@ from nbclient import NotebookClient
 from nbclient.exceptions import DeadKernelError
 
 from classroom import walls
-from d2lps.exercises.checking import CASES, MOST_NOTES, NOTES
+from d2lps_exercises.checking import CASES, MOST_NOTES, NOTES
 
 SECONDS = 10  # for a cell; then it is interrupted
 WHOLE = 60  # seconds for all cells of a notebook

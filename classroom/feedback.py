@@ -1,7 +1,7 @@
 """The page that a student gets: what was right, and what was not, and why."""
 from jinja2 import Environment
 
-from d2lps.exercises.checking import check_of
+from d2lps_exercises.checking import check_of
 
 PAGE = Environment(autoescape=True, trim_blocks=True,
                    lstrip_blocks=True).from_string('''\

@@ -21,8 +21,8 @@ from classroom.executing import execute
 from classroom.judging import judge
 from classroom.results import Result, Results, digest
 from classroom.submissions import hidden_cases, read_all, rebuild
-from d2lps.exercises import checking
-from d2lps.exercises.checking import EXERCISES
+from d2lps_exercises import checking
+from d2lps_exercises.checking import EXERCISES
 
 HIDDEN = Path(__file__).with_name('hidden')
 MISSING = 'missing'  # no file, and nothing that could be meant for it

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from nbformat.v4 import new_output
 
-from d2lps.exercises.checking import NOTES, Wrong, check_of, judge_notes
+from d2lps_exercises.checking import NOTES, Wrong, check_of, judge_notes
 
 
 class Verdict(NamedTuple):

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from classroom.course import Course
 from classroom.walls import ROOT
-from d2lps.exercises.checking import EXERCISES
+from d2lps_exercises.checking import EXERCISES
 
 TASKS = ROOT / 'notebooks' / 'exercises' / 'tasks'
 

@@ -14,7 +14,7 @@ import nbformat
 
 from classroom import feedback
 from classroom.judging import Verdict
-from d2lps.exercises.checking import EXERCISES
+from d2lps_exercises.checking import EXERCISES
 
 COLUMNS = 'student', 'exercise', 'points', 'of', 'remarks'
 

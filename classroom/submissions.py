@@ -8,7 +8,7 @@ from typing import NamedTuple
 import nbformat
 from nbformat.v4 import new_code_cell, new_markdown_cell
 
-from d2lps.exercises.checking import EXERCISES
+from d2lps_exercises.checking import EXERCISES
 
 LARGEST = 20_000_000  # bytes of a notebook
 MOST_FILES = 100_000  # that are looked at in a student's folder
@@ -16,7 +16,7 @@ MOST_NOTEBOOKS = 1000
 MOST_CELLS = 1000
 BEGIN, END = '### BEGIN HIDDEN TESTS', '### END HIDDEN TESTS'
 # Before each check: what a student has called the same is not meant.
-IMPORT = 'from d2lps.exercises import check, hidden\n'
+IMPORT = 'from d2lps_exercises import check, hidden\n'
 STUB = "raise NotImplementedError('write your answer here')"
 
 

@@ -1,7 +1,7 @@
 """Where a student's code runs: behind walls, or as ourselves.
 
 Behind the walls of bubblewrap (https://github.com/containers/bubblewrap) there
-is a bare file system: Python, the package `d2lps`, a folder of its own. No
+is a bare file system: Python, our packages, a folder of its own. No
 solutions, no other submissions, no network, no other processes.
 """
 import functools
@@ -75,7 +75,8 @@ def _walls(folder):
     seen = [*map(Path, SYSTEM), *pythons]
     # This project may be below one of them, with solutions and submissions.
     covers = any(path in ROOT.parents for path in seen)
-    seen += [Path(sys.prefix, 'pyvenv.cfg'), ROOT / 'd2lps', START]
+    packages = [path.parent for path in ROOT.glob('d2lps*/__init__.py')]
+    seen += [Path(sys.prefix, 'pyvenv.cfg'), *packages, START]
     above = {parent for path in (*seen, folder) for parent in path.parents} - {
         Path('/'), Path('/tmp')}
     ways = [word for path in sorted(above)  # or /root would be root's alone

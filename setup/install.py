@@ -221,7 +221,7 @@ def fill(venv, requirements, module):
 def light():
     """What needs no MXNet; JupyterLab begins with the first such chapter."""
     install(LIGHT, 'chapters 3, 5, 6 and 7 need: 100 MB to download and',
-            400, ['-r', 'requirements-light.lock'], 'd2lps.pictures')
+            400, ['-r', 'requirements-light.lock'], 'd2lps_pictures')
     settings = LIGHT / 'etc' / 'jupyter'
     shutil.copytree('setup/jupyter', settings, dirs_exist_ok=True)
     lab = settings / 'jupyter_lab_config.json'

@@ -15,37 +15,40 @@ from contextlib import contextmanager
 from types import SimpleNamespace
 
 import d2lps
+import d2lps_cluster
+import d2lps_exercises
+import d2lps_pictures
 import ipywidgets
 import numpy as onp
 import pytest
 from amount import QUICK
 from d2lps import asynchrony, kvstore, recovery
 from d2lps.asynchrony import link, overlap
-from d2lps.cluster import Cluster, Network, bare, network_problem
-from d2lps.cluster.bare import bare_mxnet
-from d2lps.cluster.processes import restarts
-from d2lps.cluster.store import worker
+from d2lps_cluster import Cluster, Network, bare, network_problem
+from d2lps_cluster.bare import bare_mxnet
+from d2lps_cluster.processes import restarts
+from d2lps_cluster.store import worker
 from d2lps.collectives import (Schedule, Send, cables, flows, simulate,
                                strategies, topology)
 from d2lps.engine import mx
-from d2lps.pictures import (places, player, plots, servers, sketch,
+from d2lps_pictures import (places, player, plots, servers, sketch,
                             widgets)
-from d2lps.pictures import asynchrony as async_pictures
-from d2lps.pictures import overlap as overlap_pictures
-from d2lps.pictures import recovery as recovery_pictures
-from d2lps.pictures import timeline as timeline_pictures
-from d2lps.pictures.drawing import Drawing
-from d2lps.pictures.drawings import cluster as cluster_drawings
-from d2lps.pictures.drawings import splits as split_drawings
-from d2lps.pictures.drawings import steps as step_drawings
-from d2lps.pictures.drawings.plans import draw_cables, draw_sums
-from d2lps.pictures.drawings.roads import draw_roads
-from d2lps.pictures.drawings.rounds import draw_rounds
-from d2lps.pictures.drawings.store import draw_store
-from d2lps.pictures.toys import devices as devices_toy
-from d2lps.pictures.toys import keys, latency, plans, splits, sums
-from d2lps.pictures.toys import store as store_toy
-from d2lps.pictures.toys.steps import explore_steps
+from d2lps_pictures import asynchrony as async_pictures
+from d2lps_pictures import overlap as overlap_pictures
+from d2lps_pictures import recovery as recovery_pictures
+from d2lps_pictures import timeline as timeline_pictures
+from d2lps_pictures.drawing import Drawing
+from d2lps_pictures.drawings import cluster as cluster_drawings
+from d2lps_pictures.drawings import splits as split_drawings
+from d2lps_pictures.drawings import steps as step_drawings
+from d2lps_pictures.drawings.plans import draw_cables, draw_sums
+from d2lps_pictures.drawings.roads import draw_roads
+from d2lps_pictures.drawings.rounds import draw_rounds
+from d2lps_pictures.drawings.store import draw_store
+from d2lps_pictures.toys import devices as devices_toy
+from d2lps_pictures.toys import keys, latency, plans, splits, sums
+from d2lps_pictures.toys import store as store_toy
+from d2lps_pictures.toys.steps import explore_steps
 from d2lps.training import data, data_parallel, partition, timeline
 from matplotlib import pyplot as plt
 
@@ -569,7 +572,8 @@ good(worker.create_store, kind='dist_sync')
 
 # What readers do not call themselves: what does is walked through above.
 INSIDE = {
-    'd2lps.exercises': 'check, hidden and picture: tests/exercises',
+    'd2lps_exercises': 'check, hidden and picture: tests/exercises',
+    'd2lps.lazy': 'our own tables',
     'd2lps.checks': 'the checks themselves: tests/test_checks.py',
     'd2lps.collectives.limits': 'more checks',
     'd2lps.collectives.reading': 'Schedule',
@@ -581,16 +585,16 @@ INSIDE = {
     'd2lps.collectives.execute': 'Schedule.run',
     'd2lps.training.progress': 'train',
     'd2lps.recovery.file': 'Checkpoint',
-    'd2lps.cluster.cluster': 'needs processes: tests/cluster/test_cluster.py',
-    'd2lps.cluster.store.diststore': 'in a worker: below',
-    'd2lps.cluster.bare': 'needs processes: tests/cluster/test_bare.py',
-    'd2lps.cluster.command': 'the command', 'd2lps.cluster.network': 'below',
-    'd2lps.pictures.drawing': 'boxes of a drawing: pictures/test_drawing.py',
-    'd2lps.pictures.animation': 'animate, which takes any number of timings: '
+    'd2lps_cluster.cluster': 'needs processes: tests/cluster/test_cluster.py',
+    'd2lps_cluster.store.diststore': 'in a worker: below',
+    'd2lps_cluster.bare': 'needs processes: tests/cluster/test_bare.py',
+    'd2lps_cluster.command': 'the command', 'd2lps_cluster.network': 'below',
+    'd2lps_pictures.drawing': 'boxes of a drawing: pictures/test_drawing.py',
+    'd2lps_pictures.animation': 'animate, which takes any number of timings: '
                                 'tests/pictures/test_animation.py',
-    'd2lps.pictures.panel': 'starts threads: tests/pictures/test_panel.py',
-    'd2lps.cluster.store': 'the machine room',
-    'd2lps.cluster.processes': 'the machine room'}
+    'd2lps_pictures.panel': 'starts threads: tests/pictures/test_panel.py',
+    'd2lps_cluster.store': 'the machine room',
+    'd2lps_cluster.processes': 'the machine room'}
 RECORDS = {'Machine', 'Send', 'Round', 'Link', 'Event', 'Timing', 'Shard',
            'Server', 'BoundedServer', 'BackupServer', 'DividingServer',
            'Plan', 'Step',
@@ -607,7 +611,10 @@ def public_functions():
 
 
 def _public_functions():
-    for found in pkgutil.walk_packages(d2lps.__path__, 'd2lps.'):
+    packages = d2lps, d2lps_cluster, d2lps_exercises, d2lps_pictures
+    for found in [module for package in packages
+                  for module in pkgutil.walk_packages(
+                      package.__path__, f'{package.__name__}.')]:
         if found.name.endswith('__main__') or any(
                 found.name.startswith(name) for name in INSIDE):
             continue

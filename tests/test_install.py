@@ -75,7 +75,7 @@ def project(tmp_path, packages):
     (project / 'requirements.lock').write_text(lock)
     (project / 'requirements-test.lock').write_text(tests)
     (project / 'requirements-book.lock').write_text(book)
-    for path in (ROOT / 'd2lps').rglob('__init__.py'):
+    for path in ROOT.glob('d2lps*/**/__init__.py'):
         copy = project / path.relative_to(ROOT)
         copy.parent.mkdir()
         copy.write_text('')

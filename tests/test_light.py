@@ -43,15 +43,16 @@ NAMES = WITHOUT + '''
 from importlib import import_module
 import d2lps
 found = {{}}
-for room in 'd2lps', 'd2lps.pictures', 'd2lps.cluster', 'd2lps.recovery':
+for room in 'd2lps', 'd2lps_pictures', 'd2lps_cluster', 'd2lps.recovery':
     module = import_module(room)
-    for name in [*module.HOME, *getattr(module, 'ROOMS', ())]:
+    shown = room.replace('_', '.')  # d2lps.pictures, as readers write it
+    for name in dir(module):
         try:
             getattr(module, name)
-            found[f'{{room}}.{{name}}'] = None
+            found[f'{{shown}}.{{name}}'] = None
         except Exception as error:
             words = f'{{type(error).__name__}}: {{error}}'
-            found[f'{{room}}.{{name}}'] = words
+            found[f'{{shown}}.{{name}}'] = words
 print(json.dumps(found))
 '''
 EXTRA = ['mxnet', 'd2l', 'cloudpickle', 'pooch', 'pyroute2', 'scipy',

@@ -14,9 +14,9 @@ from sphinx.errors import ExtensionError
 
 from d2lps import pictures
 from d2lps.collectives import Schedule
-from d2lps.pictures.menus import CHOICES, LINKS, PLANS, STEPPED, STRATEGIES
-from d2lps.pictures.places import positions
-from d2lps.pictures.style import CHUNK_COLORS, IDLE_TO_BUSY
+from d2lps_pictures.menus import CHOICES, LINKS, PLANS, STEPPED, STRATEGIES
+from d2lps_pictures.places import positions
+from d2lps_pictures.style import CHUNK_COLORS, IDLE_TO_BUSY
 
 # The toys that have scripts, and where their functions are.
 TOYS = {'explore_plans': 'toys/plans.py',

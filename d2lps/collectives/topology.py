@@ -19,6 +19,9 @@ PCIE3, PCIE4 = 16e9, 32e9  # 16 lanes
 NVLINK = 18e9  # one link of a V100, as in the book (Dive into Deep Learning)
 NVLINK_V100 = 25e9  # the same by NVIDIA's data sheet
 ETHERNET_1G, ETHERNET_10G, ETHERNET_100G = 125e6, 1.25e9, 12.5e9
+# What TCP leaves: Ethernet carries 1,500 bytes at a time and adds 14; TCP and
+# IP take 52 of them.
+PAYLOAD = 1448 / 1514
 
 
 class Link(NamedTuple):

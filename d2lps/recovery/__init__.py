@@ -1,22 +1,10 @@
-"""What a death costs: replicas, checkpoints, and starting again.
+"""What a death costs: replicas, checkpoints, and starting again."""
+from d2lps.lazy import lazy
 
-A name is looked up when it is used.
-"""
-from importlib import import_module
-
-HOME = {'Checkpoint': 'checkpoint', 'CheckpointError': 'file',
-        'best_interval': 'interval', 'exact_overhead': 'interval',
-        'overhead': 'interval', 'simulated_overhead': 'interval',
-        'Trained': 'training', 'train_with_checkpoints': 'training',
-        'ReplicatedStore': 'replicas', 'chain': 'replicas',
-        'circle': 'replicas', 'position': 'replicas'}
-
-
-def __getattr__(name):
-    if name not in HOME:
-        raise AttributeError(f'd2lps.recovery has no {name!r}')
-    return getattr(import_module(f'd2lps.recovery.{HOME[name]}'), name)
-
-
-def __dir__():
-    return sorted({*globals(), *HOME})
+__getattr__, __dir__ = lazy(__name__, {
+    '.checkpoint': ('Checkpoint',),
+    '.file': ('CheckpointError',),
+    '.interval': ('best_interval', 'exact_overhead', 'overhead',
+                  'simulated_overhead'),
+    '.replicas': ('ReplicatedStore', 'chain', 'circle', 'position'),
+    '.training': ('Trained', 'train_with_checkpoints')})

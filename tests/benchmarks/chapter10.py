@@ -14,8 +14,8 @@ import mxnet as mx
 import nbformat
 import numpy as np
 import pandas as pd
-from d2lps.cluster import Cluster, Network, network_problem
-from d2lps.pictures.servers import predicted_seconds, simulated
+from d2lps_cluster import Cluster, Network, network_problem
+from d2lps_pictures.servers import predicted_seconds, simulated
 
 SIZE, LAYERS, LINK = 40_000_000, 40, Network(125e6)  # as in the notebook
 NOTEBOOKS = Path(__file__).resolve().parents[2] / 'notebooks'

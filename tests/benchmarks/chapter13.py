@@ -19,10 +19,10 @@ from pathlib import Path
 import d2lps
 import numpy as np
 import psutil
-from d2lps.cluster import Cluster, ClusterError
+from d2lps_cluster import Cluster, ClusterError
 from d2lps.recovery import train_with_checkpoints
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / 'cluster'))
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from clusters import group_members
 
 WAIT = 120  # seconds for what has to happen, at most

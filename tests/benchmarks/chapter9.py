@@ -22,8 +22,8 @@ import d2lps  # first: it prepares MXNet's engine
 import mxnet as mx
 import psutil
 from d2lps import processor
-from d2lps.cluster import Cluster, cluster
-from d2lps.cluster.processes.places import Here, free_ports
+from d2lps_cluster import Cluster, cluster
+from d2lps_cluster.processes.places import Here, free_ports
 from d2lps.engine import cores
 
 BATCH_SIZE, LR, WORKERS = 256, 0.1, 2

@@ -15,9 +15,9 @@ from pathlib import Path
 import d2lps
 import mxnet as mx
 import psutil
-from d2lps.cluster import Cluster
+from d2lps_cluster import Cluster
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / 'cluster'))
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from clusters import group_members, sockets_of
 
 

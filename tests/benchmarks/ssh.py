@@ -16,7 +16,7 @@ import tempfile
 import time
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / 'cluster'))
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / 'hosts'))
 import opensshlab
 
 STARTS = 'D2LPS_STARTS'
@@ -46,7 +46,7 @@ def work():
 
 def inside():
     """In the lab, on the reader's machine."""
-    from d2lps.cluster import Cluster, ClusterError
+    from d2lps_cluster import Cluster, ClusterError
     rows, failed, remains = [], [], 0
     for _ in range(int(os.environ[STARTS])):
         times = [time.perf_counter()]

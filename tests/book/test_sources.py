@@ -28,7 +28,8 @@ class Small:
         shutil.copytree(ROOT / 'book', folder / 'book')
         for name in ('Makefile', 'README.md', 'requirements-book.lock'):
             shutil.copy2(ROOT / name, folder)
-        (folder / 'd2lps').symlink_to(ROOT / 'd2lps')
+        for package in ('d2lps', 'd2lps_pictures'):
+            (folder / package).symlink_to(ROOT / package)
         shutil.copytree(ROOT / 'docs/pictures', folder / 'docs/pictures')
         venv = folder / '.venv-book'
         venv.mkdir()

@@ -13,9 +13,9 @@ import pytest
 from playwright.sync_api import expect
 
 from d2lps.collectives import Schedule, Send, simulate, topology
-from d2lps.pictures.menus import CHOICES, LINKS, PLANS, STEPPED, STRATEGIES
-from d2lps.pictures.plots import shown_ms
-from d2lps.pictures.style import CHUNK_COLORS
+from d2lps_pictures.menus import CHOICES, LINKS, PLANS, STEPPED, STRATEGIES
+from d2lps_pictures.plots import shown_ms
+from d2lps_pictures.style import CHUNK_COLORS
 
 pytestmark = pytest.mark.full
 

@@ -15,7 +15,7 @@ from answers import (  # noqa: E402
     with_answer,
 )
 
-from d2lps.exercises.checking import EXERCISES  # noqa: E402
+from d2lps_exercises.checking import EXERCISES  # noqa: E402
 
 # tests/exercises judges stubs and wrong answers of all, without a kernel.
 SOME = 'minibatch', 'tree', 'checkpoint'
@@ -52,7 +52,7 @@ MISCHIEF = {
     'raises': ('import no_such_module', None),
     'prints': ('for k in range(10 ** 5): print(k)', None),
     'ends-itself': ('import os; os._exit(0)', 'the process ended'),
-    'forges': ('import d2lps.exercises.checking as c\nc.judge_notes = '
+    'forges': ('import d2lps_exercises.checking as c\nc.judge_notes = '
                'lambda *args: None\nc.take_notes = lambda *args: "[]"', None)}
 
 

@@ -25,7 +25,7 @@ from handins import (
 
 from classroom import walls
 from classroom.course import Course
-from d2lps.exercises.checking import EXERCISES
+from d2lps_exercises.checking import EXERCISES
 
 pytestmark = pytest.mark.full
 needs_walls = pytest.mark.skipif(bool(walls.problem()),

@@ -10,7 +10,7 @@ from handins import TASKS, solution
 from classroom.course import STUB
 from classroom.release import main
 from classroom.walls import ROOT
-from d2lps.exercises.checking import EXERCISES
+from d2lps_exercises.checking import EXERCISES
 
 pytestmark = pytest.mark.full
 

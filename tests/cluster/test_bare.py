@@ -3,9 +3,9 @@ import os
 
 import psutil
 import pytest
-from d2lps.cluster import bare
-from d2lps.cluster.bare import bare_mxnet
-from d2lps.cluster.processes.sockets import socket_of
+from d2lps_cluster import bare
+from d2lps_cluster.bare import bare_mxnet
+from d2lps_cluster.processes.sockets import socket_of
 
 pytestmark = pytest.mark.full
 

@@ -3,8 +3,8 @@ import os
 import stat
 
 import pytest
-from d2lps.cluster import Cluster, ClusterError, WorkerError
-from d2lps.cluster.processes.cells import execute
+from d2lps_cluster import Cluster, ClusterError, WorkerError
+from d2lps_cluster.processes.cells import execute
 
 pytestmark = pytest.mark.full
 

@@ -20,10 +20,10 @@ import numpy as onp
 import psutil
 import pytest
 from clusters import HANGS, all_gone, empty_in_the_end, sockets_of, wait_for
-from d2lps.cluster import Cluster, ClusterError, WorkerError
-from d2lps.cluster.processes import group
-from d2lps.cluster.processes.restarts import Restarts
-from d2lps.cluster.processes.supervisor import Supervisor
+from d2lps_cluster import Cluster, ClusterError, WorkerError
+from d2lps_cluster.processes import group
+from d2lps_cluster.processes.restarts import Restarts
+from d2lps_cluster.processes.supervisor import Supervisor
 from mxnet import np
 
 
@@ -107,7 +107,7 @@ def test_bad_arguments(arguments, words):
 def test_a_store_that_was_closed_long_ago(monkeypatch):
     """Its servers have ended, and nobody misses a sign of life of theirs."""
     def close():
-        from d2lps.cluster.store import worker
+        from d2lps_cluster.store import worker
         worker.close_store()
     monkeypatch.setattr(group, 'SILENCE', 3)
     with Cluster(num_workers=1) as c:
@@ -507,7 +507,7 @@ def test_a_cluster_cannot_be_sent_to_its_workers(shared):
 def test_what_keeps_a_cluster_from_starting_is_said(python):
     done = python('-c', '''
 import os, resource, time
-from d2lps.cluster import Cluster
+from d2lps_cluster import Cluster
 def go():
     start = time.monotonic()
     try:
@@ -612,7 +612,7 @@ SCRIPT = '''
     import os, signal, sys, threading, time
     sys.path.insert(0, {tests!r})
     from clusters import sockets_of
-    from d2lps.cluster import Cluster
+    from d2lps_cluster import Cluster
     def store():
         import mxnet
         mxnet.kv.create('dist_sync')
@@ -641,7 +641,7 @@ SCRIPT = '''
 def readers_who_end(folder, *ends, function='time.sleep, 60'):
     script = folder / 'script.py'
     script.write_text(textwrap.dedent(SCRIPT).format(
-        ends=ends, function=function, tests=str(Path(__file__).parent)))
+        ends=ends, function=function, tests=str(Path(__file__).parents[1])))
     process = subprocess.Popen([sys.executable, str(script)], text=True,
                                stdout=subprocess.PIPE,
                                stderr=subprocess.DEVNULL)

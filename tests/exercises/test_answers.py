@@ -6,7 +6,7 @@ import pytest
 from answers import (ROOT, answer_cell, answers_of, solution,
                      with_answer)
 
-from d2lps.exercises.checking import (EXERCISES, Wrong, check_of, judge_notes,
+from d2lps_exercises.checking import (EXERCISES, Wrong, check_of, judge_notes,
                                       take_notes)
 
 TASKS = ROOT / 'notebooks' / 'exercises' / 'tasks'

@@ -5,7 +5,7 @@ import re
 import pytest
 from answers import ROOT, SOLUTIONS, answers_of, solution
 
-from d2lps.exercises.checking import EXERCISES, check_of, module_of
+from d2lps_exercises.checking import EXERCISES, check_of, module_of
 
 MOST_LINES = 12  # of code in a cell that is no answer
 FEWEST_HIDDEN = 2  # cases of a part that no student sees

@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 from d2lps import pictures
 from d2lps.collectives import Schedule, Send, simulate, topology
 from d2lps.collectives import strategies as sch
-from d2lps.pictures.animation.__main__ import readme_pictures
-from d2lps.pictures.animation.clock import TIMES, Playing, words
-from d2lps.pictures.animation.layout import choose
-from d2lps.pictures.animation.panel import Panel
-from d2lps.pictures.animation.story import Message, Story, lanes
+from d2lps_pictures.animation.__main__ import readme_pictures
+from d2lps_pictures.animation.clock import TIMES, Playing, words
+from d2lps_pictures.animation.layout import choose
+from d2lps_pictures.animation.panel import Panel
+from d2lps_pictures.animation.story import Message, Story, lanes
 from tests.plans import quick, schedules
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -379,7 +379,7 @@ def test_a_play_lasts_longer_with_more_rounds_but_not_for_ever():
 
 @pytest.mark.parametrize('name', ['where-to-sum', 'ring'])
 def test_the_pictures_of_the_readme_are_what_the_code_makes(name):
-    """Else: python -m d2lps.pictures.animation docs/pictures"""
+    """Else: python -m d2lps_pictures.animation docs/pictures"""
     animation = readme_pictures()[name]
     for ending, drawing in (('', animation), ('-still', animation.still(4))):
         path = ROOT / 'docs' / 'pictures' / f'{name}{ending}.svg'

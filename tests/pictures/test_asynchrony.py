@@ -2,7 +2,7 @@
 import pytest
 from d2lps.asynchrony.clock import virtual_clock
 from d2lps.asynchrony.training import Point
-from d2lps.pictures import asynchrony
+from d2lps_pictures import asynchrony
 from matplotlib import pyplot as plt
 from matplotlib.colors import to_hex
 

@@ -4,7 +4,7 @@ import io
 import matplotlib
 import pytest
 from d2lps.asynchrony.overlap import ORDERS, best_possible, simulate_step
-from d2lps.pictures import overlap
+from d2lps_pictures import overlap
 from matplotlib import pyplot as plt
 
 matplotlib.use('Agg')

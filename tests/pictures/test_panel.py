@@ -12,7 +12,7 @@ from IPython.display import Image
 from matplotlib import pyplot as plt
 
 from d2lps import recovery
-from d2lps.pictures import panel as panels
+from d2lps_pictures import panel as panels
 
 pytestmark = pytest.mark.full
 

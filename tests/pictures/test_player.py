@@ -10,8 +10,8 @@ from matplotlib.collections import PolyCollection
 from matplotlib.quiver import Quiver
 
 from d2lps.collectives import Schedule, Send, strategies
-from d2lps.pictures import player
-from d2lps.pictures.style import CHUNK_COLORS
+from d2lps_pictures import player
+from d2lps_pictures.style import CHUNK_COLORS
 
 matplotlib.use('Agg')
 

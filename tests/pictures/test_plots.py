@@ -9,11 +9,11 @@ from matplotlib_inline import backend_inline
 
 from d2lps import Event, Timeline, devices
 from d2lps.collectives import Schedule, Send, simulate, strategies, topology
-from d2lps.pictures import style
-from d2lps.pictures.plots import (LOAD_COLORS, plot_comparison, plot_timing,
+from d2lps_pictures import style
+from d2lps_pictures.plots import (LOAD_COLORS, plot_comparison, plot_timing,
                                   plot_topology)
-from d2lps.pictures.style import GREEN
-from d2lps.pictures.timeline import PHASE_COLORS, plot_timeline
+from d2lps_pictures.style import GREEN
+from d2lps_pictures.timeline import PHASE_COLORS, plot_timeline
 
 matplotlib.use('Agg')
 EVENTS = [Event('cpu(0)', 'forward', 'Convolution', 0, 0.002),

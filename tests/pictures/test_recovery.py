@@ -5,7 +5,7 @@ import pytest
 from matplotlib import colors
 from matplotlib import pyplot as plt
 
-from d2lps.pictures import recovery
+from d2lps_pictures import recovery
 from d2lps.recovery import position
 
 matplotlib.use('Agg')

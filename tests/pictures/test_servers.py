@@ -1,8 +1,8 @@
 """Workers and servers to play with: formula, simulator, picture."""
 import matplotlib
 import pytest
-from d2lps.pictures import servers
-from d2lps.pictures.servers import (explore_servers, plot_servers,
+from d2lps_pictures import servers
+from d2lps_pictures.servers import (explore_servers, plot_servers,
                                     predicted_seconds, simulated)
 from matplotlib import pyplot as plt
 

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 from d2lps import pictures
 from d2lps.collectives import simulate, strategies, topology
-from d2lps.pictures import player, widgets
+from d2lps_pictures import player, widgets
 from d2lps.kvstore import KVStore, Server
-from d2lps.pictures import timeline
-from d2lps.pictures.toys import devices, keys, latency, plans, store, sums
+from d2lps_pictures import timeline
+from d2lps_pictures.toys import devices, keys, latency, plans, store, sums
 from matplotlib import pyplot as plt
 from matplotlib.quiver import Quiver
 

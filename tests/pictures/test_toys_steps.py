@@ -1,10 +1,10 @@
 """The seven steps, one after the other."""
 import ipywidgets
 import pytest
-from d2lps.pictures import widgets
-from d2lps.pictures.drawings.cluster import draw_seven_steps
-from d2lps.pictures.toys import steps
-from d2lps.pictures.toys.steps import explore_steps
+from d2lps_pictures import widgets
+from d2lps_pictures.drawings.cluster import draw_seven_steps
+from d2lps_pictures.toys import steps
+from d2lps_pictures.toys.steps import explore_steps
 
 
 @pytest.fixture(autouse=True)

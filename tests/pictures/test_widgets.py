@@ -8,8 +8,8 @@ import pytest
 from IPython.display import Image
 from matplotlib import pyplot as plt
 
-from d2lps.pictures import timeline, widgets
-from d2lps.pictures.drawing import Drawing
+from d2lps_pictures import timeline, widgets
+from d2lps_pictures.drawing import Drawing
 
 matplotlib.use('Agg')
 

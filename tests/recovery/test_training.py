@@ -7,7 +7,7 @@ import threading
 import d2lps
 import numpy as onp
 import pytest
-from d2lps.cluster import Cluster, WorkerError
+from d2lps_cluster import Cluster, WorkerError
 from d2lps.engine import mx
 from d2lps.kvstore import KVStore
 from d2lps.recovery import (Checkpoint, CheckpointError,

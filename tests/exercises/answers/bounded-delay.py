@@ -167,7 +167,7 @@ class Gate:
 # says: of d2lps was called
 class Gate:
     def __init__(self, num_workers, bound):
-        from d2lps.exercises.bounded_delay import Race
+        from d2lps_exercises.bounded_delay import Race
         self.race, self.bound = Race(num_workers), bound
 
     def push(self, rank, last):

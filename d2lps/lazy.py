@@ -1,0 +1,29 @@
+"""Names of a package that are imported when they are first used.
+
+So `import d2lps` is quick, and what needs no MXNet does not load it.
+"""
+import sys
+from importlib import import_module
+
+
+def lazy(package, names, modules=()):
+    """`__getattr__` and `__dir__` for a package that offers these names.
+
+    names: by the module that has them, {'.engine': ('devices', ...), ...}; a
+    dot in front means one of the package itself. modules: such whole ones.
+    """
+    home = {name: module for module, offered in names.items()
+            for name in offered}
+    whole = {module.split('.')[-1].removeprefix('d2lps_'): module
+             for module in modules}
+
+    def __getattr__(name):
+        if name in whole:
+            return import_module(whole[name], package)
+        if name not in home:
+            raise AttributeError(f'{package} has no {name!r}')
+        return getattr(import_module(home[name], package), name)
+
+    def __dir__():
+        return sorted({*vars(sys.modules[package]), *home, *whole})
+    return __getattr__, __dir__

@@ -1,0 +1,13 @@
+"""MXNet's parameter server as processes: start, watch, check and end them.
+
+`Cluster` is what readers use.  Its processes are started and watched by
+`processes`; workers call the store through `store`, which asks the cluster
+before anything can hang.
+"""
+from d2lps.lazy import lazy
+
+__getattr__, __dir__ = lazy(__name__, {
+    '.bare': ('bare_mxnet',),
+    '.cluster': ('Cluster', 'ClusterError', 'WorkerError'),
+    '.network': ('Network', 'network_problem'),
+    '.store.asking': ('StoreError',)})

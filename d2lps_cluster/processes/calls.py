@@ -1,0 +1,106 @@
+"""The reader's end of the calls that workers make."""
+import queue
+import sys
+import weakref
+from threading import TIMEOUT_MAX
+
+from d2lps_cluster.processes import cells
+
+
+class ClusterError(RuntimeError):
+    """A process of the cluster died or hung, and the rest was ended."""
+
+
+class WorkerError(RuntimeError):
+    """A cell or a function failed on some workers.
+
+    Attributes:
+        errors: {rank: the worker's error in words}; these are its text.
+    """
+
+    def __init__(self, errors, tracebacks=()):
+        super().__init__('\n'.join(f'worker {rank}: {words}'
+                                   for rank, words in errors.items()))
+        self.errors = errors
+        for rank, text in zip(errors, tracebacks):
+            self.add_note(f'On worker {rank}:\n{text.rstrip()}')
+
+    def _render_traceback_(self):
+        """What a notebook shows; how `%%px` works is of no interest."""
+        return [*self.__notes__, '', f'WorkerError: {self}']
+
+
+class Call:
+    """A function that all workers are asked to call."""
+
+    def __init__(self, number, num_workers):
+        self.number = number
+        self._parts = [[] for _ in range(num_workers)]
+        self._heard = queue.SimpleQueue()
+
+    def hear(self, rank=None, message=None):
+        """A worker has said something; without a message, all have ended."""
+        self._heard.put((rank, message))
+
+    def results(self, seconds=TIMEOUT_MAX):
+        """Show what workers print, and return what they return, packed.
+
+        Returns None if they have ended instead.
+
+        Raises:
+            WorkerError: if some workers failed.
+            queue.Empty: if nothing is heard for so many seconds.
+        """
+        missing, failed = set(range(len(self._parts))), {}
+        while missing:
+            rank, message = self._heard.get(timeout=seconds)
+            if message is None:
+                return None
+            if message['kind'] == 'printed':
+                # At once: a notebook takes a millisecond for each print.
+                print(*(f'[worker {rank}] {line}'
+                        for line in message['lines']), sep='\n', flush=True,
+                      file=getattr(sys, message['stream']))
+            elif message['kind'] == 'part':
+                self._parts[rank].append(message['text'])
+            else:
+                missing.discard(rank)
+                if 'error' in message:
+                    failed[rank] = message
+        if failed:
+            raise WorkerError(
+                {rank: failed[rank]['error'] for rank in sorted(failed)},
+                [failed[rank]['traceback'] for rank in sorted(failed)])
+        return [''.join(parts) for parts in self._parts]
+
+
+class View:
+    """The variables of the workers' cells: `view['x']` is a list of them."""
+
+    def __init__(self, cluster):
+        self._cluster = weakref.ref(cluster)
+
+    def __getitem__(self, name):
+        return self._cluster().run(cells.get, name)
+
+
+def register_magic(cluster):
+    """In a notebook, let `%%px` run a cell on the workers of this cluster."""
+    shell = ('IPython' in sys.modules
+             and sys.modules['IPython'].get_ipython())
+    if not shell:
+        return
+    reference = weakref.ref(cluster)  # the magic must not keep it alive
+
+    def px(line, cell=None):
+        """Run a cell on all workers; with --local, then here as well."""
+        here = cell is not None and line.strip() == '--local'
+        if cell is not None and line.strip() and not here:
+            raise ValueError('after %%px, there may be --local or nothing; '
+                             f'it was {line!r}')
+        if reference() is None:
+            raise ClusterError('this cluster is closed; start a new one')
+        reference().run(cells.execute, line if cell is None else cell)
+        if here:
+            shell.run_cell(cell).raise_error()
+    shell.register_magic_function(px, 'line_cell', 'px')

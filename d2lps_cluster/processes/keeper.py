@@ -1,0 +1,248 @@
+"""Keeps the processes of a cluster that run in one place.
+
+The place is this machine, one in the slow network, or another machine, at the
+far end of an `ssh`: a keeper is the same everywhere.  It forks the processes
+(see `member`), passes on what they and the reader's process say to each
+other, and ends them all when that is gone.  MXNet takes a second to load; it
+is loaded here, before the first process is forked, and not once in each.
+
+Nothing here loads MXNet, or anything that another machine may lack, at once.
+"""
+import ctypes
+import functools
+import json
+import os
+import select
+import selectors
+import signal
+import sys
+import tempfile
+import time
+import traceback
+from contextlib import suppress
+
+from d2lps_cluster.processes import member, namespaces
+from d2lps_cluster.processes import probe
+from d2lps_cluster.processes.lines import Inlet, Outlet, serve
+from d2lps_cluster.processes.sockets import PREFIX, command_of, tidy
+
+TICK = 0.1  # seconds between two looks at the processes
+PR_SET_PDEATHSIG = 1
+
+
+class Forked(BaseException):
+    """Leads a new process out of all that its keeper was doing."""
+
+
+class Kept:
+    """A process that is kept; `number` is its name between both ends."""
+
+    def __init__(self, number, pid, outlet, inlets):
+        self.number, self.pid = number, pid
+        self.outlet, self._inlets, self.code = outlet, inlets, None
+
+    def wait(self, options=0):
+        """Its exit code; with WNOHANG, None while it runs."""
+        if self.code is None:
+            pid, status = os.waitpid(self.pid, options)
+            if pid:
+                self.code = os.waitstatus_to_exitcode(status)
+        return self.code
+
+    def signal_all(self, number):
+        """Send a signal to it and what it has started; is there any?"""
+        try:
+            os.killpg(self.pid, number)
+            return True
+        except (ProcessLookupError, PermissionError):
+            return False
+
+    def kill(self):
+        """End it and what it has started, and wait for that."""
+        for _ in range(50):
+            if not self.signal_all(signal.SIGKILL):
+                break
+            self.wait()
+            time.sleep(0.001)
+        self.wait()
+
+    def close(self):
+        """Hear its last words."""
+        for inlet in self._inlets:
+            inlet.last()
+            inlet.close()
+        self.outlet.close()
+
+
+class Keeper:
+    """All processes of a cluster in this place."""
+
+    def __init__(self):
+        self._parent, self._heard = os.getppid(), time.monotonic()
+        self._silence = 60.0  # seconds without a word of the reader
+        self._kept, self._folder, self._hosts = {}, '', []
+        self._selector = selectors.DefaultSelector()
+        self._input = Inlet(self._selector, os.fdopen(0, 'rb', 0),
+                            self._listen)
+
+    def run(self):
+        """Pass messages on until standard input ends."""
+        beat = 0
+        while True:
+            serve(self._selector, TICK)
+            self._check()
+            for kept in [*self._kept.values()]:
+                if kept.wait(os.WNOHANG) is not None:
+                    self._bury(kept)
+            if time.monotonic() - beat > 1:
+                beat = time.monotonic()
+                self.tell(beat=True)
+
+    def tell(self, **message):
+        """Say something to the reader's process."""
+        self._write(json.dumps(message))
+
+    def _write(self, message):
+        """Write a message, however slowly it is read."""
+        # What runs at a login may have left a line open.
+        line = memoryview(f'\n{{"keeper": {message}}}\n'.encode())
+        try:
+            while line:
+                if select.select([], [1], [], TICK)[1]:
+                    line = line[os.write(1, line[:select.PIPE_BUF]):]
+                else:
+                    self._check()
+        except OSError:  # the reader's process is gone
+            self.end()
+
+    def _check(self):
+        """End if the reader's process is gone, or silent for too long."""
+        if self._input.closed or os.getppid() != self._parent:
+            self.end()
+        if time.monotonic() - self._heard > self._silence:
+            print('nothing was heard of the reader for '
+                  f'{self._silence:.0f} s', file=sys.stderr)
+            self.end(1, lost=True)
+
+    def _listen(self, lines):
+        self._heard = time.monotonic()
+        for line in lines:
+            self._do(**json.loads(line))
+
+    def _do(self, do='', number=None, **message):
+        kept = self._kept.get(number)  # None, too, if it has just ended
+        if do == 'begin':
+            self._begin(**message)
+        elif not self._folder:
+            sys.exit('the first thing that came in was swallowed: what runs '
+                     'at a login here (.bashrc, …) must not read')
+        elif do == 'start':
+            self._start(number, message['job'])
+        elif do in ('load', 'listen', 'reach'):
+            self.tell(**{do: getattr(probe, do)(*message['args'])})
+        elif do in ('pass', 'signal', 'end'):
+            if kept and do == 'pass':
+                kept.outlet.send(message['message'])
+            elif kept and do == 'signal':
+                os.kill(kept.pid, message['signal'])
+            elif kept:
+                self._bury(kept)
+        elif do != 'ping':
+            raise KeyError(do)
+
+    def _begin(self, folder='', path=(), cwd='', silence=None, look=None,
+               network=None):
+        """Get ready; `look` and `network` are for `probe` and `namespaces`."""
+        told, self._silence = {}, silence or float('inf')
+        sys.path[:] = [*map(os.path.abspath, path)] or sys.path
+        with suppress(OSError):  # only where machines share their files
+            os.chdir(cwd)
+            sys.path.append(cwd)
+        if look:
+            told = probe.look(**look)
+        self._folder = folder or tempfile.mkdtemp(prefix=PREFIX)
+        if network:
+            told['problem'] = namespaces.problem(
+                lambda: self._hosts.extend(namespaces.build(**network)))
+        self.tell(pid=os.getpid(), folder=self._folder, **told)
+
+    def _start(self, number, job):
+        if member.may_be_forked():
+            self.tell(loading=True)
+            with suppress(Exception):  # the process itself will say so
+                member.load()
+            self.tell(loading=False)
+            self._heard = time.monotonic()  # nobody was listening
+        pipes = [os.pipe() for _ in range(4)]
+        theirs, ours = zip(pipes[0], *(pipe[::-1] for pipe in pipes[1:]))
+        pid = os.fork()
+        if not pid:
+            raise Forked(job, theirs,
+                         self._hosts[job['host']] if self._hosts else None)
+        with suppress(OSError):  # it may have done so itself, and ended
+            os.setpgid(pid, pid)
+        for end in theirs:
+            os.close(end)
+        files = [os.fdopen(end, mode, 0)
+                 for end, mode in zip(ours, ('wb', 'rb', 'rb', 'rb'))]
+        printed = [Inlet(self._selector, file, functools.partial(
+            self._pass_printed, number, stream), cut=True)
+            for stream, file in zip(('stdout', 'stderr'), files[2:])]
+
+        def pass_on(lines):  # which are messages already
+            for inlet in printed:  # what was printed before goes first
+                inlet.ready()
+            self._write(f'{{"number": {number}, "said": '
+                        f'[{", ".join(lines)}]}}')
+        self._kept[number] = Kept(number, pid, Outlet(
+            self._selector, files[0]), [
+                # A server's report of a fault goes before a worker's question.
+                Inlet(self._selector, files[1], pass_on,
+                      urgent=job['role'] == 'server'), *printed])
+        self.tell(number=number, pid=pid)
+
+    def _pass_printed(self, number, stream, lines):
+        self.tell(number=number, stream=stream, printed=lines)
+
+    def _bury(self, kept):
+        """It has ended, or has to."""
+        kept.kill()
+        kept.close()
+        self.tell(number=kept.number, code=kept.code)
+        del self._kept[kept.number]
+
+    def end(self, code=0, lost=False):
+        """End all processes, tidy up, and end."""
+        for kept in self._kept.values():
+            kept.signal_all(signal.SIGKILL)
+        for kept in self._kept.values():
+            kept.kill()
+        if self._folder:
+            tidy(self._folder)
+        if lost and command_of(os.getppid()).startswith('sshd'):
+            # Nobody else would end the server's end of the line.
+            os.kill(os.getppid(), signal.SIGTERM)
+        os._exit(code)
+
+
+def main():
+    for name in [*os.environ]:  # set for another cluster, not for ours
+        if name.startswith(('DMLC_', 'PS_', 'PORT')):
+            del os.environ[name]
+    os.umask(0o077)  # what we make, such as a socket, is our own
+    if sys.platform == 'linux':  # a stopped keeper, too, has to notice that
+        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGCONT)
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)  # the end of input says it
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit('it had to end'))
+    keeper = Keeper()
+    try:
+        keeper.run()
+    except Forked as forked:
+        new = forked.args
+    except SystemExit as end:
+        print(end, file=sys.stderr)
+        keeper.end(1)
+    except BaseException:
+        traceback.print_exc()
+        keeper.end(1)
+    member.main(*new)

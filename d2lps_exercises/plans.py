@@ -1,0 +1,246 @@
+"""Plans that students make: as plain notes, and what is wrong with them."""
+from collections import Counter
+
+import numpy as np
+
+from d2lps.checks import shown
+from d2lps.collectives import Schedule, ScheduleError, Send, simulate
+from d2lps_exercises.checking import Wrong
+
+MOST_ROUNDS, MOST_CHUNKS, MOST_SENDS = 200, 1000, 20_000
+
+
+def notes_of(plan, n):
+    """A student's plan for n devices as notes, see `plan_of`.
+
+    plan: a `Schedule`, or a list of rounds, which are lists of `Send`.
+    """
+    is_schedule = isinstance(plan, Schedule)
+    if not is_schedule:
+        if not isinstance(plan, (list, tuple)):
+            raise Wrong(f'your function returned {shown(plan)}; it must '
+                        'return a Schedule.')
+        try:
+            plan = Schedule(list(plan), n)
+        except ValueError as error:
+            raise Wrong('what your function returned makes no Schedule: '
+                        f'{error}.') from None
+    if plan.nodes != (*range(n),):
+        raise Wrong(f'your plan is for {len(plan.nodes)} devices, {n} were '
+                    'asked for.')
+    _few(plan.rounds, plan.weights)
+    return {'rounds': [list(zip(*r.columns())) for r in plan.rounds],
+            'weights': plan.weights, 'is_schedule': is_schedule}
+
+
+def plan_of(notes, n):
+    """The plan that notes tell of: all sends of all rounds, four numbers each.
+
+    Whatever is no plan raises an error.
+    """
+    rounds, weights = notes['rounds'], notes['weights']
+    _few(rounds, weights)
+    return Schedule([[Send(*map(np.array, zip(*sends)))] for sends in rounds],
+                    n, weights=weights, name='your plan')
+
+
+def _few(rounds, weights):
+    """Refuse what would take long to judge."""
+    for what, count, most in (
+            ('rounds', len(rounds), MOST_ROUNDS),
+            ('chunks', len(weights), MOST_CHUNKS),
+            ('messages', sum(map(len, rounds)), MOST_SENDS)):
+        if count > most:
+            raise Wrong(f'your plan has {count} {what}, far too many.')
+
+
+def judge_sum(notes, n):
+    """The plan, if it gives all devices all parts, once each."""
+    plan = _sends_of(notes, n)
+    if not notes['is_schedule']:
+        raise Wrong('your function returned a list of rounds. Return a '
+                    'Schedule of it, and of n.')
+    src, dst = ({node for r in plan.rounds for node in getattr(r, ends)}
+                for ends in ('src', 'dst'))
+    for seen, what in (
+            (src | dst, 'is left out: it sends nothing and is sent nothing.'),
+            (dst, 'is sent nothing, so it never gets the total.'),
+            (src, 'sends nothing, so nobody has its part.')):
+        left = {*range(plan.num_devices)} - seen
+        if left and plan.num_devices > 1:
+            raise Wrong(f'device {min(left)} {what}')
+    end = held_at_last(plan)
+    if (end > 1).any():
+        _counted_twice(plan, np.argwhere(end > 1)[0, 1])
+    if (end < 1).any():
+        _missing(plan, end)
+    return plan
+
+
+def _sends_of(notes, n):
+    """The plan that notes tell of, if no send disturbs another."""
+    plan = plan_of(notes, n)
+    try:
+        plan.check_sends()
+    except ScheduleError as error:
+        words = str(error).partition(': ')[2].replace(' of ', ' of device ')
+        raise Wrong(f'{words}.') from None
+    return plan
+
+
+def judge_work(notes, n, whole=True):
+    """A plan whose cost can be judged, though its sums may be wrong.
+
+    whole: whether it must send as much as a sum for all devices takes.
+    """
+    plan = _sends_of(notes, n)
+    if n > 1:
+        ends = [end for sends in plan.rounds for end in (sends.src, sends.dst)]
+        idle = {*range(n)} - {*np.concatenate(ends or [[]]).tolist()}
+        if idle:
+            raise Wrong(f'device {min(idle)} is left out: it sends nothing '
+                        'and is sent nothing.')
+    size = plan.chunk_bytes(1)
+    sent = sum(size[sends.chunk].sum() for sends in plan.rounds)
+    if whole and sent < 2 * (n - 1) * (1 - 1e-9):
+        raise Wrong(f'all messages together carry {sent:.3g} gradients. To '
+                    f'give the sum to {n} devices takes {2 * (n - 1)} at '
+                    'least.')
+    return plan
+
+
+def held_at_last(plan):
+    """The last of the states of a plan."""
+    for held in plan.states():
+        pass
+    return held
+
+
+def _counted_twice(plan, chunk):
+    """Say where a part of a chunk was first added to what had it."""
+    number, held = next(
+        (number, held[:, chunk]) for number, held in enumerate(plan.states())
+        if (held[:, chunk] > 1).any())
+    node, who = np.argwhere(held > 1)[0].tolist()
+    froms = [str(send.src) for send in plan.rounds[number - 1]
+             if send[1:3] == (node, chunk)]
+    raise Wrong(
+        f'in round {number} device {node} adds chunk {chunk} from '
+        f'device {" and ".join(froms)}, and then has the part of device {who} '
+        f'counted {held[node, who]} times: too large a sum, '
+        'which goes on from there.')
+
+
+def _missing(plan, end):
+    """Say which part does not arrive, and why."""
+    node, chunk, who = np.argwhere(end < 1)[0].tolist()
+    text = (f'in the end chunk {chunk} of device {node} is not the sum: the '
+            f'part of device {who} is missing. ')
+    totals = (end[:, chunk] == 1).all(axis=1).nonzero()[0].tolist()
+    early = [(number, send) for number, (sends, held) in enumerate(
+        zip(plan.rounds, plan.states()), 1) for send in sends
+        if send.chunk == chunk and not send.reduce
+        and (held[send.src, chunk] != 1).any()]
+    here = [put for put in early if put[1].dst == node]
+    if here or early and not totals:
+        number, send = here[-1] if here else early[0]
+        raise Wrong(
+            f'{text}In round {number} device {send.dst} puts what device '
+            f'{send.src} sends in place of its own, but that is not the total '
+            'yet. (A message carries what was there when its round began.)')
+    raise Wrong(text + (
+        f'Device {totals[0]} has the total, which is never sent to device '
+        f'{node}.' if totals else 'No device has the total.'))
+
+
+def judge_rounds(plan, most):
+    """Raise `Wrong` for a plan of more rounds."""
+    if len(plan.rounds) > most:
+        alone = sum(len(r) == 1 for r in plan.rounds)
+        text = (f' In {alone} of them there is one message only, and all '
+                'other devices wait.') * (alone > 0)
+        raise Wrong(f'it takes {len(plan.rounds)} rounds; the target is '
+                    f'{most}.{text}')
+
+
+def judge_time(plan, links, nbytes, target, why):
+    """Raise `Wrong` if a plan takes more than `target` seconds.
+
+    why(plan, timing): what makes it slow, in words.
+    """
+    timing = simulate.time(plan, links, nbytes)
+    if timing.seconds > target * (1 + 1e-6):
+        raise Wrong(f'it takes {timing.seconds * 1e3:.3f} ms; the target is '
+                    f'{target * 1e3:.3f} ms. {why(plan, timing)}')
+
+
+def through_one(plan, timing):
+    """Where most messages go into, or come from, one device in one round."""
+    crowds = []
+    for number, sends in enumerate(plan.rounds, 1):
+        for what, ends in (('into', sends.dst), ('from', sends.src)):
+            count = np.bincount(ends)
+            crowds.append((int(count.max()), -number, what,
+                           int(count.argmax())))
+    most, number, what, node = max(crowds)
+    if most == 1:
+        return 'No two messages share a cable; there are too many rounds.'
+    return (f'In round {-number}, {most} messages go {what} device {node} at '
+            'the same time and share its cable.')
+
+
+def draw_plan(plan, ax):
+    """A column for each round, an arrow for what goes to another device.
+
+    A number beside it says how many chunks do. Who has the sum is told last.
+    """
+    from d2lps_pictures import BLUE
+    wide, n = len(plan.rounds), plan.num_devices
+    ax.hlines(range(n), 0, wide, color='0.85', linewidth=1)
+    ax.vlines(range(1, wide), -0.4, n - 0.6, color='0.85', linestyle=':')
+    for k, sends in enumerate(plan.rounds):
+        counts = Counter((src, dst, reduce) for src, dst, _, reduce in sends)
+        for j, ((src, dst, reduce), count) in enumerate(counts.items()):
+            x = k + 0.1 + 0.8 * (j + 0.5) / len(counts)
+            ax.annotate('', (x, dst), (x, src), arrowprops={
+                'arrowstyle': '->', 'shrinkA': 0, 'shrinkB': 0,
+                'linestyle': '-' if reduce else '--', 'color': BLUE})
+            if count > 1:
+                ax.text(x, src + 0.25 * np.sign(dst - src), count,
+                        fontsize=8, ha='center', va='center',
+                        bbox={'fc': 'w', 'ec': 'none', 'pad': 0.5})
+    for node, held in enumerate(held_at_last(plan)):
+        words = ('the sum' if (held == 1).all() else 'a part twice'
+                 if (held > 1).any() else 'a part missing')
+        ax.text(wide + 0.1, node, words, va='center', fontsize=9,
+                weight='normal' if words == 'the sum' else 'bold')
+    ax.set(xlim=(0, wide + 0.1), ylim=(n - 0.5, -0.5), xlabel='round '
+           '(solid: added, dashed: replaces)', ylabel='device',
+           xticks=np.arange(wide) + 0.5, yticks=range(n))
+    ax.set_xticklabels(range(1, wide + 1))
+    ax.spines[['top', 'right', 'bottom', 'left']].set_visible(False)
+
+
+def figure(columns, size, **more):
+    """pyplot, a new figure, and its axes."""
+    from d2lps_pictures import plt
+    return plt, *plt.subplots(1, columns, figsize=size, layout='constrained',
+                              **more)
+
+
+def picture_of(plan, others, links, nbytes, target, left=draw_plan):
+    """Draw a plan, and beside it how long it and others take.
+
+    target: in seconds. left(plan, ax): draws the plan.
+    """
+    from d2lps_pictures import plot_comparison
+    plt, fig, (ax, right) = figure(2, (11, 1.8 + 0.3 * plan.num_devices),
+                                   width_ratios=[3, 2])
+    left(plan, ax)
+    summed = (held_at_last(plan) == 1).all(axis=(1, 2)).sum()
+    fig.suptitle(f'{summed} of {plan.num_devices} devices end with the sum')
+    plot_comparison([simulate.time(one, links, nbytes)
+                     for one in (plan, *others)], right)
+    right.axvline(target * 1e3, color='k', linestyle='--', linewidth=1)
+    right.set_title(f'dashed: the target, {target * 1e3:.3g} ms', fontsize=10)
+    plt.show()

@@ -1,0 +1,222 @@
+"""Other reductions: which are safe, and matrix products with any of them.
+
+Chapter 7, more than sums. The student writes a test of laws, and a product
+whose work is spread over devices.
+"""
+from copy import deepcopy
+from itertools import product
+
+import numpy as np
+
+from d2lps.checks import shown
+from d2lps.collectives import Schedule, strategies
+from d2lps_exercises import plans
+from d2lps_exercises.checking import Check, Wrong
+
+# op, and what is to be its identity element.
+OPERATIONS = {
+    'sum': (lambda a, b: a + b, 0.0),
+    'difference': (lambda a, b: a - b, 0.0),
+    'mean of two': (lambda a, b: (a + b) / 2, 0.0),
+    'rounded sum': (lambda a, b: float(round(a + b)), 0.0),
+    'minimum': (min, float('inf')),
+    'maximum from 0': (max, 0.0),
+    'the first': (lambda a, b: a, 0.0),
+    'the second': (lambda a, b: b, 0.0),
+    'log of sum of exp': (np.logaddexp, float('-inf'))}
+# plus, times, zero.
+SEMIRINGS = {'numbers': (np.add, np.multiply, 0.0),
+             'shortest way': (np.minimum, np.add, np.inf),
+             'widest way': (np.maximum, np.minimum, 0.0),
+             'log-probability': (np.logaddexp, np.add, -np.inf),
+             # No semiring, but such a product: the order counts in times.
+             'largest difference': (np.maximum, np.subtract, -np.inf)}
+ROADS = [(0, 1, 7), (1, 2, 4), (2, 3, 6), (3, 4, 3), (4, 5, 8), (5, 6, 2),
+         (6, 7, 5), (7, 0, 9), (1, 5, 12)]  # the chapter's
+
+
+def _operation(operation, table):
+    """op and zero; table[a][b] is the result if the table is one."""
+    if table:
+        return lambda a, b: float(table[int(a)][int(b)]), 0.0
+    return OPERATIONS[operation]
+
+
+def run_laws(answer, operation, values, table=None):
+    laws = answer(*_operation(operation, table), list(values))
+    if not isinstance(laws, (list, tuple, set)):
+        raise Wrong(f'your function returned {shown(laws)}; it must return a '
+                    'list of names.')
+    return [str(law) for law in laws]
+
+
+def judge_laws(notes, operation, values, table=None):
+    op, zero = _operation(operation, table)
+    laws = {
+        'commutative': ('op(a, b)', 'op(b, a)', [
+            (ab, op(*ab), op(*ab[::-1])) for ab in product(values, repeat=2)]),
+        'associative': ('op(op(a, b), c)', 'op(a, op(b, c))', [
+            ((a, b, c), op(op(a, b), c), op(a, op(b, c)))
+            for a, b, c in product(values, repeat=3)]),
+        'identity': ('op(a, zero) or op(zero, a)', 'a', [
+            ((a,), side, a) for a in values
+            for side in (op(a, zero), op(zero, a))])}
+    for law in notes:
+        if law not in laws:
+            raise Wrong(f'you name {law[:40]!r}. The laws are called '
+                        f'{", ".join(laws)}.')
+        if notes.count(law) > 1:
+            raise Wrong(f'you name {law!r} {notes.count(law)} times. Once is '
+                        'wanted.')
+    for law, (left, right, tried) in laws.items():
+        broken = [one for one in tried if not np.isclose(*one[1:])]
+        if broken and law not in notes:
+            who, x, y = broken[0]
+            names = ', '.join('abc'[:len(who)])
+            raise Wrong(f'you do not name {law!r}. But with {names} = '
+                        f'{", ".join(map(str, who))} you find that {left} is '
+                        f'{x:.6g} where {right} is {y:.6g}.')
+        if not broken and law in notes:
+            raise Wrong(f'you name {law!r}. But {left} and {right} are the '
+                        'same for all values, up to rounding.')
+
+
+def _matrices(semiring, inner, seed):
+    """A (3, inner) and B (inner, 4); some numbers are the semiring's zero."""
+    if semiring == 'numbers':  # here a sum shows whose parts are in it
+        return 8.0 ** np.arange(inner) + np.zeros((3, 1)), np.ones((inner, 4))
+    random, zero = np.random.default_rng(seed), SEMIRINGS[semiring][2]
+    zeros = 0 if semiring == 'largest difference' else 0.2
+    return [np.where(random.random(shape) < zeros, zero, random.integers(
+        1, 900, shape)) for shape in ((3, inner), (inner, 4))]
+
+
+def run_product(answer, semiring, n, inner, seed=0):
+    plan, parts, kinds, ends = strategies.ring(n), [], [], []
+
+    def run(arrays, op=np.add):
+        before = deepcopy(arrays)
+        kinds.extend(sorted({np.asarray(part).dtype.name for part in before}))
+        Schedule.run(plan, arrays, op)
+        parts.append(before)
+        ends.append(deepcopy(arrays[0]))
+
+    plan.run = run
+    A, B = _matrices(semiring, inner, seed)
+    C = answer(A, B, *SEMIRINGS[semiring], plan)
+    if np.shape(C) != (3, 4):
+        raise Wrong('the product must be an array of shape (3, 4); your '
+                    f'function returned {shown(C)}.')
+    changed = not all(map(np.array_equal, (A, B),
+                          _matrices(semiring, inner, seed)))
+    return {'parts': parts, 'result': C, 'kinds': kinds, 'changed': changed,
+            'ends': ends}
+
+
+def judge_product(notes, semiring, n, inner, seed=0):
+    plus, times, zero = SEMIRINGS[semiring]
+    A, B = _matrices(semiring, inner, seed)
+    C = plus.reduce(times(A[:, :, None], B), axis=1, initial=zero)
+    if notes['changed']:
+        raise Wrong('A or B is another after your function. They are the '
+                    "caller's; make a copy and change that.")
+    if len(notes['parts']) != 1:
+        raise Wrong(f'plan.run was called {len(notes["parts"])} times. It '
+                    'takes one call, with the part of each device.')
+    parts = np.array(notes['parts'][0], float)
+    if parts.shape != (n, 3, 4):
+        raise Wrong('each device needs a part as large as the product.')
+    together = plus.reduce(parts)
+    right = np.allclose(together, C, 1e-9)
+    result = np.array(notes['result'], float)
+    good = right and np.allclose(result, C, 1e-9)
+    if not good and notes['kinds'] != ['float64']:
+        raise Wrong('the parts of the devices do not make the product. They '
+                    f'are of type {" and ".join(notes["kinds"])}; numbers '
+                    'with a point need float64.')
+    if semiring == 'numbers':
+        _judge_shares(parts[:, 0, 0], n, inner)
+    for device, part in enumerate(parts):
+        if (part == 0).all() and zero != 0:
+            raise Wrong(f'the part of device {device} is 0 everywhere. Where '
+                        'there is no work, a part must hold what changes '
+                        f'nothing. With this plus that is {zero}.')
+    if not right:
+        why = ''
+        if np.allclose(together, plus.reduce(times(B, A[:, :, None]), axis=1,
+                                             initial=zero)):
+            why = (' With times(b, a) in place of times(a, b) they do: the '
+                   f'order counts, as times is {times.__name__} here.')
+        raise Wrong('the parts of the devices do not make the product, put '
+                    f'together with {plus.__name__}.{why}')
+    if not good:
+        raise Wrong('the parts are right, but then they were ' + (
+            f'added. The plus of this semiring is {plus.__name__}.'
+            if np.allclose(result, parts.sum(axis=0)) else
+            'put together wrongly, or what you return is something else.'))
+    if not np.allclose(np.array(notes['ends'][0], float), C, 1e-9):
+        raise Wrong('the product is right, but it was not plan.run that put '
+                    f'the parts together with {plus.__name__}.')
+
+
+def _judge_shares(parts, n, inner):
+    """Raise `Wrong` unless each k is in one part, and the work is shared."""
+    if parts.sum() == sum(8.0 ** k for k in range(inner)) + len(parts):
+        raise Wrong('the part of each device is too large by 1. What must '
+                    'it begin with, so that it changes nothing?')
+    counts = parts[:, None] // 8.0 ** np.arange(inner) % 8
+    for k, count in enumerate(counts.T):
+        where = ' and '.join(map(str, count.nonzero()[0]))
+        if count.sum() != 1:
+            raise Wrong(f'column {k} of A and row {k} of B, of 0 to '
+                        f'{inner - 1}, are ' + (
+                            f'counted {count.sum():.0f} times, by device '
+                            f'{where}.' if where else
+                            'left out: they are in no part.'))
+    most, target = counts.sum(axis=1), -(-inner // n)
+    if most.max() > target:
+        raise Wrong(f'the product is right, but device {most.argmax()} does '
+                    f'{most.max():.0f} of the {inner} columns of A. The '
+                    f'target is {target} at most: all devices are to work.')
+
+
+def picture(answer):
+    """Shortest ways between eight towns, after one product and after two."""
+    plus, times, zero = SEMIRINGS['shortest way']
+    D = np.where(np.eye(8), 0, zero)
+    for i, j, length in ROADS:
+        D[i, j] = D[j, i] = length
+    right, (plt, fig, axes) = D, plans.figure(2, (9, 4.6))
+    for roads, ax in zip((2, 4), axes):
+        D = answer(D.copy(), D.copy(), plus, times, zero, strategies.ring(4))
+        if np.shape(D) != (8, 8):
+            raise Wrong(f'your function returned {shown(D)}, no product.')
+        D = np.array(D, float)
+        right = plus.reduce(times(right[:, :, None], right), axis=1)
+        ax.imshow(right != D, cmap='Greys', vmin=0, vmax=4)
+        for (i, j), length in np.ndenumerate(D):
+            ax.text(j, i, f'{length:.3g}', ha='center', va='center',
+                    weight='normal' if length == right[i, j] else 'bold')
+        for ticks in ax.set_xticks, ax.set_yticks:
+            ticks(range(8), 'ABCDEFGH')
+        ax.set_title(f'ways of up to {roads} roads', fontsize=10)
+    fig.suptitle('Shortest ways between eight towns (bold on grey: wrong)')
+    plt.show()
+
+
+TABLE = [[0, 0, 0], [1, 1, 1], [0, 2, 2]]  # (2, 1, 0) alone breaks a law
+CHECKS = {
+    'laws': Check([{'operation': name, 'values': values} for name, values in (
+        ('sum', [0.1, 0.2, 0.3]), ('difference', [1, 2, 4]),
+        ('mean of two', [1, 2]), ('minimum', [3, 1, 2]),
+        ('maximum from 0', [2, 5, -1]))] + [
+            {'operation': 'a table', 'values': [0, 1, 2], 'table': TABLE}],
+        run_laws, judge_laws, 'you tell safe operations from others.'),
+    'product': Check([{'semiring': name, 'n': n, 'inner': inner}
+                      for name, n, inner in (
+                          ('numbers', 3, 6), ('numbers', 4, 7),
+                          ('shortest way', 4, 10), ('widest way', 4, 3),
+                          ('log-probability', 4, 3),
+                          ('largest difference', 3, 5))],
+                     run_product, judge_product,
+                     'all five products, and every device has its share.')}

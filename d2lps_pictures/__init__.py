@@ -1,0 +1,50 @@
+"""Plots, players and widgets; notebooks alone import them.
+
+    from d2lps import pictures
+    pictures.plot_topology(topology.pcie_switch(4))
+
+A name is looked up when it is first used, so that what needs no MXNet does
+not load it. In a notebook that has imported this, a small `Schedule` shows as
+a drawing.
+"""
+from IPython import get_ipython
+
+from d2lps.lazy import lazy
+from d2lps_pictures import sketch
+from d2lps_pictures.style import (BLUE, GRAY, GREEN, ORANGE, PURPLE,
+                                  RED, SKY, use_png_display)
+
+__getattr__, __dir__ = lazy(__name__, {
+    '.plots': ('plot_comparison', 'plot_timing', 'plot_topology', 'plt'),
+    '.player': ('plot_holdings', 'step_player'),
+    '.widgets': ('choose', 'explore_synchronisation', 'live_picture'),
+    '.timeline': ('explore_timeline', 'plot_timeline'),
+    '.overlap': ('explore_overlap', 'plot_step'),
+    '.servers': ('explore_servers', 'plot_servers', 'predicted_seconds',
+                 'simulated'),
+    '.asynchrony': ('explore_clock', 'plot_accuracy', 'plot_plan',
+                    'plot_progress', 'plot_staleness'),
+    '.recovery': ('explore_circle', 'plot_circle'),
+    '.panel': ('TrainingPanel',),
+    '.drawing': ('Drawing',),
+    '.animation.animation': ('animate',),
+    '.drawings.cluster': ('draw_cluster', 'draw_keys', 'draw_seven_steps'),
+    '.drawings.plans': ('draw_cables', 'draw_sums'),
+    '.drawings.roads': ('draw_roads',),
+    '.drawings.rounds': ('draw_rounds',),
+    '.drawings.store': ('draw_store',),
+    '.drawings.splits': ('draw_collectives', 'draw_sharded_update',
+                         'draw_splits'),
+    '.drawings.steps': ('draw_split_batch', 'draw_training_step'),
+    '.toys.devices': ('explore_devices',),
+    '.toys.keys': ('explore_keys',),
+    '.toys.latency': ('explore_latency',),
+    '.toys.plans': ('explore_plans',),
+    '.toys.splits': ('explore_splits', 'noted', 'split_costs'),
+    '.toys.steps': ('explore_steps',),
+    '.toys.store': ('explore_store',),
+    '.toys.sums': ('explore_sums',)})
+
+if get_ipython():
+    get_ipython().display_formatter.formatters['text/html'].for_type_by_name(
+        'd2lps.collectives.schedule', 'Schedule', sketch.html)

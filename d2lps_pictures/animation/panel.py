@@ -1,0 +1,245 @@
+"""One timing as a picture: machines, cables, and chunks that travel."""
+import numpy as np
+
+from d2lps_pictures.animation.clock import words
+from d2lps_pictures.animation.layout import BAR, GAP, choose
+from d2lps_pictures.animation.story import Story, lanes
+from d2lps_pictures.drawing import FRAME, INK, color
+
+HEAD, FOOT, TITLE, TICKS = 66, 40, 20, 14  # heights: of a panel, of a box
+INSIDE = 0.12  # how long a way in a box or switch takes, of one on a cable
+DONE, METAL, PAPER = '#00664b', '#e3e6ea', '#fbfbfb'
+WIRES = '#93b9d6', '#e6bd72', '#b9bec4'  # fastest first; one kind: the last
+WAY = {'stroke': '#9aa1a8', 'width': 2, 'dashed': True}  # no cable: a send
+
+
+class Panel:
+    """A timing's picture.
+
+    name: its title. device: what a device is called. rates: bandwidths, the
+    highest first, of this and of other topologies beside it.
+    """
+
+    def __init__(self, timing, name, device, rates, layout, positions):
+        self.timing, self.story = timing, Story(timing)
+        self.topology, self.plan = timing.topology, timing.schedule
+        self.name, self.device = name, device
+        n, weights = self.plan.num_devices, self.plan.weights
+        self.row = 13 if n <= 4 else 8 if n <= 8 else 5
+        self.tall = n * self.row
+        inner = np.clip(8 * weights.sum() / weights.max(), 66, 140)
+        if weights.min() > 0.3 * weights.max():
+            inner = np.clip(8 * weights.sum() / weights.min(), 66, 140)
+        self.wide = inner * weights / weights.sum()
+        self.begin = self.wide.cumsum() - self.wide - inner / 2
+        self.box = inner + 12, self.tall + TITLE + TICKS + 2
+        self.direct = layout is not None and positions is None
+        self.layout = choose(self.topology, self.plan, self.box, layout,
+                             positions)
+        self.width = max(self.layout.width + 24, 440, 165 + 10.5 * len(name))
+        self.height = HEAD + self.layout.height + FOOT
+        self.rates = rates
+        self._make_ways()
+
+    def _make_ways(self):
+        """Of each message points, and the share of its time at each."""
+        messages = self.story.messages
+        routes = [[(m.src, m.dst)] if self.direct else [
+            link[:2] for link in self.topology.route(m.src, m.dst)]
+            for m in messages]
+        ways = {link: self.layout.way(*link)
+                for route in routes for link in route}
+        self.scale = min(0.75, (BAR - 4) / self.tall)
+
+        def extent(message, link):
+            x, y = np.abs(ways[link][-1] - ways[link][0])
+            return ((self.wide[message.chunks].sum() * self.scale + 3) * y +
+                    (self.tall * self.scale + 3) * x) / (np.hypot(x, y) or 1)
+
+        offsets, widest = lanes(messages, routes, extent)
+        if widest > self.box[0] + GAP:
+            self.scale *= (self.box[0] + GAP) / widest
+            offsets, _ = lanes(messages, routes, extent)
+        self.ways = []
+        for k, (message, route) in enumerate(zip(messages, routes)):
+            points, times = [self._middle(message.src, message.chunks)], [0]
+            for link in route:
+                along = np.gradient(ways[link], axis=0).T
+                x, y = along / (np.hypot(*along) + 1e-9)
+                points += [*ways[link]
+                           + offsets[k, link] * np.stack([-y, x], axis=1)]
+                times += [INSIDE, *[1 / (len(x) - 1)] * (len(x) - 1)]
+            points.append(self._middle(message.dst, message.chunks))
+            times = np.cumsum([*times, INSIDE])
+            self.ways.append((points, times / times[-1]))
+
+    def _middle(self, node, chunks):
+        """The middle of some chunks in a node's box."""
+        x, y = self.layout.at[node]
+        return np.array([x + (self.begin + self.wide / 2)[chunks].mean(),
+                         y + (TITLE - TICKS) / 2])
+
+    def wire(self, bandwidth):
+        """How a cable is drawn: the wider, the faster."""
+        number = min(self.rates.index(bandwidth), len(WIRES) - 1)
+        return {'stroke': WIRES[number - (len(self.rates) == 1)],
+                'width': 3 + 6 * (bandwidth / self.rates[0]) ** 0.5}
+
+    def label(self, node):
+        """A node's name as readers see it."""
+        if isinstance(node, int):
+            return f'{self.device} {node}'
+        pcie = node == 'switch' and self.topology.name.startswith('pcie')
+        return 'PCIe switch' if pcie else str(node).replace('cpu', 'CPU')
+
+    def draw(self, drawing, clock, x, y, longest):
+        """Put it into a `Drawing` at (x, y), as it is by the clock.
+
+        longest: seconds that a progress bar of full width stands for.
+        """
+        self.drawing, self.clock = drawing, clock
+        drawing.text(x + 12, y + 14, self.name, 17, 'start', True)
+        self._progress(x, y, longest)
+        left = x + (self.width - self.layout.width) / 2 - self.layout.left
+        drawing.add(f'<g transform="translate({left:g} '
+                    f'{y + HEAD - self.layout.top:g})">')
+        for *area, name in self.layout.frames:
+            drawing.box(*area, fill=PAPER, stroke='#999', dashed=True)
+            drawing.text(area[0] + 8, area[1] + 11, name, 13, 'start')
+        for pair in dict.fromkeys(tuple(sorted(pair, key=str)) for pair in (
+                self.topology.number if not self.direct else
+                ((m.src, m.dst) for m in self.story.messages))):
+            number = self.topology.number.get(
+                pair, self.topology.number.get(pair[::-1]))
+            drawing.line(*self.layout.way(*pair, 25).tolist(), **(
+                WAY if self.direct else self.wire(
+                    self.topology.links[number].bandwidth)))
+        for node in self.layout.at:
+            if node not in self.layout.bars:
+                self._node(node)
+        for message, way in zip(self.story.messages, self.ways):
+            self._use(self._sprite(message), 0, 0, clock.moving(
+                *way, message.start, message.end), ' data-sends="'
+                f'{" ".join(map(str, message.sends))}"')
+        for switch, (low, high, middle) in self.layout.bars.items():
+            drawing.box(low, middle - BAR / 2, high - low, BAR,
+                        self.label(switch), METAL)
+        drawing.add('</g>')
+
+    def _node(self, node):
+        """A box with a column for each chunk, a row for each device."""
+        (x, y), (wide, high) = self.layout.at[node], self.layout.size(node)
+        name, low, switch = self.label(node), y - high / 2, (
+            node in self.topology.switches)
+        inside = node in self.story.place and high == self.box[1]
+        self.drawing.box(x - wide / 2, low, wide, high, '' if inside else name,
+                         METAL if switch else 'white')
+        if not inside:
+            return
+        self.drawing.text(x - wide / 2 + 6, low + 11, name,
+                          14 if len(name) < 7 else 12, 'start', True)
+        complete = []
+        for chunk, (begin, width) in enumerate(zip(self.begin, self.wide)):
+            self.drawing.add(
+                f'<rect x="{x + begin:.4g}" y="{low + TITLE:g}" width='
+                f'"{width:.4g}" height="{self.tall}" fill="#f1f1f1" '
+                'stroke="white"/>')
+            for since, until, counts in self.story.held(node, chunk):
+                done = (counts == 1).all()
+                self._use(self._column(counts, width, done), x + begin,
+                          low + TITLE, self.clock.visible(since, until))
+            complete.append(since if done else np.inf)
+        if max(complete) < np.inf and isinstance(node, int):
+            self._use(self._tick(), x + wide / 2 - 3, low + 3,
+                      self.clock.visible(max(complete)))
+
+    def _use(self, name, x, y, attributes, more=''):
+        """Put a copy of a shape at (x, y), if the clock has it there."""
+        if attributes is not None:
+            place = f' x="{x:.4g}" y="{y:.4g}"' if x or y else ''
+            self.drawing.add(f'<use href="#{name}"{place}{attributes}{more}/>')
+
+    def _define(self, shape):
+        """Add a shape to be copied, once; returns its name."""
+        known = self.drawing.defined
+        if shape not in known:
+            name = known[shape] = f's{len(known)}'
+            self.drawing.add(f'<defs><g id="{name}">{shape}</g></defs>')
+        return known[shape]
+
+    def _tick(self, width=0):
+        """That the sum is there: below a chunk, or in a circle."""
+        path = ('<path d="M-3.5 0L-1 3L4 -3.5" fill="none" '
+                f'stroke="{DONE}" stroke-width="2.2"')
+        if width:
+            return self._define(
+                f'{path} transform="scale({min(1.2, width / 9):.3g})"/>')
+        return self._define(f'<circle r="7.5" fill="white" stroke="{DONE}" '
+                            f'stroke-width="1.5"/>{path}/>')
+
+    def _row(self, device, width):
+        """The part of one device in a chunk of a width."""
+        y, high, out = device * self.row, self.row, ''
+        if high >= 8 and width >= 8:
+            out += self.drawing.hatch(0, y, width, high, device)
+        if high >= 10 and width >= 10:
+            out += (f'<text x="{width / 2:.3g}" y="{y + high - 3}" '
+                    f'class="n">{device}</text>')
+        return self._define(
+            f'<rect y="{y}" width="{width:.3g}" height="{high}" stroke="white"'
+            f' fill="{color(device)}" stroke-width=".7"/>{out}')
+
+    def _column(self, counts, width, complete=False):
+        """A chunk of a width, with what of whom is in it."""
+        out = ''
+        for device in np.flatnonzero(counts).tolist():
+            out += f'<use href="#{self._row(device, width)}"/>'
+            if counts[device] > 1:
+                out += (f'<text x="{width / 2:.3g}" y="'
+                        f'{(device + 1) * self.row - 2}" class="n" fill="#b00"'
+                        f'>{counts[device]}×</text>')
+        if complete:
+            out += (f'<use href="#{self._tick(width)}" x="{width / 2:.3g}" '
+                    f'y="{self.tall + TICKS / 2}"/>')
+        return self._define(out)
+
+    def _sprite(self, message):
+        """The shape of a message, in the middle of what it carries."""
+        widths = self.wide[message.chunks]
+        left, out = -widths.sum() / 2, ''
+        for x, width, counts in zip(left + widths.cumsum() - widths, widths,
+                                    message.held):
+            out += (f'<use href="#{self._column(counts, width)}" x="{x:.4g}" '
+                    f'y="{-self.tall / 2}"/>')
+        dash = '' if message.reduce else ' stroke-dasharray="6 4"'
+        area = (f'<rect x="{left:.4g}" y="{-self.tall / 2}" '
+                f'width="{widths.sum():.4g}" height="{self.tall}" ')
+        paper = self._define(f'{area}fill="white"/>')
+        frame = self._define(f'{area}fill="none" stroke="{INK}" '
+                             f'stroke-width="3"{dash}/>')
+        return self._define(
+            f'<g transform="scale({self.scale:.3g})"><use href="#{paper}"/>'
+            f'{out}<use href="#{frame}"/></g>')
+
+    def _progress(self, x, y, longest):
+        """A bar with a part for each round; round, and that it is done."""
+        end, low = self.timing.seconds, y + self.height - 24
+        scale = (self.width - 24) / (longest or 1)
+        area = f'<rect y="{low:g}" height="10" x="'
+        self.drawing.add(f'{area}{x + 12:g}" width="{end * scale:.5g}" '
+                         f'fill="#8a97a5"{self.clock.growing(end)}/>')
+        rounds = [*self.story.rounds, end]
+        for k, (begin, until) in enumerate(zip(rounds, rounds[1:])):
+            self.drawing.add(
+                f'{area}{x + 12 + begin * scale:.5g}" fill="none" stroke='
+                f'"{FRAME}" width="{(until - begin) * scale:.5g}"/>')
+            self._say(x, y, f'round {k + 1} of {len(rounds) - 1}', begin,
+                      until)
+        self._say(x, y, f'done: {words(end, self.clock.unit)}', end, None, 25)
+
+    def _say(self, x, y, text, begin, end, size=16):
+        attributes = self.clock.visible(begin, end)
+        if attributes is not None:
+            self.drawing.add(f'<g{attributes}>').text(
+                x + 12, y + 42, text, size, 'start', size > 20,
+                DONE if size > 20 else INK).add('</g>')

@@ -1,0 +1,166 @@
+"""Boxes, arrows and words in one style: an SVG picture, shown as an image."""
+from base64 import b64encode
+from html import escape
+from math import hypot
+from pathlib import Path
+
+from d2lps.checks import checked, positive, text
+from d2lps_pictures.style import CHUNK_COLORS
+
+# One for each device, so that a picture is read without colours, too: lines
+# of a pattern that is 8 wide and 8 high.
+PATTERNS = ('', 'M0 8L8 0', 'M0 4H8', 'M0 0L8 8', 'M4 0V8', 'M0 4H8M4 0V8',
+            'M0 0L8 8M0 8L8 0', 'M4 3v2')
+INK, PALE, FRAME = '#222', '#f4f4f4', '#555'
+
+
+def color(device):
+    """The colour of a device's contribution, or of a chunk."""
+    return CHUNK_COLORS[device % len(CHUNK_COLORS)]
+
+
+def width_of(text, size):
+    """About how wide the longest line is, in pixels."""
+    return 0.63 * size * max(map(len, str(text).split('\n')))
+
+
+class Drawing:
+    """A picture of `width` x `height` pixels; what is drawn later is on top.
+
+    alt: what one sees, in words, for those who do not.
+    In a notebook it shows itself: as an image, which a notebook may show
+    that was run elsewhere.
+    """
+
+    @checked(width=positive, height=positive, alt=text)
+    def __init__(self, width, height, alt):
+        self.width, self.height, self.alt = width, height, alt
+        self._shapes, self._patterns = [], set()
+
+    def add(self, shape):
+        """A shape of your own, as SVG."""
+        self._shapes.append(shape)
+        return self
+
+    def box(self, x, y, width, height, text='', fill=PALE, size=13,
+            dashed=False, stroke=FRAME):
+        """A box with words in its middle.
+
+        fill: a colour, or a device's number for its colour and pattern, or a
+        list of numbers: what devices have added up, a band for each.
+        """
+        devices = [fill] if isinstance(fill, int) else fill
+        if isinstance(fill, str):
+            devices = []
+        for k, device in enumerate(devices):
+            high = height / len(devices)
+            band = x, y + high * k, width, high
+            self._rect(*band, f'fill="{color(device)}" fill-opacity=".6"')
+            self.add(self.hatch(*band, device))
+        fill = 'none' if devices else fill
+        dash = ' stroke-dasharray="5 4"' if dashed else ''
+        self._rect(x, y, width, height,
+                   f'rx="3" fill="{fill}" stroke="{stroke}"{dash}')
+        if text != '':
+            self.text(x + width / 2, y + height / 2, text, size,
+                      plate=bool(devices))
+        return self
+
+    def _rect(self, x, y, width, height, more):
+        self.add(f'<rect x="{x:g}" y="{y:g}" width="{width:g}" '
+                 f'height="{height:g}" {more}/>')
+
+    def hatch(self, x, y, width, height, device):
+        """The pattern of a device, over a box that is filled: SVG."""
+        self._patterns.add(device % len(PATTERNS))
+        return (f'<rect x="{x:g}" y="{y:g}" width="{width:g}" '
+                f'height="{height:g}" '
+                f'fill="url(#p{device % len(PATTERNS)})"/>')
+
+    def text(self, x, y, text, size=13, anchor='middle', bold=False,
+             fill=INK, halo=False, plate=False):
+        """Words around (x, y), a line for each line; anchor: of SVG.
+
+        halo: white around each letter, for words on a pattern; plate: white
+        behind all of them.
+        """
+        around = (' paint-order="stroke" stroke="white" stroke-width="4"'
+                  if halo else '')
+        lines = str(text).split('\n')
+        if plate:
+            wide, high = width_of(text, size) + 6, 1.2 * size * len(lines)
+            self._rect(x - wide / 2, y - high / 2, wide, high,
+                       'rx="3" fill="white" fill-opacity=".9"')
+        for k, line in enumerate(lines):
+            high = y + size * (0.35 + 1.2 * (k - (len(lines) - 1) / 2))
+            weight = ' font-weight="bold"' if bold else ''
+            self.add(f'<text x="{x:g}" y="{high:g}" font-size="{size:g}" '
+                     f'text-anchor="{anchor}" fill="{fill}"{weight}{around}>'
+                     f'{escape(line)}</text>')
+        return self
+
+    def badge(self, x, y, number, fill=INK):
+        """A number in a circle, to refer to."""
+        self.add(f'<circle cx="{x:g}" cy="{y:g}" r="11" fill="{fill}"/>')
+        return self.text(x, y, number, 13, bold=True, fill='white')
+
+    def line(self, *points, stroke=FRAME, width=1.5, dashed=False):
+        """A line through points (x, y)."""
+        dash = ' stroke-dasharray="5 4"' if dashed else ''
+        way = 'L'.join(f'{x:g} {y:g}' for x, y in points)
+        return self.add(f'<path d="M{way}" fill="none" stroke="{stroke}" '
+                        f'stroke-width="{width:g}"{dash}/>')
+
+    def arrow(self, *points, stroke=INK, width=2, dashed=False, text='',
+              size=12, both=False):
+        """An arrow through points (x, y), with words beside its middle.
+
+        both: with a head at each end.
+        """
+        way = [*points]
+        for end, before in ((-1, -2), (0, 1))[:1 + both]:
+            way[end] = self._head(way[end], way[before], stroke, width)
+        self.line(*way, stroke=stroke, width=width, dashed=dashed)
+        if text:
+            (x1, y1), (x2, y2) = points[:2]
+            flat = abs(x2 - x1) > abs(y2 - y1)
+            self.text((x1 + x2) / 2 + 6 * (not flat),
+                      (y1 + y2) / 2 - 9 * flat, text, size,
+                      'middle' if flat else 'start')
+        return self
+
+    def _head(self, tip, before, stroke, width):
+        """Draw an arrow's head; returns where the shaft ends."""
+        x, y = tip
+        long = (4 + 2.5 * width) / (hypot(x - before[0], y - before[1]) or 1)
+        dx, dy = (x - before[0]) * long, (y - before[1]) * long
+        self.add(f'<path d="M{x:g} {y:g}L{x - dx - dy / 2:g} '
+                 f'{y - dy + dx / 2:g}L{x - dx + dy / 2:g} '
+                 f'{y - dy - dx / 2:g}z" fill="{stroke}"/>')
+        return x - 0.9 * dx, y - 0.9 * dy
+
+    def svg(self):
+        """The picture as SVG, a text."""
+        patterns = ''.join(
+            f'<pattern id="p{k}" width="8" height="8" '
+            f'patternUnits="userSpaceOnUse"><path d="{PATTERNS[k]}" '
+            'stroke="white" stroke-opacity=".75" stroke-width="1.5" '
+            'fill="none"/></pattern>' for k in sorted(self._patterns))
+        return (
+            '<svg xmlns="http://www.w3.org/2000/svg" '
+            f'viewBox="0 0 {self.width:g} {self.height:g}" '
+            f'width="{self.width:g}" height="{self.height:g}" '
+            'font-family="DejaVu Sans, Verdana, sans-serif" role="img" '
+            f'aria-label="{escape(self.alt)}"><defs>{patterns}</defs>'
+            f'<rect width="100%" height="100%" fill="white"/>'
+            f'{"".join(self._shapes)}</svg>')
+
+    def save(self, path):
+        """Write the SVG into a file; returns the drawing itself."""
+        Path(path).write_text(self.svg())
+        return self
+
+    def _repr_html_(self):
+        data = b64encode(self.svg().encode()).decode()
+        return (f'<img alt="{escape(self.alt)}" style="max-width:100%" '
+                f'src="data:image/svg+xml;base64,{data}">')

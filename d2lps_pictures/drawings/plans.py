@@ -1,0 +1,136 @@
+"""Cables between devices in a circle, and who sends sums to whom."""
+from functools import partial
+from math import cos, pi, sin
+
+from d2lps.checks import a, checked, list_of, whole
+from d2lps.collectives import limits
+from d2lps_pictures.drawing import Drawing
+from d2lps_pictures.style import BLUE, GRAY, ORANGE, PURPLE
+
+RING_COLORS = BLUE, ORANGE, PURPLE
+
+
+def _readable(cables, rings):
+    """Refuse more devices than are readable, and rings over no cables."""
+    whole('devices in cables', len(cables), most=16)
+    whole('cables between two devices', cables.max(), least=0, most=16)
+    pairs = [hop for order, _ in rings for hop in _hops(order)]
+    if any(not 0 <= i < len(cables) for hop in pairs for i in hop):
+        raise ValueError('rings: lists of devices, each with how many cables')
+
+
+@checked(_readable, cables=limits.matrix, rings=list_of(
+    a(tuple, 'a tuple: a list of devices, and cables per hop'), least=0))
+def draw_cables(cables, rings=()):
+    """Devices on a circle, a line for each cable that joins two of them.
+
+    cables: a symmetric matrix, how many cables join devices i and j.
+    rings: (order, cables per hop) of `rings_of`; each has a colour of its
+    own, all other cables are gray.
+    """
+    n = len(cables)
+    drawing = Drawing(360, 320 + 24 * len(rings), (
+        f'{n} devices on a circle, and the cables between them: '
+        + ', '.join(f'{i}-{j}' + (f' ({cables[i, j]} times)'
+                                  if cables[i, j] > 1 else '')
+                    for i in range(n) for j in range(i) if cables[i, j])
+        + '.' + ''.join(f' A ring over {count} per hop: {_words(order)}.'
+                        for order, count in rings)))
+    at = [(180 + 130 * sin(2 * pi * i / n), 160 - 130 * cos(2 * pi * i / n))
+          for i in range(n)]
+    colors = {frozenset(hop): color for (order, _), color in zip(
+        rings, RING_COLORS) for hop in _hops(order)}
+    for i in range(n):
+        for j in range(i):
+            _cables(drawing, at[i], at[j], cables[i, j],
+                    colors.get(frozenset((i, j)), GRAY))
+    for i, (x, y) in enumerate(at):
+        drawing.box(x - 15, y - 13, 30, 26, str(i), size=15)
+    for k, ((order, _), color) in enumerate(zip(rings, RING_COLORS)):
+        drawing.text(180, 330 + 24 * k, _words(order), 15, fill=color,
+                     bold=True)
+    return drawing
+
+
+@checked(plans=list_of(limits.schedule, 'a list of Schedules'),
+         chunks=list_of(partial(whole, least=0), 'a list of chunks'))
+def draw_sums(plans, chunks=(0,)):
+    """Who sends sums of a chunk to whom: a picture for each plan and chunk.
+
+    The device that ends with the total is on top. Raises ValueError for a
+    plan in which a device sends its sum twice, or more than one ends with a
+    total: that is no tree.
+    """
+    trees = [(plan, chunk, _parents(plan, chunk))
+             for plan in plans for chunk in chunks]
+    drawing = Drawing(
+        320 * len(trees), 70 + 44 * max(max(map(partial(
+            _depth, parents), range(plan.num_devices)))
+            for plan, _, parents in trees), ' '.join(
+        f'Sums of chunk {chunk} in {plan.name}: ' + ', '.join(
+            f'{low} sends to {high}' for low, high in parents.items()) + '.'
+        for plan, chunk, parents in trees))
+    for k, (plan, chunk, parents) in enumerate(trees):
+        drawing.text(320 * k + 160, 14, f'{plan.name}: sums of chunk {chunk}')
+        at = {i: (320 * k + x, 44 + 44 * _depth(parents, i))
+              for i, x in _across(parents, plan.num_devices).items()}
+        for low, high in parents.items():
+            (x, y), (x2, y2) = at[low], at[high]
+            drawing.arrow((x, y), (x + 0.55 * (x2 - x), y - 0.55 * (y - y2)))
+            drawing.line((x, y), (x2, y2))
+        for i, (x, y) in at.items():
+            drawing.box(x - 14, y - 12, 28, 24, str(i), size=14)
+    return drawing
+
+
+def _hops(order):
+    return list(zip(order, [*order[1:], order[0]]))
+
+
+def _words(order):
+    return ' - '.join(map(str, [*order, order[0]]))
+
+
+def _cables(drawing, start, end, count, color):
+    """As many lines side by side as there are cables."""
+    (x, y), (x2, y2) = start, end
+    length = ((x2 - x) ** 2 + (y2 - y) ** 2) ** 0.5
+    for k in range(count):
+        aside = 7 * (k - (count - 1) / 2) / length
+        dx, dy = aside * (y - y2), aside * (x2 - x)
+        drawing.line((x + dx, y + dy), (x2 + dx, y2 + dy), stroke=color,
+                     width=3)
+
+
+def _parents(plan, chunk):
+    """Who sends its sum of the chunk to whom, a dict."""
+    sends = [(send.src, send.dst) for sends in plan.rounds for send in sends
+             if send.reduce and send.chunk == chunk]
+    parents = dict(sends)
+    if len(sends) > len(parents) or len(parents) != plan.num_devices - 1:
+        raise ValueError(f'plans: the sums of chunk {chunk} in {plan.name} '
+                         'do not go along a tree')
+    return parents
+
+
+def _depth(parents, device):
+    return 1 + _depth(parents, parents[device]) if device in parents else 0
+
+
+def _across(parents, n):
+    """Where each device stands from left to right: parents in the middle."""
+    children = {i: [k for k in range(n) if parents.get(k) == i]
+                for i in range(n)}
+    leaves = [i for i in range(n) if not children[i]]
+    root, = set(range(n)) - parents.keys()
+    x = {}
+
+    def place(device):
+        for child in children[device]:
+            place(child)
+        own = [x[child] for child in children[device]]
+        x[device] = (sum(own) / len(own) if own else
+                     320 * (0.5 + sum(leaf in x for leaf in leaves))
+                     / len(leaves))
+    place(root)
+    return x

@@ -1,0 +1,68 @@
+"""What each device holds after each round of a plan: numbers in boxes."""
+from functools import partial
+
+import numpy as np
+
+from d2lps.checks import checked, from_zero, function, refuse, whole
+from d2lps.collectives import Schedule, limits
+from d2lps_pictures.drawing import Drawing, INK, PALE
+
+HIGH, GAP, TOP = 46, 56, 40
+
+
+def _held(schedule, arrays, op, rounds):
+    """Copies of the arrays before round 1, and after each round."""
+    for number in range(rounds + 1):
+        now = [np.array(array) for array in arrays]
+        if number:
+            Schedule(schedule.rounds[:number], schedule.num_devices,
+                     schedule.nodes[schedule.num_devices:],
+                     schedule.weights).run(now, op=op)
+        yield now
+
+
+def _small(schedule, arrays, **_):
+    if schedule.num_devices > 8 or schedule.num_devices < len(schedule.nodes):
+        refuse('schedule', schedule, 'one of 8 devices at most, no helpers')
+    if not isinstance(arrays, (list, tuple)) or (
+            len(arrays) != schedule.num_devices):
+        refuse('arrays', arrays, 'a list with an array for each device')
+
+
+@checked(_small, schedule=limits.schedule, op=function, rounds=from_zero,
+         cell=partial(whole, least=20, most=400))
+def draw_rounds(schedule, arrays, op=np.add, rounds=None, cell=44):
+    """The arrays after each round: a column for a round, a row per device.
+
+    An arrow is a message; what a message has changed has a dark frame.
+
+    arrays: one per device, with a few elements each; they stay as they are.
+    rounds: how many to draw; all, if left out. cell: width of an element.
+    """
+    rounds = len(schedule.rounds) if rounds is None else min(
+        rounds, len(schedule.rounds))
+    states = list(_held(schedule, arrays, op, rounds))
+    wide = cell * np.size(arrays[0])
+    rows, step = range(schedule.num_devices), max(wide, 50) + GAP
+    picture = Drawing(110 + step * rounds + wide, TOP + HIGH * len(rows), (
+        f'{schedule.name}, what the devices hold. ' + '; '.join(
+            ('at first ' if not k else f'after round {k} ') +
+            ', '.join(' '.join(map(str, one.flat)) for one in now)
+            for k, now in enumerate(states))))
+    for row in rows:
+        picture.text(8, TOP + HIGH * (row + 0.4), f'device {row}', 12, 'start')
+    for k, now in enumerate(states):
+        x = 80 + step * k
+        picture.text(x + wide / 2, 18, f'after round {k}' if k else 'at first',
+                     12, bold=True)
+        for row in rows:
+            for c, value in enumerate(now[row].flat):
+                changed = k and value != states[k - 1][row].flat[c]
+                picture.box(x + cell * c, TOP + HIGH * row, cell, HIGH * 0.8,
+                            value, 'white' if changed else PALE,
+                            stroke=INK if changed else '#bbb')
+        for send in schedule.rounds[k] if k < rounds else ():
+            y = [TOP + HIGH * (node + 0.4) for node in (send.src, send.dst)]
+            picture.arrow((x + wide + 4, y[0]), (x + step - 4, y[1]),
+                          width=1.5, dashed=not send.reduce)
+    return picture

@@ -1,0 +1,239 @@
+"""Drawings of how work is split over devices, and what they exchange."""
+from functools import partial
+
+from d2lps.checks import checked, one_of, whole
+from d2lps_pictures.drawing import Drawing
+from d2lps_pictures.style import RED
+
+few_devices = partial(whole, least=2, most=4)
+CROSSING = {'stroke': RED, 'width': 2.5}  # what goes from device to device
+NUM_EXAMPLES, NUM_LAYERS, PITCH = 12, 4, 52
+SPLITS = {
+    'layers': (
+        'Network partitioning', 'some layers on each device',
+        'activations and gradients cross\nat every cut',
+        'has some consecutive layers; all examples enter the first one, and '
+        'activations and gradients cross at every cut'),
+    'channels': (
+        'Layer partitioning', 'some channels of every layer on each',
+        'activations and gradients cross\nafter every layer',
+        'has a part of the channels of every layer and gets all examples; '
+        'activations and gradients cross after every layer'),
+    'examples': (
+        'Data parallelism', 'all layers and some examples on each',
+        'sums of gradients cross\nonce per minibatch',
+        'has the whole network and a part of the examples; sums of gradients '
+        'cross once per minibatch')}
+
+
+@checked(num_rows=whole, num_parts=partial(whole, most=100))
+def cuts(num_rows, num_parts):
+    """(start, end) of each part, as `split_batch` cuts."""
+    bounds = [num_rows * i // num_parts for i in range(num_parts + 1)]
+    return list(zip(bounds, bounds[1:]))
+
+
+@checked(only=one_of(*SPLITS), num_devices=few_devices)
+def draw_splits(only=None, num_devices=2):
+    """Three ways to split a network over devices, or `only` one of them.
+
+    only: 'layers', 'channels' or 'examples'; num_devices: 2 to 4.
+    """
+    shown = [only] if only else [*SPLITS]
+    alt = '; '.join(f'{SPLITS[way][0]}: each of {num_devices} devices '
+                    f'{SPLITS[way][3]}' for way in shown)
+    drawing = Drawing(300 * len(shown), 390, f'{alt}.')
+    for left, way in zip(range(0, 900, 300), shown):
+        title, what, crosses, _ = SPLITS[way]
+        drawing.text(left + 150, 18, title, 15, bold=True)
+        drawing.text(left + 150, 40, what, 12)
+        drawing.text(left + 150, 364, crosses, 12, fill=RED, bold=True)
+        if left:
+            drawing.line((left, 12), (left, 378), stroke='#ccc', width=1)
+        {'layers': _by_layers, 'channels': _by_channels,
+         'examples': _by_examples}[way](drawing, left, num_devices)
+    return drawing
+
+
+def _examples(drawing, left, columns):
+    """The minibatch, cut into groups: (x of the middle, number, fill)."""
+    drawing.text(left + 64, 68, 'examples', 12, 'end')
+    for middle, number, fill in columns:
+        for k in range(number):
+            drawing.box(middle + 15 * (k - number / 2) + 1, 61, 13, 13,
+                        fill=fill)
+
+
+def _by_layers(drawing, left, n):
+    middle = left + 170
+    _examples(drawing, left, [(middle, NUM_EXAMPLES, 'white')])
+    gap = 44 if n < 4 else 32
+    drawing.arrow((middle, 78), (middle, 100))
+    y = 100
+    for device, (start, end) in enumerate(cuts(NUM_LAYERS, n)):
+        high = 28 * (end - start) + 8
+        drawing.box(middle - 70, y, 140, high, fill='white', dashed=True)
+        drawing.text(left + 64, y + high / 2, f'device\n{device}', 12, 'end')
+        for k in range(start, end):
+            drawing.box(middle - 62, y + 28 * (k - start) + 6, 124, 24,
+                        f'layer {k + 1}', device)
+        y += high
+        if device < n - 1:
+            drawing.arrow((middle - 24, y + 1), (middle - 24, y + gap - 1),
+                          **CROSSING)
+            drawing.text(middle - 32, y + gap / 2, 'activations', 12, 'end')
+            drawing.arrow((middle + 24, y + gap - 1), (middle + 24, y + 1),
+                          **CROSSING)
+            drawing.text(middle + 32, y + gap / 2, 'gradients', 12, 'start')
+            y += gap
+
+
+def _columns(drawing, left, n, words):
+    """The boxes of all layers on all devices; returns the middles."""
+    wide = 216 / n
+    middles = [left + 74 + wide * (k + 0.5) for k in range(n)]
+    drawing.text(left + 64, 110, 'device', 12, 'end')
+    for device, middle in enumerate(middles):
+        drawing.text(middle, 110, device, 12)
+        drawing.arrow((middle, 78), (middle, 100))
+        for k in range(NUM_LAYERS):
+            drawing.box(middle - wide / 2 + 6, 122 + PITCH * k, wide - 12, 28,
+                        words, device)
+    for k in range(NUM_LAYERS):
+        drawing.text(left + 64, 136 + PITCH * k, f'layer {k + 1}', 12, 'end')
+    return middles
+
+
+def _across(drawing, left, y, words):
+    drawing.arrow((left + 76, y), (left + 288, y), both=True, **CROSSING)
+    drawing.text(left + 182, y, words, 11, plate=True)
+
+
+def _by_channels(drawing, left, n):
+    _examples(drawing, left, [(left + 182, NUM_EXAMPLES, 'white')])
+    _columns(drawing, left, n, f'1/{n}')
+    for k in range(NUM_LAYERS):
+        _across(drawing, left, 162 + PITCH * k, 'activations, gradients')
+
+
+def _by_examples(drawing, left, n):
+    middles = _columns(drawing, left, n, 'all')
+    _examples(drawing, left, [
+        (middle, end - start, device) for device, (middle, (start, end))
+        in enumerate(zip(middles, cuts(NUM_EXAMPLES, n)))])
+    for middle in middles:
+        for k in range(NUM_LAYERS - 1):
+            drawing.line((middle, 150 + PITCH * k),
+                         (middle, 122 + PITCH * (k + 1)))
+    _across(drawing, left, 162 + PITCH * 3, 'sums of gradients')
+
+
+COLLECTIVES = {
+    'all-reduce': 'before, device d has numbers of its own in each chunk; '
+                  'after, every device has the sum of each chunk',
+    'reduce-scatter': 'before, each device has numbers of its own in each '
+                      'chunk; after, device i has the sum of chunk i alone',
+    'all-gather': 'before, device i has chunk i alone; after, every device '
+                  'has every chunk'}
+
+
+@checked(only=one_of(*COLLECTIVES), num_devices=few_devices)
+def draw_collectives(only=None, num_devices=3):
+    """All-reduce as reduce-scatter and all-gather, or `only` one of the three.
+
+    The number of a box is that of device d times 10 ** d, so that a sum shows
+    who is in it. only: 'all-reduce', 'reduce-scatter' or 'all-gather';
+    num_devices: 2 to 4.
+    """
+    n = num_devices
+    own = [[((c + 1) * 10 ** d, d) for c in range(n)] for d in range(n)]
+    sums = [((c + 1) * int('1' * n), [*range(n)]) for c in range(n)]
+    after = [sums] * n
+    if only == 'all-gather':
+        after = [[own[c][c] for c in range(n)]] * n
+    piece = [[after[d][c] if c == d else None for c in range(n)]
+             for d in range(n)]
+    stages = {'all-reduce': [own, after], 'reduce-scatter': [own, piece],
+              'all-gather': [piece, after], None: [own, piece, after]}[only]
+    wide = n * (54 if n < 4 else 47)
+    high = 68 + 38 * n + 60 * (not only)
+    drawing = Drawing(74 + len(stages) * (wide + 134) - 126, high, (
+        f'{only}: {COLLECTIVES[only]}' if only else
+        'All-reduce is reduce-scatter, then all-gather: first each device '
+        'gets the sum of one chunk, then everybody gets all of these sums')
+        + f'. {n} devices, {n} chunks.')
+    names = [only] if only else ['reduce-scatter', 'all-gather']
+    middle = 58 + 19 * n
+    for k, stage in enumerate(stages):
+        left = 74 + k * (wide + 134)
+        drawing.text(left + wide / 2, 16,
+                     ('before', 'after')[k > 0] if only else
+                     ('numbers of its own', 'a sum each', 'all sums')[k],
+                     13, bold=True)
+        _grid(drawing, left, stage, wide / n)
+        if k:
+            drawing.arrow((left - 124, middle), (left - 10, middle), width=3)
+            drawing.text(left - 70, middle - 14, names[k - 1], 13, bold=True)
+    if n == 4:  # no room for it above each column
+        drawing.text(66, 42, 'chunk', 11, 'end')
+    for d in range(n):
+        drawing.text(66, 77 + 38 * d, f'device {d}', 12, 'end')
+    if not only:
+        y, ends = high - 22, (74 + wide / 2, left + wide / 2)
+        drawing.arrow((ends[0], y - 28), (ends[0], y), (ends[1], y),
+                      (ends[1], y - 28), width=3)
+        drawing.text(sum(ends) / 2, y, 'all-reduce', 13, bold=True,
+                     plate=True)
+    return drawing
+
+
+@checked(num_devices=partial(whole, least=2, most=3))
+def draw_sharded_update(num_devices=3):
+    """A reduce-scatter, an update of a part on each device, an all-gather.
+
+    num_devices: 2 or 3.
+    """
+    n = num_devices
+    own = [[((c + 1) * 10 ** d, d) for c in range(n)] for d in range(n)]
+    sums = [((c + 1) * int('1' * n), [*range(n)]) for c in range(n)]
+    weights = [(f'w{c}', '#f4f4f4') for c in range(n)]
+    stages = {'gradients': own, 'a sum each': None, 'new weights': None,
+              'all weights': [weights] * n}
+    for name, row in (('a sum each', sums), ('new weights', weights)):
+        stages[name] = [[row[c] if c == d else None for c in range(n)]
+                        for d in range(n)]
+    drawing = Drawing(74 + n * 176 + 354, 66 + 38 * n, (
+        f'{n} devices with a gradient each, in {n} parts. A reduce-scatter '
+        'leaves one part of the sum on each device. It updates that part of '
+        f'the weights, and needs 1/{n} of the momentum for it. An all-gather '
+        'gives all new weights to everybody.'))
+    arrows = 'reduce-scatter', 'update', 'all-gather'
+    for k, (name, stage) in enumerate(stages.items()):
+        left = 74 + k * (n * 44 + 116)
+        drawing.text(left + 22 * n, 16, name, 13, bold=True)
+        _grid(drawing, left, stage, 44)
+        if k:
+            y = 58 + 19 * n
+            drawing.arrow((left - 110, y), (left - 6, y), width=3)
+            drawing.text(left - 58, y - 14, arrows[k - 1], 12, bold=True)
+        if k == 2:
+            drawing.text(left - 58, y + 22, f'each keeps 1/{n}\nof the '
+                         'momentum', 11)
+    drawing.text(66, 42, 'chunk', 11, 'end')
+    for d in range(n):
+        drawing.text(66, 77 + 38 * d, f'device {d}', 12, 'end')
+    return drawing
+
+
+def _grid(drawing, left, stage, wide):
+    for c in range(len(stage)):
+        drawing.text(left + wide * (c + 0.5), 42,
+                     f'chunk {c}' if wide > 50 else c, 11)
+    for d, row in enumerate(stage):
+        for c, cell in enumerate(row):
+            x, y = left + wide * c + 2, 60 + 38 * d
+            if cell:
+                drawing.box(x, y, wide - 4, 34, *cell)
+            else:
+                drawing.box(x, y, wide - 4, 34, fill='white', dashed=True,
+                            stroke='#bbb')

@@ -1,0 +1,96 @@
+"""A training step in rows: what is computed, and what is sent meanwhile."""
+import ipywidgets
+from matplotlib import pyplot as plt
+
+from d2lps.asynchrony.overlap import (ORDERS, Task, best_possible,
+                                      simulate_step)
+from d2lps.checks import a, checked, list_of, number, one_of, positive
+from d2lps_pictures.plots import AXES
+from d2lps_pictures.style import CHUNK_COLORS
+from d2lps_pictures.widgets import choose, live_picture
+
+# The toy: eight layers, as in a network for images. The first compute most,
+# the last have most of the parameters.
+TOY = {'backward': [.012, .012, .010, .010, .008, .004, .002, .002],
+       'nbytes': [1e6, 1e6, 2e6, 2e6, 4e6, 10e6, 30e6, 10e6]}
+FORWARD = [seconds / 2 for seconds in TOY['backward']]
+ROWS = {'backward': 'compute', 'forward': 'compute', 'push': 'push',
+        'pull': 'pull'}
+
+
+@checked(tasks=list_of(a(Task, 'a Task'), 'a list of Tasks'), ax=AXES,
+         title=a(str, 'a text'), until=positive, best=number)
+def plot_step(tasks, title='', ax=None, until=None, best=None):
+    """Draw a step: a row for computing and for each direction of the link.
+
+    A colour and a number for each layer, or for the first one of a bucket;
+    the forward pass is hatched. until: end of the time axis in seconds, to
+    compare two pictures. best: a dashed line, in seconds. Draws on `ax`, or
+    on a new figure, and returns the axes.
+    """
+    rows = [*dict.fromkeys(ROWS[task.what] for task in tasks)]
+    ax = ax or plt.subplots(figsize=(8, 0.8 + 0.5 * len(rows)),
+                            layout='constrained')[1]
+    total = max(task.end for task in tasks)
+    until = until or total * 1.02 or 1
+    for task in tasks:
+        row, length = rows.index(ROWS[task.what]), task.end - task.start
+        first = task.layers[0]
+        ax.barh(row, length * 1e3, 0.8, task.start * 1e3, linewidth=0.5,
+                color=CHUNK_COLORS[first % len(CHUNK_COLORS)],
+                edgecolor='white',
+                hatch='////' if task.what == 'forward' else None)
+        if length > until / 60:
+            ax.text((task.start + length / 2) * 1e3, row, _numbers(task),
+                    color='white', fontsize=8, ha='center', va='center')
+    if best is not None:
+        ax.axvline(best * 1e3, color='black', linestyle='--', linewidth=1)
+    ax.set_yticks(range(len(rows)), rows)
+    ax.set(ylim=(len(rows) - 0.5, -0.5), xlim=(0, until * 1e3))
+    place = ax.get_subplotspec()
+    if place is None or place.is_last_row():
+        ax.set_xlabel('time / ms')
+    ax.spines[['top', 'right']].set_visible(False)
+    words = f'{total * 1e3:.0f} ms'
+    if best is not None:
+        words += f', dashed: no less than {best * 1e3:.0f} ms'
+    ax.set_title(f'{title}: {words}' if title else words, fontsize=10,
+                 loc='left')
+    return ax
+
+
+def _numbers(task):
+    """Layers of a task as a reader counts them: 1, 2-3."""
+    first, last = task.layers[0] + 1, task.layers[-1] + 1
+    return f'{first}' if first == last else f'{first}-{last}'
+
+
+@checked(bandwidth=positive, latency=number, bucket_size=number,
+         order=one_of(*ORDERS))
+def explore_overlap(bandwidth=1000, latency=0, bucket_size=0, order='fifo'):
+    """Choose a link and an order; see a step of the toy of eight layers.
+
+    bandwidth: MB/s. latency: ms for each message. bucket_size: MB.
+    The next forward pass is part of the step.
+    """
+    def draw(bandwidth, latency, bucket_size, slice_size, order):
+        link = bandwidth * 1e6, latency / 1e3
+        tasks = simulate_step(
+            *TOY.values(), *link, order, bucket_size * 1e6,
+            slice_size * 1e6 or None, forward=FORWARD)
+        _, ax = plt.subplots(figsize=(8.5, 1.9))
+        plt.subplots_adjust(0.09, 0.26, 0.98, 0.88)
+        return plot_step(tasks, order, ax, best=best_possible(
+            *TOY.values(), *link, forward=FORWARD))
+
+    live_picture(draw, {
+        'bandwidth': choose([250, 500, 1000, 2000, 4000, 10000], bandwidth,
+                            'MB/s'),
+        'latency': choose([0, 1, 2, 5, 10], latency, 'latency ms'),
+        'bucket_size': choose([0, 2, 4, 8, 12, 25, 60], bucket_size,
+                              'bucket MB'),
+        'slice_size': ipywidgets.Dropdown(
+            options={'whole': 0, '4 MB': 4, '1 MB': 1},
+            description='messages'),
+        'order': ipywidgets.Dropdown(options=ORDERS, value=order,
+                                     description='order')}, None)

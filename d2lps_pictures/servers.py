@@ -1,0 +1,145 @@
+"""Workers and servers to play with, without starting any."""
+from functools import partial
+
+import ipywidgets
+from matplotlib import pyplot as plt
+
+from d2lps.checks import checked, flag, number, positive, whole
+from d2lps.collectives import simulate, strategies, topology
+from d2lps_pictures.style import BLUE, GRAY, ORANGE
+from d2lps_pictures.widgets import choose, live_picture
+
+SIZES = [1, 2, 4, 8, 16, 32, 64, 128]
+
+
+def _room(num_workers, num_servers, colocated=False, **others):
+    """A worker's machine has room for one server."""
+    if colocated and num_servers > num_workers:
+        raise ValueError(f'num_servers is {num_servers}, but there are only '
+                         f'{num_workers} workers to be colocated with')
+
+
+@checked(_room, num_workers=whole, num_servers=whole, nbytes=number,
+         bandwidth=positive, colocated=flag)
+def predicted_seconds(num_workers, num_servers, nbytes, bandwidth,
+                      colocated=False):
+    """Seconds for all workers to push `nbytes`, and then to pull as much.
+
+    Every machine has a link of `bandwidth` bytes per second each way, and
+    the busiest one decides. A server's carries m/n of the bytes, a worker's
+    carries them once. With servers on the workers' own machines (at most one
+    on each), a server's carries those of the m - 1 other workers.
+
+    Raises:
+        ValueError: for more colocated servers than workers.
+    """
+    m, n = num_workers, num_servers
+    busiest = (m - 1) / n if colocated else max(1, m / n)
+    return 2 * busiest * nbytes / bandwidth
+
+
+def _not_too_many(num_workers, num_servers, pieces=None, **others):
+    if num_workers * num_servers * (pieces or 1) > 10 ** 6:
+        raise ValueError(
+            'num_workers times num_servers times pieces must be at most a '
+            f'million; it was {num_workers} * {num_servers} * {pieces or 1}')
+
+
+@checked(_not_too_many, num_workers=whole, num_servers=whole, nbytes=number,
+         bandwidth=positive, colocated=flag, pieces=whole)
+def simulated(num_workers, num_servers, nbytes, bandwidth, colocated=False,
+              pieces=None):
+    """The `Timing` of the same, by the flow simulator.
+
+    pieces: cut what goes to a server into so many, each of which is pulled
+    as soon as it is summed, while others are pushed. Without it, all pulls
+    wait for all pushes, as in `predicted_seconds`.
+    """
+    plan = strategies.parameter_server(num_workers, num_servers, colocated)
+    if pieces:
+        plan = strategies.pipelined(plan, pieces)
+    return simulate.time(plan, topology.ethernet(plan.nodes, bandwidth),
+                         nbytes, barrier=not pieces)
+
+
+@checked(_room, num_workers=whole, num_servers=whole, nbytes=positive,
+         bandwidth=positive, colocated=flag)
+def plot_servers(num_workers, num_servers, nbytes, bandwidth,
+                 colocated=False):
+    """Time for every number of servers, and which links are busy how long.
+
+    Left, `predicted_seconds` for a line and the simulator for a point;
+    right, for each kind of machine, the seconds that its links work.
+    Returns both axes.
+    """
+    figure, (left, right) = plt.subplots(1, 2, figsize=(10, 3.4),
+                                         width_ratios=[1.1, 1])
+    sizes = [n for n in SIZES if n <= num_workers or not colocated]
+    left.plot(sizes, [predicted_seconds(num_workers, n, nbytes, bandwidth,
+                                        colocated) for n in sizes],
+              color=BLUE, label='predicted')
+    timing = simulated(num_workers, num_servers, nbytes, bandwidth, colocated)
+    left.plot(num_servers, timing.seconds, 'o', color=ORANGE, markersize=9,
+              label='simulated')
+    left.set_xscale('log', base=2)
+    left.set_xticks(sizes, sizes)
+    left.set(xlabel='servers', ylabel='seconds for push and pull',
+             ylim=(0, None), title=f'{_several(num_workers, "worker")}, '
+             f'{_several(num_servers, "server")}: {timing.seconds:.3g} s')
+    left.legend(frameon=False)
+    bars = _bars(timing, num_servers, bandwidth, colocated)
+    longest = max(bars.values(), default=0)
+    right.barh([*bars], [*bars.values()], color=[
+        ORANGE if t > 0.999 * longest else GRAY for t in bars.values()])
+    right.bar_label(right.containers[0], [f'{t:.3g}' for t in bars.values()],
+                    padding=3)
+    right.invert_yaxis()
+    right.margins(x=0.18)
+    right.set(xlabel='seconds that a link is busy',
+              title='links, the busiest coloured')
+    right.spines[['top', 'right']].set_visible(False)
+    figure.subplots_adjust(0.08, 0.15, 0.98, 0.9, wspace=0.72)
+    return left, right
+
+
+def _several(number, word):
+    return f'{number} {word}' if number == 1 else f'{number} {word}s'
+
+
+def _bars(timing, num_servers, bandwidth, colocated):
+    """Seconds at work by kind of link, of the busiest of each kind."""
+    bars = {}
+    for (src, dst), carried in timing.load.items():
+        host, does = ((src, 'sends') if dst == 'switch' else
+                      (dst, 'receives'))
+        kind = 'server' if isinstance(host, str) else 'worker'
+        if colocated and host < num_servers:
+            kind = 'worker with server'
+        bars.setdefault(f'{kind} {does}', []).append(carried / bandwidth)
+    return {name: max(bars[name]) for name in sorted(bars, reverse=True)}
+
+
+COUNT = partial(whole, most=1000)
+
+
+@checked(num_workers=COUNT, num_servers=COUNT, megabytes=positive,
+         gigabits=positive, colocated=flag)
+def explore_servers(num_workers=4, num_servers=1, megabytes=40, gigabits=1,
+                    colocated=False):
+    """Choose workers, servers, data, links; see how long push, pull take."""
+    def draw(num_workers, num_servers, megabytes, gigabits, colocated):
+        if colocated:  # a worker's machine has room for one server
+            num_servers = min(num_servers, num_workers)
+        rate = gigabits * 1e9 / 8 * topology.PAYLOAD
+        left, _ = plot_servers(num_workers, num_servers, megabytes * 1e6, rate,
+                               colocated)
+        return left
+
+    where = {'machines of their own': False, "the workers' machines": True}
+    live_picture(draw, {
+        'num_workers': choose(SIZES, num_workers, 'workers'),
+        'num_servers': choose(SIZES, num_servers, 'servers'),
+        'megabytes': choose([1, 2, 10, 40, 160, 1000], megabytes, 'MB'),
+        'gigabits': choose([0.1, 1, 10, 25, 100], gigabits, 'Gbit/s'),
+        'colocated': ipywidgets.Dropdown(
+            options=where, value=colocated, description='servers on')}, None)

@@ -1,0 +1,181 @@
+"""Three ways to split LeNet over devices, and what each of them costs."""
+from functools import partial, wraps
+from typing import NamedTuple
+
+import ipywidgets
+
+from d2lps.checks import a, checked, function, one_of, whole
+from d2lps_pictures.drawing import Drawing
+from d2lps_pictures.style import GRAY, GREEN, SKY
+from d2lps_pictures.widgets import choose, live_picture
+
+WAYS = 'network partitioning', 'layer partitioning', 'data parallelism'
+# Of each layer: channels, pixels of each, weights behind each channel.
+LAYERS = ((20, 13 * 13, 1 * 3 * 3), (50, 4 * 4, 20 * 5 * 5), (128, 1, 800),
+          (10, 1, 128))
+IMAGE, NUMBER = 28 * 28, 4  # pixels; bytes of a float32, or of a label
+check = checked(way=one_of(*WAYS), num_devices=partial(whole, least=2, most=4),
+                batch_size=partial(whole, least=4, most=1_000_000))
+
+
+class Costs(NamedTuple):
+    """What a training step costs; lists have an entry for each device.
+
+    `parameters` in bytes, and as much again for their gradients;
+    `activations`: bytes that the layers on a device take in and give out;
+    `sent`: bytes that go from one device to another in a step;
+    `barriers`: points that no device passes before all have reached them;
+    `hand_overs`: how often one device waits for what another hands on.
+    """
+    parameters: list
+    activations: list
+    sent: int
+    barriers: int = 0
+    hand_overs: int = 0
+
+
+def _share(total, i, k):
+    """How much of `total` device i of k gets."""
+    return total * (i + 1) // k - total * i // k
+
+
+@check
+def split_costs(way, num_devices=2, batch_size=256):
+    """`Costs` of a step of LeNet, worked out from its shapes.
+
+    Network partitioning gives device i of k the layers from 4 i // k up to
+    4 (i + 1) // k. The sum over devices is made on device 0, where images
+    and labels are at first. ValueError for a bad argument.
+    """
+    k, b = num_devices, batch_size * NUMBER
+    outputs = [channels * pixels for channels, pixels, _ in LAYERS]
+    inputs = [IMAGE, *outputs[:-1]]
+    sizes = [n * (weights + 1) * NUMBER for n, _, weights in LAYERS]
+    if way == WAYS[0]:
+        cuts = [len(LAYERS) * i // k for i in range(k + 1)]
+        stages = [slice(*cut) for cut in zip(cuts, cuts[1:])]
+        return Costs([sum(sizes[stage]) for stage in stages],
+                      [b * (inputs[stage][0] + sum(outputs[stage]))
+                       for stage in stages],
+                      b * (1 + 2 * sum(outputs[cut - 1] for cut in cuts[1:-1])
+                           ), hand_overs=2 * (k - 1))
+    if way == WAYS[1]:  # each device gets what all others computed
+        return Costs(
+            [sum(_share(n, i, k) * (weights + 1) * NUMBER
+                 for n, _, weights in LAYERS) for i in range(k)],
+            [b * (sum(inputs) + sum(_share(n, i, k) * pixels
+                                    for n, pixels, _ in LAYERS))
+             for i in range(k)],
+            b * (k - 1) * (1 + sum(inputs) + sum(outputs)),
+            barriers=2 * len(LAYERS) - 1)
+    mine = [_share(batch_size, i, k) * NUMBER for i in range(k)]
+    return Costs([sum(sizes)] * k,
+                  [part * (IMAGE + sum(outputs)) for part in mine],
+                  sum(mine[1:]) * (IMAGE + 1) + 2 * (k - 1) * sum(sizes), 1)
+
+
+@checked(function=function, notes=a(list, 'a list'))
+def noted(function, notes):
+    """The same function, but a call adds (its name, X, result) to `notes`."""
+    @wraps(function)
+    def call(X, *args):
+        result = function(X, *args)
+        notes.append((function.__name__, X, result))
+        return result
+    return call
+
+
+def _pieces(way, k):
+    """(layer, left, top, width, height, device) of each piece."""
+    for layer in range(len(LAYERS)):
+        for i in range(k):
+            if way == WAYS[0]:
+                if 4 * i // k <= layer < 4 * (i + 1) // k:
+                    yield layer, 0, 0, 1, 1, i
+            elif way == WAYS[1]:
+                yield layer, i / k, 0, 1 / k, 1, i
+            else:
+                yield layer, 0, i / k, 1, 1 / k, i
+
+
+def _often(costs):
+    """How often devices wait for each other, in words."""
+    if costs.hand_overs:
+        return f'{costs.hand_overs} hand-overs'
+    return f'{costs.barriers} barrier' + 's' * (costs.barriers > 1)
+
+
+def _megabytes(nbytes):
+    """In MB; digits as a reader wants to compare."""
+    digits = 3 if nbytes < 1e4 else 2 if nbytes < 1e7 else 0
+    return f'{nbytes / 1e6:.{digits}f}'
+
+
+def _draw_pieces(picture, way, k):
+    """A box for each layer; across are its channels, down the examples."""
+    picture.text(0, 14, 'which device has what', 13, 'start', bold=True)
+    for layer in range(len(LAYERS)):
+        picture.text(0, 58 + 54 * layer, f'layer {layer + 1}', 12, 'start')
+    for layer, left, top, width, height, device in _pieces(way, k):
+        picture.box(54 + 170 * left, 35 + 54 * layer + 46 * top, 170 * width,
+                    46 * height, f'{device}', device,
+                    13 if k < 4 or height == 1 else 9)
+    picture.text(139, 262, 'across: channels, down: examples', 11)
+
+
+def _draw_memory(picture, costs):
+    """A bar for each device: parameters and gradients, activations."""
+    picture.text(260, 14, 'MB in memory', 13, 'start', bold=True)
+    totals = [2 * a + b for a, b in zip(*costs[:2])]
+    scale, high = 130 / max(totals), 200 / len(totals)
+    for i, (params, activations) in enumerate(zip(*costs[:2])):
+        y, first = 35 + i * high, max(2 * params * scale, 1)
+        picture.text(260, y + high / 2 - 4, f'device {i}', 12, 'start')
+        picture.box(316, y, first, high - 8, fill=GREEN)
+        picture.box(316 + first, y, activations * scale, high - 8, fill=SKY)
+        picture.text(322 + totals[i] * scale, y + high / 2 - 4, ' + '.join(
+            map(_megabytes, (2 * params, activations))), 12, 'start')
+    picture.box(260, 245, 10, 10, fill=GREEN)
+    picture.text(275, 250, 'parameters, gradients', 11, 'start')
+    picture.box(410, 245, 10, 10, fill=SKY)
+    picture.text(425, 250, 'activations', 11, 'start')
+
+
+def _draw_sent(picture, chosen, k, batch_size):
+    """A bar for each way, the chosen one dark: MB in a step."""
+    picture.text(560, 14, 'sent in a step', 13, 'start', bold=True)
+    costs = {way: split_costs(way, k, batch_size) for way in WAYS}
+    scale = 120 / max(cost.sent for cost in costs.values())
+    for row, (way, cost) in enumerate(costs.items()):
+        y = 35 + 70 * row
+        picture.text(560, y + 28, way.replace(' ', '\n'), 12, 'start',
+                     bold=way == chosen)
+        picture.box(644, y, cost.sent * scale, 56,
+                    fill=0 if way == chosen else GRAY)
+        picture.text(650 + cost.sent * scale, y + 28,
+                     f'{_megabytes(cost.sent)} MB,\n{_often(cost)}', 12,
+                     'start')
+
+
+@check
+def draw_costs(way, num_devices=2, batch_size=256):
+    """A `Drawing` of who has what, and what it costs."""
+    costs = split_costs(way, num_devices, batch_size)
+    held = ', '.join(_megabytes(2 * a + b) for a, b in zip(*costs[:2]))
+    picture = Drawing(870, 272, (
+        f'LeNet on {num_devices} devices, {way}, {batch_size} examples: '
+        f'{held} MB in memory, {_megabytes(costs.sent)} MB sent in a step, '
+        f'{_often(costs)}.'))
+    _draw_pieces(picture, way, num_devices)
+    _draw_memory(picture, costs)
+    _draw_sent(picture, way, num_devices, batch_size)
+    return picture
+
+
+@check
+def explore_splits(way=WAYS[0], num_devices=2, batch_size=256):
+    """Choose a way to split LeNet; see who has what, and what it costs."""
+    live_picture(draw_costs, {
+        'way': ipywidgets.Dropdown(options=WAYS, value=way),
+        'num_devices': choose([2, 3, 4], num_devices, 'devices'),
+        'batch_size': choose([16, 64, 256, 1024], batch_size, 'batch size')})
