@@ -4,7 +4,7 @@ Import it before mxnet: it makes the settings that MXNet reads when it starts
 (see `d2lps.settings`). What it offers is looked up when it is used; clusters
 and pictures have packages of their own.
 """
-from d2lps import loading, missing, settings  # before MXNet is imported
+from d2lps import missing, settings  # before MXNet is imported
 from d2lps.lazy import lazy
 from d2lps.usage import watch_cells
 

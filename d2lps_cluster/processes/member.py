@@ -34,8 +34,15 @@ def may_be_forked():
 
 def load():
     """Load what a process needs, which takes a while."""
-    if 'mxnet' not in sys.modules:
+    if 'mxnet' in sys.modules:
+        return
+    # MXNet would load it, which takes a third of the time, for a class that
+    # nobody needs. Nothing else is imported in this process meanwhile.
+    sys.modules['sklearn'] = None
+    try:
         importlib.import_module('d2lps_cluster.processes.cells')
+    finally:
+        del sys.modules['sklearn']
 
 
 class Channel:
