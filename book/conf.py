@@ -14,7 +14,7 @@ from sources import sources  # noqa: E402
 
 project = 'd2lps'
 extensions = ['myst_nb', 'access', 'citations', 'formulas', 'headings',
-              'letters', 'pages', 'safety', 'sources', 'stills', 'terms',
+              'letters', 'pages', 'sources', 'stills', 'terms',
               'toys']
 root_doc = 'book/index'
 include_patterns = sources()

@@ -81,17 +81,23 @@ def judge_laws(notes, operation, values, table=None):
                         'same for all values, up to rounding.')
 
 
-def _matrices(semiring, inner, seed):
-    """A (3, inner) and B (inner, 4); some numbers are the semiring's zero."""
+def _matrices(semiring, inner, seed, whole):
+    """A (3, inner) and B (inner, 4); some numbers are the semiring's zero.
+
+    whole: both are of type int64, and none is that zero.
+    """
     if semiring == 'numbers':  # here a sum shows whose parts are in it
         return 8.0 ** np.arange(inner) + np.zeros((3, 1)), np.ones((inner, 4))
     random, zero = np.random.default_rng(seed), SEMIRINGS[semiring][2]
+    if whole:
+        return [random.integers(1, 900, shape)
+                for shape in ((3, inner), (inner, 4))]
     zeros = 0 if semiring == 'largest difference' else 0.2
     return [np.where(random.random(shape) < zeros, zero, random.integers(
         1, 900, shape)) for shape in ((3, inner), (inner, 4))]
 
 
-def run_product(answer, semiring, n, inner, seed=0):
+def run_product(answer, semiring, n, inner, seed=0, whole=False):
     plan, parts, kinds, ends = strategies.ring(n), [], [], []
 
     def run(arrays, op=np.add):
@@ -102,20 +108,21 @@ def run_product(answer, semiring, n, inner, seed=0):
         ends.append(deepcopy(arrays[0]))
 
     plan.run = run
-    A, B = _matrices(semiring, inner, seed)
+    A, B = _matrices(semiring, inner, seed, whole)
     C = answer(A, B, *SEMIRINGS[semiring], plan)
     if np.shape(C) != (3, 4):
         raise Wrong('the product must be an array of shape (3, 4); your '
                     f'function returned {shown(C)}.')
     changed = not all(map(np.array_equal, (A, B),
-                          _matrices(semiring, inner, seed)))
+                          _matrices(semiring, inner, seed, whole)))
     return {'parts': parts, 'result': C, 'kinds': kinds, 'changed': changed,
             'ends': ends}
 
 
-def judge_product(notes, semiring, n, inner, seed=0):
+def judge_product(notes, semiring, n, inner, seed=0, whole=False):
     plus, times, zero = SEMIRINGS[semiring]
-    A, B = _matrices(semiring, inner, seed)
+    A, B = (matrix.astype(float)
+            for matrix in _matrices(semiring, inner, seed, whole))
     C = plus.reduce(times(A[:, :, None], B), axis=1, initial=zero)
     if notes['changed']:
         raise Wrong('A or B is another after your function. They are the '
@@ -132,8 +139,8 @@ def judge_product(notes, semiring, n, inner, seed=0):
     good = right and np.allclose(result, C, 1e-9)
     if not good and notes['kinds'] != ['float64']:
         raise Wrong('the parts of the devices do not make the product. They '
-                    f'are of type {" and ".join(notes["kinds"])}; numbers '
-                    'with a point need float64.')
+                    f'are of type {" and ".join(notes["kinds"])}; infinity '
+                    'and numbers with a point need float64.')
     if semiring == 'numbers':
         _judge_shares(parts[:, 0, 0], n, inner)
     for device, part in enumerate(parts):
@@ -217,6 +224,7 @@ CHECKS = {
                           ('numbers', 3, 6), ('numbers', 4, 7),
                           ('shortest way', 4, 10), ('widest way', 4, 3),
                           ('log-probability', 4, 3),
-                          ('largest difference', 3, 5))],
-                     run_product, judge_product,
+                          ('largest difference', 3, 5))] + [
+                              {'semiring': 'shortest way', 'n': 2, 'inner': 2,
+                               'whole': True}], run_product, judge_product,
                      'all five products, and every device has its share.')}

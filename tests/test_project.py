@@ -231,7 +231,8 @@ def test_make_installs_what_is_needed_and_no_more(copy, target, locks):
     assert re.findall(r'-r (\S+)', done.stdout) == locks
 
 
-TEXTS = [ROOT / name for name in ('README.md', 'Makefile', 'environment.yml')
+TEXTS = [ROOT / name for name in ('README.md', 'CONTRIBUTING.md', 'Makefile',
+                              'environment.yml')
          ] + [path for kind in ('docs/*.md', 'setup/*.*', 'notebooks/*.ipynb',
                                 'notebooks/exercises/*/*.ipynb')
               for path in sorted(ROOT.glob(kind))]
@@ -250,8 +251,9 @@ def test_files_that_are_named_exist():
     assert not missing, '\n'.join(missing)
 
 
-@pytest.mark.parametrize('text', sorted([ROOT / 'README.md', *ROOT.glob(
-    'docs/*.md')]), ids=lambda path: path.stem)
+@pytest.mark.parametrize('text', sorted([
+    ROOT / 'CONTRIBUTING.md', *ROOT.glob('docs/*.md')]),
+    ids=lambda path: path.stem)
 def test_names_of_the_package_exist(text):
     names = {*re.findall(r'\bd2lps\w*(?:\.\w+)+', text.read_text())}
     assert names and all(map(pydoc.locate, names)), names

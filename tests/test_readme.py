@@ -1,4 +1,4 @@
-"""What README tells a newcomer to do is done here, and what it says is so."""
+"""What README and its pages tell one to do is done here, and it is so."""
 import os
 import re
 import shlex
@@ -9,11 +9,13 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
 README = (ROOT / 'README.md').read_text()
+INSTALL = (ROOT / 'docs' / 'install.md').read_text()
+PAGES = '\n'.join([README, INSTALL, (ROOT / 'CONTRIBUTING.md').read_text()])
 COMMANDS = [shlex.split(line, comments=True) for block in re.findall(
-    r'^```sh\n(.*?)^```', README, re.M | re.S) for line in block.splitlines()]
+    r'^```sh\n(.*?)^```', PAGES, re.M | re.S) for line in block.splitlines()]
 # Every make that stands in the text, with what follows it, once.
-MAKES = sorted({*re.findall(r'^(make [\w-]+)', README, re.M),
-                *re.findall(r'`(make [\w-]+)[^`]*`', README)})
+MAKES = sorted({*re.findall(r'^(make [\w-]+)', PAGES, re.M),
+                *re.findall(r'`(make [\w-]+)[^`]*`', PAGES)})
 # What this module does not run: it is another test's, or the run of all of
 # them, or a measurement. For these, make says what it would do.
 ELSEWHERE = {'make test', 'make test-all', 'make measure', 'make benchmark',
@@ -98,13 +100,13 @@ def test_every_command_is_one_of_these():
 
 @pytest.mark.full
 def test_the_snippet_prints_what_it_says(python, idx_folder):
-    snippet = re.search(r'```python\n(.*?)```', README, re.S)[1]
+    snippet = re.search(r'```python\n(.*?)```', INSTALL, re.S)[1]
     few = f'num_epochs=1, data="mnist", root={str(idx_folder(500))!r}'
     snippet, n = re.subn(r'num_epochs=\d+', few, snippet)
     assert n == 1  # one epoch of a few pictures shows it as well, and sooner
     *_, accuracy, last = python('-c', snippet).stdout.splitlines()
     assert re.match(r'test accuracy 0\.\d+, .* seconds per epoch', accuracy)
-    assert last == '[cpu(0), cpu(1)]' and f'`{last}`' in README
+    assert last == '[cpu(0), cpu(1)]' and f'`{last}`' in INSTALL
 
 
 def test_the_table_has_every_chapter_and_its_minutes():

@@ -16,7 +16,8 @@ EXERCISES = re.findall(
     r'\(tasks/(.+?)\.ipynb\)',
     (ROOT / 'notebooks/exercises/README.md').read_text())
 ORDER = [
-    'book/index', 'notebooks/index', *CHAPTERS, 'notebooks/exercises/README',
+    'book/index', 'notebooks/index', 'docs/install', *CHAPTERS,
+    'notebooks/exercises/README',
     *(f'notebooks/exercises/{folder}/{name}'
       for folder in ('tasks', 'solutions') for name in EXERCISES),
     'docs/teaching', 'docs/several-machines', 'docs/bare-mxnet',

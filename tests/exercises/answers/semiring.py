@@ -113,10 +113,10 @@ def broken_laws(op, zero, values):
         if not np.allclose([op(a, zero), op(zero, a)], a):
             broken.add('identity')
         for b in values:
-            if abs(op(a, b) - op(b, a)) > 1e-9:
+            if not np.isclose(op(a, b), op(b, a)):
                 broken.add('commutative')
-            broken |= {'associative' for c in values if abs(
-                op(op(a, b), c) - op(a, op(b, c))) > 1e-6}
+            broken |= {'associative' for c in values if not np.isclose(
+                op(op(a, b), c), op(a, op(b, c)))}
     return broken
 
 
@@ -139,7 +139,7 @@ def spread_product(A, B, plus, times, zero, plan):
 #-            part = plus(part, times(A[:, [k]], B[[k], :]))
 #-        parts.append(part)
 #+    parts = [plus.reduce(times(a[:, :, None], b[None]), axis=1, initial=zero)
-#+             for a, b in zip(np.array_split(A, plan.num_devices, axis=1),
+#+             for a, b in zip(np.array_split(A + 0., plan.num_devices, axis=1),
 #+                             np.array_split(B, plan.num_devices))]
 
 # %% wrong: never the same value twice
@@ -240,3 +240,30 @@ def spread_product(A, B, plus, times, zero, plan):
 #+            part = plus(part, times(A[:, [k]], B[[k], :])).astype('float32')
 #-        part = np.full((A.shape[0], B.shape[1]), zero)
 #+        part = np.full((A.shape[0], B.shape[1]), zero, dtype='float32')
+
+# %% wrong: a part has the type of A
+# says: the parts of the devices do not make the product. They are of type int64
+#-        part = np.full((A.shape[0], B.shape[1]), zero)
+#+        part = np.full((A.shape[0], B.shape[1]), zero, dtype=A.dtype)
+
+# %% wrong: rounded to six digits, rather than compared
+# says: you do not name 'commutative'. But with a, b = 1e-07, 2e-07
+#-        if not np.isclose(op(a, b), op(b, a)):
+#+        if round(float(op(a, b)), 6) != round(float(op(b, a)), 6):
+
+# %% wrong: with reduce, in whole numbers
+# says: infinity and numbers with a point need float64
+#-    parts = []
+#-    for share in np.array_split(np.arange(A.shape[1]), plan.num_devices):
+#-        part = np.full((A.shape[0], B.shape[1]), zero)
+#-        for k in share:
+#-            part = plus(part, times(A[:, [k]], B[[k], :]))
+#-        parts.append(part)
+#+    parts = [plus.reduce(times(a[:, :, None], b[None]), axis=1, initial=zero)
+#+             for a, b in zip(np.array_split(A, plan.num_devices, axis=1),
+#+                             np.array_split(B, plan.num_devices))]
+
+# %% wrong: compares with a tolerance of its own
+# says: you name 'associative'
+#-        if not np.isclose(op(op(a, b), c), op(a, op(b, c))):
+#+        if abs(op(op(a, b), c) - op(a, op(b, c))) > 1e-9:

@@ -159,3 +159,11 @@ def go_on(copies, alive, replicas, copy):
 #+        for server in behind + new:
 #+            copy(key, newest, server)
 #+            load[server] += server in new[:1]
+
+# %% wrong: server 0 is taken for none
+# says: hands on an old value
+#-        newest = max(at, key=at.get)
+#+        newest = None
+#+        for server in at:
+#+            if not newest or at[server] > at[newest]:
+#+                newest = server
