@@ -91,12 +91,18 @@ def options(args):
             'ports': ports(args.ports)}
 
 
+def given(args, *options):
+    """Those of the options that are on the command line."""
+    return {name: value for name, value in vars(args).items()
+            if name in options and value is not None}
+
+
 def check(args):
     """`--check`: see whether a cluster would work; the exit code."""
     from d2lps_hosts import check
-    given = options(args)
-    hosts = (given['hosts'] or []) + (given.pop('server_hosts') or [])
-    return check.main(**given | {'hosts': list(dict.fromkeys(hosts))})
+    far = options(args)
+    hosts = (far['hosts'] or []) + (far.pop('server_hosts') or [])
+    return check.main(**far | {'hosts': list(dict.fromkeys(hosts))})
 
 
 def run(args):
@@ -104,10 +110,9 @@ def run(args):
     script = Path(args.script or '').resolve()
     if not script.is_file():
         sys.exit(f'd2lps: there is no script {args.script or ""}')
-    far, slow, again = options(args), *(
-        {name: vars(args)[name] for name in names if vars(args)[name] is not
-         None} for names in (('bandwidth', 'delay', 'colocated'),
-                             ('restarts', 'elastic')))
+    far = options(args)
+    slow = given(args, 'bandwidth', 'delay', 'colocated')
+    again = given(args, 'restarts', 'elastic')
     num_workers = args.num_workers
     if num_workers is None:
         num_workers = len(far['hosts']) if far['hosts'] else 2

@@ -120,8 +120,8 @@ class InNetwork(Here):
         return True  # the scheduler's host is its own
 
     def settle(self):
-        if self._keeper.told['problem']:
-            raise OSError(self._keeper.told['problem'])
+        if self._keeper.status['problem']:
+            raise OSError(self._keeper.status['problem'])
 
     def traffic(self):
         """{host: (bytes received, bytes sent)} so far, over its link."""

@@ -37,7 +37,7 @@ class Line:
     """The line to a host's keeper, which answers one question at a time.
 
     Attributes:
-        told: what the keeper has answered first; {} if it has not.
+        status: what the keeper has answered first; {} if it has not.
         problem: what is wrong, in a line, or ''.
     """
 
@@ -46,8 +46,8 @@ class Line:
             way.to(host, 'keeper.main()'), text=True,
             stdin=subprocess.PIPE, stdout=subprocess.PIPE,
             stderr=subprocess.PIPE, errors='replace')
-        self.problem, self.told = '', {}
-        self.told = self.ask('address', do='begin', look=question)
+        self.problem, self.status = '', {}
+        self.status = self.ask('address', do='begin', look=question)
 
     def ask(self, answer, **question):
         """The first message that has the key `answer`, or {}."""
@@ -59,9 +59,9 @@ class Line:
                   file=self._ssh.stdin, flush=True)
             for line in self._ssh.stdout:
                 if line.startswith('{"keeper"'):
-                    told = json.loads(line)['keeper']
-                    if answer in told:
-                        return told
+                    status = json.loads(line)['keeper']
+                    if answer in status:
+                        return status
         except OSError:  # it has ended, and has said why
             pass
         finally:
@@ -100,20 +100,20 @@ def _check(lines, address, ports, each):
         yield f'{line.host}: SSH and Python', line.problem, next(
             (advice.format(host=line.host) for words, advice
              in ADVICE.items() if words in line.problem), '')
-    lines = [line for line in lines if line.told]
-    for line, told in zip(lines, each(
+    lines = [line for line in lines if line.status]
+    for line, status in zip(lines, each(
             lambda line: line.ask('load', do='load', args=[]), lines)):
-        yield (f'{line.host}: d2lps and MXNet', line.problem or told['load'],
+        yield (f'{line.host}: d2lps and MXNet', line.problem or status['load'],
                'Install d2lps there, into this Python, or name another: '
                '--python')
     lines = [line for line in lines if not line.problem]
     if not lines:
         return
-    addresses = [line.told['address'] for line in lines]
+    addresses = [line.status['address'] for line in lines]
     problem = ''
     try:
         head = head_of([line.host for line in lines], addresses,
-                       address or lines[0].told['reader'])
+                       address or lines[0].status['reader'])
     except ClusterError as error:
         problem = str(error)
     yield 'addresses', problem, 'See address= in docs/several-machines.md'
@@ -123,7 +123,7 @@ def _check(lines, address, ports, each):
     places = [[HERE, head, port] for port in {*free[:1], *free[-1:]}]
     probe.listen(head, [port for *_, port in places])
     for line, where in zip(lines, addresses):
-        free = line.told['ports']
+        free = line.status['ports']
         mine = [*{*free[:1], *free[-1:]}]
         places += [[line.host, where, port] for port in mine]
         line.ask('listen', do='listen', args=[where, mine])
@@ -133,8 +133,8 @@ def _check(lines, address, ports, each):
         targets = [one for one in places if one[0] != name]
         if not line:
             return name, probe.reach(targets)
-        told = line.ask('reach', do='reach', args=[targets])
-        return name, told.get('reach', [[*one, line.problem]
+        status = line.ask('reach', do='reach', args=[targets])
+        return name, status.get('reach', [[*one, line.problem]
                                         for one in targets])
     for name, found in each(reach, [None, *lines]):
         for other in dict.fromkeys(one for one, *_ in found):

@@ -27,9 +27,9 @@ class Host(KeeperLine):
         if self.code is None:
             return None
         if self.code == CONNECTION:
-            return ('lost its connection' if self.told
+            return ('lost its connection' if self.status
                     else 'could not be reached with ssh')
-        if self.told:
+        if self.status:
             return f'ended the connection with exit code {self.code}'
         return ('could not start what it was asked to' if self.code else
                 'ended the connection without starting what it was asked to: '

@@ -78,13 +78,14 @@ class Machines(Here):
         return new if workers else None
 
     def settle(self):
-        """Take addresses and ports from what the keepers have told."""
-        told = [host.told for host in self._hosts]
-        addresses = [one['address'] for one in told]
-        free = set(self._ports).intersection(*(one['ports'] for one in told))
+        """Take addresses and ports from what the keepers have said."""
+        said = [host.status for host in self._hosts]
+        addresses = [status['address'] for status in said]
+        free = set(self._ports).intersection(
+            *(status['ports'] for status in said))
         self._ports = [port for port in self._ports if port in free]
         head = head_of(self._names, addresses,
-                       self._address or told[0]['reader'])
+                       self._address or said[0]['reader'])
         self.head = Place(self.head.keeper, head)
         for mine, names in zip((self.workers, self.servers), self._for):
             for rank, k in enumerate(map(self._names.index, names)):

@@ -118,8 +118,9 @@ class Drawing:
         both: with a head at each end.
         """
         way = [*points]
-        for end, before in ((-1, -2), (0, 1))[:1 + both]:
-            way[end] = self._head(way[end], way[before], stroke, width)
+        way[-1] = self._head(way[-1], way[-2], stroke, width)
+        if both:
+            way[0] = self._head(way[0], way[1], stroke, width)
         self.line(*way, stroke=stroke, width=width, dashed=dashed)
         if text:
             (x1, y1), (x2, y2) = points[:2]

@@ -61,10 +61,12 @@ def plot_circle(before, after, replicas=1, num_keys=32, num_points=2):
     now belong to another server, and a cross those that are lost: all that
     had them died before anything could be copied. Returns both axes.
     """
-    was, now = ({key: chain(key, places, min(replicas, len(servers)))
-                 for key in range(num_keys)}
-                for servers in (before, after)
-                for places in [circle(servers, num_points)])
+    def chains(servers):
+        places = circle(servers, num_points)
+        return {key: chain(key, places, min(replicas, len(servers)))
+                for key in range(num_keys)}
+
+    was, now = chains(before), chains(after)
     lost = [key for key in was if not {*was[key]} & {*after}]
     kept = {key: now[key] for key in now if key not in lost}
     moved = [key for key in kept if was[key][0] != now[key][0]]

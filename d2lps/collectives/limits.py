@@ -84,7 +84,9 @@ def array(ndim, kinds='iuf', least=0):
     """
     def check(name, value):
         try:
-            found = np.asarray(value, None if np.size(value) else int)
+            found = np.asarray(value)
+            if not found.size:
+                found = found.astype(int)  # no numbers are whole numbers
             if found.dtype == object and {*map(type, found.flat)} == {int}:
                 found = found.astype(float)  # they are too large for an array
             good = found.ndim == ndim and found.dtype.kind in kinds and (

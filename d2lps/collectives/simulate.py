@@ -165,9 +165,9 @@ def _inputs(schedule):
                    for _, (src, dst, c, _) in moves]
         sent.update({(src, dst): () for _, (src, dst, _, _) in moves})
         for k, (src, dst, c, reduce) in moves:
-            sent[src, dst] += k,
-            brought[dst, c] = (brought.get((dst, c), ()) if reduce else ()) + (
-                k,)
+            before = brought.get((dst, c), ()) if reduce else ()
+            brought[dst, c] = (*before, k)
+            sent[src, dst] = (*sent[src, dst], k)
     return inputs
 
 

@@ -1,5 +1,35 @@
 """Start, watch and end processes: here, in the slow network, over SSH.
 
+The path of one call, `cluster.run(f)`:
+
+1. `Cluster.run` packs f and its arguments into a text (`cells.pack`), and
+   asks `Restarts` whether all processes live.
+2. `Supervisor.calling` makes a `Call` with a number; `tell_workers` sends each
+   worker a message `call`. All that is sent goes out in the thread of `Group`.
+3. The message is a line in the pipe to the worker's keeper, wrapped as `pass`;
+   the `Keeper` writes what is inside to the pipe of the worker.
+4. In the worker, the thread of `Channel` puts it into a queue. The main thread
+   (`cells.work`) takes it out, says `state`, and calls f.
+5. What f prints goes through a pipe of its own to the keeper, and as `printed`
+   to the reader. What f asks of the store is a `question`: `Agreement` in the
+   reader's process answers when the other workers have come as far.
+6. The result goes back packed: some `part`, then `done`. `Group` reads them,
+   `Supervisor` hands them to the `Call`, and `Cluster.run`, which waits in
+   `Call.results`, unpacks and returns them.
+
+The path of one death, `cluster.kill('server 0')`:
+
+1. The kernel ends the process. Its `Keeper` notices (`waitpid`), reads what is
+   left in its pipes, and tells the exit code.
+2. `Group._check`, ten times a second, finds an exit code that nobody asked
+   for, or a silence of 30 seconds, and calls `fail_dead`.
+3. All processes are ended: the pipes to the keepers close, and each kills its
+   members and removes its files. If one does not, `Group` kills it.
+4. `Supervisor._failed` adds what each worker was doing, and wakes every `Call`
+   that waits: all have ended.
+5. `Cluster.run` asks `Restarts`: without `restarts=` left it raises the
+   ClusterError; else everything starts anew, and f is called again.
+
 From the reader to the program that runs, each file calls the next:
 `restarts` puts new ones in the place of those that have ended; `supervisor`
 says who is started, and in what order; `group` watches them and ends them all

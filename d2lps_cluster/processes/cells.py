@@ -77,7 +77,7 @@ def make(packed, channel):
         return pack(function(*args, **kwargs), 'its result'), {}
     except BaseException as error:
         signal.signal(signal.SIGINT, signal.SIG_IGN)
-        return '', told(error)
+        return '', described(error)
     finally:
         signal.signal(signal.SIGINT, signal.SIG_IGN)
 
@@ -100,7 +100,7 @@ def unpack(text, what='the function or an argument'):
                          f'({type(error).__name__}: {error})') from error
 
 
-def told(error):
+def described(error):
     """An error in words, and its traceback from the caller's code on."""
     trace = error.__traceback__
     while trace and trace.tb_frame.f_code.co_filename in OURS:

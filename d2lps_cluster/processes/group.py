@@ -123,26 +123,26 @@ class Group(threading.Thread):
 
     def _check(self, now):
         """Has a process ended, or fallen silent?"""
-        dead = [one for one in [*self.keepers, *self.processes] if one.fate()
-                and not (one.code in GOOD and getattr(one, 'may_end', False))]
+        dead = [one for one in [*self.keepers, *self.processes]
+                if one.fate() and not _ended_as_asked(one)]
         # While nothing is heard of its keeper, it need not be to blame.
         silent = {one: now - one.beat for one in self.keepers
-                  if not one.told.get('loading')}  # then it says nothing
+                  if not one.status.get('loading')}  # then it says nothing
         silent |= {one: now - one.beat for one in self.processes
                    if now - one.keeper.beat < SILENCE / 2}
         silent = {one: seconds for one, seconds in silent.items()
                   if seconds > SILENCE and not one.fate()}
         for one in dead:
-            one.last()
+            one.drain()
         if dead or silent:
-            return self.bury({one: one.fate() for one in dead} | {
+            return self.fail_dead({one: one.fate() for one in dead} | {
                 one: f'has not given a sign of life for {seconds:.0f} s'
                 for one, seconds in silent.items()})
         for keeper in self.keepers:
             keeper.ping(now)
         self._tick(now)
 
-    def bury(self, dead):
+    def fail_dead(self, dead):
         """End all processes because of `dead`, {process: how it died}."""
         self.fail('; '.join(f'{one.label()} {why}' for one, why
                             in dead.items()), dead,
@@ -171,7 +171,7 @@ class Group(threading.Thread):
     def _end(self):
         """End all processes; one that cannot be ended keeps no other."""
         for keeper in self.keepers:
-            keeper.hang_up()
+            keeper.close_stdin()
         end = time.monotonic() + GOODBYE
         while (any(keeper.code is None for keeper in self.keepers)
                and time.monotonic() < end):
@@ -207,6 +207,10 @@ class Group(threading.Thread):
         finally:
             with self._lock:
                 self._ended = True
+
+
+def _ended_as_asked(one):
+    return one.expected_to_exit and one.code in GOOD
 
 
 def _wait_for(programs):

@@ -69,7 +69,7 @@ class Kept:
     def close(self):
         """Hear its last words."""
         for inlet in self._inlets:
-            inlet.last()
+            inlet.drain()
             inlet.close()
         self.outlet.close()
 
@@ -93,7 +93,7 @@ class Keeper:
             self._check()
             for kept in [*self._kept.values()]:
                 if kept.wait(os.WNOHANG) is not None:
-                    self._bury(kept)
+                    self._reap(kept)
             if time.monotonic() - beat > 1:
                 beat = time.monotonic()
                 self.tell(beat=True)
@@ -146,7 +146,7 @@ class Keeper:
             elif kept and do == 'signal':
                 os.kill(kept.pid, message['signal'])
             elif kept:
-                self._bury(kept)
+                self._reap(kept)
         elif do != 'ping':
             raise KeyError(do)
 
@@ -173,8 +173,11 @@ class Keeper:
                 member.load()
             self.tell(loading=False)
             self._heard = time.monotonic()  # nobody was listening
-        pipes = [os.pipe() for _ in range(4)]
-        theirs, ours = zip(pipes[0], *(pipe[::-1] for pipe in pipes[1:]))
+        hears, tell = os.pipe()
+        heard, says = os.pipe()
+        out, stdout = os.pipe()
+        err, stderr = os.pipe()
+        theirs = hears, says, stdout, stderr
         pid = os.fork()
         if not pid:
             raise Forked(job, theirs,
@@ -183,28 +186,27 @@ class Keeper:
             os.setpgid(pid, pid)
         for end in theirs:
             os.close(end)
-        files = [os.fdopen(end, mode, 0)
-                 for end, mode in zip(ours, ('wb', 'rb', 'rb', 'rb'))]
-        printed = [Inlet(self._selector, file, functools.partial(
-            self._pass_printed, number, stream), cut=True)
-            for stream, file in zip(('stdout', 'stderr'), files[2:])]
+        printed = [Inlet(self._selector, os.fdopen(end, 'rb', 0),
+                         functools.partial(self._pass_printed, number, stream),
+                         cut=True)
+                   for stream, end in (('stdout', out), ('stderr', err))]
 
         def pass_on(lines):  # which are messages already
             for inlet in printed:  # what was printed before goes first
                 inlet.ready()
             self._write(f'{{"number": {number}, "said": '
                         f'[{", ".join(lines)}]}}')
-        self._kept[number] = Kept(number, pid, Outlet(
-            self._selector, files[0]), [
-                # A server's report of a fault goes before a worker's question.
-                Inlet(self._selector, files[1], pass_on,
-                      urgent=job['role'] == 'server'), *printed])
+        # A server's report of a fault goes before a worker's question.
+        said = Inlet(self._selector, os.fdopen(heard, 'rb', 0), pass_on,
+                     urgent=job['role'] == 'server')
+        outlet = Outlet(self._selector, os.fdopen(tell, 'wb', 0))
+        self._kept[number] = Kept(number, pid, outlet, [said, *printed])
         self.tell(number=number, pid=pid)
 
     def _pass_printed(self, number, stream, lines):
         self.tell(number=number, stream=stream, printed=lines)
 
-    def _bury(self, kept):
+    def _reap(self, kept):
         """It has ended, or has to."""
         kept.kill()
         kept.close()

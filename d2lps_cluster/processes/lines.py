@@ -60,7 +60,7 @@ class Inlet:
                     + f' … ({length - LONG:,} bytes more)')
         return line.decode(errors='replace')
 
-    def last(self):
+    def drain(self):
         """Read the last words of a process that has ended."""
         for _ in range(20):  # another may have the pipe, and go on writing
             self.ready()

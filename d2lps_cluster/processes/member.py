@@ -16,6 +16,7 @@ import threading
 import time
 import traceback
 
+from d2lps_cluster.processes import messages
 from d2lps_cluster.processes import namespaces
 
 BEAT = 1.0  # seconds between signs of life
@@ -64,6 +65,7 @@ class Channel:
 
     def tell(self, kind, **message):
         """Send a message and go on."""
+        messages.check(messages.FROM_MEMBER, kind, message)
         text = json.dumps({'kind': kind} | message) + '\n'
         line = memoryview(text.encode())  # what is left of one costs no copy
         with self._lock:

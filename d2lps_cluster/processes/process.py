@@ -8,6 +8,7 @@ import time
 from collections import deque
 from pathlib import Path
 
+from d2lps_cluster.processes import messages
 from d2lps_cluster.processes.lines import Inlet, Outlet
 from d2lps_cluster.processes.sockets import sweep
 
@@ -27,7 +28,7 @@ def start_here():
             'from d2lps_cluster.processes.keeper import main; main()']
 
 
-def how(code):
+def how_it_ended(code):
     """How a process ended, in words; None while it runs."""
     if code is None:
         return None
@@ -47,7 +48,7 @@ class Process:
         self.role, self.rank, self.keeper = role, rank, keeper
         self.name = role if role == 'scheduler' else f'{role} {rank}'
         self.printed, self.beat = deque(maxlen=LINES), time.monotonic()
-        self.may_end = False  # it has been asked to
+        self.expected_to_exit = False
         self._number = number
 
     def label(self):
@@ -55,16 +56,17 @@ class Process:
         return f"{self.name} ({' '.join(filter(None, words))})"
 
     def fate(self):
-        return how(self.code)
+        return how_it_ended(self.code)
 
-    def last(self):
+    def drain(self):
         """Its keeper has sent its last words."""
 
     def tell_keeper(self, do, **message):
         self.keeper.send(do=do, number=self._number, **message)
 
-    def send(self, **message):
-        self.tell_keeper('pass', message=message)
+    def send(self, do, **fields):
+        messages.check(messages.TO_MEMBER, do, fields)
+        self.tell_keeper('pass', message={'do': do, **fields})
 
     def signal(self, number):
         self.tell_keeper('signal', signal=number)
@@ -76,19 +78,21 @@ class KeeperLine:
     Args:
         name: what it is called in errors.
         command: what starts it.
-        begin: what it is told first, see `keeper`.
+        begin: what it is told first, see `messages`.
 
     Attributes:
-        told: what the keeper has said of itself and of its place.
+        status: what the keeper has said of itself and of its place.
         processes: those that it keeps, by number.
-        where: what has to be said of them.
+        where: ' on lab1', say, in errors about them; '' on this machine.
         cwd: the folder in which it starts, by default the reader's.
     """
-    where, cwd, sweep = '', None, staticmethod(sweep)
+    where, cwd = '', None
+    expected_to_exit = False
+    sweep = staticmethod(sweep)
 
     def __init__(self, name, command, **begin):
         self.name, self._command, self._begin = name, command, begin
-        self.told, self.processes = {}, {}
+        self.status, self.processes = {}, {}
         self._started = self._pinged = 0
         self.printed = deque(maxlen=LINES)
 
@@ -121,13 +125,14 @@ class KeeperLine:
         return f'{self.name} (process {self.pid})'
 
     def fate(self):
-        return how(self.code)
+        return how_it_ended(self.code)
 
     def signal(self, number):
         self._process.send_signal(number)
 
-    def send(self, **message):
-        self._out.send(message)
+    def send(self, do, **fields):
+        messages.check(messages.TO_KEEPER, do, fields)
+        self._out.send({'do': do, **fields})
 
     def ping(self, now):
         """A keeper that hears nothing for long may end its processes."""
@@ -157,16 +162,16 @@ class KeeperLine:
             elif line.strip():  # a shell's greeting, say
                 self.printed.append(line)
 
-    def _sort(self, number=None, said=(), printed=(), stream='', **told):
+    def _sort(self, number=None, said=(), printed=(), stream='', **status):
         process = self.processes.get(number)
         if number is None:
-            self.told |= told
-            if 'loading' in told:  # nobody could be heard meanwhile
+            self.status |= status
+            if 'loading' in status:  # nobody could be heard meanwhile
                 for process in self.processes.values():
                     process.beat = self.beat
         elif process:  # and not forgotten
             process.beat = self.beat
-            vars(process).update(told)  # its id, how it ended
+            vars(process).update(status)  # its id, how it ended
             process.printed.extend(line[:LONG] for line in printed)
             if printed:
                 self._heard(process, {'kind': 'printed', 'stream': stream,
@@ -174,12 +179,12 @@ class KeeperLine:
             for message in said:
                 self._heard(process, message)
 
-    def last(self):
+    def drain(self):
         """Read its last words."""
         for inlet in self._in:
-            inlet.last()
+            inlet.drain()
 
-    def hang_up(self):
+    def close_stdin(self):
         """Have it end its processes, tidy up, and end."""
         self._out.close()
 
@@ -194,6 +199,6 @@ class KeeperLine:
             self._process.wait()
         for inlet in self._in:
             inlet.close()
-        if code != 0 and 'folder' in self.told:
-            return self.sweep(self.told['folder'], [self.told['pid'], *(
+        if code != 0 and 'folder' in self.status:
+            return self.sweep(self.status['folder'], [self.status['pid'], *(
                 one.pid for one in self.processes.values() if one.pid)])

@@ -5,7 +5,7 @@ import time
 
 from d2lps_cluster.processes.calls import ClusterError
 from d2lps_cluster.processes.supervisor import Supervisor
-from d2lps_cluster.store.asking import unbroken
+from d2lps_cluster.store.asking import defer_sigint
 
 START = 60.0  # seconds that a start may take
 
@@ -118,21 +118,24 @@ class Restarts:
 
     def _start_anew(self, places):
         self._count += 1
-        n = len(places.workers)
-        print('; '.join(map(str, self.supervisor.died)), '; all processes '
-              'are started anew', f', with {n} worker{"s" * (n > 1)}' * (
-                  n < self.supervisor.num_workers),
-              f' (restart {self._count} of {self._most})', sep='', flush=True)
+        left = len(places.workers)
+        words = [*map(str, self.supervisor.died),
+                 'all processes are started anew']
+        if left < self.supervisor.num_workers:
+            words[-1] += f', with {left} ' + (
+                'worker' if left == 1 else 'workers')
+        print('; '.join(words), f'(restart {self._count} of {self._most})',
+              flush=True)
         self.starting = True
         try:
-            with unbroken():
+            with defer_sigint():
                 self._replace(places)
             self.start()
         except BaseException as error:
             if (isinstance(error, ClusterError) and self.supervisor.died
                     and self.supervisor.places is places):
                 return  # it is the next death
-            with unbroken():
+            with defer_sigint():
                 self.close('its processes could not be started anew ('
                            f'{str(error) or type(error).__name__}) after '
                            f'{self._list()}; start a new cluster')

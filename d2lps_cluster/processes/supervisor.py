@@ -40,14 +40,6 @@ class Supervisor:
         self._agreement = Agreement(
             self.num_workers, timeout, self._answer, self._met)
         self._checks, self._checking, self._freed = [], 0, 0
-        self._kinds = {
-            'ready': self._ready, 'fault': self._fault,
-            'checked': self._checked, 'freed': self._has_freed,
-            'broken': self._broken, 'printed': self._printed,
-            'joins': self._joins,
-            **dict.fromkeys(('state', 'question', 'call', 'cancel'),
-                            self._hear_worker),
-            **dict.fromkeys(('part', 'done'), self._hear_call)}
         self._group = Group(self._hear, self._tick, self._failed)
 
     def start(self):
@@ -58,9 +50,9 @@ class Supervisor:
         while late and not self._group.failure:  # nor closed
             time.sleep(0.005)
             late = {keeper: f'did not answer within {patience:g} s'
-                    for keeper in keepers if not keeper.told}
+                    for keeper in keepers if not keeper.status}
             if late and time.monotonic() > end:
-                self._group.do(partial(self._group.bury, late))
+                self._group.do(partial(self._group.fail_dead, late))
         if not self._group.failure:
             self.places.settle()
             self._group.do(self._start_servers)
@@ -131,7 +123,7 @@ class Supervisor:
     def _start_servers(self):
         """Start scheduler and servers, and set what workers must know."""
         for process in self._group.processes:
-            if process.may_end:
+            if process.expected_to_exit:
                 process.keeper.remove(process)
         sockets.remove_sockets(self._group.folder)
         head, servers = self.places.head, self.places.servers
@@ -164,8 +156,9 @@ class Supervisor:
 
     def _hear(self, one, message):
         """A process has said something."""
-        if message.get('kind') in self._kinds:
-            return self._kinds[message['kind']](one, message)
+        hear = self.HEARD_BY.get(message.get('kind'))
+        if hear:
+            return hear(self, one, message)
         self._broken(one, {'text': f'says what nobody knows: {message}'})
 
     def _ready(self, one, message):
@@ -222,7 +215,7 @@ class Supervisor:
                 self.places.workers, self._worker_ports)]
         if 'close' in questions[0]:
             for one in self._members('scheduler', 'server'):
-                one.may_end = True
+                one.expected_to_exit = True
             return [{'missing': self._agreement.missing(rank)}
                     for rank in range(self.num_workers)]
         if 'update' in questions[0]:
@@ -261,3 +254,11 @@ class Supervisor:
             for rank in range(self.num_workers))])
         for call in [*self._calls.values()]:
             call.hear()
+
+    HEARD_BY = {  # who hears each kind of messages.FROM_MEMBER
+        'ready': _ready, 'joins': _joins, 'printed': _printed,
+        'fault': _fault, 'checked': _checked, 'freed': _has_freed,
+        'broken': _broken,
+        'state': _hear_worker, 'question': _hear_worker,
+        'call': _hear_worker, 'cancel': _hear_worker,
+        'part': _hear_call, 'done': _hear_call}

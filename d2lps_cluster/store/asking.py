@@ -14,7 +14,7 @@ class StoreError(RuntimeError):
     """The workers do not agree, or a server could not do its work."""
 
 
-def alone(method):
+def single_threaded(method):
     """Let a method of a store refuse what would hang.
 
     That is a second thread, and a process that was forked from the worker.
@@ -35,7 +35,7 @@ def alone(method):
 
 
 @contextlib.contextmanager
-def unbroken():
+def defer_sigint():
     """Let Ctrl-C wait for the end of this block."""
     if threading.current_thread() is not threading.main_thread():
         yield

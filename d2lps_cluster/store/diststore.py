@@ -9,7 +9,8 @@ import os
 from mxnet.kvstore import KVStoreBase
 
 from d2lps.checks import a, checked, function, whole
-from d2lps_cluster.store.asking import StoreError, alone, unbroken
+from d2lps_cluster.store.asking import (StoreError, defer_sigint,
+                                        single_threaded)
 from d2lps_cluster.store.storechecks import (by_mxnet, compression, groups,
                                               names, packed)
 from d2lps.engine import mx
@@ -60,7 +61,7 @@ class DistStore(KVStoreBase):
         whole('priority', priority, -2 ** 31, 2 ** 31 - 1)
         return groups(name, keys, values, self._shapes, new)
 
-    @alone
+    @single_threaded
     def init(self, key, value):
         """Give keys their first values; rank 0's count.
 
@@ -78,7 +79,7 @@ class DistStore(KVStoreBase):
         self._buffers.update(first)
         self._shapes.update(shapes)
 
-    @alone
+    @single_threaded
     def push(self, key, value, priority=0):
         """Send values to the servers, which sum over workers and devices.
 
@@ -88,6 +89,7 @@ class DistStore(KVStoreBase):
         given = self._groups('value', key, value, priority=priority)
         keys = [*given]
         call = f'push({names(keys)})'
+        again = self._open.intersection(keys)
         if self.type == 'dist_async':
             if not self._updates:
                 raise ValueError("a push to a 'dist_async' store is an "
@@ -95,11 +97,11 @@ class DistStore(KVStoreBase):
                                  'example with mx.optimizer.SGD()')
             self._asking.check_faults()
             self._asking.tell(call=call)
-        elif again := self._open.intersection(keys):
+        elif again:
             self._asking.ask(call, push=keys)
         else:
             self._asking.check_faults()
-        with unbroken():  # what the cluster has counted must be sent
+        with defer_sigint():  # what the cluster has counted must be sent
             if self.type == 'dist_sync' and not again:
                 self._asking.tell(call=call, push=keys)
             self._open.update(keys)
@@ -119,7 +121,7 @@ class DistStore(KVStoreBase):
             values.append(arrays)
         self._kv.push([*given], values, priority)
 
-    @alone
+    @single_threaded
     def pull(self, key, out, priority=0, wait=True, ignore_sparse=True):
         """Fetch the keys' values into the arrays `out`.
 
@@ -153,14 +155,14 @@ class DistStore(KVStoreBase):
             return
         self._asking.tell()
 
-    @alone
+    @single_threaded
     def pushpull(self, key, value, out=None, priority=0, wait=True):
         """Push `value`, then pull into `out` (by default into `value`)."""
         self._groups('out', key, value if out is None else out)
         self.push(key, value, priority)
         self.pull(key, value if out is None else out, priority, wait)
 
-    @alone
+    @single_threaded
     def broadcast(self, key, value, out, priority=0):
         """Initialise keys with rank 0's values and pull them into `out`."""
         self.init(key, value)
@@ -188,7 +190,7 @@ class DistStore(KVStoreBase):
         name = getattr(updater, '__name__', type(updater))
         self._set_update(f'set_updater({name})', updater)
 
-    @alone
+    @single_threaded
     def _set_update(self, call, update):
         body = packed(call, update)
         self._asking.meet(call, update=body if self.rank == 0 else '')
@@ -200,7 +202,7 @@ class DistStore(KVStoreBase):
         self._sure = by_mxnet(update)
 
     @checked(params=compression)
-    @alone
+    @single_threaded
     def set_gradient_compression(self, params):
         """Push two bits a number: {'type': '2bit', 'threshold': 0.5}.
 
@@ -214,7 +216,7 @@ class DistStore(KVStoreBase):
         self._asking.inside(self._kv.set_gradient_compression, params)
         self._asking.meet('set_gradient_compression, which is being sent')
 
-    @alone
+    @single_threaded
     def barrier(self):
         """Wait until all workers are here."""
         self._asking.meet('barrier()')
@@ -229,7 +231,7 @@ class DistStore(KVStoreBase):
 
     load_optimizer_states = save_optimizer_states
 
-    @alone
+    @single_threaded
     def close(self, report=True):
         """Free the store, on all workers; the servers then end.
 

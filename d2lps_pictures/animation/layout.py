@@ -140,10 +140,12 @@ def _rows(topology, size, box):
     switches = [node for node in near if node in topology.switches]
     inner = [s for s in switches if any(isinstance(n, int) for n in near[s])]
     top = [s for s in switches if s not in inner]
-    if not inner or len(top) > 1 or len(inner) > 1 and not top or any(
-            len(near.get(n, ())) != 1 or near[n][0] not in switches
-            for n in topology.nodes) or any(
-            [n for n in near[s] if n in switches] != top for s in inner):
+    alone = all(len(near.get(node, ())) == 1 and near[node][0] in switches
+                for node in topology.nodes)
+    below_top = all([node for node in near[switch] if node in switches] == top
+                    for switch in inner)
+    one_tree = len(top) == 1 or not top and len(inner) == 1
+    if not (inner and one_tree and alone and below_top):
         return None
     at, bars, ports, frames, left = {}, {}, {}, [], 0
     step, bar = box[0] + GAP, -box[1] / 2 - CABLE - BAR / 2

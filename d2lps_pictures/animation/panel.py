@@ -82,7 +82,9 @@ class Panel:
     def wire(self, bandwidth):
         """How a cable is drawn: the wider, the faster."""
         number = min(self.rates.index(bandwidth), len(WIRES) - 1)
-        return {'stroke': WIRES[number - (len(self.rates) == 1)],
+        if len(self.rates) == 1:  # all are alike
+            number = -1
+        return {'stroke': WIRES[number],
                 'width': 3 + 6 * (bandwidth / self.rates[0]) ** 0.5}
 
     def label(self, node):

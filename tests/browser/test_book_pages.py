@@ -58,11 +58,12 @@ def test_next_leads_on_and_back_again(reader):
     tab = reader.open('index', 1280)  # which leads to the first page
     tab.wait_for_url('**/book/index.html')
     seen = [reader.name()]
-    for _ in range(3):
+    for _ in range(4):
         reader.follow(tab.locator('a.next-page'))
         seen.append(reader.name())
-    assert seen[0] == FIRST and len({*seen}) == 4
-    assert [name[10:13] for name in seen[2:]] == ['01-', '02-']
+    assert seen[0] == FIRST and seen[2] == 'docs/install'
+    assert len({*seen}) == 5
+    assert [name[10:13] for name in seen[3:]] == ['01-', '02-']
     reader.follow(tab.locator('a.prev-page'))
     assert reader.name() == seen[-2]
     tab.go_back()

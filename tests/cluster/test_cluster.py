@@ -594,7 +594,7 @@ def test_a_message_that_a_worker_cannot_understand():
     with Cluster(num_workers=1) as c:
         def send():
             [one] = c._supervisor._members('worker')
-            one.send(do='dance')
+            one.tell_keeper('pass', message={'do': 'dance'})
         dies(c, lambda: c._supervisor._group.do(send), [
             'worker 0', "cannot handle", "KeyError: 'dance'"])
 

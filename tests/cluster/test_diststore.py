@@ -693,10 +693,10 @@ def test_an_error_that_cannot_show_itself(cluster):
 def test_ctrl_c_waits_until_a_push_is_sent():
     import os
     import signal
-    from d2lps_cluster.store.asking import unbroken
+    from d2lps_cluster.store.asking import defer_sigint
     seen = []
     with pytest.raises(KeyboardInterrupt):
-        with unbroken():
+        with defer_sigint():
             os.kill(os.getpid(), signal.SIGINT)
             time.sleep(0.01)
             seen.append('sent')

@@ -82,15 +82,18 @@ def test_what_finds_no_room_waits(pipe):
 
 
 def test_how_a_process_ended():
-    assert [process.how(code) for code in (None, 0, 3, -signal.SIGKILL)] == [
+    codes = None, 0, 3, -signal.SIGKILL
+    assert [process.how_it_ended(code) for code in codes] == [
         None, 'ended with exit code 0', 'ended with exit code 3',
         'was ended by SIGKILL']
-    assert process.how(-40) == 'was ended by signal 40'  # it has no name
+    # A real-time signal has no name.
+    assert process.how_it_ended(-40) == 'was ended by signal 40'
 
 
 class Keeper:
     """The line to a keeper that does all that it should not."""
-    name, code, told, processes, printed = 'keeper', None, {}, {}, ()
+    name, code, status, processes, printed = 'keeper', None, {}, {}, ()
+    expected_to_exit = False
 
     def __init__(self, end):
         self.end, self.beat = end, time.monotonic()
@@ -104,7 +107,7 @@ class Keeper:
     def ping(self, now):
         raise ValueError('a line that nobody understands')
 
-    def hang_up(self):
+    def close_stdin(self):
         self.code = 0
 
 
@@ -141,7 +144,7 @@ def test_nonsense_while_all_are_ended_does_not_stop_that(monkeypatch):
     watch = Group(lambda *_: None, lambda now: None,
                   lambda text, when: heard.append(text))
     keeper = Keeper(lambda: None)
-    keeper.hang_up = lambda: monkeypatch.setattr(group, 'serve', nonsense)
+    keeper.close_stdin = lambda: monkeypatch.setattr(group, 'serve', nonsense)
     monkeypatch.setattr(group, 'GOODBYE', 0.2)
     try:
         watch.do(lambda: watch.keep(keeper))

@@ -331,7 +331,7 @@ def test_what_the_machines_answer(answers, wrong):
     names = [f'lab{k}' for k in range(len(answers))]
     places = machines.Machines(2, 1, names, ssh=['true'])
     for host, told in zip(places._hosts, answers):
-        host.told = told
+        host.status = told
     if wrong:
         with pytest.raises(ClusterError, match=wrong):
             places.settle()

@@ -183,7 +183,7 @@ def test_what_ends_midway(lab):
             c = make(len(hosts), 1, hosts, ssh=FAST,
                      ports=range(first, first + 100))
             try:
-                pid = c._supervisor.places._hosts[0].told['pid']
+                pid = c._supervisor.places._hosts[0].status['pid']
                 keeper = psutil.Process(pid)
                 assert keeper in server(hosts[0]).children(True)
                 what(c, keeper)

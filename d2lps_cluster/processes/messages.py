@@ -1,0 +1,64 @@
+"""Every kind of message between the processes of a cluster, and its fields.
+
+    reader's process           keeper           member (forked)
+    ----------------           ------           ---------------
+    Cluster, Supervisor        one in           scheduler, server
+    Group: a KeeperLine  --->  each      --->   or worker: Channel
+    for each keeper      <---  place     <---
+
+All go through pipes, as lines of JSON. Who sends one checks it here, so no
+process hears what it does not know.
+"""
+
+# From `KeeperLine` to `Keeper`; `do` names the kind. `number` is a member's.
+TO_KEEPER = {
+    'begin': {'folder', 'path', 'cwd', 'silence', 'look', 'network'},
+    'ping': set(),  # the reader's process is alive
+    'start': {'number', 'job'},  # fork a member
+    'pass': {'number', 'message'},  # one of TO_MEMBER
+    'signal': {'number', 'signal'},
+    'end': {'number'},  # kill the member, and forget it
+    'load': {'args'}, 'listen': {'args'}, 'reach': {'args'}}  # --check asks
+
+# From `Supervisor` to a member's `Channel`; `do` names the kind.
+TO_MEMBER = {
+    'begin': set(),  # scheduler: all others wait for you
+    'call': {'number', 'packed'},  # worker: call this function
+    'answer': {'number', 'env', 'missing', 'error', 'others'},  # to a question
+    'fault': {'server', 'text'},  # worker: a server could not update
+    'check': {'number', 'update'}}  # server: can you load this optimizer?
+
+# From a member's `Channel` to `Supervisor`; `kind` names the kind.
+FROM_MEMBER = {
+    'beat': set(),  # alive; the keeper's own beats say the same of it
+    'joins': set(),  # server or worker: registers with the scheduler next
+    'ready': set(),  # worker: waits for calls
+    'state': {'busy', 'error'},  # worker: a call begins, or has ended
+    'part': {'number', 'text'},  # worker: a piece of a call's packed result
+    'done': {'number', 'error', 'traceback'},  # worker: no more pieces
+    'call': {'call', 'push', 'inside'},  # worker: what MXNet does next
+    'question': {'number', 'call', 'same', 'push', 'pull',
+                 'create', 'close', 'update'},  # worker: waits for an answer
+    'cancel': {'number'},  # worker: Ctrl-C, no longer waits
+    'freed': set(),  # worker: its store is gone
+    'checked': {'number', 'error'},  # server: answers `check`
+    'fault': {'text'},  # server: an update failed
+    'broken': {'text'}}  # any: a message that it could not handle
+
+# What a `Keeper` says has no kind: its fields say what it is about.
+FROM_KEEPER = {
+    'beat', 'loading',  # it lives; MXNet is being loaded, nobody listens
+    'pid', 'folder', 'problem',  # its answer to `begin`, and with `look`:
+    'python', 'address', 'reader', 'ports',
+    'number', 'code', 'stream', 'printed', 'said',  # of a member
+    'load', 'listen', 'reach'}
+
+
+def check(kinds, kind, fields):
+    """Raise ValueError unless there is such a kind, with these fields."""
+    if kind not in kinds:
+        raise ValueError(f'no message of the kind {kind!r}: see messages.py')
+    unknown = {*fields} - kinds[kind]
+    if unknown:
+        raise ValueError(f'a message {kind!r} has no field '
+                         f'{", ".join(sorted(unknown))}: see messages.py')
