@@ -13,9 +13,8 @@ sys.path[:0] = [str(ROOT), str(ROOT / 'book' / 'extensions')]
 from sources import sources  # noqa: E402
 
 project = 'd2lps'
-extensions = ['myst_nb', 'access', 'citations', 'formulas', 'headings',
-              'letters', 'pages', 'sources', 'stills', 'terms',
-              'toys']
+extensions = ['myst_nb', 'access', 'formulas', 'headings', 'pages',
+              'sources', 'stills', 'toys']
 root_doc = 'book/index'
 include_patterns = sources()
 nb_execution_mode = 'off'

@@ -84,7 +84,7 @@ def test_files_that_no_table_of_contents_names_are_left_out(small):
     other.write_text('<html>')  # not a page of the book
     said, well = small.make()
     assert well, said
-    assert ('leaves out what no table of contents names: book/glossary.md, '
+    assert ('leaves out what no table of contents names: '
             'docs/draft.md, notebooks/Untitled.ipynb\n') in said
     assert (small.pages / 'notebooks/cells.html').exists()
     assert not (small.pages / 'docs/draft.html').exists()
