@@ -21,7 +21,7 @@ class Reader:
         self._helpers = dict(zip(nodes[devices:], range(devices, len(nodes))))
         chunks = limits.MOST_CHUNKS if weights is None else len(weights)
         self._most = dict(src=len(nodes), dst=len(nodes), chunk=chunks)
-        self._seen, self._kept = {}, {}
+        self._kept = {}
 
     def columns(self, name, sends):
         """A list of `Send` as four arrays, with an entry for each."""
@@ -34,25 +34,16 @@ class Reader:
     def _columns(self, name, send):
         if not isinstance(send, tuple) or len(send) != 4:
             refuse(name, send, 'a Send(src, dst, chunk, reduce)')
-        fields = [self._once(value, field, self._field, f'{name}.{field}')
+        fields = [self._field(value, field, f'{name}.{field}')
                   for field, value in zip(FIELDS, send)]
         try:
             shape = np.broadcast(*fields).shape
         except ValueError:
             refuse(name, send, 'made of numbers, or of arrays of one length')
-        columns = [self._once(field, shape, self._spread) for field in fields]
+        columns = [self._spread(field, shape) for field in fields]
         if (columns[0] == columns[1]).any():
             raise ValueError(f'{name}: a node sends to itself')
         return columns
-
-    def _once(self, value, how, function, *args):
-        """function(value, how, *args), or what it gave before."""
-        if not _lasts(value):  # the same list may have another content now
-            return function(value, how, *args)
-        if (id(value), how) not in self._seen:
-            # With the value itself, or another one might get its id.
-            self._seen[id(value), how] = value, function(value, how, *args)
-        return self._seen[id(value), how][1]
 
     def _field(self, value, field, name):
         kinds, must = ('b', 'True or False') if field == 'reduce' else (
@@ -93,9 +84,7 @@ class Reader:
         return self._kept.setdefault(kind, array)
 
 
-def _lasts(value):
-    """Whether nobody can change it: a number, a name, a read-only array."""
-    if not isinstance(value, np.ndarray):
-        return isinstance(value, (int, str, np.generic))
-    owner = value if value.base is None else value.base
-    return not getattr(owner, 'flags', value.flags).writeable
+def _lasts(array):
+    """Whether nobody can change it."""
+    owner = array if array.base is None else array.base
+    return not getattr(owner, 'flags', array.flags).writeable
