@@ -17,7 +17,7 @@ from d2lps_pictures.style import (BLUE, GRAY, GREEN, ORANGE, PURPLE,
 __getattr__, __dir__ = lazy(__name__, {
     '.plots': ('plot_comparison', 'plot_timing', 'plot_topology', 'plt'),
     '.player': ('plot_holdings', 'step_player'),
-    '.widgets': ('choose', 'explore_synchronisation', 'live_picture'),
+    '.widgets': ('explore_synchronisation', 'live_picture'),
     '.timeline': ('explore_timeline', 'plot_timeline'),
     '.overlap': ('explore_overlap', 'plot_step'),
     '.servers': ('explore_servers', 'plot_servers', 'predicted_seconds',

@@ -1,11 +1,9 @@
-"""Where nodes stand in the picture of a topology."""
+"""Where nodes stand in the picture of a topology, or of a tree."""
+import itertools
+
 import numpy as np
 
-from d2lps.checks import a, checked
-from d2lps.collectives.topology import Topology
 
-
-@checked(topology=a(Topology, 'a Topology: pcie_switch(4)'))
 def positions(topology):
     """A point for every node and switch, a dict from name to (x, y).
 
@@ -19,4 +17,25 @@ def positions(topology):
     for _ in range(50):
         for switch in topology.switches:  # to the middle of its neighbours
             at[switch] = np.mean([at[other] for other in near[switch]], axis=0)
+    return at
+
+
+def tree_places(parents, nodes):
+    """Where the nodes of trees stand: {node: (from the left, depth)}.
+
+    parents: {child: parent}. Leaves stand at 0, 1, 2, ..., the others over
+    the middle of their children. Nodes that send in a circle are left out.
+    """
+    at, leaves = {}, itertools.count()
+
+    def put(node, depth):
+        xs = [put(child, depth + 1) for child in nodes
+              if parents.get(child) == node]
+        x = float(np.mean(xs)) if xs else next(leaves)
+        at[node] = x, depth
+        return x
+
+    for node in nodes:
+        if node not in parents:
+            put(node, 0)
     return at

@@ -4,7 +4,7 @@ import numpy as np
 from IPython.display import display
 from matplotlib import collections, pyplot as plt
 
-from d2lps.checks import a, checked, from_zero, whole
+from d2lps.checks import checked, from_zero, whole
 from d2lps.collectives import limits
 from d2lps_pictures.plots import AXES
 from d2lps_pictures.style import CHUNK_COLORS
@@ -68,7 +68,6 @@ def plot_holdings(schedule, number=0, ax=None):
     return ax
 
 
-@checked(slider=a(ipywidgets.IntSlider, 'an ipywidgets.IntSlider'))
 def step_buttons(slider):
     """Back, forward and play for a slider, in a row."""
     play = ipywidgets.Play(value=slider.value, min=slider.min,

@@ -69,7 +69,6 @@ def plot_topology(topology, load=None, ax=None, scale=True, device=''):
     return ax
 
 
-@checked(timing=a(Timing, 'a Timing, which simulate.time returns'))
 def shown_ms(timing):
     """The three digits shown; of two with the same ones none is better.
 

@@ -4,12 +4,9 @@ from html import escape
 
 import numpy as np
 
-from d2lps.checks import checked
-from d2lps.collectives import limits
 from d2lps_pictures.style import CHUNK_COLORS
 
 
-@checked(schedule=limits.schedule)
 def svg(schedule):
     """Draw a `Schedule` as SVG, a text; None if it is too large to be read.
 
@@ -43,7 +40,6 @@ def svg(schedule):
             f'{"".join(out)}</svg>')
 
 
-@checked(schedule=limits.schedule)
 def html(schedule):
     """The drawing as an image, which JupyterLab trusts; None as for `svg`."""
     drawn = svg(schedule)

@@ -8,7 +8,7 @@ from IPython.display import Image, display
 from matplotlib import pyplot as plt
 
 from d2lps.checks import (checked, function, list_of, number, one_of, positive,
-                          refuse, text, whole)
+                          refuse, whole)
 from d2lps.collectives import simulate
 from d2lps_pictures.menus import CHOICES, LINKS, PLANS, STRATEGIES
 from d2lps_pictures.plots import plot_comparison, plot_topology, shown_ms
@@ -59,8 +59,6 @@ def live_picture(draw, controls, margins='tight'):
         control.observe(follow, 'value')
 
 
-@checked(options=list_of(number, 'a list of numbers'), value=number,
-         description=text)
 def choose(options, value, description):
     """A slider over `options`, to which `value` is added; it begins there."""
     return ipywidgets.SelectionSlider(

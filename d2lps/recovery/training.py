@@ -11,7 +11,7 @@ import numpy as onp
 from d2lps.checks import (checked, folder, from_zero, list_of, number,
                           positive, whole)
 from d2lps.engine import devices, mx
-from d2lps.kvstore.training import a_store
+from d2lps.kvstore.training import a_store, share
 from d2lps.recovery.checkpoint import Checkpoint
 from d2lps.recovery.file import CheckpointError, open_only_here
 from d2lps.training import (compute_gradients, get_params, init_params,
@@ -148,12 +148,9 @@ def forever(data, batch):
 def sum_gradients(X, y, params, device, store):
     """Make the gradients those of the mean loss over X, of which each worker
     computes its share. Returns that loss."""
-    start, end = (len(X) * rank // store.num_workers
-                  for rank in (store.rank, store.rank + 1))
-    weight, loss = 0, np.zeros(1)
-    if start < end:  # otherwise there are more workers than examples
-        [losses] = compute_gradients(X[start:end], y[start:end], [params],
-                                     [device])
+    mine, weight, loss = share(len(X), store), 0, np.zeros(1)
+    if len(X[mine]):  # otherwise there are more workers than examples
+        [losses] = compute_gradients(X[mine], y[mine], [params], [device])
         weight, loss = 1 / len(X), losses.sum().reshape(1)
     arrays = [*(param.grad for param in params), loss]
     keys = [*range(len(arrays))]

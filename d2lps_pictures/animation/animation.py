@@ -7,14 +7,14 @@ import numpy as np
 
 from d2lps.checks import a, checked, list_of, number, one_of, text, whole
 from d2lps.collectives.simulate import Timing
-from d2lps_pictures.animation.clock import TIMES, Playing, Stopped, words
+from d2lps_pictures.animation.clock import Playing, Stopped
 from d2lps_pictures.animation.panel import WAY, Panel
 from d2lps_pictures.drawing import Drawing
+from d2lps_pictures.units import RATES, TIMES, with_unit
 
 WIDEST, BETWEEN = 1120, 20
 MOST = {'devices': 16, 'nodes': 24, 'chunks': 32, 'chunks at nodes': 256,
         'sends': 600}
-RATES = (1e9, 'GB/s'), (1e6, 'MB/s'), (1e3, 'kB/s'), (1, 'B/s')
 
 
 def _readable(timings, names, positions, **_):
@@ -95,7 +95,7 @@ class Animation(Drawing):
         done = '. '.join(
             f'{panel.name}, {panel.plan.num_devices} {panel.device}s on '
             f'{panel.topology.name}: {len(panel.plan.rounds)} rounds, done '
-            f'after {words(panel.timing.seconds, TIMES)}'
+            f'after {with_unit(panel.timing.seconds, TIMES)}'
             for panel in self.panels)
         return (f'Chunks travel along cables{": " * bool(self.title)}'
                 f'{self.title}. The box of each device fills with the parts '
@@ -172,8 +172,8 @@ class Animation(Drawing):
                 WAY if panel.direct else panel.wire(bandwidth)))
             what = ('who sends to whom, over cables' if panel.direct
                     else 'a cable')
-            drawing.text(54, low, f'{what} of {words(bandwidth, RATES)} each '
-                         'way', 13.5, 'start')
+            rate = with_unit(bandwidth, RATES)
+            drawing.text(54, low, f'{what} of {rate} each way', 13.5, 'start')
         for line in said:
             low += 20
             drawing.text(12, low, line, 13.5, 'start')

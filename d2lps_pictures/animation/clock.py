@@ -3,19 +3,9 @@ import math
 
 import numpy as np
 
+from d2lps_pictures.units import TIMES, with_unit
+
 LEAD, HOLD, PLAYS = 0.8, 2.0, 2  # s before and after what moves; how often
-
-
-TIMES = (1, 's'), (1e-3, 'ms'), (1e-6, 'µs')
-
-
-def words(value, units):
-    """A value in three digits, in the first of units that is small enough.
-
-    units: (size, name), the largest first.
-    """
-    size, unit = next((u for u in units if u[0] <= value), units[-1])
-    return f'{float(f"{value / size:.3g}"):,g} {unit}'
 
 
 class Clock:
@@ -105,7 +95,7 @@ class Playing(Clock):
         for k in range(count + 1):
             now = f'{k * step / size_of:.{digits}f} {unit}'
             drawing.text(x, y + k * high, now, size, 'end', True)
-        drawing.text(x, y + k * high + high, words(most, self.unit), size,
+        drawing.text(x, y + k * high + high, with_unit(most, self.unit), size,
                      'end', True).add('</g></g>')
         first, last, end = map(self.share, (0, count * step, most))
         up, top = (f'transform:translateY({-high * n}px)' for n in (
@@ -154,4 +144,4 @@ class Stopped(Clock):
 
     def counter(self, drawing, x, y, size):
         """What the clock shows."""
-        drawing.text(x, y, words(self.now, self.unit), size, 'end', True)
+        drawing.text(x, y, with_unit(self.now, self.unit), size, 'end', True)

@@ -2,6 +2,7 @@
 import numpy as np
 
 from d2lps_pictures.places import positions as spread_out
+from d2lps_pictures.places import tree_places
 
 GAP, CABLE, BAR, SMALL = 28, 84, 44, 32  # between boxes; heights
 
@@ -107,26 +108,16 @@ def _cube(nodes, box):
 
 def _tree(plan, box):
     """Each node below the one that it sends its sum to."""
-    parent, at = {}, {}
+    parents = {}
     for send in (send for sends in plan.rounds for send in sends):
         if send.reduce:
-            parent.setdefault(send.src, send.dst)
-    leaves = iter(range(len(plan.nodes)))
-
-    def put(node, depth):
-        xs = [put(child, depth + 1) for child in plan.nodes
-              if parent.get(child) == node]
-        x = np.mean(xs) if xs else next(leaves) * (box[0] + GAP)
-        at[node] = x, depth * (box[1] + 60)
-        return x
-
-    for node in plan.nodes:
-        if node not in parent:
-            put(node, 0)
+            parents.setdefault(send.src, send.dst)
+    at = tree_places(parents, plan.nodes)
     if len(at) < len(plan.nodes):
         raise ValueError(f"layout='tree': the sends of {plan.name} make no "
                          "tree; layout='circle' shows any plan")
-    return at
+    return {node: (x * (box[0] + GAP), depth * (box[1] + 60))
+            for node, (x, depth) in at.items()}
 
 
 def _rows(topology, size, box):

@@ -1,10 +1,10 @@
 """One timing as a picture: machines, cables, and chunks that travel."""
 import numpy as np
 
-from d2lps_pictures.animation.clock import words
 from d2lps_pictures.animation.layout import BAR, GAP, choose
 from d2lps_pictures.animation.story import Story, lanes
 from d2lps_pictures.drawing import FRAME, INK, color
+from d2lps_pictures.units import with_unit
 
 HEAD, FOOT, TITLE, TICKS = 66, 40, 20, 14  # heights: of a panel, of a box
 INSIDE = 0.12  # how long a way in a box or switch takes, of one on a cable
@@ -237,7 +237,8 @@ class Panel:
                 f'"{FRAME}" width="{(until - begin) * scale:.5g}"/>')
             self._say(x, y, f'round {k + 1} of {len(rounds) - 1}', begin,
                       until)
-        self._say(x, y, f'done: {words(end, self.clock.unit)}', end, None, 25)
+        self._say(x, y, f'done: {with_unit(end, self.clock.unit)}', end, None,
+                  25)
 
     def _say(self, x, y, text, begin, end, size=16):
         attributes = self.clock.visible(begin, end)

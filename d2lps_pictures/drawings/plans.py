@@ -5,6 +5,7 @@ from math import cos, pi, sin
 from d2lps.checks import a, checked, list_of, whole
 from d2lps.collectives import limits
 from d2lps_pictures.drawing import Drawing
+from d2lps_pictures.places import tree_places
 from d2lps_pictures.style import BLUE, GRAY, ORANGE, PURPLE
 
 RING_COLORS = BLUE, ORANGE, PURPLE
@@ -61,19 +62,20 @@ def draw_sums(plans, chunks=(0,)):
     plan in which a device sends its sum twice, or more than one ends with a
     total: that is no tree.
     """
-    trees = [(plan, chunk, _parents(plan, chunk))
+    trees = [(plan, chunk, *_tree(plan, chunk))
              for plan in plans for chunk in chunks]
+    deepest = max(depth for *_, places in trees
+                  for _, depth in places.values())
     drawing = Drawing(
-        320 * len(trees), 70 + 44 * max(max(map(partial(
-            _depth, parents), range(plan.num_devices)))
-            for plan, _, parents in trees), ' '.join(
-        f'Sums of chunk {chunk} in {plan.name}: ' + ', '.join(
-            f'{low} sends to {high}' for low, high in parents.items()) + '.'
-        for plan, chunk, parents in trees))
-    for k, (plan, chunk, parents) in enumerate(trees):
+        320 * len(trees), 70 + 44 * deepest, ' '.join(
+            f'Sums of chunk {chunk} in {plan.name}: ' + ', '.join(
+                f'{low} sends to {high}' for low, high in parents.items())
+            + '.' for plan, chunk, parents, _ in trees))
+    for k, (plan, chunk, parents, places) in enumerate(trees):
         drawing.text(320 * k + 160, 14, f'{plan.name}: sums of chunk {chunk}')
-        at = {i: (320 * k + x, 44 + 44 * _depth(parents, i))
-              for i, x in _across(parents, plan.num_devices).items()}
+        wide = 320 / (1 + max(x for x, _ in places.values()))
+        at = {i: (320 * k + wide * (0.5 + x), 44 + 44 * depth)
+              for i, (x, depth) in places.items()}
         for low, high in parents.items():
             (x, y), (x2, y2) = at[low], at[high]
             drawing.arrow((x, y), (x + 0.55 * (x2 - x), y - 0.55 * (y - y2)))
@@ -102,35 +104,13 @@ def _cables(drawing, start, end, count, color):
                      width=3)
 
 
-def _parents(plan, chunk):
-    """Who sends its sum of the chunk to whom, a dict."""
+def _tree(plan, chunk):
+    """Who sends its sum of the chunk to whom, and where they stand."""
     sends = [(send.src, send.dst) for sends in plan.rounds for send in sends
              if send.reduce and send.chunk == chunk]
-    parents = dict(sends)
-    if len(sends) > len(parents) or len(parents) != plan.num_devices - 1:
+    parents, n = dict(sends), plan.num_devices
+    places = tree_places(parents, range(n))
+    if not len(sends) == len(parents) == n - 1 or len(places) < n:
         raise ValueError(f'plans: the sums of chunk {chunk} in {plan.name} '
                          'do not go along a tree')
-    return parents
-
-
-def _depth(parents, device):
-    return 1 + _depth(parents, parents[device]) if device in parents else 0
-
-
-def _across(parents, n):
-    """Where each device stands from left to right: parents in the middle."""
-    children = {i: [k for k in range(n) if parents.get(k) == i]
-                for i in range(n)}
-    leaves = [i for i in range(n) if not children[i]]
-    root, = set(range(n)) - parents.keys()
-    x = {}
-
-    def place(device):
-        for child in children[device]:
-            place(child)
-        own = [x[child] for child in children[device]]
-        x[device] = (sum(own) / len(own) if own else
-                     320 * (0.5 + sum(leaf in x for leaf in leaves))
-                     / len(leaves))
-    place(root)
-    return x
+    return parents, places

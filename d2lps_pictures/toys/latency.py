@@ -9,6 +9,7 @@ from matplotlib import pyplot as plt
 from d2lps.checks import checked, flag, number, whole
 from d2lps.collectives import simulate, strategies, topology
 from d2lps_pictures.style import BLUE, GREEN, ORANGE, PURPLE, RED
+from d2lps_pictures.units import SHORT_TIMES, SIZES, with_unit
 from d2lps_pictures.widgets import choose, live_picture
 
 # By name: the function of the number of devices; colour, style and width.
@@ -18,16 +19,7 @@ PLANS = {
     'recursive doubling': (strategies.recursive_doubling, RED, '-.', 2),
     'halving and doubling': (strategies.halving_doubling, ORANGE, '-', 2),
     'sharded': (strategies.sharded, PURPLE, ':', 2)}
-SIZES = np.logspace(2, 9, 36)  # bytes
-UNITS = {'bytes': {1e9: 'GB', 1e6: 'MB', 1e3: 'kB', 1: 'bytes'},
-         'seconds': {1: 's', 1e-3: 'ms', 1e-6: 'µs', 1e-9: 'ns'}}
-
-
-def _words(value, of):
-    """A value with a unit that makes it a small number: 384 kB."""
-    unit = next((unit for unit in UNITS[of] if value >= unit), 1e-9)
-    return f'{float(f"{value / unit:.3g}"):,g} {UNITS[of][unit]}'
-
+BYTES = np.logspace(2, 9, 36)  # bytes
 
 def _costs(schedule):
     """Rounds, and how often a device's bytes pass the busiest cable.
@@ -48,7 +40,7 @@ def _crossings(costs, latency, bandwidth):
     for (name, one), (other, two) in combinations(costs.items(), 2):
         if abs(one[1] - two[1]) > 1e-9:
             size = (two[0] - one[0]) * latency * bandwidth / (one[1] - two[1])
-            if SIZES[0] < size < SIZES[-1]:
+            if BYTES[0] < size < BYTES[-1]:
                 found.append((size, one[0] * latency + one[1] * size /
                               bandwidth, f'{name} – {other}'))
     return sorted(found)
@@ -67,9 +59,9 @@ def _draw(num_devices, megabytes, latency, bandwidth, sharded):
     curves, points = {}, {}
     for name, (rounds, times) in costs.items():
         _, color, style, width = PLANS[name]
-        curves[name] = rounds * latency + times * SIZES / bandwidth
+        curves[name] = rounds * latency + times * BYTES / bandwidth
         points[name] = simulate.time(plans[name], links, nbytes).seconds
-        ax.plot(SIZES, curves[name], style, color=color, linewidth=width,
+        ax.plot(BYTES, curves[name], style, color=color, linewidth=width,
                 label=f'{name}:\n{rounds} × latency + {times:.3g} × '
                       'size / bandwidth')
         ax.plot(nbytes, points[name], 'o', color=color, markersize=7,
@@ -83,20 +75,21 @@ def _draw(num_devices, megabytes, latency, bandwidth, sharded):
         if seconds <= 1.0001 * min(a * latency + b * size / bandwidth
                                    for a, b in costs.values()):
             ax.axvline(size, color='0.5', linewidth=1, linestyle=':')
-            ax.text(size, highest, f' {_words(size, "bytes")} ', va='top',
+            ax.text(size, highest, f' {with_unit(size, SIZES)} ', va='top',
                     weight='bold', ha='left' if size < 1e7 else 'right')
     if crossings:
         ax.text(1.04, 0, 'Lines cross (circles) at\n' + '\n'.join(
-            f'{_words(size, "bytes")}: {names}'
+            f'{with_unit(size, SIZES)}: {names}'
             for size, _, names in crossings), transform=ax.transAxes, size=9)
     ax.axvline(nbytes, color='0.85', linewidth=4, zorder=0)
-    ax.set(xscale='log', yscale='log', xlim=SIZES[[0, -1]],
+    ax.set(xscale='log', yscale='log', xlim=BYTES[[0, -1]],
            ylim=(lowest / 2, highest * 2), xlabel='size on each device',
-           title=f'{_words(nbytes, "bytes")} on {num_devices} devices: best: '
-                 f'{best}, {_words(least, "seconds")}')
+           title=f'{with_unit(nbytes, SIZES)} on {num_devices} devices: best: '
+                 f'{best}, {with_unit(least, SHORT_TIMES)}')
     ax.minorticks_off()
-    for axis, of in ((ax.xaxis, 'bytes'), (ax.yaxis, 'seconds')):
-        axis.set_major_formatter(lambda x, _, of=of: _words(1.0001 * x, of))
+    for axis, units in ((ax.xaxis, SIZES), (ax.yaxis, SHORT_TIMES)):
+        axis.set_major_formatter(
+            lambda x, _, units=units: with_unit(1.0001 * x, units))
     ax.grid(color='0.93')
     ax.spines[['top', 'right']].set_visible(False)
     ax.legend(loc='upper left', bbox_to_anchor=(1.02, 1), frameon=False,

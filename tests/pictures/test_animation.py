@@ -13,10 +13,11 @@ from d2lps import pictures
 from d2lps.collectives import Schedule, Send, simulate, topology
 from d2lps.collectives import strategies as sch
 from d2lps_pictures.animation.__main__ import readme_pictures
-from d2lps_pictures.animation.clock import TIMES, Playing, words
+from d2lps_pictures.animation.clock import Playing
 from d2lps_pictures.animation.layout import choose
 from d2lps_pictures.animation.panel import Panel
 from d2lps_pictures.animation.story import Message, Story, lanes
+from d2lps_pictures.units import TIMES, with_unit
 from tests.plans import quick, schedules
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -134,12 +135,12 @@ def test_the_clock_runs_to_the_end_and_says_who_is_done(made, use):
     unit = animation.clock.unit
     strip = svg[svg.index('class="clock"'):svg.index('.clock{')]
     shown = re.findall('>([^<>]+)</text>', strip)
-    assert shown[-1] == words(animation.seconds, unit) and len(shown) < 83
+    assert shown[-1] == with_unit(animation.seconds, unit) and len(shown) < 83
     values = [float(text.split()[0].replace(',', '')) for text in shown]
     assert values == sorted(values)
     for timing in animation.timings:
-        assert f'done: {words(timing.seconds, unit)}<' in svg
-        assert words(timing.seconds, TIMES) in animation.alt
+        assert f'done: {with_unit(timing.seconds, unit)}<' in svg
+        assert with_unit(timing.seconds, TIMES) in animation.alt
     end = animation.clock.real(animation.seconds)
     assert animation.clock.cycle > end + 1  # the end can be looked at
 
@@ -308,7 +309,7 @@ def test_cables_say_how_fast_they_are(made):
     (0.06, '60 ms'), (0.0592593, '59.3 ms'), (1.024, '1.02 s'),
     (3e-6, '3 µs'), (0, '0 µs'), (1234.5, '1,230 s')])
 def test_times_in_words(seconds, text):
-    assert words(seconds, TIMES) == text
+    assert with_unit(seconds, TIMES) == text
 
 
 def test_one_clock_for_all(made):

@@ -1,7 +1,7 @@
 """Drawings of cables and of who sends sums to whom."""
 import numpy as np
 import pytest
-from d2lps.collectives import strategies, topology
+from d2lps.collectives import Schedule, Send, strategies, topology
 from d2lps_pictures.drawings.plans import draw_cables, draw_sums
 
 CABLES = topology.P3_CABLES
@@ -40,6 +40,9 @@ def test_what_is_no_tree_is_refused():
         draw_sums([strategies.recursive_doubling(4)])
     with pytest.raises(ValueError, match='chunk 7 in ring'):
         draw_sums([strategies.ring(4)], [7])
+    circle = Schedule([[Send(1, 2, 0, True), Send(2, 1, 0, True)]], 3)
+    with pytest.raises(ValueError, match='do not go along a tree'):
+        draw_sums([circle])
     many = np.ones((17, 17), int) - np.eye(17, dtype=int)
     with pytest.raises(ValueError, match='devices in cables'):
         draw_cables(many)
