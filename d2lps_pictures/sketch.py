@@ -1,14 +1,11 @@
 """A schedule in one drawing: a line per node, a stroke per send."""
-from base64 import b64encode
-from html import escape
-
 import numpy as np
 
-from d2lps_pictures.style import CHUNK_COLORS
+from d2lps_pictures.drawing import Drawing, color, width_of
 
 
-def svg(schedule):
-    """Draw a `Schedule` as SVG, a text; None if it is too large to be read.
+def draw(schedule):
+    """The `Drawing` of a `Schedule`; None if it is too large to be read.
 
     Strokes go from left to right, with a dot where they arrive; they are
     dashed where they replace. Dots at one node lie side by side, or one
@@ -17,32 +14,28 @@ def svg(schedule):
     nodes, rounds = len(schedule.nodes), len(schedule.rounds)
     if nodes > 16 or rounds > 32 or sum(map(len, schedule.rounds)) > 1000:
         return None
-    x = [80 + 60 * k for k in range(rounds + 1)]
+    right = 80 + 60 * rounds
+    width = max(right, width_of(schedule.name, 12)) + 16
+    drawing = Drawing(width, 46 + 24 * nodes, repr(schedule))
+    drawing.text(8, 12, schedule.name, 12, 'start')
     y = [46 + 24 * k for k in range(nodes)]
-    out = [f'<text x="8" y="16">{escape(schedule.name)}</text>']
     for name, height in zip(schedule.nodes, y):
-        out += [f'<text x="8" y="{height + 4}">{escape(str(name))}</text>',
-                f'<path d="M72 {height}H{x[-1] + 8}" stroke="#ccc"/>']
-    for number, (left, sends) in enumerate(zip(x, schedule.rounds), 1):
-        out.append(f'<text x="{left}" y="34" font-size="10" fill="#666">'
-                   f'round {number}</text>')
+        drawing.text(8, height, name, 12, 'start')
+        drawing.line((72, height), (right + 8, height), stroke='#ccc', width=1)
+    for number, sends in enumerate(schedule.rounds, 1):
+        left = 20 + 60 * number
+        drawing.text(left, 30, f'round {number}', 10, 'start', fill='#666')
         earlier = np.tril(sends.dst[:, None] == sends.dst, -1).sum(axis=1)
         ends = left + 48 - earlier * min(6, 36 / (1 + earlier.max()))
         for src, dst, chunk, reduce, end in zip(*sends.columns(), ends):
-            color = CHUNK_COLORS[chunk % len(CHUNK_COLORS)]
-            dash = '' if reduce else 'stroke-dasharray="4 3"'
-            out.append(
-                f'<path d="M{left} {y[src]}L{end:g} {y[dst]}" stroke="{color}"'
-                f' stroke-width="2" {dash}/><circle cx="{end:g}" '
-                f'cy="{y[dst]}" r="3" fill="{color}"/>')
-    return ('<svg xmlns="http://www.w3.org/2000/svg" font-family="sans-serif" '
-            f'font-size="12" width="{x[-1] + 16}" height="{y[-1] + 16}">'
-            f'{"".join(out)}</svg>')
+            drawing.line((left, y[src]), (end, y[dst]), stroke=color(chunk),
+                         width=2, dashed=not reduce)
+            drawing.add(f'<circle cx="{end:g}" cy="{y[dst]}" r="3" '
+                        f'fill="{color(chunk)}"/>')
+    return drawing
 
 
 def html(schedule):
-    """The drawing as an image, which JupyterLab trusts; None as for `svg`."""
-    drawn = svg(schedule)
-    return drawn and (f'<img alt="{escape(repr(schedule))}" '
-                      'src="data:image/svg+xml;base64,'
-                      f'{b64encode(drawn.encode()).decode()}">')
+    """The drawing as an image; None as for `draw`."""
+    drawing = draw(schedule)
+    return drawing and drawing._repr_html_()

@@ -11,7 +11,7 @@ from d2lps_pictures import sketch
 @pytest.mark.parametrize('plan', [sch.sharded(4), sch.sharded(16),
                                   sch.gather_broadcast(8, 'cpu')])
 def test_no_dot_hides_another_and_rounds_have_a_number(plan):
-    drawing = ElementTree.fromstring(sketch.svg(plan))
+    drawing = ElementTree.fromstring(sketch.draw(plan).svg())
     space = '{http://www.w3.org/2000/svg}'
     dots = [(dot.get('cx'), dot.get('cy'))
             for dot in drawing.iter(f'{space}circle')]
@@ -27,11 +27,11 @@ def test_a_drawing_says_in_words_what_it_is():
 
 
 def test_what_is_drawn():
-    ElementTree.fromstring(sketch.svg(sch.gather_broadcast(4, '<cpu>')))
-    strokes = sketch.svg(sch.ring(4)).count('<circle')
+    ElementTree.fromstring(sketch.draw(sch.gather_broadcast(4, '<cpu>')).svg())
+    strokes = sketch.draw(sch.ring(4)).svg().count('<circle')
     assert strokes == 2 * 3 * 4
-    assert sketch.svg(sch.ring(1))
-    assert sketch.svg(sch.ring(64)) is None
+    assert sketch.draw(sch.ring(1)).svg()
+    assert sketch.draw(sch.ring(64)) is None
 
 
 def test_notebooks_show_it_and_nothing_for_a_large_one(python):
