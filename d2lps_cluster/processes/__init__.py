@@ -1,5 +1,14 @@
 """Start, watch and end processes: here, in the slow network, over SSH.
 
+    reader's process        this machine, slow network, or another machine
+    +----------------+      +--------+  line of   +----------------------+
+    | Cluster        | JSON | Keeper |   JSON     | scheduler            |
+    | Restarts       |----->|        |----------->| server 0, 1, ...     |
+    | Supervisor     |      | forks, |  stdout,   | worker 0, 1, ...:    |
+    | Group (thread) |<-----| reads, |<-----------| Channel (thread) and |
+    | Agreement      | pipe | kills  |  stderr    | cells.work (main)    |
+    +----------------+      +--------+            +----------------------+
+
 The path of one call, `cluster.run(f)`:
 
 1. `Cluster.run` packs f and its arguments into a text (`cells.pack`), and
