@@ -19,7 +19,7 @@ BOOL = bool, np.bool_
 
 
 def refuse(name, value, must):
-    """Raise the ValueError for argument `name`, which `must` be otherwise."""
+    """Raise the ValueError that says what argument `name` must be."""
     raise ValueError(f'{name} must be {must}; it was {shown(value)}')
 
 

@@ -28,8 +28,9 @@ class Death:
     """A process that died, or fell silent.
 
     `who` is its name, such as 'server 1', and `why` such as 'was ended by
-    SIGKILL'; `seconds` are those until a function was called (again), from
-    when it was noticed or, if later, the call of `run`. None if it was not.
+    SIGKILL'. `seconds` went from the death being noticed (or from the call
+    of `run`, if that came later) until the workers were at work again; None
+    if they never were.
     """
     who: str
     why: str

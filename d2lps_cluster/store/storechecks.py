@@ -22,7 +22,8 @@ def groups(name, keys, values, known, new=False):
         name: what the caller calls `values`.
         keys, values: as in `d2lps.kvstore.fits.by_key`.
         known: the shape of each key that the store has.
-        new: the keys must not be in the store, rather than be in it.
+        new: True if none of the keys may be in the store yet (`init`);
+            False if all of them must be.
 
     Raises:
         ValueError: if something does not fit.
