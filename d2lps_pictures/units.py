@@ -1,0 +1,14 @@
+"""Numbers with a unit that makes them small, for readers."""
+TIMES = (1, 's'), (1e-3, 'ms'), (1e-6, 'µs')
+SHORT_TIMES = *TIMES, (1e-9, 'ns')
+SIZES = (1e9, 'GB'), (1e6, 'MB'), (1e3, 'kB'), (1, 'bytes')
+RATES = (1e9, 'GB/s'), (1e6, 'MB/s'), (1e3, 'kB/s'), (1, 'B/s')
+
+
+def with_unit(value, units):
+    """A value in three digits, in the first of units that is small enough.
+
+    units: (size, name), the largest first.
+    """
+    size, unit = next((u for u in units if u[0] <= value), units[-1])
+    return f'{float(f"{value / size:.3g}"):,g} {unit}'
