@@ -94,9 +94,10 @@ def _judge_time(buckets, **case):
     end, best = 1e3 * end_of_step(buckets, *link), _best(*link)
     if end <= best * (1 + 1e-6):
         return
+    digits = 2 if best >= 1 else 5
     text = (f'with layers of {case["ms"]} ms and {case["MB"]} MB, the step '
-            f'ends after {end:.2f} ms, {end - best:.2f} ms later than it '
-            f'could ({best:.2f} ms). ')
+            f'ends after {end:.{digits}f} ms, {end - best:.{digits}f} ms '
+            f'later than it could ({best:.{digits}f} ms). ')
     if len(buckets) == 1:
         raise Wrong(f'{text}Everything goes in one message, which leaves '
                     f'when all is computed, at {sum(case["ms"]):g} ms: '

@@ -138,11 +138,12 @@ def judge_found(note, steps, seed, size, when, why='', roughly=False):
                     'the one that was saved has not.')
 
 
-def run_crashes(answer, steps, seed, size, again=0):
+def run_crashes(answer, steps, seed, size, again=0, shift=0):
     """The power goes after each operation; then one loads.
 
     again: the training goes on after the cut, with the steps that are missing,
-    and the power goes a second time, after so many operations more.
+    and the power goes a second time, after so many operations more. shift:
+    from then on it saves so many steps later than planned.
     """
     notes, k = [], 0
     while True:
@@ -156,8 +157,8 @@ def run_crashes(answer, steps, seed, size, again=0):
             if again and now is not None and 'error' not in first and (
                     found in (done, now)):
                 one = Disk(disk.left(share), again)
-                rest = [step for step in steps if found is None or
-                        step > found]
+                rest = [step + shift for step in steps
+                        if found is None or step > found]
                 last, note['now'] = save_all(answer, one, rest, seed, size)
                 note.update(done=found if last is None else last,
                             diary=['a first power cut', *one.diary[-4:]])
@@ -172,7 +173,7 @@ def run_crashes(answer, steps, seed, size, again=0):
             raise Wrong('your save needs more than 40 operations of the disk.')
 
 
-def judge_crashes(notes, steps, seed, size, again=0):
+def judge_crashes(notes, steps, seed, size, again=0, shift=0):
     for note in notes:
         diary = ', '.join(note['diary'][-3:]) or 'nothing'
         kept = {0: 'nothing', 0.5: 'half', 1: 'all'}[note['share']]
@@ -254,6 +255,8 @@ CHECKS = {
                    'a power cut at any moment leaves a whole checkpoint, and '
                    'what was saved stays.'),
     'again': Check([{'steps': [9, 10, 11], 'seed': 4, 'size': 3, 'again': k}
-                    for k in (1, 2, 3, 5, 8)], run_crashes, judge_crashes,
+                    for k in (1, 2, 3, 5, 8)] +
+                   [{'steps': [20, 40, 60], 'seed': 5, 'size': 3, 'again': 4,
+                     'shift': 7}], run_crashes, judge_crashes,
                    'a second power cut does no harm either, and there are 2 '
                    'files at most: nothing is left lying about.')}

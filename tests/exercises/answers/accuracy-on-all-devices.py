@@ -177,3 +177,11 @@ def accuracy_on_all(X, y, k, begin):
 # %% right: device and parts by their names
 #-        counts.append(begin(i, X[part], y[part]))
 #+        counts.append(begin(i=i, X_part=X[part], y_part=y[part]))
+
+# %% wrong: one device alone says how many
+# says: how many are right
+def accuracy_on_all(X, y, k, begin):
+    if k == 1:
+        return int(begin(0, X, y))
+    counts = [begin(i, X[i::k], y[i::k]) for i in range(k)]
+    return sum(int(count) for count in counts) / len(X)

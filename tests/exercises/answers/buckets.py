@@ -160,3 +160,13 @@ def fill_buckets(backward, nbytes, bandwidth, latency):
 #+        buckets, backward, nbytes, bandwidth, latency))
 #+    full = [[layer for layer in bucket if nbytes[layer]] for bucket in best]
 #+    return [bucket for bucket in full if bucket]
+
+# %% wrong: ends are compared in tenths of a millisecond
+# says: ms later than it could
+def fill_buckets(backward, nbytes, bandwidth, latency):
+    ways = [[]]
+    for layer in reversed(range(len(nbytes))):
+        ways = [way + [[layer]] for way in ways] + [
+            way[:-1] + [way[-1] + [layer]] for way in ways if way]
+    return min(ways, key=lambda way: round(end_of_step(
+        way, backward, nbytes, bandwidth, latency), 4))

@@ -233,3 +233,12 @@ class PowerProof:
 #-        text = json.dumps({'step': step, 'state': state})
 #+        state = {**state, 'step': step}
 #+        text = json.dumps({'step': step, 'state': state})
+
+# %% wrong: each step has an unfinished file of its own
+# says: Is an older one left, or what a power cut left unfinished?
+#-        self.disk.write('unfinished', text)
+#-        self.disk.flush('unfinished')
+#-        self.disk.rename('unfinished', 'checkpoint')
+#+        self.disk.write(f'unfinished {step}', text)
+#+        self.disk.flush(f'unfinished {step}')
+#+        self.disk.rename(f'unfinished {step}', 'checkpoint')
