@@ -155,6 +155,10 @@ def _timeline(notes, k):
 
 def judge_time(notes, num_images, k, seed=0):
     """An image takes a millisecond; all devices work side by side."""
+    for device, *_ in notes['asked']:
+        if not 0 <= device < k:
+            raise Wrong(f'device {device} could not begin: there are devices '
+                        f'0 to {k - 1}.')
     tested = sum(len(rows) for _, rows, _ in notes['asked'])
     if not tested and num_images < k:
         return  # all were left over: of that the first check tells

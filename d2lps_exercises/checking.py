@@ -172,7 +172,7 @@ def judge_notes(one, notes, cases):
         notes = json.loads(notes)
         for k, case in enumerate(cases):
             if 'wrong' in notes[k]:
-                raise Wrong(f'{_words(case)}{notes[k]["wrong"]}')
+                raise Wrong(f'{_words(case, lists=True)}{notes[k]["wrong"]}')
             try:
                 one.judge(notes[k]['notes'], **case)
             except Wrong as error:
@@ -204,10 +204,12 @@ def _where(error):
     return f', in line {own[-1].lineno} of its cell: `{own[-1].line}`'
 
 
-def _words(case):
-    """The plain values of a case, to begin a message with."""
+def _words(case, lists=False):
+    """The plain values of a case, and its short lists if these are wanted,
+    to begin a message with."""
     words = [f'{name} = {value}' for name, value in case.items()
-             if isinstance(value, (int, float, str))]
+             if isinstance(value, (int, float, str)) or lists and
+             isinstance(value, (list, tuple)) and len(str(value)) <= 60]
     return f'With {", ".join(words)}: ' if words else ''
 
 

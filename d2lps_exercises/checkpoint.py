@@ -4,6 +4,7 @@ Chapter 13, when a server dies. The student writes a class that saves and
 loads, on a disk that is a model.
 """
 import random
+from reprlib import repr as short
 from textwrap import shorten
 
 from d2lps_exercises.checking import Check, Wrong
@@ -128,10 +129,12 @@ def judge_found(note, steps, seed, size, when, why='', roughly=False):
             same = all(abs(one - other) < 1e-2 for one, other in zip(
                 state[name], right[name]))
         if not same:
-            what = 'is not' if name not in state else 'is another'
+            what = ('is not in its state' if name not in state else
+                    f'is another in its state: {short(state[name])}, and '
+                    f'{short(right[name])} was saved')
             raise Wrong(f'{when}load returned step {step}, but {name!r} '
-                        f'{what} in its state. Training would go on, and end '
-                        f'with other parameters.')
+                        f'{what}. Training would go on, and end with other '
+                        'parameters.')
     more = [*state.keys() - right.keys()]
     if more and not roughly:
         raise Wrong(f'{when}load returned a state with {more[0]!r:.40}, which '

@@ -90,14 +90,14 @@ def judge_best(notes, lrs, counts, b, **more):
     if table.shape != truth.shape:
         way = ('One row for each count is wanted, not for each rate.'
                if table.shape == (columns, rows) else
-               f'{rows} rows of {columns} are wanted.')
+               f'{rows} x {columns} are wanted, a row for each count.')
         raise Wrong(f'your table has the shape {table.shape}. {way}')
     for row, column in np.argwhere(~np.isclose(table, truth, equal_nan=True)):
         raise Wrong(f'row {row}, column {column} of your table is '
                     f'{table[row, column]:.4g}. The run with count '
                     f'{counts[row]} and learning rate {lrs[column]} returned '
-                    f'{truth[row, column]:.4g}. Columns have the order '
-                    f'of lrs, {lrs}.')
+                    f'{truth[row, column]:.4g}.'
+                    f'{_mixed_up(table, truth, row, column, lrs)}')
     if np.shape(best) != (rows,):
         raise Wrong(f'best rates for {rows} counts are wanted, and yours are '
                     f'{short(best)}. For each count, look along its row.')
@@ -124,6 +124,16 @@ def judge_best(notes, lrs, counts, b, **more):
                         'is wanted.')
         raise Wrong(f'for count {n} you chose {mine:g}, with an accuracy of '
                     f'{got:.4g}. Another rate in its row reached {top:.4g}.')
+
+
+def _mixed_up(table, truth, row, column, lrs):
+    """Where a number of the table may come from that is not its own."""
+    if np.isin(table[row, column], truth[row]):
+        return f' Columns have the order of lrs, {lrs}.'
+    if np.isin(table[row, column], truth[:, column]):
+        return (' That is what another count returned: are two rows the same '
+                'list, or in another order?')
+    return ''
 
 
 def picture(answer):

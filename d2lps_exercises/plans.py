@@ -51,7 +51,8 @@ def _few(rounds, weights):
             ('chunks', len(weights), MOST_CHUNKS),
             ('messages', sum(map(len, rounds)), MOST_SENDS)):
         if count > most:
-            raise Wrong(f'your plan has {count} {what}, far too many.')
+            raise Wrong(f'your plan has {count:,} {what}, far too many to '
+                        f'judge: {most:,} at most.')
 
 
 def judge_sum(notes, n):
