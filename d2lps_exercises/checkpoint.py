@@ -186,8 +186,9 @@ def judge_crashes(notes, steps, seed, size, again=0, shift=0):
         allowed = [note['done']]
         if note['now'] is not None:
             allowed.append(note['now'])
-        if 'error' in note and note['done'] is None and not note['diary']:
-            continue  # of an empty disk the first check tells
+        if note['done'] is None and note.get('error', '').startswith(
+                FileNotFoundError.__name__):
+            continue  # of a disk without a checkpoint the first check tells
         judge_found(note, allowed, seed, size, when, reason(note, kept),
                     roughly=True)
         if again and note['most'] > MOST_FILES:

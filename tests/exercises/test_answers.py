@@ -130,6 +130,7 @@ def test_an_answer_gets_what_it_deserves(answer):
     ('checkpoint', 'the step comes back as a text', {'whole'}),
     ('checkpoint', 'an empty state in place of no checkpoint', {'whole'}),
     ('checkpoint', 'the parameters are rounded', {'whole'}),
+    ('checkpoint', 'a disk without a checkpoint is not thought of', {'whole'}),
     ('semiring', 'a large number in place of infinity', {'product'}),
     ('halving-and-doubling', 'one device alone gets no plan', {'sum'}),
     ('minibatch', 'slices are one too short', {'steps'}),
