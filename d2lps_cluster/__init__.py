@@ -2,7 +2,8 @@
 
 `Cluster` is what readers use.  Its processes are started and watched by
 `processes`; workers call the store through `store`, which asks the cluster
-before anything can hang.
+before anything can hang. What happens in a `run`, and when a process dies, is
+told in `processes/__init__.py`.
 """
 from d2lps.lazy import lazy
 

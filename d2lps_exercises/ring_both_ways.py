@@ -1,6 +1,6 @@
 """A ring that uses both directions of its cables, fast ones and slow ones.
 
-Chapter 5, rings. The student's function makes the plan.
+Chapter 5, rings. The student's function makes the plan; `plans` judges it.
 """
 from d2lps.collectives import strategies, topology
 from d2lps_exercises import plans

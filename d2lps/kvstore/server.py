@@ -130,7 +130,8 @@ class Server:
 
 
 class BoundedServer(Server):
-    """Uses each push at once; who is over `bound` rounds ahead must wait.
+    """Bounded delay: uses each push at once, whoever it is from, but who is
+    more than `bound` rounds ahead of the slowest must wait to pull.
 
     By key and rank: `pushed`, how often; `seen`, the round of the last pull.
     """

@@ -1,4 +1,8 @@
-"""What a death costs: replicas, checkpoints, and starting again."""
+"""What a death costs: replicas, checkpoints, and starting again.
+
+`replicas`: consistent hashing, chains of servers, and their repair. `file`,
+`checkpoint`: what a crash leaves whole. `interval`: Young's formula.
+"""
 from d2lps.lazy import lazy
 
 __getattr__, __dir__ = lazy(__name__, {

@@ -79,6 +79,7 @@ def chain(key, points, replicas=1):
 
 class ReplicatedStore:
     """A store whose servers can be killed; each key is on several of them.
+    After a death, `repair` makes the lost copies anew.
 
     Args:
         num_servers: they have the numbers 0, 1, ...

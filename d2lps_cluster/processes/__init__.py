@@ -18,7 +18,7 @@ The path of one call, `cluster.run(f)`:
 3. The message is a line in the pipe to the worker's keeper, wrapped as `pass`;
    the `Keeper` writes what is inside to the pipe of the worker.
 4. In the worker, the thread of `Channel` puts it into a queue. The main thread
-   (`cells.work`) takes it out, says `state`, and calls f.
+   (`cells.work`) takes it out, says `state`, and calls f (`cells.make`).
 5. What f prints goes through a pipe of its own to the keeper, and as `printed`
    to the reader. What f asks of the store is a `question`: `Agreement` in the
    reader's process answers when the other workers have come as far.
