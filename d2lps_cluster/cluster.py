@@ -19,6 +19,7 @@ from d2lps_cluster.processes.places import (LOOPBACK, Here, check_process,
 from d2lps_cluster.processes.restarts import Restarts
 
 COUNT = partial(whole, most=256)  # processes of a kind
+BEGIN = 60.0  # seconds for a call to reach the workers
 STOP = 3.0  # seconds for workers to stop, or to free their stores
 
 
@@ -189,25 +190,27 @@ class Cluster:
         supervisor = self._supervisor
         del self  # as in `run`
         with supervisor.calling() as call:
-            supervisor.tell_workers(do='call', number=call.number,
-                                    packed=packed)
+            supervisor.call_workers(call.number, packed)
             return call.results(seconds)
 
     def interrupt(self):
         """Send Ctrl-C to the workers; end the cluster if they do not stop."""
         if self._life.closed or self._supervisor.failure:
             return
-        end = time.monotonic() + STOP
+        end, signalled = time.monotonic() + BEGIN, set()
         try:
-            for name in self._supervisor.busy():
-                self._supervisor.signal(name, signal.SIGINT)
-            while not self._supervisor.failure and self._supervisor.busy():
+            # One that has not begun its call would not hear the signal.
+            while not self._supervisor.failure and self._supervisor.called():
+                for name in {*self._supervisor.busy()} - signalled:
+                    self._supervisor.signal(name, signal.SIGINT)
+                    signalled.add(name)
+                    end = time.monotonic() + STOP
                 if time.monotonic() > end:
-                    names = ', '.join(self._supervisor.busy())
+                    names = ', '.join(self._supervisor.called())
                     self._supervisor.fail(
                         f'{names} did not stop within {STOP:.0f} s after the '
                         'interruption')
-                time.sleep(0.05)
+                time.sleep(0.02)
         except KeyboardInterrupt:  # the reader does not want to wait
             self._supervisor.fail('it was interrupted twice')
             raise

@@ -5,7 +5,7 @@ import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
 
-from d2lps_cluster.processes import probe
+from d2lps_cluster.processes import messages, probe
 from d2lps_cluster.processes.calls import ClusterError
 from d2lps_hosts.machines import head_of
 from d2lps_hosts.way import Way, check_hosts, check_ports
@@ -47,16 +47,20 @@ class Line:
             stdin=subprocess.PIPE, stdout=subprocess.PIPE,
             stderr=subprocess.PIPE, errors='replace')
         self.problem, self.status = '', {}
-        self.status = self.ask('address', do='begin', look=question)
+        self.status = self.ask('address', 'begin', look=question)
 
-    def ask(self, answer, **question):
-        """The first message that has the key `answer`, or {}."""
-        timer = threading.Timer(PATIENCE, self._ssh.kill)
+    def ask(self, answer, do, patience=PATIENCE, **fields):
+        """The first message that has the key `answer`, or {}.
+
+        do, fields: of a message of `messages.TO_KEEPER`.
+        """
+        messages.check(messages.TO_KEEPER, do, fields)
+        timer = threading.Timer(patience, self._ssh.kill)
         timer.start()
         try:
             # The second line shows that the first was swallowed.
-            print(json.dumps(question), '{"do": "ping"}', sep='\n',
-                  file=self._ssh.stdin, flush=True)
+            print(json.dumps({'do': do, **fields}), '{"do": "ping"}',
+                  sep='\n', file=self._ssh.stdin, flush=True)
             for line in self._ssh.stdout:
                 if line.startswith('{"keeper"'):
                     status = json.loads(line)['keeper']
@@ -68,7 +72,7 @@ class Line:
             timer.cancel()
         code = self._ssh.wait()
         words = self._ssh.stderr.read().strip() or (
-            f'no answer within {PATIENCE:.0f} s' if code < 0 else
+            f'no answer within {patience:.0f} s' if code < 0 else
             'it ended without running anything')
         changed = 'IDENTIFICATION HAS CHANGED'
         self.problem = changed if changed in words else words.split('\n')[-1]
@@ -102,7 +106,8 @@ def _check(lines, address, ports, each):
              in ADVICE.items() if words in line.problem), '')
     lines = [line for line in lines if line.status]
     for line, status in zip(lines, each(
-            lambda line: line.ask('load', do='load', args=[]), lines)):
+            lambda line: line.ask('load', 'load', PATIENCE + probe.IMPORT,
+                                  args=[]), lines)):
         yield (f'{line.host}: d2lps and MXNet', line.problem or status['load'],
                'Install d2lps there, into this Python, or name another: '
                '--python')
@@ -120,20 +125,26 @@ def _check(lines, address, ports, each):
     if problem:
         return
     free = [port for port in ports if probe.is_free(head, port)]
+    for name, left in ((HERE, free), *(
+            (line.host, line.status['ports']) for line in lines)):
+        if not left:
+            yield (f'{name}: free ports', f'none of {ports[0]} to {ports[-1]} '
+                   'is free', 'End what uses them, or choose others: --ports')
+            return
     places = [[HERE, head, port] for port in {*free[:1], *free[-1:]}]
     probe.listen(head, [port for *_, port in places])
     for line, where in zip(lines, addresses):
         free = line.status['ports']
         mine = [*{*free[:1], *free[-1:]}]
         places += [[line.host, where, port] for port in mine]
-        line.ask('listen', do='listen', args=[where, mine])
+        line.ask('listen', 'listen', args=[where, mine])
 
     def reach(line):
         name = line.host if line else HERE
         targets = [one for one in places if one[0] != name]
         if not line:
             return name, probe.reach(targets)
-        status = line.ask('reach', do='reach', args=[targets])
+        status = line.ask('reach', 'reach', args=[targets])
         return name, status.get('reach', [[*one, line.problem]
                                         for one in targets])
     for name, found in each(reach, [None, *lines]):

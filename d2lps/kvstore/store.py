@@ -38,7 +38,7 @@ class KVStore:
             k: each push is an update, and a pull waits while this worker is
             more than k rounds ahead of the slowest: stale-synchronous
             parallel (Ho et al. 2013). 0 is 'sync': one update for a round.
-        timeout: seconds that a call waits at most.
+        timeout: seconds that a call waits, longer if an updater takes longer.
         split_from: elements from which on values are split; see `place`.
 
     A value is one array, or a list with one of each device. A list of keys
@@ -89,14 +89,14 @@ class KVStore:
         """Results of `function(handle)` for all workers, in threads.
 
         Once one has failed, or after Ctrl-C, the other workers' calls of the
-        store raise `Stopped`. Of several errors, one has the others as notes.
+        store raise `Stopped`. Of several errors, the first has notes of all.
         """
         store, pool = copy.copy(self), ThreadPoolExecutor(self.num_workers)
         store._ended = []
         calls = [pool.submit(function, store.worker(rank))
                  for rank in range(self.num_workers)]
         try:
-            wait(calls, return_when=FIRST_EXCEPTION)
+            ended, _ = wait(calls, return_when=FIRST_EXCEPTION)
         finally:
             with self._changed:
                 store._ended.append(True)
@@ -106,7 +106,7 @@ class KVStore:
         failed = {rank: call.exception() for rank, call in enumerate(calls)
                   if not isinstance(call.exception(), (Stopped, type(None)))}
         if failed:
-            error = next(iter(failed.values()))
+            error = failed[min(failed, key=lambda k: calls[k] not in ended)]
             for rank, other in failed.items():
                 error.add_note(f'worker {rank} raised {other!r:.200}')
             raise error

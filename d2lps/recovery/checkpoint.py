@@ -78,8 +78,8 @@ class Checkpoint:
     def lock(self):
         """Become the one who writes here, until `close`; `save` does it, too.
 
-        When this process ends, however it ends, the operating system takes
-        the lock away. What dead writers left unfinished is removed here.
+        When this process and its forks end, however they do, the operating
+        system takes the lock away. What dead writers left is removed here.
 
         Raises:
             CheckpointError: if another training has it.

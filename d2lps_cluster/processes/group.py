@@ -46,7 +46,7 @@ class Group(threading.Thread):
 
     Args:
         hear: is called as `hear(process, message)` for what a process says.
-        tick: is called as `tick(now)` every 0.1 seconds.
+        tick: is called as `tick(now)`, at least every 0.1 seconds.
         failed: is called as `failed(text, when)` after the group has ended
             because a process did, fell silent, or `fail` was called.
 

@@ -21,12 +21,13 @@ import time
 import traceback
 from contextlib import suppress
 
-from d2lps_cluster.processes import member, namespaces
+from d2lps_cluster.processes import member, messages, namespaces
 from d2lps_cluster.processes import probe
 from d2lps_cluster.processes.lines import Inlet, Outlet, serve
 from d2lps_cluster.processes.sockets import PREFIX, command_of, tidy
 
 TICK = 0.1  # seconds between two looks at the processes
+BUSY = 0.1  # of a core: who uses more computes, and does not hang
 PR_SET_PDEATHSIG = 1
 
 
@@ -40,6 +41,7 @@ class Kept:
     def __init__(self, number, pid, outlet, inlets):
         self.number, self.pid = number, pid
         self.outlet, self._inlets, self.code = outlet, inlets, None
+        self._used = 0, time.monotonic()  # seconds of a core, until when
 
     def wait(self, options=0):
         """Its exit code; with WNOHANG, None while it runs."""
@@ -48,6 +50,21 @@ class Kept:
             if pid:
                 self.code = os.waitstatus_to_exitcode(status)
         return self.code
+
+    def computes(self):
+        """Whether it has been using a core since the last look.
+
+        Python code that computes without a break lets no thread of its
+        process say that it lives.
+        """
+        try:
+            import psutil
+            used = sum(psutil.Process(self.pid).cpu_times()[:2])
+        except Exception:  # it has just ended, or psutil is not here
+            return False
+        before, now = self._used, time.monotonic()
+        self._used = used, now
+        return used - before[0] > BUSY * (now - before[1])
 
     def signal_all(self, number):
         """Send a signal to it and what it has started; is there any?"""
@@ -97,9 +114,13 @@ class Keeper:
             if time.monotonic() - beat > 1:
                 beat = time.monotonic()
                 self.tell(beat=True)
+                for kept in self._kept.values():
+                    if kept.computes():
+                        self.tell(number=kept.number, beat=True)
 
     def tell(self, **message):
         """Say something to the reader's process."""
+        messages.check(messages.FROM_KEEPER, 'keeper', message)
         self._write(json.dumps(message))
 
     def _write(self, message):

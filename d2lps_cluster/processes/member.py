@@ -18,6 +18,7 @@ import traceback
 
 from d2lps_cluster.processes import messages
 from d2lps_cluster.processes import namespaces
+from d2lps_cluster.store.asking import defer_sigint
 
 BEAT = 1.0  # seconds between signs of life
 PR_SET_PDEATHSIG, PR_SET_NAME = 1, 15
@@ -68,7 +69,7 @@ class Channel:
         messages.check(messages.FROM_MEMBER, kind, message)
         text = json.dumps({'kind': kind} | message) + '\n'
         line = memoryview(text.encode())  # what is left of one costs no copy
-        with self._lock:
+        with defer_sigint(), self._lock:  # or there would be half a line
             while line:
                 line = line[os.write(self._out, line):]
 

@@ -7,10 +7,11 @@
     for each keeper      <---  place     <---
 
 All go through pipes, as lines of JSON. Who sends one checks it here, so no
-process hears what it does not know.
+process hears of what it does not know. Fields may be left out.
 """
 
-# From `KeeperLine` to `Keeper`; `do` names the kind. `number` is a member's.
+# From `KeeperLine`, or `Line` of --check, to `Keeper`; `do` names the kind.
+# `number` is a member's.
 TO_KEEPER = {
     'begin': {'folder', 'path', 'cwd', 'silence', 'look', 'network'},
     'ping': set(),  # the reader's process is alive
@@ -36,26 +37,27 @@ FROM_MEMBER = {
     'state': {'busy', 'error'},  # worker: a call begins, or has ended
     'part': {'number', 'text'},  # worker: a piece of a call's packed result
     'done': {'number', 'error', 'traceback'},  # worker: no more pieces
-    'call': {'call', 'push', 'inside'},  # worker: what MXNet does next
+    'call': {'call', 'push', 'inside'},  # worker: what MXNet does; none: done
     'question': {'number', 'call', 'same', 'push', 'pull',
                  'create', 'close', 'update'},  # worker: waits for an answer
-    'cancel': {'number'},  # worker: Ctrl-C, no longer waits
+    'cancel': {'number'},  # worker: no longer waits, after Ctrl-C most often
     'freed': set(),  # worker: its store is gone
     'checked': {'number', 'error'},  # server: answers `check`
-    'fault': {'text'},  # server: an update failed
+    'fault': {'text'},  # server: an update, or the updater, failed
     'broken': {'text'}}  # any: a message that it could not handle
 
 # What a `Keeper` says has no kind: its fields say what it is about.
-FROM_KEEPER = {
+# `KeeperLine` makes of `printed` a message of that kind for `Supervisor`.
+FROM_KEEPER = {'keeper': {
     'beat', 'loading',  # it lives; MXNet is being loaded, nobody listens
     'pid', 'folder', 'problem',  # its answer to `begin`, and with `look`:
-    'python', 'address', 'reader', 'ports',
+    'address', 'reader', 'ports',
     'number', 'code', 'stream', 'printed', 'said',  # of a member
-    'load', 'listen', 'reach'}
+    'load', 'listen', 'reach'}}
 
 
 def check(kinds, kind, fields):
-    """Raise ValueError unless there is such a kind, with these fields."""
+    """Raise ValueError for an unknown kind, or a field that it has not."""
     if kind not in kinds:
         raise ValueError(f'no message of the kind {kind!r}: see messages.py')
     unknown = {*fields} - kinds[kind]

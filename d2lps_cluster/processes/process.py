@@ -162,7 +162,9 @@ class KeeperLine:
             elif line.strip():  # a shell's greeting, say
                 self.printed.append(line)
 
-    def _sort(self, number=None, said=(), printed=(), stream='', **status):
+    def _sort(self, number=None, said=(), printed=(), stream='', beat=None,
+              **status):
+        # A beat says nothing but that it came: it may be the first word.
         process = self.processes.get(number)
         if number is None:
             self.status |= status

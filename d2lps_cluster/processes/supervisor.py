@@ -2,7 +2,7 @@
 import contextlib
 import itertools
 import time
-from collections import deque
+from collections import Counter, deque
 from functools import partial
 from pathlib import Path
 
@@ -36,6 +36,7 @@ class Supervisor:
         self.places, self._port, self._deaths = places, port, deaths
         self.failure, self.num_ready, self.died = '', 0, []
         self._calls, self._numbers = {}, itertools.count()
+        self._called = Counter()  # calls that each worker has not ended
         self._between = None  # after a call: what workers print till the next
         self._agreement = Agreement(
             self.num_workers, timeout, self._answer, self._met)
@@ -81,10 +82,18 @@ class Supervisor:
         finally:
             del self._calls[call.number]
 
-    def tell_workers(self, **message):
-        """Send a message to all workers."""
-        self._group.do(lambda: [one.send(**message)
-                                for one in self._members('worker')])
+    def call_workers(self, number, packed):
+        """Have all workers call a function; see `calling`."""
+        def send():
+            for one in self._members('worker'):
+                one.send('call', number=number, packed=packed)
+                self._called[one.name] += 1
+        self._group.do(send)
+
+    def called(self):
+        """Names of the workers that have not ended all of their calls."""
+        return self._group.do(lambda: [
+            name for name, calls in self._called.items() if calls])
 
     def _named(self):
         return {one.name: one for one in (
@@ -172,6 +181,8 @@ class Supervisor:
             self._members('scheduler')[0].send(do='begin')
 
     def _hear_call(self, one, message):
+        if message['kind'] == 'done':
+            self._called[one.name] -= 1
         call = self._calls.get(message['number'])
         if call:  # it is still waited for
             call.hear(one.rank, message)

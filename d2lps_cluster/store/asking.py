@@ -83,8 +83,14 @@ class Asking:
         if faults:
             self.check_faults()
         reply = self._channel.ask(call=call, **message)
-        if faults:
-            self.check_faults()
+        # A push that was granted is counted, and must go: the next call says
+        # what failed meanwhile.
+        if faults and ('error' in reply or 'push' not in message):
+            try:
+                self.check_faults()
+            except StoreError:
+                self.tell()  # nor are we going to be in a pull
+                raise
         if 'error' in reply:
             if reply.get('others'):  # which may let nobody see the error yet
                 print(f"StoreError: {reply['error']}", file=sys.stderr,

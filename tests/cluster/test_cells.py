@@ -1,10 +1,13 @@
 """Cells that do to their worker what no cell should, one after another."""
 import os
 import stat
+import time
 
 import pytest
+from clusters import HANGS
 from d2lps_cluster import Cluster, ClusterError, WorkerError
 from d2lps_cluster.processes.cells import execute
+from d2lps_cluster.processes.supervisor import Supervisor
 
 pytestmark = pytest.mark.full
 
@@ -82,8 +85,25 @@ def test_a_second_ctrl_c_while_workers_stop(monkeypatch):
     with Cluster(num_workers=1, num_servers=1) as c:
         def pressed(*_):
             raise KeyboardInterrupt
-        monkeypatch.setattr(c._supervisor, 'busy', pressed)
+        monkeypatch.setattr(c._supervisor, 'called', pressed)
         with pytest.raises(KeyboardInterrupt):
             c.interrupt()
         with pytest.raises(ClusterError, match='interrupted twice'):
             c.run(abs, -5)
+
+
+def test_ctrl_c_before_a_worker_has_begun(monkeypatch):
+    """The call is on its way: a signal now would be lost."""
+    tell = Supervisor.call_workers
+
+    def pressed(self, *call):
+        tell(self, *call)
+        raise KeyboardInterrupt
+    with Cluster(num_workers=2) as c:
+        with monkeypatch.context() as patch:
+            patch.setattr(Supervisor, 'call_workers', pressed)
+            with pytest.raises(KeyboardInterrupt):
+                c.run(time.sleep, 10 * HANGS)
+        start = time.monotonic()
+        assert c.run(abs, -5) == [5, 5]
+        assert time.monotonic() - start < HANGS

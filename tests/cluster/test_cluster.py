@@ -22,6 +22,7 @@ import pytest
 from clusters import HANGS, all_gone, empty_in_the_end, sockets_of, wait_for
 from d2lps_cluster import Cluster, ClusterError, WorkerError
 from d2lps_cluster.processes import group
+from d2lps_cluster.processes.process import KeeperLine
 from d2lps_cluster.processes.restarts import Restarts
 from d2lps_cluster.processes.supervisor import Supervisor
 from mxnet import np
@@ -439,13 +440,13 @@ def test_a_stopped_process_that_a_long_message_waits_for(monkeypatch):
 @pytest.mark.full
 def test_a_failure_while_a_function_is_being_sent(monkeypatch):
     """Nobody would ever answer it."""
-    tell = Supervisor.tell_workers
+    tell = Supervisor.call_workers
 
-    def fail_first(self, **message):
+    def fail_first(self, *call):
         self.fail('on purpose')
-        tell(self, **message)
+        tell(self, *call)
     with Cluster(num_workers=1) as c:
-        monkeypatch.setattr(Supervisor, 'tell_workers', fail_first)
+        monkeypatch.setattr(Supervisor, 'call_workers', fail_first)
         result = Future()
 
         def call():
@@ -700,3 +701,27 @@ def test_mxnet_is_loaded_before_processes_are_forked(threads, monkeypatch):
         assert loaded == forked
         assert all(len({*numbers}) == 1 + forked for numbers in drawn)
         assert c.run(add_up) == [[3.0 if forked else 1.0] * 3] * (1 + forked)
+
+
+@pytest.mark.full
+def test_who_computes_without_a_break_lives(monkeypatch):
+    """No other thread of the worker can say so meanwhile."""
+    monkeypatch.setattr(group, 'SILENCE', 3)
+
+    def compute():
+        end = time.process_time() + 4
+        while time.process_time() < end:
+            sum(range(50_000_000))  # in C, and holds the interpreter
+        return 'done'
+    with Cluster(num_workers=1) as c:
+        c.run(sys.setswitchinterval, 60)
+        assert c.run(compute) == ['done']
+
+
+def test_a_beat_is_no_answer():
+    """Over a slow SSH, a keeper may say it before it has been asked."""
+    line = KeeperLine('keeper', ['true'])
+    line._hear(['{"keeper": {"beat": true}}'])
+    assert not line.status
+    line._hear(['{"keeper": {"pid": 7}}'])
+    assert line.status == {'pid': 7}

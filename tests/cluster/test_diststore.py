@@ -720,3 +720,38 @@ def test_one_worker_with_two_servers():
         return out.tolist(), float(big.min()), float(big.max())
     with Cluster(num_workers=1, num_servers=2) as cluster:
         assert cluster.run(go) == [([-1.0] * 3, -1.0, -1.0)]
+
+
+@pytest.mark.full
+@pytest.mark.parametrize('call', ['push', 'pull'])
+def test_a_fault_that_comes_while_a_worker_waits(call):
+    """It is caught, and the store stays usable."""
+    def work(call):
+        kv = mx.kv.create('dist_sync')
+        kv.init(['a', 'b'], [np.zeros(2), np.zeros(2)])
+
+        def update(key, grad, value):
+            if int(key) == 0:
+                raise ValueError('a fails')
+            value += grad
+        kv.set_updater(update)
+        out, caught = np.zeros(2), []
+
+        def do(method, *args):
+            try:
+                method(*args)
+            except RuntimeError as error:
+                caught.append('a fails' in str(error))
+                return False
+            return True
+        kv.push('a', np.ones(2))
+        if kv.rank:
+            time.sleep(1)  # meanwhile the other waits for our push of 'b'
+        do(kv.push, 'b', np.ones(2)) or kv.push('b', np.ones(2))
+        if call == 'push':
+            do(kv.push, 'b', np.ones(2)) or kv.push('b', np.ones(2))
+        do(kv.pull, 'b', out) or (time.sleep(6), kv.pull('b', out))
+        return out.tolist(), caught
+    with Cluster(num_workers=2, num_servers=1, timeout=5) as c:
+        sums = [2.0, 2.0] if call == 'pull' else [4.0, 4.0]
+        assert c.run(work, call) == [(sums, [True])] * 2

@@ -3,13 +3,16 @@ import json
 import os
 import platform
 import select
+import signal
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
 import pytest
 from d2lps_cluster.processes.cells import pack, unpack
+from d2lps_cluster.processes.member import Channel
 from d2lps_cluster.processes.process import start_here
 
 pytestmark = pytest.mark.full
@@ -131,3 +134,25 @@ def test_memory_of_a_process_is_in_huge_pages(own, huge):
         capture_output=True,
         env=env | ({'GLIBC_TUNABLES': own} if own else {})).stdout
     assert ("'hg'" in flags) == huge and "'rd'" in flags
+
+
+def test_ctrl_c_while_a_long_message_is_written():
+    """Half a line would end the cluster."""
+    heard, says = os.pipe()
+    hears, _ = os.pipe()
+    lines = []
+
+    def read():
+        time.sleep(0.5)  # until then the pipe is full
+        with open(heard, 'rb') as file:
+            lines.extend(file)
+    reader = threading.Thread(target=read)
+    reader.start()
+    timer = threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGINT))
+    timer.start()
+    with pytest.raises(KeyboardInterrupt):
+        Channel({}, hears, says).ask(call='x', update='z' * 1_000_000)
+    os.close(says)
+    reader.join()
+    assert [json.loads(line)['kind'] for line in lines] == [
+        'question', 'cancel']
