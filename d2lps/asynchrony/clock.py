@@ -204,7 +204,7 @@ def virtual_clock(times, consistency='sync', num_gradients=100, backups=0):
                 seconds = times[rank][pushed[rank] % len(times[rank])]
                 heapq.heappush(computing, (now + seconds, rank))
                 events.append(Event(now, rank, 'pull', updates, gradients))
-        now, rank = heapq.heappop(computing)
+        now, rank = heapq.heappop(computing)  # who is ready first pushes next
         pushed[rank] += 1
         idle.add(rank)
         late = bound == 0 and seen[rank] < updates

@@ -1,7 +1,7 @@
 """How long a schedule takes on a topology: a send is a flow of bytes.
 
 Alone, a message takes the latencies of its route and its bytes divided by the
-least bandwidth. Those that flow at the same time share links, see `flows`.
+least bandwidth. `time` adds up rounds; `flows.flow` plays each of them.
 """
 from bisect import bisect_right
 from collections import Counter

@@ -1,7 +1,7 @@
 """A key-value store from scratch, and training through any store.
 
-`store`: push, pull, and who waits. `server`: what a server does with a push,
-also with a bound on the delay (`BoundedServer`); `place` cuts large values.
+`store`: the workers' calls, and who waits. `server`: what holds and sums, also
+with a bound on the delay; `place` cuts large values over the servers.
 """
 from d2lps.kvstore.server import BoundedServer, Server, Shard, place
 from d2lps.kvstore.store import KVStore, Stopped

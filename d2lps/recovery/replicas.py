@@ -175,6 +175,7 @@ class ReplicatedStore:
         return self._messages(key, values)
 
     def _messages(self, key, values):
+        """Down the chain; its last server tells the workers."""
         servers = self._living_chain(key)
         sender, number = 'workers', self.rounds[key] + 1
         this = [value.asnumpy().tobytes() for value in values]

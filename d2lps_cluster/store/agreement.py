@@ -32,6 +32,9 @@ class Worker:
 class Agreement:
     """Answer the workers' questions.
 
+    Pushes are counted for each key: a pull goes on when all have pushed it as
+    often. A call such as `init` goes on when all have made the same.
+
     Args:
         num_workers: how many there are.
         timeout: how long a worker may wait for the others, in seconds.

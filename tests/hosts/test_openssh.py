@@ -293,12 +293,12 @@ def test_check(lab):
         from test_openssh import FAIL_AT_ONCE
         from d2lps_hosts.check import ADVICE
 
-        def check(*hosts):
+        def check(*hosts, more=()):
             start, out, err = time.monotonic(), io.StringIO(), io.StringIO()
             try:
                 with redirect_stdout(out), redirect_stderr(err):
                     command(['cluster', '--check', '--hosts', ','.join(hosts),
-                             '--ssh', shlex.join(FAST)])
+                             '--ssh', shlex.join(FAST), *more])
             except SystemExit as end:
                 print(out.getvalue(), err.getvalue(), time.monotonic() - start)
                 assert not err.getvalue()
@@ -326,5 +326,12 @@ def test_check(lab):
         assert failed[0].endswith("Open three's TCP ports 20000 to 20999 for "
                                   'two')
         unblock('two')
+        taken = [socket.create_server(('', port)) for port in (31000, 31001)]
+        code, lines = check('one', more=['--ports', '31000-31001'])
+        assert code == 1 and any(line.startswith(
+            'FAIL  this machine: free ports: none of 31000 to 31001 is free')
+            for line in lines), lines
+        for one in taken:
+            one.close()
         assert not left(30), left(0)
     lab(body)
