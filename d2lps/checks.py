@@ -92,14 +92,14 @@ def text(name, value, example='name'):
     return value
 
 
-def folder(name, value, example='~/data'):
+def folder(name, value):
     """A `Path`; a ~ is the reader's own folder."""
     try:
         if isinstance(value, (str, Path)) and str(value):
             return Path(value).expanduser()
     except RuntimeError:  # ~someone, and there is no such user
         pass
-    refuse(name, value, f'a folder, such as {example!r}')
+    refuse(name, value, "a folder, such as '~/data'")
 
 
 def function(name, value):

@@ -7,10 +7,10 @@ from concurrent.futures import ThreadPoolExecutor
 
 from d2lps_cluster.processes import messages, probe
 from d2lps_cluster.processes.calls import ClusterError
-from d2lps_hosts.machines import head_of
+from d2lps_hosts.machines import Machines, head_of
 from d2lps_hosts.way import Way, check_hosts, check_ports
 
-PATIENCE = 14.0  # seconds for an answer
+PATIENCE = Machines.patience  # seconds for an answer
 HERE = 'this machine'
 # What to do if these words are in an error.
 ADVICE = {
