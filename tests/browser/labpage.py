@@ -1,6 +1,6 @@
 """What a reader does in JupyterLab, and what is seen then."""
 import re
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from itertools import pairwise
 
 import nbformat
@@ -215,10 +215,21 @@ class Lab:
             self.server.notebooks / path)
 
     def save(self, path):
-        """The notebook as it is saved."""
-        self.menu('File', 'Save Notebook')
-        self.page.locator('.lm-TabBar-tab.jp-mod-dirty').wait_for(
-            state='detached')
+        """The notebook as it is saved, with all that controls led to.
+
+        JupyterLab keeps the mark of a change that comes while it saves, or
+        just after: a picture that is drawn late. Readers save once more.
+        """
+        from playwright.sync_api import TimeoutError
+        changed = self.page.locator('.lm-TabBar-tab.jp-mod-dirty')
+
+        def saved():
+            self.menu('File', 'Save Notebook')
+            with suppress(TimeoutError):
+                changed.wait_for(state='detached', timeout=10_000)
+            return not changed.count()
+        self.settle()
+        until(saved, 'a saved notebook has no mark of changes')
         return nbformat.read(self.server.notebooks / path, 4)
 
 
