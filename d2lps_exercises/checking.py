@@ -3,7 +3,7 @@
 A check has two halves. `run` calls the student's function and notes what came
 out, in plain numbers; it runs beside the student's code. `judge` says what is
 wrong with that. When a teacher grades, the notes leave the student's process,
-and `judge` is called elsewhere: where no student's code can reach it.
+and `classroom.judging` calls `judge`, where no student's code can reach it.
 """
 import inspect
 import json

@@ -1,4 +1,4 @@
-"""Plots, players and widgets; notebooks alone import them.
+"""Plots, players and widgets, for notebooks and what their checks draw.
 
     from d2lps import pictures
     pictures.plot_topology(topology.pcie_switch(4))

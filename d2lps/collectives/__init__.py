@@ -1,7 +1,7 @@
 """Who sends which chunk to whom and when: plans as data, without MXNet.
 
-`schedule`: a plan, its check, its run. `strategies`: rings, trees, halving and
-doubling, all plans. `topology`: the links. `simulate`, `flows`: the times.
+`schedule`: a plan, its check, its run. `strategies`: all plans (rings, trees,
+...). `topology`: links. `flows`: how they are shared. `simulate`: the times.
 """
 from d2lps.collectives import simulate, strategies, topology
 from d2lps.collectives.schedule import (Round, Schedule,

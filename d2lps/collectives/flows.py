@@ -69,7 +69,7 @@ def fair_rates(paths, capacity):
 
 
 def _fill(paths, capacity):
-    """What `fair_rates` does, without checks."""
+    """Progressive filling: what `fair_rates` does, without checks."""
     rates, free = np.zeros(len(paths)), capacity.copy()
     growing = np.arange(len(paths))
     while len(growing):

@@ -121,8 +121,8 @@ class Schedule:
         if self._places() * self.num_devices > MOST_COUNTS:
             raise ValueError(f'{self!r} is too large to count: nodes x chunks '
                              f'x devices must be at most {MOST_COUNTS:,}')
-        for held in self._follow(np.eye(self.num_devices, dtype=int)):
-            yield held.copy()
+        for held in self._follow(np.eye(self.num_devices)):
+            yield held.astype(int)
 
     def _places(self):
         return len(self.nodes) * len(self.weights)
@@ -131,10 +131,10 @@ class Schedule:
         """Who holds which sum of `marks`, of which each device brings one.
 
         Yields the same array (nodes, chunks, ...) before round 1 and after
-        every round.
+        every round: of floats, as integers begin anew after 64 doublings.
         """
         held = np.zeros((len(self.nodes), len(self.weights),
-                         *marks.shape[1:]), marks.dtype)
+                         *marks.shape[1:]))
         held[:self.num_devices] = marks[:, None]
         yield held
         for sends in self.rounds:
@@ -154,14 +154,13 @@ class Schedule:
         names the first wrong place. Returns the schedule itself.
 
         A schedule too large for `states` is carried out on random numbers
-        of 64 bits, one for each device: a wrong one leaves their sum
-        everywhere with a chance of about 1 in 10 ** 19.
+        of 32 bits, one for each device: a wrong one leaves their sum
+        everywhere with a chance of at most 1 in 4 * 10 ** 9.
         """
         self.check_sends()
         small = self._places() * self.num_devices <= MOST_COUNTS
-        marks = np.eye(self.num_devices, dtype=int) if small else (
-            np.random.default_rng().integers(1 << 64, size=self.num_devices,
-                                             dtype=np.uint64))
+        marks = np.eye(self.num_devices) if small else (
+            np.random.default_rng().integers(1 << 32, size=self.num_devices))
         for end in self._follow(marks):
             pass
         wrong = end[:self.num_devices] != marks.sum(axis=0)
@@ -186,6 +185,7 @@ class Schedule:
             for after, held in enumerate(self.states()):
                 if held[:, chunk, who].max() > 1:
                     node = held[:, chunk, who].argmax()
+                    times = held[node, chunk, who]
                     break
         what = f'counted {times} times' if times > 1 else 'missing'
         name = self.nodes[node]

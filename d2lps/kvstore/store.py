@@ -275,15 +275,15 @@ class KVStore:
         number, _, _ = self._places[key][0]  # all parts wait together
         return self.servers[number].missing(key, self.rank)
 
-    def _wait(self, call, keys, missing):
-        """Sleep until nobody is `missing` for any key, or time is up."""
+    def _wait(self, call, keys, late):
+        """Sleep until nobody is `late` for any key, or time is up."""
         self._changed.wait_for(lambda: self._ended or not any(
-            map(missing, keys)), self.timeout)
-        if not any(map(missing, keys)):
+            map(late, keys)), self.timeout)
+        if not any(map(late, keys)):
             return
         self._go_on()
-        key, now = next(filter(missing, keys)), time.monotonic()
-        whom = ' and '.join(f'worker {rank}' for rank in missing(key))
+        key, now = next(filter(late, keys)), time.monotonic()
+        whom = ' and '.join(f'worker {rank}' for rank in late(key))
         ahead = (f', being more than {self.consistency} ahead'
                  if call == 'push' and self._bound else '')
         raise TimeoutError('\n  '.join([

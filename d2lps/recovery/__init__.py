@@ -1,7 +1,7 @@
 """What a death costs: replicas, checkpoints, and starting again.
 
-`replicas`: consistent hashing, chains of servers, and their repair. `file`,
-`checkpoint`: what a crash leaves whole. `interval`: Young's formula.
+`replicas`: consistent hashing, chains of servers that acknowledge a push, and
+their repair. `file`, `checkpoint`, `training`: what a power failure leaves.
 """
 from d2lps.lazy import lazy
 

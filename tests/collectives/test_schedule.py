@@ -498,6 +498,19 @@ def test_large_schedules_are_checked_with_random_numbers(monkeypatch):
     compare()
 
 
+@pytest.mark.parametrize('most', [0, schedule_module.MOST_COUNTS])
+def test_a_part_that_is_counted_2_to_the_64_times_more_is_found(
+        monkeypatch, most):
+    """Two helpers double it; integers of 64 bits would be at 0 again."""
+    monkeypatch.setattr(schedule_module, 'MOST_COUNTS', most)
+    doubling = 64 * [[Send('a', 'b', 0, False)], [Send('b', 'a', 0, True)]]
+    plan = Schedule([[Send(0, 'a', 0, False)], *doubling,
+                     [Send('a', 0, 0, True)], [Send(1, 0, 0, True)],
+                     [Send(0, 1, 0, False)]], 2, ['a', 'b'])
+    with pytest.raises(ScheduleError):
+        plan.check()
+
+
 @settings(quick, max_examples=cases(250))
 @given(broken())
 def test_check_finds_every_mistake_and_no_others(case):
