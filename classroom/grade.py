@@ -15,6 +15,7 @@ import warnings
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import d2lps
 from classroom import walls
 from classroom.course import Course
 from classroom.executing import execute
@@ -34,14 +35,14 @@ class Grading:
 
     to: the folder, with what an earlier grading has left: what has not
     changed since is not graded again, but for the students named in `again`.
-    tell: gets a line for each notebook that is graded.
     """
 
     def __init__(self, submissions, exercises, to, behind_walls=True,
-                 again=(), tell=print):
+                 again=()):
         self._course = Course.open(Path(to) / 'course', exercises)
         self.results = Results(to, submissions)
-        self._walls, self._again, self._tell = behind_walls, again, tell
+        self._walls = behind_walls
+        self._again = again
         self._pairs = [(submission, exercise) for submission in submissions
                        for exercise in exercises]
         self.graded = 0
@@ -100,19 +101,26 @@ class Grading:
                         _most(notebook), remarks + more, verdicts)
         self.results.add(result)
         self.graded += 1
-        self._tell(f'{student}, {exercise}: {result.points:g} of '
-                   f'{result.of:g}', flush=True)
-        await asyncio.get_running_loop().run_in_executor(
-            gradebook, self._course.grade, student, exercise, notebook)
-        self.results.add(result, name)
+        print(f'{student}, {exercise}: {result.points:g} of {result.of:g}',
+              flush=True)
+        try:
+            await asyncio.get_running_loop().run_in_executor(
+                gradebook, self._course.grade, student, exercise, notebook)
+        except Exception as error:  # such as a full disk: the points stay
+            remarks.append("could not be entered into nbgrader's gradebook: "
+                           f'{type(error).__name__}: {error}')
+            self.results.add(result._replace(remarks=remarks + more))
+        else:
+            self.results.add(result, name)
 
 
 @functools.cache
 def _checks():
-    """The code that checks answers, all of it."""
-    folders = Path(checking.__file__).parent, Path(__file__).parent
+    """The code that answers are checked with: the lesson's as well."""
+    folders = [Path(module.__file__).parent for module in (
+        checking, d2lps)] + [Path(__file__).parent]
     return [path.read_text() for folder in folders
-            for path in sorted(folder.glob('*.py'))]
+            for path in sorted(folder.rglob('*.py'))]
 
 
 def _most(notebook):
@@ -127,11 +135,13 @@ def folder_for_results(to, submitted):
     if to == submitted or to in submitted.parents or submitted in to.parents:
         raise ValueError(f'TO must be a folder beside FROM; {to} is not')
     if to.is_dir() and any(to.iterdir()):
-        if {path.name for path in to.iterdir()} - {*MADE} or not (
-                to / 'course' / 'nbgrader_config.py').exists():
+        # A program that has grades.csv open may keep a hidden file beside it.
+        others = {path.name for path in to.iterdir()
+                  if not path.name.startswith('.')} - {*MADE}
+        if others or not (to / 'course' / 'nbgrader_config.py').exists():
             raise ValueError(f'TO must be a new folder, or one that was made '
                              f'by this command; {to} is neither, or has '
-                             'something else in it')
+                             f'something else in it: {sorted(others)}')
     to.mkdir(parents=True, exist_ok=True)
     return to
 

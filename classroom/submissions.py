@@ -115,21 +115,19 @@ def _files(folder):
     The newest first; of those of the same second, which may have come out of
     one archive, the ones with an exercise's exact name.
     """
-    found, looked_at = [], 0
-    for path in folder.rglob('*'):
-        looked_at += 1
+    found, complete = [], True
+    for looked_at, path in enumerate(folder.rglob('*'), 1):
         if looked_at > MOST_FILES or len(found) > MOST_NOTEBOOKS:
+            complete = False
             break
         inner = path.relative_to(folder).parts
         if (not any(part.startswith('.') for part in inner)
                 and (path.suffix.lower() == '.ipynb' or _named(path))
                 and (path.is_symlink() or path.is_file())):
             found.append(path)
-    else:
-        looked_at = 0
-    return sorted(found, key=lambda path: (
-        -int(path.lstat().st_mtime), path.stem not in EXERCISES, path)), (
-            not looked_at)
+    found.sort(key=lambda path: (
+        -int(path.lstat().st_mtime), path.stem not in EXERCISES, path))
+    return found, complete
 
 
 def _named(path):

@@ -25,6 +25,8 @@ from handins import (
 
 from classroom import walls
 from classroom.course import Course
+from classroom.grade import Grading, folder_for_results
+from classroom.submissions import read_all
 from d2lps_exercises.checking import EXERCISES
 
 pytestmark = pytest.mark.full
@@ -248,6 +250,21 @@ def test_only_what_has_changed_is_graded_again(tmp_path, quick):
         tmp_path, quick, '--exercises', 'tree', '--again', 'ada')
     course = Course(tmp_path / 'out' / 'course')
     assert sum(course.points('bob', 'tree')[0].values()) == 10
+
+
+def test_points_stay_when_the_gradebook_fails(tmp_path, monkeypatch):
+    (tmp_path / 'in' / 'ada').mkdir(parents=True)
+    nbformat.write(answered(), tmp_path / 'in' / 'ada' / 'tree.ipynb')
+
+    def full(*_):
+        raise RuntimeError('database or disk is full')
+    monkeypatch.setattr(Course, 'grade', full)
+    grading = Grading(read_all(tmp_path / 'in'), ['tree'], folder_for_results(
+        tmp_path / 'out', tmp_path / 'in'), not walls.problem())
+    grading.run()
+    [result] = grading.results.all()
+    assert result.points == 10 and len(result.verdicts) > 1
+    assert result.remarks[-1].endswith('database or disk is full')
 
 
 @needs_walls

@@ -19,7 +19,7 @@ from nbformat.v4 import new_code_cell
 
 from classroom import walls
 from classroom.executing import execute
-from classroom.grade import chosen, folder_for_results
+from classroom.grade import _checks, chosen, folder_for_results
 from classroom.grade import main as grade
 from classroom.judging import judge
 from classroom.results import Result, Results
@@ -59,6 +59,19 @@ def test_submissions_are_never_emptied(tmp_path):
     with pytest.raises(ValueError, match='TO must be a new folder'):
         folder_for_results(other, tmp_path / 'in')
     assert (other / 'thesis.txt').exists() and (anna / 'tree.ipynb').exists()
+
+
+def test_a_table_that_is_open_keeps_nobody_from_grading(tmp_path):
+    (tmp_path / 'in').mkdir()
+    made = tmp_path / 'out'
+    (made / 'course').mkdir(parents=True)
+    for name in 'course/nbgrader_config.py', '.~lock.grades.csv#':
+        (made / name).touch()
+    assert folder_for_results(made, tmp_path / 'in') == made
+
+
+def test_results_depend_on_the_lesson_that_judges_them():
+    assert any('class Schedule' in code for code in _checks())
 
 
 def test_exercises_are_those_handed_in_or_named(tmp_path):
