@@ -63,19 +63,14 @@ def number(name, value, least=0, most=math.inf, example=1):
         limit = (f'of at least {least:g}' if most == math.inf else
                  f'from {least:g} to {most:g}')
         refuse(name, value, f'a number {limit}, such as {example:g}')
-    return _plain(value)
+    return float(value)
 
 
 def positive(name, value, example=1):
     """A finite float above 0."""
     if not _finite(value) or value <= 0:
         refuse(name, value, f'a positive number such as {example:g}')
-    return _plain(value)
-
-
-def _plain(value):
-    """Python's own number; NumPy's float32 would keep its few digits."""
-    return value.item() if isinstance(value, np.generic) else value
+    return float(value)
 
 
 def flag(name, value):

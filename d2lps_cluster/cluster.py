@@ -174,7 +174,7 @@ class Cluster:
             packed, results = pack((function, args, kwargs)), None
             while results is None:  # all have ended
                 self._life.recover()
-                if function in FOR_CELLS:
+                if any(function is one for one in FOR_CELLS):
                     self._life.begin_cell()
                 results = self._call(packed)
             return [unpack(result, f'the result of worker {rank}')

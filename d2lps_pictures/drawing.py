@@ -78,14 +78,11 @@ class Drawing:
                 f'fill="url(#p{device % len(PATTERNS)})"/>')
 
     def text(self, x, y, text, size=13, anchor='middle', bold=False,
-             fill=INK, halo=False, plate=False):
+             fill=INK, plate=False):
         """Words around (x, y), a line for each line; anchor: of SVG.
 
-        halo: white around each letter, for words on a pattern; plate: white
-        behind all of them.
+        plate: white behind them, for words on a pattern.
         """
-        around = (' paint-order="stroke" stroke="white" stroke-width="4"'
-                  if halo else '')
         lines = str(text).split('\n')
         if plate:
             wide, high = width_of(text, size) + 6, 1.2 * size * len(lines)
@@ -95,7 +92,7 @@ class Drawing:
             high = y + size * (0.35 + 1.2 * (k - (len(lines) - 1) / 2))
             weight = ' font-weight="bold"' if bold else ''
             self.add(f'<text x="{x:g}" y="{high:g}" font-size="{size:g}" '
-                     f'text-anchor="{anchor}" fill="{fill}"{weight}{around}>'
+                     f'text-anchor="{anchor}" fill="{fill}"{weight}>'
                      f'{escape(line)}</text>')
         return self
 

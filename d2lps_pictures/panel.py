@@ -99,7 +99,9 @@ class TrainingPanel:
         self._cluster, self.deaths = (lambda: cluster), []
         # Wherever its processes are, and the reader goes.
         self.folder = folder.absolute()
-        self._skip = len(_progress(self.folder))  # an earlier training's steps
+        # Steps and deaths of an earlier training.
+        self._skip = len(_progress(self.folder))
+        self._died_before = len(cluster.deaths)
         self._kill_at, self._result = {**(kill_at or {})}, None
         if kill_at:
             settings['wait_at'] = [*kill_at]
@@ -158,7 +160,8 @@ class TrainingPanel:
         drawn = 0
         while self._training.is_alive():
             self._training.join(0.05)
-            for death in self.cluster.deaths[len(self.deaths):]:
+            known = self._died_before + len(self.deaths)
+            for death in self.cluster.deaths[known:]:
                 self.deaths.append((time.time(), death.who))
             steps = max(self.rows(), default=(0,))[0]
             for step in [one for one in self._kill_at if one <= steps]:

@@ -8,7 +8,8 @@ from matplotlib.axes import Axes
 from matplotlib.collections import LineCollection, PolyCollection
 from matplotlib.colors import LinearSegmentedColormap
 
-from d2lps.checks import a, checked, flag, list_of, number, whole
+from d2lps.checks import (a, checked, flag, list_of, number, refuse,
+                          whole)
 from d2lps.collectives.simulate import Timing
 from d2lps.collectives.topology import Topology
 from d2lps_pictures.places import positions
@@ -20,6 +21,8 @@ LOAD_COLORS = LinearSegmentedColormap.from_list('load', IDLE_TO_BUSY)
 
 def _load_of_links(topology, load, **_):
     """A share from 0 to 1 for each link; rounding may add a little."""
+    if not topology.links:
+        refuse('topology', topology, 'one with links')
     for pair, share in (load or {}).items():
         number(f'load[{pair!r}]', share, most=1 + 1e-6)
         if pair not in topology.number:

@@ -268,9 +268,9 @@ good(cables.rings_of, cables=cables.P3_CABLES)
 good(draw_cables, {'rings': {'a list'}}, cables=cables.P3_CABLES,
      rings=cables.rings_of(cables.P3_CABLES))
 good(draw_sums, plans=[strategies.ring(2)], chunks=[0])
-good(draw_rounds, {'rounds': WHOLE | {'None'}, 'cell': NOTHING},
+good(draw_rounds, {'rounds': WHOLE | {'None'}},
      schedule=strategies.ring(2), arrays=[[1, 2], [3, 4]], op=onp.add,
-     rounds=1, cell=44)
+     rounds=1)
 good(draw_roads, {'roads': {'a list'}}, towns=['A', 'B'], roads=[(0, 1, 7)])
 good(draw_store, {'queues': {'a list'}, 'value': NUMBER | TEXT, 'key': TEXT},
      queues=[['2'], []], value='11', key='w')
@@ -575,7 +575,7 @@ INSIDE = {
     'd2lps.recovery.file': 'Checkpoint',
     'd2lps_cluster.cluster': 'needs processes: tests/cluster/test_cluster.py',
     'd2lps_cluster.store.diststore': 'in a worker: below',
-    'd2lps_cluster.bare': 'needs processes: tests/cluster/test_bare.py',
+    'd2lps_cluster.bare': 'what its processes do; bare_mxnet is below',
     'd2lps_cluster.command': 'the command', 'd2lps_cluster.network': 'below',
     'd2lps_pictures.drawing': 'boxes of a drawing: pictures/test_drawing.py',
     'd2lps_pictures.animation': 'animate, which takes any number of timings: '
@@ -589,7 +589,7 @@ RECORDS = {'Machine', 'Send', 'Round', 'Link', 'Event', 'Timing', 'Shard',
            'Point', 'TrainResult', 'live_picture', 'total', 'parts', 'share',
            'Schedule.states', 'Schedule.check_sends', 'Trained', 'forever',
            'newest_for_all', 'sum_gradients', 'Task', 'Message',
-           'push_then_pull', 'in_flight', 'Costs', 'told_in'}
+           'push_then_pull', 'in_flight', 'Costs', 'told_in', 'known'}
 
 
 @functools.cache

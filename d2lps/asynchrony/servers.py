@@ -1,8 +1,8 @@
 """Two servers that treat a late gradient in another way."""
 from d2lps.checks import checked, from_zero, refuse
-from d2lps.engine import device
-from d2lps.kvstore.fits import up_to_1000
-from d2lps.kvstore.server import BoundedServer, Server
+from d2lps.engine import array, device
+from d2lps.kvstore.fits import store_key, up_to_1000
+from d2lps.kvstore.server import BoundedServer, Server, known
 
 
 def _some_are_left(self, device, num_workers, backups):
@@ -24,6 +24,7 @@ class BackupServer(Server):
         super().__init__(device, num_workers)
         self.backups, self.dropped, self.seen = backups, 0, {}
 
+    @checked(known, key=store_key, value=array)
     def push(self, key, rank, value):
         if self.seen.get((key, rank), 0) < self.shards[key].round:
             self.dropped += 1
@@ -33,6 +34,7 @@ class BackupServer(Server):
     def complete(self, shard):
         return shard.pushes.count([]) == self.backups
 
+    @checked(known, key=store_key)
     def missing(self, key, rank):
         """Those who can still complete the round of this worker's push."""
         pushes = self.shards[key].pushes
@@ -40,6 +42,7 @@ class BackupServer(Server):
             return []
         return [r for r, queue in enumerate(pushes) if not queue]
 
+    @checked(known, key=store_key)
     def pull(self, key, rank):
         self.seen[key, rank] = self.shards[key].round
         return super().pull(key, rank)
@@ -48,6 +51,7 @@ class BackupServer(Server):
 class DividingServer(BoundedServer):
     """Divides a gradient by its staleness, from 2 on (Zhang et al. 2016)."""
 
+    @checked(known, key=store_key, value=array)
     def push(self, key, rank, value):
         value = value / max(1, self.missed(key, rank))
         super().push(key, rank, value)

@@ -74,7 +74,7 @@ class Shard:
         self.round += 1  # only now, as an updater may raise
 
 
-def _known(self, key, rank, value=None):
+def known(self, key, rank, value=None):
     """A rule: the server has the key, and its value has this shape."""
     if key not in self.shards:
         raise ValueError(f'key {key!r} is not on this server; call '
@@ -92,6 +92,7 @@ class Server:
     """Sums what workers push; `rank` is always a worker's.
 
     It has a `Shard` for each key, and counts the bytes of pushes and pulls.
+    What was pushed must not be changed before its round is complete.
     """
 
     @checked(device=device, num_workers=up_to_1000)
@@ -109,7 +110,7 @@ class Server:
         # (ps-lite counts pushes: there, two of one worker would do as well.)
         return all(shard.pushes)
 
-    @checked(_known, key=store_key, value=array)
+    @checked(known, key=store_key, value=array)
     def push(self, key, rank, value):
         self.received += nbytes(value)
         shard = self.shards[key]
@@ -117,12 +118,12 @@ class Server:
         if self.complete(shard):
             shard.update(self.updater)
 
-    @checked(_known, key=store_key)
+    @checked(known, key=store_key)
     def missing(self, key, rank):
         waiting = [len(queue) for queue in self.shards[key].pushes]
         return [k for k, n in enumerate(waiting) if n < waiting[rank]]
 
-    @checked(_known, key=store_key)
+    @checked(known, key=store_key)
     def pull(self, key, rank):
         value = self.shards[key].value
         self.sent += nbytes(value)
@@ -148,18 +149,18 @@ class BoundedServer(Server):
     def missed(self, key, rank):  # the staleness of a push
         return self.shards[key].round - self.seen.get((key, rank), 0)
 
-    @checked(_known, key=store_key, value=array)
+    @checked(known, key=store_key, value=array)
     def push(self, key, rank, value):
         self.staleness[self.missed(key, rank)] += 1
         self.pushed[key, rank] += 1
         super().push(key, rank, value)
 
-    @checked(_known, key=store_key)
+    @checked(known, key=store_key)
     def missing(self, key, rank):
         return [other for other in range(self.num_workers) if (
             self.pushed[key, other] < self.pushed[key, rank] - self.bound)]
 
-    @checked(_known, key=store_key)
+    @checked(known, key=store_key)
     def pull(self, key, rank):
         self.seen[key, rank] = self.shards[key].round
         return super().pull(key, rank)

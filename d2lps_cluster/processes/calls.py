@@ -81,7 +81,15 @@ class View:
         self._cluster = weakref.ref(cluster)
 
     def __getitem__(self, name):
-        return self._cluster().run(cells.get, name)
+        return _open(self._cluster).run(cells.get, name)
+
+
+def _open(reference):
+    """The cluster that a weak reference leads to."""
+    cluster = reference()
+    if cluster is None:
+        raise ClusterError('this cluster is closed; start a new one')
+    return cluster
 
 
 def register_magic(cluster):
@@ -98,9 +106,7 @@ def register_magic(cluster):
         if cell is not None and line.strip() and not here:
             raise ValueError('after %%px, there may be --local or nothing; '
                              f'it was {line!r}')
-        if reference() is None:
-            raise ClusterError('this cluster is closed; start a new one')
-        reference().run(cells.execute, line if cell is None else cell)
+        _open(reference).run(cells.execute, line if cell is None else cell)
         if here:
             shell.run_cell(cell).raise_error()
     shell.register_magic_function(px, 'line_cell', 'px')

@@ -20,11 +20,11 @@ LOOPBACK = '127.0.0.1'
 PORTS = range(10_000, 32_000)
 
 
-def free_ports(n, address=LOOPBACK):
+def free_ports(n):
     """`n` ports of this machine that nobody uses just now, in order."""
     found = []
     for port in random.sample(PORTS, 1000):
-        if len(found) < n and is_free(address, port):
+        if len(found) < n and is_free(LOOPBACK, port):
             found.append(port)
     if len(found) < n:
         raise OSError(f'no {n} free ports from {PORTS[0]} to {PORTS[-1]}')

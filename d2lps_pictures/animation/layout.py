@@ -100,9 +100,9 @@ def _circle(nodes, box):
 
 def _cube(nodes, box):
     """A corner for each node, with a direction for each bit of its number."""
-    steps = np.outer([1, 1, 1, 1], [max(box) + 120] * 2) * [
-        (1, 0), (0, 1), (0.55, -0.5), (2.1, 0)]
-    return {node: np.array([k >> bit & 1 for bit in range(4)]) @ steps
+    steps = (max(box) + 120) * np.array(
+        [(1, 0), (0, 1), (0.55, -0.5), (2.1, 0), (0, 2.1)])
+    return {node: np.array([k >> bit & 1 for bit in range(5)]) @ steps
             for k, node in enumerate(nodes)}
 
 

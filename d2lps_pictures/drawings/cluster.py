@@ -129,7 +129,8 @@ def draw_keys(sizes, num_servers, split_from=1_000_000):
             drawing.box(x[server], rows[server] - 11, part, 22, fill=k)
             x[server] += part
         drawing.box(130, y - 11, long, 22, fill=k)
-        drawing.text(124, y, _shortened(f'{key!r}: {size:,}', 120), 12, 'end')
+        drawing.text(124, y, _shortened(f'{key!r}: {size:,}', 120, 12),
+                     12, 'end')
     for k, y in enumerate(rows):
         drawing.box(480, y - 16, 242, 32, fill='none')
         drawing.text(732, y, f'server {k}\n{filled[k]:,} elements', 12,
@@ -145,7 +146,7 @@ def _contents(places, server):
     return f': {", ".join(words)}' if words else ''
 
 
-def _shortened(words, width, size=12):
+def _shortened(words, width, size):
     """As many letters of `words` as there is room for."""
     while width_of(words, size) > width:
         words = words[:-2] + '…'

@@ -6,15 +6,17 @@ from d2lps.checks import a, checked, list_of, whole
 from d2lps.collectives import limits
 from d2lps_pictures.drawing import Drawing
 from d2lps_pictures.places import tree_places
-from d2lps_pictures.style import BLUE, GRAY, ORANGE, PURPLE
+from d2lps_pictures.style import (BLUE, GRAY, GREEN, ORANGE, PURPLE, RED,
+                                  SKY)
 
-RING_COLORS = BLUE, ORANGE, PURPLE
+RING_COLORS = BLUE, ORANGE, PURPLE, GREEN, RED, SKY
 
 
 def _readable(cables, rings):
     """Refuse more devices than are readable, and rings over no cables."""
     whole('devices in cables', len(cables), most=16)
     whole('cables between two devices', cables.max(), least=0, most=16)
+    whole('rings in a picture', len(rings), least=0, most=len(RING_COLORS))
     pairs = [hop for order, _ in rings for hop in _hops(order)]
     if any(not 0 <= i < len(cables) for hop in pairs for i in hop):
         raise ValueError('rings: lists of devices, each with how many cables')
@@ -53,7 +55,13 @@ def draw_cables(cables, rings=()):
     return drawing
 
 
-@checked(plans=list_of(limits.schedule, 'a list of Schedules'),
+def _readable_trees(plans, chunks):
+    for plan in plans:
+        whole('devices in a tree', plan.num_devices, most=64)
+
+
+@checked(_readable_trees, plans=list_of(limits.schedule,
+                                        'a list of Schedules'),
          chunks=list_of(partial(whole, least=0), 'a list of chunks'))
 def draw_sums(plans, chunks=(0,)):
     """Who sends sums of a chunk to whom: a picture for each plan and chunk.

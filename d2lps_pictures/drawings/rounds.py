@@ -1,13 +1,12 @@
 """What each device holds after each round of a plan: numbers in boxes."""
-from functools import partial
 
 import numpy as np
 
-from d2lps.checks import checked, from_zero, function, refuse, whole
+from d2lps.checks import checked, from_zero, function, refuse
 from d2lps.collectives import Schedule, limits
 from d2lps_pictures.drawing import Drawing, INK, PALE
 
-HIGH, GAP, TOP = 46, 56, 40
+HIGH, CELL, GAP, TOP = 46, 44, 56, 40
 
 
 def _held(schedule, arrays, op, rounds):
@@ -29,20 +28,19 @@ def _small(schedule, arrays, **_):
         refuse('arrays', arrays, 'a list with an array for each device')
 
 
-@checked(_small, schedule=limits.schedule, op=function, rounds=from_zero,
-         cell=partial(whole, least=20, most=400))
-def draw_rounds(schedule, arrays, op=np.add, rounds=None, cell=44):
+@checked(_small, schedule=limits.schedule, op=function, rounds=from_zero)
+def draw_rounds(schedule, arrays, op=np.add, rounds=None):
     """The arrays after each round: a column for a round, a row per device.
 
     An arrow is a message; what a message has changed has a dark frame.
 
     arrays: one per device, with a few elements each; they stay as they are.
-    rounds: how many to draw; all, if left out. cell: width of an element.
+    rounds: how many to draw; all, if left out.
     """
     rounds = len(schedule.rounds) if rounds is None else min(
         rounds, len(schedule.rounds))
     states = list(_held(schedule, arrays, op, rounds))
-    wide = cell * np.size(arrays[0])
+    wide = CELL * np.size(arrays[0])
     rows, step = range(schedule.num_devices), max(wide, 50) + GAP
     picture = Drawing(110 + step * rounds + wide, TOP + HIGH * len(rows), (
         f'{schedule.name}, what the devices hold. ' + '; '.join(
@@ -58,7 +56,7 @@ def draw_rounds(schedule, arrays, op=np.add, rounds=None, cell=44):
         for row in rows:
             for c, value in enumerate(now[row].flat):
                 changed = k and value != states[k - 1][row].flat[c]
-                picture.box(x + cell * c, TOP + HIGH * row, cell, HIGH * 0.8,
+                picture.box(x + CELL * c, TOP + HIGH * row, CELL, HIGH * 0.8,
                             value, 'white' if changed else PALE,
                             stroke=INK if changed else '#bbb')
         for send in schedule.rounds[k] if k < rounds else ():

@@ -73,12 +73,3 @@ print(kv.rank, *out.asnumpy(), flush=True)
 def test_an_error_of_a_worker_is_in_its_output():
     outputs = bare_mxnet(START + 'this_is_no_name', num_workers=1, seconds=0.5)
     assert "NameError: name 'this_is_no_name' is not defined" in outputs[0]
-
-
-@pytest.mark.parametrize('name, bad', [
-    ('script', ''), ('script', None), ('num_workers', 0),
-    ('num_workers', 10**9),
-    ('seconds', 0), ('seconds', 'two')])
-def test_a_wrong_argument_is_named(name, bad):
-    with pytest.raises(ValueError, match=f'^{name} must be'):
-        bare_mxnet(**{'script': 'pass', name: bad})

@@ -22,6 +22,7 @@ import pytest
 from clusters import HANGS, all_gone, empty_in_the_end, sockets_of, wait_for
 from d2lps_cluster import Cluster, ClusterError, WorkerError
 from d2lps_cluster.processes import group
+from d2lps_cluster.processes.calls import View
 from d2lps_cluster.processes.process import KeeperLine
 from d2lps_cluster.processes.restarts import Restarts
 from d2lps_cluster.processes.supervisor import Supervisor
@@ -74,6 +75,9 @@ def test_start_work_stop(shared):
         c.run(add_up)
     with pytest.raises(ClusterError, match='closed'):
         c.view['x']
+    view = View(Equal())  # of one that nobody has any more
+    with pytest.raises(ClusterError, match='closed; start a new one'):
+        view['x']
     c.interrupt()
     with pytest.raises(RuntimeError, match='this cluster is closed'):
         c._supervisor._group.do(lambda: None)
@@ -116,6 +120,21 @@ def test_a_store_that_was_closed_long_ago(monkeypatch):
         c.run(close)
         time.sleep(4)
         assert c.run(add_up) == [[1.0] * 3]
+
+
+class Equal:
+    """A function whose comparison gives an array."""
+
+    def __call__(self):
+        return 5
+
+    def __eq__(self, other):
+        return onp.ones(2, bool)
+    __hash__ = None
+
+
+def test_what_is_called_is_not_compared(shared):
+    assert shared.run(Equal()) == [5, 5]
 
 
 def test_what_workers_print_is_shown(shared, capsys):

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from mxnet import np
 
 from d2lps import devices
+from d2lps.asynchrony import BackupServer, DividingServer
 from d2lps.kvstore.server import (BoundedServer, Server, parts,
                                   place, total)
 
@@ -175,16 +176,6 @@ def test_another_bound_is_refused(bad):
         BoundedServer(devices(1)[0], 2, bad)
 
 
-@pytest.mark.parametrize('name, bad', [
-    ('key', 2.5), ('key', None), ('size', -1), ('size', '9'),
-    ('num_servers', 0), ('num_servers', 10**9), ('split_from', 0),
-    ('split_from', None)])
-def test_a_place_needs_arguments_that_make_sense(name, bad):
-    with pytest.raises(ValueError, match=f'^{name} must be'):
-        place(**{**dict(key=0, size=5, num_servers=2), name: bad})
-    assert place(0, onp.int64(5), onp.int64(2)) == [(0, 0, 5)]
-
-
 def test_a_value_is_placed_to_its_last_element():
     for size in (2**50, 2**50 - 1, 10**15 + 1):
         for n in (3, 7, 49, 1000):
@@ -205,6 +196,17 @@ def test_arrays_unlike_each_other_are_not_summed():
     for bad in ([], None, np.ones(2), [1, 2]):
         with pytest.raises(ValueError, match='^arrays.* must be'):
             total(bad)
+
+
+@pytest.mark.parametrize('make', [
+    lambda device: BackupServer(device, 2, 1),
+    lambda device: DividingServer(device, 2, 'async')])
+def test_servers_for_late_gradients_name_a_key_that_they_lack(make):
+    server = make(devices(1)[0])
+    for call, arguments in (('push', (np.ones(1),)), ('missing', ()),
+                            ('pull', ())):
+        with pytest.raises(ValueError, match="^key 'v' is not on this serv"):
+            getattr(server, call)('v', 0, *arguments)
 
 
 @pytest.mark.parametrize('call, arguments, message', [

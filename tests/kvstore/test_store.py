@@ -710,31 +710,6 @@ def test_a_wrong_init_is_explained(store, key, value, message):
     assert pulled(store, 2) == [3, 3]
 
 
-@pytest.mark.parametrize('argument, bad', [
-    *((name, n) for name in ('num_workers', 'num_servers', 'split_from')
-      for n in (0, 1.5, '2', True)),
-    *(('consistency', c) for c in (-1, 1.5, '2', True, None, 'Sync')),
-    *(('timeout', t) for t in (0, -1, None, '1', float('nan'),
-                               float('inf')))])
-def test_a_wrong_argument_is_named(argument, bad):
-    with pytest.raises(ValueError, match=f'^{argument} must be .*{bad!r}'):
-        KVStore(**{argument: bad})
-
-
-@pytest.mark.parametrize('name, bad', [
-    ('updater', 1), ('updater', 'sgd'), ('optimizer', 'sgd'),
-    ('optimizer', None), ('optimizer', add)])
-def test_a_wrong_update_is_explained(store, name, bad):
-    with pytest.raises(ValueError, match=f'^{name} must be .* it was'):
-        getattr(store, f'set_{name}')(bad)
-
-
-@pytest.mark.parametrize('rank', [-1, 2, 0.5])
-def test_a_rank_is_one_of_the_workers(rank):
-    with pytest.raises(ValueError, match='^rank must be'):
-        KVStore(num_workers=2).worker(rank)
-
-
 def test_what_an_updater_raises_reaches_the_last_to_push():
     def wrong(key, summed, stored):
         raise ArithmeticError('no')
@@ -806,12 +781,6 @@ def test_a_pushpull_into_a_wrong_array_pushes_nothing():
     with pytest.raises(ValueError, match='^priority must be'):
         store.pushpull(0, full(5), priority='high')
     assert pulled(store) == [1, 1]
-
-
-def test_no_store_has_more_servers_than_a_machine_can_have():
-    for name in 'num_workers', 'num_servers':
-        with pytest.raises(ValueError, match=f'^{name} must be .* 1,000'):
-            KVStore(**{name: 10**9})
 
 
 def test_of_several_errors_the_first_is_raised():

@@ -102,11 +102,6 @@ def test_train_without_waiting_for_each_other_takes_every_step(small_set):
     assert all(len(results[rank].accuracy) == 2 for rank in (0, 1))
 
 
-def test_train_explains_a_store_that_is_none():
-    with pytest.raises(ValueError, match="store must be .* it was 'local'"):
-        d2lps.train(1, 32, 0.1, show=False, step=store_step('local'))
-
-
 @pytest.mark.parametrize('kind', STORES)
 def test_a_store_serves_one_training(small_set, kind):
     store = STORES[kind]()
@@ -152,21 +147,6 @@ def test_a_wrong_preparation_is_explained(name, bad):
     with pytest.raises(ValueError, match=f'^{name}.* must be'):
         prepare_store(**arguments)
     prepare_store(store, [ONE], 0.1)  # nothing was done
-
-
-@pytest.mark.parametrize('name, bad', [
-    ('X', 'two'), ('X', onp.ones((4, 2))), ('y', None), ('devices', []),
-    ('devices', 2), ('device_params', []), ('device_params', ONE),
-    ('store', 'local')])
-def test_a_wrong_step_is_explained(name, bad):
-    params = init_params(0.01)
-    arguments = dict(
-        X=np.ones((4, 1, 28, 28)), y=np.ones(4, dtype='int32'),
-        device_params=[get_params(params, devices(1)[0])],
-        devices=devices(1), store=KVStore())
-    prepare_store(arguments['store'], params, 0.1)
-    with pytest.raises(ValueError, match=f'^{name} .*must be'):
-        train_batch_store(**{**arguments, name: bad})
 
 
 def test_a_step_wants_a_copy_for_each_device_and_a_label_for_each_image():

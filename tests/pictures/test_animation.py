@@ -40,6 +40,7 @@ def timed(plan, place, **more):
 
 
 SWITCH4, SWITCH8 = topology.pcie_switch(4), topology.pcie_switch(8)
+LARGE = sch.parameter_server(16, 4)
 USES = {  # timings, and how they are laid out
     'gather, sharded': (timed(sch.gather_broadcast(4), SWITCH4)
                         + timed(sch.sharded(4), SWITCH4), {}),
@@ -52,6 +53,8 @@ USES = {  # timings, and how they are laid out
     'halving_doubling(8)': (timed(sch.halving_doubling(8), SWITCH8),
                             {'layout': 'cube'}),
     'servers': (servers(1, 4), {}),
+    'servers in a cube': (timed(LARGE, topology.ethernet(LARGE.nodes)),
+                          {'layout': 'cube'}),
     'hierarchical': (timed(sch.hierarchical(2, 4), topology.cluster(2, 4)),
                      {}),
     'pipelined': (timed(sch.pipelined(sch.tree(4), 3), SWITCH4,

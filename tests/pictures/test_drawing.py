@@ -116,11 +116,3 @@ def test_a_file_has_the_same(tmp_path):
     assert drawing.save(tmp_path / 'a.svg') is drawing
     root = ElementTree.parse(tmp_path / 'a.svg').getroot()
     assert root.get('aria-label') == 'Élan'
-
-
-@pytest.mark.parametrize('bad', [
-    dict(width=0), dict(width='a'), dict(height=-1), dict(height=None),
-    dict(alt=''), dict(alt=3)])
-def test_a_wrong_argument_is_named(bad):
-    with pytest.raises(ValueError, match=f'{[*bad][0]} must be'):
-        Drawing(**{**dict(width=9, height=9, alt='A.'), **bad})

@@ -20,6 +20,19 @@ def test_each_cable_is_a_line_in_the_colour_of_its_ring():
     assert one.count('stroke="#BBBBBB"') == 16
 
 
+def test_each_of_many_rings_has_its_colour_and_its_line():
+    n = 11
+    apart = np.abs(np.subtract.outer(np.arange(n), np.arange(n)))
+    steps = np.minimum(apart, n - apart)  # along the circle
+    rings = topology.rings_of(np.where(steps < 5, steps, 0))
+    assert len(rings) == 4
+    svg = draw_cables(np.where(steps < 5, steps, 0), rings).svg()
+    for order, _ in rings:
+        assert ' - '.join(map(str, [*order, order[0]])) + '</text>' in svg
+    with pytest.raises(ValueError, match='rings in a picture must be'):
+        draw_cables(np.where(steps < 5, steps, 0), 7 * rings[:1])
+
+
 @pytest.mark.parametrize('plan, chunk, root', [
     (strategies.ring(5), 1, 0), (strategies.tree(8), 0, 0),
     (strategies.double_tree(8), 1, 7), (strategies.running_sum(3), 0, 2)])
@@ -38,6 +51,8 @@ def test_the_root_of_a_tree_stands_highest(plan, chunk, root):
 def test_what_is_no_tree_is_refused():
     with pytest.raises(ValueError, match='do not go along a tree'):
         draw_sums([strategies.recursive_doubling(4)])
+    with pytest.raises(ValueError, match='^devices in a tree must be'):
+        draw_sums([strategies.running_sum(1200)])
     with pytest.raises(ValueError, match='chunk 7 in ring'):
         draw_sums([strategies.ring(4)], [7])
     circle = Schedule([[Send(1, 2, 0, True), Send(2, 1, 0, True)]], 3)

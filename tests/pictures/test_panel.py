@@ -129,6 +129,18 @@ def wait(panel, seconds=LIMIT):
     return asyncio.run(panel.wait(seconds))
 
 
+def test_deaths_of_an_earlier_training_are_not_this_one_s(panel):
+    cluster = Trained()
+    cluster.steps = 20
+    cluster.kill('server 1')
+    first = panel(cluster)
+    wait(first)
+    assert [who for _, who in first.deaths] == ['server 1']
+    second = panel(cluster)
+    wait(second)
+    assert second.deaths == []
+
+
 async def interrupted(seconds):
     raise KeyboardInterrupt
 

@@ -260,6 +260,7 @@ def test_bars_of_one_name_have_rows_of_their_own():
 
 @pytest.mark.parametrize('draw, words', [
     (lambda: plot_topology('switch'), 'topology must be a Topology'),
+    (lambda: plot_topology(topology.Topology([])), 'topology must be one'),
     (lambda: plot_topology(SWITCH, 1), 'load must be a dict'),
     (lambda: plot_topology(SWITCH, {(0, 'switch'): 2}), 'load.* from 0 to 1'),
     (lambda: plot_topology(SWITCH, {(0, 1): 1}), r'load: .* no link \(0, 1\)'),

@@ -90,22 +90,3 @@ def test_a_server_beside_each_worker_uses_both_directions_already():
     for pieces in (1, 4, 10):
         assert simulated(4, 4, SIZE, LINK, True, pieces).seconds == (
             pytest.approx(predicted_seconds(4, 4, SIZE, LINK, True)))
-
-
-@pytest.mark.parametrize('name, bad', [
-    ('num_workers', 0), ('num_servers', 2.5), ('nbytes', -1),
-    ('bandwidth', 0), ('colocated', 'yes'), ('pieces', 0),
-    ('num_workers', 10**9),
-    ('bandwidth', None)])
-def test_a_wrong_argument_is_named(name, bad):
-    arguments = dict(num_workers=2, num_servers=1, nbytes=SIZE, bandwidth=LINK)
-    with pytest.raises(ValueError, match=name):
-        simulated(**{**arguments, name: bad})
-
-
-@pytest.mark.parametrize('name, bad', [
-    ('num_workers', 10**9), ('num_servers', True), ('megabytes', 0),
-    ('gigabits', float('nan')), ('colocated', 'on the moon')])
-def test_the_widget_wants_arguments_that_make_sense(name, bad):
-    with pytest.raises(ValueError, match=f'{name} must be'):
-        explore_servers(**{name: bad})

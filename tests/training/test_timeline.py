@@ -258,11 +258,6 @@ print(len({{event.device for event in timeline.events}}) - limit)
     assert done.stdout == '0\n', done.stderr
 
 
-def test_no_devices_are_explained():
-    with pytest.raises(ValueError, match='devices is too short'):
-        Timeline([])
-
-
 def test_an_exception_in_the_block_ends_the_recording():
     for _ in range(2):
         with pytest.raises(KeyError), Timeline(devices(1)) as timeline:
