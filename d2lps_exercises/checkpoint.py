@@ -153,21 +153,23 @@ def run_crashes(answer, steps, seed, size, again=0, shift=0):
         disk = Disk(ends_after=k)
         done, now = save_all(answer, disk, steps, seed, size)
         for share in SHARES:
-            one, first = disk, _meant(load(answer, Disk(disk.left(share))))
+            last_disk = disk
+            loaded = _meant(load(answer, Disk(disk.left(share))))
             note = {'done': done, 'now': now, 'share': share,
-                    'diary': one.diary[-4:]}
-            found = (first.get('found') or [None])[0]
-            if again and now is not None and 'error' not in first and (
+                    'diary': disk.diary[-4:]}
+            found = (loaded.get('found') or [None])[0]
+            if again and now is not None and 'error' not in loaded and (
                     found in (done, now)):
-                one = Disk(disk.left(share), again)
+                last_disk = Disk(disk.left(share), again)
                 rest = [step + shift for step in steps
                         if found is None or step > found]
-                last, note['now'] = save_all(answer, one, rest, seed, size)
+                last, note['now'] = save_all(answer, last_disk, rest, seed,
+                                             size)
                 note.update(done=found if last is None else last,
-                            diary=['a first power cut', *one.diary[-4:]])
-                first = _meant(load(answer, Disk(one.left(share))))
-            note.update(first, most=one.most,
-                        loose=one.loose())
+                            diary=['a first power cut',
+                                   *last_disk.diary[-4:]])
+                loaded = _meant(load(answer, Disk(last_disk.left(share))))
+            note.update(loaded, most=last_disk.most, loose=last_disk.loose())
             notes.append(note)
         if now is None:
             return notes

@@ -96,7 +96,9 @@ class TrainingPanel:
                  **settings):
         if TrainingPanel._last:
             TrainingPanel._last.stop()
-        self._cluster, self.deaths = (lambda: cluster), []
+        self._cluster = cluster  # until the training has ended
+        self._weak_cluster = weakref.ref(cluster)
+        self.deaths = []
         # Wherever its processes are, and the reader goes.
         self.folder = folder.absolute()
         # Steps and deaths of an earlier training.
@@ -130,7 +132,7 @@ class TrainingPanel:
     @property
     def cluster(self):
         """The `Cluster`; None if it and the training have ended."""
-        return self._cluster()
+        return self._weak_cluster()
 
     def rows(self):
         """The steps so far: [(step, loss, seconds since 1970), ...]"""
@@ -171,7 +173,7 @@ class TrainingPanel:
                 drawn = time.monotonic()
         self._button.disabled = True
         # Widgets live as long as the kernel, but a cluster need not.
-        self._cluster = weakref.ref(self.cluster)
+        self._cluster = None
         self._shown.update(self._picture())
 
     def _picture(self):

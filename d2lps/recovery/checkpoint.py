@@ -54,9 +54,9 @@ class Checkpoint:
     def __init__(self, folder, keep=3):
         self.folder = folder.absolute()
         self.keep, self.checksum = keep, ''
-        self._unlock, self._steps = None, []  # a function; steps of good ones
-        self._lock = self._owner = None  # the file's number; whose it is
-        self._saving = RLock()  # one thread at a time
+        self._steps = []  # of the checkpoints that are whole
+        self._lock_fd = self._owner = self._release = None  # see `lock`
+        self._mutex = RLock()  # one thread at a time
         new = [path for path in (self.folder, *self.folder.parents)
                if not path.exists()]
         try:
@@ -84,14 +84,14 @@ class Checkpoint:
         Raises:
             CheckpointError: if another training has it.
         """
-        if self._unlock and self._owner == os.getpid():
+        if self._release and self._owner == os.getpid():
             return
         self.close()  # a fork's: the lock is its parent's
         self._owner = os.getpid()
         # Whoever may read it could lock it.
-        file = self._lock = open_only_here(
+        file = self._lock_fd = open_only_here(
             self.folder / 'lock', os.O_RDWR | os.O_CREAT, 0o600)
-        self._unlock = weakref.finalize(self, os.close, file)
+        self._release = weakref.finalize(self, os.close, file)
         try:
             self._take_over(file)
         except BaseException:
@@ -121,9 +121,9 @@ class Checkpoint:
 
     def close(self):
         """Let others write here."""
-        if self._unlock:
-            self._unlock()
-        self._unlock = None
+        if self._release:
+            self._release()
+        self._release = None
 
     def __enter__(self):
         return self
@@ -145,7 +145,7 @@ class Checkpoint:
             OSError: if the disk is full, or the folder read-only.
         """
         parts, checksum = as_parts(step, state)
-        with self._saving:
+        with self._mutex:
             self._save(step, parts)
             self.checksum = checksum
 
@@ -154,7 +154,7 @@ class Checkpoint:
         temporary = path.with_name(f'{path.name}.tmp')
         try:
             self.lock()
-            if not os.path.samestat(os.fstat(self._lock),
+            if not os.path.samestat(os.fstat(self._lock_fd),
                                     os.stat(self.folder / 'lock')):
                 raise CheckpointError(f'{self.folder} is not the folder any '
                                       'more in which this training began')
@@ -171,7 +171,7 @@ class Checkpoint:
             flush_folder(self.folder)
         except OSError as error:
             with contextlib.suppress(OSError):
-                if self._unlock:  # otherwise it may be another's
+                if self._release:  # otherwise it may be another's
                     temporary.unlink()
             raise OSError(error.errno, f'{error.strerror}: the checkpoint of '
                           f'step {step} was not saved; those before it are as '

@@ -27,10 +27,15 @@ class Restarts:
     """
 
     def __init__(self, places, timeout, port, restarts, elastic):
-        self.deaths, self.starting, self.closed = [], False, ''
-        self._options, self._most = (timeout, port, self.deaths), restarts
-        self._elastic, self._count, self.pid = elastic, 0, os.getpid()
-        self._made = self._lost = False  # what cells have made
+        self.deaths = []
+        self.starting = False
+        self.closed = ''
+        self.pid = os.getpid()
+        self._options = timeout, port, self.deaths
+        self._most_restarts, self._num_restarts = restarts, 0
+        self._elastic = elastic
+        self._cells_ran = False  # on the processes that run now
+        self._cells_lost = False  # what cells have made on earlier ones
         self._cwd = os.getcwd()  # the reader may go elsewhere meanwhile
         self._recovering, self._changing = threading.Lock(), threading.Lock()
         self.supervisor = Supervisor(places, *self._options)
@@ -76,10 +81,11 @@ class Restarts:
             if self._next():
                 raise ClusterError(words + 'the next run starts them anew.')
             words += 'start a new one.'
-            if self._most and self.deaths:
-                words += (f' It was started anew {self._count} times of '
-                          f'{self._most}. All deaths: {self._list()}.')
-                if self._count < self._most:
+            if self._most_restarts and self.deaths:
+                words += (f' It was started anew {self._num_restarts} times '
+                          f'of {self._most_restarts}. All deaths: '
+                          f'{self._list()}.')
+                if self._num_restarts < self._most_restarts:
                     words += ' So no worker is left.'
             raise ClusterError(words)
 
@@ -89,7 +95,8 @@ class Restarts:
     def _next(self):
         """Places for new processes, or None if there may be none."""
         dead = [death.who for death in self.supervisor.died]
-        if not dead or self._count == self._most or self.closed:
+        if not dead or self.closed or (
+                self._num_restarts == self._most_restarts):
             return None
         gone = [who for who in dead if self._elastic and (
             who.startswith('worker ')
@@ -117,15 +124,15 @@ class Restarts:
                         begun, death.noticed)
 
     def _start_anew(self, places):
-        self._count += 1
+        self._num_restarts += 1
         left = len(places.workers)
         words = [*map(str, self.supervisor.died),
                  'all processes are started anew']
         if left < self.supervisor.num_workers:
             words[-1] += f', with {left} ' + (
                 'worker' if left == 1 else 'workers')
-        print('; '.join(words), f'(restart {self._count} of {self._most})',
-              flush=True)
+        which = f'(restart {self._num_restarts} of {self._most_restarts})'
+        print('; '.join(words), which, flush=True)
         self.starting = True
         try:
             with defer_sigint():
@@ -152,7 +159,8 @@ class Restarts:
         with self._changing:
             if not self.closed:
                 self.supervisor = Supervisor(places, *self._options)
-                self._made, self._lost = False, self._made or self._lost
+                self._cells_lost = self._cells_lost or self._cells_ran
+                self._cells_ran = False
 
     def begin_cell(self):
         """A cell is going to make something on the workers.
@@ -160,13 +168,13 @@ class Restarts:
         Raises:
             ClusterError: if what others have made was lost; once.
         """
-        if self._lost:
-            self._lost = False
+        if self._cells_lost:
+            self._cells_lost = False
             raise ClusterError(
                 'all processes were started anew, so what cells have made on '
                 'the workers is gone: run the %%px cells again from the '
                 f'first one on. What has died: {self._list()}')
-        self._made = True
+        self._cells_ran = True
 
     def close(self, why='this cluster is closed; start a new one'):
         """End all processes for good; may be called twice."""

@@ -38,10 +38,15 @@ class DistStore(KVStoreBase):
     type = rank = num_workers = None  # set below; not as in the base class
 
     def __init__(self, kind, create, asking):
-        self._asking, self._buffers, self._shapes = asking, {}, {}
+        self.type = kind
+        self._asking = asking
+        self._buffers, self._shapes = {}, {}  # by key
         self._most = {}  # values for a key, in the first push of several
-        self._open, self._late = set(), {}  # pushed; pulled, not waited for
-        self._updates, self._proved, self.type = False, set(), kind
+        self._pushed = set()  # keys that were not pulled since
+        self._late = {}  # arrays that were pulled and not waited for, by key
+        self._updates = False  # do the servers have an update?
+        self._fails_at_once = False  # or never, that update
+        self._proved = set()  # keys with which it did not fail
         reply = asking.meet(f'create({kind!r})', create=True, faults=False)
         asking.faults.clear()  # they were in a store that is gone
         os.environ.update(reply['env'])
@@ -89,7 +94,7 @@ class DistStore(KVStoreBase):
         given = self._groups('value', key, value, priority=priority)
         keys = [*given]
         call = f'push({names(keys)})'
-        again = self._open.intersection(keys)
+        again = self._pushed.intersection(keys)
         if self.type == 'dist_async':
             if not self._updates:
                 raise ValueError("a push to a 'dist_async' store is an "
@@ -104,7 +109,7 @@ class DistStore(KVStoreBase):
         with defer_sigint():  # what the cluster has counted must be sent
             if self.type == 'dist_sync' and not again:
                 self._asking.tell(call=call, push=keys)
-            self._open.update(keys)
+            self._pushed.update(keys)
             self._send(given, priority)
 
     def _send(self, given, priority=0):
@@ -133,10 +138,10 @@ class DistStore(KVStoreBase):
         """
         given = self._groups('out', key, out, priority=priority)
         keys = [*given]
-        call, pushed = f'pull({names(keys)})', self._open.intersection(keys)
+        call, pushed = f'pull({names(keys)})', self._pushed.intersection(keys)
         if self.type == 'dist_sync' and pushed:
             self._asking.ask(call, pull=keys)
-            self._open.difference_update(keys)
+            self._pushed.difference_update(keys)
         else:
             self._asking.check_faults()
             self._asking.tell(call=call, inside=True)
@@ -151,7 +156,8 @@ class DistStore(KVStoreBase):
             self._late.update(zip(keys, outs))
         elif self._updates and not self._proved.issuperset(keys):
             self._asking.ask(call)  # by now servers have reported faults
-            self._proved.update(pushed if self._sure else ())
+            if self._fails_at_once:
+                self._proved.update(pushed)
             return
         self._asking.tell()
 
@@ -198,8 +204,9 @@ class DistStore(KVStoreBase):
             self._asking.inside(self._kv._send_command_to_servers,
                                 SET_UPDATE, body)
         self._asking.meet(f'{call}, which is being sent')
-        self._updates, self._proved = True, set()
-        self._sure = by_mxnet(update)
+        self._updates = True
+        self._proved.clear()
+        self._fails_at_once = by_mxnet(update)
 
     @checked(params=compression)
     @single_threaded

@@ -141,7 +141,7 @@ def _rows(topology, size, box):
     at, bars, ports, frames, left = {}, {}, {}, [], 0
     step, bar = box[0] + GAP, -box[1] / 2 - CABLE - BAR / 2
 
-    def row(nodes, width, y, switch, level):
+    def row(nodes, left, width, y, switch, level):
         for k, node in enumerate(nodes):
             x = left + (k + 0.5) * width / len(nodes)
             ports[switch, node] = x, level
@@ -159,17 +159,17 @@ def _rows(topology, size, box):
         upper = middle - high / 2 - CABLE - BAR / 2
         for node in top:
             at[node] = 0, upper
-        row(below, width, 0, switch, bar)
-        row(above, width, middle, switch, bar)
+        row(below, left, width, 0, switch, bar)
+        row(above, left, width, middle, switch, bar)
         for node in top:
             ports[node, switch] = ports[switch, node][0], upper
             frames.append((left - 12, middle - high / 2 - 26, width + 24,
                            box[1] / 2 + 38 - middle + high / 2,
                            f'machine {m}'))
         left += width + GAP + 12
-    width, left = left - GAP - 12, 0
+    width = left - GAP - 12
     for node in top:
         bars[node], at[node] = (0, width, upper), (width / 2, upper)
-        row([n for n in near[node] if n not in inner], width,
+        row([n for n in near[node] if n not in inner], 0, width,
             upper - BAR / 2 - CABLE - box[1] / 2, node, upper)
     return at, bars, ports, frames
