@@ -1,7 +1,7 @@
 """What a death costs: replicas, checkpoints, and starting again.
 
-`replicas`: consistent hashing, chains of servers that acknowledge a push, and
-their repair. `file`, `checkpoint`, `training`: what a power failure leaves.
+`replicas`: consistent hashing; chains of servers acknowledge a push; repair.
+`file`, `checkpoint`, `training`: after a power failure. `interval`: how often.
 """
 from d2lps.lazy import lazy
 

@@ -177,6 +177,7 @@ def test_another_bound_is_refused(bad):
 
 
 def test_a_value_is_placed_to_its_last_element():
+    assert place(0, onp.int64(5), onp.int64(2)) == [(0, 0, 5)]
     for size in (2**50, 2**50 - 1, 10**15 + 1):
         for n in (3, 7, 49, 1000):
             places = place(0, size, n)

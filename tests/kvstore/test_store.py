@@ -710,6 +710,12 @@ def test_a_wrong_init_is_explained(store, key, value, message):
     assert pulled(store, 2) == [3, 3]
 
 
+@pytest.mark.parametrize('rank', [-1, 2, 0.5])
+def test_a_rank_is_one_of_the_workers(rank):
+    with pytest.raises(ValueError, match='^rank must be'):
+        KVStore(num_workers=2).worker(rank)
+
+
 def test_what_an_updater_raises_reaches_the_last_to_push():
     def wrong(key, summed, stored):
         raise ArithmeticError('no')
