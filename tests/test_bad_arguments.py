@@ -234,9 +234,9 @@ method(lambda: strategies.ring(2), 'cuts', {'size': WHOLE}, size=8)
 method(lambda: strategies.ring(2), 'chunk_bytes', {'nbytes': NUMBER}, nbytes=8)
 method(lambda: strategies.ring(2), 'run',
        arrays=fresh(lambda: [onp.ones(2), onp.ones(2)]), op=onp.add)
-good(simulate.time, {'nbytes': NUMBER, 'barrier': FLAG},
+good(simulate.time, {'nbytes': NUMBER, 'barrier': FLAG, 'overhead': NUMBER},
      schedule=strategies.ring(2), topology=topology.pcie_switch(2), nbytes=8,
-     barrier=True)
+     barrier=True, overhead=1e-6)
 FLOWS = dict(paths=onp.array([[0]]), size=onp.ones(1), delay=onp.zeros(1),
              capacity=onp.ones(1))
 good(flows.flow, {'inputs': {'None'}, 'capacity': {'a NumPy array'}},

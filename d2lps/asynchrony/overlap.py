@@ -125,8 +125,8 @@ def forward_pass(forward, sent):
     return tasks
 
 
-def _as_many(backward, nbytes, forward=(), slice_size=None, **_):
-    """A number for each layer, and not too many messages."""
+def _as_many(backward, nbytes, forward=(), **_):
+    """A number for each layer, and not too many layers."""
     for name, value in ('nbytes', nbytes), ('forward', forward):
         if len(value) != len(backward) and (value or name == 'nbytes'):
             raise ValueError(f'{name} must have a number for each of the '
@@ -134,7 +134,6 @@ def _as_many(backward, nbytes, forward=(), slice_size=None, **_):
     if len(backward) > MOST:
         raise ValueError(f'backward must have at most {MOST:,} layers; it '
                          f'had {len(backward):,}')
-    _not_too_many(nbytes, slice_size)
 
 
 LAYERS = {'backward': SECONDS, 'nbytes': list_of(number, 'a list of bytes'),

@@ -52,10 +52,6 @@ class Timing:
             busy[pair] = nbytes / link.bandwidth / self.seconds
         return busy
 
-    def busiest(self):
-        """The (src, dst) of the busiest link, None if nothing was sent."""
-        return max(self.load, key=self.busy().get, default=None)
-
     def rates(self):
         """How fast bytes flow, from each moment that changes it to the next.
 
@@ -105,14 +101,18 @@ class _Events(Sequence):
 
 
 @checked(schedule=limits.schedule, nbytes=number, barrier=flag,
-         topology=a(Topology, 'a Topology, such as topology.pcie_switch(4)'))
-def time(schedule, topology, nbytes, barrier=True):
+         topology=a(Topology, 'a Topology, such as topology.pcie_switch(4)'),
+         overhead=number)
+def time(schedule, topology, nbytes, barrier=True, overhead=0.0):
     """The `Timing` of `schedule` for `nbytes` bytes per device.
 
     barrier: a round starts when the one before has ended. Without it, a
     send starts as soon as its source has what it is to send, and has sent
     what it had to send to the same node in earlier rounds. (What it replaces
     at its destination does not hold it up: there is a second buffer.)
+    overhead: seconds that a message costs each of its ends (LogGP's o,
+    Alexandrov et al. 1995). An end handles the messages of a round one after
+    the other; all that a node sends to another in a round is one message.
     A send waits for the latency of its route, then its bytes flow.
     Raises ValueError for nodes or routes that the topology does not have.
     """
@@ -135,8 +135,11 @@ def time(schedule, topology, nbytes, barrier=True):
         key = tuple(map(alike, rounds))
         if key not in known:
             size = np.concatenate([sizes[sends.chunk] for sends in rounds])
+            handling = np.zeros(len(size))
+            if overhead:
+                handling += overhead * np.concatenate([*map(_turns, rounds)])
             known[key] = _solve(topology, _paths(topology, place, rounds),
-                                size, inputs, solved)
+                                size, handling, inputs, solved)
         starts, ends, seconds, *_ = known[key]
         spans.append((now, rounds, starts, ends))
         times[key] += 1
@@ -146,6 +149,17 @@ def time(schedule, topology, nbytes, barrier=True):
         *_, links, load = known[key]
         carried[links] += count * load
     return Timing(schedule, topology, spans, now, carried)
+
+
+def _turns(sends):
+    """Each send's turn in its round, from 1, at that end which is later."""
+    turns, sent, received = {}, Counter(), Counter()
+    pairs = [*zip(sends.src.tolist(), sends.dst.tolist())]
+    for src, dst in dict.fromkeys(pairs):
+        sent[src] += 1
+        received[dst] += 1
+        turns[src, dst] = max(sent[src], received[dst])
+    return [turns[pair] for pair in pairs]
 
 
 def _paths(topology, place, rounds):
@@ -172,20 +186,21 @@ def _inputs(schedule):
     return inputs
 
 
-def _solve(topology, paths, size, inputs, solved):
+def _solve(topology, paths, size, handling, inputs, solved):
     """Starts and ends in s, the last end; links used and bytes on each.
 
+    handling: what each send waits for its ends, in s, before it starts.
     solved: what was found before, for flows that share links in the same
     way; most schedules do much the same in many places and rounds.
     """
     links, which = np.unique(paths, return_inverse=True)
     paths = which.reshape(paths.shape)
-    delay = topology.latency[links][paths].sum(axis=1)
+    delay = handling + topology.latency[links][paths].sum(axis=1)
     flows = paths, size, delay, topology.bandwidth[links]
-    key = tuple(map(np.ndarray.tobytes, flows))
+    key = tuple(map(np.ndarray.tobytes, (*flows, handling)))
     if key not in solved:
         starts, ends = flow(*flows, inputs)
-        solved[key] = starts, ends, float(ends.max())
+        solved[key] = starts + handling, ends, float(ends.max())
     load = np.bincount(paths.ravel(), np.repeat(size, paths.shape[1]),
                        len(links))
     return *solved[key], links, load

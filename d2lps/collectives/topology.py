@@ -157,11 +157,10 @@ def nvlink_p3(bandwidth=NVLINK, latency=0.0):
 
 @checked(lambda num_machines, num_devices, num_servers, **_: limits.few(
     'num_machines, num_devices or num_servers',
-    num_machines * (num_devices + 1) + num_servers,
-    100_000, 'nodes'), num_machines=limits.LINE,
-         num_devices=limits.LINE,
-         inside=positive, network=positive, latency=number,
-         num_servers=partial(limits.LINE, least=0), network_latency=number)
+    num_machines * (num_devices + 1) + num_servers, 100_000, 'nodes'),
+         num_machines=limits.LINE, num_devices=limits.LINE, inside=positive,
+         network=positive, num_servers=partial(limits.LINE, least=0),
+         latency=number, network_latency=number)
 def cluster(num_machines, num_devices, inside=PCIE3, network=ETHERNET_10G,
             num_servers=0, latency=0.0, network_latency=0.0):
     """Machines with GPUs on a PCIe switch, joined by a network switch.

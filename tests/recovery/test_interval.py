@@ -109,8 +109,3 @@ def test_the_same_seed_is_the_same_simulation():
 def test_what_never_ends_is_refused(function):
     with pytest.raises(ValueError, match='^interval .* must be smaller'):
         function(10_000, 1, 1000)
-
-
-def test_what_takes_long_is_refused():
-    with pytest.raises(ValueError, match='^num_intervals .* most 453 for'):
-        simulated_overhead(10, 0, 1)
