@@ -220,8 +220,20 @@ def minutes_of(text):
                        for time in times)  # to run it takes less
 
 
+def folded(cell):
+    """Whether a cell shows a bar in place of its source.
+
+    JupyterLab looks at one mark, the book at the other.
+    """
+    marks = (cell['metadata'].get('jupyter', {}).get('source_hidden', False),
+             'hide-input' in cell['metadata'].get('tags', ()))
+    assert marks[0] == marks[1], ''.join(cell['source'])
+    return marks[0]
+
+
 def faults_of(cells):
     """What keeps the cells of a notebook from being a chapter, in lines."""
+    cells = [cell for cell in cells if not folded(cell)]
     faults, code = [], [cell['cell_type'] for cell in cells].index('code')
     if len(cells) > MOST_CELLS:
         faults.append(f'{len(cells)} cells')
@@ -291,6 +303,57 @@ def test_no_line_of_a_paragraph_becomes_a_list(path):
 @pytest.mark.parametrize('path', CHAPTERS, ids=lambda path: path.stem)
 def test_a_chapter_has_the_form(path):
     assert faults_of(cells_of(path)) == []
+
+
+# A cell teaches, or it checks: what checks is folded away, below its lesson.
+ASSERTS = re.compile(r'^\s*assert\b', re.M)
+BUILDS = re.compile(r'^(def|class|import|from|@|%%px|%%capture)\b', re.M)
+
+
+def mixed(cells):
+    """Cells that are neither plainly a lesson nor plainly a check."""
+    before = None
+    for number, cell in enumerate(cells):
+        source, shown = ''.join(cell['source']), cell.get('outputs')
+        if cell['cell_type'] == 'code' and folded(cell):
+            if not ASSERTS.search(source):
+                yield f'cell {number} is folded and checks nothing'
+            if shown:
+                yield f'cell {number} is folded and shows something'
+            if before != 'code':
+                yield f'cell {number} is folded and not below a lesson'
+        elif cell['cell_type'] == 'code':
+            if ASSERTS.search(source):
+                yield f'cell {number} checks in sight'
+            if not shown and not BUILDS.search(source):
+                yield f'cell {number} shows nothing'
+        before = cell['cell_type']
+
+
+NOT_YET = {path.stem for path in CHAPTERS}
+
+
+@pytest.mark.parametrize('path', CHAPTERS, ids=lambda path: path.stem)
+def test_a_cell_teaches_or_it_checks(path):
+    faults = [*mixed(cells_of(path))]
+    assert bool(faults) == (path.stem in NOT_YET), faults
+
+
+def test_mixed_cells_are_found():
+    def cell(source, *shown, marks=()):
+        return {'cell_type': 'code', 'source': source, 'outputs': [*shown],
+                'metadata': {'jupyter': {'source_hidden': bool(marks)},
+                             'tags': [*marks]}}
+    text = {'cell_type': 'markdown', 'source': 'words', 'metadata': {}}
+    check = cell('assert x == 1', marks=['hide-input'])
+    assert not [*mixed([text, cell('print(1)', '1'), check])]
+    assert not [*mixed([text, cell('def f(x):\n    return x'), check])]
+    for bad in ([cell('x = 1')], [cell('print(1)\nassert x == 1', '1')],
+                [text, check], [cell('print(1)', '1'), cell(
+                    'x = 1', marks=['hide-input'])],
+                [cell('print(1)', '1'), cell(
+                    'assert x == 1', '1', marks=['hide-input'])]):
+        assert len([*mixed(bad)]) == 1
 
 
 @pytest.mark.parametrize('path', CHAPTERS, ids=lambda path: path.stem)
