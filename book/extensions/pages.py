@@ -60,6 +60,18 @@ class NameSolutions(SphinxTransform):
                     last[2:] = [nodes.Text('.')]
 
 
+class NameChecks(SphinxTransform):
+    """The bar of a folded cell says what it checks: its first line."""
+    default_priority = 100
+
+    def apply(self):
+        for cell in self.document.findall(nodes.container):
+            if cell.get('hide_mode'):
+                code = next(cell.findall(nodes.literal_block)).astext()
+                words = code.split('\n')[0].removeprefix('# ')
+                cell['prompt_show'] = cell['prompt_hide'] = words
+
+
 class LeaveOut(SphinxTransform):
     """What sets up pictures, and what only teachers run."""
     default_priority = 100
@@ -77,5 +89,6 @@ class LeaveOut(SphinxTransform):
 def setup(app):
     app.connect('source-read', adapt)
     app.add_transform(NameSolutions)
+    app.add_transform(NameChecks)
     app.add_transform(LeaveOut)
     return {'parallel_read_safe': True, 'parallel_write_safe': True}
