@@ -313,8 +313,11 @@ good(latency.explore_latency, {
 for split in splits.split_costs, splits.draw_costs, splits.explore_splits:
     good(split, {'num_devices': {'int64'}}, way='data parallelism',
          num_devices=2, batch_size=256)
-good(splits.noted, {'notes': {'a list'}}, function=lambda X: X,
-     notes=fresh(list))
+good(splits.Meter, layers=[lambda X: X])
+good(splits.Meter([abs]).noted, function=lambda X: X)
+good(splits.Meter([abs]).measure, {'X': {'an MXNet array'},
+     'y': {'an MXNet array'}}, X=X, y=y, step=lambda *_: None, placed=[[X]],
+     devices=d2lps.devices(1))
 good(devices_toy.explore_devices, {
     'num_devices': {'int64'}, 'megabytes': {'a fraction', 'int64', 'float32'}},
     num_devices=2, megabytes=.01, way='sharded')

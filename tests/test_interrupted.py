@@ -213,7 +213,8 @@ def wrong_after_interrupt(chapters, folder, cwd='.'):
 CLUSTERS = [path for path in CHAPTERS if any(
     'Cluster(' in code for code in code_of(path))]
 # Without MXNet or a process there is nothing that an interrupt might leave.
-PURE = [path for path in CHAPTERS if path.stem[:2] in ('03', '05', '06', '07')]
+PURE = [path for path in CHAPTERS
+        if path.stem[:2] in ('03', '05', '06', '07', '15')]
 # These have a kernel each, for what they leave; the others have one.
 KERNELS = [[path] for path in CLUSTERS] + [
     sorted({*CHAPTERS} - {*CLUSTERS} - {*PURE})]

@@ -333,13 +333,10 @@ def mixed(cells):
         before = cell['cell_type']
 
 
-NOT_YET = {path.stem for path in CHAPTERS}
-
-
 @pytest.mark.parametrize('path', CHAPTERS, ids=lambda path: path.stem)
 def test_a_cell_teaches_or_it_checks(path):
     faults = [*mixed(cells_of(path))]
-    assert bool(faults) == (path.stem in NOT_YET), faults
+    assert faults == []
 
 
 def test_mixed_cells_are_found():

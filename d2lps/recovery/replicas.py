@@ -1,11 +1,10 @@
 """Keys on servers that may be lost: a circle of hashes, and replicas.
 
 Keys and servers are hashed onto a circle, and a key belongs to the server
-that comes next (consistent hashing: Karger et al. 1997). Each server has many
-points there, and the servers that follow have copies: Dynamo, DeCandia et al.
-2007. A push goes down this chain, and the last one acknowledges it (chain
-replication: van Renesse and Schneider 2004), after the pushes of all workers
-have been summed: Li et al. 2014, OSDI.
+that comes next (consistent hashing: Karger et al. 1997). A server has many
+points, and those that follow have copies (Dynamo: DeCandia et al. 2007). The
+sum of all workers' pushes (Li et al. 2014) goes down this chain, and its last
+server acknowledges it (chain replication: van Renesse and Schneider 2004).
 """
 import bisect
 import hashlib
@@ -66,7 +65,8 @@ def circle(servers, num_points=1024):
 @checked(key=store_key, points=_places, replicas=whole)
 def chain(key, points, replicas=1):
     """The next `replicas` servers on the circle, or all if there are fewer."""
-    start = bisect.bisect(points, (position(f'key {key}'),))
+    start = bisect.bisect(points, position(f'key {key}'),
+                          key=lambda point: point[0])
     found = []
     for k in range(len(points)):
         server = points[(start + k) % len(points)][1]

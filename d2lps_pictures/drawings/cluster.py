@@ -114,7 +114,7 @@ def draw_keys(sizes, num_servers, split_from=1_000_000):
         'servers. ' + ' '.join(
             f'Server {k} has {elements:,} elements{_contents(places, k)}.'
             for k, elements in enumerate(filled))))
-    scale = 226 / max(1, *sizes.values(), *filled)
+    scale = 226 / max(1, sum(sizes.values()))
     drawing.text(130, 12, 'keys', 13, 'start', bold=True)
     drawing.text(480, 12, 'servers', 13, 'start', bold=True)
     ys = dict(zip(sizes, _middles(len(sizes), high - 30, 26)))

@@ -136,6 +136,43 @@ COLLECTIVES = {
                   'has every chunk'}
 
 
+def draw_layer_partition():
+    """One layer of which each of two devices has half, there and back."""
+    drawing = Drawing(900, 372, (
+        'Above, the forward pass: each of two devices has the whole input H '
+        'of a layer, computes its half of the output, and an all-gather '
+        'gives both the whole output. Below, the backward pass, from right '
+        'to left: from the gradient of its half of the output each device '
+        'computes what its half contributes to the gradient of all of H; a '
+        'reduce-scatter adds these, and each gets the sum for its half.'))
+    drawing.text(8, 18, 'forward pass', 14, 'start', bold=True)
+    drawing.text(8, 218, 'backward pass', 14, 'start', bold=True)
+    for top in (34, 234):
+        for d in range(2):
+            y = top + 74 * d
+            drawing.text(8, y + 27, f'device {d}', 12, 'start')
+            drawing.box(452, y, 110, 54, 'half of the\nlayer', d, 12)
+    for d in range(2):
+        y = 34 + 74 * d
+        drawing.box(286, y, 120, 54, 'input H,\nwhole', 'white', 12)
+        drawing.arrow((408, y + 27), (450, y + 27))
+        drawing.arrow((564, y + 27), (598, y + 27))
+        drawing.box(600, y, 84, 54, 'half of\noutput', d, 12)
+        drawing.arrow((686, y + 27), (716, y + 27))
+        drawing.arrow((782, y + 27), (806, y + 27))
+        drawing.box(808, y, 84, 54, 'output,\nwhole', 'white', 12)
+        y += 200
+        drawing.box(600, y, 84, 54, 'gradient\nof half', d, 12)
+        drawing.arrow((598, y + 27), (564, y + 27))
+        drawing.arrow((450, y + 27), (408, y + 27))
+        drawing.box(286, y, 120, 54, 'contribution to\nall of H', 'white', 12)
+        drawing.arrow((284, y + 27), (254, y + 27))
+        drawing.arrow((178, y + 27), (154, y + 27))
+        drawing.box(68, y, 84, 54, 'gradient\nof half', d, 12)
+    drawing.box(718, 34, 62, 128, 'all-\ngather', '#eee', 12)
+    return drawing.box(180, 234, 72, 128, 'reduce-\nscatter', '#eee', 12)
+
+
 @checked(only=one_of(*COLLECTIVES), num_devices=few_devices)
 def draw_collectives(only=None, num_devices=3):
     """All-reduce as reduce-scatter and all-gather, or `only` one of the three.

@@ -7,7 +7,7 @@ QUEUES = list_of(list_of(VALUE, least=0), 'a list of queues, one per worker')
 
 
 @checked(queues=QUEUES, value=VALUE, key=text)
-def draw_store(queues=(('2', '3'), ('20',)), value='11', key='w'):
+def draw_store(queues=(('1', '1'), ()), value='0', key='w'):
     """Workers, what waits in the queues of a store, and its value.
 
     queues: for each worker what it has pushed and nobody has used, the
@@ -17,9 +17,10 @@ def draw_store(queues=(('2', '3'), ('20',)), value='11', key='w'):
     queues = [[str(one) for one in queue] for queue in queues]
     picture = Drawing(860, high + 100, (
         f'{len(queues)} workers beside a store. A push goes into the queue of '
-        f'its worker: {", ".join(map(" ".join, queues))}. The oldest of each '
-        'queue are added, the updater computes a new value from the sum, and '
-        f'a pull brings the value, {value}, back to a worker.'))
+        f'its worker: {", ".join(" ".join(one) or "none" for one in queues)}. '
+        'When no queue is empty, the oldest of each are added, the updater '
+        'computes a new value from the sum, and a pull brings the value, '
+        f'{value}, back to a worker.'))
     picture.box(190, 8, 662, high + 84).text(
         204, 26, f'store, key {key!r}', 13, 'start', bold=True)
     middle = 42 + high / 2

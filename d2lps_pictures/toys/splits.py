@@ -4,7 +4,8 @@ from typing import NamedTuple
 
 import ipywidgets
 
-from d2lps.checks import a, checked, function, one_of, whole
+from d2lps.checks import checked, function, list_of, one_of, whole
+from d2lps.engine import Traffic, array, array_list, device_list, nbytes
 from d2lps_pictures.drawing import Drawing
 from d2lps_pictures.style import GRAY, GREEN, SKY
 from d2lps_pictures.widgets import choose, live_picture
@@ -74,15 +75,51 @@ def split_costs(way, num_devices=2, batch_size=256):
                   sum(mine[1:]) * (IMAGE + 1) + 2 * (k - 1) * sum(sizes), 1)
 
 
-@checked(function=function, notes=a(list, 'a list'))
-def noted(function, notes):
-    """The same function, but a call adds (its name, X, result) to `notes`."""
-    @wraps(function)
-    def call(X, *args):
-        result = function(X, *args)
-        notes.append((function.__name__, X, result))
-        return result
-    return call
+class Meter:
+    """Notes what LeNet's layers do in a training step, and what it costs.
+
+    `layers`: the same functions, but each notes its input and its result.
+    `calls`: after `measure`, the names of all noted functions, in order.
+    """
+
+    @checked(layers=list_of(function, 'the functions of LAYERS'))
+    def __init__(self, layers):
+        self._notes, self.calls = None, []  # None: nothing is measured
+        self.layers = [self.noted(layer) for layer in layers]
+
+    @checked(function=function)
+    def noted(self, function):
+        """The same function, but `measure` notes its calls."""
+        @wraps(function)
+        def call(X, *args):
+            result = function(X, *args)
+            if self._notes is not None:
+                self._notes.append((function.__name__, X, result))
+            return result
+        return call
+
+    @checked(step=function, placed=list_of(array_list, 'lists of parameters'),
+             devices=device_list, X=array, y=array)
+    def measure(self, step, placed, devices, X, y):
+        """Run `step(X, y, placed, devices)`; what the first `Costs` were.
+
+        If the output of a layer is the input of the next one, it is one
+        array in memory, and is counted once.
+        """
+        self._notes = []
+        try:
+            with Traffic() as traffic:
+                step(X, y, placed, devices)
+        finally:
+            notes, self._notes = self._notes, None
+        self.calls = [name for name, *_ in notes]
+        kept = {id(array): array for name, taken, given in notes
+                if name in ('conv', 'hidden', 'output')
+                for array in (taken, given)}
+        return ([sum(map(nbytes, part)) for part in placed],
+                [sum(nbytes(array) for array in kept.values()
+                     if array.ctx == device) for device in devices],
+                traffic.bytes)
 
 
 def _pieces(way, k):

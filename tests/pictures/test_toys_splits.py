@@ -36,28 +36,38 @@ def test_costs_are_those_of_a_real_step(way, k):
 
 
 @pytest.mark.parametrize('way, k', [(NETWORK, 2), (LAYER, 2), (LAYER, 3)])
-def test_activations_are_those_of_a_real_step(way, k, monkeypatch):
-    notes, collectives = [], []
-    monkeypatch.setattr(partition, 'LAYERS', [
-        splits.noted(layer, notes) for layer in partition.LAYERS])
+def test_a_meter_measures_what_was_worked_out(way, k, monkeypatch):
+    meter = splits.Meter(partition.LAYERS)
+    monkeypatch.setattr(partition, 'LAYERS', meter.layers)
     for name in 'all_gather', 'reduce_scatter':
-        monkeypatch.setattr(partition, name, splits.noted(
-            getattr(partition, name), collectives))
+        monkeypatch.setattr(partition, name,
+                            meter.noted(getattr(partition, name)))
     placed, step = place(way, k)
-    step(np.zeros((B, 1, 28, 28)), np.zeros(B, 'int32'), placed, devices(k))
+    batch = np.zeros((B, 1, 28, 28)), np.zeros(B, 'int32')
     costs = splits.split_costs(way, k, B)
-    arrays = {id(a): a for _, *pair in notes for a in pair}
-    assert costs.activations == [
-        sum(nbytes(a) for a in arrays.values() if a.ctx == device)
-        for device in devices(k)]
-    assert costs.barriers == len(collectives)
+    for _ in range(2):  # nothing is left over from the first time
+        assert meter.measure(step, placed, devices(k), *batch) == costs[:3]
+        assert meter.calls.count('conv') == 2 * (1 if way == NETWORK else k)
+        assert costs.barriers == sum(name in ('all_gather', 'reduce_scatter')
+                                     for name in meter.calls)
 
 
-def test_a_call_is_noted_with_its_name_input_and_result():
-    notes = []
-    plus = splits.noted(int.__add__, notes)
-    assert plus(1, 2) == 3 and plus(3, 4) == 7
-    assert notes == [('__add__', 1, 3), ('__add__', 3, 7)]
+def test_a_meter_notes_only_while_it_measures():
+    """Else all arrays of a training would stay in memory."""
+    meter = splits.Meter([abs])
+    plus = meter.noted(int.__add__)
+    assert plus(1, 2) == 3 and plus.__name__ == '__add__'
+
+    nothing = [[np.zeros(1)]], devices(1), np.zeros(1), np.zeros(1)
+
+    def fails(X, y, placed, devices):
+        plus(3, 4)
+        raise RuntimeError
+    with pytest.raises(RuntimeError):
+        meter.measure(fails, *nothing)
+    assert meter.calls == []
+    meter.measure(lambda *_: plus(5, 6), *nothing)
+    assert meter.calls == ['__add__'] and plus(7, 8) == 15
 
 
 def test_each_part_of_the_batch_has_its_activations():
