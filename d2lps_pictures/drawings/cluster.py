@@ -43,10 +43,10 @@ def draw_cluster(num_workers=2, num_servers=2, machines=None):
              'together': ' Worker i and server i share a machine.', None: ''}
     drawing = Drawing(880, 350, (
         f'{m} workers above, {n} servers below. Arrows lead from each worker '
-        'to each server for pushes, and back for pulls. '
+        'to each server for pushes, and dashed ones back for pulls. '
         + ' '.join(f'Server {k} has {_named(mine)}.'
                    for k, mine in enumerate(keys))
-        + ' Dashed lines lead from the scheduler to all of them: it only '
+        + ' Thin lines lead from the scheduler to all of them: it only '
         'introduces them to each other.' + where[machines]))
     workers, servers = _middles(m, 640, 10), _middles(n, 640, 10)
     if machines == 'together':
@@ -154,7 +154,7 @@ def _shortened(words, width, size):
 
 
 SEVEN = (
-    'Each machine reads its examples;\neach of its GPUs takes half.',
+    'Each machine reads its examples;\neach of its GPUs works on half.',
     'The gradients of a machine are\nsummed on one of its GPUs.',
     'The sum goes to the CPU.',
     'The CPUs send it to the server,\nwhich sums over the machines.',

@@ -16,9 +16,9 @@ SPLITS = {
         'activations and gradients cross at every cut'),
     'channels': (
         'Layer partitioning', 'some channels of every layer on each',
-        'activations and gradients cross\nafter every layer',
+        'activations cross after every layer,\ngradients between layers',
         'has a part of the channels of every layer and gets all examples; '
-        'activations and gradients cross after every layer'),
+        'activations cross after every layer, gradients between layers'),
     'examples': (
         'Data parallelism', 'all layers and some examples on each',
         'sums of gradients cross\nonce per minibatch',
@@ -111,8 +111,9 @@ def _across(drawing, left, y, words):
 def _by_channels(drawing, left, n):
     _examples(drawing, left, [(left + 182, NUM_EXAMPLES, 'white')])
     _columns(drawing, left, n, f'1/{n}')
-    for k in range(NUM_LAYERS):
+    for k in range(NUM_LAYERS - 1):
         _across(drawing, left, 162 + PITCH * k, 'activations, gradients')
+    _across(drawing, left, 162 + PITCH * (NUM_LAYERS - 1), 'activations')
 
 
 def _by_examples(drawing, left, n):
@@ -225,7 +226,7 @@ def draw_collectives(only=None, num_devices=3):
 
 @checked(num_devices=partial(whole, least=2, most=3))
 def draw_sharded_update(num_devices=3):
-    """A reduce-scatter, an update of a part on each device, an all-gather.
+    """A reduce-scatter, an update of a chunk on each device, an all-gather.
 
     num_devices: 2 or 3.
     """
@@ -239,9 +240,9 @@ def draw_sharded_update(num_devices=3):
         stages[name] = [[row[c] if c == d else None for c in range(n)]
                         for d in range(n)]
     drawing = Drawing(74 + n * 176 + 354, 66 + 38 * n, (
-        f'{n} devices with a gradient each, in {n} parts. A reduce-scatter '
-        'leaves one part of the sum on each device. It updates that part of '
-        f'the weights, and needs 1/{n} of the momentum for it. An all-gather '
+        f'{n} devices with a gradient each, in {n} chunks. A reduce-scatter '
+        'leaves one chunk of the sum on each device. It updates that chunk '
+        f'of the weights, and keeps 1/{n} of the momentum. An all-gather '
         'gives all new weights to everybody.'))
     arrows = 'reduce-scatter', 'update', 'all-gather'
     for k, (name, stage) in enumerate(stages.items()):

@@ -19,7 +19,7 @@ def draw_store(queues=(('1', '1'), ()), value='0', key='w'):
         f'{len(queues)} workers beside a store. A push goes into the queue of '
         f'its worker: {", ".join(" ".join(one) or "none" for one in queues)}. '
         'When no queue is empty, the oldest of each are added, the updater '
-        'computes a new value from the sum, and a pull brings the value, '
+        'makes a new value of the old one and the sum, and a pull brings it, '
         f'{value}, back to a worker.'))
     picture.box(190, 8, 662, high + 84).text(
         204, 26, f'store, key {key!r}', 13, 'start', bold=True)
@@ -39,7 +39,8 @@ def draw_store(queues=(('1', '1'), ()), value='0', key='w'):
     picture.text(474, middle - 36, 'one of each', 11)
     picture.arrow((500, middle), (556, middle), text='sum')
     picture.box(560, middle - 24, 90, 48, 'updater', 'white')
-    picture.arrow((652, middle), (706, middle))
+    picture.arrow((652, middle - 10), (706, middle - 10))
+    picture.arrow((706, middle + 10), (652, middle + 10))  # the old value
     picture.box(710, middle - 24, 110, 48, value, '#fff6d5', 16)
     picture.text(765, middle - 36, f'value of {key!r}', 11)
     low = high + 74

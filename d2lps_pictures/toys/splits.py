@@ -11,9 +11,11 @@ from d2lps_pictures.style import GRAY, GREEN, SKY
 from d2lps_pictures.widgets import choose, live_picture
 
 WAYS = 'network partitioning', 'layer partitioning', 'data parallelism'
-# Of each layer: channels, pixels of each, weights behind each channel.
-LAYERS = ((20, 13 * 13, 1 * 3 * 3), (50, 4 * 4, 20 * 5 * 5), (128, 1, 800),
-          (10, 1, 128))
+# Of each layer: channels, pixels of each, weights behind each channel, and
+# numbers before pooling: what the convolution and what its ReLU gives out.
+LAYERS = ((20, 13 * 13, 1 * 3 * 3, 2 * 26 * 26),
+          (50, 4 * 4, 20 * 5 * 5, 2 * 9 * 9), (128, 1, 800, 0),
+          (10, 1, 128, 0))
 IMAGE, NUMBER = 28 * 28, 4  # pixels; bytes of a float32, or of a label
 check = checked(way=one_of(*WAYS), num_devices=partial(whole, least=2, most=4),
                 batch_size=partial(whole, least=4, most=1_000_000))
@@ -23,7 +25,9 @@ class Costs(NamedTuple):
     """What a training step costs; lists have an entry for each device.
 
     `parameters` in bytes, and as much again for their gradients;
-    `activations`: bytes that the layers on a device take in and give out;
+    `activations`: bytes that are kept for the backward pass: what the layers
+    on a device take in and give out, and, before pooling, what convolutions
+    and their ReLUs give out;
     `sent`: bytes that go from one device to another in a step;
     `barriers`: points that no device passes before all have reached them;
     `hand_overs`: how often one device waits for what another hands on.
@@ -49,30 +53,42 @@ def split_costs(way, num_devices=2, batch_size=256):
     and labels are at first. ValueError for a bad argument.
     """
     k, b = num_devices, batch_size * NUMBER
-    outputs = [channels * pixels for channels, pixels, _ in LAYERS]
+    outputs = [channels * pixels for channels, pixels, *_ in LAYERS]
+    inside = [channels * pixels for channels, *_, pixels in LAYERS]
     inputs = [IMAGE, *outputs[:-1]]
-    sizes = [n * (weights + 1) * NUMBER for n, _, weights in LAYERS]
+    sizes = [n * (weights + 1) * NUMBER for n, _, weights, _ in LAYERS]
     if way == WAYS[0]:
         cuts = [len(LAYERS) * i // k for i in range(k + 1)]
         stages = [slice(*cut) for cut in zip(cuts, cuts[1:])]
         return Costs([sum(sizes[stage]) for stage in stages],
-                      [b * (inputs[stage][0] + sum(outputs[stage]))
-                       for stage in stages],
+                      [b * (inputs[stage][0] + sum(outputs[stage])
+                            + sum(inside[stage])) for stage in stages],
                       b * (1 + 2 * sum(outputs[cut - 1] for cut in cuts[1:-1])
                            ), hand_overs=2 * (k - 1))
     if way == WAYS[1]:  # each device gets what all others computed
         return Costs(
             [sum(_share(n, i, k) * (weights + 1) * NUMBER
-                 for n, _, weights in LAYERS) for i in range(k)],
-            [b * (sum(inputs) + sum(_share(n, i, k) * pixels
-                                    for n, pixels, _ in LAYERS))
+                 for n, _, weights, _ in LAYERS) for i in range(k)],
+            [b * (sum(inputs) + sum(_share(n, i, k) * (pixels + before)
+                                    for n, pixels, _, before in LAYERS))
              for i in range(k)],
             b * (k - 1) * (1 + sum(inputs) + sum(outputs)),
             barriers=2 * len(LAYERS) - 1)
     mine = [_share(batch_size, i, k) * NUMBER for i in range(k)]
     return Costs([sum(sizes)] * k,
-                  [part * (IMAGE + sum(outputs)) for part in mine],
+                  [part * (IMAGE + sum(outputs) + sum(inside))
+                   for part in mine],
                   sum(mine[1:]) * (IMAGE + 1) + 2 * (k - 1) * sum(sizes), 1)
+
+
+def _before_pooling(function, X, args, result):
+    """Bytes that a convolution and its ReLU give out, from the shapes."""
+    if function.__name__ != 'conv':
+        return 0
+    height, width = (n - k + 1 for n, k in zip(X.shape[2:],
+                                               args[0].shape[2:]))
+    pooled = result.shape[2] * result.shape[3]
+    return 2 * nbytes(result) * height * width // pooled
 
 
 class Meter:
@@ -94,7 +110,9 @@ class Meter:
         def call(X, *args):
             result = function(X, *args)
             if self._notes is not None:
-                self._notes.append((function.__name__, X, result))
+                self._notes.append((function.__name__, X, result,
+                                    _before_pooling(function, X, args,
+                                                    result)))
             return result
         return call
 
@@ -113,13 +131,17 @@ class Meter:
         finally:
             notes, self._notes = self._notes, None
         self.calls = [name for name, *_ in notes]
-        kept = {id(array): array for name, taken, given in notes
-                if name in ('conv', 'hidden', 'output')
+        layers = [note for note in notes
+                  if note[0] in ('conv', 'hidden', 'output')]
+        kept = {id(array): array for _, taken, given, _ in layers
                 for array in (taken, given)}
+        active = dict.fromkeys(devices, 0)
+        for array in kept.values():
+            active[array.ctx] += nbytes(array)
+        for _, _, given, inside in layers:
+            active[given.ctx] += inside
         return ([sum(map(nbytes, part)) for part in placed],
-                [sum(nbytes(array) for array in kept.values()
-                     if array.ctx == device) for device in devices],
-                traffic.bytes)
+                [*active.values()], traffic.bytes)
 
 
 def _pieces(way, k):

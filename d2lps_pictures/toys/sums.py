@@ -16,7 +16,7 @@ DIGITS = {'float16': 11, 'bfloat16': 8, 'float32': 24}  # binary ones
 # In words, and a colour.
 ORDERS = {
     'ring': ('one by one, as in a ring', BLUE),
-    'tree': ('in pairs, as in a tree', GREEN),
+    'tree': ('in pairs, as in recursive doubling', GREEN),
     'sorted': ('one by one, smallest first', ORANGE)}
 
 
