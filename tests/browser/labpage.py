@@ -18,6 +18,7 @@ KINDS = WIDGET, 'text/html', 'image/png', 'text/plain'
 STATE = '''() => [...document.querySelectorAll(
     '.jp-NotebookPanel .jp-CodeCell')].map(cell => ({
       prompt: cell.querySelector('.jp-InputPrompt').textContent,
+      folded: !!cell.querySelector('.jp-InputPlaceholder'),
       outputs: [...cell.querySelector('.jp-OutputArea').children].map(
         child => child.querySelector('.jp-OutputArea-output')).filter(
         output => output).map(output => ({
