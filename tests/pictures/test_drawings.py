@@ -56,7 +56,8 @@ def test_what_crosses_in_each_way_to_split(n, texts):
         texts(draw_splits(only, n)) for only in (
             'layers', 'channels', 'examples'))
     assert layers.count('activations') == layers.count('gradients') == n - 1
-    assert channels.count('activations, gradients') == 4  # of LeNet's layers
+    assert channels.count('activations, gradients') == 3  # between 4 layers
+    assert channels.count('activations') == 1  # the scores
     assert channels.count(f'1/{n}') == examples.count('all') == 4 * n
     assert examples.count('sums of gradients') == 1
     assert sorted(layers + channels + examples) == sorted(

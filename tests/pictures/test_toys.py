@@ -458,7 +458,7 @@ def test_the_picture_of_a_sum(shown, drawn):
     curves = {line.get_label(): line.get_ydata()
               for line in drawn[-1].lines if line.get_marker() == 'o'}
     assert curves['one by one, as in a ring'][-1] > (
-        8 * curves['in pairs, as in a tree'][-1])
+        8 * curves['in pairs, as in recursive doubling'][-1])
     assert len(drawn) == 4
 
 

@@ -72,7 +72,9 @@ def test_a_meter_notes_only_while_it_measures():
 
 def test_each_part_of_the_batch_has_its_activations():
     both = splits.split_costs(DATA, 2, B).activations
-    assert both == [B // 2 * 4 * (784 + 3380 + 800 + 128 + 10)] * 2
+    before_pooling = 2 * (20 * 26 * 26 + 50 * 9 * 9)
+    assert both == [B // 2 * 4 * (784 + 3380 + 800 + 128 + 10 +
+                                  before_pooling)] * 2
     assert sum(splits.split_costs(DATA, 3, B).activations) == sum(both)
     assert splits.split_costs(DATA, 2, B).barriers == 1
     assert splits.split_costs(NETWORK, 3, B).hand_overs == 4
