@@ -231,12 +231,16 @@ class Panel:
         self.drawing.add(f'{area}{x + 12:g}" width="{end * scale:.5g}" '
                          f'fill="#8a97a5"{self.clock.growing(end)}/>')
         rounds = [*self.story.rounds, end]
-        for k, (begin, until) in enumerate(zip(rounds, rounds[1:])):
+        first = 1  # of the rounds that begin at the same time
+        for k, (begin, until) in enumerate(zip(rounds, rounds[1:]), 1):
+            if until <= begin:
+                continue
+            name = f'round {k}' if k == first else f'rounds {first} to {k}'
+            first = k + 1
             self.drawing.add(
                 f'{area}{x + 12 + begin * scale:.5g}" fill="none" stroke='
                 f'"{FRAME}" width="{(until - begin) * scale:.5g}"/>')
-            self._say(x, y, f'round {k + 1} of {len(rounds) - 1}', begin,
-                      until)
+            self._say(x, y, f'{name} of {len(rounds) - 1}', begin, until)
         self._say(x, y, f'done: {with_unit(end, self.clock.unit)}', end, None,
                   25)
 

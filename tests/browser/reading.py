@@ -113,6 +113,8 @@ class Reader:
     def overflowing(self, width):
         """What is wider than the window, or than its box; empty lists."""
         self.tab.set_viewport_size({'width': width, 'height': 900})
+        self.tab.evaluate('''() => document.querySelectorAll('details.hide')
+            .forEach(check => { check.open = true; })''')
         self.tab.evaluate(PAINTED)
         found = self.tab.evaluate(OVERFLOWING)
         return {what: where for what, where in found.items() if where}
