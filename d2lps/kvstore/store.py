@@ -64,7 +64,7 @@ class KVStore:
         self.split_from = split_from
         self._kinds = {}  # key: (shape, dtype)
         self._places = {}  # key: where its parts lie, as `place` says
-        self._last = [('none yet', time.monotonic())] * num_workers
+        self._last = [('none since the start', time.monotonic())] * num_workers
         self._inits = set()  # (rank, key)
         self._ended = []  # has something when `run` has ended
         self._changed = Condition()  # held by one call at a time

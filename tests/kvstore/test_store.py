@@ -749,7 +749,7 @@ def test_a_missing_push_is_explained_and_can_still_come():
     calls = [line.split(', ')[0].strip() for line in rest]
     assert calls[:2] == ["worker 0: pull('w')", "worker 1: pull('w')"]
     assert calls[2] == "worker 2: push(['v'" and calls[3] == (
-        'worker 3: none yet')
+        'worker 3: none since the start')
     assert float(re.search(r', ([\d.]+) s ago$', rest[0])[1]) >= 0.2
     for rank in 1, 3:
         store.worker(rank).push('w', full(1))
