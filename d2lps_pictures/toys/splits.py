@@ -1,4 +1,5 @@
 """Three ways to split LeNet over devices, and what each of them costs."""
+from collections import Counter
 from functools import partial, wraps
 from typing import NamedTuple
 
@@ -139,13 +140,13 @@ class Meter:
                   if note[0] in ('conv', 'hidden', 'output')]
         kept = {id(array): array for _, taken, given, _ in layers
                 for array in (taken, given)}
-        active = dict.fromkeys(devices, 0)
+        active = Counter()  # bytes on each device
         for array in kept.values():
             active[array.ctx] += nbytes(array)
         for _, _, given, inside in layers:
             active[given.ctx] += inside
         return ([sum(map(nbytes, part)) for part in placed],
-                [*active.values()], traffic.bytes)
+                [active[device] for device in devices], traffic.bytes)
 
 
 def _pieces(way, k):

@@ -394,3 +394,14 @@ def test_the_pictures_of_the_readme_are_what_the_code_makes(name):
         rf'srcset="docs/pictures/{name}-still.svg">\s*<img '
         rf'src="docs/pictures/{name}.svg"\s+alt="[^"]{{60,}}">\s*</picture>',
         readme)
+
+
+@pytest.mark.parametrize('barrier, said', [
+    (True, ['round 1 of 3', 'round 2 of 3', 'round 3 of 3']),
+    (False, ['rounds 1 to 2 of 3', 'round 3 of 3'])])
+def test_rounds_that_begin_together_have_one_name(barrier, said):
+    """Else two lines of words lie on each other."""
+    timing = simulate.time(sch.recursive_doubling(3), topology.pcie_switch(3),
+                           NBYTES, barrier=barrier)
+    svg = pictures.animate(timing, title='early').svg()
+    assert re.findall(r'rounds? [\d to]+ of 3', svg) == said
