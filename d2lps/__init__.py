@@ -26,6 +26,7 @@ __getattr__, __dir__ = lazy(__name__, {
     '.asynchrony.overlap': ('Message', 'Task', 'best_possible',
                             'simulate_step'),
     '.recovery': ('Checkpoint', 'train_with_checkpoints'),
+    '.collectives.peers': ('PeerError', 'Peers', 'PlanError', 'join_peers'),
     'd2lps_cluster': ('Cluster', 'ClusterError', 'Network', 'StoreError',
                       'WorkerError', 'bare_mxnet', 'network_problem')},
     modules=('.asynchrony', '.collectives', '.engine', '.kvstore',

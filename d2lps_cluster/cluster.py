@@ -7,7 +7,6 @@ import weakref
 from functools import partial
 from threading import TIMEOUT_MAX
 
-from d2lps_cluster.store import worker  # first: it says if MXNet is missing
 from d2lps import checks
 from d2lps.checks import a, checked, flag, from_zero, number, text, whole
 from d2lps_cluster.network import InNetwork, Network
@@ -27,7 +26,8 @@ class Cluster:
     """Workers and parameter servers, each a process of its own.
 
     Args:
-        num_workers, num_servers: how many of each.
+        num_workers, num_servers: how many of each. Without servers there is
+            no store, and MXNet is not needed: see below.
         timeout: how long one worker may wait for another, or for a server,
             in seconds.
         port: where the scheduler listens, from 1024 to 65535; by default
@@ -56,7 +56,11 @@ class Cluster:
     notebook, `%%px` cells then run on all workers, and `view['x']` has the
     variables x of their cells; `run` calls a function on all of them.  In a
     worker, `mx.kv.create('dist_sync')` gives its end of the store (see
-    `d2lps_cluster.store.worker`).
+    `d2lps_cluster.store.worker`).  With or without servers,
+    `d2lps.join_peers()` gives a worker a line to each of the others, over
+    which plans travel (`d2lps.collectives.travel`).  RANK, WORLD_SIZE,
+    MASTER_ADDR and MASTER_PORT are in its environment, as `torchrun` sets
+    them, so that other libraries can meet there.
 
     MXNet's servers run what anybody sends them who can connect.
     On one machine nobody else can: they talk over Unix sockets, in /tmp,
@@ -82,7 +86,7 @@ class Cluster:
             Also while they are started anew, but from `run`.
     """
 
-    @checked(num_workers=COUNT, num_servers=COUNT,
+    @checked(num_workers=COUNT, num_servers=partial(COUNT, least=0),
              timeout=partial(number, least=0.1, most=1e6, example=60),
              port=partial(whole, least=1024, most=65535),
              restarts=from_zero, elastic=flag)
@@ -93,6 +97,9 @@ class Cluster:
         if elastic and not restarts:
             raise ValueError('elastic goes with restarts=, such as restarts='
                              '3: how often to go on with fewer workers')
+        if num_servers:
+            from d2lps_cluster.store import worker  # says if MXNet is missing
+            self._close_store = worker.close_store
         check_process(num_workers + num_servers)
         places = _places(num_workers, num_servers, network, hosts,
                          address=address, python=python, ssh=ssh,
@@ -220,10 +227,11 @@ class Cluster:
         if self._life.closed or os.getpid() != self._life.pid:
             return
         try:
-            if (self._finalizer.alive and not self._supervisor.failure
+            if (self.num_servers and self._finalizer.alive
+                    and not self._supervisor.failure
                     and self._supervisor.num_ready == self.num_workers
                     and not self._supervisor.busy()):
-                self._call(pack((worker.close_store, (), {})), STOP)
+                self._call(pack((self._close_store, (), {})), STOP)
         except (ClusterError, WorkerError, queue.Empty):
             pass
         finally:

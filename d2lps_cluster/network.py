@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from d2lps.checks import checked, flag, number
+from d2lps.checks import checked, flag, number, whole
 from d2lps.collectives.topology import PAYLOAD
 from d2lps_cluster.processes import namespaces
 from d2lps_cluster.processes.namespaces import link_of
@@ -21,6 +21,8 @@ RECEIVED, SENT = 0, 8  # where bytes stand in a line of /proc/…/net/dev
 # worker is one of each server, these are of it, and all are of the scheduler.
 MOST_PAIRS = 500
 DELAY = partial(number, most=10, example=0.001)  # seconds
+BYTES = partial(whole, least=2000, most=10 ** 9)  # a packet, or more
+QUEUE = 0.05  # seconds that bytes may wait for a link, if not told otherwise
 
 
 @dataclass(frozen=True)
@@ -34,6 +36,12 @@ class Network:
             the bandwidth makes it wait.
         colocated: server i shares the host of worker i (modulo the number
             of workers), rather than to have one of its own.
+        bucket: bytes that a link lets through at once after a pause, before
+            the bandwidth counts (a token bucket). A small one shows what
+            small messages take; Linux takes more of a core for it.
+        queue: bytes that may wait for a link; what comes when it is full is
+            lost, and TCP sends it again. By default, what the link carries
+            in 0.05 s.
 
     Workers and servers reach each other over these links, and nothing else.
     (Linux only; see `network_problem`.)
@@ -48,6 +56,8 @@ class Network:
     bandwidth: float = 125e6
     delay: float = 0
     colocated: bool = False
+    bucket: int = 128 * 1024
+    queue: int = None
 
     def __post_init__(self):
         put = partial(object.__setattr__, self)  # as it is frozen
@@ -55,6 +65,10 @@ class Network:
             'bandwidth', self.bandwidth, 1e5, 4e9, example=125e6))
         put('delay', DELAY('delay', self.delay))
         put('colocated', flag('colocated', self.colocated))
+        put('bucket', BYTES('bucket', self.bucket))
+        if self.queue is None:
+            put('queue', int(self.bandwidth * QUEUE))
+        put('queue', BYTES('queue', self.queue))
 
     @property
     def rate(self):
@@ -79,6 +93,7 @@ def network_problem(delay=0):
 
 class InNetwork(Here):
     """Places on the hosts of a `Network`; see `places.Here`."""
+    card = 'eth0'
 
     def __init__(self, network, num_workers, num_servers):
         pairs = (num_workers + 1) * (num_servers + 1) - 1
@@ -102,7 +117,8 @@ class InNetwork(Here):
                 self._hosts.append([f'server {rank}', [next(free)], True])
         [self._keeper] = self.keepers = [self.keeper('network', network={
             'hosts': self._hosts, 'bandwidth': network.bandwidth,
-            'delay': network.delay})]
+            'delay': network.delay, 'bucket': network.bucket,
+            'queue': network.queue})]
         self.head, *places = [
             Place(self._keeper, address, number)
             for number, (_, addresses, _) in enumerate(self._hosts)

@@ -31,7 +31,7 @@ class Machines(Here):
     Raises:
         ValueError: for a bad argument.
     """
-    patience = 14.0
+    patience, card = 14.0, ''
 
     def __init__(self, num_workers, num_servers, hosts, server_hosts=None,
                  address=None, ports=None, **way):

@@ -16,18 +16,42 @@ class WorkerError(RuntimeError):
 
     Attributes:
         errors: {rank: the worker's error in words}; these are its text.
+        first: the worker that, by what those say who waited for another in
+            a plan, was late or failed first; None if none did.
     """
 
-    def __init__(self, errors, tracebacks=()):
-        super().__init__('\n'.join(f'worker {rank}: {words}'
-                                   for rank, words in errors.items()))
-        self.errors = errors
+    def __init__(self, errors, tracebacks=(), waits=()):
+        self.errors, self.first = errors, first_of(waits)
+        lines = [f'worker {rank}: {words}' for rank, words in errors.items()]
+        if self.first is not None:
+            lines.append(f'The first was worker {self.first}: all who waited, '
+                         'waited for it, or for one who did.')
+        super().__init__('\n'.join(lines))
         for rank, text in zip(errors, tracebacks):
             self.add_note(f'On worker {rank}:\n{text.rstrip()}')
 
     def _render_traceback_(self):
         """What a notebook shows; how `%%px` works is of no interest."""
         return [*self.__notes__, '', f'WorkerError: {self}']
+
+
+def first_of(waits):
+    """Who was late first, a rank, by what those say who waited.
+
+    waits: {rank: (the rank that it waited for, in which round)}.
+    A worker sends all that its round has for others as the round begins. So
+    who is waited for in a round has not come to it: it waits in an earlier
+    one, or it is the first.
+    """
+    if not waits:
+        return None
+    rank = min(waits, key=lambda one: waits[one][1])
+    for _ in waits:  # rounds go down; if not, what they say contradicts
+        other, round = waits[rank]
+        if other not in waits or waits[other][1] >= round:
+            break
+        rank = other
+    return other
 
 
 class Call:
@@ -67,10 +91,15 @@ class Call:
                 missing.discard(rank)
                 if 'error' in message:
                     failed[rank] = message
+                if 'waits_for' in message and missing:  # maybe for long
+                    print(f"[worker {rank}] {message['error']}", flush=True,
+                          file=sys.stderr)
         if failed:
             raise WorkerError(
                 {rank: failed[rank]['error'] for rank in sorted(failed)},
-                [failed[rank]['traceback'] for rank in sorted(failed)])
+                [failed[rank]['traceback'] for rank in sorted(failed)],
+                {rank: (one['waits_for'], one['round'])
+                 for rank, one in failed.items() if 'waits_for' in one})
         return [''.join(parts) for parts in self._parts]
 
 

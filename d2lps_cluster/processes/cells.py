@@ -15,7 +15,7 @@ from pathlib import Path
 
 import cloudpickle
 
-from d2lps_cluster.store import worker
+from d2lps.collectives.peers import PeerError
 
 PART = 50_000  # characters of a result that go into one message
 MOST = 100_000  # characters of an error, and of its traceback
@@ -41,12 +41,8 @@ class Output(io.TextIOWrapper):
             self.write('\n')
 
 
-def work(channel, calls, faults):
-    """Be a worker: make the calls that come out of the queue `calls`.
-
-    `faults` is the list of what servers have failed in.
-    """
-    worker.attach(channel, faults)
+def work(channel, calls):
+    """Be a worker: make the calls that come out of the queue `calls`."""
     sys.modules['__main__'] = variables
     outputs = sys.stdout, sys.stderr = Output(1), Output(2)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -111,7 +107,10 @@ def described(error):
         words = f'{type(error).__name__}: {error}'
     except BaseException as problem:
         words = f'{type(error).__name__}, which cannot show itself: {problem}'
-    return {'error': cut(words), 'traceback': cut(''.join(lines))}
+    found = {'error': cut(words), 'traceback': cut(''.join(lines))}
+    if isinstance(error, PeerError):
+        found |= {'waits_for': error.waits_for, 'round': error.round}
+    return found
 
 
 def cut(text):

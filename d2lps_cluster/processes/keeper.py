@@ -188,10 +188,11 @@ class Keeper:
         self.tell(pid=os.getpid(), folder=self._folder, **told)
 
     def _start(self, number, job):
-        if member.may_be_forked():
+        store = job.get('store', True)
+        if member.may_be_forked(store):
             self.tell(loading=True)
             with suppress(Exception):  # the process itself will say so
-                member.load()
+                member.load(store)
             self.tell(loading=False)
             self._heard = time.monotonic()  # nobody was listening
         hears, tell = os.pipe()

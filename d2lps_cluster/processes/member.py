@@ -24,25 +24,29 @@ BEAT = 1.0  # seconds between signs of life
 PR_SET_PDEATHSIG, PR_SET_NAME = 1, 15
 
 
-def may_be_forked():
-    """Can MXNet be loaded before a process is forked?
+def may_be_forked(store):
+    """Can what a process needs be loaded before it is forked?
 
-    It prepares for that, but gives the new process only one OpenMP thread
+    MXNet prepares for that, but gives the new process only one OpenMP thread
     (other settings are possible, if not wise); and GPUs do not allow it.
+    Without a store there is only NumPy, and a Mac's does not like it.
     """
+    if not store:
+        return sys.platform == 'linux'
     return (os.environ.get('OMP_NUM_THREADS') == '1'
             and not os.path.exists('/dev/nvidiactl'))
 
 
-def load():
-    """Load what a process needs, which takes a while."""
-    if 'mxnet' in sys.modules:
+def load(store=True):
+    """Load what a process needs, which takes a while; MXNet for a store."""
+    importlib.import_module('d2lps_cluster.processes.cells')
+    if not store or 'mxnet' in sys.modules:
         return
     # MXNet would load it, which takes a third of the time, for a class that
     # nobody needs. Nothing else is imported in this process meanwhile.
     sys.modules['sklearn'] = None
     try:
-        importlib.import_module('d2lps_cluster.processes.cells')
+        importlib.import_module('d2lps_cluster.store.worker')
     finally:
         del sys.modules['sklearn']
 
@@ -123,10 +127,13 @@ def work(channel):
     """Be a worker."""
     calls, faults = queue.SimpleQueue(), []
     channel.start(call=calls.put, fault=faults.append)
-    load()
+    load(channel.job['store'])
     from d2lps_cluster.processes import cells
     try:
-        cells.work(channel, calls, faults)
+        if channel.job['store']:
+            from d2lps_cluster.store import worker
+            worker.attach(channel, faults)
+        cells.work(channel, calls)
     finally:  # else a thread of the reader's could keep us, and we beat on
         traceback.print_exc()
         os._exit(1)

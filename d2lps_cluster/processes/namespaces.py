@@ -16,8 +16,6 @@ import sys
 from contextlib import contextmanager
 
 CLONE_NEWNET, CLONE_NEWUSER = 0x40000000, 0x10000000
-BURST = 128 * 1024  # bytes that may leave at once
-QUEUE = 0.05  # seconds that bytes may wait for a link; then they are dropped
 MANY = 1_000_000  # packets: more than may ever be under way
 PREFIX = 16  # bits that all addresses have in common
 
@@ -75,13 +73,15 @@ def leave():
                 file.write(text)
 
 
-def build(hosts, bandwidth, delay):
+def build(hosts, bandwidth, delay, bucket, queue):
     """Make a switch and hosts around it, in this process.
 
     Args:
         hosts: [name, addresses, is it behind a slow link?] for each.
         bandwidth: of the slow links, each way, in bytes per second.
         delay: seconds that every packet from a slow host waits.
+        bucket: bytes that may leave at once after a pause.
+        queue: bytes that may wait for a link; more are dropped.
 
     Returns:
         For each host, an open file with which a process can `enter` it.
@@ -107,12 +107,12 @@ def build(hosts, bandwidth, delay):
         with IPRoute() as ip:
             card = plug(ip, link_of(name), host)
             if slow:
-                limit(ip, card, bandwidth)
+                limit(ip, card, bandwidth, bucket, queue)
         enter(host)
         with IPRoute() as ip:
             card = equip(ip, addresses)
             if slow:
-                limit(ip, card, bandwidth, delay)
+                limit(ip, card, bandwidth, bucket, queue, delay)
         files.append(host)
     enter(switch)
     return files
@@ -143,7 +143,7 @@ def equip(ip, addresses):
     return card
 
 
-def limit(ip, card, bandwidth, delay=0):
+def limit(ip, card, bandwidth, bucket, queue, delay=0):
     """Let an interface first delay what it sends, then send it slowly."""
     where = {}
     if delay:
@@ -152,8 +152,8 @@ def limit(ip, card, bandwidth, delay=0):
             ip.tc('add', 'netem', card, handle='1:', limit=MANY,
                   delay=round(delay * 1e6))
     with needs('a limit for what an interface sends (module sch_tbf)'):
-        ip.tc('add', 'tbf', card, rate=int(bandwidth), burst=BURST,
-              limit=int(bandwidth * QUEUE) + BURST, **where)
+        ip.tc('add', 'tbf', card, rate=int(bandwidth), burst=bucket,
+              limit=queue + bucket, **where)
 
 
 def link_of(host):
@@ -179,4 +179,4 @@ def problem(function):
 
 if __name__ == '__main__':  # is it permitted?
     print(problem(lambda: build([['host', ['10.0.100.100'], True]], 125e6,
-                                float(sys.argv[1]))))
+                                float(sys.argv[1]), 1 << 17, 1 << 22)))

@@ -57,9 +57,11 @@ class Here:
         head: the place of the scheduler.
         workers, servers: a `Place` for each.
         env: what else MXNet has to find in its environment.
+        card: the network interface that PyTorch's Gloo shall use, or ''.
         patience: seconds for the keepers to answer.
     """
     env, patience = {}, 30.0
+    card = 'lo0' if sys.platform == 'darwin' else 'lo'
 
     def __init__(self, num_workers, num_servers):
         self.keepers = [self.keeper()]
@@ -109,6 +111,17 @@ class Here:
         """Ports for scheduler, servers and workers, in order."""
         return free_ports(n)
 
+    def peers(self, folder):
+        """Addresses at which workers listen for each other; see `Peers`."""
+        ports = self.free_ports(len(self.workers))
+        return [f'{plain(place.address)}:{port}'
+                for place, port in zip(self.workers, ports)]
+
+    def master(self):
+        """Address and port at which other libraries may meet."""
+        [port] = self.free_ports(1)
+        return plain(self.workers[0].address), port
+
 
 class Private(Here):
     """All processes on this machine; nobody else can connect with them.
@@ -137,6 +150,17 @@ class Private(Here):
             if self.is_free(port):
                 found.add(port)
         return sorted(found)
+
+    def peers(self, folder):
+        return [f'{folder}/peer-{rank}' for rank in range(len(self.workers))]
+
+    def master(self):  # no Unix socket will do for them
+        return LOOPBACK, *free_ports(1)
+
+
+def plain(address):
+    """An address as everybody writes it; see `spelled` in d2lps_hosts."""
+    return socket.inet_ntoa(socket.inet_aton(address))
 
 
 def check_process(processes):

@@ -1,6 +1,8 @@
 """Keep the processes of a cluster going, and the workers in agreement."""
 import contextlib
 import itertools
+import json
+import secrets
 import time
 from collections import Counter, deque
 from functools import partial
@@ -34,6 +36,7 @@ class Supervisor:
         self.num_workers, self.num_servers = (
             len(places.workers), len(places.servers))
         self.places, self._port, self._deaths = places, port, deaths
+        self._timeout = timeout
         self.failure, self.num_ready, self.died = '', 0, []
         self._calls, self._numbers = {}, itertools.count()
         self._called = Counter()  # calls that each worker has not ended
@@ -56,10 +59,9 @@ class Supervisor:
                 self._group.do(partial(self._group.fail_dead, late))
         if not self._group.failure:
             self.places.settle()
-            self._group.do(self._start_servers)
-            self._group.do(lambda: [
-                place.add('worker', rank, {})
-                for rank, place in enumerate(self.places.workers)])
+            if self.num_servers:
+                self._group.do(self._start_servers)
+            self._group.do(self._start_workers)
 
     def close(self):
         """End all processes; may be called twice."""
@@ -128,6 +130,21 @@ class Supervisor:
     def fail(self, reason):
         """End all processes because of `reason`."""
         self._group.do(lambda: self._group.fail(reason))
+
+    def _start_workers(self):
+        """Start the workers, with what they need to find each other."""
+        address, port = self.places.master()
+        env = {'WORLD_SIZE': str(self.num_workers),  # as torchrun does
+               'MASTER_ADDR': address, 'MASTER_PORT': str(port),
+               'D2LPS_PEERS': json.dumps(
+                   self.places.peers(self._group.folder)),
+               'D2LPS_SECRET': secrets.token_hex(),
+               'D2LPS_TIMEOUT': str(self._timeout)}
+        if self.places.card:
+            env['GLOO_SOCKET_IFNAME'] = self.places.card
+        for rank, place in enumerate(self.places.workers):
+            place.add('worker', rank, env | {'RANK': str(rank)},
+                      store=bool(self.num_servers))
 
     def _start_servers(self):
         """Start scheduler and servers, and set what workers must know."""

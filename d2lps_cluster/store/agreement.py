@@ -66,7 +66,7 @@ class Agreement:
 
     def _state(self, rank, worker, message, now):
         worker.busy, worker.since = message['busy'], now
-        worker.error = message.get('error', '').split('\n')[0][:100]
+        worker.error = message.get('error', '').split('\n')[0][:150]
         worker.inside = None
 
     def _question(self, rank, worker, message, now):

@@ -1,0 +1,446 @@
+"""The other workers, and a line to each: sockets of one run of workers.
+
+On one machine these are Unix sockets, which only their user can open. Where
+they are TCP's, both ends of a line prove first that they know the run's
+secret (HMAC, RFC 2104), and then talk in the clear: it keeps strangers out
+who can connect, and not those who can read along or change what is sent.
+Nothing that arrives is ever run, or taken for more than numbers.
+"""
+import contextlib
+import hashlib
+import hmac
+import json
+import os
+import select
+import socket
+import struct
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+
+import numpy as np
+
+from d2lps.checks import checked, list_of, number, refuse, text, whole
+from d2lps.collectives.execute import IN_PLACE
+
+PIECE = 1 << 18  # bytes that are received before they are added
+# Which plan (0: they still agree on one), run, round, and how many bytes.
+HEADER = struct.Struct('!IIIQ')
+GREETING = struct.Struct('!8sI16s')  # who we are, rank, a random number
+MAGIC = b'd2lps 1\n'
+STRANGER = 2.0  # seconds for who connects to say who it is
+WORDS = 300  # bytes, of what a worker says of its plan
+LATER, DIGEST = 0.01, 32  # seconds until the next try; bytes of a SHA-256
+
+
+class PeerError(RuntimeError):
+    """A worker waited for another one that died, or was late.
+
+    Attributes:
+        rank: the worker that says so.
+        waits_for: the rank of the one that it waited for.
+        round: in which round, from 1; 0 is before the first.
+    """
+
+    def __init__(self, words, rank, waits_for, round):
+        super().__init__(words)
+        self.rank, self.waits_for, self.round = rank, waits_for, round
+
+
+class PlanError(ValueError):
+    """The workers were asked to run different plans; none of them ran."""
+
+
+class Peers:
+    """The workers of one run, seen from one of them.
+
+    Making it waits until all others have made theirs.
+
+    Args:
+        rank: this worker's, from 0.
+        addresses: where each of them listens, own one included: a path for
+            a Unix socket, or 'address:port' for TCP.
+        timeout: seconds that this worker waits for another one, to join or
+            for its next bytes.
+        secret: a text that all know, and no stranger; TCP needs one.
+
+    Attributes:
+        rank, num_workers: this worker's rank, and how many there are.
+        round: that of the plan which is carried out now, from 1.
+        strangers: how many were refused while the workers joined.
+
+    Raises:
+        ValueError: for a bad argument.
+        OSError: if this worker cannot listen at its address.
+        PeerError: if another one does not join in time.
+    """
+
+    @checked(rank=partial(whole, least=0),
+             addresses=list_of(partial(text, example='/tmp/mine/0')),
+             timeout=partial(number, least=0.1, most=1e6, example=60))
+    def __init__(self, rank, addresses, timeout=60.0, secret=''):
+        if rank >= len(addresses):
+            refuse('rank', rank, f'below {len(addresses)}, the number of '
+                   'addresses')
+        if not secret and not all(one.startswith('/') for one in addresses):
+            raise ValueError('secret must be a text that no stranger knows, '
+                             'such as secrets.token_hex(), for TCP; it was '
+                             f'{secret!r}')
+        self.rank, self.num_workers = rank, len(addresses)
+        self.timeout, self.round, self.strangers = timeout, 0, 0
+        self._plan, self._run, self._agreed = 0, 0, {}
+        self._name = 'the plan'
+        self._lines, self._sending, self._turn = {}, {}, threading.Lock()
+        self._senders = {other: ThreadPoolExecutor(1) for other
+                         in range(len(addresses)) if other != rank}
+        self._room = memoryview(bytearray(PIECE))
+        self._why_closed = ''
+        try:
+            self._join(addresses, secret.encode())
+        except BaseException:
+            self.close('they never all joined')
+            raise
+
+    def __repr__(self):
+        state = f'closed: {self._why_closed}' if self._why_closed else 'open'
+        return f'<worker {self.rank} of {self.num_workers}; {state}>'
+
+    # Joining: each connects to those of lower rank, who accept.
+
+    def _join(self, addresses, secret):
+        end = time.monotonic() + self.timeout
+        with _listen(addresses[self.rank], self.num_workers) as listener:
+            for other in range(self.rank):
+                self._lines[other] = self._connect(
+                    addresses[other], other, secret, end)
+            while len(self._lines) < self.num_workers - 1:
+                self._accept(listener, secret, end)
+        for line in self._lines.values():
+            line.setblocking(False)
+
+    def _connect(self, address, other, secret, end):
+        family, where = _place(address)
+        while True:
+            line = socket.socket(family)
+            line.settimeout(max(LATER, end - time.monotonic()))
+            try:
+                line.connect(where)
+                if greet(line, self.rank, secret) == other:
+                    return line
+                reason = 'somebody else listens there'
+            except OSError as error:  # it does not listen yet, say
+                reason = error.strerror or str(error)
+            line.close()
+            if time.monotonic() > end:
+                raise self._error(f'waited {self.timeout:g} s for worker '
+                                  f'{other} to join at {address} ({reason})',
+                                  other)
+            time.sleep(LATER)
+
+    def _accept(self, listener, secret, end):
+        listener.settimeout(max(LATER, end - time.monotonic()))
+        try:
+            line, _ = listener.accept()
+        except TimeoutError:
+            late = [rank for rank in self._senders if rank not in self._lines]
+            names = ', '.join(f'worker {rank}' for rank in late)
+            raise self._error(f'waited {self.timeout:g} s for {names} to join'
+                              + (f'; refused {self.strangers} strangers'
+                                 if self.strangers else ''),
+                              late[0]) from None
+        line.settimeout(STRANGER)
+        with contextlib.suppress(OSError):
+            other = greet(line, self.rank, secret)
+            if other in self._senders and other not in self._lines:
+                self._lines[other] = line
+                return
+        self.strangers += 1
+        line.close()
+
+    # One run of a plan.
+
+    @contextlib.contextmanager
+    def running(self, plan, flat, op):
+        """All workers are about to run this; see `travel.run`.
+
+        After an error nobody knows what is under way in the lines, so they
+        are closed, and the others hear of it.
+        """
+        if not self._turn.acquire(blocking=False):
+            raise RuntimeError('another thread of this worker runs a plan; '
+                               'let one thread run all of them')
+        try:
+            if self._why_closed:
+                raise self._error(f'cannot run {plan.name}: its peers are '
+                                  f'closed ({self._why_closed}); join again',
+                                  self.rank)
+            self.round, self._run = 0, self._run + 1
+            self._agree(plan, flat, op)
+            yield
+        except PlanError:
+            raise
+        except BaseException as error:
+            self.close(f'{type(error).__name__} in round {self.round}')
+            raise
+        finally:
+            self._turn.release()
+
+    def _agree(self, plan, flat, op):
+        """Compare plans with all others, the first time for each."""
+        self._name = plan.name
+        words = (f'{plan.name} on {flat.size} elements of {flat.dtype.name}, '
+                 f'{getattr(op, "__name__", "an op")}')
+        mine = (digest(plan, flat) + words.encode())[:DIGEST + WORDS]
+        self._plan = self._agreed.get(mine, 0)
+        if self._plan:
+            return
+        said = {self.rank: mine}
+        message = np.frombuffer(mine.ljust(DIGEST + WORDS), np.uint8)
+        for other in self._lines:
+            self.send(other, message)
+        for other in self._lines:
+            theirs = np.empty_like(message)
+            self.receive(other, theirs)
+            said[other] = theirs.tobytes().rstrip()
+        self.begin_round()
+        if len({*said.values()}) > 1:
+            raise PlanError('all workers must run the same plan on arrays of '
+                            'the same kind: ' + '; '.join(
+                                f'worker {rank} runs {readable(said[rank])}'
+                                for rank in sorted(said)))
+        self._plan = self._agreed[mine] = 1 + len(self._agreed)
+        self.round = 0
+
+    def begin_round(self):
+        """Wait until all that was sent has left this worker's array."""
+        self.round += 1
+        for other, sending in self._sending.items():
+            sending.result()
+        self._sending.clear()
+
+    def send(self, dst, chunk):
+        """Send a contiguous array to a worker, and go on at once.
+
+        What finds no room in the socket goes on in a thread.
+        """
+        if not chunk.size:
+            return
+        data = memoryview(chunk.view(np.uint8))
+        parts = [HEADER.pack(self._plan, self._run, self.round, len(data)),
+                 data]
+        if dst not in self._sending:
+            parts = self._push(dst, parts)
+        if parts:
+            self._sending[dst] = self._senders[dst].submit(
+                self._push_all, dst, parts, self.round)
+
+    def _push(self, dst, parts):
+        """Send what finds room now; return what is left."""
+        try:
+            sent = self._lines[dst].sendmsg(parts)
+        except BlockingIOError:
+            return parts
+        except OSError as error:
+            raise self._gone(dst, error) from None
+        rest = []
+        for part in parts:
+            if sent < len(part):
+                rest.append(memoryview(part)[sent:])
+            sent = max(0, sent - len(part))
+        return rest
+
+    def _push_all(self, dst, parts, round):
+        while parts := self._push(dst, parts):
+            self._wait(dst, select.POLLOUT, round + 1)
+
+    def receive(self, src, chunk, op=None):
+        """Receive an array from a worker into `chunk`, or op it onto that.
+
+        Returns when the first and the last byte came, in seconds.
+        """
+        if not chunk.size:
+            return (time.monotonic(),) * 2
+        header = memoryview(bytearray(HEADER.size))
+        self._read(src, header)
+        start = time.monotonic()
+        self._check(src, HEADER.unpack(header), chunk.nbytes)
+        if op is None:
+            self._read(src, memoryview(chunk.view(np.uint8)))
+            return start, time.monotonic()
+        step = PIECE // chunk.itemsize
+        for first in range(0, chunk.size, step):
+            mine = chunk[first:first + step]
+            data = self._room[:mine.nbytes]
+            self._read(src, data)
+            combine(op, mine, np.frombuffer(data, mine.dtype))
+        return start, time.monotonic()
+
+    def _read(self, src, view):
+        """Fill a memoryview of bytes with what comes from a worker."""
+        line = self._lines[src]
+        while view:
+            try:
+                count = line.recv_into(view)
+            except BlockingIOError:
+                self._wait(src, select.POLLIN, self.round)
+                continue
+            except OSError as error:
+                raise self._gone(src, error) from None
+            if not count:
+                raise self._gone(src)
+            view = view[count:]
+
+    def _check(self, src, header, nbytes):
+        """Is this the message that comes next?"""
+        if header == (self._plan, self._run, self.round, nbytes):
+            return
+        plan, run, round, size = header
+        at = f'in round {round}' if plan else 'at the beginning'
+        raise self._error(
+            f'got {size} bytes from worker {src}, which is {at} of its run '
+            f'{run}, and not the {nbytes} of round {self.round} of its run '
+            f'{self._run}, {self._name}: it runs another plan', src)
+
+    def _wait(self, other, event, round):
+        poll = select.poll()
+        poll.register(self._lines[other], event)
+        if not poll.poll(self.timeout * 1e3):
+            verb = 'for' if event == select.POLLIN else 'to send to'
+            raise self._error(f'waited {self.timeout:g} s {verb} worker '
+                              f'{other}', other, round)
+
+    def _gone(self, other, error=None):
+        why = f' ({error.strerror or error})' if error else ''
+        return self._error(f'waited for worker {other}, which has closed its '
+                           f'line{why}', other)
+
+    def _error(self, words, waits_for, round=None):
+        round = self.round if round is None else round
+        at = f'in round {round} of {self._name}: ' if round else ''
+        return PeerError(f'{at}worker {self.rank} {words}', self.rank,
+                         waits_for, round)
+
+    def close(self, why='close() was called'):
+        """Close the lines; the others' runs end with an error."""
+        self._why_closed = self._why_closed or why
+        for line in self._lines.values():
+            with contextlib.suppress(OSError):  # it may be closed there
+                line.shutdown(socket.SHUT_RDWR)
+            line.close()
+        for sender in self._senders.values():
+            sender.shutdown(wait=False)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *exception):
+        self.close()
+
+
+def combine(op, mine, theirs):
+    """op(mine, theirs), in the place of mine."""
+    if op in IN_PLACE:
+        op(mine, theirs, out=mine)
+        return
+    both = op(mine, theirs)
+    if getattr(both, 'shape', None) != mine.shape:
+        raise ValueError('op must work element by element: of two arrays of '
+                         f'shape {mine.shape} it made {both!r:.200}')
+    mine[...] = both
+
+
+def digest(plan, flat):
+    """A plan and the kind of an array in 32 bytes (SHA-256)."""
+    found = hashlib.sha256(f'{flat.size} {flat.dtype.str} {plan.nodes} '
+                           f'{plan.num_devices}'.encode())
+    found.update(np.asarray(plan.weights, '<f8').tobytes())
+    for sends in plan.rounds:
+        for column in sends.src, sends.dst, sends.chunk, sends.reduce:
+            found.update(np.asarray(column, '<i8').tobytes())
+        found.update(b'round')
+    return found.digest()
+
+
+def readable(said):
+    """What a worker said of its plan, and a few letters of its digest."""
+    words = said[DIGEST:].decode(errors='replace').strip()
+    return f'{words} (digest {said[:3].hex()})'
+
+
+def greet(line, rank, secret):
+    """Both ends of a line say who they are, and prove it: the other's rank.
+
+    Raises OSError if the other end is a stranger.
+    """
+    mine = GREETING.pack(MAGIC, rank, os.urandom(16))
+    line.sendall(mine)
+    theirs = _exactly(line, GREETING.size)
+    magic, other, _ = GREETING.unpack(theirs)
+    if magic != MAGIC or other == rank:
+        raise ConnectionError('a stranger')
+    line.sendall(hmac.digest(secret, mine + theirs, 'sha256'))
+    proof = hmac.digest(secret, theirs + mine, 'sha256')
+    if not hmac.compare_digest(_exactly(line, DIGEST), proof):
+        raise ConnectionError('a stranger, who does not know the secret')
+    return other
+
+
+def _exactly(line, count):
+    data = b''
+    while len(data) < count:
+        more = line.recv(count - len(data))
+        if not more:
+            raise ConnectionError('it has closed its line')
+        data += more
+    return data
+
+
+def _place(address):
+    """The family of a socket, and what it connects to."""
+    if address.startswith('/'):
+        return socket.AF_UNIX, address
+    host, _, port = address.rpartition(':')
+    return socket.AF_INET, (host, int(port))
+
+
+@contextlib.contextmanager
+def _listen(address, count):
+    """A socket that listens until all have joined."""
+    family, where = _place(address)
+    with socket.socket(family) as listener:
+        if family == socket.AF_UNIX:
+            with contextlib.suppress(FileNotFoundError):
+                os.unlink(where)  # of an earlier one, which was killed
+        else:
+            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind(where)
+        listener.listen(count)
+        try:
+            yield listener
+        finally:
+            if family == socket.AF_UNIX:
+                os.unlink(where)
+
+
+def join_peers(timeout=None):
+    """The `Peers` of this worker, in a process that a cluster has started.
+
+    All workers must call it. Those it had before are closed.
+    timeout: as in `Peers`; by default, that of the cluster.
+    """
+    global _joined
+    if 'D2LPS_PEERS' not in os.environ:
+        raise RuntimeError('join_peers works in the workers of a cluster '
+                           'only: write %%px above the cell, or use '
+                           'Cluster.run')
+    if _joined is not None:
+        _joined.close('its worker has joined again')
+    _joined = Peers(int(os.environ['RANK']),
+                    json.loads(os.environ['D2LPS_PEERS']),
+                    timeout or float(os.environ['D2LPS_TIMEOUT']),
+                    os.environ['D2LPS_SECRET'])
+    return _joined
+
+
+_joined = None  # a worker listens at one address

@@ -1,0 +1,104 @@
+"""Plans that travel: each worker is a process, and holds one array.
+
+All carry out the same `Schedule`, each its own part of it. There is no
+barrier between rounds: a worker goes on when it has sent and received what
+its round has for it. The sockets are in `peers`.
+"""
+from weakref import WeakKeyDictionary
+
+import numpy as np
+
+from d2lps.checks import checked, function, refuse, shown
+from d2lps.collectives import limits
+from d2lps.collectives.schedule import Send
+from d2lps.collectives.simulate import Event
+
+_parts = WeakKeyDictionary()  # of plans that were checked: {rank: its part}
+
+
+@checked(plan=limits.schedule, op=function)
+def run(peers, plan, array, op=np.add, events=None):
+    """Carry out this worker's part of `plan` on its `array`, in place.
+
+    All workers must call it, with the same plan, shape, dtype and op.
+
+    peers: the `Peers` of this worker. Rank k is node k of the plan; those
+        behind its devices are its helpers, whose arrays count as empty.
+    array: a NumPy array of numbers, any shape.
+    op(a, b): a commutative, associative reduction, element by element. It
+        gets pieces of a chunk, one after the other.
+    events: a list; for each message that this worker receives, an `Event`
+        is added: when its first and its last byte came, by
+        `time.monotonic()`, in seconds.
+
+    Raises:
+        ValueError: for a bad argument; before anything is sent.
+        ScheduleError: for a send without meaning; before anything is sent.
+        PlanError: if the workers do not run the same; nothing is changed.
+        PeerError: if one died or was late. The array then has sums of some
+            workers in some places: begin again from a copy.
+    """
+    check(peers, plan, array)
+    if plan not in _parts:
+        plan.check_sends()
+        _parts[plan] = {}
+    known = _parts[plan]
+    if peers.rank not in known:
+        known[peers.rank] = part_of(plan, peers.rank)
+    flat = array.reshape(-1)  # a copy, if the array has gaps
+    cuts = plan.cuts(flat.size)
+    chunks = [flat[start:end] for start, end in zip(cuts, cuts[1:])]
+    filled = set(range(len(chunks)) if peers.rank < plan.num_devices else ())
+    with peers.running(plan, flat, op):
+        carry_out(known[peers.rank], peers, chunks, op, filled, events)
+    if not np.may_share_memory(flat, array):
+        array[...] = flat.reshape(array.shape)
+
+
+def part_of(plan, rank):
+    """What one worker does: a pair (outgoing, incoming) for each round.
+
+    outgoing: what it sends, a list of (dst, chunk). incoming: what it gets,
+    a list of (src, chunk, reduce). Both in the order of the plan.
+    """
+    part = []
+    for sends in plan.rounds:
+        out, come = sends.src == rank, sends.dst == rank
+        outgoing = zip(sends.dst[out].tolist(), sends.chunk[out].tolist())
+        incoming = zip(sends.src[come].tolist(), sends.chunk[come].tolist(),
+                       sends.reduce[come].tolist())
+        part.append(([*outgoing], [*incoming]))
+    return part
+
+
+def carry_out(part, peers, chunks, op, filled, events=None):
+    """Carry out a worker's part on its chunks, a list of arrays, in place.
+
+    filled: which chunks hold something; to others nothing can be added.
+    """
+    for outgoing, incoming in part:
+        peers.begin_round()  # what was sent before has left the chunks
+        changing = {chunk for _, chunk, _ in incoming}
+        for dst, c in outgoing:
+            # Others get what was there when the round began.
+            peers.send(dst, chunks[c].copy() if c in changing else chunks[c])
+        for src, c, reduce in incoming:
+            adds = reduce and c in filled
+            start, end = peers.receive(src, chunks[c], op if adds else None)
+            filled.add(c)
+            if events is not None:
+                events.append(Event(start, end, peers.round, Send(
+                    src, peers.rank, c, reduce)))
+    peers.begin_round()
+
+
+def check(peers, plan, array):
+    """Raise ValueError for what does not fit together."""
+    if len(plan.nodes) != peers.num_workers:
+        raise ValueError(
+            f'plan must be for {peers.num_workers} nodes, as there are so '
+            f'many workers; {plan.name} has {len(plan.nodes)}')
+    if not isinstance(array, np.ndarray) or array.dtype.kind not in 'biufc':
+        refuse('array', array, 'a NumPy array of numbers')
+    if not array.flags.writeable:
+        raise ValueError(f'array is read-only ({shown(array)}); pass a copy')
