@@ -87,9 +87,9 @@ benchmark: $(VENV)/installed
 	$(VENV)/bin/python tests/benchmarks/sums.py
 	$(VENV)/bin/python tests/benchmarks/chapter9.py
 	$(VENV)/bin/python tests/benchmarks/chapter10.py
-	$(VENV)/bin/python tests/benchmarks/chapter11.py
+	$(VENV)/bin/python tests/benchmarks/chapter14.py
 	$(VENV)/bin/python tests/benchmarks/checkpoints.py
-	$(VENV)/bin/python tests/benchmarks/chapter13.py
+	$(VENV)/bin/python tests/benchmarks/chapter16.py
 	$(VENV)/bin/python tests/benchmarks/cycles.py
 
 # Programs in .venv know their folder: if that was moved, all is made anew; and
