@@ -20,8 +20,8 @@ CHAPTERS = [next(ROOT.glob(f'notebooks/{number}-*.ipynb'))
             for number in ('03', '05', '06', '07', '11', '13')]
 each_chapter = pytest.mark.parametrize('path', CHAPTERS,
                                        ids=lambda path: path.stem)
-WORDS = ("d2lps needs mxnet 1.9.1 ({why}) for all but chapters 3, 5, 6, 7 "
-         'and 15. "make lab" installs it, and names what else it lacks.')
+WORDS = ("d2lps needs mxnet 1.9.1 ({why}) for all but chapters 3, 5, 6, "
+         '7, 11 and 13. "make lab" installs it, and names what else it lacks.')
 
 
 def cells(path):
