@@ -13,7 +13,7 @@ class NoMXNet(ImportError):
     def __init__(self, why):
         super().__init__(
             f'd2lps needs mxnet 1.9.1 ({why}) for all but chapters 3, 5, 6, '
-            f'7 and 15. {where_it_runs()}')
+            f'7, 11 and 13. {where_it_runs()}')
 
     def _render_traceback_(self):
         """All that a notebook shows: nothing is wrong in its code."""

@@ -1,4 +1,4 @@
-"""Chapter 13's figures, all measured in one run: python chapter13.py
+"""Chapter 16's figures, all measured in one run: python chapter16.py
 
 One training through MXNet's store, whose processes are killed at random
 moments, against one that is left alone; and a short one that loses one of

@@ -1,11 +1,11 @@
 """Which learning rate suits which way of waiting? Five seeds for each.
 
-Each of four workers is slow in turn, as in chapter 12. Written to
-notebooks/results/12-rates.csv: virtual seconds until the first point with a
+Each of four workers is slow in turn, as in chapter 15. Written to
+notebooks/results/15-rates.csv: virtual seconds until the first point with a
 test accuracy of 80%, empty if there was none, and the mean accuracy of the
 last three points. Takes a quarter of an hour on one core:
 
-    python tests/benchmarks/chapter12.py [seeds...]
+    python tests/benchmarks/chapter15.py [seeds...]
 """
 import csv
 import sys
@@ -13,7 +13,7 @@ from pathlib import Path
 
 from d2lps import follow, step_times, virtual_clock
 
-RESULTS = Path(__file__).parents[2] / 'notebooks/results/12-rates.csv'
+RESULTS = Path(__file__).parents[2] / 'notebooks/results/15-rates.csv'
 WAYS = {'sync': ('sync', 0), 'bound 4': (4, 0), 'async': ('async', 0),
         'backup 1': ('sync', 1)}
 RATES, SEEDS = (0.0125, 0.025, 0.05, 0.1, 0.2), (0, 100, 200, 300, 400)

@@ -1,4 +1,4 @@
-"""Chapter 11's figures, over the slow network: python chapter11.py
+"""Chapter 14's figures, over the slow network: python chapter14.py
 
 A step of two workers and a server, one after the other and overlapped:
 predicted, simulated, measured. Then 40 MB between two workers and two
@@ -28,7 +28,7 @@ WRITTEN = dict(float_format='%.5f')
 
 def cells_of_notebook():
     """What the notebook defines, in a namespace of its own."""
-    cells = nbformat.read(NOTEBOOKS / '11-overlap.ipynb', 4).cells
+    cells = nbformat.read(NOTEBOOKS / '14-overlap.ipynb', 4).cells
     found = dict(d2lps=d2lps, mx=mx, pd=pd, Task=Task, time=time)
     for name in DEFINING:
         [source] = [cell.source for cell in cells
@@ -102,10 +102,10 @@ def main():
                 for way, tasks in seen.items() for task in tasks]
         pd.DataFrame(rows, columns=[
             'way', 'what', 'layer', 'start', 'end', 'rate']).to_csv(
-            RESULTS / '11-steps.csv', index=False, **WRITTEN)
-        flights.to_csv(RESULTS / '11-in-flight.csv', **WRITTEN)
+            RESULTS / '14-steps.csv', index=False, **WRITTEN)
+        flights.to_csv(RESULTS / '14-in-flight.csv', **WRITTEN)
         few = links.loc[[4, 40]].iloc[::3]
-        few.to_csv(RESULTS / '11-link.csv', **WRITTEN)
+        few.to_csv(RESULTS / '14-link.csv', **WRITTEN)
 
 
 if __name__ == '__main__':
