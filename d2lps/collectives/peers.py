@@ -1,14 +1,10 @@
-"""The other workers, and a line to each: sockets of one run of workers.
+"""The other workers, seen from one: messages that come in their order.
 
-On one machine these are Unix sockets, which only their user can open. Where
-they are TCP's, both ends of a line prove first that they know the run's
-secret (HMAC, RFC 2104), and then talk in the clear: it keeps strangers out
-who can connect, and not those who can read along or change what is sent.
-Nothing that arrives is ever run, or taken for more than numbers.
+Every wait has a limit, and says who waited for whom. Nothing that arrives is
+ever run: it is numbers, and stands behind a header that says which.
 """
 import contextlib
 import hashlib
-import hmac
 import json
 import os
 import select
@@ -23,15 +19,12 @@ import numpy as np
 
 from d2lps.checks import checked, list_of, number, refuse, text, whole
 from d2lps.collectives.execute import IN_PLACE
+from d2lps.collectives.joining import Late, join
 
 PIECE = 1 << 18  # bytes that are received before they are added
 # Which plan (0: they still agree on one), run, round, and how many bytes.
 HEADER = struct.Struct('!IIIQ')
-GREETING = struct.Struct('!8sI16s')  # who we are, rank, a random number
-MAGIC = b'd2lps 1\n'
-STRANGER = 2.0  # seconds for who connects to say who it is
-WORDS = 300  # bytes, of what a worker says of its plan
-LATER, DIGEST = 0.01, 32  # seconds until the next try; bytes of a SHA-256
+DIGEST, WORDS = 32, 300  # bytes: a SHA-256, and what is said of a plan
 
 
 class PeerError(RuntimeError):
@@ -88,75 +81,23 @@ class Peers:
                              'such as secrets.token_hex(), for TCP; it was '
                              f'{secret!r}')
         self.rank, self.num_workers = rank, len(addresses)
-        self.timeout, self.round, self.strangers = timeout, 0, 0
-        self._plan, self._run, self._agreed = 0, 0, {}
-        self._name = 'the plan'
-        self._lines, self._sending, self._turn = {}, {}, threading.Lock()
-        self._senders = {other: ThreadPoolExecutor(1) for other
-                         in range(len(addresses)) if other != rank}
+        self.timeout, self.round, self._why_closed = timeout, 0, ''
+        self._plan, self._run, self._name = 0, 0, 'the plan'
+        self._agreed, self._sending, self._turn = {}, {}, threading.Lock()
         self._room = memoryview(bytearray(PIECE))
-        self._why_closed = ''
         try:
-            self._join(addresses, secret.encode())
-        except BaseException:
-            self.close('they never all joined')
-            raise
+            self._lines, self.strangers = join(rank, addresses, timeout,
+                                               secret.encode())
+        except Late as late:
+            other, why = late.args
+            raise self._error(f'waited {timeout:g} s for worker {other} to '
+                              f'join ({why})', other) from None
+        self._senders = {other: ThreadPoolExecutor(1)
+                         for other in self._lines}
 
     def __repr__(self):
         state = f'closed: {self._why_closed}' if self._why_closed else 'open'
         return f'<worker {self.rank} of {self.num_workers}; {state}>'
-
-    # Joining: each connects to those of lower rank, who accept.
-
-    def _join(self, addresses, secret):
-        end = time.monotonic() + self.timeout
-        with _listen(addresses[self.rank], self.num_workers) as listener:
-            for other in range(self.rank):
-                self._lines[other] = self._connect(
-                    addresses[other], other, secret, end)
-            while len(self._lines) < self.num_workers - 1:
-                self._accept(listener, secret, end)
-        for line in self._lines.values():
-            line.setblocking(False)
-
-    def _connect(self, address, other, secret, end):
-        family, where = _place(address)
-        while True:
-            line = socket.socket(family)
-            line.settimeout(max(LATER, end - time.monotonic()))
-            try:
-                line.connect(where)
-                if greet(line, self.rank, secret) == other:
-                    return line
-                reason = 'somebody else listens there'
-            except OSError as error:  # it does not listen yet, say
-                reason = error.strerror or str(error)
-            line.close()
-            if time.monotonic() > end:
-                raise self._error(f'waited {self.timeout:g} s for worker '
-                                  f'{other} to join at {address} ({reason})',
-                                  other)
-            time.sleep(LATER)
-
-    def _accept(self, listener, secret, end):
-        listener.settimeout(max(LATER, end - time.monotonic()))
-        try:
-            line, _ = listener.accept()
-        except TimeoutError:
-            late = [rank for rank in self._senders if rank not in self._lines]
-            names = ', '.join(f'worker {rank}' for rank in late)
-            raise self._error(f'waited {self.timeout:g} s for {names} to join'
-                              + (f'; refused {self.strangers} strangers'
-                                 if self.strangers else ''),
-                              late[0]) from None
-        line.settimeout(STRANGER)
-        with contextlib.suppress(OSError):
-            other = greet(line, self.rank, secret)
-            if other in self._senders and other not in self._lines:
-                self._lines[other] = line
-                return
-        self.strangers += 1
-        line.close()
 
     # One run of a plan.
 
@@ -366,61 +307,6 @@ def readable(said):
     """What a worker said of its plan, and a few letters of its digest."""
     words = said[DIGEST:].decode(errors='replace').strip()
     return f'{words} (digest {said[:3].hex()})'
-
-
-def greet(line, rank, secret):
-    """Both ends of a line say who they are, and prove it: the other's rank.
-
-    Raises OSError if the other end is a stranger.
-    """
-    mine = GREETING.pack(MAGIC, rank, os.urandom(16))
-    line.sendall(mine)
-    theirs = _exactly(line, GREETING.size)
-    magic, other, _ = GREETING.unpack(theirs)
-    if magic != MAGIC or other == rank:
-        raise ConnectionError('a stranger')
-    line.sendall(hmac.digest(secret, mine + theirs, 'sha256'))
-    proof = hmac.digest(secret, theirs + mine, 'sha256')
-    if not hmac.compare_digest(_exactly(line, DIGEST), proof):
-        raise ConnectionError('a stranger, who does not know the secret')
-    return other
-
-
-def _exactly(line, count):
-    data = b''
-    while len(data) < count:
-        more = line.recv(count - len(data))
-        if not more:
-            raise ConnectionError('it has closed its line')
-        data += more
-    return data
-
-
-def _place(address):
-    """The family of a socket, and what it connects to."""
-    if address.startswith('/'):
-        return socket.AF_UNIX, address
-    host, _, port = address.rpartition(':')
-    return socket.AF_INET, (host, int(port))
-
-
-@contextlib.contextmanager
-def _listen(address, count):
-    """A socket that listens until all have joined."""
-    family, where = _place(address)
-    with socket.socket(family) as listener:
-        if family == socket.AF_UNIX:
-            with contextlib.suppress(FileNotFoundError):
-                os.unlink(where)  # of an earlier one, which was killed
-        else:
-            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        listener.bind(where)
-        listener.listen(count)
-        try:
-            yield listener
-        finally:
-            if family == socket.AF_UNIX:
-                os.unlink(where)
 
 
 def join_peers(timeout=None):

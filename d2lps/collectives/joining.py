@@ -1,0 +1,130 @@
+"""How workers find each other: each has a line to each of the others.
+
+On one machine these are Unix sockets, which only their user can open. Where
+they are TCP's, both ends of a line prove first that they know the run's
+secret (HMAC, RFC 2104), and then talk in the clear: it keeps out strangers
+who can connect, and not those who can read along or change what is sent.
+"""
+import contextlib
+import hmac
+import os
+import socket
+import struct
+import time
+
+GREETING = struct.Struct('!8sI16s')  # who we are, rank, a random number
+MAGIC, PROOF = b'd2lps 1\n', 32  # PROOF: bytes
+STRANGER = 2.0  # seconds for who connects to say who it is
+AGAIN = 0.01  # seconds until the next try
+
+
+class Late(Exception):
+    """(rank of a worker that did not join in time, what happened)"""
+
+
+def join(rank, addresses, timeout, secret):
+    """Connect with all others: {rank: a socket}, and how many were refused.
+
+    A worker connects to those of lower rank, and the others connect to it.
+    """
+    end, lines, strangers = time.monotonic() + timeout, {}, 0
+    with listening(addresses[rank], len(addresses)) as listener:
+        for other in range(rank):
+            lines[other] = connect(addresses[other], other, rank, secret, end)
+        while len(lines) < len(addresses) - 1:
+            listener.settimeout(max(AGAIN, end - time.monotonic()))
+            try:
+                line, _ = listener.accept()
+            except TimeoutError:
+                late = {*range(len(addresses))} - {rank, *lines}
+                raise Late(min(late), f'{strangers} strangers were refused'
+                           ) from None
+            line.settimeout(STRANGER)
+            try:
+                other = greet(line, rank, secret)
+                if other < rank or other >= len(addresses) or other in lines:
+                    raise ConnectionError('nobody is missing')
+                lines[other] = line
+            except OSError:
+                strangers += 1
+                line.close()
+    for line in lines.values():
+        line.setblocking(False)
+        if line.family != socket.AF_UNIX:  # small messages go at once
+            line.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    return lines, strangers
+
+
+@contextlib.contextmanager
+def listening(address, count):
+    """A socket that listens until all have joined."""
+    family, where = place_of(address)
+    with socket.socket(family) as listener:
+        if family == socket.AF_UNIX:
+            with contextlib.suppress(FileNotFoundError):
+                os.unlink(where)  # of a worker that was killed
+        else:
+            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind(where)
+        listener.listen(count)
+        try:
+            yield listener
+        finally:
+            if family == socket.AF_UNIX:
+                os.unlink(where)
+
+
+def connect(address, other, rank, secret, end):
+    """A line to a worker; it is tried until the time `end`."""
+    family, where = place_of(address)
+    while True:
+        line = socket.socket(family)
+        line.settimeout(max(AGAIN, end - time.monotonic()))
+        try:
+            line.connect(where)
+            if greet(line, rank, secret) == other:
+                return line
+            why = 'somebody else listens there'
+        except OSError as error:  # it does not listen yet, say
+            why = error.strerror or str(error)
+        line.close()
+        if time.monotonic() > end:
+            raise Late(other, f'{address}: {why}')
+        time.sleep(AGAIN)
+
+
+def place_of(address):
+    """The family of a socket, and what it connects to."""
+    if address.startswith('/'):
+        return socket.AF_UNIX, address
+    host, _, port = address.rpartition(':')
+    return socket.AF_INET, (host, int(port))
+
+
+def greet(line, rank, secret):
+    """Both ends of a line say who they are, and prove it: the other's rank.
+
+    Raises OSError if the other end is a stranger.
+    """
+    mine = GREETING.pack(MAGIC, rank, os.urandom(16))
+    line.sendall(mine)
+    theirs = exactly(line, GREETING.size)
+    magic, other, _ = GREETING.unpack(theirs)
+    if magic != MAGIC or other == rank:
+        raise ConnectionError('a stranger')
+    line.sendall(hmac.digest(secret, mine + theirs, 'sha256'))
+    proof = hmac.digest(secret, theirs + mine, 'sha256')
+    if not hmac.compare_digest(exactly(line, PROOF), proof):
+        raise ConnectionError('a stranger, who does not know the secret')
+    return other
+
+
+def exactly(line, count):
+    """So many bytes from a line."""
+    data = b''
+    while len(data) < count:
+        more = line.recv(count - len(data))
+        if not more:
+            raise ConnectionError('it has closed its line')
+        data += more
+    return data
