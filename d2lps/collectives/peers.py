@@ -309,11 +309,13 @@ def readable(said):
     return f'{words} (digest {said[:3].hex()})'
 
 
-def join_peers(timeout=None):
+def join_peers(timeout=None, ranks=None):
     """The `Peers` of this worker, in a process that a cluster has started.
 
     All workers must call it. Those it had before are closed.
     timeout: as in `Peers`; by default, that of the cluster.
+    ranks: those of the cluster's workers that take part, if not all do; the
+        first of them becomes rank 0, and so on. The others get None.
     """
     global _joined
     if 'D2LPS_PEERS' not in os.environ:
@@ -322,10 +324,14 @@ def join_peers(timeout=None):
                            'Cluster.run')
     if _joined is not None:
         _joined.close('its worker has joined again')
-    _joined = Peers(int(os.environ['RANK']),
-                    json.loads(os.environ['D2LPS_PEERS']),
-                    timeout or float(os.environ['D2LPS_TIMEOUT']),
-                    os.environ['D2LPS_SECRET'])
+        _joined = None
+    rank, addresses = (json.loads(os.environ[name])
+                       for name in ('RANK', 'D2LPS_PEERS'))
+    ranks = [*range(len(addresses))] if ranks is None else ranks
+    if rank in ranks:
+        _joined = Peers(ranks.index(rank), [addresses[k] for k in ranks],
+                        timeout or float(os.environ['D2LPS_TIMEOUT']),
+                        os.environ['D2LPS_SECRET'])
     return _joined
 
 

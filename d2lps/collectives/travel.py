@@ -50,7 +50,8 @@ def run(peers, plan, array, op=np.add, events=None):
     chunks = [flat[start:end] for start, end in zip(cuts, cuts[1:])]
     filled = set(range(len(chunks)) if peers.rank < plan.num_devices else ())
     with peers.running(plan, flat, op):
-        carry_out(known[peers.rank], peers, chunks, op, filled, events)
+        carry_out(known[peers.rank], peers, chunks, op, filled,
+                  [] if events is None else events)
     if not np.may_share_memory(flat, array):
         array[...] = flat.reshape(array.shape)
 
@@ -63,33 +64,43 @@ def part_of(plan, rank):
     """
     part = []
     for sends in plan.rounds:
-        out, come = sends.src == rank, sends.dst == rank
-        outgoing = zip(sends.dst[out].tolist(), sends.chunk[out].tolist())
-        incoming = zip(sends.src[come].tolist(), sends.chunk[come].tolist(),
-                       sends.reduce[come].tolist())
-        part.append(([*outgoing], [*incoming]))
+        moves = [*zip(*sends.columns())]
+        outgoing = [(dst, c) for src, dst, c, _ in moves if src == rank]
+        incoming = [(src, c, reduce) for src, dst, c, reduce in moves
+                    if dst == rank]
+        part.append((outgoing, incoming))
     return part
 
 
-def carry_out(part, peers, chunks, op, filled, events=None):
+def carry_out(part, peers, chunks, op, filled, events):
     """Carry out a worker's part on its chunks, a list of arrays, in place.
 
     filled: which chunks hold something; to others nothing can be added.
     """
     for outgoing, incoming in part:
         peers.begin_round()  # what was sent before has left the chunks
-        changing = {chunk for _, chunk, _ in incoming}
-        for dst, c in outgoing:
-            # Others get what was there when the round began.
-            peers.send(dst, chunks[c].copy() if c in changing else chunks[c])
-        for src, c, reduce in incoming:
-            adds = reduce and c in filled
-            start, end = peers.receive(src, chunks[c], op if adds else None)
-            filled.add(c)
-            if events is not None:
-                events.append(Event(start, end, peers.round, Send(
-                    src, peers.rank, c, reduce)))
+        send_all(outgoing, incoming, peers, chunks)
+        receive_all(incoming, peers, chunks, op, filled, events)
     peers.begin_round()
+
+
+def send_all(outgoing, incoming, peers, chunks):
+    """Send what a worker has for others in a round, without waiting."""
+    changing = {c for _, c, _ in incoming}
+    for dst, c in outgoing:
+        # They get what was there when the round began.
+        chunk = chunks[c].copy() if c in changing else chunks[c]
+        peers.send(dst, chunk)
+
+
+def receive_all(incoming, peers, chunks, op, filled, events):
+    """Receive what others have for a worker in a round; add it, or keep it."""
+    for src, c, reduce in incoming:
+        adds = reduce and c in filled
+        start, end = peers.receive(src, chunks[c], op if adds else None)
+        filled.add(c)
+        send = Send(src, peers.rank, c, reduce)
+        events.append(Event(start, end, peers.round, send))
 
 
 def check(peers, plan, array):
