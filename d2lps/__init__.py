@@ -10,6 +10,7 @@ from d2lps.usage import watch_cells
 
 __getattr__, __dir__ = lazy(__name__, {
     '.expectations': ('expect',),
+    '.missing': ('has_mxnet',),
     '.engine': ('Machine', 'Traffic', 'copy_bandwidth', 'devices', 'machine',
                 'nbytes', 'on_devices'),
     '.training': ('Batches', 'Event', 'Stopwatch', 'Timeline', 'TrainResult',

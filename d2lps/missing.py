@@ -3,6 +3,7 @@
 `make lab-light` installs all but MXNet. An import of MXNet then says what to
 do, also one that a notebook makes itself, below its `import d2lps`.
 """
+import importlib.util
 import platform
 import sys
 
@@ -31,6 +32,14 @@ def where_it_runs():
                 '"docker compose up", or install conda, and "make lab" takes '
                 'an x86-64 Python from it.')
     return '"make lab" installs it, and names what else it lacks.'
+
+
+def has_mxnet():
+    """Is MXNet installed here?"""
+    try:
+        return importlib.util.find_spec('mxnet') is not None
+    except NoMXNet:
+        return False
 
 
 class Finder:

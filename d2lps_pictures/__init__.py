@@ -24,6 +24,7 @@ __getattr__, __dir__ = lazy(__name__, {
                  'simulated'),
     '.asynchrony': ('explore_clock', 'plot_accuracy', 'plot_plan',
                     'plot_progress', 'plot_staleness'),
+    '.messages': ('explore_hang', 'plot_messages'),
     '.recovery': ('explore_circle', 'plot_circle'),
     '.panel': ('TrainingPanel',),
     '.drawing': ('Drawing',),
