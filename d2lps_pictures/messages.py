@@ -5,7 +5,7 @@ import ipywidgets
 import numpy as np
 from matplotlib import pyplot as plt
 
-from d2lps.checks import a, checked, from_zero, one_of, whole
+from d2lps.checks import a, checked, one_of, whole
 from d2lps.collectives import strategies
 from d2lps_pictures.style import CHUNK_COLORS, GRAY, GREEN, RED
 from d2lps_pictures.widgets import choose, live_picture
@@ -69,10 +69,9 @@ def _draw(plan, late, stops):
     angles = np.pi / 2 - 2 * np.pi * np.arange(8) / 8
     at = np.column_stack([np.cos(angles), np.sin(angles)])
     for worker, (other, number) in waits.items():
-        ax.annotate('', 0.2 * at[worker] + 0.8 * at[other],
-                    0.8 * at[worker] + 0.2 * at[other],
-                    arrowprops={'arrowstyle': '-|>', 'color': '0.3'})
-        ax.text(*(0.56 * at[worker] + 0.44 * at[other]), number,
+        ax.annotate('', at[other], at[worker], arrowprops={
+            'arrowstyle': '-|>', 'color': '0.3', 'shrinkA': 14, 'shrinkB': 14})
+        ax.text(*(0.65 * at[worker] + 0.35 * at[other]), number,
                 ha='center', va='center', fontsize=9, bbox={
                     'facecolor': 'white', 'edgecolor': 'none', 'pad': 1})
     for worker in range(8):
