@@ -27,8 +27,8 @@ from d2lps_cluster import Cluster, Network, bare, network_problem
 from d2lps_cluster.bare import bare_mxnet
 from d2lps_cluster.processes import restarts
 from d2lps_cluster.store import worker
-from d2lps.collectives import (Schedule, Send, cables, flows, simulate,
-                               strategies, topology)
+from d2lps.collectives import (Schedule, Send, cables, simulate, strategies,
+                               topology)
 from d2lps.engine import mx
 from d2lps_pictures import (player, plots, servers, widgets)
 from d2lps_pictures import asynchrony as async_pictures
@@ -195,18 +195,12 @@ good(partition.split_by_layer, {'cut': {'int64', 'True'}},
 good(partition.network_partition, X=X, y=y, devices=d2lps.devices(2),
      stages=fresh(lambda: partition.split_by_layer(params(),
                                                    d2lps.devices(2))))
-good(partition.channels, {'part': {'zero', 'int64'}, 'parts': COUNT,
-                          'axis': {'zero'}, 'array': NOTHING},
-     array=np.ones((4, 6)), part=0, parts=2, axis=1)
 good(partition.split_by_channel, params=fresh(params),
      devices=d2lps.devices(2))
 for collective in partition.all_gather, partition.reduce_scatter:
     name = [*inspect.signature(collective).parameters][0]
     good(collective, **{name: fresh(lambda: [np.ones((2, 4))] * 2)})
 good(partition.leaves, arrays=fresh(lambda: [np.ones(2)]))
-good(partition.layer_partition, X=X, y=y, devices=d2lps.devices(2),
-     shards=fresh(lambda: partition.split_by_channel(params(),
-                                                     d2lps.devices(2))))
 
 # Schedules, and links to run them on.
 for strategy in (
@@ -237,12 +231,6 @@ method(lambda: strategies.ring(2), 'run',
 good(simulate.time, {'nbytes': NUMBER, 'barrier': FLAG, 'overhead': NUMBER},
      schedule=strategies.ring(2), topology=topology.pcie_switch(2), nbytes=8,
      barrier=True, overhead=1e-6)
-FLOWS = dict(paths=onp.array([[0]]), size=onp.ones(1), delay=onp.zeros(1),
-             capacity=onp.ones(1))
-good(flows.flow, {'inputs': {'None'}, 'capacity': {'a NumPy array'}},
-     **FLOWS, inputs=None)
-good(flows.fair_rates, {'capacity': {'a NumPy array'}},
-     paths=FLOWS['paths'], capacity=FLOWS['capacity'])
 LINKS = topology.both_ways(0, 1, 1e9)
 good(topology.Topology, {'links': {'a list'}, 'switches': {'a list'},
                          'name': TEXT | {'an empty text'}},
@@ -568,6 +556,7 @@ INSIDE = {
     'd2lps.checks': 'the checks themselves: tests/test_checks.py',
     'd2lps.collectives.limits': 'more checks',
     'd2lps.collectives.reading': 'Schedule',
+    'd2lps.collectives.flows': 'simulate.time',
     'd2lps.collectives.routes': 'Topology.routes',
     'd2lps.training.fits': 'more checks',
     'd2lps.kvstore.fits': 'more checks',
@@ -592,7 +581,8 @@ RECORDS = {'Machine', 'Send', 'Round', 'Link', 'Event', 'Timing', 'Shard',
            'Point', 'TrainResult', 'live_picture', 'total', 'parts', 'share',
            'Schedule.states', 'Schedule.check_sends', 'Trained', 'forever',
            'newest_for_all', 'sum_gradients', 'Task', 'Message',
-           'push_then_pull', 'in_flight', 'Costs', 'told_in', 'known'}
+           'push_then_pull', 'in_flight', 'Costs', 'told_in', 'known',
+           'channels'}
 
 
 @functools.cache

@@ -6,13 +6,7 @@ and Gallager 1992, 6.5.2).
 """
 import numpy as np
 
-from d2lps.checks import a, checked, list_of
-from d2lps.collectives import limits
 
-
-@checked(limits.flows, paths=limits.array(2, 'iu'), size=limits.array(1),
-         delay=limits.array(1), capacity=limits.array(1, least=None),
-         inputs=list_of(a((list, tuple), 'a list of flows'), least=0))
 def flow(paths, size, delay, capacity, inputs=None):
     """Let flows run until the last has ended, from event to event.
 
@@ -33,7 +27,7 @@ def flow(paths, size, delay, capacity, inputs=None):
             wanted_by.setdefault(other, []).append(k)
     now, running = 0.0, np.array([], int)
     while len(running) or np.isfinite(begin).any():
-        rates = _fill(paths[running], capacity)
+        rates = fair_rates(paths[running], capacity)
         finish = now + left[running] / rates
         then = min(finish.min(initial=np.inf), begin.min())
         left[running] -= rates * (then - now)
@@ -57,19 +51,12 @@ def flow(paths, size, delay, capacity, inputs=None):
     return starts, ends
 
 
-@checked(limits.flows, paths=limits.array(2, 'iu'),
-         capacity=limits.array(1, least=None))
 def fair_rates(paths, capacity):
     """Max-min fair rates in bytes/s, (flows,), by progressive filling.
 
     All rates grow together until a link is full; its flows stay at that
     rate, and the others go on growing. For paths and capacity see `flow`.
     """
-    return _fill(paths, capacity)
-
-
-def _fill(paths, capacity):
-    """Progressive filling: what `fair_rates` does, without checks."""
     rates, free = np.zeros(len(paths)), capacity.copy()
     growing = np.arange(len(paths))
     while len(growing):

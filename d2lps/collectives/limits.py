@@ -76,10 +76,9 @@ def schedule(name, value):
     return value
 
 
-def array(ndim, kinds='iuf', least=0):
-    """A check for an array of numbers, or a list of them.
+def array(ndim, kinds='iuf'):
+    """A check for an array of numbers of 0 or more, or a list of them.
 
-    least: 0; or None for numbers above 0, of which infinity is one.
     kinds: letters for types of NumPy: 'iu' for whole numbers.
     """
     def check(name, value):
@@ -90,13 +89,12 @@ def array(ndim, kinds='iuf', least=0):
             if found.dtype == object and {*map(type, found.flat)} == {int}:
                 found = found.astype(float)  # they are too large for an array
             good = found.ndim == ndim and found.dtype.kind in kinds and (
-                (found > 0) | (found == least)).all() and (
-                least is None or (found < np.inf).all())
+                (found >= 0) & (found < np.inf)).all()
         except (TypeError, ValueError):
             good = False
         if not good:
             refuse(name, value, f'an array of {ndim} dimensions, of numbers '
-                   f'{"above 0" if least is None else "of 0 or more"}')
+                   'of 0 or more')
         return found if kinds == 'iu' else found.astype(float)
     return check
 
@@ -117,15 +115,3 @@ def matrix(name, value):
         refuse(name, value, 'a symmetric matrix of whole numbers, 0 on its '
                'diagonal, of 3 rows or more')
     return table
-
-
-def flows(paths, capacity, **columns):
-    """Refuse flows that do not go together."""
-    if paths.size and paths.max() >= len(capacity):
-        raise ValueError(f'paths names link {paths.max()}; capacity has none')
-    if not np.isfinite(capacity[paths].min(axis=1, initial=np.inf)).all():
-        raise ValueError('paths must each have a link of finite capacity')
-    for name, column in columns.items():
-        if column is not None and len(column) != len(paths):
-            raise ValueError(f'{name} must have {len(paths)} entries, one for '
-                             'each flow')

@@ -6,7 +6,7 @@ from functools import partial
 
 from mxnet import autograd, np
 
-from d2lps.checks import checked, from_zero, list_of, refuse, whole
+from d2lps.checks import checked, list_of, refuse, whole
 from d2lps.engine import array, array_list, device_list
 from d2lps.training.data_parallel import get_params
 from d2lps.training.fits import alike, class_labels, ready_to_learn
@@ -53,16 +53,6 @@ def network_partition(X, y, stages, devices):
     return l
 
 
-def _has_parts(array, part, parts, axis):
-    if array.ndim <= axis:
-        refuse('array', array, f'of channels on axis {axis}')
-    whole('parts', parts, most=array.shape[axis])
-    if part >= parts:
-        refuse('part', part, f'a whole number from 0 to {parts - 1}')
-
-
-@checked(_has_parts, array=array, part=from_zero, parts=whole,
-         axis=partial(whole, least=0, most=1))
 def channels(array, part, parts, axis=1):
     """Piece number `part` of `parts` of an array's channels."""
     n = array.shape[axis]
@@ -89,30 +79,14 @@ def split_by_channel(params, devices):
     return shards
 
 
-def _gatherable(parts):
-    for i, part in enumerate(parts):
-        if part.ndim < 2 or part.dtype != parts[0].dtype or (
-                part.shape[:1] + part.shape[2:] !=
-                parts[0].shape[:1] + parts[0].shape[2:]):
-            refuse(f'parts[{i}]', part, 'an array (b, channels, ...) that '
-                   'differs from the others in its channels only')
-
-
-def _scatterable(full):
-    alike(full=full)
-    if full[0].ndim < 2 or full[0].shape[1] < len(full):
-        refuse('full', full[0], f'arrays (b, channels, ...) of at least '
-               f'{len(full)} channels')
-
-
-@checked(_gatherable, parts=array_list)
+@checked(parts=array_list)
 def all_gather(parts):
     """Every device gets the channels of all: k arrays (b, all, ...)."""
     return [np.concatenate([part.as_in_ctx(mine.ctx) for part in parts],
                            axis=1) for mine in parts]
 
 
-@checked(_scatterable, full=array_list)
+@checked(alike, full=array_list)
 def reduce_scatter(full):
     """Sum k arrays (b, all, ...); device i gets the i-th piece of the sum."""
     k, chunks = len(full), []
@@ -129,34 +103,3 @@ def leaves(arrays):
     for array in arrays:
         array.attach_grad()
     return arrays
-
-
-@checked(ready_to_learn, X=array, y=class_labels, shards=PIECES,
-         devices=device_list)
-def layer_partition(X, y, shards, devices):
-    """Losses (b,) of X, y, the same on each device; channels spread out.
-
-    `shards` comes from `split_by_channel`.
-    """
-    k = len(devices)
-    H, passed = [X.as_in_ctx(device) for device in devices], []
-    for i, layer in enumerate(LAYERS):
-        H = leaves(H)
-        with autograd.record():
-            parts = [layer(h, *shard[2 * i:2 * i + 2])
-                     for h, shard in zip(H, shards)]
-        passed.append((H, parts))
-        H = all_gather(parts)
-    H, labels = leaves(H), [y.as_in_ctx(device) for device in devices]
-    with autograd.record():
-        losses = [loss(h, label) for h, label in zip(H, labels)]
-    for l in losses:
-        l.backward()
-    gradients = [channels(h.grad, part, k) for part, h in enumerate(H)]
-    while passed:
-        H, parts = passed.pop()
-        for part, gradient in zip(parts, gradients):
-            part.backward(gradient)
-        if passed:  # nobody needs the gradient of the images
-            gradients = reduce_scatter([h.grad for h in H])
-    return losses

@@ -5,6 +5,7 @@ import pytest
 from d2lps import Traffic, devices, get_params, init_params, nbytes
 from d2lps_pictures.toys import splits
 from d2lps.training import data_parallel, partition
+from layerwise import layer_partition
 from mxnet import np
 
 NETWORK, LAYER, DATA = splits.WAYS
@@ -18,7 +19,7 @@ def place(way, k):
                 partition.network_partition)
     if way == LAYER:
         return (partition.split_by_channel(init_params(), devices(k)),
-                partition.layer_partition)
+                layer_partition)
     return ([get_params(init_params(), device) for device in devices(k)],
             lambda *args: data_parallel.train_batch(*args, lr=0.1))
 

@@ -6,9 +6,10 @@ from mxnet import autograd, np
 import d2lps
 from d2lps import devices, get_params, init_params, load_data, loss
 from d2lps.training import lenet
-from d2lps.training.partition import (all_gather, channels, layer_partition,
+from d2lps.training.partition import (all_gather, channels,
                                       network_partition, reduce_scatter,
                                       split_by_channel, split_by_layer)
+from layerwise import layer_partition
 
 BATCH = 12
 # Values per image that go in, and come out of each layer.
