@@ -18,26 +18,6 @@ from d2lps.checks import (checked, from_zero, list_of, number, one_of,
 from d2lps.kvstore.fits import how_consistent, up_to_1000
 
 
-def _equal(shape, slowdown, random):
-    return np.ones(shape)
-
-
-def _straggler(shape, slowdown, random):
-    times = np.ones(shape)
-    times[-1] = slowdown
-    return times
-
-
-def _in_turn(shape, slowdown, random):
-    unlucky = random.integers(shape[0], size=shape[1])
-    return np.where(unlucky == np.arange(shape[0])[:, None], slowdown, 1.0)
-
-
-def _heavy_tail(shape, slowdown, random):
-    # Of all operations, IEEE 754 fixes a square root and a division, too.
-    return 1 / np.sqrt(1 - random.random(shape))
-
-
 MOST = 1_000_000  # steps to draw or play, or it takes too long
 
 
@@ -47,8 +27,7 @@ def _not_too_many(num_workers, num_steps, **_):
                          f'for {num_workers:,} workers; it was {num_steps:,}')
 
 
-KINDS = {'equal': _equal, 'one straggler': _straggler,
-         'a new straggler each round': _in_turn, 'heavy tail': _heavy_tail}
+KINDS = 'equal', 'one straggler', 'a new straggler each round', 'heavy tail'
 
 
 @checked(_not_too_many, kind=one_of(*KINDS), num_workers=up_to_1000,
@@ -64,7 +43,16 @@ def step_times(kind, num_workers=4, num_steps=1000, slowdown=5, seed=0):
         with no variance.
     """
     random = np.random.default_rng(seed)
-    return KINDS[kind]((num_workers, num_steps), slowdown, random)
+    times = np.ones((num_workers, num_steps))
+    if kind == 'one straggler':
+        times[-1] = slowdown
+    elif kind == 'a new straggler each round':
+        unlucky = random.integers(num_workers, size=num_steps)
+        times[unlucky, np.arange(num_steps)] = slowdown
+    elif kind == 'heavy tail':
+        # Of all operations, IEEE 754 fixes a square root and a division, too.
+        times = 1 / np.sqrt(1 - random.random(times.shape))
+    return times
 
 
 class Event(NamedTuple):

@@ -6,7 +6,7 @@ import numpy as np
 import psutil
 
 from d2lps.asynchrony.overlap import Task
-from d2lps.checks import checked, list_of, number, refuse, whole
+from d2lps.checks import a, checked, list_of, number, whole
 from d2lps.engine import mx
 
 TICK = 0.003  # seconds between two looks
@@ -48,20 +48,9 @@ class LinkMeter:
         self._look()
 
 
-def _rows(name, value):
-    """Samples of a LinkMeter, as an array with three columns."""
-    rows = np.asarray(value) if isinstance(value, list) else np.empty(0)
-    if (rows.ndim, *rows.shape[1:]) != (2, 3) or rows.dtype.kind not in 'if':
-        refuse(name, value, "a LinkMeter's samples")
-    if not (rows[-1] > rows[0]).all():
-        raise ValueError(f'nothing was sent, or nothing came, in {name}: only '
-                         'what goes over a link is seen, as in '
-                         'Cluster(network=Network())')
-    return rows
-
-
-@checked(ready=list_of(number, 'a list of seconds'), samples=_rows,
-         start=number)
+@checked(ready=list_of(number, 'a list of seconds'), start=number,
+         samples=list_of(a((list, tuple), 'a row of numbers'),
+                         "a LinkMeter's samples", least=2))
 def seen_tasks(ready, samples, start=0):
     """A worker's step as a list of `Task`, from what was seen of it.
 
@@ -71,6 +60,11 @@ def seen_tasks(ready, samples, start=0):
     start. The first task includes the forward pass, and the last one ends
     when no more bytes came.
     """
+    samples = np.array(samples)
+    if not (samples[-1] > samples[0]).all():
+        raise ValueError('nothing was sent, or nothing came, in samples: only '
+                         'what goes over a link is seen, as in '
+                         'Cluster(network=Network())')
     layers = range(len(ready))[::-1]
     begins = [start, *ready]
     tasks = [Task('backward', (layer,), begin - start, end - start)

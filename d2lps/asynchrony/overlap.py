@@ -7,8 +7,7 @@ is a list of `Task`; picture, table and total time are made from it.
 import math
 from typing import NamedTuple
 
-from d2lps.checks import (a, checked, flag, function, list_of, number, one_of,
-                          positive, text)
+from d2lps.checks import checked, flag, list_of, number, one_of, positive
 
 ORDERS = 'sequential', 'fifo', 'priority'
 MOST = 1000  # messages, or it takes too long
@@ -35,12 +34,6 @@ class Message(NamedTuple):
     ready: float
 
 
-SECONDS = list_of(number, 'a list of seconds')
-TASKS = list_of(a(Task, 'a Task'), 'a list of Tasks')
-MESSAGES = list_of(a(Message, 'a Message'), 'a list of Messages')
-
-
-@checked(backward=SECONDS)
 def backward_pass(backward):
     """Tasks of the backward pass, given each layer's seconds."""
     tasks, now = [], 0
@@ -51,14 +44,6 @@ def backward_pass(backward):
     return tasks
 
 
-def _not_too_many(nbytes, slice_size=None, **_):
-    if slice_size and sum(nbytes) / slice_size + len(nbytes) > MOST:
-        raise ValueError(f'slice_size is {slice_size:g}: that makes more than '
-                         f'{MOST} messages')
-
-
-@checked(_not_too_many, tasks=TASKS, nbytes=list_of(number, 'a list of bytes'),
-         bucket_size=number, slice_size=positive)
 def make_messages(tasks, nbytes, bucket_size=0, slice_size=None):
     """Put gradients together until there are `bucket_size` bytes; cut them.
 
@@ -77,8 +62,6 @@ def make_messages(tasks, nbytes, bucket_size=0, slice_size=None):
     return messages
 
 
-@checked(what=text, bandwidth=positive, latency=number, urgency=function,
-         messages=MESSAGES)
 def send(what, messages, bandwidth, latency=0, urgency=lambda m: m.ready):
     """Whenever the link is free, the most urgent message that is ready goes.
 
@@ -98,7 +81,6 @@ def send(what, messages, bandwidth, latency=0, urgency=lambda m: m.ready):
     return tasks
 
 
-@checked(sent=TASKS)
 def replies(sent):
     """The sums that come back, from when on they can.
 
@@ -113,7 +95,6 @@ def replies(sent):
     return sums
 
 
-@checked(forward=list_of(number, 'a list of seconds', least=0), sent=TASKS)
 def forward_pass(forward, sent):
     """Tasks of the next forward pass: a layer waits for all of its own."""
     tasks, now = [], 0
@@ -125,8 +106,8 @@ def forward_pass(forward, sent):
     return tasks
 
 
-def _as_many(backward, nbytes, forward=(), **_):
-    """A number for each layer, and not too many layers."""
+def _as_many(backward, nbytes, forward=(), slice_size=None, **_):
+    """A number for each layer, and not too many layers and messages."""
     for name, value in ('nbytes', nbytes), ('forward', forward):
         if len(value) != len(backward) and (value or name == 'nbytes'):
             raise ValueError(f'{name} must have a number for each of the '
@@ -134,9 +115,13 @@ def _as_many(backward, nbytes, forward=(), **_):
     if len(backward) > MOST:
         raise ValueError(f'backward must have at most {MOST:,} layers; it '
                          f'had {len(backward):,}')
+    if slice_size and sum(nbytes) / slice_size + len(nbytes) > MOST:
+        raise ValueError(f'slice_size is {slice_size:g}: that makes more than '
+                         f'{MOST} messages')
 
 
-LAYERS = {'backward': SECONDS, 'nbytes': list_of(number, 'a list of bytes'),
+LAYERS = {'backward': list_of(number, 'a list of seconds'),
+          'nbytes': list_of(number, 'a list of bytes'),
           'forward': list_of(number, 'a list of seconds', least=0),
           'bandwidth': positive, 'latency': number, 'pull': flag}
 

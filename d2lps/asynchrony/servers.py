@@ -2,7 +2,7 @@
 from d2lps.checks import checked, from_zero, refuse
 from d2lps.engine import array, device
 from d2lps.kvstore.fits import store_key, up_to_1000
-from d2lps.kvstore.server import BoundedServer, Server, known
+from d2lps.kvstore.server import BoundedServer, known
 
 
 def _some_are_left(self, device, num_workers, backups):
@@ -10,23 +10,22 @@ def _some_are_left(self, device, num_workers, backups):
         refuse('backups', backups, f'less than num_workers={num_workers}')
 
 
-class BackupServer(Server):
+class BackupServer(BoundedServer):
     """A round takes the first pushes; those of `backups` workers are dropped.
 
-    Chen et al. 2016. Whoever has seen an older round than the present one
-    is late. `dropped` counts their pushes, `seen` has by key and rank which
-    round a worker has pulled.
+    Chen et al. 2016. Whoever has missed an update is late, and `dropped`
+    counts their pushes.
     """
 
     @checked(_some_are_left, device=device, num_workers=up_to_1000,
              backups=from_zero)
     def __init__(self, device, num_workers, backups):
-        super().__init__(device, num_workers)
-        self.backups, self.dropped, self.seen = backups, 0, {}
+        super().__init__(device, num_workers, 'async')
+        self.backups, self.dropped = backups, 0
 
     @checked(known, key=store_key, value=array)
     def push(self, key, rank, value):
-        if self.seen.get((key, rank), 0) < self.shards[key].round:
+        if self.missed(key, rank):
             self.dropped += 1
         else:
             super().push(key, rank, value)
@@ -41,11 +40,6 @@ class BackupServer(Server):
         if not pushes[rank]:
             return []
         return [r for r, queue in enumerate(pushes) if not queue]
-
-    @checked(known, key=store_key)
-    def pull(self, key, rank):
-        self.seen[key, rank] = self.shards[key].round
-        return super().pull(key, rank)
 
 
 class DividingServer(BoundedServer):

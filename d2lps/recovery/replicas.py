@@ -10,25 +10,15 @@ import bisect
 import hashlib
 from functools import partial
 
-from d2lps.checks import checked, list_of, refuse, text, whole
+from d2lps.checks import checked, refuse, whole
 from d2lps.engine import array, array_list, mx, nbytes
 from d2lps.kvstore.fits import store_key, updater_or_none
 from d2lps.kvstore.server import Server
 
 server_number = partial(whole, least=0, most=1000)
-up_to_100_000 = partial(whole, most=100_000)
 MOST = 500_000  # points on a circle
 
 
-def _places(name, value):
-    """A check: what `circle` returns; it would take long to look at all."""
-    if not isinstance(value, list) or not value or not isinstance(
-            value[0], tuple) or [*map(type, value[0])] != [float, int]:
-        refuse(name, value, 'what circle(range(4)) returns')
-    return value
-
-
-@checked(name=text)
 def position(name):
     """Where a name lies on the circle, from 0 to 1; the same everywhere.
 
@@ -38,19 +28,6 @@ def position(name):
     return int.from_bytes(digest[:8], 'big') / 2**64
 
 
-def _numbers(name, value):
-    """A check: numbers of servers."""
-    value = [*value[:MOST]] if isinstance(value, range) else value
-    return list_of(server_number, 'numbers such as range(4)')(name, value)
-
-
-def _not_too_many(num_points, servers=(), num_servers=0, **_):
-    if (len(servers) + num_servers) * num_points > MOST:
-        raise ValueError(f'num_points must be at most {MOST:,} for all '
-                         f'servers together; it was {num_points:,} for each')
-
-
-@checked(_not_too_many, servers=_numbers, num_points=up_to_100_000)
 def circle(servers, num_points=1024):
     """The points of all servers, in order: [(position, server), ...]
 
@@ -62,7 +39,6 @@ def circle(servers, num_points=1024):
                   for server in servers for k in range(num_points))
 
 
-@checked(key=store_key, points=_places, replicas=whole)
 def chain(key, points, replicas=1):
     """The next `replicas` servers on the circle, or all if there are fewer."""
     start = bisect.bisect(points, position(f'key {key}'),
@@ -75,6 +51,12 @@ def chain(key, points, replicas=1):
         if len(found) == replicas:
             break
     return found
+
+
+def _not_too_many(num_servers, num_points, **_):
+    if num_servers * num_points > MOST:
+        raise ValueError(f'num_points must be at most {MOST:,} for all '
+                         f'servers together; it was {num_points:,} for each')
 
 
 class ReplicatedStore:
@@ -99,7 +81,7 @@ class ReplicatedStore:
     @checked(_not_too_many,
              num_servers=partial(whole, most=256), replicas=whole,
              num_workers=partial(whole, most=1000),
-             num_points=up_to_100_000)
+             num_points=partial(whole, most=100_000))
     def __init__(self, num_servers=4, replicas=2, num_workers=1,
                  num_points=1024):
         self.replicas, self.num_workers = replicas, num_workers

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from mxnet import profiler
 
-from d2lps.checks import a, checked, positive, refuse, whole
+from d2lps.checks import a, checked, refuse, whole
 from d2lps.engine import cores, device_list, devices, mx, num_devices, npx
 from d2lps.training.data import load_data
 from d2lps.training.data_parallel import get_params, train_batch
@@ -23,6 +23,7 @@ PHASES = ('forward', 'backward', 'copy', 'sum', 'update', 'other')
 # Operations that no phase of ours owns: bookkeeping, next to no time.
 NEUTRAL = ('_np_reshape', 'SetValueOp', 'DeleteVariable')
 LOSS = ('log_softmax', 'pick', '_npi_negative')
+LIMIT = 120  # seconds that a step in a process of its own may take
 START = ('Convolution', '_np_dot')  # of a forward pass
 UPDATE = ('_npi_subtract', '_npi_multiply_scalar', '_npi_true_divide_scalar',
           'sgd_update', 'sgd_mom_update')
@@ -201,9 +202,9 @@ class Timeline:
                 f'more than one device at work {self.overlap:.0%} of it)')
 
 
-@checked(num_devices=num_devices, batch_size=whole, timeout=positive,
+@checked(num_devices=num_devices, batch_size=whole,
          settings=a(dict, "a dict such as {'MXNET_CPU_TEMP_COPY': '4'}"))
-def step_timeline(num_devices, batch_size, settings=None, timeout=120):
+def step_timeline(num_devices, batch_size, settings=None):
     """Record one training step of LeNet on digits and return its `Timeline`.
 
     Args:
@@ -211,7 +212,6 @@ def step_timeline(num_devices, batch_size, settings=None, timeout=120):
         settings: environment variables, for example
             {'MXNET_CPU_TEMP_COPY': '4'}. MXNet reads them only when it
             starts, so the step is then run in a Python process of its own.
-        timeout: how long such a process may take, in seconds.
 
     Raises:
         ValueError: for a bad number of devices or batch size.
@@ -222,8 +222,7 @@ def step_timeline(num_devices, batch_size, settings=None, timeout=120):
     timeline = Timeline(device_list)
     train_iter, _ = load_data(batch_size)
     if settings is not None:
-        timeline.events = _elsewhere(num_devices, batch_size, settings,
-                                     timeout)
+        timeline.events = _elsewhere(num_devices, batch_size, settings)
         return timeline
     params = init_params()
     device_params = [get_params(params, device) for device in device_list]
@@ -235,17 +234,17 @@ def step_timeline(num_devices, batch_size, settings=None, timeout=120):
     return timeline
 
 
-def _elsewhere(num_devices, batch_size, settings, timeout):
+def _elsewhere(num_devices, batch_size, settings):
     """The events of a step in a Python process with other `settings`."""
     command = [sys.executable, '-m', 'd2lps', 'timeline', '--json',
                f'--num-devices={num_devices}', f'--batch-size={batch_size}']
     env = {**os.environ, **{k: str(v) for k, v in settings.items()}}
     try:
         done = subprocess.run(command, env=env, capture_output=True,
-                              text=True, timeout=timeout)
+                              text=True, timeout=LIMIT)
     except subprocess.TimeoutExpired as error:
         raise RuntimeError(f'with {settings} the step did not end within '
-                           f'{timeout} seconds') from error
+                           f'{LIMIT} seconds') from error
     if done.returncode != 0:
         raise RuntimeError(f'with {settings} the step failed:\n{done.stderr}')
     return [Event(*event) for event in json.loads(done.stdout)]

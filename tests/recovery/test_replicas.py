@@ -311,9 +311,6 @@ def test_bad_values_change_nothing():
     assert pulled(store, 3) == [2, 2]
 
 
-@pytest.mark.parametrize('call', [
-    lambda: circle(range(501), 1000), lambda: circle(range(10 ** 12), 1000),
-    lambda: ReplicatedStore(6, num_points=100_000)])
-def test_a_circle_that_would_take_long_is_refused(call):
-    with pytest.raises(ValueError, match='num_points must be|a whole number'):
-        call()
+def test_a_circle_that_would_take_long_is_refused():
+    with pytest.raises(ValueError, match='num_points must be'):
+        ReplicatedStore(6, num_points=100_000)
