@@ -16,7 +16,6 @@ from d2lps.kvstore.fits import store_key, updater_or_none
 from d2lps.kvstore.server import Server
 
 server_number = partial(whole, least=0, most=1000)
-MOST = 500_000  # points on a circle
 
 
 def position(name):
@@ -53,12 +52,6 @@ def chain(key, points, replicas=1):
     return found
 
 
-def _not_too_many(num_servers, num_points, **_):
-    if num_servers * num_points > MOST:
-        raise ValueError(f'num_points must be at most {MOST:,} for all '
-                         f'servers together; it was {num_points:,} for each')
-
-
 class ReplicatedStore:
     """A store whose servers can be killed; each key is on several of them.
     After a death, `repair` makes the lost copies anew.
@@ -78,10 +71,9 @@ class ReplicatedStore:
         LookupError: if the key is lost.
     """
 
-    @checked(_not_too_many,
-             num_servers=partial(whole, most=256), replicas=whole,
+    @checked(num_servers=partial(whole, most=256), replicas=whole,
              num_workers=partial(whole, most=1000),
-             num_points=partial(whole, most=100_000))
+             num_points=partial(whole, most=2000))
     def __init__(self, num_servers=4, replicas=2, num_workers=1,
                  num_points=1024):
         self.replicas, self.num_workers = replicas, num_workers
@@ -119,7 +111,7 @@ class ReplicatedStore:
                 if key in self.servers[server].shards]
 
     def _wanted(self, key):
-        return chain(key, self._places, self.replicas) if self.servers else []
+        return chain(key, self._places, self.replicas)
 
     def lost(self):
         """The keys that no server has any more."""

@@ -22,14 +22,10 @@ MIRRORS = {
     'fashion_mnist': (
         'https://raw.githubusercontent.com/zalandoresearch/fashion-mnist/'
         'master/data/fashion/',
-        'http://fashion-mnist.s3-website.eu-central-1.amazonaws.com/',
-        'https://apache-mxnet.s3-accelerate.dualstack.amazonaws.com/'
-        'gluon/dataset/fashion-mnist/'),
+        'http://fashion-mnist.s3-website.eu-central-1.amazonaws.com/'),
     'mnist': (
         'https://storage.googleapis.com/cvdf-datasets/mnist/',
-        'https://ossci-datasets.s3.amazonaws.com/mnist/',
-        'https://apache-mxnet.s3-accelerate.dualstack.amazonaws.com/'
-        'gluon/dataset/mnist/'),
+        'https://ossci-datasets.s3.amazonaws.com/mnist/'),
 }
 CHECKSUMS = {name: dict(zip(TRAIN_FILES + TEST_FILES, sums.split()))
              for name, sums in (('fashion_mnist', """

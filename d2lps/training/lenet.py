@@ -6,7 +6,7 @@ import numpy as onp
 from mxnet import np, npx
 
 from d2lps.checks import (checked, either, from_zero, function, list_of,
-                          number, one_of, refuse)
+                          number, one_of)
 from d2lps.engine import array, array_list
 from d2lps.training.fits import agree
 
@@ -50,13 +50,7 @@ def relu(X):
     return npx.activation(X, act_type='relu')
 
 
-def _conv_fits(X, W, b):
-    agree(X='b c h w', W='f c k k', b='f')(X=X, W=W, b=b)
-    if min(X.shape[2:]) <= W.shape[2]:
-        refuse('X', X, f'images larger than the filters W {W.shape}')
-
-
-@checked(_conv_fits, X=array, W=array, b=array)
+@checked(agree(X='b c h w', W='f c k k', b='f'), X=array, W=array, b=array)
 def conv(X, W, b):
     """Convolve X (b, c, h, w) with W (filters, c, k, k), ReLU, halve it."""
     H = npx.convolution(data=X, weight=W, bias=b, kernel=W.shape[2:],

@@ -4,7 +4,7 @@ import math
 import signal
 import threading
 
-from d2lps.checks import checked, flag, positive, whole
+from d2lps.checks import checked
 from d2lps.engine import array_list
 
 
@@ -15,7 +15,6 @@ def in_notebook():
     return shell is not None and hasattr(shell, 'kernel')
 
 
-@checked(num_epochs=whole, show=flag)
 @contextlib.contextmanager
 def accuracy_curve(num_epochs, show):
     """Yield a function `add(epoch, accuracy)` that shows how it goes."""
@@ -64,7 +63,6 @@ class LossWatch:
     devices have the next step to work on.
     """
 
-    @checked(lr=positive)
     def __init__(self, lr):
         self.lr, self.step, self.sums = lr, 0, []
 

@@ -313,4 +313,4 @@ def test_bad_values_change_nothing():
 
 def test_a_circle_that_would_take_long_is_refused():
     with pytest.raises(ValueError, match='num_points must be'):
-        ReplicatedStore(6, num_points=100_000)
+        ReplicatedStore(6, num_points=2001)
