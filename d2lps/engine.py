@@ -7,7 +7,7 @@ only with the settings of `d2lps.settings`, which come before MXNet.
 import platform
 import threading
 import timeit
-from functools import wraps
+from functools import partial, wraps
 from typing import NamedTuple
 
 import numpy as onp
@@ -18,6 +18,8 @@ from d2lps.processor import cores, kernels_in_use
 from d2lps.settings import THREADS  # they come before MXNet
 
 MOST_DEVICES = 1024  # each CPU device is a thread
+DTYPES = ('float32', 'float64', 'float16', 'uint8', 'int8', 'int32', 'int64',
+          'bool')  # of MXNet's arrays
 
 try:
     import mxnet as mx
@@ -100,8 +102,15 @@ def _contexts(n):
     return list(map(mx.gpu if npx.num_gpus() >= n else mx.cpu, range(n)))
 
 
-@checked(arrays=list_of(a(onp.ndarray, 'a NumPy array'),
-                        'a list of NumPy arrays'))
+def _for_mxnet(name, value):
+    """A check: a NumPy array that MXNet can have, too."""
+    if (not isinstance(value, onp.ndarray) or value.dtype.name not in DTYPES
+            or isinstance(value, onp.ma.MaskedArray)):
+        refuse(name, value, f'a NumPy array of {", ".join(DTYPES)}')
+    return value
+
+
+@checked(arrays=list_of(_for_mxnet, 'a list of NumPy arrays'))
 def on_devices(arrays):
     """Copies of NumPy's arrays as MXNet's, the i-th on the i-th device."""
     return [mx.np.array(one, one.dtype, ctx=device)
@@ -120,11 +129,14 @@ class Traffic:
     `bytes` and `copies` count the copies that Python code makes, `copyto` and
     `as_in_ctx` of MXNet's NumPy arrays; `links` has the bytes by (source
     device, destination device). A copy inside one device is free. What MXNet
-    copies by itself, such as its own `mx.kv` stores, is not counted. A block
-    counts from zero, and may stand inside another one.
+    copies by itself, such as its own `mx.kv` stores, is not counted. Blocks
+    may overlap; each block counts from zero.
     """
 
-    _lock = threading.Lock()  # threads copy, too
+    _active, _lock, _copyto = [], threading.Lock(), mx.np.ndarray.copyto
+
+    def __init__(self):
+        self.bytes, self.copies, self.links = 0, 0, {}
 
     def _add(self, array, other):
         target = other if isinstance(other, mx.Context) else other.ctx
@@ -134,23 +146,30 @@ class Traffic:
             self.copies += 1
             self.links[link] = self.links.get(link, 0) + size
 
+    # Every copy in Python ends in this one method (`as_in_ctx` too).
+    @staticmethod
+    @wraps(_copyto)
+    def _counted(array, other):
+        copy = Traffic._copyto(array, other)
+        with Traffic._lock:
+            for traffic in Traffic._active:
+                traffic._add(array, other)
+        return copy
+
     def __enter__(self):
-        self.bytes, self.copies, self.links = 0, 0, {}
-        # Every copy in Python ends in this one method (`as_in_ctx` too).
-        self._copyto = copyto = mx.np.ndarray.copyto
-
-        @wraps(copyto)
-        def counted(array, other):
-            copy = copyto(array, other)
-            with self._lock:
-                self._add(array, other)
-            return copy
-
-        mx.np.ndarray.copyto = counted
+        with self._lock:
+            if self in self._active:
+                raise RuntimeError('this Traffic is counting already')
+            self.__init__()
+            self._active.append(self)
+            mx.np.ndarray.copyto = self._counted
         return self
 
     def __exit__(self, *exception):
-        mx.np.ndarray.copyto = self._copyto
+        with self._lock:
+            self._active.remove(self)
+            if not self._active:
+                mx.np.ndarray.copyto = Traffic._copyto
 
 
 class Machine(NamedTuple):
@@ -173,18 +192,24 @@ class Machine(NamedTuple):
                 f'Python {platform.python_version()})')
 
 
-def copy_bandwidth():
+@checked(size=partial(whole, least=4, most=400_000_000),
+         repeats=partial(whole, most=1000))
+def copy_bandwidth(size=40_000_000, repeats=9):
     """Bytes per second that one device copies to another, measured now.
 
-    The fastest of nine copies counts, as other programs can only slow a copy
-    down. CPU devices share one memory: there, this is a copy inside it.
+    Args:
+        size: bytes in the array that is copied, 4 to 400,000,000.
+        repeats: copies made after one that is not counted; the fastest
+            counts, as other programs can only slow a copy down.
+
+    CPU devices share one memory: there, this is a copy inside it.
     """
     first, second = _contexts(2)  # copies alone are never in danger
-    source = mx.np.ones(10_000_000, dtype='float32', ctx=first)
-    target = mx.np.zeros(10_000_000, dtype='float32', ctx=second)
+    source = mx.np.ones(size // 4, dtype='float32', ctx=first)
+    target = mx.np.zeros(size // 4, dtype='float32', ctx=second)
     seconds = timeit.repeat(lambda: source.copyto(target).wait_to_read(),
-                            mx.nd.waitall, number=1, repeat=10)
-    return nbytes(source) / min(seconds[1:])  # the first looks for memory
+                            mx.nd.waitall, number=1, repeat=repeats + 1)
+    return nbytes(source) / min(seconds[1:])
 
 
 def machine():

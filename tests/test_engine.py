@@ -149,7 +149,7 @@ def test_two_cpu_devices_of_several_threads_are_refused(
         assert str(error.value).startswith(
             f'{name}: {words}, and a matrix product')
         assert 'unset OMP_NUM_THREADS' in str(error.value)
-    assert d2lps.devices(1) == both[:1] and d2lps.copy_bandwidth() > 0
+    assert d2lps.devices(1) == both[:1] and d2lps.copy_bandwidth(4000) > 0
 
 
 LATE = """
@@ -178,9 +178,18 @@ def test_arrays_of_numpy_go_to_a_device_each_with_their_type():
         assert (one.asnumpy() == other).all()
     arrays[0][:] = 7
     assert given[0].tolist() == [0, 1, 2]  # a copy
-    for kind in 'float32', 'float64', 'uint8', 'int32', 'int64', 'bool':
+    for kind in engine.DTYPES:
         [one] = d2lps.on_devices([onp.ones(2, kind)])
         assert onp.dtype(one.dtype) == kind and one.tolist() == [1, 1]
+
+
+@pytest.mark.parametrize('bad', [
+    *(onp.ones(2, kind) for kind in ('int16', 'uint64', 'complex64', 'U1')),
+    onp.ma.array([1.0], mask=[True])], ids=repr)
+def test_arrays_that_mxnet_does_not_have_are_refused(bad):
+    with pytest.raises(ValueError, match=r'arrays\[0\] must be a NumPy array '
+                       'of float32, float64'):
+        d2lps.on_devices([bad])
 
 
 def test_devices_are_limited():
@@ -266,12 +275,29 @@ def test_traffic_may_be_nested():
     assert mx.np.ndarray.copyto is before
 
 
+def test_traffic_blocks_may_overlap():
+    a, b = d2lps.devices(2)
+    x, before = np.zeros(1, dtype='float32', ctx=a), mx.np.ndarray.copyto
+    first, second = d2lps.Traffic(), d2lps.Traffic()
+    first.__enter__()
+    x.copyto(b)
+    second.__enter__()
+    x.copyto(b)
+    first.__exit__(None, None, None)
+    x.copyto(b)
+    second.__exit__(None, None, None)
+    assert (first.copies, second.copies) == (2, 2)
+    assert mx.np.ndarray.copyto is before
+
+
 def test_traffic_counts_from_zero_in_each_block():
     a, b = d2lps.devices(2)
     traffic, x = d2lps.Traffic(), np.zeros(1, dtype='float32', ctx=a)
     for _ in range(2):
         with traffic:
             x.copyto(b)
+            with pytest.raises(RuntimeError, match='counting already'):
+                traffic.__enter__()
         assert traffic.links == {('cpu(0)', 'cpu(1)'): 4}
         assert (traffic.bytes, traffic.copies) == (4, 1)
 
@@ -327,7 +353,7 @@ def test_a_busy_machine_does_not_change_the_copy_bandwidth(monkeypatch):
     # The first copy does not count, nor those that others slowed down.
     monkeypatch.setattr(d2lps.engine.timeit, 'repeat',
                         lambda *args, **more: [0.01, 9.0, 0.5, 8.0, 7.0])
-    assert d2lps.copy_bandwidth() == 40_000_000 / 0.5
+    assert d2lps.copy_bandwidth(4000, 4) == 4000 / 0.5
 
 
 def test_machine_says_what_this_machine_has():

@@ -14,6 +14,7 @@ how_consistent = either(one_of('sync', 'async'), from_zero, words=(
     "'sync', 'async', or how many rounds a worker may be ahead, such as 4"))
 how_far = either(one_of('async'), whole, words=(
     "'async', or how many rounds a worker may be ahead, such as 4"))
+any_priority = partial(whole, least=-2**31)
 time_limit = partial(number, least=1e-3, most=TIMEOUT_MAX, example=10)
 
 

@@ -9,8 +9,9 @@ import numpy as onp
 
 from d2lps.checks import a, checked, function, whole
 from d2lps.engine import mx
-from d2lps.kvstore.fits import (by_key, how_consistent, store_key, time_limit,
-                                up_to_1000, updater_or_none)
+from d2lps.kvstore.fits import (any_priority, by_key, how_consistent,
+                                store_key, time_limit, up_to_1000,
+                                updater_or_none)
 from d2lps.kvstore.server import (BoundedServer, Server, parts,
                                   place, total)
 
@@ -67,6 +68,14 @@ class KVStore:
         self._inits = set()  # (rank, key)
         self._ended = []  # has something when `run` has ended
         self._changed = Condition()  # held by one call at a time
+
+    @property
+    def type(self):
+        """The name of MXNet's store that does the same, if there is one."""
+        if not self._bound:
+            return 'dist_sync' if self.num_workers > 1 else 'local'
+        return ('dist_async' if self.consistency == 'async' else
+                f'at most {self.consistency} rounds ahead')
 
     def worker(self, rank):
         """The handle that worker `rank` uses in its thread."""
@@ -173,6 +182,7 @@ class KVStore:
             self._check(groups, 'value')
             self._inits.update((self.rank, k) for k in groups)
 
+    @checked(priority=any_priority)
     def push(self, key, value, priority=0):
         """Send values to be summed, and go on. `priority` has no effect."""
         problems = []
@@ -203,6 +213,7 @@ class KVStore:
             self._check({key: []}, 'key')
             return self._missing(key)
 
+    @checked(priority=any_priority)
     def pull(self, key, out, priority=0):
         """Copy values into `out`: an array, or a list of one per device."""
         with self._held():
@@ -220,6 +231,7 @@ class KVStore:
                 for array in arrays:
                     value.copyto(array)
 
+    @checked(priority=any_priority)
     def pushpull(self, key, value, out=None, priority=0):
         """Push `value`, then pull into `out`, or into `value` itself."""
         if out is not None:

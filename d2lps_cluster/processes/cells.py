@@ -15,7 +15,7 @@ from pathlib import Path
 
 import cloudpickle
 
-from d2lps.collectives.peers import PeerError
+from d2lps_cluster.peers.peers import PeerError
 
 PART = 50_000  # characters of a result that go into one message
 MOST = 100_000  # characters of an error, and of its traceback

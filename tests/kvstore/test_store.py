@@ -156,8 +156,13 @@ def test_any_script_gives_what_it_gives_with_mxnet(
 
 def test_the_names_of_the_store_are_those_of_mxnet():
     ours, theirs = KVStore(), mx.kv.create('local')
-    for name in 'rank', 'num_workers':
+    for name in 'type', 'rank', 'num_workers':
         assert getattr(ours, name) == getattr(theirs, name)
+    assert KVStore(num_workers=2).type == 'dist_sync'
+    assert KVStore(num_workers=2, consistency='async').type == 'dist_async'
+    assert KVStore(num_workers=2, consistency=0).type == 'dist_sync'
+    assert KVStore(num_workers=2, consistency=4).type not in (
+        'dist_sync', 'dist_async')  # MXNet has none
 
 
 @pytest.mark.parametrize('optimizer', [
@@ -778,6 +783,9 @@ def test_a_pushpull_into_a_wrong_array_pushes_nothing():
         if out is not None:  # then it is `value` itself
             with pytest.raises(ValueError, match='^out'):
                 store.pushpull(0, full(5), out)
+    assert pulled(store) == [1, 1]
+    with pytest.raises(ValueError, match='^priority must be'):
+        store.pushpull(0, full(5), priority='high')
     assert pulled(store) == [1, 1]
 
 

@@ -19,7 +19,7 @@ import numpy as np
 
 from d2lps.checks import checked, list_of, number, refuse, text, whole
 from d2lps.collectives.execute import IN_PLACE
-from d2lps.collectives.joining import Late, join
+from d2lps_cluster.peers.joining import Late, join
 
 PIECE = 1 << 18  # bytes that are received before they are added
 # Which plan (0: they still agree on one), run, round, and how many bytes.
