@@ -18,7 +18,7 @@ __getattr__, __dir__ = lazy(__name__, {
                   'get_params', 'init_params', 'lenet', 'load_data', 'loss',
                   'split_batch', 'step_timeline', 'train', 'train_batch'),
     '.collectives': ('Schedule', 'ScheduleError', 'Send', 'simulate',
-                     'strategies', 'topology'),
+                     'strategies', 'topology', 'travel'),
     '.kvstore': ('KVStore', 'prepare_store', 'store_step',
                  'train_batch_store'),
     '.asynchrony': ('follow', 'step_times', 'virtual_clock'),

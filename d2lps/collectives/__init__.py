@@ -2,7 +2,8 @@
 
 `schedule`: a plan, its check, its run. `strategies`: all plans (rings, trees,
 ...). `topology`: links. `flows`: how they are shared. `simulate`: the times.
+`travel`: a plan between processes.
 """
-from d2lps.collectives import simulate, strategies, topology
+from d2lps.collectives import simulate, strategies, topology, travel
 from d2lps.collectives.schedule import (Round, Schedule,
                                         ScheduleError, Send)
