@@ -100,6 +100,9 @@ class Cluster:
         if num_servers:
             from d2lps_cluster.store import worker  # says if MXNet is missing
             self._close_store = worker.close_store
+        elif port is not None or server_hosts is not None:
+            raise ValueError('port and server_hosts are for servers; with '
+                             'num_servers=0, leave them out')
         check_process(num_workers + num_servers)
         places = _places(num_workers, num_servers, network, hosts,
                          address=address, python=python, ssh=ssh,

@@ -16,7 +16,8 @@ examples:
   python -m d2lps cluster --hosts lab1,lab2 --num-workers 4 train.py
 
 Every worker runs the whole script; in it, mx.kv.create('dist_sync') makes
-the store. What worker 0 prints is shown behind [worker 0]. The exit code is
+the store (with --num-servers 0, d2lps.join_peers() lets plans travel). What
+worker 0 prints is shown behind [worker 0]. The exit code is
 0, or 1 after an error, or 130 after Ctrl-C. With --hosts, read
 docs/several-machines.md first: it opens ports on these machines.
 '''
@@ -30,7 +31,8 @@ def parser():
     p.add_argument('--num-workers', type=int, metavar='M',
                    help='how many (default: 2, or one for each host)')
     p.add_argument('--num-servers', type=int, default=1, metavar='N',
-                   help='parameter servers (default: 1)')
+                   help='parameter servers (default: 1; 0: no store, and '
+                   'MXNet is not needed)')
     p.add_argument('--timeout', type=float, default=60, metavar='SECONDS',
                    help='how long a worker waits for another (default: 60)')
 

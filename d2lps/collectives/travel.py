@@ -8,15 +8,17 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from d2lps.checks import checked, function, refuse, shown
+from d2lps.checks import a, checked, function, refuse, shown
 from d2lps.collectives import limits
+from d2lps.collectives.peers import Peers
 from d2lps.collectives.schedule import Send
 from d2lps.collectives.simulate import Event
 
 _parts = WeakKeyDictionary()  # of plans that were checked: {rank: its part}
 
 
-@checked(plan=limits.schedule, op=function)
+@checked(peers=a(Peers, 'Peers, such as d2lps.join_peers()'),
+         plan=limits.schedule, op=function, events=a(list, 'a list'))
 def run(peers, plan, array, op=np.add, events=None):
     """Carry out this worker's part of `plan` on its `array`, in place.
 
@@ -45,11 +47,11 @@ def run(peers, plan, array, op=np.add, events=None):
     known = _parts[plan]
     if peers.rank not in known:
         known[peers.rank] = part_of(plan, peers.rank)
-    flat = array.reshape(-1)  # a copy, if the array has gaps
+    flat = np.ascontiguousarray(array).reshape(-1)  # a copy, if it has gaps
     cuts = plan.cuts(flat.size)
     chunks = [flat[start:end] for start, end in zip(cuts, cuts[1:])]
     filled = set(range(len(chunks)) if peers.rank < plan.num_devices else ())
-    with peers.running(plan, flat, op):
+    with peers.running(plan, array, op):
         carry_out(known[peers.rank], peers, chunks, op, filled,
                   [] if events is None else events)
     if not np.may_share_memory(flat, array):
@@ -109,7 +111,8 @@ def check(peers, plan, array):
         raise ValueError(
             f'plan must be for {peers.num_workers} nodes, as there are so '
             f'many workers; {plan.name} has {len(plan.nodes)}')
-    if not isinstance(array, np.ndarray) or array.dtype.kind not in 'biufc':
+    if type(array) not in (np.ndarray, np.memmap) or (
+            array.dtype.kind not in 'biufc'):
         refuse('array', array, 'a NumPy array of numbers')
     if not array.flags.writeable:
         raise ValueError(f'array is read-only ({shown(array)}); pass a copy')

@@ -8,12 +8,18 @@ who can connect, and not those who can read along or change what is sent.
 import contextlib
 import hmac
 import os
+import re
 import socket
+import stat
 import struct
 import time
 
+from d2lps.checks import refuse
+
 GREETING = struct.Struct('!8sI16s')  # who we are, rank, a random number
 MAGIC, PROOF = b'd2lps 1\n', 32  # PROOF: bytes
+WELCOME = b'!'  # the last word: who has listened takes this line
+MOST = 100  # bytes of the path of a Unix socket; a Mac takes 103
 STRANGER = 2.0  # seconds for who connects to say who it is
 AGAIN = 0.01  # seconds until the next try
 
@@ -32,18 +38,18 @@ def join(rank, addresses, timeout, secret):
         for other in range(rank):
             lines[other] = connect(addresses[other], other, rank, secret, end)
         while len(lines) < len(addresses) - 1:
-            listener.settimeout(max(AGAIN, end - time.monotonic()))
             try:
+                listener.settimeout(left(end))
                 line, _ = listener.accept()
             except TimeoutError:
                 late = {*range(len(addresses))} - {rank, *lines}
                 raise Late(min(late), f'{strangers} strangers were refused'
                            ) from None
-            line.settimeout(STRANGER)
             try:
-                other = greet(line, rank, secret)
+                other = greet(line, rank, secret, time.monotonic() + STRANGER)
                 if other < rank or other >= len(addresses) or other in lines:
                     raise ConnectionError('nobody is missing')
+                line.sendall(WELCOME)
                 lines[other] = line
             except OSError:
                 strangers += 1
@@ -61,17 +67,29 @@ def listening(address, count):
     family, where = place_of(address)
     with socket.socket(family) as listener:
         if family == socket.AF_UNIX:
-            with contextlib.suppress(FileNotFoundError):
-                os.unlink(where)  # of a worker that was killed
+            remove(where)  # that of a worker which was killed
         else:
             listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        listener.bind(where)
-        listener.listen(count)
         try:
+            listener.bind(where)
+        except OSError as error:
+            raise OSError(error.errno, f'cannot listen at {address}: '
+                          f'{error.strerror or error}') from None
+        try:
+            if family == socket.AF_UNIX:  # nobody can connect yet
+                os.chmod(where, 0o600)
+            listener.listen(count)
             yield listener
         finally:
             if family == socket.AF_UNIX:
-                os.unlink(where)
+                remove(where)
+
+
+def remove(path):
+    """Remove a socket, and nothing else."""
+    with contextlib.suppress(FileNotFoundError):
+        if stat.S_ISSOCK(os.lstat(path).st_mode):
+            os.unlink(path)
 
 
 def connect(address, other, rank, secret, end):
@@ -79,10 +97,11 @@ def connect(address, other, rank, secret, end):
     family, where = place_of(address)
     while True:
         line = socket.socket(family)
-        line.settimeout(max(AGAIN, end - time.monotonic()))
         try:
+            line.settimeout(left(end))
             line.connect(where)
-            if greet(line, rank, secret) == other:
+            if (greet(line, rank, secret, end) == other
+                    and exactly(line, len(WELCOME), end) == WELCOME):
                 return line
             why = 'somebody else listens there'
         except OSError as error:  # it does not listen yet, say
@@ -93,6 +112,17 @@ def connect(address, other, rank, secret, end):
         time.sleep(AGAIN)
 
 
+def address(name, value):
+    """A check: where a worker can listen."""
+    path = isinstance(value, str) and value.startswith('/')
+    port = re.fullmatch(r'[^\s:/]+:([0-9]{1,5})', str(value))
+    if (path and (len(os.fsencode(value)) > MOST or '\0' in value)
+            or not path and not (port and 0 < int(port[1]) < 1 << 16)):
+        refuse(name, value, f'the path of a Unix socket (/…, at most {MOST} '
+               "bytes), or 'address:port', such as '127.0.0.1:20000'")
+    return value
+
+
 def place_of(address):
     """The family of a socket, and what it connects to."""
     if address.startswith('/'):
@@ -101,30 +131,39 @@ def place_of(address):
     return socket.AF_INET, (host, int(port))
 
 
-def greet(line, rank, secret):
+def greet(line, rank, secret, end):
     """Both ends of a line say who they are, and prove it: the other's rank.
 
     Raises OSError if the other end is a stranger.
     """
     mine = GREETING.pack(MAGIC, rank, os.urandom(16))
     line.sendall(mine)
-    theirs = exactly(line, GREETING.size)
+    theirs = exactly(line, GREETING.size, end)
     magic, other, _ = GREETING.unpack(theirs)
     if magic != MAGIC or other == rank:
         raise ConnectionError('a stranger')
     line.sendall(hmac.digest(secret, mine + theirs, 'sha256'))
     proof = hmac.digest(secret, theirs + mine, 'sha256')
-    if not hmac.compare_digest(exactly(line, PROOF), proof):
+    if not hmac.compare_digest(exactly(line, PROOF, end), proof):
         raise ConnectionError('a stranger, who does not know the secret')
     return other
 
 
-def exactly(line, count):
-    """So many bytes from a line."""
+def exactly(line, count, end):
+    """So many bytes from a line, until the time `end`."""
     data = b''
     while len(data) < count:
+        line.settimeout(left(end))
         more = line.recv(count - len(data))
         if not more:
             raise ConnectionError('it has closed its line')
         data += more
     return data
+
+
+def left(end):
+    """Seconds until the time `end`; TimeoutError if it is over."""
+    seconds = end - time.monotonic()
+    if seconds <= 0:
+        raise TimeoutError('no answer came in time')
+    return seconds

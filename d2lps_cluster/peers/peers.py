@@ -17,9 +17,9 @@ from functools import partial
 
 import numpy as np
 
-from d2lps.checks import checked, list_of, number, refuse, text, whole
+from d2lps.checks import a, checked, list_of, number, refuse, whole
 from d2lps.collectives.execute import IN_PLACE
-from d2lps_cluster.peers.joining import Late, join
+from d2lps_cluster.peers.joining import Late, address, join
 
 PIECE = 1 << 18  # bytes that are received before they are added
 # Which plan (0: they still agree on one), run, round, and how many bytes.
@@ -34,11 +34,14 @@ class PeerError(RuntimeError):
         rank: the worker that says so.
         waits_for: the rank of the one that it waited for.
         round: in which round, from 1; 0 is before the first.
+        closed: did that one close its line? If not, it was late.
     """
 
-    def __init__(self, words, rank, waits_for, round):
+    def __init__(self, words, rank=None, waits_for=None, round=0,
+                 closed=False):  # pickle gives words only, then the rest
         super().__init__(words)
-        self.rank, self.waits_for, self.round = rank, waits_for, round
+        self.rank, self.waits_for = rank, waits_for
+        self.round, self.closed = round, closed
 
 
 class PlanError(ValueError):
@@ -70,12 +73,16 @@ class Peers:
     """
 
     @checked(rank=partial(whole, least=0),
-             addresses=list_of(partial(text, example='/tmp/mine/0')),
-             timeout=partial(number, least=0.1, most=1e6, example=60))
+             addresses=list_of(address, "a list such as ['/tmp/mine/0', "
+                               "'/tmp/mine/1']"),
+             timeout=partial(number, least=0.1, most=1e6, example=60),
+             secret=a(str, 'a text'))
     def __init__(self, rank, addresses, timeout=60.0, secret=''):
         if rank >= len(addresses):
             refuse('rank', rank, f'below {len(addresses)}, the number of '
                    'addresses')
+        if len({*addresses}) < len(addresses):
+            refuse('addresses', addresses, 'a list of different addresses')
         if not secret and not all(one.startswith('/') for one in addresses):
             raise ValueError('secret must be a text that no stranger knows, '
                              'such as secrets.token_hex(), for TCP; it was '
@@ -83,6 +90,7 @@ class Peers:
         self.rank, self.num_workers = rank, len(addresses)
         self.timeout, self.round, self._why_closed = timeout, 0, ''
         self._plan, self._run, self._name = 0, 0, 'the plan'
+        self._pid = os.getpid()
         self._agreed, self._sending, self._turn = {}, {}, threading.Lock()
         self._room = memoryview(bytearray(PIECE))
         try:
@@ -102,22 +110,25 @@ class Peers:
     # One run of a plan.
 
     @contextlib.contextmanager
-    def running(self, plan, flat, op):
+    def running(self, plan, array, op):
         """All workers are about to run this; see `travel.run`.
 
         After an error nobody knows what is under way in the lines, so they
         are closed, and the others hear of it.
         """
+        if os.getpid() != self._pid:
+            raise RuntimeError('peers work in the worker itself only, not in '
+                               'a process that was forked from it')
         if not self._turn.acquire(blocking=False):
             raise RuntimeError('another thread of this worker runs a plan; '
                                'let one thread run all of them')
         try:
             if self._why_closed:
-                raise self._error(f'cannot run {plan.name}: its peers are '
-                                  f'closed ({self._why_closed}); join again',
-                                  self.rank)
+                raise RuntimeError(
+                    f'worker {self.rank} cannot run {plan.name}: its peers '
+                    f'are closed ({self._why_closed}); join again')
             self.round, self._run = 0, self._run + 1
-            self._agree(plan, flat, op)
+            self._agree(plan, array, op)
             yield
         except PlanError:
             raise
@@ -127,23 +138,24 @@ class Peers:
         finally:
             self._turn.release()
 
-    def _agree(self, plan, flat, op):
+    def _agree(self, plan, array, op):
         """Compare plans with all others, the first time for each."""
         self._name = plan.name
-        words = (f'{plan.name} on {flat.size} elements of {flat.dtype.name}, '
+        words = (f'{plan.name} on {array.dtype.name} of shape {array.shape}, '
                  f'{getattr(op, "__name__", "an op")}')
-        mine = (digest(plan, flat) + words.encode())[:DIGEST + WORDS]
+        mine = digest(plan, array.dtype, words) + words.encode()
+        mine = mine.ljust(DIGEST + WORDS)[:DIGEST + WORDS]
         self._plan = self._agreed.get(mine, 0)
         if self._plan:
             return
         said = {self.rank: mine}
-        message = np.frombuffer(mine.ljust(DIGEST + WORDS), np.uint8)
+        message = np.frombuffer(mine, np.uint8)
         for other in self._lines:
             self.send(other, message)
         for other in self._lines:
             theirs = np.empty_like(message)
             self.receive(other, theirs)
-            said[other] = theirs.tobytes().rstrip()
+            said[other] = theirs.tobytes()
         self.begin_round()
         if len({*said.values()}) > 1:
             raise PlanError('all workers must run the same plan on arrays of '
@@ -174,7 +186,8 @@ class Peers:
             parts = self._push(dst, parts)
         if parts:
             self._sending[dst] = self._senders[dst].submit(
-                self._push_all, dst, parts, self.round)
+                self._push_all, dst, parts, self.round,
+                self._sending.get(dst))
 
     def _push(self, dst, parts):
         """Send what finds room now; return what is left."""
@@ -191,7 +204,9 @@ class Peers:
             sent = max(0, sent - len(part))
         return rest
 
-    def _push_all(self, dst, parts, round):
+    def _push_all(self, dst, parts, round, before):
+        if before:
+            before.result()  # nothing goes after what has failed
         while parts := self._push(dst, parts):
             self._wait(dst, select.POLLOUT, round + 1)
 
@@ -254,20 +269,21 @@ class Peers:
     def _gone(self, other, error=None):
         why = f' ({error.strerror or error})' if error else ''
         return self._error(f'waited for worker {other}, which has closed its '
-                           f'line{why}', other)
+                           f'line{why}', other, closed=True)
 
-    def _error(self, words, waits_for, round=None):
+    def _error(self, words, waits_for, round=None, closed=False):
         round = self.round if round is None else round
         at = f'in round {round} of {self._name}: ' if round else ''
         return PeerError(f'{at}worker {self.rank} {words}', self.rank,
-                         waits_for, round)
+                         waits_for, round, closed)
 
     def close(self, why='close() was called'):
         """Close the lines; the others' runs end with an error."""
         self._why_closed = self._why_closed or why
         for line in self._lines.values():
             with contextlib.suppress(OSError):  # it may be closed there
-                line.shutdown(socket.SHUT_RDWR)
+                if os.getpid() == self._pid:  # a fork's end is no end
+                    line.shutdown(socket.SHUT_RDWR)
             line.close()
         for sender in self._senders.values():
             sender.shutdown(wait=False)
@@ -291,9 +307,9 @@ def combine(op, mine, theirs):
     mine[...] = both
 
 
-def digest(plan, flat):
+def digest(plan, dtype, words):
     """A plan and the kind of an array in 32 bytes (SHA-256)."""
-    found = hashlib.sha256(f'{flat.size} {flat.dtype.str} {plan.nodes} '
+    found = hashlib.sha256(f'{words} {dtype.str} {plan.nodes} '
                            f'{plan.num_devices}'.encode())
     found.update(np.asarray(plan.weights, '<f8').tobytes())
     for sends in plan.rounds:
@@ -328,10 +344,11 @@ def join_peers(timeout=None, ranks=None):
     rank, addresses = (json.loads(os.environ[name])
                        for name in ('RANK', 'D2LPS_PEERS'))
     ranks = [*range(len(addresses))] if ranks is None else ranks
+    if timeout is None:
+        timeout = float(os.environ['D2LPS_TIMEOUT'])
     if rank in ranks:
         _joined = Peers(ranks.index(rank), [addresses[k] for k in ranks],
-                        timeout or float(os.environ['D2LPS_TIMEOUT']),
-                        os.environ['D2LPS_SECRET'])
+                        timeout, os.environ['D2LPS_SECRET'])
     return _joined
 
 

@@ -38,17 +38,20 @@ class WorkerError(RuntimeError):
 def first_of(waits):
     """Who was late first, a rank, by what those say who waited.
 
-    waits: {rank: (the rank that it waited for, in which round)}.
+    waits: {rank: (the rank that it waited for, in which round, and whether
+    that one closed its line)}.
     A worker sends all that its round has for others as the round begins. So
-    who is waited for in a round has not come to it: it waits in an earlier
-    one, or it is the first.
+    who is late in a round has not come to it: it waits in an earlier one, or
+    it is the first; as it is if it found a line closed when it came at last.
+    Who closed its line knows why.
     """
     if not waits:
         return None
-    rank = min(waits, key=lambda one: waits[one][1])
-    for _ in waits:  # rounds go down; if not, what they say contradicts
-        other, round = waits[rank]
-        if other not in waits or waits[other][1] >= round:
+    rank = min(waits, key=lambda one: waits[one][1:])
+    for _ in waits:  # back in time; if not, what they say contradicts
+        other, round, closed = waits[rank]
+        if other not in waits or not closed and (
+                waits[other][2] or waits[other][1] >= round):
             break
         rank = other
     return other
@@ -98,7 +101,7 @@ class Call:
             raise WorkerError(
                 {rank: failed[rank]['error'] for rank in sorted(failed)},
                 [failed[rank]['traceback'] for rank in sorted(failed)],
-                {rank: (one['waits_for'], one['round'])
+                {rank: [one[name] for name in cells.WAITS]
                  for rank, one in failed.items() if 'waits_for' in one})
         return [''.join(parts) for parts in self._parts]
 

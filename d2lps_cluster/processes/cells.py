@@ -17,6 +17,7 @@ import cloudpickle
 
 from d2lps_cluster.peers.peers import PeerError
 
+WAITS = 'waits_for', 'round', 'closed'  # what a PeerError tells `first_of`
 PART = 50_000  # characters of a result that go into one message
 MOST = 100_000  # characters of an error, and of its traceback
 OURS = __file__, ast.__file__, '<frozen runpy>'  # are left out of tracebacks
@@ -109,7 +110,7 @@ def described(error):
         words = f'{type(error).__name__}, which cannot show itself: {problem}'
     found = {'error': cut(words), 'traceback': cut(''.join(lines))}
     if isinstance(error, PeerError):
-        found |= {'waits_for': error.waits_for, 'round': error.round}
+        found |= {name: getattr(error, name) for name in WAITS}
     return found
 
 

@@ -5,7 +5,7 @@ prints goes to another pipe.  When what comes in ends, the keeper is gone, and
 this process ends itself.
 """
 import ctypes
-import importlib
+import importlib.util
 import itertools
 import json
 import os
@@ -49,6 +49,28 @@ def load(store=True):
         importlib.import_module('d2lps_cluster.store.worker')
     finally:
         del sys.modules['sklearn']
+
+
+class Storeless:
+    """Where MXNet is imported, its stores say that there are no servers.
+
+    (By itself it says 'Check notnull', and at the second try it hangs.)
+    """
+
+    @classmethod
+    def find_spec(cls, name, path=None, target=None):
+        """Let MXNet be found, and load ours behind it."""
+        if name != 'mxnet':
+            return None
+        sys.meta_path.remove(cls)
+        spec = importlib.util.find_spec(name)
+        load = spec.loader.exec_module
+
+        def load_both(module):
+            load(module)
+            importlib.import_module('d2lps_cluster.store.worker')
+        spec.loader.exec_module = load_both
+        return spec
 
 
 class Channel:
@@ -133,6 +155,8 @@ def work(channel):
         if channel.job['store']:
             from d2lps_cluster.store import worker
             worker.attach(channel, faults)
+        else:
+            sys.meta_path.insert(0, Storeless)
         cells.work(channel, calls)
     finally:  # else a thread of the reader's could keep us, and we beat on
         traceback.print_exc()

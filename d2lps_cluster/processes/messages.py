@@ -37,7 +37,7 @@ FROM_MEMBER = {
     'state': {'busy', 'error'},  # worker: a call begins, or has ended
     'part': {'number', 'text'},  # worker: a piece of a call's packed result
     'done': {'number', 'error', 'traceback',  # worker: no more pieces
-             'waits_for', 'round'},  # if the error is a PeerError
+             'waits_for', 'round', 'closed'},  # if it is a PeerError
     'call': {'call', 'push', 'inside'},  # worker: what MXNet does; none: done
     'question': {'number', 'call', 'same', 'push', 'pull',
                  'create', 'close', 'update'},  # worker: waits for an answer
