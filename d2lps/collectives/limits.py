@@ -76,6 +76,13 @@ def schedule(name, value):
     return value
 
 
+def peers(name, value):
+    """A worker's Peers; they are made by a package that builds on this."""
+    if not hasattr(value, 'begin_round'):
+        refuse(name, value, 'the Peers that d2lps.join_peers() returns')
+    return value
+
+
 def array(ndim, kinds='iuf'):
     """A check for an array of numbers of 0 or more, or a list of them.
 

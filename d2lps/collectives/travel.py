@@ -10,14 +10,13 @@ import numpy as np
 
 from d2lps.checks import a, checked, function, refuse, shown
 from d2lps.collectives import limits
-from d2lps.collectives.peers import Peers
 from d2lps.collectives.schedule import Send
 from d2lps.collectives.simulate import Event
 
 _parts = WeakKeyDictionary()  # of plans that were checked: {rank: its part}
 
 
-@checked(peers=a(Peers, 'Peers, such as d2lps.join_peers()'),
+@checked(peers=limits.peers,
          plan=limits.schedule, op=function, events=a(list, 'a list'))
 def run(peers, plan, array, op=np.add, events=None):
     """Carry out this worker's part of `plan` on its `array`, in place.

@@ -90,6 +90,7 @@ class Peers:
         self.rank, self.num_workers = rank, len(addresses)
         self.timeout, self.round, self._why_closed = timeout, 0, ''
         self._plan, self._run, self._name = 0, 0, 'the plan'
+        self._lost = None  # the first error of a message that did not leave
         self._pid = os.getpid()
         self._agreed, self._sending, self._turn = {}, {}, threading.Lock()
         self._room = memoryview(bytearray(PIECE))
@@ -127,9 +128,11 @@ class Peers:
                 raise RuntimeError(
                     f'worker {self.rank} cannot run {plan.name}: its peers '
                     f'are closed ({self._why_closed}); join again')
-            self.round, self._run = 0, self._run + 1
+            self.round, self._run, self._lost = 0, self._run + 1, None
             self._agree(plan, array, op)
             yield
+            if self._lost:
+                raise self._lost
         except PlanError:
             raise
         except BaseException as error:
@@ -195,8 +198,9 @@ class Peers:
             sent = self._lines[dst].sendmsg(parts)
         except BlockingIOError:
             return parts
-        except OSError as error:
-            raise self._gone(dst, error) from None
+        except OSError as error:  # who waits for that worker says so first
+            self._lost = self._lost or self._gone(dst, error)
+            return []
         rest = []
         for part in parts:
             if sent < len(part):
