@@ -88,7 +88,7 @@ def judge(found, table, nbytes, us):
     (alpha, beta), truth = found, _right(nbytes, seconds)
     off = [mine / true - 1 for mine, true in zip(found, truth)]
     text = ' '.join(
-        f'{name} is {mine:.4g} {unit}, about {true:.3g} is right, and '
+        f'{name} is {mine:.4g} {unit}, about {true:.4g} is right, and '
         f'{near:.0%} is as far as you may be away.'
         for name, mine, true, unit, near, miss in (
             ('alpha', alpha * 1e6, truth[0] * 1e6, 'µs', 0.1, off[0]),
@@ -97,7 +97,7 @@ def judge(found, table, nbytes, us):
     if not text:
         return
     if alpha < 0:
-        text = (f'alpha is {alpha * 1e6:.4g} µs, about {truth[0] * 1e6:.3g} '
+        text = (f'alpha is {alpha * 1e6:.4g} µs, about {truth[0] * 1e6:.4g} '
                 'is right. No message takes less than no time.')
     for words, *mistaken in _mistaken(nbytes, seconds):
         if np.allclose(found, mistaken, rtol=1e-3, atol=0):
@@ -141,12 +141,17 @@ def _which(found, nbytes, seconds):
     text = (f'At {nbytes[worst]:,} bytes your line is {miss[worst]:+.0%} from '
             'what is usual there.')
     late = (seconds > 1.3 * usual[:, None]).sum()
+    if abs(miss[worst]) > 0.1 * (1 + miss).min() > np.ptp(miss):
+        return ('At all sizes, your line is about as far from what is usual. '
+                'The times are in seconds, and for one way already.')
     if abs(miss[worst]) < 0.08:
         return f'{text} Does every size have a say in your fit?'
-    return text + (f' In this table {late} times of {seconds.size} are late: '
-                   'do they pull?' if late else
-                   ' No time in this table is late, so it is not that: does a '
-                   'percent count the same at every size?')
+    if (np.diff(nbytes) < 0).any():
+        text += ' (The sizes of this table are in no order.)'
+    return text + (
+        f' In this table {late} times of {seconds.size} are late: do they '
+        'pull? And does' if late else ' No time in this table is late, so it '
+        'is not that: does') + ' a percent count the same at every size?'
 
 
 def run_crossover(answer, n, alpha_us, MB_per_s):
