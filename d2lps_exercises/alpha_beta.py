@@ -129,8 +129,8 @@ def _units(alpha, beta, true_alpha, true_beta):
         if np.isclose(mine, wrong, rtol=0.5, atol=0):
             raise Wrong(f'{name} is {mine:.4g}, and looks like {words}.')
     if beta <= 0:
-        raise Wrong(f'beta is {beta:.4g} bytes per second. Then larger '
-                    'messages would take less time.')
+        raise Wrong(f'beta is {beta:.4g} bytes per second. It must be above '
+                    '0, as larger messages take longer.')
 
 
 def _which(found, nbytes, seconds):
@@ -188,6 +188,9 @@ def picture(answer, crossover):
     from d2lps_pictures import BLUE, ORANGE, plt
     nbytes, seconds = _table(BUSY['nbytes'], BUSY['us'])
     alpha, beta = run(answer, **BUSY)
+    if not (np.isfinite([alpha, beta]).all() and beta > 0):
+        raise Wrong(f'alpha = {alpha:.4g} and beta = {beta:.4g} make no line '
+                    'that could be drawn.')
     _, ax = plt.subplots(figsize=(7.5, 3.8), layout='constrained')
     x = np.geomspace(nbytes.min(), nbytes.max(), 200)
     line = alpha + x / beta
