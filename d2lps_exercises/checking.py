@@ -19,8 +19,8 @@ import numpy as np
 
 EXERCISES = (
     'minibatch', 'learning-rate', 'sum-in-parts', 'accuracy-on-all-devices',
-    'ring-both-ways', 'tree', 'halving-and-doubling', 'semiring', 'buckets',
-    'bounded-delay', 'server-lost', 'checkpoint')
+    'ring-both-ways', 'tree', 'halving-and-doubling', 'semiring', 'hung-ring',
+    'alpha-beta', 'buckets', 'bounded-delay', 'server-lost', 'checkpoint')
 # A file of a teacher's, with cases that are in no notebook: there while an
 # exercise is graded.
 CASES = 'D2LPS_CASES'

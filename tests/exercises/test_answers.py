@@ -125,6 +125,15 @@ def test_an_answer_gets_what_it_deserves(answer):
     ('server-lost', 'a server that is behind is left so', {'copies'}),
     ('server-lost', 'the list of lost keys is not returned',
      {'copies', 'again'}),
+    ('hung-ring', 'the same round is an excuse', {'odd'}),
+    ('hung-ring', 'reports that are not in the plan are thrown away',
+     {'odd'}),
+    ('hung-ring', 'the one who is blamed in the earliest round',
+     {'several', 'odd'}),
+    ('hung-ring', 'through the rounds from the first to the last', {'begun'}),
+    ('alpha-beta', 'weights, but of the means', {'late'}),
+    ('alpha-beta', 'medians, but no weights', {'clean', 'late'}),
+    ('alpha-beta', 'the chunks are forgotten', {'crossover'}),
     ('checkpoint', 'the momenta are forgotten', {'whole'}),
     ('checkpoint', 'old ones are never removed', {'again'}),
     ('checkpoint', 'the step comes back as a text', {'whole'}),
@@ -145,7 +154,9 @@ def test_one_slip_costs_one_part(exercise, title, parts):
 
 @pytest.mark.parametrize('exercise, title, parts', [
     ('tree', 'works for powers of two only', {'time'}),
-    ('server-lost', 'two replicas, however many are wanted', {'again'})])
+    ('server-lost', 'two replicas, however many are wanted', {'again'}),
+    ('hung-ring', 'one chain is followed, from the first report', {'one'}),
+    ('alpha-beta', 'a line through two sizes only', {'clean', 'late'})])
 def test_what_is_right_for_some_sizes_has_points(exercise, title, parts):
     """The visible checks of these parts at least."""
     notebook = with_kept(exercise, title)
