@@ -41,6 +41,7 @@ __getattr__, __dir__ = lazy(__name__, {
     '.toys.keys': ('explore_keys',),
     '.toys.latency': ('explore_latency',),
     '.toys.plans': ('explore_plans',),
+    '.toys.rounding': ('explore_rounding',),
     '.toys.splits': ('Meter', 'explore_splits', 'split_costs'),
     '.toys.steps': ('explore_steps',),
     '.toys.store': ('explore_store',),
