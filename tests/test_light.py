@@ -231,8 +231,10 @@ def test_a_chapter_runs(light, path):
     outputs = [output for cell in notebook.cells
                for output in cell.get('outputs', ())]
     assert len(outputs) > 10
-    assert not [output.text for output in outputs
-                if output.output_type == 'stream' and output.name == 'stderr']
+    said = ''.join(output.text for output in outputs if
+                   output.output_type == 'stream' and output.name == 'stderr')
+    # What a worker says at once of another, as chapter 11 wants to see it.
+    assert not re.sub(r'\[worker \d\] PeerError: .*\n', '', said)
 
 
 CLUSTER = '''
