@@ -1,32 +1,57 @@
 """What is said where MXNet is missing; the chapters on collectives need none.
 
 `make lab-light` installs all but MXNet. An import of MXNet then says what to
-do, also one that a notebook makes itself, below its `import d2lps`.
+do, also one that a notebook makes itself, below its `import d2lps`. Clusters
+without servers need no MXNet, but processes that fork.
 """
 import importlib.util
+import os
 import platform
 import sys
 
+ON_WINDOWS = ('open a Linux terminal with WSL 2 (wsl --install) and run "make '
+              'lab" there, or start Docker and run "docker compose up".')
+
 
 class NoMXNet(ImportError):
-    """MXNet, or a library that it needs, is not on this machine."""
+    """MXNet, or a library that it needs, is not on this machine.
 
-    def __init__(self, why):
-        super().__init__(
+    why: which one. besides: what needs none, in a sentence.
+    """
+
+    def __init__(self, why, besides=''):
+        self.why = why
+        super().__init__(' '.join(filter(None, (
             f'd2lps needs mxnet 1.9.1 ({why}) for all but chapters 3, 5, 6, '
-            f'7, 11 and 13. {where_it_runs()}')
+            '7, 11 and 13.', besides, where_it_runs()))))
 
     def _render_traceback_(self):
         """All that a notebook shows: nothing is wrong in its code."""
         return [f'ImportError: {self}']
 
 
+class NoFork(OSError):
+    """The processes of a cluster are forked, and this system cannot."""
+
+    def __init__(self):
+        super().__init__('A cluster forks its processes, which '
+                         f'{platform.system()} cannot: {ON_WINDOWS}')
+
+    def _render_traceback_(self):
+        return [f'OSError: {self}']
+
+
+def check_fork():
+    """Raise NoFork on Windows."""
+    if not hasattr(os, 'fork'):
+        raise NoFork
+
+
 def where_it_runs():
     """What to do where MXNet is missing."""
     if sys.platform == 'win32':
-        return ('There is none for Windows: open a Linux terminal with WSL 2 '
-                '(wsl --install) and run "make lab" there, or start Docker '
-                'and run "docker compose up".')
+        return ('There is none for Windows, and no cluster (chapter 11): '
+                f'{ON_WINDOWS}')
     if sys.platform == 'darwin' and platform.machine() == 'arm64':
         return ('There is none for Apple silicon: start Docker and run '
                 '"docker compose up", or install conda, and "make lab" takes '

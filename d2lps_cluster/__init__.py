@@ -1,10 +1,10 @@
-"""MXNet's parameter server as processes: start, watch, check and end them.
+"""Workers and MXNet's servers as processes: start, watch and end them.
 
-`Cluster` is what readers use.  Its processes are started and watched by
-`processes`; workers call the store through `store`, which asks the cluster
-before anything can hang. What happens in a `run`, and when a process dies, is
-told in `processes/__init__.py`. `network` is what readers say of a slow
-network, and `processes/namespaces.py` makes it.
+`Cluster` is what readers use; without servers it needs no MXNet. Its processes
+are started and watched by `processes`; workers call the store through `store`,
+which asks the cluster before anything can hang. What happens in a `run`, and
+when a process dies, is told in `processes/__init__.py`. `network` is what
+readers say of a slow network, and `processes/namespaces.py` makes it.
 """
 from d2lps.lazy import lazy
 

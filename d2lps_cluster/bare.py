@@ -1,6 +1,6 @@
 """MXNet's distributed store as it comes, to see what it does by itself."""
 import gc
-import importlib
+import importlib.util
 import json
 import os
 import signal
@@ -19,7 +19,7 @@ from d2lps_cluster.processes.sockets import socket_of
 
 REGISTERING = 0.2  # seconds for a script to create its store
 LIFE = 60  # seconds; the kernel's alarm clock ends what lives longer
-ENDS = signal.SIGTERM, signal.SIGALRM
+ENDS = 'SIGTERM', 'SIGALRM'
 FIRST = f'''import signal; signal.alarm({LIFE})
 from d2lps_cluster import bare; bare.first()'''
 
@@ -40,6 +40,7 @@ def bare_mxnet(script, num_workers=2, seconds=3):
         What each process of a worker has written, a list of str. Their
         order is not that of the ranks.
     """
+    importlib.util.find_spec('mxnet')  # says if it is missing
     ports = Private(num_workers, 1).free_ports(2 + num_workers)
     env = {**os.environ, **Private.env, 'DMLC_NUM_SERVER': '1',
            'DMLC_NUM_WORKER': str(num_workers), 'DMLC_NODE_HOST': '127.0.0.1',
@@ -84,9 +85,9 @@ def first():
     """
     script, jobs = json.load(sys.stdin)
     pids = {}
-    for number in ENDS:
-        signal.signal(number, lambda *_: sys.exit())
-    if may_be_forked():
+    for name in ENDS:
+        signal.signal(signal.Signals[name], lambda *_: sys.exit())
+    if may_be_forked(store=True):
         importlib.import_module('mxnet')
         gc.freeze()  # or each of the others looks through all of it at its end
     try:
@@ -110,8 +111,8 @@ def first():
 
 def be(script, role, port, file):
     """Be one of MXNet's processes."""
-    for number in ENDS:
-        signal.signal(number, signal.SIG_DFL)
+    for name in ENDS:
+        signal.signal(signal.Signals[name], signal.SIG_DFL)
     signal.alarm(LIFE)
     os.setsid()
     os.dup2(file, 1)

@@ -1,4 +1,4 @@
-"""A parameter server cluster, for a notebook or a script."""
+"""A cluster of workers and servers, for a notebook or a script."""
 import os
 import queue
 import signal
@@ -9,6 +9,7 @@ from threading import TIMEOUT_MAX
 
 from d2lps import checks
 from d2lps.checks import a, checked, flag, from_zero, number, text, whole
+from d2lps.missing import NoMXNet, check_fork
 from d2lps_cluster.network import InNetwork, Network
 from d2lps_cluster.processes.calls import (ClusterError, View, WorkerError,
                                            register_magic)
@@ -20,6 +21,7 @@ from d2lps_cluster.processes.restarts import Restarts
 COUNT = partial(whole, most=256)  # processes of a kind
 BEGIN = 60.0  # seconds for a call to reach the workers
 STOP = 3.0  # seconds for workers to stop, or to free their stores
+SIGKILL = getattr(signal, 'SIGKILL', 9)  # names work on Windows, too
 
 
 class Cluster:
@@ -78,8 +80,9 @@ class Cluster:
 
     Raises:
         ValueError: for a bad argument.
-        OSError: if this machine does not permit Unix sockets, a network, or
-            as many open files as it takes; or if the port was just taken.
+        OSError: on Windows; if this machine does not permit Unix sockets, a
+            network, or as many open files as it takes; or if the port was
+            just taken.
         ClusterError: if it cannot start; and, from `run`, `pids`, `kill`,
             `traffic`, `check` and `%%px`, when a process has died, fallen
             silent for 30 s, or been stuck for `timeout`. All ended by then.
@@ -97,9 +100,9 @@ class Cluster:
         if elastic and not restarts:
             raise ValueError('elastic goes with restarts=, such as restarts='
                              '3: how often to go on with fewer workers')
+        check_fork()
         if num_servers:
-            from d2lps_cluster.store import worker  # says if MXNet is missing
-            self._close_store = worker.close_store
+            self._close_store = _store().close_store
         elif port is not None or server_hosts is not None:
             raise ValueError('port and server_hosts are for servers; with '
                              'num_servers=0, leave them out')
@@ -157,7 +160,7 @@ class Cluster:
             raise
 
     @checked(name=text, signal=partial(whole, most=signal.NSIG - 1))
-    def kill(self, name, signal=signal.SIGKILL):
+    def kill(self, name, signal=SIGKILL):
         """Send a signal to a process of the cluster, such as 'server 0'.
 
         signal: its number, such as `signal.SIGTERM`.
@@ -256,6 +259,16 @@ class Cluster:
                  'closed' if self._life.closed else 'running')
         return (f'Cluster(num_workers={self.num_workers}, '
                 f'num_servers={self.num_servers}; {state})')
+
+
+def _store():
+    """A worker's store, which needs MXNet."""
+    try:
+        from d2lps_cluster.store import worker
+        return worker
+    except NoMXNet as error:
+        raise NoMXNet(error.why, 'A cluster with num_servers=0 needs none.'
+                      ) from None
 
 
 def _places(num_workers, num_servers, network, hosts, **options):

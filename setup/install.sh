@@ -15,7 +15,7 @@ case "$1 $(uname -s) $(uname -m)" in
     versions='3.11 3.12 3.13 3.14' ;;
   *" MINGW"*|*" MSYS"*|*" CYGWIN"*|*" Windows"*)
     refuse 'there is no MXNet for Windows. Three ways:
-    make lab-light: chapters 3, 5, 6, 7, 11 and 13, which need no MXNet
+    make lab-light: chapters 3, 5, 6, 7 and 13, which need no MXNet
     docker compose up
     wsl --install, and "make lab" in its Linux terminal' ;;
   *" Darwin arm64")

@@ -49,7 +49,7 @@ ARROWS = {
                                 'd2lps_cluster.store',
                                 'd2lps_cluster.peers'},
     'd2lps_hosts': {'d2lps.settings', 'd2lps_cluster.processes'},
-    'd2lps_cluster': {'d2lps.lazy', 'd2lps.checks',
+    'd2lps_cluster': {'d2lps.lazy', 'd2lps.checks', 'd2lps.missing',
                       'd2lps.collectives', 'd2lps_cluster.store',
                       'd2lps_cluster.peers', 'd2lps_cluster.processes',
                       'd2lps_hosts'},
