@@ -9,9 +9,8 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from d2lps.checks import a, checked, function, refuse, shown
-from d2lps.collectives import limits
+from d2lps.collectives import limits, simulate
 from d2lps.collectives.schedule import Send
-from d2lps.collectives.simulate import Event
 
 _parts = WeakKeyDictionary()  # of plans that were checked: {rank: its part}
 
@@ -101,7 +100,7 @@ def receive_all(incoming, peers, chunks, op, filled, events):
         start, end = peers.receive(src, chunks[c], op if adds else None)
         filled.add(c)
         send = Send(src, peers.rank, c, reduce)
-        events.append(Event(start, end, peers.round, send))
+        events.append(simulate.Event(start, end, peers.round, send))
 
 
 def check(peers, plan, array):

@@ -7,6 +7,9 @@ from threading import TIMEOUT_MAX
 from d2lps_cluster.processes import cells
 
 
+PATIENCE = 2.0  # seconds until the reader hears who waits in vain
+
+
 class ClusterError(RuntimeError):
     """A process of the cluster died or hung, and the rest was ended."""
 
@@ -78,9 +81,18 @@ class Call:
             WorkerError: if some workers failed.
             queue.Empty: if nothing is heard for so many seconds.
         """
-        missing, failed = set(range(len(self._parts))), {}
+        missing, failed, unsaid = set(range(len(self._parts))), {}, {}
         while missing:
-            rank, message = self._heard.get(timeout=seconds)
+            try:
+                rank, message = self._heard.get(
+                    timeout=min(PATIENCE, seconds) if unsaid else seconds)
+            except queue.Empty:
+                if not unsaid:
+                    raise
+                print(*unsaid.values(), sep='\n', flush=True,
+                      file=sys.stderr)  # the others may take long
+                unsaid = {}
+                continue
             if message is None:
                 return None
             if message['kind'] == 'printed':
@@ -94,9 +106,8 @@ class Call:
                 missing.discard(rank)
                 if 'error' in message:
                     failed[rank] = message
-                if 'waits_for' in message and missing:  # maybe for long
-                    print(f"[worker {rank}] {message['error']}", flush=True,
-                          file=sys.stderr)
+                if 'waits_for' in message:
+                    unsaid[rank] = f"[worker {rank}] {message['error']}"
         if failed:
             raise WorkerError(
                 {rank: failed[rank]['error'] for rank in sorted(failed)},
