@@ -5,8 +5,9 @@ import ipywidgets
 import numpy as np
 from matplotlib import pyplot as plt
 
-from d2lps.checks import a, checked, one_of, whole
+from d2lps.checks import a, checked, list_of, one_of, refuse, whole
 from d2lps.collectives import strategies
+from d2lps.collectives.simulate import Event
 from d2lps_pictures.style import CHUNK_COLORS, GRAY, GREEN, RED
 from d2lps_pictures.widgets import choose, live_picture
 
@@ -15,7 +16,16 @@ HUNG = {'ring': strategies.ring, 'tree': strategies.tree,
         'halving and doubling': strategies.halving_doubling}
 
 
-@checked(panels=a(dict, 'a dict such as {"simulated": timing.events}'))
+def _panels(name, value):
+    """A dict of lists of events."""
+    if not isinstance(value, dict) or not value:
+        refuse(name, value, 'a dict such as {"measured": events}')
+    events = list_of(a(Event, 'an Event'), 'a list of Event')
+    return {title: events(f'{name}[{title!r}]', [*found])
+            for title, found in value.items()}
+
+
+@checked(panels=_panels)
 def plot_messages(panels):
     """For each worker a row, with a bar for each message that comes to it.
 
@@ -27,7 +37,6 @@ def plot_messages(panels):
         len(panels), sharex=True, sharey=True, squeeze=False,
         figsize=(8, 0.6 + 1.6 * len(panels)), layout='constrained')
     for ax, (title, events) in zip(axes.flat, panels.items()):
-        events = [*events]
         begin = min(event.start for event in events)
         for event in events:
             width = max(event.end - event.start, 1e-6) * 1e3
@@ -64,11 +73,11 @@ def _waits(plan, late, stops):
 def _draw(plan, late, stops):
     made = HUNG[plan](8)
     stops = min(stops, len(made.rounds))
-    waits = _waits(made, late, stops)
+    found = _waits(made, late, stops)
     fig, ax = plt.subplots(figsize=(5.6, 4.2), layout='constrained')
     angles = np.pi / 2 - 2 * np.pi * np.arange(8) / 8
     at = np.column_stack([np.cos(angles), np.sin(angles)])
-    for worker, (other, number) in waits.items():
+    for worker, (other, number) in found.items():
         ax.annotate('', at[other], at[worker], arrowprops={
             'arrowstyle': '-|>', 'color': '0.3', 'shrinkA': 14, 'shrinkB': 14})
         ax.text(*(0.65 * at[worker] + 0.35 * at[other]), number,
@@ -76,7 +85,7 @@ def _draw(plan, late, stops):
                     'facecolor': 'white', 'edgecolor': 'none', 'pad': 1})
     for worker in range(8):
         color = (RED if worker == late else
-                 GRAY if worker in waits else GREEN)
+                 GRAY if worker in found else GREEN)
         ax.text(*at[worker], worker, ha='center', va='center', bbox={
             'boxstyle': 'circle', 'facecolor': color, 'edgecolor': 'none',
             'alpha': 0.7})

@@ -32,6 +32,7 @@ from d2lps.collectives import (Schedule, Send, cables, simulate, strategies,
 from d2lps.engine import mx
 from d2lps_pictures import (player, plots, servers, widgets)
 from d2lps_pictures import asynchrony as async_pictures
+from d2lps_pictures import messages
 from d2lps_pictures import overlap as overlap_pictures
 from d2lps_pictures import recovery as recovery_pictures
 from d2lps_pictures import timeline as timeline_pictures
@@ -44,7 +45,7 @@ from d2lps_pictures.drawings.roads import draw_roads
 from d2lps_pictures.drawings.rounds import draw_rounds
 from d2lps_pictures.drawings.store import draw_store
 from d2lps_pictures.toys import devices as devices_toy
-from d2lps_pictures.toys import keys, latency, plans, splits, sums
+from d2lps_pictures.toys import keys, latency, plans, rounding, splits, sums
 from d2lps_pictures.toys import store as store_toy
 from d2lps_pictures.toys.steps import explore_steps
 from d2lps.training import data, data_parallel, partition, timeline
@@ -272,6 +273,12 @@ good(topology.cluster, {
 
 # Pictures and things to play with.
 AXES = {'None'}
+good(messages.plot_messages, panels={'simulated': timing().events})
+good(messages.explore_hang, {'stops': COUNT, 'late': {'int64', 'zero'}},
+     plan='ring', late=2, stops=3)
+good(rounding.explore_rounding, {'levels': {'int64'},
+                                 'num_workers': {'int64'}},
+     levels=7, num_workers=8)
 good(timeline_pictures.plot_timeline, {
     'title': TEXT | {'None', 'an empty text'}, 'ax': AXES,
     'until': POSITIVE | {'None'}},

@@ -14,7 +14,7 @@ LEVELS, WORKERS, SHOWN = [1, 3, 7, 31, 127], [2, 4, 8, 16, 32], 24
 
 def _rounded(x, levels):
     """x in steps of its largest value divided by `levels`."""
-    step = abs(x).max() / levels
+    step = max(abs(x).max(), 1e-30) / levels
     return np.rint(x / step) * step
 
 
