@@ -101,8 +101,7 @@ def test_a_few_megabytes(crews, plan):
 
 OPS = {'add': np.add, 'maximum': np.maximum, 'multiply': np.multiply,
        'minimum': np.minimum, 'hypot': lambda a, b: a + b * 2}
-DTYPES = ['?', 'i1', 'u2', 'i4', 'i8', 'f2', 'f4', 'f8', '>f4', 'c8', 'c16',
-          'g']
+DTYPES = ['?', 'i1', 'u2', 'i4', 'i8', 'f2', 'f4', 'f8', '>f4', 'c8', 'c16']
 LAYOUTS = {'plain': lambda a: a, 'turned round': lambda a: a[..., ::-1],
            'with gaps': lambda a: np.repeat(a, 2, -1)[..., ::2],
            'Fortran': np.asfortranarray, 'transposed': lambda a: a.T}
@@ -369,7 +368,7 @@ def test_a_long_name_that_is_cut_behind_a_word(crews):
 @pytest.mark.parametrize('order', [(0, 1), (1, 0)])
 def test_one_runs_a_plan_that_was_agreed_before(crew, order):
     """All end, nobody with a sum; and they can join again."""
-    c = crew(3).joined()
+    c = crew(3, timeout=3).joined()
     for plan in RING, TREE:
         c(go, plan, np.ones(6))
     new = Schedule(RING.rounds, 3, name='new')
@@ -378,7 +377,9 @@ def test_one_runs_a_plan_that_was_agreed_before(crew, order):
         errors = c.each(go, [(pair[order[rank == 1]], np.ones(6))
                              for rank in range(3)])
         assert {*map(type, errors)} == {PeerError}, errors
-        assert any('it runs another plan' in str(one) for one in errors)
+        # Those whose messages never meet hear of it when the time is over.
+        assert any('it runs another plan' in str(one) or 'waited 3 s'
+                   in str(one) for one in errors)
         errors = c(go, RING, np.ones(6))
         assert all(isinstance(one, RuntimeError) and not isinstance(
             one, PeerError) and 'closed (PeerError in round' in str(one)
@@ -496,14 +497,18 @@ def test_who_is_late(tmp_path, size):
                        for one in results)
             wake.touch()
             results[victim] = c.hear(victim)
-            assert isinstance(results[victim], PeerError)
+            if not isinstance(results[victim], PeerError):  # all had come
+                want = reference(plan, arrays)[victim]
+                assert results[victim].tobytes() == want.tobytes()
             assert check_the_others(plan, arrays, victim, results)
 
 
 def test_many_messages_to_one_who_does_not_read(crew):
     """They wait together, not one after the other."""
     plan = Schedule([[Send(0, 1, c, True) for c in range(60)]], 2)
-    c = crew(2, timeout=3).joined()
+    c = crew(2).joined()
+    assert c(go, plan, np.ones(4_000_000))[1].all()
+    c(lambda me: setattr(me.peers, 'timeout', 3))
     os.kill(c.pids[1], signal.SIGSTOP)
     start = time.monotonic()
     c.tell(0, go, plan, np.ones(4_000_000))
@@ -516,13 +521,15 @@ def test_many_messages_to_one_who_does_not_read(crew):
 
 def test_a_stopped_worker_goes_on(crew):
     """If it was not for too long."""
-    c, plan = crew(3).joined(), strategies.ring(3)
+    def large(me):
+        return (go(me, strategies.ring(3), np.ones(1_000_000)) == 3).all()
+    c = crew(3).joined()
     os.kill(c.pids[1], signal.SIGSTOP)
     for rank in range(3):
-        c.tell(rank, go, plan, np.ones(1_000_000))
+        c.tell(rank, large)
     time.sleep(0.3)
     os.kill(c.pids[1], signal.SIGCONT)
-    assert all((c.hear(rank) == 3).all() for rank in range(3))
+    assert [c.hear(rank) for rank in range(3)] == [True] * 3
 
 
 @pytest.mark.parametrize('waits, who', [
@@ -555,10 +562,11 @@ def test_ctrl_c_and_again(crew):
         waits = (victim + 1) % 3
         os.kill(c.pids[waits], signal.SIGINT)
         assert isinstance(c.hear(waits), KeyboardInterrupt)
-        other = c.hear(3 - victim - waits)
-        assert isinstance(other, PeerError) and other.closed
-        error = (c.tell(victim, go, RING, np.ones(9)), c.hear(victim))[1]
-        assert isinstance(error, PeerError)
+        # The third waits for this one, too, and hears of it when it comes.
+        c.tell(victim, go, RING, np.ones(9))
+        for rank in {0, 1, 2} - {waits}:
+            error = c.hear(rank)
+            assert isinstance(error, PeerError) and error.closed
         assert still_well(c.joined())
 
 
@@ -593,7 +601,7 @@ def test_a_fork_and_a_thread(crew):
     c, plan = crew(3).joined(), strategies.ring(3)
     assert c(fork, plan) == [7] * 3
     assert still_well(c)
-    go(c, plan, np.ones(3)) if False else c(go, plan, np.ones(3))
+    c(go, plan, np.ones(3))
     first, *others = c(two_threads, plan)
     assert others == [[3, 3, 3]] * 2 and first[:3] == [3, 3, 3]
     assert 'another thread of this worker runs a plan' in first[3]
