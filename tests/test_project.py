@@ -45,7 +45,7 @@ ARROWS = {
                        'd2lps.training', 'd2lps.kvstore'},
     'd2lps_cluster.store': {'d2lps.checks', 'd2lps.engine', 'd2lps.kvstore'},
     'd2lps_cluster.processes': {'d2lps.checks', 'd2lps.settings',
-                                'd2lps_cluster.store'},
+                                'd2lps.collectives', 'd2lps_cluster.store'},
     'd2lps_hosts': {'d2lps.settings', 'd2lps_cluster.processes'},
     'd2lps_cluster': {'d2lps.lazy', 'd2lps.checks',
                       'd2lps.collectives', 'd2lps_cluster.store',
