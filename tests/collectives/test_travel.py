@@ -51,13 +51,23 @@ def crew(tmp_path):
             Crew(n, None if tcp else tmp_path, **more))
 
 
-def same(plan, arrays, crew, op=np.add):
+LAYOUTS = {'plain': lambda a: a, 'turned round': lambda a: a[..., ::-1],
+           'with gaps': lambda a: np.repeat(a, 2, -1)[..., ::2],
+           'Fortran': np.asfortranarray, 'transposed': lambda a: a.T}
+
+
+def go_with(me, plan, array, op, layout):
+    """Run a plan on an array that lies like this in memory."""
+    return np.ascontiguousarray(go(me, plan, LAYOUTS[layout](array), op))
+
+
+def same(plan, arrays, crew, op=np.add, layout='plain'):
     """Run a plan both ways; compare all bits."""
-    want = [array.copy() for array in arrays]
+    want = [LAYOUTS[layout](array.copy()) for array in arrays]
     plan.run(want, op)
     helpers = [np.empty_like(arrays[0])] * (len(plan.nodes) - len(arrays))
-    results = crew.each(go, [(plan, array, op)
-                             for array in [*arrays, *helpers]])
+    results = crew.each(go_with, [(plan, array, op, layout)
+                                  for array in [*arrays, *helpers]])
     for rank, array in enumerate(want):
         found = results[rank]
         assert isinstance(found, np.ndarray), found
@@ -100,9 +110,6 @@ def test_a_few_megabytes(crews, plan):
 OPS = {'add': np.add, 'maximum': np.maximum, 'multiply': np.multiply,
        'minimum': np.minimum, 'hypot': lambda a, b: a + b * 2}
 DTYPES = ['?', 'i1', 'u2', 'i4', 'i8', 'f2', 'f4', 'f8', '>f4', 'c8', 'c16']
-LAYOUTS = {'plain': lambda a: a, 'turned round': lambda a: a[..., ::-1],
-           'with gaps': lambda a: np.repeat(a, 2, -1)[..., ::2],
-           'Fortran': np.asfortranarray, 'transposed': lambda a: a.T}
 
 
 @st.composite
@@ -139,10 +146,9 @@ def any_plan(draw):
 def test_any_plan(crews, plan, dtype, op, layout, shape, seed):
     if (op, dtype) == ('hypot', '?'):
         op = 'maximum'
-    arrays = [LAYOUTS[layout](array) for array in some(
-        plan, shape, 'f4', seed)]
-    arrays = [LAYOUTS[layout]((array * 3).astype(dtype)) for array in arrays]
-    same(plan, arrays, crews(len(plan.nodes)), OPS[op])
+    arrays = [(array * 3).astype(dtype)
+              for array in some(plan, shape, 'f4', seed)]
+    same(plan, arrays, crews(len(plan.nodes)), OPS[op], layout)
 
 
 def test_the_place_in_memory(crews, tmp_path):
