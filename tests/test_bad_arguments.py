@@ -28,7 +28,8 @@ from d2lps_cluster.bare import bare_mxnet
 from d2lps_cluster.processes import restarts
 from d2lps_cluster.store import worker
 from d2lps.collectives import (Schedule, Send, cables, simulate, strategies,
-                               topology)
+                               topology, travel)
+from d2lps_cluster.peers import peers
 from d2lps.engine import mx
 from d2lps_pictures import (player, plots, servers, widgets)
 from d2lps_pictures import asynchrony as async_pictures
@@ -522,10 +523,21 @@ good(recovery.simulated_overhead, RARE | {
     'num_intervals': {'int64'}, 'seed': WHOLE}, **TIMES, num_intervals=9,
     seed=0)
 
+# Plans that travel, from one worker to none.
+good(peers.Peers, {'rank': {'zero'}, 'timeout': POSITIVE, 'secret': {
+    'a text', 'an empty text'}}, rank=0, addresses=fresh(
+        lambda: [f'{tempfile.mkdtemp()}/0']), timeout=60, secret='')
+good(peers.join_peers, {'timeout': POSITIVE | {'None'}}, timeout=60)
+good(travel.run, {'events': {'None', 'a list'}, 'array': {'a NumPy array'}},
+     peers=fresh(lambda: peers.Peers(0, [f'{tempfile.mkdtemp()}/0'])),
+     plan=strategies.ring(1), array=fresh(lambda: onp.ones(3)), op=onp.add,
+     events=None)
+
 # Clusters; none is started here (see `no_processes`).
 good(Network, {'bandwidth': {'a billion'}, 'delay': NUMBER,
-               'colocated': FLAG}, bandwidth=1e8,
-     delay=0, colocated=False)
+               'colocated': FLAG, 'bucket': {'a billion'},
+               'queue': {'a billion', 'None'}}, bandwidth=1e8,
+     delay=0, colocated=False, bucket=4000, queue=4000)
 good(network_problem, {'delay': NUMBER}, delay=0)
 good(Cluster, {'num_workers': {'int64'}, 'num_servers': {'int64'},
                'timeout': POSITIVE, 'restarts': WHOLE, 'elastic': FLAG,
@@ -554,6 +566,7 @@ INSIDE = {
     'd2lps.settings': 'no arguments',
     'd2lps.usage': 'no arguments',
     'd2lps.collectives.execute': 'Schedule.run',
+    'd2lps_cluster.peers.joining': 'Peers',
     'd2lps.training.progress': 'train',
     'd2lps.recovery.file': 'Checkpoint',
     'd2lps_cluster.cluster': 'needs processes: tests/cluster/test_cluster.py',
@@ -574,7 +587,11 @@ RECORDS = {'Machine', 'Send', 'Round', 'Link', 'Event', 'Timing', 'Shard',
            'newest_for_all', 'sum_gradients', 'Task', 'Message',
            'push_then_pull', 'in_flight', 'Costs', 'told_in', 'known',
            'channels', 'backward_pass', 'make_messages', 'send', 'replies',
-           'forward_pass', 'position', 'circle', 'chain'}
+           'forward_pass', 'position', 'circle', 'chain',
+           # of Peers; `travel.run` calls them, or is above
+           'Peers.running', 'Peers.send', 'Peers.receive', 'Peers.close',
+           'combine', 'digest', 'readable', 'part_of', 'carry_out', 'check',
+           'send_all', 'receive_all', 'Peers.begin_round'}
 
 
 @functools.cache
@@ -653,6 +670,9 @@ def no_processes(monkeypatch, request, tmp_path):
     monkeypatch.setattr(restarts, 'Supervisor', lambda *args: SimpleNamespace(
         start=lambda: None, close=lambda: None, failure='', busy=list,
         num_ready=0, num_workers=0))
+    for name, value in {'RANK': '0', 'D2LPS_SECRET': '', 'D2LPS_TIMEOUT': '9',
+                        'D2LPS_PEERS': f'["{tempfile.mkdtemp()}/0"]'}.items():
+        monkeypatch.setenv(name, value)
     monkeypatch.setattr(bare, 'FIRST', 'pass')  # the script runs in test_bare
     save = plt.Figure.savefig
     monkeypatch.setattr(plt.Figure, 'savefig', lambda *args, **how: save(

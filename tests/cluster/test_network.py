@@ -107,14 +107,16 @@ def refuse(number):
 def test_why_it_is_not_permitted(monkeypatch, number, words):
     monkeypatch.setattr(sys, 'platform', 'linux')
     monkeypatch.setattr(namespaces, 'call', refuse(number))
-    text = namespaces.problem(lambda: namespaces.build([], 125e6, 0))
+    text = namespaces.problem(lambda: namespaces.build(
+        [], 125e6, 0, 4000, 4000))
     assert text.startswith("this machine's Linux ") and words in text
     assert '\n' not in text
 
 
 def test_it_needs_linux(monkeypatch):
     monkeypatch.setattr(sys, 'platform', 'darwin')
-    text = namespaces.problem(lambda: namespaces.build([], 125e6, 0))
+    text = namespaces.problem(lambda: namespaces.build(
+        [], 125e6, 0, 4000, 4000))
     assert text == 'the slow network needs Linux; this is darwin'
 
 

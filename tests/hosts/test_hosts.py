@@ -380,3 +380,42 @@ def test_a_machine_without_mxnet_says_so(tmp_path, monkeypatch):
     (tmp_path / 'mxnet.py').write_text('raise ImportError("none is here")')
     monkeypatch.setenv('PYTHONPATH', str(tmp_path))
     assert 'none is here' in probe.load()
+
+
+def test_without_servers(lab):
+    """Plans travel between the machines, and nobody listens then."""
+    def body():
+        def summed():
+            import os
+            import d2lps
+            import numpy as np
+            from d2lps.collectives import strategies, travel
+            peers, array = d2lps.join_peers(), np.ones(100_000)
+            for make in strategies.ring, strategies.tree:
+                travel.run(peers, make(peers.num_workers), array)
+            return (float(array[-1]), os.environ['MACHINE'], 'mxnet' in
+                    __import__('sys').modules, os.environ['MASTER_ADDR'],
+                    os.environ['RANK'], listening())
+
+        def die():
+            import os
+            if os.environ['RANK'] == '1':
+                os._exit(3)
+            summed()
+        with make(4, 0, restarts=1) as c:
+            for _ in range(2):
+                results = c.run(summed)
+                assert [one[:5] for one in results] == [
+                    (16.0, ('one', 'two')[rank % 2], False, '10.9.0.1',
+                     str(rank)) for rank in range(4)], results
+                assert not any(ip.startswith('10.') and port != 22
+                               for *_, found in results
+                               for ip, port in found), results
+            c.kill('worker 3')
+            assert [one[0] for one in c.run(summed)] == [16.0] * 4
+            [death] = c.deaths
+            assert death.who == 'worker 3'
+            with fails('worker 1 (process', 'on two', 'exit code 3'):
+                c.run(die)
+        assert not left(30), left(0)
+    lab(body)
