@@ -527,7 +527,8 @@ good(recovery.simulated_overhead, RARE | {
 good(peers.Peers, {'rank': {'zero'}, 'timeout': POSITIVE, 'secret': {
     'a text', 'an empty text'}}, rank=0, addresses=fresh(
         lambda: [f'{tempfile.mkdtemp()}/0']), timeout=60, secret='')
-good(peers.join_peers, {'timeout': POSITIVE | {'None'}}, timeout=60)
+good(peers.join_peers, {'timeout': POSITIVE | {'None'}, 'ranks': {'None'}},
+     timeout=60, ranks=None)
 good(travel.run, {'events': {'None', 'a list'}, 'array': {'a NumPy array'}},
      peers=fresh(lambda: peers.Peers(0, [f'{tempfile.mkdtemp()}/0'])),
      plan=strategies.ring(1), array=fresh(lambda: onp.ones(3)), op=onp.add,

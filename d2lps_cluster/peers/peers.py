@@ -329,6 +329,7 @@ def readable(said):
     return f'{words} (digest {said[:3].hex()})'
 
 
+@checked(ranks=list_of(partial(whole, least=0), 'a list of ranks'))
 def join_peers(timeout=None, ranks=None):
     """The `Peers` of this worker, in a process that a cluster has started.
 
@@ -342,14 +343,16 @@ def join_peers(timeout=None, ranks=None):
         raise RuntimeError('join_peers works in the workers of a cluster '
                            'only: write %%px above the cell, or use '
                            'Cluster.run')
-    if _joined is not None:
-        _joined.close('its worker has joined again')
-        _joined = None
     rank, addresses = (json.loads(os.environ[name])
                        for name in ('RANK', 'D2LPS_PEERS'))
     ranks = [*range(len(addresses))] if ranks is None else ranks
+    if len({*ranks}) < len(ranks) or max(ranks) >= len(addresses):
+        refuse('ranks', ranks, f'different ones, below {len(addresses)}')
     if timeout is None:
         timeout = float(os.environ['D2LPS_TIMEOUT'])
+    if _joined is not None:
+        _joined.close('its worker has joined again')
+        _joined = None
     if rank in ranks:
         _joined = Peers(ranks.index(rank), [addresses[k] for k in ranks],
                         timeout, os.environ['D2LPS_SECRET'])

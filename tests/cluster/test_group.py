@@ -284,13 +284,13 @@ def test_who_is_late_or_stopped(four, tmp_path, capsys, act, victim):
     future = later(run)
     assert wait_for(lambda: len(four._supervisor.called()) == 1)
     assert four._supervisor.called() == [f'worker {victim}']
+    # Who gave up says so while another goes on for long.
+    assert wait_for(lambda: 'waited 2 s' in capsys.readouterr().err)
     wake.touch()
     four.kill(f'worker {victim}', signal.SIGCONT)
     error = future.result(HANGS)
     assert error.first == victim, error
     assert f'waited 2 s for worker {victim}' in str(error)
-    # Who gave up said so at once, as another went on for long.
-    assert 'waited 2 s' in capsys.readouterr().err
     assert well(four)
 
 

@@ -208,7 +208,7 @@ READ_ONLY.flags.writeable = False
      r'so many workers; ring\(3\) has 3'),
     (dict(plan=strategies.gather_broadcast(2, 'cpu')), 'plan must be for 2'),
     (dict(plan='ring'), 'plan must be a Schedule'),
-    (dict(peers='me'), 'peers must be Peers, such as d2lps.join_peers'),
+    (dict(peers='me'), 'peers must be the Peers that d2lps.join_peers'),
     (dict(array=np.array([object()])), 'array must be a NumPy array of numb'),
     (dict(array=np.array(['a'])), 'array must be a NumPy array of numbers'),
     (dict(array=[1, 2]), 'array must be a NumPy array of numbers'),
