@@ -224,19 +224,19 @@ def lenet(args):
         play(args.rounds, turns)
     turns.show(f'images per second, batch {BATCH_SIZE}', 1, DDP)
     print(f'(ring: after {args.steps} steps no parameter is more than '
-          f'{off:.1e} off that of one device)')
+          f'{off:.1e} off that of two devices in one process)')
     yield BY_RING, turns, BY_RING, DDP, 1, math.inf
 
 
 def difference(workers, steps):
-    """The largest, between parameters on one device and on workers."""
-    [device], data = d2lps.devices(1), d2lps.load_data(BATCH_SIZE)[0]
-    params = d2lps.get_params(d2lps.init_params(), device)
+    """The largest, between parameters on two devices and on workers."""
+    devices, data = d2lps.devices(2), d2lps.load_data(BATCH_SIZE)[0]
+    copies = [d2lps.get_params(d2lps.init_params(), d) for d in devices]
     for X, y in itertools.islice(data, steps):
-        d2lps.train_batch(X, y, [params], [device], LR)
+        d2lps.train_batch(X, y, copies, devices, LR)
     return max(abs(one.asnumpy() - other).max()
                for others in workers.run(ring_params, steps)
-               for one, other in zip(params, others))
+               for one, other in zip(copies[0], others))
 
 
 def sums_on_slow_network(n, args):
