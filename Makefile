@@ -88,6 +88,7 @@ benchmark: $(VENV)/installed
 	$(VENV)/bin/python tests/benchmarks/chapter9.py
 	$(VENV)/bin/python tests/benchmarks/chapter10.py
 	$(VENV)/bin/python tests/benchmarks/chapter11.py
+	$(VENV)/bin/python tests/benchmarks/travel.py
 	$(VENV)/bin/python tests/benchmarks/chapter14.py
 	$(VENV)/bin/python tests/benchmarks/checkpoints.py
 	$(VENV)/bin/python tests/benchmarks/chapter16.py

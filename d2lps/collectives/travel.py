@@ -12,7 +12,8 @@ from d2lps.checks import a, checked, function, refuse, shown
 from d2lps.collectives import limits, simulate
 from d2lps.collectives.schedule import Send
 
-_parts = WeakKeyDictionary()  # of plans that were checked: {rank: its part}
+# Of plans that were checked, what takes longer than to send a small array:
+_known = WeakKeyDictionary()  # {(rank, size): (part, cuts)}
 
 
 @checked(peers=limits.peers,
@@ -39,18 +40,18 @@ def run(peers, plan, array, op=np.add, events=None):
             workers in some places: begin again from a copy.
     """
     check(peers, plan, array)
-    if plan not in _parts:
+    if plan not in _known:
         plan.check_sends()
-        _parts[plan] = {}
-    known = _parts[plan]
-    if peers.rank not in known:
-        known[peers.rank] = part_of(plan, peers.rank)
+        _known[plan] = {}
     flat = np.ascontiguousarray(array).reshape(-1)  # a copy, if it has gaps
-    cuts = plan.cuts(flat.size)
+    known, key = _known[plan], (peers.rank, flat.size)
+    if key not in known:
+        known[key] = part_of(plan, peers.rank), plan.cuts(flat.size)
+    part, cuts = known[key]
     chunks = [flat[start:end] for start, end in zip(cuts, cuts[1:])]
     filled = set(range(len(chunks)) if peers.rank < plan.num_devices else ())
     with peers.running(plan, array, op):
-        carry_out(known[peers.rank], peers, chunks, op, filled,
+        carry_out(part, peers, chunks, op, filled,
                   [] if events is None else events)
     if not np.may_share_memory(flat, array):
         array[...] = flat.reshape(array.shape)

@@ -14,6 +14,7 @@ import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -92,7 +93,10 @@ class Peers:
         self._plan, self._run, self._name = 0, 0, 'the plan'
         self._lost = None  # the first error of a message that did not leave
         self._pid = os.getpid()
-        self._agreed, self._sending, self._turn = {}, {}, threading.Lock()
+        # Numbers of plans that all run: by what was said of them, and, which
+        # takes less time, {plan: {(shape, dtype, op): its number}}.
+        self._agreed, self._numbers = {}, WeakKeyDictionary()
+        self._sending, self._turn = {}, threading.Lock()
         self._room = memoryview(bytearray(PIECE))
         try:
             self._lines, self.strangers = join(rank, addresses, timeout,
@@ -143,15 +147,22 @@ class Peers:
 
     def _agree(self, plan, array, op):
         """Compare plans with all others, the first time for each."""
-        self._name = plan.name
+        self._name, op = plan.name, getattr(op, '__name__', 'an op')
+        known = self._numbers.setdefault(plan, {})
+        kind = array.shape, array.dtype.str, op
+        if kind not in known:
+            known[kind] = self._number(plan, array, op)
+        self._plan = known[kind]
+
+    def _number(self, plan, array, op):
+        """The same for equal plans; the others are asked if it is new."""
         words = (f'{plan.name} on {array.dtype.name} of shape {array.shape}, '
-                 f'{getattr(op, "__name__", "an op")}')
+                 f'{op}')
         mine = digest(plan, array.dtype, words) + words.encode()
         mine = mine.ljust(DIGEST + WORDS)[:DIGEST + WORDS]
-        self._plan = self._agreed.get(mine, 0)
-        if self._plan:
-            return
-        said = {self.rank: mine}
+        if mine in self._agreed:
+            return self._agreed[mine]
+        self._plan, said = 0, {self.rank: mine}
         message = np.frombuffer(mine, np.uint8)
         for other in self._lines:
             self.send(other, message)
@@ -165,8 +176,8 @@ class Peers:
                             'the same kind: ' + '; '.join(
                                 f'worker {rank} runs {readable(said[rank])}'
                                 for rank in sorted(said)))
-        self._plan = self._agreed[mine] = 1 + len(self._agreed)
         self.round = 0
+        return self._agreed.setdefault(mine, 1 + len(self._agreed))
 
     def begin_round(self):
         """Wait until all that was sent has left this worker's array."""

@@ -195,6 +195,11 @@ class Turns:
             self.results[name].append(turn())
             self.costs[name].append((cpu_seconds(pids()) - before) / times)
 
+    def ratios(self, name, peer):
+        """To `peer`, round by round; [] if it does not take part."""
+        return [value / other for value, other in zip(
+            self.results[name], self.results.get(peer, ()))]
+
     def show(self, title, factor, peer):
         """A line for each; `peer` is the one that others are measured by."""
         print(f'\n{title:<34}' + ''.join(f'{word:>8}' for word in (
@@ -203,10 +208,10 @@ class Turns:
             numbers = [factor * f(values) for f in (
                 statistics.median, min, max)]
             cost = 1e3 * statistics.median(self.costs[name])
-            ratios = [value / other for value, other
-                      in zip(values, self.results.get(peer, ()))]
+            ratios = self.ratios(name, peer)
             print(f'{name:<34}' + ''.join(
-                f'{number:8,.0f}' for number in (*numbers, cost)) + ''.join(
+                f'{number:8,.0f}' for number in numbers) +
+                f'{cost:8,.1f}' + ''.join(
                 f'{f(ratios):8.2f}' for f in (statistics.median, min, max)
                 if ratios))
 
