@@ -46,6 +46,7 @@ def _draw(levels, num_workers):
     errors = [_error(one, right) for one in (ring, once)]
     drawn = bars.bar(['every hop', 'once'], errors, color=[ORANGE, BLUE])
     bars.bar_label(drawn, [f'{error:.1%}' for error in errors])
+    left.set(xlabel='place in the array', ylabel='value of the sum')
     bars.set(title='error of the sum', yticks=[])
     bars.margins(y=0.2)
     for ax in (left, bars):
