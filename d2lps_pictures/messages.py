@@ -93,7 +93,7 @@ def _draw(plan, late, stops):
     ax.set_title(f'{plan}: worker {late} stops before round {stops} of '
                  f'{len(made.rounds)}', fontsize=10)
     ax.axis('off')
-    fig.supxlabel('arrow: waits for, in which round; red: has stopped; '
+    fig.supxlabel('arrow: waits for, in which round; orange: has stopped; '
                   'green: is done', fontsize=9)
     return ax
 

@@ -27,8 +27,8 @@ class WorkerError(RuntimeError):
         self.errors, self.first = errors, first_of(waits)
         lines = [f'worker {rank}: {words}' for rank, words in errors.items()]
         if self.first is not None:
-            lines.append(f'The first was worker {self.first}: all who waited, '
-                         'waited for it, or for one who did.')
+            lines.append('Followed back, those who waited lead to worker '
+                         f'{self.first}.')
         super().__init__('\n'.join(lines))
         for rank, text in zip(errors, tracebacks):
             self.add_note(f'On worker {rank}:\n{text.rstrip()}')
