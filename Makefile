@@ -1,5 +1,5 @@
 # make lab    open the notebooks in JupyterLab (installs what is missing)
-# make lab-light  chapters 3, 5, 6, 7, 11 and 13 without MXNet, on any Python from 3.11
+# make lab-light  chapters 3, 5, 6, 7, 11, 12 and 14 without MXNet, on any Python from 3.11
 # make test   install what is missing, then run every notebook and the tests
 #             that matter most, in 4 to 7 minutes on 2 cores
 # make test-all  all tests: also in JupyterLab, of the book, of installing, ...
@@ -89,9 +89,9 @@ benchmark: $(VENV)/installed
 	$(VENV)/bin/python tests/benchmarks/chapter10.py
 	$(VENV)/bin/python tests/benchmarks/chapter11.py
 	$(VENV)/bin/python tests/benchmarks/travel.py
-	$(VENV)/bin/python tests/benchmarks/chapter14.py
+	$(VENV)/bin/python tests/benchmarks/chapter15.py
 	$(VENV)/bin/python tests/benchmarks/checkpoints.py
-	$(VENV)/bin/python tests/benchmarks/chapter16.py
+	$(VENV)/bin/python tests/benchmarks/chapter17.py
 	$(VENV)/bin/python tests/benchmarks/cycles.py
 
 # Programs in .venv know their folder: if that was moved, all is made anew; and

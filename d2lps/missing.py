@@ -23,7 +23,7 @@ class NoMXNet(ImportError):
         self.why = why
         super().__init__(' '.join(filter(None, (
             f'd2lps needs mxnet 1.9.1 ({why}) for all but chapters 3, 5, 6, '
-            '7, 11 and 13.', besides, where_it_runs()))))
+            '7, 11, 12 and 14.', besides, where_it_runs()))))
 
     def _render_traceback_(self):
         """All that a notebook shows: nothing is wrong in its code."""
@@ -50,8 +50,8 @@ def check_fork():
 def where_it_runs():
     """What to do where MXNet is missing."""
     if sys.platform == 'win32':
-        return ('There is none for Windows, and no cluster (chapter 11): '
-                f'{ON_WINDOWS}')
+        return ('There is none for Windows, and no cluster (chapters 11 and '
+                f'12): {ON_WINDOWS}')
     if sys.platform == 'darwin' and platform.machine() == 'arm64':
         return ('There is none for Apple silicon: start Docker and run '
                 '"docker compose up", or install conda, and "make lab" takes '

@@ -1,6 +1,6 @@
 """Exercise: a server says who goes on, and who is too far ahead.
 
-To chapter 15, notebooks/15-asynchrony.ipynb.
+To chapter 16, notebooks/16-asynchrony.ipynb.
 """
 import heapq
 from operator import index

@@ -1,6 +1,6 @@
 """Exercise: gradients go in buckets, so that the step ends early.
 
-To chapter 14, notebooks/14-overlap.ipynb.
+To chapter 15, notebooks/15-overlap.ipynb.
 """
 from operator import index
 from reprlib import repr as short
@@ -151,4 +151,4 @@ CHECKS = {
                   'ready first.'),
     'time': Check([TOY, SMALL, SLOW_LINK], _run, _judge_time,
                   'no buckets end the step earlier; 72 ms for the network of '
-                  'chapter 14.')}
+                  'chapter 15.')}

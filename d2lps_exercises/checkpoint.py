@@ -1,6 +1,6 @@
 """Checkpoints that a power cut at any moment leaves whole.
 
-Chapter 16, when a server dies. The student writes a class that saves and
+Chapter 17, when a server dies. The student writes a class that saves and
 loads, on a disk that is a model.
 """
 import random

@@ -1,6 +1,6 @@
 """Exercise: who is to blame when an all-reduce hangs, from what ranks say.
 
-To chapter 11, notebooks/11-all-reduce-between-machines.ipynb.
+To chapter 12, notebooks/12-when-a-ring-hangs.ipynb.
 """
 from operator import index
 from reprlib import repr as short

@@ -1,6 +1,6 @@
 """Going on after servers were lost: which keys need copies, from and to whom.
 
-Chapter 16, when a server dies. The student's function gives the orders.
+Chapter 17, when a server dies. The student's function gives the orders.
 """
 import math
 import random

@@ -8,8 +8,9 @@ What the machine lacks is found first, and named with the command that mends
 it: nothing is downloaded before. When all is done, and MXNet could really be
 imported, the file .venv/STAMP is written, and .venv/installed in any case.
 The others need no make, no MXNet, and any Python from 3.11: they install into
-.venv-light what chapters 3, 5, 6, 7, 11 and 13 need (11 runs where processes
-can fork, which is not on Windows), and into .venv-book what makes the book.
+.venv-light what chapters 3, 5, 6, 7, 11, 12 and 14 need (11 and 12 run where
+processes can fork, which is not on Windows), and into .venv-book what makes
+the book.
 """
 import ctypes
 import importlib.util
@@ -223,8 +224,9 @@ def light():
 
     JupyterLab begins with the first such chapter.
     """
-    install(LIGHT, 'chapters 3, 5, 6, 7, 11 and 13 need: 100 MB to download '
-            'and', 400, ['-r', 'requirements-light.lock'], 'd2lps_pictures')
+    install(LIGHT, 'chapters 3, 5, 6, 7, 11, 12 and 14 need: 100 MB to '
+            'download and', 400, ['-r', 'requirements-light.lock'],
+            'd2lps_pictures')
     settings = LIGHT / 'etc' / 'jupyter'
     shutil.copytree('setup/jupyter', settings, dirs_exist_ok=True)
     lab = settings / 'jupyter_lab_config.json'

@@ -214,7 +214,7 @@ CLUSTERS = [path for path in CHAPTERS if any(
     'Cluster(' in code for code in code_of(path))]
 # Without MXNet or a process there is nothing that an interrupt might leave.
 PURE = [path for path in CHAPTERS
-        if path.stem[:2] in ('03', '05', '06', '07', '13')]
+        if path.stem[:2] in ('03', '05', '06', '07', '14')]
 # These have a kernel each, for what they leave; the others have one.
 KERNELS = [[path] for path in CLUSTERS] + [
     sorted({*CHAPTERS} - {*CLUSTERS} - {*PURE})]

@@ -1,4 +1,4 @@
-"""Chapters 3, 5, 6, 7, 11 and 13 where there is no MXNet: `make lab-light`."""
+"""Chapters 3, 5, 6, 7, 11, 12 and 14, without MXNet: `make lab-light`."""
 import fcntl
 import json
 import os
@@ -19,12 +19,12 @@ from nbclient import NotebookClient
 ROOT = Path(__file__).resolve().parents[1]
 LIGHT = ROOT / '.venv-light' / 'bin' / 'python'
 CHAPTERS = [next(ROOT.glob(f'notebooks/{number}-*.ipynb'))
-            for number in ('03', '05', '06', '07', '11', '13')]
+            for number in ('03', '05', '06', '07', '11', '12', '14')]
 each_chapter = pytest.mark.parametrize('path', CHAPTERS,
                                        ids=lambda path: path.stem)
 WORDS = ("d2lps needs mxnet 1.9.1 ({why}) for all but chapters 3, 5, 6, "
-         '7, 11 and 13. {besides}"make lab" installs it, and names what else '
-         'it lacks.')
+         '7, 11, 12 and 14. {besides}"make lab" installs it, and names what '
+         'else it lacks.')
 NO_MODULE = "No module named 'mxnet'"
 OF_CLUSTERS = 'A cluster with num_servers=0 needs none. '
 
@@ -233,7 +233,7 @@ def test_a_chapter_runs(light, path):
     assert len(outputs) > 10
     said = ''.join(output.text for output in outputs if
                    output.output_type == 'stream' and output.name == 'stderr')
-    # What a worker says at once of another, as chapter 11 wants to see it.
+    # What a worker says at once of another, as chapter 12 wants to see it.
     assert not re.sub(r'\[worker \d\] PeerError: .*\n', '', said)
 
 

@@ -8,11 +8,11 @@ from chromium import CHROMIUM, FLAGS, PAINTED
 
 pytestmark = pytest.mark.full
 
-FIRST, CHAPTER = 'book/index', 'notebooks/15-asynchrony'
-CHAPTERS = range(1, 18)
+FIRST, CHAPTER = 'book/index', 'notebooks/16-asynchrony'
+CHAPTERS = range(1, 19)
 # A word, and the chapter that tells of it.
-SOUGHT = {'straggler': '15-asynchrony', 'checkpoint': '16-when-a-server-dies',
-          'nvlink': '05-rings', 'bucket': '14-overlap'}
+SOUGHT = {'straggler': '16-asynchrony', 'checkpoint': '17-when-a-server-dies',
+          'nvlink': '05-rings', 'bucket': '15-overlap'}
 # Where Tab is, and how one sees it.
 FOCUSED = '''() => {
   const it = document.activeElement;
@@ -85,14 +85,14 @@ def test_the_contents_lead_to_every_page(reader):
     tab.locator('.toctree-checkbox').focus()
     tab.keyboard.press('Enter')
     expect(links.get_by_text('Solved: ').first).to_be_visible()
-    reader.follow(links.get_by_text('12. '))
+    reader.follow(links.get_by_text('16. '))
     assert reader.name() == CHAPTER
-    expect(tab.locator('h1')).to_contain_text('12. Asynchrony')
-    expect(tab.locator('.sidebar-tree .current-page')).to_contain_text('12. ')
+    expect(tab.locator('h1')).to_contain_text('16. Asynchrony')
+    expect(tab.locator('.sidebar-tree .current-page')).to_contain_text('16. ')
 
 
 @pytest.mark.parametrize('start', [
-    CHAPTER, 'notebooks/17-today'])
+    CHAPTER, 'notebooks/18-today'])
 def test_a_cross_reference_leads_to_its_heading(reader, start):
     tab = reader.open(start, 1280)
     links = tab.locator('article a.internal:not(.headerlink)[href*=".html#"]'
