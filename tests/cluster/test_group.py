@@ -250,7 +250,7 @@ def test_an_error_in_the_middle(four):
                 four.run(middle, make(4), victim, 2, fail, size)
             assert 'on purpose' in error.value.errors[victim]
             assert error.value.first == victim, error.value
-            assert f'The first was worker {victim}' in str(error.value)
+            assert f'lead to worker {victim}' in str(error.value)
     assert well(four)
 
 
