@@ -67,16 +67,17 @@ def work(channel, calls):
 def make(packed, channel):
     """Call a function that came packed: its result, packed, and its error."""
     try:
-        # Only in here does Ctrl-C count.
-        signal.signal(signal.SIGINT, signal.default_int_handler)
-        channel.tell('state', busy=True)
-        function, args, kwargs = unpack(packed)
-        return pack(function(*args, **kwargs), 'its result'), {}
+        try:
+            # Only in here does Ctrl-C count.
+            signal.signal(signal.SIGINT, signal.default_int_handler)
+            channel.tell('state', busy=True)
+            function, args, kwargs = unpack(packed)
+            return pack(function(*args, **kwargs), 'its result'), {}
+        finally:  # if it comes just now, this raises it
+            signal.signal(signal.SIGINT, signal.SIG_IGN)
     except BaseException as error:
         signal.signal(signal.SIGINT, signal.SIG_IGN)
         return '', described(error)
-    finally:
-        signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
 def pack(thing, what='the function or an argument'):

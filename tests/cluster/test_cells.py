@@ -1,11 +1,14 @@
 """Cells that do to their worker what no cell should, one after another."""
 import os
+import signal
 import stat
 import time
+from types import SimpleNamespace
 
 import pytest
 from clusters import HANGS
 from d2lps_cluster import Cluster, ClusterError, WorkerError
+from d2lps_cluster.processes import cells
 from d2lps_cluster.processes.cells import execute
 from d2lps_cluster.processes.supervisor import Supervisor
 
@@ -107,3 +110,26 @@ def test_ctrl_c_before_a_worker_has_begun(monkeypatch):
         start = time.monotonic()
         assert c.run(abs, -5) == [5, 5]
         assert time.monotonic() - start < HANGS
+
+
+def test_ctrl_c_just_as_a_call_fails(monkeypatch):
+    """When one worker hears of it, the others' plans fail at that moment."""
+    set_handler, before = signal.signal, signal.getsignal(signal.SIGINT)
+    came = []
+
+    def late(number, handler):
+        if handler == signal.SIG_IGN and not came:
+            came.append(number)
+            raise KeyboardInterrupt  # as Python does in here
+        return set_handler(number, handler)
+    monkeypatch.setattr(signal, 'signal', late)
+    try:
+        result, error = cells.make(
+            cells.pack((int, ('x',), {})),
+            SimpleNamespace(tell=lambda kind, **message: None))
+        assert signal.getsignal(signal.SIGINT) == signal.SIG_IGN
+    finally:
+        set_handler(signal.SIGINT, before)
+    assert came and result == ''
+    assert error['error'].startswith('KeyboardInterrupt')
+    assert "invalid literal for int() with base 10: 'x'" in error['traceback']

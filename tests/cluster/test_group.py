@@ -465,7 +465,8 @@ def test_a_small_bucket_lets_less_through_at_once():
     with Cluster(2, 0, network=Network(2e6, bucket=20_000)) as c:
         slow = c.run(seconds_of, plan, 100_000)
         passed = c.traffic()
-    assert min(min(times) for times in slow) > 2 * (100_000 - 20_000) / 2e6
+    # Worker 1 may come when all has arrived; worker 0 waits for both ways.
+    assert min(slow[0]) > 2 * (100_000 - 20_000) / 2e6
     assert {*passed} == {'worker 0', 'worker 1'}
     assert all(count > 12 * 100_000 for counts in passed.values()
                for count in counts)
