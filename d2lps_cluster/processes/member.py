@@ -51,25 +51,37 @@ def load(store=True):
         del sys.modules['sklearn']
 
 
-class Storeless:
-    """Where MXNet is imported, its stores say that there are no servers.
+class NoServers(dict):
+    """What `mx.kv.create` asks first: {kind: function that makes a store}.
 
-    (By itself it says 'Check notnull', and at the second try it hangs.)
+    (By itself MXNet says 'Check notnull', and at the second try it hangs.)
     """
+
+    def __contains__(self, kind):
+        return 'dist' in kind or super().__contains__(kind)
+
+    def __missing__(self, kind):
+        raise RuntimeError(f'a {kind!r} store needs servers, and this cluster '
+                           'has none: start one with num_servers=1')
+
+
+class Storeless:
+    """Where MXNet is imported, its stores say that there are no servers."""
 
     @classmethod
     def find_spec(cls, name, path=None, target=None):
-        """Let MXNet be found, and load ours behind it."""
+        """Let MXNet be found, and change it once it is loaded."""
         if name != 'mxnet':
             return None
         sys.meta_path.remove(cls)
         spec = importlib.util.find_spec(name)
         load = spec.loader.exec_module
 
-        def load_both(module):
+        def load_and_change(module):
             load(module)
-            importlib.import_module('d2lps_cluster.store.worker')
-        spec.loader.exec_module = load_both
+            stores = module.kvstore.KVStoreBase
+            stores.kv_registry = NoServers(stores.kv_registry)
+        spec.loader.exec_module = load_and_change
         return spec
 
 
