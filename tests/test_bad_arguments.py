@@ -540,7 +540,7 @@ good(Network, {'bandwidth': {'a billion'}, 'delay': NUMBER,
                'queue': {'a billion', 'None'}}, bandwidth=1e8,
      delay=0, colocated=False, bucket=4000, queue=4000)
 good(network_problem, {'delay': NUMBER}, delay=0)
-good(Cluster, {'num_workers': {'int64'}, 'num_servers': {'int64'},
+good(Cluster, {'num_workers': {'int64'}, 'num_servers': {'int64', 'zero'},
                'timeout': POSITIVE, 'restarts': WHOLE, 'elastic': FLAG,
                **{name: {'None'} for name in (
                    'port', 'network', 'hosts', 'address', 'python', 'ssh',

@@ -161,10 +161,10 @@ def work(channel):
     """Be a worker."""
     calls, faults = queue.SimpleQueue(), []
     channel.start(call=calls.put, fault=faults.append)
-    load(channel.job['store'])
+    load(channel.job.get('store', True))
     from d2lps_cluster.processes import cells
     try:
-        if channel.job['store']:
+        if channel.job.get('store', True):
             from d2lps_cluster.store import worker
             worker.attach(channel, faults)
         else:

@@ -28,7 +28,8 @@ class Process:
             'DMLC_ROLE': role, 'DMLC_PS_ROOT_URI': '127.0.0.1',
             'DMLC_PS_ROOT_PORT': '9', 'DMLC_NUM_WORKER': '1',
             'DMLC_NUM_SERVER': '1', 'DMLC_NODE_HOST': '127.0.0.1'}}
-        network = {'hosts': [], 'bandwidth': 1e6, 'delay': 0}
+        network = {'hosts': [], 'bandwidth': 1e6, 'delay': 0,
+                   'bucket': 4000, 'queue': 4000}
         begin = {'do': 'begin', 'folder': str(folder), 'path': sys.path,
                  'network': network if role == 'network' else None}
         if role not in ('keeper', 'network'):
