@@ -72,7 +72,6 @@ def _waits(plan, late, stops):
 
 def _draw(plan, late, stops):
     made = HUNG[plan](8)
-    stops = min(stops, len(made.rounds))
     found = _waits(made, late, stops)
     fig, ax = plt.subplots(figsize=(5.6, 4.2), layout='constrained')
     angles = np.pi / 2 - 2 * np.pi * np.arange(8) / 8
@@ -90,8 +89,10 @@ def _draw(plan, late, stops):
             'boxstyle': 'circle', 'facecolor': color, 'edgecolor': 'none',
             'alpha': 0.7})
     ax.set(xlim=(-1.3, 1.3), ylim=(-1.3, 1.3), aspect='equal')
-    ax.set_title(f'{plan}: worker {late} stops before round {stops} of '
-                 f'{len(made.rounds)}', fontsize=10)
+    count = len(made.rounds)
+    when = (f'before round {stops} of {count}' if stops <= count else
+            f'at {stops}, after its {count} rounds')
+    ax.set_title(f'{plan}: worker {late} stops {when}', fontsize=10)
     ax.axis('off')
     fig.supxlabel('arrow: waits for, in which round; orange: has stopped; '
                   'green: is done', fontsize=9)

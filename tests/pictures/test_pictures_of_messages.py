@@ -91,7 +91,7 @@ def test_the_arrows_of_the_toy(shown):
         assert shown[-1].data not in seen
         seen.append(shown[-1].data)
     ax = messages._draw('tree', 2, 14)
-    assert ax.get_title() == 'tree: worker 2 stops before round 6 of 6'
+    assert ax.get_title() == 'tree: worker 2 stops at 14, after its 6 rounds'
 
 
 @pytest.mark.parametrize('n, levels', [(2, 127), (8, 7), (32, 1)])
