@@ -106,4 +106,4 @@ def explore_hang(plan='ring', late=2, stops=3):
     live_picture(_draw, dict(
         plan=ipywidgets.Dropdown(options=[*HUNG], value=plan),
         late=choose([*range(8)], late, 'worker'),
-        stops=choose([*range(1, 15)], stops, 'before round')))
+        stops=choose([*range(1, 15)], stops, 'at round')))
