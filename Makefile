@@ -1,5 +1,6 @@
 # make lab    open the notebooks in JupyterLab (installs what is missing)
 # make lab-light  chapters 3, 5, 6, 7, 11, 12 and 14 without MXNet, on any Python from 3.11
+#             (with PyTorch, for chapters 18 and 19: make lab TORCH=yes)
 # make test   install what is missing, then run every notebook and the tests
 #             that matter most, in 4 to 7 minutes on 2 cores
 # make test-all  all tests: also in JupyterLab, of the book, of installing, ...
@@ -8,6 +9,8 @@ PYTHON ?= python3.11
 VENV = .venv
 # More for JupyterLab, such as: make lab ARGS='--no-browser --port=9000'
 ARGS ?=
+# TORCH=yes adds PyTorch.
+TORCH ?=
 # What conda would install, so that environment.yml cannot rot unnoticed.
 PIP_SECTION = $(shell sed -n 's/^ *- \(-r .*\)$$/\1/p' environment.yml)
 # JupyterLab will not serve root (in a container, say) unless told to.
@@ -25,7 +28,7 @@ endif
 
 .PHONY: lab lab-light book test test-rest test-all measure release grade \
   benchmark lock moved home
-lab: home $(VENV)/installed
+lab: home $(VENV)/installed $(if $(TORCH),$(VENV)/torch)
 	cd notebooks && JUPYTER_CONFIG_PATH="$(SETTINGS)$${JUPYTER_CONFIG_PATH:+:$$JUPYTER_CONFIG_PATH}" \
 	  ../$(VENV)/bin/jupyter lab --ip=127.0.0.1 $(ROOT) $(ARGS)
 
@@ -40,7 +43,7 @@ home:
 # python setup/install.py light, which says how to go on.)
 LIGHT = .venv-light
 PROGRAMS = $(if $(filter Windows_NT,$(OS)),Scripts,bin)
-lab-light: home $(LIGHT)/installed
+lab-light: home $(LIGHT)/installed $(if $(TORCH),$(LIGHT)/torch)
 	cd notebooks && ../$(LIGHT)/$(PROGRAMS)/jupyter lab --ip=127.0.0.1 \
 	  $(ROOT) $(ARGS)
 
@@ -56,7 +59,7 @@ test: $(VENV)/installed-tests
 	@$(PYTEST) -m 'not full' $(ARGS)
 
 # What `make test` leaves out, and what has more cases than it tries there.
-test-rest: $(VENV)/installed-tests
+test-rest: $(VENV)/installed-tests $(VENV)/torch
 	@$(PYTEST) -m 'full or hypothesis or cases' $(ARGS)
 
 test-all: test
@@ -115,6 +118,12 @@ $(LIGHT)/installed: requirements-light.lock pyproject.toml \
   $(call moved,$(LIGHT))
 	$(INSTALL_ON_ANY) light
 
+# PyTorch beside what is there. Only `make lab TORCH=yes` and test-rest ask.
+$(VENV)/torch: requirements-torch.lock $(VENV)/installed
+	$(INSTALL) torch
+$(LIGHT)/torch: requirements-torch.lock $(LIGHT)/installed
+	$(INSTALL_ON_ANY) light-torch
+
 # The book: the committed notebooks as pages, without a kernel. A page that is
 # broken is an error, now and, as nothing is kept then, the next time, too:
 # what is kept has another name until all is done, should a build be killed,
@@ -146,3 +155,5 @@ lock:
 	$(COMPILE) --group build pyproject.toml -o requirements-light.lock
 	$(COMPILE) --group pyproject.toml:book -c requirements-light.lock \
 	  -o requirements-book.lock
+	$(COMPILE) --group pyproject.toml:torch -c requirements.lock \
+	  -c requirements-light.lock -o requirements-torch.lock

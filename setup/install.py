@@ -3,6 +3,7 @@
     python3.11 setup/install.py STAMP [ARGUMENTS OF PIP INSTALL ...]
     python setup/install.py light
     python setup/install.py book
+    python setup/install.py torch|light-torch
 
 What the machine lacks is found first, and named with the command that mends
 it: nothing is downloaded before. When all is done, and MXNet could really be
@@ -10,7 +11,7 @@ imported, the file .venv/STAMP is written, and .venv/installed in any case.
 The others need no make, no MXNet, and any Python from 3.11: they install into
 .venv-light what chapters 3, 5, 6, 7, 11, 12 and 14 need (11 and 12 run where
 processes can fork, which is not on Windows), and into .venv-book what makes
-the book.
+the book. The last ones add PyTorch to what is there.
 """
 import ctypes
 import importlib.util
@@ -252,14 +253,33 @@ def lab(stamp, requirements):
         (VENV / done).touch()
 
 
+def torch(venv):
+    """PyTorch, beside what is in a venv already."""
+    if (sys.platform, platform.machine()) == ('darwin', 'x86_64'):
+        refuse("there is no PyTorch any more for Intel's Macs. On Apple "
+               'silicon: make lab-light TORCH=yes')
+    # On Linux CUDA's libraries come along.
+    download, size = (3100, 5500) if sys.platform == 'linux' else (150, 700)
+    failing.if_full(size)
+    print(f'd2lps: adding PyTorch to {venv}: about {download} MB to download '
+          f'and {size} MB of disk, once', flush=True)
+    pip(venv, '-r', 'requirements-torch.lock')
+    try_it(venv, 'torch')
+    (venv / 'torch').touch()
+
+
 def main(stamp, *requirements):
     os.chdir(Path(__file__).resolve().parents[1])
     if sys.version_info < (3, 11):  # noqa: UP036 (nobody has looked before)
         refuse(f'needs Python 3.11 or later, and this is {VERSION}')
-    look([] if stamp in ('light', 'book') else LIBRARIES)
-    venv, make = {'light': (LIGHT, light), 'book': (BOOK, book)}.get(
-        stamp, (VENV, lambda: lab(stamp, requirements)))
-    done = venv / (stamp if venv == VENV else 'installed')
+    others = {'light': (LIGHT, light, 'installed'),
+              'book': (BOOK, book, 'installed'),
+              'torch': (VENV, lambda: torch(VENV), 'torch'),
+              'light-torch': (LIGHT, lambda: torch(LIGHT), 'torch')}
+    look([] if stamp in others else LIBRARIES)
+    venv, make, name = others.get(
+        stamp, (VENV, lambda: lab(stamp, requirements), stamp))
+    done = venv / name
     began = time.time()
     with turn('setup/install.py'):
         # Whoever was waited for may have made the same.

@@ -12,7 +12,7 @@ from sphinx.errors import ExtensionError
 from sphinx.transforms import SphinxTransform
 
 README = Path(__file__).parents[2] / 'README.md'
-CHAPTERS = 18
+CHAPTERS = 20
 EXERCISES = 'notebooks/exercises/README'
 SETS_UP = re.compile(r'^(%(matplotlib|config) .*\n+)+')  # for pictures
 GRADES = '### BEGIN HIDDEN TESTS'  # does nothing for readers

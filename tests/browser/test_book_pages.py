@@ -92,7 +92,7 @@ def test_the_contents_lead_to_every_page(reader):
 
 
 @pytest.mark.parametrize('start', [
-    CHAPTER, 'notebooks/18-today'])
+    CHAPTER, 'notebooks/20-today'])
 def test_a_cross_reference_leads_to_its_heading(reader, start):
     tab = reader.open(start, 1280)
     links = tab.locator('article a.internal:not(.headerlink)[href*=".html#"]'

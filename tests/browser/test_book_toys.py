@@ -155,7 +155,7 @@ def test_counts_are_those_of_the_schedules(opened):
 
 @pytest.mark.parametrize('chapter, name, rounds, plans', [
     ('03-where-to-sum', 'sharded', 2, 2), ('05-rings', 'ring', 6, len(PLANS)),
-    ('18-today', 'sharded', 2, 3)])
+    ('20-today', 'sharded', 2, 3)])
 def test_the_player_begins_as_in_the_notebook(opened, chapter, name, rounds,
                                               plans):
     toy = player(opened(chapter))
@@ -372,7 +372,7 @@ def fits(page):
 
 
 @pytest.mark.parametrize('chapter', ['03-where-to-sum', '05-rings',
-                                     '18-today'])
+                                     '20-today'])
 def test_without_scripts_the_saved_picture_is_there(opened, chapter):
     page = opened(chapter, java_script_enabled=False)
     for toy in page.locator('.toy').all():
