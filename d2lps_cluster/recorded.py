@@ -17,7 +17,8 @@ from pathlib import Path
 
 import numpy as np
 
-from d2lps.checks import a, checked, flag, list_of, one_of, text, whole
+from d2lps.checks import (a, checked, flag, from_zero, list_of, one_of, text,
+                          whole)
 from d2lps_cluster.cluster import Cluster
 from d2lps_cluster.network import Network, network_problem
 from d2lps_cluster.processes import cells
@@ -56,15 +57,16 @@ def hidden():
     return os.environ.get('D2LPS_WITHOUT', '').split()
 
 
-@checked(record=text, num_workers=whole, needs=list_of(one_of(*HOW)),
+@checked(record=text, num_workers=whole, num_servers=from_zero,
+         needs=list_of(one_of(*HOW)),
          network=a((Network, type(None)), 'a Network, or None'), loopback=flag)
-def cluster_or_record(record, num_workers, needs=('torch',), network=None,
-                      loopback=False):
-    """A `Cluster` without servers, or a `Record` of one.
+def cluster_or_record(record, num_workers, needs=('torch',), num_servers=0,
+                      network=None, loopback=False):
+    """A `Cluster`, or, where something is missing, a `Record` of one.
 
     Args:
         record: the JSON file with what such a cluster gave elsewhere.
-        num_workers, network: as in `Cluster`.
+        num_workers, num_servers, network: as in `Cluster`.
         needs: libraries without which its cells fail: 'torch', 'mxnet'.
         loopback: True runs it without `network` where that cannot be had.
             PyTorch's workers then listen on addresses of this machine, where
@@ -79,7 +81,7 @@ def cluster_or_record(record, num_workers, needs=('torch',), network=None,
         return Record(record, why)
     if network and network_problem(network.delay):
         network = None
-    cluster = Cluster(num_workers, num_servers=0, network=network)
+    cluster = Cluster(num_workers, num_servers, network=network)
     if os.environ.get('D2LPS_RECORD'):
         return Recorder(cluster, record, needs)
     return cluster

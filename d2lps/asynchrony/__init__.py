@@ -4,6 +4,9 @@
 next; `training`: real gradients in that order. `servers`: backup workers, and
 old gradients divided. The server with a bound is `kvstore.BoundedServer`.
 """
-from d2lps.asynchrony.clock import Plan, step_times, virtual_clock
-from d2lps.asynchrony.servers import BackupServer, DividingServer
-from d2lps.asynchrony.training import follow
+from d2lps.lazy import lazy
+
+__getattr__, __dir__ = lazy(__name__, {
+    '.clock': ('Plan', 'step_times', 'virtual_clock'),
+    '.servers': ('BackupServer', 'DividingServer'),
+    '.training': ('follow',)})
