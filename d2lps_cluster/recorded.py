@@ -169,6 +169,12 @@ class Recorder:
     def __getattr__(self, name):
         return getattr(self._cluster, name)
 
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *exception):
+        self._cluster.close()
+
     def run(self, function, /, *args, **kwargs):
         printed = Both()
         with redirect_stdout(printed):
