@@ -1,5 +1,5 @@
 # make lab    open the notebooks in JupyterLab (installs what is missing)
-# make lab-light  chapters 3, 5, 6, 7, 11, 12 and 14 without MXNet, on any Python from 3.11
+# make lab-light  chapters 3, 5, 6, 7, 11, 12, 14, 18 and 19 without MXNet, on any Python from 3.11
 #             (with PyTorch, for chapters 18 and 19: make lab TORCH=yes)
 # make test   install what is missing, then run every notebook and the tests
 #             that matter most, in 4 to 7 minutes on 2 cores

@@ -35,6 +35,8 @@ def pytest_configure(config):
         raise pytest.UsageError(f'D2LPS_CHROMIUM={CHROMIUM}: no such program')
     if config.option.markexpr == QUICK:
         os.environ['D2LPS_QUICK'] = 'yes'  # for tests/amount.py
+        # Without it, installed or not; tests/test_torch.py runs it.
+        os.environ['D2LPS_WITHOUT'] = 'torch'
     if config.pluginmanager.hasplugin('nbval'):
         config.option.nbval_lax = True
         config.option.nbval_current_env = True

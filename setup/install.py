@@ -9,9 +9,9 @@ What the machine lacks is found first, and named with the command that mends
 it: nothing is downloaded before. When all is done, and MXNet could really be
 imported, the file .venv/STAMP is written, and .venv/installed in any case.
 The others need no make, no MXNet, and any Python from 3.11: they install into
-.venv-light what chapters 3, 5, 6, 7, 11, 12 and 14 need (11 and 12 run where
-processes can fork, which is not on Windows), and into .venv-book what makes
-the book. The last ones add PyTorch to what is there.
+.venv-light what chapters 3, 5, 6, 7, 11, 12, 14, 18 and 19 need (11 and 12 run
+where processes can fork, which is not on Windows), and into .venv-book what
+makes the book. The last ones add PyTorch to what is there.
 """
 import ctypes
 import importlib.util
@@ -225,8 +225,8 @@ def light():
 
     JupyterLab begins with the first such chapter.
     """
-    install(LIGHT, 'chapters 3, 5, 6, 7, 11, 12 and 14 need: 100 MB to '
-            'download and', 400, ['-r', 'requirements-light.lock'],
+    install(LIGHT, 'chapters 3, 5, 6, 7, 11, 12, 14, 18 and 19 need: 100 MB '
+            'to download and', 400, ['-r', 'requirements-light.lock'],
             'd2lps_pictures')
     settings = LIGHT / 'etc' / 'jupyter'
     shutil.copytree('setup/jupyter', settings, dirs_exist_ok=True)

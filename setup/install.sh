@@ -15,7 +15,7 @@ case "$1 $(uname -s) $(uname -m)" in
     versions='3.11 3.12 3.13 3.14' ;;
   *" MINGW"*|*" MSYS"*|*" CYGWIN"*|*" Windows"*)
     refuse 'there is no MXNet for Windows. Three ways:
-    make lab-light: chapters 3, 5, 6, 7 and 14, which need no MXNet
+    make lab-light: chapters 3, 5, 6, 7, 14, 18 and 19, which need no MXNet
     docker compose up
     wsl --install, and "make lab" in its Linux terminal' ;;
   *" Darwin arm64")
@@ -73,7 +73,7 @@ elif [ "$conda" ]; then
   try $mine setup/install.py "$@"
 fi
 [ "$apple" != yes ] || refuse 'there is no MXNet for Apple silicon. Three ways:
-    make lab-light: chapters 3, 5, 6, 7, 11, 12 and 14, which need no MXNet
+    make lab-light: chapters 3, 5, 6, 7, 11, 12, 14, 18 and 19, which need no MXNet
     docker compose up
     conda, from https://conda-forge.org/download: "make lab" finds it there'
 
@@ -105,7 +105,7 @@ fi
 case "$later $how" in 3*curl*)
   refuse "needs Python 3.11, as there is no MXNet for a later one. Here is \
 $later. Three ways:
-    make lab-light: chapters 3, 5, 6, 7, 11, 12 and 14, which need no MXNet
+    make lab-light: chapters 3, 5, 6, 7, 11, 12, 14, 18 and 19, which need no MXNet
     docker compose up
     $how
     and then make lab, for which uv gets a Python 3.11"

@@ -573,6 +573,7 @@ INSIDE = {
     'd2lps_cluster.cluster': 'needs processes: tests/cluster/test_cluster.py',
     'd2lps_cluster.store.diststore': 'in a worker: below',
     'd2lps_cluster.bare': 'what its processes do; bare_mxnet is below',
+    'd2lps_cluster.recorded': 'tests/cluster/test_recorded.py',
     'd2lps_cluster.command': 'the command', 'd2lps_cluster.network': 'below',
     'd2lps_pictures.drawing': 'boxes of a drawing: pictures/test_drawing.py',
     'd2lps_pictures.animation': 'animate, which takes any number of timings: '

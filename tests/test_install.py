@@ -638,7 +638,7 @@ def test_an_installation_without_mxnet(project, tmp_path, packages):
             PIP_FIND_LINKS=str(packages[0]), PIP_CONFIG_FILE=os.devnull)
     code, said = make()
     assert code == 0 and 'so uv gets one' in said, said
-    assert 'chapters 3, 5, 6, 7, 11, 12 and 14' in said
+    assert 'chapters 3, 5, 6, 7, 11, 12, 14, 18 and 19' in said
     assert 'made anew' not in said
     assert not (project / '.venv').exists() and 'Now:' not in said
     assert not list(project.glob('.venv-light/lib/*/site-packages/mxnet'))

@@ -1,4 +1,4 @@
-"""Chapters 3, 5, 6, 7, 11, 12 and 14, without MXNet: `make lab-light`."""
+"""The chapters that run without MXNet and PyTorch: `make lab-light`."""
 import fcntl
 import json
 import os
@@ -19,12 +19,13 @@ from nbclient import NotebookClient
 ROOT = Path(__file__).resolve().parents[1]
 LIGHT = ROOT / '.venv-light' / 'bin' / 'python'
 CHAPTERS = [next(ROOT.glob(f'notebooks/{number}-*.ipynb'))
-            for number in ('03', '05', '06', '07', '11', '12', '14')]
+            for number in ('03', '05', '06', '07', '11', '12', '14', '18',
+                       '19')]
 each_chapter = pytest.mark.parametrize('path', CHAPTERS,
                                        ids=lambda path: path.stem)
 WORDS = ("d2lps needs mxnet 1.9.1 ({why}) for all but chapters 3, 5, 6, "
-         '7, 11, 12 and 14. {besides}"make lab" installs it, and names what '
-         'else it lacks.')
+         '7, 11, 12, 14, 18 and 19. {besides}"make lab" installs it, and '
+         'names what else it lacks.')
 NO_MODULE = "No module named 'mxnet'"
 OF_CLUSTERS = 'A cluster with num_servers=0 needs none. '
 
@@ -86,10 +87,10 @@ NEED_NONE = {f'd2lps{room}.{name}' for room in ('', '.cluster') for name in (
 def used():
     """The names that the chapters use, such as d2lps.pictures.animate.
 
-    But those in a cell for MXNet's store, which comes last in chapter 11.
+    But those in cells for MXNet, which are left out without it.
     """
     text = '\n'.join(one.source for path in CHAPTERS for one in cells(path)
-                     if 'mx.kv' not in one.source)
+                     if 'mx.' not in one.source)
     names = {f'd2lps.{name}' for name in re.findall(
         r'\b(pictures\.[a-zA-Z]\w+|(?<=d2lps\.)\w+)', text)}
     return {name for name in names if not re.search('BLUE|GREEN|RED', name)}

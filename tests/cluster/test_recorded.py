@@ -1,0 +1,185 @@
+"""What chapters show where PyTorch, MXNet or the slow network is missing."""
+import json
+import os
+import re
+from importlib.metadata import PackageNotFoundError
+from pathlib import Path
+
+import numpy as np
+import pytest
+from d2lps_cluster import Cluster, Network, recorded
+from d2lps_cluster.processes import cells
+from d2lps_cluster.recorded import (Record, Recorder, cluster_or_record,
+                                    key_of)
+
+NOTEBOOKS = Path(__file__).resolve().parents[2] / 'notebooks'
+CHAPTERS = [path for path in sorted(NOTEBOOKS.glob('[0-9]*.ipynb'))
+            if 'cluster_or_record' in path.read_text()]
+CELL = 'print("hello")\nx = 1'
+
+
+@pytest.fixture
+def no_torch(monkeypatch):
+    monkeypatch.setenv('D2LPS_WITHOUT', 'torch')
+
+
+@pytest.fixture
+def record(tmp_path):
+    """A file as a Recorder writes it, of a cluster that is made up."""
+    path = tmp_path / 'record.json'
+
+    class MadeUp:
+        num_workers, values = 2, iter([
+            [None, None], [1, 2], [3, 4], [np.arange(3.0), {'a': [1.5]}]])
+
+        def run(self, function, *args):
+            if function is cells.execute:
+                print('[worker 0] hello')
+            return next(self.values)
+
+        def traffic(self):
+            return {'worker 0': (10, 20)}
+
+    recorder = Recorder(MadeUp(), str(path), ['numpy'])
+    recorder.run(cells.execute, CELL)
+    for _ in range(2):
+        recorder.run(cells.get, 'x')
+    recorder.run(cells.get, 'y')
+    recorder.traffic()
+    return path
+
+
+def test_a_record_gives_what_was_written(record, capsys):
+    known = Record(record, 'no torch')
+    assert known.num_workers == 2
+    known.run(cells.execute, CELL)
+    assert [known.view['x'] for _ in range(3)] == [[1, 2], [3, 4], [3, 4]]
+    array, other = known.view['y']
+    assert array.dtype == float and array.tolist() == [0, 1, 2]
+    assert other == {'a': [1.5]}
+    assert known.traffic() == {'worker 0': [10, 20]}
+    said = capsys.readouterr().out
+    assert said.startswith('(recorded elsewhere: numpy ')
+    assert '[worker 0] hello\n' in said
+    assert repr(known).startswith('no torch.\nWhat follows was recorded')
+    with known as same:
+        assert same is known
+    known.close()
+
+
+def test_another_cell_is_not_run_and_says_why(record, capsys):
+    known = Record(record, 'PyTorch is missing')
+    assert known.run(cells.execute, CELL + '0') is None
+    assert known.view['unknown'] is None
+    assert capsys.readouterr().out == 2 * 'Not run: PyTorch is missing.\n'
+
+
+def test_it_is_said_once_for_each_cell(record, capsys, monkeypatch):
+    numbers = iter([7, 7, 8])
+    monkeypatch.setattr(recorded, 'number_of_cell', lambda: next(numbers))
+    known = Record(record, 'no torch')
+    for name in 'x', 'y', 'x':
+        known.view[name]
+    assert capsys.readouterr().out.count('(recorded elsewhere') == 2
+
+
+def test_what_json_cannot_hold_is_refused_when_it_is_recorded(tmp_path):
+    recorder = Recorder(
+        type('One', (), {'num_workers': 1,
+                         'run': lambda *_: [Path('here')]})(),
+        str(tmp_path / 'record.json'), [])
+    with pytest.raises(TypeError, match='a record cannot hold .*here'):
+        recorder.view['x']
+
+
+def test_a_recorder_is_its_cluster_in_all_else(tmp_path):
+    with Recorder(Cluster(2, 0), str(tmp_path / 'record.json'),
+                  ['numpy']) as cluster:
+        assert 'running' in repr(cluster)
+        assert cluster.run(os.getpid) == [
+            cluster.pids[f'worker {rank}'] for rank in range(2)]
+    assert 'closed' in repr(cluster)
+
+
+def test_where_nothing_is_missing_it_is_a_cluster(tmp_path):
+    path = str(tmp_path / 'none.json')
+    with cluster_or_record(path, 1, needs=['mxnet']) as cluster:
+        assert isinstance(cluster, Cluster) and cluster.num_servers == 0
+    assert not os.path.exists(path)
+
+
+def test_with_a_word_in_the_environment_it_writes(tmp_path, monkeypatch):
+    monkeypatch.setenv('D2LPS_RECORD', 'yes')
+    path = tmp_path / 'new.json'
+    with cluster_or_record(str(path), 1, needs=['mxnet']) as cluster:
+        cluster.run(os.getpid)
+    found = json.loads(path.read_text())
+    assert found['from'].startswith('mxnet 1.9.1, ')
+    assert [*found['calls']] == ['getpid']
+
+
+def test_what_is_missing_is_named(record, no_torch):
+    words = repr(cluster_or_record(str(record), 2))
+    assert words.startswith('PyTorch is not installed here; "make lab '
+                            'TORCH=yes" adds it')
+
+
+def test_a_library_that_is_not_installed(monkeypatch):
+    def version(name):
+        raise PackageNotFoundError(name)
+    monkeypatch.setattr(recorded, 'version', version)
+    assert recorded.lacking(['mxnet'], None, False) == recorded.HOW['mxnet']
+
+
+def test_without_a_private_network_ports_are_opened_only_if_told_so(
+        record, monkeypatch):
+    """Other users of this machine could reach them."""
+    monkeypatch.setattr(recorded, 'network_problem',
+                        lambda delay=0: 'the slow network is not to be had')
+    network = Network(1e9)
+    found = cluster_or_record(str(record), 1, ['mxnet'], network=network)
+    assert isinstance(found, Record)
+    assert ('the slow network is not to be had. Without it, PyTorch would '
+            'listen') in repr(found) and 'loopback=True' in repr(found)
+    with cluster_or_record(str(record), 1, ['mxnet'], network=network,
+                           loopback=True) as cluster:
+        assert isinstance(cluster, Cluster)
+        with pytest.raises(ValueError, match='network'):
+            cluster.traffic()
+
+
+def test_where_nothing_can_fork(record, monkeypatch):
+    monkeypatch.delattr(os, 'fork')
+    found = cluster_or_record(str(record), 1, ['mxnet'])
+    assert 'cannot fork' in repr(found)
+
+
+@pytest.mark.parametrize('name, value', [
+    ('record', 7), ('num_workers', 0), ('num_workers', '2'),
+    ('needs', ['numpy']), ('needs', 'torch'), ('num_servers', -1),
+    ('network', 12.5e6), ('loopback', 'yes')])
+def test_bad_arguments_are_named(name, value):
+    with pytest.raises(ValueError, match=rf'^{name}\b'):
+        cluster_or_record(**{'record': 'x', 'num_workers': 2, name: value})
+
+
+def test_a_record_that_is_not_there(no_torch):
+    with pytest.raises(FileNotFoundError, match='nowhere.json'):
+        cluster_or_record('nowhere.json', 2)
+
+
+@pytest.mark.parametrize('path', CHAPTERS, ids=lambda path: path.stem)
+def test_all_cells_of_a_chapter_are_in_its_records(path):
+    """Or a reader without PyTorch would see nothing."""
+    sources = [''.join(cell['source']) for cell
+               in json.loads(path.read_text())['cells']
+               if cell['cell_type'] == 'code']
+    names = re.findall(r"'(results/[\w-]+\.json)'", '\n'.join(sources))
+    known = {key for name in names for key in json.loads(
+        (NOTEBOOKS / name).read_text())['calls']}
+    assert len(names) > 1
+    for source in sources:
+        runs = re.match(r'%%px( --local)?\n', source)
+        for code in ([source[runs.end():]] if runs else
+                     re.findall(r'^%px (.*)', source, re.M)):
+            assert key_of(cells.execute, [code]) in known, code
