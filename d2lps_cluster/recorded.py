@@ -57,7 +57,14 @@ def hidden():
     return os.environ.get('D2LPS_WITHOUT', '').split()
 
 
-@checked(record=text, num_workers=whole, num_servers=from_zero,
+def _private(needs, network, loopback, **_):
+    if 'torch' in needs and not network and not loopback:
+        raise ValueError('network must be a private one for PyTorch, such as '
+                         'd2lps.Network(1e9): it listens on ports without a '
+                         'password. On a machine of your own: loopback=True')
+
+
+@checked(_private, record=text, num_workers=whole, num_servers=from_zero,
          needs=list_of(one_of(*HOW)),
          network=a((Network, type(None)), 'a Network, or None'), loopback=flag)
 def cluster_or_record(record, num_workers, needs=('torch',), num_servers=0,

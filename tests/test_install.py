@@ -58,6 +58,7 @@ def packages(tmp_path_factory):
         'mxnet/__init__.py': '', 'mxnet/tests/__init__.py': ''})
     tests = wheel(folder, 'onlytests', '1.0', {'onlytests.py': ''})
     book = wheel(folder, 'sphinx', '9.1', {'sphinx/__init__.py': ''})
+    wheel(folder, 'torch', '2.14', {'torch/__init__.py': ''})
     return folder, lock, tests, book
 
 
@@ -654,6 +655,38 @@ def test_an_installation_without_mxnet(project, tmp_path, packages):
     assert filecmp.cmp(settings / 'labconfig' / 'page_config.json',
                        ours / 'labconfig' / 'page_config.json')
     assert (ROOT / 'notebooks' / '03-where-to-sum.ipynb').exists()
+
+
+@pytest.mark.full
+def test_pytorch_is_added_when_it_is_asked_for(make, project):
+    """After the rest, once; and its size is said before."""
+    lock = project / 'requirements-torch.lock'
+    lock.write_text('')
+    said = make(project, '.venv/torch', fails=True)
+    assert "does not start:\nModuleNotFoundError: No module named 'torch'" in (
+        said)
+    assert re.search(r'PyTorch to .venv: about \d+ MB to download', said)
+    assert not (project / '.venv' / 'torch').exists()
+    lock.write_text('torch==2.14\n')
+    said = make(project, '.venv/torch')
+    assert 'adding PyTorch' in said and 'what the notebooks need' not in said
+    assert has(project, 'torch') and has(project, 'mxnet')
+    assert 'up to date' in make(project, '.venv/torch')
+
+
+def test_an_intel_mac_has_no_pytorch(monkeypatch):
+    monkeypatch.setattr(install.sys, 'platform', 'darwin')
+    monkeypatch.setattr(install.platform, 'machine', lambda: 'x86_64')
+    with pytest.raises(SystemExit, match='make lab-light TORCH=yes'):
+        install.torch(install.VENV)
+
+
+def test_pytorch_needs_room(monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(install.failing.shutil, 'disk_usage',
+                        lambda _: SimpleNamespace(free=10 ** 8))
+    with pytest.raises(SystemExit, match='Nothing was downloaded yet'):
+        install.torch(install.VENV)
 
 
 @pytest.mark.full

@@ -15,6 +15,7 @@ from d2lps_cluster.recorded import (Record, Recorder, cluster_or_record,
 NOTEBOOKS = Path(__file__).resolve().parents[2] / 'notebooks'
 CHAPTERS = [path for path in sorted(NOTEBOOKS.glob('[0-9]*.ipynb'))
             if 'cluster_or_record' in path.read_text()]
+NETWORK = Network(1e9)
 CELL = 'print("hello")\nx = 1'
 
 
@@ -119,7 +120,7 @@ def test_with_a_word_in_the_environment_it_writes(tmp_path, monkeypatch):
 
 
 def test_what_is_missing_is_named(record, no_torch):
-    words = repr(cluster_or_record(str(record), 2))
+    words = repr(cluster_or_record(str(record), 2, network=NETWORK))
     assert words.startswith('PyTorch is not installed here; "make lab '
                             'TORCH=yes" adds it')
 
@@ -136,12 +137,11 @@ def test_without_a_private_network_ports_are_opened_only_if_told_so(
     """Other users of this machine could reach them."""
     monkeypatch.setattr(recorded, 'network_problem',
                         lambda delay=0: 'the slow network is not to be had')
-    network = Network(1e9)
-    found = cluster_or_record(str(record), 1, ['mxnet'], network=network)
+    found = cluster_or_record(str(record), 1, ['mxnet'], network=NETWORK)
     assert isinstance(found, Record)
     assert ('the slow network is not to be had. Without it, PyTorch would '
             'listen') in repr(found) and 'loopback=True' in repr(found)
-    with cluster_or_record(str(record), 1, ['mxnet'], network=network,
+    with cluster_or_record(str(record), 1, ['mxnet'], network=NETWORK,
                            loopback=True) as cluster:
         assert isinstance(cluster, Cluster)
         with pytest.raises(ValueError, match='network'):
@@ -157,7 +157,7 @@ def test_where_nothing_can_fork(record, monkeypatch):
 @pytest.mark.parametrize('name, value', [
     ('record', 7), ('num_workers', 0), ('num_workers', '2'),
     ('needs', ['numpy']), ('needs', 'torch'), ('num_servers', -1),
-    ('network', 12.5e6), ('loopback', 'yes')])
+    ('network', 12.5e6), ('network', None), ('loopback', 'yes')])
 def test_bad_arguments_are_named(name, value):
     with pytest.raises(ValueError, match=rf'^{name}\b'):
         cluster_or_record(**{'record': 'x', 'num_workers': 2, name: value})
@@ -165,7 +165,7 @@ def test_bad_arguments_are_named(name, value):
 
 def test_a_record_that_is_not_there(no_torch):
     with pytest.raises(FileNotFoundError, match='nowhere.json'):
-        cluster_or_record('nowhere.json', 2)
+        cluster_or_record('nowhere.json', 2, loopback=True)
 
 
 @pytest.mark.parametrize('path', CHAPTERS, ids=lambda path: path.stem)
