@@ -29,6 +29,7 @@ __getattr__, __dir__ = lazy(__name__, {
     '.recovery': ('Checkpoint', 'train_with_checkpoints'),
     'd2lps_cluster.peers.peers': ('PeerError', 'Peers', 'PlanError',
                                   'join_peers'),
+    'd2lps_cluster.connections': ('bytes_received', 'who_to_whom'),
     'd2lps_cluster.recorded': ('cluster_or_record',),
     'd2lps_cluster': ('Cluster', 'ClusterError', 'Network', 'StoreError',
                       'WorkerError', 'bare_mxnet', 'network_problem')},

@@ -19,22 +19,28 @@ ROWS = {'backward': 'compute', 'forward': 'compute', 'push': 'push',
 
 
 @checked(tasks=list_of(a(Task, 'a Task'), 'a list of Tasks'), ax=AXES,
-         title=a(str, 'a text'), until=positive, best=number)
-def plot_step(tasks, title='', ax=None, until=None, best=None):
+         title=a(str, 'a text'), until=positive, best=number,
+         rows=list_of(a(str, 'a text'), 'a list of texts'))
+def plot_step(tasks, title='', ax=None, until=None, best=None, rows=None):
     """Draw a step: a row for computing and for each direction of the link.
 
     A colour and a number for each layer, or for the first one of a bucket;
     the forward pass is hatched. until: end of the time axis in seconds, to
-    compare two pictures. best: a dashed line, in seconds. Draws on `ax`, or
-    on a new figure, and returns the axes.
+    compare two pictures. best: a dashed line, in seconds. rows: the name of
+    each task's row, if it shall not be 'compute', 'push' or 'pull'. Draws on
+    `ax`, or on a new figure, and returns the axes.
     """
-    rows = [*dict.fromkeys(ROWS[task.what] for task in tasks)]
+    in_row = rows or [ROWS[task.what] for task in tasks]
+    if len(in_row) != len(tasks):
+        raise ValueError(f'rows must name one for each of the {len(tasks)} '
+                         f'tasks; it had {len(in_row)}')
+    rows = [*dict.fromkeys(in_row)]
     ax = ax or plt.subplots(figsize=(8, 0.8 + 0.5 * len(rows)),
                             layout='constrained')[1]
     total = max(task.end for task in tasks)
     until = until or total * 1.02 or 1
-    for task in tasks:
-        row, length = rows.index(ROWS[task.what]), task.end - task.start
+    for task, name in zip(tasks, in_row):
+        row, length = rows.index(name), task.end - task.start
         first = task.layers[0]
         ax.barh(row, length * 1e3, 0.8, task.start * 1e3, linewidth=0.5,
                 color=CHUNK_COLORS[first % len(CHUNK_COLORS)],

@@ -23,7 +23,8 @@ import pytest
 from amount import QUICK
 from d2lps import asynchrony, kvstore, recovery
 from d2lps.asynchrony import link, overlap
-from d2lps_cluster import Cluster, Network, bare, network_problem
+from d2lps_cluster import (Cluster, Network, bare, connections,
+                           network_problem)
 from d2lps_cluster.bare import bare_mxnet
 from d2lps_cluster.processes import restarts
 from d2lps_cluster.store import worker
@@ -352,9 +353,10 @@ good(link.seen_tasks, {'start': NUMBER}, ready=[1],
      samples=[(0, 0, 0), (1, 2, 2)], start=0)
 good(overlap_pictures.plot_step, {
     'title': TEXT | {'an empty text'}, 'ax': {'None'},
-    'until': POSITIVE | {'None'}, 'best': NUMBER | {'None'}},
+    'until': POSITIVE | {'None'}, 'best': NUMBER | {'None'},
+    'rows': {'None'}},
      tasks=[overlap.Task('push', (0,), 0, 1)], title='', ax=None, until=None,
-     best=None)
+     best=None, rows=['sent'])
 good(overlap_pictures.explore_overlap, {
     'bandwidth': POSITIVE, 'latency': NUMBER, 'bucket_size': NUMBER},
      bandwidth=1000, latency=0, bucket_size=0, order='fifo')
@@ -552,6 +554,8 @@ good(Cluster, {'num_workers': {'int64'}, 'num_servers': {'int64', 'zero'},
 good(bare_mxnet, {'num_workers': {'int64'}, 'seconds': POSITIVE,
                   'script': TEXT}, script='pass', num_workers=1, seconds=1)
 good(worker.create_store, kind='dist_sync')
+
+good(connections.who_to_whom, workers=[{'a > b': 1}, {'b > a': 2}])
 
 # What readers do not call themselves: what does is walked through above.
 INSIDE = {
