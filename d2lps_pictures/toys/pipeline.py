@@ -1,4 +1,4 @@
-"""Micro-batches through the stages of a pipeline: who is idle, what is kept."""
+"""Micro-batches through stages of a pipeline: who is idle, what is kept."""
 from functools import partial
 
 from d2lps.checks import checked, one_of, refuse, whole
@@ -83,7 +83,7 @@ def draw_passes(orders):
     kept = [*map(_most_kept, orders)]
     drawing = Drawing(
         LEFT + WIDE * length + 70, HIGH * len(orders) + 62,
-        f'{len(orders)} stages of a pipeline, a row of slots of time for each. '
+        f'{len(orders)} stages of a pipeline, a row of slots of time each. '
         f'Forward passes are blue, backward passes are orange, and {idle:.0%} '
         'of the slots are empty. The stages keep the activations of at most '
         f'{", ".join(map(str, kept))} micro-batches.')
