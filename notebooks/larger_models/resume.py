@@ -1,4 +1,5 @@
 """Trains, and goes on from the last checkpoint: for torchrun."""
+import gc
 import os
 import signal
 import sys
@@ -46,8 +47,7 @@ def train_step(number, model, optimizer):
     optimizer.step()
 
 
-def main(folder, death):
-    dist.init_process_group('gloo')
+def train(folder, death):
     attempt = int(os.environ['TORCHELASTIC_RESTART_COUNT'])
     model, optimizer = build()
     first = load(folder, model, optimizer)
@@ -60,8 +60,11 @@ def main(folder, death):
         if number % 5 == 4:
             dcp.save(state_of(model, optimizer),
                      checkpoint_id=folder / str(number + 1))
-    dist.destroy_process_group()
 
 
 if __name__ == '__main__':
-    main(Path(sys.argv[1]), int(sys.argv[2]))
+    dist.init_process_group('gloo')
+    train(Path(sys.argv[1]), int(sys.argv[2]))
+    gc.collect()  # or what is left of the model may abort the process
+    dist.barrier()
+    dist.destroy_process_group()
