@@ -40,6 +40,7 @@ __getattr__, __dir__ = lazy(__name__, {
     '.toys.devices': ('explore_devices',),
     '.toys.keys': ('explore_keys',),
     '.toys.latency': ('explore_latency',),
+    '.toys.pipeline': ('draw_passes', 'explore_pipeline', 'pass_slots'),
     '.toys.plans': ('explore_plans',),
     '.toys.rounding': ('explore_rounding',),
     '.toys.splits': ('Meter', 'explore_splits', 'split_costs'),

@@ -47,7 +47,8 @@ from d2lps_pictures.drawings.roads import draw_roads
 from d2lps_pictures.drawings.rounds import draw_rounds
 from d2lps_pictures.drawings.store import draw_store
 from d2lps_pictures.toys import devices as devices_toy
-from d2lps_pictures.toys import keys, latency, plans, rounding, splits, sums
+from d2lps_pictures.toys import (keys, latency, pipeline, plans, rounding,
+                                 splits, sums)
 from d2lps_pictures.toys import store as store_toy
 from d2lps_pictures.toys.steps import explore_steps
 from d2lps.training import data, data_parallel, partition, timeline
@@ -278,6 +279,11 @@ AXES = {'None'}
 good(messages.plot_messages, panels={'simulated': timing().events})
 good(messages.explore_hang, {'stops': COUNT, 'late': {'int64', 'zero'}},
      plan='ring', late=2, stops=3)
+good(pipeline.explore_pipeline, {'num_stages': {'int64'},
+                                 'num_batches': {'int64'}},
+     num_stages=2, num_batches=2, schedule='GPipe')
+for drawn in pipeline.pass_slots, pipeline.draw_passes:
+    good(drawn, orders=['FFBB', 'FBFB'])
 good(rounding.explore_rounding, {'levels': {'int64'},
                                  'num_workers': {'int64'}},
      levels=7, num_workers=8)
