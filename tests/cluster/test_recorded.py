@@ -181,5 +181,5 @@ def test_all_cells_of_a_chapter_are_in_its_records(path):
     for source in sources:
         runs = re.match(r'%%px( --local)?\n', source)
         for code in ([source[runs.end():]] if runs else
-                     re.findall(r'^%px (.*)', source, re.M)):
+                     re.findall(r'^\s*%px ([^{]*)$', source, re.M)):
             assert key_of(cells.execute, [code]) in known, code
