@@ -84,7 +84,14 @@ def judge_buckets(found, sizes, most, dtype='float32', frozen=()):
         for name, param in model.named_parameters()}
     right = [[names[id(param)] for param in bucket]
              for bucket in _right_buckets(model, most)]
-    mine, all_of_them = sum(found, []), sum(right, [])
+    _compare_order(sum(found, []), sum(right, []), frozen)
+    if [] in found:
+        raise Wrong(f'bucket {found.index([])} is empty.')
+    _compare_sizes(found, right, most, nbytes)
+
+
+def _compare_order(mine, right, frozen):
+    """All parameters in a row: are they there, once, in order?"""
     for name, times in Counter(mine).items():
         if name in frozen:
             raise Wrong(f'{name} is in a bucket. It never gets a gradient, as '
@@ -92,18 +99,14 @@ def judge_buckets(found, sizes, most, dtype='float32', frozen=()):
                         'be full.')
         if times > 1:
             raise Wrong(f'{name} is in your buckets {times} times.')
-    lost = [name for name in all_of_them if name not in mine]
+    lost = [name for name in right if name not in mine]
     if lost:
         raise Wrong(f'{lost[0]} is in no bucket.')
-    if [] in found:
-        raise Wrong(f'bucket {found.index([])} is empty.')
-    if mine != all_of_them:
-        k = next(k for k, (one, two) in enumerate(zip(mine, all_of_them))
-                 if one != two)
-        raise Wrong(f'parameter {k} of your buckets is {mine[k]}; it should '
-                    f'be {all_of_them[k]}. They go from the last of '
-                    'model.parameters() to the first.')
-    _compare_sizes(found, right, most, nbytes)
+    for k, (one, two) in enumerate(zip(mine, right)):
+        if one != two:
+            raise Wrong(f'number {k} in your buckets is {one}; it should be '
+                        f'{two}. They go from the last of model.parameters() '
+                        'to the first.')
 
 
 def _compare_sizes(found, right, most, nbytes):
@@ -191,25 +194,22 @@ def _truth(num_workers, sizes, most, use, steps=1, keep=False, frozen=(),
 
     Lists of names, and dictionaries of arrays.
     """
-    layers, alone = network(sizes, dtype, frozen), _Alone()
+    layers, alone, found = network(sizes, dtype, frozen), _Alone(), []
     _note_gradients(layers, alone)
-    names = [name for name, param in layers.named_parameters()
-             if param.requires_grad]
-    found = []
+    params = {name: param for name, param in layers.named_parameters()
+              if param.requires_grad}
     for step in range(steps):
         came, own = [], []
         for rank in range(num_workers):
             layers.zero_grad()
             alone.came = []
-            loss_of(layers, _layers_used(use, rank, step), rank,
-                    step).backward()
+            used = _layers_used(use, rank, step)
+            loss_of(layers, used, rank, step).backward()
             came.append(alone.came)
-            own.append({name: _array(layers.get_parameter(name))
-                        for name in names})
+            own.append({name: _array(params[name]) for name in params})
         mean = {name: np.mean([one[name] for one in own], 0)
-                for name in names}
-        for name in names:
-            param = layers.get_parameter(name)
+                for name in params}
+        for name, param in params.items():
             param.data -= LR * param.new_tensor(mean[name])
         found.append((came, own, mean))
     return found
@@ -386,6 +386,7 @@ def picture(buckets_of, reducer):
                            layout='constrained')
     for rank, ax in enumerate(axes):
         _draw(ax, rank, events[rank], buckets)
+    axes[-1].set_xlim(0, max(map(len, events)))
     axes[-1].set_xlabel('one thing after the other')
     plt.show()
 
@@ -416,32 +417,34 @@ def _watched(buckets_of, reducer):
 
 def _draw(ax, rank, events, buckets):
     """A row of gradients, and below it a row for each bucket's all-reduce."""
-    from d2lps_pictures import style
-    colors, left, sums = style.CHUNK_COLORS, {}, 0
+    left = []
     for x, (what, value) in enumerate(events):
         if what == 'grad':
-            k = next((k for k, names in enumerate(buckets) if value in names),
-                     None)
-            color = style.GRAY if k is None else colors[k % len(colors)]
-            ax.barh(0, 0.9, 0.8, x, color=color, align='center')
+            k = [k for k, names in enumerate(buckets) if value in names]
+            _bar(ax, 0, x, x, k[0] if k else None)
             ax.text(x + 0.45, 0, value.replace('.', '\n'), color='white',
                     ha='center', va='center', fontsize=7)
         elif what == 'all_reduce':
-            left[sums] = x
-            sums += 1
+            left.append(x)
         elif what == 'wait':
-            k = value - 1
-            ax.barh(k + 1, x + 0.9 - left[k], 0.8, left[k], alpha=0.8,
-                    color=colors[k % len(colors)])
-        else:
+            _bar(ax, value, left[value - 1], x, value - 1)
+        elif what == 'finish':
             ax.axvline(x + 0.45, color='black', linestyle='--', linewidth=1)
-            ax.text(x + 0.6, -0.55, 'finish()', fontsize=8)
-    rows = max(sums, len(buckets))
+            ax.text(x + 0.6, -0.45, 'finish()', fontsize=8)
+    rows = max(len(left), len(buckets))
     ax.set_yticks(range(rows + 1), ['gradients', *(
         f'bucket {k}' for k in range(rows))])
-    ax.set(ylim=(rows + 0.5, -0.7), xlim=(0, len(events)), xticks=[])
+    ax.set(ylim=(rows + 0.5, -0.8), xticks=[])
     ax.set_title(f'rank {rank}', fontsize=10, loc='left')
     ax.spines[['top', 'right']].set_visible(False)
+
+
+def _bar(ax, row, first, last, k):
+    """From one event to another, in the colour of bucket k."""
+    from d2lps_pictures import style
+    colors = style.CHUNK_COLORS
+    ax.barh(row, last + 0.9 - first, 0.8, first, align='center',
+            color=style.GRAY if k is None else colors[k % len(colors)])
 
 
 ALL = [[[0, 1, 2]]]

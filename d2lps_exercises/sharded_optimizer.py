@@ -2,6 +2,8 @@
 
 To chapter 19, notebooks/19-larger-models.ipynb.
 """
+from types import ModuleType
+
 import numpy as np
 
 from d2lps_exercises.checking import Check, Wrong, the_torch
@@ -50,21 +52,28 @@ def _collect(thing, name, known, found, deep):
     if isinstance(thing, torch.Tensor):
         if _memory(thing) not in known:
             known.add(_memory(thing))
-            found[name] = found.get(name, 0) + (
-                thing.untyped_storage().nbytes() // thing.element_size())
+            # A view keeps the whole tensor that it is of.
+            many = thing.untyped_storage().nbytes() // thing.element_size()
+            if many > thing.numel():
+                name = f'{name or "it"}, {thing.numel()} that are a view of'
+            found[name] = found.get(name, 0) + many
     elif isinstance(thing, np.ndarray):
         found[name] = found.get(name, 0) + thing.size
     elif deep:
-        if isinstance(thing, dict):
-            inner = thing.items()
-        elif isinstance(thing, (list, tuple, set)):
-            inner = [('', one) for one in thing]
-        elif isinstance(thing, torch.optim.Optimizer):
-            inner = [('', [*thing.state.values()])]
-        else:
-            return
-        for key, one in inner:
+        for key, one in _inside(thing):
             _collect(one, name or str(key), known, found, deep - 1)
+
+
+def _inside(thing):
+    """What is in a list or an object that a student made, with its names."""
+    if isinstance(thing, dict):
+        return [*thing.items()]
+    if isinstance(thing, (list, tuple, set)):
+        return [('', one) for one in thing]
+    ours = 'd2lps' in type(thing).__module__  # such as the worker
+    if ours or isinstance(thing, (type, ModuleType)):
+        return []
+    return [*getattr(thing, '__dict__', {}).items()]
 
 
 def run(answer, num_workers, shapes, steps=1, dtype='float32', lr=LR,
@@ -113,8 +122,7 @@ def judge_params(found, num_workers, shapes, steps=1, dtype='float32', lr=LR,
                  momentum=MOMENTUM):
     """The parameters, however the state is divided."""
     case = num_workers, shapes, steps, dtype, lr
-    truth = _truth(*case, momentum)
-    for step, right in enumerate(truth):
+    for step, right in enumerate(_truth(*case, momentum)):
         for rank in range(num_workers):
             mine = found['params'][rank][step]
             for k, true in enumerate(right):
@@ -136,42 +144,45 @@ def judge_params(found, num_workers, shapes, steps=1, dtype='float32', lr=LR,
 
 def _why(found, step, rank, k, case, momentum):
     """What wrong parameters look like."""
-    num_workers, shapes, steps, dtype, lr = case
-    mine = [np.asarray(one, float) for one in found['params'][rank][step]]
-    before = ([np.asarray(one, float) for one in
-               found['params'][rank][step - 1]] if step else
-              [param.detach().double().numpy()
-               for param in parameters(shapes, dtype)])
+    mine = _arrays(found['params'][rank][step])
+    before = (_arrays(found['params'][rank][step - 1]) if step else
+              _start(*case))
     if all(map(np.array_equal, mine, before)):
         return 'The step changed no parameter at all.'
     if np.array_equal(mine[k], before[k]):
         return 'The step did not change this parameter.'
-    for words, rate, decay in (
-            (f'The sum of the gradients of {num_workers} workers does that; '
-             'the mean is wanted.', num_workers * lr, momentum),
-            ('That is SGD without momentum.', lr, 0.),
-            ('That is the other direction: a step goes against the gradient.',
-             -lr, momentum)):
-        wrong = _truth(num_workers, shapes, steps, dtype, abs(rate), decay)
-        if rate < 0:
-            wrong = _backwards(num_workers, shapes, steps, dtype, lr, momentum)
+    for words, after in _mistaken(case, momentum):
         if all(np.allclose(one, two, rtol=1e-4, atol=1e-5)
-               for one, two in zip(mine, wrong[step])):
+               for one, two in zip(mine, after[step])):
             return words
-    others = [one for one in range(num_workers) if not np.array_equal(
-        np.asarray(found['params'][one][step][k], float), mine[k])]
-    if others:
-        return (f'On rank {others[0]} it is another: were the shards '
-                'gathered?')
+    for other, theirs in enumerate(found['params']):
+        if not np.array_equal(_arrays(theirs[step])[k], mine[k]):
+            return f'On rank {other} it is another: were the shards gathered?'
     return _right_so_far(step)
 
 
-def _backwards(num_workers, shapes, steps, dtype, lr, momentum):
-    start = [param.detach().double().numpy()
-             for param in parameters(shapes, dtype)]
-    right = _truth(num_workers, shapes, steps, dtype, lr, momentum)
-    return [[2 * one - two for one, two in zip(start, after)]
-            for after in right]
+def _arrays(lists):
+    return [np.asarray(one, float) for one in lists]
+
+
+def _start(num_workers, shapes, steps, dtype, lr):
+    """The parameters before the first step."""
+    return [param.detach().double().numpy()
+            for param in parameters(shapes, dtype)]
+
+
+def _mistaken(case, momentum):
+    """What mistakes give, after each step: (words, list of lists)."""
+    n, *most, lr = case
+    yield (f'The sum of the gradients of {n} workers does that; the mean is '
+           'wanted.', _truth(n, *most, n * lr, momentum))
+    yield ('That is SGD without momentum.', _truth(*case, 0.))
+    yield ('That is what the gradient does if it is multiplied by 1 - '
+           'momentum; it is not.',
+           _truth(n, *most, (1 - momentum) * lr, momentum))
+    yield ('That is the other direction: a step goes against the gradient.',
+           [[2 * one - two for one, two in zip(_start(*case), after)]
+            for after in _truth(*case, momentum)])
 
 
 def _right_so_far(step):

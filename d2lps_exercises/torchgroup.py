@@ -79,11 +79,12 @@ class Group:
         with self._changed:
             if not all(worker.ended for worker in self.workers):
                 self._fail(_Ended())  # we were interrupted
-        for worker, thread in zip(self.workers, threads):
-            if worker.rank == self._turn and not worker.ended:
+        for thread in threads:
+            thread.join(1)
+            if thread.is_alive():  # it computes, and waits for nobody
                 ctypes.pythonapi.PyThreadState_SetAsyncExc(
                     ctypes.c_ulong(thread.ident), ctypes.py_object(_Ended))
-            thread.join(1)
+                thread.join(1)
 
     def _fail(self, error):
         with self._changed:
@@ -136,7 +137,7 @@ class Group:
         for call in self.calls:
             if not call.is_complete():
                 raise Wrong(
-                    f'{call.title}, was made by {_ranks(call.given)}, and '
+                    f'{call.title} was made by {_ranks(call.given)}, and '
                     f'never by {_ranks(call.absent())}. All workers must make '
                     'the same calls, in the same order.')
 
@@ -274,7 +275,7 @@ class _Call:
     """The k-th call of every worker; given: their tensors, by rank."""
 
     def __init__(self, kind, k, num_workers):
-        self.kind, self.title = kind, f'{kind}, their call {k}'
+        self.kind, self.title = kind, f'{kind} (call {k})'
         self._k, self._num_workers, self.given = k, num_workers, {}
 
     def join(self, rank, kind, tensor):
@@ -282,7 +283,7 @@ class _Call:
             if (kind, theirs.numel(), theirs.dtype) != (
                     self.kind, tensor.numel(), tensor.dtype):
                 raise Wrong(
-                    f'in their call {self._k}, rank {other} calls {self.kind} '
+                    f'in call {self._k}, rank {other} calls {self.kind} '
                     f'with {theirs.numel()} elements of {theirs.dtype}, and '
                     f'rank {rank} calls {kind} with {tensor.numel()} of '
                     f'{tensor.dtype}. All workers must make the same calls, '
