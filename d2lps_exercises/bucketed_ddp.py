@@ -3,6 +3,7 @@
 To chapter 18, notebooks/18-in-pytorch.ipynb.
 """
 from collections import Counter
+from itertools import takewhile
 from reprlib import repr as short
 
 import numpy as np
@@ -67,6 +68,8 @@ def run_buckets(answer, sizes, most, dtype='float32', frozen=()):
         found = answer(model, most)
     names = _name_of(model)
     try:
+        if any(id(one) in names for one in found):
+            raise TypeError  # parameters, in no bucket
         return [[names[id(param)] for param in bucket] for bucket in found]
     except TypeError:
         raise Wrong(f'your function returned {short(found)}. A list of lists '
@@ -305,7 +308,7 @@ def _expected(came, buckets):
 def _follow(events, came, buckets):
     """Compare what happened with what should have, up to the first fault."""
     expected, sent, there = [*_expected(came, buckets)], 0, []
-    for what, value in events:
+    for k, (what, value) in enumerate(events):
         if what == 'wait':
             _no_wait_before_finish(expected, there)
             continue
@@ -316,9 +319,9 @@ def _follow(events, came, buckets):
         elif should == 'all_reduce':
             last = f'{there[-1]} came' if there else 'backward began'
             raise Wrong(f'bucket {which} did not leave when it could: all its '
-                        f'gradients were there when {last}, and every '
-                        'earlier bucket had left. '
-                        + _instead(what, value, events, sent))
+                        f'gradients were there when {last}, and every earlier '
+                        f'bucket had left. {_instead(events[k:])}'
+                        + _another(_next_sum(events[k:]), which, buckets))
         else:
             there.append(value)
     if expected:
@@ -326,12 +329,19 @@ def _follow(events, came, buckets):
                     'when backward ends, finish() sends as zeros.')
 
 
-def _instead(what, value, events, sent):
-    left = sum(event[0] == 'all_reduce' for event in events)
-    if sent == left:
+def _next_sum(events):
+    return next((value for what, value in events if what == 'all_reduce'),
+                None)
+
+
+def _instead(events):
+    """When the next bucket left, in what happened then."""
+    if _next_sum(events) is None:
         return 'It never did.'
-    return ('It left in finish() only.' if what == 'finish' else
-            f'The next thing was the gradient of {value}.')
+    before = [*takewhile(lambda event: event[0] != 'all_reduce', events)]
+    if any(what == 'finish' for what, _ in before):
+        return 'The next all_reduce was in finish() only.'
+    return f'The next all_reduce was when {before[-1][1]} came.'
 
 
 def _no_wait_before_finish(expected, there):
@@ -360,12 +370,15 @@ def _may_leave(elements, sent, should, there, buckets):
 
 
 def _another(elements, sent, buckets):
+    """What else was in an all-reduce of so many elements."""
     sizes = [size for _, size in buckets]
+    if elements in (None, sizes[sent]):
+        return ''
     if elements in sizes:
         return (f' Was it bucket {sizes.index(elements)}? They leave in '
                 'order, the same on every worker.')
     if elements == sum(sizes):
-        return ' It is all parameters in one.'
+        return ' It had all gradients in one.'
     return ''
 
 

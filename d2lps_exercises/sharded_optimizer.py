@@ -83,13 +83,12 @@ def run(answer, num_workers, shapes, steps=1, dtype='float32', lr=LR,
     from d2lps_exercises.torchgroup import Group
 
     def work(worker):
-        params = parameters(shapes, dtype)
-        optimizer = answer(params, lr, momentum, worker)
-        after = []
+        params, after = parameters(shapes, dtype), []
+        optimizer = answer([*params], lr, momentum, worker)
         for step in range(steps):
             set_gradients(params, worker.rank, step)
             worker.note('step', step)
-            optimizer.step()
+            _step(optimizer, step, after, shapes, dtype)
             after.append([param.tolist() for param in params])
         return {'params': after, 'kept': kept(optimizer, params)}
 
@@ -98,6 +97,20 @@ def run(answer, num_workers, shapes, steps=1, dtype='float32', lr=LR,
     return {'events': [worker.events for worker in group.workers],
             'params': [one['params'] for one in found],
             'kept': [one['kept'] for one in found]}
+
+
+def _step(optimizer, step, after, shapes, dtype):
+    """A step; if it fails, that may be due to what the one before has done."""
+    try:
+        optimizer.step()
+    except Exception:
+        start = [param.tolist() for param in parameters(shapes, dtype)]
+        if step and after[-1] == start:
+            raise Wrong(f'step {step} changed no parameter at all, and step '
+                        f'{step + 1} stopped. Change the parameters that you '
+                        'were given, in place: new ones nobody knows.'
+                        ) from None
+        raise
 
 
 def _truth(num_workers, shapes, steps, dtype, lr, momentum):
@@ -234,7 +247,8 @@ def _calls(mine, right, n, total):
     if kinds == ['all_gather', 'reduce_scatter']:
         return 'the parameters are gathered before they are updated.'
     if kinds != ['reduce_scatter', 'all_gather']:
-        return (f'the calls are {", ".join(kinds) or "none"}. One '
+        more = f' and {len(kinds) - 4} more' if len(kinds) > 4 else ''
+        return (f'the calls are {", ".join(kinds[:4]) or "none"}{more}. One '
                 'reduce_scatter and then one all_gather are wanted, for all '
                 'parameters together.')
     (_, mine_in), (_, gathered) = mine

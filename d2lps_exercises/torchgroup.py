@@ -37,12 +37,12 @@ class Group:
         threads = [threading.Thread(target=self._start, daemon=True,
                                     args=(function, worker))
                    for worker in self.workers]
-        for thread in threads:
-            thread.start()
         try:
+            for thread in threads:
+                thread.start()
             self._watch()
         finally:
-            self._end(threads)
+            self._end([thread for thread in threads if thread.ident])
         if self._error is not None:
             raise self._error
         return [worker.returned for worker in self.workers]
