@@ -78,7 +78,7 @@ release: $(VENV)/installed-tests
 
 grade: TO = graded
 grade: WALLS = bwrap
-grade: $(VENV)/installed-tests
+grade: $(VENV)/installed-tests $(if $(TORCH),$(VENV)/torch)
 	@test -n "$(FROM)" || { echo 'd2lps: make grade FROM=folder, with a' \
 	  'folder for each student in it'; exit 1; }
 	$(VENV)/bin/python -m classroom.grade "$(FROM)" --to "$(TO)" \

@@ -23,8 +23,8 @@ li { margin: .5em 0 } .remark { background: #eee; padding: .3em .6em }
 <p>Each check runs twice: on the cases that your notebook has, and on others
 that no notebook has.</p>
 {% for result, verdicts in exercises %}
-<h2>{{ result.exercise }}: {{ '%g' % result.points }} of {{ '%g' % result.of }}
-</h2>
+<h2>{{ result.exercise }}: {{ 'no points yet' if result.points is none
+   else '%g of %g' % (result.points, result.of) }}</h2>
 {% for remark in result.remarks %}<p class="remark">{{ remark }}</p>
 {% endfor %}
 <ul>
@@ -47,8 +47,9 @@ def page(submission, results):
     exercises = [(result, [
         (one, check_of(result.exercise, one.part).right)
         for one in result.verdicts]) for result in results]
+    graded = [result for result in results if result.points is not None]
     return PAGE.render(
         student=submission.student, exercises=exercises,
         remarks=submission.remarks.get('', []),
-        points=sum(result.points for result in results),
-        most=sum(result.of for result in results))
+        points=sum(result.points for result in graded),
+        most=sum(result.of for result in graded))

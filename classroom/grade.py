@@ -23,10 +23,12 @@ from classroom.judging import judge
 from classroom.results import Result, Results, digest
 from classroom.submissions import hidden_cases, read_all, rebuild
 from d2lps_exercises import checking
-from d2lps_exercises.checking import EXERCISES
+from d2lps_exercises.checking import (EXERCISES, NO_TORCH, WITH_TORCH, Missing,
+                                      the_torch)
 
 HIDDEN = Path(__file__).with_name('hidden')
 MISSING = 'missing'  # no file, and nothing that could be meant for it
+NEEDS_TORCH = 'not graded: needs PyTorch'
 MADE = 'course', 'feedback', 'results', 'grades.csv', 'grades.csv.new'
 
 
@@ -45,7 +47,7 @@ class Grading:
         self._again = again
         self._pairs = [(submission, exercise) for submission in submissions
                        for exercise in exercises]
-        self.graded = 0
+        self.graded, self._torch = 0, False
 
     def run(self):
         asyncio.run(self._run())
@@ -56,6 +58,10 @@ class Grading:
                               walls.MOST_SLOTS)):
             slots.put_nowait(slot)
         # The gradebook is for one at a time, and slow: results do not wait.
+        needed = any(exercise in WITH_TORCH and exercise in one.notebooks
+                     for one, exercise in self._pairs)
+        self._torch = needed and await asyncio.to_thread(has_torch,
+                                                         self._walls)
         with ThreadPoolExecutor(1) as gradebook:
             await asyncio.gather(*[self._safely(*pair, slots, gradebook)
                                    for pair in self._pairs])
@@ -81,6 +87,10 @@ class Grading:
         name = digest(handed_in, remarks, template, cases, _checks())
         if student not in self._again and self.results.known(
                 student, exercise, name):
+            return
+        if exercise in WITH_TORCH and not self._torch:
+            self.results.add(Result(student, exercise, None, _most(template),
+                                    [NEEDS_TORCH, *remarks], []))
             return
         slot = await slots.get()
         try:
@@ -112,6 +122,15 @@ class Grading:
             self.results.add(result._replace(remarks=remarks + more))
         else:
             self.results.add(result, name)
+
+
+def has_torch(behind_walls):
+    """Is PyTorch here, and where students' code runs?"""
+    try:
+        the_torch()
+    except Missing:
+        return False
+    return walls.can_import('torch', behind_walls)
 
 
 @functools.cache
@@ -201,6 +220,12 @@ def main(args=None):
     kept = sum(bool(result.verdicts) for result in results) - grading.graded
     missing = sum(result.remarks == [MISSING] for result in results)
     remarked = sum(bool(result.remarks) for result in results) - missing
+    without = [one for one in results if one.points is None]
+    if without:
+        names = {one.exercise: None for one in without}
+        print(f'{len(without)} notebooks are not graded, of '
+              f'{", ".join(names)}. {NO_TORCH}. Then the same again grades '
+              'them.')
     print(f'{len(submissions)} students, {grading.graded} notebooks graded in '
           f'{time.time() - start:.0f} s, {kept} results of before kept, '
           f'{missing} missing, {remarked} with remarks: {to / "grades.csv"}')

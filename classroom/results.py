@@ -22,11 +22,12 @@ COLUMNS = 'student', 'exercise', 'points', 'of', 'remarks'
 class Result(NamedTuple):
     """What a student has for an exercise; `verdicts` as `judge` gives them.
 
-    Without verdicts nothing was graded: the remarks say why.
+    Without verdicts nothing was graded: the remarks say why. Then there are 0
+    points, or None, where that is not the student's fault.
     """
     student: str
     exercise: str
-    points: float
+    points: float | None
     of: float
     remarks: list
     verdicts: list
@@ -86,8 +87,9 @@ class Results:
                               for letter in '; '.join(one.remarks))
             if remarks.startswith(('=', '+', '-', '@')):
                 remarks = f"'{remarks}"  # a spreadsheet would run it
-            rows.append([one.student, one.exercise, f'{one.points:g}',
-                         f'{one.of:g}', remarks])
+            points = '' if one.points is None else f'{one.points:g}'
+            rows.append([one.student, one.exercise, points, f'{one.of:g}',
+                         remarks])
         table = self.folder / 'grades.csv.new'
         with open(table, 'w', newline='', encoding='utf-8',
                   errors='replace') as file:

@@ -40,6 +40,17 @@ def problem():
         return f'bwrap does not work here: {done.stderr.strip()[-300:]}'
 
 
+def can_import(library, walls):
+    """Can code that runs there import it?"""
+    words = [*(_walls(Path('/tmp')) if walls else ()), sys.executable, '-c',
+             f'import {library}']
+    try:
+        return not subprocess.run(words, capture_output=True, timeout=120,
+                                  env=environment(), cwd='/').returncode
+    except (OSError, subprocess.TimeoutExpired):
+        return False
+
+
 def command(folder, slot, walls):
     """The command that starts a kernel, a list of words.
 
@@ -59,7 +70,9 @@ def environment():
     return {'PATH': '/usr/bin:/bin', 'LANG': 'C.UTF-8', 'HOME': '/tmp',
             'PYTHONPATH': str(ROOT), 'PYTHONDONTWRITEBYTECODE': '1',
             'OMP_NUM_THREADS': '1', 'OPENBLAS_NUM_THREADS': '1',
-            'MPLBACKEND': 'agg'}
+            # Or each thread takes 64 MiB of the addresses that it may have,
+            # most of which PyTorch's libraries need.
+            'MALLOC_ARENA_MAX': '1', 'MPLBACKEND': 'agg'}
 
 
 def _walls(folder):

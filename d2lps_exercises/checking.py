@@ -20,7 +20,10 @@ import numpy as np
 EXERCISES = (
     'minibatch', 'learning-rate', 'sum-in-parts', 'accuracy-on-all-devices',
     'ring-both-ways', 'tree', 'halving-and-doubling', 'semiring', 'hung-ring',
-    'alpha-beta', 'buckets', 'bounded-delay', 'server-lost', 'checkpoint')
+    'alpha-beta', 'buckets', 'bounded-delay', 'server-lost', 'checkpoint',
+    'bucketed-ddp', 'sharded-optimizer')
+WITH_TORCH = 'bucketed-ddp', 'sharded-optimizer'
+NO_TORCH = 'PyTorch is not installed here: make lab TORCH=yes'
 # A file of a teacher's, with cases that are in no notebook: there while an
 # exercise is graded.
 CASES = 'D2LPS_CASES'
@@ -34,6 +37,13 @@ class Wrong(Exception):
     def _render_traceback_(self):
         """IPython shows this: what is in our files would only distract."""
         return [f'Not yet. {self}']
+
+
+class Missing(Wrong):
+    """An exercise needs what is not installed; the text says how to get it."""
+
+    def _render_traceback_(self):
+        return [str(self)]
 
 
 class Check(NamedTuple):
@@ -61,6 +71,25 @@ def module_of(exercise):
     return import_module('d2lps_exercises.' + exercise.replace('-', '_'))
 
 
+def the_torch():
+    """The module `torch`; raises `Missing` if there is none.
+
+    D2LPS_WITHOUT=torch hides it, to see what is done without.
+    """
+    try:
+        if 'torch' in os.environ.get('D2LPS_WITHOUT', '').split():
+            raise ImportError
+        return import_module('torch')
+    except ImportError:
+        raise Missing(NO_TORCH) from None
+
+
+def need(exercise):
+    """Raise `Missing` if something is not here that an exercise needs."""
+    if exercise in WITH_TORCH:
+        the_torch()
+
+
 def check_of(exercise, part):
     """The `Check` that a cell of an exercise names."""
     checks = module_of(exercise).CHECKS
@@ -77,6 +106,7 @@ def check(exercise, part, answer):
     Raises `Wrong`. While a teacher grades, only notes are taken: see above.
     """
     one = check_of(exercise, part)
+    need(exercise)
     notes = take_notes(one, answer, one.cases)
     if os.environ.get(CASES):
         hand_over(notes)
@@ -88,6 +118,7 @@ def check(exercise, part, answer):
 def hidden(exercise, part, answer):
     """The same on cases that no student has seen; only while one grades."""
     one = check_of(exercise, part)
+    need(exercise)
     if os.environ.get(CASES):
         with open(os.environ[CASES]) as file:
             cases = json.load(file)[part]
@@ -105,6 +136,7 @@ def picture(exercise, *answers):
     answers: the functions that the exercise's `picture` asks for.
     """
     if not os.environ.get(CASES):
+        need(exercise)
         from IPython import get_ipython
         if get_ipython():  # or the first picture of a notebook shows as words
             from matplotlib_inline.backend_inline import set_matplotlib_formats

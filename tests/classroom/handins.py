@@ -8,9 +8,11 @@ from nbformat.v4 import new_code_cell
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.append(str(ROOT / 'tests' / 'exercises'))
-from answers import (  # noqa: E402
+from answers import (  # noqa: E402, F401
+    RUNNING,
     answer_cell,
     answers_of,
+    each_that_runs,
     solution,
     with_answer,
 )

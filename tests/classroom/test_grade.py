@@ -14,8 +14,10 @@ import pytest
 from handins import (
     MISCHIEF,
     ROOT,
+    RUNNING,
     SOME,
     answered,
+    each_that_runs,
     make_class,
     released,
     with_answer,
@@ -81,7 +83,7 @@ def graded(tmp_path_factory, quick):
     return Graded(folder / 'out', done.stdout)
 
 
-@pytest.mark.parametrize('exercise', EXERCISES)
+@each_that_runs
 def test_the_solution_has_all_points(graded, exercise):
     assert graded.points('solved', exercise) == 10
 
@@ -101,7 +103,7 @@ def test_wrong_answers_lose_points_and_are_told_why(graded, exercise):
 
 def test_the_gradebook_of_nbgrader_says_the_same(graded):
     course = Course(graded.folder / 'course')
-    for student, exercises in ('solved', EXERCISES), ('wrong', SOME):
+    for student, exercises in ('solved', RUNNING), ('wrong', SOME):
         for exercise in exercises:
             points, most = course.points(student, exercise)
             assert sum(points.values()) == graded.points(student, exercise)

@@ -14,10 +14,14 @@ may be what is other than in the solution, whole lines that are there once:
     #+    slowest = max(self.pushed)
 """
 import re
+from importlib.util import find_spec
 from pathlib import Path
 from typing import NamedTuple
 
 import nbformat
+import pytest
+
+from d2lps_exercises.checking import EXERCISES, WITH_TORCH
 
 ROOT = Path(__file__).resolve().parents[2]
 SOLUTIONS = ROOT / 'notebooks' / 'exercises' / 'solutions'
@@ -30,6 +34,22 @@ class Answer(NamedTuple):
     title: str
     says: str | None
     code: str
+
+
+RUNNING = [exercise for exercise in EXERCISES
+           if exercise not in WITH_TORCH or find_spec('torch')]
+
+
+def runs(exercise, *values):
+    """A test's parameters; it is skipped where PyTorch is needed and not here.
+
+    values: what follows the exercise.
+    """
+    return pytest.param(exercise, *values, marks=pytest.mark.skipif(
+        exercise not in RUNNING, reason='needs PyTorch'))
+
+
+each_that_runs = pytest.mark.parametrize('exercise', [*map(runs, EXERCISES)])
 
 
 def answers_of(exercise):

@@ -3,8 +3,8 @@ import json
 
 import nbformat
 import pytest
-from answers import (ROOT, answer_cell, answers_of, solution,
-                     with_answer)
+from answers import (ROOT, answer_cell, answers_of, each_that_runs, runs,
+                     solution, with_answer)
 
 from d2lps_exercises.checking import (EXERCISES, Wrong, check_of, judge_notes,
                                       take_notes)
@@ -70,12 +70,12 @@ def with_kept(exercise, title):
     return with_answer(solution(exercise), answer.code)
 
 
-@each_exercise
+@each_that_runs
 def test_the_solution_is_right(exercise):
     assert mistakes(exercise, solution(exercise)) == ([], [])
 
 
-@each_exercise
+@each_that_runs
 def test_a_task_without_an_answer_is_told_so_by_every_check(exercise):
     task = nbformat.read(TASKS / f'{exercise}.ipynb', 4)
     said = sum(mistakes(exercise, task), [])
@@ -91,12 +91,13 @@ def test_enough_answers_are_kept(exercise):
 
 
 @pytest.mark.full
-@pytest.mark.parametrize('answer', ALL, ids=lambda answer: (
-    f'{answer.exercise}: {answer.title}'))
-def test_an_answer_gets_what_it_deserves(answer):
+@pytest.mark.parametrize(
+    'exercise, answer', [runs(one.exercise, one) for one in ALL],
+    ids=[f'{one.exercise}: {one.title}' for one in ALL])
+def test_an_answer_gets_what_it_deserves(exercise, answer):
     """A wrong one loses points in what nobody has seen, too."""
-    notebook = with_answer(solution(answer.exercise), answer.code)
-    seen, unseen = mistakes(answer.exercise, notebook)
+    notebook = with_answer(solution(exercise), answer.code)
+    seen, unseen = mistakes(exercise, notebook)
     if answer.says is None:
         assert (seen, unseen) == ([], [])
     else:
@@ -106,6 +107,16 @@ def test_an_answer_gets_what_it_deserves(answer):
 
 
 @pytest.mark.parametrize('exercise, title, parts', [
+    runs('bucketed-ddp', 'closed when it is exactly full', {'buckets'}),
+    runs('bucketed-ddp', 'the counters are not set back', {'steps'}),
+    runs('bucketed-ddp', 'the sum, not the mean', {'mean', 'steps'}),
+    runs('bucketed-ddp', 'all is sent in finish', {'overlap', 'steps'}),
+    runs('bucketed-ddp', 'unused layers are not thought of', {'steps'}),
+    runs('sharded-optimizer', 'all of the momentum on every worker',
+         {'kept'}),
+    runs('sharded-optimizer', 'no zeros at the end', {'uneven'}),
+    runs('sharded-optimizer', 'all numbers are gathered from everybody',
+         {'calls'}),
     ('minibatch', 'the learning rate stays', {'rate'}),
     ('minibatch', 'nothing is returned', {'steps'}),
     ('minibatch', 'X is shuffled, y is not', {'steps'}),
