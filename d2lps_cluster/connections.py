@@ -1,6 +1,7 @@
 """Who has sent how many bytes to whom, as the kernel counts them (Linux)."""
 import os
 import socket
+import stat
 import struct
 
 import numpy as np
@@ -25,12 +26,14 @@ def bytes_received():
     found = {}
     for file in os.listdir('/proc/self/fd'):
         try:
+            if not stat.S_ISSOCK(os.stat(int(file)).st_mode):
+                continue
             with socket.socket(fileno=os.dup(int(file))) as one:
                 ends = f'{one.getpeername()} > {one.getsockname()}'
                 info = one.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO,
                                       SIZE)
                 [found[ends]] = struct.unpack_from('Q', info, RECEIVED)
-        except OSError:  # no connection, but a file, say
+        except OSError:  # closed meanwhile, or no connection of TCP
             pass
     return found
 

@@ -1,4 +1,5 @@
 """Who sent to whom, by the kernel's counters, against what was really sent."""
+import os
 import socket
 import sys
 
@@ -38,8 +39,11 @@ def test_bytes_are_counted_where_they_arrive(line):
     assert after[to_near] - before[to_near] == 300
 
 
-def test_all_files_stay_open(line):
-    bytes_received()
+def test_all_files_stay_open_and_no_more_are(line, tmp_path):
+    before = os.listdir('/proc/self/fd')
+    with open(tmp_path / 'file', 'w'):
+        bytes_received()
+    assert os.listdir('/proc/self/fd') == before
     near, far = line
     near.sendall(b'y')
     assert far.recv(1) == b'y'
