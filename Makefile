@@ -96,6 +96,7 @@ benchmark: $(VENV)/installed
 	$(VENV)/bin/python tests/benchmarks/checkpoints.py
 	$(VENV)/bin/python tests/benchmarks/chapter17.py
 	$(VENV)/bin/python tests/benchmarks/cycles.py
+	-$(VENV)/bin/python tests/benchmarks/pytorch.py
 
 # Programs in .venv know their folder: if that was moved, all is made anew; and
 # if their Python is gone, or is a later one, which looks elsewhere for pip.
