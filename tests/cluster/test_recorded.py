@@ -177,9 +177,9 @@ def test_all_cells_of_a_chapter_are_in_its_records(path):
     names = re.findall(r"'(results/[\w-]+\.json)'", '\n'.join(sources))
     known = {key for name in names for key in json.loads(
         (NOTEBOOKS / name).read_text())['calls']}
-    assert len(names) > 1
+    assert names
     for source in sources:
         runs = re.match(r'%%px( --local)?\n', source)
         for code in ([source[runs.end():]] if runs else
-                     re.findall(r'^\s*%px ([^{]*)$', source, re.M)):
+                     re.findall(r'^\s*%px ([^{\n]*)$', source, re.M)):
             assert key_of(cells.execute, [code]) in known, code
