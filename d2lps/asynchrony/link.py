@@ -3,11 +3,12 @@ import threading
 import time
 
 import numpy as np
-import psutil
 
 from d2lps.asynchrony.overlap import Task
 from d2lps.checks import a, checked, list_of, number, whole
-from d2lps.engine import mx
+from d2lps.engine import mx  # before psutil: it says what is missing
+
+import psutil
 
 TICK = 0.003  # seconds between two looks
 SEEN = 0.03  # share of a message that tells it from packets' confirmations
