@@ -5,7 +5,7 @@ from d2lps.checks import checked, one_of, refuse, whole
 from d2lps_pictures.drawing import Drawing
 from d2lps_pictures.style import BLUE, GRAY, ORANGE
 from d2lps_pictures.widgets import choose, live_picture
-from ipywidgets import ToggleButtons
+from ipywidgets import Dropdown
 
 ORDERS = ['GPipe', '1F1B']
 MOST_STAGES, MOST_BATCHES = 8, 16
@@ -122,5 +122,5 @@ def explore_pipeline(num_stages=4, num_batches=8, schedule='GPipe'):
                              'stages'),
         'num_batches': choose([*range(2, MOST_BATCHES + 1)], num_batches,
                               'batches'),
-        'schedule': ToggleButtons(options=ORDERS, value=schedule,
-                                  description='order')})
+        'schedule': Dropdown(options=ORDERS, value=schedule,
+                             description='order')})
