@@ -9,7 +9,7 @@ from chromium import CHROMIUM, FLAGS, PAINTED
 pytestmark = pytest.mark.full
 
 FIRST, CHAPTER = 'book/index', 'notebooks/16-asynchrony'
-CHAPTERS = range(1, 19)
+CHAPTERS = range(1, 21)
 # A word, and the chapter that tells of it.
 SOUGHT = {'straggler': '16-asynchrony', 'checkpoint': '17-when-a-server-dies',
           'nvlink': '05-rings', 'bucket': '15-overlap'}

@@ -21,7 +21,7 @@ pytestmark = pytest.mark.full
 
 ROOT = Path(__file__).parents[2]
 NOTEBOOKS = ROOT / 'notebooks'
-CHAPTERS = sorted(path.stem for path in NOTEBOOKS.glob('[01]*.ipynb'))
+CHAPTERS = sorted(path.stem for path in NOTEBOOKS.glob('[0-9]*.ipynb'))
 WIDGET = 'application/vnd.jupyter.widget-view+json'
 OURS = {'explore_plans', 'explore_synchronisation'}
 NOTE = 'The controls move in the notebook.'
