@@ -17,7 +17,9 @@ from torch.distributed.fsdp import fully_shard
 def build():
     torch.manual_seed(0)
     model = nn.Sequential(nn.Linear(8, 64), nn.Tanh(), nn.Linear(64, 4))
-    fully_shard(model)
+    # Without a mesh it would take a GPU, if there is one.
+    mesh = dist.init_device_mesh('cpu', (dist.get_world_size(),))
+    fully_shard(model, mesh=mesh)
     return model, torch.optim.Adam(model.parameters(), lr=0.01)
 
 
