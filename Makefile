@@ -119,7 +119,7 @@ $(LIGHT)/installed: requirements-light.lock pyproject.toml \
   $(call moved,$(LIGHT))
 	$(INSTALL_ON_ANY) light
 
-# PyTorch beside what is there. Only `make lab TORCH=yes` and test-rest ask.
+# PyTorch beside what is there, for TORCH=yes and for test-rest.
 $(VENV)/torch: requirements-torch.lock $(VENV)/installed
 	$(INSTALL) torch
 $(LIGHT)/torch: requirements-torch.lock $(LIGHT)/installed

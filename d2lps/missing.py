@@ -9,6 +9,7 @@ import os
 import platform
 import sys
 
+NO_TORCH = 'PyTorch is not installed here: make lab TORCH=yes'
 ON_WINDOWS = ('open a Linux terminal with WSL 2 (wsl --install) and run "make '
               'lab" there, or start Docker and run "docker compose up".')
 
@@ -57,6 +58,11 @@ def where_it_runs():
                 '"docker compose up", or install conda, and "make lab" takes '
                 'an x86-64 Python from it.')
     return '"make lab" installs it, and names what else it lacks.'
+
+
+def is_hidden(library):
+    """Does D2LPS_WITHOUT name it, to see what is done without it?"""
+    return library in os.environ.get('D2LPS_WITHOUT', '').split()
 
 
 def has_mxnet():

@@ -19,14 +19,13 @@ import numpy as np
 
 from d2lps.checks import (a, checked, flag, from_zero, list_of, one_of, text,
                           whole)
+from d2lps.missing import NO_TORCH, is_hidden
 from d2lps_cluster.cluster import Cluster
 from d2lps_cluster.network import Network, network_problem
 from d2lps_cluster.processes import cells
 from d2lps_cluster.processes.calls import View, register_magic
 
-HOW = {'torch': 'PyTorch is not installed here; "make lab TORCH=yes" adds it, '
-                'and says first how large it is',
-       'mxnet': 'MXNet is not installed here'}
+HOW = {'torch': NO_TORCH, 'mxnet': 'MXNet is not installed here'}
 EXPOSED = ('Without it, PyTorch would listen on ports of this machine, where '
            'its other users can reach it; if it has none, say loopback=True')
 
@@ -47,14 +46,9 @@ def lacking(needs, network, loopback):
 def has(library):
     """Is it installed, and not hidden?"""
     try:
-        return bool(version(library)) and library not in hidden()
+        return bool(version(library)) and not is_hidden(library)
     except PackageNotFoundError:
         return False
-
-
-def hidden():
-    """Libraries that D2LPS_WITHOUT names, to see what is done without."""
-    return os.environ.get('D2LPS_WITHOUT', '').split()
 
 
 def _private(needs, network, loopback, **_):

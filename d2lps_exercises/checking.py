@@ -17,13 +17,14 @@ from typing import NamedTuple
 
 import numpy as np
 
+from d2lps.missing import NO_TORCH, is_hidden
+
 EXERCISES = (
     'minibatch', 'learning-rate', 'sum-in-parts', 'accuracy-on-all-devices',
     'ring-both-ways', 'tree', 'halving-and-doubling', 'semiring', 'hung-ring',
     'alpha-beta', 'buckets', 'bounded-delay', 'server-lost', 'checkpoint',
     'bucketed-ddp', 'sharded-optimizer')
 WITH_TORCH = 'bucketed-ddp', 'sharded-optimizer'
-NO_TORCH = 'PyTorch is not installed here: make lab TORCH=yes'
 # A file of a teacher's, with cases that are in no notebook: there while an
 # exercise is graded.
 CASES = 'D2LPS_CASES'
@@ -77,7 +78,7 @@ def the_torch():
     D2LPS_WITHOUT=torch hides it, to see what is done without.
     """
     try:
-        if 'torch' in os.environ.get('D2LPS_WITHOUT', '').split():
+        if is_hidden('torch'):
             raise ImportError
         return import_module('torch')
     except ImportError:

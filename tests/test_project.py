@@ -65,12 +65,13 @@ ARROWS = {
                             'd2lps.collectives', 'd2lps.kvstore',
                             'd2lps.training', 'd2lps_pictures',
                             'd2lps_pictures.drawings'},
-    'd2lps_exercises': {'d2lps', 'd2lps.checks', 'd2lps.engine',
-                        'd2lps.collectives', 'd2lps.asynchrony',
-                        'd2lps_pictures'}}
+    'd2lps_exercises': {'d2lps', 'd2lps.missing', 'd2lps.checks',
+                        'd2lps.engine', 'd2lps.collectives',
+                        'd2lps.asynchrony', 'd2lps_pictures'}}
 PACKAGES = {name.split('.')[0] for name in ARROWS}
 # What an exercise may load before it draws: grading starts many processes.
-AT_ONCE = {'d2lps.checks', 'd2lps.collectives', 'd2lps_exercises'}
+AT_ONCE = {'d2lps.checks', 'd2lps.collectives', 'd2lps.missing',
+           'd2lps_exercises'}
 # What readers read, and the number of its lines; the rest of d2lps prepares
 # MXNet, the other packages are what a reader uses and need not read.
 LESSON = {f'd2lps.{name}' for name in (

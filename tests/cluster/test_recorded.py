@@ -31,7 +31,8 @@ def record(tmp_path):
 
     class MadeUp:
         num_workers, values = 2, iter([
-            [None, None], [1, 2], [3, 4], [np.arange(3.0), {'a': [1.5]}]])
+            [None, None], [1, 2], [3, 4],
+            [np.arange(4.0).reshape(2, 2), {'a': [1.5]}]])
 
         def run(self, function, *args):
             if function is cells.execute:
@@ -56,7 +57,7 @@ def test_a_record_gives_what_was_written(record, capsys):
     known.run(cells.execute, CELL)
     assert [known.view['x'] for _ in range(3)] == [[1, 2], [3, 4], [3, 4]]
     array, other = known.view['y']
-    assert array.dtype == float and array.tolist() == [0, 1, 2]
+    assert array.dtype == float and array.tolist() == [[0, 1], [2, 3]]
     assert other == {'a': [1.5]}
     assert known.traffic() == {'worker 0': [10, 20]}
     said = capsys.readouterr().out
@@ -121,8 +122,8 @@ def test_with_a_word_in_the_environment_it_writes(tmp_path, monkeypatch):
 
 def test_what_is_missing_is_named(record, no_torch):
     words = repr(cluster_or_record(str(record), 2, network=NETWORK))
-    assert words.startswith('PyTorch is not installed here; "make lab '
-                            'TORCH=yes" adds it')
+    assert words.startswith('PyTorch is not installed here: make lab '
+                            'TORCH=yes.')
 
 
 def test_a_library_that_is_not_installed(monkeypatch):

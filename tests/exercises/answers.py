@@ -20,6 +20,7 @@ from typing import NamedTuple
 
 import nbformat
 import pytest
+from d2lps.missing import is_hidden
 
 from d2lps_exercises.checking import EXERCISES, WITH_TORCH
 
@@ -37,7 +38,8 @@ class Answer(NamedTuple):
 
 
 RUNNING = [exercise for exercise in EXERCISES
-           if exercise not in WITH_TORCH or find_spec('torch')]
+           if exercise not in WITH_TORCH or (
+               find_spec('torch') and not is_hidden('torch'))]
 
 
 def runs(exercise, *values):
@@ -45,8 +47,11 @@ def runs(exercise, *values):
 
     values: what follows the exercise.
     """
-    return pytest.param(exercise, *values, marks=pytest.mark.skipif(
-        exercise not in RUNNING, reason='needs PyTorch'))
+    marks = [pytest.mark.skipif(exercise not in RUNNING,
+                                reason='needs PyTorch')]
+    if exercise in WITH_TORCH:  # which make test-all installs
+        marks.append(pytest.mark.full)
+    return pytest.param(exercise, *values, marks=marks)
 
 
 each_that_runs = pytest.mark.parametrize('exercise', [*map(runs, EXERCISES)])

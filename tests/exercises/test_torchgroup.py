@@ -3,11 +3,16 @@ import threading
 import time
 
 import pytest
+from d2lps.missing import is_hidden
 
 torch = pytest.importorskip('torch')
+if is_hidden('torch'):
+    pytest.skip('D2LPS_WITHOUT=torch', allow_module_level=True)
 from d2lps_exercises import torchgroup  # noqa: E402
 from d2lps_exercises.checking import Wrong  # noqa: E402
 from d2lps_exercises.torchgroup import Group  # noqa: E402
+
+pytestmark = pytest.mark.full  # make test-all installs PyTorch
 
 
 @pytest.fixture(autouse=True)
