@@ -11,8 +11,8 @@ import numpy as np
 from matplotlib import pyplot as plt
 from matplotlib.patches import Patch
 
-from d2lps.asynchrony.clock import KINDS, Plan, step_times, virtual_clock
-from d2lps.asynchrony.training import Point
+from d2lps.asynchrony.clock import (KINDS, Plan, Point, step_times,
+                                    virtual_clock)
 from d2lps.checks import (a, checked, from_zero, list_of, number, one_of,
                           positive, refuse)
 from d2lps_pictures.plots import AXES

@@ -75,7 +75,7 @@ NOT_THERE = {'os': 'fork forkpty getpgrp geteuid getuid killpg setpgid setsid',
              'select': 'poll', 'socket': 'AF_UNIX',
              'signal': 'SIGALRM SIGHUP SIGKILL alarm'}
 NEED_MXNET = {'d2lps.train', 'd2lps.machine', 'd2lps.devices', 'd2lps.KVStore',
-              'd2lps.virtual_clock', 'd2lps.training', 'd2lps.Checkpoint',
+              'd2lps.follow', 'd2lps.training', 'd2lps.Checkpoint',
               'd2lps.pictures.explore_devices',
               'd2lps.recovery.ReplicatedStore'}
 NEED_NONE = {f'd2lps{room}.{name}' for room in ('', '.cluster') for name in (

@@ -17,7 +17,6 @@ from d2lps.checks import (checked, from_zero, list_of, number, one_of,
                           positive, whole)
 from d2lps.kvstore.fits import how_consistent, up_to_1000
 
-
 MOST = 1_000_000  # steps to draw or play, or it takes too long
 
 
@@ -66,6 +65,13 @@ class Event(NamedTuple):
     call: str
     updates: int
     gradients: int
+
+
+class Point(NamedTuple):
+    """Test accuracy after so many gradients and virtual seconds."""
+    gradients: int
+    seconds: float
+    accuracy: float
 
 
 class Step(NamedTuple):

@@ -1,21 +1,13 @@
 """Real gradients in the order of a virtual clock."""
 from functools import partial
-from typing import NamedTuple
 
-from d2lps.asynchrony.clock import Plan
+from d2lps.asynchrony.clock import Plan, Point
 from d2lps.asynchrony.servers import BackupServer, DividingServer
 from d2lps.checks import a, checked, flag, from_zero, positive, whole
 from d2lps.engine import devices
 from d2lps.kvstore import KVStore, prepare_store
 from d2lps.training import (Batches, compute_gradients, evaluate_accuracy,
                             get_params, init_params, load_data)
-
-
-class Point(NamedTuple):
-    """Test accuracy after so many gradients and virtual seconds."""
-    gradients: int
-    seconds: float
-    accuracy: float
 
 
 def _endless(batch_size, seed):

@@ -4,7 +4,6 @@ from threading import TIMEOUT_MAX
 
 from d2lps.checks import (either, from_zero, function, number, one_of, refuse,
                           whole)
-from d2lps.engine import mx
 
 # Workers, or servers: each of these is a device of its own.
 up_to_1000 = partial(whole, most=1000)
@@ -25,8 +24,11 @@ def store_key(name, value):
     refuse(name, value, "an int or a str, such as 0 or 'weight'")
 
 
-def by_key(keys, values, name='value', kind=mx.np.ndarray):
-    """{key: [arrays]} from a key or a list; one that comes twice has all."""
+def by_key(keys, values, kind, name='value'):
+    """{key: [arrays]} from a key or a list; one that comes twice has all.
+
+    kind: the class of MXNet's arrays.
+    """
     if not isinstance(keys, (list, tuple)):
         keys, values = [keys], [values]
     if not keys:

@@ -160,7 +160,7 @@ class KVStore:
     def init(self, key, value):
         """Store first values: worker 0's count, the others wait for it."""
         with self._held():
-            groups = by_key(key, value)
+            groups = by_key(key, value, mx.np.ndarray)
             if len({type(k) for k in (*groups, *self._kinds)}) > 1:
                 raise ValueError(f'key is {key!r}, but a store has int keys '
                                  'only or str keys only')
@@ -187,7 +187,7 @@ class KVStore:
         """Send values to be summed, and go on. `priority` has no effect."""
         problems = []
         with self._held():
-            groups = self._check(by_key(key, value), 'value')
+            groups = self._check(by_key(key, value, mx.np.ndarray), 'value')
             if self._bound and self.servers[0].updater is None:
                 raise ValueError(
                     f'a store with consistency={self.consistency!r} needs an '
@@ -217,7 +217,7 @@ class KVStore:
     def pull(self, key, out, priority=0):
         """Copy values into `out`: an array, or a list of one per device."""
         with self._held():
-            groups = self._check(by_key(key, out, 'out'), 'out')
+            groups = self._check(by_key(key, out, mx.np.ndarray, 'out'), 'out')
             self._called('pull', key)
             self._wait('push', groups, self._missing)
             for k, arrays in groups.items():
@@ -236,7 +236,7 @@ class KVStore:
         """Push `value`, then pull into `out`, or into `value` itself."""
         if out is not None:
             with self._held():  # nothing is pushed if the pull must fail
-                self._check(by_key(key, out, 'out'), 'out')
+                self._check(by_key(key, out, mx.np.ndarray, 'out'), 'out')
         self.push(key, value)
         self.pull(key, value if out is None else out)
 

@@ -1,55 +1,18 @@
-"""Keys on servers that may be lost: a circle of hashes, and replicas.
+"""Keys on servers that may be lost: each has replicas on a chain of them.
 
-Keys and servers are hashed onto a circle, and a key belongs to the server
-that comes next (consistent hashing: Karger et al. 1997). A server has many
-points, and those that follow have copies (Dynamo: DeCandia et al. 2007). The
-sum of all workers' pushes (Li et al. 2014) goes down this chain, and its last
-server acknowledges it (chain replication: van Renesse and Schneider 2004).
+The sum of all workers' pushes (Li et al. 2014) goes down this chain, and its
+last server acknowledges it (chain replication: van Renesse and Schneider
+2004).
 """
-import bisect
-import hashlib
 from functools import partial
 
 from d2lps.checks import checked, refuse, whole
 from d2lps.engine import array, array_list, mx, nbytes
 from d2lps.kvstore.fits import store_key, updater_or_none
 from d2lps.kvstore.server import Server
+from d2lps.recovery.hashing import chain, circle
 
 server_number = partial(whole, least=0, most=1000)
-
-
-def position(name):
-    """Where a name lies on the circle, from 0 to 1; the same everywhere.
-
-    (Python's own `hash` of a text differs from process to process.)
-    """
-    digest = hashlib.sha256(name.encode()).digest()
-    return int.from_bytes(digest[:8], 'big') / 2**64
-
-
-def circle(servers, num_points=1024):
-    """The points of all servers, in order: [(position, server), ...]
-
-    With 1,024 points for each of up to 32 servers, and with 10,000 keys, the
-    largest load is less than 1.25 times the mean, and one server more takes
-    over less than 1.3 times its share.
-    """
-    return sorted((position(f'server {server}, point {k}'), server)
-                  for server in servers for k in range(num_points))
-
-
-def chain(key, points, replicas=1):
-    """The next `replicas` servers on the circle, or all if there are fewer."""
-    start = bisect.bisect(points, position(f'key {key}'),
-                          key=lambda point: point[0])
-    found = []
-    for k in range(len(points)):
-        server = points[(start + k) % len(points)][1]
-        if server not in found:
-            found.append(server)
-        if len(found) == replicas:
-            break
-    return found
 
 
 class ReplicatedStore:

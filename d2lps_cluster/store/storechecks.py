@@ -28,7 +28,7 @@ def groups(name, keys, values, known, new=False):
     Raises:
         ValueError: if something does not fit.
     """
-    found = by_key(keys, values, name, mx.nd.NDArray)
+    found = by_key(keys, values, mx.nd.NDArray, name)
     for key in found:
         if type(key) is int and not 0 <= key < 2 ** 31:
             raise ValueError('key must be from 0 to 2**31 - 1, or a string; '

@@ -3,7 +3,7 @@ from functools import partial
 
 from d2lps.checks import checked, one_of, refuse, whole
 from d2lps.kvstore.fits import store_key
-from d2lps.kvstore.server import place
+from d2lps.kvstore.places import place
 from d2lps_pictures.drawing import FRAME, INK, Drawing, width_of
 from d2lps_pictures.style import BLUE, RED
 
@@ -32,7 +32,7 @@ def draw_cluster(num_workers=2, num_servers=2, machines=None):
     """Workers, servers and the scheduler: who sends what to whom.
 
     num_workers, num_servers: 1 to 4. The servers have the keys 0 to 7, which
-    are too small to be split; see `d2lps.kvstore.server.place`.
+    are too small to be split; see `d2lps.kvstore.place`.
     machines: frames around processes, 'apart' for a machine for each of
     them, 'together' for worker i and server i on one machine.
     """
@@ -98,7 +98,7 @@ def draw_keys(sizes, num_servers, split_from=1_000_000):
 
     sizes: a dict from up to 12 keys to numbers of elements; num_servers: up
     to 8. A key of `split_from` elements or more is cut into a part for each
-    server; see `d2lps.kvstore.server.place`.
+    server; see `d2lps.kvstore.place`.
     """
     if len(sizes) > 12:
         raise ValueError('sizes must have at most 12 keys, or the drawing is '

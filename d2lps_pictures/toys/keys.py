@@ -2,7 +2,7 @@
 from functools import partial
 
 from d2lps.checks import checked, whole
-from d2lps.kvstore.server import place
+from d2lps.kvstore.places import place
 from d2lps_pictures.drawings.cluster import draw_keys, keyed_sizes
 from d2lps_pictures.widgets import choose, live_picture
 from d2lps.training.lenet import init_params
