@@ -17,7 +17,7 @@ from d2lps_pictures.style import (BLUE, GRAY, GREEN, ORANGE, PURPLE,
 __getattr__, __dir__ = lazy(__name__, {
     '.plots': ('plot_comparison', 'plot_timing', 'plot_topology', 'plt'),
     '.player': ('plot_holdings', 'step_player'),
-    '.widgets': ('explore_synchronisation', 'live_picture'),
+    '.widgets': ('live_picture',),
     '.timeline': ('explore_timeline', 'plot_timeline'),
     '.overlap': ('explore_overlap', 'plot_step'),
     '.servers': ('explore_servers', 'plot_servers', 'predicted_seconds',
@@ -43,10 +43,12 @@ __getattr__, __dir__ = lazy(__name__, {
     '.toys.pipeline': ('draw_passes', 'explore_pipeline', 'pass_slots'),
     '.toys.plans': ('explore_plans',),
     '.toys.rounding': ('explore_rounding',),
-    '.toys.splits': ('Meter', 'explore_splits', 'split_costs'),
+    '.toys.meter': ('Meter',),
+    '.toys.splits': ('explore_splits', 'split_costs'),
     '.toys.steps': ('explore_steps',),
     '.toys.store': ('explore_store',),
-    '.toys.sums': ('explore_sums',)})
+    '.toys.sums': ('explore_sums',),
+    '.toys.synchronisation': ('explore_synchronisation',)})
 
 if get_ipython():
     get_ipython().display_formatter.formatters['text/html'].for_type_by_name(

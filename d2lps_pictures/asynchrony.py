@@ -6,7 +6,6 @@ colour everywhere.
 """
 from functools import partial
 
-import ipywidgets
 import numpy as np
 from matplotlib import pyplot as plt
 from matplotlib.patches import Patch
@@ -15,10 +14,11 @@ from d2lps.asynchrony.clock import (KINDS, Plan, Point, step_times,
                                     virtual_clock)
 from d2lps.checks import (a, checked, from_zero, list_of, number, one_of,
                           positive, refuse)
+from d2lps_pictures.controls import choose, menu
 from d2lps_pictures.plots import AXES
 from d2lps_pictures.style import (BLUE, CHUNK_COLORS, GRAY, GREEN, ORANGE,
                                   PURPLE, RED, SKY)
-from d2lps_pictures.widgets import choose, live_picture
+from d2lps_pictures.widgets import live_picture
 
 COLORS = {'sync': BLUE, 'bound': GREEN, 'async': ORANGE, 'backup': PURPLE}
 OTHERS = *CHUNK_COLORS[6:], RED
@@ -177,9 +177,6 @@ def explore_clock(kind='one straggler', bound=4, slowdown=5, seed=0):
         return plot_progress(played, 60, right)
 
     live_picture(draw, {
-        'kind': ipywidgets.Dropdown(options=[*KINDS], value=kind,
-                                    description='step times'),
-        'bound': ipywidgets.SelectionSlider(
-            options=AHEAD, value=bound, description='rounds ahead',
-            style={'description_width': 'initial'}, continuous_update=False),
-        'slowdown': choose([1, 2, 5, 10], slowdown, 'slow by')}, None)
+        'kind': menu(KINDS, kind, 'step times'),
+        'bound': choose(AHEAD, bound, 'rounds ahead'),
+        'slowdown': choose([1, 2, 5, 10], slowdown, 'slow by')})

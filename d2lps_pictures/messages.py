@@ -1,7 +1,6 @@
 """When messages went over cables, as simulated or as measured."""
 from functools import partial
 
-import ipywidgets
 import numpy as np
 from matplotlib import pyplot as plt
 
@@ -9,7 +8,8 @@ from d2lps.checks import a, checked, list_of, one_of, refuse, whole
 from d2lps.collectives import strategies
 from d2lps.collectives.simulate import Event
 from d2lps_pictures.style import CHUNK_COLORS, GRAY, GREEN, RED
-from d2lps_pictures.widgets import choose, live_picture
+from d2lps_pictures.widgets import live_picture
+from d2lps_pictures.controls import choose, menu
 
 HUNG = {'ring': strategies.ring, 'tree': strategies.tree,
         'sharded': strategies.sharded,
@@ -104,6 +104,6 @@ def _draw(plan, late, stops):
 def explore_hang(plan='ring', late=2, stops=3):
     """Stop a worker of eight before a round, and see who waits for whom."""
     live_picture(_draw, dict(
-        plan=ipywidgets.Dropdown(options=[*HUNG], value=plan),
+        plan=menu([*HUNG], plan, 'plan'),
         late=choose([*range(8)], late, 'worker'),
         stops=choose([*range(1, 15)], stops, 'at round')))

@@ -1,13 +1,13 @@
 """A training step in rows: what is computed, and what is sent meanwhile."""
-import ipywidgets
 from matplotlib import pyplot as plt
 
 from d2lps.asynchrony.overlap import (ORDERS, Task, best_possible,
                                       simulate_step)
 from d2lps.checks import a, checked, list_of, number, one_of, positive
+from d2lps_pictures.controls import choose, menu
 from d2lps_pictures.plots import AXES
 from d2lps_pictures.style import CHUNK_COLORS
-from d2lps_pictures.widgets import choose, live_picture
+from d2lps_pictures.widgets import live_picture
 
 # The toy: eight layers, as in a network for images. The first compute most,
 # the last have most of the parameters.
@@ -95,8 +95,5 @@ def explore_overlap(bandwidth=1000, latency=0, bucket_size=0, order='fifo'):
         'latency': choose([0, 1, 2, 5, 10], latency, 'latency ms'),
         'bucket_size': choose([0, 2, 4, 8, 12, 25, 60], bucket_size,
                               'bucket MB'),
-        'slice_size': ipywidgets.Dropdown(
-            options={'whole': 0, '4 MB': 4, '1 MB': 1},
-            description='messages'),
-        'order': ipywidgets.Dropdown(options=ORDERS, value=order,
-                                     description='order')}, None)
+        'slice_size': menu({'whole': 0, '4 MB': 4, '1 MB': 1}, 0, 'messages'),
+        'order': menu(ORDERS, order, 'order')})

@@ -10,11 +10,13 @@ from pathlib import Path
 
 import ipywidgets
 import numpy as np
-from IPython.display import Image, display
+from IPython.display import Image
 from matplotlib.figure import Figure
 
 from d2lps import recovery
 from d2lps.checks import a, checked, folder, number, refuse, text, whole
+from d2lps_pictures.board import show, widget_of
+from d2lps_pictures.controls import menu
 from d2lps_pictures.style import BLUE, GRAY, ORANGE, RED
 
 ROW = re.compile(r'\d+,\d+(\.\d*)?,\d+(\.\d*)?')
@@ -110,7 +112,7 @@ class TrainingPanel:
         self._error = None
         self._draw = partial(_draw_progress, num_steps=num_steps,
                              deaths=self.deaths, unhurt=unhurt)
-        who = ipywidgets.Dropdown(options=[*cluster.pids], value='server 0')
+        who = widget_of(menu([*cluster.pids], 'server 0', 'process'))
         self._button, stop = (ipywidgets.Button(description=words) for words
                               in ('kill server 0', 'stop'))
         self._words = ipywidgets.Label()
@@ -118,9 +120,8 @@ class TrainingPanel:
             self._button, 'description', f'kill {change.new}'), 'value')
         self._button.on_click(lambda _: self.kill(who.value))
         stop.on_click(lambda _: self.stop())
-        display(ipywidgets.Box([who, self._button, stop, self._words],
-                               layout={'flex_flow': 'row wrap'}))
-        self._shown = display(self._picture(), display_id=True)
+        self._shown = show([who, self._button, stop, self._words],
+                           self._picture())
         self._training, self._watching = (
             threading.Thread(target=work, args=args, daemon=True)
             for work, args in ((self._train, (num_steps, settings)),

@@ -1,11 +1,12 @@
 """Step through a schedule: who holds whose contributions after each round."""
-import ipywidgets
+from functools import partial
+
 import numpy as np
-from IPython.display import display
 from matplotlib import collections, pyplot as plt
 
 from d2lps.checks import checked, from_zero, whole
 from d2lps.collectives import limits
+from d2lps_pictures.controls import steps
 from d2lps_pictures.plots import AXES
 from d2lps_pictures.style import CHUNK_COLORS
 from d2lps_pictures.widgets import live_picture
@@ -68,27 +69,8 @@ def plot_holdings(schedule, number=0, ax=None):
     return ax
 
 
-def step_buttons(slider):
-    """Back, forward and play for a slider, in a row."""
-    play = ipywidgets.Play(value=slider.value, min=slider.min,
-                           max=slider.max, interval=1000)
-    buttons = [ipywidgets.Button(icon=icon, tooltip=words,
-                                 layout={'width': '40px'})
-               for icon, words in (('step-backward', 'back'),
-                                   ('step-forward', 'forward'))]
-    for button, step in zip(buttons, (-1, 1)):
-        button.on_click(lambda _, step=step: setattr(
-            slider, 'value', slider.value + step))
-    for trait in 'max', 'value':
-        ipywidgets.link((play, trait), (slider, trait))
-    return ipywidgets.HBox([play, *buttons])
-
-
 @checked(_small, schedule=limits.schedule, number=from_zero)
 def step_player(schedule, number=0):
     """Go through the rounds, forward, back or playing, from `number` on."""
-    slider = ipywidgets.IntSlider(number, 0, len(schedule.rounds),
-                                  description='round')
-    display(step_buttons(slider))
-    live_picture(lambda number: plot_holdings(schedule, number),
-                 {'number': slider})
+    live_picture(partial(plot_holdings, schedule), {
+        'number': steps(len(schedule.rounds), number, 'round')})

@@ -1,13 +1,13 @@
 """Servers that die, or join, on a circle of keys."""
 from functools import partial
 
-import ipywidgets
 import numpy as np
 from matplotlib import pyplot as plt
 
 from d2lps.checks import checked, list_of, one_of, whole
+from d2lps_pictures.controls import choose, menu
 from d2lps_pictures.style import CHUNK_COLORS
-from d2lps_pictures.widgets import choose, live_picture
+from d2lps_pictures.widgets import live_picture
 from d2lps.recovery import chain, circle, position
 
 SERVERS = list_of(partial(whole, least=0, most=1000), 'a list of numbers')
@@ -97,8 +97,7 @@ def explore_circle(event='server 1 dies', replicas=1, num_servers=4,
                            num_points=num_points)[0]
 
     live_picture(draw, dict(
-        event=ipywidgets.Dropdown(options=[*EVENTS], value=event),
+        event=menu([*EVENTS], event, 'event'),
         replicas=choose([1, 2, 3], replicas, 'replicas'),
         n=choose([*range(4, 9)], num_servers, 'servers'),
-        num_points=choose([1, 2, 4, 16, 64], num_points, 'points each')),
-        None)
+        num_points=choose([1, 2, 4, 16, 64], num_points, 'points each')))

@@ -1,13 +1,13 @@
 """Workers and servers to play with, without starting any."""
 from functools import partial
 
-import ipywidgets
 from matplotlib import pyplot as plt
 
 from d2lps.checks import checked, flag, number, positive, whole
 from d2lps.collectives import simulate, strategies, topology
+from d2lps_pictures.controls import choose, menu
 from d2lps_pictures.style import BLUE, GRAY, ORANGE
-from d2lps_pictures.widgets import choose, live_picture
+from d2lps_pictures.widgets import live_picture
 
 SIZES = [1, 2, 4, 8, 16, 32, 64, 128]
 
@@ -141,5 +141,4 @@ def explore_servers(num_workers=4, num_servers=1, megabytes=40, gigabits=1,
         'num_servers': choose(SIZES, num_servers, 'servers'),
         'megabytes': choose([1, 2, 10, 40, 160, 1000], megabytes, 'MB'),
         'gigabits': choose([0.1, 1, 10, 25, 100], gigabits, 'Gbit/s'),
-        'colocated': ipywidgets.Dropdown(
-            options=where, value=colocated, description='servers on')}, None)
+        'colocated': menu(where, colocated, 'servers on')})

@@ -4,9 +4,10 @@ from matplotlib.patches import Patch
 
 from d2lps.checks import a, checked, positive, whole
 from d2lps.engine import cores
+from d2lps_pictures.controls import choose
 from d2lps_pictures.plots import AXES
 from d2lps_pictures.style import BLUE, GRAY, GREEN, ORANGE, RED, SKY
-from d2lps_pictures.widgets import choose, live_picture
+from d2lps_pictures.widgets import live_picture
 from d2lps.training.timeline import PHASES, Timeline, step_timeline
 
 PHASE_COLORS = dict(zip(PHASES, (SKY, BLUE, ORANGE, RED, GREEN, GRAY)))
@@ -74,4 +75,4 @@ def explore_timeline(num_devices=2, batch_size=16):
     live_picture(draw, {
         'num_devices': choose([*range(1, most + 1)], num_devices, 'devices'),
         'batch_size': choose([4, 8, 16, 32, 64, 128], batch_size,
-                             'batch size')}, None)
+                             'batch size')})

@@ -59,7 +59,7 @@ def idx_folder(tmp_path, write_idx):
 @pytest.fixture
 def shown(monkeypatch):
     """All that is displayed, in order; an update is one more."""
-    from d2lps_pictures import player, widgets
+    from d2lps_pictures import board
     things = []
 
     class Handle:
@@ -68,8 +68,7 @@ def shown(monkeypatch):
     def display(thing, **_):
         things.append(thing)
         return Handle
-    for module in (player, widgets):
-        monkeypatch.setattr(module, 'display', display)
+    monkeypatch.setattr(board, 'display', display)
     return things
 
 

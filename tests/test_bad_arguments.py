@@ -32,7 +32,7 @@ from d2lps.collectives import (Schedule, Send, cables, simulate, strategies,
                                topology, travel)
 from d2lps_cluster.peers import peers
 from d2lps.engine import mx
-from d2lps_pictures import (player, plots, servers, widgets)
+from d2lps_pictures import player, plots, servers
 from d2lps_pictures import asynchrony as async_pictures
 from d2lps_pictures import messages
 from d2lps_pictures import overlap as overlap_pictures
@@ -47,8 +47,8 @@ from d2lps_pictures.drawings.roads import draw_roads
 from d2lps_pictures.drawings.rounds import draw_rounds
 from d2lps_pictures.drawings.store import draw_store
 from d2lps_pictures.toys import devices as devices_toy
-from d2lps_pictures.toys import (keys, latency, pipeline, plans, rounding,
-                                 splits, sums)
+from d2lps_pictures.toys import (keys, latency, meter, pipeline, plans,
+                                 rounding, splits, sums, synchronisation)
 from d2lps_pictures.toys import store as store_toy
 from d2lps_pictures.toys.steps import explore_steps
 from d2lps.training import data, data_parallel, partition, timeline
@@ -316,9 +316,9 @@ good(latency.explore_latency, {
 for split in splits.split_costs, splits.draw_costs, splits.explore_splits:
     good(split, {'num_devices': {'int64'}}, way='data parallelism',
          num_devices=2, batch_size=256)
-good(splits.Meter, layers=[lambda X: X])
-good(splits.Meter([abs]).noted, function=lambda X: X)
-good(splits.Meter([abs]).measure, {'X': {'an MXNet array'},
+good(meter.Meter, layers=[lambda X: X])
+good(meter.Meter([abs]).noted, function=lambda X: X)
+good(meter.Meter([abs]).measure, {'X': {'an MXNet array'},
      'y': {'an MXNet array'}}, X=X, y=y, step=lambda *_: None, placed=[[X]],
      devices=d2lps.devices(1))
 good(devices_toy.explore_devices, {
@@ -335,7 +335,7 @@ good(store_toy.explore_store, {'num_workers': {'int64'},
 good(timeline_pictures.explore_timeline, {'num_devices': {'int64'},
                                 'batch_size': {'int64'}},
      num_devices=1, batch_size=16)
-good(widgets.explore_synchronisation, {
+good(synchronisation.explore_synchronisation, {
     'num_devices': {'int64'}, 'megabytes': POSITIVE, 'bandwidth': POSITIVE,
     'latency': NUMBER, 'plans': {'None'}}, links='one PCIe switch',
     num_devices=2, megabytes=1, bandwidth=1, latency=0, plans=['ring'])

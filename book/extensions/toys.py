@@ -20,7 +20,7 @@ from d2lps_pictures.style import CHUNK_COLORS, IDLE_TO_BUSY
 
 # The toys that have scripts, and where their functions are.
 TOYS = {'explore_plans': 'toys/plans.py',
-        'explore_synchronisation': 'widgets.py'}
+        'explore_synchronisation': 'toys/synchronisation.py'}
 SCRIPTS = ('toys-data.js', 'counting.js', 'flows.js', 'controls.js',
            'holdings.js', 'player.js', 'explorer.js')
 WIDGET = 'application/vnd.jupyter.widget-view+json'

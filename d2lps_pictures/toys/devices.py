@@ -2,15 +2,15 @@
 import time
 from functools import partial
 
-import ipywidgets
 import numpy as np
 from matplotlib import pyplot as plt
 
 from d2lps.checks import checked, number, one_of, whole
 from d2lps.collectives import strategies
 from d2lps.engine import devices, mx
+from d2lps_pictures.controls import choose, menu
 from d2lps_pictures.style import BLUE, ORANGE
-from d2lps_pictures.widgets import choose, live_picture
+from d2lps_pictures.widgets import live_picture
 from d2lps.training.data_parallel import allreduce
 from d2lps.training.stopwatch import Stopwatch
 
@@ -84,5 +84,4 @@ def explore_devices(num_devices=2, megabytes=4, way=ALL):
     live_picture(_draw, {
         'num_devices': choose([2, 3, 4], num_devices, 'devices'),
         'megabytes': choose([.01, .04, .1, .4, 1, 4, 10, 40], megabytes, 'MB'),
-        'way': ipywidgets.Dropdown(options=[ALL, *COPIES], value=way,
-                                   description='way')}, None)
+        'way': menu([ALL, *COPIES], way, 'way')})

@@ -3,9 +3,14 @@ from functools import partial
 
 from d2lps.checks import checked, whole
 from d2lps.kvstore.places import place
+from d2lps_pictures.controls import choose
 from d2lps_pictures.drawings.cluster import draw_keys, keyed_sizes
-from d2lps_pictures.widgets import choose, live_picture
-from d2lps.training.lenet import init_params
+from d2lps_pictures.toys.splits import LAYERS
+from d2lps_pictures.widgets import live_picture
+
+# Numbers of LeNet's parameters, in order: each layer's weights, and biases.
+LENET = dict(enumerate(size for channels, _, weights, _ in LAYERS
+                       for size in (channels * weights, channels)))
 
 
 def _in_words(sizes, num_servers, split_from):
@@ -24,6 +29,20 @@ def _in_words(sizes, num_servers, split_from):
                 'share.' if fullest > 1.005 else 'its share: they are equal.'))
 
 
+def draw_shares(sizes, num_servers, split_from):
+    """The picture of the toy, whose arguments these are."""
+    shown = sizes or LENET
+    picture = draw_keys(shown, num_servers, split_from)
+    words = [_in_words(shown, num_servers, split_from)]
+    if not sizes:
+        words.append('Keys 0, 2, 4 and 6 are the weights of LeNet\'s '
+                     'layers, 1, 3, 5 and 7 their biases.')
+    picture.text(16, picture.height + 24, '\n'.join(words), 13, 'start')
+    picture.height += 48
+    picture.alt = ' '.join([*words, picture.alt])
+    return picture
+
+
 @checked(sizes=keyed_sizes, num_servers=partial(whole, most=8),
          split_from=whole)
 def explore_keys(sizes=None, num_servers=2, split_from=1_000_000):
@@ -33,20 +52,7 @@ def explore_keys(sizes=None, num_servers=2, split_from=1_000_000):
     eight parameters of LeNet under the keys 0 to 7, as in training.
     split_from: elements from which on a value is cut into parts.
     """
-    shown = sizes or {k: param.size for k, param in enumerate(init_params())}
-
-    def draw(num_servers, split_from):
-        picture = draw_keys(shown, num_servers, split_from)
-        words = [_in_words(shown, num_servers, split_from)]
-        if not sizes:
-            words.append('Keys 0, 2, 4 and 6 are the weights of LeNet\'s '
-                         'layers, 1, 3, 5 and 7 their biases.')
-        picture.text(16, picture.height + 24, '\n'.join(words), 13, 'start')
-        picture.height += 48
-        picture.alt = ' '.join([*words, picture.alt])
-        return picture
-
-    live_picture(draw, {
+    live_picture(partial(draw_shares, sizes), {
         'num_servers': choose([*range(1, 9)], num_servers, 'servers'),
         'split_from': choose([100, 1000, 10_000, 20_000, 50_000, 100_000,
                               1_000_000], split_from, 'split from')})

@@ -2,15 +2,15 @@
 from functools import partial
 from itertools import combinations
 
-import ipywidgets
 import numpy as np
 from matplotlib import pyplot as plt
 
 from d2lps.checks import checked, flag, number, whole
 from d2lps.collectives import simulate, strategies, topology
+from d2lps_pictures.controls import check, choose
 from d2lps_pictures.style import BLUE, GREEN, ORANGE, PURPLE, RED
 from d2lps_pictures.units import SHORT_TIMES, SIZES, with_unit
-from d2lps_pictures.widgets import choose, live_picture
+from d2lps_pictures.widgets import live_picture
 
 # By name: the function of the number of devices; colour, style and width.
 PLANS = {
@@ -120,5 +120,4 @@ def explore_latency(num_devices=8, megabytes=0.1, latency=10, bandwidth=16,
                           'latency µs'),
         'bandwidth': choose([.1, 1, 2, 4, 10, 16, 32, 100], bandwidth,
                             'GB/s'),
-        'sharded': ipywidgets.Checkbox(sharded, description='also sharded',
-                                       indent=False)}, None)
+        'sharded': check(sharded, 'also sharded')})

@@ -2,10 +2,10 @@
 from functools import partial
 
 from d2lps.checks import checked, one_of, refuse, whole
+from d2lps_pictures.controls import choose, menu
 from d2lps_pictures.drawing import Drawing
 from d2lps_pictures.style import BLUE, GRAY, ORANGE
-from d2lps_pictures.widgets import choose, live_picture
-from ipywidgets import Dropdown
+from d2lps_pictures.widgets import live_picture
 
 ORDERS = ['GPipe', '1F1B']
 MOST_STAGES, MOST_BATCHES = 8, 16
@@ -122,5 +122,4 @@ def explore_pipeline(num_stages=4, num_batches=8, schedule='GPipe'):
                              'stages'),
         'num_batches': choose([*range(2, MOST_BATCHES + 1)], num_batches,
                               'batches'),
-        'schedule': Dropdown(options=ORDERS, value=schedule,
-                             description='order')})
+        'schedule': menu(ORDERS, schedule, 'order')})

@@ -1,17 +1,16 @@
 """Every strategy to step through, with as many devices as one likes."""
-from functools import partial
+from functools import cache, partial
 
-import ipywidgets
 import numpy as np
-from IPython.display import display
 from matplotlib import pyplot as plt
 from matplotlib.collections import PathCollection
 
 from d2lps.checks import checked, flag, from_zero, list_of, one_of, whole
+from d2lps_pictures.controls import choose, menu, steps
 from d2lps_pictures.menus import PLANS, STEPPED
-from d2lps_pictures.player import plot_holdings, step_buttons
+from d2lps_pictures.player import plot_holdings
 from d2lps_pictures.style import GREEN
-from d2lps_pictures.widgets import choose, live_picture
+from d2lps_pictures.widgets import live_picture
 
 SIGNS = ('black arrow: added to what was there      white arrow: replaces it\n'
          'thick frame: changed in this round      {}: the whole sum')
@@ -65,6 +64,26 @@ def _draw(words, schedule, number, sums):
     return ax
 
 
+@cache
+def _plan(name, num_devices):
+    """The schedule, or a text that says why there is none."""
+    return PLANS[name][1](num_devices)
+
+
+def _last_round(plan, num_devices, **others):
+    schedule = _plan(plan, num_devices)
+    return None if isinstance(schedule, str) else len(schedule.rounds)
+
+
+def draw_plan(plan, num_devices, number, sums):
+    """The picture of the toy: `plan` after round `number`, or the last."""
+    schedule = _plan(plan, num_devices)
+    if isinstance(schedule, str):
+        return _explain(schedule)
+    return _draw(PLANS[plan][0], schedule,
+                 min(number, len(schedule.rounds)), sums)
+
+
 @checked(plan=one_of(*PLANS), number=from_zero, sums=flag,
          num_devices=partial(whole, least=STEPPED[0], most=STEPPED[-1]),
          plans=list_of(one_of(*PLANS), "a list such as ['ring', 'tree']"))
@@ -77,24 +96,11 @@ def explore_plans(plan='ring', num_devices=4, number=0, plans=None,
     sums: write what a box holds as a number, with 1 from device 0, 2 from
     device 1 and so on.
     """
-    slider = ipywidgets.IntSlider(number, 0, max(number, 1),
-                                  description='round')
-
-    def draw(plan, num_devices, number, sums):
-        words, make = PLANS[plan]
-        schedule = make(num_devices)
-        if isinstance(schedule, str):
-            return _explain(schedule)
-        slider.max = len(schedule.rounds)
-        return _draw(words, schedule, slider.value, sums)
-
     names = dict.fromkeys([*(plans or PLANS), plan])
-    display(step_buttons(slider))
-    live_picture(draw, {
-        'plan': ipywidgets.Dropdown(
-            options=[(PLANS[name][0], name) for name in names], value=plan,
-            description='plan'),
-        'num_devices': choose([*STEPPED], num_devices, 'devices'),
-        'number': slider, 'sums': ipywidgets.Dropdown(
-            options={'bars for who is in': False, 'sums of 1, 2, 3, …': True},
-            value=sums, description='boxes')}, None)
+    live_picture(draw_plan, {
+        'plan': menu([(PLANS[name][0], name) for name in names], plan,
+                     'plan'),
+        'num_devices': choose(STEPPED, num_devices, 'devices'),
+        'number': steps(_last_round, number, 'round'),
+        'sums': menu({'bars for who is in': False,
+                      'sums of 1, 2, 3, …': True}, sums, 'boxes')})

@@ -6,8 +6,9 @@ from matplotlib import pyplot as plt
 
 from d2lps.checks import checked, whole
 from d2lps.collectives import strategies
+from d2lps_pictures.controls import choose
 from d2lps_pictures.style import BLUE, GRAY, ORANGE
-from d2lps_pictures.widgets import choose, live_picture
+from d2lps_pictures.widgets import live_picture
 
 LEVELS, WORKERS, SHOWN = [1, 3, 7, 31, 127], [2, 4, 8, 16, 32], 24
 

@@ -1,15 +1,12 @@
 """Three ways to split LeNet over devices, and what each of them costs."""
-from collections import Counter
-from functools import partial, wraps
+from functools import partial
 from typing import NamedTuple
 
-import ipywidgets
-
-from d2lps.checks import checked, function, list_of, one_of, whole
-from d2lps.engine import Traffic, array, array_list, device_list, nbytes
+from d2lps.checks import checked, one_of, whole
+from d2lps_pictures.controls import choose, menu
 from d2lps_pictures.drawing import Drawing
 from d2lps_pictures.style import GRAY, GREEN, SKY
-from d2lps_pictures.widgets import choose, live_picture
+from d2lps_pictures.widgets import live_picture
 
 WAYS = 'network partitioning', 'layer partitioning', 'data parallelism'
 # Of each layer: channels, pixels of each, weights behind each channel, and
@@ -80,73 +77,6 @@ def split_costs(way, num_devices=2, batch_size=256):
                   [part * (IMAGE + sum(outputs) + sum(inside))
                    for part in mine],
                   sum(mine[1:]) * (IMAGE + 1) + 2 * (k - 1) * sum(sizes), 1)
-
-
-def _before_pooling(function, X, args, result):
-    """Bytes that a convolution and its ReLU give out, from the shapes."""
-    if function.__name__ != 'conv':
-        return 0
-    height, width = (n - k + 1 for n, k in zip(X.shape[2:],
-                                               args[0].shape[2:]))
-    pooled = result.shape[2] * result.shape[3]
-    return 2 * nbytes(result) * height * width // pooled
-
-
-class Meter:
-    """Notes what LeNet's layers do in a training step, and what it costs.
-
-    `layers`: the same functions, but each notes its input and its result.
-    `calls`: after `measure`, the names of all noted functions, in order.
-    """
-
-    @checked(layers=list_of(function, 'the functions of LAYERS'))
-    def __init__(self, layers):
-        self._notes, self.calls = None, []  # None: nothing is measured
-        self.layers = [self.noted(layer) for layer in layers]
-
-    @checked(function=function)
-    def noted(self, function):
-        """The same function, but `measure` notes its calls."""
-        if getattr(function, 'meter', None) is self:  # a cell that ran twice
-            return function
-
-        @wraps(function)
-        def call(X, *args):
-            result = function(X, *args)
-            if self._notes is not None:
-                self._notes.append((function.__name__, X, result,
-                                    _before_pooling(function, X, args,
-                                                    result)))
-            return result
-        call.meter = self
-        return call
-
-    @checked(step=function, placed=list_of(array_list, 'lists of parameters'),
-             devices=device_list, X=array, y=array)
-    def measure(self, step, placed, devices, X, y):
-        """Run `step(X, y, placed, devices)`; what the first `Costs` were.
-
-        If the output of a layer is the input of the next one, it is one
-        array in memory, and is counted once.
-        """
-        self._notes = []
-        try:
-            with Traffic() as traffic:
-                step(X, y, placed, devices)
-        finally:
-            notes, self._notes = self._notes, None
-        self.calls = [name for name, *_ in notes]
-        layers = [note for note in notes
-                  if note[0] in ('conv', 'hidden', 'output')]
-        kept = {id(array): array for _, taken, given, _ in layers
-                for array in (taken, given)}
-        active = Counter()  # bytes on each device
-        for array in kept.values():
-            active[array.ctx] += nbytes(array)
-        for _, _, given, inside in layers:
-            active[given.ctx] += inside
-        return ([sum(map(nbytes, part)) for part in placed],
-                [active[device] for device in devices], traffic.bytes)
 
 
 def _pieces(way, k):
@@ -240,6 +170,6 @@ def draw_costs(way, num_devices=2, batch_size=256):
 def explore_splits(way=WAYS[0], num_devices=2, batch_size=256):
     """Choose a way to split LeNet; see who has what, and what it costs."""
     live_picture(draw_costs, {
-        'way': ipywidgets.Dropdown(options=WAYS, value=way),
+        'way': menu(WAYS, way, 'way'),
         'num_devices': choose([2, 3, 4], num_devices, 'devices'),
         'batch_size': choose([16, 64, 256, 1024], batch_size, 'batch size')})

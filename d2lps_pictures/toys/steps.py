@@ -1,11 +1,10 @@
 """The seven parts of a step over several machines, one by one."""
 from functools import partial
 
-import ipywidgets
-from IPython.display import display
-
 from d2lps.checks import checked, whole
+from d2lps_pictures.controls import choose
 from d2lps_pictures.drawings.cluster import draw_seven_steps
+from d2lps_pictures.widgets import live_picture
 
 
 @checked(step=partial(whole, most=7))
@@ -14,8 +13,5 @@ def explore_steps(step=1):
 
     step: 1 to 7, the one that it begins with.
     """
-    slider = ipywidgets.IntSlider(step, 1, 7, description='part')
-    display(slider)
-    shown = display(draw_seven_steps(step), display_id=True)
-    slider.observe(lambda change: shown.update(draw_seven_steps(change.new)),
-                   'value')
+    live_picture(draw_seven_steps, {
+        'step': choose([*range(1, 8)], step, 'part')})

@@ -1,13 +1,11 @@
 """A server to push to and to pull from, button by button."""
 from functools import partial
 
-import ipywidgets
-from IPython.display import display
-
 from d2lps.checks import checked, whole
 from d2lps.engine import mx
 from d2lps.kvstore.fits import how_consistent
 from d2lps.kvstore.store import KVStore
+from d2lps_pictures.controls import menu
 from d2lps_pictures.drawing import INK, Drawing
 
 KEY, MOST_SHOWN = 'w', 6
@@ -140,8 +138,9 @@ def explore_store(num_workers=2, consistency='sync'):
             'async: nobody waits': 'async', 'at most 1 round ahead': 1}
     if consistency not in ways.values():
         ways[f'at most {consistency} rounds ahead'] = consistency
-    menu = ipywidgets.Dropdown(options=ways, value=consistency,
-                               description='server')
+    import ipywidgets
+    from d2lps_pictures.board import show, widget_of
+    chosen = widget_of(menu(ways, consistency, 'server'))
 
     def button(words, call, *arguments):
         def act(_):
@@ -152,12 +151,10 @@ def explore_store(num_workers=2, consistency='sync'):
         return one
 
     again = button('start again', lambda: play.__init__(
-        num_workers, menu.value))
-    menu.observe(lambda _: again.click(), 'value')
-    display(ipywidgets.Box(
-        [ipywidgets.VBox([
-            button(f'worker {k}: push {10 ** k}', play.do, 'push', k),
-            button(f'worker {k}: pull', play.do, 'pull', k)])
-         for k in range(num_workers)] + [ipywidgets.VBox([menu, again])],
-        layout={'flex_flow': 'row wrap'}))
-    shown = display(play.draw(), display_id=True)
+        num_workers, chosen.value))
+    chosen.observe(lambda _: again.click(), 'value')
+    shown = show([ipywidgets.VBox([
+        button(f'worker {k}: push {10 ** k}', play.do, 'push', k),
+        button(f'worker {k}: pull', play.do, 'pull', k)])
+        for k in range(num_workers)] + [ipywidgets.VBox([chosen, again])],
+        play.draw())

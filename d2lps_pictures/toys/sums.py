@@ -2,11 +2,11 @@
 import math
 from functools import cache, partial
 
-import ipywidgets
 import numpy as np
 from matplotlib import pyplot as plt
 
 from d2lps.checks import checked, from_zero, one_of
+from d2lps_pictures.controls import choose, menu
 from d2lps_pictures.style import BLUE, GRAY, GREEN, ORANGE
 from d2lps_pictures.widgets import live_picture
 
@@ -123,11 +123,7 @@ def explore_sums(order='ring', precision='bfloat16', num_numbers=4096,
     distance from the exact sum of the same rounded numbers.
     """
     live_picture(partial(_draw, seed=seed), {
-        'order': ipywidgets.Dropdown(
-            options=[(words, name) for name, (words, _) in ORDERS.items()],
-            value=order, description='order'),
-        'precision': ipywidgets.Dropdown(
-            options=[*DIGITS], value=precision, description='format'),
-        'num_numbers': ipywidgets.SelectionSlider(
-            options=SIZES, value=num_numbers, description='numbers',
-            continuous_update=False)}, None)
+        'order': menu([(words, name) for name, (words, _) in ORDERS.items()],
+                      order, 'order'),
+        'precision': menu([*DIGITS], precision, 'format'),
+        'num_numbers': choose(SIZES, num_numbers, 'numbers')})

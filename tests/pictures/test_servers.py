@@ -67,7 +67,7 @@ def test_a_server_on_a_workers_machine_saves_its_own_bytes():
 def test_the_widget_leaves_room_for_one_server_a_worker(monkeypatch):
     shown = []
 
-    def live_picture(draw, controls, margins):
+    def live_picture(draw, controls):
         shown.append(draw(**{name: c.value for name, c in controls.items()}))
 
     monkeypatch.setattr(servers, 'live_picture', live_picture)

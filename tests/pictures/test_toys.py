@@ -21,14 +21,6 @@ pytestmark = pytest.mark.full
 matplotlib.use('Agg')
 
 
-@pytest.fixture
-def shown(shown, monkeypatch):
-    """As in conftest, of the toys as well."""
-    for toy in plans, store:
-        monkeypatch.setattr(toy, 'display', widgets.display)
-    return shown
-
-
 @pytest.fixture(autouse=True)
 def drawn_once(monkeypatch):
     """As large as it is for `inside`: the same words are not set twice."""
@@ -515,7 +507,7 @@ def test_the_timeline_begins_where_a_step_takes_a_moment(shown, drawn):
     assert title.startswith('8 examples on each device: ')
     inside(drawn[-1])
     menu = controls(shown)
-    assert max(menu['batch size'].options) == 128
+    assert max(value for _, value in menu['batch size'].options) == 128
     menu['devices'].value = 1
     assert drawn[-1].get_title(loc='left').startswith('16 examples on each')
 

@@ -3,7 +3,7 @@ import inspect
 
 import pytest
 from d2lps import Traffic, devices, get_params, init_params, nbytes
-from d2lps_pictures.toys import splits
+from d2lps_pictures.toys import meter, splits
 from d2lps.training import data_parallel, partition
 from layerwise import layer_partition
 from mxnet import np
@@ -38,25 +38,25 @@ def test_costs_are_those_of_a_real_step(way, k):
 
 @pytest.mark.parametrize('way, k', [(NETWORK, 2), (LAYER, 2), (LAYER, 3)])
 def test_a_meter_measures_what_was_worked_out(way, k, monkeypatch):
-    meter = splits.Meter(partition.LAYERS)
-    monkeypatch.setattr(partition, 'LAYERS', meter.layers)
+    measured = meter.Meter(partition.LAYERS)
+    monkeypatch.setattr(partition, 'LAYERS', measured.layers)
     for name in 'all_gather', 'reduce_scatter':
         monkeypatch.setattr(partition, name,
-                            meter.noted(getattr(partition, name)))
+                            measured.noted(getattr(partition, name)))
     placed, step = place(way, k)
     batch = np.zeros((B, 1, 28, 28)), np.zeros(B, 'int32')
     costs = splits.split_costs(way, k, B)
     for _ in range(2):  # nothing is left over from the first time
-        assert meter.measure(step, placed, devices(k), *batch) == costs[:3]
-        assert meter.calls.count('conv') == 2 * (1 if way == NETWORK else k)
+        assert measured.measure(step, placed, devices(k), *batch) == costs[:3]
+        assert measured.calls.count('conv') == 2 * (1 if way == NETWORK else k)
         assert costs.barriers == sum(name in ('all_gather', 'reduce_scatter')
-                                     for name in meter.calls)
+                                     for name in measured.calls)
 
 
 def test_a_meter_notes_only_while_it_measures():
     """Else all arrays of a training would stay in memory."""
-    meter = splits.Meter([abs])
-    plus = meter.noted(int.__add__)
+    measured = meter.Meter([abs])
+    plus = measured.noted(int.__add__)
     assert plus(1, 2) == 3 and plus.__name__ == '__add__'
 
     nothing = [[np.zeros(1)]], devices(1), np.zeros(1), np.zeros(1)
@@ -65,10 +65,10 @@ def test_a_meter_notes_only_while_it_measures():
         plus(3, 4)
         raise RuntimeError
     with pytest.raises(RuntimeError):
-        meter.measure(fails, *nothing)
-    assert meter.calls == []
-    meter.measure(lambda *_: plus(5, 6), *nothing)
-    assert meter.calls == ['__add__'] and plus(7, 8) == 15
+        measured.measure(fails, *nothing)
+    assert measured.calls == []
+    measured.measure(lambda *_: plus(5, 6), *nothing)
+    assert measured.calls == ['__add__'] and plus(7, 8) == 15
 
 
 def test_each_part_of_the_batch_has_its_activations():

@@ -1,16 +1,8 @@
 """The seven steps, one after the other."""
 import ipywidgets
 import pytest
-from d2lps_pictures import widgets
 from d2lps_pictures.drawings.cluster import draw_seven_steps
-from d2lps_pictures.toys import steps
 from d2lps_pictures.toys.steps import explore_steps
-
-
-@pytest.fixture(autouse=True)
-def displays(shown, monkeypatch):
-    """What the toy displays is noted in `shown`, too."""
-    monkeypatch.setattr(steps, 'display', widgets.display)
 
 
 def svg(drawing):
@@ -19,9 +11,11 @@ def svg(drawing):
 
 def test_the_map_follows_the_slider(shown):
     explore_steps(step=4)
-    slider, first = shown
-    assert isinstance(slider, ipywidgets.IntSlider)
-    assert (slider.value, slider.min, slider.max) == (4, 1, 7)
+    board, first = shown
+    slider, = board.children
+    assert isinstance(slider, ipywidgets.SelectionSlider)
+    assert slider.value == 4
+    assert [value for _, value in slider.options] == [1, 2, 3, 4, 5, 6, 7]
     assert svg(first) == svg(draw_seven_steps(4))
     for step in (5, 7, 1):
         slider.value = step
@@ -32,7 +26,7 @@ def test_the_map_follows_the_slider(shown):
 def test_each_step_says_something_else(shown):
     explore_steps()
     for step in range(2, 8):
-        shown[0].value = step
+        shown[0].children[0].value = step
     assert len({drawing.alt for drawing in shown[1:]}) == 7
 
 

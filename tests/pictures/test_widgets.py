@@ -1,44 +1,22 @@
 """A picture follows the controls above it."""
-import io
+import threading
 
 import ipywidgets
-import matplotlib
-import numpy as onp
 import pytest
-from IPython.display import Image
-from matplotlib import pyplot as plt
 
-from d2lps_pictures import timeline, widgets
+from d2lps_pictures import board, widgets
+from d2lps_pictures.controls import check, choose, in_words, menu, steps
 from d2lps_pictures.drawing import Drawing
 
-matplotlib.use('Agg')
+WIDGET = 'application/vnd.jupyter.widget-view+json'
 
 
-@pytest.fixture
-def drawn(monkeypatch):
-    """All axes that were drawn by functions of `plots`, in order."""
-    axes = []
-    for module, name in ((timeline, 'plot_timeline'),
-                         (widgets, 'plot_comparison'),
-                         (widgets, 'plot_topology')):
-        plot = getattr(module, name)
-
-        def note(*args, draw=plot, **kwargs):
-            axes.append(draw(*args, **kwargs))
-            return axes[-1]
-        monkeypatch.setattr(module, name, note)
-    return axes
+def picture(words):
+    return Drawing(9, 9, words)
 
 
-def pixels(image):
-    assert isinstance(image, Image)
-    return plt.imread(io.BytesIO(image.data))
-
-
-def seconds(ax):
-    """The lengths of a comparison's bars in ms by name."""
-    names = [label.get_text() for label in ax.get_yticklabels()]
-    return dict(zip(names, [bar.get_width() for bar in ax.patches]))
+def alts(shown):
+    return [one.alt for one in shown[1:]]
 
 
 def test_a_picture_follows_its_controls(shown):
@@ -46,43 +24,132 @@ def test_a_picture_follows_its_controls(shown):
 
     def draw(**values):
         drawn.append(values)
-        ax = plt.subplots()[1]
-        ax.set_title(str(values))
-        return ax
-    a, b = ipywidgets.IntSlider(3), ipywidgets.IntSlider(5)
-    widgets.live_picture(draw, {'a': a, 'b': b})
+        return picture(str(values))
+    widgets.live_picture(draw, {'a': choose([1, 3], 3, 'first'),
+                                'b': menu([5, 6], 5, 'second')})
+    a, b = shown[0].children
     b.value = 6
-    assert drawn == [{'a': 3, 'b': 5}, {'a': 3, 'b': 6}]
-    controls, first, second = shown
-    assert controls.children == (a, b)
-    assert not onp.array_equal(*map(pixels, (first, second)))
-    assert plt.get_fignums() == []  # or a notebook shows it twice
+    a.value = 1
+    assert drawn == [{'a': 3, 'b': 5}, {'a': 3, 'b': 6}, {'a': 1, 'b': 6}]
+    assert alts(shown) == [*map(str, drawn)]
 
 
-def test_a_picture_is_kept_when_the_notebook_is_saved(shown):
-    widgets.live_picture(lambda: plt.subplots(figsize=(3, 2))[1], {})
-    (data, size) = shown[-1]._repr_png_()
-    assert data and size['width'] == pixels(shown[-1]).shape[1] // 2
+def test_a_notebook_that_was_not_run_says_how_to_get_controls(shown):
+    widgets.live_picture(lambda n: picture('three boxes'),
+                         {'n': steps(7, 3, 'round')})
+    data = shown[0]._repr_mimebundle_()
+    assert data['text/plain'] == board.NOT_RUN
+    assert data[WIDGET]['model_id'] == shown[0].model_id
+    assert 'img' in shown[1]._repr_html_()
 
 
-def test_a_drawing_is_a_picture_too(shown):
-    slider = ipywidgets.IntSlider(3)
-    widgets.live_picture(lambda n: Drawing(9, 9, f'{n} boxes'), {'n': slider})
-    slider.value = 4
-    assert [one.alt for one in shown[1:]] == ['3 boxes', '4 boxes']
+def test_controls_are_what_was_described(shown):
+    widgets.live_picture(lambda **_: picture('a'), {
+        'n': choose([1, 1000, 0.5], 7.0, 'MB'), 'm': menu({'x y': 3}, 3, 'so'),
+        'c': check(True, 'also'), 's': steps(4, 2, 'round')})
+    number, one, tick, step, buttons = shown[0].children
+    assert [words for words, _ in number.options] == ['0.5', '1', '7', '1,000']
+    assert number.value == 7 and one.value == 3 and tick.value is True
+    assert (step.min, step.max, step.value) == (0, 4, 2)
+    assert isinstance(buttons.children[0], ipywidgets.Play)
+    for widget in number, one, tick, step:
+        assert widget.description
+        assert widget.style.description_width == 'initial'  # never cut
+    assert number.continuous_update and step.continuous_update
 
 
-def test_what_draw_changes_itself_makes_no_more_pictures(shown):
-    a, b = ipywidgets.IntSlider(8, max=9), ipywidgets.IntSlider(5)
+def test_a_dict_of_words_makes_a_slider_too():
+    slider = choose({'0 (sync)': 0, 'any': 'async'}, 'async', 'ahead')
+    assert slider.options == [('0 (sync)', 0), ('any', 'async')]
+    assert slider.value == 'async'
 
-    def draw(a, b):
-        second.max = a  # which may change its value
-        return Drawing(9, 9, f'{second.value} of {a}')
-    second = b
-    widgets.live_picture(draw, {'a': a, 'b': b})
-    a.value = 3
-    b.value = 2
-    assert [one.alt for one in shown[1:]] == ['5 of 8', '3 of 3', '2 of 3']
+
+@pytest.mark.parametrize('value, words', [
+    (1_000_000, '1,000,000'), (0.0001, '0.0001'), (4.0, '4'), ('ring', 'ring'),
+    (1234.5, '1,234.5')])
+def test_values_are_shown_as_a_reader_writes_them(value, words):
+    assert in_words(value) == words
+
+
+def test_steps_end_where_the_other_controls_say(shown):
+    widgets.live_picture(lambda n, k: picture(f'{k} of {n}'), {
+        'n': choose([3, 5, 8], 8, 'devices'),
+        'k': steps(lambda n, k: None if n == 5 else n, 99, 'round')})
+    n, k, buttons = shown[0].children
+    play, back, forward = buttons.children
+    assert k.value == k.max == play.max == 8
+    n.value = 3  # takes the other down: one picture, no more
+    assert k.value == k.max == play.max == play.value == 3
+    back.click()
+    n.value = 5
+    assert (k.max, k.value) == (3, 2)
+    n.value = 8
+    assert (k.max, k.value) == (8, 2)
+    assert alts(shown) == ['8 of 8', '3 of 3', '2 of 3', '2 of 5', '2 of 8']
+
+
+def test_the_newest_value_wins(shown):
+    """What moves while a picture is drawn, by whatever thread, is drawn."""
+    def draw(n):
+        if n == 2:
+            for value in 3, 4, 5:
+                mover = threading.Thread(target=setattr,
+                                         args=(slider, 'value', value))
+                mover.start()
+                mover.join(10)
+                assert not mover.is_alive()
+        return picture(f'{n}')
+    slider = None
+    widgets.live_picture(draw, {'n': steps(9, 1, 'n')})
+    slider = shown[0].children[0]
+    slider.value = 2
+    assert alts(shown) == ['1', '2', '5']
+
+
+def test_what_goes_wrong_is_shown_and_the_next_one_is_drawn(shown):
+    widgets.live_picture(lambda n: picture(f'{6 // n}'),
+                         {'n': choose([0, 2, 3], 2, 'n')})
+    slider, = shown[0].children
+    slider.value = 0
+    problem = shown[-1]
+    assert repr(problem).endswith('ZeroDivisionError: integer division or '
+                                  'modulo by zero')
+    assert 'ZeroDivisionError' in problem._repr_html_()
+    slider.value = 3
+    assert shown[-1].alt == '2'
+
+
+def test_a_limit_that_goes_wrong_is_shown_too(shown):
+    widgets.live_picture(lambda n, k: picture('a'), {
+        'n': choose([0, 2], 2, 'n'),
+        'k': steps(lambda n, k: 6 // n, 0, 'k')})
+    shown[0].children[0].value = 0
+    assert 'ZeroDivisionError' in repr(shown[-1])
+    shown[0].children[0].value = 2
+    assert shown[-1].alt == 'a'
+
+
+def test_an_interrupt_is_not_in_the_way_of_the_next_picture(shown):
+    def draw(n):
+        if n == 2:
+            raise KeyboardInterrupt
+        return picture(f'{n}')
+    widgets.live_picture(draw, {'n': choose([1, 2, 3], 1, 'n')})
+    slider, = shown[0].children
+    with pytest.raises(KeyboardInterrupt):
+        slider.value = 2
+    slider.value = 3
+    assert alts(shown) == ['1', '3']
+
+
+def test_a_cell_that_runs_twice_has_two_toys(shown):
+    for _ in range(2):
+        widgets.live_picture(lambda n: picture(f'{n}'),
+                             {'n': choose([1, 2], 1, 'n')})
+    first, _, second, _ = shown
+    second.children[0].value = 2
+    assert first.children[0].value == 1
+    assert shown[-1].alt == '2' and len(shown) == 5
 
 
 def test_nothing_is_shown_if_nothing_can_be_drawn(shown):
@@ -91,122 +158,27 @@ def test_nothing_is_shown_if_nothing_can_be_drawn(shown):
     assert not shown
 
 
-def test_several_axes_make_one_picture(shown):
-    widgets.live_picture(lambda: plt.subplots(1, 2)[1], {}, None)
-    assert pixels(shown[-1]).size
-
-
-@pytest.mark.parametrize('margins, cut', [('tight', False), (None, True)])
-def test_nothing_is_cut_off_unless_draw_sees_to_it(shown, margins, cut):
-    def draw():
-        ax = plt.subplots(figsize=(2, 2))[1]
-        ax.set_ylabel('left')
-        ax.yaxis.set_label_coords(-0.4, 0.5)  # beyond the edge
-        return ax
-    widgets.live_picture(draw, {}, margins)
-    column = pixels(shown[-1])[:, 0, :3]
-    assert (column < 1).any() == cut
-
-
-def test_a_timeline_can_be_explored(shown, drawn):
-    timeline.explore_timeline(num_devices=1, batch_size=16)
-    controls, _ = shown
-    controls.children[0].value = 2
-    assert [len(ax.get_yticks()) for ax in drawn] == [1, 2]
-    assert len(shown) == 3
-
-
-def test_synchronisation_starts_with_the_server_of_the_notebook(shown, drawn):
-    widgets.explore_synchronisation()
-    bars, links = drawn
-    assert {name: seconds(bars)[name] for name in (
-        'gather_broadcast(4, 0)', "gather_broadcast(4, 'cpu')", 'sharded(4)')
-        } == pytest.approx({'gather_broadcast(4, 0)': 60, 'sharded(4)': 15,
-                            "gather_broadcast(4, 'cpu')": 80})
-    assert len(links.collections[0].get_segments()) == 10
-    assert any(text.get_text() == '15 best' for text in bars.texts)
-
-
-def test_some_strategies_are_shown_if_named(shown, drawn):
-    widgets.explore_synchronisation(plans=['sharded', 'cpu'])
-    assert [*seconds(drawn[0])] == ['sharded(4)', "gather_broadcast(4, 'cpu')"]
-    shown[0].children[0].value = 'cables in a ring'
-    assert [*seconds(drawn[-2])] == ['sharded(4)']
-
-
-@pytest.mark.full
-def test_each_control_changes_the_picture(shown, drawn):
-    widgets.explore_synchronisation()
-    links, n, megabytes, bandwidth, latency, which = shown[0].children
-    for control, value in ((n, 8), (megabytes, 40), (bandwidth, 32),
-                           (latency, 100), (which, max),
-                           (links, 'cables in a ring')):
-        before, count = shown[-1], len(shown)
-        control.value = value
-        assert len(shown) == count + 1
-        assert not onp.array_equal(pixels(before), pixels(shown[-1]))
-    assert plt.get_fignums() == []
-
-
-def test_times_are_those_of_the_values_chosen(shown, drawn):
-    widgets.explore_synchronisation(num_devices=8, megabytes=10, bandwidth=10,
-                                    latency=20)
-    times = seconds(drawn[0])
-    assert times['gather_broadcast(8, 0)'] == pytest.approx(2 * (7 + 0.04))
-    assert times['ring(8)'] == pytest.approx(14 * (1 / 8 + 0.04))
-
-
-def test_the_picture_is_of_the_best_or_the_worst(shown, drawn):
-    widgets.explore_synchronisation('cables in a ring', 8)
-    times, links = seconds(drawn[0]), drawn[1]
-    assert min(times, key=times.get) == 'bidirectional_ring(8)'
-    assert links.get_title() == 'bidirectional_ring(8), busy links dark'
-    shown[0].children[-1].value = max
-    assert drawn[-1].get_title().startswith(max(times, key=times.get))
-
-
-@pytest.mark.full
-@pytest.mark.parametrize('links', widgets.LINKS)
-@pytest.mark.parametrize('n', [2, 6, 10, 16])
-def test_all_choices_of_links_and_devices_can_be_drawn(shown, drawn, links, n):
-    widgets.explore_synchronisation(links, n, latency=5)
-    bars, picture = drawn
-    assert len(bars.patches) == (11 if 'switch' in links else 10)
-    names = [text.get_text() for text in picture.texts]
-    assert {str(i) for i in range(n)} <= set(names)
-    image = pixels(shown[-1])[..., :3]
-    for edge in (image[:, 0], image[:, -1], image[0], image[-1]):
-        assert (edge == 1).all()  # white: nothing is cut off
-
-
-def test_a_value_of_ones_own_joins_those_to_choose_from(shown, drawn):
-    widgets.explore_synchronisation(megabytes=123)
-    assert shown[0].children[2].value == 123
-    assert 123 in shown[0].children[2].options
+def test_toys_can_be_caught(shown):
+    with widgets.caught() as toys:
+        widgets.live_picture(lambda n, k: picture(f'{n}'), {
+            'n': choose([1, 2], 1, 'servers'),
+            'k': steps(lambda n, k: 3 * n, 9, 'round')})
+    [toy] = toys
+    assert not shown
+    assert toy.draw(n=2, k=0).alt == '2'
+    assert toy.controls['n'].options == [('1', 1), ('2', 2)]
+    assert toy.controls['k'].options[-1] == ('3', 3)
+    assert toy.controls['k'].value == 3
+    widgets.live_picture(lambda: picture('a'), {})
+    assert len(shown) == 2 and len(toys) == 1
 
 
 @pytest.mark.parametrize('show, words', [
-    (lambda: widgets.explore_synchronisation('a ring'), 'links must be'),
-    (lambda: widgets.explore_synchronisation(num_devices=3), 'an even number'),
-    (lambda: widgets.explore_synchronisation(plans=['cpu']),
-     "more than 'cpu'"),
-    (lambda: widgets.explore_synchronisation(plans=['ring', 'no']),
-     r'plans\[1\] must be'),
-    (lambda: widgets.explore_synchronisation(num_devices=18), 'from 2 to 16'),
-    (lambda: widgets.explore_synchronisation(megabytes=0), 'megabytes must'),
-    (lambda: widgets.explore_synchronisation(bandwidth=float('inf')),
-     'bandwidth must be a positive number'),
-    (lambda: widgets.explore_synchronisation(latency=-1), 'latency must be'),
-    (lambda: timeline.explore_timeline(99),
-     'num_devices must be .* from 1 to'),
-    (lambda: timeline.explore_timeline(batch_size='two'),
-     'batch_size must be'),
     (lambda: widgets.live_picture(None, {}), 'draw must be a function'),
     (lambda: widgets.live_picture(print, {'n': 3}), 'controls must be a dict'),
-    (lambda: widgets.live_picture(print, {}, 'wide'),
-     "margins must be 'tight'"),
+    (lambda: widgets.live_picture(print, [1]), 'controls must be a dict'),
 ])
 def test_bad_arguments_are_named(shown, show, words):
     with pytest.raises(ValueError, match=words):
         show()
-    assert not shown and not plt.get_fignums()
+    assert not shown
