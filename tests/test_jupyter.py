@@ -1,10 +1,28 @@
 """What setup/jupyter sets for the JupyterLab of `make lab`."""
+import asyncio
+import json
+import os
+import re
+import shutil
+import sys
+from copy import deepcopy
 from pathlib import Path
+from types import SimpleNamespace
 
+import nbformat
 import pytest
+from jupyter_client.kernelspec import KernelSpecManager
+from jupyterlab_server.config import get_federated_extensions
 from traitlets.config import PyFileConfigLoader
 
-SETUP = Path(__file__).parents[1] / 'setup' / 'jupyter'
+ROOT = Path(__file__).parents[1]
+SETUP = ROOT / 'setup' / 'jupyter'
+
+
+@pytest.fixture(autouse=True)
+def path_as_it_was(monkeypatch):
+    """The settings add their own folder to it."""
+    monkeypatch.setattr(sys, 'path', [*sys.path])
 
 
 @pytest.mark.parametrize('folder, transport', [
@@ -22,3 +40,119 @@ def test_kernels_listen_where_nobody_else_can_connect(
     assert config.get('KernelManager', {}).get('transport', {}) == transport
     if transport:
         assert [*(tmp_path / folder).iterdir()] == []
+
+
+@pytest.fixture
+def manager(tmp_path, monkeypatch):
+    """What JupyterLab asks for files, with one notebook of chapter 3."""
+    config = PyFileConfigLoader('jupyter_server_config.py',
+                                str(SETUP)).load_config()
+    module, name = config.ServerApp.contents_manager_class.split('.')
+    monkeypatch.setenv('JUPYTER_DATA_DIR', str(tmp_path / 'data'))
+    (tmp_path / 'root').mkdir()
+    shutil.copy(ROOT / 'notebooks' / '03-where-to-sum.ipynb',
+                tmp_path / 'root' / 'a.ipynb')
+    made = getattr(__import__(module), name)(root_dir=str(tmp_path / 'root'))
+    made._named = lambda spec: named(made, spec)
+    made.file = tmp_path / 'root' / 'a.ipynb'
+    return made
+
+
+async def named(manager, spec):
+    """As with a server, whose kernels have a name of their own."""
+    server = SimpleNamespace(kernel_spec_manager=KernelSpecManager())
+    told = await type(manager)._named(SimpleNamespace(parent=server), spec)
+    return told | {'display_name': 'Python of this machine'}
+
+
+def opened(manager, path='a.ipynb'):
+    return json.loads(json.dumps(
+        asyncio.run(manager.get(path))['content']))
+
+
+def save(manager, notebook, path='a.ipynb'):
+    return asyncio.run(manager.save(
+        {'type': 'notebook', 'format': 'json', 'content': notebook}, path))
+
+
+def test_a_notebook_comes_with_what_its_kernel_fills_in(manager):
+    """So that JupyterLab finds nothing to change."""
+    from ipykernel.ipkernel import IPythonKernel
+    metadata = opened(manager)['metadata']
+    assert metadata['language_info'] == IPythonKernel.language_info
+    assert metadata['kernelspec'] == {
+        'name': 'python3', 'language': 'python',
+        'display_name': 'Python of this machine'}
+    text = manager.file.read_text()
+    notebook = json.loads(text)
+    notebook['metadata'] = {'kernelspec': {'name': 'r', 'display_name': 'R'}}
+    manager.file.write_text(json.dumps(notebook))
+    assert opened(manager)['metadata'] == notebook['metadata']
+
+
+@pytest.mark.parametrize('written', [
+    lambda text: text, lambda text: json.dumps(json.loads(text))],
+    ids=['as committed', 'in one line'])
+def test_a_notebook_that_did_not_change_is_not_written(manager, written):
+    """With another Python, trusted, or with cells run without a change."""
+    text = written(manager.file.read_text())
+    manager.file.write_text(text)
+    os.utime(manager.file, (1, 1))
+    notebook = opened(manager)
+    notebook['metadata']['language_info']['version'] = '3.99'
+    for cell in notebook['cells']:
+        if cell['cell_type'] == 'code':
+            cell['metadata']['trusted'] = True
+            cell['metadata'].pop('execution', None)
+    saved = save(manager, notebook)
+    assert manager.file.read_text() == text
+    assert manager.file.stat().st_mtime == saved['last_modified'].timestamp()
+    assert saved['last_modified'].timestamp() == 1
+    cells = [cell for cell in opened(manager)['cells']
+             if cell['cell_type'] == 'code']
+    assert all(cell['metadata']['trusted'] for cell in cells)
+
+
+def test_a_change_is_written_and_nothing_else(manager):
+    before = json.loads(manager.file.read_text())
+    notebook = opened(manager)
+    cell = next(one for one in notebook['cells']
+                if one['cell_type'] == 'code' and one['outputs'])
+    ran = cell['metadata'].pop('execution')
+    cell.update(outputs=[], execution_count=None)
+    save(manager, notebook)
+    wanted = deepcopy(before)
+    one = next(one for one in wanted['cells'] if one['id'] == cell['id'])
+    assert one['metadata'].pop('execution') == ran
+    one.update(outputs=[], execution_count=None)
+    assert json.loads(manager.file.read_text()) == wanted != before
+
+
+def test_another_kernel_and_a_new_notebook_are_written(manager):
+    notebook = opened(manager)
+    notebook['metadata']['kernelspec'] = other = {
+        'name': 'other', 'display_name': 'Other', 'language': 'python'}
+    save(manager, notebook)
+    assert json.loads(manager.file.read_text())['metadata'][
+        'kernelspec'] == other
+    save(manager, notebook, 'new.ipynb')
+    assert manager.file.with_name('new.ipynb').exists()
+    manager.file.write_text('no notebook')
+    save(manager, notebook)
+    assert nbformat.read(manager.file, 4).metadata.kernelspec == other
+
+
+def test_jupyterlab_finds_the_extension_where_it_was_copied(tmp_path):
+    """As for lab-light, which copies all settings."""
+    shutil.copytree(SETUP, tmp_path / 'jupyter')
+    config = PyFileConfigLoader('jupyter_lab_config.py', str(
+        tmp_path / 'jupyter')).load_config()
+    [one] = get_federated_extensions(
+        config.LabApp.extra_labextensions_path).values()
+    folder = tmp_path / 'jupyter' / 'labextensions' / one['name']
+    assert Path(one['ext_path']) == folder
+    script = (folder / one['jupyterlab']['_build']['load']).read_text()
+    assert f'_JUPYTERLAB ??= {{}}).{one["name"]} =' in script
+    [style] = re.findall(r"new URL\('(.*)', here\)", script)
+    assert 'invert(1) hue-rotate(180deg)' in (
+        folder / 'static' / style).read_text()

@@ -1,12 +1,15 @@
 """How the kernels of this JupyterLab are talked to, and what is left out."""
 import os
 import socket
+import sys
 import tempfile
 
 from jupyter_core.paths import jupyter_runtime_dir
 
 c = get_config()  # noqa: F821 (Jupyter's)
 c.LanguageServerManager.autodetect = False  # nineteen that are not here
+sys.path.append(os.path.dirname(os.path.abspath(__file__)))
+c.ServerApp.contents_manager_class = 'notebooks_kept.NotebooksKept'
 NAME = 60  # characters that Jupyter adds to the folder for a kernel's sockets
 MOST = 100  # characters in the name of a Unix socket, and some to spare
 
