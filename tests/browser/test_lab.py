@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 
 import nbformat
 import pytest
-from labpage import LIMIT, ROOT, STDERR, Lab, committed
+from labpage import LIMIT, ROOT, SIZES, STDERR, Lab, committed
 from labserver import served, until
 from labtoys import toys_in, try_toy
 
@@ -46,6 +46,45 @@ def test_nothing_is_asked_of_a_reader(lab):
     assert not page.locator('.jp-Dialog, .Toastify__toast').all_inner_texts()
     # Its panel asks whether it may fetch data from the web.
     assert not page.locator('[data-id^=extensionmanager]').count()
+
+
+def test_in_a_narrow_window_the_list_of_files_is_hidden_at_first(
+        lab, chromium):
+    """A notebook has nearly all of it; and a wide window has room for both."""
+    for number, size in enumerate(SIZES):
+        with chromium.new_context(viewport=size) as context:
+            page = context.new_page()
+            page.set_default_timeout(LIMIT)
+            page.goto(f'{lab.server.address}/lab/workspaces/room{number}/tree/'
+                      f'glossary.md?token={lab.server.token}')
+            page.locator('.jp-MarkdownViewer').wait_for()
+            page.locator('.jp-DirListing-item').first.wait_for(
+                state='attached')
+            there = page.locator('.jp-DirListing').is_visible()
+            assert there == (size['width'] == 1280)
+            names = page.evaluate(CUT_NAMES)
+            assert not names, names
+
+
+# Names in the list of files that end in dots.
+CUT_NAMES = '''() => [...document.querySelectorAll('.jp-DirListing-itemText')
+  ].filter(one => one.scrollWidth > one.clientWidth + 1).map(
+    one => one.textContent)'''
+
+
+@pytest.mark.parametrize('path', [
+    '01-data-parallelism.ipynb', '03-where-to-sum.ipynb',
+    'exercises/solutions/semiring.ipynb'])
+def test_looking_and_saving_change_nothing(lab, path, tmp_path):
+    """No mark of a change on the tab, and the same bytes in the file."""
+    file = lab.server.notebooks / path
+    before = file.read_bytes()
+    with lab.notebook(path, tmp_path) as page:
+        page.locator('.jp-NotebookPanel .jp-Toolbar').first.wait_for()
+        lab.settle()
+        assert not page.locator('.lm-TabBar-tab.jp-mod-dirty').count()
+        lab.save(path)
+    assert file.read_bytes() == before
 
 
 def drawn(lab, wanted):

@@ -1,5 +1,5 @@
 // An extension of JupyterLab, in the form in which it loads one: it adds
-// pictures.css, and hides the list of files where a notebook needs its room.
+// style.css, and hides the list of files where a notebook needs its room.
 (() => {
   const WIDE = 1280;  // pixels; there is room for both from here on
   const here = document.currentScript.src;
@@ -7,7 +7,7 @@
   function activate(app) {
     const link = document.createElement('link');
     link.rel = 'stylesheet';
-    link.href = new URL('pictures.css', here);
+    link.href = new URL('style.css', here);
     document.head.append(link);
     // Whoever has arranged the window finds it again as it was.
     Promise.all([app.restored, app.shell.restored]).then(([, layout]) => {
