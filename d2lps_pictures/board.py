@@ -7,8 +7,8 @@ import ipywidgets
 from IPython.display import display
 
 from d2lps_pictures.controls import limit, values_of
+from d2lps_pictures.widgets import NOT_RUN
 
-NOT_RUN = 'Run this cell, and controls appear here.'
 NARROW = {'description_width': 'initial'}  # as wide as the words
 
 

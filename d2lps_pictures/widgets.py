@@ -7,6 +7,8 @@ from collections.abc import Callable
 from d2lps.checks import checked, function, refuse
 from d2lps_pictures.controls import Control, limit
 
+# What a notebook shows in the place of controls when it was not run.
+NOT_RUN = 'Run this cell, and controls appear here.'
 _catching = ContextVar('catching', default=None)
 
 

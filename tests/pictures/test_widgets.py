@@ -1,10 +1,11 @@
 """A picture follows the controls above it."""
 import threading
+from pathlib import Path
 
 import ipywidgets
 import pytest
 
-from d2lps_pictures import board, widgets
+from d2lps_pictures import widgets
 from d2lps_pictures.controls import check, choose, in_words, menu, steps
 from d2lps_pictures.drawing import Drawing
 
@@ -38,9 +39,14 @@ def test_a_notebook_that_was_not_run_says_how_to_get_controls(shown):
     widgets.live_picture(lambda n: picture('three boxes'),
                          {'n': steps(7, 3, 'round')})
     data = shown[0]._repr_mimebundle_()
-    assert data['text/plain'] == board.NOT_RUN
+    assert data['text/plain'] == widgets.NOT_RUN
     assert data[WIDGET]['model_id'] == shown[0].model_id
     assert 'img' in shown[1]._repr_html_()
+
+
+def test_ours_says_so_too_where_jupyterlab_would_say_error():
+    [style] = Path(__file__).parents[2].glob('setup/jupyter/**/style.css')
+    assert f"content: '{widgets.NOT_RUN}'" in style.read_text()
 
 
 def test_controls_are_what_was_described(shown):
