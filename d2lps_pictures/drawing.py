@@ -1,10 +1,10 @@
-"""Boxes, arrows and words in one style: an SVG picture, shown as an image."""
+"""Boxes, arrows and words in one style: SVG pictures, shown as images."""
 from base64 import b64encode
 from html import escape
 from math import hypot
 from pathlib import Path
 
-from d2lps.checks import checked, positive, text
+from d2lps.checks import a, checked, list_of, positive, text
 from d2lps_pictures.style import CHUNK_COLORS
 
 # One for each device, so that a picture is read without colours, too: lines
@@ -19,9 +19,21 @@ def color(device):
     return CHUNK_COLORS[device % len(CHUNK_COLORS)]
 
 
-def width_of(text, size):
+# Of the characters from the space on, in hundredths of the size: how wide
+# they are in DejaVu Sans, the widest of the fonts that a drawing asks for.
+WIDTHS = dict(zip(map(chr, range(32, 127)), map(int, (
+    '32 40 46 84 64 95 78 27 39 39 50 84 32 36 32 34 64 64 64 64 64 64 64 64 '
+    '64 64 34 34 84 84 84 53 100 68 69 70 77 63 58 77 75 29 29 66 56 86 75 '
+    '79 60 79 69 63 61 73 68 99 69 61 69 39 34 39 84 50 50 61 63 55 63 62 35 '
+    '63 63 28 28 58 28 97 63 61 63 63 41 52 39 63 59 82 59 59 52 64 34 64 84'
+).split())))
+
+
+def width_of(text, size, bold=False):
     """About how wide the longest line is, in pixels."""
-    return 0.63 * size * max(map(len, str(text).split('\n')))
+    return (1.14 if bold else 1.01) * size / 100 * max(
+        sum(WIDTHS.get(character, 84 if character > 'ʯ' else 66)
+            for character in line) for line in str(text).split('\n'))
 
 
 class Drawing:
@@ -85,8 +97,11 @@ class Drawing:
         """
         lines = str(text).split('\n')
         if plate:
-            wide, high = width_of(text, size) + 6, 1.2 * size * len(lines)
-            self._rect(x - wide / 2, y - high / 2, wide, high,
+            wide, high = width_of(text, size, bold) + 6, 1.2 * size * len(
+                lines)
+            left = x - 3 - (wide - 6) * {'start': 0, 'middle': 0.5,
+                                         'end': 1}[anchor]
+            self._rect(left, y - high / 2, wide, high,
                        'rx="3" fill="white" fill-opacity=".9"')
         for k, line in enumerate(lines):
             high = y + size * (0.35 + 1.2 * (k - (len(lines) - 1) / 2))
@@ -158,7 +173,29 @@ class Drawing:
         Path(path).write_text(self.svg())
         return self
 
+    def __repr__(self):
+        return self.alt  # what a notebook shows where it shows no image
+
     def _repr_html_(self):
         data = b64encode(self.svg().encode()).decode()
         return (f'<img alt="{escape(self.alt)}" style="max-width:100%" '
                 f'src="data:image/svg+xml;base64,{data}">')
+
+
+DRAWINGS = list_of(a(Drawing, 'a Drawing'), 'one Drawing or more')
+
+
+class Row:
+    """Drawings side by side; where there is no room, one below the other."""
+
+    def __init__(self, *drawings):
+        self.drawings = DRAWINGS('drawings', drawings)
+        self.alt = ' '.join(drawing.alt for drawing in drawings)
+
+    def __repr__(self):
+        return self.alt
+
+    def _repr_html_(self):
+        # Images in a line break like words, without any style of ours.
+        images = ' '.join(one._repr_html_() for one in self.drawings)
+        return f'<div class="d2lps-row">{images}</div>'

@@ -1,0 +1,360 @@
+"""Pictures of tables: curves, bars, and a grid of shaded cells."""
+from math import isfinite
+
+import numpy as np
+import pandas as pd
+
+from d2lps.checks import (a, checked, either, flag, list_of, number, one_of,
+                          refuse)
+from d2lps_pictures.chart import (WORDS, new_chart, row_chart, words_of)
+from d2lps_pictures.drawing import INK, Drawing, width_of
+from d2lps_pictures.style import (BLUE, CHUNK_COLORS, GREEN, ORANGE, PURPLE,
+                                  RED)
+
+COLORS = BLUE, ORANGE, GREEN, RED, PURPLE, CHUNK_COLORS[5], INK, '#8A7D00'
+RULE, RULES = '#555', ['--', ':', '-.']
+STYLES = '-', '--', '-.', ':'
+TEXT = a(str, 'a text')
+SCALE = one_of('linear', 'log')
+PIXELS = dict(width=lambda name, value: number(name, value, 100, 2000, 640),
+              height=lambda name, value: number(name, value, 60, 2000, 300))
+
+
+def _limit(name, value):
+    """Two ends of an axis; None for one that follows from the data."""
+    if not isinstance(value, (list, tuple)) or len(value) != 2:
+        refuse(name, value, 'two numbers such as (0, 1), or (0, None)')
+    return [None if end is None else number(f'{name}[{k}]', end, -1e300)
+            for k, end in enumerate(value)]
+
+
+def _ticks(name, value):
+    """Values, or their words by value."""
+    if not isinstance(value, dict):
+        value = {one: words_of(one) for one in
+                 list_of(lambda name, one: number(name, one, -1e300),
+                         'a list of numbers', 0)(name, [*value])}
+    return value
+
+
+def _by_name(words):
+    return a(dict, f'a dict such as {words}')
+
+
+NUMBERS = _by_name("{'the best possible': 15}")
+POINTS = _by_name("{'here': (2, 15)}")
+
+
+def _curves(name, value):
+    """{name: (x, y)} of a table or of a dict."""
+    if isinstance(value, pd.Series):
+        value = value.to_frame(value.name or '')
+    if isinstance(value, pd.DataFrame):
+        value = {str(column): (value.index, value[column])
+                 for column in value}
+    if not isinstance(value, dict) or not value or not all(
+            len(pair) == 2 and len(pair[0]) == len(pair[1])
+            for pair in value.values()):
+        refuse(name, value, 'a table, or a dict such as '
+               "{'ring': ([2, 4, 8], [10, 15, 17])}")
+    return {str(key): ([*x], [float(one) for one in y])
+            for key, (x, y) in value.items()}
+
+
+def _ends(values, limit, scale):
+    """The two ends of an axis, with a little room beyond the data."""
+    known = [value for value in values if isfinite(value)
+             and (scale == 'linear' or value > 0)] or [1]
+    low, high = min(known), max(known)
+    if scale == 'log':
+        room = max((high / low) ** 0.04, 1.05)
+        ends = low / room, high * room
+    else:
+        room = 0.05 * (high - low) or abs(0.1 * high) or 1
+        ends = low - room, high + room
+    return tuple(end if given is None else given
+                 for end, given in zip(ends, limit or (None, None)))
+
+
+def _styled(names, given, usual):
+    """A style, or a colour, for each name: from a list, a dict, or usual."""
+    if isinstance(given, str):
+        given = [given] * len(names)
+    if isinstance(given, dict):
+        return [given.get(name, usual[k % len(usual)])
+                for k, name in enumerate(names)]
+    given = [*(given or usual)]
+    return [given[k % len(given)] for k in range(len(names))]
+
+
+@checked(curves=_curves, xlabel=TEXT, ylabel=TEXT, title=TEXT, xscale=SCALE,
+         yscale=SCALE, xlim=_limit, ylim=_limit, xticks=_ticks,
+         yticks=_ticks, lines=NUMBERS, verticals=NUMBERS, points=POINTS,
+         steps=flag, alt=TEXT, **PIXELS)
+def plot_curves(curves, xlabel='', ylabel='', title='', xscale='linear',
+                yscale='linear', xlim=None, ylim=None, xticks=None,
+                yticks=None, styles=None, colors=None, lines=None,
+                verticals=None, points=None, steps=False, width=640,
+                height=320, alt=None):
+    """Curves over a common axis, as a `Drawing`.
+
+    curves: a table, with a curve for each column over its index, or a dict
+    of (x, y) by name. x may be words.
+    xlim, ylim: ends of an axis, such as (0, None): None follows the data.
+    xticks, yticks: values to be named, or their words by value.
+    styles: for the curves in order, or by name, such as '-', '--', 'o',
+    's-' (see `Chart.curve`). colors: the same for colours.
+    lines, verticals: words by a value of y, or x, that has a line across;
+    given as {words: value}. points: {words: (x, y)}, marked by a dot.
+    steps: a value holds until the next one.
+    A legend is there if there are several curves, or such lines.
+    """
+    names = [*curves]
+    words = [x for x in curves[names[0]][0] if isinstance(x, str)]
+    if words:  # such as sizes: '4 kB', '1 MB'
+        curves = {name: ([words.index(x) for x in xs], ys)
+                  for name, (xs, ys) in curves.items()}
+        xticks, xlim = dict(enumerate(words)), xlim or [
+            -0.3, len(words) - 0.7]
+    styles = _styled(names, styles, STYLES)
+    colors = _styled(names, colors, COLORS)
+    lines, verticals, points = lines or {}, verticals or {}, points or {}
+    legend = [*zip(names, colors, styles)] if len(names) > 1 or (
+        lines or verticals) else []
+    ruled = [*((text, RULE, (None, y), dash) for (text, y), dash
+               in zip(lines.items(), RULES * len(lines))),
+             *((text, RULE, (x, None), dash) for (text, x), dash
+               in zip(verticals.items(), RULES[::-1] * len(verticals)))]
+    legend += [(text, color, dash) for text, color, _, dash in ruled]
+    legend = [(text or ' ', color, style) for text, color, style in legend]
+    xs = [x for x, _ in curves.values()]
+    ys = [y for _, y in curves.values()]
+    at = [*points.values()]
+    chart = new_chart(
+        width, height, alt or _said(curves, xlabel, ylabel, title),
+        _ends([*sum(xs, []), *verticals.values(), *(x for x, _ in at)],
+              xlim, xscale),
+        _ends([*sum(ys, []), *lines.values(), *(y for _, y in at)],
+              ylim, yscale),
+        title=title, xlabel=xlabel, ylabel=ylabel, xscale=xscale,
+        yscale=yscale, xticks=xticks, yticks=yticks, legend=legend,
+        legend_at=_beside(legend, width))
+    for text, color, (x, y), dash in ruled:
+        chart.rule(x, y, color, dash)
+    for name, color, style in zip(names, colors, styles):
+        chart.curve(*curves[name], color, style, steps=steps)
+    for text, (x, y) in points.items():
+        right = chart.x(x) + width_of(text, WORDS) + 12 > chart.right
+        chart.curve([x], [y], INK, 'o')
+        chart.text(x, y, text, -10 if right else 10, 13,
+                   'end' if right else 'start', plate=True)
+    return chart.drawing
+
+
+def _beside(legend, width):
+    """Where there is room for a legend."""
+    wide = max([width_of(words, WORDS) for words, *_ in legend], default=0)
+    return 'right' if wide + 52 < 0.36 * width and len(legend) > 3 else (
+        'below')
+
+
+def _said(curves, xlabel, ylabel, title):
+    """The alternative text: where each curve begins and ends."""
+    said = []
+    for name, (xs, ys) in curves.items():
+        known = [(x, y) for x, y in zip(xs, ys) if isfinite(y)]
+        if not known:
+            continue
+        (x1, y1), (x2, y2) = known[0], known[-1]
+        if len(known) == 1:
+            way = f'{words_of(y1)} at {_at(x1)}'
+        else:
+            top, low = max(y for _, y in known), min(y for _, y in known)
+            way = (f'from {words_of(y1)} at {_at(x1)} to {words_of(y2)} at '
+                   f'{_at(x2)}')
+            if top > max(y1, y2):
+                way += f', at most {words_of(top)}'
+            if low < min(y1, y2):
+                way += f', at least {words_of(low)}'
+        said.append(f'{name}: {way}' if name else way)
+    axes = ' against '.join(filter(None, (ylabel, xlabel)))
+    begin = ': '.join(filter(None, (title, axes))) or 'Curves'
+    return f'{begin}. {"; ".join(said)}.'
+
+
+def _at(x):
+    return x if isinstance(x, str) else words_of(x)
+
+
+def _table(name, value):
+    """A DataFrame with a row for each bar, or group of bars."""
+    try:
+        if isinstance(value, dict):
+            value = pd.Series(value)
+        if isinstance(value, pd.Series):
+            value = value.to_frame('')
+        if isinstance(value, pd.DataFrame) and value.size:
+            return value.astype(float)
+    except (TypeError, ValueError):
+        pass
+    refuse(name, value, "a table, or a dict such as {'ring': 15, 'tree': 60}")
+
+
+@checked(values=_table, xlabel=TEXT, title=TEXT, stacked=flag,
+         marks=_by_name("{'predicted': [15, 60]}"), alt=TEXT, xlim=_limit,
+         width=PIXELS['width'],
+         labels=list_of(TEXT, 'a list of texts'))
+def plot_bars(values, xlabel='', title='', stacked=False, colors=None,
+              marks=None, labels=None, xlim=None, width=640, alt=None):
+    """Bars from left to right with their numbers beside, as a `Drawing`.
+
+    values: a dict or Series of numbers by name, or a table: a group of bars
+    for each row, or with stacked=True one bar in parts, its sum beside.
+    colors: of the columns, or of the bars if there is one column; a list, or
+    a dict by name. marks: {words: a value for each row}, upright ticks.
+    labels: words beside the bars of a single column, not their numbers.
+    """
+    rows, columns = [*map(str, values.index)], [*map(str, values.columns)]
+    marks = marks or {}
+    several = len(columns) > 1
+    if several:
+        colors = [[*_styled(columns, colors, COLORS)]] * len(rows)
+    else:
+        colors = [[color] for color in _styled(rows, colors, [BLUE])]
+    numbers = values.to_numpy(float)
+    sums = np.nansum(numbers, axis=1)
+    ends = sums if stacked else np.nanmax(numbers, axis=1)
+    longest = max([*ends, *(max(given) for given in marks.values())])
+    if labels and len(labels) != len(rows) or labels and several:
+        raise ValueError(f'labels must be one for each of {len(rows)} bars, '
+                         f'in one column; there were {len(labels)}')
+    texts = labels or [words_of(one) for one in sums]
+    room = max(width_of(words, WORDS) * 1.13 for words in [
+        *texts, *map(words_of, [] if stacked else numbers.flat)]) + 14
+    legend = [(name, color, 'box') for name, color in
+              zip(columns, colors[0])] if several else []
+    legend += [(words, INK, '|') for words in marks]
+    left = max(width_of(name, WORDS) for name in rows) + 14
+    inner = max(width - left - 16, 120)
+    until = (longest or 1) * inner / max(inner - room, 60)
+    if xlim:
+        until = xlim[1] or until
+    bars = 1 if stacked else len(columns)
+    chart = row_chart(
+        rows, until, alt or _bars_said(values, xlabel, title), width=width,
+        high=26 if bars == 1 else 12 + 18 * bars, title=title, xlabel=xlabel,
+        legend=legend, least_left=0)
+    for row in range(len(rows)):
+        begin, high = 0, 0.72 if bars == 1 else 0.84
+        for k, one in enumerate(numbers[row]):
+            one = 0 if np.isnan(one) else one
+            low = row - high / 2 + (0 if stacked else k * high / bars)
+            chart.bar(begin, begin + one, low, low + high / bars,
+                      colors[row][k], words_of(one) if stacked else '',
+                      _ink(colors[row][k]))
+            if not stacked:
+                words = words_of(one) if several else texts[row]
+                at = _free(chart, one, words, [
+                    given[row] for given in marks.values()])
+                chart.text(at, low + high / bars / 2, words, 6, 0, 'start')
+            begin += stacked * one
+        if stacked:
+            chart.text(begin, row, texts[row], 5, 0, 'start', bold=True)
+    for given in marks.values():
+        chart.curve([*given], range(len(rows)), INK, '|', size=1.1)
+    return chart.drawing
+
+
+def _free(chart, value, words, marks):
+    """Where words may stand beside a bar: after a mark that they would hit."""
+    for mark in sorted(marks):
+        if -9 < chart.x(mark) - chart.x(value) < width_of(words, WORDS) + 9:
+            value = mark
+    return value
+
+
+def _ink(color):
+    """White or black, whichever is read more easily upon a colour."""
+    red, green, blue = [int(color[k:k + 2], 16) for k in (1, 3, 5)]
+    return 'white' if 0.3 * red + 0.59 * green + 0.11 * blue < 140 else INK
+
+
+def _bars_said(values, xlabel, title):
+    said = [f'{row}: ' + ', '.join(
+        (f'{column} ' if column else '') + words_of(one)
+        for column, one in values.loc[[row]].iloc[0].items())
+        for row in values.index]
+    begin = ': '.join(filter(None, (title, xlabel))) or 'Bars'
+    return f'{begin}. {"; ".join(said)}.'
+
+
+@checked(rows=list_of(either(TEXT, number, words='a text or a number')),
+         columns=list_of(either(TEXT, number, words='a text or a number')),
+         xlabel=TEXT, ylabel=TEXT, title=TEXT, most=number, alt=TEXT)
+def plot_grid(values, rows=None, columns=None, xlabel='', ylabel='',
+              title='', most=None, alt=None):
+    """A matrix of numbers, each in a cell that is the darker the larger.
+
+    rows, columns: their names, or numbers from 0. most: what is darkest, to
+    compare several. Returns a `Drawing`.
+    """
+    values = np.asarray(values, float)
+    if values.ndim != 2 or not values.size or values.size > 2500:
+        refuse('values', values, 'a matrix of at most 2,500 numbers')
+    rows = [*map(str, range(len(values)) if rows is None else rows)]
+    columns = [*map(str, range(values.shape[1]) if columns is None
+                    else columns)]
+    if (len(rows), len(columns)) != values.shape:
+        raise ValueError(f'values has {len(values)} rows and '
+                         f'{values.shape[1]} columns; there were {len(rows)} '
+                         f'and {len(columns)} names')
+    most = most or np.nanmax(values) or 1
+    words = [[words_of(one) for one in row] for row in values]
+    wide = max(40, *(width_of(one, WORDS) + 10 for row in [*words, columns]
+                     for one in row))
+    left = max(width_of(row, WORDS) for row in rows) + 16
+    top = 8 + 20 * bool(title) + 18 * bool(ylabel)
+    width = max(left + wide * len(columns) + 12,
+                width_of(title, 13, True) + 10,
+                width_of(ylabel, WORDS) + 10,
+                left + width_of(xlabel, WORDS) + 10)
+    drawing = Drawing(width, top + 32 * len(rows) + 24 + 18 * bool(xlabel),
+                      alt or _grid_said(values, rows, columns, xlabel, ylabel,
+                                        title))
+    if title:
+        drawing.text(4, 16, title, 13, 'start', bold=True)
+    if ylabel:
+        drawing.text(4, top - 8, ylabel, WORDS, 'start')
+    for row, name in enumerate(rows):
+        y = top + 32 * row
+        drawing.text(left - 8, y + 16, name, WORDS, 'end')
+        for column, value in enumerate(values[row]):
+            shade = _shade(value / most)
+            drawing.add(f'<rect x="{left + wide * column:g}" y="{y:g}" '
+                        f'width="{wide:g}" height="32" fill="{shade}" '
+                        'stroke="white"/>')
+            drawing.text(left + wide * (column + 0.5), y + 16,
+                         words[row][column], WORDS, fill=_ink(shade))
+    y = top + 32 * len(rows)
+    for column, name in enumerate(columns):
+        drawing.text(left + wide * (column + 0.5), y + 13, name, WORDS)
+    if xlabel:
+        drawing.text(left, y + 32, xlabel, WORDS, 'start')
+    return drawing
+
+
+def _shade(share):
+    """From nearly white to blue."""
+    share = 0 if np.isnan(share) else min(max(share, 0), 1)
+    return '#' + ''.join(f'{round(light + share * (dark - light)):02x}'
+                         for light, dark in zip((240, 244, 248),
+                                                (0, 84, 140)))
+
+
+def _grid_said(values, rows, columns, xlabel, ylabel, title):
+    said = '; '.join(f'row {name}: ' + ', '.join(map(words_of, row))
+                     for name, row in zip(rows, values))
+    axes = ', '.join(filter(None, (
+        ylabel and f'rows: {ylabel}', xlabel and f'columns: {xlabel}')))
+    begin = '. '.join(filter(None, (title, axes))) or 'A grid of numbers'
+    return f'{begin}. {said}.'
