@@ -13,8 +13,8 @@ sys.path[:0] = [str(ROOT), str(ROOT / 'book' / 'extensions')]
 from sources import sources  # noqa: E402
 
 project = 'd2lps'
-extensions = ['myst_nb', 'access', 'formulas', 'headings', 'pages',
-              'sources', 'stills', 'toys']
+extensions = ['myst_nb', 'access', 'folding', 'formulas', 'headings',
+              'pages', 'sources', 'stills', 'toys']
 root_doc = 'book/index'
 include_patterns = sources()
 nb_execution_mode = 'off'
@@ -27,7 +27,7 @@ myst_heading_slug_func = 'headings.slug'
 html_math_renderer = 'mathml'
 html_theme = 'furo'
 html_static_path = ['static', '../docs/pictures']
-html_css_files = ['book.css', 'paper.css']
+html_css_files = ['book.css', 'pictures.css', 'paper.css']
 html_title = 'd2lps'
 html_logo = html_favicon = 'static/ring.svg'
 html_theme_options = {

@@ -1,7 +1,10 @@
-"""On paper, pictures that play stand still, and show the end.
+"""Pictures that play: they begin when they are seen, and stand on paper.
 
-Chromium prints them as they are at that moment, even where their `<picture>`
-has another source for print. So both are on the page, one of them hidden.
+A browser plays them when it paints them, which may be long before a reader
+sees them: `static/plays.js` holds them back, and plays them again. Chromium
+prints them as they are at that moment, even where their `<picture>` has
+another source for print. So what stands still, at the end, is on the page,
+too; it is hidden but on paper.
 """
 import re
 from base64 import b64decode, b64encode
@@ -10,25 +13,34 @@ from docutils import nodes
 from sphinx.transforms import SphinxTransform
 
 SVG = 'src="data:image/svg+xml;base64,'
-PLAYS = re.compile(
-    rf'(<img [^>]*?){re.escape(SVG)}([^"]+)(".*?>)(?=<details>)')
+IMAGE = re.compile(rf'(<img [^>]*?){re.escape(SVG)}([^"]+)("[^>]*>)')
+# What notebooks have for it, where no script plays a picture again.
+AGAIN = re.compile(r'<details><summary>Play it once more</summary>'
+                   r'<img [^>]*></details>')
 SOURCE = re.compile(r'<source media="print[^>]*?srcset="([^"]+)">(.*?)'
                     r'</picture>', re.S)
-ENDS = re.compile(r'@media [^{]*\{(\*\{animation:none!important\})\}')
+MOVES = b'@keyframes'
+STOPPED = b'<style>*{animation:none!important}</style></svg>'
 
 
-def stopped(match):
-    """The picture that plays, and the one for paper."""
+def playing(match):
+    """The picture that plays, and the one for paper; others as they are."""
     begin, data, end = match.groups()
-    still = ENDS.sub(r'\1', b64decode(data).decode())
-    still = b64encode(still.encode()).decode()
-    return pair(match[0], f'{begin}{SVG}{still}{end}')
+    svg = b64decode(data)
+    if MOVES not in svg:
+        return match[0]
+    still = b64encode(svg.replace(b'</svg>', STOPPED)).decode()
+    return pair(marked(match[0]), f'{begin}{SVG}{still}{end}')
 
 
 def other(match):
     """For paper, the source that a `<picture>` has for it."""
     img = re.sub(r'src="[^"]+"', f'src="{match[1]}"', match[2].strip())
-    return pair(match[0], img)
+    return pair(match[0].replace(match[2], marked(match[2])), img)
+
+
+def marked(words):
+    return words.replace('<img ', '<img class="plays" ', 1)
 
 
 def pair(plays, still):
@@ -41,10 +53,19 @@ class AddStills(SphinxTransform):
 
     def apply(self):
         for raw in self.document.findall(nodes.raw):
-            words = PLAYS.sub(stopped, SOURCE.sub(other, raw.astext()))
+            words = AGAIN.sub('', SOURCE.sub(other, raw.astext()))
+            words = IMAGE.sub(playing, words)
             raw.rawsource, raw[:] = words, [nodes.Text(words)]
+
+
+def add_script(app, page, template, context, document):
+    """Before the pictures: it must be there when the first one comes."""
+    if 'class="plays"' in context.get('body', ''):
+        script = context['pathto']('_static/plays.js', 1)
+        context['metatags'] += f'<script src="{script}"></script>'
 
 
 def setup(app):
     app.add_transform(AddStills)
+    app.connect('html-page-context', add_script)
     return {'parallel_read_safe': True, 'parallel_write_safe': True}

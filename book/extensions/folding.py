@@ -1,0 +1,187 @@
+"""What most readers pass over is folded; a click, or a search, opens it.
+
+Imports, code that only draws (its picture stays), and what answers a
+**Predict.**: the first result below the question, and all from there to the
+end of the paragraph that explains it. Checks are folded in the notebooks.
+"""
+import ast
+import re
+from html import escape
+
+from docutils import nodes
+
+LEAST = 4  # lines; shorter code that draws stays as it is
+DRAWS = '# This cell only draws'  # a cell may say so, or have this tag:
+TAG = 'draws'
+MODULE = 'pictures'
+TOYS = 'explore_'  # these are played with, and never folded
+FORMULA = 'math_block', 'displaymath'
+RESULTS = {'image': 'a picture', 'table': 'a table'}
+
+
+def fold_all(app, document):
+    cells = [node for node in document.findall(nodes.container)
+             if node.get('nb_element') == 'cell_code']
+    for question in [node for node in document.findall(nodes.paragraph)
+                     if asks(node)]:
+        fold_answer(question)
+    for number, cell in enumerate(cells):
+        words = '' if cell.get('hide_mode') else (
+            number == 0 and imports(code_of(cell))) or (
+            drawing(cell) and 'How this picture is drawn')
+        if words:
+            kind = 'imports' if words[:7] == 'Imports' else 'drawing'
+            wrap([cell.children[0]], kind, words)
+
+
+def wrap(children, kind, words):
+    """Put a <details> around neighbours."""
+    begin, end = children[0], children[-1]
+    parent = begin.parent
+    parent.insert(parent.index(begin), raw(
+        f'<details class="fold {kind}"><summary>{escape(words)}</summary>'))
+    parent.insert(parent.index(end) + 1, raw('</details>'))
+
+
+def raw(html):
+    return nodes.raw('', html, format='html')
+
+
+def code_of(cell):
+    """Its code as Python, without what is said to IPython."""
+    lines = next(cell.findall(nodes.literal_block)).astext().split('\n')
+    return '\n'.join(line for line in lines if line[:1] not in ('%', '!'))
+
+
+def statements(code):
+    try:
+        return ast.parse(code).body
+    except SyntaxError:  # it is no Python: magic inside
+        return []
+
+
+def imports(code):
+    """What the bar of imports says, or '' if the code begins otherwise."""
+    body = statements(code)
+    found = [one for one in body
+             if isinstance(one, (ast.Import, ast.ImportFrom))]
+    if not found or body[0] is not found[0]:
+        return ''
+    names = [name.split('.')[0] for one in found for name in (
+        [one.module] if isinstance(one, ast.ImportFrom) else
+        [alias.name for alias in one.names])]
+    more = ', and what is prepared' if len(found) < len(body) else ''
+    return f'Imports: {", ".join(dict.fromkeys(names))}{more}'
+
+
+def drawing(cell):
+    """Whether there is a picture, and its code does nothing but draw it."""
+    code = code_of(cell)
+    if TOYS in code or not has(cell, 'image'):
+        return False
+    tags = cell.get('cell_metadata', {}).get('tags', ())
+    if TAG in tags or code.startswith(DRAWS):
+        return True
+    lines = [line for line in code.split('\n') if line.strip()]
+    return len(lines) >= LEAST and only_draws(code)
+
+
+def only_draws(code):
+    """Each statement uses `pictures`, or what came of it."""
+    drawn = {MODULE}
+    body = statements(code)
+    for one in body:
+        used = {node.id for node in ast.walk(one)
+                if isinstance(node, ast.Name)}
+        if not used & drawn:
+            return False
+        drawn |= {node.id for node in ast.walk(one)
+                  if isinstance(node, ast.Name)
+                  and isinstance(node.ctx, ast.Store)}
+    return bool(body)
+
+
+def has(cell, what):
+    """Whether a cell shows a picture, a table, or words."""
+    for data in outputs(cell):
+        html = ''.join(raw.astext() for raw in data.findall(nodes.raw))
+        image = '<img' in html or any(data.findall(nodes.image))
+        kind = 'image' if image else 'table' if '<table' in html else 'words'
+        if kind == what:
+            return True
+    return False
+
+
+def outputs(cell):
+    """Its outputs, one for each thing that is shown."""
+    if len(cell) > 1 and is_output(cell.children[-1]):
+        return cell.children[-1].children
+    return []
+
+
+def is_output(node):
+    return isinstance(node, nodes.Element) and (
+        node.get('nb_element') == 'cell_code_output')
+
+
+def asks(paragraph):
+    return any(re.match(r'Predict\b', word.astext())
+               for word in paragraph.findall(nodes.strong))
+
+
+def fold_answer(question):
+    """From the first result below it to the end of what explains it."""
+    siblings = question.parent.children
+    after = siblings[siblings.index(question) + 1:]
+    while after and not is_cell(after[0]):  # more words of the question
+        if asks(after[0]) or isinstance(after[0], nodes.section):
+            return
+        after = after[1:]
+    count = next((k for k, node in enumerate(after) if not is_cell(node)),
+                 len(after))
+    cells, words = after[:count], after[count:]
+    if any(TOYS in cell.astext() for cell in cells):
+        return
+    first = next((cell for cell in cells if outputs(cell)), None)
+    if first is None:
+        return
+    answer = [*cells[cells.index(first):], *explanation(words)]
+    kinds = [said for what, said in RESULTS.items()
+             if any(has(cell, what) for cell in answer if is_cell(cell))]
+    answer[0] = result_of(first)
+    shown = ' and '.join(kinds) or 'in words'
+    wrap(answer, 'answer', f'Answer: guess, then open ({shown})')
+
+
+def is_cell(node):
+    return node.get('nb_element') == 'cell_code' if isinstance(
+        node, nodes.container) else False
+
+
+def explanation(words):
+    """A paragraph, and what it leads to: a formula or a list."""
+    if not words or not isinstance(words[0], nodes.paragraph) or (
+            asks(words[0])):
+        return []
+    found = words[:1]
+    if len(words) > 1 and (isinstance(words[1], nodes.math_block) or (
+            words[0].astext().endswith(':') and not is_cell(words[1])
+            and not isinstance(words[1], nodes.section))):
+        found = words[:2]
+    return found
+
+
+def result_of(cell):
+    """Take what a cell shows out of it, as a cell of its own, after it."""
+    shown = cell.children[-1]
+    cell.remove(shown)
+    alone = nodes.container('', shown, classes=['cell'])
+    cell.parent.insert(cell.parent.index(cell) + 1, alone)
+    return alone
+
+
+def setup(app):
+    app.connect('doctree-read', fold_all, priority=900)  # after the toys
+    app.add_css_file('folding.css')
+    app.add_js_file('folding.js', loading_method='defer')
+    return {'parallel_read_safe': True, 'parallel_write_safe': True}
