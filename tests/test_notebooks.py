@@ -4,6 +4,7 @@ import csv
 import json
 import re
 from functools import cache
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -235,8 +236,12 @@ def faults_of(cells):
     """What keeps the cells of a notebook from being a chapter, in lines."""
     cells = [cell for cell in cells if not folded(cell)]
     faults, code = [], [cell['cell_type'] for cell in cells].index('code')
-    if len(cells) > MOST_CELLS:
-        faults.append(f'{len(cells)} cells')
+    # A text in which a folded check stands is one text.
+    kinds = [cell['cell_type'] for cell in cells]
+    number = sum(pair != ('markdown', 'markdown') for pair in pairwise(
+        ['', *kinds]))
+    if number > MOST_CELLS:
+        faults.append(f'{number} cells')
     words = words_of(prose_of(cells))
     if words > MOST_WORDS:
         faults.append(f'{words} words')
@@ -305,17 +310,20 @@ def test_a_chapter_has_the_form(path):
     assert faults_of(cells_of(path)) == []
 
 
-# A cell teaches, or it checks: what checks is folded away, below its lesson.
+# A cell teaches, or it checks: what checks is folded away, below its lesson
+# or below the text that explains what the lesson has shown.
 ASSERTS = re.compile(r'^\s*assert\b', re.M)
 BUILDS = re.compile(r'^(def|class|import|from|@|%%px|%%capture)\b', re.M)
 
 
 def mixed(cells):
     """Cells that are neither plainly a lesson nor plainly a check."""
-    before = None
+    lesson = False  # whether one stands above, in the same section
     for number, cell in enumerate(cells):
         source, shown = ''.join(cell['source']), cell.get('outputs')
-        if cell['cell_type'] == 'code' and folded(cell):
+        if cell['cell_type'] == 'markdown':
+            lesson &= not re.search('^#', source, re.M)
+        elif folded(cell):
             # JupyterLab and the book show the first line of a folded cell.
             if not source.startswith('# Check: '):
                 yield f'cell {number} does not say what it checks'
@@ -323,14 +331,14 @@ def mixed(cells):
                 yield f'cell {number} is folded and checks nothing'
             if shown:
                 yield f'cell {number} is folded and shows something'
-            if before != 'code':
+            if not lesson:
                 yield f'cell {number} is folded and not below a lesson'
-        elif cell['cell_type'] == 'code':
+        else:
+            lesson = True
             if ASSERTS.search(source):
                 yield f'cell {number} checks in sight'
             if not shown and not BUILDS.search(source):
                 yield f'cell {number} shows nothing'
-        before = cell['cell_type']
 
 
 @pytest.mark.parametrize('path', CHAPTERS, ids=lambda path: path.stem)
@@ -346,10 +354,13 @@ def test_mixed_cells_are_found():
                              'tags': [*marks]}}
     text = {'cell_type': 'markdown', 'source': 'words', 'metadata': {}}
     check = cell('# Check: one\nassert x == 1', marks=['hide-input'])
+    heading = text | {'source': 'words\n\n## Next'}
     assert not [*mixed([text, cell('print(1)', '1'), check])]
+    assert not [*mixed([cell('print(1)', '1'), text, check, heading])]
     assert not [*mixed([text, cell('def f(x):\n    return x'), check])]
     for bad in ([cell('x = 1')], [cell('print(1)\nassert x == 1', '1')],
-                [text, check], *([cell('print(1)', '1'), one] for one in (
+                [text, check], [cell('print(1)', '1'), heading, check],
+                *([cell('print(1)', '1'), one] for one in (
                     cell('# Check: one\nx = 1', marks=['hide-input']),
                     cell('assert x == 1', marks=['hide-input']),
                     cell(check['source'], '1', marks=['hide-input'])))):
