@@ -4,7 +4,7 @@ from math import cos, pi, sin
 
 from d2lps.checks import a, checked, list_of, whole
 from d2lps.collectives import limits
-from d2lps_pictures.drawing import Drawing
+from d2lps_pictures.drawing import Drawing, Row
 from d2lps_pictures.places import tree_places
 from d2lps_pictures.style import (BLUE, GRAY, GREEN, ORANGE, PURPLE, RED,
                                   SKY)
@@ -50,8 +50,8 @@ def draw_cables(cables, rings=()):
     for i, (x, y) in enumerate(at):
         drawing.box(x - 15, y - 13, 30, 26, str(i), size=15)
     for k, ((order, _), color) in enumerate(zip(rings, RING_COLORS)):
-        drawing.text(180, 330 + 24 * k, _words(order), 15, fill=color,
-                     bold=True)
+        drawing.box(20, 325 + 24 * k, 40, 10, fill=color, stroke='none')
+        drawing.text(70, 330 + 24 * k, _words(order), 15, 'start', bold=True)
     return drawing
 
 
@@ -74,22 +74,24 @@ def draw_sums(plans, chunks=(0,)):
              for plan in plans for chunk in chunks]
     deepest = max(depth for *_, places in trees
                   for _, depth in places.values())
-    drawing = Drawing(
-        320 * len(trees), 70 + 44 * deepest, ' '.join(
-            f'Sums of chunk {chunk} in {plan.name}: ' + ', '.join(
-                f'{low} sends to {high}' for low, high in parents.items())
-            + '.' for plan, chunk, parents, _ in trees))
-    for k, (plan, chunk, parents, places) in enumerate(trees):
-        drawing.text(320 * k + 160, 14, f'{plan.name}: sums of chunk {chunk}')
-        wide = 320 / (1 + max(x for x, _ in places.values()))
-        at = {i: (320 * k + wide * (0.5 + x), 44 + 44 * depth)
-              for i, (x, depth) in places.items()}
-        for low, high in parents.items():
-            (x, y), (x2, y2) = at[low], at[high]
-            drawing.arrow((x, y), (x + 0.55 * (x2 - x), y - 0.55 * (y - y2)))
-            drawing.line((x, y), (x2, y2))
-        for i, (x, y) in at.items():
-            drawing.box(x - 14, y - 12, 28, 24, str(i), size=14)
+    drawings = [_sums(*tree, 70 + 44 * deepest) for tree in trees]
+    return Row(*drawings) if len(drawings) > 1 else drawings[0]
+
+
+def _sums(plan, chunk, parents, places, high):
+    drawing = Drawing(320, high, f'Sums of chunk {chunk} in {plan.name}: '
+                      + ', '.join(f'{low} sends to {high}'
+                                  for low, high in parents.items()) + '.')
+    drawing.text(160, 14, f'{plan.name}: sums of chunk {chunk}')
+    wide = 320 / (1 + max(x for x, _ in places.values()))
+    at = {i: (wide * (0.5 + x), 44 + 44 * depth)
+          for i, (x, depth) in places.items()}
+    for low, high in parents.items():
+        (x, y), (x2, y2) = at[low], at[high]
+        drawing.arrow((x, y), (x + 0.55 * (x2 - x), y - 0.55 * (y - y2)))
+        drawing.line((x, y), (x2, y2))
+    for i, (x, y) in at.items():
+        drawing.box(x - 14, y - 12, 28, 24, str(i), size=14)
     return drawing
 
 

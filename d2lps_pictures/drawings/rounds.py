@@ -4,9 +4,9 @@ import numpy as np
 
 from d2lps.checks import checked, from_zero, function, refuse
 from d2lps.collectives import Schedule, limits
-from d2lps_pictures.drawing import Drawing, INK, PALE
+from d2lps_pictures.drawing import Drawing, INK, PALE, width_of
 
-HIGH, CELL, GAP, TOP = 46, 44, 56, 40
+HIGH, GAP, TOP, LEFT, MOST = 46, 44, 34, 70, 720
 
 
 def _held(schedule, arrays, op, rounds):
@@ -40,27 +40,42 @@ def draw_rounds(schedule, arrays, op=np.add, rounds=None):
     rounds = len(schedule.rounds) if rounds is None else min(
         rounds, len(schedule.rounds))
     states = list(_held(schedule, arrays, op, rounds))
-    wide = CELL * np.size(arrays[0])
-    rows, step = range(schedule.num_devices), max(wide, 50) + GAP
-    picture = Drawing(110 + step * rounds + wide, TOP + HIGH * len(rows), (
-        f'{schedule.name}, what the devices hold. ' + '; '.join(
-            ('at first ' if not k else f'after round {k} ') +
-            ', '.join(' '.join(map(str, one.flat)) for one in now)
-            for k, now in enumerate(states))))
+    cell = max([30, *(width_of(value, 13) + 11 for now in states
+                      for one in now for value in one.flat)])
+    wide = cell * np.size(arrays[0])
+    step = max(wide, 90) + GAP
+    per_row = max(2, int((MOST - LEFT + GAP) // step))
+    # The last state of a row begins the next one, too.
+    starts = range(0, max(1, rounds), per_row - 1)
+    high = TOP + HIGH * schedule.num_devices
+    picture = Drawing(
+        LEFT + step * min(rounds + 1, per_row) - GAP + 2, high * len(starts), (
+            f'{schedule.name}, what the devices hold. ' + '; '.join(
+                ('at first ' if not k else f'after round {k} ') +
+                ', '.join(' '.join(map(str, one.flat)) for one in now)
+                for k, now in enumerate(states))))
+    for row, start in enumerate(starts):
+        shown = [*enumerate(states)][start:start + per_row]
+        _row(picture, schedule, shown, states, high * row, cell, wide, step)
+    return picture
+
+
+def _row(picture, schedule, shown, states, top, cell, wide, step):
+    """Some of the states, from left to right, with the messages between."""
+    rows, top = range(schedule.num_devices), top + TOP
     for row in rows:
-        picture.text(8, TOP + HIGH * (row + 0.4), f'device {row}', 12, 'start')
-    for k, now in enumerate(states):
-        x = 80 + step * k
-        picture.text(x + wide / 2, 18, f'after round {k}' if k else 'at first',
-                     12, bold=True)
+        picture.text(4, top + HIGH * (row + 0.4), f'device {row}', 12, 'start')
+    for place, (k, now) in enumerate(shown):
+        x = LEFT + step * place + (step - GAP - wide) / 2
+        picture.text(x + wide / 2, top - 16,
+                     f'after round {k}' if k else 'at first', 12, bold=True)
         for row in rows:
             for c, value in enumerate(now[row].flat):
                 changed = k and value != states[k - 1][row].flat[c]
-                picture.box(x + CELL * c, TOP + HIGH * row, CELL, HIGH * 0.8,
+                picture.box(x + cell * c, top + HIGH * row, cell, HIGH * 0.8,
                             value, 'white' if changed else PALE,
                             stroke=INK if changed else '#bbb')
-        for send in schedule.rounds[k] if k < rounds else ():
-            y = [TOP + HIGH * (node + 0.4) for node in (send.src, send.dst)]
+        for send in schedule.rounds[k] if place < len(shown) - 1 else ():
+            y = [top + HIGH * (node + 0.4) for node in (send.src, send.dst)]
             picture.arrow((x + wide + 4, y[0]), (x + step - 4, y[1]),
                           width=1.5, dashed=not send.reduce)
-    return picture

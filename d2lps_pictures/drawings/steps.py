@@ -15,50 +15,51 @@ def draw_split_batch(rows=4, num_devices=2):
     """
     parts = cuts(rows, min(rows, num_devices))
     high = 28 * rows + 44 * num_devices + 20
-    drawing = Drawing(760, high, (
+    drawing = Drawing(720, high, (
         f'A matrix X of {rows} rows and 5 columns with the numbers 0 to '
         f'{5 * rows - 1}, and {rows} labels y, cut between rows: ' + ', '.join(
             f'device {d} gets rows {start} to {end - 1} of both'
             for d, (start, end) in enumerate(parts)) + '.'))
     top, y = (high - 28 * rows) / 2 + 8, 12
-    drawing.text(130, top - 14, 'X', 14, bold=True)
-    drawing.text(272, top - 14, 'y', 14, bold=True)
+    drawing.text(108, top - 14, 'X', 14, bold=True)
+    drawing.text(250, top - 14, 'y', 14, bold=True)
     for device in range(num_devices):
         start, end = parts[device] if device < len(parts) else (0, 0)
         size = 28 * (end - start)
-        drawing.box(450, y, 300, size + 36, fill='white', dashed=True)
+        drawing.box(414, y, 300, size + 36, fill='white', dashed=True)
         names = f'X_shards[{device}]', f'y_shards[{device}]'
         if start == end:
             names = 'no examples',
-        drawing.text(442, y + size / 2 + 18, f'device {device}', 13, 'end')
-        for x, name in zip((560, 700), names):
+        drawing.text(406, y + size / 2 + 18, f'device {device}', 13, 'end')
+        for x, name in zip((524, 664), names):
             drawing.text(x, y + 17, name, 12)
-        for left, above in ((30, top), (460, y + 30 - 28 * start)):
+        for left, above in ((8, top), (424, y + 30 - 28 * start)):
             for row in range(start, end):
                 for column in range(5):
                     drawing.box(left + 40 * column, above + 28 * row, 40, 28,
                                 5 * row + column, device)
                 drawing.box(left + 222, above + 28 * row, 40, 28, row, device)
         if start < end:
-            drawing.arrow((300, top + 14 * (start + end)),
-                          (374, y + size / 2 + 18))
+            drawing.arrow((278, top + 14 * (start + end)),
+                          (338, y + size / 2 + 18))
         if start:
-            drawing.line((18, top + 28 * start), (306, top + 28 * start),
+            drawing.line((0, top + 28 * start), (284, top + 28 * start),
                          dashed=True, stroke='#222', width=2)
         y += size + 44
     return drawing
 
 
-FRAMES = ('split the\nminibatch', 'loss and gradient\non each device',
-          'sum the\ngradients', 'give the sum\nto every device',
-          'each device\nupdates its copy')
+FRAMES = ('split the\nminibatch', 'loss and\ngradient on\neach device',
+          'sum the\ngradients', 'give the sum\nto every\ndevice',
+          'each device\nupdates\nits copy')
+LEFT, PITCH = 50, 134  # where frames begin, and how far apart they are
 
 
 @checked(num_devices=few_devices)
 def draw_training_step(num_devices=2):
     """One step of data parallelism in five frames; num_devices: 2 to 4."""
     n = num_devices
-    drawing = Drawing(896, 78 + 76 * n, (
+    drawing = Drawing(720, 88 + 76 * n, (
         'A training step in five frames. 1: the minibatch is cut into '
         f'{n} parts, one for each device. 2: each device computes the '
         'gradient of its part with its own copy of the parameters w. 3: the '
@@ -66,44 +67,47 @@ def draw_training_step(num_devices=2):
         'device subtracts it, times the learning rate, from its own copy, '
         'and all copies are the same again.'))
     for k, words in enumerate(FRAMES):
-        drawing.box(56 + 168 * k, 48, 160, 76 * n + 8, fill='white',
-                    stroke='#ccc')
-        drawing.badge(68 + 168 * k, 24, k + 1)
-        drawing.text(84 + 168 * k, 24, words, 12, 'start')
-    y = 76 * n + 66
-    drawing.line((394, y - 4), (394, y), (718, y), (718, y - 4), stroke=INK)
-    drawing.text(556, y, 'all-reduce', 13, bold=True, plate=True)
-    middle, everybody = 52 + 38 * n, [*range(n)]
+        left = LEFT + PITCH * k
+        drawing.box(left, 56, 130, 76 * n + 8, fill='white', stroke='#ccc')
+        drawing.badge(left + 12, 26, k + 1)
+        drawing.text(left + 28, 26, words, 12, 'start')
+    y = 76 * n + 74
+    left, right = LEFT + 2 * PITCH + 6, LEFT + 3 * PITCH + 124
+    drawing.line((left, y - 4), (left, y), (right, y), (right, y - 4),
+                 stroke=INK)
+    drawing.text((left + right) / 2, y, 'all-reduce', 13, bold=True,
+                 plate=True)
+    middle, everybody = 60 + 38 * n, [*range(n)]
 
     def box(frame, x, y, words, fill, stroke=FRAME):
-        drawing.box(56 + 168 * frame + x, y - 15, 40, 30, words, fill,
+        drawing.box(LEFT + PITCH * frame + x, y - 15, 34, 30, words, fill,
                     stroke=stroke)
 
     def arrow(frame, x1, y1, x2, y2, **style):
-        left = 56 + 168 * frame
+        left = LEFT + PITCH * frame
         drawing.arrow((left + x1, y1), (left + x2, y2), **style)
 
-    box(2, 114, middle, 'sum', everybody)
-    box(3, 10, middle, 'sum', everybody)
+    box(2, 90, middle, 'sum', everybody)
+    box(3, 6, middle, 'sum', everybody)
     for d in everybody:
-        y, part = 90 + 76 * d, middle + 45 * (d - n / 2 + 0.5)
-        drawing.text(48, y, f'device\n{d}', 12, 'end')
-        _part(drawing, 66, part, d)
-        arrow(0, 44, part, 112, y)
-        box(0, 116, y, 'w', 'white')
-        _part(drawing, 232, y, d)
-        arrow(1, 41, y, 56, y)
-        box(1, 58, y, 'w', 'white')
-        arrow(1, 99, y, 112, y)
-        box(1, 114, y, f'g{d}', d)
-        box(2, 10, y, f'g{d}', d)
-        arrow(2, 52, y, 110, middle, **CROSSING)
-        arrow(3, 52, middle, 110, y, **CROSSING)
-        box(3, 114, y, 'sum', everybody)
-        drawing.text(808, y - 28, '− lr / len(X) · sum', 12)
-        box(4, 16, y, 'w', 'white')
-        arrow(4, 58, y, 100, y)
-        box(4, 102, y, 'w', 'white', INK)
+        y, part = 98 + 76 * d, middle + 45 * (d - n / 2 + 0.5)
+        drawing.text(LEFT - 5, y, f'device\n{d}', 12, 'end')
+        _part(drawing, LEFT + 6, part, d)
+        arrow(0, 38, part, 88, y)
+        box(0, 90, y, 'w', 'white')
+        _part(drawing, LEFT + PITCH + 4, y, d)
+        arrow(1, 34, y, 45, y, width=1.5)
+        box(1, 46, y, 'w', 'white')
+        arrow(1, 81, y, 92, y, width=1.5)
+        box(1, 93, y, f'g{d}', d)
+        box(2, 6, y, f'g{d}', d)
+        arrow(2, 42, y, 87, middle, **CROSSING)
+        arrow(3, 42, middle, 87, y, **CROSSING)
+        box(3, 90, y, 'sum', everybody)
+        drawing.text(LEFT + 4 * PITCH + 65, y - 28, '− lr / len(X) · sum', 12)
+        box(4, 10, y, 'w', 'white')
+        arrow(4, 46, y, 84, y)
+        box(4, 86, y, 'w', 'white', INK)
     return drawing
 
 

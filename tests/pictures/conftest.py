@@ -102,7 +102,7 @@ def faults():
         for at, (text, mine) in enumerate(zip(shapes, places)):
             if text.tag != f'{SVG}text':
                 continue
-            if float(text.get('font-size')) < 11:
+            if float(text.get('font-size')) < 12:
                 found.append(f'{text.text!r} is small')
             if not within(mine, canvas):
                 found.append(f'{text.text!r} leaves the drawing')

@@ -48,6 +48,25 @@ def test_the_root_of_a_tree_stands_highest(plan, chunk, root):
     assert drawing.alt.count(' sends to ') == plan.num_devices - 1
 
 
+def test_trees_stand_side_by_side_and_are_as_high():
+    plans = [strategies.ring(8), strategies.tree(8)]
+    row = draw_sums(plans)
+    ring, tree = row.drawings
+    assert ring.height == tree.height and ring.width == tree.width == 320
+    assert [ring.alt, tree.alt] == [row.alt[:len(ring.alt)],
+                                    row.alt[len(ring.alt) + 1:]]
+    assert len(draw_sums([strategies.double_tree(8)], [0, 1]).drawings) == 2
+
+
+@pytest.mark.parametrize('drawing', [
+    draw_cables(CABLES), draw_cables(CABLES, topology.rings_of(CABLES)),
+    draw_sums([strategies.ring(8)]), draw_sums([strategies.tree(8)]),
+    draw_sums([strategies.double_tree(8)], [1])],
+    ids=lambda drawing: drawing.alt[:30])
+def test_words_can_be_read(drawing, faults):
+    assert not faults(drawing) and drawing.width <= 720
+
+
 def test_what_is_no_tree_is_refused():
     with pytest.raises(ValueError, match='do not go along a tree'):
         draw_sums([strategies.recursive_doubling(4)])

@@ -54,7 +54,7 @@ def test_each_message_is_an_arrow_of_its_own_place(plan):
     places = sorted((lines.index(y) // len(plan.nodes), x)
                     for x, y, *_ in found)
     places += [(-1, 0)]
-    assert all(row != other or x2 - x >= 10 - 1e-9
+    assert all(row != other or x2 - x >= 10 - 0.01
                for (row, x), (other, x2) in pairwise(places))
 
 
