@@ -154,5 +154,5 @@ def test_jupyterlab_finds_the_extension_where_it_was_copied(tmp_path):
     script = (folder / one['jupyterlab']['_build']['load']).read_text()
     assert f'_JUPYTERLAB ??= {{}}).{one["name"]} =' in script
     [style] = re.findall(r"new URL\('(.*)', here\)", script)
-    assert 'invert(1) hue-rotate(180deg)' in (
+    assert 'invert(0.925) hue-rotate(180deg)' in (
         folder / 'static' / style).read_text()
