@@ -141,7 +141,8 @@ book: $(BOOK)/installed $(BOOK)/begun
 
 # What one of these changes, it changes on pages that Sphinx thinks finished.
 $(BOOK)/begun: $(wildcard book/*.* book/*/*.* d2lps_pictures/*.py \
-  d2lps/collectives/*.py) README.md $(BOOK)/installed
+  d2lps_pictures/*/*.py d2lps/*.py d2lps/*/*.py) README.md \
+  $(BOOK)/installed
 	@rm -rf $(BOOK)/kept* && touch $@
 
 $(BOOK)/installed: requirements-book.lock $(call moved,$(BOOK))

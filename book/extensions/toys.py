@@ -1,12 +1,17 @@
-"""Toys that move in the pages, without a kernel; see `static/player.js`.
+"""Toys that move in the pages, without a kernel.
 
-Where a notebook shows widgets, a page keeps the picture that they left. Of
-two toys the page has more: scripts build their controls and pictures anew.
-These scripts read what is written here: plans and topologies as data.
+Where a notebook shows widgets, a page has controls of its own. Scripts count
+and draw what two of the toys show, from plans and topologies as data: see
+`static/player.js`. Of the others, all pictures are drawn while the book is
+built, by the functions that draw them in a notebook: see `frames.py`. What
+times the reader's machine, or starts processes, stands still.
 """
 import ast
 import json
+import re
+import shutil
 from html import escape
+from inspect import getdoc, signature
 from pathlib import Path
 
 from docutils import nodes
@@ -17,35 +22,55 @@ from d2lps.collectives import Schedule
 from d2lps_pictures.menus import CHOICES, LINKS, PLANS, STEPPED, STRATEGIES
 from d2lps_pictures.places import positions
 from d2lps_pictures.style import CHUNK_COLORS, IDLE_TO_BUSY
+from frames import Toy
 
-# The toys that have scripts, and where their functions are.
+# The toys that have scripts of their own, and where their functions are.
 TOYS = {'explore_plans': 'toys/plans.py',
         'explore_synchronisation': 'toys/synchronisation.py'}
-SCRIPTS = ('toys-data.js', 'counting.js', 'flows.js', 'controls.js',
-           'holdings.js', 'player.js', 'explorer.js')
+SCRIPTS = {'frames': ['controls.js', 'frames.js']} | dict.fromkeys(TOYS, [
+    'controls.js', 'toys-data.js', 'counting.js', 'flows.js', 'holdings.js',
+    'player.js', 'explorer.js'])
+# Toys that stand still in a page, and why.
+TIMES = 'This toy times your own machine: it moves in the notebook.'
+STILL = {
+    'explore_devices': TIMES, 'explore_timeline': TIMES,
+    'explore_store': 'The buttons of this toy push to a real store and pull '
+                     'from it: they work in the notebook.',
+    'TrainingPanel': 'The buttons of this toy kill real processes: they work '
+                     'in the notebook.'}
+# Those that are drawn with Matplotlib as yet, which the book does not have.
+NOT_YET = {f'explore_{name}' for name in (
+    'circle', 'clock', 'hang', 'latency', 'overlap', 'rounding', 'servers',
+    'sums')}
+STILL |= dict.fromkeys(NOT_YET, 'The controls move in the notebook.')
 WIDGET = 'application/vnd.jupyter.widget-view+json'
-NOTE = 'The controls move in the notebook.'
 
 
-def settings_of(code):
-    """The toy that a cell calls, and all of its arguments; None if none."""
+def call_of(code):
+    """(name, arguments by name) of the toy that a cell calls."""
     for call in ast.walk(ast.parse(code)):
         name = getattr(getattr(call, 'func', None), 'attr', None)
-        if name in TOYS:
-            found = defaults(name)
+        if name in STILL:
+            return name, {}
+        if str(name).startswith('explore_'):
             try:
-                found.update(zip(found, map(ast.literal_eval, call.args)))
-                found.update((one.arg, ast.literal_eval(one.value))
-                             for one in call.keywords)
+                given = [*map(ast.literal_eval, call.args)]
+                named = {one.arg: ast.literal_eval(one.value)
+                         for one in call.keywords}
             except ValueError as error:
                 raise ExtensionError(f'the book runs no code: {name} needs '
                                      f'plain values in\n{code}') from error
-            return name, found
-    return None
+            if name in TOYS:
+                return name, {**defaults(name), **dict(zip(
+                    defaults(name), given)), **named}
+            return name, signature(getattr(pictures, name)).bind(
+                *given, **named).arguments
+    raise ExtensionError(f'which toy is this, and why does it stand still? '
+                         f'See {__file__}.\n{code}')
 
 
 def defaults(name):
-    """Of each argument of a toy, by name; read, as widgets are not here."""
+    """Of each argument of a toy, by name; read, as Matplotlib is not here."""
     path = Path(pictures.__file__).parent / TOYS[name]
     for one in ast.parse(path.read_text()).body:
         if getattr(one, 'name', None) == name:
@@ -55,7 +80,7 @@ def defaults(name):
 
 
 def replace_widgets(app, document):
-    """Take widgets out of the cells, and put in toys, or a line instead."""
+    """Take widgets out of the cells, and put in toys, or why there is none."""
     for cell in document.findall(nodes.container):
         widgets = [bundle for bundle in cell.findall(nodes.container)
                    if bundle.get('nb_element') == 'mime_bundle' and any(
@@ -64,28 +89,68 @@ def replace_widgets(app, document):
             for widget in widgets:
                 widget.parent.remove(widget)
             source, output = cell.children[0], cell.children[-1]
-            found = settings_of(source.astext())
-            if found:
-                name, settings = found
-                settings = escape(json.dumps(settings))
-                output.insert(0, raw(
-                    f'<div class="toy" data-toy="{name}" '
-                    f'data-settings="{settings}"><noscript>'))
+            name, settings = call_of(source.astext())
+            if name in STILL:
+                output.insert(0, nodes.paragraph('', STILL[name],
+                                                 classes=['toy-note']))
+            elif name in TOYS:
+                output.insert(0, raw(opening(name, settings) +
+                                     '<noscript>'))
                 output.append(raw('</noscript></div>'))
             else:
-                output.append(nodes.paragraph('', NOTE,
-                                              classes=['toy-note']))
+                toy = Toy(name, settings, kept(app))
+                app.env.metadata[app.env.docname].setdefault(
+                    'toys', []).append(toy.file)
+                output[:] = [raw(framed(toy, getattr(pictures, name)))]
 
 
 def raw(html):
     return nodes.raw('', html, format='html')
 
 
+def opening(name, settings):
+    """The tag of a toy; a script of this name makes it move."""
+    return (f'<div class="toy" data-toy="{name}" '
+            f'data-settings="{escape(json.dumps(settings))}">')
+
+
+def framed(toy, function):
+    """The page's HTML for a toy: its first picture, to which others follow."""
+    name = getdoc(function).split('\n')[0]
+    own = f'{Path(toy.file).stem}-'  # names in an SVG are those of the page
+    picture = re.sub(r'(\bid="|url\(#|href="#)', rf'\1{own}', toy.picture)
+    return (opening('frames', {'file': toy.file, 'name': name,
+                               'room': toy.room, 'controls': toy.controls}) +
+            f'<div class="toy-picture">{picture}</div>'
+            f'<p class="toy-words">{escape(toy.words)}</p></div>')
+
+
+def kept(app):
+    """The folder of pictures, beside what else Sphinx keeps."""
+    return Path(app.doctreedir) / 'toys'
+
+
 def add_scripts(app, page, template, context, document):
     """To the pages that have a toy."""
-    if 'data-toy=' in context.get('body', ''):
-        for script in SCRIPTS:
-            app.add_js_file(script, loading_method='defer')
+    names = set(re.findall('<div class="toy" data-toy="([a-z_]+)"',
+                           context.get('body', '')))
+    for script in dict.fromkeys(
+            script for name in sorted(names) for script in SCRIPTS[name]):
+        app.add_js_file(script, loading_method='defer')
+
+
+def copy_frames(app, error):
+    """The pictures of all pages, and of no others, to the pages' folder."""
+    folder = Path(app.outdir) / '_static' / 'toys'
+    if not error:
+        folder.mkdir(parents=True, exist_ok=True)
+        files = {file for known in app.env.metadata.values()
+                 for file in known.get('toys', ())}
+        for path in folder.iterdir():
+            if path.name not in files:
+                path.unlink()
+        for file in files:
+            shutil.copy(kept(app) / file, folder)
 
 
 def data():
@@ -143,14 +208,14 @@ def write_data(app):
     """A script, since a page from a file may not read other files."""
     folder = Path(app.outdir) / '_static'
     folder.mkdir(parents=True, exist_ok=True)
-    (folder / SCRIPTS[0]).write_text(
-        "'use strict';\nvar d2lps = {data: "
-        f"{json.dumps(data(), separators=(',', ':'))}}};\n")
+    (folder / 'toys-data.js').write_text(
+        f"d2lps.data = {json.dumps(data(), separators=(',', ':'))};\n")
 
 
 def setup(app):
     app.connect('builder-inited', write_data)
     app.connect('doctree-read', replace_widgets)
     app.connect('html-page-context', add_scripts)
+    app.connect('build-finished', copy_frames)
     app.add_css_file('toys.css')
     return {'parallel_read_safe': True, 'parallel_write_safe': True}

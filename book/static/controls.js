@@ -1,6 +1,8 @@
 // What the toys are made of: HTML elements, SVG, controls, and their start.
 'use strict';
 
+var d2lps = {};
+
 {
   let made = 0;  // numbers for ids
 
@@ -68,6 +70,35 @@
       get value() { return options[select.selectedIndex][1]; }};
   }
 
+  // A slider over words; its value is the place of one of them.
+  function scale(label, words, value, changed) {
+    const range = html('input', {type: 'range', min: 0, step: 1,
+                                 max: words.length - 1});
+    const shown = html('span', {'aria-hidden': 'true'});
+    shown.style.minWidth = `${Math.max(...words.map(one => one.length))}ch`;
+    function show() {
+      shown.textContent = words[range.value];
+      range.setAttribute('aria-valuetext', words[range.value]);
+    }
+    range.value = value;
+    show();
+    range.addEventListener('input', () => {
+      show();
+      changed();
+    });
+    return {field: field(label, range, shown),
+            get value() { return Number(range.value); }};
+  }
+
+  // A box with a tick, or without; words: what these stand for.
+  function checkbox(label, words, value, changed) {
+    const box = html('input', {type: 'checkbox'});
+    box.checked = value;
+    box.addEventListener('change', () => changed());
+    return {field: field(label, box),
+            get value() { return Number(box.checked); }};
+  }
+
   // A slider over a list of numbers, to which `value` is added.
   function slider(label, numbers, value, changed) {
     let options = [...new Set([...numbers, value])].sort((a, b) => a - b);
@@ -120,6 +151,6 @@
   }
 
   document.addEventListener('DOMContentLoaded', startAll);
-  Object.assign(d2lps, {html, svg, svgText, drawing, button, menu, slider,
-                        whenResized, plural});
+  Object.assign(d2lps, {html, svg, svgText, drawing, button, menu, scale,
+                        checkbox, slider, whenResized, plural});
 }

@@ -34,3 +34,25 @@ def finger(chromium, book):
     with Reader(chromium, book, has_touch=True, is_mobile=True,
                 viewport={'width': 390, 'height': 844}) as one:
         yield one
+
+
+@pytest.fixture
+def opened(chromium, book):
+    """Open a chapter. In the end no script has failed, no request has left."""
+    pages, failed, asked = [], [], []
+
+    def open_chapter(chapter, **settings):
+        page = chromium.new_page(**settings)
+        pages.append(page)
+        page.on('pageerror', lambda error: failed.append(error))
+        page.on('console', lambda said: said.type == 'error' and failed.append(
+            said.text))
+        page.on('request', lambda request: asked.append(request.url))
+        page.goto((book / 'notebooks' / f'{chapter}.html').as_uri())
+        return page
+
+    yield open_chapter
+    for page in pages:
+        page.close()
+    assert not failed
+    assert asked and all(url.startswith(('file:', 'data:')) for url in asked)

@@ -5,7 +5,6 @@ narrow windows are tried in headless Chromium.
 """
 import json
 import random
-import re
 from pathlib import Path
 
 import numpy as np
@@ -20,33 +19,6 @@ from d2lps_pictures.style import CHUNK_COLORS
 pytestmark = pytest.mark.full
 
 ROOT = Path(__file__).parents[2]
-NOTEBOOKS = ROOT / 'notebooks'
-CHAPTERS = sorted(path.stem for path in NOTEBOOKS.glob('[0-9]*.ipynb'))
-WIDGET = 'application/vnd.jupyter.widget-view+json'
-OURS = {'explore_plans', 'explore_synchronisation'}
-NOTE = 'The controls move in the notebook.'
-
-
-@pytest.fixture
-def opened(chromium, book):
-    """Open a chapter. In the end no script has failed, no request has left."""
-    pages, failed, asked = [], [], []
-
-    def open_chapter(chapter, **settings):
-        page = chromium.new_page(**settings)
-        pages.append(page)
-        page.on('pageerror', lambda error: failed.append(error))
-        page.on('console', lambda said: said.type == 'error' and failed.append(
-            said.text))
-        page.on('request', lambda request: asked.append(request.url))
-        page.goto((book / 'notebooks' / f'{chapter}.html').as_uri())
-        return page
-
-    yield open_chapter
-    for page in pages:
-        page.close()
-    assert not failed
-    assert asked and all(url.startswith(('file:', 'data:')) for url in asked)
 
 
 def player(page):
@@ -348,18 +320,20 @@ def test_nothing_is_cut_and_words_can_be_read(opened):
 def fits(page):
     """No text is small or beyond its picture; the page scrolls one way."""
     page.wait_for_function('''() => {  // drawn for this width
-        const all = [...document.querySelectorAll('.toy svg')];
+        const all = [...document.querySelectorAll(
+            '[data-toy^=explore] svg')];
         return all.every(one => Number(one.getAttribute('width')) ===
                                 one.parentElement.clientWidth);
     }''', timeout=60_000)
     assert page.evaluate('document.documentElement.scrollWidth') <= (
         page.viewport_size['width'])
-    for toy in page.locator('.toy').all():
+    for toy in page.locator('.toy[data-toy^=explore]').all():
         assert toy.evaluate('one => one.scrollWidth <= one.clientWidth')
     assert page.locator('.toy-field span').evaluate_all(  # numbers are whole
         'all => all.every(one => one.getClientRects().length <= 1 &&'
         ' one.clientHeight < 40)')
-    wrong = page.locator('.toy svg text').evaluate_all('''all => all.filter(
+    texts = page.locator('[data-toy^=explore] svg text')
+    wrong = texts.evaluate_all('''all => all.filter(
         text => {
             const size = parseFloat(getComputedStyle(text).fontSize);
             const own = text.getBoundingClientRect();
@@ -375,24 +349,9 @@ def fits(page):
                                      '20-today'])
 def test_without_scripts_the_saved_picture_is_there(opened, chapter):
     page = opened(chapter, java_script_enabled=False)
-    for toy in page.locator('.toy').all():
+    for toy in page.locator('.toy[data-toy^=explore]').all():
         expect(toy.locator('img')).to_be_visible()
         assert toy.locator('button, select, input').count() == 0
-
-
-@pytest.mark.parametrize('chapter', CHAPTERS)
-def test_pages_show_no_widgets(book, chapter):
-    """Toys, or pictures and a line for each cell that had controls."""
-    cells = json.loads((NOTEBOOKS / f'{chapter}.ipynb').read_text())['cells']
-    moved = [''.join(cell['source']) for cell in cells if any(
-        WIDGET in output.get('data', {}) for output in cell.get('outputs', ())
-    )]
-    here = [code for code in moved if any(name in code for name in OURS)]
-    page = (book / 'notebooks' / f'{chapter}.html').read_text()
-    assert page.count('data-toy=') == len(here)
-    assert page.count(NOTE) == len(moved) - len(here)
-    assert not re.findall(r'Box\(children|(?:Slider|Player|Dropdown)\(|'
-                          r'&lt;[\w.]+ object|object at 0x', page)
 
 
 def test_scripts_are_short_and_what_they_read_is_small(book):
