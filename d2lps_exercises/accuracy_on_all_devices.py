@@ -185,7 +185,8 @@ def judge_time(notes, num_images, k, seed=0):
 
 def picture(answer):
     """Who worked when, with the student's function."""
-    from d2lps_pictures import BLUE, ORANGE, plt
+    from d2lps_pictures import BLUE, ORANGE
+    from matplotlib import pyplot as plt
     notes, k = run(answer, 449, 4), 4
     if not all(0 <= device < k for device, *_ in notes['asked']):
         raise Wrong(f'there are devices 0 to {k - 1} in this picture.')

@@ -185,7 +185,8 @@ def judge_crossover(found, n, alpha_us, MB_per_s):
 
 def picture(answer, crossover):
     """The times of a table, and the student's line, on log axes."""
-    from d2lps_pictures import BLUE, ORANGE, plt
+    from d2lps_pictures import BLUE, ORANGE
+    from matplotlib import pyplot as plt
     nbytes, seconds = _table(BUSY['nbytes'], BUSY['us'])
     alpha, beta = run(answer, **BUSY)
     if not (np.isfinite([alpha, beta]).all() and beta > 0):

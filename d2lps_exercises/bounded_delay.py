@@ -164,14 +164,14 @@ def judge_figure(said, bound, **world):
 def picture(answer):
     """Draw who computes and who waits."""
     from d2lps.asynchrony.clock import Event, Plan
-    from d2lps_pictures import plot_plan, plt
+    from d2lps_pictures import plot_plan
     race = play(repeat(run(answer, **TARGET)), TURNS, TARGET['pushes'])
-    plot_plan(Plan(4, 2, 0, tuple(Event(*event, k, k) for k, event in
-                                  enumerate(race.events))), until=40, title=(
+    plan = Plan(4, 2, 0, tuple(Event(*event, k, k) for k, event in
+                               enumerate(race.events)))
+    return plot_plan(plan, until=40, title=(
         f'bound 2: {sum(race.pushed)} gradients, '
         f'{sum(race.pushed) / race.now:.2f} per second; at most {race.most} '
         'ahead'))
-    plt.show()
 
 
 SLOW = [[1], [1], [1], [5]]

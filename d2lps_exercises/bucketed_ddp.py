@@ -389,7 +389,7 @@ def judge(found, **case):
 
 def picture(buckets_of, reducer):
     """What happens on two workers in a step, one thing after the other."""
-    from d2lps_pictures import plt
+    from matplotlib import pyplot as plt
     layers = network(SHOWN['sizes'])
     names = _name_of(layers)
     buckets = [[names[id(param)] for param in bucket]

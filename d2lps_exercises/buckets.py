@@ -129,16 +129,15 @@ def _best(backward, nbytes, bandwidth, latency):
 def picture(answer):
     """Draw the step of the chapter's network with the student's buckets."""
     from d2lps.asynchrony.overlap import Task, backward_pass
-    from d2lps_pictures import plot_step, plt
+    from d2lps_pictures import plot_step
     buckets, link = _run(answer, **TOY), _link(**TOY)
     if not all(0 <= k < 8 for layers in buckets for k in layers):
         raise Wrong(f'there are layers 0 to 7; the buckets are {buckets}.')
     sent = [Task('push', tuple(sorted(layers)), start, end) for
             layers, (_, start, end) in zip(buckets, _messages(buckets, *link))
             if layers]
-    plot_step(backward_pass(link[0]) + sent, f'{len(buckets)} messages',
-              best=_best(*link) / 1e3)
-    plt.show()
+    return plot_step(backward_pass(link[0]) + sent,
+                     f'{len(buckets)} messages', best=_best(*link) / 1e3)
 
 
 SMALL = {'ms': [5, 4, 3], 'MB': [2, 6, 1], 'latency_ms': 2, 'MB_per_s': 1000}

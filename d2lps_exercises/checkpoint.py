@@ -219,7 +219,8 @@ def reason(note, kept):
 
 def picture(answer, steps=(8, 9, 10), seed=1, size=20):
     """Which step is loaded after a power cut at each moment."""
-    from d2lps_pictures import BLUE, RED, plt
+    from d2lps_pictures import BLUE, RED
+    from matplotlib import pyplot as plt
     notes = run_crashes(answer, steps, seed, size)
     first = steps[0] - 1  # stands for none
     _, ax = plt.subplots(figsize=(8, 3.8), layout='constrained')

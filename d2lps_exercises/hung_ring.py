@@ -196,7 +196,7 @@ def _shows(plan, own, last, rank, k):
 
 def picture(answer, begun):
     """How far each rank is, and for whom it waits; culprits stand out."""
-    from d2lps_pictures import plt
+    from matplotlib import pyplot as plt
     _, axes = plt.subplots(1, len(SHOWN), figsize=(10, 3.6),
                            layout='constrained')
     for ax, case in zip(axes, SHOWN):

@@ -139,7 +139,8 @@ def _mixed_up(table, truth, row, column, lrs):
 def picture(answer):
     """Train small networks and draw the student's table."""
     import d2lps
-    from d2lps_pictures import BLUE, ORANGE, plt
+    from d2lps_pictures import BLUE, ORANGE
+    from matplotlib import pyplot as plt
     lrs, counts = [0.05, 0.1, 0.2, 0.4], [1, 2]
 
     def train(num_devices, batch_size, lr):

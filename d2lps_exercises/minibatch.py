@@ -111,7 +111,8 @@ def picture(answer):
 
     import d2lps
     from d2lps.engine import mx
-    from d2lps_pictures import BLUE, ORANGE, plt
+    from d2lps_pictures import BLUE, ORANGE
+    from matplotlib import pyplot as plt
     train, test = d2lps.load_data(256)
     order = np.random.default_rng(0).permutation(len(train.labels))[:6000]
     X, y = train.images[order, None] / np.float32(255), train.labels[order]

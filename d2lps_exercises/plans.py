@@ -190,58 +190,57 @@ def through_one(plan, timing):
             'the same time and share its cable.')
 
 
-def draw_plan(plan, ax):
+def draw_plan(plan, title='', width=400):
     """A column for each round, an arrow for what goes to another device.
 
     A number beside it says how many chunks do. Who has the sum is told last.
     """
     from d2lps_pictures import BLUE
-    wide, n = len(plan.rounds), plan.num_devices
-    ax.hlines(range(n), 0, wide, color='0.85', linewidth=1)
-    ax.vlines(range(1, wide), -0.4, n - 0.6, color='0.85', linestyle=':')
+    from d2lps_pictures.chart import row_chart
+    rounds, ends = len(plan.rounds), [
+        'the sum' if (held == 1).all() else 'a part twice'
+        if (held > 1).any() else 'a part missing'
+        for held in held_at_last(plan)]
+    said = '; '.join(f'device {node} ends with {words}'
+                     for node, words in enumerate(ends))
+    chart = row_chart(
+        [f'device {node}' for node in range(plan.num_devices)],
+        (rounds or 1) + max(1, 0.4 * rounds), f'{title}. {said}.',
+        title=title, width=width, high=30, xlabel='round (solid: added, '
+        'dashed: replaces)', grid='', least_left=0,
+        xticks={k + 0.5: str(k + 1) for k in range(rounds)})
+    draw = chart.drawing
+    for node in range(plan.num_devices):
+        draw.line((chart.x(0), chart.y(node)), (chart.x(rounds),
+                  chart.y(node)), stroke='#ddd', width=1)
+    for k in range(1, rounds):
+        draw.line((chart.x(k), chart.top), (chart.x(k), chart.bottom),
+                  stroke='#ddd', width=1, dashed=True)
     for k, sends in enumerate(plan.rounds):
         counts = Counter((src, dst, reduce) for src, dst, _, reduce in sends)
         for j, ((src, dst, reduce), count) in enumerate(counts.items()):
-            x = k + 0.1 + 0.8 * (j + 0.5) / len(counts)
-            ax.annotate('', (x, dst), (x, src), arrowprops={
-                'arrowstyle': '->', 'shrinkA': 0, 'shrinkB': 0,
-                'linestyle': '-' if reduce else '--', 'color': BLUE})
+            x = chart.x(k + 0.1 + 0.8 * (j + 0.5) / len(counts))
+            draw.arrow((x, chart.y(src)), (x, chart.y(dst)), stroke=BLUE,
+                       width=1.5, dashed=not reduce)
             if count > 1:
-                ax.text(x, src + 0.25 * np.sign(dst - src), count,
-                        fontsize=8, ha='center', va='center',
-                        bbox={'fc': 'w', 'ec': 'none', 'pad': 0.5})
-    for node, held in enumerate(held_at_last(plan)):
-        words = ('the sum' if (held == 1).all() else 'a part twice'
-                 if (held > 1).any() else 'a part missing')
-        ax.text(wide + 0.1, node, words, va='center', fontsize=9,
-                weight='normal' if words == 'the sum' else 'bold')
-    ax.set(xlim=(0, wide + 0.1), ylim=(n - 0.5, -0.5), xlabel='round '
-           '(solid: added, dashed: replaces)', ylabel='device',
-           xticks=np.arange(wide) + 0.5, yticks=range(n))
-    ax.set_xticklabels(range(1, wide + 1))
-    ax.spines[['top', 'right', 'bottom', 'left']].set_visible(False)
-
-
-def figure(columns, size, **more):
-    """pyplot, a new figure, and its axes."""
-    from d2lps_pictures import plt
-    return plt, *plt.subplots(1, columns, figsize=size, layout='constrained',
-                              **more)
+                draw.text(x, chart.y(src + 0.3 * np.sign(dst - src)), count,
+                          12, plate=True)
+    for node, words in enumerate(ends):
+        chart.text(rounds, node, words, 5, 0, 'start',
+                   bold=words != 'the sum')
+    return draw
 
 
 def picture_of(plan, others, links, nbytes, target, left=draw_plan):
     """Draw a plan, and beside it how long it and others take.
 
-    target: in seconds. left(plan, ax): draws the plan.
+    target: in seconds. left(plan, title): draws the plan.
     """
-    from d2lps_pictures import plot_comparison
-    plt, fig, (ax, right) = figure(2, (11, 1.8 + 0.3 * plan.num_devices),
-                                   width_ratios=[3, 2])
-    left(plan, ax)
+    from d2lps_pictures import Row, plot_comparison
     summed = (held_at_last(plan) == 1).all(axis=(1, 2)).sum()
-    fig.suptitle(f'{summed} of {plan.num_devices} devices end with the sum')
-    plot_comparison([simulate.time(one, links, nbytes)
-                     for one in (plan, *others)], right)
-    right.axvline(target * 1e3, color='k', linestyle='--', linewidth=1)
-    right.set_title(f'dashed: the target, {target * 1e3:.3g} ms', fontsize=10)
-    plt.show()
+    return Row(
+        left(plan, f'{summed} of {plan.num_devices} devices end with the sum'),
+        plot_comparison([simulate.time(one, links, nbytes)
+                         for one in (plan, *others)], width=312,
+                        title=f'dashed: the target, {target * 1e3:.3g} ms',
+                        target=target))

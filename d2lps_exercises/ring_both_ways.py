@@ -59,17 +59,20 @@ def _shares(plan, timing):
 def picture(answer, n=4):
     """When each cable is in use, and the time beside others'."""
     from d2lps.collectives import simulate
-    from d2lps_pictures import plot_timing
+    from d2lps_pictures import Row, plot_timing
 
-    def left(plan, ax):
-        plot_timing(simulate.time(plan, links, NBYTES), ax)
-        ax.set_title(f'{there} GB/s there, {back} GB/s back', fontsize=10)
+    def left(plan, title):
+        return plot_timing(simulate.time(plan, links, NBYTES), title=(
+            f'{there} GB/s there, {back} GB/s back: {title}'), width=400)
 
+    rows = []
     for there, back in ((18, 18), (18, 9)):
         task = links, *_ = _task(n, there, back)
         plan = plans.plan_of(run(answer, n, there, back), n)
-        plans.picture_of(
-            plan, [strategies.ring(n), strategies.running_sum(n)], *task, left)
+        rows += plans.picture_of(plan, [
+            strategies.ring(n), strategies.running_sum(n)], *task,
+            left).drawings
+    return Row(*rows)
 
 
 CHECKS = {

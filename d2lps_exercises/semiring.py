@@ -10,7 +10,6 @@ import numpy as np
 
 from d2lps.checks import shown
 from d2lps.collectives import Schedule, strategies
-from d2lps_exercises import plans
 from d2lps_exercises.checking import Check, Wrong
 
 # op, and what is to be its identity element.
@@ -189,26 +188,40 @@ def _judge_shares(parts, n, inner):
 
 def picture(answer):
     """Shortest ways between eight towns, after one product and after two."""
+    from d2lps_pictures import Row
     plus, times, zero = SEMIRINGS['shortest way']
     D = np.where(np.eye(8), 0, zero)
     for i, j, length in ROADS:
         D[i, j] = D[j, i] = length
-    right, (plt, fig, axes) = D, plans.figure(2, (9, 4.6))
-    for roads, ax in zip((2, 4), axes):
+    drawings, right = [], D
+    for roads in 2, 4:
         D = answer(D.copy(), D.copy(), plus, times, zero, strategies.ring(4))
         if np.shape(D) != (8, 8):
             raise Wrong(f'your function returned {shown(D)}, no product.')
         D = np.array(D, float)
         right = plus.reduce(times(right[:, :, None], right), axis=1)
-        ax.imshow(right != D, cmap='Greys', vmin=0, vmax=4)
-        for (i, j), length in np.ndenumerate(D):
-            ax.text(j, i, f'{length:.3g}', ha='center', va='center',
-                    weight='normal' if length == right[i, j] else 'bold')
-        for ticks in ax.set_xticks, ax.set_yticks:
-            ticks(range(8), 'ABCDEFGH')
-        ax.set_title(f'ways of up to {roads} roads', fontsize=10)
-    fig.suptitle('Shortest ways between eight towns (bold on grey: wrong)')
-    plt.show()
+        drawings.append(_draw(D, right != D, roads))
+    return Row(*drawings)
+
+
+def _draw(D, wrong, roads):
+    """A table of ways between towns; what is wrong is bold and grey."""
+    from d2lps_pictures import Drawing
+    towns, count = 'ABCDEFGH', int(wrong.sum())
+    drawing = Drawing(352, 330, f'Shortest ways of up to {roads} roads '
+                      f'between eight towns; {count} of 64 are wrong.')
+    drawing.text(4, 15, f'ways of up to {roads} roads'
+                 + ' (bold, grey: wrong)' * bool(count), 13, 'start',
+                 bold=True)
+    for k, town in enumerate(towns):
+        drawing.text(54 + 38 * k, 40, town, 12)
+        drawing.text(20, 66 + 34 * k, town, 12)
+    for (i, j), length in np.ndenumerate(D):
+        drawing.box(36 + 38 * j, 50 + 34 * i, 36, 32, '',
+                    '#d0d0d0' if wrong[i, j] else 'white', stroke='#ddd')
+        drawing.text(54 + 38 * j, 66 + 34 * i, f'{length:.3g}', 12,
+                     bold=bool(wrong[i, j]))
+    return drawing
 
 
 TABLE = [[0, 0, 0], [1, 1, 1], [0, 2, 2]]  # (2, 1, 0) alone breaks a law

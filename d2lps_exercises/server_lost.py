@@ -199,7 +199,8 @@ def judge_load(notes, **case):
 
 def picture(answer, keys=60, servers=5, replicas=2, dead=2, seed=1):
     """How many keys each server has before and after a death."""
-    from d2lps_pictures import BLUE, ORANGE, plt
+    from d2lps_pictures import BLUE, ORANGE
+    from matplotlib import pyplot as plt
     seen, notes = [], []
     follow = obeyed(answer, notes)
 

@@ -282,7 +282,7 @@ def judge_kept(found, num_workers, shapes, **_):
 
 def picture(optimizer):
     """Who updates what, and who keeps how much."""
-    from d2lps_pictures import plt
+    from matplotlib import pyplot as plt
     found = run(optimizer, **SHOWN)
     n, shapes = SHOWN['num_workers'], SHOWN['shapes']
     total, shard = _size(shapes, n)

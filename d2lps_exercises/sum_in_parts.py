@@ -113,7 +113,8 @@ def judge_time(notes, k, MB):
 
 def picture(answer):
     """The bytes over each link, with the student's function."""
-    from d2lps_pictures import BLUE, GRAY, ORANGE, plt
+    from d2lps_pictures import BLUE, GRAY, ORANGE
+    from matplotlib import pyplot as plt
     k, MB = 4, [40] * 4
     log = run(answer, k, MB)['log']
     first = [[i, 0, 160, 'sum'] for i in range(1, k)] + [

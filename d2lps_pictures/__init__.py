@@ -15,7 +15,7 @@ from d2lps_pictures.style import (BLUE, GRAY, GREEN, ORANGE, PURPLE,
                                   RED, SKY, use_png_display)
 
 __getattr__, __dir__ = lazy(__name__, {
-    '.plots': ('plot_comparison', 'plot_timing', 'plot_topology', 'plt'),
+    '.plots': ('plot_comparison', 'plot_timing', 'plot_topology'),
     '.player': ('plot_holdings', 'step_player'),
     '.widgets': ('live_picture',),
     '.timeline': ('explore_timeline', 'plot_timeline'),

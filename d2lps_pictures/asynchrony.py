@@ -1,29 +1,30 @@
 """Workers on a virtual clock: who waits when, and what it costs.
 
-Each function draws on `ax`, or on a new figure, and returns the axes. Curves
-whose names begin with 'sync', 'async', 'bound' or 'backup' have the same
-colour everywhere.
+Each function returns a `Drawing`, or a `Row` of some. Curves whose names
+begin with 'sync', 'async', 'bound' or 'backup' have the same colour
+everywhere.
 """
 from functools import partial
 
 import numpy as np
-from matplotlib import pyplot as plt
-from matplotlib.patches import Patch
 
 from d2lps.asynchrony.clock import (KINDS, Plan, Point, step_times,
                                     virtual_clock)
 from d2lps.checks import (a, checked, from_zero, list_of, number, one_of,
                           positive, refuse)
+from d2lps_pictures.chart import new_chart, row_chart, steps, words_of
 from d2lps_pictures.controls import choose, menu
-from d2lps_pictures.plots import AXES
+from d2lps_pictures.drawing import Row
 from d2lps_pictures.style import (BLUE, CHUNK_COLORS, GRAY, GREEN, ORANGE,
                                   PURPLE, RED, SKY)
+from d2lps_pictures.tables import PIXELS
 from d2lps_pictures.widgets import live_picture
 
 COLORS = {'sync': BLUE, 'bound': GREEN, 'async': ORANGE, 'backup': PURPLE}
 OTHERS = *CHUNK_COLORS[6:], RED
 PLAN = a(Plan, 'a Plan, such as virtual_clock([[1], [5]])')
 MOST = 20_000
+MARKS = ['o', 's', '^', 'D', 'v', 'x']  # of curves, in order
 AHEAD = {'0 (sync)': 0, '1': 1, '2': 2, '4': 4, '8': 8, '16': 16,
          'any (async)': 'async'}
 
@@ -47,77 +48,99 @@ def plans(name, value):
     return {key: PLAN(f'{name}[{key!r}]', one) for key, one in value.items()}
 
 
-@checked(plan=PLAN, until=positive, title=a(str, 'a text'), ax=AXES)
-def plot_plan(plan, until=None, title=None, ax=None):
+@checked(plan=PLAN, until=positive, title=a(str, 'a text'),
+         width=PIXELS['width'])
+def plot_plan(plan, until=None, title=None, width=720):
     """A row for each worker: when it computes, and when it waits.
 
     until: end of the time axis in virtual seconds.
     """
     until = until or plan.seconds
-    ax = ax or plt.subplots(figsize=(8, 0.9 + 0.4 * plan.num_workers),
-                            layout='constrained')[1]
-    bars = {(SKY, 'computes'): [], (RED, 'computes, dropped'): [],
-            (GRAY, 'waits'): []}
-    computes, dropped, waits = bars.values()
     if len(plan.events) > MOST:
         raise ValueError(f'plan has {len(plan.events):,} pulls and pushes, '
                          f'and at most {MOST:,} can be drawn')
+    bars = {(SKY, 'computes'): [], (RED, 'computes, dropped'): [],
+            (GRAY, 'waits'): []}
+    computes, dropped, waits = bars.values()
     late = {event[:2] for event in plan.events if event.call == 'late'}
     for rank, start, end, after, _ in plan.steps:
+        row = rank - 0.4, rank + 0.4
         if start < until:
             kind = dropped if (end, rank) in late else computes
-            kind.append((rank, start, min(end, until)))
+            kind.append((start, min(end, until), *row))
         if end < min(after, until):
-            waits.append((rank, end, min(after, until)))
+            waits.append((end, min(after, until), *row))
+    chart = row_chart(
+        [f'worker {rank}' for rank in range(plan.num_workers)], until,
+        _plan_said(bars, plan.num_workers, until, title),
+        title=title or '', width=width, xlabel='virtual seconds',
+        legend=[(words, color, 'box') for (color, words), found
+                in bars.items() if found])
     for (color, _), found in bars.items():
-        for rank in {bar[0] for bar in found}:
-            ax.broken_barh([(start, end - start) for r, start, end in found
-                            if r == rank], (rank - 0.4, 0.8), color=color,
-                           edgecolor='white', linewidth=0.8)
-    ax.set(xlim=(0, until), ylim=(plan.num_workers - 0.5, -0.5),
-           xlabel='virtual seconds', yticks=range(plan.num_workers),
-           yticklabels=[f'worker {r}' for r in range(plan.num_workers)])
-    ax.set_title(title or '', fontsize=10, loc='left')
-    ax.legend(handles=[Patch(color=color, label=label) for
-                       (color, label), found in bars.items() if found],
-              loc='upper left', bbox_to_anchor=(1, 1), frameon=False)
-    return ax
+        chart.bars(found, color)
+    return chart.drawing
 
 
-@checked(plans=plans, until=positive, ax=AXES)
-def plot_progress(plans, until=None, ax=None):
+def _plan_said(bars, num_workers, until, title):
+    said = []
+    for rank in range(num_workers):
+        shares = {words: sum(end - start for start, end, top, _ in found
+                             if round(top + 0.4) == rank) / until
+                  for (_, words), found in bars.items()}
+        said.append(f'worker {rank} ' + ', '.join(
+            f'{words} {share:.0%}' for words, share in shares.items()
+            if share))
+    begin = f'{title}. ' if title else ''
+    return (f'{begin}Of {words_of(until)} virtual seconds: '
+            f'{"; ".join(said)}.')
+
+
+@checked(plans=plans, until=positive, title=a(str, 'a text'), **PIXELS)
+def plot_progress(plans, until=None, title='', width=480, height=280):
     """Gradients that were used until then, against virtual seconds.
 
     plans: a dict of `Plan`s by name.
     """
-    ax = ax or plt.subplots(figsize=(5, 3), layout='constrained')[1]
     until = until or max(plan.seconds for plan in plans.values())
-    colors = _colors(plans)
-    for name, plan in plans.items():
-        ax.step([0, *(event.time for event in plan.events)],
-                [0, *(event.gradients for event in plan.events)],
-                where='post', color=colors[name], label=name)
     most = max(event.gradients for plan in plans.values()
                for event in plan.events if event.time <= until)
-    ax.set(xlabel='virtual seconds', ylabel='gradients used',
-           xlim=(0, until), ylim=(0, 1.05 * max(most, 1)))
-    ax.legend(frameon=False)
-    return ax
+    used = {name: max([event.gradients for event in plan.events
+                       if event.time <= until], default=0)
+            for name, plan in plans.items()}
+    said = ', '.join(f'{name} {count}' for name, count in used.items())
+    colors = _colors(plans)
+    dash = dict(zip(plans, ['-', '--', '-.', ':'] * len(plans)))
+    chart = new_chart(
+        width, height, f'{title or "Gradients used"} after {words_of(until)} '
+        f'virtual seconds: {said}.', (0, until), (0, 1.05 * max(most, 1)),
+        title=title, xlabel='virtual seconds', ylabel='gradients used',
+        legend=[(name, colors[name], dash[name]) for name in plans])
+    for name, plan in plans.items():
+        chart.curve([0, *(event.time for event in plan.events)],
+                    [0, *(event.gradients for event in plan.events)],
+                    colors[name], dash[name], steps=True)
+    return chart.drawing
 
 
 @checked(plans=plans)
 def plot_staleness(plans):
     """Histograms, one beside the other: updates that gradients missed."""
     most = max(max(plan.staleness) for plan in plans.values())
-    figure, axes = plt.subplots(1, len(plans), sharey=True, squeeze=False,
-                                figsize=(2.6 * len(plans), 2.4),
-                                layout='constrained')
-    for ax, (name, plan) in zip(axes.flat, plans.items()):
-        ax.bar([*plan.staleness], [*plan.staleness.values()],
-               color=_colors(plans)[name])
-        ax.set(title=name, xlim=(-0.7, most + 0.7), xlabel='staleness')
-    axes.flat[0].set_ylabel('gradients')
-    return axes
+    highest = max(max(plan.staleness.values()) for plan in plans.values())
+    colors, pictures = _colors(plans), []
+    for name, plan in plans.items():
+        said = ', '.join(f'{count} missed {missed}' for missed, count
+                         in sorted(plan.staleness.items()))
+        chart = new_chart(
+            352 if len(plans) < 3 else 236, 240, f'{name}: of the gradients, '
+            f'{said}.', (-0.7, most + 0.7), (0, 1.05 * highest),
+            title=str(name), xlabel='staleness', ylabel='gradients', grid='y',
+            xticks=[k for k in steps(0, most) if k == int(k)])
+        chart.bars([(missed - 0.4, missed + 0.4, 0, count)
+                    for missed, count in plan.staleness.items()],
+                   colors[name])
+        pictures.append(chart.drawing)
+    return Row(*pictures)
 
 
 def curves(name, value):
@@ -137,22 +160,33 @@ def plot_accuracy(curves):
     curves: for each name the `Point`s of some seeds, drawn thin; their mean
     is thick. What is 'divided' is dashed.
     """
-    figure, axes = plt.subplots(1, 2, figsize=(9.5, 3.2), sharey=True,
-                                layout='constrained')
-    for name, runs in curves.items():
-        style = dict(color=_colors(curves)[name],
-                     linestyle='--' if 'divided' in name else '-')
-        for ax, axis in zip(axes, ('seconds', 'gradients')):
-            x, y = (np.array([[getattr(point, one) for point in run]
-                              for run in runs]) for one in (axis, 'accuracy'))
-            ax.plot(x.T, y.T, linewidth=0.6, alpha=0.6, **style)
-            ax.plot(x.mean(axis=0), y.mean(axis=0), marker='.', label=name,
-                    **style)
-    axes[0].set(xlabel='virtual seconds', ylabel='test accuracy',
-                ylim=(0, 1))
-    axes[1].set_xlabel('gradients used')
-    axes[1].legend(loc='upper left', bbox_to_anchor=(1, 1), frameon=False)
-    return axes
+    return Row(*(_accuracy(curves, axis, xlabel) for axis, xlabel in (
+        ('seconds', 'virtual seconds'), ('gradients', 'gradients used'))))
+
+
+def _accuracy(curves, axis, xlabel):
+    colors, found = _colors(curves), {}
+    for (name, runs), marker in zip(curves.items(),
+                                    MARKS * len(curves)):
+        x, y = (np.array([[getattr(point, one) for point in run]
+                          for run in runs]) for one in (axis, 'accuracy'))
+        found[name] = x, y, marker + ('--' if 'divided' in name else '-')
+    said = '; '.join(f'{name} ends at {y[:, -1].mean():.2f} after '
+                     f'{words_of(x[:, -1].mean())}'
+                     for name, (x, y, _) in found.items())
+    most = max(x.max() for x, _, _ in found.values())
+    chart = new_chart(
+        352, 320, f'Test accuracy against {xlabel}: {said}.',
+        (0, 1.02 * most), (0, 1), xlabel=xlabel, ylabel='test accuracy',
+        legend=[(name, colors[name], style)
+                for name, (_, _, style) in found.items()])
+    for name, (x, y, style) in found.items():
+        line = style[1:]
+        for one, run in zip(x, y):
+            chart.curve(one, run, colors[name], line, 0.8, opacity=0.5)
+        chart.curve(x.mean(axis=0), y.mean(axis=0), colors[name], style,
+                    size=0.8)
+    return chart.drawing
 
 
 @checked(kind=one_of(*KINDS), bound=one_of(*AHEAD.values()),
@@ -168,13 +202,11 @@ def explore_clock(kind='one straggler', bound=4, slowdown=5, seed=0):
         chosen = f'bound {bound}'
         played = {name: virtual_clock(times, value, 200) for name, value in (
             ('sync', 'sync'), (chosen, bound), ('async', 'async'))}
-        figure, (left, right) = plt.subplots(
-            1, 2, figsize=(11, 2.8), width_ratios=[1.5, 1])
-        figure.subplots_adjust(0.075, 0.17, 0.99, 0.9, wspace=0.42)
-        plot_plan(played[chosen], 30, f'{chosen}: '
-                  f'{played[chosen].throughput:.3g} gradients per second',
-                  left)
-        return plot_progress(played, 60, right)
+        left = plot_plan(
+            played[chosen], 30, f'{chosen}: '
+            f'{played[chosen].throughput:.3g} gradients per second', 400)
+        return Row(left, plot_progress(played, 60, width=312,
+                                       height=left.height))
 
     live_picture(draw, {
         'kind': menu(KINDS, kind, 'step times'),

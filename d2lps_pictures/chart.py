@@ -95,6 +95,12 @@ def parted(style):
     return marker, line
 
 
+def ink_on(color):
+    """White or black, whichever is read more easily upon a colour."""
+    red, green, blue = [int(color[k:k + 2], 16) for k in (1, 3, 5)]
+    return 'white' if 0.3 * red + 0.59 * green + 0.11 * blue < 140 else INK
+
+
 class Chart:
     """Axes in a box of a `Drawing`; all words are inside of that box.
 
@@ -277,7 +283,38 @@ class Chart:
         if pattern is not None:
             draw.add(draw.hatch(x1, y1, x2 - x1, y2 - y1, pattern))
         if text != '' and width_of(text, WORDS) + 4 <= x2 - x1:
-            draw.text((x1 + x2) / 2, (y1 + y2) / 2, text, WORDS, fill=ink)
+            hatched = pattern is not None
+            draw.text((x1 + x2) / 2, (y1 + y2) / 2, text, WORDS,
+                      fill=INK if hatched else ink, plate=hatched)
+        return self
+
+    def bars(self, spans, color):
+        """Many filled boxes (x1, x2, y1, y2) of one colour, without words.
+
+        They take little room: all are one shape, and slivers on the same
+        spot are one box.
+        """
+        low, high = sorted(self.xlim)
+        boxes = sorted(
+            (*sorted((round(self.y(y1), 2), round(self.y(y2), 2))),
+             round(self.x(max(x1, low)), 1), round(self.x(min(x2, high)), 1))
+            for x1, x2, y1, y2 in spans if x1 <= high and x2 >= low)
+        joined = []
+        for top, bottom, x1, x2 in boxes:
+            if joined and joined[-1][:2] == [top, bottom] and (
+                    x1 - joined[-1][3] < 0.3 and min(
+                        x2 - x1, x1 - joined[-1][2]) < 1.5):
+                joined[-1][3] = max(x2, joined[-1][3])
+            else:
+                joined.append([top, bottom, x1, x2])
+        for thin in False, True:  # a white edge would hide the thin ones
+            d = ''.join(f'M{x1:g} {top:g}H{max(x2, x1 + 0.4):g}V{bottom:g}'
+                        f'H{x1:g}z' for top, bottom, x1, x2 in joined
+                        if (x2 - x1 < 3) == thin)
+            edge = '' if thin else ' stroke="white" stroke-width=".6"'
+            if d:
+                self.drawing.add(f'<path class="bars" d="{d}" fill="{color}"'
+                                 f'{edge}/>')
         return self
 
     def rule(self, x=None, y=None, color=INK, style='--', text=''):
@@ -330,6 +367,18 @@ def row_chart(names, until, alt, *, width=720, high=26, title='',
         width, height, alt, (0, until), (len(names) - 0.5, -0.5), title=title,
         yticks=dict(enumerate(map(str, names))), least_left=least_left,
         grid=grid, **axes)
+
+
+def pile(*drawings):
+    """Drawings one below the other, as one."""
+    whole = Drawing(max(one.width for one in drawings),
+                    sum(one.height for one in drawings),
+                    ' '.join(one.alt for one in drawings))
+    down = 0
+    for one in drawings:
+        whole.put(one, 0, down)
+        down += one.height
+    return whole
 
 
 def legend_width(legend):

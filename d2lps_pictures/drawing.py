@@ -152,6 +152,12 @@ class Drawing:
                  f'{y - dy - dx / 2:g}z" fill="{stroke}"/>')
         return x - 0.9 * dx, y - 0.9 * dy
 
+    def put(self, drawing, x, y):
+        """Another drawing, its upper left corner at (x, y)."""
+        self._patterns |= drawing._patterns
+        return self.add(f'<g transform="translate({x:g} {y:g})">'
+                        f'{"".join(drawing._shapes)}</g>')
+
     def svg(self):
         """The picture as SVG, a text."""
         patterns = ''.join(
@@ -197,5 +203,7 @@ class Row:
 
     def _repr_html_(self):
         # Images in a line break like words, without any style of ours.
-        images = ' '.join(one._repr_html_() for one in self.drawings)
+        images = ' '.join(one._repr_html_().replace(
+            'style="', 'style="vertical-align:top;', 1)
+            for one in self.drawings)
         return f'<div class="d2lps-row">{images}</div>'

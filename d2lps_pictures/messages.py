@@ -1,14 +1,16 @@
 """When messages went over cables, as simulated or as measured."""
 from functools import partial
-
-import numpy as np
-from matplotlib import pyplot as plt
+from math import cos, hypot, pi, sin
 
 from d2lps.checks import a, checked, list_of, one_of, refuse, whole
 from d2lps.collectives import strategies
 from d2lps.collectives.simulate import Event
+from d2lps_pictures.drawing import Drawing
 from d2lps_pictures.style import CHUNK_COLORS, GRAY, GREEN, RED
+from d2lps_pictures.tables import PIXELS
 from d2lps_pictures.widgets import live_picture
+from d2lps_pictures.chart import (TITLE, WORDS, ink_on, pile,
+                                  row_chart, words_of)
 from d2lps_pictures.controls import choose, menu
 
 HUNG = {'ring': strategies.ring, 'tree': strategies.tree,
@@ -25,35 +27,46 @@ def _panels(name, value):
             for title, found in value.items()}
 
 
-@checked(panels=_panels)
-def plot_messages(panels):
+@checked(panels=_panels, width=PIXELS['width'])
+def plot_messages(panels, width=720):
     """For each worker a row, with a bar for each message that comes to it.
 
     panels: {title: a list of `Event`}; the panels share their axes. A bar
     goes from the first byte to the last, its number is the round, and its
-    colour the chunk. Times count from the first byte of the panel.
+    colour the chunk. Times count from the first byte of the panel. Returns a
+    `Drawing`.
     """
-    fig, axes = plt.subplots(
-        len(panels), sharex=True, sharey=True, squeeze=False,
-        figsize=(8, 0.6 + 1.6 * len(panels)), layout='constrained')
-    for ax, (title, events) in zip(axes.flat, panels.items()):
-        begin = min(event.start for event in events)
+    begins = {title: min(event.start for event in events)
+              for title, events in panels.items()}
+    until = max(event.end - begins[title] for title, events in panels.items()
+                for event in events)
+    rows = sorted({event.send.dst for events in panels.values()
+                   for event in events})
+    charts = []
+    for title, events in panels.items():
+        last = title == [*panels][-1]
+        chart = row_chart(
+            [f'to worker {row}' for row in rows], 1e3 * (until or 1e-6) * 1.02,
+            _said(title, events, begins[title]), title=title, width=width,
+            xlabel='time / ms (a colour for each chunk; numbers are rounds)'
+            if last else '')
         for event in events:
-            width = max(event.end - event.start, 1e-6) * 1e3
-            left = (event.start - begin) * 1e3
             color = CHUNK_COLORS[event.send.chunk % len(CHUNK_COLORS)]
-            ax.barh(event.send.dst, width, 0.8, left, color=color,
-                    edgecolor='white')
-            ax.text(left + width / 2, event.send.dst, event.round,
-                    ha='center', va='center', color='white', fontsize=8)
-        rows = sorted({event.send.dst for event in events})
-        ax.set_yticks(rows, [f'to worker {row}' for row in rows])
-        ax.set_title(title, loc='left', fontsize=10)
-        ax.spines[['top', 'right']].set_visible(False)
-    axes[0, 0].invert_yaxis()
-    axes[-1, 0].set_xlabel('time / ms (a colour for each chunk; numbers are '
-                           'rounds)')
-    return axes[:, 0]
+            start = (event.start - begins[title]) * 1e3
+            row = rows.index(event.send.dst)
+            chart.bar(start, start + max(event.end - event.start, 1e-6) * 1e3,
+                      row - 0.4, row + 0.4, color, event.round, ink_on(color))
+        charts.append(chart.drawing)
+    return pile(*charts)
+
+
+def _said(title, events, begin):
+    """How many messages there are, and until when."""
+    end = 1e3 * max(event.end - begin for event in events)
+    workers = len({event.send.dst for event in events})
+    return (f'{title}: {len(events)} messages to {workers} workers in '
+            f'{max(event.round for event in events)} rounds, the last ends '
+            f'after {words_of(end)} ms.')
 
 
 def _waits(plan, late, stops):
@@ -73,30 +86,38 @@ def _waits(plan, late, stops):
 def _draw(plan, late, stops):
     made = HUNG[plan](8)
     found = _waits(made, late, stops)
-    fig, ax = plt.subplots(figsize=(5.6, 4.2), layout='constrained')
-    angles = np.pi / 2 - 2 * np.pi * np.arange(8) / 8
-    at = np.column_stack([np.cos(angles), np.sin(angles)])
-    for worker, (other, number) in found.items():
-        ax.annotate('', at[other], at[worker], arrowprops={
-            'arrowstyle': '-|>', 'color': '0.3', 'shrinkA': 14, 'shrinkB': 14})
-        ax.text(*(0.65 * at[worker] + 0.35 * at[other]), number,
-                ha='center', va='center', fontsize=9, bbox={
-                    'facecolor': 'white', 'edgecolor': 'none', 'pad': 1})
-    for worker in range(8):
-        color = (RED if worker == late else
-                 GRAY if worker in found else GREEN)
-        ax.text(*at[worker], worker, ha='center', va='center', bbox={
-            'boxstyle': 'circle', 'facecolor': color, 'edgecolor': 'none',
-            'alpha': 0.7})
-    ax.set(xlim=(-1.3, 1.3), ylim=(-1.3, 1.3), aspect='equal')
     count = len(made.rounds)
     when = (f'before round {stops} of {count}' if stops <= count else
             f'at {stops}, after its {count} rounds')
-    ax.set_title(f'{plan}: worker {late} stops {when}', fontsize=10)
-    ax.axis('off')
-    fig.supxlabel('arrow: waits for, in which round; orange: has stopped; '
-                  'green: is done', fontsize=9)
-    return ax
+    title = f'{plan}: worker {late} stops {when}'
+    drawing = Drawing(560, 400, f'{title}. {_waiting_said(found)}')
+    drawing.text(4, 15, title, TITLE, 'start', bold=True)
+    at = [(280 + 150 * sin(pi * k / 4), 195 - 150 * cos(pi * k / 4))
+          for k in range(8)]
+    for worker, (other, number) in found.items():
+        (x1, y1), (x2, y2) = at[worker], at[other]
+        part = 20 / hypot(x2 - x1, y2 - y1)
+        drawing.arrow((x1 + part * (x2 - x1), y1 + part * (y2 - y1)),
+                      (x2 - part * (x2 - x1), y2 - part * (y2 - y1)),
+                      stroke='#555')
+    for worker, (other, number) in found.items():
+        (x1, y1), (x2, y2) = at[worker], at[other]
+        drawing.text(0.65 * x1 + 0.35 * x2, 0.65 * y1 + 0.35 * y2, number,
+                     WORDS, plate=True)
+    for worker, (x, y) in enumerate(at):
+        color = (RED if worker == late else
+                 GRAY if worker in found else GREEN)
+        drawing.add(f'<circle class="worker" cx="{x:g}" cy="{y:g}" r="16" '
+                    f'fill="{color}"/>')
+        drawing.text(x, y, worker, 13, bold=True, fill=ink_on(color))
+    return drawing.text(280, 384, 'arrow: waits for, in which round; '
+                        'orange: has stopped; green: is done', WORDS)
+
+
+def _waiting_said(found):
+    said = [f'{worker} waits for {other} in round {number}'
+            for worker, (other, number) in found.items()]
+    return f'Worker {"; ".join(said)}.' if said else 'Nobody waits.'
 
 
 @checked(plan=one_of(*HUNG), late=partial(whole, least=0, most=7),

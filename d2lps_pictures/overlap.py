@@ -1,12 +1,11 @@
 """A training step in rows: what is computed, and what is sent meanwhile."""
-from matplotlib import pyplot as plt
-
 from d2lps.asynchrony.overlap import (ORDERS, Task, best_possible,
                                       simulate_step)
 from d2lps.checks import a, checked, list_of, number, one_of, positive
+from d2lps_pictures.chart import ink_on, row_chart
 from d2lps_pictures.controls import choose, menu
-from d2lps_pictures.plots import AXES
 from d2lps_pictures.style import CHUNK_COLORS
+from d2lps_pictures.tables import PIXELS
 from d2lps_pictures.widgets import live_picture
 
 # The toy: eight layers, as in a network for images. The first compute most,
@@ -18,51 +17,56 @@ ROWS = {'backward': 'compute', 'forward': 'compute', 'push': 'push',
         'pull': 'pull'}
 
 
-@checked(tasks=list_of(a(Task, 'a Task'), 'a list of Tasks'), ax=AXES,
+@checked(tasks=list_of(a(Task, 'a Task'), 'a list of Tasks'),
          title=a(str, 'a text'), until=positive, best=number,
-         rows=list_of(a(str, 'a text'), 'a list of texts'))
-def plot_step(tasks, title='', ax=None, until=None, best=None, rows=None):
+         rows=list_of(a(str, 'a text'), 'a list of texts'),
+         width=PIXELS['width'])
+def plot_step(tasks, title='', until=None, best=None, rows=None, width=720):
     """Draw a step: a row for computing and for each direction of the link.
 
     A colour and a number for each layer, or for the first one of a bucket;
     the forward pass is hatched. until: end of the time axis in seconds, to
     compare two pictures. best: a dashed line, in seconds. rows: the name of
-    each task's row, if it shall not be 'compute', 'push' or 'pull'. Draws on
-    `ax`, or on a new figure, and returns the axes.
+    each task's row, if it shall not be 'compute', 'push' or 'pull'. Returns
+    a `Drawing`.
     """
     in_row = rows or [ROWS[task.what] for task in tasks]
     if len(in_row) != len(tasks):
         raise ValueError(f'rows must name one for each of the {len(tasks)} '
                          f'tasks; it had {len(in_row)}')
     rows = [*dict.fromkeys(in_row)]
-    ax = ax or plt.subplots(figsize=(8, 0.8 + 0.5 * len(rows)),
-                            layout='constrained')[1]
     total = max(task.end for task in tasks)
-    until = until or total * 1.02 or 1
-    for task, name in zip(tasks, in_row):
-        row, length = rows.index(name), task.end - task.start
-        first = task.layers[0]
-        ax.barh(row, length * 1e3, 0.8, task.start * 1e3, linewidth=0.5,
-                color=CHUNK_COLORS[first % len(CHUNK_COLORS)],
-                edgecolor='white',
-                hatch='////' if task.what == 'forward' else None)
-        if length > until / 60:
-            ax.text((task.start + length / 2) * 1e3, row, _numbers(task),
-                    color='white', fontsize=8, ha='center', va='center')
-    if best is not None:
-        ax.axvline(best * 1e3, color='black', linestyle='--', linewidth=1)
-    ax.set_yticks(range(len(rows)), rows)
-    ax.set(ylim=(len(rows) - 0.5, -0.5), xlim=(0, until * 1e3))
-    place = ax.get_subplotspec()
-    if place is None or place.is_last_row():
-        ax.set_xlabel('time / ms')
-    ax.spines[['top', 'right']].set_visible(False)
     words = f'{total * 1e3:.0f} ms'
     if best is not None:
         words += f', dashed: no less than {best * 1e3:.0f} ms'
-    ax.set_title(f'{title}: {words}' if title else words, fontsize=10,
-                 loc='left')
-    return ax
+    words = f'{title}: {words}' if title else words
+    chart = row_chart(
+        rows, (until or total * 1.02 or 1) * 1e3,
+        f'{words}. {_said(tasks, in_row)}', title=words, width=width, high=32,
+        xlabel='time / ms')
+    for task, name in zip(tasks, in_row):
+        row = rows.index(name)
+        color = CHUNK_COLORS[task.layers[0] % len(CHUNK_COLORS)]
+        chart.bar(task.start * 1e3, task.end * 1e3, row - 0.4, row + 0.4,
+                  color, _numbers(task), ink_on(color),
+                  pattern=1 if task.what == 'forward' else None)
+    if best is not None:
+        chart.rule(x=best * 1e3)
+    return chart.drawing
+
+
+def _said(tasks, in_row):
+    """What is in each row, and when."""
+    rows = []
+    for name in dict.fromkeys(in_row):
+        own = sorted((task for task, row in zip(tasks, in_row)
+                      if row == name), key=lambda task: task.start)
+        shown = [f'{_numbers(task)} at {1e3 * task.start:.3g}'
+                 for task in own[:12]]
+        rows.append(f'{name}, from {1e3 * own[0].start:.3g} to '
+                    f'{1e3 * own[-1].end:.3g} ms: layers '
+                    f'{", ".join(shown)}{" ..." * (len(own) > 12)}')
+    return f'{"; ".join(rows)}.'
 
 
 def _numbers(task):
@@ -84,9 +88,7 @@ def explore_overlap(bandwidth=1000, latency=0, bucket_size=0, order='fifo'):
         tasks = simulate_step(
             *TOY.values(), *link, order, bucket_size * 1e6,
             slice_size * 1e6 or None, forward=FORWARD)
-        _, ax = plt.subplots(figsize=(8.5, 1.9))
-        plt.subplots_adjust(0.09, 0.26, 0.98, 0.88)
-        return plot_step(tasks, order, ax, best=best_possible(
+        return plot_step(tasks, order, best=best_possible(
             *TOY.values(), *link, forward=FORWARD))
 
     live_picture(draw, {

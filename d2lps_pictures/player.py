@@ -2,14 +2,20 @@
 from functools import partial
 
 import numpy as np
-from matplotlib import collections, pyplot as plt
 
-from d2lps.checks import checked, from_zero, whole
+from d2lps.checks import checked, flag, from_zero, whole
 from d2lps.collectives import limits
+from d2lps_pictures.chart import TITLE, WORDS, wrapped
 from d2lps_pictures.controls import steps
-from d2lps_pictures.plots import AXES
-from d2lps_pictures.style import CHUNK_COLORS
+from d2lps_pictures.drawing import INK, Drawing, width_of
+from d2lps_pictures.style import CHUNK_COLORS, GREEN
+from d2lps_pictures.tables import PIXELS, TEXT
 from d2lps_pictures.widgets import live_picture
+
+BOX, ROW = 0.72, 36  # a box's share of its column: arrows are in the gap
+CHECK = 'm-4.5 .5l3 3.5l6 -7.5'
+SIGNS = {'arrow': 'added to what was there', 'hollow': 'replaces it',
+         'frame': 'changed in this round', 'tick': 'the whole sum'}
 
 
 def _small(schedule, number, **_):
@@ -19,54 +25,188 @@ def _small(schedule, number, **_):
         raise ValueError(f'{schedule!r}: too many nodes x chunks (over 144)')
 
 
-@checked(_small, schedule=limits.schedule, number=from_zero, ax=AXES)
-def plot_holdings(schedule, number=0, ax=None):
+def _heap(shapes, look, kind):
+    """Many shapes of one look, as one."""
+    return (f'<path class="{kind}" d="{"".join(shapes)}" {look}/>'
+            if shapes else '')
+
+
+def _square(x, y, width, height):
+    return f'M{x:.5g} {y:.5g}h{width:.4g}v{height:.4g}h{-width:.4g}z'
+
+
+def _arrow(x, y1, y2, half=5.5):
+    """An upright arrow from y1 to y2, its head so wide; from its tip on."""
+    neck, wide = y2 - 1.8 * half * (1 if y2 > y1 else -1), 0.3 * half
+    return (f'M{x:.5g} {y2:.5g}L{x - half:.5g} {neck:.5g}H{x - wide:.5g}'
+            f'V{y1:.5g}H{x + wide:.5g}V{neck:.5g}H{x + half:.5g}z')
+
+
+@checked(_small, schedule=limits.schedule, number=from_zero, sums=flag,
+         title=TEXT, width=PIXELS['width'], signs=flag)
+def plot_holdings(schedule, number=0, title=None, sums=False, width=None,
+                  signs=False):
     """Who holds what after round `number`: a row per node, a box per chunk.
 
     A bar in a box is the contribution of one device, in its colour; a red
     number says that it is there more than once, a tick that all are there
     once. A filled arrow is a send of this round that was added to what was
     there, a hollow one replaced it; what they changed has a thick frame.
+    title: words above, in the place of the plan's name and the round.
+    sums: write what a box holds as a number, with 1 from device 0, 2 from
+    device 1 and so on. signs: explain them below. Returns a `Drawing`.
     """
-    wide = 0.72  # a box; the arrows are in the gap
     held = list(schedule.states())[number]
     nodes, chunks, devices = held.shape
-    ax = ax or plt.subplots(figsize=(max(6, chunks / 2), 1 + nodes / 2))[1]
+    names = [f'device {node}' if isinstance(node, int) else str(node)
+             for node in schedule.nodes]
+    left = max(width_of(name, WORDS, True) for name in names) + 14
+    width = width or left + chunks * min(84, max(640 / chunks, 14)) + 8
+    column = min((width - left - 8) / chunks, 150)
+    if title is None:
+        title = (f'{schedule.name}: after round {number} of '
+                 f'{len(schedule.rounds)}')
+    lines = wrapped(title, TITLE, width - 8, True) if title else []
+    top, wide, high = 10 + 17 * len(lines), BOX * column, 0.72 * ROW
+    below = _sign_places(width) if signs else []
+    bottom = top + ROW * nodes
+    drawing = Drawing(width, bottom + 24 + (
+        22 * (1 + below[-1][1]) if below else 0), _holdings_said(
+            schedule, held, number, title, names))
+    if title:
+        drawing.text(4, 6 + 8.5 * len(lines), '\n'.join(lines), TITLE,
+                     'start', bold=True)
 
-    def boxes(x, y, width, **style):
-        square = np.array([(0, 0), (1, 0), (1, 1), (0, 1)]) * (width, 0.7)
-        ax.add_collection(collections.PolyCollection(
-            np.stack([x, y - 0.35], axis=-1)[:, None] + square, **style))
+    def corner(row, chunk):
+        return left + column * chunk, top + ROW * row + (ROW - high) / 2
 
-    y, x = np.indices((nodes, chunks)).reshape(2, -1)
-    boxes(x, y, wide, facecolor='0.96', edgecolor='0.8')
-    y, x, who = np.nonzero(held)
-    color = np.resize(CHUNK_COLORS, devices)
-    boxes(x + wide * who / devices, y, wide / devices, facecolor=color[who],
-          edgecolor='white', linewidth=0.5 * (devices <= 8))
-    y, x = np.nonzero((held == 1).all(axis=2))
-    ax.scatter(x + wide / 2, y, 110, 'white', zorder=3)
-    ax.scatter(x + wide / 2, y, 50, 'green', marker=r'$\checkmark$', zorder=4)
-    for y, x, who in np.argwhere(held > 1):
-        ax.text(x + wide * (who + 0.5) / devices, y, held[y, x, who], c='r',
-                ha='center', va='center', bbox={'fc': 'w', 'pad': 1})
+    drawing.add(_heap([_square(*corner(row, chunk), wide, high)
+                       for row, chunk in np.ndindex(nodes, chunks)],
+                      'fill="#f5f5f5" stroke="#ccc"', 'boxes'))
+    bars = {}
+    for row, chunk, who in np.argwhere(held).tolist():
+        x, y = corner(row, chunk)
+        bars.setdefault(who, []).append(_square(
+            x + wide * who / devices, y, wide / devices, high))
+    edge = 'stroke="white" stroke-width=".5"' if devices <= 8 else ''
+    faint = ' fill-opacity=".3"' if sums else ''
+    for who, squares in bars.items():
+        drawing.add(_heap(squares, f'fill="{_color(who)}"{faint} {edge}',
+                          f'bars of-{who}'))
+    full = (held == 1).all(axis=2)
+    middle = [(x + wide / 2, y + high / 2) for x, y in (
+        corner(row, chunk) for row, chunk in np.argwhere(full).tolist())]
+    if sums:
+        _write_sums(drawing, held, full, corner, wide, high)
+    else:
+        drawing.add(_heap([_circle(x, y) for x, y in middle], 'fill="white"',
+                          'discs'))
+        drawing.add(_heap([f'M{x:.5g} {y:.5g}{CHECK}' for x, y in middle],
+                          f'fill="none" stroke="{GREEN}" stroke-width="2.4"',
+                          'ticks'))
+    for row, chunk, who in np.argwhere(held > 1).tolist():
+        x, y = corner(row, chunk)
+        drawing.text(x + wide * (who + 0.5) / devices, y + high / 2,
+                     held[row, chunk, who], WORDS, bold=True, fill='#c00',
+                     plate=True)
     if number:
-        r = schedule.rounds[number - 1]
-        boxes(r.chunk, r.dst, wide, facecolor='none', edgecolor='k', lw=1.8)
-        rank = np.tril(r.chunk[:, None] == r.chunk, -1).sum(axis=1)
-        ax.quiver(r.chunk + wide + 0.28 * (rank + 1) / (rank.max() + 2),
-                  r.src, 0 * r.src, r.dst - r.src, scale=1, angles='xy',
-                  scale_units='xy', width=0.012, units='inches', headwidth=7,
-                  headlength=8, edgecolor='black', linewidth=0.7,
-                  facecolor=np.where(r.reduce, 'black', 'white'))
-    ax.set(xlim=(-0.1, chunks), ylim=(nodes - 0.5, -0.5), frame_on=False,
-           xlabel='chunk', ylabel='device', title=f'{schedule.name}: after '
-           f'round {number} of {len(schedule.rounds)}')
-    ax.set_xticks(np.arange(chunks) + wide / 2, range(chunks))
-    ax.set_yticks(range(nodes), schedule.nodes)
-    for label, c in zip(ax.get_yticklabels(), color):
-        label.set(color=c, weight='bold')
-    return ax
+        _draw_sends(drawing, schedule.rounds[number - 1], corner, column,
+                    wide, high)
+    for chunk in range(chunks):
+        drawing.text(left + column * chunk + wide / 2, bottom + 10,
+                     f'chunk {chunk}' if column > 62 else chunk, WORDS)
+    for row, name in enumerate(names):
+        drawing.text(left - 8, top + ROW * (row + 0.5), name, WORDS, 'end',
+                     bold=True, fill=_color(row) if row < devices else INK)
+    for x, line, kind in below:
+        _draw_sign(drawing, x, bottom + 34 + 22 * line, kind)
+    return drawing
+
+
+def _color(who):
+    return CHUNK_COLORS[who % len(CHUNK_COLORS)]
+
+
+def _circle(x, y, r=9):
+    return (f'M{x:.5g} {y:.5g}m{-r} 0a{r} {r} 0 1 0 {2 * r} 0'
+            f'a{r} {r} 0 1 0 {-2 * r} 0')
+
+
+def _write_sums(drawing, held, full, corner, wide, high):
+    """A number in each box for what it holds; device k brings k + 1."""
+    sums = held @ np.arange(1, held.shape[-1] + 1)
+    for (row, chunk), value in np.ndenumerate(sums):
+        x, y = corner(row, chunk)
+        if value:
+            drawing.text(x + wide / 2, y + high / 2, value, 13,
+                         bold=bool(full[row, chunk]),
+                         fill='#00694d' if full[row, chunk] else INK)
+
+
+def _draw_sends(drawing, sends, corner, column, wide, high):
+    """A round's arrows, each in a lane of its own, and what they changed."""
+    src, dst, chunk = (part.tolist() for part in (
+        sends.src, sends.dst, sends.chunk))
+    drawing.add(_heap([_square(*corner(row, k), wide, high)
+                       for row, k in zip(dst, chunk)],
+                      f'fill="none" stroke="{INK}" stroke-width="2.2"',
+                      'frames'))
+    lanes = {k: chunk.count(k) for k in chunk}
+    most, used, arrows = max(lanes.values(), default=0), {}, {}
+    for begin, end, k, adds in zip(src, dst, chunk, sends.reduce.tolist()):
+        used[k] = used.get(k, 0) + 1
+        x, y = corner(begin, k)
+        lane = (column - wide) / (most + 1)
+        arrows.setdefault(adds, []).append(_arrow(
+            x + wide + lane * used[k], y + high / 2,
+            corner(end, k)[1] + high / 2, min(5.5, max(0.45 * lane, 2))))
+    for adds, shapes in arrows.items():
+        drawing.add(_heap(shapes, f'fill="{INK if adds else "white"}" '
+                          f'stroke="{INK}"', 'adds' if adds else 'replaces'))
+
+
+def _sign_places(width):
+    """(x, line, kind) of each sign below, in lines that are not too wide."""
+    places, x, line = [], 10, 0
+    for kind, words in SIGNS.items():
+        wide = 26 + width_of(words, WORDS) + 16
+        if places and x + wide > width:
+            x, line = 10, line + 1
+        places.append((x, line, kind))
+        x += wide
+    return places
+
+
+def _draw_sign(drawing, x, y, kind):
+    if kind in ('arrow', 'hollow'):
+        fill = INK if kind == 'arrow' else 'white'
+        drawing.add(f'<path d="{_arrow(x + 8, y - 8, y + 9)}" fill="{fill}" '
+                    f'stroke="{INK}"/>')
+    elif kind == 'frame':
+        drawing.add(f'<path d="{_square(x, y - 6, 18, 12)}" fill="#f5f5f5" '
+                    f'stroke="{INK}" stroke-width="2.2"/>')
+    else:
+        drawing.add(f'<path d="M{x + 8:.5g} {y:.5g}{CHECK}" fill="none" '
+                    f'stroke="{GREEN}" stroke-width="2.4"/>')
+    drawing.text(x + 24, y, SIGNS[kind], WORDS, 'start')
+
+
+def _holdings_said(schedule, held, number, title, names):
+    full = (held == 1).all(axis=2).sum(axis=1)
+    said = [f'{name} has {_several((row > 0).sum(), "contribution")}, '
+            f'{_several(done, "whole sum")}'
+            for name, row, done in zip(names, held, full)]
+    round_ = ''
+    if number:
+        sends = schedule.rounds[number - 1]
+        adds = int(sends.reduce.sum())
+        round_ = (f' In this round {_several(len(sends.src), "message")}: '
+                  f'{adds} added, {len(sends.src) - adds} replacing.')
+    return f'{title or schedule.name}. {"; ".join(said)}.{round_}'
+
+
+def _several(number, word):
+    return f'{number} {word}{"s" * int(number != 1)}'
 
 
 @checked(_small, schedule=limits.schedule, number=from_zero)

@@ -1,22 +1,27 @@
-"""Pictures of what joins devices, and of what it carries when.
+"""Pictures of what joins devices, and of what it carries when: `Drawing`s."""
+from math import hypot
 
-Each function draws on `ax`, or on a new figure, and returns the axes.
-"""
-import numpy as np
-from matplotlib import pyplot as plt
-from matplotlib.axes import Axes
-from matplotlib.collections import LineCollection, PolyCollection
-from matplotlib.colors import LinearSegmentedColormap
-
-from d2lps.checks import (a, checked, flag, list_of, number, refuse,
-                          whole)
+from d2lps.checks import (a, checked, flag, list_of, number, positive,
+                          refuse, whole)
 from d2lps.collectives.simulate import Timing
 from d2lps.collectives.topology import Topology
+from d2lps_pictures.chart import TITLE, WORDS, row_chart, wrapped
+from d2lps_pictures.drawing import Drawing, width_of
 from d2lps_pictures.places import positions
 from d2lps_pictures.style import CHUNK_COLORS, GREEN, IDLE_TO_BUSY, SKY
+from d2lps_pictures.tables import PIXELS, TEXT, plot_bars
 
-AXES = a(Axes, 'axes of matplotlib, such as plt.gca()')
-LOAD_COLORS = LinearSegmentedColormap.from_list('load', IDLE_TO_BUSY)
+SHOWN_SCALE = 'share of capacity: 0'
+
+
+def load_color(share):
+    """The colour of a link that carried a share of what it could."""
+    place = min(max(share, 0), 1) * (len(IDLE_TO_BUSY) - 1)
+    k = min(int(place), len(IDLE_TO_BUSY) - 2)
+    pair = zip(*([int(color[i:i + 2], 16) for i in (1, 3, 5)]
+                 for color in IDLE_TO_BUSY[k:k + 2]))
+    return '#' + ''.join(f'{round(low + (place - k) * (high - low)):02x}'
+                         for low, high in pair)
 
 
 def _load_of_links(topology, load, **_):
@@ -30,46 +35,91 @@ def _load_of_links(topology, load, **_):
 
 
 @checked(_load_of_links, topology=a(Topology, 'a Topology: pcie_switch(4)'),
-         load=a(dict, 'a dict such as timing.busy()'), ax=AXES, scale=flag,
-         device=a(str, 'a text'))
-def plot_topology(topology, load=None, ax=None, scale=True, device=''):
+         load=a(dict, 'a dict such as timing.busy()'), scale=flag,
+         device=a(str, 'a text'), title=TEXT, width=PIXELS['width'])
+def plot_topology(topology, load=None, scale=True, device='', title=None,
+                  width=352):
     """Nodes on a circle, switches between what they join.
 
     A link's width shows its bandwidth, its colour its entry in `load`, a
     dict from (src, dst) to the share of its capacity that it carried, from 0
     to 1, such as `Timing.busy()`; links that are not in it count as idle. The
     two links of a cable lie side by side, with triangles that point along.
-    scale: explain the colours in a bar beside. device: stands before the
-    number of nodes that have one, such as 'GPU '.
+    scale: explain the colours in a bar below. device: stands before the
+    number of nodes that have one, such as 'GPU '. title: the topology's name
+    if there is none.
     """
-    ax = ax or plt.subplots(figsize=(4.5, 3.6))[1]
-    at, links = positions(topology), topology.links
-    ends = np.array([[at[link.src], at[link.dst]] for link in links])
-    along = ends[:, 1:] - ends[:, :1]
-    along /= np.linalg.norm(along, axis=2, keepdims=True) + 1e-9
-    aside = along[..., ::-1] * [1, -1]
-    ends += 0.03 * aside
-    heads = 0.4 * ends[:, :1] + 0.6 * ends[:, 1:] + np.concatenate(
-        [0.08 * along, 0.05 * aside, -0.05 * aside], axis=1)
-    colors = '0.6' if load is None else LOAD_COLORS(
-        [load.get(link[:2], 0) for link in links])
-    width = np.array([link.bandwidth for link in links])
-    ax.add_collection(LineCollection(
-        ends, linewidths=1 + 2.5 * width / width.max(), color=colors))
-    ax.add_collection(PolyCollection(heads, color=colors))
+    links, fastest = topology.links, max(
+        link.bandwidth for link in topology.links)
+    title = topology.name if title is None else title
+    lines = wrapped(title, TITLE, width - 8, True) if title else []
+    top, places = 8 + 17 * len(lines), positions(topology)
+    names = {node: f'{device}{node}' if isinstance(node, int) else str(node)
+             for node in places}
+    half = max(width_of(words, WORDS) for words in names.values()) / 2 + 6
+    side, scaled = 0.36 * width, load is not None and scale
+    drawing = Drawing(width, top + 2 * side + 36 + 26 * scaled,
+                      _topology_said(topology, load, title, names))
+    if title:
+        drawing.text(4, 6 + 8.5 * len(lines), '\n'.join(lines), TITLE,
+                     'start', bold=True)
+    at = {node: (width / 2 + x * (width / 2 - half - 2),
+                 top + 16 + side * (1 - y))
+          for node, (x, y) in places.items()}
+    heads = []
+    for link in links:
+        color = '#999999' if load is None else load_color(
+            load.get(link[:2], 0))
+        (x1, y1), (x2, y2) = at[link.src], at[link.dst]
+        long = hypot(x2 - x1, y2 - y1) or 1
+        dx, dy = (x2 - x1) / long, (y2 - y1) / long
+        away = 4.5  # beside the link the other way
+        x1, y1, x2, y2 = (x1 - away * dy, y1 + away * dx,
+                          x2 - away * dy, y2 + away * dx)
+        wide = 1.5 + 3 * link.bandwidth / fastest
+        drawing.add(f'<path class="link" d="M{x1:.1f} {y1:.1f}L{x2:.1f} '
+                    f'{y2:.1f}" stroke="{color}" stroke-width="{wide:.3g}"/>')
+        x, y = 0.4 * x1 + 0.6 * x2, 0.4 * y1 + 0.6 * y2
+        heads.append(
+            f'<path class="head" d="M{x + 9 * dx:.1f} {y + 9 * dy:.1f}'
+            f'L{x - 6 * dy:.1f} {y + 6 * dx:.1f}L{x + 6 * dy:.1f} '
+            f'{y - 6 * dx:.1f}z" fill="{color}"/>')
+    drawing.add(''.join(heads))
     for node, (x, y) in at.items():
-        label = f'{device}{node}' if isinstance(node, int) else str(node)
-        ax.text(x, y, label, ha='center', va='center', fontsize=9, bbox={
-            'boxstyle': 'round',
-            'facecolor': '0.9' if node in topology.switches else 'white'})
-    if load is not None and scale:
-        ax.figure.colorbar(
-            plt.cm.ScalarMappable(cmap=LOAD_COLORS), ax=ax, shrink=0.6,
-            label='share of capacity', ticks=[0, 0.5, 1])
-    ax.set(title=topology.name, aspect='equal', xlim=(-1.2, 1.2),
-           ylim=(-1.2, 1.2))
-    ax.axis('off')
-    return ax
+        wide = width_of(names[node], WORDS) + 10
+        drawing.box(x - wide / 2, y - 11, wide, 22, names[node],
+                    '#e4e4e4' if node in topology.switches else 'white',
+                    WORDS)
+    if scaled:
+        y, x = drawing.height - 16, width_of(SHOWN_SCALE, WORDS) + 14
+        drawing.text(x - 6, y, SHOWN_SCALE, WORDS, 'end')
+        for k in range(40):
+            drawing.add(f'<rect class="scale" x="{x + 3 * k:g}" y="{y - 6:g}"'
+                        f' width="3.3" height="12" '
+                        f'fill="{load_color(k / 39)}"/>')
+        drawing.text(x + 127, y, '1', WORDS, 'start')
+    return drawing
+
+
+def _topology_said(topology, load, title, names):
+    nodes = [names[node] for node in topology.nodes]
+    said = f'{title or topology.name}: {", ".join(nodes)}'
+    if topology.switches:
+        said += ', joined by ' + ', '.join(map(str, topology.switches))
+    said += f'; {len(topology.links)} links, one for each direction.'
+    if load:
+        busiest = max(load.values())
+        pairs = [f'{src} to {dst}' for (src, dst), share in load.items()
+                 if share > 0.999 * busiest > 0]
+        said += (f' Busiest, {busiest:.0%} of what they can carry: '
+                 f'{_some(pairs)}.' if pairs else ' None is busy.')
+    return said
+
+
+def _some(words, most=6):
+    """The first of many, and how many more there are."""
+    more = len(words) - most
+    return ', '.join(words[:most]) + (f' and {more} more' if more > 0 else '')
 
 
 def shown_ms(timing):
@@ -81,45 +131,64 @@ def shown_ms(timing):
 
 
 @checked(timings=list_of(a(Timing, 'a Timing'), 'a list of Timings'),
-         ax=AXES)
-def plot_comparison(timings, ax=None):
-    """A bar per `Timing`, in the order given; the best ones are marked."""
-    ax = ax or plt.subplots(figsize=(6, 0.8 + 0.27 * len(timings)))[1]
+         title=TEXT, width=PIXELS['width'], target=positive)
+def plot_comparison(timings, title='', width=640, target=None):
+    """A bar per `Timing`, in the order given; the best ones are marked.
+
+    target: a dashed line, in seconds.
+    """
     best = min(map(shown_ms, timings))
     good = [shown_ms(timing) == best for timing in timings]
-    rows = range(len(timings))
-    ax.set_yticks(rows, [timing.schedule.name for timing in timings])
-    bars = ax.barh(rows, [1e3 * timing.seconds for timing in timings],
-                   color=[GREEN if g else SKY for g in good])
     labels = [f'{shown_ms(timing):,g}' + ' best' * is_good
               for timing, is_good in zip(timings, good)]
-    ax.bar_label(bars, labels, padding=3)
-    ax.invert_yaxis()
-    ax.margins(x=0.2)
-    ax.set(xlabel='time / ms', xticks=[])
-    ax.spines[['top', 'right', 'bottom']].set_visible(False)
-    return ax
+    names = [timing.schedule.name for timing in timings]
+    said = '; '.join(map('{}: {}'.format, names, labels))
+    return plot_bars(
+        [(name, 1e3 * timing.seconds) for name, timing in zip(names, timings)],
+        'time / ms', title, labels=labels, width=width,
+        colors=[GREEN if is_good else SKY for is_good in good],
+        verticals=[1e3 * target] if target else [],
+        alt=f'{title or "Bars"}, time in ms. {said}.')
 
 
 @checked(timing=a(Timing, 'a Timing, which simulate.time returns'),
-         ax=AXES, most=whole)
-def plot_timing(timing, ax=None, most=24):
+         most=whole, title=TEXT, until=positive,
+         width=PIXELS['width'])
+def plot_timing(timing, most=24, title=None, until=None, width=720):
     """A row per link: when it carries which send, coloured by chunk.
 
     A bar is as high as the send is fast: one that has the link for itself
     fills the row, and two that share it are half as high each, one upon the
     other. So the filled part of a row is the link's entry in
     `Timing.busy()`. Latency is white: no byte flows then. With more than
-    `most` links, only the busiest are shown.
+    `most` links, only the busiest are shown. title: words above; without it,
+    what is sent over what, and how long it takes. until: end of the time
+    axis in seconds, to compare two pictures.
     """
     busy = timing.busy()
     links = sorted(sorted(busy, key=busy.get)[-most:], key=lambda link: [
         (type(end).__name__, end) for end in link])
+    if title is None:
+        title = (f'{timing.schedule.name} on {timing.topology.name}: '
+                 f'{timing.seconds * 1e3:.3g} ms')
+    if len(busy) > most:
+        title += f', the busiest {most} links'
+    names = [f'{src} to {dst}' for src, dst in links]
+    chart = row_chart(
+        names, 1e3 * (until or timing.seconds or 1), _timing_said(
+            title, names, [busy[link] for link in links]),
+        title=title, width=width,
+        xlabel='time / ms (a colour for each chunk; height: share of '
+               'capacity)')
+    for color, spans in _bars(timing, links).items():
+        chart.bars(spans, color)
+    return chart.drawing
+
+
+def _bars(timing, links):
+    """{colour: boxes (start, end, top, bottom)}, in ms and rows."""
     row = {link: k for k, link in enumerate(links)}
-    ax = ax or plt.subplots(figsize=(7, 1 + 0.25 * len(links)))[1]
-    ax.hlines(np.arange(len(links)) + 0.4, 0, 1e3 * timing.seconds,
-              color='0.85', linewidth=0.5)
-    last = {}  # of each link and send the bar that may go on
+    last, found = {}, {}  # of each link and send the bar that may go on
     for start, end, which, rates in timing.rates():
         filled = dict.fromkeys(links, 0.0)
         for k, rate in zip(which.tolist(), rates.tolist()):
@@ -132,17 +201,16 @@ def plot_timing(timing, ax=None, most=24):
                 filled[link[:2]] += share
                 bar, *was = last.get((link, k), [None])
                 if was == [start, low, share]:
-                    bar.set_width(1e3 * end - bar.get_x())
+                    bar[1] = 1e3 * end
                 else:
-                    bar, = ax.barh(
-                        low, 1e3 * (end - start), -share, 1e3 * start,
-                        align='edge', edgecolor='white', linewidth=0.5,
-                        color=CHUNK_COLORS[send.chunk % len(CHUNK_COLORS)])
+                    bar = [1e3 * start, 1e3 * end, low, low - share]
+                    found.setdefault(CHUNK_COLORS[
+                        send.chunk % len(CHUNK_COLORS)], []).append(bar)
                 last[link, k] = bar, end, low, share
-    ax.set_yticks(range(len(links)), [f'{src} to {dst}' for src, dst in links])
-    ax.set_ylim(len(links) - 0.5, -0.5)
-    left = f', the busiest {most} links' if len(busy) > most else ''
-    ax.set(xlabel='time / ms (a colour for each chunk; height: share of '
-           'capacity)', title=f'{timing.schedule.name} on '
-           f'{timing.topology.name}: {timing.seconds * 1e3:.3g} ms{left}')
-    return ax
+    return found
+
+
+def _timing_said(title, names, shares):
+    said = [f'{name} {share:.0%}' for name, share in zip(names, shares)]
+    return (f'{title}. A row for each link, filled by what it carries: '
+            f'{_some(said, 12)}.')

@@ -1,45 +1,52 @@
 """Servers that die, or join, on a circle of keys."""
 from functools import partial
-
-import numpy as np
-from matplotlib import pyplot as plt
+from math import cos, pi, sin
 
 from d2lps.checks import checked, list_of, one_of, whole
+from d2lps_pictures.chart import TITLE, WORDS
 from d2lps_pictures.controls import choose, menu
-from d2lps_pictures.style import CHUNK_COLORS
+from d2lps_pictures.drawing import INK, Drawing, Row, color
 from d2lps_pictures.widgets import live_picture
 from d2lps.recovery import chain, circle, position
 
 SERVERS = list_of(partial(whole, least=0, most=1000), 'a list of numbers')
 UP_TO_1000 = partial(whole, most=1000)
-COLOR = np.resize(CHUNK_COLORS, 1001)  # of each server
+SIDE, UNIT, CROSS = 352, 116, 'm-5 -5l10 10m0 -10l-10 10'
 EVENTS = {'nothing happens': lambda n: [*range(n)],
           'server 1 dies': lambda n: [0, *range(2, n)],
           'servers 1 and 2 die': lambda n: [0, *range(3, n)],
           'a server joins': lambda n: [*range(n + 1)]}
 
 
-def _xy(key, radius):
+def _xy(name, radius):
     """Where a name is drawn; the circle begins at the top, clockwise."""
-    angle = 2 * np.pi * np.array([position(name) for name in key])
-    return radius * np.sin(angle), radius * np.cos(angle)
+    angle = 2 * pi * position(name)
+    return (SIDE / 2 + radius * UNIT * sin(angle),
+            SIDE / 2 + 20 - radius * UNIT * cos(angle))
 
 
-def _draw_circle(ax, servers, num_points, chains):
+def _draw_circle(title, alt, servers, num_points, chains):
+    drawing = Drawing(SIDE, SIDE + 34, alt)
+    drawing.text(4, 15, title, TITLE, 'start', bold=True)
+    drawing.add(f'<circle cx="{SIDE / 2}" cy="{SIDE / 2 + 20}" r="{UNIT}" '
+                'fill="none" stroke="#bbb"/>')
     names = [(f'server {server}, point {k}', server)
              for server in servers for k in range(num_points)]
-    x, y = _xy([name for name, _ in names], 1)
-    ax.add_patch(plt.Circle((0, 0), 1, fill=False, edgecolor='0.7'))
-    ax.scatter(x, y, max(4, 60 - 2 * len(names)), marker='s',
-               c=[COLOR[server] for _, server in names])
-    for k, (_, server) in enumerate(names if num_points <= 4 else ()):
-        ax.text(0.86 * x[k], 0.86 * y[k], server, color=COLOR[server],
-                ha='center', va='center', weight='bold')
-    for k in range(max(map(len, chains.values()), default=0)):
-        ax.scatter(*_xy([f'key {key}' for key in chains], 1.13 + 0.1 * k), 22,
-                   [COLOR[found[k]] for found in chains.values()])
-    ax.set(xlim=(-1.5, 1.5), ylim=(-1.45, 1.45), aspect='equal')
-    ax.axis('off')
+    half = max(1.5, 4.5 - 0.06 * len(names))
+    for name, server in names:
+        x, y = _xy(name, 1)
+        drawing.add(f'<rect class="point" x="{x - half:.1f}" '
+                    f'y="{y - half:.1f}" width="{2 * half:.3g}" '
+                    f'height="{2 * half:.3g}" fill="{color(server)}"/>')
+    for name, server in names if num_points <= 4 else ():
+        drawing.text(*_xy(name, 0.86), server, 13, bold=True,
+                     fill=color(server))
+    for key, found in chains.items():
+        for k, server in enumerate(found):
+            x, y = _xy(f'key {key}', 1.13 + 0.1 * k)
+            drawing.add(f'<circle class="key" cx="{x:.1f}" cy="{y:.1f}" '
+                        f'r="3.4" fill="{color(server)}"/>')
+    return drawing
 
 
 def _can_be_seen(before, after, num_points, **_):
@@ -59,7 +66,7 @@ def plot_circle(before, after, replicas=1, num_keys=32, num_points=2):
     each key, in the colour of the server that it belongs to, and beyond it
     one for each replica. On the right, an open circle marks keys that
     now belong to another server, and a cross those that are lost: all that
-    had them died before anything could be copied. Returns both axes.
+    had them died before anything could be copied. Returns a `Row` of both.
     """
     def chains(servers):
         places = circle(servers, num_points)
@@ -70,20 +77,33 @@ def plot_circle(before, after, replicas=1, num_keys=32, num_points=2):
     lost = [key for key in was if not {*was[key]} & {*after}]
     kept = {key: now[key] for key in now if key not in lost}
     moved = [key for key in kept if was[key][0] != now[key][0]]
-    figure, (left, right) = plt.subplots(1, 2, figsize=(9, 4.6))
-    _draw_circle(left, before, num_points, was)
-    _draw_circle(right, after, num_points, kept)
-    right.scatter(*_xy([f'key {key}' for key in moved], 1.13), 70, 'none',
-                  edgecolors='black')
-    right.scatter(*_xy([f'key {key}' for key in lost], 1.13), 70, 'black',
-                  'x')
-    left.set_title(f'{len(before)} servers, {num_keys} keys')
-    right.set_title(f'{len(after)} servers: {len(moved)} keys have moved, '
-                    f'{len(lost)} are lost')
-    figure.text(0.5, 0.02, 'square: a point of a server; dots: a key, and '
-                'its replicas; open circle: moved; cross: lost', ha='center')
-    figure.subplots_adjust(0, 0.05, 1, 0.93, 0)
-    return left, right
+    title = f'{len(before)} servers, {num_keys} keys'
+    left = _draw_circle(title, f'{title} on a circle. {_shares(was)}',
+                        before, num_points, was)
+    title = (f'{len(after)} servers: {len(moved)} keys moved, '
+             f'{len(lost)} lost')
+    right = _draw_circle(title, f'{title}. {_shares(kept)}', after,
+                         num_points, kept)
+    for key in moved:
+        x, y = _xy(f'key {key}', 1.13)
+        right.add(f'<circle class="moved" cx="{x:.1f}" cy="{y:.1f}" r="5.5" '
+                  f'fill="none" stroke="{INK}" stroke-width="1.4"/>')
+    for key in lost:
+        x, y = _xy(f'key {key}', 1.13)
+        right.add(f'<path class="lost" d="M{x:.1f} {y:.1f}{CROSS}" '
+                  f'stroke="{INK}" stroke-width="2"/>')
+    left.text(4, SIDE + 22, "square: a server's point; dots: a key, "
+              'its replicas', WORDS, 'start')
+    right.text(4, SIDE + 22, 'open circle: moved; cross: lost', WORDS,
+               'start')
+    return Row(left, right)
+
+
+def _shares(chains):
+    """How many keys each server has."""
+    owners = [found[0] for found in chains.values()]
+    return ', '.join(f'server {server} has {owners.count(server)} keys'
+                     for server in sorted({*owners})) + '.'
 
 
 @checked(event=one_of(*EVENTS), replicas=partial(whole, most=3),
@@ -94,7 +114,7 @@ def explore_circle(event='server 1 dies', replicas=1, num_servers=4,
     """Choose servers and replicas, lose a server, or let one join."""
     def draw(event, replicas, n, num_points):
         return plot_circle([*range(n)], EVENTS[event](n), replicas,
-                           num_points=num_points)[0]
+                           num_points=num_points)
 
     live_picture(draw, dict(
         event=menu([*EVENTS], event, 'event'),

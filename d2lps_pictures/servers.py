@@ -1,11 +1,11 @@
 """Workers and servers to play with, without starting any."""
 from functools import partial
 
-from matplotlib import pyplot as plt
-
 from d2lps.checks import checked, flag, number, positive, whole
 from d2lps.collectives import simulate, strategies, topology
+from d2lps_pictures.chart import new_chart, words_of
 from d2lps_pictures.controls import choose, menu
+from d2lps_pictures.drawing import Row
 from d2lps_pictures.style import BLUE, GRAY, ORANGE
 from d2lps_pictures.widgets import live_picture
 
@@ -70,36 +70,48 @@ def plot_servers(num_workers, num_servers, nbytes, bandwidth,
 
     Left, `predicted_seconds` for a line and the simulator for a point;
     right, for each kind of machine, the seconds that its links work.
-    Returns both axes.
+    Returns a `Row` of two `Drawing`s.
     """
-    figure, (left, right) = plt.subplots(1, 2, figsize=(10, 3.4),
-                                         width_ratios=[1.1, 1])
     sizes = [n for n in SIZES if n <= num_workers or not colocated]
-    left.plot(sizes, [predicted_seconds(num_workers, n, nbytes, bandwidth,
-                                        colocated) for n in sizes],
-              color=BLUE, label='predicted')
+    predicted = [predicted_seconds(num_workers, n, nbytes, bandwidth,
+                                   colocated) for n in sizes]
     timing = simulated(num_workers, num_servers, nbytes, bandwidth, colocated)
-    left.plot(num_servers, timing.seconds, 'o', color=ORANGE, markersize=9,
-              label='simulated')
-    left.set_xscale('log', base=2)
-    left.set_xticks(sizes, sizes)
-    left.set(xlabel='servers', ylabel='seconds for push and pull',
-             ylim=(0, None), title=f'{_several(num_workers, "worker")}, '
+    title = (f'{_several(num_workers, "worker")}, '
              f'{_several(num_servers, "server")}: {timing.seconds:.3g} s')
-    left.legend(frameon=False)
+    most = max(*predicted, timing.seconds) or 1
+    ends = [*sizes, num_servers]
+    left = new_chart(
+        352, 250, f'{title}. Predicted: {_listed(sizes, predicted)}.',
+        (min(ends) / 1.2, max(ends) * 1.2), (0, 1.08 * most), title=title,
+        xlabel='servers', ylabel='seconds for push and pull', xscale='log',
+        xticks=sizes, legend=[('predicted', BLUE, '-'),
+                              ('simulated', ORANGE, 'o')])
+    left.curve(sizes, predicted, BLUE)
+    left.curve([num_servers], [timing.seconds], ORANGE, 'o', size=1.2)
     bars = _bars(timing, num_servers, bandwidth, colocated)
+    return Row(left.drawing, _plot_links(bars))
+
+
+def _listed(sizes, seconds):
+    return '; '.join(f'{_several(n, "server")} {words_of(one)} s'
+                     for n, one in zip(sizes, seconds))
+
+
+def _plot_links(bars):
+    """Seconds by kind of link; there is always room for four of them."""
     longest = max(bars.values(), default=0)
-    right.barh([*bars], [*bars.values()], color=[
-        ORANGE if t > 0.999 * longest else GRAY for t in bars.values()])
-    right.bar_label(right.containers[0], [f'{t:.3g}' for t in bars.values()],
-                    padding=3)
-    right.invert_yaxis()
-    right.margins(x=0.18)
-    right.set(xlabel='seconds that a link is busy',
-              title='links, the busiest coloured')
-    right.spines[['top', 'right']].set_visible(False)
-    figure.subplots_adjust(0.08, 0.15, 0.98, 0.9, wspace=0.72)
-    return left, right
+    names = dict(enumerate(bars))
+    said = '; '.join(f'{name} {words_of(t)} s' for name, t in bars.items())
+    chart = new_chart(
+        352, 250, f'Busy links: {said}.', (0, 1.4 * longest or 1),
+        (max(len(bars), 4) - 0.4, -0.6), yticks=names, grid='x',
+        title='Links, the busiest coloured',
+        xlabel='seconds that a link is busy')
+    for row, seconds in enumerate(bars.values()):
+        color = ORANGE if seconds > 0.999 * longest else GRAY
+        chart.bar(0, seconds, row - 0.36, row + 0.36, color)
+        chart.text(seconds, row, f'{seconds:.3g}', 6, 0, 'start')
+    return chart.drawing
 
 
 def _several(number, word):
@@ -131,9 +143,8 @@ def explore_servers(num_workers=4, num_servers=1, megabytes=40, gigabits=1,
         if colocated:  # a worker's machine has room for one server
             num_servers = min(num_servers, num_workers)
         rate = gigabits * 1e9 / 8 * topology.PAYLOAD
-        left, _ = plot_servers(num_workers, num_servers, megabytes * 1e6, rate,
-                               colocated)
-        return left
+        return plot_servers(num_workers, num_servers, megabytes * 1e6, rate,
+                            colocated)
 
     where = {'machines of their own': False, "the workers' machines": True}
     live_picture(draw, {

@@ -6,7 +6,8 @@ import pandas as pd
 
 from d2lps.checks import (a, checked, either, flag, list_of, number, one_of,
                           refuse)
-from d2lps_pictures.chart import (WORDS, new_chart, row_chart, words_of)
+from d2lps_pictures.chart import (WORDS, ink_on, new_chart, row_chart,
+                                  words_of)
 from d2lps_pictures.drawing import INK, Drawing, width_of
 from d2lps_pictures.style import (BLUE, CHUNK_COLORS, GREEN, ORANGE, PURPLE,
                                   RED)
@@ -191,6 +192,9 @@ def _table(name, value):
     try:
         if isinstance(value, dict):
             value = pd.Series(value)
+        elif isinstance(value, list):  # names may be there twice
+            names, numbers = zip(*value)
+            value = pd.Series(numbers, names)
         if isinstance(value, pd.Series):
             value = value.to_frame('')
         if isinstance(value, pd.DataFrame) and value.size:
@@ -203,16 +207,20 @@ def _table(name, value):
 @checked(values=_table, xlabel=TEXT, title=TEXT, stacked=flag,
          marks=_by_name("{'predicted': [15, 60]}"), alt=TEXT, xlim=_limit,
          width=PIXELS['width'],
-         labels=list_of(TEXT, 'a list of texts'))
+         labels=list_of(TEXT, 'a list of texts'),
+         verticals=list_of(number, 'a list of numbers', 0))
 def plot_bars(values, xlabel='', title='', stacked=False, colors=None,
-              marks=None, labels=None, xlim=None, width=640, alt=None):
+              marks=None, labels=None, verticals=(), xlim=None, width=640,
+              alt=None):
     """Bars from left to right with their numbers beside, as a `Drawing`.
 
-    values: a dict or Series of numbers by name, or a table: a group of bars
-    for each row, or with stacked=True one bar in parts, its sum beside.
+    values: a dict or Series of numbers by name, a list of (name, number), or
+    a table: a group of bars for each row, or with stacked=True one bar in
+    parts, its sum beside.
     colors: of the columns, or of the bars if there is one column; a list, or
     a dict by name. marks: {words: a value for each row}, upright ticks.
     labels: words beside the bars of a single column, not their numbers.
+    verticals: values that have a dashed line across.
     """
     rows, columns = [*map(str, values.index)], [*map(str, values.columns)]
     marks = marks or {}
@@ -224,7 +232,8 @@ def plot_bars(values, xlabel='', title='', stacked=False, colors=None,
     numbers = values.to_numpy(float)
     sums = np.nansum(numbers, axis=1)
     ends = sums if stacked else np.nanmax(numbers, axis=1)
-    longest = max([*ends, *(max(given) for given in marks.values())])
+    longest = max([*ends, *verticals, *(max(given)
+                                        for given in marks.values())])
     if labels and len(labels) != len(rows) or labels and several:
         raise ValueError(f'labels must be one for each of {len(rows)} bars, '
                          f'in one column; there were {len(labels)}')
@@ -251,15 +260,17 @@ def plot_bars(values, xlabel='', title='', stacked=False, colors=None,
             low = row - high / 2 + (0 if stacked else k * high / bars)
             chart.bar(begin, begin + one, low, low + high / bars,
                       colors[row][k], words_of(one) if stacked else '',
-                      _ink(colors[row][k]))
+                      ink_on(colors[row][k]))
             if not stacked:
                 words = words_of(one) if several else texts[row]
                 at = _free(chart, one, words, [
-                    given[row] for given in marks.values()])
+                    *verticals, *(given[row] for given in marks.values())])
                 chart.text(at, low + high / bars / 2, words, 6, 0, 'start')
             begin += stacked * one
         if stacked:
             chart.text(begin, row, texts[row], 5, 0, 'start', bold=True)
+    for one in verticals:
+        chart.rule(x=one)
     for given in marks.values():
         chart.curve([*given], range(len(rows)), INK, '|', size=1.1)
     return chart.drawing
@@ -273,17 +284,11 @@ def _free(chart, value, words, marks):
     return value
 
 
-def _ink(color):
-    """White or black, whichever is read more easily upon a colour."""
-    red, green, blue = [int(color[k:k + 2], 16) for k in (1, 3, 5)]
-    return 'white' if 0.3 * red + 0.59 * green + 0.11 * blue < 140 else INK
-
-
 def _bars_said(values, xlabel, title):
     said = [f'{row}: ' + ', '.join(
         (f'{column} ' if column else '') + words_of(one)
-        for column, one in values.loc[[row]].iloc[0].items())
-        for row in values.index]
+        for column, one in zip(values.columns, numbers))
+        for row, *numbers in values.itertuples()]
     begin = ': '.join(filter(None, (title, xlabel))) or 'Bars'
     return f'{begin}. {"; ".join(said)}.'
 
@@ -334,7 +339,7 @@ def plot_grid(values, rows=None, columns=None, xlabel='', ylabel='',
                         f'width="{wide:g}" height="32" fill="{shade}" '
                         'stroke="white"/>')
             drawing.text(left + wide * (column + 0.5), y + 16,
-                         words[row][column], WORDS, fill=_ink(shade))
+                         words[row][column], WORDS, fill=ink_on(shade))
     y = top + 32 * len(rows)
     for column, name in enumerate(columns):
         drawing.text(left + wide * (column + 0.5), y + 13, name, WORDS)

@@ -1,40 +1,20 @@
 """Every strategy to step through, with as many devices as one likes."""
 from functools import cache, partial
 
-import numpy as np
-from matplotlib import pyplot as plt
-from matplotlib.collections import PathCollection
-
 from d2lps.checks import checked, flag, from_zero, list_of, one_of, whole
+from d2lps_pictures.chart import wrapped
 from d2lps_pictures.controls import choose, menu, steps
+from d2lps_pictures.drawing import Drawing
 from d2lps_pictures.menus import PLANS, STEPPED
 from d2lps_pictures.player import plot_holdings
-from d2lps_pictures.style import GREEN
 from d2lps_pictures.widgets import live_picture
-
-SIGNS = ('black arrow: added to what was there      white arrow: replaces it\n'
-         'thick frame: changed in this round      {}: the whole sum')
-
 
 def _explain(words):
     """A picture of words, where there is nothing to draw."""
-    fig = plt.figure(figsize=(9, 3))
-    fig.text(0.5, 0.5, words, ha='center', va='center', fontsize=12)
-    return fig.add_axes([0, 0, 1, 1], visible=False)
-
-
-def _write_sums(ax, held):
-    """A number in each box for what it holds; device k brings k + 1."""
-    ax.collections[1].set_alpha(0.3)  # the bars
-    for ticks in [c for c in ax.collections if isinstance(c, PathCollection)]:
-        ticks.remove()
-    sums = held @ np.arange(1, held.shape[-1] + 1)
-    full = (held == 1).all(axis=-1)
-    for (row, chunk), value in np.ndenumerate(sums):
-        if value:
-            ax.text(chunk + 0.36, row, value, ha='center', va='center',
-                    weight='bold' if full[row, chunk] else None,
-                    color=GREEN if full[row, chunk] else 'black')
+    drawing = Drawing(720, 200, words)
+    lines = [line for one in words.split('\n')
+             for line in wrapped(one, 13, 690)]
+    return drawing.text(360, 100, '\n'.join(lines), 13)
 
 
 def _sentence(sends):
@@ -45,23 +25,11 @@ def _sentence(sends):
 
 
 def _draw(words, schedule, number, sums):
-    rows = len(schedule.nodes)
-    high = 1.25 + rows * (0.38 if rows < 10 else 0.3)
-    fig, ax = plt.subplots(figsize=(9, high))
-    fig.subplots_adjust(0.09, 0.9 / high, 0.99, 1 - 0.35 / high)
-    plot_holdings(schedule, number, ax)
-    if sums:
-        _write_sums(ax, list(schedule.states())[number])
-    ax.set_yticklabels(f'device {node}' if isinstance(node, int) else node
-                       for node in schedule.nodes)
-    ax.set(ylabel='', title=f'{words}, {schedule.num_devices} devices: ' + (
+    title = f'{words}, {schedule.num_devices} devices: ' + (
         f'after round {number} of {len(schedule.rounds)}, '
         f'{_sentence(schedule.rounds[number - 1])}' if number else
-        f'before round 1 of {len(schedule.rounds)}'))
-    ax.set_xlabel('chunk', labelpad=1)
-    fig.text(0.54, 0.08 / high, SIGNS.format('green' if sums else '✓'),
-             size=9, color='0.3', ha='center')
-    return ax
+        f'before round 1 of {len(schedule.rounds)}')
+    return plot_holdings(schedule, number, title, sums, width=720, signs=True)
 
 
 @cache

@@ -1,12 +1,11 @@
 """Which strategy is fastest over which links?"""
 from functools import partial
 
-from matplotlib import pyplot as plt
-
 from d2lps.checks import (checked, list_of, number, one_of, positive, refuse,
                           whole)
 from d2lps.collectives import simulate
 from d2lps_pictures.controls import choose, menu
+from d2lps_pictures.drawing import Row
 from d2lps_pictures.menus import CHOICES, LINKS, PLANS, STRATEGIES
 from d2lps_pictures.plots import plot_comparison, plot_topology, shown_ms
 from d2lps_pictures.widgets import live_picture
@@ -40,13 +39,10 @@ def explore_synchronisation(links='one PCIe switch', num_devices=4,
         timings = [simulate.time(plan, joined, megabytes * 1e6)
                    for plan in schedules
                    if {*plan.nodes} <= {*joined.nodes}]
-        _, axes = plt.subplots(1, 2, figsize=(9.5, 3.6))
-        plt.subplots_adjust(0.22, 0.13, 0.97, 0.92, wspace=0.1)
-        plot_comparison(timings, axes[0])
         shown = {'best': min, 'worst': max}[which](timings, key=shown_ms)
-        plot_topology(joined, shown.busy(), axes[1], False).set_title(
-            f'{shown.schedule.name}, busy links dark')
-        return axes
+        return Row(plot_comparison(timings, width=400), plot_topology(
+            joined, shown.busy(), scale=False, width=312,
+            title=f'{shown.schedule.name}, busy links dark'))
 
     live_picture(draw, dict(
         links=menu([*LINKS], links, 'links'),
