@@ -13,6 +13,7 @@ from d2lps_pictures.tables import PIXELS, TEXT
 from d2lps_pictures.widgets import live_picture
 
 BOX, ROW = 0.72, 36  # a box's share of its column: arrows are in the gap
+LANE = 7  # pixels between two arrows, where a gap can be so wide
 CHECK = 'm-4.5 .5l3 3.5l6 -7.5'
 SIGNS = {'arrow': 'added to what was there', 'hollow': 'replaces it',
          'frame': 'changed in this round', 'tick': 'the whole sum'}
@@ -35,9 +36,9 @@ def _square(x, y, width, height):
     return f'M{x:.5g} {y:.5g}h{width:.4g}v{height:.4g}h{-width:.4g}z'
 
 
-def _arrow(x, y1, y2, half=5.5):
+def _arrow(x, y1, y2, half=4.5, wide=0.5):
     """An upright arrow from y1 to y2, its head so wide; from its tip on."""
-    neck, wide = y2 - 1.8 * half * (1 if y2 > y1 else -1), 0.3 * half
+    neck = y2 - 2.2 * half * (1 if y2 > y1 else -1)
     return (f'M{x:.5g} {y2:.5g}L{x - half:.5g} {neck:.5g}H{x - wide:.5g}'
             f'V{y1:.5g}H{x + wide:.5g}V{neck:.5g}H{x + half:.5g}z')
 
@@ -61,13 +62,16 @@ def plot_holdings(schedule, number=0, title=None, sums=False, width=None,
     names = [f'device {node}' if isinstance(node, int) else str(node)
              for node in schedule.nodes]
     left = max(width_of(name, WORDS, True) for name in names) + 14
-    width = width or left + chunks * min(84, max(640 / chunks, 14)) + 8
+    lanes = max([_most(sends) for sends in schedule.rounds], default=1)
+    width = width or left + chunks * min(
+        78 + 6 * lanes, max(640 / chunks, 14)) + 8
     column = min((width - left - 8) / chunks, 150)
     if title is None:
         title = (f'{schedule.name}: after round {number} of '
                  f'{len(schedule.rounds)}')
     lines = wrapped(title, TITLE, width - 8, True) if title else []
-    top, wide, high = 10 + 17 * len(lines), BOX * column, 0.72 * ROW
+    top, high = 10 + 17 * len(lines), 0.72 * ROW
+    wide = max(0.4 * column, min(BOX * column, column - LANE * (lanes + 1)))
     below = _sign_places(width) if signs else []
     bottom = top + ROW * nodes
     drawing = Drawing(width, bottom + 24 + (
@@ -123,6 +127,11 @@ def plot_holdings(schedule, number=0, title=None, sums=False, width=None,
     return drawing
 
 
+def _most(sends):
+    """Of a round: how many messages have the same chunk."""
+    return int(np.bincount(sends.chunk).max(initial=0))
+
+
 def _color(who):
     return CHUNK_COLORS[who % len(CHUNK_COLORS)]
 
@@ -151,18 +160,21 @@ def _draw_sends(drawing, sends, corner, column, wide, high):
                        for row, k in zip(dst, chunk)],
                       f'fill="none" stroke="{INK}" stroke-width="2.2"',
                       'frames'))
-    lanes = {k: chunk.count(k) for k in chunk}
-    most, used, arrows = max(lanes.values(), default=0), {}, {}
+    lane, used, arrows, dots = (column - wide) / (_most(sends) + 1), {}, {}, []
+    half = min(4.5, max(0.45 * lane, 2))
     for begin, end, k, adds in zip(src, dst, chunk, sends.reduce.tolist()):
         used[k] = used.get(k, 0) + 1
-        x, y = corner(begin, k)
-        lane = (column - wide) / (most + 1)
-        arrows.setdefault(adds, []).append(_arrow(
-            x + wide + lane * used[k], y + high / 2,
-            corner(end, k)[1] + high / 2, min(5.5, max(0.45 * lane, 2))))
-    for adds, shapes in arrows.items():
-        drawing.add(_heap(shapes, f'fill="{INK if adds else "white"}" '
-                          f'stroke="{INK}"', 'adds' if adds else 'replaces'))
+        x = corner(begin, k)[0] + wide + lane * used[k]
+        y, y2 = (corner(row, k)[1] + high / 2 for row in (begin, end))
+        dots.append(_circle(x, y, min(2.5, half)))
+        arrows.setdefault(adds, []).append(
+            _arrow(x, y, y2, half, 0.5 * adds))
+    for adds, shapes in arrows.items():  # white around them, first
+        look = f'fill="{INK if adds else "white"}" stroke="{INK}"'
+        drawing.add(_heap(shapes, 'fill="white" stroke="white" '
+                          'stroke-width="4"', 'halos'))
+        drawing.add(_heap(shapes, look, 'adds' if adds else 'replaces'))
+    drawing.add(_heap(dots, f'fill="{INK}"', 'dots'))
 
 
 def _sign_places(width):
@@ -180,8 +192,9 @@ def _sign_places(width):
 def _draw_sign(drawing, x, y, kind):
     if kind in ('arrow', 'hollow'):
         fill = INK if kind == 'arrow' else 'white'
-        drawing.add(f'<path d="{_arrow(x + 8, y - 8, y + 9)}" fill="{fill}" '
-                    f'stroke="{INK}"/>')
+        arrow = _arrow(x + 8, y - 8, y + 9, wide=0.5 * (kind == 'arrow'))
+        drawing.add(f'<path d="{_circle(x + 8, y - 8, 2.5)}" fill="{INK}"/>'
+                    f'<path d="{arrow}" fill="{fill}" stroke="{INK}"/>')
     elif kind == 'frame':
         drawing.add(f'<path d="{_square(x, y - 6, 18, 12)}" fill="#f5f5f5" '
                     f'stroke="{INK}" stroke-width="2.2"/>')
