@@ -156,16 +156,19 @@ class Chart:
         if xlabel:
             drawing.text((self.left + self.right) / 2, lower + 32
                          - 14 * (not xticks), xlabel, WORDS)
+        if legend:
+            drawing.add('<g class="legend">')
         if beside:
             for k, entry in enumerate(legend):
                 self._entry(self.right + 12, upper + 10 + 20 * k, *entry)
         elif below:
-            rows = _legend_rows(legend, width)
-            for k, row in enumerate(rows):
+            for k, row in enumerate(_legend_rows(legend, width)):
                 x, y = left + 10, top + height - below + 8 + 20 * k
                 for entry in row:
                     self._entry(x, y, *entry)
                     x += legend_width([entry])
+        if legend:
+            drawing.add('</g>')
 
     def x(self, value):
         """Where a value of the data lies, in pixels from the left."""

@@ -189,6 +189,7 @@ def _at(x):
 
 def _table(name, value):
     """A DataFrame with a row for each bar, or group of bars."""
+    given = value
     try:
         if isinstance(value, dict):
             value = pd.Series(value)
@@ -201,7 +202,8 @@ def _table(name, value):
             return value.astype(float)
     except (TypeError, ValueError):
         pass
-    refuse(name, value, "a table, or a dict such as {'ring': 15, 'tree': 60}")
+    refuse(name, np.array(given) if isinstance(
+        given, (pd.Series, pd.DataFrame)) else given, "a table, or a dict such as {'ring': 15, 'tree': 60}")
 
 
 @checked(values=_table, xlabel=TEXT, title=TEXT, stacked=flag,

@@ -1,28 +1,9 @@
 """What the tests of pictures share: where a drawing cannot be read."""
-import re
-from functools import cache
 from itertools import pairwise
 from xml.etree import ElementTree
 
 import pytest
-from matplotlib.font_manager import FontProperties
-from matplotlib.textpath import TextToPath
-
-SVG = '{http://www.w3.org/2000/svg}'
-FONTS = {bold: FontProperties(family='DejaVu Sans', weight=bold)
-         for bold in ('normal', 'bold')}
-
-
-@cache
-def wide(words, size, weight):
-    """How wide words are in the font that a drawing asks for first."""
-    font = FONTS[weight].copy()
-    font.set_size(size)
-    return TextToPath().get_text_width_height_descent(words, font, False)[0]
-
-
-def numbers(text):
-    return [float(word) for word in re.findall(r'-?[\d.]+(?:e-?\d+)?', text)]
+from shapes import SVG, numbers, overlap, wide, within
 
 
 def place(shape):
@@ -42,16 +23,6 @@ def place(shape):
         shape.get('text-anchor')]
     return (left, get['y'] - 0.73 * size, left + long,
             get['y'] + 0.2 * size * any(c in shape.text for c in 'gjpqy,('))
-
-
-def within(inner, outer, slack=0.5):
-    return (inner[0] >= outer[0] - slack and inner[1] >= outer[1] - slack
-            and inner[2] <= outer[2] + slack and inner[3] <= outer[3] + slack)
-
-
-def overlap(one, other):
-    return (one[0] < other[2] and other[0] < one[2] and
-            one[1] < other[3] and other[1] < one[3])
 
 
 def crosses(line, box):
