@@ -2,7 +2,7 @@
 from d2lps.asynchrony.overlap import (ORDERS, Task, best_possible,
                                       simulate_step)
 from d2lps.checks import a, checked, list_of, number, one_of, positive
-from d2lps_pictures.chart import ink_on, row_chart
+from d2lps_pictures.chart import ink_on, row_chart, words_of
 from d2lps_pictures.controls import choose, menu
 from d2lps_pictures.style import CHUNK_COLORS
 from d2lps_pictures.tables import PIXELS
@@ -61,10 +61,10 @@ def _said(tasks, in_row):
     for name in dict.fromkeys(in_row):
         own = sorted((task for task, row in zip(tasks, in_row)
                       if row == name), key=lambda task: task.start)
-        shown = [f'{_numbers(task)} at {1e3 * task.start:.3g}'
+        shown = [f'{_numbers(task)} at {words_of(1e3 * task.start)}'
                  for task in own[:12]]
-        rows.append(f'{name}, from {1e3 * own[0].start:.3g} to '
-                    f'{1e3 * own[-1].end:.3g} ms: layers '
+        rows.append(f'{name}, from {words_of(1e3 * own[0].start)} to '
+                    f'{words_of(1e3 * own[-1].end)} ms: layers '
                     f'{", ".join(shown)}{" ..." * (len(own) > 12)}')
     return f'{"; ".join(rows)}.'
 

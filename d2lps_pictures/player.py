@@ -63,8 +63,8 @@ def plot_holdings(schedule, number=0, title=None, sums=False, width=None,
              for node in schedule.nodes]
     left = max(width_of(name, WORDS, True) for name in names) + 14
     lanes = max([_most(sends) for sends in schedule.rounds], default=1)
-    width = width or left + chunks * min(
-        78 + 6 * lanes, max(640 / chunks, 14)) + 8
+    width = width or max(300, left + chunks * min(
+        78 + 6 * lanes, max(620 / chunks, 14)) + 8)
     column = min((width - left - 8) / chunks, 150)
     if title is None:
         title = (f'{schedule.name}: after round {number} of '

@@ -203,7 +203,8 @@ def _table(name, value):
     except (TypeError, ValueError):
         pass
     refuse(name, np.array(given) if isinstance(
-        given, (pd.Series, pd.DataFrame)) else given, "a table, or a dict such as {'ring': 15, 'tree': 60}")
+        given, (pd.Series, pd.DataFrame)) else given,
+           "a table, or a dict such as {'ring': 15, 'tree': 60}")
 
 
 @checked(values=_table, xlabel=TEXT, title=TEXT, stacked=flag,

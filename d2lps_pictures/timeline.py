@@ -2,7 +2,7 @@
 from d2lps.checks import a, checked, positive, whole
 from d2lps.engine import cores
 from d2lps.training.timeline import PHASES, Timeline, step_timeline
-from d2lps_pictures.chart import row_chart
+from d2lps_pictures.chart import row_chart, words_of
 from d2lps_pictures.controls import choose
 from d2lps_pictures.style import BLUE, GRAY, GREEN, ORANGE, RED, SKY
 from d2lps_pictures.tables import PIXELS, TEXT
@@ -53,7 +53,7 @@ def _said(timeline):
                 took[event.phase] = took.get(event.phase, 0) + (
                     event.end - event.start)
         rows.append(f'{device}: ' + (', '.join(
-            f'{phase} {1e3 * took[phase]:.3g} ms'
+            f'{phase} {words_of(1e3 * took[phase])} ms'
             for phase in PHASES if phase in took) or 'idle'))
     return f'{"; ".join(rows)}.'
 

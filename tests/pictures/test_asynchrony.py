@@ -1,76 +1,108 @@
 """Pictures of workers on a virtual clock show what was played."""
+import numpy as np
 import pytest
 from d2lps.asynchrony.clock import virtual_clock
 from d2lps.asynchrony.training import Point
 from d2lps_pictures import asynchrony
-from matplotlib import pyplot as plt
-from matplotlib.colors import to_hex
+from shapes import Shapes, chart_faults
 
 STRAGGLER = [[1], [5]]
 
 
-@pytest.fixture(autouse=True)
-def closed():
-    yield
-    plt.close('all')
+def read(drawing):
+    assert not chart_faults(drawing)
+    shapes = Shapes(drawing)
+    return shapes, shapes.frame()
 
 
-def bars(ax):
+def bars(drawing):
     """{(colour, worker): [(start, end), ...]}"""
     found = {}
-    for collection in ax.collections:
-        for path in collection.get_paths():
-            x, y = path.vertices[:4].T
-            key = to_hex(collection.get_facecolor()[0]).upper(), round(
-                y.mean())
-            found.setdefault(key, []).append((x.min(), x.max()))
+    _, frame = read(drawing)
+    for row, start, end, color in frame.bars():
+        found.setdefault((color, row), []).append(
+            (round(start, 1), round(end, 1)))
     return found
 
 
 def test_a_plan_is_drawn_to_scale():
     plan = virtual_clock(STRAGGLER, 'sync', 4)
-    found = bars(asynchrony.plot_plan(plan))
-    assert found == {(asynchrony.SKY, 0): [(0, 1), (5, 6)],
-                     (asynchrony.SKY, 1): [(0, 5), (5, 10)],
-                     (asynchrony.GRAY, 0): [(1, 5), (6, 10)]}
+    drawing = asynchrony.plot_plan(plan)
+    assert bars(drawing) == {
+        (asynchrony.SKY, 'worker 0'): [(0, 1), (5, 6)],
+        (asynchrony.SKY, 'worker 1'): [(0, 5), (5, 10)],
+        (asynchrony.GRAY, 'worker 0'): [(1, 5), (6, 10)]}
+    assert Shapes(drawing).legend == {'computes': asynchrony.SKY,
+                                      'waits': asynchrony.GRAY}
+    assert 'worker 0 computes 20%, waits 80%' in drawing.alt
 
 
 def test_what_lies_beyond_the_axis_is_cut_and_the_dropped_are_marked():
     plan = virtual_clock([[1], [1], [5]], 'sync', 16, backups=1)
-    ax = asynchrony.plot_plan(plan, until=7, title='backup')
-    found = bars(ax)
-    assert found[asynchrony.RED, 2] == [(0, 5)]
-    assert found[asynchrony.SKY, 2] == [(5, 7)]
-    assert found[asynchrony.SKY, 0][-1] == (6, 7) and ax.get_xlim() == (0, 7)
-    assert ax.get_title(loc='left') == 'backup'
+    drawing = asynchrony.plot_plan(plan, until=7, title='backup')
+    found = bars(drawing)
+    assert found[asynchrony.RED, 'worker 2'] == [(0, 5)]
+    assert found[asynchrony.SKY, 'worker 2'] == [(5, 7)]
+    assert found[asynchrony.SKY, 'worker 0'][-1] == (6, 7)
+    shapes, frame = read(drawing)
+    assert frame.x(frame.right) == pytest.approx(7, abs=0.02)
+    assert 'backup' in shapes.words
 
 
-def test_progress_and_staleness_are_those_of_the_plans():
+def test_progress_is_that_of_the_plans():
     plans = {'sync': virtual_clock(STRAGGLER, 'sync', 20),
              'async': virtual_clock(STRAGGLER, 'async', 20)}
-    ax = asynchrony.plot_progress(plans, until=10)
-    for line, plan in zip(ax.lines, plans.values()):
-        x, y = line.get_data()
-        assert (x[-1], y[-1]) == (plan.seconds, 20)
-    assert [line.get_color() for line in ax.lines] == [
-        asynchrony.BLUE, asynchrony.ORANGE]
-    axes = asynchrony.plot_staleness(plans)
-    for ax, plan in zip(axes.flat, plans.values()):
-        heights = {round(bar.get_x() + 0.4): bar.get_height()
-                   for bar in ax.patches}
+    last = max(plan.seconds for plan in plans.values())
+    shapes, frame = read(asynchrony.plot_progress(plans, until=last))
+    for line, plan in zip(shapes.lines, plans.values()):
+        x, y = frame.value(*line.points[-1])
+        assert (x, y) == (pytest.approx(plan.seconds, abs=0.3),
+                          pytest.approx(20, abs=0.2))
+        # It goes up or to the right, never both: a gradient comes at once.
+        for (x1, y1), (x2, y2) in zip(line.points, line.points[1:]):
+            assert (x1 == x2) != (y1 == y2) and x2 >= x1 and y2 <= y1
+    assert shapes.legend == {'sync': asynchrony.BLUE,
+                             'async': asynchrony.ORANGE}
+    assert len({line.dash for line in shapes.lines}) == 2
+    # Until 10 s only the faster of them brings more than it does by then.
+    drawing = asynchrony.plot_progress(plans, until=10, title='Used')
+    assert drawing.alt.startswith('Used after 10 virtual seconds: sync 4, ')
+    _, frame = read(drawing)
+    assert frame.x(frame.right) == pytest.approx(10, abs=0.1)
+
+
+def test_staleness_is_that_of_the_plans():
+    plans = {'sync': virtual_clock(STRAGGLER, 'sync', 20),
+             'async': virtual_clock(STRAGGLER, 'async', 20)}
+    row = asynchrony.plot_staleness(plans)
+    ends = set()
+    for drawing, (name, plan) in zip(row.drawings, plans.items()):
+        shapes, frame = read(drawing)
+        heights = {round(frame.x((box.x1 + box.x2) / 2)): round(
+            frame.y(box.y1)) for box in shapes.boxes}
         assert heights == plan.staleness
+        assert name in shapes.words
+        ends.add((round(frame.x(frame.right), 1),
+                  round(frame.y(frame.top), 1)))
+    assert len(ends) == 1  # the same axes
 
 
 def test_accuracy_has_a_thin_line_for_a_seed_and_a_thick_mean():
     runs = [[Point(10, 1.0, 0.2), Point(20, 2.0, 0.6)],
             [Point(10, 1.5, 0.4), Point(20, 2.5, 0.8)]]
-    left, right = asynchrony.plot_accuracy({'async, divided': runs})
-    for ax, x in (left, [1.25, 2.25]), (right, [10, 20]):
-        assert len(ax.lines) == 3
-        mean = ax.lines[-1]
-        assert mean.get_xdata().tolist() == pytest.approx(x)
-        assert mean.get_ydata().tolist() == pytest.approx([0.3, 0.7])
-        assert mean.get_linestyle() == '--'
+    row = asynchrony.plot_accuracy({'async, divided': runs, 'sync': runs})
+    for drawing, x in zip(row.drawings, ([1.25, 2.25], [10, 20])):
+        shapes, frame = read(drawing)
+        divided = shapes.lines[:3]
+        assert len(shapes.lines) == 6
+        assert [line.width for line in divided] == [0.8, 0.8, 2]
+        points = [frame.value(*point) for point in divided[-1].points]
+        assert np.allclose(points, [*zip(x, [0.3, 0.7])], atol=0.02 * max(x))
+        assert all(line.dash for line in divided)
+        assert not any(line.dash for line in shapes.lines[3:])
+        assert shapes.marks[0].shape != shapes.marks[1].shape
+        assert frame.y(frame.top) == pytest.approx(1, abs=0.01)
+    assert 'async, divided ends at 0.70 after 20' in row.alt
 
 
 def test_the_toy_follows_its_sliders(shown):
@@ -79,12 +111,19 @@ def test_the_toy_follows_its_sliders(shown):
     kind, ahead, slowdown = box.children
     for control, value in ((ahead, 'async'), (slowdown, 10),
                            (kind, 'heavy tail')):
-        before = shown[-1].data
+        before = shown[-1]._repr_html_()
         control.value = value
-        assert shown[-1].data != before
+        assert shown[-1]._repr_html_() != before
+        assert [drawing.height for drawing in shown[-1].drawings] == [
+            drawing.height for drawing in first.drawings]
     assert len(shown) == 5
 
 
 def test_what_would_take_long_to_draw_is_refused():
     with pytest.raises(ValueError, match='^plan has 20,002 pulls and pushes'):
         asynchrony.plot_plan(virtual_clock([[1]], 'async', 10_001))
+
+
+def test_the_longest_plan_makes_a_small_picture():
+    assert not chart_faults(asynchrony.plot_plan(virtual_clock(
+        [[1], [1], [5]], 'async', 9_900)))

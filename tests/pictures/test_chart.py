@@ -282,7 +282,8 @@ def test_charts_share_a_drawing():
 
 
 def test_rows_begin_at_the_same_place():
-    charts = [row_chart(names, 5, 'Rows.') for names in (['a'], ['compute', 'b'])]
+    charts = [row_chart(names, 5, 'Rows.')
+              for names in (['a'], ['compute', 'b'])]
     assert charts[0].left == charts[1].left
     assert charts[0].x(5) == charts[1].x(5)
 

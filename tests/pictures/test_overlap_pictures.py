@@ -1,51 +1,76 @@
 """The Gantt chart shows the tasks; the toy follows its controls."""
-import io
-
-import matplotlib
 import pytest
 from d2lps.asynchrony.overlap import ORDERS, best_possible, simulate_step
 from d2lps_pictures import overlap
-from matplotlib import pyplot as plt
-
-matplotlib.use('Agg')
+from shapes import Shapes, chart_faults
 
 
-@pytest.fixture(autouse=True)
-def close():
-    yield
-    plt.close('all')
+def read(drawing):
+    assert not chart_faults(drawing)
+    shapes = Shapes(drawing)
+    return shapes, shapes.frame()
 
 
-def bars(ax):
-    """(row, start, length) of all bars, in s, in order of their making."""
-    return [(round(bar.get_y() + 0.4), bar.get_x() / 1e3,
-             bar.get_width() / 1e3) for bar in ax.patches]
+def title(shapes):
+    return ' '.join(text.words for text in shapes.texts if text.bold)
 
 
 @pytest.mark.parametrize('pull', [False, True])
 def test_each_task_is_a_bar_in_its_row(pull):
     tasks = simulate_step([1, 2], [3, 4], 1, pull=pull, forward=[1, 1])
-    ax = overlap.plot_step(tasks, 'a step')
-    row = {'backward': 0, 'forward': 0, 'push': 1, 'pull': 2}
-    assert bars(ax) == [(row[task.what], pytest.approx(task.start),
-                         pytest.approx(task.end - task.start))
-                        for task in tasks]
-    assert [text.get_text() for text in ax.get_yticklabels()] == [
-        'compute', 'push', 'pull'][:2 + pull]
+    shapes, frame = read(overlap.plot_step(tasks, 'a step'))
+    row = {'backward': 'compute', 'forward': 'compute', 'push': 'push',
+           'pull': 'pull'}
+    assert [bar[:3] for bar in frame.bars()] == [
+        (name, pytest.approx(start, abs=30), pytest.approx(end, abs=30))
+        for name, start, end in sorted(
+            (row[task.what], 1e3 * task.start, 1e3 * task.end)
+            for task in tasks)]
+    assert [*frame.yticks] == ['compute', 'push', 'pull'][:2 + pull]
     total = tasks[-1].end * 1e3
-    assert ax.get_title('left') == f'a step: {total:.0f} ms'
-    assert [text.get_text() for text in ax.texts][:2] == ['2', '1']
+    assert title(shapes) == f'a step: {total:.0f} ms'
+    inside = [text.words for text in shapes.texts
+              if frame.inside(text.x, text.y)]
+    assert inside[:2] == ['2', '1']
+
+
+def test_the_forward_pass_is_hatched():
+    tasks = simulate_step([1, 2], [3, 4], 1, forward=[1, 1])
+    svg = overlap.plot_step(tasks).svg()
+    assert svg.count('url(#p1)') == 2  # of two layers
+    assert 'url(' not in overlap.plot_step(tasks[:2]).svg()
 
 
 def test_a_bucket_says_whose_it_is_and_the_bound_is_a_line():
     tasks = simulate_step([1, 1, 1], [1, 1, 1], 1, bucket_size=2)
-    ax = overlap.plot_step(tasks, best=3.5, until=10)
-    assert [text.get_text() for text in ax.texts] == ['3', '2', '1', '2-3',
-                                                      '1']
-    assert [*ax.lines[0].get_xdata()] == [3500, 3500]
-    assert ax.get_xlim() == (0, 10_000)
-    assert ax.get_title('left') == '5 ms, dashed: no less than 4 ms'.replace(
-        '5', '5000').replace('4', '3500')
+    drawing = overlap.plot_step(tasks, best=3.5, until=10)
+    shapes, frame = read(drawing)
+    assert [text.words for text in shapes.texts if frame.inside(
+        text.x, text.y)] == ['3', '2', '1', '2-3', '1']
+    line, = [line for line in shapes.lines if line.dash]
+    assert frame.x(line.points[0][0]) == pytest.approx(3500, abs=15)
+    assert frame.x(frame.left) == pytest.approx(0, abs=15)
+    assert frame.x(frame.right) == pytest.approx(10_000, abs=15)
+    assert title(shapes) == '5000 ms, dashed: no less than 3500 ms'
+    assert drawing.alt == (
+        '5000 ms, dashed: no less than 3500 ms. compute, from 0 to 3,000 ms: '
+        'layers 3 at 0, 2 at 1,000, 1 at 2,000; push, from 2,000 to 5,000 '
+        'ms: layers 2-3 at 2,000, 1 at 4,000.')
+
+
+def test_rows_may_have_other_names():
+    tasks = simulate_step([1, 2], [3, 4], 1)
+    _, frame = read(overlap.plot_step(tasks, rows=['a'] * 2 + ['b'] * 2))
+    assert [*frame.yticks] == ['a', 'b']
+    with pytest.raises(ValueError, match='rows must name one for each of .*4'):
+        overlap.plot_step(tasks, rows=['a'])
+
+
+def test_pictures_to_compare_have_the_same_axis():
+    step = simulate_step([1, 2], [3, 4], 1)
+    one, other = (Shapes(overlap.plot_step(step, rows=[name] * 4, until=20)
+                         ).frame() for name in ('compute', 'all-reduce'))
+    assert (one.left, one.right) == (other.left, other.right)
 
 
 @pytest.fixture
@@ -71,16 +96,15 @@ def test_the_toy_follows_its_controls(shown, drawn):
             (latency, 10, .22), (order, 'sequential', .22)):
         control.value = value
         assert drawn[-1][0][-1].end == pytest.approx(seconds, abs=6e-4)
-    assert len(shown) == 2 + 7 and plt.get_fignums() == []
+    assert len(shown) == 2 + 7
+    assert len({drawing.height for drawing in shown[1:]}) == 1
 
 
 def test_nothing_is_cut_off_whatever_is_chosen(shown, drawn):
     overlap.explore_overlap(250, 10, 60, 'sequential')
     for order in ORDERS:
         shown[0].children[-1].value = order
-        image = plt.imread(io.BytesIO(shown[-1].data))[..., :3]
-        for edge in image[:, 0], image[:, -1], image[0], image[-1]:
-            assert (edge == 1).all()
+        assert not chart_faults(shown[-1])
     assert all(best <= tasks[-1].end for tasks, best in drawn)
 
 

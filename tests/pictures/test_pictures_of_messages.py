@@ -1,8 +1,7 @@
 """Messages on a time axis, who waits for whom, and rounded sums."""
-import matplotlib
 import numpy as np
 import pytest
-from matplotlib import pyplot as plt
+from shapes import Shapes, chart_faults
 
 from d2lps import pictures
 from d2lps.collectives import Send, simulate, strategies, topology
@@ -10,32 +9,37 @@ from d2lps.collectives.simulate import Event
 from d2lps_pictures import messages
 from d2lps_pictures.toys import rounding
 
-matplotlib.use('Agg')
 RING = simulate.time(strategies.ring(4), topology.ethernet(4, 1e6), 4e6)
 
 
-@pytest.fixture(autouse=True)
-def no_figure_is_left():
-    yield
-    plt.close('all')
+def bars(shapes, number):
+    """(row, start, length) of the boxes in one of the panels."""
+    frame = shapes.frame(number)
+    return {(int(row.removeprefix('to worker ')), round(start / 20),
+             round((end - start) / 20))
+            for row, start, end, _ in frame.bars()}
 
 
 def test_a_bar_lies_where_its_message_was():
     later = [event._replace(start=event.start + 5, end=event.end + 5)
              for event in RING.events]
-    axes = pictures.plot_messages({'one': RING.events, 'other': later})
-    for ax in axes:
-        bars = {(round(bar.get_x(), 3), round(bar.get_width(), 3),
-                 round(bar.get_y() + bar.get_height() / 2))
-                for bar in ax.patches}
-        assert bars == {(round(1e3 * event.start, 3),
-                         round(1e3 * (event.end - event.start), 3),
-                         event.send.dst) for event in RING.events}
-        assert [text.get_text() for text in ax.texts] == [
-            str(event.round) for event in RING.events]
-    assert [tick.get_text() for tick in axes[0].get_yticklabels()] == [
-        f'to worker {worker}' for worker in range(4)]
-    assert axes[0].get_xlim() == axes[1].get_xlim()
+    drawing = pictures.plot_messages({'one': RING.events, 'other': later})
+    assert not chart_faults(drawing)
+    shapes = Shapes(drawing)
+    for number in range(2):
+        assert bars(shapes, number) == {
+            (event.send.dst, round(1e3 * event.start / 20),
+             round(1e3 * (event.end - event.start) / 20))
+            for event in RING.events}
+        frame = shapes.frame(number)
+        assert [*frame.yticks] == [f'to worker {k}' for k in range(4)]
+        inside = [text.words for text in shapes.texts
+                  if frame.inside(text.x, text.y)]
+        assert inside == [str(event.round) for event in RING.events]
+    one, other = shapes.axes  # the same axis, one below the other
+    assert one[::2] == other[::2] and one[3] < other[1]
+    assert {'one', 'other'} <= {*shapes.words}
+    assert drawing.alt.startswith('one: 24 messages to 4 workers in 6 rounds')
 
 
 @pytest.mark.parametrize('panels, words', [
@@ -84,14 +88,37 @@ def test_who_waits_is_what_a_run_by_hand_finds(name):
 def test_the_arrows_of_the_toy(shown):
     pictures.explore_hang('ring', 2, 3)
     plan, late, stops = shown[0].children
-    seen = [shown[1].data]
+    seen = [shown[1].svg()]
     for control, value in ((late, 5), (stops, 9), (plan, 'tree'),
                            (stops, 2), (plan, 'sharded')):
         control.value = value
-        assert shown[-1].data not in seen
-        seen.append(shown[-1].data)
-    ax = messages._draw('tree', 2, 14)
-    assert ax.get_title() == 'tree: worker 2 stops at 14, after its 6 rounds'
+        assert shown[-1].svg() not in seen
+        seen.append(shown[-1].svg())
+        assert shown[-1].height == shown[1].height
+        assert not chart_faults(shown[-1])
+    drawing = messages._draw('tree', 2, 14)
+    title = 'tree: worker 2 stops at 14, after its 6 rounds'
+    assert drawing.alt == f'{title}. Nobody waits.'
+    assert title in Shapes(drawing).words
+
+
+@pytest.mark.parametrize('plan, late, stops', [
+    ('ring', 2, 3), ('tree', 5, 1), ('sharded', 0, 2)])
+def test_an_arrow_points_at_whom_a_worker_waits_for(plan, late, stops):
+    drawing = messages._draw(plan, late, stops)
+    at, color = [], []
+    for shape, *_ in Shapes(drawing).all:
+        if shape.get('class') == 'worker':
+            at.append([float(shape.get('cx')), float(shape.get('cy'))])
+            color.append(shape.get('fill'))
+    found = messages._waits(messages.HUNG[plan](8), late, stops)
+    assert color[late] == messages.RED
+    assert [color[worker] == messages.GRAY for worker in range(8)] == [
+        worker in found for worker in range(8)]
+    shafts = [line.points for line in Shapes(drawing).lines]
+    ends = {tuple(int(np.hypot(*np.subtract(at, end).T).argmin())
+                  for end in (points[0], points[-1])) for points in shafts}
+    assert ends == {(worker, other) for worker, (other, _) in found.items()}
 
 
 @pytest.mark.parametrize('n, levels', [(2, 127), (8, 7), (32, 1)])
@@ -112,12 +139,18 @@ def test_coarser_steps_lose_more(shown):
         errors.append([rounding._error(one, right) for one in (ring, once)])
     assert np.all(np.diff(errors, axis=0) < 0)
     pictures.explore_rounding(levels=7, num_workers=8)
-    first = shown[1].data
+    first = picture_of(shown[1])
     shown[0].children[0].value = 1
-    assert shown[-1].data != first
+    assert picture_of(shown[-1]) != first
+
+
+def picture_of(shown):
+    return getattr(shown, 'data', None) or shown._repr_html_()
 
 
 def test_events_may_come_from_a_run():
     event = Event(10.0, 11.0, 1, Send(0, 1, 0, True))
-    [ax] = pictures.plot_messages({'measured': [event]})
-    assert ax.patches[0].get_x() == 0 and ax.patches[0].get_width() == 1e3
+    shapes = Shapes(pictures.plot_messages({'measured': [event]}))
+    (row, start, end, _), = shapes.frame().bars()
+    assert (row, start, end) == ('to worker 1', pytest.approx(0, abs=3),
+                                 pytest.approx(1e3, abs=3))

@@ -1,42 +1,57 @@
 """The step player shows who holds what, without a browser."""
 
 import ipywidgets
-import matplotlib
 import numpy as np
 import pytest
-from matplotlib import colors
-from matplotlib import pyplot as plt
-from matplotlib.collections import PolyCollection
-from matplotlib.quiver import Quiver
+from shapes import Shapes, chart_faults
 
 from d2lps.collectives import Schedule, Send, strategies
 from d2lps_pictures import player
 from d2lps_pictures.style import CHUNK_COLORS
 
-matplotlib.use('Agg')
 
+class Held:
+    """What a picture says of who holds what."""
 
-@pytest.fixture(autouse=True)
-def no_figure_is_left():
-    yield
-    plt.close('all')
+    def __init__(self, drawing, plan):
+        self.shapes = Shapes(drawing)
+        chunks = len(plan.weights)
+        corners = [piece[:2] for piece in self.shapes.of('boxes')]
+        self.places = {divmod(k, chunks): corner
+                       for k, corner in enumerate(corners)}
+        _, _, self.wide, self.high = self.shapes.of('boxes')[0][:4]
 
+    def cell(self, x, y):
+        """(row, chunk) of the box that a point lies in."""
+        found, = [cell for cell, (left, top) in self.places.items()
+                  if left - 0.1 <= x <= left + self.wide + 0.1 and
+                  top - 0.1 <= y <= top + self.high + 0.1]
+        return found
 
-def parts(plan, number):
-    """Bars, thick frames, arrows, and boxes with a tick."""
-    ax = player.plot_holdings(plan, number)
-    polygons = [c for c in ax.collections if type(c) is PolyCollection]
-    frames = polygons[2].get_paths() if number else []
-    arrows = [c for c in ax.collections if isinstance(c, Quiver)]
-    ticks = [c for c in ax.collections if len(c.get_offsets()) and
-             c not in arrows and c not in polygons]
-    return polygons[1], frames, arrows, ticks[0].get_offsets() if ticks else ()
+    def bars(self, devices):
+        """(row, chunk, device) of all bars."""
+        for who in range(devices):
+            for x, y, wide, high, *_ in self.shapes.of(f'bars of-{who}'):
+                row, chunk = self.cell(x + wide / 2, y + high / 2)
+                left, _ = self.places[row, chunk]
+                assert x - left == pytest.approx(self.wide * who / devices,
+                                                 abs=0.1)
+                yield row, chunk, who
 
+    def cells(self, kind):
+        for x, y, *more in self.shapes.of(kind):
+            wide, high = more[:2] if kind == 'frames' else (0, 0)
+            yield self.cell(x + wide / 2, y + high / 2)
 
-def middle(path):
-    """(row, column) of the box that a polygon lies in."""
-    x, y = path.get_extents().get_points().mean(axis=0)
-    return round(y), int(x)
+    def arrows(self, kind):
+        """(x, from row, to row) of each arrow."""
+        middle = {row: top + self.high / 2
+                  for (row, _), (_, top) in self.places.items()}
+
+        def row(y):
+            return min(middle, key=lambda k: abs(middle[k] - y))
+        return [(piece[0], row(piece[5]), row(piece[1]))
+                for piece in self.shapes.of(kind)]
 
 
 @pytest.mark.parametrize('plan', [
@@ -44,51 +59,74 @@ def middle(path):
     strategies.hierarchical(2, 2), strategies.running_sum(1)], ids=repr)
 def test_bars_and_ticks_say_what_is_held(plan):
     for number, held in enumerate(plan.states()):
-        bars, _, _, ticks = parts(plan, number)
-        want = np.argwhere(held)
-        assert [middle(path) for path in bars.get_paths()] == (
-            [(row, column) for row, column, _ in want])
-        assert np.allclose(bars.get_facecolor(), [
-            colors.to_rgba(CHUNK_COLORS[who]) for _, _, who in want])
-        assert {(y, int(x)) for x, y in ticks} == set(
-            zip(*np.nonzero((held == 1).all(axis=2))))
-        plt.close('all')
+        drawing = player.plot_holdings(plan, number)
+        assert not chart_faults(drawing)
+        found = Held(drawing, plan)
+        assert {*found.bars(held.shape[2])} == {
+            tuple(one) for one in np.argwhere(held).tolist()}
+        assert {*found.cells('ticks')} == {*zip(*(
+            k.tolist() for k in np.nonzero((held == 1).all(axis=2))))}
+        for who in range(held.shape[2]):
+            for shape, *_ in found.shapes.all:
+                if shape.get('class') == f'bars of-{who}':
+                    assert shape.get('fill') == CHUNK_COLORS[who]
 
 
 @pytest.mark.parametrize('number', [1, 2, 4, 6])
 def test_arrows_and_frames_say_what_was_sent(number):
     plan = strategies.ring(4)
     sends = plan.rounds[number - 1]
-    _, frames, [arrows], _ = parts(plan, number)
-    assert sorted(map(middle, frames)) == sorted(
-        zip(sends.dst, sends.chunk))
-    x, y = arrows.get_offsets().T
-    assert list(y) == list(sends.src)
-    assert list(x.astype(int)) == list(sends.chunk)
-    assert list(y + arrows.V) == list(sends.dst)
-    filled = (arrows.get_facecolor() == (0, 0, 0, 1)).all(axis=1)
-    assert list(filled) == [number <= 3] * 4
+    found = Held(player.plot_holdings(plan, number), plan)
+    assert sorted(found.cells('frames')) == sorted(
+        zip(sends.dst.tolist(), sends.chunk.tolist()))
+    kind, other = ('adds', 'replaces')[::1 if number <= 3 else -1]
+    assert not found.arrows(other)
+    arrows = found.arrows(kind)
+    assert [ends[1:] for ends in arrows] == [*zip(sends.src.tolist(),
+                                                  sends.dst.tolist())]
+    for (x, *_), chunk in zip(arrows, sends.chunk.tolist()):
+        left, _ = found.places[0, chunk]  # in the gap behind its column
+        assert left + found.wide < x < left + found.wide / 0.4
+    fills = [shape.get('fill') for shape, *_ in found.shapes.all
+             if shape.get('class') == kind]
+    assert fills == ['white' if number > 3 else player.INK]
 
 
 def test_arrows_of_one_chunk_do_not_cover_each_other():
-    _, _, [arrows], _ = parts(strategies.sharded(6), 1)
-    x = arrows.get_offsets()[:, 0]
-    assert len(set(x)) == len(x) == 30
-    assert (x % 1 > 0.72).all()
+    plan = strategies.sharded(6)
+    found = Held(player.plot_holdings(plan, 1), plan)
+    x = [round(arrow[0], 1) for arrow in found.arrows('adds')]
+    assert len({*x}) == len(x) == 30
 
 
 def test_what_is_counted_twice_is_written_in_the_bar():
     send = Send(0, 1, 0, True)
-    ax = player.plot_holdings(Schedule([[send], [send]], 2), 2)
-    assert [text.get_text() for text in ax.texts] == ['2']
-    assert not player.plot_holdings(strategies.ring(3), 4).texts
+    drawing = player.plot_holdings(Schedule([[send], [send]], 2), 2)
+    assert [text.words for text in Shapes(drawing).texts
+            if text.fill == '#c00'] == ['2']
+    assert '#c00' not in player.plot_holdings(strategies.ring(3), 4).svg()
 
 
 def test_nodes_have_their_names():
-    ax = player.plot_holdings(strategies.gather_broadcast(2, 'cpu'))
-    assert [label.get_text() for label in ax.get_yticklabels()] == [
-        '0', '1', 'cpu']
-    assert ax.get_title().endswith('after round 0 of 2')
+    drawing = player.plot_holdings(strategies.gather_broadcast(2, 'cpu'))
+    words = Shapes(drawing).words
+    assert [word for word in words if word in (
+        'device 0', 'device 1', 'cpu')] == ['device 0', 'device 1', 'cpu']
+    assert any(word.endswith('after round 0 of 2') for word in words)
+    assert 'device 0 has 1 contribution, 0 whole sums' in drawing.alt
+
+
+def test_it_may_have_another_title_sums_signs_and_width():
+    plan = strategies.ring(4)
+    drawing = player.plot_holdings(plan, 6, 'The end', sums=True, width=700,
+                                   signs=True)
+    shapes = Shapes(drawing)
+    assert not chart_faults(drawing) and drawing.width == 700
+    assert shapes.words.count('10') == 16  # 1 + 2 + 3 + 4
+    assert {'The end', *player.SIGNS.values()} <= {*shapes.words}
+    assert not shapes.of('ticks')
+    narrow = player.plot_holdings(plan, 3, width=236)
+    assert not chart_faults(narrow) and narrow.width == 236
 
 
 def test_too_many_boxes_are_refused():
@@ -117,14 +155,15 @@ def test_forward_back_and_play(shown, monkeypatch):
     assert slider.value == play.value == 0
     assert drawn == [1, 2, 4, 0]  # one picture for each change, no more
     assert len(shown) == 1 + len(drawn)
-    assert plt.get_fignums() == []
 
 
 def test_a_picture_has_few_parts():
-    # Boxes and bars are drawn in a few heaps: one artist each would be slow.
-    ax = player.plot_holdings(strategies.ring(12), 6)
-    bars = sum(len(c.get_paths()) for c in ax.collections)
-    assert bars > 144 and len(ax.collections) < 10 and not ax.patches
+    # Boxes and bars are drawn in a few heaps: one shape each would be large.
+    drawing = player.plot_holdings(strategies.ring(12), 6)
+    shapes = Shapes(drawing)
+    assert len(shapes.of('boxes')) == 144
+    paths = [shape for shape, *_ in shapes.all if shape.tag.endswith('path')]
+    assert len(paths) < 30 and not chart_faults(drawing)
 
 
 @pytest.mark.parametrize('draw, words', [
@@ -132,8 +171,8 @@ def test_a_picture_has_few_parts():
     (lambda: player.plot_holdings(strategies.ring(2), 3), 'number .*0 to 2'),
     (lambda: player.plot_holdings(strategies.ring(2), -1), 'number must be'),
     (lambda: player.plot_holdings(strategies.ring(2), 0.5), 'number must be'),
-    (lambda: player.plot_holdings(strategies.ring(2), ax=1),
-     'ax must be axes'),
+    (lambda: player.plot_holdings(strategies.ring(2), sums=1),
+     'sums must be True or False'),
     (lambda: player.step_player(None), 'schedule must be a Schedule'),
     (lambda: player.step_player(strategies.ring(2), 3), 'number .*0 to 2'),
     (lambda: player.step_player(strategies.ring(13)), 'over 144'),
@@ -141,4 +180,4 @@ def test_a_picture_has_few_parts():
 def test_bad_arguments_are_named(shown, draw, words):
     with pytest.raises(ValueError, match=words):
         draw()
-    assert not shown and not plt.get_fignums()
+    assert not shown

@@ -1,20 +1,11 @@
 """The circle shows what moves and what is lost."""
-import matplotlib
 import numpy as np
 import pytest
-from matplotlib import colors
-from matplotlib import pyplot as plt
+from shapes import Shapes, chart_faults
 
-from d2lps_pictures import recovery
 from d2lps.recovery import position
-
-matplotlib.use('Agg')
-
-
-@pytest.fixture(autouse=True)
-def no_figure_is_left():
-    yield
-    plt.close('all')
+from d2lps_pictures import recovery
+from d2lps_pictures.drawing import color
 
 
 def owner(key, servers, num_points):
@@ -25,22 +16,39 @@ def owner(key, servers, num_points):
         for k in range(num_points)))
 
 
-def dots(ax, number):
-    """Places and colours of a heap: 0 the servers, 1 the keys, ..."""
-    heap = ax.collections[number]
-    return heap.get_offsets(), heap.get_facecolors()
+def dots(drawing, kind):
+    """(turn from 0 to 1, distance, colour) of each circle of a kind."""
+    middle = recovery.SIDE / 2, recovery.SIDE / 2 + 20
+    for shape, *_ in Shapes(drawing).all:
+        if shape.get('class') == kind:
+            x = float(shape.get('cx')) - middle[0]
+            y = middle[1] - float(shape.get('cy'))
+            yield (np.arctan2(x, y) / (2 * np.pi) % 1, np.hypot(x, y),
+                   shape.get('fill'))
+
+
+def count(drawing, kind):
+    return drawing.svg().count(f'class="{kind}"')
 
 
 def test_a_dot_has_the_colour_of_its_server():
-    left, right = recovery.plot_circle([0, 1, 2, 3], [0, 2, 3], 1, 20, 3)
-    for ax, servers in (left, [0, 1, 2, 3]), (right, [0, 2, 3]):
-        places, found = dots(ax, 1)
+    row = recovery.plot_circle([0, 1, 2, 3], [0, 2, 3], 1, 20, 3)
+    for drawing, servers in zip(row.drawings, ([0, 1, 2, 3], [0, 2, 3])):
         kept = [key for key in range(20) if owner(
             key, [0, 1, 2, 3], 3) in servers]
-        assert np.allclose(found, [colors.to_rgba(recovery.COLOR[owner(
-            key, servers, 3)]) for key in kept])
-        turn = np.arctan2(places[:, 0], places[:, 1]) / (2 * np.pi) % 1
-        assert np.allclose(turn, [position(f'key {key}') for key in kept])
+        for key, (turn, _, fill) in zip(kept, dots(drawing, 'key'),
+                                        strict=True):
+            assert turn == pytest.approx(position(f'key {key}'), abs=2e-3)
+            assert fill == color(owner(key, servers, 3))
+        assert count(drawing, 'point') == 3 * len(servers)
+        assert not chart_faults(drawing)
+
+
+def test_replicas_lie_further_out():
+    left, _ = recovery.plot_circle([0, 1, 2], [0, 1], 2, 10, 2).drawings
+    found = [distance for _, distance, _ in dots(left, 'key')]
+    assert len(found) == 20
+    assert min(found[1::2]) > max(found[::2]) + 5
 
 
 @pytest.mark.parametrize('after, replicas', [
@@ -48,8 +56,8 @@ def test_a_dot_has_the_colour_of_its_server():
     ([0, 1, 2, 3, 4], 2), ([0, 1, 2, 3], 1)])
 def test_rings_and_crosses_are_counted_in_the_title(after, replicas):
     before, num_keys = [0, 1, 2, 3], 40
-    _, right = recovery.plot_circle(before, after, replicas, num_keys, 2)
-    *_, rings, crosses = right.collections
+    _, right = recovery.plot_circle(before, after, replicas, num_keys,
+                                    2).drawings
     moved = lost = 0
     for key in range(num_keys):
         left, had = [*before], []
@@ -58,23 +66,25 @@ def test_rings_and_crosses_are_counted_in_the_title(after, replicas):
             left.remove(had[-1])
         lost += not {*had} & {*after}
         moved += bool({*had} & {*after}) and owner(key, after, 2) != had[0]
-    assert len(rings.get_offsets()) == moved
-    assert len(crosses.get_offsets()) == lost
-    assert right.get_title() == (f'{len(after)} servers: {moved} keys have '
-                                 f'moved, {lost} are lost')
+    assert (count(right, 'moved'), count(right, 'lost')) == (moved, lost)
+    title = f'{len(after)} servers: {moved} keys moved, {lost} lost'
+    assert title in Shapes(right).words and right.alt.startswith(title)
+    assert not chart_faults(right)
 
 
 def test_the_circle_can_be_explored(shown):
     recovery.explore_circle()
     event, replicas, servers, points = shown[0].children
-    pictures = [shown[1].data]
+    pictures = [shown[1]._repr_html_()]
     for control, value in ((replicas, 2), (event, 'servers 1 and 2 die'),
                            (servers, 8), (points, 64),
                            (event, 'a server joins')):
         control.value = value
-        assert shown[-1].data not in pictures
-        pictures.append(shown[-1].data)
-    assert len(pictures) == 6 and not plt.get_fignums()
+        assert shown[-1]._repr_html_() not in pictures
+        pictures.append(shown[-1]._repr_html_())
+        assert [one.height for one in shown[-1].drawings] == [
+            one.height for one in shown[1].drawings]
+    assert len(pictures) == 6
 
 
 @pytest.mark.parametrize('show, words', [
@@ -89,4 +99,4 @@ def test_the_circle_can_be_explored(shown):
 def test_bad_arguments_are_named(shown, show, words):
     with pytest.raises(ValueError, match=words):
         show()
-    assert not shown and not plt.get_fignums()
+    assert not shown
