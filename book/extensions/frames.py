@@ -22,7 +22,14 @@ from d2lps_pictures import widgets
 
 # Where all combinations would be too many, fewer choices: by the name of the
 # toy, and of its control. That with which it begins is there, too.
-FEWER = {}
+FEWER = {
+    'explore_latency': {
+        'num_devices': [2, 4, 8, 16, 64], 'latency': [1, 10, 100],
+        'megabytes': [.001, .01, .1, 1, 10, 100], 'bandwidth': [1, 16, 100]},
+    'explore_overlap': {'latency': [0, 5, 10], 'slice_size': [0, 1]},
+    'explore_servers': {
+        'num_workers': [1, 2, 4, 8, 16, 32, 64], 'gigabits': [1, 10, 100],
+        'num_servers': [1, 2, 4, 8, 16, 32, 64], 'megabytes': [10, 40, 160]}}
 MOST = 2000  # pictures of a toy
 NARROW = 420  # pixels: a phone shows what is not wider as a whole
 SVG = re.compile(r'src="data:image/svg\+xml;base64,([^"]+)"')
@@ -37,8 +44,9 @@ class Toy:
     """A toy as a page shows it; settings: the arguments of its function.
 
     controls: what the script needs to know of them. file: the name of a
-    script with all pictures, in `folder`. picture, words: the first one.
-    room: for which sizes there must be room.
+    script with all pictures, in `folder`, which toys that offer the same
+    share. picture, words: the first one. room: for which sizes there must be
+    room.
     """
 
     def __init__(self, name, settings, folder):
@@ -52,10 +60,16 @@ class Toy:
              'words': [words for words, _ in self._options[key]],
              'value': _place_of(control.value, self._options[key])}
             for key, control in self._controls.items()]
-        known = json.dumps([name, settings, self.controls, sources()])
+        others = {key: value for key, value in settings.items()
+                  if key not in self._controls}
+        known = json.dumps([name, others, [
+            one['words'] for one in self.controls], sources()])
         number = hashlib.sha256(known.encode()).hexdigest()[:8]
         self.file = f'{name}-{number}.js'
-        self._keep(folder)
+        largest, self.room = self._keep(folder)
+        svgs, self.words = parts(self._draw(**{
+            key: control.value for key, control in self._controls.items()}))
+        self.picture = for_page(svgs, largest)
 
     def _offered(self, key):
         """[(words, value), ...] of a control, or of some of its choices."""
@@ -71,27 +85,28 @@ class Toy:
                 if not fewer or value in fewer or value == control.value]
 
     def _keep(self, folder):
-        """Draw all pictures, if they are not there from another time."""
-        first = folder / f'{self.file}on'
-        if not first.exists():
+        """Draw all pictures, if they are not there from another time.
+
+        Returns their sizes, see `largest` and `room`.
+        """
+        sizes = folder / f'{self.file}on'
+        if not sizes.exists():
             folder.mkdir(parents=True, exist_ok=True)
-            frames = self.frames()
-            script = b64encode(packed(frames)).decode()
+            frames = [parts(self._draw(**values))
+                      for values in self.settings()]
+            most = largest(frames)
+            script = b64encode(packed([(for_page(svgs, most), words)
+                                       for svgs, words in frames])).decode()
             (folder / self.file).write_text(
                 f"d2lps.pictures('{self.file}', '{script}');\n")
-            first.write_text(json.dumps(
-                [*frames[self.first()], room(frames)]))
-        self.picture, self.words, self.room = json.loads(first.read_text())
-
-    def first(self):
-        """The number of the picture with which it begins."""
-        number = 0
-        for control in self.controls:
-            number = number * len(control['words']) + control['value']
-        return number
+            sizes.write_text(json.dumps([most, room(frames, most)]))
+        return json.loads(sizes.read_text())
 
     def settings(self):
-        """Values of the controls, by name, in the order of the pictures."""
+        """Values of the controls, by name, in the order of the pictures.
+
+        The last control moves first.
+        """
         offered = [[value for _, value in one]
                    for one in self._options.values()]
         number = prod(map(len, offered))
@@ -100,11 +115,6 @@ class Toy:
                                  f'{MOST} are too many')
         return [dict(zip(self._controls, values))
                 for values in itertools.product(*offered)]
-
-    def frames(self):
-        """[(SVG, words), ...]; the last control moves first."""
-        return framed([parts(self._draw(**values))
-                       for values in self.settings()])
 
 
 def _place_of(value, options):
@@ -130,40 +140,43 @@ def parts(drawing):
     return svgs, ' '.join(map(unescape, ALT.findall(html)))
 
 
-def framed(frames):
-    """[(SVG, words), ...] for a page.
-
-    Where there are several pictures in a frame, each is as high and wide as
-    the largest in its place, so that what is below stays.
-    """
-    sizes = [[size_of(svg) for svg in svgs] for svgs, _ in frames]
-    largest = [[max(size) for size in zip(*of_place)]
-               for of_place in zip(*sizes, strict=True)]
-    alone = len(largest) == 1
-    return [(''.join(for_page(svg, size_of(svg) if alone else size)
-                     for svg, size in zip(svgs, largest)), words)
-            for svgs, words in frames]
-
-
 def size_of(svg):
     return [float(one) for one in SIZE.search(svg).groups()]
 
 
-def for_page(svg, size):
+def largest(frames):
+    """Where frames have several pictures, the size for each place.
+
+    If all have it, what is below stays. A single picture keeps its size.
+    """
+    sizes = [[size_of(svg) for svg in svgs] for svgs, _ in frames]
+    found = [[max(size) for size in zip(*of_place)]
+             for of_place in zip(*sizes, strict=True)]
+    return found if len(found) > 1 else None
+
+
+def room(frames, most):
+    """[(width, height), ...] for which there must be room, if there is one
+    picture in a frame: of those that need most."""
+    sizes = {tuple(size_of(svgs[0])) for svgs, _ in frames if not most}
+    return sorted(one for one in sizes if not any(
+        other != one and other[0] <= one[0] and other[1] >= one[1]
+        for other in sizes))
+
+
+def for_page(svgs, most):
+    """The pictures of a frame as HTML, of sizes `most`, or of their own."""
+    return ''.join(resized(svg, size) for svg, size in zip(
+        svgs, most or map(size_of, svgs), strict=True))
+
+
+def resized(svg, size):
     width, height = (f'{one:g}' for one in size)
     wide = ' class="toy-wide"' if size[0] > NARROW else ''
     svg = SIZE.sub(f'viewBox="0 0 {width} {height}" width="{width}" '
                    f'height="{height}" aria-hidden="true"{wide}', svg, count=1)
     root, rest = svg.split('>', 1)
     return f'{NOT_HERE.sub("", root)}>{rest}'
-
-
-def room(frames):
-    """[(width, height), ...] of the pictures for which a page needs room."""
-    sizes = {tuple(size_of(svg)) for svg, _ in frames}
-    return sorted(one for one in sizes if not any(
-        other != one and other[0] <= one[0] and other[1] >= one[1]
-        for other in sizes))
 
 
 def packed(frames):

@@ -106,7 +106,7 @@
     place.prepend(html('div', {class: 'toy-controls'},
                        ...moved.map(one => one.field)));
     d2lps.whenResized(picture, () => {
-      picture.style.minHeight = `${Math.ceil(Math.max(...room.map(
+      picture.style.minHeight = `${Math.ceil(Math.max(0, ...room.map(
         size => shownHeight(size, picture.clientWidth))))}px`;
     });
     whenNear(place, start);
