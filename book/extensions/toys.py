@@ -40,8 +40,7 @@ STILL = {
                      'in the notebook.'}
 # Those that are drawn with Matplotlib as yet, which the book does not have.
 NOT_YET = {f'explore_{name}' for name in (
-    'circle', 'clock', 'hang', 'latency', 'overlap', 'rounding', 'servers',
-    'sums')}
+    'latency', 'rounding', 'sums')}
 STILL |= dict.fromkeys(NOT_YET, 'The controls move in the notebook.')
 WIDGET = 'application/vnd.jupyter.widget-view+json'
 

@@ -26,8 +26,7 @@ SCRIPTED = {'explore_plans', 'explore_synchronisation'}
 STILL = {'explore_devices', 'explore_store', 'explore_timeline',
          'TrainingPanel'}
 STILL |= {f'explore_{name}' for name in (
-    'circle', 'clock', 'hang', 'latency', 'overlap', 'rounding', 'servers',
-    'sums')}
+    'latency', 'rounding', 'sums')}
 WHY = 'in the notebook.'
 
 
@@ -157,7 +156,7 @@ def test_a_mouse_moves_it_while_it_is_dragged(opened, chapter):
             page.mouse.move(x, y)
             seen.add(toy.locator('.toy-words').text_content())
         page.mouse.up()
-        assert len(seen) >= min(3, len(offered(toy)[0]['words']))
+        assert len(seen) >= 2
 
 
 @each_chapter
@@ -179,8 +178,7 @@ def test_pictures_are_loaded_when_one_comes_near(opened):
     page.wait_for_load_state('load')
     scripts = page.locator('script[src*="/toys/"]')
     far = page.locator('[data-toy=frames]').last
-    if far.bounding_box()['y'] < 3000:
-        pytest.skip('as yet')
+    assert far.bounding_box()['y'] > 3000
     file = json.loads(far.get_attribute('data-settings'))['file']
     page.wait_for_timeout(300)
     assert file not in ' '.join(scripts.evaluate_all(
