@@ -88,7 +88,7 @@ def parted(style):
     line = style.replace(marker, '') if marker else style
     if line == '.':
         marker, line = '.', ''
-    if len(marker) > 1 or line and line not in DASHES:
+    if not style or len(marker) > 1 or line and line not in DASHES:
         raise ValueError(
             f'style must be a line, a marker or both: {", ".join(DASHES)} '
             f'and one of {"".join(MARKERS)}; it was {style!r}')
@@ -97,7 +97,9 @@ def parted(style):
 
 def ink_on(color):
     """White or black, whichever is read more easily upon a colour."""
-    red, green, blue = [int(color[k:k + 2], 16) for k in (1, 3, 5)]
+    color = color[1:] if len(color) == 7 else ''.join(
+        2 * digit for digit in color[1:])
+    red, green, blue = [int(color[k:k + 2], 16) for k in (0, 2, 4)]
     return 'white' if 0.3 * red + 0.59 * green + 0.11 * blue < 140 else INK
 
 

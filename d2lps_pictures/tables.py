@@ -1,4 +1,5 @@
 """Pictures of tables: curves, bars, and a grid of shaded cells."""
+import re
 from math import isfinite
 
 import numpy as np
@@ -6,8 +7,8 @@ import pandas as pd
 
 from d2lps.checks import (a, checked, either, flag, list_of, number, one_of,
                           refuse)
-from d2lps_pictures.chart import (WORDS, ink_on, new_chart, row_chart,
-                                  words_of)
+from d2lps_pictures.chart import (WORDS, ink_on, new_chart, parted,
+                                  row_chart, words_of)
 from d2lps_pictures.drawing import INK, Drawing, width_of
 from d2lps_pictures.style import (BLUE, CHUNK_COLORS, GREEN, ORANGE, PURPLE,
                                   RED)
@@ -17,7 +18,7 @@ RULE, RULES = '#555', ['--', ':', '-.']
 STYLES = '-', '--', '-.', ':'
 TEXT = a(str, 'a text')
 SCALE = one_of('linear', 'log')
-PIXELS = dict(width=lambda name, value: number(name, value, 100, 2000, 640),
+PIXELS = dict(width=lambda name, value: number(name, value, 200, 2000, 640),
               height=lambda name, value: number(name, value, 60, 2000, 300))
 
 
@@ -31,35 +32,107 @@ def _limit(name, value):
 
 def _ticks(name, value):
     """Values, or their words by value."""
-    if not isinstance(value, dict):
-        value = {one: words_of(one) for one in
-                 list_of(lambda name, one: number(name, one, -1e300),
-                         'a list of numbers', 0)(name, [*value])}
-    return value
+    if isinstance(value, dict):
+        return {number(f'a place of {name}', place, -1e300): str(words)
+                for place, words in value.items()}
+    if isinstance(value, str) or not hasattr(value, '__iter__'):
+        refuse(name, value, 'a list of numbers, or a dict of their words')
+    return {one: words_of(one) for one in list_of(
+        lambda name, one: number(name, one, -1e300),
+        'a list of numbers', 0)(name, [*value])}
 
 
 def _by_name(words):
     return a(dict, f'a dict such as {words}')
 
 
-NUMBERS = _by_name("{'the best possible': 15}")
-POINTS = _by_name("{'here': (2, 15)}")
+def _numbers(name, value):
+    """{words: value}"""
+    return {key: number(f'{name}[{key!r}]', one, -1e300) for key, one in
+            _by_name("{'the best possible': 15}")(name, value).items()}
+
+
+def _points(name, value):
+    """{words: (x, y)}"""
+    words = "{'here': (2, 15)}"
+    for key, one in _by_name(words)(name, value).items():
+        if not isinstance(one, (tuple, list)) or len(one) != 2:
+            refuse(f'{name}[{key!r}]', one, 'two numbers such as (2, 15)')
+    return value
+
+
+def _marks(name, value):
+    """{words: a value for each row}"""
+    one = list_of(lambda name, one: number(name, one, -1e300),
+                  'a list of numbers')
+    return {key: one(f'{name}[{key!r}]', [*values]) for key, values in
+            _by_name("{'predicted': [15, 60]}")(name, value).items()}
+
+
+def _some(check, words):
+    """A check for one text, or for a list or a dict of them by name."""
+    def check_all(name, value):
+        if isinstance(value, dict):
+            return {key: check(f'{name}[{key!r}]', one)
+                    for key, one in value.items()}
+        if isinstance(value, str):
+            return check(name, value)
+        return list_of(check, words)(name, value)
+    return check_all
+
+
+def _style(name, value):
+    if not isinstance(value, str):
+        refuse(name, value, "a text such as 'o-'")
+    try:
+        parted(value)
+    except ValueError as error:
+        raise ValueError(f'{name}: {error}') from None
+    return value
+
+
+def _color(name, value):
+    if not isinstance(value, str) or not re.fullmatch(
+            '#([0-9a-fA-F]{3}){1,2}', value):
+        refuse(name, value, "a colour such as pictures.BLUE or '#0072B2'")
+    return value
+
+
+STYLED = _some(_style, "a list of styles such as ['o-', '--']")
+COLORED = _some(_color, "a list of colours such as ['#0072B2']")
+
+
+def _above_zero(xscale, yscale, xlim, ylim, **_):
+    for axis, scale, ends in ('x', xscale, xlim), ('y', yscale, ylim):
+        if scale == 'log' and any(end is not None and end <= 0
+                                  for end in ends or ()):
+            raise ValueError(f'{axis}lim must be above 0, as {axis}scale is '
+                             f"'log'; it was {tuple(ends)}")
 
 
 def _curves(name, value):
     """{name: (x, y)} of a table or of a dict."""
-    if isinstance(value, pd.Series):
-        value = value.to_frame(value.name or '')
-    if isinstance(value, pd.DataFrame):
-        value = {str(column): (value.index, value[column])
-                 for column in value}
-    if not isinstance(value, dict) or not value or not all(
-            len(pair) == 2 and len(pair[0]) == len(pair[1])
-            for pair in value.values()):
-        refuse(name, value, 'a table, or a dict such as '
-               "{'ring': ([2, 4, 8], [10, 15, 17])}")
-    return {str(key): ([*x], [float(one) for one in y])
-            for key, (x, y) in value.items()}
+    given = value
+    try:
+        if isinstance(value, pd.Series):
+            value = value.to_frame(value.name or '')
+        if isinstance(value, pd.DataFrame):
+            value = {column: (value.index, value[column])
+                     for column in value}
+        curves = {str(key): ([*x], [float(one) for one in y])
+                  for key, (x, y) in value.items()}
+        if curves and all(len(x) == len(y) for x, y in curves.values()):
+            return curves
+    except (AttributeError, TypeError, ValueError):
+        pass
+    refuse(name, _plain(given), 'a table, or a dict such as '
+           "{'ring': ([2, 4, 8], [10, 15, 17])}")
+
+
+def _plain(table):
+    """What can be shown in a few words in an error."""
+    return np.array(table) if isinstance(
+        table, (pd.Series, pd.DataFrame)) else table
 
 
 def _ends(values, limit, scale):
@@ -88,10 +161,10 @@ def _styled(names, given, usual):
     return [given[k % len(given)] for k in range(len(names))]
 
 
-@checked(curves=_curves, xlabel=TEXT, ylabel=TEXT, title=TEXT, xscale=SCALE,
-         yscale=SCALE, xlim=_limit, ylim=_limit, xticks=_ticks,
-         yticks=_ticks, lines=NUMBERS, verticals=NUMBERS, points=POINTS,
-         steps=flag, alt=TEXT, **PIXELS)
+@checked(_above_zero, curves=_curves, xlabel=TEXT, ylabel=TEXT, title=TEXT,
+         xscale=SCALE, yscale=SCALE, xlim=_limit, ylim=_limit, xticks=_ticks,
+         yticks=_ticks, lines=_numbers, verticals=_numbers, points=_points,
+         styles=STYLED, colors=COLORED, steps=flag, alt=TEXT, **PIXELS)
 def plot_curves(curves, xlabel='', ylabel='', title='', xscale='linear',
                 yscale='linear', xlim=None, ylim=None, xticks=None,
                 yticks=None, styles=None, colors=None, lines=None,
@@ -202,13 +275,13 @@ def _table(name, value):
             return value.astype(float)
     except (TypeError, ValueError):
         pass
-    refuse(name, np.array(given) if isinstance(
-        given, (pd.Series, pd.DataFrame)) else given,
+    refuse(name, _plain(given),
            "a table, or a dict such as {'ring': 15, 'tree': 60}")
 
 
 @checked(values=_table, xlabel=TEXT, title=TEXT, stacked=flag,
-         marks=_by_name("{'predicted': [15, 60]}"), alt=TEXT, xlim=_limit,
+         colors=COLORED,
+         marks=_marks, alt=TEXT, xlim=_limit,
          width=PIXELS['width'],
          labels=list_of(TEXT, 'a list of texts'),
          verticals=list_of(number, 'a list of numbers', 0))
@@ -296,8 +369,21 @@ def _bars_said(values, xlabel, title):
     return f'{begin}. {"; ".join(said)}.'
 
 
-@checked(rows=list_of(either(TEXT, number, words='a text or a number')),
-         columns=list_of(either(TEXT, number, words='a text or a number')),
+def _matrix(name, value):
+    try:
+        found = np.asarray(value, float)
+    except (TypeError, ValueError):
+        found = np.zeros(0)
+    if found.ndim != 2 or not 0 < found.size <= 2500:
+        refuse(name, _plain(value), 'a matrix of at most 2,500 numbers')
+    return found
+
+
+NAMES = list_of(either(TEXT, number, words='a text or a number'),
+                'a list of texts or numbers')
+
+
+@checked(values=_matrix, rows=NAMES, columns=NAMES,
          xlabel=TEXT, ylabel=TEXT, title=TEXT, most=number, alt=TEXT)
 def plot_grid(values, rows=None, columns=None, xlabel='', ylabel='',
               title='', most=None, alt=None):
@@ -306,9 +392,6 @@ def plot_grid(values, rows=None, columns=None, xlabel='', ylabel='',
     rows, columns: their names, or numbers from 0. most: what is darkest, to
     compare several. Returns a `Drawing`.
     """
-    values = np.asarray(values, float)
-    if values.ndim != 2 or not values.size or values.size > 2500:
-        refuse('values', values, 'a matrix of at most 2,500 numbers')
     rows = [*map(str, range(len(values)) if rows is None else rows)]
     columns = [*map(str, range(values.shape[1]) if columns is None
                     else columns)]

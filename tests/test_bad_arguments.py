@@ -32,7 +32,7 @@ from d2lps.collectives import (Schedule, Send, cables, simulate, strategies,
                                topology, travel)
 from d2lps_cluster.peers import peers
 from d2lps.engine import mx
-from d2lps_pictures import player, plots, servers
+from d2lps_pictures import player, plots, servers, tables
 from d2lps_pictures import asynchrony as async_pictures
 from d2lps_pictures import messages
 from d2lps_pictures import overlap as overlap_pictures
@@ -275,8 +275,10 @@ good(topology.cluster, {
     network=1e9, num_servers=0, latency=0, network_latency=0)
 
 # Pictures and things to play with.
-AXES = {'None'}
-good(messages.plot_messages, panels={'simulated': timing().events})
+WIDTH = {'width': {'int64'}}
+TITLE = {'title': TEXT | {'None', 'an empty text'}}
+good(messages.plot_messages, WIDTH, panels={'simulated': timing().events},
+     width=400)
 good(messages.explore_hang, {'stops': COUNT, 'late': {'int64', 'zero'}},
      plan='ring', late=2, stops=3)
 good(pipeline.explore_pipeline, {'num_stages': {'int64'},
@@ -287,21 +289,54 @@ for drawn in pipeline.pass_slots, pipeline.draw_passes:
 good(rounding.explore_rounding, {'levels': {'int64'},
                                  'num_workers': {'int64'}},
      levels=7, num_workers=8)
+EMPTY = TEXT | {'an empty text'}
+good(tables.plot_curves, {
+    'xlabel': EMPTY, 'ylabel': EMPTY, 'title': EMPTY, 'steps': FLAG,
+    'xlim': {'None'}, 'ylim': {'None'}, 'xticks': {'None', 'a list', 'a dict',
+                                                   'a NumPy array',
+                                                   'an MXNet array'},
+    'yticks': {'None', 'a list', 'a dict', 'a NumPy array',
+               'an MXNet array'}, 'styles': {'None', 'a dict'},
+    'colors': {'None', 'a dict'}, 'lines': {'None', 'a dict'},
+    'verticals': {'None', 'a dict'}, 'points': {'None', 'a dict'},
+    'width': {'int64'}, 'height': {'int64'}, 'alt': EMPTY | {'None'}},
+     curves={'a': ([1, 2], [3, 4])}, xlabel='x', ylabel='y', title='z',
+     xscale='linear', yscale='log', xlim=(0, 1), ylim=(1, None), xticks=[1],
+     yticks=[1], styles=['-'], colors=['#000000'], lines={'a': 1},
+     verticals={'b': 1}, points={'c': (1, 2)}, steps=False, width=400,
+     height=200, alt='A line.')
+good(tables.plot_bars, {
+    'xlabel': EMPTY, 'title': EMPTY, 'stacked': FLAG, 'xlim': {'None'},
+    'colors': {'None', 'a dict'}, 'marks': {'None', 'a dict'},
+    'labels': {'None'}, 'verticals': {'a list'}, 'width': {'int64'},
+    'alt': EMPTY | {'None'}}, values={'a': 1}, xlabel='x', title='z',
+     stacked=False, colors=['#000000'], marks={'b': [1]}, labels=['one'],
+     verticals=[1], xlim=(0, 1), width=400, alt='A bar.')
+good(tables.plot_grid, {
+    'xlabel': EMPTY, 'ylabel': EMPTY, 'title': EMPTY, 'rows': {'None'},
+    'columns': {'None'}, 'most': NUMBER | {'None'},
+    'alt': EMPTY | {'None'}}, values=[[1]], rows=['a'], columns=['b'],
+     xlabel='x', ylabel='y', title='z', most=1, alt='A cell.')
 good(timeline_pictures.plot_timeline, {
-    'title': TEXT | {'None', 'an empty text'}, 'ax': AXES,
-    'until': POSITIVE | {'None'}},
-     timeline=fresh(recorded), title='x', ax=None, until=1)
-good(plots.plot_topology, {'load': {'None', 'a dict'}, 'ax': AXES,
-                           'scale': FLAG,
-                           'device': TEXT | {'an empty text'}},
-     topology=topology.pcie_switch(2), load=None, ax=None, scale=True,
-     device='GPU ')
-good(plots.plot_comparison, {'ax': AXES}, timings=fresh(lambda: [timing()]),
-     ax=None)
-good(plots.plot_timing, {'ax': AXES, 'most': COUNT}, timing=fresh(timing),
-     ax=None, most=24)
-good(player.plot_holdings, {'ax': AXES, 'number': {'int64', 'zero'}},
-     schedule=strategies.ring(2), number=0, ax=None)
+    'until': POSITIVE | {'None'}, **TITLE, **WIDTH},
+     timeline=fresh(recorded), title='x', until=1, width=400)
+good(plots.plot_topology, {'load': {'None', 'a dict'}, 'scale': FLAG,
+                           'device': TEXT | {'an empty text'}, **TITLE,
+                           **WIDTH},
+     topology=topology.pcie_switch(2), load=None, scale=True, device='GPU ',
+     title='x', width=400)
+good(plots.plot_comparison, {
+    'title': TEXT | {'an empty text'}, 'target': POSITIVE | {'None'},
+    **WIDTH}, timings=fresh(lambda: [timing()]), title='', width=400,
+    target=None)
+good(plots.plot_timing, {'most': COUNT, 'until': POSITIVE | {'None'},
+                         **TITLE, **WIDTH},
+     timing=fresh(timing), most=24, title='x', until=1, width=400)
+good(player.plot_holdings, {
+    'number': {'int64', 'zero'}, 'sums': FLAG, 'signs': FLAG,
+    'width': {'int64', 'None'}, **TITLE},
+     schedule=strategies.ring(2), number=0, title='x', sums=True, width=400,
+     signs=True)
 good(player.step_player, {'number': {'int64', 'zero'}},
      schedule=strategies.ring(2), number=0)
 good(plans.explore_plans, {
@@ -358,11 +393,11 @@ good(overlap.simulate_step, LINKED | {
 good(link.seen_tasks, {'start': NUMBER}, ready=[1],
      samples=[(0, 0, 0), (1, 2, 2)], start=0)
 good(overlap_pictures.plot_step, {
-    'title': TEXT | {'an empty text'}, 'ax': {'None'},
+    'title': TEXT | {'an empty text'},
     'until': POSITIVE | {'None'}, 'best': NUMBER | {'None'},
-    'rows': {'None'}},
-     tasks=[overlap.Task('push', (0,), 0, 1)], title='', ax=None, until=None,
-     best=None, rows=['sent'])
+    'rows': {'None'}, **WIDTH},
+     tasks=[overlap.Task('push', (0,), 0, 1)], title='', until=None,
+     best=None, rows=['sent'], width=400)
 good(overlap_pictures.explore_overlap, {
     'bandwidth': POSITIVE, 'latency': NUMBER, 'bucket_size': NUMBER},
      bandwidth=1000, latency=0, bucket_size=0, order='fifo')
@@ -481,11 +516,12 @@ good(asynchrony.follow, {
     'divide': FLAG, 'seed': WHOLE}, plan=fresh(plan), lr=0.1, batch_size=2,
     num_points=2, divide=False, seed=0)
 good(async_pictures.plot_plan, {
-    'until': POSITIVE | {'None'}, 'title': TEXT | {'None', 'an empty text'},
-    'ax': AXES}, plan=fresh(plan), until=2, title='x', ax=None)
+    'until': POSITIVE | {'None'}, **TITLE, **WIDTH}, plan=fresh(plan),
+    until=2, title='x', width=400)
 good(async_pictures.plot_progress, {
-    'until': POSITIVE | {'None'}, 'ax': AXES},
-    plans=fresh(lambda: {'sync': plan()}), until=3, ax=None)
+    'until': POSITIVE | {'None'}, 'title': TEXT | {'an empty text'},
+    'height': {'int64'}, **WIDTH}, plans=fresh(lambda: {'sync': plan()}),
+    until=3, title='', width=400, height=200)
 good(async_pictures.plot_staleness, plans=fresh(lambda: {'sync': plan()}))
 good(async_pictures.plot_accuracy, curves=fresh(
     lambda: {'sync': [asynchrony.follow(plan(), 0.1, 2, 2)[0]]}))
@@ -587,6 +623,8 @@ INSIDE = {
     'd2lps_cluster.recorded': 'tests/cluster/test_recorded.py',
     'd2lps_cluster.command': 'the command', 'd2lps_cluster.network': 'below',
     'd2lps_pictures.drawing': 'boxes of a drawing: pictures/test_drawing.py',
+    'd2lps_pictures.chart': 'what our pictures are drawn with: '
+                            'pictures/test_chart.py',
     'd2lps_pictures.animation': 'animate, which takes any number of timings: '
                                 'tests/pictures/test_animation.py',
     'd2lps_pictures.panel': 'starts threads: tests/pictures/test_panel.py',

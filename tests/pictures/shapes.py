@@ -102,6 +102,8 @@ class Shapes:
                 else:
                     color = (shape.get('stroke') if shape.get('fill') in (
                         None, 'none') else shape.get('fill'))
+            elif shape.get('fill-opacity') == '.9':
+                pass  # white behind words
             elif shape.tag == f'{SVG}rect' and 'url' not in shape.get('fill'):
                 x, y, wide_, high = (float(shape.get(name)) for name in (
                     'x', 'y', 'width', 'height'))
