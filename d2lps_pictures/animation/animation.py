@@ -7,12 +7,13 @@ import numpy as np
 
 from d2lps.checks import a, checked, list_of, number, one_of, text, whole
 from d2lps.collectives.simulate import Timing
-from d2lps_pictures.animation.clock import Playing, Stopped
+from d2lps_pictures.animation.clock import Looping, Playing, Stopped
 from d2lps_pictures.animation.panel import WAY, Panel
-from d2lps_pictures.drawing import Drawing
+from d2lps_pictures.drawing import Drawing, width_of
 from d2lps_pictures.units import RATES, TIMES, with_unit
 
-WIDEST, BETWEEN = 1120, 20
+WIDEST, BETWEEN = 720, 12
+SLOWEST, LONGEST = 4, 24  # seconds: the shortest of all, and the longest
 MOST = {'devices': 16, 'nodes': 24, 'chunks': 32, 'chunks at nodes': 256,
         'sends': 600}
 
@@ -88,7 +89,10 @@ class Animation(Drawing):
             for k, timing in enumerate(timings)]
         self.alt = self._words()
         rounds = max(len(timing.schedule.rounds) for timing in timings)
-        self.clock = Playing(self.seconds, unit, min(12, 5 + 0.5 * rounds))
+        shortest = min(timing.seconds for timing in timings)
+        self.clock = Playing(self.seconds, unit, min(LONGEST, max(
+            min(12, 5 + 0.5 * rounds),
+            SLOWEST * self.seconds / (shortest or self.seconds or 1))))
         self._draw(self, [self.clock])
 
     def _words(self):
@@ -104,11 +108,14 @@ class Animation(Drawing):
     def _repr_html_(self):
         # A browser plays it when it is first painted, which may be long
         # before a reader sees it; in a closed <details> it has to wait. The
-        # comment makes it another image, or both would have one timeline.
+        # comment makes it another image, or both would have one timeline. It
+        # lies over the first one, in a notebook that is not trusted, too.
         data = b64encode(f'{self.svg()}<!-- again -->'.encode()).decode()
-        return (f'{super()._repr_html_()}<details><summary>Play it once more'
+        return ('<div style="position:relative">'
+                f'{super()._repr_html_()}<details><summary>Play it once more'
                 '</summary><img alt="The same once more" style="max-width:'
-                f'100%" src="data:image/svg+xml;base64,{data}"></details>')
+                '100%;position:absolute;top:0;left:0" '
+                f'src="data:image/svg+xml;base64,{data}"></details></div>')
 
     @checked(moments=whole)
     def still(self, moments=4):
@@ -117,13 +124,21 @@ class Animation(Drawing):
             0.3 * begin + 0.7 * end for panel in self.panels
             for begin, end in zip(panel.story.rounds, [
                 *panel.story.rounds[1:], panel.timing.seconds])})
-        chosen = np.linspace(0, len(late) - 1, moments)[1:-1]
+        chosen = np.linspace(0, len(late) - 1, max(0, moments - 2))
         times = [0.0, *(late[round(k)] for k in chosen if late),
                  self.seconds][-moments:]
         drawing = Drawing.__new__(Drawing)
         drawing.alt = f'{len(times)} moments side by side. {self.alt}'
         self._draw(drawing, [Stopped(self.seconds, self.unit, now)
                              for now in times])
+        return drawing
+
+    def looping(self):
+        """A `Drawing` that plays over and over, for a page of its own."""
+        drawing = Drawing.__new__(Drawing)
+        drawing.alt = self.alt
+        self._draw(drawing, [Looping(self.seconds, self.unit,
+                                     self.clock.longer)])
         return drawing
 
     def _draw(self, drawing, clocks):
@@ -135,37 +150,39 @@ class Animation(Drawing):
         wide, high = (max(wide), sum(high)) if stack else (
             sum(wide), max(high))
         columns = max(1, min(len(clocks), int(WIDEST / wide)))
-        top = 40 if self.title else 6
+        top = 36 if self.title else 4
         n = max(panel.plan.num_devices for panel in self.panels)
-        full = max(24 * n + 330, wide * columns, 150 + 12 * len(self.title))
+        full = max(24 * n + 290, wide * columns,
+                   110 + width_of(self.title, 17, True))
         low = top + high * -(-len(clocks) // columns)
         said = textwrap.wrap(
             '✓ The sum of all is there. A message with a full frame is added '
             'to what is there, one with a dashed frame replaces it.',
-            int(full / 7.3))
+            int(full / 6.9))
         Drawing.__init__(drawing, full, low + 20 * (
             len(said) + len(panel.rates)) + 24, drawing.alt)
         drawing.defined = {}
-        drawing.add('<style>.n{font:bold 10px sans-serif;text-anchor:middle;'
-                    'paint-order:stroke;stroke:white;stroke-width:3px}'
+        drawing.add('<style>.n{font:bold 12px sans-serif;text-anchor:middle}'
+                    '.n,.over text{paint-order:stroke;stroke:white;'
+                    'stroke-width:3px;stroke-linejoin:round}'
                     '</style>')
         if self.title:
-            drawing.text(12, 22, self.title, 19, 'start', True)
+            drawing.text(12, 20, self.title, 17, 'start', True)
         for k, clock in enumerate(clocks):
             x, y = k % columns * wide, top + k // columns * high
             once = self.title and len(clocks) == 1
             clock.counter(drawing, full - 14 if once else x + wide - 20,
-                          22 if once else y + 18, 28)
+                          20 if once else y + 14, 22)
             for panel in self.panels:
                 space = (wide - panel.width) / 2 if stack else BETWEEN / 2
                 panel.draw(drawing, clock, x + space, y, self.seconds)
                 x += (panel.width + BETWEEN) * (not stack)
                 y += (panel.height + BETWEEN) * stack
         for k in range(n):
-            drawing.box(12 + 24 * k, low - 7, 24, 14, str(k), k, 10,
+            drawing.box(12 + 24 * k, low - 8, 24, 16, str(k), k, 12,
                         stroke='white')
         drawing.text(20 + 24 * n, low, f'what each {panel.device} '
-                     'brought; columns are chunks', 13.5, 'start')
+                     'brought; columns are chunks', 13, 'start')
         for bandwidth in panel.rates:
             low += 20
             drawing.line((12, low), (46, low), **(
@@ -173,9 +190,9 @@ class Animation(Drawing):
             what = ('who sends to whom, over cables' if panel.direct
                     else 'a cable')
             rate = with_unit(bandwidth, RATES)
-            drawing.text(54, low, f'{what} of {rate} each way', 13.5, 'start')
+            drawing.text(54, low, f'{what} of {rate} each way', 13, 'start')
         for line in said:
             low += 20
-            drawing.text(12, low, line, 13.5, 'start')
+            drawing.text(12, low, line, 13, 'start')
         if isinstance(clocks[0], Playing):
             drawing.add(clocks[0].style())

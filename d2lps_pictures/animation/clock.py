@@ -28,6 +28,8 @@ class Playing(Clock):
     longer: real seconds for what is simulated.
     """
 
+    plays = PLAYS
+
     def __init__(self, seconds, unit, longer):
         super().__init__(seconds, unit)
         self.longer, self.cycle = longer, LEAD + longer + HOLD
@@ -44,20 +46,20 @@ class Playing(Clock):
     def _name(self, kind, rule):
         return self._names.setdefault(kind + rule, f't{len(self._names)}')
 
-    def _twice(self, name, start, stop, how=''):
+    def _times(self, name, start, stop, how=''):
         return ','.join(
             f'{name} {round(stop - start, 3):g}s '
             f'{round(start + play * self.cycle, 3):g}s{how}'
-            for play in range(PLAYS))
+            for play in range(self.plays))
 
     def visible(self, begin, end=None):
         """For what is there from `begin` to `end`, None for good."""
         start = self.real(begin) if begin > 0 else 0
         if end is None and not start:
             return ''
-        rule = f'animation:{self._twice("h", 0, start)}' if end is None else (
+        rule = f'animation:{self._times("h", 0, start)}' if end is None else (
             'visibility:hidden;animation:'
-            + self._twice('s', start, self.real(end)))
+            + self._times('s', start, self.real(end)))
         return f' class="{self._name(".", f"{{{rule}}}")}"'
 
     def moving(self, points, shares, begin, end):
@@ -66,10 +68,11 @@ class Playing(Clock):
             f'{100 * at:.0f}%{{transform:translate({x:.0f}px,{y:.0f}px)}}'
             for at, (x, y) in zip(shares, points))
         name = self._name('@keyframes ', f'{{{steps}}}')
-        when = self._twice('s', self.real(begin), self.real(end), ' linear')
+        when = self._times('s', self.real(begin), self.real(end), ' linear')
         both = self._name(
             '.', f'{{visibility:hidden;animation:{when},{when}}}')
-        return f' class="{both}" style="animation-name:{name},{name},s,s"'
+        names = ','.join([name] * self.plays + ['s'] * self.plays)
+        return f' class="{both}" style="animation-name:{names}"'
 
     def growing(self, end):
         """For a bar that grows to the right until `end`."""
@@ -77,7 +80,7 @@ class Playing(Clock):
             '@keyframes ', f'{{0%,{self.share(0)}{{transform:scaleX(0)}}'
             f'{self.share(end)},to{{transform:none}}}}')
         return (' style="transform-box:fill-box;animation:'
-                f'{name} {self.cycle:g}s linear {PLAYS}"')
+                f'{name} {self.cycle:g}s linear {self.plays}"')
 
     def counter(self, drawing, x, y, size):
         """The time, as it runs: numbers on a strip, behind a window."""
@@ -102,19 +105,82 @@ class Playing(Clock):
             count, count + 1))
         how = 'animation-timing-function:step'
         drawing.add(
-            f'<style>.clock{{{top};animation:clock {self.cycle:g}s {PLAYS}}}'
+            f'<style>.clock{{{top};animation:clock {self.cycle:g}s '
+            f'{self.plays}}}'
             f'@keyframes clock{{0%,{first}{{transform:none;{how}s('
             f'{max(count, 1)})}}{last}{{{up};{how}-end}}{end},to{{{top}}}}}'
             '</style>')
 
+    def _rules(self):
+        return ('@keyframes h{0%,to{visibility:hidden}}@keyframes s{0%,to{'
+                'visibility:visible}}' + ''.join(
+                    rule.replace('{', name + '{', 1)
+                    for rule, name in self._names.items()))
+
     def style(self):
         """What makes it move; to be added when all has been drawn."""
-        rules = ''.join(f'{rule.replace("{", name + "{", 1)}'
-                        for rule, name in self._names.items())
-        return ('<style>@keyframes h{0%,to{visibility:'
-                'hidden}}@keyframes s{0%,to{visibility:visible}}' + rules +
+        return (f'<style>{self._rules()}'
                 '@media print,(prefers-reduced-motion:reduce){*{animation:'
                 'none!important}}</style>')
+
+
+class Looping(Playing):
+    """The same over and over, with a pause at the end: for a page on which
+    nobody knows when it is looked at."""
+
+    plays = 'infinite'
+
+    def __init__(self, seconds, unit, longer):
+        super().__init__(seconds, unit, longer)
+        self.cycle = LEAD + longer + 2 * HOLD
+
+    def visible(self, begin, end=None):
+        if begin <= 0 and end is None:
+            return ''
+        steps = (f'{self.share(begin) if begin > 0 else "0%"}'
+                 '{visibility:visible}')
+        if end is not None:
+            steps += f'{self.share(end)}{{visibility:hidden}}'
+        return self._cycle(steps, 'step-end', end is None)
+
+    def moving(self, points, shares, begin, end):
+        first, last = self.real(begin), self.real(end)
+        steps = ''.join(
+            f'{100 * (first + at * (last - first)) / self.cycle:.2f}%{{'
+            f'transform:translate({x:.0f}px,{y:.0f}px);visibility:visible}}'
+            for at, (x, y) in zip(shares, points))
+        return self._cycle(f'{steps[:-8]}hidden}}', 'linear', False)
+
+    def _cycle(self, steps, how, last):
+        """A class that takes steps in each cycle; last: seen in the end."""
+        if not steps.startswith('0%'):
+            steps = ('0%{visibility:hidden;animation-timing-function:step-end}'
+                     + steps)
+        name = self._name('@keyframes ', f'{{{steps}}}')
+        hidden = 'visibility:hidden;' * (not last)
+        both = self._name('.', f'{{{hidden}animation:{name} {self.cycle:g}s '
+                          f'{how} {self.plays}}}')
+        return f' class="{both}"'
+
+
+class Driven(Playing):
+    """The same, at the moment that a page says: it sets --now, in the unit.
+
+    A unit, such as a ms, is a second of the style.
+    """
+
+    plays = 1
+
+    def real(self, seconds):
+        return seconds / self.unit[0][0]
+
+    def _times(self, name, start, stop, how=' linear'):
+        return (f'{name} {round(stop - start, 4):g}s{how} '
+                f'calc({round(start, 4):g}s - var(--now)*1s) paused')
+
+    def style(self):
+        """Of one of several pictures on a page."""
+        return f'<style>{self._rules()}</style>'
 
 
 class Stopped(Clock):

@@ -4,7 +4,7 @@ import numpy as np
 from d2lps_pictures.places import positions as spread_out
 from d2lps_pictures.places import tree_places
 
-GAP, CABLE, BAR, SMALL = 28, 84, 44, 32  # between boxes; heights
+GAP, CABLE, BAR, SMALL = 10, 76, 44, 30  # between boxes; heights
 
 
 class Layout:

@@ -3,11 +3,15 @@ import numpy as np
 
 from d2lps_pictures.animation.layout import BAR, GAP, choose
 from d2lps_pictures.animation.story import Story, lanes
-from d2lps_pictures.drawing import FRAME, INK, color
+from d2lps_pictures.drawing import FRAME, INK, color, width_of
 from d2lps_pictures.units import with_unit
 
-HEAD, FOOT, TITLE, TICKS = 66, 40, 20, 14  # heights: of a panel, of a box
+HEAD, FOOT, TITLE, TICKS = 56, 38, 20, 14  # heights: of a panel, of a box
+TEXT = 12  # the smallest words: pixels
+# How much narrower and lower messages are, the first that has room.
+SHRUNK = [(1, 1), (.8, 1), (.6, 1), (.4, 1), (.4, .8), (.3, .8), (.3, .6)]
 INSIDE = 0.12  # how long a way in a box or switch takes, of one on a cable
+NARROWEST = 340
 DONE, METAL, PAPER = '#00664b', '#e3e6ea', '#fbfbfb'
 WIRES = '#93b9d6', '#e6bd72', '#b9bec4'  # fastest first; one kind: the last
 WAY = {'stroke': '#9aa1a8', 'width': 2, 'dashed': True}  # no cable: a send
@@ -25,18 +29,19 @@ class Panel:
         self.topology, self.plan = timing.topology, timing.schedule
         self.name, self.device = name, device
         n, weights = self.plan.num_devices, self.plan.weights
-        self.row = 13 if n <= 4 else 8 if n <= 8 else 5
+        self.row = 14 if n <= 4 else 8 if n <= 8 else 5
         self.tall = n * self.row
-        inner = np.clip(8 * weights.sum() / weights.max(), 66, 140)
+        inner = np.clip(8 * weights.sum() / weights.max(), 60, 140)
         if weights.min() > 0.3 * weights.max():
-            inner = np.clip(8 * weights.sum() / weights.min(), 66, 140)
+            inner = np.clip(8 * weights.sum() / weights.min(), 60, 140)
         self.wide = inner * weights / weights.sum()
         self.begin = self.wide.cumsum() - self.wide - inner / 2
-        self.box = inner + 12, self.tall + TITLE + TICKS + 2
+        self.box = inner + 8, self.tall + TITLE + TICKS + 2
         self.direct = layout is not None and positions is None
         self.layout = choose(self.topology, self.plan, self.box, layout,
                              positions)
-        self.width = max(self.layout.width + 24, 440, 165 + 10.5 * len(name))
+        self.width = max(self.layout.width + 16, NARROWEST,
+                         24 + width_of(name, 15, True))
         self.height = HEAD + self.layout.height + FOOT
         self.rates = rates
         self._make_ways()
@@ -49,17 +54,16 @@ class Panel:
             for m in messages]
         ways = {link: self.layout.way(*link)
                 for route in routes for link in route}
-        self.scale = min(0.75, (BAR - 4) / self.tall)
 
         def extent(message, link):
+            wide, high = self._size(message)
             x, y = np.abs(ways[link][-1] - ways[link][0])
-            return ((self.wide[message.chunks].sum() * self.scale + 3) * y +
-                    (self.tall * self.scale + 3) * x) / (np.hypot(x, y) or 1)
+            return ((wide + 3) * y + (high + 3) * x) / (np.hypot(x, y) or 1)
 
-        offsets, widest = lanes(messages, routes, extent)
-        if widest > self.box[0] + GAP:
-            self.scale *= (self.box[0] + GAP) / widest
-            offsets, _ = lanes(messages, routes, extent)
+        for self.shrunk in SHRUNK:
+            offsets, widest = lanes(messages, routes, extent)
+            if widest <= self.box[0] + GAP:
+                break
         self.ways = []
         for k, (message, route) in enumerate(zip(messages, routes)):
             points, times = [self._middle(message.src, message.chunks)], [0]
@@ -72,6 +76,16 @@ class Panel:
             points.append(self._middle(message.dst, message.chunks))
             times = np.cumsum([*times, INSIDE])
             self.ways.append((points, times / times[-1]))
+
+    def _rows(self, message):
+        """Whose parts are in a message: a row of it for each."""
+        return np.flatnonzero(np.sum(message.held, axis=0)).tolist()
+
+    def _size(self, message):
+        """Width and height of a message's shape."""
+        across, down = self.shrunk
+        return (max(6, self.wide[message.chunks].sum() * across),
+                max(8, len(self._rows(message)) * self.row * down))
 
     def _middle(self, node, chunks):
         """The middle of some chunks in a node's box."""
@@ -100,7 +114,7 @@ class Panel:
         longest: seconds that a progress bar of full width stands for.
         """
         self.drawing, self.clock = drawing, clock
-        drawing.text(x + 12, y + 14, self.name, 17, 'start', True)
+        drawing.text(x + 8, y + 12, self.name, 15, 'start', True)
         self._progress(x, y, longest)
         left = x + (self.width - self.layout.width) / 2 - self.layout.left
         drawing.add(f'<g transform="translate({left:g} '
@@ -116,31 +130,30 @@ class Panel:
             drawing.line(*self.layout.way(*pair, 25).tolist(), **(
                 WAY if self.direct else self.wire(
                     self.topology.links[number].bandwidth)))
-        for node in self.layout.at:
-            if node not in self.layout.bars:
-                self._node(node)
+        for low, high, middle in self.layout.bars.values():
+            drawing.box(low, middle - BAR / 2, high - low, BAR, fill=METAL)
+        ticks = {node: self._node(node) for node in self.layout.at
+                 if node not in self.layout.bars}
         for message, way in zip(self.story.messages, self.ways):
             self._use(self._sprite(message), 0, 0, clock.moving(
                 *way, message.start, message.end), ' data-sends="'
                 f'{" ".join(map(str, message.sends))}"')
-        for switch, (low, high, middle) in self.layout.bars.items():
-            drawing.box(low, middle - BAR / 2, high - low, BAR,
-                        self.label(switch), METAL)
-        drawing.add('</g>')
+        drawing.add('<g class="over">')  # names are never covered
+        for node, (x, y) in self.layout.at.items():
+            self._name(node, x, y, ticks.get(node, np.inf))
+        drawing.add('</g></g>')
 
     def _node(self, node):
-        """A box with a column for each chunk, a row for each device."""
+        """A box with a column for each chunk, a row for each device.
+
+        Returns when a device has all of the sum.
+        """
         (x, y), (wide, high) = self.layout.at[node], self.layout.size(node)
-        name, low, switch = self.label(node), y - high / 2, (
-            node in self.topology.switches)
-        inside = node in self.story.place and high == self.box[1]
-        self.drawing.box(x - wide / 2, low, wide, high, '' if inside else name,
-                         METAL if switch else 'white')
-        if not inside:
-            return
-        self.drawing.text(x - wide / 2 + 6, low + 11, name,
-                          14 if len(name) < 7 else 12, 'start', True)
-        complete = []
+        low, complete = y - high / 2, []
+        self.drawing.box(x - wide / 2, low, wide, high, fill=METAL if (
+            node in self.topology.switches) else 'white')
+        if not self._holds(node):
+            return np.inf
         for chunk, (begin, width) in enumerate(zip(self.begin, self.wide)):
             self.drawing.add(
                 f'<rect x="{x + begin:.4g}" y="{low + TITLE:g}" width='
@@ -151,9 +164,25 @@ class Panel:
                 self._use(self._column(counts, width, done), x + begin,
                           low + TITLE, self.clock.visible(since, until))
             complete.append(since if done else np.inf)
-        if max(complete) < np.inf and isinstance(node, int):
-            self._use(self._tick(), x + wide / 2 - 3, low + 3,
-                      self.clock.visible(max(complete)))
+        return max(complete) if isinstance(node, int) else np.inf
+
+    def _holds(self, node):
+        """Whether a node's box shows what it holds."""
+        return (node in self.story.place
+                and self.layout.size(node)[1] == self.box[1])
+
+    def _name(self, node, x, y, complete):
+        """What a node is called, and from when on it has all of the sum."""
+        name, (wide, high) = self.label(node), self.layout.size(node)
+        if not self._holds(node):
+            self.drawing.text(x, y, name)
+            return
+        left, low = x - wide / 2, y - high / 2
+        self.drawing.text(left + 4, low + 11, name, 13 if len(name) < 7 else
+                          TEXT, 'start', True)
+        if complete < np.inf:
+            self._use(self._tick(), left + wide - 1, low - 5,
+                      self.clock.visible(complete))
 
     def _use(self, name, x, y, attributes, more=''):
         """Put a copy of a shape at (x, y), if the clock has it there."""
@@ -179,27 +208,32 @@ class Panel:
         return self._define(f'<circle r="7.5" fill="white" stroke="{DONE}" '
                             f'stroke-width="1.5"/>{path}/>')
 
-    def _row(self, device, width):
-        """The part of one device in a chunk of a width."""
-        y, high, out = device * self.row, self.row, ''
+    def _row(self, device, width, y, high):
+        """The part of one device in a chunk."""
+        out = ''
         if high >= 8 and width >= 8:
             out += self.drawing.hatch(0, y, width, high, device)
-        if high >= 10 and width >= 10:
-            out += (f'<text x="{width / 2:.3g}" y="{y + high - 3}" '
+        if high >= TEXT - 1 and width >= 0.7 * TEXT:
+            out += (f'<text x="{width / 2:.3g}" y="{y + high / 2 + 4.5:.4g}" '
                     f'class="n">{device}</text>')
         return self._define(
-            f'<rect y="{y}" width="{width:.3g}" height="{high}" stroke="white"'
-            f' fill="{color(device)}" stroke-width=".7"/>{out}')
+            f'<rect y="{y:.4g}" width="{width:.3g}" height="{high:.3g}" '
+            f'stroke="white" fill="{color(device)}" stroke-width=".7"/>{out}')
 
-    def _column(self, counts, width, complete=False):
-        """A chunk of a width, with what of whom is in it."""
-        out = ''
+    def _column(self, counts, width, complete=False, rows=None, high=None):
+        """A chunk of a width, with what of whom is in it.
+
+        rows: for whom there is a row, of a height; else for every device.
+        """
+        out, rows = '', rows or [*range(len(counts))]
+        high = high or self.row
         for device in np.flatnonzero(counts).tolist():
-            out += f'<use href="#{self._row(device, width)}"/>'
+            y = rows.index(device) * high
+            out += f'<use href="#{self._row(device, width, y, high)}"/>'
             if counts[device] > 1:
-                out += (f'<text x="{width / 2:.3g}" y="'
-                        f'{(device + 1) * self.row - 2}" class="n" fill="#b00"'
-                        f'>{counts[device]}×</text>')
+                out += (f'<text x="{width / 2:.3g}" y="{y + high - 2:.4g}" '
+                        'class="n" fill="#b00">'
+                        f'{counts[device]}×</text>')
         if complete:
             out += (f'<use href="#{self._tick(width)}" x="{width / 2:.3g}" '
                     f'y="{self.tall + TICKS / 2}"/>')
@@ -207,46 +241,49 @@ class Panel:
 
     def _sprite(self, message):
         """The shape of a message, in the middle of what it carries."""
+        rows, (wide, high) = self._rows(message), self._size(message)
         widths = self.wide[message.chunks]
-        left, out = -widths.sum() / 2, ''
+        widths = widths * wide / widths.sum()
+        left, out = -wide / 2, ''
         for x, width, counts in zip(left + widths.cumsum() - widths, widths,
                                     message.held):
-            out += (f'<use href="#{self._column(counts, width)}" x="{x:.4g}" '
-                    f'y="{-self.tall / 2}"/>')
-        dash = '' if message.reduce else ' stroke-dasharray="6 4"'
-        area = (f'<rect x="{left:.4g}" y="{-self.tall / 2}" '
-                f'width="{widths.sum():.4g}" height="{self.tall}" ')
+            column = self._column(counts, width, False, rows,
+                                  high / max(1, len(rows)))
+            out += (f'<use href="#{column}" x="{x:.4g}" '
+                    f'y="{-high / 2:.4g}"/>')
+        dash = '' if message.reduce else ' stroke-dasharray="5 3"'
+        area = (f'<rect x="{left:.4g}" y="{-high / 2:.4g}" '
+                f'width="{wide:.4g}" height="{high:.4g}" ')
         paper = self._define(f'{area}fill="white"/>')
         frame = self._define(f'{area}fill="none" stroke="{INK}" '
-                             f'stroke-width="3"{dash}/>')
+                             f'stroke-width="2"{dash}/>')
         return self._define(
-            f'<g transform="scale({self.scale:.3g})"><use href="#{paper}"/>'
-            f'{out}<use href="#{frame}"/></g>')
+            f'<use href="#{paper}"/>{out}<use href="#{frame}"/>')
 
     def _progress(self, x, y, longest):
         """A bar with a part for each round; round, and that it is done."""
-        end, low = self.timing.seconds, y + self.height - 24
-        scale = (self.width - 24) / (longest or 1)
+        end, low = self.timing.seconds, y + self.height - 22
+        scale = (self.width - 16) / (longest or 1)
         area = f'<rect y="{low:g}" height="10" x="'
-        self.drawing.add(f'{area}{x + 12:g}" width="{end * scale:.5g}" '
+        self.drawing.add(f'{area}{x + 8:g}" width="{end * scale:.5g}" '
                          f'fill="#8a97a5"{self.clock.growing(end)}/>')
         rounds = [*self.story.rounds, end]
         first = 1  # of the rounds that begin at the same time
         for k, (begin, until) in enumerate(zip(rounds, rounds[1:]), 1):
-            if until <= begin:
+            if until - begin <= 1e-6 * end:
                 continue
             name = f'round {k}' if k == first else f'rounds {first} to {k}'
             first = k + 1
             self.drawing.add(
-                f'{area}{x + 12 + begin * scale:.5g}" fill="none" stroke='
+                f'{area}{x + 8 + begin * scale:.5g}" fill="none" stroke='
                 f'"{FRAME}" width="{(until - begin) * scale:.5g}"/>')
             self._say(x, y, f'{name} of {len(rounds) - 1}', begin, until)
         self._say(x, y, f'done: {with_unit(end, self.clock.unit)}', end, None,
-                  25)
+                  20)
 
-    def _say(self, x, y, text, begin, end, size=16):
+    def _say(self, x, y, text, begin, end, size=13):
         attributes = self.clock.visible(begin, end)
         if attributes is not None:
             self.drawing.add(f'<g{attributes}>').text(
-                x + 12, y + 42, text, size, 'start', size > 20,
-                DONE if size > 20 else INK).add('</g>')
+                x + 8, y + 34, text, size, 'start', size > 13,
+                DONE if size > 13 else INK).add('</g>')

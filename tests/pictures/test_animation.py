@@ -13,10 +13,11 @@ from d2lps import pictures
 from d2lps.collectives import Schedule, Send, simulate, topology
 from d2lps.collectives import strategies as sch
 from d2lps_pictures.animation.__main__ import readme_pictures
-from d2lps_pictures.animation.clock import Playing
+from d2lps_pictures.animation.clock import Looping, Playing
 from d2lps_pictures.animation.layout import choose
 from d2lps_pictures.animation.panel import Panel
 from d2lps_pictures.animation.story import Message, Story, lanes
+from d2lps_pictures.night import night
 from d2lps_pictures.units import TIMES, with_unit
 from tests.plans import quick, schedules
 
@@ -110,7 +111,7 @@ def test_it_is_small_and_ends_after_two_plays(made, use):
     assert len(svg) < 200_000
     assert not re.search('infinite|<script|<animate|http(?!://www.w3)', svg)
     assert 'prefers-reduced-motion:reduce){*{animation:none' in svg
-    assert 7.5 < cycle < 15
+    assert 7.5 < cycle < 28
     ends = [delay + long * often for _, long, delay, often
             in times(made[use])]
     assert all(long >= 0 <= delay for _, long, delay, _ in times(made[use]))
@@ -334,7 +335,7 @@ def test_the_still_shows_moments(made):
             svg = drawing.svg()
             assert 'animation:' not in svg and '@keyframes' not in svg
             assert f'{moments} moments' in drawing.alt
-            clocks = len(re.findall(r'font-size="28"', svg))
+            clocks = len(re.findall(r'font-size="22"', svg))
             assert clocks == moments
             assert bool(re.search('data-sends', svg)) == (moments > 2)
 
@@ -346,6 +347,7 @@ def test_it_shows_itself_with_words(made):
                                   html)
         assert b64decode(first).decode() == animation.svg() and first != again
         assert html.index('<details><summary>') < html.index(again)
+        assert 'position:absolute;top:0;left:0' in html  # over the first
         ElementTree.fromstring(b64decode(again))
         assert 'max-width:100%' in html
         for timing in animation.timings:
@@ -381,19 +383,73 @@ def test_a_play_lasts_longer_with_more_rounds_but_not_for_ever():
     assert rounds == sorted(rounds) and 6 <= rounds[0] < rounds[-1] <= 12
 
 
-@pytest.mark.parametrize('name', ['where-to-sum', 'ring'])
-def test_the_pictures_of_the_readme_are_what_the_code_makes(name):
+def test_the_shortest_of_several_can_be_watched():
+    for counts in ((1, 2), (1, 4)):
+        animation = pictures.animate(*servers(*counts))
+        shortest = min(timing.seconds for timing in animation.timings)
+        clock = animation.clock
+        assert clock.real(shortest) - clock.real(0) >= 4 - 1e-9
+
+
+def test_the_pictures_of_the_readme_are_what_the_code_makes():
     """Else: python -m d2lps_pictures.animation docs/pictures"""
-    animation = readme_pictures()[name]
-    for ending, drawing in (('', animation), ('-still', animation.still(4))):
-        path = ROOT / 'docs' / 'pictures' / f'{name}{ending}.svg'
-        assert path.read_text() == drawing.svg()
-    readme = (ROOT / 'README.md').read_text()
-    assert re.search(
-        rf'<picture>\s*<source media="\(prefers-reduced-motion: reduce\)"\s+'
-        rf'srcset="docs/pictures/{name}-still.svg">\s*<img '
-        rf'src="docs/pictures/{name}.svg"\s+alt="[^"]{{60,}}">\s*</picture>',
-        readme)
+    made = readme_pictures()
+    for name, drawing in made.items():
+        path = ROOT / 'docs' / 'pictures' / name
+        assert Path(f'{path}.svg').read_text() == drawing.svg()
+        assert Path(f'{path}-dark.svg').read_text() == night(drawing.svg())
+    assert {path.name for path in (ROOT / 'docs' / 'pictures').iterdir()} == {
+        f'{name}{end}.svg' for name in made for end in ('', '-dark')}
+
+
+def test_what_loops_shows_the_same_as_what_plays_twice():
+    """The simulator's times, as shares of a cycle without end."""
+    animation = pictures.animate(*USES['gather, sharded'][0])
+    loop = animation.looping().svg()
+    ElementTree.fromstring(loop)
+    clock = Looping(animation.seconds, None, animation.clock.longer)
+    assert set(re.findall(r'([\d.]+)s [\w-]+ infinite', loop)) == {
+        f'{clock.cycle:g}'}
+    frames = dict(re.findall(r'@keyframes (t\d+)\{(.*?\})\}', loop))
+    rules = dict(re.findall(r'\.(t\d+)\{[^}]*animation:(t\d+)', loop))
+    seen = 0
+    for use in ElementTree.fromstring(loop).iter(
+            '{http://www.w3.org/2000/svg}use'):
+        if use.get('data-sends'):
+            steps = re.findall(r'([\d.]+)%', frames[rules[use.get('class')]])
+            timing = animation.timings[seen >= 6]  # the first has six
+            event = timing.events[int(use.get('data-sends').split()[0])]
+            assert steps[1] + '%' == clock.share(event.start)
+            assert steps[-1] + '%' == clock.share(event.end)
+            seen += 1
+    assert seen == 6 + 24
+    assert clock.cycle - clock.real(animation.seconds) > 3  # a pause
+    assert 'prefers-reduced-motion:reduce){*{animation:none' in loop
+
+
+@pytest.mark.parametrize('use', USES)
+def test_words_can_be_read_and_names_are_on_top(made, use):
+    svg = made[use].svg()
+    sizes = {float(size) for size in re.findall(
+        r'font(?:-size="|:bold )([\d.]+)', svg)}
+    assert min(sizes) >= 12
+    assert made[use].width <= 760 or 'cube' in use
+    names = svg[svg.rindex('<g class="over">'):]
+    assert 'data-sends' not in names and 'font-weight="bold">' in names
+
+
+def test_a_dark_picture_has_the_same_shapes_in_colours_that_are_seen():
+    svg = readme_pictures()['where-to-sum-still'].svg()
+    dark = night(svg)
+
+    def shapes(words):
+        return re.sub(r'#[0-9a-f]{3,6}\b|white', '', words, flags=re.I)
+    assert shapes(dark) == shapes(svg)
+    assert 'url(#p1)' in dark and 'href="#s1"' in dark
+    ground, ink = night('fill="white"'), night('fill="#222"')
+    assert ground == 'fill="#171717"' and ink > 'fill="#d' and (
+        'white' not in night('stroke:white;'))
+    assert night('>a white box</text>') == '>a white box</text>'
 
 
 @pytest.mark.parametrize('barrier, said', [
