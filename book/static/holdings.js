@@ -9,6 +9,16 @@
     return typeof node === 'number' ? `device ${node}` : node;
   }
 
+  function rowHeight(rows) {
+    return rows < 10 ? 32 : 26;
+  }
+
+  // Pixels from the top of a picture to the bottom.
+  function holdingsHeight(schedule) {
+    const rows = schedule.nodes.length;
+    return rows * rowHeight(rows) + 20;
+  }
+
   // Where things are, in pixels, for a picture of this width.
   function measured(schedule, number, sums, width) {
     const rows = schedule.nodes.length, chunks = schedule.weights.length;
@@ -26,7 +36,7 @@
     const least = Math.max(4, Math.min(0.28 * pitch, pitch - 15));
     const gap = Math.max(least, Math.min(
       pitch - (sums ? 20 : 16), 0.55 * pitch, 7 * places));
-    const high = rows < 10 ? 32 : 26;
+    const high = rowHeight(rows);
     return {rows, chunks, round, names, left, pitch, gap, high,
             box: pitch - gap, small: pitch - gap < 20, space: gap / places,
             x: chunk => left + chunk * pitch,
@@ -133,10 +143,10 @@
     const frames = m.round.map(([, dst, chunk]) => boxAt(
       m, dst, chunk, {fill: 'none', stroke: '#000000', 'stroke-width': 2}));
     return drawing(
-      width, m.rows * m.high + 20, `Who holds what after round ${number}`,
+      width, holdingsHeight(schedule), `Who holds what after round ${number}`,
       described(schedule, held, m.round), ...parts, ...frames,
       ...m.round.map((send, k) => arrow(m, send, k)), ...labels(m, devices));
   }
 
-  Object.assign(d2lps, {holdings});
+  Object.assign(d2lps, {holdings, holdingsHeight});
 }

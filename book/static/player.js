@@ -57,6 +57,13 @@
       return plans[plan.value].schedules[devices.value];
     }
 
+    // For any number of devices, or what is below would jump.
+    function room() {
+      const schedules = stepped.map(n => plans[plan.value].schedules[n]);
+      return Math.max(...schedules.filter(one => one.nodes).map(
+        one => d2lps.holdingsHeight(one)));
+    }
+
     function lastRound() {
       return (chosen().rounds || []).length;
     }
@@ -89,7 +96,10 @@
     function refresh() {
       const schedule = chosen(), none = typeof schedule === 'string';
       for (const one of [back, forward, play]) one.disabled = none;
-      round.field.hidden = picture.hidden = signs.hidden = none;
+      for (const one of [round.field, picture, signs]) {
+        one.style.visibility = none ? 'hidden' : '';  // it keeps its place
+      }
+      picture.style.minHeight = `${room()}px`;
       if (none) {  // it is why there is none
         pause();
         picture.replaceChildren();

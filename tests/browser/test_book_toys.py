@@ -182,6 +182,18 @@ def test_why_there_is_no_plan(opened):
     expect(says(toy)).to_contain_text('8 devices, after round 2 of 14')
 
 
+@pytest.mark.parametrize('plan', ['ring', 'hierarchical', 'double_tree'])
+def test_what_is_below_the_player_stays(opened, plan):
+    """Also where there is no plan for so many devices."""
+    toy = player(opened('05-rings'))
+    choose(toy, {'plan': PLANS[plan][0]})
+    high = set()
+    for devices in range(len(STEPPED)):
+        choose(toy, {'devices': devices})
+        high.add(round(toy.bounding_box()['height']))
+    assert len(high) == 1
+
+
 def focused(page):
     """The words of what has the keyboard, of which one sees that it has."""
     return page.evaluate('''() => {
