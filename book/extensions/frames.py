@@ -30,6 +30,8 @@ FEWER = {
     'explore_servers': {
         'num_workers': [1, 2, 4, 8, 16, 32, 64], 'gigabits': [1, 10, 100],
         'num_servers': [1, 2, 4, 8, 16, 32, 64], 'megabytes': [10, 40, 160]}}
+KINDS = {'slider': 'slider', 'menu': 'menu', 'checkbox': 'checkbox',
+         'steps': 'slider'}
 MOST = 2000  # pictures of a toy
 NARROW = 420  # pixels: a phone shows what is not wider as a whole
 SVG = re.compile(r'src="data:image/svg\+xml;base64,([^"]+)"')
@@ -56,7 +58,7 @@ class Toy:
         [(self._draw, self._controls)] = toys
         self._options = {key: self._offered(key) for key in self._controls}
         self.controls = [
-            {'kind': control.kind, 'label': control.label,
+            {'kind': KINDS[control.kind], 'label': control.label,
              'words': [words for words, _ in self._options[key]],
              'value': _place_of(control.value, self._options[key])}
             for key, control in self._controls.items()]
@@ -66,16 +68,16 @@ class Toy:
             one['words'] for one in self.controls], sources()])
         number = hashlib.sha256(known.encode()).hexdigest()[:8]
         self.file = f'{name}-{number}.js'
-        largest, self.room = self._keep(folder)
+        most, self.room = self._keep(folder)
         svgs, self.words = parts(self._draw(**{
             key: control.value for key, control in self._controls.items()}))
-        self.picture = for_page(svgs, largest)
+        self.picture = for_page(svgs, most)
 
     def _offered(self, key):
         """[(words, value), ...] of a control, or of some of its choices."""
         control, fewer = self._controls[key], FEWER.get(
             self.name, {}).get(key)
-        if control.kind not in ('slider', 'menu', 'checkbox'):
+        if control.most or control.kind not in KINDS:
             raise ExtensionError(f'{self.name}: no page has a {control.kind}')
         values = [value for _, value in control.options]
         if fewer and not {*fewer} <= {*values}:

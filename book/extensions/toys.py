@@ -24,10 +24,9 @@ from d2lps_pictures.places import positions
 from d2lps_pictures.style import CHUNK_COLORS, IDLE_TO_BUSY
 from frames import Toy
 
-# The toys that have scripts of their own, and where their functions are.
-TOYS = {'explore_plans': 'toys/plans.py',
-        'explore_synchronisation': 'toys/synchronisation.py'}
-SCRIPTS = {'frames': ['controls.js', 'frames.js']} | dict.fromkeys(TOYS, [
+SCRIPTED = 'explore_plans', 'explore_synchronisation'
+# By the name of the toy, or of what shows pictures that are drawn before.
+SCRIPTS = {'frames': ['controls.js', 'frames.js']} | dict.fromkeys(SCRIPTED, [
     'controls.js', 'toys-data.js', 'counting.js', 'flows.js', 'holdings.js',
     'player.js', 'explorer.js'])
 # Toys that stand still in a page, and why.
@@ -37,7 +36,8 @@ STILL = {
     'explore_store': 'The buttons of this toy push to a real store and pull '
                      'from it: they work in the notebook.',
     'TrainingPanel': 'The buttons of this toy kill real processes: they work '
-                     'in the notebook.'}
+                     'in the notebook.',
+    'another': 'The controls move in the notebook.'}
 # Those that are drawn with Matplotlib as yet, which the book does not have.
 NOT_YET = {f'explore_{name}' for name in (
     'latency', 'rounding', 'sums')}
@@ -59,23 +59,11 @@ def call_of(code):
             except ValueError as error:
                 raise ExtensionError(f'the book runs no code: {name} needs '
                                      f'plain values in\n{code}') from error
-            if name in TOYS:
-                return name, {**defaults(name), **dict(zip(
-                    defaults(name), given)), **named}
-            return name, signature(getattr(pictures, name)).bind(
-                *given, **named).arguments
-    raise ExtensionError(f'which toy is this, and why does it stand still? '
-                         f'See {__file__}.\n{code}')
-
-
-def defaults(name):
-    """Of each argument of a toy, by name; read, as Matplotlib is not here."""
-    path = Path(pictures.__file__).parent / TOYS[name]
-    for one in ast.parse(path.read_text()).body:
-        if getattr(one, 'name', None) == name:
-            return dict(zip([argument.arg for argument in one.args.args],
-                            map(ast.literal_eval, one.args.defaults)))
-    raise ExtensionError(f'{path} has no function {name}')
+            found = signature(getattr(pictures, name)).bind(*given, **named)
+            if name in SCRIPTED:
+                found.apply_defaults()
+            return name, found.arguments
+    return 'another', {}
 
 
 def replace_widgets(app, document):
@@ -92,7 +80,7 @@ def replace_widgets(app, document):
             if name in STILL:
                 output.insert(0, nodes.paragraph('', STILL[name],
                                                  classes=['toy-note']))
-            elif name in TOYS:
+            elif name in SCRIPTED:
                 output.insert(0, raw(opening(name, settings) +
                                      '<noscript>'))
                 output.append(raw('</noscript></div>'))
