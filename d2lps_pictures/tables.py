@@ -3,7 +3,6 @@ import re
 from math import isfinite
 
 import numpy as np
-import pandas as pd
 
 from d2lps.checks import (a, checked, either, flag, list_of, number, one_of,
                           refuse)
@@ -114,9 +113,9 @@ def _curves(name, value):
     """{name: (x, y)} of a table or of a dict."""
     given = value
     try:
-        if isinstance(value, pd.Series):
+        if hasattr(value, 'to_frame'):  # a Series
             value = value.to_frame(value.name or '')
-        if isinstance(value, pd.DataFrame):
+        if hasattr(value, 'columns'):
             value = {column: (value.index, value[column])
                      for column in value}
         curves = {str(key): ([*x], [float(one) for one in y])
@@ -131,8 +130,7 @@ def _curves(name, value):
 
 def _plain(table):
     """What can be shown in a few words in an error."""
-    return np.array(table) if isinstance(
-        table, (pd.Series, pd.DataFrame)) else table
+    return table.to_numpy() if hasattr(table, 'to_numpy') else table
 
 
 def _ends(values, limit, scale):
@@ -261,19 +259,22 @@ def _at(x):
 
 
 def _table(name, value):
-    """A DataFrame with a row for each bar, or group of bars."""
+    """Names of rows, names of columns, and a matrix."""
     given = value
     try:
         if isinstance(value, dict):
-            value = pd.Series(value)
-        elif isinstance(value, list):  # names may be there twice
-            names, numbers = zip(*value)
-            value = pd.Series(numbers, names)
-        if isinstance(value, pd.Series):
-            value = value.to_frame('')
-        if isinstance(value, pd.DataFrame) and value.size:
-            return value.astype(float)
-    except (TypeError, ValueError):
+            value = [*value.items()]
+        if isinstance(value, list):  # names may be there twice
+            rows, numbers = zip(*value)
+            columns, matrix = [''], np.array(numbers, float)[:, None]
+        else:
+            if hasattr(value, 'to_frame'):  # a Series
+                value = value.to_frame('')
+            rows, columns = value.index, value.columns
+            matrix = value.to_numpy(float)
+        if matrix.ndim == 2 and matrix.size:
+            return [*map(str, rows)], [*map(str, columns)], matrix
+    except (AttributeError, TypeError, ValueError):
         pass
     refuse(name, _plain(given),
            "a table, or a dict such as {'ring': 15, 'tree': 60}")
@@ -298,14 +299,13 @@ def plot_bars(values, xlabel='', title='', stacked=False, colors=None,
     labels: words beside the bars of a single column, not their numbers.
     verticals: values that have a dashed line across.
     """
-    rows, columns = [*map(str, values.index)], [*map(str, values.columns)]
+    rows, columns, numbers = values
     marks = marks or {}
     several = len(columns) > 1
     if several:
         colors = [[*_styled(columns, colors, COLORS)]] * len(rows)
     else:
         colors = [[color] for color in _styled(rows, colors, [BLUE])]
-    numbers = values.to_numpy(float)
     sums = np.nansum(numbers, axis=1)
     ends = sums if stacked else np.nanmax(numbers, axis=1)
     longest = max([*ends, *verticals, *(max(given)
@@ -361,10 +361,11 @@ def _free(chart, value, words, marks):
 
 
 def _bars_said(values, xlabel, title):
+    rows, columns, matrix = values
     said = [f'{row}: ' + ', '.join(
         (f'{column} ' if column else '') + words_of(one)
-        for column, one in zip(values.columns, numbers))
-        for row, *numbers in values.itertuples()]
+        for column, one in zip(columns, numbers))
+        for row, numbers in zip(rows, matrix.tolist())]
     begin = ': '.join(filter(None, (title, xlabel))) or 'Bars'
     return f'{begin}. {"; ".join(said)}.'
 
