@@ -185,8 +185,7 @@ def judge_time(notes, num_images, k, seed=0):
 
 def picture(answer):
     """Who worked when, with the student's function."""
-    from d2lps_pictures import BLUE, ORANGE
-    from matplotlib import pyplot as plt
+    from d2lps_pictures import BLUE, ORANGE, row_chart
     notes, k = run(answer, 449, 4), 4
     if not all(0 <= device < k for device, *_ in notes['asked']):
         raise Wrong(f'there are devices 0 to {k - 1} in this picture.')
@@ -194,22 +193,19 @@ def picture(answer):
     if isinstance(accuracy, float):
         accuracy = f'{accuracy:.3f}'
     work, waits = _timeline(notes, k)
-    ax = plt.subplots(figsize=(8, 2.6), layout='constrained')[1]
-    ax.broken_barh([(a, b - a) for a, b in waits], (-0.36, 0.72),
-                   facecolor='white', edgecolor=ORANGE, hatch='//')
-    for device, start, end in work:
-        ax.broken_barh([(start, end - start)], (device + 0.64, 0.72),
-                       color=BLUE, edgecolor='white')
     last = max([end for *_, end in work], default=0)
-    ax.axvline(113, color='black', linestyle=':')
-    ax.text(114, -0.6, 'target', va='bottom')
-    ax.set(xlim=(0, 1.1 * max(last, 113)), ylim=(k + 0.5, -0.5),
-           xlabel='time / ms')
-    ax.set_yticks(range(k + 1), ['Python waits',
-                                 *(f'device {i}' for i in range(k))])
-    ax.set_title(f'accuracy {accuracy} after {last} ms', fontsize=10,
-                 loc='left', pad=18)
-    plt.show()
+    title = f'accuracy {accuracy} after {last} ms; dotted: the target'
+    told = '; '.join(f'device {device} from {start} to {end} ms'
+                     for device, start, end in work)
+    chart = row_chart(
+        ['Python waits', *(f'device {i}' for i in range(k))],
+        1.1 * max(last, 113), f'{title}, 113 ms. At work: {told}.',
+        title=title, xlabel='time / ms')
+    for start, end in waits:
+        chart.bar(start, end, -0.36, 0.36, ORANGE, pattern=1)
+    for device, start, end in work:
+        chart.bar(start, end, device + 0.64, device + 1.36, BLUE)
+    return chart.rule(x=113, style=':').drawing
 
 
 CASES = [{'num_images': n, 'k': k} for n, k in (

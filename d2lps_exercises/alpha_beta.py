@@ -185,39 +185,32 @@ def judge_crossover(found, n, alpha_us, MB_per_s):
 
 def picture(answer, crossover):
     """The times of a table, and the student's line, on log axes."""
-    from d2lps_pictures import BLUE, ORANGE
-    from matplotlib import pyplot as plt
+    from d2lps_pictures import BLUE, ORANGE, plot_curves
     nbytes, seconds = _table(BUSY['nbytes'], BUSY['us'])
     alpha, beta = run(answer, **BUSY)
     if not (np.isfinite([alpha, beta]).all() and beta > 0):
         raise Wrong(f'alpha = {alpha:.4g} and beta = {beta:.4g} make no line '
                     'that could be drawn.')
-    _, ax = plt.subplots(figsize=(7.5, 3.8), layout='constrained')
     x = np.geomspace(nbytes.min(), nbytes.max(), 200)
     line = alpha + x / beta
     late = seconds > 1.3 * np.median(seconds, 1)[:, None]
     sizes = np.repeat(nbytes[:, None], seconds.shape[1], 1)
-    for which, marker, color, label in (
-            (~late, 'o', BLUE, 'times'), (late, 'x', ORANGE, 'late')):
-        ax.plot(sizes[which], seconds[which] * 1e6, marker, color=color,
-                markersize=5, fillstyle='none',
-                label=f'{label}: {which.sum()}')
-    ax.plot(x[line > 0], line[line > 0] * 1e6, 'k', linewidth=1,
-            label='your alpha + n / beta')
+    curves = {f'{words}: {which.sum()}': (sizes[which], seconds[which] * 1e6)
+              for which, words in ((~late, 'times'), (late, 'late'))}
+    curves['your alpha + n / beta'] = x[line > 0], line[line > 0] * 1e6
     words = '' if (line > 0).all() else ', below zero for small messages'
-    ax.set(xscale='log', yscale='log', xlabel='bytes of a message',
-           ylabel='µs', title=f'alpha = {alpha * 1e6:.1f} µs, beta = '
-           f'{beta / 1e6:.0f} MB/s{words}')
+    ring = {}
     try:
         at = run_crossover(crossover, 4, alpha * 1e6, beta / 1e6)
         if 0 < at < 1e15:
-            ax.axvline(at / 4, color='k', linestyle=':', label=(
-                f'a ring of 4 with {at / 1e3:,.0f} kB'))
+            ring = {f'a ring of 4 with {at / 1e3:,.0f} kB': at / 4}
     except NotImplementedError:  # the second function is not there yet
         pass
-    ax.legend(frameon=False)
-    ax.spines[['top', 'right']].set_visible(False)
-    plt.show()
+    return plot_curves(
+        curves, 'bytes of a message', 'µs', f'alpha = {alpha * 1e6:.1f} µs, '
+        f'beta = {beta / 1e6:.0f} MB/s{words}', xscale='log', yscale='log',
+        styles=['o', 'x', '-'], colors=[BLUE, ORANGE, '#222222'],
+        verticals=ring)
 
 
 def _case(table, **made):

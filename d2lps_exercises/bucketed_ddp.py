@@ -389,19 +389,15 @@ def judge(found, **case):
 
 def picture(buckets_of, reducer):
     """What happens on two workers in a step, one thing after the other."""
-    from matplotlib import pyplot as plt
+    from d2lps_pictures.chart import pile
     layers = network(SHOWN['sizes'])
     names = _name_of(layers)
     buckets = [[names[id(param)] for param in bucket]
                for bucket in buckets_of(layers, SHOWN['most'])]
     events = _watched(buckets_of, reducer)
-    _, axes = plt.subplots(len(events), 1, figsize=(9.5, 5.4), sharex=True,
-                           layout='constrained')
-    for rank, ax in enumerate(axes):
-        _draw(ax, rank, events[rank], buckets)
-    axes[-1].set_xlim(0, max(map(len, events)))
-    axes[-1].set_xlabel('one thing after the other')
-    plt.show()
+    most = max(map(len, events))
+    return pile(*(_draw(rank, found, buckets, most, rank == len(events) - 1)
+                  for rank, found in enumerate(events)))
 
 
 def _watched(buckets_of, reducer):
@@ -428,36 +424,34 @@ def _watched(buckets_of, reducer):
     return [worker.events[1:] for worker in group.workers]
 
 
-def _draw(ax, rank, events, buckets):
+def _draw(rank, events, buckets, most, last):
     """A row of gradients, and below it a row for each bucket's all-reduce."""
+    from d2lps_pictures.chart import ink_on, row_chart
+    from d2lps_pictures.style import CHUNK_COLORS, GRAY
+    rows = max(len(buckets), sum(what == 'all_reduce' for what, _ in events))
+    told = ', '.join(what if value is None else f'{what} {value}'
+                     for what, value in events)
+    chart = row_chart(
+        ['gradients', *(f'bucket {k}' for k in range(rows))], most,
+        f'On rank {rank}: {told}.', title=f'rank {rank}', high=38, xticks=[],
+        xlabel='one thing after the other (w: weight, b: bias)' * last)
     left = []
     for x, (what, value) in enumerate(events):
         if what == 'grad':
             k = [k for k, names in enumerate(buckets) if value in names]
-            _bar(ax, 0, x, x, k[0] if k else None)
-            ax.text(x + 0.45, 0, value.replace('.', '\n'), color='white',
-                    ha='center', va='center', fontsize=7)
+            color = CHUNK_COLORS[k[0] % len(CHUNK_COLORS)] if k else GRAY
+            chart.bar(x, x + 0.94, -0.42, 0.42, color)
+            layer, _, kind = value.partition('.')
+            chart.text(x + 0.47, 0, f'{layer}.{kind[:1]}', bold=True,
+                       fill=ink_on(color))
         elif what == 'all_reduce':
             left.append(x)
         elif what == 'wait':
-            _bar(ax, value, left[value - 1], x, value - 1)
+            chart.bar(left[value - 1], x + 0.9, value - 0.4, value + 0.4,
+                      CHUNK_COLORS[(value - 1) % len(CHUNK_COLORS)])
         elif what == 'finish':
-            ax.axvline(x + 0.45, color='black', linestyle='--', linewidth=1)
-            ax.text(x + 0.6, -0.45, 'finish()', fontsize=8)
-    rows = max(len(left), len(buckets))
-    ax.set_yticks(range(rows + 1), ['gradients', *(
-        f'bucket {k}' for k in range(rows))])
-    ax.set(ylim=(rows + 0.5, -0.8), xticks=[])
-    ax.set_title(f'rank {rank}', fontsize=10, loc='left')
-    ax.spines[['top', 'right']].set_visible(False)
-
-
-def _bar(ax, row, first, last, k):
-    """From one event to another, in the colour of bucket k."""
-    from d2lps_pictures import style
-    colors = style.CHUNK_COLORS
-    ax.barh(row, last + 0.9 - first, 0.8, first, align='center',
-            color=style.GRAY if k is None else colors[k % len(colors)])
+            chart.rule(x=x + 0.45, text='finish()')
+    return chart.drawing
 
 
 ALL = [[[0, 1, 2]]]

@@ -138,10 +138,6 @@ def picture(exercise, *answers):
     """
     if not os.environ.get(CASES):
         need(exercise)
-        from IPython import get_ipython
-        if get_ipython():  # or the first picture of a notebook shows as words
-            from matplotlib_inline.backend_inline import set_matplotlib_formats
-            set_matplotlib_formats('retina')
         return module_of(exercise).picture(*answers)
 
 

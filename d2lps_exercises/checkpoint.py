@@ -219,37 +219,41 @@ def reason(note, kept):
 
 def picture(answer, steps=(8, 9, 10), seed=1, size=20):
     """Which step is loaded after a power cut at each moment."""
-    from d2lps_pictures import BLUE, RED
-    from matplotlib import pyplot as plt
+    from d2lps_pictures import BLUE, RED, row_chart
     notes = run_crashes(answer, steps, seed, size)
     first = steps[0] - 1  # stands for none
-    _, ax = plt.subplots(figsize=(8, 3.8), layout='constrained')
-    moments = range(len(notes) // len(SHARES))
-    labels = {True: 'whole checkpoint', False: 'not as it must be'}
-    for k, note in enumerate(notes):
-        k //= len(SHARES)
-        low = first if note['done'] is None else note['done']
-        ax.plot([k, k], [low, low if note['now'] is None else note['now']],
-                color='0.85', lw=12, zorder=0)
-        step = (note.get('found') or [None])[0]
-        good = True
-        try:
-            judge_found(note, [note['done']] + [note['now']] * (
-                note['now'] is not None), seed, size, '')
-        except Wrong:
-            good = False
-        y = step if isinstance(step, int) else first
-        ax.plot(k, y, 'o' if good else 'X', color=BLUE if good else RED,
-                ms=7 if good else 12, ls='', label=labels.pop(good, None))
     operations = [note['diary'][-1] if note['diary'] else 'at the start'
                   for note in notes[::len(SHARES)]]
     operations[-1] = 'the end'
-    ax.set_xticks(moments, operations, rotation=60, ha='right', fontsize=8)
-    ax.set_yticks([first, *steps], ['none', *map(str, steps)])
-    ax.set(ylabel='step that load returns', ylim=(first - 0.5, steps[-1] + 1),
-           xlabel='the power goes after …; gray: what may be loaded')
-    ax.legend(loc='upper left', ncols=2)
-    plt.show()
+    whole, broken, allowed = [], [], []
+    for k, note in enumerate(notes):
+        k //= len(SHARES)
+        low = first if note['done'] is None else note['done']
+        allowed.append((low - 0.1, 0.1 + (
+            low if note['now'] is None else note['now']), k - 0.3, k + 0.3))
+        step = (note.get('found') or [None])[0]
+        place = step if isinstance(step, int) else first, k
+        try:
+            judge_found(note, [note['done']] + [note['now']] * (
+                note['now'] is not None), seed, size, '')
+            whole.append(place)
+        except Wrong:
+            broken.append(place)
+    title = f'{len(broken)} of {len(notes)} times not as it must be'
+    chart = row_chart(
+        operations, 1, f'What is loaded after a power cut at each of '
+        f'{len(operations)} moments: {title}.', title=title, high=22,
+        ends=(first - 0.5, steps[-1] + 0.5),
+        xlabel='step that load returns if the power goes after …',
+        xticks={first: 'none', **{step: str(step) for step in steps}},
+        legend=[('may be loaded', '#d9d9d9', 'box'),
+                ('whole checkpoint', BLUE, 'o'),
+                ('not as it must be', RED, 'x')])
+    chart.bars(allowed, '#d9d9d9')
+    for places, color, marker in (whole, BLUE, 'o'), (broken, RED, 'x'):
+        chart.curve([x for x, _ in places], [y for _, y in places], color,
+                    marker, size=1 if marker == 'o' else 1.4)
+    return chart.drawing
 
 
 CHECKS = {

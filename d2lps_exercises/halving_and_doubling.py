@@ -58,8 +58,8 @@ def picture(answer, n=8):
                                    strategies.tree, strategies.ring)]
     rounds, latency = 2 * (n.bit_length() - 1), 10e-6
     target = rounds * latency + 2 * (n - 1) / n * 1e6 / topology.PCIE3
-    plans.picture_of(plan, others, topology.pcie_switch(n, latency=5e-6),
-                     1e6, target)
+    switch = topology.pcie_switch(n, latency=5e-6)
+    return plans.picture_of(plan, others, switch, 1e6, target)
 
 
 CHECKS = {

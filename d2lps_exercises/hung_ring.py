@@ -196,10 +196,9 @@ def _shows(plan, own, last, rank, k):
 
 def picture(answer, begun):
     """How far each rank is, and for whom it waits; culprits stand out."""
-    from matplotlib import pyplot as plt
-    _, axes = plt.subplots(1, len(SHOWN), figsize=(10, 3.6),
-                           layout='constrained')
-    for ax, case in zip(axes, SHOWN):
+    from d2lps_pictures import Row
+    drawings = []
+    for case in SHOWN:
         plan, said = _hang(**case)
         found = run(answer, **case)
         try:
@@ -209,33 +208,37 @@ def picture(answer, begun):
         if len(last) != plan.num_devices:
             last = [said.get(rank, (0, 0))[1]
                     for rank in range(plan.num_devices)]
-        _draw(ax, plan, said, found, last)
-    plt.show()
+        drawings.append(_draw(plan, said, found, last))
+    return Row(*drawings)
 
 
-def _draw(ax, plan, said, found, last):
-    from d2lps_pictures import BLUE, GRAY, ORANGE
+def _draw(plan, said, found, last):
+    from d2lps_pictures import BLUE, GRAY, ORANGE, row_chart
     ranks = range(plan.num_devices)
-    colors = [ORANGE if rank in found else BLUE if rank in said else GRAY
-              for rank in ranks]
-    ax.barh(ranks, last, 0.5, color=colors)
+    words = {rank: 'culprit' if rank in found else 'waits' if rank in said
+             else 'silent' for rank in ranks}
+    title = f'{plan.name}: {len(said)} wait, you name {found}'
+    told = '; '.join(f'rank {rank}, {words[rank]}, has begun round '
+                     f'{last[rank]}' for rank in ranks)
+    most = max([*last, 1])
+    chart = row_chart(
+        [f'rank {rank}' for rank in ranks], most * 1.05, f'{title}. {told}.',
+        title=title, width=352, least_left=0,
+        xlabel='the last round that a rank has begun',
+        xticks=[*range(0, most + 1, 1 + most // 10)])
+    colors = {'culprit': ORANGE, 'waits': BLUE, 'silent': GRAY}
     for rank in ranks:
-        words = ('  culprit' if rank in found else
-                 '' if rank in said else '  silent')
-        ax.text(0, rank, words, va='center',
-                weight='bold' if rank in found else 'normal')
+        chart.bar(0, last[rank], rank - 0.25, rank + 0.25,
+                  colors[words[rank]])
     for rank, (src, _) in said.items():
         if src in ranks:
-            ax.annotate('', (last[src], src), (last[rank], rank),
-                        arrowprops={'arrowstyle': '->', 'color': 'black',
-                                    'shrinkA': 0, 'shrinkB': 2})
-    ax.set(xlabel='the last round that a rank has begun', ylabel='rank',
-           ylim=(plan.num_devices - 0.5, -0.5), yticks=ranks,
-           xlim=(0, max([*last, 1]) * 1.05))
-    ax.set_xticks(range(0, max([*last, 1]) + 1, 1 + max(last) // 10))
-    ax.set_title(f'{plan.name}: {len(said)} wait, you name {found}',
-                 fontsize=10)
-    ax.spines[['top', 'right']].set_visible(False)
+            chart.drawing.arrow((chart.x(last[rank]), chart.y(rank)),
+                                (chart.x(last[src]), chart.y(src)), width=1)
+    for rank in ranks:
+        if words[rank] != 'waits':
+            chart.text(0, rank, words[rank], 6, 0, 'start', plate=True,
+                       bold=words[rank] == 'culprit')
+    return chart.drawing
 
 
 def _case(plan, n, stops=(), lost=(), mute=(), odd=()):

@@ -139,8 +139,7 @@ def _mixed_up(table, truth, row, column, lrs):
 def picture(answer):
     """Train small networks and draw the student's table."""
     import d2lps
-    from d2lps_pictures import BLUE, ORANGE
-    from matplotlib import pyplot as plt
+    from d2lps_pictures import BLUE, ORANGE, plot_curves
     lrs, counts = [0.05, 0.1, 0.2, 0.4], [1, 2]
 
     def train(num_devices, batch_size, lr):
@@ -154,18 +153,13 @@ def picture(answer):
             return float('nan')
         return d2lps.evaluate_accuracy(test_iter, copies, devices)
     table, best = answer(train, lrs, counts, 32)
-    ax = plt.subplots(figsize=(6, 3), layout='constrained')[1]
-    for n, row, lr, color, line in zip(counts, table, best, (BLUE, ORANGE),
-                                       ('o-', 's--')):
-        ax.plot(lrs[:len(row)], row[:len(lrs)], line, color=color,
-                label=f'{n} device{"s" * (n > 1)}, minibatch {32 * n}: '
-                      f'best {lr}')
-    ax.set(xscale='log', xlabel='learning rate', ylabel='test accuracy',
-           ylim=(0, 1), xlim=(0.04, 0.5))
-    ax.set_xticks(lrs, lrs)
-    ax.minorticks_off()
-    ax.legend(frameon=False, loc='upper left', bbox_to_anchor=(0, 1.3))
-    plt.show()
+    curves = {f'{n} device{"s" * (n > 1)}, minibatch {32 * n}: best {lr}':
+              (lrs[:len(row)], row[:len(lrs)])
+              for n, row, lr in zip(counts, table, best)}
+    return plot_curves(curves, 'learning rate', 'test accuracy',
+                       xscale='log', xlim=(0.04, 0.5), ylim=(0, 1),
+                       xticks=lrs, styles=['o-', 's--'],
+                       colors=[BLUE, ORANGE])
 
 
 PLAIN = {'lrs': [0.05, 0.1, 0.2, 0.4], 'counts': [1, 2, 4], 'b': 128,

@@ -111,8 +111,7 @@ def picture(answer):
 
     import d2lps
     from d2lps.engine import mx
-    from d2lps_pictures import BLUE, ORANGE
-    from matplotlib import pyplot as plt
+    from d2lps_pictures import BLUE, ORANGE, Row, plot_bars
     train, test = d2lps.load_data(256)
     order = np.random.default_rng(0).permutation(len(train.labels))[:6000]
     X, y = train.images[order, None] / np.float32(255), train.labels[order]
@@ -134,15 +133,14 @@ def picture(answer):
         mx.nd.waitall()
         speed.append(sum(seen) / (time.perf_counter() - start))
         accuracy.append(d2lps.evaluate_accuracy(test, copies, devices))
-        names.append(f'{k} device{"s" * (k > 1)},\n{len(seen)} steps')
-    _, axes = plt.subplots(1, 2, figsize=(8, 2.4), layout='constrained')
-    for ax, values, form, color, label in (
-            (axes[0], accuracy, '%.3f', BLUE, 'test accuracy'),
-            (axes[1], speed, '%.0f', ORANGE, 'images per second')):
-        ax.bar_label(ax.barh(names, values, color=color), fmt=form, padding=3)
-        ax.set(xlabel=label, xlim=(0, 1.25 * max(values) or 1))
-        ax.invert_yaxis()
-    plt.show()
+        names.append(f'{k} device{"s" * (k > 1)}, {len(seen)} steps')
+    return Row(*(
+        plot_bars(dict(zip(names, values)), label, width=352,
+                  labels=[form.format(value) for value in values],
+                  colors=[color] * 2)
+        for values, form, color, label in (
+            (accuracy, '{:.3f}', BLUE, 'test accuracy'),
+            (speed, '{:.0f}', ORANGE, 'images per second'))))
 
 
 CASES = [{'num_images': n, 'k': k, 'b': b}

@@ -190,7 +190,7 @@ def through_one(plan, timing):
             'the same time and share its cable.')
 
 
-def draw_plan(plan, title='', width=400):
+def draw_plan(plan, title='', width=720):
     """A column for each round, an arrow for what goes to another device.
 
     A number beside it says how many chunks do. Who has the sum is told last.
@@ -241,6 +241,6 @@ def picture_of(plan, others, links, nbytes, target, left=draw_plan):
     return Row(
         left(plan, f'{summed} of {plan.num_devices} devices end with the sum'),
         plot_comparison([simulate.time(one, links, nbytes)
-                         for one in (plan, *others)], width=312,
+                         for one in (plan, *others)], width=480,
                         title=f'dashed: the target, {target * 1e3:.3g} ms',
                         target=target))

@@ -63,7 +63,7 @@ def picture(answer, n=4):
 
     def left(plan, title):
         return plot_timing(simulate.time(plan, links, NBYTES), title=(
-            f'{there} GB/s there, {back} GB/s back: {title}'), width=400)
+            f'{there} GB/s there, {back} GB/s back: {title}'))
 
     rows = []
     for there, back in ((18, 18), (18, 9)):

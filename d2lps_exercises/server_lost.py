@@ -199,8 +199,7 @@ def judge_load(notes, **case):
 
 def picture(answer, keys=60, servers=5, replicas=2, dead=2, seed=1):
     """How many keys each server has before and after a death."""
-    from d2lps_pictures import BLUE, ORANGE
-    from matplotlib import pyplot as plt
+    from d2lps_pictures import BLUE, ORANGE, plot_bars
     seen, notes = [], []
     follow = obeyed(answer, notes)
 
@@ -213,29 +212,21 @@ def picture(answer, keys=60, servers=5, replicas=2, dead=2, seed=1):
     except Wrong as error:
         if not notes:
             raise
-        said = f'\nNot yet: {error}'
+        said = f'. Not yet: {error}'
     copies, alive, _ = seen[0]
     had = load_of(copies, range(servers))
     calls = notes[0][0]
     came = [sum(receiver == server and server not in copies.get(key, ())
                 for key, _, receiver in calls) for server in range(servers)]
-    _, ax = plt.subplots(figsize=(7, 3.2), layout='constrained')
-    names = [f'server {s}' + ('' if s in alive else '\n(dead)')
+    names = [f'server {s}' + ('' if s in alive else ', dead')
              for s in range(servers)]
-    for bars in (ax.bar(names, had, color=BLUE, label='had a copy before'),
-                 ax.bar(names, came, bottom=had, color=ORANGE, hatch='///',
-                        label='new copies')):
-        ax.bar_label(bars, [int(b.get_height()) or '' for b in bars],
-                     label_type='center', bbox={'fc': 'white', 'pad': 1})
-    for server in {*range(servers)} - {*alive}:
-        ax.patches[server].set(alpha=0.3, hatch='xx')
-    ax.axhline(math.ceil(keys * replicas / len(alive)) + 1, color='black',
-               ls='--', label='target: at most')
-    ax.set(ylabel='keys', ylim=(0, 1.5 * max(map(sum, zip(had, came)))))
-    ax.legend(ncols=3, loc='upper center')
-    ax.set_title(f'{sum(came)} new copies, and {len(calls) - sum(came)} '
-                 f'others{said}', fontsize=9, wrap=True)
-    plt.show()
+    most = math.ceil(keys * replicas / len(alive)) + 1
+    return plot_bars(
+        {name: pair for name, *pair in zip(names, had, came)}, 'keys',
+        f'{sum(came)} new copies, and {len(calls) - sum(came)} others; '
+        f'dashed: the target, at most {most}{said}', stacked=True,
+        columns=['had a copy before', 'new copies'], colors=[BLUE, ORANGE],
+        verticals=[most])
 
 
 def _case(keys, servers, replicas, deaths, seed):

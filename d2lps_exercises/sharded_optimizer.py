@@ -282,54 +282,50 @@ def judge_kept(found, num_workers, shapes, **_):
 
 def picture(optimizer):
     """Who updates what, and who keeps how much."""
-    from matplotlib import pyplot as plt
+    from d2lps_pictures import BLUE, ORANGE, row_chart
     found = run(optimizer, **SHOWN)
     n, shapes = SHOWN['num_workers'], SHOWN['shapes']
     total, shard = _size(shapes, n)
-    _, ax = plt.subplots(figsize=(9, 3.6), layout='constrained')
-    _draw_parameters(ax, shapes, n * shard)
+    keeps = [sum(kept.values()) for kept in found['kept']]
+    told = '; '.join(f'rank {rank} keeps {kept} of {total}'
+                     for rank, kept in enumerate(keeps))
+    chart = row_chart(
+        ['parameters', *(f'rank {rank}' for rank in range(n))],
+        1.22 * n * shard, f'A row of parameters, cut for {n} ranks. {told}.',
+        high=34, xticks=[k * shard for k in range(n + 1)],
+        xlabel='place in the flat tensor',
+        legend=[('updates', BLUE, 'box'), ('keeps momentum', ORANGE, 'box')])
+    _draw_parameters(chart, shapes, n * shard)
     for rank in range(n):
-        _draw_rank(ax, rank, found, total)
-    ax.set_yticks(range(n + 1), ['parameters', *(
-        f'rank {rank}' for rank in range(n))])
-    ax.set(ylim=(n + 0.5, -0.6), xlim=(0, 1.22 * n * shard),
-           xticks=[k * shard for k in range(n + 1)],
-           xlabel='place in the flat tensor')
-    ax.spines[['top', 'right']].set_visible(False)
-    plt.show()
+        _draw_rank(chart, rank, found, keeps[rank], total)
+    return chart.drawing
 
 
-def _draw_parameters(ax, shapes, padded):
+def _draw_parameters(chart, shapes, padded):
     """A row with the parameters, one after the other, and the padding."""
     from d2lps_pictures import GRAY
     start = 0
     for k, shape in enumerate(shapes):
         size = int(np.prod(shape))
-        ax.barh(0, size, 0.7, start, color=GRAY, edgecolor='white')
-        ax.text(start + size / 2, 0, str(k), ha='center', va='center')
+        chart.bar(start, start + size, -0.35, 0.35, GRAY, k, '#222')
         start += size
     if padded > start:
-        ax.barh(0, padded - start, 0.7, start, color='white', hatch='////',
-                edgecolor=GRAY)
+        chart.bar(start, padded, -0.35, 0.35, '#e0e0e0', pattern=1)
 
 
-def _draw_rank(ax, rank, found, total):
+def _draw_rank(chart, rank, found, keeps, total):
     """What this rank gives to all, and above it what it keeps."""
     from d2lps_pictures import BLUE, ORANGE
     gathered = [value for what, value in found['events'][rank]
                 if what == 'all_gather'][:1]
-    keeps = sum(found['kept'][rank].values())
     for size in gathered:
-        ax.barh(rank + 1.2, size, 0.3, rank * size, color=BLUE,
-                label=None if rank else 'updates')
+        chart.bar(rank * size, (rank + 1) * size, rank + 1.05, rank + 1.35,
+                  BLUE)
     start = rank * keeps if keeps < total else 0
-    ax.barh(rank + 0.85, keeps, 0.3, start, color=ORANGE,
-            label=None if rank else 'keeps momentum')
+    chart.bar(start, start + keeps, rank + 0.7, rank + 1, ORANGE)
     padded = len(found['kept']) * (gathered[0] if gathered else keeps)
-    ax.text(max(padded, total) * 1.02, rank + 1, f'keeps {keeps} of {total}',
-            va='center', fontsize=9)
-    if not rank:
-        ax.legend(loc='upper right', frameon=False, fontsize=8)
+    chart.text(max(padded, total) * 1.02, rank + 1,
+               f'keeps {keeps} of {total}', anchor='start')
 
 
 SHOWN = {'num_workers': 4, 'shapes': [[5, 4], [5], [2, 5], [2]], 'steps': 2}

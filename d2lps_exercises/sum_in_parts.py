@@ -113,33 +113,24 @@ def judge_time(notes, k, MB):
 
 def picture(answer):
     """The bytes over each link, with the student's function."""
-    from d2lps_pictures import BLUE, GRAY, ORANGE
-    from matplotlib import pyplot as plt
+    from d2lps_pictures import BLUE, ORANGE, Row, plot_bars
     k, MB = 4, [40] * 4
     log = run(answer, k, MB)['log']
     first = [[i, 0, 160, 'sum'] for i in range(1, k)] + [
         [0, i, 160, 'back'] for i in range(1, k)]
-    _, axes = plt.subplots(1, 2, figsize=(8, 2.6), layout='constrained',
-                           sharey=True)
-    for ax, name, messages in ((axes[0], 'all on device 0', first),
-                               (axes[1], 'yours', log)):
-        at = np.arange(k)
-        for way, color, hatch in (('sum', BLUE, ''), ('back', ORANGE, '//')):
-            into, out = busiest(messages, k)[way]
-            for shift, values in (-0.2, into), (0.2, out):
-                under = busiest(messages, k)['sum'][shift > 0] * (
-                    way == 'back')
-                ax.bar(at + shift, values, 0.36, bottom=under, color=color,
-                       hatch=hatch, edgecolor=GRAY,
-                       label=f'to {way}' if way == 'sum' and shift < 0 else
-                       'the sum back' if shift < 0 else None)
-        ax.set_xticks(at, [f'device {i}\nin  out' for i in at])
-        ax.set_title(f'{name}: {sum(_times(messages, k)):g} ms', fontsize=10,
-                     loc='left')
-    axes[0].set(ylabel='MB over the link',
-                ylim=(0, 1.1 * axes[0].get_ylim()[1]))
-    axes[1].legend(frameon=False, loc='upper left', bbox_to_anchor=(1, 1))
-    plt.show()
+    ways = {'all on device 0': first, 'yours': log}
+    loads = {name: {f'device {i} {way}': [
+        int(busiest(messages, k)[part][side][i]) for part in ('sum', 'back')]
+        for i in range(k) for side, way in enumerate(('receives', 'sends'))}
+        for name, messages in ways.items()}
+    most = max(sum(parts) for load in loads.values()
+               for parts in load.values())
+    return Row(*(
+        plot_bars(loads[name], 'MB over the link', stacked=True, width=352,
+                  title=f'{name}: {sum(_times(messages, k)):g} ms',
+                  columns=['to sum', 'the sum back'], xlim=(0, 1.2 * most),
+                  colors=[BLUE, ORANGE])
+        for name, messages in ways.items()))
 
 
 CHECKS = {

@@ -52,7 +52,7 @@ def picture(answer, n=8):
     plan = plans.plan_of(run(answer, n), n)
     others = [make(n) for make in (strategies.tree, strategies.running_sum,
                                    strategies.gather_broadcast)]
-    plans.picture_of(plan, others, *_task(n))
+    return plans.picture_of(plan, others, *_task(n))
 
 
 CHECKS = {

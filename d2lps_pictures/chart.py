@@ -129,9 +129,10 @@ class Chart:
             beside = legend_width(legend)
         elif legend:
             below = 20 * len(_legend_rows(legend, width)) + 6
-        upper = top + 6 + 17 * len(titles) + 25 * bool(ylabel) + 4 * (
-            not titles)
-        lower = top + height - 24 - 18 * bool(xlabel) - below
+        beside_y = wrapped(ylabel, WORDS, width - 8) if ylabel else []
+        upper = (top + 6 + 17 * len(titles) + 4 * (not titles)
+                 + (10 + 15 * len(beside_y) if ylabel else 0))
+        lower = top + height - 24 - _below(xlabel, width) - below
         if xticks == []:
             lower += 16
         if yticks is None:
@@ -154,10 +155,15 @@ class Chart:
             drawing.text(left + 4, top + 6 + 8.5 * len(titles),
                          '\n'.join(titles), TITLE, 'start', bold=True)
         if ylabel:
-            drawing.text(left + 4, upper - 17, ylabel, WORDS, 'start')
+            drawing.text(left + 4, upper - 9.5 - 7.5 * len(beside_y),
+                         '\n'.join(beside_y), WORDS, 'start')
         if xlabel:
-            drawing.text((self.left + self.right) / 2, lower + 32
-                         - 14 * (not xticks), xlabel, WORDS)
+            lines = wrapped(xlabel, WORDS, width - 8)
+            half = max(width_of(line, WORDS) for line in lines) / 2
+            middle = min(max((self.left + self.right) / 2, left + half + 4),
+                         left + width - half - 4)
+            drawing.text(middle, lower + 25 + 7 * len(lines)
+                         - 14 * (not xticks), '\n'.join(lines), WORDS)
         if legend:
             drawing.add('<g class="legend">')
         if beside:
@@ -357,21 +363,22 @@ def new_chart(width, height, alt, xlim, ylim, **axes):
 
 
 def row_chart(names, until, alt, *, width=720, high=26, title='',
-              least_left=92, grid='x', **axes):
+              least_left=92, grid='x', ends=None, **axes):
     """A `Chart` with a row for each name, the first on top, from 0 to until.
 
-    Row k lies between y = k - 0.5 and k + 0.5; `high`: its pixels.
+    Row k lies between y = k - 0.5 and k + 0.5; `high`: its pixels. ends: of
+    the axis, if it does not begin at 0.
     """
     titles = len(wrapped(title, TITLE, width - 8, True)) if title else 0
     legend = axes.get('legend', ())
     below = 20 * len(_legend_rows(legend, width)) + 6 if legend else 0
     height = (6 + 17 * titles + 4 * (not titles) + high * len(names) + 24
-              + 18 * bool(axes.get('xlabel')) + below
+              + _below(axes.get('xlabel'), width) + below
               - 16 * (axes.get('xticks') == []))
     return new_chart(
-        width, height, alt, (0, until), (len(names) - 0.5, -0.5), title=title,
-        yticks=dict(enumerate(map(str, names))), least_left=least_left,
-        grid=grid, **axes)
+        width, height, alt, ends or (0, until), (len(names) - 0.5, -0.5),
+        title=title, yticks=dict(enumerate(map(str, names))),
+        least_left=least_left, grid=grid, **axes)
 
 
 def pile(*drawings):
@@ -390,6 +397,11 @@ def legend_width(legend):
     """How much room entries of a legend take, one below the other."""
     return max((24 if style == 'box' else 34) + width_of(words, WORDS) + 18
                for words, _, style in legend)
+
+
+def _below(xlabel, width):
+    """Pixels for the words below an axis."""
+    return 4 + 14 * len(wrapped(xlabel, WORDS, width - 8)) if xlabel else 0
 
 
 def _legend_rows(legend, width):

@@ -266,7 +266,8 @@ def _table(name, value):
             value = [*value.items()]
         if isinstance(value, list):  # names may be there twice
             rows, numbers = zip(*value)
-            columns, matrix = [''], np.array(numbers, float)[:, None]
+            matrix = np.array(numbers, float).reshape(len(rows), -1)
+            columns = [''] * matrix.shape[1]
         else:
             if hasattr(value, 'to_frame'):  # a Series
                 value = value.to_frame('')
@@ -285,22 +286,27 @@ def _table(name, value):
          marks=_marks, alt=TEXT, xlim=_limit,
          width=PIXELS['width'],
          labels=list_of(TEXT, 'a list of texts'),
+         columns=list_of(TEXT, 'a list of texts'),
          verticals=list_of(number, 'a list of numbers', 0))
 def plot_bars(values, xlabel='', title='', stacked=False, colors=None,
-              marks=None, labels=None, verticals=(), xlim=None, width=640,
-              alt=None):
+              marks=None, labels=None, verticals=(), xlim=None, columns=None,
+              width=640, alt=None):
     """Bars from left to right with their numbers beside, as a `Drawing`.
 
     values: a dict or Series of numbers by name, a list of (name, number), or
     a table: a group of bars for each row, or with stacked=True one bar in
-    parts, its sum beside.
+    parts, its sum beside. A dict of lists is a table, too; columns: the
+    names of its columns.
     colors: of the columns, or of the bars if there is one column; a list, or
     a dict by name. marks: {words: a value for each row}, upright ticks.
     labels: words beside the bars of a single column, not their numbers.
     verticals: values that have a dashed line across.
     """
-    rows, columns, numbers = values
-    marks = marks or {}
+    rows, names, numbers = values
+    columns, marks = columns or names, marks or {}
+    if len(columns) != len(names):
+        raise ValueError(f'columns must be the names of {len(names)} columns; '
+                         f'there were {len(columns)}')
     several = len(columns) > 1
     if several:
         colors = [[*_styled(columns, colors, COLORS)]] * len(rows)
@@ -326,7 +332,8 @@ def plot_bars(values, xlabel='', title='', stacked=False, colors=None,
         until = xlim[1] or until
     bars = 1 if stacked else len(columns)
     chart = row_chart(
-        rows, until, alt or _bars_said(values, xlabel, title), width=width,
+        rows, until, alt or _bars_said(
+            (rows, columns, numbers), xlabel, title), width=width,
         high=26 if bars == 1 else 12 + 18 * bars, title=title, xlabel=xlabel,
         legend=legend, least_left=0)
     for row in range(len(rows)):
@@ -344,7 +351,9 @@ def plot_bars(values, xlabel='', title='', stacked=False, colors=None,
                 chart.text(at, low + high / bars / 2, words, 6, 0, 'start')
             begin += stacked * one
         if stacked:
-            chart.text(begin, row, texts[row], 5, 0, 'start', bold=True)
+            at = _free(chart, begin, texts[row], [
+                *verticals, *(given[row] for given in marks.values())])
+            chart.text(at, row, texts[row], 6, 0, 'start', bold=True)
     for one in verticals:
         chart.rule(x=one)
     for given in marks.values():
@@ -354,8 +363,9 @@ def plot_bars(values, xlabel='', title='', stacked=False, colors=None,
 
 def _free(chart, value, words, marks):
     """Where words may stand beside a bar: after a mark that they would hit."""
+    room = width_of(words, WORDS, True) + 9
     for mark in sorted(marks):
-        if -9 < chart.x(mark) - chart.x(value) < width_of(words, WORDS) + 9:
+        if -9 < chart.x(mark) - chart.x(value) < room:
             value = mark
     return value
 

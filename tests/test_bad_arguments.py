@@ -308,10 +308,11 @@ good(tables.plot_curves, {
 good(tables.plot_bars, {
     'xlabel': EMPTY, 'title': EMPTY, 'stacked': FLAG, 'xlim': {'None'},
     'colors': {'None', 'a dict'}, 'marks': {'None', 'a dict'},
-    'labels': {'None'}, 'verticals': {'a list'}, 'width': {'int64'},
+    'labels': {'None'}, 'columns': {'None'}, 'verticals': {'a list'},
+    'width': {'int64'},
     'alt': EMPTY | {'None'}}, values={'a': 1}, xlabel='x', title='z',
      stacked=False, colors=['#000000'], marks={'b': [1]}, labels=['one'],
-     verticals=[1], xlim=(0, 1), width=400, alt='A bar.')
+     verticals=[1], columns=['a'], xlim=(0, 1), width=400, alt='A bar.')
 good(tables.plot_grid, {
     'xlabel': EMPTY, 'ylabel': EMPTY, 'title': EMPTY, 'rows': {'None'},
     'columns': {'None'}, 'most': NUMBER | {'None'},

@@ -103,7 +103,9 @@ def test_the_solution_was_run_and_drew_a_picture(exercise):
         if name.startswith('check-'):
             assert kinds[0].text.startswith('Right: ')
         if cell.source.startswith(f"picture('{exercise}', "):
-            drawn += sum('image/png' in one.get('data', {}) for one in kinds)
+            drawn += sum('data:image/svg+xml' in one.get('data', {}).get(
+                'text/html', '') or 'image/png' in one.get('data', {})
+                for one in kinds)
             assert len(cell.metadata.alt) > 80  # for who does not see it
         if name != 'answer':
             assert len(cell.source.splitlines()) <= MOST_LINES
