@@ -1,6 +1,5 @@
 """A real training that somebody hurts, and its loss while it goes on."""
 import asyncio
-import io
 import re
 import threading
 import time
@@ -10,13 +9,13 @@ from pathlib import Path
 
 import ipywidgets
 import numpy as np
-from IPython.display import Image
-from matplotlib.figure import Figure
 
 from d2lps import recovery
 from d2lps.checks import a, checked, folder, number, refuse, text, whole
 from d2lps_pictures.board import show, widget_of
+from d2lps_pictures.chart import Chart
 from d2lps_pictures.controls import menu
+from d2lps_pictures.drawing import Drawing, width_of
 from d2lps_pictures.style import BLUE, GRAY, ORANGE, RED
 
 ROW = re.compile(r'\d+,\d+(\.\d*)?,\d+(\.\d*)?')
@@ -30,37 +29,56 @@ def _progress(folder):
             for line in text.split('\n')[1:-1] if ROW.fullmatch(line)]
 
 
-def _draw_progress(rows, num_steps, deaths=(), unhurt=()):
-    """The loss of each step, and when it was taken: a Figure.
+def draw_progress(rows, num_steps, deaths=(), unhurt=()):
+    """The loss of each step, and when it was taken: a `Drawing`.
 
     rows: what `_progress` gives. deaths: [(seconds since 1970, who), ...].
     unhurt: the losses of another run, for comparison.
     """
-    figure = Figure(figsize=(9.5, 3.4))  # not pyplot's: this is a thread
-    left, right = figure.subplots(1, 2)
-    left.plot(range(1, len(unhurt) + 1), unhurt, color=GRAY, linewidth=5,
-              label='a run without deaths')
     step, loss, when = np.array(rows).reshape(-1, 3).T
     begin = min([*when, *(moment for moment, _ in deaths)], default=0)
+    when, deaths = when - begin, [(at - begin, who) for at, who in deaths]
     again = np.array([one in step[:k] for k, one in enumerate(step)], bool)
-    for ax, x, y in (left, step, loss), (right, when - begin, step):
-        ax.plot(x[~again], y[~again], '.', color=BLUE, label='first time')
-        ax.plot(x[again], y[again], 'o', color=ORANGE, label='done again',
-                markerfacecolor='none')
+    drawing = Drawing(720, 300, (
+        f'Left, the loss of each step, right, when it was taken: '
+        f'{sum(~again)} of {num_steps} steps, {sum(again)} of them done '
+        'again. ' + ' '.join(f'{who} died after {at:.1f} seconds.'
+                             for at, who in deaths)))
+    highest = max([*loss[np.isfinite(loss)], *unhurt, 0.1])
+    left = Chart(drawing, 0, 0, 360, 268, (0, num_steps + 1),
+                 (0, 1.05 * highest), xlabel='step', ylabel='loss')
+    last = max([*when, *(at for at, _ in deaths)], default=1) or 1
+    right = Chart(drawing, 360, 0, 360, 268, (0, 1.03 * last),
+                  (0, num_steps + 1), xlabel='seconds', ylabel='step')
+    left.curve(range(1, len(unhurt) + 1), unhurt, GRAY, width=5)
     for moment, who in deaths:
-        left.axvline(max(step[when < moment], default=0), color=RED)
-        back = min(when[when > moment], default=moment) - begin
-        right.axvline(moment - begin, color=RED)
-        right.axvspan(moment - begin, back, color='0.9')
-        side = 'right' if 2 * moment > begin + max(when, default=0) else 'left'
-        right.text(moment - begin, 0, f' {who} ', color=RED, va='bottom',
-                   ha=side)
-    left.set(xlabel='step', ylabel='loss', xlim=(0, num_steps + 1),
-             ylim=(0, None))
-    right.set(xlabel='seconds', ylabel='step', ylim=(0, num_steps + 1))
-    left.legend(frameon=False)
-    figure.subplots_adjust(0.07, 0.15, 0.98, 0.95)
-    return figure
+        back = min(when[when > moment], default=moment)
+        left.rule(x=max(step[when < moment], default=0), color=RED, style='-')
+        right.bar(moment, back, 0, num_steps + 1, '#e6e6e6')
+        right.rule(x=moment, color=RED, style='-')
+        early = 2 * moment < last
+        right.text(moment, 0, who, 5 if early else -5, -9,
+                   'start' if early else 'end', fill=RED)
+    there = np.isfinite(loss)
+    for chart, x, y in ((left, step, np.where(there, loss, -1)),
+                        (right, when, step)):
+        dots = ''.join(f'M{chart.x(a):.1f} {chart.y(b):.1f}h0'
+                       for a, b in zip(x[~again], y[~again]) if b >= 0)
+        drawing.add(f'<path class="first" d="{dots}" stroke="{BLUE}" '
+                    'stroke-width="4" stroke-linecap="round"/>')
+        # Rings, or what is below could not be seen.
+        drawing.add(''.join(
+            f'<circle cx="{chart.x(a):.1f}" cy="{chart.y(b):.1f}" r="4" '
+            f'fill="none" stroke="{ORANGE}" stroke-width="1.5"/>'
+            for a, b in zip(x[again], y[again]) if b >= 0))
+    x = 20
+    for words, color, wide in ((('a run without deaths', GRAY, 5),) * bool(
+            unhurt) + (('first time', BLUE, 3), ('done again', ORANGE, 3),
+                       ('a death', RED, 1.5))):
+        drawing.line((x, 286), (x + 22, 286), stroke=color, width=wide)
+        drawing.text(x + 28, 286, words, 12, 'start')
+        x += 52 + width_of(words, 12)
+    return drawing
 
 
 def _cluster(name, value):
@@ -110,7 +128,7 @@ class TrainingPanel:
         if kill_at:
             settings['wait_at'] = [*kill_at]
         self._error = None
-        self._draw = partial(_draw_progress, num_steps=num_steps,
+        self._draw = partial(draw_progress, num_steps=num_steps,
                              deaths=self.deaths, unhurt=unhurt)
         who = widget_of(menu([*cluster.pids], 'server 0', 'process'))
         self._button, stop = (ipywidgets.Button(description=words) for words
@@ -178,9 +196,7 @@ class TrainingPanel:
         self._shown.update(self._picture())
 
     def _picture(self):
-        png = io.BytesIO()
-        self._draw(self.rows()).savefig(png, dpi=144)
-        return Image(png.getvalue(), retina=True)
+        return self._draw(self.rows())
 
     def stop(self):
         """End the training, and the cluster with it, if it still goes on."""

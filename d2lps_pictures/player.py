@@ -17,6 +17,7 @@ LANE = 7  # pixels between two arrows, where a gap can be so wide
 CHECK = 'm-4.5 .5l3 3.5l6 -7.5'
 SIGNS = {'arrow': 'added to what was there', 'hollow': 'replaces it',
          'frame': 'changed in this round', 'tick': 'the whole sum'}
+WHOLE = '#00694d'  # of a number that is the whole sum
 
 
 def _small(schedule, number, **_):
@@ -123,7 +124,7 @@ def plot_holdings(schedule, number=0, title=None, sums=False, width=None,
         drawing.text(left - 8, top + ROW * (row + 0.5), name, WORDS, 'end',
                      bold=True, fill=_color(row) if row < devices else INK)
     for x, line, kind in below:
-        _draw_sign(drawing, x, bottom + 34 + 22 * line, kind)
+        _draw_sign(drawing, x, bottom + 34 + 22 * line, kind, sums)
     return drawing
 
 
@@ -149,7 +150,7 @@ def _write_sums(drawing, held, full, corner, wide, high):
         if value:
             drawing.text(x + wide / 2, y + high / 2, value, 13,
                          bold=bool(full[row, chunk]),
-                         fill='#00694d' if full[row, chunk] else INK)
+                         fill=WHOLE if full[row, chunk] else INK)
 
 
 def _draw_sends(drawing, sends, corner, column, wide, high):
@@ -189,7 +190,7 @@ def _sign_places(width):
     return places
 
 
-def _draw_sign(drawing, x, y, kind):
+def _draw_sign(drawing, x, y, kind, sums):
     if kind in ('arrow', 'hollow'):
         fill = INK if kind == 'arrow' else 'white'
         arrow = _arrow(x + 8, y - 8, y + 9, wide=0.5 * (kind == 'arrow'))
@@ -198,6 +199,8 @@ def _draw_sign(drawing, x, y, kind):
     elif kind == 'frame':
         drawing.add(f'<path d="{_square(x, y - 6, 18, 12)}" fill="#f5f5f5" '
                     f'stroke="{INK}" stroke-width="2.2"/>')
+    elif sums:
+        drawing.text(x + 8, y, '10', 13, bold=True, fill=WHOLE)
     else:
         drawing.add(f'<path d="M{x + 8:.5g} {y:.5g}{CHECK}" fill="none" '
                     f'stroke="{GREEN}" stroke-width="2.4"/>')

@@ -2,12 +2,11 @@
 import time
 from functools import partial
 
-import numpy as np
-from matplotlib import pyplot as plt
 
 from d2lps.checks import checked, number, one_of, whole
 from d2lps.collectives import strategies
 from d2lps.engine import devices, mx
+from d2lps_pictures.chart import new_chart
 from d2lps_pictures.controls import choose, menu
 from d2lps_pictures.style import BLUE, ORANGE
 from d2lps_pictures.widgets import live_picture
@@ -50,26 +49,30 @@ def _measure(n, megabytes, way):
     return {name: min(turn[name] for turn in turns[1:]) for name in jobs}
 
 
-def _draw(num_devices, megabytes, way):
+def draw_devices(num_devices, megabytes, way):
+    """Measure, and draw what was measured beside what copies predict."""
     seconds = _measure(num_devices, megabytes, way)
     copy = seconds.pop('copy')
-    fig, ax = plt.subplots(figsize=(9, 3.4))
-    fig.subplots_adjust(0.18, 0.09, 0.97, 0.9)
-    rows = np.arange(len(seconds))
-    predicted = [COPIES[name](num_devices) * copy for name in seconds]
-    for place, color, label, values in (
-            (-0.2, BLUE, 'predicted by copies', predicted),
-            (0.2, ORANGE, 'measured just now', [*seconds.values()])):
-        bars = ax.barh(rows + place, values, 0.38, color=color, label=label)
-        ax.bar_label(bars, [f' {1e3 * value:.3g} ms' for value in values])
-    ax.set_yticks(rows, seconds)
-    ax.margins(x=0.5)
-    ax.set(xlabel='time', xticks=[], ylim=(3.5, -0.5), title=(
-        f'{megabytes:g} MB on each of {num_devices} devices; '
-        f'one copy takes {1e3 * copy:.3g} ms'))
-    ax.spines[['top', 'right', 'bottom']].set_visible(False)
-    ax.legend(loc='lower right', frameon=False, fontsize=9)
-    return ax
+    title = (f'{megabytes:g} MB on each of {num_devices} devices; one copy '
+             f'takes {1e3 * copy:.3g} ms')
+    bars = {name: ((COPIES[name](num_devices) * copy, BLUE),
+                   (one, ORANGE)) for name, one in seconds.items()}
+    chart = new_chart(
+        720, 300, f'{title}. ' + ' '.join(
+            f'{name}: predicted {1e3 * predicted:.3g} ms, measured '
+            f'{1e3 * measured:.3g} ms.'
+            for name, ((predicted, _), (measured, _)) in bars.items()),
+        (0, 1.25 * max(time for pair in bars.values() for time, _ in pair)),
+        (len(COPIES) - 0.5, -0.5), title=title, xticks=[], grid='',
+        yticks=dict(enumerate(bars)), least_left=130, legend=[
+            ('predicted by copies', BLUE, 'box'),
+            ('measured just now', ORANGE, 'box')])
+    for row, pair in enumerate(bars.values()):
+        for place, (time_, color) in zip((-0.2, 0.2), pair):
+            chart.bar(0, time_, row + place - 0.18, row + place + 0.18, color)
+            chart.text(time_, row + place, f'{1e3 * time_:.3g} ms', dx=6,
+                       anchor='start')
+    return chart.drawing
 
 
 @checked(num_devices=partial(whole, least=2, most=4), way=one_of(ALL, *COPIES),
@@ -81,7 +84,7 @@ def explore_devices(num_devices=2, megabytes=4, way=ALL):
     megabytes: of each device's array. way: 'allreduce', 'gather_broadcast',
     'mx.kv local' or 'sharded'; without it, all four.
     """
-    live_picture(_draw, {
+    live_picture(draw_devices, {
         'num_devices': choose([2, 3, 4], num_devices, 'devices'),
         'megabytes': choose([.01, .04, .1, .4, 1, 4, 10, 40], megabytes, 'MB'),
         'way': menu([ALL, *COPIES], way, 'way')})

@@ -13,6 +13,9 @@ LENET = dict(enumerate(size for channels, _, weights, _ in LAYERS
                        for size in (channels * weights, channels)))
 
 
+MOST = 8  # servers
+
+
 def _in_words(sizes, num_servers, split_from):
     """How much the fullest server has, and how many keys are cut up."""
     filled, cut = [0] * num_servers, 0
@@ -38,12 +41,12 @@ def draw_shares(sizes, num_servers, split_from):
         words.append('Keys 0, 2, 4 and 6 are the weights of LeNet\'s '
                      'layers, 1, 3, 5 and 7 their biases.')
     picture.text(16, picture.height + 24, '\n'.join(words), 13, 'start')
-    picture.height += 48
+    picture.height = 48 + max(picture.height, MOST * 46 + 30)
     picture.alt = ' '.join([*words, picture.alt])
     return picture
 
 
-@checked(sizes=keyed_sizes, num_servers=partial(whole, most=8),
+@checked(sizes=keyed_sizes, num_servers=partial(whole, most=MOST),
          split_from=whole)
 def explore_keys(sizes=None, num_servers=2, split_from=1_000_000):
     """Choose how many servers share the keys; see what lies where.
@@ -53,6 +56,6 @@ def explore_keys(sizes=None, num_servers=2, split_from=1_000_000):
     split_from: elements from which on a value is cut into parts.
     """
     live_picture(partial(draw_shares, sizes), {
-        'num_servers': choose([*range(1, 9)], num_servers, 'servers'),
+        'num_servers': choose([*range(1, MOST + 1)], num_servers, 'servers'),
         'split_from': choose([100, 1000, 10_000, 20_000, 50_000, 100_000,
                               1_000_000], split_from, 'split from')})

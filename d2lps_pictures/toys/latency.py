@@ -1,14 +1,16 @@
 """Few messages or few bytes: which plan is best for which size?"""
-from functools import partial
+import math
+from functools import cache, partial
 from itertools import combinations
 
 import numpy as np
-from matplotlib import pyplot as plt
 
 from d2lps.checks import checked, flag, number, whole
 from d2lps.collectives import simulate, strategies, topology
+from d2lps_pictures.chart import DASHES, Chart
 from d2lps_pictures.controls import check, choose
-from d2lps_pictures.style import BLUE, GREEN, ORANGE, PURPLE, RED
+from d2lps_pictures.drawing import FRAME, INK, Drawing
+from d2lps_pictures.style import BLUE, GRAY, GREEN, ORANGE, PURPLE, RED
 from d2lps_pictures.units import SHORT_TIMES, SIZES, with_unit
 from d2lps_pictures.widgets import live_picture
 
@@ -20,6 +22,7 @@ PLANS = {
     'halving and doubling': (strategies.halving_doubling, ORANGE, '-', 2),
     'sharded': (strategies.sharded, PURPLE, ':', 2)}
 BYTES = np.logspace(2, 9, 36)  # bytes
+
 
 def _costs(schedule):
     """Rounds, and how often a device's bytes pass the busiest cable.
@@ -46,56 +49,87 @@ def _crossings(costs, latency, bandwidth):
     return sorted(found)
 
 
-def _draw(num_devices, megabytes, latency, bandwidth, sharded):
+@cache
+def _plan(name, num_devices):
+    """The schedule, and its `_costs`."""
+    plan = PLANS[name][0](num_devices)
+    return plan, _costs(plan)
+
+
+def _decades(low, high, units):
+    """Powers of ten between two numbers, in words."""
+    powers = range(math.ceil(math.log10(low) - 1e-9),
+                   math.floor(math.log10(high) + 1e-9) + 1)
+    step = math.ceil(len(powers) / 8)
+    return {10.0 ** k: with_unit(1.0001 * 10.0 ** k, units)
+            for k in powers[::step]}
+
+
+def draw_latency(num_devices, megabytes, latency, bandwidth, sharded):
     """Lines by formula, points at the chosen size by the simulator."""
     nbytes, latency, bandwidth = (  # bytes, seconds, bytes per second
         megabytes * 1e6, latency / 1e6, bandwidth * 1e9)
-    fig, ax = plt.subplots(figsize=(9.5, 4.6))
-    fig.subplots_adjust(0.08, 0.11, 0.62, 0.93)
     links = topology.pcie_switch(num_devices, bandwidth, latency / 2)
-    plans = {name: make(num_devices) for name, (make, *_) in PLANS.items()
-             if name != 'sharded' or sharded}
-    costs = {name: _costs(plan) for name, plan in plans.items()}
-    curves, points = {}, {}
-    for name, (rounds, times) in costs.items():
-        _, color, style, width = PLANS[name]
-        curves[name] = rounds * latency + times * BYTES / bandwidth
-        points[name] = simulate.time(plans[name], links, nbytes).seconds
-        ax.plot(BYTES, curves[name], style, color=color, linewidth=width,
-                label=f'{name}:\n{rounds} × latency + {times:.3g} × '
-                      'size / bandwidth')
-        ax.plot(nbytes, points[name], 'o', color=color, markersize=7,
-                markeredgecolor='white')
+    names = [name for name in PLANS if name != 'sharded' or sharded]
+    costs = {name: _plan(name, num_devices)[1] for name in names}
+    curves = {name: rounds * latency + times * BYTES / bandwidth
+              for name, (rounds, times) in costs.items()}
+    points = {name: simulate.time(_plan(name, num_devices)[0], links,
+                                  nbytes).seconds for name in names}
     least = min(points.values()) * (1 + 1e-9)
-    best = ' and '.join(name for name in points if points[name] <= least)
+    best = ' and '.join(name for name in names if points[name] <= least)
     lowest, highest = np.sort([*curves.values()], axis=None)[[0, -1]]
+    title = (f'{with_unit(nbytes, SIZES)} on {num_devices} devices: best: '
+             f'{best}, {with_unit(least, SHORT_TIMES)}')
+    drawing = Drawing(720, 536, title)
+    xlim, ylim = BYTES[[0, -1]], (lowest / 2, highest * 2)
+    chart = Chart(drawing, 0, 0, 720, 340, xlim, ylim, title=title,
+                  xlabel='size on each device', ylabel='time',
+                  xscale='log', yscale='log',
+                  xticks=_decades(*xlim, SIZES),
+                  yticks=_decades(*ylim, SHORT_TIMES))
+    chart.rule(x=nbytes, color=GRAY, style='-')
+    for name in names:
+        _, color, style, width = PLANS[name]
+        chart.curve(BYTES, curves[name], color, style, width)
+    for name in names:
+        chart.curve([nbytes], [points[name]], PLANS[name][1], 'o')
+    _mark_crossings(chart, costs, latency, bandwidth)
+    for row, (name, (rounds, times)) in enumerate(costs.items()):
+        _, color, style, width = PLANS[name]
+        y = 356 + 19 * row
+        drawing.add(f'<path d="M12 {y}h34" stroke="{color}" stroke-width='
+                    f'"{width}" stroke-dasharray="{DASHES[style]}"/>')
+        drawing.text(54, y, f'{name}: {rounds} × latency + {times:.3g} × '
+                     'size / bandwidth', 12, 'start')
+    drawing.text(708, 356, 'lines: the formula', 12, 'end')
+    drawing.text(708, 375, 'dots: simulated', 12, 'end')
+    drawing.alt += ('. Lines for each plan show how long it takes for 100 '
+                    'bytes to 1 GB on each device.')
+    return drawing
+
+
+def _mark_crossings(chart, costs, latency, bandwidth):
+    """Circles where lines cross, and a list of them below the chart."""
+    drawing = chart.drawing
     crossings = _crossings(costs, latency, bandwidth)
-    for size, seconds, names in crossings:
-        ax.plot(size, seconds, 'ko', markersize=5, fillstyle='none')
+    for size, seconds, _ in crossings:
         if seconds <= 1.0001 * min(a * latency + b * size / bandwidth
                                    for a, b in costs.values()):
-            ax.axvline(size, color='0.5', linewidth=1, linestyle=':')
-            ax.text(size, highest, f' {with_unit(size, SIZES)} ', va='top',
-                    weight='bold', ha='left' if size < 1e7 else 'right')
+            chart.rule(x=size, color=FRAME, style=':')
+            right = size < 1e7
+            drawing.text(chart.x(size) + (4 if right else -4), chart.top + 9,
+                         with_unit(size, SIZES), 12,
+                         'start' if right else 'end', bold=True)
+        drawing.add(f'<circle cx="{chart.x(size):.1f}" cy="'
+                    f'{chart.y(seconds):.1f}" r="4" fill="none" '
+                    f'stroke="{INK}" stroke-width="1.5"/>')
     if crossings:
-        ax.text(1.04, 0, 'Lines cross (circles) at\n' + '\n'.join(
-            f'{with_unit(size, SIZES)}: {names}'
-            for size, _, names in crossings), transform=ax.transAxes, size=9)
-    ax.axvline(nbytes, color='0.85', linewidth=4, zorder=0)
-    ax.set(xscale='log', yscale='log', xlim=BYTES[[0, -1]],
-           ylim=(lowest / 2, highest * 2), xlabel='size on each device',
-           title=f'{with_unit(nbytes, SIZES)} on {num_devices} devices: best: '
-                 f'{best}, {with_unit(least, SHORT_TIMES)}')
-    ax.minorticks_off()
-    for axis, units in ((ax.xaxis, SIZES), (ax.yaxis, SHORT_TIMES)):
-        axis.set_major_formatter(
-            lambda x, _, units=units: with_unit(1.0001 * x, units))
-    ax.grid(color='0.93')
-    ax.spines[['top', 'right']].set_visible(False)
-    ax.legend(loc='upper left', bbox_to_anchor=(1.02, 1), frameon=False,
-              fontsize=9, title='lines: the formula; dots: simulated',
-              title_fontsize=9, alignment='left')
-    return ax
+        drawing.text(12, 456, 'Lines cross (circles) at', 12, 'start',
+                     bold=True)
+    for k, (size, _, names) in enumerate(crossings):
+        drawing.text(12 + 356 * (k % 2), 475 + 17 * (k // 2),
+                     f'{with_unit(size, SIZES)}: {names}', 12, 'start')
 
 
 @checked(num_devices=partial(whole, least=2, most=64), sharded=flag,
@@ -111,7 +145,7 @@ def explore_latency(num_devices=8, megabytes=0.1, latency=10, bandwidth=16,
     a cable, each way. sharded: show this plan as well. Its devices send
     n - 1 messages at once, which the model charges one latency for.
     """
-    live_picture(_draw, {
+    live_picture(draw_latency, {
         'num_devices': choose([*range(2, 17), 24, 32, 48, 64], num_devices,
                               'devices'),
         'megabytes': choose([.0001, .001, .01, .03, .1, .3, 1, 3, 10, 30, 100,

@@ -3,13 +3,13 @@ from functools import partial
 
 from d2lps.checks import checked, one_of, refuse, whole
 from d2lps_pictures.controls import choose, menu
-from d2lps_pictures.drawing import Drawing
+from d2lps_pictures.drawing import Drawing, width_of
 from d2lps_pictures.style import BLUE, GRAY, ORANGE
 from d2lps_pictures.widgets import live_picture
 
 ORDERS = ['GPipe', '1F1B']
 MOST_STAGES, MOST_BATCHES = 8, 16
-LEFT, WIDE, HIGH = 80, 24, 30  # pixels: before the slots, and of one of them
+LEFT, MOST_WIDE, HIGH = 80, 32, 30  # pixels: before the slots, of a slot
 
 
 def _order(stage, num_stages, num_batches, schedule):
@@ -81,25 +81,29 @@ def draw_passes(orders):
     length = 1 + max(map(max, slots))
     idle = 1 - len(orders[0]) / length
     kept = [*map(_most_kept, orders)]
+    wide = min(MOST_WIDE, (720 - LEFT - 60) / length)
+    end = LEFT + wide * length
     drawing = Drawing(
-        LEFT + WIDE * length + 70, HIGH * len(orders) + 62,
+        end + 60, HIGH * len(orders) + 62,
         f'{len(orders)} stages of a pipeline, a row of slots of time each. '
         f'Forward passes are blue, backward passes are orange, and {idle:.0%} '
         'of the slots are empty. The stages keep the activations of at most '
         f'{", ".join(map(str, kept))} micro-batches.')
-    drawing.text(LEFT + WIDE * length + 35, 12, 'kept', 12)
+    drawing.text(end + 30, 12, 'kept', 12)
     for stage, order in enumerate(orders):
         top = 24 + HIGH * stage
         drawing.text(LEFT - 8, top + HIGH / 2, f'stage {stage}', 12, 'end')
-        drawing.box(LEFT, top + 2, WIDE * length, HIGH - 4, fill='#eee',
+        drawing.box(LEFT, top + 2, wide * length, HIGH - 4, fill='#eee',
                     stroke=GRAY)
         for at, slot in enumerate(slots[stage]):
             batch = order[:at].count(order[at])
-            drawing.box(LEFT + WIDE * slot + 1, top + 3, WIDE - 2, HIGH - 6,
+            x, gap = LEFT + wide * slot, min(1, wide / 12)
+            drawing.box(x + gap, top + 3, wide - 2 * gap, HIGH - 6,
                         fill=BLUE if order[at] == 'F' else ORANGE)
-            drawing.text(LEFT + WIDE * (slot + 0.5), top + HIGH / 2, batch, 11,
-                         fill='white' if order[at] == 'F' else 'black')
-        drawing.text(LEFT + WIDE * length + 35, top + HIGH / 2, kept[stage],
+            if width_of(batch, 12) < wide - 2:  # else there is no room
+                drawing.text(x + wide / 2, top + HIGH / 2, batch, 12,
+                             fill='white' if order[at] == 'F' else 'black')
+        drawing.text(end + 30, top + HIGH / 2, kept[stage],
                      13, bold=True)
     bottom = 24 + HIGH * len(orders) + 20
     drawing.text(LEFT, bottom, f'time →   blue: forward, orange: backward, '
@@ -107,9 +111,12 @@ def draw_passes(orders):
     return drawing
 
 
-def _draw(num_stages, num_batches, schedule):
-    return draw_passes([_order(stage, num_stages, num_batches, schedule)
-                        for stage in range(num_stages)])
+def draw_pipeline(num_stages, num_batches, schedule):
+    """The picture of the toy: of one size, however many stages there are."""
+    drawing = draw_passes([_order(stage, num_stages, num_batches, schedule)
+                           for stage in range(num_stages)])
+    drawing.width, drawing.height = 720, HIGH * MOST_STAGES + 62
+    return drawing
 
 
 @checked(num_stages=partial(whole, least=2, most=MOST_STAGES),
@@ -117,7 +124,7 @@ def _draw(num_stages, num_batches, schedule):
          schedule=one_of(*ORDERS))
 def explore_pipeline(num_stages=4, num_batches=8, schedule='GPipe'):
     """Choose stages, micro-batches and their order; see who is idle."""
-    live_picture(_draw, {
+    live_picture(draw_pipeline, {
         'num_stages': choose([*range(2, MOST_STAGES + 1)], num_stages,
                              'stages'),
         'num_batches': choose([*range(2, MOST_BATCHES + 1)], num_batches,

@@ -2,19 +2,11 @@
 from functools import cache, partial
 
 from d2lps.checks import checked, flag, from_zero, list_of, one_of, whole
-from d2lps_pictures.chart import wrapped
 from d2lps_pictures.controls import choose, menu, steps
 from d2lps_pictures.drawing import Drawing
 from d2lps_pictures.menus import PLANS, STEPPED
 from d2lps_pictures.player import plot_holdings
 from d2lps_pictures.widgets import live_picture
-
-def _explain(words):
-    """A picture of words, where there is nothing to draw."""
-    drawing = Drawing(720, 200, words)
-    lines = [line for one in words.split('\n')
-             for line in wrapped(one, 13, 690)]
-    return drawing.text(360, 100, '\n'.join(lines), 13)
 
 
 def _sentence(sends):
@@ -22,14 +14,6 @@ def _sentence(sends):
     counts = {'added': sends.reduce.sum(), 'replacing': (~sends.reduce).sum()}
     return ', '.join(f'{count} message{"s" * int(count > 1)} {what}'
                      for what, count in counts.items() if count)
-
-
-def _draw(words, schedule, number, sums):
-    title = f'{words}, {schedule.num_devices} devices: ' + (
-        f'after round {number} of {len(schedule.rounds)}, '
-        f'{_sentence(schedule.rounds[number - 1])}' if number else
-        f'before round 1 of {len(schedule.rounds)}')
-    return plot_holdings(schedule, number, title, sums, width=720, signs=True)
 
 
 @cache
@@ -43,13 +27,34 @@ def _last_round(plan, num_devices, **others):
     return None if isinstance(schedule, str) else len(schedule.rounds)
 
 
-def draw_plan(plan, num_devices, number, sums):
-    """The picture of the toy: `plan` after round `number`, or the last."""
-    schedule = _plan(plan, num_devices)
+@cache
+def _height(plans):
+    """Of the highest picture of these plans: no other is higher."""
+    made = [_plan(name, n) for name in plans for n in STEPPED]
+    most = max([one for one in made if not isinstance(one, str)],
+               key=lambda one: len(one.nodes))
+    return plot_holdings(most, signs=True, width=720).height
+
+
+def draw_plan(plan, num_devices, number, sums, plans=tuple(PLANS)):
+    """The picture of the toy: `plan` after round `number`, or the last.
+
+    plans: those of the menu, for which pictures have one height.
+    """
+    words, schedule = PLANS[plan][0], _plan(plan, num_devices)
     if isinstance(schedule, str):
-        return _explain(schedule)
-    return _draw(PLANS[plan][0], schedule,
-                 min(number, len(schedule.rounds)), sums)
+        drawing = Drawing(720, 200, schedule)
+        drawing.text(360, 100, schedule.replace('\n\n', '\n'), 13)
+    else:
+        last = len(schedule.rounds)
+        number = min(number, last)
+        drawing = plot_holdings(
+            schedule, number, f'{words}, {num_devices} devices: ' + (
+                f'after round {number} of {last}, '
+                f'{_sentence(schedule.rounds[number - 1])}' if number else
+                f'before round 1 of {last}'), sums, 720, True)
+    drawing.height = _height(plans)
+    return drawing
 
 
 @checked(plan=one_of(*PLANS), number=from_zero, sums=flag,
@@ -65,7 +70,7 @@ def explore_plans(plan='ring', num_devices=4, number=0, plans=None,
     device 1 and so on.
     """
     names = dict.fromkeys([*(plans or PLANS), plan])
-    live_picture(draw_plan, {
+    live_picture(partial(draw_plan, plans=tuple(names)), {
         'plan': menu([(PLANS[name][0], name) for name in names], plan,
                      'plan'),
         'num_devices': choose(STEPPED, num_devices, 'devices'),

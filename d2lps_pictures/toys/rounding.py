@@ -1,12 +1,13 @@
 """Gradients rounded to a few levels: what a sum loses, and where."""
-from functools import partial
+from functools import cache, partial
 
 import numpy as np
-from matplotlib import pyplot as plt
 
 from d2lps.checks import checked, whole
 from d2lps.collectives import strategies
+from d2lps_pictures.chart import Chart
 from d2lps_pictures.controls import choose
+from d2lps_pictures.drawing import Drawing
 from d2lps_pictures.style import BLUE, GRAY, ORANGE
 from d2lps_pictures.widgets import live_picture
 
@@ -19,6 +20,7 @@ def _rounded(x, levels):
     return np.rint(x / step) * step
 
 
+@cache
 def _sums(levels, num_workers):
     """The right sum, that of a ring that rounds at every hop, and once."""
     rng = np.random.default_rng(0)
@@ -34,25 +36,34 @@ def _error(found, right):
     return np.linalg.norm(found - right) / np.linalg.norm(right)
 
 
-def _draw(levels, num_workers):
+def draw_rounding(levels, num_workers):
+    """The picture of the toy, whose arguments these are."""
     right, ring, once = _sums(levels, num_workers)
-    fig, (left, bars) = plt.subplots(1, 2, width_ratios=[3, 1],
-                                     figsize=(9, 3), layout='constrained')
-    left.bar(range(SHOWN), right[:SHOWN], color=GRAY, label='the sum')
-    left.plot(ring[:SHOWN], 'x', color=ORANGE, label='rounded at every hop')
-    left.plot(once[:SHOWN], '.', color=BLUE, label='rounded once each way')
-    left.set_title(f'{SHOWN} numbers, summed over {num_workers} workers, in '
-                   f'{2 * levels + 1} values', fontsize=10)
-    left.legend(frameon=False, fontsize=8)
     errors = [_error(one, right) for one in (ring, once)]
-    drawn = bars.bar(['every hop', 'once'], errors, color=[ORANGE, BLUE])
-    bars.bar_label(drawn, [f'{error:.1%}' for error in errors])
-    left.set(xlabel='place in the array', ylabel='value of the sum')
-    bars.set(title='error of the sum', yticks=[])
-    bars.margins(y=0.2)
-    for ax in (left, bars):
-        ax.spines[['top', 'right']].set_visible(False)
-    return left
+    title = (f'{SHOWN} numbers, summed over {num_workers} workers, in '
+             f'{2 * levels + 1} values')
+    drawing = Drawing(720, 330, (
+        f'{title}. Rounded at every hop, the sum has an error of '
+        f'{errors[0]:.1%}; rounded once each way, of {errors[1]:.1%}.'))
+    most = 1.1 * max(abs(one[:SHOWN]).max() for one in (right, ring, once))
+    chart = Chart(drawing, 0, 0, 520, 330, (-1, SHOWN), (-most, most),
+                  title=title, xlabel='place in the array',
+                  ylabel='value of the sum', grid='y', legend=[
+                      ('the sum', GRAY, 'box'),
+                      ('rounded at every hop', ORANGE, 'x'),
+                      ('rounded once each way', BLUE, '.')])
+    for k, value in enumerate(right[:SHOWN]):
+        chart.bar(k - 0.4, k + 0.4, 0, value, GRAY)
+    places = range(SHOWN)
+    chart.curve(places, ring[:SHOWN], ORANGE, 'x')
+    chart.curve(places, once[:SHOWN], BLUE, '.', size=1.6)
+    bars = Chart(drawing, 520, 0, 200, 330, (-0.6, 1.6),
+                 (0, 1.25 * max(errors)), title='error of the sum', yticks=[],
+                 xticks={0: 'every hop', 1: 'once'}, grid='')
+    for k, (error, color) in enumerate(zip(errors, (ORANGE, BLUE))):
+        bars.bar(k - 0.4, k + 0.4, 0, error, color)
+        bars.text(k, error, f'{error:.1%}', dy=-9)
+    return drawing
 
 
 @checked(levels=partial(whole, most=127),
@@ -62,6 +73,6 @@ def explore_rounding(levels=7, num_workers=8):
 
     levels: values above 0; there are as many below, and 0. 127 is int8.
     """
-    live_picture(_draw, dict(
+    live_picture(draw_rounding, dict(
         levels=choose(LEVELS, levels, 'levels'),
         num_workers=choose(WORKERS, num_workers, 'workers')))

@@ -107,46 +107,50 @@ def _megabytes(nbytes):
 
 def _draw_pieces(picture, way, k):
     """A box for each layer; across are its channels, down the examples."""
-    picture.text(0, 14, 'which device has what', 13, 'start', bold=True)
+    picture.text(8, 14, 'which device has what', 13, 'start', bold=True)
     for layer in range(len(LAYERS)):
-        picture.text(0, 58 + 54 * layer, f'layer {layer + 1}', 12, 'start')
+        picture.text(8, 64 + 68 * layer, f'layer {layer + 1}', 12, 'start')
     for layer, left, top, width, height, device in _pieces(way, k):
-        picture.box(54 + 170 * left, 35 + 54 * layer + 46 * top, 170 * width,
-                    46 * height, f'{device}', device,
-                    13 if k < 4 or height == 1 else 9)
-    picture.text(139, 262, 'across: channels, down: examples', 11)
+        y = 34 + 68 * layer + 60 * top
+        # Where pieces are flat, their pattern would hide the number.
+        words = f'{device}' if height > 0.3 else ''
+        picture.box(62 + 190 * left, y, 190 * width, 60 * height, words,
+                    device)
+        if not words:
+            picture.text(260, y + 30 * height, device, 12, 'start')
+    picture.text(157, 316, 'across: channels, down: examples', 12)
 
 
 def _draw_memory(picture, costs):
     """A bar for each device: parameters and gradients, activations."""
-    picture.text(260, 14, 'MB in memory', 13, 'start', bold=True)
+    picture.text(300, 14, 'MB in memory', 13, 'start', bold=True)
     totals = [2 * a + b for a, b in zip(*costs[:2])]
-    scale, high = 130 / max(totals), 200 / len(totals)
+    scale = 210 / max(totals)
     for i, (params, activations) in enumerate(zip(*costs[:2])):
-        y, first = 35 + i * high, max(2 * params * scale, 1)
-        picture.text(260, y + high / 2 - 4, f'device {i}', 12, 'start')
-        picture.box(316, y, first, high - 8, fill=GREEN)
-        picture.box(316 + first, y, activations * scale, high - 8, fill=SKY)
-        picture.text(322 + totals[i] * scale, y + high / 2 - 4, ' + '.join(
+        y, first = 30 + i * 27, max(2 * params * scale, 1)
+        picture.text(300, y + 11, f'device {i}', 12, 'start')
+        picture.box(400, y, first, 22, fill=GREEN)
+        picture.box(400 + first, y, activations * scale, 22, fill=SKY)
+        picture.text(408 + totals[i] * scale, y + 11, ' + '.join(
             map(_megabytes, (2 * params, activations))), 12, 'start')
-    picture.box(260, 245, 10, 10, fill=GREEN)
-    picture.text(275, 250, 'parameters, gradients', 11, 'start')
-    picture.box(410, 245, 10, 10, fill=SKY)
-    picture.text(425, 250, 'activations', 11, 'start')
+    picture.box(300, 142, 10, 10, fill=GREEN)
+    picture.text(315, 147, 'parameters, gradients', 12, 'start')
+    picture.box(480, 142, 10, 10, fill=SKY)
+    picture.text(495, 147, 'activations', 12, 'start')
 
 
 def _draw_sent(picture, chosen, k, batch_size):
     """A bar for each way, the chosen one dark: MB in a step."""
-    picture.text(560, 14, 'sent in a step', 13, 'start', bold=True)
+    picture.text(300, 184, 'sent in a step', 13, 'start', bold=True)
     costs = {way: split_costs(way, k, batch_size) for way in WAYS}
-    scale = 120 / max(cost.sent for cost in costs.values())
+    scale = 170 / max(cost.sent for cost in costs.values())
     for row, (way, cost) in enumerate(costs.items()):
-        y = 35 + 70 * row
-        picture.text(560, y + 28, way.replace(' ', '\n'), 12, 'start',
+        y = 200 + 40 * row
+        picture.text(300, y + 16, way.replace(' ', '\n'), 12, 'start',
                      bold=way == chosen)
-        picture.box(644, y, cost.sent * scale, 56,
+        picture.box(400, y, cost.sent * scale, 32,
                     fill=0 if way == chosen else GRAY)
-        picture.text(650 + cost.sent * scale, y + 28,
+        picture.text(408 + cost.sent * scale, y + 16,
                      f'{_megabytes(cost.sent)} MB,\n{_often(cost)}', 12,
                      'start')
 
@@ -156,7 +160,7 @@ def draw_costs(way, num_devices=2, batch_size=256):
     """A `Drawing` of who has what, and what it costs."""
     costs = split_costs(way, num_devices, batch_size)
     held = ', '.join(_megabytes(2 * a + b) for a, b in zip(*costs[:2]))
-    picture = Drawing(870, 272, (
+    picture = Drawing(720, 330, (
         f'LeNet on {num_devices} devices, {way}, {batch_size} examples: '
         f'{held} MB in memory, {_megabytes(costs.sent)} MB sent in a step, '
         f'{_often(costs)}.'))

@@ -3,10 +3,11 @@ import math
 from functools import cache, partial
 
 import numpy as np
-from matplotlib import pyplot as plt
 
 from d2lps.checks import checked, from_zero, one_of
+from d2lps_pictures.chart import new_chart
 from d2lps_pictures.controls import choose, menu
+from d2lps_pictures.drawing import INK
 from d2lps_pictures.style import BLUE, GRAY, GREEN, ORANGE
 from d2lps_pictures.widgets import live_picture
 
@@ -73,43 +74,63 @@ def _share(error):
     """The error of a sum, in words."""
     if error == 0:
         return 'none'
-    return (f'{float(f"{100 * error:.2g}"):g} %' if error > 0.0009 else
+    return (f'{float(f"{100 * error:.2g}"):,g} %' if error > 0.0009 else
             f'1 in {float(f"{1 / error:.2g}"):,.0f}')
 
 
-def _draw(order, precision, num_numbers, seed):
+def _errors(sums, exact):
+    """The mean error for each size; nan where there is none."""
+    error = (abs(sums - exact) / exact).mean(axis=1)
+    return np.where(error > 0, error, np.nan)
+
+
+def _scale(precision, seed):
+    """Powers of ten around all that may be drawn."""
     exact, sums = _measure(precision, seed)
-    fig, ax = plt.subplots(figsize=(9.5, 4.2))
-    fig.subplots_adjust(0.17, 0.12, 0.66, 0.92)
+    unit = 2.0 ** -DIGITS[precision]
+    least = min([unit, *(np.nanmin(_errors(one, exact))
+                         for one in sums.values())])
+    return [10.0 ** k for k in range(
+        math.floor(math.log10(least)),
+        math.ceil(math.log10(SIZES[-1] * unit)) + 1)]
+
+
+def draw_sum(order, precision, num_numbers, seed=0):
+    """The picture of the toy, whose arguments these are."""
+    exact, sums = _measure(precision, seed)
     unit = 2.0 ** -DIGITS[precision]
     sizes, where = np.array(SIZES), SIZES.index(num_numbers)
-    ax.plot(sizes, (sizes - 1) * unit, '--', color='0.4',
-            label='n − 1 roundings: the limit\nof any order')
-    ax.plot(sizes, np.log2(sizes) * unit, ':', color='0.4',
-            label='log₂ n roundings: the limit\nof pairs')
-    for name, (words, color) in ORDERS.items():
-        error = (abs(sums[name] - exact) / exact).mean(axis=1)
-        error[error == 0] = np.nan  # no place for it on this scale
-        ax.plot(sizes, error, 'o-', color=color, markersize=4, label=words,
-                linewidth=3 if name == order else 1)
-        if name == order:
-            ax.plot(num_numbers, error[where], 'o', color=color,
-                    markersize=12, markeredgecolor='black')
-    ax.axvline(num_numbers, color=GRAY, linewidth=4, alpha=0.4, zorder=0)
     got, right = sums[order][where, 0], exact[where, 0]
-    ax.set(xscale='log', yscale='log', ylabel='error',
-           xlabel='numbers that are added (n)',
-           title=f'{num_numbers:,} numbers in {precision}: {got:.7g} instead '
-           f'of {right:.7g}, error {_share(abs(got - right) / right)}')
-    ax.yaxis.set_major_formatter(lambda error, _: _share(error))
-    ax.set_xticks(SIZES[::2], [f'{n:,}' for n in SIZES[::2]])
-    ax.minorticks_off()
-    ax.grid(color='0.93')
-    ax.spines[['top', 'right']].set_visible(False)
-    ax.legend(loc='upper left', bbox_to_anchor=(1.02, 1), frameon=False,
-              title=f'means of {TRIALS} sums;\none rounding: at most '
-              f'{_share(unit)}', alignment='left', fontsize=9)
-    return ax
+    title = (f'{num_numbers:,} numbers in {precision}: {got:.7g} instead of '
+             f'{right:.7g}, error {_share(abs(got - right) / right)}')
+    ticks = _scale(precision, seed)
+    limits = (('n − 1 roundings: the limit of any order', INK, '--'),
+              ('log₂ n roundings: the limit of pairs', INK, ':'))
+    chart = new_chart(
+        720, 440, f'{title}. Lines show how the mean error of {TRIALS} sums '
+        f'grows with the numbers that are added, {ORDERS[order][0]} the '
+        'thick one, below the limits of what rounding can do.',
+        (SIZES[0] / 1.2, SIZES[-1] * 1.2), (ticks[0], ticks[-1]), title=title,
+        xlabel='numbers that are added (n)', xscale='log', yscale='log',
+        ylabel=f'error, a mean of {TRIALS} sums (one rounding: at most '
+        f'{_share(unit)})', xticks={n: f'{n:,}' for n in SIZES[::2]},
+        yticks={one: _share(one) for one in ticks}, legend=[
+            *((words, color, 'o-') for words, color in ORDERS.values()),
+            *limits])
+    chart.rule(x=num_numbers, color=GRAY, style='-')
+    for times, (_, color, style) in zip((sizes - 1, np.log2(sizes)), limits):
+        chart.curve(sizes, times * unit, color, style, 1.5)
+    for name, (_, color) in ORDERS.items():
+        error = _errors(sums[name], exact)
+        chart.curve(sizes, error, color, 'o-', 4 if name == order else 1.5,
+                    size=0.8)
+    error = _errors(sums[order], exact)[where]
+    if error > 0:
+        chart.drawing.add(
+            f'<circle cx="{chart.x(num_numbers):.1f}" '
+            f'cy="{chart.y(error):.1f}" r="8" fill="{ORDERS[order][1]}" '
+            f'stroke="{INK}" stroke-width="2"/>')
+    return chart.drawing
 
 
 @checked(order=one_of(*ORDERS), precision=one_of(*DIGITS), seed=from_zero,
@@ -122,7 +143,7 @@ def explore_sums(order='ring', precision='bfloat16', num_numbers=4096,
     'float32'. num_numbers: a power of two from 2 to 4,096. The error is the
     distance from the exact sum of the same rounded numbers.
     """
-    live_picture(partial(_draw, seed=seed), {
+    live_picture(partial(draw_sum, seed=seed), {
         'order': menu([(words, name) for name, (words, _) in ORDERS.items()],
                       order, 'order'),
         'precision': menu([*DIGITS], precision, 'format'),

@@ -1,22 +1,20 @@
 """The panel follows a training, kills what it is told to, and ends."""
 import asyncio
 import gc
-import io
+import re
 import time
 import weakref
 from types import SimpleNamespace
 
-import matplotlib
 import pytest
-from IPython.display import Image
-from matplotlib import pyplot as plt
 
 from d2lps import recovery
 from d2lps_pictures import panel as panels
+from d2lps_pictures.drawing import Drawing
+from d2lps_pictures.widgets import NOT_RUN
 
 pytestmark = pytest.mark.full
 
-matplotlib.use('Agg')
 LIMIT = 30  # seconds that something may take
 
 
@@ -48,27 +46,44 @@ def test_progress_is_what_was_written_so_far(tmp_path):
         assert panels._progress(tmp_path) == rows
 
 
-def test_steps_done_again_and_deaths_are_marked():
+def points(drawing, kind):
+    """(x, y) of the dots of a chart, or of the rings, in pixels."""
+    if kind == 'first':
+        return [tuple(map(float, pair)) for path in re.findall(
+            r'class="first" d="(.*?)"', drawing.svg())
+            for pair in re.findall(r'M([\d.]+) ([\d.]+)h0', path)]
+    return [tuple(map(float, pair)) for pair in re.findall(
+        r'<circle cx="([\d.]+)" cy="([\d.]+)"', drawing.svg())]
+
+
+def test_steps_done_again_and_deaths_are_marked(texts):
     rows = [(1, 3, 100), (2, 2, 101), (3, 1.5, 102), (2, 2, 107),
             (3, 1.5, 108), (4, 1, 109)]
-    left, right = panels._draw_progress(
-        rows, 4, [(102.5, 'server 1')], [3, 2, 1.5, 1]).axes
-    lines = {line.get_label(): line.get_xydata().tolist()
-             for line in left.lines + right.lines[:2]}
-    assert lines['a run without deaths'] == [[1, 3], [2, 2], [3, 1.5],
-                                               [4, 1]]
-    assert lines['first time'] == [[0, 1], [1, 2], [2, 3], [9, 4]]
-    assert lines['done again'] == [[7, 2], [8, 3]]
-    assert [*left.lines[-1].get_xdata()] == [3, 3]  # the last step before
-    assert [*right.lines[-1].get_xdata()] == [2.5, 2.5]
-    assert right.texts[0].get_text().strip() == 'server 1'
-    assert right.patches[0].get_extents().transformed(
-        right.transData.inverted()).intervalx == pytest.approx([2.5, 7])
+    drawing = panels.draw_progress(rows, 4, [(102.5, 'server 1')],
+                                   [3, 2, 1.5, 1])
+    assert drawing.alt.endswith('4 of 4 steps, 2 of them done again. '
+                                'server 1 died after 2.5 seconds.')
+    first, again = points(drawing, 'first'), points(drawing, 'again')
+    assert len(first) == 2 * 4 and len(again) == 2 * 2
+    left, right = again[:2], again[2:]
+    assert left == first[1:3]  # the same steps, the same losses
+    assert [y for _, y in right] == [y for _, y in first[5:7]]
+    assert right[0][0] > first[6][0]  # later
+    assert 'server 1' in texts(drawing)
+    assert 'a run without deaths' in texts(drawing)
 
 
-def test_nothing_is_there_yet():
-    panels._draw_progress([], 10).savefig(io.BytesIO())
-    panels._draw_progress([], 10, [(5.0, 'worker 0')]).savefig(io.BytesIO())
+def test_nothing_is_there_yet(texts, faults):
+    for deaths in [], [(5.0, 'worker 0')]:
+        drawing = panels.draw_progress([], 10, deaths)
+        assert not points(drawing, 'first') + points(drawing, 'again')
+        assert 'a run without deaths' not in texts(drawing)
+        assert '0 of 10 steps' in drawing.alt
+
+
+def test_a_loss_that_is_no_number_leaves_room_for_the_others():
+    drawing = panels.draw_progress([(1, float('inf'), 100), (2, 2, 101)], 4)
+    assert len(points(drawing, 'first')) == 1 + 2
 
 
 class Trained:
@@ -151,6 +166,7 @@ def poll(condition):
 def test_a_click_kills_and_the_training_goes_on(panel, shown):
     one = panel(every=5)
     who, kill, stop, words = shown[0].children
+    assert shown[0]._repr_mimebundle_()['text/plain'] == NOT_RUN
     assert [words for words, _ in who.options] == [
         'scheduler', 'server 0', 'server 1']
     who.value = 'server 1'
@@ -166,8 +182,7 @@ def test_a_click_kills_and_the_training_goes_on(panel, shown):
     assert name == 'server 1' and abs(time.time() - moment) < LIMIT
     assert words.value == 'server 1 was killed' and kill.disabled
     assert not one.cluster.closed and one.cluster.settings == {'every': 5}
-    assert isinstance(shown[-1], Image) and len(shown) >= 4
-    assert not plt.get_fignums()
+    assert isinstance(shown[-1], Drawing) and len(shown) >= 4
 
 
 def test_it_kills_by_itself_where_it_is_told_to(panel):
@@ -240,7 +255,7 @@ def test_it_can_be_ended(panel, shown, monkeypatch, end):
 def test_bad_arguments_are_named(shown, show, words):
     with pytest.raises(ValueError, match=words):
         show()
-    assert not shown and not plt.get_fignums()
+    assert not shown
 
 
 def test_a_panel_that_fails_is_not_in_the_way_of_the_next(panel):
