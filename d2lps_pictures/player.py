@@ -64,12 +64,13 @@ def plot_holdings(schedule, number=0, title=None, sums=False, width=None,
              for node in schedule.nodes]
     left = max(width_of(name, WORDS, True) for name in names) + 14
     lanes = max([_most(sends) for sends in schedule.rounds], default=1)
-    width = width or max(300, left + chunks * min(
-        78 + 6 * lanes, max(620 / chunks, 14)) + 8)
-    column = min((width - left - 8) / chunks, 150)
     if title is None:
         title = (f'{schedule.name}: after round {number} of '
                  f'{len(schedule.rounds)}')
+    width = width or max(  # room for the title in one line
+        min(width_of(title, TITLE, True) + 12, 720), left + chunks * min(
+            78 + 6 * lanes, max(620 / chunks, 14)) + 8)
+    column = min((width - left - 8) / chunks, 150)
     lines = wrapped(title, TITLE, width - 8, True) if title else []
     top, high = 10 + 17 * len(lines), 0.72 * ROW
     wide = max(0.4 * column, min(BOX * column, column - LANE * (lanes + 1)))

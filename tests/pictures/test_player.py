@@ -122,7 +122,7 @@ def test_it_may_have_another_title_sums_signs_and_width():
                                    signs=True)
     shapes = Shapes(drawing)
     assert not chart_faults(drawing) and drawing.width == 700
-    assert shapes.words.count('10') == 16  # 1 + 2 + 3 + 4
+    assert shapes.words.count('10') == 16 + 1  # 1 + 2 + 3 + 4, a sign
     assert {'The end', *player.SIGNS.values()} <= {*shapes.words}
     assert not shapes.of('ticks')
     narrow = player.plot_holdings(plan, 3, width=236)
