@@ -28,10 +28,10 @@ def with_headings(table):
     if len(names) < 3:
         return table
     for row in rows:
-        heads = iter(names)
-        named = re.sub(r'<td\b', lambda _: (
-            f'<td data-head="{escape(next(heads, ""))}"'), row)
-        table = table.replace(row, named)
+        begin, *cells = re.split(r'<td\b', row)
+        named = ''.join(f'<td data-head="{escape(name)}"{cell}'
+                        for name, cell in zip(names, cells))
+        table = table.replace(row, begin + named)
     # What is shown as cards is still a table, for who hears it.
     table = re.sub(r'<(table|thead|tbody|tr|td|th)\b', lambda it: (
         f'{it[0]} role="{ROLES[it[1]]}"'), table)

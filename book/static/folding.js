@@ -14,11 +14,18 @@
     there.scrollIntoView();
   };
   addEventListener('hashchange', goTo);
-  addEventListener('load', () => {
-    document.querySelectorAll('article details .highlighted')
-      .forEach(openAround);
-    goTo();
+  addEventListener('load', goTo);
+
+  // Sphinx marks what was searched for, all at once, a moment later.
+  const marked = new MutationObserver(() => {
+    const found = document.querySelectorAll('article .highlighted');
+    if (found.length) marked.disconnect();
+    for (const one of found) openAround(one);
   });
+  if (/[?&]highlight=/.test(location.search) ||
+      localStorage.getItem('sphinx_highlight_terms'))
+    marked.observe(document.querySelector('article'),
+                   {childList: true, subtree: true});
 
   let closed = [];
   addEventListener('beforeprint', () => {

@@ -110,11 +110,17 @@ class Reader:
         name = path[len(start):].partition('?')[0].removesuffix('.html')
         return f'{name}#{heading}' if heading else name
 
+    def unfold(self):
+        """Open all that is folded on the page."""
+        self.tab.evaluate('''() => {
+          for (const one of document.querySelectorAll('article details'))
+            one.open = true;
+        }''')
+
     def overflowing(self, width):
         """What is wider than the window, or than its box; empty lists."""
         self.tab.set_viewport_size({'width': width, 'height': 900})
-        self.tab.evaluate('''() => document.querySelectorAll('details.hide')
-            .forEach(check => { check.open = true; })''')
+        self.unfold()
         self.tab.evaluate(PAINTED)
         found = self.tab.evaluate(OVERFLOWING)
         return {what: where for what, where in found.items() if where}

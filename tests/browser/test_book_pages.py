@@ -267,11 +267,13 @@ def test_the_glossary_has_letters_to_go_to(reader):
 
 def test_printed_words_can_be_read_to_the_end(reader):
     tab = reader.open('notebooks/09-a-real-parameter-server', 390)
+    reader.unfold()
     printed = tab.locator('.output:is(.stream, .text_plain):not(.columns) pre')
     assert printed.count() > 10
     assert printed.evaluate_all(
         'all => all.every(it => it.scrollWidth <= it.clientWidth)')
     tab = reader.open('notebooks/07-more-than-sums', 320)
+    reader.unfold()
     table = tab.locator('.output.columns pre', has_text='bfloat16').first
     assert table.evaluate('it => it.scrollWidth > it.clientWidth')
 
