@@ -79,22 +79,6 @@ def step_buttons(slider):
     return ipywidgets.HBox([play, *buttons])
 
 
-def _shown(axes):
-    """Of axes of Matplotlib, as long as there are toys that draw with it."""
-    if hasattr(axes, '_repr_html_'):
-        return axes
-    import io
-
-    from IPython.display import Image
-    from matplotlib import pyplot as plt
-    fig = getattr(axes, 'figure', None) or axes.flat[0].figure
-    plt.close(fig)
-    png = io.BytesIO()
-    fig.savefig(png, dpi=144, bbox_inches='tight',
-                pil_kwargs={'compress_level': 1})
-    return Image(png.getvalue(), retina=True)
-
-
 class LivePicture:
     """The picture of some controls, drawn anew when one of them moves.
 
@@ -127,7 +111,7 @@ class LivePicture:
             if control.most:  # which may take the value down to it
                 self.widgets[name].max = len(control.options) - 1
         self._moved.clear()
-        return _shown(self._draw(**values_of(self._controls)))
+        return self._draw(**values_of(self._controls))
 
     def _follow(self, change):
         self._moved.set()

@@ -12,7 +12,7 @@ from d2lps_pictures.style import CHUNK_COLORS, GREEN
 from d2lps_pictures.tables import PIXELS, TEXT
 from d2lps_pictures.widgets import live_picture
 
-BOX, ROW = 0.72, 36  # a box's share of its column: arrows are in the gap
+BOX = 0.72  # a box's share of its column: arrows are in the gap
 LANE = 7  # pixels between two arrows, where a gap can be so wide
 CHECK = 'm-4.5 .5l3 3.5l6 -7.5'
 SIGNS = {'arrow': 'added to what was there', 'hollow': 'replaces it',
@@ -72,10 +72,11 @@ def plot_holdings(schedule, number=0, title=None, sums=False, width=None,
             78 + 6 * lanes, max(620 / chunks, 14)) + 8)
     column = min((width - left - 8) / chunks, 150)
     lines = wrapped(title, TITLE, width - 8, True) if title else []
-    top, high = 10 + 17 * len(lines), 0.72 * ROW
+    row_high = min(36, max(22, 340 / nodes))
+    top, high = 10 + 17 * len(lines), 0.72 * row_high
     wide = max(0.4 * column, min(BOX * column, column - LANE * (lanes + 1)))
     below = _sign_places(width) if signs else []
-    bottom = top + ROW * nodes
+    bottom = top + row_high * nodes
     drawing = Drawing(width, bottom + 24 + (
         22 * (1 + below[-1][1]) if below else 0), _holdings_said(
             schedule, held, number, title, names))
@@ -83,8 +84,10 @@ def plot_holdings(schedule, number=0, title=None, sums=False, width=None,
         drawing.text(4, 6 + 8.5 * len(lines), '\n'.join(lines), TITLE,
                      'start', bold=True)
 
+    middles = [top + row_high * (row + 0.5) for row in range(nodes)]
+
     def corner(row, chunk):
-        return left + column * chunk, top + ROW * row + (ROW - high) / 2
+        return left + column * chunk, middles[row] - high / 2
 
     drawing.add(_heap([_square(*corner(row, chunk), wide, high)
                        for row, chunk in np.ndindex(nodes, chunks)],
@@ -105,8 +108,8 @@ def plot_holdings(schedule, number=0, title=None, sums=False, width=None,
     if sums:
         _write_sums(drawing, held, full, corner, wide, high)
     else:
-        drawing.add(_heap([_circle(x, y) for x, y in middle], 'fill="white"',
-                          'discs'))
+        discs = [_circle(x, y, min(9, high / 2)) for x, y in middle]
+        drawing.add(_heap(discs, 'fill="white"', 'discs'))
         drawing.add(_heap([f'M{x:.5g} {y:.5g}{CHECK}' for x, y in middle],
                           f'fill="none" stroke="{GREEN}" stroke-width="2.4"',
                           'ticks'))
@@ -122,7 +125,7 @@ def plot_holdings(schedule, number=0, title=None, sums=False, width=None,
         drawing.text(left + column * chunk + wide / 2, bottom + 10,
                      f'chunk {chunk}' if column > 62 else chunk, WORDS)
     for row, name in enumerate(names):
-        drawing.text(left - 8, top + ROW * (row + 0.5), name, WORDS, 'end',
+        drawing.text(left - 8, middles[row], name, WORDS, 'end',
                      bold=True, fill=_color(row) if row < devices else INK)
     for x, line, kind in below:
         _draw_sign(drawing, x, bottom + 34 + 22 * line, kind, sums)

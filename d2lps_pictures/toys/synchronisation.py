@@ -1,11 +1,12 @@
 """Which strategy is fastest over which links?"""
-from functools import partial
+from functools import cache, partial
 
 from d2lps.checks import (checked, list_of, number, one_of, positive, refuse,
                           whole)
 from d2lps.collectives import simulate
+from d2lps_pictures.chart import wrapped
 from d2lps_pictures.controls import choose, menu
-from d2lps_pictures.drawing import Row
+from d2lps_pictures.drawing import Drawing, Row
 from d2lps_pictures.menus import CHOICES, LINKS, PLANS, STRATEGIES
 from d2lps_pictures.plots import plot_comparison, plot_topology, shown_ms
 from d2lps_pictures.widgets import live_picture
@@ -17,6 +18,45 @@ def _drawable(num_devices, plans, **_):
         refuse('num_devices', num_devices, 'an even number')
     if plans and {*plans} == {'cpu'}:
         refuse('plans', plans, "more than 'cpu', which not all links join")
+
+
+@cache
+def _plan(name, num_devices):
+    return PLANS[name][1](num_devices)
+
+
+def _sentence(best, worst):
+    """Which are the best and the worst, if one is better."""
+    if shown_ms(best) == shown_ms(worst):
+        return f'All take {shown_ms(best):,g} ms.'
+    return (f'Best: {best.schedule.name}, {shown_ms(best):,g} ms. '
+            f'Worst: {worst.schedule.name}, {shown_ms(worst):,g} ms.')
+
+
+def draw_synchronisation(links, n, megabytes, bandwidth, latency, which,
+                         plans=STRATEGIES):
+    """The picture of the toy: times on the left, links on the right.
+
+    which: 'best' or 'worst', whose links are shown.
+    """
+    joined = LINKS[links](n, bandwidth * 1e9, latency / 1e6)
+    made = [_plan(name, n) for name in plans]
+    timings = [simulate.time(plan, joined, megabytes * 1e6) for plan in made
+               if {*plan.nodes} <= {*joined.nodes}]
+    best, worst = (find(timings, key=shown_ms) for find in (min, max))
+    words, bars = _sentence(best, worst), plot_comparison(timings, width=400)
+    # As high as with all plans, and with names that take most lines.
+    high = max(330, bars.height + 26 * (len(plans) - len(timings)) + 60)
+    left = Drawing(400, high, f'{words} {bars.alt}')
+    left.put(bars, 0, 56)
+    left.text(4, 30, '\n'.join(wrapped(words, 13, 390, True)), 13, 'start',
+              bold=True)
+    shown = {'best': best, 'worst': worst}[which]
+    right = plot_topology(
+        joined, shown.busy(), scale=False, width=312,
+        title=f'The {which}, {shown.schedule.name}: busy links are dark')
+    right.height = high
+    return Row(left, right)
 
 
 @checked(_drawable, links=one_of(*LINKS), megabytes=positive,
@@ -33,21 +73,11 @@ def explore_synchronisation(links='one PCIe switch', num_devices=4,
     plans: names of `STRATEGIES`; without it, all. 'cpu' is `gather_broadcast`
     on the CPU.
     """
-    def draw(links, n, megabytes, bandwidth, latency, which):
-        joined = LINKS[links](n, bandwidth * 1e9, latency / 1e6)
-        schedules = [PLANS[name][1](n) for name in plans or STRATEGIES]
-        timings = [simulate.time(plan, joined, megabytes * 1e6)
-                   for plan in schedules
-                   if {*plan.nodes} <= {*joined.nodes}]
-        shown = {'best': min, 'worst': max}[which](timings, key=shown_ms)
-        return Row(plot_comparison(timings, width=400), plot_topology(
-            joined, shown.busy(), scale=False, width=312,
-            title=f'{shown.schedule.name}, busy links dark'))
-
-    live_picture(draw, dict(
+    live_picture(partial(draw_synchronisation, plans=tuple(
+        plans or STRATEGIES)), dict(
         links=menu([*LINKS], links, 'links'),
         n=choose(CHOICES['devices'], num_devices, 'devices'),
         megabytes=choose(CHOICES['MB'], megabytes, 'MB'),
         bandwidth=choose(CHOICES['GB/s'], bandwidth, 'GB/s'),
         latency=choose(CHOICES['µs per cable'], latency, 'µs per cable'),
-        which=menu(['best', 'worst'], 'best', 'show the')))
+        which=menu(['best', 'worst'], 'best', 'links of the')))
