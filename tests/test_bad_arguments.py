@@ -52,7 +52,6 @@ from d2lps_pictures.toys import (keys, latency, meter, pipeline, plans,
 from d2lps_pictures.toys import store as store_toy
 from d2lps_pictures.toys.steps import explore_steps
 from d2lps.training import data, data_parallel, partition, timeline
-from matplotlib import pyplot as plt
 
 np = mx.np
 lenet = importlib.import_module('d2lps.training.lenet')  # not the function
@@ -726,14 +725,10 @@ def no_processes(monkeypatch, request, tmp_path):
                         'D2LPS_PEERS': f'["{tempfile.mkdtemp()}/0"]'}.items():
         monkeypatch.setenv(name, value)
     monkeypatch.setattr(bare, 'FIRST', 'pass')  # the script runs in test_bare
-    save = plt.Figure.savefig
-    monkeypatch.setattr(plt.Figure, 'savefig', lambda *args, **how: save(
-        *args, **how | {'dpi': 10, 'bbox_inches': None}))  # quickly drawn
     monkeypatch.setattr(worker, '_asking', 'the cluster')
     monkeypatch.setattr(worker, 'DistStore', lambda *args: None)
     monkeypatch.setattr(mx.kv, 'create', lambda kind: kvstore.KVStore())
     yield
-    plt.close('all')
 
 
 def made(value):

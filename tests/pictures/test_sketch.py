@@ -105,19 +105,20 @@ def test_notebooks_show_it_and_nothing_for_a_large_one(python):
         "['text/html', 'text/plain']", "['text/plain']"]
 
 
-def test_pictures_of_schedules_and_topologies_load_no_mxnet(python):
+def test_pictures_load_neither_mxnet_nor_what_else_draws(python):
     code = """if True:
         import sys
-        import matplotlib
-        matplotlib.use('Agg')
         from d2lps import pictures
         from d2lps.collectives import simulate, strategies, topology
         ring, links = strategies.ring(4), topology.pcie_switch(4)
         pictures.plot_holdings(ring, 2)
         pictures.plot_topology(links)
         pictures.plot_timing(simulate.time(ring, links, 8))
+        pictures.plot_curves({'a': ([1, 2], [3, 4])})
+        pictures.plot_bars({'a': 1})
         pictures.explore_synchronisation, pictures.step_player
-        print('mxnet' in sys.modules, *dir(pictures))
+        heavy = {'mxnet', 'matplotlib', 'pandas', 'ipywidgets'}
+        print(bool(heavy & {*sys.modules}), *dir(pictures))
     """
     loaded, *names = python('-c', code).stdout.split()
     assert loaded == 'False'
