@@ -38,10 +38,6 @@ STILL = {
     'TrainingPanel': 'The buttons of this toy kill real processes: they work '
                      'in the notebook.',
     'another': 'The controls move in the notebook.'}
-# Those that are drawn with Matplotlib as yet, which the book does not have.
-NOT_YET = {f'explore_{name}' for name in (
-    'latency', 'rounding', 'sums')}
-STILL |= dict.fromkeys(NOT_YET, 'The controls move in the notebook.')
 WIDGET = 'application/vnd.jupyter.widget-view+json'
 
 

@@ -25,8 +25,6 @@ WIDGET = 'application/vnd.jupyter.widget-view+json'
 SCRIPTED = {'explore_plans', 'explore_synchronisation'}
 STILL = {'explore_devices', 'explore_store', 'explore_timeline',
          'TrainingPanel'}
-STILL |= {f'explore_{name}' for name in (
-    'latency', 'rounding', 'sums')}
 WHY = 'in the notebook.'
 
 
@@ -170,7 +168,10 @@ def test_on_a_phone_a_control_has_a_line(opened, chapter):
         # Nothing of a picture is smaller than 8 pixels, it scrolls instead.
         assert min(toy.locator('.toy-picture text').evaluate_all(
             '''all => all.map(one => parseFloat(getComputedStyle(one).fontSize)
-                * one.ownerSVGElement.getScreenCTM().a)''')) > 6
+                * one.ownerSVGElement.getScreenCTM().a)''')) > 8
+        slider = toy.locator('input[type=range]').first
+        slider.tap(position={'x': 3, 'y': 12})
+        expect(slider).to_have_value('0')
 
 
 def test_pictures_are_loaded_when_one_comes_near(opened):
@@ -211,7 +212,7 @@ def test_pages_show_toys_or_why_there_is_none(book, chapter):
 
 def test_most_toys_move(book):
     names = {name for chapter in CHAPTERS for name, _ in calls(chapter)}
-    assert len(names - STILL) >= 6
+    assert len(names - STILL) >= 14
 
 
 def test_files_of_pictures_are_small_and_needed(book):
