@@ -14,7 +14,7 @@ from sources import sources  # noqa: E402
 
 project = 'd2lps'
 extensions = ['myst_nb', 'access', 'folding', 'formulas', 'headings',
-              'pages', 'sources', 'stills', 'tables', 'toys']
+              'pages', 'race', 'sources', 'stills', 'tables', 'toys']
 root_doc = 'book/index'
 include_patterns = sources()
 nb_execution_mode = 'off'

@@ -11,15 +11,17 @@ PLACE = re.compile(r'((?:fill|stroke|stop-color|color)(?:=")|'
 
 
 def dark(color):
-    """Grey becomes the opposite grey; other colours light enough to see."""
+    """Greys and pale colours become their opposite, others light enough."""
     color = NAMES.get(color, color)[1:]
     color = color if len(color) == 6 else ''.join(2 * c for c in color)
     red, green, blue = (int(color[k:k + 2], 16) / 255 for k in (0, 2, 4))
     hue, light, full = rgb_to_hls(red, green, blue)
     if max(red, green, blue) - min(red, green, blue) < 0.12:
         light = GROUND + (0.93 - GROUND) * (1 - light)
+    elif light > 0.75:  # the ground of words, which become light
+        light = 1.05 - light
     else:
-        light = min(max(light, 0.42), 0.72)
+        light = max(light, 0.42)
     return '#' + ''.join(f'{round(255 * part):02x}'
                          for part in hls_to_rgb(hue, light, full))
 

@@ -111,11 +111,14 @@ class Panel:
     def draw(self, drawing, clock, x, y, longest):
         """Put it into a `Drawing` at (x, y), as it is by the clock.
 
-        longest: seconds that a progress bar of full width stands for.
+        longest: seconds that a progress bar of full width stands for, or
+        None for a page that has a name and a bar of its own.
         """
         self.drawing, self.clock = drawing, clock
-        drawing.text(x + 8, y + 12, self.name, 15, 'start', True)
-        self._progress(x, y, longest)
+        if longest is not None:
+            drawing.text(x + 8, y + 12, self.name, 15, 'start', True)
+            self._progress(x, y, longest)
+        self._rounds(x, y)
         left = x + (self.width - self.layout.width) / 2 - self.layout.left
         drawing.add(f'<g transform="translate({left:g} '
                     f'{y + HEAD - self.layout.top:g})">')
@@ -138,6 +141,8 @@ class Panel:
             self._use(self._sprite(message), 0, 0, clock.moving(
                 *way, message.start, message.end), ' data-sends="'
                 f'{" ".join(map(str, message.sends))}"')
+        self.complete = sorted(time for time in ticks.values()
+                               if time < np.inf)
         drawing.add('<g class="over">')  # names are never covered
         for node, (x, y) in self.layout.at.items():
             self._name(node, x, y, ticks.get(node, np.inf))
@@ -261,23 +266,33 @@ class Panel:
             f'<use href="#{paper}"/>{out}<use href="#{frame}"/>')
 
     def _progress(self, x, y, longest):
-        """A bar with a part for each round; round, and that it is done."""
+        """A bar with a part for each round."""
         end, low = self.timing.seconds, y + self.height - 22
         scale = (self.width - 16) / (longest or 1)
         area = f'<rect y="{low:g}" height="10" x="'
         self.drawing.add(f'{area}{x + 8:g}" width="{end * scale:.5g}" '
                          f'fill="#8a97a5"{self.clock.growing(end)}/>')
-        rounds = [*self.story.rounds, end]
-        first = 1  # of the rounds that begin at the same time
-        for k, (begin, until) in enumerate(zip(rounds, rounds[1:]), 1):
-            if until - begin <= 1e-6 * end:
-                continue
-            name = f'round {k}' if k == first else f'rounds {first} to {k}'
-            first = k + 1
+        for _, begin, until in self.rounds():
             self.drawing.add(
                 f'{area}{x + 8 + begin * scale:.5g}" fill="none" stroke='
                 f'"{FRAME}" width="{(until - begin) * scale:.5g}"/>')
-            self._say(x, y, f'{name} of {len(rounds) - 1}', begin, until)
+
+    def rounds(self):
+        """Words for each round, when it begins, and when the next does."""
+        end = self.timing.seconds
+        begins = [*self.story.rounds, end]
+        first = 1  # of the rounds that begin at the same time
+        for k, (begin, until) in enumerate(zip(begins, begins[1:]), 1):
+            if until - begin > 1e-6 * end:
+                name = f'round {k}' if k == first else f'rounds {first} to {k}'
+                first = k + 1
+                yield f'{name} of {len(begins) - 1}', begin, until
+
+    def _rounds(self, x, y):
+        """Which round it is, or that all is done."""
+        for name, begin, until in self.rounds():
+            self._say(x, y, name, begin, until)
+        end = self.timing.seconds
         self._say(x, y, f'done: {with_unit(end, self.clock.unit)}', end, None,
                   20)
 
