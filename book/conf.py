@@ -13,7 +13,7 @@ sys.path[:0] = [str(ROOT), str(ROOT / 'book' / 'extensions')]
 from sources import sources  # noqa: E402
 
 project = 'd2lps'
-extensions = ['myst_nb', 'access', 'folding', 'formulas', 'headings',
+extensions = ['myst_nb', 'access', 'folding', 'formulas', 'front', 'headings',
               'pages', 'race', 'sources', 'stills', 'tables', 'toys']
 root_doc = 'book/index'
 include_patterns = sources()
@@ -26,7 +26,7 @@ myst_heading_anchors = 4
 myst_heading_slug_func = 'headings.slug'
 html_math_renderer = 'mathml'
 html_theme = 'furo'
-html_static_path = ['static', '../docs/pictures']
+html_static_path = ['static', '../docs/pictures', '../notebooks/pictures']
 html_css_files = ['book.css', 'pictures.css', 'paper.css']
 html_title = 'd2lps'
 html_logo = html_favicon = 'static/ring.svg'

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from d2lps_pictures.ideas import IDEAS
+
 ROOT = Path(__file__).resolve().parents[1]
 README = (ROOT / 'README.md').read_text()
 INSTALL = (ROOT / 'docs' / 'install.md').read_text()
@@ -52,10 +54,9 @@ def test_the_first_screen_has_a_picture_and_the_two_commands():
 @pytest.mark.full
 def test_a_clone_is_what_make_needs(tmp_path):
     """All but the installation: that of test_install.py is a small one."""
-    apt, clone, cd, lab, test = COMMANDS[:5]
-    assert apt[:3] == ['sudo', 'apt', 'install'] and cd == ['cd', 'd2lps']
-    run(['git', 'clone', '-q', *[str(ROOT) if word == 'ADDRESS' else word
-                                 for word in clone[2:]]], tmp_path)
+    apt, lab, test = COMMANDS[:3]
+    assert apt[:3] == ['sudo', 'apt', 'install'] and '`git clone`' in README
+    run(['git', 'clone', '-q', str(ROOT), 'd2lps'], tmp_path)
     assert lab == ['make', 'lab'] and test == ['make', 'test']
     for command in lab, test:
         would = run([*command, '-n'], tmp_path / 'd2lps')
@@ -95,7 +96,7 @@ def test_a_command_of_the_package(command, tmp_path, idx_folder):
 
 def test_every_command_is_one_of_these():
     programs = {Path(command[0]).name for command in COMMANDS if command}
-    assert programs == {'sudo', 'git', 'cd', 'make', 'd2lps'}
+    assert programs == {'sudo', 'make', 'd2lps'}
 
 
 @pytest.mark.full
@@ -109,14 +110,66 @@ def test_the_snippet_prints_what_it_says(python, idx_folder):
     assert last == '[cpu(0), cpu(1)]' and f'`{last}`' in INSTALL
 
 
+ROWS = re.findall(r'^\| \[(\d+)\. [^]]+\]\((\S+)\) \| .{30,130} \| (\d+) '
+                  r'\|$', README, re.M)
+ROUTES = re.findall(r'^\* \*\*(.+?)\*\*: (.*?)(?=^\*|^$)', README[
+    README.index('## Where to begin'):README.index('## The chapters')],
+                    re.M | re.S)
+
+
+def test_routes_take_as_long_as_their_chapters():
+    """Two hours are two hours, and every chapter is where its link says."""
+    minutes = {number: int(time) for number, _, time in ROWS}
+    paths = {number: path for number, path, _ in ROWS}
+    sums = {}
+    for name, words in ROUTES:
+        words = ' '.join(words.split())
+        links = re.findall(r'\[(\d+)\]\((\S+?)\)', words)
+        assert all(paths[number] == path for number, path in links)
+        chapters = [number for number, _ in links] or (
+            'all twenty chapters' in words and [*minutes])
+        said = re.search(r'([\d,]+) minutes', words)[1]
+        sums[name] = sum(minutes[number] for number in chapters)
+        assert sums[name] == int(said.replace(',', '')), name
+    assert [*sums] == ['Two hours', 'One afternoon', 'A course']
+    assert 100 <= sums['Two hours'] <= 120
+    assert 180 <= sums['One afternoon'] <= 240
+
+
+def test_six_ideas_are_those_of_the_code():
+    """Each picture leads to its chapter; at night a dark one is shown."""
+    found = re.findall(
+        r'<a href="(notebooks/(\d+)-\S+\.ipynb)"><picture>\n<source media="'
+        r'\(prefers-color-scheme: dark\)" srcset="(\S+)">\n<img src="(\S+)" '
+        r'width="240" alt="([^"]+)">\n</picture></a><br>\n<a href="(\S+)"><b>'
+        r'(.+)</b></a><br>\n(.+)\n</td>', README)
+    assert len(found) == len(IDEAS) == 6
+    for (path, chapter, dark, light, alt, again, title, sentence), (
+            name, (number, *words, draw)) in zip(found, IDEAS.items()):
+        assert path == again and int(chapter) == number
+        assert (ROOT / path).exists() and [title, sentence] == words
+        assert light == f'notebooks/pictures/idea-{name}.svg'
+        assert dark == f'notebooks/pictures/idea-{name}-dark.svg'
+        assert alt == draw().alt
+
+
+def test_the_hero_moves_for_who_wants_it_and_is_dark_at_night():
+    [hero] = re.findall(r'<picture>\n  <source.*?</picture><br>', README, re.S)
+    for name in ('', '-dark', '-still', '-still-dark'):
+        path = f'docs/pictures/where-to-sum{name}.svg'
+        assert f'"{path}"' in hero and (ROOT / path).exists()
+    # A browser takes the first that fits: the narrower condition before.
+    orders = re.findall(r'media="(.*?)"', hero)
+    assert orders == sorted(orders, key=lambda words: (
+        'and' not in words, 'motion' not in words))
+
+
 def test_the_table_has_every_chapter_and_its_minutes():
     """Those that stand at the top of the chapter."""
-    rows = re.findall(r'^\| \[(\d+)\. [^]]+\]\((\S+)\) \| .{30,130} \| (\d+) '
-                      r'\|$', README, re.M)
     chapters = sorted(path for path in (ROOT / 'notebooks').glob('*.ipynb')
                       if path.name[0].isdigit())
-    assert [ROOT / path for _, path, _ in rows] == chapters
-    for (number, path, minutes), chapter in zip(rows, chapters):
+    assert [ROOT / path for _, path, _ in ROWS] == chapters
+    for (number, path, minutes), chapter in zip(ROWS, chapters):
         assert int(number) == int(chapter.name[:2])
         assert re.search(rf'\b{minutes}\s+minutes\b', re.sub(
             r'\\n"?,?\s*"?', ' ', chapter.read_text()[:6000])), path

@@ -16,7 +16,8 @@ for (const race of document.querySelectorAll('.race')) {
   let now = Number(race.dataset.now), untouched = true;
   let began = null;  // when it would have begun to play, in real ms
 
-  const chosen = () => lanes.map(({menu}) => d2lpsRace[links.value][menu.value]);
+  const chosen = () => lanes.map(
+    ({menu}) => d2lpsRace[links.value][menu.value]);
   const longest = () => Math.max(...chosen().map(({seconds}) => seconds));
 
   // Real ms for each ms: the faster plan can be watched, too.
@@ -27,12 +28,12 @@ for (const race of document.querySelectorAll('.race')) {
 
   // What one plan is doing.
   const state = ({name, seconds, rounds, complete}) => {
-    if (now >= seconds - 1e-6) return `“${name}” is done since ${
+    if (now >= seconds - 1e-6) return `“${name}” was done at ${
       tidy(seconds)} ms.`;
     const [round] = rounds.filter(([, begin]) => begin <= now).at(-1);
     const ready = complete.filter((ms) => ms <= now + 1e-6).length;
     return `“${name}”: ${round}, ${ready || 'no'} ${
-      ready === 1 ? 'GPU has' : 'GPUs have'} the sum.`;
+      ready > 1 ? 'GPUs have' : 'GPU has'} the sum.`;
   };
 
   const verdict = () => {
@@ -40,9 +41,9 @@ for (const race of document.querySelectorAll('.race')) {
     if (Math.abs(a.seconds - b.seconds) < 1e-6) return `A tie: both took ${
       tidy(a.seconds)} ms.`;
     const [fast, slow] = a.seconds < b.seconds ? [a, b] : [b, a];
-    return `“${fast.name}” took ${tidy(fast.seconds)} ms, “${slow.name}” ${
-      tidy(slow.seconds)} ms: ${tidy(slow.seconds / fast.seconds)} times as ` +
-      'long.';
+    const times = tidy(slow.seconds / fast.seconds);
+    return `“${fast.name}” took ${tidy(fast.seconds)} ms, ` +
+      `“${slow.name}” ${tidy(slow.seconds)} ms: ${times} times as long.`;
   };
 
   const show = () => {

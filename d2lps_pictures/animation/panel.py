@@ -180,7 +180,8 @@ class Panel:
         """What a node is called, and from when on it has all of the sum."""
         name, (wide, high) = self.label(node), self.layout.size(node)
         if not self._holds(node):
-            self.drawing.text(x, y, name)
+            low = y - BAR / 2 + 10 if node in self.layout.bars else y
+            self.drawing.text(x, low, name)  # in a bar, above messages
             return
         left, low = x - wide / 2, y - high / 2
         self.drawing.text(left + 4, low + 11, name, 13 if len(name) < 7 else

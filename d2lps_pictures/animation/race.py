@@ -14,7 +14,8 @@ PLANS = {
     'gather': ('GPU 0 adds everything', 'All send all they have to GPU 0. It '
                'adds, and sends the sum back to each.',
                strategies.gather_broadcast(NUM)),
-    'cpu': ('The CPU adds everything', 'The same, but the CPU adds.',
+    'cpu': ('The CPU adds everything', 'All send all they have to the CPU. '
+            'It adds, and sends the sum back to each.',
             strategies.gather_broadcast(NUM, 'cpu')),
     'sharded': ('Each GPU adds a quarter', 'Each GPU gets one quarter from '
                 'all others, adds it, and sends that sum to all.',
@@ -32,8 +33,9 @@ PLANS = {
                'with the next partner; then all the way back.',
                strategies.halving_doubling(NUM))}
 LINKS = {
-    'switch': ('a PCIe switch, 16 GB/s for each GPU',
-               topology.pcie_switch(NUM)),
+    'switch': ('a PCIe switch, 16 GB/s for each GPU', topology.Topology(
+        [link for k in range(NUM) for link in topology.both_ways(
+            k, 'switch', topology.PCIE3)], ['switch'], 'pcie, no CPU')),
     'ring': ('a ring of cables, 18 GB/s each', topology.Topology(
         [link for k in range(NUM) for link in topology.both_ways(
             k, (k + 1) % NUM, topology.NVLINK)], name='a ring of cables'))}
@@ -50,7 +52,10 @@ class Racer:
 
     def __init__(self, plan, links):
         self.name, self.words, schedule = PLANS[plan]
-        timing = simulate.time(schedule, LINKS[links][1], NBYTES)
+        # The CPU is drawn where it does something.
+        place = (topology.pcie_switch(NUM) if plan == 'cpu' else
+                 LINKS[links][1])
+        timing = simulate.time(schedule, place, NBYTES)
         clock = Driven(timing.seconds, UNIT, 1)
         rates = sorted({*timing.topology.bandwidth[:-1].tolist()})[::-1]
         panel = Panel(timing, '', 'GPU', rates, None, None)
@@ -68,6 +73,7 @@ class Racer:
 
 def _alone(svg, prefix):
     """Names in it are not those of other pictures on the page."""
+    svg = svg.replace('class="n"', 'class="race-n"')  # of race.css
     svg = NAME.sub(lambda match: match[1] + prefix, svg)
     return MOVES.sub(lambda match: prefix + match[1], svg)
 
