@@ -36,7 +36,7 @@
   // A box that is wider inside than outside is reached with Tab, so that
   // arrow keys scroll it; it is skipped where there is nothing to scroll.
   const BOXES = 'pre, .math-wrapper, .math, .table-wrapper, .output, ' +
-    '.cell_output, math';
+    '.cell_output, figure, .toy-picture, math';
   const showEdge = (box) => box.classList.toggle(
     'more-to-come', box.hasAttribute('tabindex') &&
       box.scrollLeft + box.clientWidth < box.scrollWidth - 1);
@@ -49,8 +49,9 @@
       showEdge(target);
     }
   });
-  document.querySelectorAll(BOXES).forEach((box) => {
+  const watchAll = () => document.querySelectorAll(BOXES).forEach((box) => {
     observer.observe(box);
     box.addEventListener('scroll', () => showEdge(box), {passive: true});
   });
+  addEventListener('DOMContentLoaded', watchAll);  // with what toys add
 }

@@ -50,7 +50,8 @@ OVERFLOWING = '''() => {
         sideways.push(name(it));
   for (const it of document.querySelectorAll('.main *')) {
     if (it.scrollWidth <= it.clientWidth + 1 || !it.clientWidth) continue;
-    const how = getComputedStyle(it).overflowX;
+    const {overflowX: how, clipPath} = getComputedStyle(it);
+    if (clipPath !== 'none') continue;  // to be heard, not seen
     if (['hidden', 'clip'].includes(how)) cut.push(name(it));
     if (!['auto', 'scroll'].includes(how)) continue;
     if (it.querySelector('h1')) sideways.push(name(it));  // all of the page
