@@ -74,10 +74,10 @@ def plot_plan(plan, until=None, title=None, width=720):
         [f'worker {rank}' for rank in range(plan.num_workers)], until,
         _plan_said(bars, plan.num_workers, until, title),
         title=title or '', width=width, xlabel='virtual seconds',
-        legend=[(words, color, 'box') for (color, words), found
-                in bars.items() if found])
+        legend=[(words, color, 'box 1' if color == RED else 'box')
+                for (color, words), found in bars.items() if found])
     for (color, _), found in bars.items():
-        chart.bars(found, color)
+        chart.bars(found, color, 1 if color == RED else None)
     return chart.drawing
 
 

@@ -111,7 +111,8 @@ class Chart:
     be turned round. xscale, yscale: 'linear' or 'log'.
     xticks, yticks: values, or a dict of their words; without it, round ones.
     legend: a list of (words, colour, style), below the chart or, with
-    legend_at='right', beside it; style: as in `curve`, or 'box'.
+    legend_at='right', beside it; style: as in `curve`, 'box', or 'box 3'
+    for one with pattern 3.
     grid: of which axes there are lines, such as 'xy'.
     least_left: room for the words on the left, so that charts one below the
     other begin at the same place.
@@ -217,8 +218,12 @@ class Chart:
                 draw.text(self.left - 7, self.y(value), words, WORDS, 'end')
 
     def _entry(self, x, y, words, color, style):
-        if style == 'box':
+        box = style.startswith('box')
+        if box:
             self.drawing.box(x, y - 6, 18, 12, fill=color, stroke=AXIS)
+            if style != 'box':
+                self.drawing.add(self.drawing.hatch(x, y - 6, 18, 12,
+                                                    int(style[4:])))
         else:
             marker, line = parted(style)
             if line:
@@ -226,7 +231,7 @@ class Chart:
                                        DASHES[line]))
             if marker:
                 self.drawing.add(_marks([(x + 14, y)], marker, color))
-        wide = 24 if style == 'box' else 34
+        wide = 24 if box else 34
         self.drawing.text(x + wide, y, words, WORDS, 'start')
 
     def curve(self, xs, ys, color=CHUNK_COLORS[0], style='-', width=2,
@@ -299,11 +304,11 @@ class Chart:
                       fill=INK if hatched else ink, plate=hatched)
         return self
 
-    def bars(self, spans, color):
+    def bars(self, spans, color, pattern=None):
         """Many filled boxes (x1, x2, y1, y2) of one colour, without words.
 
         They take little room: all are one shape, and slivers on the same
-        spot are one box.
+        spot are one box. pattern: a number for a pattern of lines on them.
         """
         low, high = sorted(self.xlim)
         boxes = sorted(
@@ -326,6 +331,8 @@ class Chart:
             if d:
                 self.drawing.add(f'<path class="bars" d="{d}" fill="{color}"'
                                  f'{edge}/>')
+            if d and pattern and not thin:
+                self.drawing.add(self.drawing.pattern_on(d, pattern))
         return self
 
     def rule(self, x=None, y=None, color=INK, style='--', text=''):
@@ -395,7 +402,7 @@ def pile(*drawings):
 
 def legend_width(legend):
     """How much room entries of a legend take, one below the other."""
-    return max((24 if style == 'box' else 34) + width_of(words, WORDS) + 18
+    return max((24 if style[:3] == 'box' else 34) + width_of(words, WORDS) + 18
                for words, _, style in legend)
 
 

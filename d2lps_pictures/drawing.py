@@ -89,6 +89,12 @@ class Drawing:
                 f'height="{height:g}" '
                 f'fill="url(#p{device % len(PATTERNS)})"/>')
 
+    def pattern_on(self, way, device):
+        """The pattern of a device, on a filled path: SVG."""
+        self._patterns.add(device % len(PATTERNS))
+        return (f'<path class="pattern" d="{way}" '
+                f'fill="url(#p{device % len(PATTERNS)})"/>')
+
     def text(self, x, y, text, size=13, anchor='middle', bold=False,
              fill=INK, plate=False):
         """Words around (x, y), a line for each line; anchor: of SVG.

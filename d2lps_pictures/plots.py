@@ -5,7 +5,7 @@ from d2lps.checks import (a, checked, flag, list_of, number, positive,
                           refuse, whole)
 from d2lps.collectives.simulate import Timing
 from d2lps.collectives.topology import Topology
-from d2lps_pictures.chart import TITLE, WORDS, row_chart, wrapped
+from d2lps_pictures.chart import GRID, TITLE, WORDS, row_chart, wrapped
 from d2lps_pictures.drawing import Drawing, width_of
 from d2lps_pictures.places import positions
 from d2lps_pictures.style import CHUNK_COLORS, GREEN, IDLE_TO_BUSY, SKY
@@ -180,6 +180,10 @@ def plot_timing(timing, most=24, title=None, until=None, width=720):
         title=title, width=width,
         xlabel='time / ms (a colour for each chunk; height: share of '
                'capacity)')
+    floors = ''.join(f'M{chart.left:.1f} {chart.y(row + 0.4):.1f}H'
+                     f'{chart.right:.1f}' for row in range(len(names)))
+    chart.drawing.add(f'<path class="grid" d="{floors}" fill="none" '
+                      f'stroke="{GRID}"/>')
     for color, spans in _bars(timing, links).items():
         chart.bars(spans, color)
     return chart.drawing

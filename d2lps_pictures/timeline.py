@@ -9,6 +9,8 @@ from d2lps_pictures.tables import PIXELS, TEXT
 from d2lps_pictures.widgets import live_picture
 
 PHASE_COLORS = dict(zip(PHASES, (SKY, BLUE, ORANGE, RED, GREEN, GRAY)))
+# Lines on what is as light as another, for who sees no colours.
+PHASE_PATTERNS = dict(zip(PHASES, (None, None, 3, 1, 2, None)))
 
 
 @checked(timeline=a(Timeline, 'a Timeline, such as step_timeline(2, 256)'),
@@ -36,10 +38,11 @@ def plot_timeline(timeline, title=None, until=None, width=720):
         timeline.devices, (until or timeline.seconds or 1) * 1e3,
         f'{words}. {_said(timeline)}', title=words, width=width, high=30,
         xlabel='time / ms', legend=[
-            *((phase, color, 'box') for phase, color in PHASE_COLORS.items()
-              if phase in bars), ('idle', 'white', 'box')])
+            *((phase, color, f'box {PHASE_PATTERNS[phase] or 0}')
+              for phase, color in PHASE_COLORS.items() if phase in bars),
+            ('idle', 'white', 'box')])
     for phase, spans in bars.items():
-        chart.bars(spans, PHASE_COLORS[phase])
+        chart.bars(spans, PHASE_COLORS[phase], PHASE_PATTERNS[phase])
     return chart.drawing
 
 

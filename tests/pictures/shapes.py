@@ -99,7 +99,7 @@ class Shapes:
             if kind == 'legend':
                 if shape.tag == f'{SVG}text':
                     self.legend[shape.text] = color
-                else:
+                elif 'url' not in shape.get('fill', ''):
                     color = (shape.get('stroke') if shape.get('fill') in (
                         None, 'none') else shape.get('fill'))
             elif shape.get('fill-opacity') == '.9':

@@ -300,6 +300,14 @@ def test_slivers_on_one_spot_are_one_box():
     assert len(Shapes(apart.drawing).boxes) == 10
 
 
+def test_bars_may_have_a_pattern():
+    chart = row_chart(['a'], 10, 'One.', legend=[('kind', BLUE, 'box 3')])
+    chart.bars([(1, 5, -0.4, 0.4)], BLUE, pattern=3)
+    svg, shapes = chart.drawing.svg(), Shapes(chart.drawing)
+    assert svg.count('url(#p3)') == 2 and 'id="p3"' in svg
+    assert len(shapes.boxes) == 1 and shapes.legend == {'kind': BLUE}
+
+
 def test_words_are_escaped():
     for drawing in (plot_curves({'<a&b>': ([1, 2], [1, 2])}, '<x>', '&',
                                 '"<t>"', lines={'<l>': 1}),
