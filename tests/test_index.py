@@ -8,6 +8,8 @@ from urllib.parse import unquote
 import pytest
 from test_notebooks import minutes_of
 
+from d2lps_pictures.ideas import IDEAS
+
 NOTEBOOKS = Path(__file__).resolve().parents[1] / 'notebooks'
 CHAPTERS = sorted(path.name for path in NOTEBOOKS.glob('[0-9]*.ipynb'))
 
@@ -27,6 +29,48 @@ def test_the_index_lists_every_chapter_once_in_order():
     assert [name for _, name, _ in ROWS] == CHAPTERS
     assert [int(number) for number, *_ in ROWS] == [
         int(name[:2]) for name in CHAPTERS]
+
+
+def test_the_map_begins_with_six_pictures_that_lead_to_their_chapters():
+    """Code comes later, and is one short cell."""
+    cells = json.loads((NOTEBOOKS / 'index.ipynb').read_text())['cells']
+    found = re.findall(
+        r'\[!\[([^]]+)\]\((pictures/\S+?)\)\]\((\d+)(-\S+?)\)<br>(.+?) \|',
+        ''.join(cells[0]['source']).replace(' | [!', ' | | [!'))
+    assert [(alt, path, int(number), words)
+            for alt, path, number, _, words in found] == [
+        (draw().alt, f'pictures/idea-{name}.svg', number, words)
+        for name, (number, _, words, draw) in IDEAS.items()]
+    assert all((NOTEBOOKS / path).exists() and
+               (NOTEBOOKS / f'{number}{rest}').exists()
+               for _, path, number, rest, _ in found)
+    code = [k for k, cell in enumerate(cells) if cell['cell_type'] == 'code']
+    assert code == [2] and len(cells[2]['source']) <= 3
+
+
+def test_its_routes_take_as_long_as_their_chapters():
+    minutes = dict(re.findall(
+        r'^\| \[(\d+)\..* \| \d+ minutes?, (\d+) minutes \|$',
+        text_of('index.ipynb'), re.M))
+    routes = text_of('index.ipynb').split('## Where to Begin')[1].split(
+        '\nBelow are')[0]
+    sums = {}
+    for name, words in re.findall(r'^\* \*\*(.+?)\*\*: (.*?)(?=^\*|\Z)',
+                                  routes, re.M | re.S):
+        chapters = re.findall(r'\[(\d+)\]', words) or (
+            'all twenty' in words and [*minutes])
+        sums[name] = sum(int(minutes[number]) for number in chapters)
+        assert f'{sums[name]:,} minutes' in words
+    assert [*sums] == ['Two hours', 'One afternoon', 'A course']
+
+
+def test_the_years_of_one_gpu_are_worked_out():
+    said = text_of('index.ipynb')
+    seconds = 6 * 70e9 * 1.4e12 / 4e14
+    assert f'{seconds / 3600 / 24 / 365:.0f}\\ \\text{{years}}' in said
+    assert f'{seconds / 1000 / 3600 / 24:.0f} days' in said
+    assert f'{16 * 70e9 / 1e12:.2f} TB' in said
+    assert f'{16 * 70e9 / 80e9:.0f} times its memory' in said
 
 
 @pytest.mark.parametrize('name, time', [row[1:] for row in ROWS])
