@@ -169,6 +169,10 @@ def test_on_a_phone_a_control_has_a_line(opened, chapter):
         assert min(toy.locator('.toy-picture text').evaluate_all(
             '''all => all.map(one => parseFloat(getComputedStyle(one).fontSize)
                 * one.ownerSVGElement.getScreenCTM().a)''')) > 8
+        # What is wider than its box is reached with Tab, to scroll it.
+        picture = toy.locator('.toy-picture')
+        wider = picture.evaluate('it => it.scrollWidth > it.clientWidth + 1')
+        assert (picture.get_attribute('tabindex') == '0') == wider
         slider = toy.locator('input[type=range]').first
         slider.tap(position={'x': 3, 'y': 12})
         expect(slider).to_have_value('0')
