@@ -35,15 +35,16 @@ def test_the_map_begins_with_six_pictures_that_lead_to_their_chapters():
     """Code comes later, and is one short cell."""
     cells = json.loads((NOTEBOOKS / 'index.ipynb').read_text())['cells']
     found = re.findall(
-        r'\[!\[([^]]+)\]\((pictures/\S+?)\)\]\((\d+)(-\S+?)\)<br>(.+?) \|',
-        ''.join(cells[0]['source']).replace(' | [!', ' | | [!'))
-    assert [(alt, path, int(number), words)
-            for alt, path, number, _, words in found] == [
-        (draw().alt, f'pictures/idea-{name}.svg', number, words)
-        for name, (number, _, words, draw) in IDEAS.items()]
-    assert all((NOTEBOOKS / path).exists() and
-               (NOTEBOOKS / f'{number}{rest}').exists()
-               for _, path, number, rest, _ in found)
+        r'\[!\[([^]]+)\]\((pictures/\S+?)\)\]\(((\d+)-\S+?)\)<br>'
+        r'\*\*\[(.+?)\]\((\S+?)\)\*\*\. ([^|]+?) \|',
+        ''.join(cells[0]['source']))
+    assert sorted((int(number), title, words, path, alt)
+                  for alt, path, _, number, title, _, words in found) == [
+        (number, title, words, f'pictures/idea-{name}.svg', draw().alt)
+        for name, (number, title, words, draw) in IDEAS.items()]
+    for _, path, chapter, _, _, again, _ in found:
+        assert chapter == again and (NOTEBOOKS / chapter).exists()
+        assert (NOTEBOOKS / path).exists()
     code = [k for k, cell in enumerate(cells) if cell['cell_type'] == 'code']
     assert code == [2] and len(cells[2]['source']) <= 3
 

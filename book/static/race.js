@@ -65,7 +65,8 @@ for (const race of document.querySelectorAll('.race')) {
 
   const frame = (moment) => {
     if (began === null) return;
-    now = Math.min(longest(), (moment - began) / slowness());
+    // The first frame may be of a moment before the click.
+    now = Math.min(longest(), Math.max(0, (moment - began) / slowness()));
     show();
     if (now >= longest()) pause();
     else requestAnimationFrame(frame);

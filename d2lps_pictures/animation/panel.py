@@ -219,7 +219,7 @@ class Panel:
         out = ''
         if high >= 8 and width >= 8:
             out += self.drawing.hatch(0, y, width, high, device)
-        if high >= TEXT - 1 and width >= 0.7 * TEXT:
+        if high >= TEXT - 1 and width >= 10:
             out += (f'<text x="{width / 2:.3g}" y="{y + high / 2 + 4.5:.4g}" '
                     f'class="n">{device}</text>')
         return self._define(
