@@ -8,6 +8,7 @@ from d2lps_pictures.style import BLUE, GRAY, GREEN, ORANGE, RED, SKY
 from d2lps_pictures.tables import PIXELS, TEXT
 from d2lps_pictures.widgets import live_picture
 
+ROW = 30  # pixels
 PHASE_COLORS = dict(zip(PHASES, (SKY, BLUE, ORANGE, RED, GREEN, GRAY)))
 # Lines on what is as light as another, for who sees no colours.
 PHASE_PATTERNS = dict(zip(PHASES, (None, None, 3, 1, 2, None)))
@@ -36,7 +37,7 @@ def plot_timeline(timeline, title=None, until=None, width=720):
                   'of the time')
     chart = row_chart(
         timeline.devices, (until or timeline.seconds or 1) * 1e3,
-        f'{words}. {_said(timeline)}', title=words, width=width, high=30,
+        f'{words}. {_said(timeline)}', title=words, width=width, high=ROW,
         xlabel='time / ms', legend=[
             *((phase, color, f'box {PHASE_PATTERNS[phase] or 0}')
               for phase, color in PHASE_COLORS.items() if phase in bars),
@@ -72,9 +73,11 @@ def explore_timeline(num_devices=2, batch_size=16):
     whole('num_devices', num_devices, most=most)
 
     def draw(num_devices, batch_size):
-        return plot_timeline(
+        picture = plot_timeline(
             step_timeline(num_devices, batch_size),
             f'{batch_size / num_devices:.3g} examples on each device')
+        picture.height += ROW * (most - num_devices)  # that of all devices
+        return picture
 
     live_picture(draw, {
         'num_devices': choose([*range(1, most + 1)], num_devices, 'devices'),

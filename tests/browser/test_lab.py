@@ -9,9 +9,11 @@ from urllib.parse import urlsplit
 
 import nbformat
 import pytest
+from d2lps import pictures
+from d2lps_pictures.widgets import NOT_RUN
 from labpage import LIMIT, ROOT, SIZES, STDERR, Lab, committed
 from labserver import served, until
-from labtoys import toys_in, try_toy
+from labtoys import PICTURE, toys_in, try_toy
 
 pytestmark = pytest.mark.full
 
@@ -135,6 +137,104 @@ def has_picture(cell):
     return cell.cell_type == 'markdown' or any(
         'image/png' in output.get('data', {}) or '<img' in output.get(
             'data', {}).get('text/html', '') for output in cell.outputs)
+
+
+TOYS = sorted(name for name in dir(pictures) if name.startswith('explore_'))
+# The height of a cell's outputs and the pictures in it, frame by frame.
+WATCHED = '''cell => {
+  const outputs = cell.querySelector('.jp-Cell-outputArea');
+  window.seen = {heights: [], pictures: []};
+  const look = () => {
+    window.seen.heights.push(outputs.getBoundingClientRect().height);
+    window.seen.pictures.push([...outputs.querySelectorAll('img')].map(
+      image => image.src).join());
+    requestAnimationFrame(look);
+  };
+  look();
+}'''
+SEEN = '''() => ({heights: [...new Set(window.seen.heights)],
+                pictures: new Set(window.seen.pictures).size})'''
+SMALL = '''cell => [...cell.querySelectorAll('.jp-Cell-outputArea *')].filter(
+  one => one.textContent.trim() && parseFloat(getComputedStyle(one).fontSize)
+    < 12).map(one => one.textContent)'''
+
+
+@pytest.mark.parametrize('toy', TOYS)
+def test_a_toy_stands_still_and_follows_a_drag(lab, toy, tmp_path):
+    """Every control has words, and what is below stays where it is."""
+    lab.write(f'{toy}.ipynb', [
+        f'from d2lps import pictures\npictures.{toy}()'])
+    with lab.notebook(f'{toy}.ipynb', tmp_path) as page:
+        assert not [one for cell in lab.run_all() for one in cell['outputs']
+                    if one['kind'] == STDERR]
+        cell = page.locator('.jp-NotebookPanel .jp-CodeCell').first
+        cell.locator('.jp-OutputArea-output img').first.wait_for()
+        lab.settle()
+        assert cell.evaluate(SMALL) == [] and lab.cut() == []
+        for control in cell.locator('.widget-dropdown, .widget-slider').all():
+            assert control.locator('.widget-label').inner_text().strip()
+        cell.evaluate(WATCHED)
+        for control in cell.locator('.noUi-handle').all():
+            with_keys(control, lab)
+        handles = cell.locator('.noUi-handle')
+        if handles.count():
+            drag(lab, cell, handles.first)
+        else:
+            for button in cell.locator('.jupyter-button').all():
+                button.click()
+                lab.settle()
+        seen = page.evaluate(SEEN)
+        assert len(seen['heights']) == 1, seen['heights']
+        assert seen['pictures'] > 1
+
+
+def with_keys(handle, lab):
+    """To one end, and to the other."""
+    handle.focus()
+    for key in 'End', 'Home':
+        handle.page.keyboard.press(key)
+        lab.settle()
+
+
+def drag(lab, cell, handle):
+    """Its picture is another one before the mouse is let go."""
+    page, track = handle.page, handle.locator(
+        'xpath=ancestor::*[contains(@class, "noUi-target")]')
+    box, wide = handle.bounding_box(), track.bounding_box()
+    y = box['y'] + box['height'] / 2
+    before = cell.evaluate(PICTURE)
+    page.mouse.move(box['x'] + box['width'] / 2, y)
+    page.mouse.down()
+    page.mouse.move(wide['x'] + 0.95 * wide['width'], y, steps=10)
+    lab.wait(f'([cell, before]) => ({PICTURE})(cell) != before',
+             'a picture follows before the mouse is let go', LIMIT,
+             [cell.element_handle(), before], 50)
+    page.mouse.up()
+    lab.settle()
+
+
+def test_a_notebook_that_was_not_run_says_how_to_get_toys(lab, tmp_path):
+    """Whether JupyterLab trusts it, since it ran here before, or not."""
+    lab.write('day-1.ipynb', ['from d2lps import pictures\n'
+                              'pictures.explore_plans()'])
+    with lab.notebook('day-1.ipynb', tmp_path):
+        lab.run_all()
+        saved = lab.save('day-1.ipynb')
+    cell = saved.cells[0]
+    assert cell.outputs[0].data['text/plain'] == NOT_RUN
+    cell.source += '  # of somebody else, whose notebook has no signature'
+    nbformat.write(saved, lab.server.notebooks / 'day-2.ipynb')
+    for name in 'day-2.ipynb', 'day-1.ipynb':
+        with lab.notebook('index.ipynb', tmp_path):
+            pass
+        with lab.notebook(name, tmp_path) as page:
+            outputs = page.locator('.jp-OutputArea-output')
+            outputs.locator('img').first.wait_for()
+            shown = '''([one, words]) => one.innerText.trim() == words ||
+                getComputedStyle(one, '::after').content == `"${words}"` &&
+                getComputedStyle(one).fontSize == '0px' '''
+            lab.wait(shown, f'{name} says how to get a toy', LIMIT,
+                     [outputs.first.element_handle(), NOT_RUN])
 
 
 @pytest.mark.parametrize('exercise', EXERCISES)
