@@ -143,10 +143,10 @@ TOYS = sorted(name for name in dir(pictures) if name.startswith('explore_'))
 # The height of a cell's outputs and the pictures in it, frame by frame.
 WATCHED = '''cell => {
   const outputs = cell.querySelector('.jp-Cell-outputArea');
-  window.seen = {heights: [], pictures: []};
+  const seen = window.seen = {heights: [], pictures: []};
   const look = () => {
-    window.seen.heights.push(outputs.getBoundingClientRect().height);
-    window.seen.pictures.push([...outputs.querySelectorAll('img')].map(
+    seen.heights.push(outputs.getBoundingClientRect().height);
+    seen.pictures.push([...outputs.querySelectorAll('img')].map(
       image => image.src).join());
     requestAnimationFrame(look);
   };
