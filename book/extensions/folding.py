@@ -2,7 +2,7 @@
 
 Imports, code that only draws (its picture stays), and what answers a
 **Predict.**: the first result below the question, and all from there to the
-end of the paragraph that explains it. Checks are folded in the notebooks.
+paragraph that begins with **Answer.** Checks are folded in the notebooks.
 """
 import ast
 import re
@@ -15,16 +15,17 @@ DRAWS = '# This cell only draws'  # a cell may say so, or have this tag:
 TAG = 'draws'
 MODULE = 'pictures'
 TOYS = 'explore_'  # these are played with, and never folded
-FORMULA = 'math_block', 'displaymath'
 RESULTS = {'image': 'a picture', 'table': 'a table'}
 
 
 def fold_all(app, document):
     cells = [node for node in document.findall(nodes.container)
              if node.get('nb_element') == 'cell_code']
-    for question in [node for node in document.findall(nodes.paragraph)
-                     if asks(node)]:
-        fold_answer(question)
+    question = None
+    for paragraph in [*document.findall(nodes.paragraph)]:
+        if says(paragraph, 'Answer'):
+            fold_answer(question, paragraph)
+        question = paragraph if says(paragraph, 'Predict') else question
     for number, cell in enumerate(cells):
         words = '' if cell.get('hide_mode') else (
             number == 0 and imports(code_of(cell))) or (
@@ -124,51 +125,50 @@ def is_output(node):
         node.get('nb_element') == 'cell_code_output')
 
 
-def asks(paragraph):
-    return any(re.match(r'Predict\b', word.astext())
-               for word in paragraph.findall(nodes.strong))
+def says(paragraph, word):
+    """Whether a paragraph has these bold words; an answer begins so."""
+    return any(re.match(rf'{word}\b', bold.astext()) and (
+        word != 'Answer' or paragraph.astext().startswith(bold.astext()))
+        for bold in paragraph.findall(nodes.strong))
 
 
-def fold_answer(question):
-    """From the first result below it to the end of what explains it."""
-    siblings = question.parent.children
-    after = siblings[siblings.index(question) + 1:]
-    while after and not is_cell(after[0]):  # more words of the question
-        if asks(after[0]) or isinstance(after[0], nodes.section):
-            return
-        after = after[1:]
-    count = next((k for k, node in enumerate(after) if not is_cell(node)),
-                 len(after))
-    cells, words = after[:count], after[count:]
-    if any(TOYS in cell.astext() for cell in cells):
-        return
-    first = next((cell for cell in cells if outputs(cell)), None)
-    if first is None:
-        return
-    answer = [*cells[cells.index(first):], *explanation(words)]
-    kinds = [said for what, said in RESULTS.items()
+def fold_answer(question, said):
+    """What comes out below a question, and what is said of it."""
+    answer = [*results(question, said), said, *formula_after(said)]
+    kinds = [words for what, words in RESULTS.items()
              if any(has(cell, what) for cell in answer if is_cell(cell))]
-    answer[0] = result_of(first)
+    if is_cell(answer[0]):
+        answer[0] = result_of(answer[0])
     shown = ' and '.join(kinds) or 'in words'
     wrap(answer, 'answer', f'Answer: guess, then open ({shown})')
 
 
-def is_cell(node):
-    return node.get('nb_element') == 'cell_code' if isinstance(
-        node, nodes.container) else False
+def results(question, said):
+    """The cells before an answer, from the first that shows something.
 
-
-def explanation(words):
-    """A paragraph, and what it leads to: a formula or a list."""
-    if not words or not isinstance(words[0], nodes.paragraph) or (
-            asks(words[0])):
+    None, if there is a toy among them, or no question before them.
+    """
+    siblings = said.parent.children
+    cells, k = [], siblings.index(said)
+    while k and is_cell(siblings[k - 1]):
+        k -= 1
+        cells.insert(0, siblings[k])
+    toy = any(TOYS in cell.astext() for cell in cells)
+    if toy or question is None or question not in siblings[:k]:
         return []
-    found = words[:1]
-    if len(words) > 1 and (isinstance(words[1], nodes.math_block) or (
-            words[0].astext().endswith(':') and not is_cell(words[1])
-            and not isinstance(words[1], nodes.section))):
-        found = words[:2]
-    return found
+    first = next((n for n, cell in enumerate(cells) if outputs(cell)),
+                 len(cells))
+    return cells[first:]
+
+
+def formula_after(said):
+    after = said.parent.children[said.parent.index(said) + 1:][:1]
+    return [node for node in after if isinstance(node, nodes.math_block)]
+
+
+def is_cell(node):
+    return isinstance(node, nodes.container) and (
+        node.get('nb_element') == 'cell_code')
 
 
 def result_of(cell):
