@@ -42,6 +42,12 @@ def put_in(app, docname, source):
             '% the routes of README.md', routes())
 
 
+def add_style(app, page, template, context, document):
+    if page == PAGE:
+        app.add_css_file('front.css')
+
+
 def setup(app):
     app.connect('source-read', put_in)
+    app.connect('html-page-context', add_style)
     return {'parallel_read_safe': True, 'parallel_write_safe': True}

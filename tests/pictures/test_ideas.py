@@ -5,7 +5,8 @@ from xml.etree import ElementTree
 
 import pytest
 
-from d2lps_pictures.animation.race import LINKS, PLANS, racers
+from d2lps.collectives import simulate, strategies, topology
+from d2lps_pictures.animation.race import LINKS, NBYTES, PLANS, racers
 from d2lps_pictures.ideas import HIGH, WIDE, drawings
 from d2lps_pictures.night import night
 
@@ -83,3 +84,24 @@ def test_no_plan_is_called_what_it_is_not():
     halves = PLANS['halves'][2].rounds
     assert [len(sends) / 4 for sends in halves] == [2, 1, 1, 2]  # quarters
     assert len(PLANS['ring'][2].rounds) == 6
+
+
+def test_the_answers_of_the_first_page_are_right(made):
+    page = ' '.join((PICTURES.parents[1] / 'book' / 'index.md'
+                     ).read_text().split())
+    eight = simulate.time(strategies.ring(8), topology.pcie_switch(8), NBYTES)
+    assert f'{eight.seconds * 1e3:g} ms. It has more rounds' in page
+    assert (f'{len(strategies.ring(8).rounds)} in place of '
+            f'{len(strategies.ring(4).rounds)}') in page
+    sent = [2 * (n - 1) / n * NBYTES / 1e6 for n in (4, 8)]
+    assert '{:.0f} MB for four, {:.0f} MB for eight'.format(*sent) in page
+    assert (f'A tree of eight GPUs has {len(strategies.tree(8).rounds)} '
+            'rounds, a ring of eight has 14') in page
+    small = [simulate.time(plan, topology.pcie_switch(8, latency=1e-5), 1e4)
+             .seconds for plan in (strategies.tree(8), strategies.ring(8))]
+    assert small[0] < small[1] / 2  # so a tree is good for small sums
+    gather = simulate.time(PLANS['gather'][2], LINKS['switch'][1], NBYTES)
+    *_, rates = next(gather.rates())
+    assert rates.tolist() == pytest.approx([topology.PCIE3 / 3] * 3)
+    sharded = simulate.time(PLANS['sharded'][2], LINKS['switch'][1], NBYTES)
+    assert all(share == pytest.approx(1) for share in sharded.busy().values())
