@@ -6,8 +6,8 @@
   const SECOND = 1000;  // ms per round while it plays
 
   const SIGNS = 'A row is a device, a box is a chunk, a colour is the ' +
-    'contribution of one device. Black arrow: added to what was there. ' +
-    'White arrow: replaces it. Thick frame: changed in this round. ';
+    'contribution of one device. Full head: added to what was there. ' +
+    'Hollow head: replaces it. Thick frame: changed in this round. ';
 
   // What the messages of a round do.
   function messages(round) {

@@ -152,7 +152,8 @@ class Animation(Drawing):
         columns = max(1, min(len(clocks), int(WIDEST / wide)))
         top = 36 if self.title else 4
         n = max(panel.plan.num_devices for panel in self.panels)
-        full = max(24 * n + 290, wide * columns,
+        brought = f'what each {panel.device} brought; columns are chunks'
+        full = max(24 * n + 36 + width_of(brought, 13), wide * columns,
                    110 + width_of(self.title, 17, True))
         low = top + high * -(-len(clocks) // columns)
         said = textwrap.wrap(
@@ -181,8 +182,7 @@ class Animation(Drawing):
         for k in range(n):
             drawing.box(12 + 24 * k, low - 8, 24, 16, str(k), k, 12,
                         stroke='white')
-        drawing.text(20 + 24 * n, low, f'what each {panel.device} '
-                     'brought; columns are chunks', 13, 'start')
+        drawing.text(20 + 24 * n, low, brought, 13, 'start')
         for bandwidth in panel.rates:
             low += 20
             drawing.line((12, low), (46, low), **(
