@@ -89,3 +89,13 @@ def test_on_a_phone_the_clock_stays_above_both_plans(finger):
     assert 0 <= box['y'] < 120
     low = tab.locator('.race-picture').nth(0).bounding_box()
     assert low['y'] >= box['y']  # both plans and the clock are seen at once
+
+
+def test_on_paper_it_is_one_moment_and_answers_are_open(reader):
+    tab = reader.open(FIRST, 1280)
+    tab.locator('.race input').fill('13')
+    tab.emulate_media(media='print')
+    assert not tab.locator('.race-clock, .race-links, article summary'
+                           ).filter(visible=True).count()
+    assert tab.evaluate(SHOWN) == [['round 1 of 2'], ['round 2 of 2']]
+    assert says(tab).startswith('At 13 ms')
