@@ -89,6 +89,7 @@ def test_on_a_phone_the_clock_stays_above_both_plans(finger):
     assert 0 <= box['y'] < 120
     low = tab.locator('.race-picture').nth(0).bounding_box()
     assert low['y'] >= box['y']  # both plans and the clock are seen at once
+    assert tab.evaluate('document.documentElement.scrollWidth') <= 390
 
 
 def test_on_paper_it_is_one_moment_and_answers_are_open(reader):
