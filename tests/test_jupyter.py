@@ -50,8 +50,12 @@ def manager(tmp_path, monkeypatch):
     module, name = config.ServerApp.contents_manager_class.split('.')
     monkeypatch.setenv('JUPYTER_DATA_DIR', str(tmp_path / 'data'))
     (tmp_path / 'root').mkdir()
-    shutil.copy(ROOT / 'notebooks' / '03-where-to-sum.ipynb',
-                tmp_path / 'root' / 'a.ipynb')
+    notebook = nbformat.read(ROOT / 'notebooks' / '03-where-to-sum.ipynb', 4)
+    for cell in notebook.cells:
+        if cell.cell_type == 'code':  # as JupyterLab notes when a cell ran
+            cell.metadata.execution = {
+                'iopub.status.busy': '2026-11-25T00:00:00.000000Z'}
+    nbformat.write(notebook, tmp_path / 'root' / 'a.ipynb')
     made = getattr(__import__(module), name)(root_dir=str(tmp_path / 'root'))
     made._named = lambda spec: named(made, spec)
     made.file = tmp_path / 'root' / 'a.ipynb'
