@@ -603,7 +603,7 @@ good(connections.who_to_whom, workers=[{'a > b': 1}, {'b > a': 2}])
 INSIDE = {
     'd2lps_exercises': 'check, hidden and picture: tests/exercises',
     'd2lps.lazy': 'our own tables',
-    'd2lps_pictures.night': 'our own drawings: tests/pictures/test_animation.py',
+    'd2lps_pictures.night': 'our own drawings: pictures/test_animation.py',
     'd2lps.missing': 'what is installed: tests/test_light.py',
     'd2lps.checks': 'the checks themselves: tests/test_checks.py',
     'd2lps.collectives.limits': 'more checks',
