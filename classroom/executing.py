@@ -16,7 +16,8 @@ from classroom import walls
 from d2lps_exercises.checking import CASES, MOST_NOTES, NOTES
 
 SECONDS = 10  # for a cell; then it is interrupted
-WHOLE = 60  # seconds for all cells of a notebook
+FIRST = 60  # for the first: it imports, which a busy machine does slowly
+WHOLE = 120  # seconds for all cells of a notebook
 CELLS = 2  # that may need longer: at the next the kernel is ended
 TEXT = 100_000  # characters that the outputs of a notebook keep
 MESSAGE = 4 * MOST_NOTES  # bytes: a kernel that sends more in one is cut off
@@ -42,12 +43,17 @@ class Client(NotebookClient):
     """Runs cells one by one, and keeps only what outputs we can use."""
 
     def __init__(self, notebook, **settings):
-        super().__init__(notebook, timeout=SECONDS, allow_errors=True,
+        super().__init__(notebook, timeout_func=self.limit, allow_errors=True,
                          error_on_timeout={}, startup_timeout=START,
                          record_timing=False, store_widget_state=False,
                          shutdown_kernel='immediate',
                          **settings)
         self.text, self.notes, self.late = 0, 0, 0
+
+    def limit(self, cell):
+        """Seconds that a cell has."""
+        first = next(one for one in self.nb.cells if one.cell_type == 'code')
+        return FIRST if cell is first else SECONDS
 
     def _cleanup_kernel(self):
         """nbclient's at exit: the kernel has ended before, see below."""
@@ -147,7 +153,8 @@ async def _execute(notebook, cases, slot, behind_walls, folder):
                     problems[cell.id] = ended
                     continue
                 if client.late > late:
-                    problems[cell.id] = f'it did not end within {SECONDS} s'
+                    problems[cell.id] = (
+                        f'it did not end within {client.limit(cell)} s')
             else:
                 problems[cell.id] = f'before it came to this cell, {ended}'
     return problems
