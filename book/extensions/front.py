@@ -38,8 +38,10 @@ def routes():
 def put_in(app, docname, source):
     if docname == PAGE:
         app.env.note_dependency(str(ROOT / 'README.md'))
-        source[0] = source[0].replace('% the six ideas', ideas()).replace(
-            '% the routes of README.md', routes())
+        for mark, made in (('% the six ideas', ideas),
+                           ('% the routes of README.md', routes)):
+            if mark in source[0]:
+                source[0] = source[0].replace(mark, made())
 
 
 def add_style(app, page, template, context, document):

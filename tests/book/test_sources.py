@@ -28,7 +28,8 @@ class Small:
             shutil.copy2(ROOT / name, folder)
         for package in ('d2lps', 'd2lps_pictures'):
             (folder / package).symlink_to(ROOT / package)
-        shutil.copytree(ROOT / 'docs/pictures', folder / 'docs/pictures')
+        for name in ('docs/pictures', 'notebooks/pictures'):
+            shutil.copytree(ROOT / name, folder / name)
         venv = folder / '.venv-book'
         venv.mkdir()
         for path in (ROOT / '.venv-book').iterdir():

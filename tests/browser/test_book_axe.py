@@ -19,7 +19,9 @@ KINDS = ['book/index', 'notebooks/03-where-to-sum',
 # Their words, and whether they are there: in a page that is open.
 PICTURES = '''async () => {
   await Promise.allSettled([...document.images].map(it => it.decode()));
-  return [...document.images].map(it => [it.alt, it.naturalWidth > 0]);
+  // One of each pair is for a dark page.
+  const all = document.querySelectorAll('img:not(.only-dark)');
+  return [...all].map(it => [it.alt, it.naturalWidth > 0]);
 }'''
 
 
