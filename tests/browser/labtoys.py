@@ -105,7 +105,9 @@ def try_toy(lab, cell):
         follows(lab, cell, shown, f'a {kind} moved with a key')
         assert has_focus(control) or control.is_disabled(), (
             f'a {kind} has lost the keyboard')
-    for kind in [kind for kind in kinds if kind != 'select-one'] or kinds:
+    others = [kind for kind in kinds if kind != 'select-one'] or kinds
+    # A button first: a slider may be moved to where it has nothing to do.
+    for kind in sorted(others, key='submit'.__ne__):
         shown = picture(lab, cell)
         with_mouse(second[kind], kind)
         follows(lab, cell, shown, f'a {kind} moved with the mouse')
