@@ -154,7 +154,7 @@ class Animation(Drawing):
         n = max(panel.plan.num_devices for panel in self.panels)
         brought = f'what each {panel.device} brought; columns are chunks'
         full = max(24 * n + 36 + width_of(brought, 13), wide * columns,
-                   110 + width_of(self.title, 17, True))
+                   150 + width_of(self.title, 17, True))
         low = top + high * -(-len(clocks) // columns)
         said = textwrap.wrap(
             '✓ The sum of all is there. A message with a full frame is added '

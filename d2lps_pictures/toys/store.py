@@ -88,7 +88,7 @@ class _Play:
         picture.box(30, 92, 150, 54, value, 'white', 22)
         for x, y, words in (
                 (30, 72, 'server'), (250, 72, 'pushes that wait'),
-                (554, 72, 'pulls that wait'),
+                (556, 72, 'pulls that wait'),
                 (30, 160, f'key {KEY!r}, updates: {self.shard.round}')):
             picture.text(x, y, words, 13, 'start')
         for rank, pushes in enumerate(self.shard.pushes):
@@ -102,7 +102,7 @@ class _Play:
         for k, push in enumerate(pushes[:MOST_SHOWN]):
             picture.box(336 + 36 * k, y, 34, 24, f'{push.item():g}', rank, 12)
         if rank in self.waiting:
-            picture.box(554, y, 150, 24, f'worker {rank} waits', rank, 12)
+            picture.box(556, y, 136, 24, f'worker {rank} waits', rank, 12)
 
     def _worker(self, picture, rank, top):
         x = picture.width / self.server.num_workers * (rank + 0.5)
