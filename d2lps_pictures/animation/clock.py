@@ -175,8 +175,10 @@ class Driven(Playing):
         return seconds / self.unit[0][0]
 
     def _times(self, name, start, stop, how=' linear'):
+        # Rounded down: at the last moment all has come to its end.
+        start, stop = (math.floor(1e4 * time) / 1e4 for time in (start, stop))
         return (f'{name} {round(stop - start, 4):g}s{how} '
-                f'calc({round(start, 4):g}s - var(--now)*1s) paused')
+                f'calc({start:.9g}s - var(--now)*1s) paused')
 
     def style(self):
         """Of one of several pictures on a page."""

@@ -12,6 +12,7 @@ TEXT = 12  # the smallest words: pixels
 SHRUNK = [(1, 1), (.8, 1), (.6, 1), (.4, 1), (.4, .8), (.3, .8), (.3, .6)]
 INSIDE = 0.12  # how long a way in a box or switch takes, of one on a cable
 NARROWEST = 340
+ABREAST = 36  # pixels across the cable of a circle that messages may take
 DONE, METAL, PAPER = '#00664b', '#e3e6ea', '#fbfbfb'
 WIRES = '#93b9d6', '#e6bd72', '#b9bec4'  # fastest first; one kind: the last
 WAY = {'stroke': '#9aa1a8', 'width': 2, 'dashed': True}  # no cable: a send
@@ -60,8 +61,10 @@ class Panel:
             x, y = np.abs(ways[link][-1] - ways[link][0])
             return ((wide + 3) * y + (high + 3) * x) / (np.hypot(x, y) or 1)
 
+        # Around a circle those that pass a device are seldom abreast.
+        room = ABREAST if self.layout.arcs else np.inf
         for self.shrunk in SHRUNK:
-            offsets, widest = lanes(messages, routes, extent)
+            offsets, widest = lanes(messages, routes, extent, room)
             if widest <= self.box[0] + GAP:
                 break
         self.ways = []

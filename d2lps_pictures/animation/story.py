@@ -62,11 +62,12 @@ class Story:
         yield begin, None, counts
 
 
-def lanes(messages, routes, extent):
+def lanes(messages, routes, extent, room):
     """Messages that share a cable at the same time go side by side.
 
     routes: for each message the (src, dst) of the links it goes through.
     extent: how wide a message is across a link: extent(message, link).
+    room: pixels for all on a cable; where it is too little, they overlap.
     Returns {(number of the message, link): pixels to the right of the
     cable}, and how wide the widest messages side by side are.
     """
@@ -83,10 +84,11 @@ def lanes(messages, routes, extent):
                                   if end <= now), len(ends))
             ends[lane[k, link]:lane[k, link] + 1] = [messages[k].end]
             meet |= any(now < end for end in free.get(link[::-1], ()))
-        pitch = max(extent(messages[k], link) for k, link in users)
+        abreast = (1 + meet) * max(map(len, free.values()))
+        pitch = min(room / abreast,
+                    max(extent(messages[k], link) for k, link in users))
+        widest = max(widest, pitch * abreast)
         for (k, link), i in lane.items():
             middle = -0.6 if meet else (len(free[link]) - 1) / 2
             offsets[k, link] = (i - middle) * pitch
-        widest = max([widest, *(pitch * len(ends) * (1 + meet)
-                                for ends in free.values())])
     return offsets, widest

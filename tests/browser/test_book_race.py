@@ -54,6 +54,13 @@ def test_other_plans_and_cables_can_be_chosen(reader):
     second.select_option('ring')
     tab.locator('.race input').press('End')
     assert says(tab) == 'At 13.3 ms: A tie: both took 13.3 ms.'
+    # An end between two steps of the slider is an end in the pictures, too.
+    assert tab.evaluate(SHOWN) == [['done: 13.3 ms'], ['done: 13.3 ms']]
+    assert not tab.evaluate(MOVING)
+    first.select_option('gather')
+    tab.locator('.race input').press('End')
+    assert tab.evaluate(SHOWN) == [['done: 35.6 ms'], ['done: 13.3 ms']]
+    assert not tab.evaluate(MOVING)
 
 
 def test_it_plays_slowly_enough_and_pauses(reader):
