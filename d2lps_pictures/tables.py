@@ -1,5 +1,6 @@
 """Pictures of tables: curves, bars, and a grid of shaded cells."""
 import re
+from functools import partial
 from math import isfinite
 
 import numpy as np
@@ -16,6 +17,7 @@ COLORS = BLUE, ORANGE, GREEN, RED, PURPLE, CHUNK_COLORS[5], INK, '#8A7D00'
 RULE, RULES = '#555', ['--', ':', '-.']
 STYLES = '-', '--', '-.', ':'
 TEXT = a(str, 'a text')
+any_number = partial(number, least=-1e300)
 SCALE = one_of('linear', 'log')
 PIXELS = dict(width=lambda name, value: number(name, value, 200, 2000, 640),
               height=lambda name, value: number(name, value, 60, 2000, 300))
@@ -25,20 +27,24 @@ def _limit(name, value):
     """Two ends of an axis; None for one that follows from the data."""
     if not isinstance(value, (list, tuple)) or len(value) != 2:
         refuse(name, value, 'two numbers such as (0, 1), or (0, None)')
-    return [None if end is None else number(f'{name}[{k}]', end, -1e300)
+    return [None if end is None else any_number(f'{name}[{k}]', end)
             for k, end in enumerate(value)]
 
 
 def _ticks(name, value):
     """Values, or their words by value."""
     if isinstance(value, dict):
-        return {number(f'a place of {name}', place, -1e300): str(words)
+        return {any_number(f'a place of {name}', place): str(words)
                 for place, words in value.items()}
+    return {one: words_of(one) for one in _all_numbers(
+        name, value, 'a list of numbers, or a dict of their words', 0)}
+
+
+def _all_numbers(name, value, words='a list of numbers', least=1):
+    """Those of a list, or of a range or a column of a table."""
     if isinstance(value, str) or not hasattr(value, '__iter__'):
-        refuse(name, value, 'a list of numbers, or a dict of their words')
-    return {one: words_of(one) for one in list_of(
-        lambda name, one: number(name, one, -1e300),
-        'a list of numbers', 0)(name, [*value])}
+        refuse(name, value, words)
+    return list_of(any_number, words, least)(name, [*value])
 
 
 def _by_name(words):
@@ -47,24 +53,23 @@ def _by_name(words):
 
 def _numbers(name, value):
     """{words: value}"""
-    return {key: number(f'{name}[{key!r}]', one, -1e300) for key, one in
+    return {key: any_number(f'{name}[{key!r}]', one) for key, one in
             _by_name("{'the best possible': 15}")(name, value).items()}
 
 
 def _points(name, value):
     """{words: (x, y)}"""
-    words = "{'here': (2, 15)}"
-    for key, one in _by_name(words)(name, value).items():
+    for key, one in _by_name("{'here': (2, 15)}")(name, value).items():
         if not isinstance(one, (tuple, list)) or len(one) != 2:
             refuse(f'{name}[{key!r}]', one, 'two numbers such as (2, 15)')
+        for k, end in enumerate(one):
+            any_number(f'{name}[{key!r}][{k}]', end)
     return value
 
 
 def _marks(name, value):
     """{words: a value for each row}"""
-    one = list_of(lambda name, one: number(name, one, -1e300),
-                  'a list of numbers')
-    return {key: one(f'{name}[{key!r}]', [*values]) for key, values in
+    return {key: _all_numbers(f'{name}[{key!r}]', one) for key, one in
             _by_name("{'predicted': [15, 60]}")(name, value).items()}
 
 
@@ -390,11 +395,15 @@ def _matrix(name, value):
     return found
 
 
-NAMES = list_of(either(TEXT, number, words='a text or a number'),
-                'a list of texts or numbers')
+def _names(name, value):
+    """Words, of numbers as a reader wants them."""
+    text_or_number = either(TEXT, any_number, words='a text or a number')
+    given = [*value] if isinstance(value, range) else value
+    list_of(text_or_number, 'a list of texts or numbers')(name, given)
+    return [one if isinstance(one, str) else words_of(one) for one in given]
 
 
-@checked(values=_matrix, rows=NAMES, columns=NAMES,
+@checked(values=_matrix, rows=_names, columns=_names,
          xlabel=TEXT, ylabel=TEXT, title=TEXT, most=number, alt=TEXT)
 def plot_grid(values, rows=None, columns=None, xlabel='', ylabel='',
               title='', most=None, alt=None):
@@ -403,9 +412,8 @@ def plot_grid(values, rows=None, columns=None, xlabel='', ylabel='',
     rows, columns: their names, or numbers from 0. most: what is darkest, to
     compare several. Returns a `Drawing`.
     """
-    rows = [*map(str, range(len(values)) if rows is None else rows)]
-    columns = [*map(str, range(values.shape[1]) if columns is None
-                    else columns)]
+    rows = rows or [*map(str, range(len(values)))]
+    columns = columns or [*map(str, range(values.shape[1]))]
     if (len(rows), len(columns)) != values.shape:
         raise ValueError(f'values has {len(values)} rows and '
                          f'{values.shape[1]} columns; there were {len(rows)} '

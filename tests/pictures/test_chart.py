@@ -268,6 +268,14 @@ def test_a_grid_is_the_darker_the_larger():
         shapes.boxes[3].color)
 
 
+@pytest.mark.parametrize('names, words', [
+    ([0, 8], ['0', '8']), (range(2), ['0', '1']), (['a', 2.0], ['a', '2']),
+    ([0.5, 1000], ['0.5', '1,000']), (None, ['0', '1'])])
+def test_names_of_a_grid_may_be_numbers(names, words):
+    told = Shapes(plot_grid([[30, 40], [50, 60]], names, names)).words
+    assert [word for word in told if word in words] == words + words
+
+
 def test_charts_share_a_drawing():
     drawing = Drawing(700, 300, 'Two.')
     for k in range(2):
@@ -353,6 +361,10 @@ def test_a_chart_is_drawn_in_a_moment():
     (lambda: plot_curves(CURVES, styles=['*~']), 'style must be a line'),
     (lambda: plot_curves(CURVES, xlim=3), 'xlim must be two numbers'),
     (lambda: plot_curves(CURVES, lines=[3]), 'lines must be a dict'),
+    (lambda: plot_curves(CURVES, points={'a': 3}), r"points\['a'\] must be"),
+    (lambda: plot_curves(CURVES, points={'a': (1, 'b')}),
+     r"points\['a'\]\[1\] must be a number"),
+    (lambda: plot_bars(BARS, marks={'a': 3}), r"marks\['a'\] must be a list"),
     (lambda: plot_curves(CURVES, width=3), 'width must be a number from'),
     (lambda: plot_bars({}), 'values must be a table'),
     (lambda: plot_bars({'a': 'b'}), 'values must be a table'),
