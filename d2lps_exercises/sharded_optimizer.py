@@ -307,7 +307,7 @@ def _draw_parameters(chart, shapes, padded):
     start = 0
     for k, shape in enumerate(shapes):
         size = int(np.prod(shape))
-        chart.bar(start, start + size, -0.35, 0.35, GRAY, k, '#222')
+        chart.bar(start, start + size, -0.35, 0.35, GRAY, k)
         start += size
     if padded > start:
         chart.bar(start, padded, -0.35, 0.35, '#e0e0e0', pattern=1)

@@ -273,16 +273,7 @@ class Chart:
             self.drawing.add(''.join(shapes))
         return self
 
-    def band(self, xs, low, high, color=CHUNK_COLORS[0], opacity=0.2):
-        """An area between two curves."""
-        there = [f'{self.x(x):.1f} {self.y(y):.1f}' for x, y in zip(xs, low)]
-        back = [f'{self.x(x):.1f} {self.y(y):.1f}' for x, y in zip(xs, high)]
-        self.drawing.add(f'<path d="M{"L".join(there + back[::-1])}z" '
-                         f'fill="{color}" fill-opacity="{opacity:g}"/>')
-        return self
-
-    def bar(self, x1, x2, y1, y2, color, text='', ink='white', stroke='white',
-            pattern=None):
+    def bar(self, x1, x2, y1, y2, color, text='', pattern=None):
         """A filled box between two values of x and two of y.
 
         text: words in its middle, if they fit. pattern: a device's number,
@@ -292,16 +283,16 @@ class Chart:
         x1, x2 = [self.x(min(max(x, ends[0]), ends[1]))
                   for x in sorted((x1, x2))]
         y1, y2 = sorted((self.y(y1), self.y(y2)))
-        draw, edge = self.drawing, f' stroke="{stroke}" stroke-width=".6"'
-        box = (f'<rect x="{x1:.2f}" y="{y1:.2f}" width="{x2 - x1:.2f}" '
-               f'height="{y2 - y1:.2f}" ')
-        draw.add(f'{box}fill="{color}"{edge if x2 - x1 > 2 else ""}/>')
+        draw = self.drawing
+        edge = ' stroke="white" stroke-width=".6"' if x2 - x1 > 2 else ''
+        draw.add(f'<rect x="{x1:.2f}" y="{y1:.2f}" width="{x2 - x1:.2f}" '
+                 f'height="{y2 - y1:.2f}" fill="{color}"{edge}/>')
         if pattern is not None:
             draw.add(draw.hatch(x1, y1, x2 - x1, y2 - y1, pattern))
         if text != '' and width_of(text, WORDS) + 4 <= x2 - x1:
             hatched = pattern is not None
             draw.text((x1 + x2) / 2, (y1 + y2) / 2, text, WORDS,
-                      fill=INK if hatched else ink, plate=hatched)
+                      fill=INK if hatched else ink_on(color), plate=hatched)
         return self
 
     def bars(self, spans, color, pattern=None):
@@ -336,7 +327,7 @@ class Chart:
         return self
 
     def rule(self, x=None, y=None, color=INK, style='--', text=''):
-        """A line right across, at a value of x or of y, with words at it."""
+        """A line right across, at a value of x, with words at it, or of y."""
         if x is not None:
             at = self.x(x)
             d = f'M{at:.1f} {self.top:.1f}V{self.bottom:.1f}'
@@ -344,10 +335,7 @@ class Chart:
             at = self.y(y)
             d = f'M{self.left:.1f} {at:.1f}H{self.right:.1f}'
         self.drawing.add(_path(d, color, 1.3, DASHES[style]))
-        if text and x is None:
-            up = -9 if at > self.top + 18 else 9
-            self.drawing.text(self.right - 4, at + up, text, WORDS, 'end')
-        elif text:
+        if text:
             right = at + width_of(text, WORDS) + 8 > self.right
             self.drawing.text(at - 5 if right else at + 5, self.top + 9, text,
                               WORDS, 'end' if right else 'start')
@@ -355,12 +343,9 @@ class Chart:
 
     def text(self, x, y, words, dx=0, dy=0, anchor='middle', **how):
         """Words at a point of the data, moved by (dx, dy) pixels."""
-        self.drawing.text(self.x(x) + dx, self.y(y) + dy, words,
-                          how.pop('size', WORDS), anchor, **how)
+        self.drawing.text(self.x(x) + dx, self.y(y) + dy, words, WORDS,
+                          anchor, **how)
         return self
-
-    def _repr_html_(self):
-        return self.drawing._repr_html_()
 
 
 def new_chart(width, height, alt, xlim, ylim, **axes):
@@ -454,18 +439,20 @@ def _way(points, steps):
         points = [points[0], *(corner for (_, y), (x, new) in pairwise(points)
                                for corner in ((x, y), (x, new)))]
     way = points[:1]
-    for before, point, after in zip(points, points[1:], points[2:]):
-        # On the way between its neighbours, or on the last one: not needed.
-        if point == way[-1] or (way[-1][0] == point[0] == after[0] and
-                                (point[1] - way[-1][1]) * (
-                                    after[1] - point[1]) >= 0) or (
-                way[-1][1] == point[1] == after[1] and
-                (point[0] - way[-1][0]) * (after[0] - point[0]) >= 0):
-            continue
-        way.append(point)
+    for point, after in pairwise(points[1:]):
+        if not _between(way[-1], point, after):
+            way.append(point)
     if len(points) > 1:
         way.append(points[-1])
     return 'M' + 'L'.join(f'{x:g} {y:g}' for x, y in way)
+
+
+def _between(before, point, after):
+    """Is it on the straight way, upright or level, to the next one?"""
+    (x1, y1), (x, y), (x2, y2) = before, point, after
+    upright = x1 == x == x2 and (y - y1) * (y2 - y) >= 0
+    level = y1 == y == y2 and (x - x1) * (x2 - x) >= 0
+    return point == before or upright or level
 
 
 def _path(d, color, width, dash='', opacity=1):

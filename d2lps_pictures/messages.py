@@ -55,7 +55,7 @@ def plot_messages(panels, width=720):
             start = (event.start - begins[title]) * 1e3
             row = rows.index(event.send.dst)
             chart.bar(start, start + max(event.end - event.start, 1e-6) * 1e3,
-                      row - 0.4, row + 0.4, color, event.round, ink_on(color))
+                      row - 0.4, row + 0.4, color, event.round)
         charts.append(chart.drawing)
     return pile(*charts)
 

@@ -2,7 +2,7 @@
 from d2lps.asynchrony.overlap import (ORDERS, Task, best_possible,
                                       simulate_step)
 from d2lps.checks import a, checked, list_of, number, one_of, positive
-from d2lps_pictures.chart import ink_on, row_chart, words_of
+from d2lps_pictures.chart import row_chart, words_of
 from d2lps_pictures.controls import choose, menu
 from d2lps_pictures.style import CHUNK_COLORS
 from d2lps_pictures.tables import PIXELS
@@ -48,7 +48,7 @@ def plot_step(tasks, title='', until=None, best=None, rows=None, width=720):
         row = rows.index(name)
         color = CHUNK_COLORS[task.layers[0] % len(CHUNK_COLORS)]
         chart.bar(task.start * 1e3, task.end * 1e3, row - 0.4, row + 0.4,
-                  color, _numbers(task), ink_on(color),
+                  color, _numbers(task),
                   pattern=1 if task.what == 'forward' else None)
     if best is not None:
         chart.rule(x=best * 1e3)

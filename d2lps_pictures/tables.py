@@ -347,8 +347,7 @@ def plot_bars(values, xlabel='', title='', stacked=False, colors=None,
             one = 0 if np.isnan(one) else one
             low = row - high / 2 + (0 if stacked else k * high / bars)
             chart.bar(begin, begin + one, low, low + high / bars,
-                      colors[row][k], words_of(one) if stacked else '',
-                      ink_on(colors[row][k]))
+                      colors[row][k], words_of(one) if stacked else '')
             if not stacked:
                 words = words_of(one) if several else texts[row]
                 at = _free(chart, one, words, [

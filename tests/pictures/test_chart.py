@@ -282,7 +282,6 @@ def test_charts_share_a_drawing():
         chart = Chart(drawing, 350 * k, 0, 350, 300, (0, 1), (0, 1),
                       xlabel='time')
         chart.curve([0, 1], [0, 1], style='o')
-        chart.band([0, 1], [0, 0.5], [0.2, 1])
     for k in range(2):
         shapes, frame = read(drawing, number=k)
         assert values(frame, shapes.marks[k].points) == [
