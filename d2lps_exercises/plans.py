@@ -190,7 +190,7 @@ def through_one(plan, timing):
             'the same time and share its cable.')
 
 
-def draw_plan(plan, title='', width=720):
+def draw_plan(plan, title):
     """A column for each round, an arrow for what goes to another device.
 
     A number beside it says how many chunks do. Who has the sum is told last.
@@ -206,8 +206,8 @@ def draw_plan(plan, title='', width=720):
     chart = row_chart(
         [f'device {node}' for node in range(plan.num_devices)],
         (rounds or 1) + max(1, 0.4 * rounds), f'{title}. {said}.',
-        title=title, width=width, high=30, xlabel='round (solid: added, '
-        'dashed: replaces)', grid='', least_left=0,
+        title=title, high=30, grid='', least_left=0,
+        xlabel='round (solid: added, dashed: replaces)',
         xticks={k + 0.5: str(k + 1) for k in range(rounds)})
     draw = chart.drawing
     for node in range(plan.num_devices):

@@ -128,7 +128,7 @@ def picture(answer):
     return Row(*(
         plot_bars(loads[name], 'MB over the link', stacked=True, width=352,
                   title=f'{name}: {sum(_times(messages, k)):g} ms',
-                  columns=['to sum', 'the sum back'], xlim=(0, 1.2 * most),
+                  columns=['to sum', 'the sum back'], until=1.2 * most,
                   colors=[BLUE, ORANGE])
         for name, messages in ways.items()))
 

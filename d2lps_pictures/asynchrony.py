@@ -95,8 +95,8 @@ def _plan_said(bars, num_workers, until, title):
             f'{"; ".join(said)}.')
 
 
-@checked(plans=plans, until=positive, title=a(str, 'a text'), **PIXELS)
-def plot_progress(plans, until=None, title='', width=480, height=280):
+@checked(plans=plans, until=positive, **PIXELS)
+def plot_progress(plans, until=None, width=480, height=280):
     """Gradients that were used until then, against virtual seconds.
 
     plans: a dict of `Plan`s by name.
@@ -111,9 +111,9 @@ def plot_progress(plans, until=None, title='', width=480, height=280):
     colors = _colors(plans)
     dash = dict(zip(plans, ['-', '--', '-.', ':'] * len(plans)))
     chart = new_chart(
-        width, height, f'{title or "Gradients used"} after {words_of(until)} '
-        f'virtual seconds: {said}.', (0, until), (0, 1.05 * max(most, 1)),
-        title=title, xlabel='virtual seconds', ylabel='gradients used',
+        width, height, f'Gradients used after {words_of(until)} virtual '
+        f'seconds: {said}.', (0, until), (0, 1.05 * max(most, 1)),
+        xlabel='virtual seconds', ylabel='gradients used',
         legend=[(name, colors[name], dash[name]) for name in plans])
     for name, plan in plans.items():
         chart.curve([0, *(event.time for event in plan.events)],

@@ -7,7 +7,6 @@ from d2lps.collectives import strategies
 from d2lps.collectives.simulate import Event
 from d2lps_pictures.drawing import Drawing
 from d2lps_pictures.style import CHUNK_COLORS, GRAY, GREEN, RED
-from d2lps_pictures.tables import PIXELS
 from d2lps_pictures.widgets import live_picture
 from d2lps_pictures.chart import (TITLE, WORDS, ink_on, pile,
                                   row_chart, words_of)
@@ -27,8 +26,8 @@ def _panels(name, value):
             for title, found in value.items()}
 
 
-@checked(panels=_panels, width=PIXELS['width'])
-def plot_messages(panels, width=720):
+@checked(panels=_panels)
+def plot_messages(panels):
     """For each worker a row, with a bar for each message that comes to it.
 
     panels: {title: a list of `Event`}; the panels share their axes. A bar
@@ -47,7 +46,7 @@ def plot_messages(panels, width=720):
         last = title == [*panels][-1]
         chart = row_chart(
             [f'to worker {row}' for row in rows], 1e3 * (until or 1e-6) * 1.02,
-            _said(title, events, begins[title]), title=title, width=width,
+            _said(title, events, begins[title]), title=title,
             xlabel='time / ms (a colour for each chunk; numbers are rounds)'
             if last else '')
         for event in events:

@@ -5,7 +5,6 @@ from d2lps.checks import a, checked, list_of, number, one_of, positive
 from d2lps_pictures.chart import row_chart, words_of
 from d2lps_pictures.controls import choose, menu
 from d2lps_pictures.style import CHUNK_COLORS
-from d2lps_pictures.tables import PIXELS
 from d2lps_pictures.widgets import live_picture
 
 # The toy: eight layers, as in a network for images. The first compute most,
@@ -19,9 +18,8 @@ ROWS = {'backward': 'compute', 'forward': 'compute', 'push': 'push',
 
 @checked(tasks=list_of(a(Task, 'a Task'), 'a list of Tasks'),
          title=a(str, 'a text'), until=positive, best=number,
-         rows=list_of(a(str, 'a text'), 'a list of texts'),
-         width=PIXELS['width'])
-def plot_step(tasks, title='', until=None, best=None, rows=None, width=720):
+         rows=list_of(a(str, 'a text'), 'a list of texts'))
+def plot_step(tasks, title='', until=None, best=None, rows=None):
     """Draw a step: a row for computing and for each direction of the link.
 
     A colour and a number for each layer, or for the first one of a bucket;
@@ -42,7 +40,7 @@ def plot_step(tasks, title='', until=None, best=None, rows=None, width=720):
     words = f'{title}: {words}' if title else words
     chart = row_chart(
         rows, (until or total * 1.02 or 1) * 1e3,
-        f'{words}. {_said(tasks, in_row)}', title=words, width=width, high=32,
+        f'{words}. {_said(tasks, in_row)}', title=words, high=32,
         xlabel='time / ms')
     for task, name in zip(tasks, in_row):
         row = rows.index(name)

@@ -152,9 +152,8 @@ def plot_comparison(timings, title='', width=640, target=None):
 
 
 @checked(timing=a(Timing, 'a Timing, which simulate.time returns'),
-         most=whole, title=TEXT, until=positive,
-         width=PIXELS['width'])
-def plot_timing(timing, most=24, title=None, until=None, width=720):
+         most=whole, title=TEXT, until=positive)
+def plot_timing(timing, most=24, title=None, until=None):
     """A row per link: when it carries which send, coloured by chunk.
 
     A bar is as high as the send is fast: one that has the link for itself
@@ -176,8 +175,7 @@ def plot_timing(timing, most=24, title=None, until=None, width=720):
     names = [f'{src} to {dst}' for src, dst in links]
     chart = row_chart(
         names, 1e3 * (until or timing.seconds or 1), _timing_said(
-            title, names, [busy[link] for link in links]),
-        title=title, width=width,
+            title, names, [busy[link] for link in links]), title=title,
         xlabel='time / ms (a colour for each chunk; height: share of '
                'capacity)')
     floors = ''.join(f'M{chart.left:.1f} {chart.y(row + 0.4):.1f}H'

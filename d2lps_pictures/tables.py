@@ -6,7 +6,7 @@ from math import isfinite
 import numpy as np
 
 from d2lps.checks import (a, checked, either, flag, list_of, number, one_of,
-                          refuse)
+                          positive, refuse)
 from d2lps_pictures.chart import (WORDS, ink_on, new_chart, parted,
                                   row_chart, words_of)
 from d2lps_pictures.drawing import INK, Drawing, width_of
@@ -167,12 +167,12 @@ def _styled(names, given, usual):
 @checked(_above_zero, curves=_curves, xlabel=TEXT, ylabel=TEXT, title=TEXT,
          xscale=SCALE, yscale=SCALE, xlim=_limit, ylim=_limit, xticks=_ticks,
          yticks=_ticks, lines=_numbers, verticals=_numbers, points=_points,
-         styles=STYLED, colors=COLORED, steps=flag, alt=TEXT, **PIXELS)
+         styles=STYLED, colors=COLORED, steps=flag, **PIXELS)
 def plot_curves(curves, xlabel='', ylabel='', title='', xscale='linear',
                 yscale='linear', xlim=None, ylim=None, xticks=None,
                 yticks=None, styles=None, colors=None, lines=None,
                 verticals=None, points=None, steps=False, width=640,
-                height=320, alt=None):
+                height=320):
     """Curves over a common axis, as a `Drawing`.
 
     curves: a table, with a curve for each column over its index, or a dict
@@ -208,7 +208,7 @@ def plot_curves(curves, xlabel='', ylabel='', title='', xscale='linear',
     ys = [y for _, y in curves.values()]
     at = [*points.values()]
     chart = new_chart(
-        width, height, alt or _said(curves, xlabel, ylabel, title),
+        width, height, _said(curves, xlabel, ylabel, title),
         _ends([*sum(xs, []), *verticals.values(), *(x for x, _ in at)],
               xlim, xscale),
         _ends([*sum(ys, []), *lines.values(), *(y for _, y in at)],
@@ -288,13 +288,13 @@ def _table(name, value):
 
 @checked(values=_table, xlabel=TEXT, title=TEXT, stacked=flag,
          colors=COLORED,
-         marks=_marks, alt=TEXT, xlim=_limit,
+         marks=_marks, alt=TEXT, until=positive,
          width=PIXELS['width'],
          labels=list_of(TEXT, 'a list of texts'),
          columns=list_of(TEXT, 'a list of texts'),
          verticals=list_of(number, 'a list of numbers', 0))
 def plot_bars(values, xlabel='', title='', stacked=False, colors=None,
-              marks=None, labels=None, verticals=(), xlim=None, columns=None,
+              marks=None, labels=None, verticals=(), until=None, columns=None,
               width=640, alt=None):
     """Bars from left to right with their numbers beside, as a `Drawing`.
 
@@ -305,7 +305,8 @@ def plot_bars(values, xlabel='', title='', stacked=False, colors=None,
     colors: of the columns, or of the bars if there is one column; a list, or
     a dict by name. marks: {words: a value for each row}, upright ticks.
     labels: words beside the bars of a single column, not their numbers.
-    verticals: values that have a dashed line across.
+    verticals: values that have a dashed line across. until: end of the axis,
+    to compare two pictures. alt: the words for who does not see it.
     """
     rows, names, numbers = values
     columns, marks = columns or names, marks or {}
@@ -321,7 +322,7 @@ def plot_bars(values, xlabel='', title='', stacked=False, colors=None,
     ends = sums if stacked else np.nanmax(numbers, axis=1)
     longest = max([*ends, *verticals, *(max(given)
                                         for given in marks.values())])
-    if labels and len(labels) != len(rows) or labels and several:
+    if labels and (several or len(labels) != len(rows)):
         raise ValueError(f'labels must be one for each of {len(rows)} bars, '
                          f'in one column; there were {len(labels)}')
     texts = labels or [words_of(one) for one in sums]
@@ -332,9 +333,7 @@ def plot_bars(values, xlabel='', title='', stacked=False, colors=None,
     legend += [(words, INK, '|') for words in marks]
     left = max(width_of(name, WORDS) for name in rows) + 14
     inner = max(width - left - 16, 120)
-    until = (longest or 1) * inner / max(inner - room, 60)
-    if xlim:
-        until = xlim[1] or until
+    until = until or (longest or 1) * inner / max(inner - room, 60)
     bars = 1 if stacked else len(columns)
     chart = row_chart(
         rows, until, alt or _bars_said(
@@ -403,9 +402,9 @@ def _names(name, value):
 
 
 @checked(values=_matrix, rows=_names, columns=_names,
-         xlabel=TEXT, ylabel=TEXT, title=TEXT, most=number, alt=TEXT)
+         xlabel=TEXT, ylabel=TEXT, title=TEXT, most=number)
 def plot_grid(values, rows=None, columns=None, xlabel='', ylabel='',
-              title='', most=None, alt=None):
+              title='', most=None):
     """A matrix of numbers, each in a cell that is the darker the larger.
 
     rows, columns: their names, or numbers from 0. most: what is darkest, to
@@ -428,8 +427,7 @@ def plot_grid(values, rows=None, columns=None, xlabel='', ylabel='',
                 width_of(ylabel, WORDS) + 10,
                 left + width_of(xlabel, WORDS) + 10)
     drawing = Drawing(width, top + 32 * len(rows) + 24 + 18 * bool(xlabel),
-                      alt or _grid_said(values, rows, columns, xlabel, ylabel,
-                                        title))
+                      _grid_said(values, rows, columns, xlabel, ylabel, title))
     if title:
         drawing.text(4, 16, title, 13, 'start', bold=True)
     if ylabel:

@@ -5,7 +5,7 @@ from d2lps.training.timeline import PHASES, Timeline, step_timeline
 from d2lps_pictures.chart import row_chart, words_of
 from d2lps_pictures.controls import choose
 from d2lps_pictures.style import BLUE, GRAY, GREEN, ORANGE, RED, SKY
-from d2lps_pictures.tables import PIXELS, TEXT
+from d2lps_pictures.tables import TEXT
 from d2lps_pictures.widgets import live_picture
 
 ROW = 30  # pixels
@@ -15,8 +15,8 @@ PHASE_PATTERNS = dict(zip(PHASES, (None, None, 3, 1, 2, None)))
 
 
 @checked(timeline=a(Timeline, 'a Timeline, such as step_timeline(2, 256)'),
-         title=TEXT, until=positive, width=PIXELS['width'])
-def plot_timeline(timeline, title=None, until=None, width=720):
+         title=TEXT, until=positive)
+def plot_timeline(timeline, title=None, until=None):
     """Draw a `Timeline`: a row for each device, a bar for each operation.
 
     title: words above; how much the devices overlapped is added.
@@ -37,7 +37,7 @@ def plot_timeline(timeline, title=None, until=None, width=720):
                   'of the time')
     chart = row_chart(
         timeline.devices, (until or timeline.seconds or 1) * 1e3,
-        f'{words}. {_said(timeline)}', title=words, width=width, high=ROW,
+        f'{words}. {_said(timeline)}', title=words, high=ROW,
         xlabel='time / ms', legend=[
             *((phase, color, f'box {PHASE_PATTERNS[phase] or 0}')
               for phase, color in PHASE_COLORS.items() if phase in bars),

@@ -276,8 +276,7 @@ good(topology.cluster, {
 # Pictures and things to play with.
 WIDTH = {'width': {'int64'}}
 TITLE = {'title': TEXT | {'None', 'an empty text'}}
-good(messages.plot_messages, WIDTH, panels={'simulated': timing().events},
-     width=400)
+good(messages.plot_messages, panels={'simulated': timing().events})
 good(messages.explore_hang, {'stops': COUNT, 'late': {'int64', 'zero'}},
      plan='ring', late=2, stops=3)
 good(pipeline.explore_pipeline, {'num_stages': {'int64'},
@@ -298,28 +297,28 @@ good(tables.plot_curves, {
                'an MXNet array'}, 'styles': {'None', 'a dict'},
     'colors': {'None', 'a dict'}, 'lines': {'None', 'a dict'},
     'verticals': {'None', 'a dict'}, 'points': {'None', 'a dict'},
-    'width': {'int64'}, 'height': {'int64'}, 'alt': EMPTY | {'None'}},
+    'width': {'int64'}, 'height': {'int64'}},
      curves={'a': ([1, 2], [3, 4])}, xlabel='x', ylabel='y', title='z',
      xscale='linear', yscale='log', xlim=(0, 1), ylim=(1, None), xticks=[1],
      yticks=[1], styles=['-'], colors=['#000000'], lines={'a': 1},
      verticals={'b': 1}, points={'c': (1, 2)}, steps=False, width=400,
-     height=200, alt='A line.')
+     height=200)
 good(tables.plot_bars, {
-    'xlabel': EMPTY, 'title': EMPTY, 'stacked': FLAG, 'xlim': {'None'},
+    'xlabel': EMPTY, 'title': EMPTY, 'stacked': FLAG,
+    'until': POSITIVE | {'None'},
     'colors': {'None', 'a dict'}, 'marks': {'None', 'a dict'},
     'labels': {'None'}, 'columns': {'None'}, 'verticals': {'a list'},
     'width': {'int64'},
     'alt': EMPTY | {'None'}}, values={'a': 1}, xlabel='x', title='z',
      stacked=False, colors=['#000000'], marks={'b': [1]}, labels=['one'],
-     verticals=[1], columns=['a'], xlim=(0, 1), width=400, alt='A bar.')
+     verticals=[1], columns=['a'], until=2, width=400, alt='A bar.')
 good(tables.plot_grid, {
     'xlabel': EMPTY, 'ylabel': EMPTY, 'title': EMPTY, 'rows': {'None'},
-    'columns': {'None'}, 'most': NUMBER | {'None'},
-    'alt': EMPTY | {'None'}}, values=[[1]], rows=['a'], columns=['b'],
-     xlabel='x', ylabel='y', title='z', most=1, alt='A cell.')
+    'columns': {'None'}, 'most': NUMBER | {'None'}}, values=[[1]],
+     rows=['a'], columns=['b'], xlabel='x', ylabel='y', title='z', most=1)
 good(timeline_pictures.plot_timeline, {
-    'until': POSITIVE | {'None'}, **TITLE, **WIDTH},
-     timeline=fresh(recorded), title='x', until=1, width=400)
+    'until': POSITIVE | {'None'}, **TITLE},
+     timeline=fresh(recorded), title='x', until=1)
 good(plots.plot_topology, {'load': {'None', 'a dict'}, 'scale': FLAG,
                            'device': TEXT | {'an empty text'}, **TITLE,
                            **WIDTH},
@@ -330,8 +329,8 @@ good(plots.plot_comparison, {
     **WIDTH}, timings=fresh(lambda: [timing()]), title='', width=400,
     target=None)
 good(plots.plot_timing, {'most': COUNT, 'until': POSITIVE | {'None'},
-                         **TITLE, **WIDTH},
-     timing=fresh(timing), most=24, title='x', until=1, width=400)
+                         **TITLE},
+     timing=fresh(timing), most=24, title='x', until=1)
 good(player.plot_holdings, {
     'number': {'int64', 'zero'}, 'sums': FLAG, 'signs': FLAG,
     'width': {'int64', 'None'}, **TITLE},
@@ -395,9 +394,9 @@ good(link.seen_tasks, {'start': NUMBER}, ready=[1],
 good(overlap_pictures.plot_step, {
     'title': TEXT | {'an empty text'},
     'until': POSITIVE | {'None'}, 'best': NUMBER | {'None'},
-    'rows': {'None'}, **WIDTH},
+    'rows': {'None'}},
      tasks=[overlap.Task('push', (0,), 0, 1)], title='', until=None,
-     best=None, rows=['sent'], width=400)
+     best=None, rows=['sent'])
 good(overlap_pictures.explore_overlap, {
     'bandwidth': POSITIVE, 'latency': NUMBER, 'bucket_size': NUMBER},
      bandwidth=1000, latency=0, bucket_size=0, order='fifo')
@@ -519,9 +518,8 @@ good(async_pictures.plot_plan, {
     'until': POSITIVE | {'None'}, **TITLE, **WIDTH}, plan=fresh(plan),
     until=2, title='x', width=400)
 good(async_pictures.plot_progress, {
-    'until': POSITIVE | {'None'}, 'title': TEXT | {'an empty text'},
-    'height': {'int64'}, **WIDTH}, plans=fresh(lambda: {'sync': plan()}),
-    until=3, title='', width=400, height=200)
+    'until': POSITIVE | {'None'}, 'height': {'int64'}, **WIDTH},
+    plans=fresh(lambda: {'sync': plan()}), until=3, width=400, height=200)
 good(async_pictures.plot_staleness, plans=fresh(lambda: {'sync': plan()}))
 good(async_pictures.plot_accuracy, curves=fresh(
     lambda: {'sync': [asynchrony.follow(plan(), 0.1, 2, 2)[0]]}))

@@ -11,11 +11,11 @@ from d2lps_pictures.animation.animation import animate
 from d2lps_pictures.night import save_both
 
 
-def readme_pictures(nbytes=160e6):
+def readme_pictures():
     """The pictures of the README, a dict from their names."""
     server = topology.pcie_switch(4)
     race = animate(
-        *(simulate.time(plan, server, nbytes) for plan in (
+        *(simulate.time(plan, server, 160e6) for plan in (
             strategies.gather_broadcast(4), strategies.sharded(4))),
         title='160 MB from each of 4 GPUs',
         names=['GPU 0 adds everything', 'each GPU adds a quarter'])

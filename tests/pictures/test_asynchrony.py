@@ -65,8 +65,9 @@ def test_progress_is_that_of_the_plans():
                              'async': asynchrony.ORANGE}
     assert len({line.dash for line in shapes.lines}) == 2
     # Until 10 s only the faster of them brings more than it does by then.
-    drawing = asynchrony.plot_progress(plans, until=10, title='Used')
-    assert drawing.alt.startswith('Used after 10 virtual seconds: sync 4, ')
+    drawing = asynchrony.plot_progress(plans, until=10)
+    assert drawing.alt.startswith(
+        'Gradients used after 10 virtual seconds: sync 4, ')
     _, frame = read(drawing)
     assert frame.x(frame.right) == pytest.approx(10, abs=0.1)
 

@@ -173,7 +173,6 @@ def test_a_curve_is_said_in_words():
     assert drawing.alt == ('A ring: time / ms against devices. ring: from 10 '
                            'at 2 to 20 at 8, at most 30.')
     assert repr(drawing) == drawing.alt
-    assert plot_curves(CURVES, alt='Two curves.').alt == 'Two curves.'
 
 
 def test_a_legend_lies_beside_the_axes_or_below_them():
