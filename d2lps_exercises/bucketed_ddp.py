@@ -427,7 +427,8 @@ def _watched(buckets_of, reducer):
 def _draw(rank, events, buckets, most, last):
     """A row of gradients, and below it a row for each bucket's all-reduce."""
     from d2lps_pictures.chart import ink_on, row_chart
-    from d2lps_pictures.style import CHUNK_COLORS, GRAY
+    from d2lps_pictures.drawing import color
+    from d2lps_pictures.style import GRAY
     rows = max(len(buckets), sum(what == 'all_reduce' for what, _ in events))
     told = ', '.join(what if value is None else f'{what} {value}'
                      for what, value in events)
@@ -439,16 +440,16 @@ def _draw(rank, events, buckets, most, last):
     for x, (what, value) in enumerate(events):
         if what == 'grad':
             k = [k for k, names in enumerate(buckets) if value in names]
-            color = CHUNK_COLORS[k[0] % len(CHUNK_COLORS)] if k else GRAY
-            chart.bar(x, x + 0.94, -0.42, 0.42, color)
+            fill = color(k[0]) if k else GRAY
+            chart.bar(x, x + 0.94, -0.42, 0.42, fill)
             layer, _, kind = value.partition('.')
             chart.text(x + 0.47, 0, f'{layer}.{kind[:1]}', bold=True,
-                       fill=ink_on(color))
+                       fill=ink_on(fill))
         elif what == 'all_reduce':
             left.append(x)
         elif what == 'wait':
             chart.bar(left[value - 1], x + 0.9, value - 0.4, value + 0.4,
-                      CHUNK_COLORS[(value - 1) % len(CHUNK_COLORS)])
+                      color(value - 1))
         elif what == 'finish':
             chart.rule(x=x + 0.45, text='finish()')
     return chart.drawing

@@ -16,7 +16,7 @@ from itertools import pairwise
 from math import ceil, floor, isfinite, log10
 
 from d2lps_pictures.drawing import INK, Drawing, width_of
-from d2lps_pictures.style import CHUNK_COLORS
+from d2lps_pictures.style import CHUNK_COLORS, rgb
 
 TITLE, WORDS = 13, 12
 AXIS, GRID = '#888', '#e6e6e6'
@@ -97,9 +97,7 @@ def parted(style):
 
 def ink_on(color):
     """White or black, whichever is read more easily upon a colour."""
-    color = color[1:] if len(color) == 7 else ''.join(
-        2 * digit for digit in color[1:])
-    red, green, blue = [int(color[k:k + 2], 16) for k in (0, 2, 4)]
+    red, green, blue = rgb(color)
     return 'white' if 0.3 * red + 0.59 * green + 0.11 * blue < 140 else INK
 
 

@@ -5,12 +5,12 @@ from math import cos, hypot, pi, sin
 from d2lps.checks import a, checked, list_of, one_of, refuse, whole
 from d2lps.collectives import strategies
 from d2lps.collectives.simulate import Event
-from d2lps_pictures.drawing import Drawing
-from d2lps_pictures.style import CHUNK_COLORS, GRAY, GREEN, RED
-from d2lps_pictures.widgets import live_picture
-from d2lps_pictures.chart import (TITLE, WORDS, ink_on, pile,
-                                  row_chart, words_of)
+from d2lps_pictures.chart import (TITLE, WORDS, ink_on, pile, row_chart,
+                                  words_of)
 from d2lps_pictures.controls import choose, menu
+from d2lps_pictures.drawing import Drawing, color
+from d2lps_pictures.style import GRAY, GREEN, RED
+from d2lps_pictures.widgets import live_picture
 
 HUNG = {'ring': strategies.ring, 'tree': strategies.tree,
         'sharded': strategies.sharded,
@@ -50,11 +50,11 @@ def plot_messages(panels):
             xlabel='time / ms (a colour for each chunk; numbers are rounds)'
             if last else '')
         for event in events:
-            color = CHUNK_COLORS[event.send.chunk % len(CHUNK_COLORS)]
             start = (event.start - begins[title]) * 1e3
             row = rows.index(event.send.dst)
             chart.bar(start, start + max(event.end - event.start, 1e-6) * 1e3,
-                      row - 0.4, row + 0.4, color, event.round)
+                      row - 0.4, row + 0.4, color(event.send.chunk),
+                      event.round)
         charts.append(chart.drawing)
     return pile(*charts)
 
@@ -104,11 +104,11 @@ def _draw(plan, late, stops):
         drawing.text(0.65 * x1 + 0.35 * x2, 0.65 * y1 + 0.35 * y2, number,
                      WORDS, plate=True)
     for worker, (x, y) in enumerate(at):
-        color = (RED if worker == late else
-                 GRAY if worker in found else GREEN)
+        waits = GRAY if worker in found else GREEN
+        fill = RED if worker == late else waits
         drawing.add(f'<circle class="worker" cx="{x:g}" cy="{y:g}" r="16" '
-                    f'fill="{color}"/>')
-        drawing.text(x, y, worker, 13, bold=True, fill=ink_on(color))
+                    f'fill="{fill}"/>')
+        drawing.text(x, y, worker, 13, bold=True, fill=ink_on(fill))
     return drawing.text(280, 384, 'arrow: waits for, in which round; '
                         'orange: has stopped; green: is done', WORDS)
 

@@ -2,6 +2,8 @@
 import re
 from colorsys import hls_to_rgb, rgb_to_hls
 
+from d2lps_pictures.style import rgb
+
 NAMES = {'white': '#ffffff', 'black': '#000000'}
 GROUND = 0.09  # how light the ground is that was white
 COLOR = re.compile(r'#[0-9a-fA-F]{6}\b|#[0-9a-fA-F]{3}\b|\b(?:white|black)\b')
@@ -12,9 +14,7 @@ PLACE = re.compile(r'((?:fill|stroke|stop-color|color)(?:=")|'
 
 def dark(color):
     """Greys and pale colours become their opposite, others light enough."""
-    color = NAMES.get(color, color)[1:]
-    color = color if len(color) == 6 else ''.join(2 * c for c in color)
-    red, green, blue = (int(color[k:k + 2], 16) / 255 for k in (0, 2, 4))
+    red, green, blue = (part / 255 for part in rgb(NAMES.get(color, color)))
     hue, light, full = rgb_to_hls(red, green, blue)
     if max(red, green, blue) - min(red, green, blue) < 0.12:
         light = GROUND + (0.93 - GROUND) * (1 - light)

@@ -4,7 +4,7 @@ from d2lps.asynchrony.overlap import (ORDERS, Task, best_possible,
 from d2lps.checks import a, checked, list_of, number, one_of, positive
 from d2lps_pictures.chart import row_chart, words_of
 from d2lps_pictures.controls import choose, menu
-from d2lps_pictures.style import CHUNK_COLORS
+from d2lps_pictures.drawing import color
 from d2lps_pictures.widgets import live_picture
 
 # The toy: eight layers, as in a network for images. The first compute most,
@@ -44,9 +44,8 @@ def plot_step(tasks, title='', until=None, best=None, rows=None):
         xlabel='time / ms')
     for task, name in zip(tasks, in_row):
         row = rows.index(name)
-        color = CHUNK_COLORS[task.layers[0] % len(CHUNK_COLORS)]
         chart.bar(task.start * 1e3, task.end * 1e3, row - 0.4, row + 0.4,
-                  color, _numbers(task),
+                  color(task.layers[0]), _numbers(task),
                   pattern=1 if task.what == 'forward' else None)
     if best is not None:
         chart.rule(x=best * 1e3)

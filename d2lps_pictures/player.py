@@ -7,9 +7,10 @@ from d2lps.checks import checked, flag, from_zero, whole
 from d2lps.collectives import limits
 from d2lps_pictures.chart import TITLE, WORDS, wrapped
 from d2lps_pictures.controls import steps
-from d2lps_pictures.drawing import INK, Drawing, width_of
-from d2lps_pictures.style import CHUNK_COLORS, GREEN
+from d2lps_pictures.drawing import INK, Drawing, color, width_of
+from d2lps_pictures.style import GREEN
 from d2lps_pictures.tables import PIXELS, TEXT
+from d2lps_pictures.units import several
 from d2lps_pictures.widgets import live_picture
 
 BOX = 0.72  # a box's share of its column: arrows are in the gap
@@ -100,7 +101,7 @@ def plot_holdings(schedule, number=0, title=None, sums=False, width=None,
     edge = 'stroke="white" stroke-width=".5"' if devices <= 8 else ''
     faint = ' fill-opacity=".3"' if sums else ''
     for who, squares in bars.items():
-        drawing.add(_heap(squares, f'fill="{_color(who)}"{faint} {edge}',
+        drawing.add(_heap(squares, f'fill="{color(who)}"{faint} {edge}',
                           f'bars of-{who}'))
     full = (held == 1).all(axis=2)
     middle = [(x + wide / 2, y + high / 2) for x, y in (
@@ -126,7 +127,7 @@ def plot_holdings(schedule, number=0, title=None, sums=False, width=None,
                      f'chunk {chunk}' if column > 62 else chunk, WORDS)
     for row, name in enumerate(names):
         drawing.text(left - 8, middles[row], name, WORDS, 'end',
-                     bold=True, fill=_color(row) if row < devices else INK)
+                     bold=True, fill=color(row) if row < devices else INK)
     for x, line, kind in below:
         _draw_sign(drawing, x, bottom + 34 + 22 * line, kind, sums)
     return drawing
@@ -135,10 +136,6 @@ def plot_holdings(schedule, number=0, title=None, sums=False, width=None,
 def _most(sends):
     """Of a round: how many messages have the same chunk."""
     return int(np.bincount(sends.chunk).max(initial=0))
-
-
-def _color(who):
-    return CHUNK_COLORS[who % len(CHUNK_COLORS)]
 
 
 def _circle(x, y, r=9):
@@ -213,20 +210,16 @@ def _draw_sign(drawing, x, y, kind, sums):
 
 def _holdings_said(schedule, held, number, title, names):
     full = (held == 1).all(axis=2).sum(axis=1)
-    said = [f'{name} has {_several((row > 0).sum(), "contribution")}, '
-            f'{_several(done, "whole sum")}'
+    said = [f'{name} has {several((row > 0).sum(), "contribution")}, '
+            f'{several(done, "whole sum")}'
             for name, row, done in zip(names, held, full)]
     round_ = ''
     if number:
         sends = schedule.rounds[number - 1]
         adds = int(sends.reduce.sum())
-        round_ = (f' In this round {_several(len(sends.src), "message")}: '
+        round_ = (f' In this round {several(len(sends.src), "message")}: '
                   f'{adds} added, {len(sends.src) - adds} replacing.')
     return f'{title or schedule.name}. {"; ".join(said)}.{round_}'
-
-
-def _several(number, word):
-    return f'{number} {word}{"s" * int(number != 1)}'
 
 
 @checked(_small, schedule=limits.schedule, number=from_zero)

@@ -6,9 +6,9 @@ from d2lps.checks import (a, checked, flag, list_of, number, positive,
 from d2lps.collectives.simulate import Timing
 from d2lps.collectives.topology import Topology
 from d2lps_pictures.chart import GRID, TITLE, WORDS, row_chart, wrapped
-from d2lps_pictures.drawing import Drawing, width_of
+from d2lps_pictures.drawing import Drawing, color, width_of
 from d2lps_pictures.places import positions
-from d2lps_pictures.style import CHUNK_COLORS, GREEN, IDLE_TO_BUSY, SKY
+from d2lps_pictures.style import GREEN, IDLE_TO_BUSY, SKY, rgb
 from d2lps_pictures.tables import PIXELS, TEXT, plot_bars
 
 SHOWN_SCALE = 'share of capacity: 0'
@@ -18,8 +18,7 @@ def load_color(share):
     """The colour of a link that carried a share of what it could."""
     place = min(max(share, 0), 1) * (len(IDLE_TO_BUSY) - 1)
     k = min(int(place), len(IDLE_TO_BUSY) - 2)
-    pair = zip(*([int(color[i:i + 2], 16) for i in (1, 3, 5)]
-                 for color in IDLE_TO_BUSY[k:k + 2]))
+    pair = zip(*map(rgb, IDLE_TO_BUSY[k:k + 2]))
     return '#' + ''.join(f'{round(low + (place - k) * (high - low)):02x}'
                          for low, high in pair)
 
@@ -68,7 +67,7 @@ def plot_topology(topology, load=None, scale=True, device='', title=None,
           for node, (x, y) in places.items()}
     heads = []
     for link in links:
-        color = '#999999' if load is None else load_color(
+        ink = '#999999' if load is None else load_color(
             load.get(link[:2], 0))
         (x1, y1), (x2, y2) = at[link.src], at[link.dst]
         long = hypot(x2 - x1, y2 - y1) or 1
@@ -78,12 +77,12 @@ def plot_topology(topology, load=None, scale=True, device='', title=None,
                           x2 - away * dy, y2 + away * dx)
         wide = 1.5 + 3 * link.bandwidth / fastest
         drawing.add(f'<path class="link" d="M{x1:.1f} {y1:.1f}L{x2:.1f} '
-                    f'{y2:.1f}" stroke="{color}" stroke-width="{wide:.3g}"/>')
+                    f'{y2:.1f}" stroke="{ink}" stroke-width="{wide:.3g}"/>')
         x, y = 0.4 * x1 + 0.6 * x2, 0.4 * y1 + 0.6 * y2
         heads.append(
             f'<path class="head" d="M{x + 9 * dx:.1f} {y + 9 * dy:.1f}'
             f'L{x - 6 * dy:.1f} {y + 6 * dx:.1f}L{x + 6 * dy:.1f} '
-            f'{y - 6 * dx:.1f}z" fill="{color}"/>')
+            f'{y - 6 * dx:.1f}z" fill="{ink}"/>')
     drawing.add(''.join(heads))
     for node, (x, y) in at.items():
         wide = width_of(names[node], WORDS) + 10
@@ -182,8 +181,8 @@ def plot_timing(timing, most=24, title=None, until=None):
                      f'{chart.right:.1f}' for row in range(len(names)))
     chart.drawing.add(f'<path class="grid" d="{floors}" fill="none" '
                       f'stroke="{GRID}"/>')
-    for color, spans in _bars(timing, links).items():
-        chart.bars(spans, color)
+    for ink, spans in _bars(timing, links).items():
+        chart.bars(spans, ink)
     return chart.drawing
 
 
@@ -206,8 +205,7 @@ def _bars(timing, links):
                     bar[1] = 1e3 * end
                 else:
                     bar = [1e3 * start, 1e3 * end, low, low - share]
-                    found.setdefault(CHUNK_COLORS[
-                        send.chunk % len(CHUNK_COLORS)], []).append(bar)
+                    found.setdefault(color(send.chunk), []).append(bar)
                 last[link, k] = bar, end, low, share
     return found
 

@@ -7,6 +7,7 @@ from d2lps_pictures.chart import new_chart, words_of
 from d2lps_pictures.controls import choose, menu
 from d2lps_pictures.drawing import Row
 from d2lps_pictures.style import BLUE, GRAY, ORANGE
+from d2lps_pictures.units import several
 from d2lps_pictures.widgets import live_picture
 
 SIZES = [1, 2, 4, 8, 16, 32, 64, 128]
@@ -76,8 +77,8 @@ def plot_servers(num_workers, num_servers, nbytes, bandwidth,
     predicted = [predicted_seconds(num_workers, n, nbytes, bandwidth,
                                    colocated) for n in sizes]
     timing = simulated(num_workers, num_servers, nbytes, bandwidth, colocated)
-    title = (f'{_several(num_workers, "worker")}, '
-             f'{_several(num_servers, "server")}: {timing.seconds:.3g} s')
+    title = (f'{several(num_workers, "worker")}, '
+             f'{several(num_servers, "server")}: {timing.seconds:.3g} s')
     most = max(*predicted, timing.seconds) or 1
     ends = [*sizes, num_servers]
     left = new_chart(
@@ -93,7 +94,7 @@ def plot_servers(num_workers, num_servers, nbytes, bandwidth,
 
 
 def _listed(sizes, seconds):
-    return '; '.join(f'{_several(n, "server")} {words_of(one)} s'
+    return '; '.join(f'{several(n, "server")} {words_of(one)} s'
                      for n, one in zip(sizes, seconds))
 
 
@@ -112,10 +113,6 @@ def _plot_links(bars):
         chart.bar(0, seconds, row - 0.36, row + 0.36, color)
         chart.text(seconds, row, f'{seconds:.3g}', 6, 0, 'start')
     return chart.drawing
-
-
-def _several(number, word):
-    return f'{number} {word}' if number == 1 else f'{number} {word}s'
 
 
 def _bars(timing, num_servers, bandwidth, colocated):

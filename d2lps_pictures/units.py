@@ -1,4 +1,4 @@
-"""Numbers with a unit that makes them small, for readers."""
+"""Numbers as readers want them: with a unit that makes them small."""
 TIMES = (1, 's'), (1e-3, 'ms'), (1e-6, 'µs')
 SHORT_TIMES = *TIMES, (1e-9, 'ns')
 SIZES = (1e9, 'GB'), (1e6, 'MB'), (1e3, 'kB'), (1, 'bytes')
@@ -12,3 +12,8 @@ def with_unit(value, units):
     """
     size, unit = next((u for u in units if u[0] <= value), units[-1])
     return f'{float(f"{value / size:.3g}"):,g} {unit}'
+
+
+def several(number, word):
+    """'1 worker', or '3 workers'."""
+    return f'{number} {word}' if number == 1 else f'{number} {word}s'

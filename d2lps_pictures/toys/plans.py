@@ -6,13 +6,14 @@ from d2lps_pictures.controls import choose, menu, steps
 from d2lps_pictures.drawing import Drawing
 from d2lps_pictures.menus import PLANS, STEPPED
 from d2lps_pictures.player import plot_holdings
+from d2lps_pictures.units import several
 from d2lps_pictures.widgets import live_picture
 
 
 def _sentence(sends):
     """What the messages of a round do."""
     counts = {'added': sends.reduce.sum(), 'replacing': (~sends.reduce).sum()}
-    return ', '.join(f'{count} message{"s" * int(count > 1)} {what}'
+    return ', '.join(f'{several(count, "message")} {what}'
                      for what, count in counts.items() if count)
 
 
