@@ -16,7 +16,7 @@ from d2lps_pictures.style import (BLUE, GRAY, GREEN, ORANGE, PURPLE,
 
 __getattr__, __dir__ = lazy(__name__, {
     '.plots': ('plot_comparison', 'plot_timing', 'plot_topology'),
-    '.player': ('plot_holdings', 'step_player'),
+    '.player': ('plot_holdings',),
     '.widgets': ('live_picture',),
     '.timeline': ('explore_timeline', 'plot_timeline'),
     '.overlap': ('explore_overlap', 'plot_step'),

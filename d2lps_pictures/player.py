@@ -1,17 +1,13 @@
-"""Step through a schedule: who holds whose contributions after each round."""
-from functools import partial
-
+"""Who holds whose contributions after a round of a schedule."""
 import numpy as np
 
 from d2lps.checks import checked, flag, from_zero, whole
 from d2lps.collectives import limits
 from d2lps_pictures.chart import TITLE, WORDS, wrapped
-from d2lps_pictures.controls import steps
 from d2lps_pictures.drawing import INK, Drawing, color, width_of
 from d2lps_pictures.style import GREEN
 from d2lps_pictures.tables import PIXELS, TEXT
 from d2lps_pictures.units import several
-from d2lps_pictures.widgets import live_picture
 
 BOX = 0.72  # a box's share of its column: arrows are in the gap
 LANE = 7  # pixels between two arrows, where a gap can be so wide
@@ -220,10 +216,3 @@ def _holdings_said(schedule, held, number, title, names):
         round_ = (f' In this round {several(len(sends.src), "message")}: '
                   f'{adds} added, {len(sends.src) - adds} replacing.')
     return f'{title or schedule.name}. {"; ".join(said)}.{round_}'
-
-
-@checked(_small, schedule=limits.schedule, number=from_zero)
-def step_player(schedule, number=0):
-    """Go through the rounds, forward, back or playing, from `number` on."""
-    live_picture(partial(plot_holdings, schedule), {
-        'number': steps(len(schedule.rounds), number, 'round')})

@@ -336,8 +336,6 @@ good(player.plot_holdings, {
     'width': {'int64', 'None'}, **TITLE},
      schedule=strategies.ring(2), number=0, title='x', sums=True, width=400,
      signs=True)
-good(player.step_player, {'number': {'int64', 'zero'}},
-     schedule=strategies.ring(2), number=0)
 good(plans.explore_plans, {
     'num_devices': {'int64'}, 'number': WHOLE, 'plans': {'None'},
     'sums': FLAG}, plan='ring', num_devices=2, number=0, plans=None,

@@ -15,18 +15,17 @@ import tempfile
 import time
 from pathlib import Path
 
+from d2lps import pictures
+from d2lps_pictures.controls import values_of
+from d2lps_pictures.widgets import caught
+
 ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT / 'tests' / 'browser'))
 
-# What is measured, with its arguments; chapter 15 and 18 have the same.
-TOYS = ('timeline', 'splits', 'plans', 'devices', 'synchronisation',
-        'latency', 'sums', 'store', 'keys', 'steps', 'servers', 'hang',
-        'rounding', 'overlap', 'clock', 'circle', 'pipeline')
+TOYS = sorted(name.removeprefix('explore_') for name in dir(pictures)
+              if name.startswith('explore_'))
 CODE = '''from d2lps import pictures
 pictures.explore_{}()'''
-PLAYER = '''from d2lps import pictures
-from d2lps.collectives import strategies
-pictures.step_player(strategies.ring(6))'''
 # From what a reader does until the frame with another picture is painted.
 WATCH = '''cell => {
   const begin = new Promise(done => {
@@ -55,14 +54,10 @@ WATCH = '''cell => {
 }'''
 
 
-def code_of(toy):
-    return PLAYER if toy == 'step_player' else CODE.format(toy)
-
-
 def measure(lab, toy, times, folder):
     """Milliseconds of each key."""
     name = f'{toy}.ipynb'
-    lab.write(name, [code_of(toy)])
+    lab.write(name, [CODE.format(toy)])
     with lab.notebook(name, folder) as page:
         lab.run_all()
         cell = page.locator('.jp-NotebookPanel .jp-CodeCell').first
@@ -76,8 +71,8 @@ def measure(lab, toy, times, folder):
                 handles.first.focus()
                 last = handles.first.evaluate(
                     'it => it.ariaValueNow == it.ariaValueMax')
-                page.keyboard.press('ArrowLeft' if last or (
-                    k % 2 and taken) else 'ArrowRight')
+                page.keyboard.press('ArrowLeft' if last or k % 2 else
+                                    'ArrowRight')
             else:
                 buttons = cell.locator('.jupyter-button')
                 buttons.nth(2 * (k % 2)).click()
@@ -87,14 +82,8 @@ def measure(lab, toy, times, folder):
 
 def drawing(toy, times):
     """Milliseconds of Python for each of some pictures; None of a store."""
-    from d2lps import pictures
-    from d2lps.collectives import strategies
-    from d2lps_pictures.controls import values_of
-    from d2lps_pictures.widgets import caught
     with caught() as toys:
-        if toy == 'step_player':
-            pictures.step_player(strategies.ring(6))
-        elif toy != 'store':
+        if toy != 'store':
             getattr(pictures, f'explore_{toy}')()
     if not toys:
         return None
@@ -105,16 +94,14 @@ def drawing(toy, times):
     for k in range(times):
         values[name] = options[k % 2]
         begin = time.perf_counter()
-        picture = toys[0].draw(**values)
-        if hasattr(picture, '_repr_html_'):
-            picture._repr_html_()
+        toys[0].draw(**values)._repr_html_()
         taken.append(1e3 * (time.perf_counter() - begin))
     return taken
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument('toys', nargs='*', default=[*TOYS, 'step_player'],
+    parser.add_argument('toys', nargs='*', default=TOYS,
                         help='such as plans; without any, all')
     parser.add_argument('--times', type=int, default=11, help='keys for each')
     options = parser.parse_args()

@@ -1,6 +1,4 @@
-"""The step player shows who holds what, without a browser."""
-
-import ipywidgets
+"""The picture of who holds what says it."""
 import numpy as np
 import pytest
 from shapes import Shapes, chart_faults
@@ -135,28 +133,6 @@ def test_too_many_boxes_are_refused():
         player.plot_holdings(strategies.ring(13))
 
 
-def test_forward_back_and_play(shown, monkeypatch):
-    drawn, draw = [], player.plot_holdings
-    monkeypatch.setattr(player, 'plot_holdings', lambda plan, number: (
-        drawn.append(number), draw(plan, number))[1])
-    player.step_player(strategies.ring(3), number=1)
-    slider, buttons = shown[0].children
-    play, back, forward = buttons.children
-    assert isinstance(play, ipywidgets.Play)
-    assert (play.min, play.max, play.value) == (0, 4, 1)
-    forward.click()
-    assert slider.value == play.value == drawn[-1] == 2
-    play.value = 4  # what the browser does as time goes by
-    assert slider.value == drawn[-1] == 4
-    forward.click()
-    assert slider.value == 4  # stays at the end
-    slider.value = 0
-    back.click()
-    assert slider.value == play.value == 0
-    assert drawn == [1, 2, 4, 0]  # one picture for each change, no more
-    assert len(shown) == 1 + len(drawn)
-
-
 def test_a_picture_has_few_parts():
     # Boxes and bars are drawn in a few heaps: one shape each would be large.
     drawing = player.plot_holdings(strategies.ring(12), 6)
@@ -173,11 +149,7 @@ def test_a_picture_has_few_parts():
     (lambda: player.plot_holdings(strategies.ring(2), 0.5), 'number must be'),
     (lambda: player.plot_holdings(strategies.ring(2), sums=1),
      'sums must be True or False'),
-    (lambda: player.step_player(None), 'schedule must be a Schedule'),
-    (lambda: player.step_player(strategies.ring(2), 3), 'number .*0 to 2'),
-    (lambda: player.step_player(strategies.ring(13)), 'over 144'),
 ])
-def test_bad_arguments_are_named(shown, draw, words):
+def test_bad_arguments_are_named(draw, words):
     with pytest.raises(ValueError, match=words):
         draw()
-    assert not shown

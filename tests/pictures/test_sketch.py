@@ -116,7 +116,7 @@ def test_pictures_load_neither_mxnet_nor_what_else_draws(python):
         pictures.plot_timing(simulate.time(ring, links, 8))
         pictures.plot_curves({'a': ([1, 2], [3, 4])})
         pictures.plot_bars({'a': 1})
-        pictures.explore_synchronisation, pictures.step_player
+        pictures.explore_synchronisation, pictures.explore_plans
         heavy = {'mxnet', 'matplotlib', 'pandas', 'ipywidgets'}
         print(bool(heavy & {*sys.modules}), *dir(pictures))
     """
@@ -127,7 +127,7 @@ def test_pictures_load_neither_mxnet_nor_what_else_draws(python):
 
 def test_every_picture_is_found_by_its_name():
     offered = [name for name in dir(pictures) if re.match(
-        'animate|choose|draw_|explore_|live_|plot_|step_', name)]
+        'animate|draw_|explore_|live_|plot_', name)]
     assert len(offered) > 40
     for name in offered:
         module = getattr(pictures, name).__module__

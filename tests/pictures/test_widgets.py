@@ -94,6 +94,24 @@ def test_steps_end_where_the_other_controls_say(shown):
     assert alts(shown) == ['8 of 8', '3 of 3', '2 of 3', '2 of 5', '2 of 8']
 
 
+def test_forward_back_and_play(shown):
+    widgets.live_picture(lambda k: picture(f'{k}'),
+                         {'k': steps(4, 1, 'round')})
+    slider, buttons = shown[0].children
+    play, back, forward = buttons.children
+    assert (play.min, play.max, play.value) == (0, 4, 1)
+    forward.click()
+    assert slider.value == play.value == 2
+    play.value = 4  # what the browser does as time goes by
+    assert slider.value == 4
+    forward.click()
+    assert slider.value == 4  # stays at the end
+    slider.value = 0
+    back.click()
+    assert slider.value == play.value == 0
+    assert alts(shown) == ['1', '2', '4', '0']  # for each change, no more
+
+
 def test_the_newest_value_wins(shown):
     """What moves while a picture is drawn, by whatever thread, is drawn."""
     def draw(n):
