@@ -11,28 +11,26 @@ from html import escape
 from docutils import nodes
 
 LEAST = 4  # lines; shorter code that draws stays as it is
-DRAWS = '# This cell only draws'  # a cell may say so, or have this tag:
-TAG = 'draws'
 MODULE = 'pictures'
 TOYS = 'explore_'  # these are played with, and never folded
 RESULTS = {'image': 'a picture', 'table': 'a table'}
 
 
 def fold_all(app, document):
-    cells = [node for node in document.findall(nodes.container)
-             if node.get('nb_element') == 'cell_code']
+    cells = [*filter(is_cell, document.findall(nodes.container))]
     question = None
     for paragraph in [*document.findall(nodes.paragraph)]:
         if says(paragraph, 'Answer'):
             fold_answer(question, paragraph)
         question = paragraph if says(paragraph, 'Predict') else question
     for number, cell in enumerate(cells):
-        words = '' if cell.get('hide_mode') else (
-            number == 0 and imports(code_of(cell))) or (
-            drawing(cell) and 'How this picture is drawn')
-        if words:
-            kind = 'imports' if words[:7] == 'Imports' else 'drawing'
-            wrap([cell.children[0]], kind, words)
+        names = imports(code_of(cell)) if number == 0 else ''
+        if cell.get('hide_mode'):
+            continue
+        if names:
+            wrap([cell.children[0]], 'imports', names)
+        elif drawing(cell):
+            wrap([cell.children[0]], 'drawing', 'How this picture is drawn')
 
 
 def wrap(children, kind, words):
@@ -78,13 +76,9 @@ def imports(code):
 def drawing(cell):
     """Whether there is a picture, and its code does nothing but draw it."""
     code = code_of(cell)
-    if TOYS in code or not has(cell, 'image'):
-        return False
-    tags = cell.get('cell_metadata', {}).get('tags', ())
-    if TAG in tags or code.startswith(DRAWS):
-        return True
     lines = [line for line in code.split('\n') if line.strip()]
-    return len(lines) >= LEAST and only_draws(code)
+    return (len(lines) >= LEAST and TOYS not in code
+            and has(cell, 'image') and only_draws(code))
 
 
 def only_draws(code):

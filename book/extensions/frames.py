@@ -30,8 +30,6 @@ FEWER = {
     'explore_servers': {
         'num_workers': [1, 2, 4, 8, 16, 32, 64], 'gigabits': [1, 10, 100],
         'num_servers': [1, 2, 4, 8, 16, 32, 64], 'megabytes': [10, 40, 160]}}
-KINDS = {'slider': 'slider', 'menu': 'menu', 'checkbox': 'checkbox',
-         'steps': 'slider'}
 MOST = 2000  # pictures of a toy
 NARROW = 420  # pixels: a phone shows what is not wider as a whole
 SVG = re.compile(r'src="data:image/svg\+xml;base64,([^"]+)"')
@@ -58,14 +56,14 @@ class Toy:
         [(self._draw, self._controls)] = toys
         self._options = {key: self._offered(key) for key in self._controls}
         self.controls = [
-            {'kind': KINDS[control.kind], 'label': control.label,
+            {'kind': control.kind, 'label': control.label,
              'words': [words for words, _ in self._options[key]],
              'value': _place_of(control.value, self._options[key])}
             for key, control in self._controls.items()]
         others = {key: value for key, value in settings.items()
                   if key not in self._controls}
         known = json.dumps([name, others, [
-            one['words'] for one in self.controls], sources()])
+            one['words'] for one in self.controls], code()])
         number = hashlib.sha256(known.encode()).hexdigest()[:8]
         self.file = f'{name}-{number}.js'
         most, self.room = self._keep(folder)
@@ -77,8 +75,8 @@ class Toy:
         """[(words, value), ...] of a control, or of some of its choices."""
         control, fewer = self._controls[key], FEWER.get(
             self.name, {}).get(key)
-        if control.most or control.kind not in KINDS:
-            raise ExtensionError(f'{self.name}: no page has a {control.kind}')
+        if control.kind == 'steps':
+            raise ExtensionError(f'{self.name}: no page has {control.kind}')
         values = [value for _, value in control.options]
         if fewer and not {*fewer} <= {*values}:
             raise ExtensionError(f'{self.name}: {key} is one of {values}, '
@@ -124,7 +122,7 @@ def _place_of(value, options):
 
 
 @cache
-def sources():
+def code():
     """A number that is another one if a toy may draw something else."""
     found = hashlib.sha256()
     for package in d2lps, pictures:

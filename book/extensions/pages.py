@@ -14,7 +14,7 @@ from sphinx.transforms import SphinxTransform
 README = Path(__file__).parents[2] / 'README.md'
 CHAPTERS = 20
 EXERCISES = 'notebooks/exercises/README'
-SETS_UP = re.compile(r'^(%(matplotlib|config) .*\n+)+')  # for pictures
+SETS_UP = re.compile(r'^%matplotlib .*\n+')  # for pictures
 GRADES = '### BEGIN HIDDEN TESTS'  # does nothing for readers
 
 

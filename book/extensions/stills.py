@@ -17,8 +17,6 @@ IMAGE = re.compile(rf'(<img [^>]*?){re.escape(SVG)}([^"]+)("[^>]*>)')
 # What notebooks have for it, where no script plays a picture again.
 AGAIN = re.compile(r'<details><summary>Play it once more</summary>'
                    r'<img [^>]*></details>')
-SOURCE = re.compile(r'<source media="print[^>]*?srcset="([^"]+)">(.*?)'
-                    r'</picture>', re.S)
 MOVES = b'@keyframes'
 STOPPED = b'<style>*{animation:none!important}</style></svg>'
 
@@ -30,22 +28,10 @@ def playing(match):
     if MOVES not in svg:
         return match[0]
     still = b64encode(svg.replace(b'</svg>', STOPPED)).decode()
-    return pair(marked(match[0]), f'{begin}{SVG}{still}{end}')
-
-
-def other(match):
-    """For paper, the source that a `<picture>` has for it."""
-    img = re.sub(r'src="[^"]+"', f'src="{match[1]}"', match[2].strip())
-    return pair(match[0].replace(match[2], marked(match[2])), img)
-
-
-def marked(words):
-    return words.replace('<img ', '<img class="plays" ', 1)
-
-
-def pair(plays, still):
-    still = still.replace('alt="', 'alt="Standing still: ', 1)
-    return plays + still.replace('<img ', '<img class="on-paper" ', 1)
+    stands = f'{begin}{SVG}{still}{end}'.replace(
+        '<img ', '<img class="on-paper" ', 1).replace(
+        'alt="', 'alt="Standing still: ', 1)
+    return match[0].replace('<img ', '<img class="plays" ', 1) + stands
 
 
 class AddStills(SphinxTransform):
@@ -53,8 +39,7 @@ class AddStills(SphinxTransform):
 
     def apply(self):
         for raw in self.document.findall(nodes.raw):
-            words = AGAIN.sub('', SOURCE.sub(other, raw.astext()))
-            words = IMAGE.sub(playing, words)
+            words = IMAGE.sub(playing, AGAIN.sub('', raw.astext()))
             raw.rawsource, raw[:] = words, [nodes.Text(words)]
 
 

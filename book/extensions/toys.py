@@ -22,6 +22,7 @@ from d2lps.collectives import Schedule
 from d2lps_pictures.menus import CHOICES, LINKS, PLANS, STEPPED, STRATEGIES
 from d2lps_pictures.places import positions
 from d2lps_pictures.style import CHUNK_COLORS, IDLE_TO_BUSY
+from folding import is_cell, raw
 from frames import Toy
 
 SCRIPTED = 'explore_plans', 'explore_synchronisation'
@@ -68,7 +69,7 @@ def replace_widgets(app, document):
         widgets = [bundle for bundle in cell.findall(nodes.container)
                    if bundle.get('nb_element') == 'mime_bundle' and any(
                        data.get('mime_type') == WIDGET for data in bundle)]
-        if cell.get('nb_element') == 'cell_code' and widgets:
+        if is_cell(cell) and widgets:
             for widget in widgets:
                 widget.parent.remove(widget)
             source, output = cell.children[0], cell.children[-1]
@@ -85,10 +86,6 @@ def replace_widgets(app, document):
                 app.env.metadata[app.env.docname].setdefault(
                     'toys', []).append(toy.file)
                 output[:] = [raw(framed(toy, getattr(pictures, name)))]
-
-
-def raw(html):
-    return nodes.raw('', html, format='html')
 
 
 def opening(name, settings):

@@ -13,17 +13,9 @@ if (!matchMedia('(prefers-reduced-motion: reduce)').matches) {
   const changed = (source, more) => BASE64 + btoa(
     atob(source.slice(BASE64.length)).replace('</svg>', `${more}</svg>`));
 
-  // Its first moment; nothing yet, where its file cannot be read.
-  const first = (source, {width, height}) => source.startsWith(BASE64) ?
-    changed(source, PAUSED) : BASE64 + btoa(
-      '<svg xmlns="http://www.w3.org/2000/svg" ' +
-      `viewBox="0 0 ${width || 1} ${height || 1}"/>`);
-
   const play = (picture) => {
-    const source = sources.get(picture);
     plays += 1;
-    picture.src = source.startsWith(BASE64) ?
-      changed(source, `<!-- ${plays} -->`) : `${source}?${plays}`;
+    picture.src = changed(sources.get(picture), `<!-- ${plays} -->`);
     picture.dataset.plays = Number(picture.dataset.plays || 0) + 1;
   };
 
@@ -42,7 +34,7 @@ if (!matchMedia('(prefers-reduced-motion: reduce)').matches) {
 
   const hold = (picture) => {
     sources.set(picture, picture.getAttribute('src'));
-    picture.src = first(sources.get(picture), picture);
+    picture.src = changed(picture.src, PAUSED);  // its first moment
   };
 
   const addButton = (picture) => {
@@ -54,9 +46,7 @@ if (!matchMedia('(prefers-reduced-motion: reduce)').matches) {
       begun.add(picture);
       play(picture);
     });
-    const whole = picture.closest('picture') ?? picture;
-    const paper = whole.nextElementSibling;
-    (paper?.matches('.on-paper') ? paper : whole).after(again);
+    picture.nextElementSibling.after(again);  // behind what is for paper
   };
 
   // Each is held as it comes, before it is painted.
