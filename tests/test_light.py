@@ -50,7 +50,7 @@ for name in lacks:
     sys.modules.pop(name, None)
 '''
 NAMES = WITHOUT + '''
-import d2lps_pictures.board  # Matplotlib and Jupyter are not our business
+import d2lps_pictures.board  # Jupyter is not our business
 for module, names in {functions}.items():
     for name in names.split():
         delattr(sys.modules[module], name)

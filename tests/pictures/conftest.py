@@ -3,26 +3,20 @@ from itertools import pairwise
 from xml.etree import ElementTree
 
 import pytest
-from shapes import SVG, numbers, overlap, wide, within
+from shapes import SVG, numbers, overlap, text_of, within
 
 
 def place(shape):
     """Left, top, right, bottom of a text, a box or a circle."""
     get = {name: float(value) for name, value in shape.attrib.items()
-           if name in ('x', 'y', 'width', 'height', 'cx', 'cy', 'r',
-                       'font-size')}
+           if name in ('x', 'y', 'width', 'height', 'cx', 'cy', 'r')}
     if shape.tag == f'{SVG}circle':
         x, y, r = get['cx'], get['cy'], get['r']
         return x - r, y - r, x + r, y + r
     if shape.tag == f'{SVG}rect':
         x, y = get['x'], get['y']
         return x, y, x + get['width'], y + get['height']
-    size = get['font-size']
-    long = wide(shape.text, size, shape.get('font-weight', 'normal'))
-    left = get['x'] - long * {'start': 0, 'middle': 0.5, 'end': 1}[
-        shape.get('text-anchor')]
-    return (left, get['y'] - 0.73 * size, left + long,
-            get['y'] + 0.2 * size * any(c in shape.text for c in 'gjpqy,('))
+    return text_of(shape).box
 
 
 def crosses(line, box):

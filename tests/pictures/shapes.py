@@ -89,7 +89,7 @@ class Shapes:
     def __init__(self, drawing):
         self.width, self.height = drawing.width, drawing.height
         self.all = flat(drawing)
-        self.texts = [_text(*one) for one in self.all
+        self.texts = [text_of(*one) for one in self.all
                       if one[0].tag == f'{SVG}text']
         self.words = [text.words for text in self.texts]
         self.boxes, self.lines, self.marks, self.axes = [], [], [], []
@@ -146,7 +146,7 @@ class Shapes:
         return Frame(self, self.axes[number], xscale, yscale)
 
 
-def _text(shape, dx, dy):
+def text_of(shape, dx=0, dy=0):
     x, y, size = (float(shape.get(name)) for name in ('x', 'y', 'font-size'))
     weight = shape.get('font-weight', 'normal')
     long, anchor = wide(shape.text, size, weight), shape.get('text-anchor')
@@ -186,17 +186,11 @@ class Frame:
                   and self.top - 8 < text.y < self.bottom + 8]
         self.xticks = {text.words: text.x for text in below}
         self.yticks = {text.words: text.y for text in beside}
-        self._x = _scale(self.xticks, xscale)
-        self._y = _scale(self.yticks, yscale)
+        self.x = _scale(self.xticks, xscale)
+        self.y = _scale(self.yticks, yscale)
 
     def value(self, x, y):
-        return self._x(x), self._y(y)
-
-    def x(self, x):
-        return self._x(x)
-
-    def y(self, y):
-        return self._y(y)
+        return self.x(x), self.y(y)
 
     def row(self, y):
         """The name of the row that a pixel lies in."""
@@ -206,12 +200,11 @@ class Frame:
         return (self.left - 1 <= x <= self.right + 1 and
                 self.top - 1 <= y <= self.bottom + 1)
 
-    def bars(self, *colors):
+    def bars(self):
         """(row, start, end, colour) of each box in the axes, in order."""
         return sorted((self.row((box.y1 + box.y2) / 2), self.x(box.x1),
                        self.x(box.x2), box.color) for box in self.shapes.boxes
-                      if self.inside(box.x1, box.y1) and (
-                          not colors or box.color in colors))
+                      if self.inside(box.x1, box.y1))
 
 
 def _number(words):
@@ -255,10 +248,10 @@ def overlap(one, other):
             one[1] < other[3] and other[1] < one[3])
 
 
-def chart_faults(drawing, most=720):
+def chart_faults(drawing):
     """What a reader could not read, or would not see."""
     shapes, found = Shapes(drawing), []
-    if drawing.width > most:
+    if drawing.width > 720:
         found.append(f'{drawing.width} pixels are too wide')
     if len(drawing.svg()) > 150_000:
         found.append(f'{len(drawing.svg())} bytes are many')
@@ -283,3 +276,10 @@ def chart_faults(drawing, most=720):
         if not within((x, y, x, y), canvas):
             found.append(f'a mark at {x, y} leaves the drawing')
     return found
+
+
+def read(drawing, xscale='linear', yscale='linear', number=0):
+    """The shapes of a picture in which all can be read, and its axes."""
+    assert not chart_faults(drawing)
+    shapes = Shapes(drawing)
+    return shapes, shapes.frame(number, xscale, yscale)

@@ -4,15 +4,9 @@ import pytest
 from d2lps.asynchrony.clock import virtual_clock
 from d2lps.asynchrony.training import Point
 from d2lps_pictures import asynchrony
-from shapes import Shapes, chart_faults
+from shapes import Shapes, chart_faults, read
 
 STRAGGLER = [[1], [5]]
-
-
-def read(drawing):
-    assert not chart_faults(drawing)
-    shapes = Shapes(drawing)
-    return shapes, shapes.frame()
 
 
 def bars(drawing):

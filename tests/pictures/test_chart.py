@@ -6,11 +6,10 @@ import numpy as np
 import pandas as pd
 import pytest
 from d2lps_pictures import (BLUE, GREEN, ORANGE, Chart, Drawing, Row,
-                            new_chart, plot_bars, plot_curves, plot_grid,
-                            row_chart)
+                            plot_bars, plot_curves, plot_grid, row_chart)
 from d2lps_pictures.chart import (decades, steps, tick_words, words_of,
                                   wrapped)
-from shapes import Shapes, chart_faults
+from shapes import Shapes, chart_faults, read
 
 CURVES = pd.DataFrame({'ring': [1.0, 4, 9], 'tree': [2.0, 3, 5]}, [1, 2, 4])
 
@@ -54,12 +53,6 @@ def test_words_of_numbers(value, words):
 def test_long_words_are_broken_between_words():
     assert wrapped('one two three', 13, 60) == ['one two', 'three']
     assert wrapped('unbreakable', 13, 10) == ['unbreakable']
-
-
-def read(drawing, xscale='linear', yscale='linear', number=0):
-    assert not chart_faults(drawing)
-    shapes = Shapes(drawing)
-    return shapes, shapes.frame(number, xscale, yscale)
 
 
 def values(frame, points):
@@ -339,17 +332,6 @@ def test_a_drawing_can_be_put_into_another():
     assert 'id="p3"' in outer.svg()
     text, = Shapes(outer).texts
     assert (text.x, text.y) == (pytest.approx(120), pytest.approx(60, abs=1))
-
-
-def test_a_chart_is_drawn_in_a_moment():
-    import time
-    begin = time.perf_counter()
-    for _ in range(20):
-        chart = new_chart(640, 300, 'Quick.', (0, 100), (0, 1), title='A',
-                          legend=[('a', BLUE, '-')])
-        chart.curve(range(100), [k / 100 for k in range(100)])
-        chart.drawing.svg()
-    assert (time.perf_counter() - begin) / 20 < 0.1  # 2 ms if alone
 
 
 @pytest.mark.parametrize('call, words', [

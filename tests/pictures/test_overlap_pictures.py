@@ -2,13 +2,7 @@
 import pytest
 from d2lps.asynchrony.overlap import ORDERS, best_possible, simulate_step
 from d2lps_pictures import overlap
-from shapes import Shapes, chart_faults
-
-
-def read(drawing):
-    assert not chart_faults(drawing)
-    shapes = Shapes(drawing)
-    return shapes, shapes.frame()
+from shapes import Shapes, chart_faults, read
 
 
 def title(shapes):

@@ -73,7 +73,7 @@ def test_steps_done_again_and_deaths_are_marked(texts):
     assert 'a run without deaths' in texts(drawing)
 
 
-def test_nothing_is_there_yet(texts, faults):
+def test_nothing_is_there_yet(texts):
     for deaths in [], [(5.0, 'worker 0')]:
         drawing = panels.draw_progress([], 10, deaths)
         assert not points(drawing, 'first') + points(drawing, 'again')
@@ -222,7 +222,6 @@ def test_what_ends_the_training_reaches_the_reader(panel):
         wait(one)
 
 
-@pytest.mark.full
 @pytest.mark.parametrize('end', ['click', 'new', 'late', 'interrupt'])
 def test_it_can_be_ended(panel, shown, monkeypatch, end):
     one = panel()
@@ -283,7 +282,6 @@ def test_what_cannot_be_is_refused(panel, more, words):
         panel(**more)
 
 
-@pytest.mark.full
 def test_a_panel_does_not_keep_a_cluster_when_the_training_has_ended(
         tmp_path, shown):
     cluster = Trained()

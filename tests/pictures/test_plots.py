@@ -3,7 +3,7 @@ import numpy as onp
 import pytest
 from d2l import mxnet as d2l
 from matplotlib_inline import backend_inline
-from shapes import Shapes, chart_faults
+from shapes import Shapes, chart_faults, read
 
 from d2lps import Event, Timeline, devices
 from d2lps.collectives import Schedule, Send, simulate, strategies, topology
@@ -20,13 +20,6 @@ SWITCH = topology.pcie_switch(4)
 
 def on_switch(plan):
     return simulate.time(plan, SWITCH, 160e6)
-
-
-def read(drawing):
-    """The shapes of a picture in which all can be read, and its axes."""
-    assert not chart_faults(drawing)
-    shapes = Shapes(drawing)
-    return shapes, shapes.frame()
 
 
 def title(drawing):

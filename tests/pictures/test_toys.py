@@ -49,7 +49,7 @@ def test_every_strategy_can_be_chosen():
               and one.__module__ == strategies.__name__}
     named = {re.match(r'\w+', make(8).name)[0]
              for _, make in plans.PLANS.values()}
-    assert named == makers - {'partial', 'zip_longest'}
+    assert named == makers
 
 
 @pytest.mark.parametrize('name', plans.PLANS)
@@ -113,7 +113,6 @@ def test_a_chapter_chooses_plans(shown):
         'tree, 4 devices: after round 4 of 4, 1 message replacing')
 
 
-@pytest.mark.full
 @pytest.mark.parametrize('name', plans.PLANS)
 def test_a_plan_can_be_read_and_is_as_high_as_the_others(name, faults):
     """However many devices there are; what is below stays in its place."""
@@ -397,7 +396,6 @@ def test_one_by_one_the_error_grows_and_in_pairs_it_does_not():
     assert ring > 8 * tree
 
 
-@pytest.mark.full
 @pytest.mark.parametrize('precision', sums.DIGITS)
 @pytest.mark.parametrize('seed', [0, 10 ** 9])
 def test_every_sum_can_be_drawn(precision, seed):
