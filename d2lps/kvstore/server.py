@@ -10,7 +10,6 @@ from collections import Counter
 from d2lps.checks import checked, whole
 from d2lps.engine import array, array_list, device, nbytes
 from d2lps.kvstore.fits import how_far, store_key, up_to_1000
-from d2lps.kvstore.places import place  # noqa: F401
 from d2lps.training.fits import alike
 
 

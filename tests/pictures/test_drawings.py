@@ -5,7 +5,7 @@ from xml.etree import ElementTree
 import pytest
 from d2lps import devices
 from d2lps.engine import mx
-from d2lps.kvstore.server import place
+from d2lps.kvstore.places import place
 from d2lps_pictures import (draw_cluster, draw_collectives, draw_keys,
                             draw_seven_steps, draw_sharded_update,
                             draw_split_batch, draw_splits,
