@@ -215,8 +215,8 @@ def picture(answer, begun):
 def _draw(plan, said, found, last):
     from d2lps_pictures import BLUE, GRAY, ORANGE, row_chart
     ranks = range(plan.num_devices)
-    words = {rank: 'culprit' if rank in found else 'waits' if rank in said
-             else 'silent' for rank in ranks}
+    words = {rank: 'waits' if rank in said else 'silent' for rank in ranks}
+    words |= {rank: 'culprit' for rank in ranks if rank in found}
     title = f'{plan.name}: {len(said)} wait, you name {found}'
     told = '; '.join(f'rank {rank}, {words[rank]}, has begun round '
                      f'{last[rank]}' for rank in ranks)

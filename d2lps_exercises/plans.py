@@ -190,6 +190,13 @@ def through_one(plan, timing):
             'the same time and share its cable.')
 
 
+def _has(held):
+    """What a device ends with, in words."""
+    if (held == 1).all():
+        return 'the sum'
+    return 'a part twice' if (held > 1).any() else 'a part missing'
+
+
 def draw_plan(plan, title):
     """A column for each round, an arrow for what goes to another device.
 
@@ -197,10 +204,7 @@ def draw_plan(plan, title):
     """
     from d2lps_pictures import BLUE
     from d2lps_pictures.chart import row_chart
-    rounds, ends = len(plan.rounds), [
-        'the sum' if (held == 1).all() else 'a part twice'
-        if (held > 1).any() else 'a part missing'
-        for held in held_at_last(plan)]
+    rounds, ends = len(plan.rounds), [*map(_has, held_at_last(plan))]
     said = '; '.join(f'device {node} ends with {words}'
                      for node, words in enumerate(ends))
     chart = row_chart(
