@@ -17,7 +17,7 @@ from d2lps_pictures.controls import choose, menu
 from d2lps_pictures.drawing import Row
 from d2lps_pictures.style import (BLUE, CHUNK_COLORS, GRAY, GREEN, ORANGE,
                                   PURPLE, RED, SKY)
-from d2lps_pictures.tables import PIXELS
+from d2lps_pictures.tables import PIXELS, TEXT
 from d2lps_pictures.widgets import live_picture
 
 COLORS = {'sync': BLUE, 'bound': GREEN, 'async': ORANGE, 'backup': PURPLE}
@@ -48,8 +48,7 @@ def plans(name, value):
     return {key: PLAN(f'{name}[{key!r}]', one) for key, one in value.items()}
 
 
-@checked(plan=PLAN, until=positive, title=a(str, 'a text'),
-         width=PIXELS['width'])
+@checked(plan=PLAN, until=positive, title=TEXT, width=PIXELS['width'])
 def plot_plan(plan, until=None, title=None, width=720):
     """A row for each worker: when it computes, and when it waits.
 

@@ -3,9 +3,9 @@
 A notebook makes widgets of them, see `d2lps_pictures.board`; the book, which
 has no kernel, makes controls of its own.
 """
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
-from collections.abc import Callable
 
 
 @dataclass
@@ -45,9 +45,9 @@ def choose(options, value, label):
 
     options: numbers, or a dict {words: value}, which stays as it is.
     """
-    if isinstance(options, dict):
-        return Control('slider', label, _pairs(options), value)
-    return Control('slider', label, _pairs(sorted({*options, value})), value)
+    if not isinstance(options, dict):
+        options = sorted({*options, value})
+    return Control('slider', label, _pairs(options), value)
 
 
 def menu(options, value, label):

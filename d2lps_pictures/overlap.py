@@ -5,6 +5,7 @@ from d2lps.checks import a, checked, list_of, number, one_of, positive
 from d2lps_pictures.chart import row_chart, words_of
 from d2lps_pictures.controls import choose, menu
 from d2lps_pictures.drawing import color
+from d2lps_pictures.tables import TEXT
 from d2lps_pictures.widgets import live_picture
 
 # The toy: eight layers, as in a network for images. The first compute most,
@@ -17,8 +18,8 @@ ROWS = {'backward': 'compute', 'forward': 'compute', 'push': 'push',
 
 
 @checked(tasks=list_of(a(Task, 'a Task'), 'a list of Tasks'),
-         title=a(str, 'a text'), until=positive, best=number,
-         rows=list_of(a(str, 'a text'), 'a list of texts'))
+         title=TEXT, until=positive, best=number,
+         rows=list_of(TEXT, 'a list of texts'))
 def plot_step(tasks, title='', until=None, best=None, rows=None):
     """Draw a step: a row for computing and for each direction of the link.
 

@@ -3,11 +3,11 @@ from functools import partial
 from math import cos, pi, sin
 
 from d2lps.checks import checked, list_of, one_of, whole
+from d2lps.recovery import chain, circle, position
 from d2lps_pictures.chart import TITLE, WORDS
 from d2lps_pictures.controls import choose, menu
 from d2lps_pictures.drawing import INK, Drawing, Row, color
 from d2lps_pictures.widgets import live_picture
-from d2lps.recovery import chain, circle, position
 
 SERVERS = list_of(partial(whole, least=0, most=1000), 'a list of numbers')
 UP_TO_1000 = partial(whole, most=1000)

@@ -1,8 +1,7 @@
 """Workers and servers to play with, without starting any."""
-from functools import partial
-
 from d2lps.checks import checked, flag, number, positive, whole
 from d2lps.collectives import simulate, strategies, topology
+from d2lps.kvstore.fits import up_to_1000
 from d2lps_pictures.chart import new_chart, words_of
 from d2lps_pictures.controls import choose, menu
 from d2lps_pictures.drawing import Row
@@ -128,10 +127,7 @@ def _bars(timing, num_servers, bandwidth, colocated):
     return {name: max(bars[name]) for name in sorted(bars, reverse=True)}
 
 
-COUNT = partial(whole, most=1000)
-
-
-@checked(num_workers=COUNT, num_servers=COUNT, megabytes=positive,
+@checked(num_workers=up_to_1000, num_servers=up_to_1000, megabytes=positive,
          gigabits=positive, colocated=flag)
 def explore_servers(num_workers=4, num_servers=1, megabytes=40, gigabits=1,
                     colocated=False):

@@ -1,8 +1,8 @@
 """Things to play with: controls, and a picture that follows them."""
+from collections.abc import Callable
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import NamedTuple
-from collections.abc import Callable
 
 from d2lps.checks import checked, function, refuse
 from d2lps_pictures.controls import Control, limit

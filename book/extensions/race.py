@@ -8,7 +8,7 @@ from functools import cache
 from html import escape
 from pathlib import Path
 
-from d2lps_pictures.animation.race import LINKS, PLANS, options, racers
+from d2lps_pictures.animation.race import LINKS, PLANS, racers
 
 PAGE, PLACE, SCRIPTS = 'book/index', '% the race', ('race-data.js', 'race.js')
 LINK, CHOSEN, NOW = 'switch', ('gather', 'sharded'), 6  # at first; ms
@@ -16,6 +16,13 @@ SIGNS = ('A colour is what one GPU brought; a box on a cable is on its way. '
          'Full frame: it will be added. Dashed frame: it is a sum, and '
          'replaces what is there. ✓ The sum of all four is there.')
 made = cache(racers)
+
+
+def options(choices, chosen):
+    """Of a menu in HTML; choices: (value, words)."""
+    return ''.join(
+        f'<option value="{value}"{" selected" * (value == chosen)}>'
+        f'{escape(words)}</option>' for value, words in choices)
 
 
 def lane(side, plan):

@@ -145,11 +145,11 @@ class Looping(Playing):
 
     def moving(self, points, shares, begin, end):
         first, last = self.real(begin), self.real(end)
-        steps = ''.join(
+        steps = ';visibility:visible}'.join(
             f'{100 * (first + at * (last - first)) / self.cycle:.2f}%{{'
-            f'transform:translate({x:.0f}px,{y:.0f}px);visibility:visible}}'
+            f'transform:translate({x:.0f}px,{y:.0f}px)'
             for at, (x, y) in zip(shares, points))
-        return self._cycle(f'{steps[:-8]}hidden}}', 'linear', False)
+        return self._cycle(f'{steps};visibility:hidden}}', 'linear', False)
 
     def _cycle(self, steps, how, last):
         """A class that takes steps in each cycle; last: seen in the end."""

@@ -1,6 +1,5 @@
 """Plans that a page lets race: pictures that obey the page's clock."""
 import re
-from html import escape
 
 from d2lps.collectives import simulate, strategies, topology
 from d2lps_pictures.animation.clock import Driven
@@ -83,10 +82,3 @@ def racers():
     return {links: {plan: Racer(plan, links) for plan in PLANS
                     if links == 'switch' or plan != 'cpu'}
             for links in LINKS}
-
-
-def options(choices, chosen):
-    """Of a menu in HTML; choices: (value, words)."""
-    return ''.join(
-        f'<option value="{value}"{" selected" * (value == chosen)}>'
-        f'{escape(words)}</option>' for value, words in choices)

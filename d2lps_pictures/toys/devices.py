@@ -2,16 +2,15 @@
 import time
 from functools import partial
 
-
 from d2lps.checks import checked, number, one_of, whole
 from d2lps.collectives import strategies
 from d2lps.engine import devices, mx
+from d2lps.training.data_parallel import allreduce
+from d2lps.training.stopwatch import Stopwatch
 from d2lps_pictures.chart import new_chart
 from d2lps_pictures.controls import choose, menu
 from d2lps_pictures.style import BLUE, ORANGE
 from d2lps_pictures.widgets import live_picture
-from d2lps.training.data_parallel import allreduce
-from d2lps.training.stopwatch import Stopwatch
 
 # How many copies one after the other, if each device had its own cable.
 COPIES = {'allreduce': lambda n: 2 * (n - 1),
