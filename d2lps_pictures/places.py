@@ -12,8 +12,10 @@ def positions(topology):
     turn = 2 * np.pi * np.arange(len(topology.nodes)) / len(topology.nodes)
     at = dict(zip(topology.nodes, np.stack([np.sin(turn), np.cos(turn)], 1)))
     at.update((switch, np.zeros(2)) for switch in topology.switches)
-    near = {switch: {end for link in topology.links if switch in link[:2]
-                     for end in link[:2]} for switch in topology.switches}
+    # Lists, as sums of what is in a set differ in their last digits.
+    near = {switch: [*dict.fromkeys(
+        end for link in topology.links if switch in link[:2]
+        for end in link[:2])] for switch in topology.switches}
     for _ in range(50):
         for switch in topology.switches:  # to the middle of its neighbours
             at[switch] = np.mean([at[other] for other in near[switch]], axis=0)

@@ -46,15 +46,16 @@ class Topology:
     @checked(links=limits.links, switches=limits.names, name=text)
     def __init__(self, links, switches=(), name='topology'):
         self.links, self.name = tuple(links), name
-        self.switches = frozenset(switches)
+        self.switches = tuple(switches)
         self.number = {link[:2]: k for k, link in enumerate(self.links)}
         self.bandwidth, self.latency = np.array(
             [link[2:] for link in self.links] + [(np.inf, 0.0)], float).T
         ends = dict.fromkeys(end for link in self.links for end in link[:2])
-        if self.switches - ends.keys():
-            raise ValueError('switches: no link goes to '
-                             f'{(self.switches - ends.keys()).pop()!r}')
-        self.nodes = tuple(end for end in ends if end not in self.switches)
+        passing = {*self.switches}
+        lost = [switch for switch in self.switches if switch not in ends]
+        if lost:
+            raise ValueError(f'switches: no link goes to {lost[0]!r}')
+        self.nodes = tuple(end for end in ends if end not in passing)
         self.position = {node: k for k, node in enumerate(self.nodes)}
         self._router = Router(self)
 

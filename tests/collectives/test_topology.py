@@ -169,6 +169,8 @@ def test_cluster():
     topology = top.cluster(3, 2, inside=16e9, network=1e9, num_servers=1,
                            latency=1e-6, network_latency=1e-5)
     assert {'cpu 2', 'server 0', *range(6)} < set(topology.nodes)
+    # In this order, or pictures would differ from run to run.
+    assert topology.switches == ('network', *(f'switch {k}' for k in range(3)))
     near, far = topology.route(0, 1), topology.route(1, 4)
     assert [link[:2] for link in near] == [(0, 'switch 0'), ('switch 0', 1)]
     assert [link[:2] for link in far] == [
