@@ -24,6 +24,8 @@ COLORS = {'sync': BLUE, 'bound': GREEN, 'async': ORANGE, 'backup': PURPLE}
 OTHERS = *CHUNK_COLORS[6:], RED
 PLAN = a(Plan, 'a Plan, such as virtual_clock([[1], [5]])')
 MOST = 20_000
+UNTIL = 60  # virtual seconds that the toy shows, four steps in each at most
+ENOUGH = 4 * UNTIL
 MARKS = ['o', 's', '^', 'D', 'v', 'x']  # of curves, in order
 AHEAD = {'0 (sync)': 0, '1': 1, '2': 2, '4': 4, '8': 8, '16': 16,
          'any (async)': 'async'}
@@ -197,17 +199,17 @@ def explore_clock(kind='one straggler', bound=4, slowdown=5, seed=0):
     Left, what four workers do; right, how many gradients have been used.
     """
     def draw(kind, bound, slowdown):
-        times = step_times(kind, 4, 200, slowdown, seed)
-        chosen = f'bound {bound}'
-        played = {name: virtual_clock(times, value, 200) for name, value in (
+        times = step_times(kind, 4, ENOUGH, slowdown, seed)
+        chosen = bound if bound == 'async' else f'bound {bound}'
+        played = {name: virtual_clock(times, value, ENOUGH) for name, value in (
             ('sync', 'sync'), (chosen, bound), ('async', 'async'))}
         left = plot_plan(
             played[chosen], 30, f'{chosen}: '
             f'{played[chosen].throughput:.3g} gradients per second', 400)
-        return Row(left, plot_progress(played, 60, width=312,
+        return Row(left, plot_progress(played, UNTIL, width=312,
                                        height=left.height))
 
     live_picture(draw, {
         'kind': menu(KINDS, kind, 'step times'),
         'bound': choose(AHEAD, bound, 'rounds ahead'),
-        'slowdown': choose([1, 2, 5, 10], slowdown, 'slow by')})
+        'slowdown': choose([1, 2, 5, 10], slowdown, 'straggler slow by')})

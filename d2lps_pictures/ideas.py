@@ -15,18 +15,21 @@ WORKS, SENDS = '#c5dff0', '#f5d58f'  # the grounds of words
 
 
 def ring():
-    """A sum that goes around: each adds its part and passes it on."""
-    drawing = Drawing(WIDE, HIGH, 'Four GPUs in a circle. A box goes from '
-                      'each to the next, and has one part more each time.')
+    """After the first round: each has a chunk with two parts, to pass on."""
+    drawing = Drawing(WIDE, HIGH, 'Four GPUs in a circle, each with four '
+                      'chunks. In one chunk of each is a part of the GPU '
+                      'before it, too: that chunk travels on.')
     at = [(120, 24), (200, 75), (120, 126), (40, 75)]
-    for (x1, y1), (x2, y2) in zip(at, [*at[1:], at[0]]):
-        start = x1 + 0.33 * (x2 - x1), y1 + 0.33 * (y2 - y1)
-        end = x1 + 0.67 * (x2 - x1), y1 + 0.67 * (y2 - y1)
-        drawing.arrow(start, end, stroke=FRAME, width=3)
     for k, (x, y) in enumerate(at):
-        drawing.box(x - 30, y - 20, 60, 40, fill='white')
-        drawing.box(x - 26, y + 1, 52, 15, fill=[*range(k + 1)])
-        drawing.text(x, y - 9, f'GPU {k}', 12, bold=True)
+        before, (x2, y2) = (k - 1) % 4, at[(k + 1) % 4]
+        start = x + 0.33 * (x2 - x), y + 0.33 * (y2 - y)
+        end = x + 0.67 * (x2 - x), y + 0.67 * (y2 - y)
+        drawing.arrow(start, end, stroke=FRAME, width=3)
+        drawing.box(x - 31, y - 22, 62, 44, fill='white')
+        drawing.text(x, y - 12, f'GPU {k}', 12, bold=True)
+        for chunk in range(4):
+            drawing.box(x - 28 + 14 * chunk, y - 1, 13, 18,
+                        fill=[before, k] if chunk == before else k)
     return drawing
 
 
@@ -134,7 +137,7 @@ IDEAS = {
     'tree': (6, 'A tree', 'Small sums climb in few rounds. When does that '
              'beat a ring?', tree),
     'queues': (8, 'A queue', 'Push, pull, and queues that fill and empty '
-               'under your buttons.', queues),
+               'push by push.', queues),
     'overlap': (15, 'Overlap', 'Messages hide behind the computing, if their '
                 'order is right.', overlap),
     'straggler': (16, 'A straggler', 'One slow worker of four. Must the '

@@ -64,9 +64,9 @@ def plot_circle(before, after, replicas=1, num_keys=32, num_points=2):
 
     A square is a point of a server, in its colour. Further out is a dot for
     each key, in the colour of the server that it belongs to, and beyond it
-    one for each replica. On the right, an open circle marks keys that
-    now belong to another server, and a cross those that are lost: all that
-    had them died before anything could be copied. Returns a `Row` of both.
+    one for each replica. On the right, an open circle is around each copy
+    that a server gets, and a cross marks keys that are lost: all that had
+    them died before anything could be copied. Returns a `Row` of both.
     """
     def chains(servers):
         places = circle(servers, num_points)
@@ -76,17 +76,18 @@ def plot_circle(before, after, replicas=1, num_keys=32, num_points=2):
     was, now = chains(before), chains(after)
     lost = [key for key in was if not {*was[key]} & {*after}]
     kept = {key: now[key] for key in now if key not in lost}
-    moved = [key for key in kept if was[key][0] != now[key][0]]
+    fresh = [(key, k) for key, found in kept.items()
+             for k, server in enumerate(found) if server not in was[key]]
     title = f'{len(before)} servers, {num_keys} keys'
     left = _draw_circle(title, f'{title} on a circle. {_shares(was)}',
                         before, num_points, was)
-    title = (f'{len(after)} servers: {len(moved)} keys moved, '
+    title = (f'{len(after)} servers: {len(fresh)} keys copied, '
              f'{len(lost)} lost')
     right = _draw_circle(title, f'{title}. {_shares(kept)}', after,
                          num_points, kept)
-    for key in moved:
-        x, y = _xy(f'key {key}', 1.13)
-        right.add(f'<circle class="moved" cx="{x:.1f}" cy="{y:.1f}" r="5.5" '
+    for key, k in fresh:
+        x, y = _xy(f'key {key}', 1.13 + 0.1 * k)
+        right.add(f'<circle class="fresh" cx="{x:.1f}" cy="{y:.1f}" r="5.5" '
                   f'fill="none" stroke="{INK}" stroke-width="1.4"/>')
     for key in lost:
         x, y = _xy(f'key {key}', 1.13)
@@ -94,7 +95,7 @@ def plot_circle(before, after, replicas=1, num_keys=32, num_points=2):
                   f'stroke="{INK}" stroke-width="2"/>')
     left.text(4, SIDE + 22, "square: a server's point; dots: a key, "
               'its replicas', WORDS, 'start')
-    right.text(4, SIDE + 22, 'open circle: moved; cross: lost', WORDS,
+    right.text(4, SIDE + 22, 'open circle: a new copy; cross: lost', WORDS,
                'start')
     return Row(left, right)
 

@@ -1,8 +1,9 @@
 """What most readers pass over is folded; a click, or a search, opens it.
 
 Imports, code that only draws (its picture stays), and what answers a
-**Predict.**: the first result below the question, and all from there to the
-paragraph that begins with **Answer.** Checks are folded in the notebooks.
+**Predict.**: the first result below the question (with its code, if that tells
+the answer), and all from there to the paragraph that begins with **Answer.**
+Checks are folded in the notebooks.
 """
 import ast
 import re
@@ -11,6 +12,7 @@ from html import escape
 from docutils import nodes
 
 LEAST = 4  # lines; shorter code that draws stays as it is
+TELLS = 'answers'  # the tag of a cell whose code says what its result says
 MODULE = 'pictures'
 TOYS = 'explore_'  # these are played with, and never folded
 RESULTS = {'image': 'a picture', 'table': 'a table'}
@@ -131,10 +133,10 @@ def fold_answer(question, said):
     answer = [*results(question, said), said, *formula_after(said)]
     kinds = [words for what, words in RESULTS.items()
              if any(has(cell, what) for cell in answer if is_cell(cell))]
-    if is_cell(answer[0]):
+    if is_cell(answer[0]) and TELLS not in tags_of(answer[0]):
         answer[0] = result_of(answer[0])
-    shown = ' and '.join(kinds) or 'in words'
-    wrap(answer, 'answer', f'Answer: guess, then open ({shown})')
+    shown = f', with {" and ".join(kinds)}' if kinds else ''
+    wrap(answer, 'answer', f'Guess, then open the answer{shown}')
 
 
 def results(question, said):
@@ -163,6 +165,10 @@ def formula_after(said):
 def is_cell(node):
     return isinstance(node, nodes.container) and (
         node.get('nb_element') == 'cell_code')
+
+
+def tags_of(cell):
+    return cell.get('cell_metadata', {}).get('tags', ())
 
 
 def result_of(cell):

@@ -158,7 +158,7 @@
       }
       const shown = WHICH[which.value](timings);
       left.replaceChildren(bars(timings, left.clientWidth));
-      title.textContent = `${shown.schedule.name}, busy links dark`;
+      title.textContent = `${shown.schedule.name}, busy links stand out`;
       right.replaceChildren(network(topology, shown, bandwidth.value * 1e9,
                                     right.clientWidth));
     }

@@ -62,7 +62,7 @@ class Story:
         yield begin, None, counts
 
 
-def lanes(messages, routes, extent, room):
+def lanes(messages, routes, extent, room=np.inf):
     """Messages that share a cable at the same time go side by side.
 
     routes: for each message the (src, dst) of the links it goes through.

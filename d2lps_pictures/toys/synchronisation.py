@@ -54,7 +54,7 @@ def draw_synchronisation(links, n, megabytes, bandwidth, latency, which,
     shown = {'best': best, 'worst': worst}[which]
     right = plot_topology(
         joined, shown.busy(), scale=False, width=312,
-        title=f'The {which}, {shown.schedule.name}: busy links are dark')
+        title=f'The {which}, {shown.schedule.name}: busy links stand out')
     right.height = high
     return Row(left, right)
 
