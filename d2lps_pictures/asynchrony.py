@@ -201,8 +201,9 @@ def explore_clock(kind='one straggler', bound=4, slowdown=5, seed=0):
     def draw(kind, bound, slowdown):
         times = step_times(kind, 4, ENOUGH, slowdown, seed)
         chosen = bound if bound == 'async' else f'bound {bound}'
-        played = {name: virtual_clock(times, value, ENOUGH) for name, value in (
-            ('sync', 'sync'), (chosen, bound), ('async', 'async'))}
+        ways = {'sync': 'sync', chosen: bound, 'async': 'async'}
+        played = {name: virtual_clock(times, value, ENOUGH)
+                  for name, value in ways.items()}
         left = plot_plan(
             played[chosen], 30, f'{chosen}: '
             f'{played[chosen].throughput:.3g} gradients per second', 400)
