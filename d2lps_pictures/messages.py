@@ -89,9 +89,9 @@ def _draw(plan, late, stops):
     when = (f'before round {stops} of {count}' if stops <= count else
             f'at {stops}, after its {count} rounds')
     title = f'{plan}: worker {late} stops {when}'
-    drawing = Drawing(560, 400, f'{title}. {_waiting_said(found)}')
+    drawing = Drawing(440, 410, f'{title}. {_waiting_said(found)}')
     drawing.text(4, 15, title, TITLE, 'start', bold=True)
-    at = [(280 + 150 * sin(pi * k / 4), 195 - 150 * cos(pi * k / 4))
+    at = [(220 + 150 * sin(pi * k / 4), 195 - 150 * cos(pi * k / 4))
           for k in range(8)]
     for worker, (other, number) in found.items():
         (x1, y1), (x2, y2) = at[worker], at[other]
@@ -109,7 +109,7 @@ def _draw(plan, late, stops):
         drawing.add(f'<circle class="worker" cx="{x:g}" cy="{y:g}" r="16" '
                     f'fill="{fill}"/>')
         drawing.text(x, y, worker, 13, bold=True, fill=ink_on(fill))
-    return drawing.text(280, 384, 'arrow: waits for, in which round; '
+    return drawing.text(220, 386, 'arrow: waits for, in which round\n'
                         'orange: has stopped; green: is done', WORDS)
 
 

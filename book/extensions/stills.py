@@ -12,11 +12,14 @@ from base64 import b64decode, b64encode
 from docutils import nodes
 from sphinx.transforms import SphinxTransform
 
+from frames import NARROW
+
 SVG = 'src="data:image/svg+xml;base64,'
 IMAGE = re.compile(rf'(<img [^>]*?){re.escape(SVG)}([^"]+)("[^>]*>)')
 # What notebooks have for it, where no script plays a picture again.
 AGAIN = re.compile(r'<details><summary>Play it once more</summary>'
                    r'<img [^>]*></details>')
+WIDTH = re.compile(rb' width="(\S+?)"')
 MOVES = b'@keyframes'
 STOPPED = b'<style>*{animation:none!important}</style></svg>'
 
@@ -25,13 +28,14 @@ def playing(match):
     """The picture that plays, and the one for paper; others as they are."""
     begin, data, end = match.groups()
     svg = b64decode(data)
+    fits = 'fits' if float(WIDTH.search(svg)[1]) <= NARROW else ''
     if MOVES not in svg:
-        return match[0]
+        return match[0].replace('<img ', f'<img class="{fits}" ', 1)
     still = b64encode(svg.replace(b'</svg>', STOPPED)).decode()
     stands = f'{begin}{SVG}{still}{end}'.replace(
         '<img ', '<img class="on-paper" ', 1).replace(
         'alt="', 'alt="Standing still: ', 1)
-    return match[0].replace('<img ', '<img class="plays" ', 1) + stands
+    return match[0].replace('<img ', f'<img class="plays {fits}" ', 1) + stands
 
 
 class AddStills(SphinxTransform):
@@ -45,7 +49,7 @@ class AddStills(SphinxTransform):
 
 def add_script(app, page, template, context, document):
     """Before the pictures: it must be there when the first one comes."""
-    if 'class="plays"' in context.get('body', ''):
+    if 'class="plays ' in context.get('body', ''):
         script = context['pathto']('_static/plays.js', 1)
         context['metatags'] += f'<script src="{script}"></script>'
 

@@ -32,9 +32,23 @@ if (!matchMedia('(prefers-reduced-motion: reduce)').matches) {
     }
   }, {threshold: [0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.8, 1]});
 
+  // Of several pictures side by side: the same below each other.
+  const stacked = (source) => {
+    const svg = atob(source.slice(BASE64.length));
+    const [, wide, high] = /data-size="(\S+) (\S+)"/.exec(svg) ?? [];
+    if (!wide) return source;
+    return BASE64 + btoa(svg.replace('media="not all"', '').replace(
+      /viewBox="[^"]+" width="\S+" height="\S+"/,
+      `viewBox="0 0 ${wide} ${high}" width="${wide}" height="${high}"`));
+  };
+
+  const narrow = matchMedia('(max-width: 40em)').matches;
   const hold = (picture) => {
-    sources.set(picture, picture.getAttribute('src'));
-    picture.src = changed(picture.src, PAUSED);  // its first moment
+    const source = picture.getAttribute('src');
+    sources.set(picture, narrow ? stacked(source) : source);
+    picture.classList.toggle('fits', sources.get(picture) !== source ||
+      picture.matches('.fits'));
+    picture.src = changed(sources.get(picture), PAUSED);  // its first moment
   };
 
   const addButton = (picture) => {

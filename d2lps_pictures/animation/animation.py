@@ -153,13 +153,18 @@ class Animation(Drawing):
         top = 36 if self.title else 4
         n = max(panel.plan.num_devices for panel in self.panels)
         brought = f'what each {panel.device} brought; columns are chunks'
-        full = max(24 * n + 36 + width_of(brought, 13), wide * columns,
+        least = max(24 * n + 36 + width_of(brought, 13),
+                    24 + width_of(self.title, 17, True))
+        full = max(least, wide * columns,
                    150 + width_of(self.title, 17, True))
+        side_by_side = len(clocks) == 1 < len(self.panels) and not stack
+        if side_by_side:
+            least = max([least, *(panel.width for panel in self.panels)])
         low = top + high * -(-len(clocks) // columns)
         said = textwrap.wrap(
             '✓ The sum of all is there. A message with a full frame is added '
             'to what is there, one with a dashed frame replaces it.',
-            int(full / 6.9))
+            int((least if side_by_side else full) / 6.9))
         Drawing.__init__(drawing, full, low + 20 * (
             len(said) + len(panel.rates)) + 24, drawing.alt)
         drawing.defined = {}
@@ -172,13 +177,18 @@ class Animation(Drawing):
         for k, clock in enumerate(clocks):
             x, y = k % columns * wide, top + k // columns * high
             once = self.title and len(clocks) == 1
+            drawing.add('<g class="when">')
             clock.counter(drawing, full - 14 if once else x + wide - 20,
                           20 if once else y + 14, 22)
-            for panel in self.panels:
+            drawing.add('</g>')
+            for number, panel in enumerate(self.panels):
                 space = (wide - panel.width) / 2 if stack else BETWEEN / 2
+                drawing.add(f'<g class="panel{number}">')
                 panel.draw(drawing, clock, x + space, y, self.seconds)
+                drawing.add('</g>')
                 x += (panel.width + BETWEEN) * (not stack)
                 y += (panel.height + BETWEEN) * stack
+        drawing.add('<g class="signs">')
         for k in range(n):
             drawing.box(12 + 24 * k, low - 8, 24, 16, str(k), k, 12,
                         stroke='white')
@@ -194,5 +204,26 @@ class Animation(Drawing):
         for line in said:
             low += 20
             drawing.text(12, low, line, 13, 'start')
+        drawing.add('</g>')
+        if side_by_side:
+            drawing.add(self._stacked(drawing, least))
         if isinstance(clocks[0], Playing):
             drawing.add(clocks[0].style())
+
+    def _stacked(self, drawing, width):
+        """Rules that put panels below each other, on a page too narrow.
+
+        A page has to switch them on, and to give the image their size.
+        """
+        x, y, rules = 0, 28, f'.when{{{_by(width - drawing.width, 28)}}}'
+        for number, panel in enumerate(self.panels):
+            rules += f'.panel{number}{{{_by(-x, y)}}}'
+            x, y = x + panel.width + BETWEEN, y + panel.height + BETWEEN
+        y -= max(panel.height for panel in self.panels) + BETWEEN
+        rules += f'.signs{{{_by(0, y)}}}'
+        return (f'<style media="not all" data-size="{width:g} '
+                f'{drawing.height + y:g}">{rules}</style>')
+
+
+def _by(x, y):
+    return f'transform:translate({x:g}px,{y:g}px)'
