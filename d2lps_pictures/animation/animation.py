@@ -153,10 +153,13 @@ class Animation(Drawing):
         top = 36 if self.title else 4
         n = max(panel.plan.num_devices for panel in self.panels)
         brought = f'what each {panel.device} brought; columns are chunks'
-        least = max(24 * n + 36 + width_of(brought, 13),
-                    24 + width_of(self.title, 17, True))
-        full = max(least, wide * columns,
-                   150 + width_of(self.title, 17, True))
+        after = 12 + (24 * n + 8) * (n <= 4)  # else it is a line of its own
+        least = max(24 * n, after + width_of(brought, 13),
+                    12 + width_of(self.title, 17, True)) + 12
+        # The clock is beside the title, or a single panel's name.
+        beside = (width_of(self.title, 17, True) if len(self.panels) > 1
+                  else width_of(panel.name, 15, True))
+        full = max(least, wide * columns, 150 + beside)
         side_by_side = len(clocks) == 1 < len(self.panels) and not stack
         if side_by_side:
             least = max([least, *(panel.width for panel in self.panels)])
@@ -166,7 +169,7 @@ class Animation(Drawing):
             'to what is there, one with a dashed frame replaces it.',
             int((least if side_by_side else full) / 6.9))
         Drawing.__init__(drawing, full, low + 20 * (
-            len(said) + len(panel.rates)) + 24, drawing.alt)
+            (n > 4) + len(said) + len(panel.rates)) + 24, drawing.alt)
         drawing.defined = {}
         drawing.add('<style>.n{font:bold 12px sans-serif;text-anchor:middle}'
                     '.n,.over text{paint-order:stroke;stroke:white;'
@@ -176,10 +179,10 @@ class Animation(Drawing):
             drawing.text(12, 20, self.title, 17, 'start', True)
         for k, clock in enumerate(clocks):
             x, y = k % columns * wide, top + k // columns * high
-            once = self.title and len(clocks) == 1
+            above = self.title and len(clocks) == 1 < len(self.panels)
+            right = full if len(clocks) == 1 else x + wide
             drawing.add('<g class="when">')
-            clock.counter(drawing, full - 14 if once else x + wide - 20,
-                          20 if once else y + 14, 22)
+            clock.counter(drawing, right - 14, 20 if above else y + 14, 22)
             drawing.add('</g>')
             for number, panel in enumerate(self.panels):
                 space = (wide - panel.width) / 2 if stack else BETWEEN / 2
@@ -192,7 +195,8 @@ class Animation(Drawing):
         for k in range(n):
             drawing.box(12 + 24 * k, low - 8, 24, 16, str(k), k, 12,
                         stroke='white')
-        drawing.text(20 + 24 * n, low, brought, 13, 'start')
+        low += 20 * (n > 4)
+        drawing.text(after, low, brought, 13, 'start')
         for bandwidth in panel.rates:
             low += 20
             drawing.line((12, low), (46, low), **(
