@@ -31,7 +31,7 @@ FEWER = {
         'num_workers': [1, 2, 4, 8, 16, 32, 64], 'gigabits': [1, 10, 100],
         'num_servers': [1, 2, 4, 8, 16, 32, 64], 'megabytes': [10, 40, 160]}}
 MOST = 2000  # pictures of a toy
-NARROW = 470  # pixels: a phone shows what is not wider as a whole
+NARROW = 460  # pixels: a phone shows what is not wider as a whole
 SVG = re.compile(r'src="data:image/svg\+xml;base64,([^"]+)"')
 ALT = re.compile(r'<img alt="([^"]*)"')
 SIZE = re.compile(r'viewBox="0 0 (\S+) (\S+)" width="\S+" height="\S+"')

@@ -94,7 +94,9 @@ for (const race of document.querySelectorAll('.race')) {
     const known = d2lpsRace[links.value];
     for (const {menu, lane, words, picture} of lanes) {
       for (const option of menu.options) {
-        option.disabled = !(option.value in known);  // no CPU is on a ring
+        option.disabled = !(option.value in known);
+        option.label = option.textContent +
+          (option.disabled ? ': not on a ring' : '');
       }
       if (!(menu.value in known)) menu.value = 'gather';
       const one = known[menu.value];

@@ -120,6 +120,17 @@ def test_all_of_it_is_printed(reader):
     expect(tab.locator('details.imports pre')).to_be_visible()
 
 
+def test_plans_side_by_side_are_below_each_other_on_a_phone(finger, reader):
+    widths = []
+    for one, width in ((finger, 390), (reader, 1280)):
+        tab = one.open('notebooks/03-where-to-sum', width)
+        widths.append(tab.locator(PLAYS).first.evaluate(
+            'it => [it.naturalWidth, it.naturalHeight]'))
+        assert tab.locator(PLAYS).first.bounding_box()['width'] <= width - 32
+    (narrow, high), (wide, low) = widths
+    assert narrow < 0.7 * wide and high > 1.4 * low
+
+
 @pytest.mark.parametrize('name', [RINGS, ASYNC])
 def test_at_night_pictures_are_dark(reader, name):
     tab = reader.open(name, 1280)
@@ -186,7 +197,11 @@ def test_pictures_are_large_enough_on_a_phone(finger, name):
     tab = finger.open(name)
     finger.unfold()
     tab.evaluate(PAINTED)
-    assert tab.locator('article :is(figure, .cell_output) img').evaluate_all(
-        '''all => all.filter(it => it.checkVisibility() && it.clientWidth <
-          Math.min(it.getAttribute('width') ?? it.naturalWidth, 576) - 1
-        ).map(it => it.alt)''') == []
+    small = tab.locator('article .cell_output img').evaluate_all('''
+      all => all.filter(it => it.checkVisibility()).map(it => {
+        const svg = atob(it.src.split(',')[1]);
+        const sizes = [...svg.matchAll(/font-size="([^"]+)"|bold 12px/g)].map(
+          ([, size]) => Number(size ?? 12) * it.clientWidth / it.naturalWidth);
+        return [Math.min(...sizes), it.alt];
+      }).filter(([size]) => size < 9)''')
+    assert small == []
