@@ -27,8 +27,8 @@ MOST = 20_000
 UNTIL = 60  # virtual seconds that the toy shows, four steps in each at most
 ENOUGH = 4 * UNTIL
 MARKS = ['o', 's', '^', 'D', 'v', 'x']  # of curves, in order
-AHEAD = {'0 (sync)': 0, '1': 1, '2': 2, '4': 4, '8': 8, '16': 16,
-         'any (async)': 'async'}
+AHEAD = {'0': 0, '1': 1, '2': 2, '4': 4, '8': 8, '16': 16,
+         'any': 'async'}
 
 
 def _colors(names):

@@ -18,6 +18,9 @@ from d2lps_pictures.controls import menu
 from d2lps_pictures.drawing import Drawing, width_of
 from d2lps_pictures.style import BLUE, GRAY, ORANGE, RED
 
+LINES = 5  # of names of the dead, one above the other
+NOTHING = ('all steps were done before: run the cells from the first one of '
+           'this training on again')
 ROW = re.compile(r'\d+,\d+(\.\d*)?,\d+(\.\d*)?')
 
 
@@ -51,14 +54,15 @@ def draw_progress(rows, num_steps, deaths=(), unhurt=()):
     right = Chart(drawing, 360, 0, 360, 268, (0, 1.03 * last),
                   (0, num_steps + 1), xlabel='seconds', ylabel='step')
     left.curve(range(1, len(unhurt) + 1), unhurt, GRAY, width=5)
-    for moment, who in deaths:
+    for number, (moment, who) in enumerate(deaths):
         back = min(when[when > moment], default=moment)
         left.rule(x=max(step[when < moment], default=0), color=RED, style='-')
         right.bar(moment, back, 0, num_steps + 1, '#e6e6e6')
         right.rule(x=moment, color=RED, style='-')
         early = 2 * moment < last
-        right.text(moment, 0, who, 5 if early else -5, -9,
-                   'start' if early else 'end', fill=RED)
+        right.text(moment, 0, who, 5 if early else -5,
+                   -9 - 14 * (number % LINES), 'start' if early else 'end',
+                   fill=RED)
     there = np.isfinite(loss)
     for chart, x, y in ((left, step, np.where(there, loss, -1)),
                         (right, when, step)):
@@ -131,14 +135,15 @@ class TrainingPanel:
         self._draw = partial(draw_progress, num_steps=num_steps,
                              deaths=self.deaths, unhurt=unhurt)
         who = widget_of(menu([*cluster.pids], 'server 0', 'process'))
-        self._button, stop = (ipywidgets.Button(description=words) for words
-                              in ('kill server 0', 'stop'))
+        self._button, self._stop = (
+            ipywidgets.Button(description=words)
+            for words in ('kill server 0', 'stop'))
         self._words = ipywidgets.Label()
         who.observe(lambda change: setattr(
             self._button, 'description', f'kill {change.new}'), 'value')
         self._button.on_click(lambda _: self.kill(who.value))
-        stop.on_click(lambda _: self.stop())
-        self._shown = show([who, self._button, stop, self._words],
+        self._stop.on_click(lambda _: self.stop())
+        self._shown = show([who, self._button, self._stop, self._words],
                            self._picture())
         self._training, self._watching = (
             threading.Thread(target=work, args=args, daemon=True)
@@ -190,7 +195,9 @@ class TrainingPanel:
             if time.monotonic() > drawn + 0.5:
                 self._shown.update(self._picture())
                 drawn = time.monotonic()
-        self._button.disabled = True
+        self._button.disabled = self._stop.disabled = True
+        if not self._error and not self.rows():
+            self._words.value = NOTHING
         # Widgets live as long as the kernel, but a cluster need not.
         self._cluster = None
         self._shown.update(self._picture())

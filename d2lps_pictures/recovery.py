@@ -11,6 +11,7 @@ from d2lps_pictures.widgets import live_picture
 
 SERVERS = list_of(partial(whole, least=0, most=1000), 'a list of numbers')
 UP_TO_1000 = partial(whole, most=1000)
+MOST_COUNTED = 9  # servers, whose keys have room in a line
 SIDE, UNIT, CROSS = 352, 116, 'm-5 -5l10 10m0 -10l-10 10'
 EVENTS = {'nothing happens': lambda n: [*range(n)],
           'server 1 dies': lambda n: [0, *range(2, n)],
@@ -26,7 +27,7 @@ def _xy(name, radius):
 
 
 def _draw_circle(title, alt, servers, num_points, chains):
-    drawing = Drawing(SIDE, SIDE + 34, alt)
+    drawing = Drawing(SIDE, SIDE + 54, alt)
     drawing.text(4, 15, title, TITLE, 'start', bold=True)
     drawing.add(f'<circle cx="{SIDE / 2}" cy="{SIDE / 2 + 20}" r="{UNIT}" '
                 'fill="none" stroke="#bbb"/>')
@@ -46,6 +47,10 @@ def _draw_circle(title, alt, servers, num_points, chains):
             x, y = _xy(f'key {key}', 1.13 + 0.1 * k)
             drawing.add(f'<circle class="key" cx="{x:.1f}" cy="{y:.1f}" '
                         f'r="3.4" fill="{color(server)}"/>')
+    owners = [found[0] for found in chains.values()]
+    counts = ' '.join(f'{server}:{owners.count(server)}' for server in servers)
+    if len(servers) <= MOST_COUNTED:
+        drawing.text(4, SIDE + 42, f'server:keys  {counts}', WORDS, 'start')
     return drawing
 
 

@@ -13,6 +13,7 @@ import nbformat
 import pytest
 from jupyter_client.kernelspec import KernelSpecManager
 from jupyterlab_server.config import get_federated_extensions
+from tornado.web import HTTPError
 from traitlets.config import PyFileConfigLoader
 
 ROOT = Path(__file__).parents[1]
@@ -92,6 +93,36 @@ def test_a_notebook_comes_with_what_its_kernel_fills_in(manager):
     notebook['metadata'] = {'kernelspec': {'name': 'r', 'display_name': 'R'}}
     manager.file.write_text(json.dumps(notebook))
     assert opened(manager)['metadata'] == notebook['metadata']
+
+
+def test_controls_of_an_earlier_run_are_words(manager):
+    kind = 'application/vnd.jupyter.widget-view+json'
+    assert kind in manager.file.read_text()
+    shown = [output['data'] for cell in opened(manager)['cells']
+             for output in cell.get('outputs', []) if 'data' in output]
+    assert not any(kind in data for data in shown)
+    assert 'Run this cell, and controls appear here.' in [
+        data['text/plain'] for data in shown]
+
+
+def test_links_lead_to_the_folder_beside_the_notebooks(manager):
+    beside = manager.file.parents[1] / 'docs'
+    beside.mkdir()
+    (beside / 'teaching.md').write_text('For teachers')
+    (beside.parent / 'secret.md').write_text('not for links')
+
+    def read(path):
+        return asyncio.run(manager.get(path))['content']
+    assert read('docs/teaching.md') == 'For teachers'
+    assert opened(manager, 'notebooks/a.ipynb') == opened(manager)
+    for path in ('docs/none.md', 'docs/../../secret.md', 'secret.md',
+                 'docs/../secret.md', 'notebooks/../../secret.md'):
+        with pytest.raises(HTTPError, match='404|No such'):
+            read(path)
+    own = manager.file.with_name('docs')
+    own.mkdir()
+    (own / 'teaching.md').write_text("The reader's own")
+    assert read('docs/teaching.md') == "The reader's own"
 
 
 @pytest.mark.parametrize('written', [

@@ -9,7 +9,7 @@ from d2lps.checks import a, checked, list_of, number, one_of, text, whole
 from d2lps.collectives.simulate import Timing
 from d2lps_pictures.animation.clock import Looping, Playing, Stopped
 from d2lps_pictures.animation.panel import WAY, Panel
-from d2lps_pictures.drawing import Drawing, width_of
+from d2lps_pictures.drawing import INK, Drawing, width_of
 from d2lps_pictures.units import RATES, TIMES, with_unit
 
 WIDEST, BETWEEN = 720, 12
@@ -171,7 +171,8 @@ class Animation(Drawing):
         Drawing.__init__(drawing, full, low + 20 * (
             (n > 4) + len(said) + len(panel.rates)) + 24, drawing.alt)
         drawing.defined = {}
-        drawing.add('<style>.n{font:bold 12px sans-serif;text-anchor:middle}'
+        drawing.add('<style>.n{font:bold 12px sans-serif;text-anchor:middle;'
+                    f'fill:{INK}}}'
                     '.n,.over text{paint-order:stroke;stroke:white;'
                     'stroke-width:3px;stroke-linejoin:round}'
                     '</style>')

@@ -100,7 +100,7 @@ def draw_passes(orders):
             x, gap = LEFT + wide * slot, min(1, wide / 12)
             drawing.box(x + gap, top + 3, wide - 2 * gap, HIGH - 6,
                         fill=BLUE if order[at] == 'F' else ORANGE)
-            if width_of(batch, 12) < wide - 2:  # else there is no room
+            if width_of(batch, 12) < wide:  # else there is no room
                 drawing.text(x + wide / 2, top + HIGH / 2, batch, 12,
                              fill='white' if order[at] == 'F' else 'black')
         drawing.text(end + 30, top + HIGH / 2, kept[stage],

@@ -3,6 +3,12 @@
 A kernel tells JupyterLab its version and its name, which JupyterLab writes
 into the notebook: with another Python than the last one, the notebook counts
 as changed as soon as it is open, and git sees a change when it is saved.
+
+Controls of an earlier run are left out: a page that is loaded anew may still
+find them in a kernel, but not the picture that they move. What stands in their
+place says that the cell has to be run.
+
+Links of notebooks to the folder `docs`, which is beside theirs, lead there.
 """
 from functools import cache
 from pathlib import Path
@@ -15,6 +21,7 @@ from jupyter_server.services.contents.largefilemanager import (
 from nbformat.v4.rwbase import strip_transient
 
 OF_KERNEL = 'kernelspec', 'language_info'
+CONTROLS = 'application/vnd.jupyter.widget-view+json'
 
 
 @cache
@@ -32,12 +39,26 @@ def give_back(notebook, before):
             notebook['metadata'][key] = old
     olds = {cell['id']: cell for cell in before['cells'] if 'id' in cell}
     for cell in notebook['cells']:
+        shown = cell.get('outputs', [])
+        old = olds.get(cell.get('id'), {}).get('outputs', [])
+        for number, (one, kept) in enumerate(zip(shown, old)):
+            if one == without_controls(kept):
+                shown[number] = kept
         # JupyterLab takes out when a cell was run, once it runs again.
         ran = olds.get(cell.get('id'), {}).get('metadata', {}).get('execution')
         if ran and 'execution' not in cell['metadata']:
             timed = cell | {'metadata': cell['metadata'] | {'execution': ran}}
             if same(timed, olds[cell['id']]):
                 cell['metadata']['execution'] = ran
+
+
+def without_controls(output):
+    """An output of a cell, but for controls that words stand for."""
+    data = output.get('data', {})
+    if 'text/plain' not in data:
+        return output
+    return output | {'data': {kind: one for kind, one in data.items()
+                              if kind != CONTROLS}}
 
 
 def same(cell, old):
@@ -53,9 +74,21 @@ class NotebooksKept(AsyncLargeFileManager):
 
     async def get(self, path, content=True, *args, **kwargs):
         """A notebook comes with what its kernel is about to fill in."""
+        first, _, rest = path.strip('/').partition('/')
+        here = Path(self.root_dir, first).exists()
+        if first == 'docs' and rest and not here:
+            beside = AsyncLargeFileManager(root_dir=str(
+                Path(self.root_dir).resolve().parent / first))
+            model = await beside.get(rest, content, *args, **kwargs)
+            return {**model, 'path': path, 'writable': False}
+        if first == 'notebooks' and rest and not here:  # a link from there
+            path = rest
         model = await super().get(path, content, *args, **kwargs)
         if model['type'] == 'notebook' and model['content']:
             metadata = model['content']['metadata']
+            for cell in model['content']['cells']:
+                if 'outputs' in cell:
+                    cell['outputs'] = [*map(without_controls, cell['outputs'])]
             spec = metadata.get('kernelspec', {})
             if spec.get('name') == NATIVE_KERNEL_NAME:
                 metadata['language_info'] = language_info()
