@@ -48,9 +48,10 @@ def _draw_circle(title, alt, servers, num_points, chains):
             drawing.add(f'<circle class="key" cx="{x:.1f}" cy="{y:.1f}" '
                         f'r="3.4" fill="{color(server)}"/>')
     owners = [found[0] for found in chains.values()]
-    counts = ' '.join(f'{server}:{owners.count(server)}' for server in servers)
+    counts = ', '.join(f'{server}: {owners.count(server)}'
+                       for server in servers)
     if len(servers) <= MOST_COUNTED:
-        drawing.text(4, SIDE + 42, f'server:keys  {counts}', WORDS, 'start')
+        drawing.text(4, SIDE + 42, f'keys of server {counts}', WORDS, 'start')
     return drawing
 
 
