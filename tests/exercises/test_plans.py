@@ -3,6 +3,7 @@ import json
 
 import pytest
 
+from d2lps.collectives import Schedule, strategies, topology
 from d2lps_exercises import plans, tree
 from d2lps_exercises.checking import Wrong, judge_notes
 
@@ -39,3 +40,16 @@ def test_what_would_take_long_is_refused():
             judge(**changes)
         with pytest.raises(Wrong, match='far too many'):
             plans.plan_of({**RIGHT, **changes}, 2)
+
+
+def test_a_plan_without_the_sum_has_no_time():
+    """However soon it ends, it is not the best."""
+    whole = strategies.tree(4)
+    for plan in (whole, Schedule([*whole.rounds][:-1], 4, name='your plan')):
+        right = plan is whole
+        _, times = plans.picture_of(
+            plan, [strategies.running_sum(4)], topology.pcie_switch(4), 1e6,
+            1e-4).drawings
+        assert ('tree(4)' in times.alt) == right
+        assert ('your plan: no sum, no time' in times.svg()) != right
+        assert 'running_sum(4)' in times.alt
