@@ -89,6 +89,15 @@ def test_looking_and_saving_change_nothing(lab, path, tmp_path):
     assert file.read_bytes() == before
 
 
+def test_links_to_the_docs_open(lab, tmp_path):
+    docs = lab.server.notebooks.parent / 'docs'
+    docs.mkdir()
+    (docs / 'teaching.md').write_text('# Beside the notebooks')
+    with lab.notebook('index.ipynb', tmp_path) as page:
+        page.get_by_role('link', name='for teachers').first.click()
+        page.get_by_role('heading', name='Beside the notebooks').wait_for()
+
+
 def drawn(lab, wanted):
     """The kinds of outputs that are drawn, when the wanted ones are there."""
     def missing():
@@ -217,9 +226,19 @@ def test_a_notebook_that_was_not_run_says_how_to_get_toys(lab, tmp_path):
     """Whether JupyterLab trusts it, since it ran here before, or not."""
     lab.write('day-1.ipynb', ['from d2lps import pictures\n'
                               'pictures.explore_plans()'])
-    with lab.notebook('day-1.ipynb', tmp_path):
+    shown = '''([one, words]) => one.innerText.trim() == words ||
+        getComputedStyle(one, '::after').content == `"${words}"` &&
+        getComputedStyle(one).fontSize == '0px' '''
+    with lab.notebook('day-1.ipynb', tmp_path) as page:
         lab.run_all()
         saved = lab.save('day-1.ipynb')
+        page.reload()  # its kernel lives on, with controls that do nothing
+        outputs = page.locator('.jp-OutputArea-output')
+        outputs.locator('img').first.wait_for()
+        lab.wait(shown, 'a page loaded anew says how to get a toy', LIMIT,
+                 [outputs.first.element_handle(), NOT_RUN])
+        lab.wait_for_kernel()
+        page.locator('.jp-NotebookPanel .jp-Cell').first.click()
     cell = saved.cells[0]
     assert cell.outputs[0].data['text/plain'] == NOT_RUN
     cell.source += '  # of somebody else, whose notebook has no signature'
@@ -230,9 +249,6 @@ def test_a_notebook_that_was_not_run_says_how_to_get_toys(lab, tmp_path):
         with lab.notebook(name, tmp_path) as page:
             outputs = page.locator('.jp-OutputArea-output')
             outputs.locator('img').first.wait_for()
-            shown = '''([one, words]) => one.innerText.trim() == words ||
-                getComputedStyle(one, '::after').content == `"${words}"` &&
-                getComputedStyle(one).fontSize == '0px' '''
             lab.wait(shown, f'{name} says how to get a toy', LIMIT,
                      [outputs.first.element_handle(), NOT_RUN])
 
