@@ -1,4 +1,5 @@
 """Servers that die, or join, on a circle of keys."""
+from collections import Counter
 from functools import partial
 from math import cos, pi, sin
 
@@ -47,9 +48,8 @@ def _draw_circle(title, alt, servers, num_points, chains):
             x, y = _xy(f'key {key}', 1.13 + 0.1 * k)
             drawing.add(f'<circle class="key" cx="{x:.1f}" cy="{y:.1f}" '
                         f'r="3.4" fill="{color(server)}"/>')
-    owners = [found[0] for found in chains.values()]
-    counts = ', '.join(f'{server}: {owners.count(server)}'
-                       for server in servers)
+    owned = _owned(chains)
+    counts = ', '.join(f'{server}: {owned[server]}' for server in servers)
     if len(servers) <= MOST_COUNTED:
         drawing.text(4, SIDE + 42, f'keys of server {counts}', WORDS, 'start')
     return drawing
@@ -107,10 +107,14 @@ def plot_circle(before, after, replicas=1, num_keys=32, num_points=2):
 
 
 def _shares(chains):
-    """How many keys each server has."""
-    owners = [found[0] for found in chains.values()]
-    return ', '.join(f'server {server} has {owners.count(server)} keys'
-                     for server in sorted({*owners})) + '.'
+    """How many keys each server has, in words."""
+    return ', '.join(f'server {server} has {count} keys'
+                     for server, count in sorted(_owned(chains).items())) + '.'
+
+
+def _owned(chains):
+    """How many keys each server is the first to have, a `Counter`."""
+    return Counter(found[0] for found in chains.values())
 
 
 @checked(event=one_of(*EVENTS), replicas=partial(whole, most=3),

@@ -28,14 +28,14 @@ def playing(match):
     """The picture that plays, and the one for paper; others as they are."""
     begin, data, end = match.groups()
     svg = b64decode(data)
-    fits = 'fits' if float(WIDTH.search(svg)[1]) <= NARROW else ''
+    kind = 'fits' if float(WIDTH.search(svg)[1]) <= NARROW else 'wide'
     if MOVES not in svg:
-        return match[0].replace('<img ', f'<img class="{fits}" ', 1)
+        return match[0].replace('<img ', f'<img class="{kind}" ', 1)
     still = b64encode(svg.replace(b'</svg>', STOPPED)).decode()
     stands = f'{begin}{SVG}{still}{end}'.replace(
         '<img ', '<img class="on-paper" ', 1).replace(
         'alt="', 'alt="Standing still: ', 1)
-    return match[0].replace('<img ', f'<img class="plays {fits}" ', 1) + stands
+    return match[0].replace('<img ', f'<img class="plays {kind}" ', 1) + stands
 
 
 class AddStills(SphinxTransform):

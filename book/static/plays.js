@@ -46,8 +46,7 @@ if (!matchMedia('(prefers-reduced-motion: reduce)').matches) {
   const hold = (picture) => {
     const source = picture.getAttribute('src');
     sources.set(picture, narrow ? stacked(source) : source);
-    picture.classList.toggle('fits', sources.get(picture) !== source ||
-      picture.matches('.fits'));
+    if (sources.get(picture) !== source) picture.classList.add('fits');
     picture.src = changed(sources.get(picture), PAUSED);  // its first moment
   };
 

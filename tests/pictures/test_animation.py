@@ -258,6 +258,9 @@ def test_lanes_are_used_again():
     found = [message(0, 2), message(1, 3), message(2, 4)]
     offsets, widest = lanes(found, [[(0, 1)]] * 3, lambda *_: 10)
     assert [*offsets.values()] == [-5, 5, -5] and widest == 20
+    # With little room they overlap, and stay on their cable.
+    offsets, widest = lanes(found, [[(0, 1)]] * 3, lambda *_: 10, room=12)
+    assert [*offsets.values()] == [-3, 3, -3] and widest == 12
 
 
 @each_use
