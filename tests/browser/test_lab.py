@@ -96,6 +96,9 @@ def test_links_to_the_docs_open(lab, tmp_path):
     with lab.notebook('index.ipynb', tmp_path) as page:
         page.get_by_role('link', name='for teachers').first.click()
         page.get_by_role('heading', name='Beside the notebooks').wait_for()
+        # The tests that follow find their notebook in front.
+        lab.menu('File', 'Close Tab')
+        page.locator('.jp-NotebookPanel .jp-Cell').first.wait_for()
 
 
 def drawn(lab, wanted):
