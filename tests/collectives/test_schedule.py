@@ -302,6 +302,7 @@ def test_a_schedule_does_not_change_with_the_arrays_it_was_made_from():
         plan.rounds[0].chunk[0] = 1
 
 
+@pytest.mark.full
 def test_half_a_billion_sends_need_little_memory():
     plan = sch.ring(16_384)
     owners = {id(column if column.base is None else column.base)
