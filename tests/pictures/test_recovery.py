@@ -79,6 +79,13 @@ def test_rings_and_crosses_are_counted_in_the_title(after, replicas):
                 if words.startswith('keys of server')]
     assert sum(int(one.split(':')[1]) for one in counts.split(',')) == (
         num_keys - lost)
+    # A key is counted at its first server, and not at those of its copies.
+    owners = [owner(key, after, 2) for key in range(num_keys)
+              if chain(key, before) & {*after}]
+    assert counts == 'keys of server ' + ', '.join(
+        f'{server}: {owners.count(server)}' for server in after)
+    for server in {*owners}:
+        assert f'server {server} has {owners.count(server)} keys' in right.alt
     assert not chart_faults(right)
 
 
