@@ -74,6 +74,7 @@ def test_timeline_prints_one_line(terminal):
     assert len(out.splitlines()) == 1
 
 
+@pytest.mark.full
 def test_timeline_as_json_can_be_parsed(python):
     done = python('-m', 'd2lps', 'timeline', '--json', '--num-devices', '2',
                   '--batch-size', '16')

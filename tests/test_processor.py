@@ -51,6 +51,7 @@ def test_where_nothing_is_known_nothing_is_chosen(monkeypatch, error):
     assert processor.settings() == {}
 
 
+@pytest.mark.full
 @pytest.mark.skipif(not processor.settings(), reason='nothing to choose here')
 def test_mxnet_takes_them_and_what_the_user_has_chosen(python):
     code = ('import os, d2lps, mxnet\n'

@@ -25,6 +25,7 @@ def hand_in(folder, student, exercise, notebook):
     nbformat.write(notebook, folder / 'in' / student / f'{exercise}.ipynb')
 
 
+@pytest.mark.full
 def test_the_table_the_page_and_the_terminal_say_so(tmp_path, capsys,
                                                     monkeypatch):
     monkeypatch.setenv('D2LPS_WITHOUT', 'torch')

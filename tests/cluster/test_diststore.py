@@ -454,6 +454,7 @@ ALONE = [
     ("mx.kv.create('dist_async')", 'worker 1 has not called close()')]
 
 
+@pytest.mark.full
 def test_a_call_that_only_one_worker_makes(cluster):
     """Each begins with a new store, so the one before still worked."""
     def go(call):
@@ -505,6 +506,7 @@ def test_one_worker_fails_while_the_other_waits_for_it(cluster):
     assert still_works(cluster)
 
 
+@pytest.mark.full
 def test_a_busy_worker_is_waited_for_until_the_timeout(cluster, monkeypatch):
     def go():
         kv, out = fresh()
@@ -643,6 +645,7 @@ def test_an_update_that_failed_last_is_reported_by_close_only(cluster):
     assert still_works(cluster)
 
 
+@pytest.mark.full
 def test_two_threads_in_a_worker(cluster):
     """MXNet's store and the cluster's questions are for one at a time."""
     def go():

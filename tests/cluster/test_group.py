@@ -119,6 +119,7 @@ def test_cells_and_variables(shared):
         shared.view['unknown']
 
 
+@pytest.mark.full
 def test_a_store_says_that_there_are_no_servers(shared):
     """By itself, MXNet hangs at the second try."""
     def create(kind):
@@ -317,6 +318,7 @@ def kill():
     os.kill(os.getpid(), signal.SIGKILL)
 
 
+@pytest.mark.full
 @pytest.mark.cases
 def test_death_in_the_middle():
     """Any worker, in any round of any plan: it is named, and all end."""
@@ -455,6 +457,7 @@ def seconds_of(plan, size):
     return times[1:]
 
 
+@pytest.mark.full
 @needs_network
 def test_a_small_bucket_lets_less_through_at_once():
     """100 kB over 2 MB/s take 50 ms; but for what is in the bucket."""

@@ -164,6 +164,7 @@ def test_a_network_that_never_gets_ready(monkeypatch):
     assert not psutil.Process().children()
 
 
+@pytest.mark.full
 @needs_network
 def test_time_traffic_and_order():
     """A value of 4 MB over 100 Mbit/s, two workers, one server."""

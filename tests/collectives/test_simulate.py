@@ -582,6 +582,7 @@ def test_a_missing_node_is_named():
         simulate.time(sch.gather_broadcast(8, 'cpu'), top.nvlink_p3(), MB)
 
 
+@pytest.mark.full
 def test_large_schedules_take_few_steps(monkeypatch):
     # Two million sends each; what would be slow is a step for each of them.
     steps, fill = [], flows.fair_rates

@@ -510,6 +510,7 @@ def test_who_is_late(tmp_path, size):
             assert check_the_others(plan, arrays, victim, results)
 
 
+@pytest.mark.full
 def test_many_messages_to_one_who_does_not_read(crew):
     """They wait together, not one after the other."""
     plan = Schedule([[Send(0, 1, c, True) for c in range(60)]], 2)
@@ -831,6 +832,7 @@ def test_a_thousand_runs(crew):
         assert more_bytes - bytes < 2e7
 
 
+@pytest.mark.full
 @pytest.mark.parametrize('tcp', [False, True])
 def test_joining_two_hundred_times(crew, tcp):
     def again(me, times):

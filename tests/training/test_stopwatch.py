@@ -25,6 +25,7 @@ def test_the_watch_runs_while_the_devices_do_the_work_of_the_block(
     assert watch.seconds > 0
 
 
+@pytest.mark.full
 def test_new_memory_costs_page_faults(python):
     """In a process of its own, in which no memory has been used before."""
     done = python('-c', '''if True:
