@@ -1,4 +1,6 @@
 """What a stopwatch says, of work whose cost is known."""
+import pytest
+
 from d2lps import Stopwatch
 from d2lps.training import stopwatch
 
