@@ -1,0 +1,51 @@
+"""What the exercise says of cards and times, and what is more than enough."""
+import nbformat
+import numpy as np
+import pytest
+from answers import ROOT
+
+from d2lps.collectives import simulate, strategies, topology
+from d2lps_exercises import rails
+from d2lps_exercises.checking import Wrong
+from d2lps_exercises.plans import notes_of
+
+SIZES = [(2, 4), (4, 4), (3, 5), (5, 2), (1, 4), (4, 1), (1, 1)]
+
+
+@pytest.mark.parametrize('machines, gpus', SIZES)
+def test_the_package_has_such_a_plan(machines, gpus):
+    """No target is out of reach, and none is above what it takes."""
+    plan = strategies.hierarchical(machines, gpus)
+    notes = notes_of(plan, machines * gpus)
+    for check in rails.CHECKS.values():
+        check.judge(notes, machines, gpus)
+    timing = simulate.time(plan, rails.cables(machines, gpus), 160e6)
+    assert timing.seconds == pytest.approx(
+        rails.target_seconds(machines, gpus, 160e6))
+    if machines > 1:
+        cards = [load for (_, node), load in timing.load.items()
+                 if str(node).startswith('rail')]
+        assert np.allclose(cards, 160e6 * 2 * (machines - 1) / machines / gpus)
+        assert len(cards) == machines * gpus
+
+
+def test_the_figures_of_the_notebook():
+    plan = rails.one_speaker(4, 4).check()
+    timing = simulate.time(plan, rails.cables(4, 4), 160e6)
+    assert round(timing.seconds * 1e3) == 252
+    assert round(rails.target_seconds(4, 4, 160e6) * 1e3) == 63
+    assert timing.load[0, 'rail 0'] == 1.5 * 160e6
+    with pytest.raises(Wrong, match='12 of 16 devices send and get nothing'):
+        rails.judge_cards(notes_of(plan, 16), 4, 4)
+
+
+def test_the_cables_are_the_chapter_s():
+    chapter = nbformat.read(ROOT / 'notebooks' / '14-ten-thousand-gpus.ipynb',
+                            4)
+    [cell] = [cell for cell in chapter.cells
+              if cell.source.startswith('def rails(')]
+    names = {'topology': topology}
+    exec(cell.source, names)
+    theirs = names['rails'](3, 4, latency=rails.LATENCY,
+                            network_latency=rails.NETWORK_LATENCY)
+    assert theirs.links == rails.cables(3, 4).links
