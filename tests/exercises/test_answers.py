@@ -126,6 +126,10 @@ def test_an_answer_gets_what_it_deserves(exercise, answer):
     ('sum-in-parts', 'everything on device 0', {'time'}),
     ('accuracy-on-all-devices', 'in percent', {'accuracy'}),
     ('accuracy-on-all-devices', 'all on device 0', {'time'}),
+    ('micro-batches', "GPipe's order", {'kept'}),
+    ('micro-batches', 'one forward pass too few at the start', {'slots'}),
+    ('micro-batches', 'forward before backward in the middle, too',
+     {'kept'}),
     ('ring-both-ways', 'the slower direction gets more', {'uneven'}),
     ('tree', 'only up', {'sum', 'time'}),
     ('tree', 'the way down starts at the leaves', {'sum'}),
@@ -170,6 +174,8 @@ def test_one_slip_costs_one_part(exercise, title, parts):
 
 @pytest.mark.parametrize('exercise, title, parts', [
     ('tree', 'works for powers of two only', {'time'}),
+    ('micro-batches', 'there are always more micro-batches than devices',
+     {'order', 'slots', 'kept'}),
     ('server-lost', 'two replicas, however many are wanted', {'again'}),
     ('hung-ring', 'one chain is followed, from the first report', {'one'}),
     ('alpha-beta', 'a line through two sizes only', {'clean', 'late'})])
