@@ -1,4 +1,4 @@
-"""Exercise: accuracy against the learning rate, for more and more devices.
+"""Exercise: the learning rate is chosen on one set and tested on another.
 
 To chapter 1, notebooks/01-data-parallelism.ipynb.
 """
@@ -9,59 +9,91 @@ import numpy as np
 
 from d2lps_exercises.checking import Check, Wrong
 
+SETS = 'validation', 'test'
 
-def _world(seed, lrs, counts, lost=(), equal=(), step=0.1, useless=()):
-    """Made accuracies, a row a count: up to a best rate, then down.
 
-    lost: [row, column] of runs that return nan. equal: the columns of rates
-    that are equally good, and better than others. step: the accuracy that a
-    rate loses to the next better one, about. useless: [row, column] of runs
-    that learned nothing, and got nothing right.
+class Model:
+    """What `train` returns: it knows nothing but who it is."""
+
+    def __init__(self, number):
+        self.number = number
+
+    def __repr__(self):
+        return f'<model {self.number}>'
+
+
+def _world(seed, lrs, counts, equal=(), step=0.08):
+    """Made accuracies, validation and test: a row a count, a column a rate.
+
+    step: the accuracy that a rate loses to the next better one, about.
+    equal: columns of rates whose validation accuracies are equal, the best.
+    With several rates, another than the best of them is best on the test set.
     """
     random = np.random.default_rng(seed)
     best = random.integers(0, len(lrs), len(counts))
     distance = abs(np.argsort(np.argsort(lrs)) - best[:, None])
-    table = 0.9 - step * (distance - random.random(distance.shape) / 10)
+    validation = 0.93 - step * (distance - random.random(distance.shape) / 9)
     if equal:
-        table = table.round(1)
-        table[:, equal] = 0.95
-    for row, column in lost:
-        table[row, column] = np.nan
-    for row, column in useless:
-        table[row, column] = 0.0
-    return table
+        validation[:, equal] = 0.95
+    validation = validation.round(4)
+    test = (validation - 0.02 - 0.02 * random.random(
+        validation.shape)).round(4)
+    for row, (seen, unseen) in enumerate(zip(validation, test)):
+        others = np.flatnonzero(seen < seen.max())
+        if len(others):
+            unseen[random.choice(others)] = round(unseen.max() + 0.013, 4)
+    return {'validation': validation, 'test': test}
 
 
 def run(answer, lrs, counts, b, **more):
-    """The runs that were asked for, in order; and what came back."""
-    accuracies, runs = _world(lrs=lrs, counts=counts, **more), []
+    """What was trained, what was looked at, in order; what came back."""
+    accuracies = _world(lrs=lrs, counts=counts, **more)
+    notes = {'trained': [], 'looks': []}
+    models = []
 
     def train(num_devices, batch_size, lr):
-        runs.append([int(num_devices), float(batch_size), float(lr)])
-        if num_devices not in counts or lr not in lrs:
+        # A float32 is not quite the rate that it was made of.
+        near = [one for one in lrs if np.isclose(one, lr, 1e-6, 0)]
+        if num_devices not in counts or not near:
             raise Wrong(f'train was called with {num_devices} devices and a '
                         f'learning rate of {lr}. The counts are {counts}, '
                         f'the rates {lrs}.')
-        return float(accuracies[counts.index(num_devices), lrs.index(lr)])
+        models.append((counts.index(num_devices), lrs.index(near[0])))
+        notes['trained'].append([int(num_devices), float(batch_size),
+                                 near[0]])
+        return Model(len(models) - 1)
 
-    returned = answer(train, [*lrs], [*counts], b)
+    def evaluate(model, name):
+        if not isinstance(model, Model):
+            raise Wrong(f'evaluate was called with {short(model)}. Its first '
+                        'argument is a model that train returned.')
+        if name not in SETS:
+            raise Wrong(f'evaluate was called with {short(name)}. The sets '
+                        "are called 'validation' and 'test'.")
+        row, column = models[model.number]
+        notes['looks'].append([counts[row], lrs[column], name])
+        return float(accuracies[name][row, column])
+
+    returned = answer(train, evaluate, [*lrs], [*counts], b)
     try:
-        table, best = returned
-        table, best = np.array(table), np.array(best)
-        if {table.dtype.kind, best.dtype.kind} <= {'f', 'i', 'u'}:
-            return {'runs': runs, 'table': table, 'best': best.tolist()}
-        return {'runs': runs, 'returned': short(returned)}
+        rates, tested = (np.array([*part]) for part in returned)
+        if {rates.dtype.kind, tested.dtype.kind} <= {'f', 'i', 'u'}:
+            return {**notes, 'rates': rates, 'tested': tested}
     except (TypeError, ValueError):
-        return {'runs': runs, 'returned': short(returned)}
+        pass
+    return {**notes, 'returned': short(returned)}
+
+
+def _devices(n):
+    return f'{n} device' + 's' * (n > 1)
 
 
 def judge_runs(notes, lrs, counts, b, **_):
     """Each pair once, with b images on each device."""
     seen = {}
-    for n, size, lr in notes['runs']:
+    for n, size, lr in notes['trained']:
         if size != n * b:
-            devices = f'{n} device' + 's' * (n > 1)
-            raise Wrong(f'you trained {devices} with minibatches of '
+            raise Wrong(f'you trained {_devices(n)} with minibatches of '
                         f'{size:g}: {size / n:g} images on each device. '
                         f'{b} on each are wanted, so {n * b}.')
         seen[n, lr] = seen.get((n, lr), 0) + 1
@@ -73,103 +105,163 @@ def judge_runs(notes, lrs, counts, b, **_):
         if seen[n, lr] > 1:
             raise Wrong(
                 f'the run with count {n} and learning rate {lr} was made '
-                f'{seen[n, lr]} times; you made {len(notes["runs"])} runs, '
-                f'and {len(wanted)} are enough. Keep what a run returns: '
-                'real ones take minutes.')
+                f'{seen[n, lr]} times; you made {len(notes["trained"])} '
+                f'runs, and {len(wanted)} are enough. Keep the model that a '
+                'run returns: real ones take minutes.')
 
 
-def judge_best(notes, lrs, counts, b, **more):
-    """The table, and of each row the best rate."""
+def judge_sets(notes, lrs, counts, **_):
+    """The test set is looked at once a count, when the rate is chosen."""
+    for n in counts:
+        looks = [(name, lr) for count, lr, name in notes['looks']
+                 if count == n]
+        tests = [lr for name, lr in looks if name == 'test']
+        known = {lr for name, lr in looks if name == 'validation'}
+        if not known and len({*tests}) > 1:
+            raise Wrong(f'for {_devices(n)} you asked for no accuracy on the '
+                        'validation set, but for the test accuracy of '
+                        f'{len({*tests})} rates, {_list(tests)}: so the test '
+                        'set has chosen. On which images do you find out '
+                        'then how good the choice is?')
+        if not known:
+            raise Wrong(f'for {_devices(n)} you asked for no accuracy on the '
+                        'validation set. By what did you choose the rate?')
+        if not tests:
+            raise Wrong(f'for {_devices(n)} you never asked for the accuracy '
+                        'on the test set. Who reports the validation '
+                        'accuracy of the best of many reports its luck, too.')
+        if len({*tests}) > 1:
+            raise Wrong(f'for {_devices(n)} you asked for the test accuracy '
+                        f'of {len({*tests})} rates, {_list(tests)}. One is '
+                        'allowed: that of the rate which you have chosen. A '
+                        'set that helps to choose can no longer tell how '
+                        'good the choice is on images never looked at.')
+        if len(tests) > 1:
+            raise Wrong(f'for {_devices(n)} you asked {len(tests)} times for '
+                        f'the test accuracy of {tests[0]}. Once is enough: '
+                        'keep the number.')
+        before = {lr for name, lr in looks[:looks.index(('test', tests[0]))]}
+        if before != {*lrs}:
+            raise Wrong(f'for {_devices(n)} you looked at the test set when '
+                        f'you knew the validation accuracy of {len(before)} '
+                        f'of {len(lrs)} rates. How could the rate be chosen '
+                        'by then? The test set comes last.')
+
+
+def _list(rates):
+    return ', '.join(map(str, dict.fromkeys(rates)))
+
+
+def judge_rates(notes, lrs, counts, b, **more):
+    """The rate that is best in validation, and its accuracy on the test."""
     if 'returned' in notes:
-        raise Wrong(f'your function returned {notes["returned"]}. A table, a '
-                    'list of lists, and a list of learning rates are wanted, '
-                    'such as ([[0.7, 0.9]], [0.2]).')
-    truth, (rows, columns) = _world(lrs=lrs, counts=counts, **more), (
-        len(counts), len(lrs))
-    table, best = np.array(notes['table'], float), notes['best']
-    if table.shape != truth.shape:
-        way = ('One row for each count is wanted, not for each rate.'
-               if table.shape == (columns, rows) else
-               f'{rows} x {columns} are wanted, a row for each count.')
-        raise Wrong(f'your table has the shape {table.shape}. {way}')
-    for row, column in np.argwhere(~np.isclose(table, truth, equal_nan=True)):
-        raise Wrong(f'row {row}, column {column} of your table is '
-                    f'{table[row, column]:.4g}. The run with count '
-                    f'{counts[row]} and learning rate {lrs[column]} returned '
-                    f'{truth[row, column]:.4g}.'
-                    f'{_mixed_up(table, truth, row, column, lrs)}')
-    if np.shape(best) != (rows,):
-        raise Wrong(f'best rates for {rows} counts are wanted, and yours are '
-                    f'{short(best)}. For each count, look along its row.')
-    for n, row, mine in zip(counts, truth, best):
-        top = np.nanmax(row)
-        right = min(lr for lr, a in zip(lrs, row) if a == top)
-        # A float32 is not quite the rate that it was made of.
-        near = [lr for lr in lrs if np.isclose(lr, mine, 1e-6, 0)]
-        if right in near:
+        raise Wrong(f'your function returned {notes["returned"]}. Two lists '
+                    'are wanted, of rates and of test accuracies, such as '
+                    '([0.1, 0.2], [0.91, 0.9]).')
+    world = _world(lrs=lrs, counts=counts, **more)
+    rates, tested = notes['rates'], notes['tested']
+    for mine, what in (rates, 'rates'), (tested, 'test accuracies'):
+        if np.shape(mine) != (len(counts),):
+            raise Wrong(f'{what} for {len(counts)} counts are wanted, one '
+                        f'each, and yours are {short(mine)}.')
+    for n, seen, unseen, rate, number in zip(
+            counts, world['validation'], world['test'], rates, tested):
+        column = _judge_rate(n, lrs, seen, unseen, rate)
+        if np.isclose(number, unseen[column], 1e-6, 0):
             continue
-        if not near:
-            raise Wrong(f'the best learning rate for count {n} is none of '
-                        f'{lrs}; it is {mine:g}. Return the rate, not its '
-                        'place in the list or the accuracy.')
-        got = row[lrs.index(near[0])]
-        if np.isnan(got):
-            raise Wrong(f'for count {n} you chose {mine:g}, and that run '
-                        'returned nan: its loss was no longer a number. nan '
-                        'is neither larger nor smaller than any number; '
-                        'such a run must not win.')
-        if got == top:
-            raise Wrong(f'for count {n} you chose {mine:g}. A smaller rate '
-                        f'reached the same {top:.4g}; of equals the smallest '
-                        'is wanted.')
-        raise Wrong(f'for count {n} you chose {mine:g}, with an accuracy of '
-                    f'{got:.4g}. Another rate in its row reached {top:.4g}.')
+        text = (f'for {_devices(n)} you return an accuracy of {number:.4g}, '
+                f'and the model with rate {lrs[column]} has '
+                f'{unseen[column]:.4g} on the test set.')
+        if np.isclose(number, seen[column], 1e-6, 0):
+            raise Wrong(f'{text} Yours is its validation accuracy. Of '
+                        'several rates that is the highest number, so luck '
+                        'is in it, and it is too good.')
+        for name, others in ('rate', unseen), ('count', world['test']):
+            if np.isclose(number, others, 1e-6, 0).any():
+                raise Wrong(f'{text} Yours is that of another {name}.')
+        raise Wrong(text)
 
 
-def _mixed_up(table, truth, row, column, lrs):
-    """Where a number of the table may come from that is not its own."""
-    if np.isin(table[row, column], truth[row]):
-        return f' Columns have the order of lrs, {lrs}.'
-    if np.isin(table[row, column], truth[:, column]):
-        return (' That is what another count returned: are two rows the same '
-                'list, or in another order?')
-    return ''
+def _judge_rate(n, lrs, seen, unseen, rate):
+    """Which column of its row was chosen, if it is the right one."""
+    top = seen.max()
+    wanted = min(lr for lr, accuracy in zip(lrs, seen) if accuracy == top)
+    near = [lr for lr in lrs if np.isclose(lr, rate, 1e-6, 0)]
+    if not near:
+        raise Wrong(f'the learning rate for {_devices(n)} is none of {lrs}; '
+                    f'it is {rate:g}. Return the rate, not its place in the '
+                    'list or its accuracy.')
+    chosen = lrs.index(near[0])
+    if near[0] == wanted:
+        return chosen
+    if seen[chosen] == top:
+        raise Wrong(f'for {_devices(n)} you chose {rate:g}. A smaller rate, '
+                    f'{wanted}, has the same {top:.4g} on the validation '
+                    'set; of equals the smallest is wanted.')
+    why = ''
+    if unseen[chosen] == unseen.max():
+        why = (f' It is the best on the TEST set, with {unseen[chosen]:.4g}: '
+               'was it chosen by that? Whoever chooses by the test set '
+               'reports a number that is too good, as no set is left that '
+               'was not looked at.')
+    raise Wrong(f'for {_devices(n)} you chose {rate:g}, with a validation '
+                f'accuracy of {seen[chosen]:.4g}. Rate {wanted} has '
+                f'{top:.4g}.{why}')
 
 
 def picture(answer):
-    """Train small networks and draw the student's table."""
+    """Train small networks; draw what the student looked at."""
     import d2lps
     from d2lps_pictures import BLUE, ORANGE, plot_curves
-    lrs, counts = [0.05, 0.1, 0.2, 0.4], [1, 2]
+    lrs, counts, sets = [0.05, 0.1, 0.2, 0.4], [1, 2], {}
+    looks = {n: {} for n in counts}
+    held_out = d2lps.load_data(32)[1]
+    images, labels = held_out.images, held_out.labels
+    for name, half in (('validation', slice(None, None, 2)),
+                       ('test', slice(1, None, 2))):
+        sets[name] = d2lps.Batches(images[half], labels[half], 256)
 
     def train(num_devices, batch_size, lr):
-        train_iter, test_iter = d2lps.load_data(int(batch_size))
+        train_iter, _ = d2lps.load_data(int(batch_size))
         devices = d2lps.devices(int(num_devices))
         start = d2lps.init_params('xavier', 0)
         copies = [d2lps.get_params(start, device) for device in devices]
         for X, y in islice(train_iter, -(-2400 // int(batch_size))):
-            losses = d2lps.train_batch(X, y, copies, devices, float(lr))
-        if not all(np.isfinite(part.asnumpy()).all() for part in losses):
-            return float('nan')
-        return d2lps.evaluate_accuracy(test_iter, copies, devices)
-    table, best = answer(train, lrs, counts, 32)
-    curves = {f'{n} device{"s" * (n > 1)}, minibatch {32 * n}: best {lr}':
-              (lrs[:len(row)], row[:len(lrs)])
-              for n, row, lr in zip(counts, table, best)}
-    return plot_curves(curves, 'learning rate', 'test accuracy',
-                       xscale='log', xlim=(0.04, 0.5), ylim=(0, 1),
-                       xticks=lrs, styles=['o-', 's--'],
-                       colors=[BLUE, ORANGE])
+            d2lps.train_batch(X, y, copies, devices, float(lr))
+        return num_devices, lr, copies, devices
+
+    def evaluate(model, name):
+        n, lr, copies, devices = model
+        accuracy = d2lps.evaluate_accuracy(sets[name], copies, devices)
+        if name == 'validation':
+            looks[n][lr] = accuracy
+        return accuracy
+
+    rates, tested = answer(train, evaluate, [*lrs], [*counts], 32)
+    curves = {f'validation, {_devices(n)}': (
+        sorted(of), [of[lr] for lr in sorted(of)])
+        for n, of in looks.items() if of}
+    points = {f'test, {_devices(n)}: {number:.3f}': (
+        float(rate), float(number))
+        for n, rate, number in zip(counts, rates, tested)}
+    return plot_curves(curves, 'learning rate', 'accuracy', xscale='log',
+                       title='Points: the chosen rates on the test set',
+                       xlim=(0.04, 0.5), ylim=(0, 1), xticks=lrs,
+                       styles=['o-', 's--'], colors=[BLUE, ORANGE],
+                       points=points)
 
 
 PLAIN = {'lrs': [0.05, 0.1, 0.2, 0.4], 'counts': [1, 2, 4], 'b': 128,
          'seed': 4}
-LOST = {**PLAIN, 'seed': 2, 'lost': [[0, 3], [2, 0]]}
-EQUAL = {'lrs': [0.4, 0.1, 0.2], 'counts': [1, 2], 'b': 64, 'seed': 5,
-         'equal': [0, 1]}
-SORTED = {**EQUAL, 'lrs': [0.1, 0.2, 0.4], 'equal': [0, 2]}
+MIXED = {'lrs': [0.4, 0.1, 0.2], 'counts': [2, 1], 'b': 64, 'seed': 5}
+EQUAL = {**MIXED, 'seed': 6, 'equal': [0, 1]}
+SORTED = {**MIXED, 'seed': 7, 'lrs': [0.1, 0.2, 0.4], 'equal': [0, 2]}
 CHECKS = {
-    'runs': Check([PLAIN, EQUAL, LOST], run, judge_runs,
+    'runs': Check([PLAIN, MIXED], run, judge_runs,
                   'each pair was trained once, with b images on each device.'),
-    'best': Check([PLAIN, LOST, EQUAL, SORTED], run, judge_best,
-                  'the table is right, and the best rates are.')}
+    'sets': Check([PLAIN, MIXED], run, judge_sets,
+                  'the test set is looked at once for each count, when the '
+                  'rate is chosen.'),
+    'rates': Check([PLAIN, MIXED, EQUAL, SORTED], run, judge_rates,
+                   'each rate is the best in validation, and the accuracy is '
+                   'its own on the test set.')}
