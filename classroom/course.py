@@ -22,9 +22,19 @@ STUB = ("# your lines here, in place of the next one\n"
         "raise NotImplementedError('write your answer here')")
 # For nbgrader's own commands in the course, typed in by a teacher.
 CONFIG = '''\
+from nbconvert.exporters import NotebookExporter
+
+
+class Refused(NotebookExporter):
+    def __init__(self, *args, **kwargs):
+        raise RuntimeError('nbgrader does not grade this course: it would '
+                           'run code of students as you. See docs/teaching.md')
+
+
 c = get_config()
 c.CourseDirectory.course_id = 'd2lps'
 c.ClearSolutions.code_stub = {stub!r}
+c.Autograde.exporter_class = Refused
 '''
 
 

@@ -1,11 +1,11 @@
 """nbgrader's gradebook: filled fast, and no points are lost when it fails."""
+import shutil
 import sqlite3
 import time
 
 import nbformat
 import pytest
-from handins import answered
-from nbformat.v4 import new_output
+from handins import answered, judged
 from nbgrader.api import Gradebook
 from sqlalchemy.exc import DatabaseError
 
@@ -18,22 +18,17 @@ pytestmark = [pytest.mark.full, pytest.mark.filterwarnings(
     'ignore::sqlalchemy.exc.SAWarning')]  # of nbgrader's own code
 
 
+@pytest.fixture(scope='module')
+def made(tmp_path_factory):
+    folder = tmp_path_factory.mktemp('made') / 'course'
+    Course.make(folder, ['tree'])
+    return folder
+
+
 @pytest.fixture
-def course(tmp_path):
-    return Course.make(tmp_path / 'course', ['tree'])
-
-
-def judged(course, wrong=()):
-    """A notebook as the grading hands it over: judged, these checks wrong."""
-    notebook = course.template('tree')
-    for cell in notebook.cells:
-        grade_id = cell.metadata.get('nbgrader', {}).get('grade_id')
-        if grade_id and cell.metadata.nbgrader.grade:
-            cell.outputs = [
-                new_output('error', ename='Wrong', evalue='', traceback=[])
-                if grade_id in wrong else
-                new_output('stream', name='stdout', text='Right\n')]
-    return notebook
+def course(made, tmp_path):
+    shutil.copytree(made, tmp_path / 'course')
+    return Course(tmp_path / 'course')
 
 
 def test_it_says_what_was_judged(course):
