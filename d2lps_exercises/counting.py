@@ -44,7 +44,8 @@ class Counted:
         return self if ctx == self.ctx else self.copyto(ctx)
 
     def reshape(self, *shape):
-        return Counted(self.data.reshape(*shape), self.ctx, self.log,
+        """A copy, as MXNet's: what is written into it stays in it."""
+        return Counted(self.data.reshape(*shape).copy(), self.ctx, self.log,
                        self.message)
 
     def __getitem__(self, key):

@@ -1,160 +1,178 @@
 # ruff: noqa: F811
 # %% wrong: everything on device 0
 # says: All messages go into or out of device 0
-def sum_in_parts(device_grads):
-    for first, *others in zip(*device_grads):
-        for other in others:
-            first += other.as_in_ctx(first.ctx)
-        for other in others:
-            first.copyto(other)
+def sum_in_parts(data):
+    first, *others = data
+    for other in others:
+        first += other.as_in_ctx(first.ctx)
+    for other in others:
+        first.copyto(other)
 
+
+# %% wrong: numbers that are left over are forgotten
+# says: are on all devices what they were: nobody has summed them
+#-    cuts = [len(flat[0]) * i // k for i in range(k + 1)]
+#+    cuts = [len(flat[0]) // k * i for i in range(k + 1)]
+
+# %% wrong: the flat copies are not written back
+# says: What reshape returns is a copy
+#-    for array, summed in zip(data, flat):
+#-        array[:] = summed.reshape(array.shape)
 
 # %% wrong: the device that sums counts twice
 # says: is counted 2 times
-def sum_in_parts(device_grads):
-    k = len(device_grads)
-    for j, copies in enumerate(zip(*device_grads)):
-        total = copies[j % k].copy()
-        for copy in copies:
-            total += copy.as_in_ctx(total.ctx)
-        for copy in copies:
-            copy[:] = total.as_in_ctx(copy.ctx)
+#-        total = chunks.pop(i)
+#+        total = chunks[i].copy()
 
-
-# %% wrong: parameters that are left over are forgotten
-# says: it is what it was, on all devices
-def sum_in_parts(device_grads):
-    k = len(device_grads)
-    share = len(device_grads[0]) // k
-    for owner in range(k):
-        for j in range(owner * share, (owner + 1) * share):
-            total = device_grads[owner][j]
-            others = [row[j] for i, row in enumerate(device_grads)
-                      if i != owner]
-            for other in others:
-                total += other.as_in_ctx(total.ctx)
-            for other in others:
-                other[:] = total.as_in_ctx(other.ctx)
-
-
-# %% wrong: a new array in the list instead of the sum in place
+# %% wrong: new arrays in the list instead of the sum in place
 # says: it still has its own gradient alone
-def sum_in_parts(device_grads):
-    k = len(device_grads)
-    for j in range(len(device_grads[0])):
-        total = device_grads[j % k][j]
-        for i in range(k):
-            if i != j % k:
-                total = total + device_grads[i][j].as_in_ctx(total.ctx)
-        for row in device_grads:
-            row[j] = total.as_in_ctx(row[j].ctx)
-
+#-    for array, summed in zip(data, flat):
+#-        array[:] = summed.reshape(array.shape)
+#+    for i, summed in enumerate(flat):
+#+        data[i] = summed.reshape(data[i].shape)
 
 # %% wrong: the sum is not sent back
 # says: it still has its own gradient alone
-def sum_in_parts(device_grads):
-    k = len(device_grads)
-    for j, copies in enumerate(zip(*device_grads)):
-        for i, copy in enumerate(copies):
-            if i != j % k:
-                copies[j % k][:] += copy.as_in_ctx(copies[j % k].ctx)
-
+#-        for chunk in chunks:
+#-            chunk[:] = total.as_in_ctx(chunk.ctx)
 
 # %% wrong: the mean
 # says: it has the mean
-def sum_in_parts(device_grads):
-    k = len(device_grads)
-    for j, copies in enumerate(zip(*device_grads)):
-        total = copies[j % k]
-        for i, copy in enumerate(copies):
-            if i != j % k:
-                total += copy.as_in_ctx(total.ctx)
-        total /= k
-        for copy in copies:
-            copy[:] = total.as_in_ctx(copy.ctx)
-
+#-        for chunk in chunks:
+#-            chunk[:] = total.as_in_ctx(chunk.ctx)
+#+        total /= k
+#+        for chunk in chunks:
+#+            chunk[:] = total.as_in_ctx(chunk.ctx)
 
 # %% wrong: added without a copy
 # says: Copy it to this device first
-def sum_in_parts(device_grads):
-    k = len(device_grads)
-    for j, copies in enumerate(zip(*device_grads)):
-        for i, copy in enumerate(copies):
-            if i != j % k:
-                copies[j % k][:] += copy
-
+#-            total += chunk.as_in_ctx(total.ctx)
+#+            total += chunk
 
 # %% wrong: every device sums everything for itself
-# says: every gradient should go only to where it is summed
-def sum_in_parts(device_grads):
-    for copies in zip(*device_grads):
-        totals = [sum(copy.as_in_ctx(mine.ctx) for copy in copies)
-                  for mine in copies]
-        for mine, total in zip(copies, totals):
-            mine[:] = total
+# says: Cut first, then copy
+def sum_in_parts(data):
+    totals = [sum(array.as_in_ctx(mine.ctx) for array in data)
+              for mine in data]
+    for mine, total in zip(data, totals):
+        mine[:] = total
 
 
-# %% wrong: summed on the next device, told to the others one by one
+# %% wrong: whole arrays are copied, and then cut
+# says: Cut first, then copy
+def sum_in_parts(data):
+    k = len(data)
+    flat = [array.reshape(-1) for array in data]
+    cuts = [len(flat[0]) * i // k for i in range(k + 1)]
+    for i in range(k):
+        part = slice(cuts[i], cuts[i + 1])
+        for d in range(k):
+            if d != i:
+                flat[i][part] += flat[d].as_in_ctx(flat[i].ctx)[part]
+        for d in range(k):
+            if d != i:
+                flat[d][part] = flat[i].as_in_ctx(flat[d].ctx)[part]
+    for array, summed in zip(data, flat):
+        array[:] = summed.reshape(array.shape)
+
+
+# %% wrong: told to the others before all is added
 # says: gradient of device
-def sum_in_parts(device_grads):
-    k = len(device_grads)
-    for j, copies in enumerate(zip(*device_grads)):
-        total = copies[j % k]
-        for i, copy in enumerate(copies):
-            if i != j % k:
-                total += copy.as_in_ctx(total.ctx)
-                copy[:] = total.as_in_ctx(copy.ctx)
+#-            total += chunk.as_in_ctx(total.ctx)
+#-        for chunk in chunks:
+#+            total += chunk.as_in_ctx(total.ctx)
+
+# %% wrong: the last device takes all that is left over
+# says: as evenly as can be
+#-    cuts = [len(flat[0]) * i // k for i in range(k + 1)]
+#+    cuts = [len(flat[0]) // k * i for i in range(k)] + [len(flat[0])]
+
+# %% wrong: rows are cut, not numbers
+# says: as evenly as can be
+def sum_in_parts(data):
+    k = len(data)
+    cuts = [len(data[0]) * i // k for i in range(k + 1)]
+    for i in range(k):
+        chunks = [array[cuts[i]:cuts[i + 1]] for array in data]
+        total = chunks.pop(i)
+        for chunk in chunks:
+            total += chunk.as_in_ctx(total.ctx)
+        for chunk in chunks:
+            chunk[:] = total.as_in_ctx(chunk.ctx)
 
 
-# %% right: the other way round, with copies
-def sum_in_parts(device_grads):
-    k = len(device_grads)
-    for j in range(len(device_grads[0])):
-        owner = (k - 1 - j) % k
-        place = device_grads[owner][j].ctx
-        total = sum(row[j].copyto(place) for row in device_grads)
-        for row in device_grads:
-            total.copyto(row[j])
+# %% wrong: a whole array to the device whose number its size has
+# says: All messages go into or out of device
+def sum_in_parts(data):
+    total, *others = sorted(data, key=lambda one: one.ctx != one.size % 4)
+    for other in others:
+        total += other.as_in_ctx(total.ctx)
+    for other in others:
+        other[:] = total.as_in_ctx(other.ctx)
 
 
-# %% right: arrays are cut into a piece for each device
-def sum_in_parts(device_grads):
-    k = len(device_grads)
-    for copies in zip(*device_grads):
-        flat = [copy.reshape(-1) for copy in copies]
-        cuts = [len(flat[0]) * i // k for i in range(k + 1)]
-        for i in range(k):
-            pieces = [one[cuts[i]:cuts[i + 1]] for one in flat]
-            for d in range(k):
-                if d != i:
-                    pieces[i] += pieces[d].as_in_ctx(pieces[i].ctx)
-            for d in range(k):
-                if d != i:
-                    pieces[d][:] = pieces[i].as_in_ctx(pieces[d].ctx)
-
-
-# %% wrong: on device 0, if sizes differ
-# says: the target is
-#-    for j, copies in enumerate(zip(*device_grads)):
-#+    sizes = {one.size for one in device_grads[0]}
-#+    for j, copies in enumerate(zip(*device_grads)):
-#+        j = j if len(sizes) == 1 else 0
+# %% wrong: one number too few in each chunk
+# says: are on all devices what they were
+#-        chunks = [array[cuts[i]:cuts[i + 1]] for array in flat]
+#+        chunks = [array[cuts[i]:cuts[i + 1] - 1] for array in flat]
 
 # %% wrong: written past the arrays
-# says: only
-def sum_in_parts(device_grads):
-    for copies in zip(*device_grads):
-        total = sum(copy.data for copy in copies)
-        for copy in copies:
-            copy.data[:] = total
+# says: only 0 MB were copied
+def sum_in_parts(data):
+    total = sum(array.data for array in data)
+    for array in data:
+        array.data[:] = total
 
 
 # %% wrong: the messages are thrown away
 # says: no way needs less than
-def sum_in_parts(device_grads):
-    for first, *others in zip(*device_grads):
-        for other in others:
-            first += other.as_in_ctx(first.ctx)
-        for other in others:
-            first.copyto(other)
-    device_grads[0][0].log.clear()
+def sum_in_parts(data):
+    first, *others = data
+    for other in others:
+        first += other.as_in_ctx(first.ctx)
+    for other in others:
+        first.copyto(other)
+    data[0].log.clear()
+
+
+# %% wrong: added and sent back without any copy
+# says: it took 0 ms
+def sum_in_parts(data):
+    total = sum(array.data for array in data)
+    for array in data:
+        array[:] = total
+
+
+# %% right: the other way round, with copies
+def sum_in_parts(data):
+    k, size = len(data), data[0].size
+    flat = [array.reshape(-1) for array in data]
+    for i in range(k):
+        part = slice(-(-size * i // k), -(-size * (i + 1) // k))
+        place = data[k - 1 - i].ctx
+        total = sum(array[part].copyto(place) for array in flat)
+        for array in flat:
+            array[part] = total.as_in_ctx(array.ctx)
+    for array, summed in zip(data, flat):
+        array[:] = summed.reshape(*array.shape)
+
+
+# %% right: a ring, chunk by chunk
+def sum_in_parts(data):
+    k = len(data)
+    flat = [array.reshape(-1) for array in data]
+    cuts = [flat[0].size * i // k for i in range(k + 1)]
+
+    def chunk(device, i):
+        return flat[device % k][cuts[i % k]:cuts[i % k + 1]]
+
+    for step in range(k - 1):
+        for device in range(k):
+            to = chunk(device + 1, device - step)
+            to += chunk(device, device - step).as_in_ctx(to.ctx)
+    for step in range(k - 1):
+        for device in range(k):
+            to = chunk(device + 1, device + 1 - step)
+            to[:] = chunk(device, device + 1 - step).as_in_ctx(to.ctx)
+    for device in range(k):
+        data[device][:] = flat[device].reshape(data[device].shape)
