@@ -15,6 +15,7 @@ from nbgrader.utils import determine_grade, is_grade
 from traitlets.config import Config
 
 from classroom import walls
+from classroom.byhand import written
 from d2lps_exercises.checking import EXERCISES
 
 SOLUTIONS = walls.ROOT / 'notebooks' / 'exercises' / 'solutions'
@@ -133,6 +134,11 @@ class Course:
             self._gradebook.close()
             self._gradebook = None
             raise
+
+    def by_hand(self):
+        """What a teacher wrote into the gradebook, see `byhand.written`."""
+        with self.api.gradebook as gradebook:
+            return written(gradebook)
 
     def points(self, student, exercise):
         """Points by the name of the check, and the most: from the gradebook.

@@ -14,6 +14,7 @@ body { font: 16px/1.5 sans-serif; max-width: 46em; margin: 2em auto;
        padding: 0 1em; color: #222 }
 h2 { border-bottom: 1px solid #999; margin-top: 2em }
 li { margin: .5em 0 } .remark { background: #eee; padding: .3em .6em }
+.comment { white-space: pre-wrap }
 .right::before { content: "\\2713  " } .wrong::before { content: "\\2717  " }
 </style></head><body>
 <h1>Exercises: {{ student }}</h1>
@@ -30,13 +31,18 @@ that no notebook has.</p>
 <ul>
 {% for one, right in verdicts %}
 <li class="{{ 'wrong' if one.wrong else 'right' }}">
-<b>{{ '%g' % (0 if one.wrong else one.points) }} of
-{{ '%g' % one.points }}</b>, {{ one.part }}
+<b>{{ '%g' % (one.by_hand if one.by_hand is not none else
+   0 if one.wrong else one.points) }} of {{ '%g' % one.points }}
+{{- ' by hand' if one.by_hand is not none }}</b>, {{ one.part }}
 {{- ', other cases' if one.hidden }}:
 {{ 'not yet: ' + one.wrong if one.wrong else right }}
 </li>
 {% endfor %}
 </ul>
+{% for comment in result.comments %}
+<h3>Your teacher's comment</h3>
+<p class="comment">{{ comment }}</p>
+{% endfor %}
 {% endfor %}
 </body></html>
 ''')

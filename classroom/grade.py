@@ -15,6 +15,8 @@ import warnings
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+from sqlalchemy.exc import SQLAlchemyError
+
 import d2lps
 from classroom import walls
 from classroom.course import Course
@@ -50,7 +52,17 @@ class Grading:
         self.graded, self._torch = 0, False
 
     def run(self):
+        self._note_by_hand()
         asyncio.run(self._run())
+        self._note_by_hand()  # graded anew, or written in the meantime
+
+    def _note_by_hand(self):
+        """What a teacher wrote; what is known stays if it cannot be read."""
+        try:
+            self.results.note_by_hand(self._course.by_hand())
+        except SQLAlchemyError as error:
+            print("nbgrader's gradebook cannot be read, so what was written "
+                  f'there by hand is as before: {error.args[0]}')
 
     async def _run(self):
         slots = asyncio.Queue()

@@ -9,11 +9,15 @@ from d2lps_exercises.checking import NOTES, Wrong, check_of, judge_notes
 
 
 class Verdict(NamedTuple):
-    """part, hidden (True or False), wrong (None, or why in words), points."""
+    """part, hidden (True or False), wrong (None, or why in words), points.
+
+    by_hand: the points that a teacher gave in their place, or None.
+    """
     part: str
     hidden: bool
     wrong: str | None
     points: float
+    by_hand: float | None = None
 
 
 def judge(exercise, notebook, cases, problems):

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import nbformat
 
-from classroom import feedback
+from classroom import byhand, feedback
 from classroom.judging import Verdict
 from d2lps_exercises.checking import EXERCISES
 
@@ -31,6 +31,7 @@ class Result(NamedTuple):
     of: float
     remarks: list
     verdicts: list
+    comments: list = []  # of a teacher
 
 
 def digest(*parts):
@@ -47,6 +48,12 @@ class Results:
     def __init__(self, folder, submissions):
         self.folder, self._found, self._known = Path(folder), {}, {}
         self._submissions = {one.student: one for one in submissions}
+        self._noted = self.folder / 'results' / 'by-hand.json'
+        self._by_hand = {}
+        if self._noted.exists():  # for when the gradebook cannot be read
+            self._by_hand = {(student, exercise): byhand.ByHand(*one)
+                             for student, exercise, one in json.loads(
+                                 self._noted.read_text())}
         for path in sorted((self.folder / 'results').glob('*/*.json')):
             told = json.loads(path.read_text())
             told['verdicts'] = [Verdict(*one) for one in told['verdicts']]
@@ -71,12 +78,24 @@ class Results:
         _replace(path, json.dumps(result._asdict() | {'digest': digest}))
         self.write(result.student)
 
+    def note_by_hand(self, found):
+        """What a teacher wrote, as `byhand.written` found it: it wins."""
+        if found == self._by_hand:
+            return
+        self._by_hand = found
+        self._noted.parent.mkdir(parents=True, exist_ok=True)
+        _replace(self._noted, json.dumps([[*key, one] for key, one
+                                          in found.items()]))
+        for student in self._submissions:
+            self.write(student)
+
     def all(self):
         """All results, by student and then by exercise."""
         order = [*self._submissions, *sorted(
             {student for student, _ in self._found} - {*self._submissions})]
-        return [self._found[student, exercise] for student in order
-                for exercise in EXERCISES
+        return [byhand.applied(self._found[student, exercise],
+                               self._by_hand.get((student, exercise)))
+                for student in order for exercise in EXERCISES
                 if (student, exercise) in self._found]
 
     def write(self, student):

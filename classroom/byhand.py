@@ -1,0 +1,53 @@
+"""What a teacher wrote into nbgrader's gradebook: comments, and points."""
+from typing import NamedTuple
+
+from nbgrader.api import Comment, Grade
+from sqlalchemy import or_
+
+
+class ByHand(NamedTuple):
+    """points: from the name of a check cell to its points, with all extra.
+
+    comments: texts. older: was the notebook graded anew since?
+    """
+    points: dict
+    comments: list
+    older: bool
+
+
+def written(gradebook):
+    """From (student, exercise) to a `ByHand`, where there is something."""
+    found = {}
+
+    def of(row):
+        key = row.student.id, row.assignment.name
+        return found.setdefault(key, {'points': {}, 'comments': [],
+                                      'older': False})
+    # An extra of 0 is what the formgrader saves with the points.
+    for row in gradebook.db.query(Grade).filter(
+            or_(Grade.manual_score.is_not(None), Grade.extra_credit > 0)):
+        of(row)['points'][row.name] = row.score
+        of(row)['older'] |= row.needs_manual_grade
+    for row in gradebook.db.query(Comment).filter(Comment.manual_comment > ''):
+        of(row)['comments'].append(row.manual_comment)
+    return {key: ByHand(**one) for key, one in found.items()}
+
+
+def applied(result, by_hand):
+    """A `Result` with the points that a teacher gave, and the comments."""
+    if by_hand is None or not result.verdicts:
+        return result
+    verdicts = [one._replace(by_hand=by_hand.points.get(
+        f'{"hidden" if one.hidden else "check"}-{one.part}'))
+        for one in result.verdicts]
+    more = sum(one.by_hand - (0 if one.wrong else one.points)
+               for one in verdicts if one.by_hand is not None)
+    remarks = [*result.remarks]
+    if any(one.by_hand is not None for one in verdicts):
+        remarks.append(f'by hand: {result.points + more:g} points, not '
+                       f'{result.points:g}')
+    if by_hand.older:
+        remarks.append('graded anew since points were changed by hand: look '
+                       'at them again')
+    return result._replace(points=result.points + more, verdicts=verdicts,
+                           remarks=remarks, comments=by_hand.comments)
