@@ -10,7 +10,8 @@ NBYTES = 160e6
 
 
 def run(answer, n, there=18, back=18):
-    with without(strategies.bidirectional_ring):
+    with without(strategies.ring, strategies.bidirectional_ring,
+                 strategies._ring):
         plan = answer(n, there, back)
     return plans.notes_of(plan, n)
 

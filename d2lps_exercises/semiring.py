@@ -1,10 +1,9 @@
-"""Other reductions: which are safe, and matrix products with any of them.
+"""Matrix products with other pairs than sum and product.
 
-Chapter 7, more than sums. The student writes a test of laws, and a product
-whose work is spread over devices.
+Chapter 7, more than sums. The student writes a product whose work is spread
+over devices.
 """
 from copy import deepcopy
-from itertools import product
 
 import numpy as np
 
@@ -12,17 +11,6 @@ from d2lps.checks import shown
 from d2lps.collectives import Schedule, strategies
 from d2lps_exercises.checking import Check, Wrong
 
-# op, and what is to be its identity element.
-OPERATIONS = {
-    'sum': (lambda a, b: a + b, 0.0),
-    'difference': (lambda a, b: a - b, 0.0),
-    'mean of two': (lambda a, b: (a + b) / 2, 0.0),
-    'rounded sum': (lambda a, b: float(round(a + b)), 0.0),
-    'minimum': (min, float('inf')),
-    'maximum from 0': (max, 0.0),
-    'the first': (lambda a, b: a, 0.0),
-    'the second': (lambda a, b: b, 0.0),
-    'log of sum of exp': (np.logaddexp, float('-inf'))}
 # plus, times, zero.
 SEMIRINGS = {'numbers': (np.add, np.multiply, 0.0),
              'shortest way': (np.minimum, np.add, np.inf),
@@ -32,52 +20,6 @@ SEMIRINGS = {'numbers': (np.add, np.multiply, 0.0),
              'largest difference': (np.maximum, np.subtract, -np.inf)}
 ROADS = [(0, 1, 7), (1, 2, 4), (2, 3, 6), (3, 4, 3), (4, 5, 8), (5, 6, 2),
          (6, 7, 5), (7, 0, 9), (1, 5, 12)]  # the chapter's
-
-
-def _operation(operation, table):
-    """op and zero; table[a][b] is the result if the table is one."""
-    if table:
-        return lambda a, b: float(table[int(a)][int(b)]), 0.0
-    return OPERATIONS[operation]
-
-
-def run_laws(answer, operation, values, table=None):
-    laws = answer(*_operation(operation, table), list(values))
-    if not isinstance(laws, (list, tuple, set)):
-        raise Wrong(f'your function returned {shown(laws)}; it must return a '
-                    'list of names.')
-    return [str(law) for law in laws]
-
-
-def judge_laws(notes, operation, values, table=None):
-    op, zero = _operation(operation, table)
-    laws = {
-        'commutative': ('op(a, b)', 'op(b, a)', [
-            (ab, op(*ab), op(*ab[::-1])) for ab in product(values, repeat=2)]),
-        'associative': ('op(op(a, b), c)', 'op(a, op(b, c))', [
-            ((a, b, c), op(op(a, b), c), op(a, op(b, c)))
-            for a, b, c in product(values, repeat=3)]),
-        'identity': ('op(a, zero) or op(zero, a)', 'a', [
-            ((a,), side, a) for a in values
-            for side in (op(a, zero), op(zero, a))])}
-    for law in notes:
-        if law not in laws:
-            raise Wrong(f'you name {law[:40]!r}. The laws are called '
-                        f'{", ".join(laws)}.')
-        if notes.count(law) > 1:
-            raise Wrong(f'you name {law!r} {notes.count(law)} times. Once is '
-                        'wanted.')
-    for law, (left, right, tried) in laws.items():
-        broken = [one for one in tried if not np.isclose(*one[1:])]
-        if broken and law not in notes:
-            who, x, y = broken[0]
-            names = ', '.join('abc'[:len(who)])
-            raise Wrong(f'you do not name {law!r}. But with {names} = '
-                        f'{", ".join(map(str, who))} you find that {left} is '
-                        f'{x:.6g} where {right} is {y:.6g}.')
-        if not broken and law in notes:
-            raise Wrong(f'you name {law!r}. But {left} and {right} are the '
-                        'same for all values, up to rounding.')
 
 
 def _matrices(semiring, inner, seed, whole):
@@ -96,7 +38,7 @@ def _matrices(semiring, inner, seed, whole):
         1, 900, shape)) for shape in ((3, inner), (inner, 4))]
 
 
-def run_product(answer, semiring, n, inner, seed=0, whole=False):
+def run(answer, semiring, n, inner, seed=0, whole=False):
     plan, parts, kinds, ends = strategies.ring(n), [], [], []
 
     def run(arrays, op=np.add):
@@ -118,7 +60,7 @@ def run_product(answer, semiring, n, inner, seed=0, whole=False):
             'ends': ends}
 
 
-def judge_product(notes, semiring, n, inner, seed=0, whole=False):
+def judge(notes, semiring, n, inner, seed=0, whole=False):
     plus, times, zero = SEMIRINGS[semiring]
     A, B = (matrix.astype(float)
             for matrix in _matrices(semiring, inner, seed, whole))
@@ -224,20 +166,16 @@ def _draw(D, wrong, roads):
     return drawing
 
 
-TABLE = [[0, 0, 0], [1, 1, 1], [0, 2, 2]]  # (2, 1, 0) alone breaks a law
 CHECKS = {
-    'laws': Check([{'operation': name, 'values': values} for name, values in (
-        ('sum', [0.1, 0.2, 0.3]), ('difference', [1, 2, 4]),
-        ('mean of two', [1, 2]), ('minimum', [3, 1, 2]),
-        ('maximum from 0', [2, 5, -1]))] + [
-            {'operation': 'a table', 'values': [0, 1, 2], 'table': TABLE}],
-        run_laws, judge_laws, 'you tell safe operations from others.'),
+    'shares': Check([{'semiring': 'numbers', 'n': n, 'inner': inner}
+                     for n, inner in ((3, 6), (4, 7), (1, 4))],
+                    run, judge,
+                    'each k is in one part, and every device has its share.'),
     'product': Check([{'semiring': name, 'n': n, 'inner': inner}
                       for name, n, inner in (
-                          ('numbers', 3, 6), ('numbers', 4, 7),
                           ('shortest way', 4, 10), ('widest way', 4, 3),
                           ('log-probability', 4, 3),
                           ('largest difference', 3, 5))] + [
                               {'semiring': 'shortest way', 'n': 2, 'inner': 2,
-                               'whole': True}], run_product, judge_product,
-                     'all five products, and every device has its share.')}
+                               'whole': True}], run, judge,
+                     'the products with four other pairs.')}

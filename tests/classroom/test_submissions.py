@@ -186,13 +186,13 @@ def test_an_answer_above_the_line_for_it_is_one():
             name)).source)
         assert not any(one.wrong for one in graded_here(notebook, name))
     # One of two functions: the other stands where it should.
-    source = answer_cell(solution('semiring')).source
-    first, second = source.split('\n\n\ndef spread_product')
-    stub = answer_cell(released('semiring')).source
-    stub, _, _ = stub.partition('def spread_product')
-    notebook = with_cell(released('semiring'), first)
-    answer_cell(notebook).source = f'{stub}def spread_product{second}'
-    assert not any(one.wrong for one in graded_here(notebook, 'semiring'))
+    source = answer_cell(solution('hung-ring')).source
+    first, second = source.split('\n\n\ndef begun')
+    stub = answer_cell(released('hung-ring')).source
+    stub, _, _ = stub.partition('def begun')
+    notebook = with_cell(released('hung-ring'), first)
+    answer_cell(notebook).source = f'{stub}def begun{second}'
+    assert not any(one.wrong for one in graded_here(notebook, 'hung-ring'))
 
 
 @pytest.mark.full

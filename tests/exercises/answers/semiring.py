@@ -84,42 +84,7 @@
 #-            part = plus(part, times(A[:, [k]], B[[k], :]))
 #+            part = plus(part, A[:, [k]] * B[[k], :])
 
-# %% wrong: rounding breaks the law
-# says: you name 'associative'
-#-        if not np.isclose(op(op(a, b), c), op(a, op(b, c))):
-#+        if op(op(a, b), c) != op(a, op(b, c)):
-
-# %% wrong: one choice of values is enough
-# says: you do not name 'identity'
-#-    for a, b, c in product(values, repeat=3):
-#+    for a, b, c in [values[:3]]:
-#-        if not np.allclose([op(a, zero), op(zero, a)], a):
-#+        if not np.isclose(op(a, zero), a):
-
-# %% wrong: zero is tried on one side only
-# says: op(a, zero) or op(zero, a) is -1 where a is 1
-#-        if not np.allclose([op(a, zero), op(zero, a)], a):
-#+        if not np.isclose(op(a, zero), a):
-
-# %% wrong: laws that hold are named
-# says: you name 'commutative'
-#-        if not np.isclose(op(a, b), op(b, a)):
-#+        if np.isclose(op(a, b), op(b, a)):
-
-# %% right: every n-th column, and a set of laws
-def broken_laws(op, zero, values):
-    broken = set()
-    for a in values:
-        if not np.allclose([op(a, zero), op(zero, a)], a):
-            broken.add('identity')
-        for b in values:
-            if not np.isclose(op(a, b), op(b, a)):
-                broken.add('commutative')
-            broken |= {'associative' for c in values if not np.isclose(
-                op(op(a, b), c), op(a, op(b, c)))}
-    return broken
-
-
+# %% right: every n-th column
 def spread_product(A, B, plus, times, zero, plan):
     n = plan.num_devices
     parts = np.full((n, len(A), B.shape[1]), zero)
@@ -142,12 +107,6 @@ def spread_product(A, B, plus, times, zero, plan):
 #+             for a, b in zip(np.array_split(A + 0., plan.num_devices, axis=1),
 #+                             np.array_split(B, plan.num_devices))]
 
-# %% wrong: never the same value twice
-# says: with a, b, c = 1, 1, 2
-#-    for a, b, c in product(values, repeat=3):
-#+    from itertools import permutations
-#+    for a, b, c in permutations(values, 3):
-
 # %% wrong: no room for a device without work
 # says: zero-size array
 #-    parts = []
@@ -158,16 +117,6 @@ def spread_product(A, B, plus, times, zero, plan):
 #-        parts.append(part)
 #+    parts = [plus.reduce(times(A[:, k, None], B[None, k, :]), axis=1)
 #+             for k in np.array_split(np.arange(A.shape[1]), plan.num_devices)]
-
-# %% wrong: True in place of names
-# says: it must return a list of names
-#-    return list(broken)
-#+    return bool(broken)
-
-# %% wrong: names of one's own
-# says: The laws are called commutative, associative, identity
-#-            broken.add('identity')
-#+            broken.add('neutral element')
 
 # %% wrong: the product of the transposed
 # says: the product must be an array of shape (3, 4)
@@ -186,27 +135,6 @@ def spread_product(A, B, plus, times, zero, plan):
 #-            part = plus(part, times(A[:, [k]], B[[k], :]))
 #+            part = plus(part, times(B[[k], :], A[:, [k]]))
 
-# %% wrong: only for a <= b <= c
-# says: you do not name 'associative'
-#-        if not np.isclose(op(op(a, b), c), op(a, op(b, c))):
-#+        if a <= b <= c and not np.isclose(op(op(a, b), c), op(a, op(b, c))):
-
-# %% wrong: only where b and c are the same
-# says: you do not name 'associative'
-#-        if not np.isclose(op(op(a, b), c), op(a, op(b, c))):
-#+        if not np.isclose(op(op(a, b), b), op(a, op(b, b))):
-
-# %% wrong: laws are named again and again
-# says: Once is wanted
-#-    broken = set()
-#+    broken = []
-#-            broken.add('commutative')
-#+            broken.append('commutative')
-#-            broken.add('associative')
-#+            broken.append('associative')
-#-            broken.add('identity')
-#+            broken.append('identity')
-
 # %% wrong: A is overwritten in the end
 # says: A or B is another
 #-    return parts[0]
@@ -223,11 +151,6 @@ def spread_product(A, B, plus, times, zero, plan):
 # says: the parts of the devices do not make the product, put together with minimum
 #-        part = np.full((A.shape[0], B.shape[1]), zero)
 #+        part = np.full((A.shape[0], B.shape[1]), min(zero, 1e6))
-
-# %% wrong: too much is taken for rounding
-# says: you do not name 'associative'
-#-        if not np.isclose(op(op(a, b), c), op(a, op(b, c))):
-#+        if not np.isclose(op(op(a, b), c), op(a, op(b, c)), atol=0.05):
 
 # %% wrong: parts begin with 1
 # says: too large by 1
@@ -246,11 +169,6 @@ def spread_product(A, B, plus, times, zero, plan):
 #-        part = np.full((A.shape[0], B.shape[1]), zero)
 #+        part = np.full((A.shape[0], B.shape[1]), zero, dtype=A.dtype)
 
-# %% wrong: rounded to six digits, rather than compared
-# says: you do not name 'commutative'. But with a, b = 1e-07, 2e-07
-#-        if not np.isclose(op(a, b), op(b, a)):
-#+        if round(float(op(a, b)), 6) != round(float(op(b, a)), 6):
-
 # %% wrong: with reduce, in whole numbers
 # says: infinity and numbers with a point need float64
 #-    parts = []
@@ -263,7 +181,3 @@ def spread_product(A, B, plus, times, zero, plan):
 #+             for a, b in zip(np.array_split(A, plan.num_devices, axis=1),
 #+                             np.array_split(B, plan.num_devices))]
 
-# %% wrong: compares with a tolerance of its own
-# says: you name 'associative'
-#-        if not np.isclose(op(op(a, b), c), op(a, op(b, c))):
-#+        if abs(op(op(a, b), c) - op(a, op(b, c))) > 1e-9:
