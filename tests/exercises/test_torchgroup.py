@@ -8,7 +8,7 @@ from d2lps.missing import is_hidden
 torch = pytest.importorskip('torch')
 if is_hidden('torch'):
     pytest.skip('D2LPS_WITHOUT=torch', allow_module_level=True)
-from d2lps_exercises import torchgroup  # noqa: E402
+from d2lps_exercises import turns  # noqa: E402
 from d2lps_exercises.checking import Wrong  # noqa: E402
 from d2lps_exercises.torchgroup import Group  # noqa: E402
 
@@ -157,7 +157,7 @@ def test_an_error_of_one_worker_ends_all_and_is_raised():
 
 
 def test_a_loop_without_end_is_ended(monkeypatch):
-    monkeypatch.setattr(torchgroup, 'LIMIT', 0.3)
+    monkeypatch.setattr(turns, 'LIMIT', 0.3)
 
     def work(worker):
         worker.all_reduce(torch.ones(1)).wait()
