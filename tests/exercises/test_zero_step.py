@@ -1,0 +1,69 @@
+"""Gradients are right, and what is held is found, but not what is copied."""
+import numpy as np
+import pytest
+
+from d2lps_exercises import numpygroup, zero_step
+from d2lps_exercises.checking import Wrong
+
+WIDTHS = [4, 5, 3, 2]
+
+
+def loss(params, X, y):
+    """The mean loss, worked out without `Layer`."""
+    sizes = [(a + 1) * b for a, b in zip(WIDTHS, WIDTHS[1:])]
+    parts = np.split(params, np.cumsum(sizes)[:-1])
+    for k, (w, a, b) in enumerate(zip(parts, WIDTHS, WIDTHS[1:])):
+        X = np.c_[X, np.ones(len(X))] @ w.reshape(a + 1, b)
+        X = X.clip(min=0) if k < len(parts) - 1 else X
+    return ((X - y) ** 2).sum() / 2 / len(X)
+
+
+def test_gradients_are_the_slopes_of_the_loss():
+    X, y = zero_step.batch(WIDTHS, 0, 0)
+    params = zero_step.parameters(WIDTHS)
+    flat, h = np.concatenate(params), 1e-6
+    slopes = [(loss(flat + h * one, X, y) - loss(flat - h * one, X, y)) / 2 / h
+              for one in np.eye(flat.size)]
+    found = np.concatenate(zero_step._gradients(WIDTHS, params, X, y))
+    assert np.allclose(found, slopes, atol=1e-7)
+    assert (abs(found) > 1e-3).mean() > 0.5
+
+
+@pytest.mark.parametrize('n', [1, 2, 5])
+def test_what_the_calls_give(n):
+    def work(worker):
+        given = np.arange(2. * n) * (worker.rank + 1)
+        part = worker.reduce_scatter(given)
+        every = worker.all_gather(part)
+        given[:] = part[:] = -1  # what was sent is sent
+        return every
+
+    for every in numpygroup.Group(n).run(work):
+        assert every.tolist() == (np.arange(2 * n) * n * (n + 1) / 2).tolist()
+
+
+@pytest.mark.parametrize('call, words', [
+    (lambda w: w.all_gather(np.ones(2 + w.rank)),
+     'rank 0 calls all_gather with 2 elements of float64, and rank 1 calls '
+     'all_gather with 3'),
+    (lambda w: w.all_gather(np.ones((2, 2))), 'of shape (2, 2) and of float'),
+    (lambda w: w.all_gather(np.arange(2)), 'floating-point numbers'),
+    (lambda w: w.all_gather([1.]), 'with a list. A NumPy array'),
+    (lambda w: w.reduce_scatter(np.ones(5)), 'no 3 equal parts')])
+def test_what_no_library_would_take_is_refused(call, words):
+    with pytest.raises(Wrong) as caught:
+        numpygroup.Group(3).run(call)
+    assert words in str(caught.value)
+
+
+@pytest.mark.parametrize('keep, there', [
+    (lambda whole: whole, [0]), (lambda whole: whole[1:2], [0]),
+    (lambda whole: [np.asarray(whole).reshape(2, 3)], [0]),
+    (lambda whole: whole.sum(), []), (lambda whole: whole.copy(), [])])
+def test_whatever_holds_an_array_is_seen_but_no_copy(keep, there):
+    def work(worker):
+        kept = keep(worker.all_gather(np.ones(3)))
+        return worker.held()[0], kept
+
+    for held, _ in zero_step.Group(2).run(work):
+        assert held == there
