@@ -1,5 +1,6 @@
 """A teacher looks at what was graded in JupyterLab, with nbgrader's tool."""
 import os
+import re
 import secrets
 import subprocess
 import sys
@@ -98,6 +99,9 @@ def test_a_comment_and_points_by_hand(formgrader, course):
     for what in 'tree', 'tree', 'Submission #1':  # assignment, notebook
         formgrader.locator('td a', has_text=what).click()
     expect(formgrader.get_by_text('Where is your sum?')).to_be_visible()
+    for name, hint in ('answer-comment', 'Type any'), ('check-sum', '0'):
+        expect(formgrader.locator(f'#{name}')).to_have_attribute(
+            'placeholder', re.compile(hint))  # by then it listens
     formgrader.locator('#answer-comment').fill(WORDS)
     formgrader.locator('#check-sum').fill('1.5')
     formgrader.locator('#check-rounds').click()  # what was written is saved
