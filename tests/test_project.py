@@ -68,8 +68,8 @@ ARROWS = {
                             'd2lps_pictures.drawings'},
     'd2lps_exercises': {'d2lps', 'd2lps.missing', 'd2lps.checks',
                         'd2lps.engine', 'd2lps.collectives',
-                        'd2lps.asynchrony', 'd2lps_pictures',
-                        'd2lps_pictures.toys'}}
+                        'd2lps.kvstore', 'd2lps.asynchrony',
+                        'd2lps_pictures', 'd2lps_pictures.toys'}}
 PACKAGES = {name.split('.')[0] for name in ARROWS}
 # What an exercise may load before it draws: grading starts many processes.
 AT_ONCE = {'d2lps.checks', 'd2lps.collectives', 'd2lps.missing',
