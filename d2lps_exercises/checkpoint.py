@@ -179,6 +179,10 @@ def run_crashes(answer, steps, seed, size, again=0, shift=0):
 
 
 def judge_crashes(notes, steps, seed, size, again=0, shift=0):
+    if notes and all('found' in note and not note['found']
+                     for note in notes):
+        raise Wrong('load returned None whenever the power went, and also '
+                    'after the last save. Has load a `return`?')
     for note in notes:
         diary = ', '.join(note['diary'][-3:]) or 'nothing'
         kept = {0: 'nothing', 0.5: 'half', 1: 'all'}[note['share']]
