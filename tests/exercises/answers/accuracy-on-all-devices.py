@@ -185,3 +185,21 @@ def accuracy_on_all(X, y, k, begin):
         return int(begin(0, X, y))
     counts = [begin(i, X[i::k], y[i::k]) for i in range(k)]
     return sum(int(count) for count in counts) / len(X)
+
+# %% right: single precision, as MXNet has it
+#-    return sum(int(count) for count in counts) / len(X)
+#+    import numpy as np
+#+    right = np.float32(sum(int(count) for count in counts))
+#+    return right / np.float32(len(X))
+
+# %% right: a fraction of Python's
+#-    return sum(int(count) for count in counts) / len(X)
+#+    from fractions import Fraction
+#+    return Fraction(sum(map(int, counts)), len(X))
+
+# %% wrong: X and y are overwritten at the end
+# says: X or y is another after your function
+#-    return sum(int(count) for count in counts) / len(X)
+#+    share = sum(int(count) for count in counts) / len(X)
+#+    X[:], y[:] = 0, 0
+#+    return share

@@ -188,7 +188,7 @@ class PowerProof:
 #+        return found['step'], list(found['state'].values())
 
 # %% wrong: load returns nothing
-# says: whenever the power went, and also after the last save. Has load a `return`?
+# says: whenever the power went, and also after the last save
 #-        return found['step'], found['state']
 #+        print(found['step'], found['state'])
 

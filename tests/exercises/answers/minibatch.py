@@ -179,3 +179,13 @@ def one_epoch(X, y, k, b, lr, train_batch):
 #-    return len(starts)
 #+    import numpy
 #+    return numpy.array(len(starts))
+
+# %% right: the steps rounded up by NumPy
+#-    return len(starts)
+#+    import numpy
+#+    return numpy.ceil(len(X) / (k * b))
+
+# %% right: the rate in single precision
+#-        train_batch(X_batch, y_batch, lr * len(X_batch) / b)
+#+        import numpy
+#+        train_batch(X_batch, y_batch, numpy.float32(lr * len(X_batch) / b))
