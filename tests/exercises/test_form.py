@@ -10,6 +10,8 @@ from d2lps_exercises.checking import EXERCISES, check_of, module_of
 MOST_LINES = 12  # of code in a cell that is no answer
 FEWEST_HIDDEN = 2  # cases of a part that no student sees
 FIRST = 3  # kept answers: those that students are most likely to give
+LIST = (ROOT / 'notebooks' / 'exercises' / 'README.md').read_text()
+PLAN = (ROOT / 'docs' / 'teaching.md').read_text()
 each_exercise = pytest.mark.parametrize('exercise', EXERCISES)
 
 
@@ -80,6 +82,17 @@ def test_students_are_told_what_to_reach_and_helped(exercise):
     hints = re.findall(r'<details><summary>Hint (\d)</summary>\n\n.+?\n'
                        '</details>', text, re.S)
     assert hints == ['1', '2', '3']
+
+
+@each_exercise
+def test_minutes_are_the_same_everywhere(exercise):
+    """In the list of exercises, and in the plan for a course."""
+    [minutes] = re.findall(r' · about (\d+) minutes · ', prose_of(exercise))
+    row = next(line for line in LIST.splitlines()
+               if f'](tasks/{exercise}.ipynb)' in line)
+    assert row.split(' | ')[-2] == minutes
+    planned = re.findall(rf'(?<![\w-]){exercise}\s\((\d+)\)', PLAN)
+    assert planned and {*planned} == {minutes}
 
 
 @each_exercise
