@@ -188,7 +188,10 @@ class Desk:
             method, self._address + path, timeout=60,
             headers={'Authorization': f'token {self.token}'}, **more)
         assert answer.ok, f'{path}: {answer.status_code} {answer.text[:500]}'
-        return answer.json() if answer.text else None
+        try:  # not all that is JSON says so
+            return answer.json()
+        except ValueError:
+            return answer.text
 
     def types(self, command, limit=300):
         """What a command says in a new terminal of JupyterLab; it succeeds."""
