@@ -27,7 +27,7 @@ endif
 endif
 
 .PHONY: lab lab-light book test test-rest test-all measure release grade \
-  benchmark lock moved home
+  handback benchmark lock moved home
 lab: home $(VENV)/installed $(if $(TORCH),$(VENV)/torch)
 	cd notebooks && JUPYTER_CONFIG_PATH="$(SETTINGS)$${JUPYTER_CONFIG_PATH:+:$$JUPYTER_CONFIG_PATH}" \
 	  ../$(VENV)/bin/jupyter lab --ip=127.0.0.1 $(ROOT) $(ARGS)
@@ -84,6 +84,13 @@ grade: $(VENV)/installed-tests $(if $(TORCH),$(VENV)/torch)
 	$(VENV)/bin/python -m classroom.grade "$(FROM)" --to "$(TO)" \
 	  --walls "$(WALLS)" $(if $(EXERCISES),--exercises $(EXERCISES)) \
 	  $(if $(AGAIN),--again $(AGAIN))
+
+# Pages to where nbgrader hands them back from: its course.
+handback: FROM = graded
+handback: $(VENV)/installed-tests
+	@test -n "$(TO)" || { echo 'd2lps: make handback FROM=graded TO=folder,' \
+	  'a course of nbgrader'; exit 1; }
+	$(VENV)/bin/python -m classroom.handback "$(FROM)" "$(TO)"
 
 benchmark: $(VENV)/installed
 	$(VENV)/bin/python tests/benchmarks/chapter1.py

@@ -20,7 +20,7 @@ collect_ignore = ['notebooks/exercises']
 # What takes long goes first, or it would be alone at the end.
 LONG = ('test_lab.py', 'test_hosts.py', 'test_openssh.py', 'test_install.py',
         'test_restarts.py', 'test_bad_arguments.py', 'test_cluster.py',
-        'test_interrupted.py', 'test_grade.py', 'test_light.py')
+        'test_interrupted.py', 'test_grade.py', 'test_light.py', 'test_hub.py')
 CHROMIUM = os.environ.get('D2LPS_CHROMIUM') or next(filter(None, map(
     shutil.which, ('chromium', 'chromium-browser', 'google-chrome'))), '')
 os.environ['D2LPS_CHROMIUM'] = CHROMIUM  # for tests/browser
