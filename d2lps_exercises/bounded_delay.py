@@ -87,30 +87,39 @@ def run(answer, times, bound, pushes, batches=None):
     return said
 
 
-def judge(said, bound, **case):
+def judge(said, bound, slack=0, **case):
+    """slack: so many more or less ahead is forgiven."""
     repeated, end = repeat(said), play(repeat(said), **case)
+    wanted = min(case['pushes'], sum(case.get('batches') or [10 ** 9]))
+    stuck = (f'At {end.now:g} s all wait, nobody computes, and so it stays '
+             'for ever.') if sum(end.pushed) < wanted else ''
 
     def decide(race, rank, last):
         go = repeated(race, rank, last)
         text = (f'at {race.now:g} s, worker {rank} pushes its gradient number '
                 f'{race.pushed[rank]}{", its last" if last else ""}. ')
         for r in go:
-            mistake = _may_not_go(race, r, bound, end.most)
+            mistake = _may_not_go(race, r, bound, end.most, slack)
             if mistake or go.count(r) > 1:
                 raise Wrong(f'{text}Worker {r} is told to go on'
                             f'{mistake or " twice."}')
         for r in sorted(race.waiting.difference(go)):
-            if race.ahead(r) <= bound:
-                stuck = (f' At {end.now:g} s all wait, nobody computes, and '
-                         'so it stays for ever.')
-                raise Wrong(text + _need_not_wait(race, r, rank, bound) +
-                            stuck * (sum(end.pushed) < case['pushes']))
+            if race.ahead(r) <= bound - slack:
+                raise Wrong(f'{text}{_need_not_wait(race, r, rank, bound)} '
+                            f'{stuck}'.rstrip())
         return go
 
     play(decide, **case)
+    if stuck:
+        raise Wrong(stuck[0].lower() + stuck[1:])
 
 
-def _may_not_go(race, r, bound, most):
+def judge_last(said, bound, **case):
+    """Who is done; of one more or less ahead, the first check tells."""
+    judge(said, bound, slack=1, **case)
+
+
+def _may_not_go(race, r, bound, most, slack):
     """Why worker r must not go on, if so."""
     if not 0 <= r < len(race.pushed):
         return f'. The workers are 0 to {len(race.pushed) - 1}.'
@@ -119,7 +128,7 @@ def _may_not_go(race, r, bound, most):
     if r not in race.waiting:
         return (', but it does not wait: it still computes its gradient '
                 f'number {race.pushed[r] + 1}.')
-    if race.ahead(r) > bound:
+    if race.ahead(r) > bound + slack:
         why = 'That is one too many.'
         if most > bound + 1:
             why = (f'Later somebody is even {most} ahead. Whom do you '
@@ -187,6 +196,7 @@ CHECKS = {
         [{'bound': 1, 'pushes': 12, 'times': [[1], [1], [2]],
           'batches': [2, 6, 4]},
          {'bound': 0, 'pushes': 6, 'times': [[3], [1]], 'batches': [2, 4]}],
-        run, judge, 'nobody waits for a worker that has no batch left.'),
+        run, judge_last,
+        'nobody waits for a worker that has no batch left.'),
     'figure': Check([TARGET], run, judge_figure,
                     '1.57 gradients per second; if all wait for all, 0.80.')}

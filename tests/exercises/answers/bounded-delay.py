@@ -184,7 +184,7 @@ class Gate:
 #+            self.pushed[rank] = 99
 
 # %% wrong: after a last push, all who wait go on
-# says: That is one too many
+# says: Worker 0 is told to go on, 3 ahead of the slowest, worker 1
 class Gate:
     def __init__(self, num_workers, bound):
         self.pushed = dict.fromkeys(range(num_workers), 0)
