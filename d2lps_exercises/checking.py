@@ -21,8 +21,8 @@ from d2lps.missing import NO_TORCH, is_hidden
 
 EXERCISES = (
     'minibatch', 'learning-rate', 'sum-in-parts', 'accuracy-on-all-devices',
-    'micro-batches', 'fair-race', 'ring-both-ways', 'tree',
-    'halving-and-doubling', 'semiring', 'two-pushes', 'where-keys-go',
+    'predict-then-measure', 'micro-batches', 'fair-race', 'ring-both-ways',
+    'tree', 'halving-and-doubling', 'semiring', 'two-pushes', 'where-keys-go',
     'hung-ring', 'alpha-beta', 'which-plan-wins', 'rails', 'buckets',
     'bounded-delay', 'server-lost', 'checkpoint', 'bucketed-ddp',
     'sharded-optimizer', 'zero-step')
