@@ -155,7 +155,7 @@ def crossover(first, second):
 # %% wrong: the crossing, whoever is faster behind it
 # says: Never: return float("inf")
 #-    if gain < 0:
-#-        return math.inf
+#-        return float('inf')
 
 
 # %% wrong: lines that differ by rounding cross far away
@@ -230,7 +230,7 @@ def predict(plan, nbytes, alpha, beta, overhead):
 def crossover(first, second):
     start, other = first(0), second(0)
     slope, other_slope = first(1) - start, second(1) - other
-    if math.isclose(slope, other_slope, rel_tol=1e-9):
+    if abs(slope - other_slope) < 1e-9 * slope:
         return 0 if other < start else float('inf')
     if other_slope > slope:
         return float('inf')
