@@ -8,6 +8,7 @@ from answers import ROOT, SOLUTIONS, answers_of, solution
 from d2lps_exercises.checking import EXERCISES, check_of, module_of
 
 MOST_LINES = 12  # of code in a cell that is no answer
+MOST_SOLVED = 25  # lines between two marks of a solution
 FEWEST_HIDDEN = 2  # cases of a part that no student sees
 FIRST = 3  # kept answers: those that students are most likely to give
 LIST = (ROOT / 'notebooks' / 'exercises' / 'README.md').read_text()
@@ -47,6 +48,10 @@ def test_there_is_one_answer_to_write(exercise):
     stub = re.sub(r'### BEGIN SOLUTION.*?### END SOLUTION', '',
                   answer.source, flags=re.S)
     assert re.search(r'# About \d+ lines?\b', stub)
+    for block in re.findall(r'### BEGIN SOLUTION\n(.*?)### END SOLUTION',
+                            answer.source, flags=re.S):
+        lines = [line for line in block.splitlines()[:-1] if line.strip()]
+        assert len(lines) <= MOST_SOLVED, lines
     others = [cell for cell in solution(exercise).cells if cell != answer]
     assert not any('SOLUTION' in cell.source for cell in others)
 
