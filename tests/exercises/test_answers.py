@@ -155,7 +155,6 @@ def test_an_answer_gets_what_it_deserves(exercise, answer):
     ('halving-and-doubling', 'a ring', {'rounds'}),
     ('halving-and-doubling', 'only the halving', {'sum', 'bytes'}),
     ('buckets', 'one bucket for all', {'time', 'many'}),
-    ('buckets', 'all ways are tried', {'many'}),
     ('buckets', 'gradients of no bytes are left out', {'once', 'time'}),
     ('bounded-delay', 'workers that are done still count', {'last'}),
     ('bounded-delay', 'one more than the bound', {'rule', 'figure'}),
