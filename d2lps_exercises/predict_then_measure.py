@@ -167,7 +167,7 @@ def _of_work(k, b, m, own, shards):
         ("Python's work is missing: it needs a core as well.",
          (shards + allreduce) / cores),
         ('The all-reduce is missing.', (python + shards) / cores),
-        ('That are the shards alone. Python and the all-reduce are work, '
+        ('Those are the shards alone. Python and the all-reduce are work, '
          'too.', shards / cores),
         ('That is the work of one device. All devices work on these cores.',
          (python + most + allreduce) / cores),
