@@ -83,7 +83,9 @@ grade: $(VENV)/installed-tests $(if $(TORCH),$(VENV)/torch)
 	  'folder for each student in it'; exit 1; }
 	$(VENV)/bin/python -m classroom.grade "$(FROM)" --to "$(TO)" \
 	  --walls "$(WALLS)" $(if $(EXERCISES),--exercises $(EXERCISES)) \
-	  $(if $(AGAIN),--again $(AGAIN))
+	  $(if $(AGAIN),--again $(AGAIN)) $(if $(DUE),--due "$(DUE)") \
+	  $(if $(WHEN),--when "$(WHEN)") $(if $(LATE),--late "$(LATE)") \
+	  $(if $(LMS),--lms "$(LMS)") $(if $(SCALE),--scale)
 
 # Pages to where nbgrader hands them back from: its course.
 handback: FROM = graded

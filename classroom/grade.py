@@ -12,18 +12,21 @@ import os
 import sys
 import time
 import warnings
+from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from sqlalchemy.exc import SQLAlchemyError
 
 import d2lps
-from classroom import walls
+from classroom import equal, late, lms, walls
 from classroom.course import Course
 from classroom.executing import execute
 from classroom.judging import judge
-from classroom.results import Result, Results, digest
-from classroom.submissions import hidden_cases, read_all, rebuild
+from classroom.results import (Result, Results, digest, known_people,
+                               rules_of)
+from classroom.submissions import (hidden_cases, imports_of, is_check, loose,
+                                   read_all, rebuild)
 from d2lps_exercises import checking
 from d2lps_exercises.checking import (EXERCISES, NO_TORCH, WITH_TORCH, Missing,
                                       the_torch)
@@ -31,7 +34,11 @@ from d2lps_exercises.checking import (EXERCISES, NO_TORCH, WITH_TORCH, Missing,
 HIDDEN = Path(__file__).with_name('hidden')
 MISSING = 'missing'  # no file, and nothing that could be meant for it
 NEEDS_TORCH = 'not graded: needs PyTorch'
-MADE = 'course', 'feedback', 'results', 'grades.csv', 'grades.csv.new'
+TABLES = 'grades.csv', 'students.csv', 'equal.csv', lms.FILLED_IN
+MADE = {'course', 'feedback', 'results', *TABLES,
+        *(f'{name}.new' for name in TABLES)}
+# Modules of ours on which a result depends; others write it down.
+JUDGES = 'executing', 'judging', 'start', 'submissions', 'walls'
 
 
 class Grading:
@@ -39,21 +46,29 @@ class Grading:
 
     to: the folder, with what an earlier grading has left: what has not
     changed since is not graded again, but for the students named in `again`.
+    asked_for: exercises that count for all, also for who handed in nothing.
+    rules: of late days; None for those of before.
     """
 
     def __init__(self, submissions, exercises, to, behind_walls=True,
-                 again=()):
+                 again=(), asked_for=(), rules=None):
         self._course = Course.open(Path(to) / 'course', exercises)
-        self.results = Results(to, submissions)
+        self.results = Results(to, submissions, rules)
+        self._submissions, self._exercises = submissions, exercises
+        self._templates = {exercise: self._course.template(exercise)
+                           for exercise in exercises}
         self._walls = behind_walls
-        self._again = again
-        self._pairs = [(submission, exercise) for submission in submissions
-                       for exercise in exercises]
+        self._again, self._asked_for = again, asked_for
         self.graded, self._torch = 0, False
 
     def run(self):
         self._note_by_hand()
-        asyncio.run(self._run())
+        try:
+            asyncio.run(self._run())
+        finally:
+            self.results.write_equal({
+                exercise: equal.answer_of(template, imports_of(template))
+                for exercise, template in self._templates.items()})
         self._note_by_hand()  # graded anew, or written in the meantime
 
     def _note_by_hand(self):
@@ -69,44 +84,70 @@ class Grading:
         for slot in range(min(1 + (os.cpu_count() or 1),  # some only wait
                               walls.MOST_SLOTS)):
             slots.put_nowait(slot)
-        # The gradebook is for one at a time, and slow: results do not wait.
         needed = any(exercise in WITH_TORCH and exercise in one.notebooks
-                     for one, exercise in self._pairs)
+                     for one in self._submissions
+                     for exercise in self._exercises)
         self._torch = needed and await asyncio.to_thread(has_torch,
                                                          self._walls)
+        todo = [task for one in self._submissions
+                for exercise in self._exercises
+                if (task := self._todo(one, exercise))]
+        self.results.write(*(one.student for one in self._submissions))
+        self._progress = Progress(len(todo), slots.qsize())
+        # The gradebook is for one at a time, and slow: results do not wait.
         with ThreadPoolExecutor(1) as gradebook:
-            await asyncio.gather(*[self._safely(*pair, slots, gradebook)
-                                   for pair in self._pairs])
+            await asyncio.gather(*[self._safely(*task, slots, gradebook)
+                                   for task in todo])
 
-    async def _safely(self, submission, exercise, slots, gradebook):
-        try:
-            await self._one(submission, exercise, slots, gradebook)
-        except Exception as error:  # ours, or nbgrader's: the others go on
-            self.results.add(Result(
-                submission.student, exercise, 0.,
-                _most(self._course.template(exercise)),
-                [f'could not be graded: {type(error).__name__}: {error}'], []))
-
-    async def _one(self, submission, exercise, slots, gradebook):
-        student, template = submission.student, self._course.template(exercise)
+    def _todo(self, submission, exercise):
+        """What there is to execute: arguments of `_one`, or None."""
+        student, template = submission.student, self._templates[exercise]
         remarks = list(submission.remarks.get(exercise, []))
         handed_in = submission.notebooks.get(exercise)
+        time = submission.times.get(exercise)
+
+        def without(points, *told):
+            self.results.keep(Result(student, exercise, points,
+                                     _most(template), [*told], []))
         if handed_in is None:
-            self.results.add(Result(student, exercise, 0., _most(template),
-                                    remarks or [MISSING], []))
-            return
-        cases = hidden_cases(HIDDEN, exercise)
-        name = digest(handed_in, remarks, template, cases, _checks())
-        if student not in self._again and self.results.known(
-                student, exercise, name):
-            return
+            if self.results.was_graded(student, exercise):
+                print(f'{student}, {exercise}: not handed in this time; the '
+                      'result of before stays')
+            elif remarks or exercise in self._asked_for:
+                without(0., *remarks or [MISSING])
+            return None
+        name = digest(handed_in, remarks, template,
+                      hidden_cases(HIDDEN, exercise), _checks())
+        known = self.results.known(student, exercise, name)
+        if known and student not in self._again:
+            if known.time != time:
+                self.results.keep(known._replace(time=time), name)
+            return None
         if exercise in WITH_TORCH and not self._torch:
-            self.results.add(Result(student, exercise, None, _most(template),
-                                    [NEEDS_TORCH, *remarks], []))
-            return
+            without(None, NEEDS_TORCH, *remarks)
+            return None
+        return submission, exercise, name
+
+    async def _safely(self, submission, exercise, *others):
+        try:
+            await self._one(submission, exercise, *others)
+        except Exception as error:  # ours, or nbgrader's: the others go on
+            self.results.add(Result(
+                submission.student, exercise, None,
+                _most(self._templates[exercise]),
+                [f'could not be graded: {type(error).__name__}: {error}'], []))
+            self._progress.tell(f'{submission.student}, {exercise}: could '
+                                'not be graded')
+
+    async def _one(self, submission, exercise, name, slots, gradebook):
+        student, template = submission.student, self._templates[exercise]
+        remarks = list(submission.remarks.get(exercise, []))
+        cases = hidden_cases(HIDDEN, exercise)
         slot = await slots.get()
         try:
-            notebook, more = rebuild(template, copy.deepcopy(handed_in))
+            notebook, more = rebuild(copy.deepcopy(template), copy.deepcopy(
+                submission.notebooks[exercise]))
+            answer = equal.answer_of(notebook, imports_of(template))
             problems = await execute(notebook, cases, slot, self._walls)
         finally:
             slots.put_nowait(slot)
@@ -120,11 +161,12 @@ class Grading:
                                            problems)
         result = Result(student, exercise, sum(
             one.points for one in verdicts if one.wrong is None),
-                        _most(notebook), remarks + more, verdicts)
+                        _most(notebook), remarks + more, verdicts,
+                        submission.times.get(exercise), answer)
         self.results.add(result)
         self.graded += 1
-        print(f'{student}, {exercise}: {result.points:g} of {result.of:g}',
-              flush=True)
+        self._progress.tell(f'{student}, {exercise}: {result.points:g} of '
+                            f'{result.of:g}')
         try:
             await asyncio.get_running_loop().run_in_executor(
                 gradebook, self._course.grade, student, exercise, notebook)
@@ -133,7 +175,30 @@ class Grading:
                            f'{type(error).__name__}: {error}')
             self.results.add(result._replace(remarks=remarks + more))
         else:
-            self.results.add(result, name)
+            self.results.keep(result, name)
+
+
+class Progress:
+    """Says how much is done, and how long the rest may take.
+
+    together: how many are at work at the same time. The first of them are
+    done at about the same moment, so they do not tell yet how long one takes.
+    """
+
+    def __init__(self, of, together):
+        self._of, self._together = of, together
+        self._done, self._start = 0, time.monotonic()
+
+    def tell(self, words):
+        self._done += 1
+        left = ''
+        if self._together < self._done < self._of:
+            seconds = (time.monotonic() - self._start) / self._done * (
+                self._of - self._done)
+            minutes = round(seconds / 60)
+            left = f', about {minutes} minute{"s" * (minutes > 1)} left' if (
+                minutes) else ', less than a minute left'
+        print(f'{self._done} of {self._of}{left}: {words}', flush=True)
 
 
 def has_torch(behind_walls):
@@ -149,14 +214,15 @@ def has_torch(behind_walls):
 def _checks():
     """The code that answers are checked with: the lesson's as well."""
     folders = [Path(module.__file__).parent for module in (
-        checking, d2lps)] + [Path(__file__).parent]
-    return [path.read_text() for folder in folders
-            for path in sorted(folder.rglob('*.py'))]
+        checking, d2lps)]
+    ours = [Path(__file__).with_name(f'{name}.py') for name in JUDGES]
+    return [path.read_text() for path in [*ours, *(
+        path for folder in folders for path in sorted(folder.rglob('*.py')))]]
 
 
 def _most(notebook):
     return float(sum(cell.metadata.nbgrader.points for cell in notebook.cells
-                     if cell.metadata.get('nbgrader', {}).get('grade')))
+                     if is_check(cell)))
 
 
 def folder_for_results(to, submitted):
@@ -168,7 +234,7 @@ def folder_for_results(to, submitted):
     if to.is_dir() and any(to.iterdir()):
         # A program that has grades.csv open may keep a hidden file beside it.
         others = {path.name for path in to.iterdir()
-                  if not path.name.startswith('.')} - {*MADE}
+                  if not path.name.startswith('.')} - MADE
         if others or not (to / 'course' / 'nbgrader_config.py').exists():
             raise ValueError(f'TO must be a new folder, or one that was made '
                              f'by this command; {to} is neither, or has '
@@ -198,6 +264,14 @@ def main(args=None):
     parser.add_argument('--exercises', nargs='*', default=[])
     parser.add_argument('--again', nargs='*', default=[], metavar='STUDENT',
                         help='also what has not changed since')
+    parser.add_argument('--due', help='a table: exercise, due')
+    parser.add_argument('--when', help='a table: student, exercise, time or '
+                        'days')
+    parser.add_argument('--late', type=float, metavar='PERCENT',
+                        help='of the points, for each day that one is late')
+    parser.add_argument('--lms', help='a table that Moodle or Canvas exported')
+    parser.add_argument('--scale', action='store_true',
+                        help="points to the platform's maximum")
     parser.add_argument('--walls', choices=['bwrap', 'none'], default='bwrap')
     args = parser.parse_args(args)
     warnings.simplefilter('ignore')  # of nbgrader, for its own developers
@@ -208,38 +282,73 @@ def main(args=None):
                 f'students\' code would run without walls: {walls.problem()}. '
                 'WALLS=none runs it all the same, as you, and it can read '
                 'what you can read')
-        submissions = read_all(args.submitted)
+        export = lms.Export(args.lms) if args.lms else None
+        submissions = read_all(args.submitted, known_people(args.to))
         unknown = {*args.again} - {one.student for one in submissions}
         if unknown:
             raise ValueError(f'AGAIN must name students; there is no '
                              f'{", ".join(sorted(unknown))}')
-        loose = [path.name for path in sorted(
-            Path(args.submitted).expanduser().iterdir())
-            if path.is_file() and not path.name.startswith('.')]
-        if loose:
-            print('in no student\'s folder, so left out:', *loose)
+        rules = rules_for(args, submissions)
+        if left_out := loose(args.submitted):
+            print('in no student\'s folder, so left out:', *left_out)
         exercises = chosen(submissions, args.exercises)
         to = folder_for_results(args.to, args.submitted)
         grading = Grading(submissions, exercises, to, args.walls == 'bwrap',
-                          args.again)
+                          args.again, args.exercises, rules)
         grading.run()
+        if export:
+            lms.fill_in(export, grading.results.all(), grading.results.people,
+                        args.exercises or EXERCISES, args.scale)
+            (to / lms.FILLED_IN).write_text(export.text(), encoding='utf-8',
+                                            newline='')
+            print(*export.said, sep='\n')
+            print(f'to be imported: {to / lms.FILLED_IN}')
     except KeyboardInterrupt:
         sys.exit('d2lps: ended before all were graded; what was graded stays, '
                  'and the same again goes on from there')
     except (ValueError, OSError, RuntimeError) as error:
         sys.exit(f'd2lps: {error}')
+    summary(grading, submissions, exercises, args.exercises,
+            time.time() - start, to)
+
+
+def rules_for(args, submissions):
+    """The rules for late days: those of before, with what is new."""
+    rules = rules_of(args.to)
+    if args.due:
+        rules = rules._replace(due=late.read_due(args.due))
+    if args.when:
+        rules = rules._replace(told=late.read_times(args.when, {
+            name: one.student for one in submissions
+            for name in (one.folder, one.student)}))
+    if args.late is not None:
+        if not 0 <= args.late <= 100:
+            raise ValueError('LATE must be a percentage, such as 10; it was '
+                             f'{args.late:g}')
+        rules = rules._replace(percent=args.late)
+    return rules
+
+
+def summary(grading, submissions, exercises, asked_for, seconds, to):
+    """Say what was done, and what was not."""
     results = grading.results.all()
     kept = sum(bool(result.verdicts) for result in results) - grading.graded
     missing = sum(result.remarks == [MISSING] for result in results)
     remarked = sum(bool(result.remarks) for result in results) - missing
-    without = [one for one in results if one.points is None]
+    without = [one for one in results if NEEDS_TORCH in one.remarks]
     if without:
         names = {one.exercise: None for one in without}
         print(f'{len(without)} notebooks are not graded, of '
               f'{", ".join(names)}. {NO_TORCH}. Then the same again grades '
               'them.')
+    there = Counter(one.exercise for one in results)
+    some = [f'{name} ({there[name]})' for name in exercises
+            if there[name] < len(submissions) and name not in asked_for]
+    if some:
+        print('not handed in by all, which counts for nobody unless '
+              f'EXERCISES names it: {", ".join(some)}')
     print(f'{len(submissions)} students, {grading.graded} notebooks graded in '
-          f'{time.time() - start:.0f} s, {kept} results of before kept, '
+          f'{seconds:.0f} s, {kept} results of before kept, '
           f'{missing} missing, {remarked} with remarks: {to / "grades.csv"}')
 
 

@@ -1,10 +1,9 @@
-"""What was graded so far: a table, pages, and a file for each result.
+"""What was graded so far: tables, pages, and a file for each result.
 
 Each result is written as soon as it is there. So a grading that was ended
 goes on where it stopped, and a notebook that is still the same, graded by the
 same checks, is not graded again.
 """
-import csv
 import hashlib
 import json
 from pathlib import Path
@@ -12,18 +11,18 @@ from typing import NamedTuple
 
 import nbformat
 
-from classroom import byhand, feedback
+from classroom import byhand, equal, feedback, late, tables
 from classroom.judging import Verdict
 from d2lps_exercises.checking import EXERCISES
-
-COLUMNS = 'student', 'exercise', 'points', 'of', 'remarks'
 
 
 class Result(NamedTuple):
     """What a student has for an exercise; `verdicts` as `judge` gives them.
 
     Without verdicts nothing was graded: the remarks say why. Then there are 0
-    points, or None, where that is not the student's fault.
+    points, or None, where that is not the student's fault. time: when it was
+    handed in, see `Submission`. answer: see `equal.answer_of`. comments: of a
+    teacher. days: how late it was.
     """
     student: str
     exercise: str
@@ -31,7 +30,10 @@ class Result(NamedTuple):
     of: float
     remarks: list
     verdicts: list
-    comments: list = []  # of a teacher
+    time: str | None = None
+    answer: list | None = None
+    comments: list = []
+    days: int = 0
 
 
 def digest(*parts):
@@ -45,20 +47,30 @@ def digest(*parts):
 class Results:
     """Those in a folder; the submissions tell the order of students."""
 
-    def __init__(self, folder, submissions):
+    def __init__(self, folder, submissions, rules=None):
         self.folder, self._found, self._known = Path(folder), {}, {}
         self._submissions = {one.student: one for one in submissions}
-        self._noted = self.folder / 'results' / 'by-hand.json'
-        self._by_hand = {}
-        if self._noted.exists():  # for when the gradebook cannot be read
-            self._by_hand = {(student, exercise): byhand.ByHand(*one)
-                             for student, exercise, one in json.loads(
-                                 self._noted.read_text())}
-        for path in sorted((self.folder / 'results').glob('*/*.json')):
+        self._noted = self.folder / 'results'
+        self._noted.mkdir(parents=True, exist_ok=True)
+        self._by_hand = {  # for when the gradebook cannot be read
+            (student, exercise): byhand.ByHand(*one)
+            for student, exercise, one in self._read('by-hand', [])}
+        self._rules = rules or rules_of(folder)
+        _replace(self._noted / 'late.json', late.saved(self._rules))
+        self.people = {student: tuple(one) for student, one
+                       in self._read('people', {}).items()} | {
+            one.student: (one.folder or one.student, one.number)
+            for one in submissions}
+        _replace(self._noted / 'people.json', json.dumps(self.people))
+        for path in sorted(self._noted.glob('*/*.json')):
             told = json.loads(path.read_text())
             told['verdicts'] = [Verdict(*one) for one in told['verdicts']]
             self._known[path.parent.name, path.stem] = told.pop('digest')
             self._found[path.parent.name, path.stem] = Result(**told)
+
+    def _read(self, name, otherwise):
+        path = self._noted / f'{name}.json'
+        return json.loads(path.read_text()) if path.exists() else otherwise
 
     def known(self, student, exercise, digest):
         """The result of just this notebook, or None."""
@@ -66,64 +78,86 @@ class Results:
             return self._found[student, exercise]
         return None
 
+    def was_graded(self, student, exercise):
+        one = self._found.get((student, exercise))
+        return bool(one and one.verdicts)
+
     def add(self, result, digest=None):
-        """Write a result, the table with it, and the student's page.
+        """Write a result, the tables with it, and the student's page.
 
         Without a digest it is graded anew the next time.
         """
+        self.keep(result, digest)
+        self.write(result.student)
+
+    def keep(self, result, digest=None):
+        """Write a result alone; `write` must follow."""
         self._found[result.student, result.exercise] = result
-        path = (self.folder / 'results' / result.student
-                / f'{result.exercise}.json')
+        self._known[result.student, result.exercise] = digest
+        path = self._noted / result.student / f'{result.exercise}.json'
         path.parent.mkdir(parents=True, exist_ok=True)
         _replace(path, json.dumps(result._asdict() | {'digest': digest}))
-        self.write(result.student)
 
     def note_by_hand(self, found):
         """What a teacher wrote, as `byhand.written` found it: it wins."""
         if found == self._by_hand:
             return
         self._by_hand = found
-        self._noted.parent.mkdir(parents=True, exist_ok=True)
-        _replace(self._noted, json.dumps([[*key, one] for key, one
-                                          in found.items()]))
-        for student in self._submissions:
-            self.write(student)
+        _replace(self._noted / 'by-hand.json', json.dumps(
+            [[*key, one] for key, one in found.items()]))
+        self.write(*self._submissions)
 
     def all(self):
         """All results, by student and then by exercise."""
         order = [*self._submissions, *sorted(
             {student for student, _ in self._found} - {*self._submissions})]
-        return [byhand.applied(self._found[student, exercise],
-                               self._by_hand.get((student, exercise)))
+        return [self._rules.applied(byhand.applied(
+                    self._found[student, exercise],
+                    self._by_hand.get((student, exercise))))
                 for student in order for exercise in EXERCISES
                 if (student, exercise) in self._found]
 
-    def write(self, student):
-        """Write grades.csv, and the page of a student."""
-        rows = [COLUMNS]
-        for one in self.all():
-            remarks = ''.join(letter if letter.isprintable() else ' '
-                              for letter in '; '.join(one.remarks))
-            if remarks.startswith(('=', '+', '-', '@')):
-                remarks = f"'{remarks}"  # a spreadsheet would run it
-            points = '' if one.points is None else f'{one.points:g}'
-            rows.append([one.student, one.exercise, points, f'{one.of:g}',
-                         remarks])
-        table = self.folder / 'grades.csv.new'
-        with open(table, 'w', newline='', encoding='utf-8',
-                  errors='replace') as file:
-            csv.writer(file).writerows(rows)
-        table.replace(self.folder / 'grades.csv')
-        if student in self._submissions:
-            (self.folder / 'feedback').mkdir(exist_ok=True)
-            _replace(self.folder / 'feedback' / f'{student}.html',
-                     feedback.page(self._submissions[student], [
-                         one for one in self.all()
-                         if one.student == student]))
+    def write(self, *students):
+        """Write the tables, and the pages of these students."""
+        results = self.all()
+        folders = {student: folder for student, (folder, _)
+                   in self.people.items()}
+        _replace(self.folder / 'grades.csv', tables.long(results, folders))
+        # Spreadsheets take this sign for UTF-8, and no sign for what is not.
+        _replace(self.folder / 'students.csv', '\ufeff' + tables.wide(
+            results, folders, {student: one.remarks.get('', [])
+                               for student, one in self._submissions.items()}))
+        (self.folder / 'feedback').mkdir(exist_ok=True)
+        for student in students:
+            if student in self._submissions:
+                _replace(self.folder / 'feedback' / f'{student}.html',
+                         feedback.page(self._submissions[student], [
+                             one for one in results
+                             if one.student == student]))
+
+    def write_equal(self, solutions):
+        """Write equal.csv; solutions: what `equal.answer_of` says of each."""
+        _replace(self.folder / 'equal.csv', equal.table(self.all(),
+                                                        solutions))
+
+
+def known_people(folder):
+    """From what a student's folder was called to the student."""
+    path = Path(folder) / 'results' / 'people.json'
+    people = json.loads(path.read_text()) if path.exists() else {}
+    return {called: student for student, (called, _) in people.items()}
+
+
+def rules_of(folder):
+    """The rules for late days of an earlier grading, or none."""
+    path = Path(folder) / 'results' / 'late.json'
+    return late.loaded(path.read_text()) if path.exists() else late.Rules()
 
 
 def _replace(path, text):
     """Write a file anew, so that it is whole at any moment."""
     new = path.with_name(f'{path.name}.new')
-    new.write_text(text, encoding='utf-8', errors='replace')
+    with open(new, 'w', newline='', encoding='utf-8',
+              errors='replace') as file:
+        file.write(text)
     new.replace(path)

@@ -8,6 +8,7 @@ from typing import NamedTuple
 import nbformat
 from nbformat.v4 import new_code_cell, new_markdown_cell
 
+from classroom import late
 from d2lps_exercises.checking import EXERCISES
 
 LARGEST = 20_000_000  # bytes of a notebook
@@ -20,68 +21,184 @@ IMPORT = 'from d2lps_exercises import check, hidden\n'
 STUB = "raise NotImplementedError('write your answer here')"
 
 
+# What learning platforms call a student's folder, or, where there is none,
+# what they write before the name of a file.
+MOODLE = re.compile(r'(?P<name>.*)_(?P<number>\d+)_assignsubmission_file_?'
+                    r'(?P<file>.*)', re.DOTALL)
+MOODLE_TEXT = re.compile(r'.*_(\d+)_assignsubmission_onlinetext_?')
+CANVAS = re.compile(r'(?P<name>.*?)_(?P<late>LATE_)?(?P<number>\d+)_'
+                    r'(?P<attachment>\d+)_(?P<file>.+)', re.DOTALL)
+ANONYMOUS = re.compile(r'(?P<late>LATE_)?(?P<name>anon_(?P<number>\w+?))_'
+                       r'(?P<attachment>\d+)_(?P<file>.+)', re.DOTALL)
+
+
 class Submission(NamedTuple):
     """What one student handed in.
 
     student: a name that can be the name of a file. notebooks: exercise to
     notebook. remarks: exercise to a list of texts; '' for none of them.
+    folder: what the folder is called, or a platform calls the student.
+    number: the platform's. times: exercise to when it was handed in, a text
+    for `late.moment`, or `late.MARKED`; those that are known.
     """
     student: str
     notebooks: dict
     remarks: dict
+    folder: str = ''
+    number: str = ''
+    times: dict = {}
 
 
-def read_all(folder):
+class File(NamedTuple):
+    """A file that may be an answer.
+
+    name: as the student called it. told: as remarks call it. is_late: by the
+    platform's mark.
+    """
+    path: Path
+    name: str
+    told: str
+    is_late: bool = False
+
+
+def read_all(folder, known=()):
     """A list of `Submission`, from a folder with a folder for each student.
 
-    Raises ValueError if there is no student's folder in it.
+    Or with no such folders, but files that Canvas or Moodle have named after
+    students. known: who is who, a dictionary from what a folder is called to
+    the student, of an earlier grading.
+    Raises ValueError if there is no student in it.
     """
     folder = Path(folder).expanduser()
     if not folder.is_dir():
         raise ValueError(f'FROM must be a folder; {folder} is none')
-    people = sorted(path for path in folder.iterdir()
-                    if path.is_dir() and not path.name.startswith('.'))
-    if not people:
+    people, flat = _people(folder), _flat(folder)
+    if not people and not flat:
         raise ValueError(f'FROM must be a folder with a folder for each '
                          f'student in it; {folder} has none')
-    found, names = [], set()
+    names = _Names(dict(known))
+    found = []
     for path in people:
-        name = re.sub(r'[^\w.@-]', '_', path.name)
+        found.append(_read_safely(path, names.of(path.name)))
+    for called, (number, files) in flat.items():
+        student = names.of(called)
+        found.append(_read(files, student)._replace(
+            folder=called, number=number))
+    return found
+
+
+def loose(folder):
+    """The names of files that are no student's."""
+    taken = {file.path for _, files in _flat(Path(folder).expanduser())
+             .values() for file in files}
+    return [path.name for path in sorted(Path(folder).expanduser().iterdir())
+            if path.is_file() and not path.name.startswith('.')
+            and path not in taken]
+
+
+def _people(folder):
+    """Students' folders; of those with Moodle's texts, what has no file."""
+    paths = sorted(path for path in folder.iterdir()
+                   if path.is_dir() and not path.name.startswith('.'))
+    numbers = {found['number'] for path in paths
+               if (found := MOODLE.fullmatch(path.name))}
+    return [path for path in paths if not (
+        (text := MOODLE_TEXT.fullmatch(path.name)) and text[1] in numbers)]
+
+
+def _flat(folder):
+    """From a student's name to the number and files, the newest first."""
+    found = {}
+    for path in sorted(folder.iterdir()):
+        parts = not path.is_dir() and _parts(path.name)
+        if parts and _may_be_one(parts['file']):
+            number, files = found.setdefault(parts['number'], (
+                f'{parts["name"]}_{parts["number"]}'
+                if parts.re is not ANONYMOUS else parts['name'], []))
+            files.append((parts, path))
+    flat = {}
+    for number, (called, files) in found.items():
+        files.sort(key=lambda one: _newest_first(
+            one[1], one[0]['file'], int(one[0].groupdict().get(
+                'attachment') or 0)))
+        flat[called] = number, [
+            File(path, parts['file'], path.name,
+                 bool(parts.groupdict().get('late')))
+            for parts, path in files]
+    return flat
+
+
+def _parts(name):
+    """What a platform's name of a file tells; None if it is no such name.
+
+    Nor if it can be read in two ways: students choose the names of files.
+    """
+    if 'assignsubmission' in name:
+        found = MOODLE.fullmatch(name)
+        once = name.count('assignsubmission') == 1
+        return found if once and found and found['file'] else None
+    found = ANONYMOUS.fullmatch(name) or CANVAS.fullmatch(name)
+    return None if not found or re.match(r'\d+_', found['file']) else found
+
+
+class _Names:
+    """Students' names, which can be names of files, and are no one else's."""
+
+    def __init__(self, known):
+        self._known = known
+        self._taken = {name.lower() for name in known.values()}
+
+    def of(self, called):
+        """The name of whose folder is called so."""
+        if called in self._known:
+            return self._known[called]
+        moodle = MOODLE.fullmatch(called)
+        name = called[:moodle.end('number')] if moodle else called
+        name = re.sub(r'[^\w.@-]', '_', name)
         name = name if re.match(r'\w', name) else f'student{name}'
         name = name[:60]  # a file's name has 255 bytes at most
-        while name.lower() in names:
+        while name.lower() in self._taken:
             name += '_'
-        names.add(name.lower())
-        try:
-            submission = read(path, name)
-        except (OSError, RecursionError) as error:
-            submission = Submission(name, {}, {'': [
-                f'the folder cannot be read: {type(error).__name__}']})
-        if path.is_symlink():
-            submission = Submission(name, {}, {'': [
-                'the folder is a link to another place: not followed']})
-        elif name != path.name:
-            submission.remarks.setdefault('', []).append(
-                f'the folder is called {path.name!r}')
-        found.append(submission)
-    return found
+        self._taken.add(name.lower())
+        return name
+
+
+def _read_safely(path, student):
+    try:
+        submission = read(path, student)
+    except (OSError, RecursionError) as error:
+        submission = Submission(student, {}, {'': [
+            f'the folder cannot be read: {type(error).__name__}']})
+    if path.is_symlink():
+        submission = Submission(student, {}, {'': [
+            'the folder is a link to another place: not followed']})
+    moodle = MOODLE.fullmatch(path.name)
+    return submission._replace(folder=path.name,
+                               number=moodle['number'] if moodle else '')
 
 
 def read(folder, student):
     """The `Submission` in a student's folder, at whatever depth."""
-    notebooks, remarks = {}, {}
+    files, all_of_them = _files(folder)
+    submission = _read([File(path, path.name, str(path.relative_to(folder)))
+                        for path in files], student)
+    if not all_of_them:
+        submission.remarks.setdefault('', []).append(
+            f'there are more than {MOST_FILES:,} files or '
+            f'{MOST_NOTEBOOKS:,} notebooks: not all were looked at')
+    return submission
+
+
+def _read(files, student):
+    """The `Submission` of these files; of two answers the first counts."""
+    notebooks, remarks, times = {}, {}, {}
 
     def remark(exercise, text):
         remarks.setdefault(exercise, []).append(text)
 
-    files, all_of_them = _files(folder)
-    if not all_of_them:
-        remark('', f'there are more than {MOST_FILES:,} files or '
-               f'{MOST_NOTEBOOKS:,} notebooks: not all were looked at')
-    for path in files:
-        told = str(path.relative_to(folder))
-        name = _named(path)
-        if path.suffix.lower() != '.ipynb':
+    for path, called, told, is_late in files:
+        name, stem = _named(called), Path(called).stem
+        if Path(called).suffix.lower() != '.ipynb':
             if name:
                 remark(name, f'{told} is no notebook: its name must end with '
                        '.ipynb')
@@ -94,19 +211,26 @@ def read(folder, student):
         except ValueError as error:
             remark(name or '', f'{told} is no notebook: {error}')
             continue
-        exercise = name if path.stem == name else _recognised(notebook) or name
+        exercise = name if stem == name else _recognised(notebook) or name
         if not exercise:
             remark('', f'{told} is named like no exercise, and nothing in it '
                    'tells which it is')
             continue
-        if path.stem != exercise:
+        if stem != exercise:
             remark(exercise, f'wrongly named: {told} was taken for it')
         if exercise in notebooks:
             remark(exercise, f'handed in more than once: {told} was left out,'
                    ' as it is not newer')
-        else:
-            notebooks[exercise] = notebook
-    return Submission(student, notebooks, remarks)
+            continue
+        notebooks[exercise] = notebook
+        try:
+            time = late.MARKED if is_late else late.handed_in(path)
+        except (OSError, ValueError):
+            remark(exercise, 'its timestamp.txt tells no time')
+            continue
+        if time:
+            times[exercise] = time
+    return Submission(student, notebooks, remarks, times=times)
 
 
 def _files(folder):
@@ -122,17 +246,26 @@ def _files(folder):
             break
         inner = path.relative_to(folder).parts
         if (not any(part.startswith('.') for part in inner)
-                and (path.suffix.lower() == '.ipynb' or _named(path))
+                and _may_be_one(path.name)
                 and (path.is_symlink() or path.is_file())):
             found.append(path)
-    found.sort(key=lambda path: (
-        -int(path.lstat().st_mtime), path.stem not in EXERCISES, path))
+    found.sort(key=lambda path: _newest_first(path, path.name))
     return found, complete
 
 
-def _named(path):
+def _newest_first(path, called, attachment=0):
+    """Canvas numbers attachments; files out of one archive have one time."""
+    return (-attachment, -int(path.lstat().st_mtime),
+            Path(called).stem not in EXERCISES, path)
+
+
+def _may_be_one(called):
+    return called.lower().endswith('.ipynb') or _named(called)
+
+
+def _named(called):
     """The exercise that a file's name means, such as 'Tree (1).ipynb'."""
-    words = re.sub(r'[^a-z]+', '-', path.name.split('.')[0].lower())
+    words = re.sub(r'[^a-z]+', '-', called.split('.')[0].lower())
     fitting = [name for name in EXERCISES if name in words]
     return max(fitting, key=len, default=None)
 
@@ -176,7 +309,8 @@ def rebuild(template, handed_in):
     """
     ours = {cell.metadata.nbgrader.grade_id: cell for cell in template.cells
             if cell.metadata.get('nbgrader')}
-    checks = [cell for cell in ours.values() if cell.metadata.nbgrader.grade]
+    checks = [cell for cell in ours.values() if is_check(cell)]
+    imports = imports_of(template)
     plain = {visible(cell.source) for cell in checks}
     cells, seen, place = [], {}, None
     for cell in handed_in.cells:
@@ -198,12 +332,18 @@ def rebuild(template, handed_in):
         answers = [new_code_cell('')]
         cells.insert(place, ('answer', answers[0]))
     written = [_written_in(cell) for _, cell in cells]
-    missing = _asked_for(checks).difference(*written[:place])
-    late = [k for k, names in enumerate(written) if names & missing]
-    if late:
-        place = late[-1] + 1
+    missing = asked_for(checks).difference(*written[:place])
+    below = [k for k, names in enumerate(written) if names & missing]
+    if below:
+        place = below[-1] + 1
         remarks.append('an answer stands below its check: it was checked '
                        'there')
+    if _lacks(cells, imports):
+        remarks.append('lines of the first cell, which imports, were changed '
+                       'or deleted: they are run before yours')
+        cells.insert(0, (None, new_code_cell(imports)))
+        written.insert(0, set())
+        place += 1
     elsewhere = set().union(*(names for names, (_, cell) in zip(written, cells)
                               if cell is not answers[-1]))
     answers[-1].source = _without_stubs(answers[-1].source, elsewhere)
@@ -242,13 +382,30 @@ def visible(source):
     return before.removesuffix('\n') + after if begin else source
 
 
-def _asked_for(checks):
+def is_check(cell):
+    return bool(cell.metadata.get('nbgrader', {}).get('grade'))
+
+
+def imports_of(notebook):
+    """What the first cell with code imports: a text."""
+    return next(cell.source for cell in notebook.cells
+                if cell.cell_type == 'code')
+
+
+def _lacks(cells, imports):
+    """Is one of these lines in no cell of the student's?"""
+    there = {line.strip() for _, cell in cells if cell.cell_type == 'code'
+             for line in cell.source.splitlines()}
+    return not there.issuperset(map(str.strip, imports.splitlines()))
+
+
+def asked_for(checks):
     """The names of the functions and classes that are checked."""
     return {name for cell in checks for name in re.findall(
         r"\('[\w-]+', '[\w-]+', (\w+)\)", cell.source)}
 
 
-def _defined(source):
+def defined(source):
     """Functions and classes of a cell: (name, its lines, is it a stub?).
 
     Found without Python's parser, which deep nesting can crash.
@@ -266,13 +423,13 @@ def _written_in(cell):
     """The names of functions and classes that a cell has an answer for."""
     if cell.cell_type != 'code':
         return set()
-    return {name for name, _, is_stub in _defined(cell.source) if not is_stub}
+    return {name for name, _, is_stub in defined(cell.source) if not is_stub}
 
 
 def _without_stubs(source, names):
     """Without what is no answer yet, of these names."""
     lines = source.splitlines(keepends=True)
-    for name, where, is_stub in reversed([*_defined(source)]):
+    for name, where, is_stub in reversed([*defined(source)]):
         if is_stub and name in names:
             del lines[where]
     return ''.join(lines)

@@ -31,6 +31,8 @@ WITH_TORCH = 'bucketed-ddp', 'sharded-optimizer'
 # exercise is graded.
 CASES = 'D2LPS_CASES'
 NOTES = 'application/vnd.d2lps.notes'  # how notes leave a graded notebook
+NO_ANSWER = ('there is no answer yet. Write yours in place of the line that '
+             'raises NotImplementedError.')
 MOST_NOTES = 4_000_000  # characters: more is no answer of any exercise
 
 
@@ -176,8 +178,7 @@ def take_notes(one, answer, cases):
                                     default=_plain))
             continue
         except NotImplementedError:
-            wrong = ('there is no answer yet. Write yours in place of the '
-                     'line that raises NotImplementedError.')
+            wrong = NO_ANSWER
         except Wrong as error:
             wrong = str(error)
         except KeyboardInterrupt as error:
