@@ -301,7 +301,8 @@ def main(args=None):
                         args.exercises or EXERCISES, args.scale)
             (to / lms.FILLED_IN).write_text(export.text(), encoding='utf-8',
                                             newline='')
-            print(*export.said, sep='\n')
+            for words in export.said:
+                print(words)
             print(f'to be imported: {to / lms.FILLED_IN}')
     except KeyboardInterrupt:
         sys.exit('d2lps: ended before all were graded; what was graded stays, '
