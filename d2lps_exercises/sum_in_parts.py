@@ -82,15 +82,17 @@ def _times(log, k):
 
 def judge_time(notes, k, shape):
     """No device has more to do than the one with the largest chunk."""
-    size, took = prod(shape), sum(_times(notes['log'], k))
-    largest = -(-size // k)
+    size, times = prod(shape), _times(notes['log'], k)
+    largest, took = -(-size // k), sum(times)
     target = 2 * (k - 1) * largest / GB_PER_S
     # What is left over, and forgotten, costs the points of the sum alone.
-    least = 2 * (k - 1) * (size // k or size / k) / GB_PER_S
-    if took < least * (1 - 1e-9):
-        raise Wrong(f'it took {took:g} ms, and no way needs less than '
-                    f'{least:g} ms. Is something not summed, or not sent '
-                    'back? The other check tells.')
+    least = (k - 1) * (size // k or size / k) / GB_PER_S
+    for seen, fewest, what in ((times[0], least, 'to be summed'),
+                               (took, 2 * least, 'there and back')):
+        if seen < fewest * (1 - 1e-9):
+            raise Wrong(f'what travels {what} takes {seen:g} ms, and no way '
+                        f'needs less than {fewest:g} ms. Is something not '
+                        'summed, or not sent back? The other check tells.')
     if took <= target * (1 + 1e-9):
         return
     totals = sum(into + out for into, out in busiest(notes['log'],

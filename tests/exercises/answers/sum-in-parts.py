@@ -136,7 +136,7 @@ def sum_in_parts(data):
 
 
 # %% wrong: added and sent back without any copy
-# says: it took 0 ms
+# says: what travels to be summed takes 0 ms
 def sum_in_parts(data):
     total = sum(array.data for array in data)
     for array in data:
@@ -176,3 +176,15 @@ def sum_in_parts(data):
             to[:] = chunk(device, device + 1 - step).as_in_ctx(to.ctx)
     for device in range(k):
         data[device][:] = flat[device].reshape(data[device].shape)
+
+
+# %% wrong: added without copies, which are made for show
+# says: what travels to be summed takes 0 ms
+def sum_in_parts(data):
+    total = sum(array.data for array in data)
+    size = data[0].size // len(data)
+    for array in data:
+        array[:] = total
+        for other in data:
+            for _ in range(2):
+                array.reshape(-1)[:size].as_in_ctx(other.ctx)
