@@ -237,13 +237,21 @@ def picture(answer):
             looks[n][lr] = accuracy
         return accuracy
 
-    rates, tested = answer(train, evaluate, [*lrs], [*counts], 32)
+    returned = answer(train, evaluate, [*lrs], [*counts], 32)
+    if not any(looks.values()):
+        raise Wrong('there is nothing to draw: you asked for no accuracy on '
+                    'the validation set.')
+    try:
+        rates, tested = returned
+        points = {f'test, {_devices(n)}: {number:.3f}': (
+            float(rate), float(number))
+            for n, rate, number in zip(counts, rates, tested)}
+    except (TypeError, ValueError):
+        raise Wrong(f'your function returned {short(returned)}. Two lists '
+                    'are wanted, of rates and of test accuracies.') from None
     curves = {f'validation, {_devices(n)}': (
         sorted(of), [of[lr] for lr in sorted(of)])
         for n, of in looks.items() if of}
-    points = {f'test, {_devices(n)}: {number:.3f}': (
-        float(rate), float(number))
-        for n, rate, number in zip(counts, rates, tested)}
     return plot_curves(curves, 'learning rate', 'accuracy', xscale='log',
                        title='Points: the chosen rates on the test set',
                        xlim=(0.04, 0.5), ylim=(0, 1), xticks=lrs,
