@@ -12,7 +12,7 @@ MOST_SOLVED = 25  # lines between two marks of a solution
 FEWEST_HIDDEN = 2  # cases of a part that no student sees
 FIRST = 3  # kept answers: those that students are most likely to give
 LIST = (ROOT / 'notebooks' / 'exercises' / 'README.md').read_text()
-PLAN = (ROOT / 'docs' / 'teaching.md').read_text()
+PLAN = (ROOT / 'docs' / 'teaching.md').read_text().split('\n## ')[1]
 each_exercise = pytest.mark.parametrize('exercise', EXERCISES)
 
 
