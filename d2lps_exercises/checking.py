@@ -169,6 +169,29 @@ def without(*functions):
         sys.setprofile(before)
 
 
+def twice(answer, note, *values):
+    """What `note` notes of answer(*values), if a second call gives the same.
+
+    Raises `Wrong` if it does not: then something stays from call to call.
+    """
+    names = getattr(getattr(answer, '__code__', None), 'co_names', ())
+    outside = {name: len(answer.__globals__[name]) for name in names
+               if isinstance(answer.__globals__.get(name), list)}
+    try:
+        first, again = (note(answer(*values)) for _ in range(2))
+    except ValueError:
+        for name, length in outside.items():
+            if len(answer.__globals__[name]) > length:
+                raise Wrong(f'the list `{name}`, which lives outside of your '
+                            'function, grows in each call. Make it inside.'
+                            ) from None
+        raise
+    if json.dumps(first, default=_plain) != json.dumps(again, default=_plain):
+        raise Wrong('a second call returns something else than the first. '
+                    'Does a list live outside of your function?')
+    return first
+
+
 def take_notes(one, answer, cases):
     """Run a check's cases until one fails: a JSON text that tells all."""
     notes = []

@@ -5,7 +5,7 @@ To chapter 2, notebooks/02-three-ways-to-split.ipynb, and to chapter 20.
 from operator import index
 from reprlib import repr as short
 
-from d2lps_exercises.checking import Check, Wrong, without
+from d2lps_exercises.checking import Check, Wrong, twice, without
 
 
 def needs(device, kind, m, num_devices):
@@ -64,16 +64,24 @@ def held(order):
 def run(answer, K, M):
     from d2lps_pictures.toys import pipeline
     with without(pipeline._order, pipeline.draw_pipeline):
-        found = answer(K, M)
-        if found is None:
-            raise Wrong('your function returned nothing: is there a `return`?')
-        if not _is_list(found):
-            raise Wrong(f'your function returned a {type(found).__name__}. A '
-                        'list with a list of passes for each device is '
-                        'wanted.')
-        lists = [*found]
-        return {'orders': [_order(d, one) for d, one in enumerate(lists)],
-                'shared': len({*map(id, lists)}) < len(lists)}
+        return twice(answer, _notes, K, M)
+
+
+def _notes(found):
+    """What a student's function returned, as lists."""
+    if found is None:
+        raise Wrong('your function returned nothing: is there a `return`?')
+    if not _is_list(found):
+        raise Wrong(f'your function returned a {type(found).__name__}. A '
+                    'list with a list of passes for each device is wanted.')
+    lists = [*found]
+    are_lists = [*map(_is_list, lists)]
+    if isinstance(found, tuple) and any(are_lists) and not all(are_lists):
+        raise Wrong(f'your function returned a tuple of {len(found)}, and '
+                    f'{short(lists[are_lists.index(False)])} in it is no '
+                    'list. Return the lists alone.')
+    return {'orders': [_order(d, one) for d, one in enumerate(lists)],
+            'shared': len({*map(id, lists)}) < len(lists)}
 
 
 def _order(device, passes):
@@ -82,6 +90,9 @@ def _order(device, passes):
         raise Wrong(f'your function returned a list in which {short(passes)} '
                     'stands. There must be a list for each device in it, and '
                     'passes in these.')
+    if isinstance(passes, (set, frozenset)):
+        raise Wrong(f'for device {device} you returned a set, which has no '
+                    'order. A list is wanted.')
     if not _is_list(passes):
         raise Wrong(f'for device {device} you returned {short(passes)}. A '
                     "list is wanted, such as [('F', 0), ('B', 0)].")
@@ -90,10 +101,23 @@ def _order(device, passes):
         if not _pass(one):
             raise Wrong(f'in the list of device {device} stands {short(one)}. '
                         "A pair is wanted, such as ('F', 0) or ('B', 0): the "
-                        'letter, and a whole number.')
+                        f'letter, and a whole number.{_text_in(one)}')
         kind, m = one
         order.append([str(kind), index(m)])
     return order
+
+
+def _text_in(one):
+    """A remark, if the number of a pass is a text."""
+    try:
+        _, m = one
+    except (TypeError, ValueError):
+        return ''
+    if not isinstance(m, str) or isinstance(one, str) or not m.isdigit():
+        return ''
+    why = (' A NumPy array holds one type only, so it makes a text of '
+           'everything.') * hasattr(one, 'dtype')
+    return f' The number has become a text, {str(m)!r}.{why}'
 
 
 def _is_list(one):
@@ -244,13 +268,17 @@ def judge_kept(found, K, M):
 def picture(answer):
     """A row for each device: its passes, and below them what it holds."""
     from d2lps_pictures import Drawing
-    orders = run(answer, **SHOWN)['orders'][:MOST_ROWS]
+    orders = run(answer, **SHOWN)['orders']
+    other = _other_passes(orders, **SHOWN)
+    orders = orders[:MOST_ROWS]
     begins, done = timetable(orders)
     slots = 1 + max(begins.values(), default=0)
     busy = len(begins) / slots / max(len(orders), 1)
     title = f'{slots} slots; {busy:.0%} of them are busy'
     if [*map(len, orders)] != done:
-        title = f'after slot {slots - 1} nobody can go on'
+        title = (f'after slot {slots - 1} nobody can go on' if begins else
+                 'nobody can begin')
+    title = other or title
     kept = [max(held(order[:many]), default=0)
             for order, many in zip(orders, done)]
     told = '; '.join(f'device {d} holds {most} at most, K - d = '
@@ -275,6 +303,22 @@ def picture(answer):
                  'forward, orange: backward, purple: held; dashed: K - d',
                  12, 'start')
     return drawing
+
+
+def _other_passes(orders, K, M):
+    """In what the lists are other than K times all passes, in words."""
+    if len(orders) != K:
+        return f'{len(orders)} lists; one for each of {K} devices is wanted'
+    for device, order in enumerate(orders):
+        different = {*map(tuple, order)}
+        wanted = {(kind, m) for kind in 'FB' for m in range(M)}
+        for many, what in ((len(wanted - different), 'missing on'),
+                           (len(different - wanted), 'too much on'),
+                           (len(order) - len(different), 'done again by')):
+            if many:
+                are = 'pass is' if many == 1 else 'passes are'
+                return f'{many} {are} {what} device {device}'
+    return ''
 
 
 def _draw_passes(drawing, top, wide, slots, device, begins):
@@ -321,7 +365,7 @@ SHOWN = {'K': 4, 'M': 8}
 SIZES = [SHOWN, {'K': 2, 'M': 2}, {'K': 3, 'M': 7}]
 CHECKS = {
     'order': Check(
-        SIZES, run, judge_order,
+        [*SIZES, {'K': 4, 'M': 2}, {'K': 2, 'M': 1}], run, judge_order,
         'each device does each pass once, and all can be done.'),
     'slots': Check(
         SIZES, run, judge_slots,

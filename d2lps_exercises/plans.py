@@ -1,10 +1,12 @@
 """Plans that students make: as plain notes, and what is wrong with them."""
+import re
 from collections import Counter
+from contextlib import contextmanager
 
 import numpy as np
 
 from d2lps.checks import shown
-from d2lps.collectives import Schedule, ScheduleError, Send, simulate
+from d2lps.collectives import Schedule, Send, simulate
 from d2lps_exercises.checking import Wrong
 
 MOST_ROUNDS, MOST_CHUNKS, MOST_SENDS = 200, 1000, 20_000
@@ -17,6 +19,10 @@ def notes_of(plan, n):
     """
     is_schedule = isinstance(plan, Schedule)
     if not is_schedule:
+        if type(plan) in (list, tuple) and any(
+                isinstance(one, (Schedule, int)) for one in plan):
+            raise Wrong(f'your function returned a {type(plan).__name__} of '
+                        f'{len(plan)}; return the Schedule alone.')
         if not isinstance(plan, (list, tuple)):
             raise Wrong(f'your function returned {shown(plan)}; it must '
                         'return a Schedule.')
@@ -24,10 +30,13 @@ def notes_of(plan, n):
             plan = Schedule(list(plan), n)
         except ValueError as error:
             raise Wrong('what your function returned makes no Schedule: '
-                        f'{error}.') from None
-    if plan.nodes != (*range(n),):
-        raise Wrong(f'your plan is for {len(plan.nodes)} devices, {n} were '
+                        f'{error}{_which_round(error, n)}.') from None
+    if plan.num_devices != n:
+        raise Wrong(f'your plan is for {plan.num_devices} devices, {n} were '
                     'asked for.')
+    if len(plan.nodes) > n:
+        raise Wrong(f'your plan has a helper, {plan.nodes[n]!r}; only the '
+                    'devices may take part.')
     _few(plan.rounds, plan.weights)
     return {'rounds': [list(zip(*r.columns())) for r in plan.rounds],
             'weights': plan.weights, 'is_schedule': is_schedule}
@@ -55,12 +64,48 @@ def _few(rounds, weights):
                         f'judge: {most:,} at most.')
 
 
-def judge_sum(notes, n):
-    """The plan, if it gives all devices all parts, once each."""
+@contextmanager
+def counted_from_1(n):
+    """Add to what `Schedule` says of rounds[k] which of the rounds it is.
+
+    n: for how many devices the plan is to be.
+    """
+    try:
+        yield
+    except ValueError as error:
+        error.args = f'{error}{_which_round(error, n)}',
+        raise
+
+
+def _which_round(error, n):
+    """A remark on an error of `Schedule`, which counts rounds from 0."""
+    found = re.match(r'rounds\[(\d+)\]', str(error))
+    if not found:
+        return ''
+    text = f'round {int(found[1]) + 1} of your list'
+    outside = re.search(r'names a node outside 0 to (\d+)', str(error))
+    if outside and int(outside[1]) + 1 != n:
+        text += (f'; your Schedule is for {int(outside[1]) + 1} devices, '
+                 f'{n} were asked for')
+    return f' ({text})'
+
+
+def judge_sum(notes, n, devices='n'):
+    """The plan, if it gives all devices all parts, once each.
+
+    devices: how many there are, in the words of the exercise.
+    """
+    plan = judge_part(notes, n, devices)
+    judge_total(plan)
+    return plan
+
+
+def judge_part(notes, n, devices='n'):
+    """The plan, if each device and each chunk has a part in it."""
     plan = _sends_of(notes, n)
     if not notes['is_schedule']:
         raise Wrong('your function returned a list of rounds. Return a '
-                    'Schedule of it, and of n.')
+                    f'Schedule of it, and of {devices}.')
     src, dst = ({node for r in plan.rounds for node in getattr(r, ends)}
                 for ends in ('src', 'dst'))
     for seen, what in (
@@ -70,23 +115,54 @@ def judge_sum(notes, n):
         left = {*range(plan.num_devices)} - seen
         if left and plan.num_devices > 1:
             raise Wrong(f'device {min(left)} {what}')
+    chunks = {*range(len(plan.weights))}
+    unsent = chunks.difference(*(r.chunk.tolist() for r in plan.rounds))
+    if unsent and plan.num_devices > 1:
+        raise Wrong(f'no message carries chunk {min(unsent)}. Chunks count '
+                    f'from 0 to the highest number, here {max(chunks)}, '
+                    'without gaps.')
+    return plan
+
+
+def judge_total(plan):
+    """Raise `Wrong` unless all devices end with all parts, once each."""
     end = held_at_last(plan)
     if (end > 1).any():
         _counted_twice(plan, np.argwhere(end > 1)[0, 1])
     if (end < 1).any():
         _missing(plan, end)
-    return plan
 
 
 def _sends_of(notes, n):
     """The plan that notes tell of, if no send disturbs another."""
     plan = plan_of(notes, n)
-    try:
-        plan.check_sends()
-    except ScheduleError as error:
-        words = str(error).partition(': ')[2].replace(' of ', ' of device ')
-        raise Wrong(f'{words}.') from None
+    for number, sends in enumerate(plan.rounds, 1):
+        places = [*zip(sends.dst.tolist(), sends.chunk.tolist())]
+        count = Counter(places)
+        for place, reduce in zip(places, sends.reduce):
+            if count[place] > 1 and not reduce:
+                _collide(number, sends, *place)
     return plan
+
+
+def _collide(number, sends, dst, chunk):
+    """Say who all send a chunk to a device that replaces its own by it."""
+    here = (sends.dst == dst) & (sends.chunk == chunk)
+    froms = sorted({*sends.src[here].tolist()})
+    if len(froms) == 1:
+        text = (f'device {froms[0]} sends {here.sum()} messages with chunk '
+                f'{chunk} to device {dst}')
+    else:
+        some = ', '.join(map(str, froms[:-1]))
+        every = 'all ' * (len(froms) > 2)
+        text = (f'devices {some} and {froms[-1]} {every}send device {dst} '
+                f'chunk {chunk}')
+    if sends.reduce[here].any():
+        src = sends.src[here & ~sends.reduce][0]
+        raise Wrong(f'in round {number} {text}. Device {src} wants to replace '
+                    'what is there; then no other message may arrive.')
+    raise Wrong(f'in round {number} {text}, to replace it; only one message '
+                'may.')
 
 
 def judge_work(notes, n, whole=True):
@@ -94,7 +170,7 @@ def judge_work(notes, n, whole=True):
 
     whole: whether it must send as much as a sum for all devices takes.
     """
-    plan = _sends_of(notes, n)
+    plan = plan_of(notes, n)
     if n > 1:
         ends = [end for sends in plan.rounds for end in (sends.src, sends.dst)]
         idle = {*range(n)} - {*np.concatenate(ends or [[]]).tolist()}

@@ -6,24 +6,24 @@ import numpy as np
 
 from d2lps.collectives import Schedule, Send, strategies, topology
 from d2lps_exercises import plans
-from d2lps_exercises.checking import Check, Wrong, without
+from d2lps_exercises.checking import Check, Wrong, twice, without
 
 LATENCY, NETWORK_LATENCY = 5e-6, 12.5e-6  # seconds, of a cable
 
 
 def run(answer, machines, gpus):
-    with without(strategies.hierarchical):
-        plan = answer(machines, gpus)
-    return plans.notes_of(plan, machines * gpus)
+    n = machines * gpus
+    with without(strategies.hierarchical), plans.counted_from_1(n):
+        return twice(answer, lambda plan: plans.notes_of(plan, n),
+                     machines, gpus)
 
 
 def judge_sum(notes, machines, gpus):
-    n = machines * gpus
+    plan = plans.judge_part(notes, machines * gpus, 'machines * gpus')
     try:
-        plans.judge_sum(notes, n)
+        plans.judge_total(plan)
     except Wrong as error:
-        raise Wrong(f'{error}{_early(plans.plan_of(notes, n), gpus)}'
-                    ) from None
+        raise Wrong(f'{error}{_early(plan, gpus)}') from None
 
 
 def _early(plan, gpus):
@@ -33,13 +33,20 @@ def _early(plan, gpus):
         out = _leaves(sends, gpus) & sends.reduce
         for src, chunk in zip(sends.src[out], sends.chunk[out]):
             first = src // gpus * gpus
-            [lacks] = np.nonzero(held[src, chunk, first:first + gpus] == 0)
+            here = slice(first, first + gpus)
+            [lacks] = np.nonzero(held[src, chunk, here] == 0)
             if len(lacks):
-                return (
-                    f' It began in round {number}: {_named(src, gpus)} '
-                    f'sends chunk {chunk} out of its machine, though the '
-                    f'part of device {first + lacks[0]} is not in it yet. Who '
-                    'in that machine has the sum of this chunk?')
+                text = (
+                    f' In round {number} {_named(src, gpus)} sends chunk '
+                    f'{chunk} out of its machine, though the part of device '
+                    f'{first + lacks[0]} is not in it yet.')
+                if (held[here, chunk, here] > 0).all(axis=1).any():
+                    return (f'{text} Who in that machine has the sum of this '
+                            'chunk?')
+                where = 'no round is before it' if number == 1 else (
+                    'look at your first round' + 's' * (number > 2))
+                return (f'{text} Nobody in machine {first // gpus} has added '
+                        f'up chunk {chunk} when it leaves: {where}.')
     return ''
 
 
@@ -223,17 +230,18 @@ def _cases(*sizes):
     return [{'machines': machines, 'gpus': gpus} for machines, gpus in sizes]
 
 
+SIZES = (2, 4), (4, 4), (3, 2)
 CHECKS = {
-    'sum': Check(_cases((2, 4), (4, 4), (1, 2)), run, judge_sum,
+    'sum': Check(_cases(*SIZES, (2, 1), (1, 2)), run, judge_sum,
                  'every GPU ends with the part of each GPU once.'),
-    'rails': Check(_cases((2, 4), (4, 4)), run, judge_rails,
+    'rails': Check(_cases(*SIZES, (2, 1)), run, judge_rails,
                    'from machine to machine, each message stays on its '
                    'rail.'),
-    'cards': Check(_cases((2, 4), (4, 4)), run, judge_cards,
+    'cards': Check(_cases(*SIZES, (2, 1)), run, judge_cards,
                    'no network card carries more than 2(m - 1)/m of a g-th '
                    'of the gradient.'),
-    'inside': Check(_cases((2, 4), (4, 4)), run, judge_inside,
+    'inside': Check(_cases(*SIZES), run, judge_inside,
                     'within its machine no GPU sends or gets more than '
                     '2(g - 1)/g gradients.'),
-    'rounds': Check(_cases((2, 4), (4, 4)), run, judge_rounds,
+    'rounds': Check(_cases(*SIZES), run, judge_rounds,
                     'there are at most 2m rounds, for m machines.')}

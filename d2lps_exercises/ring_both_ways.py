@@ -11,7 +11,7 @@ NBYTES = 160e6
 
 def run(answer, n, there=18, back=18):
     with without(strategies.ring, strategies.bidirectional_ring,
-                 strategies._ring):
+                 strategies._ring), plans.counted_from_1(n):
         plan = answer(n, there, back)
     return plans.notes_of(plan, n)
 

@@ -185,6 +185,7 @@ def test_an_answer_gets_what_it_deserves(exercise, answer):
     ('which-plan-wins', 'the crossing, whoever is faster behind it',
      {'crossover'}),
     ('rails', 'totals are added on the way back', {'sum'}),
+    ('rails', 'all tell their own of a chunk in the last round', {'sum'}),
     ('rails', 'everything to the next machine on the rail, no chunks',
      {'cards'}),
     ('rails', 'everybody in a machine gets all of everybody', {'inside'}),
@@ -212,7 +213,7 @@ def test_one_slip_costs_one_part(exercise, title, parts):
 @pytest.mark.parametrize('exercise, title, parts', [
     ('tree', 'works for powers of two only', {'time'}),
     ('micro-batches', 'there are always more micro-batches than devices',
-     {'order', 'slots', 'kept'}),
+     {'slots', 'kept'}),
     ('server-lost', 'two replicas, however many are wanted', {'again'}),
     ('hung-ring', 'one chain is followed, from the first report', {'one'}),
     ('alpha-beta', 'a line through two sizes only', {'clean', 'late'})])

@@ -52,3 +52,18 @@ def test_no_order_is_faster_and_whoever_stops_waits_for_a_neighbour(K, M):
                     {'orders': orders, 'shared': False}, K, M)
     assert min(ends) == 2 * (M + K - 1) and max(ends) == 2 * K * M
     assert stopped
+
+
+@pytest.mark.parametrize('change, title', [
+    (lambda passes: passes, '22 slots; 73% of them are busy'),
+    (lambda passes: passes[:-4], '4 passes are missing on device 0'),
+    (lambda passes: passes[:-1], '1 pass is missing on device 0'),
+    (lambda passes: passes + passes[-3:],
+     '3 passes are done again by device 0'),
+    (lambda passes: passes + [('F', 8)], '1 pass is too much on device 0'),
+    (lambda passes: passes[::-1], 'nobody can begin')])
+def test_the_picture_says_which_passes_are_wrong(change, title):
+    orders = [change([tuple(one) for one in order])
+              for order in orders_of(4, 8, '1F1B')]
+    drawing = micro_batches.picture(lambda K, M: orders)
+    assert title in drawing.alt and title in drawing.svg()

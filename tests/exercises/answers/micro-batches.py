@@ -12,7 +12,7 @@ def order(K, M):
 #+        ahead = min(K, M)
 
 # %% wrong: there are always more micro-batches than devices
-# says: The micro-batches are 0 to 2
+# says: With K = 4, M = 2: device 0 does ('F', 2). The micro-batches are 0 to 1
 #-        ahead = min(K - d, M)
 #+        ahead = K - d
 
@@ -86,6 +86,42 @@ def order(K, M):
 # says: your function returned a dict
 #-    return orders
 #+    return dict(enumerate(orders))
+
+# %% wrong: sets
+# says: for device 0 you returned a set, which has no order
+#-        orders.append(passes)
+#+        orders.append(set(passes))
+
+# %% wrong: the number of devices, too
+# says: your function returned a tuple of 2, and 4 in it is no list
+#-    return orders
+#+    return orders, K
+
+# %% wrong: the list lives outside
+# says: a second call returns something else than the first
+orders = []
+
+def order(K, M):
+    for d in range(K):
+        ahead = min(K - d, M)
+        passes = [('F', m) for m in range(ahead)]
+        for m in range(M):
+            passes.append(('B', m))
+            if m + ahead < M:
+                passes.append(('F', m + ahead))
+        orders.append(passes)
+    return orders
+
+# %% wrong: arrays
+# says: The number has become a text, '0'. A NumPy array holds one type only
+#-        orders.append(passes)
+#+        import numpy
+#+        orders.append(numpy.array(passes))
+
+# %% wrong: one micro-batch alone gets no lists
+# says: With K = 2, M = 1: you returned 0 lists
+#-    return orders
+#+    return orders if M > 1 else []
 
 # %% wrong: it is printed
 # says: is there a `return`?

@@ -189,7 +189,7 @@ def rails(machines, gpus):
 
 
 # %% wrong: a list of rounds
-# says: Return a Schedule of it
+# says: Return a Schedule of it, and of machines * gpus
 #-    return Schedule([inside, *across, back], machines * gpus)
 #+    return [inside, *across, back]
 
@@ -198,6 +198,109 @@ def rails(machines, gpus):
 # says: your function returned None; it must return a Schedule
 #-    return Schedule([inside, *across, back], machines * gpus)
 #+    print(Schedule([inside, *across, back], machines * gpus))
+
+
+# %% wrong: the first round is forgotten
+# says: Nobody in machine 0 has added up chunk 0 when it leaves: no round is
+#-    return Schedule([inside, *across, back], machines * gpus)
+#+    return Schedule([*across, back], machines * gpus)
+
+
+# %% wrong: the last machine adds up nothing inside
+# says: Nobody in machine 1 has added up chunk 1 when it leaves: look at your
+#-                    inside.append(Send(gpu, owner, chunk, True))
+#+                    if machine < machines - 1 or machines == 1:
+#+                        inside.append(Send(gpu, owner, chunk, True))
+
+
+# %% wrong: the next GPU's chunks are summed on each rail
+# says: Who in that machine has the sum of this chunk?
+#-                    rail * machines + chunk, reduce))
+#+                    (rail + 1) % gpus * machines + chunk, reduce))
+
+
+# %% wrong: a helper
+# says: your plan has a helper, 'hub'; only the devices may take part
+def rails(machines, gpus):
+    n = machines * gpus
+    return Schedule([[Send(i, 'hub', 0, True) for i in range(n)],
+                     [Send('hub', i, 0, False) for i in range(n)]], n, ['hub'])
+
+
+# %% wrong: chunks are counted from 1
+# says: no message carries chunk 0. Chunks count from 0 to the highest number
+#-    return Schedule([inside, *across, back], machines * gpus)
+#+    return Schedule([[(src, dst, chunk + 1, reduce)
+#+                      for src, dst, chunk, reduce in sends]
+#+                     for sends in [inside, *across, back]], machines * gpus)
+
+
+# %% wrong: all tell their own of a chunk in the last round
+# says: in round 4 devices 1, 2 and 3 all send device 0 chunk 0, to replace it
+#-                    back.append(Send(owner, gpu, chunk, False))
+#+                    back.append(Send(gpu, owner, chunk, False))
+
+
+# %% wrong: one chunk is told several times in the last round
+# says: device 0 sends 2 messages with chunk 0 to device 1, to replace it
+#-                    back.append(Send(owner, gpu, chunk, False))
+#+                    back.append(Send(owner, gpu, owner % gpus, False))
+
+
+# %% wrong: one is told, the others add
+# says: Device 0 wants to replace what is there; then no other message may
+#-                    inside.append(Send(gpu, owner, chunk, True))
+#+                    inside.append(Send(gpu, owner, chunk, gpu > 0))
+
+
+# %% wrong: the number of chunks, too
+# says: your function returned a tuple of 2; return the Schedule alone
+#-    return Schedule([inside, *across, back], machines * gpus)
+#+    plan = Schedule([inside, *across, back], machines * gpus)
+#+    return plan, machines * gpus
+
+
+# %% wrong: a Schedule for the machines
+# says: round 1 of your list; your Schedule is for 2 devices, 8 were asked for
+#-    return Schedule([inside, *across, back], machines * gpus)
+#+    return Schedule([inside, *across, back], machines)
+
+
+# %% wrong: the rounds live outside
+# says: a second call returns something else than the first
+rounds = []
+
+def rails(machines, gpus):
+    n = machines * gpus
+    rounds.append([Send(src, dst, dst % gpus * machines + k, True)
+                   for src in range(n) for dst in range(n)
+                   for k in range(machines)
+                   if src != dst and src // gpus == dst // gpus])
+    for sends in strategies.ring(machines).rounds:
+        rounds.append([Send(src * gpus + rail, dst * gpus + rail,
+                            rail * machines + chunk, reduce)
+                       for src, dst, chunk, reduce in sends
+                       for rail in range(gpus)])
+    rounds.append([Send(dst, src, chunk, False)
+                   for src, dst, chunk, _ in rounds[0]])
+    return Schedule(rounds, n)
+
+
+# %% wrong: the rounds live outside, and are told in a later check
+# says: the list `rounds`, which lives outside of your function, grows
+rounds = [[Send(99, 0, 0, True)]]
+
+def rails(machines, gpus):
+    rounds.append([])
+    return Schedule(rounds, machines * gpus)
+
+
+# %% wrong: no network cards if each machine has one GPU
+# says: With machines = 2, gpus = 1: device 0 is left out
+#-    return Schedule([inside, *across, back], machines * gpus)
+#+    if gpus == 1:
+#+        across = []
+#+    return Schedule([inside, *across, back], machines * gpus)
 
 
 # %% right: two rounds on the rails, too, with whole arrays

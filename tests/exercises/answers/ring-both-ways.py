@@ -23,7 +23,7 @@ def both_directions(n, there, back):
 
 
 # %% wrong: both rings sum the same chunks
-# says: another send to it arrives at the same time
+# says: devices 0 and 2 send device 1 chunk 1, to replace it; only one message
 #-            onward, backward = (i - r) % n, n + (i + r) % n  # chunks
 #+            onward, backward = (i - r) % n, (i + r) % n
 #-    return Schedule(rounds, n, weights=[there] * n + [back] * n)
