@@ -19,7 +19,7 @@ from pathlib import Path
 from sqlalchemy.exc import SQLAlchemyError
 
 import d2lps
-from classroom import equal, late, lms, walls
+from classroom import equal, late, lms, tables, walls
 from classroom.course import Course
 from classroom.executing import execute
 from classroom.judging import judge
@@ -290,7 +290,8 @@ def main(args=None):
                              f'{", ".join(sorted(unknown))}')
         rules = rules_for(args, submissions)
         if left_out := loose(args.submitted):
-            print('in no student\'s folder, so left out:', *left_out)
+            print("in no student's folder, so left out:",
+                  *map(tables.plain, left_out))
         exercises = chosen(submissions, args.exercises)
         to = folder_for_results(args.to, args.submitted)
         grading = Grading(submissions, exercises, to, args.walls == 'bwrap',
@@ -302,7 +303,7 @@ def main(args=None):
             (to / lms.FILLED_IN).write_text(export.text(), encoding='utf-8',
                                             newline='')
             for words in export.said:
-                print(words)
+                print(tables.plain(words))
             print(f'to be imported: {to / lms.FILLED_IN}')
     except KeyboardInterrupt:
         sys.exit('d2lps: ended before all were graded; what was graded stays, '
@@ -319,9 +320,10 @@ def rules_for(args, submissions):
     if args.due:
         rules = rules._replace(due=late.read_due(args.due))
     if args.when:
-        rules = rules._replace(told=late.read_times(args.when, {
-            name: one.student for one in submissions
-            for name in (one.folder, one.student)}))
+        students = known_people(args.to) | {one.folder: one.student
+                                            for one in submissions}
+        students |= {student: student for student in students.values()}
+        rules = rules._replace(told=late.read_times(args.when, students))
     if args.late is not None:
         if not 0 <= args.late <= 100:
             raise ValueError('LATE must be a percentage, such as 10; it was '

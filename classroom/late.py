@@ -1,4 +1,5 @@
 """Late days: when an answer was handed in, against when it was due."""
+import functools
 import json
 import re
 from datetime import UTC, datetime, timedelta
@@ -53,6 +54,7 @@ class Rules(NamedTuple):
                                remarks=[*result.remarks, remark])
 
 
+@functools.cache
 def moment(text, zone=None):
     """The time that a text tells, such as 2026-11-20 13:45:12.1 UTC.
 

@@ -13,11 +13,14 @@ GRADES = ('student', 'folder', 'exercise', 'points', 'of', 'late days',
           'remarks')
 
 
+def plain(text):
+    """Without what a terminal or a file of text cannot have."""
+    return ''.join(letter if letter.isprintable() else ' ' for letter in text)
+
+
 def safe(text):
     """The text of a cell, which no spreadsheet runs as a formula."""
-    plain = ''.join(letter if letter.isprintable() else ' '
-                    for letter in text)
-    return FORMULA.sub(r"\1\2'", plain)
+    return FORMULA.sub(r"\1\2'", plain(text))
 
 
 def number(value):

@@ -113,7 +113,7 @@ def make_class(folder, port):
     for student, (code, _) in MISCHIEF.items():
         put(student, with_cell(answered(), code))
     places = [str(ROOT / 'notebooks'), str(ROOT / 'classroom' / 'hidden'),
-              str(folder / 'solved')]
+              str(folder / 'solved'), '/usr/local/share']
     put('spies', with_cell(answered(), SPY.format(places=places, port=port)))
     put('leads', with_cell(answered(), 'import os\nos.symlink('
                            f'{str(folder / "led")!r}, '

@@ -157,7 +157,7 @@ def outputs(graded, student, exercise='tree'):
 @needs_walls
 def test_solutions_and_others_cannot_be_read(graded):
     assert outputs(graded, 'spies').split('\nRight')[0].split() == [
-        'walls'] * 4
+        'walls'] * 5
     assert graded.points('spies') == 10
 
 

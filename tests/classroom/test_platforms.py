@@ -2,10 +2,13 @@
 """
 import os
 
+import importers
 import nbformat
 import pytest
 from handins import answered, with_cell
 
+from classroom import walls
+from classroom.grade import main as grade
 from classroom.late import MARKED
 from classroom.submissions import loose, read_all
 
@@ -85,3 +88,53 @@ def test_a_link_among_the_files_is_not_followed(tmp_path):
         tmp_path / 'else' / 'tree.ipynb')
     [ada] = read_all(tmp_path / 'in')
     assert not ada.notebooks and 'is a link' in str(ada.remarks)
+
+
+def test_no_name_of_a_file_stops_the_grading(tmp_path, capsys):
+    (tmp_path / 'in').mkdir()
+    (tmp_path / 'in' / 'a\udcff\x1b[31m.txt').touch()
+    (tmp_path / 'in' / 'ada\udcff\x1b').mkdir()
+    with pytest.raises(SystemExit, match='FROM has no exercise in it'):
+        grade([str(tmp_path / 'in'), '--to', str(tmp_path / 'out'),
+               '--walls', 'none'])
+    said = capsys.readouterr().out
+    assert 'so left out: a  [31m.txt\n' in said
+
+
+@pytest.mark.full
+def test_from_canvas_and_back(tmp_path, capsys):
+    put(tmp_path / 'in' / 'lovelaceada_LATE_101_9001_tree.ipynb')
+    put(tmp_path / 'in' / 'gaußcarl_102_9002_tree.ipynb')
+    (tmp_path / 'exported.csv').write_text(
+        'Student;ID;SIS Login ID;Section;tree (72)\n'
+        '    Points Possible;;;;10\n'
+        '"Gauß; ""Carl""";102;gauss;A;\n"Lovelace, Ada";101;ada;A;\n'
+        '"Student, Test";103;;A;\n')
+    run = [str(tmp_path / 'in'), '--to', str(tmp_path / 'out'), '--walls',
+           'none' if walls.problem() else 'bwrap', '--lms',
+           str(tmp_path / 'exported.csv')]
+    grade([*run, '--late', '10'])
+    entered, _ = importers.canvas(
+        (tmp_path / 'out' / 'for-import.csv').read_text(),
+        {'101', '102', '103'})
+    assert entered == {('101', 'tree'): '9', ('102', 'tree'): '10'}
+    said = capsys.readouterr().out
+    assert '2 of 2: ' in said and 'without a result here: Student, Te' in said
+    # A mistake in a table is found before anything is graded.
+    (tmp_path / 'when.csv').write_text('student,exercise,days\nada,tree,1')
+    for more, words in ((['--when', str(tmp_path / 'when.csv')],
+                         "'ada', which is no student here"),
+                        (['--late', '200'], 'LATE must be a percentage'),
+                        (['--lms', str(tmp_path / 'when.csv')],
+                         'is no table that Moodle or Canvas exported')):
+        with pytest.raises(SystemExit, match=words):
+            grade([*run, *more])
+    (tmp_path / 'when.csv').write_text(
+        'student;exercise;days\ngaußcarl_102;tree;2\n'
+        'lovelaceada_101;tree;0')
+    grade([*run, '--when', str(tmp_path / 'when.csv')])
+    assert '0 notebooks graded' in capsys.readouterr().out
+    entered, _ = importers.canvas(
+        (tmp_path / 'out' / 'for-import.csv').read_text(),
+        {'101', '102', '103'})
+    assert entered == {('101', 'tree'): '10', ('102', 'tree'): '8'}

@@ -28,6 +28,7 @@ from classroom.submissions import (
     END,
     Submission,
     hidden_cases,
+    imports_of,
     read,
     read_all,
     rebuild,
@@ -193,6 +194,32 @@ def test_an_answer_above_the_line_for_it_is_one():
     notebook = with_cell(released('hung-ring'), first)
     answer_cell(notebook).source = f'{stub}def begun{second}'
     assert not any(one.wrong for one in graded_here(notebook, 'hung-ring'))
+
+
+def test_imports_are_run_whatever_became_of_them():
+    template = solution('tree')
+    imports = imports_of(template)
+    for change in ('', 'import numpy', imports.replace('Schedule, ', '')):
+        notebook = answered()
+        [cell] = [cell for cell in notebook.cells if cell.source == imports]
+        cell.source = change
+        made, remarks = rebuild(solution('tree'), notebook)
+        assert made.cells[0].source == imports
+        assert remarks == ['lines of the first cell, which imports, were '
+                           'changed or deleted: they are run before yours']
+    for change in (f'import math\n{imports}', imports.replace('\n', '  \n')):
+        cell.source = change
+        made, remarks = rebuild(solution('tree'), notebook)
+        assert not remarks and made.cells[0].cell_type == 'markdown'
+
+
+@pytest.mark.full
+def test_an_answer_without_its_imports_is_one():
+    notebook = answered()
+    imports = imports_of(solution('tree'))
+    notebook.cells = [cell for cell in notebook.cells
+                      if cell.source != imports]
+    assert not any(one.wrong for one in graded_here(notebook))
 
 
 @pytest.mark.full
