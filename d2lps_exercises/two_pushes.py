@@ -16,7 +16,7 @@ from d2lps_exercises.checking import Check, Wrong, without
 
 SHAPE = 2,  # of a value, as in the chapter
 JUNK = -7.0  # what a worker writes into an array that it uses again
-WARM, ROUNDS, LARGE = 10, 30, 20_000  # rounds, and elements, for the memory
+WARM, ROUNDS, LARGE = 10, 30, 2_000  # rounds, and elements, for the memory
 
 
 class Push(NamedTuple):
