@@ -86,6 +86,7 @@ def test_a_stub_is_no_answer():
         assert seen(released(exercise), exercise) is None, exercise
 
 
+@pytest.mark.full
 def test_kept_answers_are_all_different():
     """Made by different mistakes, so nobody copied."""
     for exercise in EXERCISES:
@@ -98,6 +99,7 @@ def test_kept_answers_are_all_different():
         assert all(len(titles) < 3 for titles in found.values()), found
 
 
+@pytest.mark.full
 @pytest.mark.parametrize('code', [
     'def up_and_down(n):\n    x = ' + '(' * 9000,
     'def up_and_down(n):\n' + ''.join(' ' * k + 'if 1:\n'

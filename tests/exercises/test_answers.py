@@ -106,6 +106,7 @@ def test_an_answer_gets_what_it_deserves(exercise, answer):
             seen + unseen)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize('exercise, title, parts', [
     runs('bucketed-ddp', 'closed when it is exactly full', {'buckets'}),
     runs('bucketed-ddp', 'the counters are not set back', {'steps'}),
