@@ -80,6 +80,8 @@ def _numbers(found, names):
                         f'{wanted}')
         found = [found[name] for name in names]
     try:
+        if isinstance(found, (str, bytes)):
+            raise TypeError
         found = [*found]
     except TypeError:
         raise Wrong(f'your function returned {shown(found)}. {wanted}'
@@ -116,19 +118,50 @@ def judge(notes, machine, names, ms, **world):
                         'time in ms is wanted.')
     off, i, j = worst_pair(found, ms)
     if off <= NEAR:
-        for name, mine, one in zip(names, runs, found):
-            took = [time for _, time in mine]
-            if not 0.9 * min(took) <= one <= 1.1 * max(took):
-                raise Wrong(f'for {name!r} your function returned {one:.4g}, '
-                            f'and its runs took {min(took):.4g} to '
-                            f'{max(took):.4g} ms. The ratios are right, but '
-                            'are these ms of one repetition?')
         return
     text = (f'you say that {names[i]!r} takes {found[i] / found[j]:.3f} times '
             f'as long as {names[j]!r}, and {ms[i] / ms[j]:.3f} is right.')
     if (found[i] - found[j]) * (ms[i] - ms[j]) < 0:
         text += ' So you name the wrong one as the faster.'
+    if _upside_down(runs, found):
+        raise Wrong(f'{text} The ratio is upside down here. Are these times, '
+                    'and does each stand beside its own name?')
+    _in_ms(names, runs, found, text)
     raise Wrong(f'{text} {_why(found, i, j, runs, names, ms, **world)}')
+
+
+def _upside_down(runs, found):
+    """Whether these are medians under the wrong names, or 1 / medians."""
+    for first in 0, 1:  # of the runs that count
+        times = [[time for _, time in mine] for mine in runs]
+        usual = [median(took[first:] or took) for took in times]
+        product = [one * time for one, time in zip(found, usual)]
+        if all(math.isclose(one, product[0], rel_tol=1e-6)
+               for one in product):
+            return True
+        if all(math.isclose(one, time, rel_tol=1e-6)
+               for one, time in zip(found, usual[::-1])):
+            return True
+    return False
+
+
+def judge_cold(notes, machine, names, ms, **world):
+    """The ratios, and this once: are they ms at all?"""
+    judge(notes, machine, names, ms, **world)
+    runs = replay(notes['order'][:MOST_RUNS], names, ms=ms, **world)
+    _in_ms(names, runs, [float(one) for one in notes['found']],
+           'the ratios are right.')
+
+
+def _in_ms(names, runs, found, text):
+    """Each result lies between the shortest and the longest run."""
+    for name, mine, one in zip(names, runs, found):
+        took = [time for _, time in mine]
+        if not 0.9 * min(took) <= one <= 1.1 * max(took):
+            raise Wrong(f'{text} For {name!r} your function returned '
+                        f'{one:.4g}, and its runs took {min(took):.4g} to '
+                        f'{max(took):.4g} ms. Are these ms of one '
+                        'repetition?')
 
 
 def worst_pair(found, ms):
@@ -139,14 +172,38 @@ def worst_pair(found, ms):
     return max(pairs)
 
 
-def _why(found, i, j, runs, names, ms, cold=(), slow=(), odd=(), drift=0,
-         **_):
+def _why(found, i, j, runs, names, ms, **world):
     """The likeliest mistake, by what the machine did in the student's runs."""
-    ways = {'first': lambda times: times[0], 'mean': mean, 'fastest': min,
-            'slowest': max, 'median': median,
-            'warm mean': lambda times: mean(times[1:] or times)}
+    used = sum(len(mine) for mine in runs)
+    text = _cause(found, i, j, runs, names, ms, **world)
+    if used <= MOST_RUNS // 2:
+        text += f' You used {used} of {MOST_RUNS} runs.'
+    return text
+
+
+def _one_of_two(times, which):
+    """Of an even number of times one of the two in the middle."""
+    if not times or len(times) % 2:
+        return 0
+    return sorted(times)[len(times) // 2 - which]
+
+
+WAYS = {'first': lambda times: times[0], 'mean': mean, 'fastest': min,
+        'slowest': max, 'median': median,
+        'warm slowest': lambda times: max(times[1:] or times),
+        'warm mean': lambda times: mean(times[1:] or times),
+        'warm median': lambda times: median(times[1:] or times),
+        'upper': lambda times: _one_of_two(times, 0),
+        'lower': lambda times: _one_of_two(times, 1),
+        'warm upper': lambda times: _one_of_two(times[1:], 0),
+        'warm lower': lambda times: _one_of_two(times[1:], 1),
+        'as it came': lambda times: times[len(times) // 2]}
+
+
+def _cause(found, i, j, runs, names, ms, cold=(), slow=(), odd=(), drift=0,
+           seed=1):
     times = [[time for _, time in mine] for mine in runs]
-    fits = [name for name, way in ways.items() if all(
+    fits = [name for name, way in WAYS.items() if all(
         math.isclose(way(took), one, rel_tol=1e-6)
         for took, one in zip(times, found))]
     once = [name for name, took in zip(names, times) if len(took) == 1]
@@ -155,14 +212,36 @@ def _why(found, i, j, runs, names, ms, cold=(), slow=(), odd=(), drift=0,
                 'also asks for memory. What would a second run have said?')
     if 'first' in fits:
         return 'These are the first runs, the cold ones. They do not count.'
+    if not fits and any(all(one == round(WAYS[way](took)) for took, one in
+                            zip(times, found))
+                        for way in ('median', 'warm median')):
+        return (f'{found[i]:g} and {found[j]:g} are whole numbers. What does '
+                'rounding do to the ratio of such small ones?')
     strange = [(name, repetition, factor) for name, repetition, factor in odd
                if name in (names[i], names[j]) and
                repetition < len(times[names.index(name)])]
     if 'fastest' in fits and any(factor < 1 for *_, factor in strange):
         return _odd_run(strange, times, names, ms, fast=True)
-    if 'slowest' in fits:
+    if 'fastest' in fits and drift:
+        quickest = [min(runs[k], key=lambda run: run[1])[0] + 1
+                    for k in (i, j)]
+        return (f'That is the fastest run of each: run {quickest[0]} of the '
+                f'machine for {names[i]!r}, run {quickest[1]} for '
+                f'{names[j]!r}. It takes {abs(drift):.1%} '
+                f'{"longer" if drift > 0 else "less"} from each run to the '
+                'next: is that one program, or one moment?')
+    longest = 'warm slowest' in fits and all(len(took) > 2 for took in times)
+    if 'slowest' in fits or longest:
         return ('That is the slowest run of each, and what made it slow was '
                 'not the program.')
+    if 'median' not in fits and 'warm median' not in fits:
+        if {'upper', 'lower', 'warm upper', 'warm lower'} & {*fits}:
+            return ('Of an even number of times you took one of the two in '
+                    'the middle. What is the median of 1, 2, 4 and 9?')
+        if 'as it came' in fits:
+            return (f'That is repetition {len(times[i]) // 2 + 1} of '
+                    f'{names[i]!r} as it came. What is in the middle when '
+                    'the times are sorted?')
     if 'mean' in fits and cold:
         k = max((i, j), key=lambda k: times[k][0] / median(times[k]))
         return (f'That is the mean of all runs. The first run of {names[k]!r} '
@@ -171,14 +250,45 @@ def _why(found, i, j, runs, names, ms, cold=(), slow=(), odd=(), drift=0,
     if 'warm mean' in fits and strange:
         return _odd_run(strange, times, names, ms, fast=False)
     if slow:
-        return _phase(i, j, runs, names, slow)
+        return _phase(i, j, runs, names, ms, slow)
     if drift:
+        if 'median' in fits and cold and _right_without_cold(
+                runs, names, ms, drift, seed):
+            return _cold_in_the_middle(i, j, times, names)
+        if _warm_is_right(times, ms):
+            return ('Without the first ones, these same runs can give the '
+                    'right ratio. Which number made of them says what is '
+                    'usual?')
         return _order(i, j, runs, names, drift)
     if strange:
         return _odd_run(strange, times, names, ms, fast=False)
     k = max((i, j), key=lambda k: times[k][0] / median(times[k]))
     return (f'The first run of {names[k]!r} took {times[k][0]:.4g} ms, and '
             f'the next one {times[k][1]:.4g}. Which of them count?')
+
+
+def _warm_is_right(times, ms):
+    warm = [median(took[1:] or took) for took in times]
+    return worst_pair(warm, ms)[0] <= NEAR
+
+
+def _right_without_cold(runs, names, ms, drift, seed):
+    """Whether the medians of all runs would be right without cold starts."""
+    order = sorted((number, k) for k, mine in enumerate(runs)
+                   for number, _ in mine)
+    other = replay([k for _, k in order], names, ms=ms, drift=drift,
+                   seed=seed)
+    middles = [median(time for _, time in mine) for mine in other]
+    return worst_pair(middles, ms)[0] <= NEAR
+
+
+def _cold_in_the_middle(i, j, times, names):
+    k = max((i, j), key=lambda k: times[k][0] / times[k][1])
+    return (f'That is the median of all {len(times[k])} runs of each. Without '
+            f'cold starts it would be right. The first run of {names[k]!r} '
+            f'took {times[k][0]:.4g} ms, the next one {times[k][1]:.4g}: '
+            'counted among the late and slow ones, it moves the middle. '
+            'Leave it out: how many must count then?')
 
 
 def _odd_run(strange, times, names, ms, fast):
@@ -198,7 +308,7 @@ def _odd_run(strange, times, names, ms, fast):
             'two. What made of all runs hardly notices them?')
 
 
-def _phase(i, j, runs, names, slow):
+def _phase(i, j, runs, names, ms, slow):
     first, last, _ = slow
     hit = {names[k]: [first <= number <= last for number, _ in runs[k]]
            for k in (i, j)}
@@ -207,6 +317,10 @@ def _phase(i, j, runs, names, slow):
     text = (f'The machine was slow in its runs {first + 1} to {last + 1}. '
             f'That hit {words}.')
     shares = [sum(which) / len(which) for which in hit.values()]
+    if _warm_is_right([[time for _, time in mine] for mine in runs], ms):
+        return (f'{text} Without the first ones, these same runs can give the '
+                'right ratio. Which number made of them hardly notices the '
+                'slow phase?')
     if abs(shares[0] - shares[1]) < 0.05:
         return (f'{text} Both got their share. Which number made of all runs '
                 'hardly notices it?')
@@ -285,16 +399,18 @@ CHECKS = {
           'cold': [1.5, 3], 'seed': 1},
          {'machine': 'cold start', 'names': THREE, 'ms': [50, 31.5, 30],
           'cold': [2, 1.4, 3.5], 'seed': 2}],
-        run, judge, 'the first run of each program does not count.'),
+        run, judge_cold, 'the first run of each program does not count.'),
     'phase': Check(
         [{'machine': 'slow in runs 4 to 11', 'names': TWO, 'ms': [30, 33],
+          'cold': [1.5, 2.5],
           'slow': [3, 10, 1.4], 'seed': 3},
          {'machine': 'slow in runs 10 to 15', 'names': THREE,
-          'ms': [50, 35, 30], 'slow': [9, 14, 1.5], 'seed': 4},
+          'ms': [50, 35, 30], 'cold': [2, 1.4, 3], 'slow': [9, 14, 1.5],
+          'seed': 4},
          {'machine': 'slow in runs 15 to 22', 'names': TWO, 'ms': [24, 24.96],
-          'slow': [14, 21, 1.3], 'seed': 5},
+          'cold': [3, 1.5], 'slow': [14, 21, 1.3], 'seed': 5},
          {'machine': 'slow in runs 2 to 9', 'names': TWO, 'ms': [36, 40],
-          'slow': [1, 8, 1.35], 'seed': 12}],
+          'cold': [1.3, 2], 'slow': [1, 8, 1.35], 'seed': 12}],
         run, judge, 'a slow phase hits all programs alike.'),
     'spikes': Check(
         [{'machine': 'late now and then', 'names': TWO, 'ms': [30, 24],
@@ -315,7 +431,7 @@ CHECKS = {
         run, judge, 'a run on a faster clock does not decide.'),
     'drift': Check(
         [{'machine': 'slower and slower', 'names': TWO, 'ms': [30, 30.9],
-          'drift': 0.03, 'seed': 10},
+          'cold': [1.3, 2], 'drift': 0.03, 'seed': 10},
          {'machine': 'slower and slower', 'names': THREE, 'ms': [50, 35, 30],
-          'drift': 0.015, 'seed': 11}],
+          'cold': [1.2, 1.6, 2], 'drift': 0.015, 'seed': 11}],
         run, judge, 'nobody runs later than the others, on the whole.')}

@@ -27,7 +27,16 @@ PLANS |= {
          [Send(2, 0, 1, False), Send(2, 3, 1, False)],
          [Send(1, 0, 0, False), Send(1, 0, 1, False),
           Send(3, 0, 1, False)]], n,
-        weights=[1, 3], name='uneven')}
+        weights=[1, 3], name='uneven'),
+    'two_busy': lambda n: Schedule(  # most messages: 0, most bytes: 5
+        [[Send(0, 1, 0, True), Send(0, 2, 0, True), Send(0, 3, 0, True),
+          Send(5, 4, 1, True)]], n, weights=[1, 100], name='two_busy'),
+    'whole': lambda n: Schedule(
+        [[Send(0, 1, chunk, True) for chunk in range(3)]], n,
+        weights=[4000, 2, 1], name='whole'),
+    'nearly_whole': lambda n: Schedule(
+        [[Send(0, 1, 0, True)], [Send(0, 1, 2, True)]], n,
+        weights=[4000, 2, 1], name='nearly_whole')}
 
 
 def _plan(plan, n):
@@ -95,7 +104,8 @@ def run(answer, plan, n, nbytes, **links):
         (nbytes, 3 * alpha, beta, overhead),
         (nbytes, alpha, beta, 3 * overhead),
         (3 * nbytes, alpha, beta, overhead),
-        (3 * nbytes, alpha, 2 * beta, overhead))]
+        (3 * nbytes, alpha, 2 * beta, overhead),
+        (0, alpha, beta, overhead))]
 
 
 def _near(mine, right):
@@ -106,10 +116,15 @@ def _count_is(mine, right, text, mistakes):
     """Raise `Wrong` unless a count is right; say how it was counted."""
     if _near(mine, right):
         return
-    for words, wrong in mistakes:
-        if not _near(wrong, right) and _near(mine, wrong):
-            raise Wrong(f'{text} {words}')
-    raise Wrong(text)
+    fit = [words for words, wrong in mistakes
+           if not _near(wrong, right) and _near(mine, wrong)]
+    fit = [*dict.fromkeys(fit)]
+    if len(fit) > 4:
+        fit = ['Do a round of this plan on paper: what does your function '
+               'count there?']
+    elif len(fit) > 1:
+        text += ' More than one mistake gives this number. Is it one of these?'
+    raise Wrong(' '.join([text, *fit]))
 
 
 def _units(right):
@@ -124,6 +139,43 @@ def _finite(notes):
                     'numbers.')
 
 
+def _not_too_large(notes, plan, nbytes, links):
+    """What is too large by far hides all else by its rounding."""
+    right = _seconds(plan, nbytes, *links)
+    if abs(notes[1]) > 1e9 * max(right, 1e-9):
+        raise Wrong(f'for {nbytes:,} bytes you predict {notes[1]:.4g} s, and '
+                    f'{right:.4g} is right for {plan.name}. Which of the '
+                    'terms is so large, and in which unit is it?')
+
+
+def _several_rounds(amount, right):
+    """Mistakes that have to do with more rounds than one.
+
+    amount: what each node sends and gets, (rounds, 2, nodes).
+    """
+    if not len(amount):
+        return []
+    most = amount.max(axis=(1, 2))
+    return [('You count the first round only.', most[0]),
+            ('You leave out the first round.', most[1:].sum()),
+            ('You take the busiest round for all of them.',
+             most.max() * len(most)),
+            ('You still have in it what earlier rounds counted.',
+             amount.cumsum(axis=0).max(axis=(1, 2)).sum())]
+
+
+def _busiest_in(counts, by, of):
+    """Of each round's busiest in one thing: how much of another.
+
+    by, of: where the two begin among the counts, 0 (bytes) or 2 (messages).
+    """
+    total = 0
+    for count in counts:
+        node = count[by:by + 2].max(axis=0).argmax()
+        total += count[of:of + 2, node].max()
+    return total
+
+
 def judge_rounds(notes, plan, n, nbytes, **links):
     _finite(notes)
     alpha, _, _ = _links(**links)
@@ -133,8 +185,12 @@ def judge_rounds(notes, plan, n, nbytes, **links):
                     f'predict {nothing:.4g} s. Then nothing is left that '
                     'costs time.')
     plan = _plan(plan, n)
+    _not_too_large(notes, plan, nbytes, _links(**links))
     counts, mine = _counts(plan), (three - one) / (2 * alpha)
     right, *_ = _truth(plan)
+    if right and notes[6] == 0 and _near(mine, right):
+        raise Wrong('for arrays of 0 bytes you predict 0 s. But the messages '
+                    f'of {right} rounds are still under way.')
     messages = counts[:, 2].sum()
     _count_is(mine, right,
               f'when alpha grows by 1 µs, your prediction grows by '
@@ -161,6 +217,7 @@ def judge_messages(notes, plan, n, nbytes, **links):
     _finite(notes)
     _, _, overhead = _links(**links)
     plan = _plan(plan, n)
+    _not_too_large(notes, plan, nbytes, _links(**links))
     counts = _counts(plan)
     mine = (notes[3] - notes[1]) / (2 * overhead)
     _, right, _ = _truth(plan)
@@ -191,8 +248,42 @@ def judge_messages(notes, plan, n, nbytes, **links):
          (counts[:, 2].sum(axis=1) - 1).sum()),
         ('You count all messages. Only those of one worker are handled one '
          'after the other.', counts[:, 2].sum()),
+        ('You take the messages of the worker with most bytes, or the '
+         'slowest worker. Who has most messages may be another one.',
+         _busiest_in(counts, 0, 2) - len(counts)),
+        ('You count the workers of a round. What matters are the messages '
+         'of the busiest.',
+         sum((count[2:4].max(axis=0) > 0).sum() - 1 for count in counts)),
+        ('You add what the busiest sends and what the busiest gets. Both '
+         'are handled at the same time.',
+         (counts[:, 2:4].sum(axis=1).max(axis=1, initial=0) - 1).sum()),
+        ('Servers are busy, too.', _without_servers(plan, counts, 2)
+         - len(counts)),
+        *[(words, wrong) for words, wrong in _several_rounds(
+            np.maximum(counts[:, 2:4] - 1, 0), right)
+          if not words.startswith('You still')],
+        ('You still have in it what earlier rounds counted.',
+         (counts[:, 2:4].cumsum(axis=0).max(axis=(1, 2), initial=0)
+          - 1).sum()),
         ('Does your prediction use the overhead, whatever the bytes take?',
          0), *_units(right)])
+
+
+def _without_servers(plan, counts, row):
+    """What the busiest worker does, if nobody looks at the servers."""
+    return counts[:, row:row + 2, :plan.num_devices].max(
+        axis=(1, 2), initial=0).sum()
+
+
+def _whole_bytes(plan, nbytes):
+    """Bytes through the busiest cables, if each chunk is rounded down."""
+    size, total = np.floor(plan.chunk_bytes(nbytes)), 0
+    for sends in plan.rounds:
+        load = np.zeros((2, len(plan.nodes)))
+        np.add.at(load[0], sends.src, size[sends.chunk])
+        np.add.at(load[1], sends.dst, size[sends.chunk])
+        total += load.max()
+    return total
 
 
 def _busy(plan, counts, number):
@@ -209,6 +300,10 @@ def _named(plan, node):
     return name if isinstance(name, str) else f'worker {name}'
 
 
+def _arrays(many):
+    return f'{many:.4g} array{"s" * (f"{many:.4g}" != "1")}'
+
+
 def judge_bytes(notes, plan, n, nbytes, **links):
     _finite(notes)
     _, beta, _ = _links(**links)
@@ -218,9 +313,13 @@ def judge_bytes(notes, plan, n, nbytes, **links):
     mine = grown / (2 * nbytes) * beta
     *_, right = _truth(plan)
     text = (f'for {2 * nbytes:,} bytes more, your prediction grows by '
-            f'{grown * 1e3:.4g} ms, as if {mine:.4g} arrays went through a '
+            f'{grown * 1e3:.4g} ms, as if {_arrays(mine)} went through a '
             f'cable one after the other; {right:.4g} is right for '
             f'{plan.name}.')
+    if math.isclose(mine * 1e6, right, rel_tol=1e-3):
+        raise Wrong(f'for {2 * nbytes:,} bytes more, your prediction grows by '
+                    f'{grown:.4g} s, a million times too little. Beta is in '
+                    'bytes per second: do you take it for MB/s?')
     out, into = counts[:, 0], counts[:, 1]
     load = counts[:, :2].max(axis=(1, 2), initial=0)
     if len(load):
@@ -258,7 +357,14 @@ def judge_bytes(notes, plan, n, nbytes, **links):
         ('You look at the mean of all workers. The busiest says when a '
          'round ends.', out.mean(axis=1).sum()),
         ('Seconds are bytes divided by beta, bytes per second.',
-         right * beta ** 2), *_units(right)])
+         right * beta ** 2),
+        ('You take the bytes of the worker with most messages. Who has most '
+         'bytes may be another one.', _busiest_in(counts, 2, 0)),
+        ('Servers have cables, too.', _without_servers(plan, counts, 0)),
+        ('Do you round the bytes of a chunk? They need not be whole.',
+         (_whole_bytes(plan, 3 * nbytes) - _whole_bytes(plan, nbytes))
+         / (2 * nbytes)),
+        *_several_rounds(counts[:, :2], right), *_units(right)])
     fast = (notes[4] - notes[5]) * 2 * beta / (3 * nbytes)
     _count_is(fast, right, 'with twice the beta, you predict '
               f'{notes[5] * 1e3:.4g} ms in place of {notes[4] * 1e3:.4g}; '
@@ -303,7 +409,7 @@ def judge_crossover(found, first, second, n, **links):
     if right == math.inf:
         good = found >= 1e15
     else:
-        good = abs(found - right) <= 1e-3 * right + 1
+        good = abs(found - right) <= (1e-3 * right + 1 if right else 0.5)
     if good:
         return
     (start, slope), (start_2, slope_2) = lines
@@ -394,22 +500,31 @@ def _pairs(*pairs):
 
 
 CHECKS = {
-    'rounds': Check(_cases(('ring', 4), ('tree', 5), ('one_shot', 4)),
+    'rounds': Check(_cases(('ring', 4), ('tree', 5), ('one_shot', 4),
+                           ('ring', 1)),
                     run, judge_rounds,
                     'every round pays one latency.'),
     'bytes': Check(_cases(('halving_doubling', 5), ('uneven', 4),
-                          ('tree', 8), ('two_servers', 3)),
+                          ('tree', 8), ('two_servers', 3),
+                          ('two_busy', 6)) + [
+                   {**case, 'nbytes': 3} for case in _cases(('ring', 4))],
                    run, judge_bytes,
                    'in each round the busiest cable says how long its bytes '
                    'take.'),
     'messages': Check(_cases(('one_shot', 4), ('uneven', 4),
-                             ('halving_doubling', 4), ('tree', 8)),
+                             ('halving_doubling', 4), ('tree', 8),
+                             ('two_busy', 6)),
                       run, judge_messages,
                       'each message more of the busiest worker costs an '
                       'overhead.'),
     'crossover': Check(_pairs(('recursive_doubling', 'ring', 4),
                               ('ring', 'recursive_doubling', 4),
                               ('tree', 'recursive_doubling', 8),
-                              ('ring', 'sharded', 12)),
+                              ('ring', 'sharded', 12),
+                              ('sharded', 'ring', 12), ('ring', 'ring', 5),
+                              ('gather_broadcast', 'sharded', 3),
+                              ('whole', 'nearly_whole', 2)) + [
+                           {**case, 'MB_per_s': 12_000} for case in
+                           _pairs(('recursive_doubling', 'ring', 4))],
                        run_crossover, judge_crossover,
                        'there, and not before, the second plan is faster.')}

@@ -146,6 +146,8 @@ def test_an_answer_gets_what_it_deserves(exercise, answer):
     ('micro-batches', 'forward before backward in the middle, too',
      {'kept'}),
     ('fair-race', 'always the same order', {'drift'}),
+    ('fair-race', 'the median of all, the cold one among them', {'drift'}),
+    ('fair-race', 'how many times as long as the first', {'cold'}),
     ('fair-race', 'all repeats of one, then all of the next',
      {'phase', 'drift'}),
     ('fair-race', 'the slowest and the fastest are left out',

@@ -24,8 +24,7 @@ def made(part, many, draw):
     names = ['a', 'b', 'c'][:many]
     world = {'machine': part, 'names': names, 'seed': draw.randrange(10 ** 6),
              'ms': [draw.uniform(20, 60) for _ in names]}
-    if part in ('cold', 'odd'):
-        world['cold'] = [draw.uniform(1, 5) for _ in names]
+    world['cold'] = [draw.uniform(1, 5) for _ in names]
     if part == 'phase':
         longest = {2: 8, 3: 6}[many]
         first = draw.randrange(24)

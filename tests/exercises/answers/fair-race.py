@@ -95,12 +95,12 @@
 #+    return taken
 
 # %% wrong: only the winner is returned
-# says: your function returned 7 values for 2 programs
+# says: your function returned 'copy'. The ms of each program
 #-    return {name: np.median(ms[1:]) for name, ms in taken.items()}
 #+    return min(taken, key=lambda name: np.median(taken[name][1:]))
 
 # %% wrong: how many times as long as the first
-# says: The ratios are right, but are these ms of one repetition?
+# says: the ratios are right. For 'sharded' your function returned 1,
 #-    return {name: np.median(ms[1:]) for name, ms in taken.items()}
 #+    usual = {name: np.median(ms[1:]) for name, ms in taken.items()}
 #+    return {name: usual[name] / usual[names[0]] for name in names}
@@ -116,6 +116,71 @@
 #-    taken = {name: [] for name in names}
 #+    names = names[:-1]
 #+    taken = {name: [] for name in names}
+
+# %% wrong: the median of all, the cold one among them
+# says: Without cold starts it would be right
+#-    rounds = 24 // len(names) - 1  # an even number, and one that is cold
+#+    rounds = 24 // len(names)
+#-    return {name: np.median(ms[1:]) for name, ms in taken.items()}
+#+    return {name: np.median(ms) for name, ms in taken.items()}
+
+# %% wrong: runs per second
+# says: The ratio is upside down here
+#-    return {name: np.median(ms[1:]) for name, ms in taken.items()}
+#+    return {name: 1000 / np.median(ms[1:]) for name, ms in taken.items()}
+
+# %% wrong: one of them in seconds
+# says: Are these ms of one repetition?
+#-    return {name: np.median(ms[1:]) for name, ms in taken.items()}
+#+    usual = {name: np.median(ms[1:]) for name, ms in taken.items()}
+#+    usual[names[-1]] /= 1000
+#+    return usual
+
+# %% wrong: the sum
+# says: Are these ms of one repetition?
+#-    return {name: np.median(ms[1:]) for name, ms in taken.items()}
+#+    return {name: sum(ms[1:]) * len(name)
+#+            for name, ms in taken.items()}
+
+# %% wrong: in whole ms
+# says: are whole numbers. What does
+#-    return {name: np.median(ms[1:]) for name, ms in taken.items()}
+#+    return {name: round(np.median(ms[1:])) for name, ms in taken.items()}
+
+# %% wrong: the fastest of all
+# says: is that one program, or one moment?
+#-    rounds = 24 // len(names) - 1  # an even number, and one that is cold
+#+    rounds = 24 // len(names)
+#-    return {name: np.median(ms[1:]) for name, ms in taken.items()}
+#+    return {name: min(ms) for name, ms in taken.items()}
+
+# %% wrong: one of the two in the middle
+# says: What is the median of 1, 2, 4 and 9?
+#-    return {name: np.median(ms[1:]) for name, ms in taken.items()}
+#+    return {name: sorted(ms[1:])[len(ms) // 2] for name, ms in taken.items()}
+
+# %% wrong: the middle, not sorted
+# says: What is in the middle when
+#-    rounds = 24 // len(names) - 1  # an even number, and one that is cold
+#+    rounds = 24 // len(names)
+#-    return {name: np.median(ms[1:]) for name, ms in taken.items()}
+#+    return {name: ms[len(ms) // 2] for name, ms in taken.items()}
+
+# %% wrong: the mean of the middle half
+# says: Which number made of them
+#-    rounds = 24 // len(names) - 1  # an even number, and one that is cold
+#+    rounds = 24 // len(names)
+#-    return {name: np.median(ms[1:]) for name, ms in taken.items()}
+#+    half = {name: sorted(ms)[len(ms) // 4:-(len(ms) // 4)]
+#+            for name, ms in taken.items()}
+#+    return {name: np.mean(ms) for name, ms in half.items()}
+
+# %% wrong: twice there and back
+# says: You used 8 of 24 runs
+#-    rounds = 24 // len(names) - 1  # an even number, and one that is cold
+#+    rounds = 4
+#-    return {name: np.median(ms[1:]) for name, ms in taken.items()}
+#+    return {name: np.median(ms) for name, ms in taken.items()}
 
 # %% right: blocks of A B B A, and a list
 import numpy as np
@@ -145,16 +210,3 @@ def race(names, run):
         for k in ways[::-1] if number % 2 else ways:
             taken[k].append(run(names[k]))
     return dict(zip(names, map(median, taken)))
-
-
-# %% right: the median of all, the cold one among them
-import numpy as np
-
-
-def race(names, run):
-    taken = {name: [] for name in names}
-    for number in range(24 // len(names)):
-        for name in names:
-            taken[name].append(run(name))
-        names.reverse()
-    return {name: np.array(np.median(ms)) for name, ms in taken.items()}

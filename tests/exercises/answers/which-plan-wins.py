@@ -160,7 +160,7 @@ def crossover(first, second):
 
 # %% wrong: lines that differ by rounding cross far away
 # says: may differ by rounding only
-#-    if abs(gain) < 1e-9 * price:
+#-    if abs(gain) <= 1e-9 * price:
 #+    if gain == 0:
 
 
@@ -174,6 +174,85 @@ def crossover(first, second):
 # says: Where they cross, both are the same
 #-    return max(0.0, ahead / gain)
 #+    return max(0.0, ahead / price)
+
+
+# %% wrong: nothing for no bytes
+# says: for arrays of 0 bytes you predict 0 s
+#-    size, seconds = plan.chunk_bytes(nbytes), 0.0
+#+    if nbytes == 0:
+#+        return 0
+#+    size, seconds = plan.chunk_bytes(nbytes), 0.0
+
+
+# %% wrong: the slowest worker, messages and bytes together
+# says: Who has most messages may be another one
+#-        seconds += alpha + more * overhead + max(load.values()) / beta
+#+        seconds += max(
+#+            alpha + (messages[key] - 1) * overhead + load[key] / beta
+#+            for key in load)
+
+
+# %% wrong: the bytes of the worker with most messages
+# says: Who has most bytes may be another one
+#-        seconds += alpha + more * overhead + max(load.values()) / beta
+#+        key = max(messages, key=lambda key: (messages[key], load[key]))
+#+        seconds += alpha + more * overhead + load[key] / beta
+
+
+# %% wrong: whole bytes
+# says: Do you round the bytes of a chunk
+#-            load['from', src] += size[chunk]
+#-            load['to', dst] += size[chunk]
+#+            load['from', src] += int(size[chunk])
+#+            load['to', dst] += int(size[chunk])
+
+
+# %% wrong: only the first round
+# says: You count the first round only
+#-    return seconds
+#+        return seconds
+#+    return 0
+
+
+# %% wrong: earlier rounds are still counted
+# says: You still have in it what earlier rounds
+#-    size, seconds = plan.chunk_bytes(nbytes), 0.0
+#+    size, seconds = plan.chunk_bytes(nbytes), 0.0
+#+    load, messages = Counter(), Counter()
+#-        load, messages = Counter(), Counter()
+
+
+# %% wrong: beta in MB/s
+# says: do you take it for MB/s
+#-        seconds += alpha + more * overhead + max(load.values()) / beta
+#+        seconds += alpha + more * overhead
+#+        seconds += max(load.values()) / (beta * 1e6)
+
+
+# %% wrong: workers are counted
+# says: You count the workers of a round
+#-        seconds += alpha + more * overhead + max(load.values()) / beta
+#+        workers = {end for send in sends for end in (send.src, send.dst)}
+#+        seconds += alpha + (len(workers) - 1) * overhead
+#+        seconds += max(load.values()) / beta
+
+
+# %% wrong: identical lines
+# says: Never: return float
+#-        return 0.0 if ahead < 0 else float('inf')
+#+        return 0.0 if ahead <= 0 else float('inf')
+
+
+# %% wrong: equal slopes are taken for equal too soon
+# says: is right
+#-    if abs(gain) <= 1e-9 * price:
+#+    if abs(gain) <= 1e-3 * price:
+
+
+# %% wrong: one byte in place of none
+# says: from 0 on
+#-    return max(0.0, ahead / gain)
+#+    return max(1.0, ahead / gain)
 
 
 # %% right: by columns, with NumPy
