@@ -38,11 +38,13 @@ class Export:
 
     def __init__(self, path):
         self.path = Path(path).expanduser()
-        self._rows, self._separator, self._bom = tables.rows_of(self.path)
+        rows, self._separator, self._bom = tables.rows_of(self.path)
+        self._rows = [row for row in rows if row]  # but for empty lines
         self._header = self._rows[0] if self._rows else []
         self.kind = self._kind()
+        width = max(map(len, self._rows))
         for row in self._rows:  # trailing cells may be left out
-            row += [''] * (len(self._header) - len(row))
+            row += [''] * (width - len(row))
         self._most = None  # Canvas's row of points
         self.people = [*self._people()]
         self.said = []
@@ -59,11 +61,8 @@ class Export:
         raise ValueError(UNKNOWN.format(self.path))
 
     def _people(self):
-        def of(row, *names):
-            return [row[self._header.index(name)] for name in names
-                    if name in self._header]
         for row in self._rows[1:]:
-            cells = functools.partial(of, row)
+            cells = functools.partial(self._cells, row)
             if self.kind == 'canvas':
                 if 'Points Possible' in row[0]:
                     self._most = row
@@ -79,8 +78,14 @@ class Export:
                                  _plain(cells('Full name')))
             elif any(cell.strip() for cell in row):
                 first, last = cells(*FIRST), cells(*LAST)
-                yield Person(row, '', _plain(cells(*WHO)), _plain(
-                    ' '.join(one) for one in (first + last, last + first)))
+                names = (first + last, last + first) if first and last else ()
+                yield Person(row, '', _plain(cells(*WHO)),
+                             _plain(map(' '.join, names)))
+
+    def _cells(self, row, *names):
+        """What stands in those of these columns that there are."""
+        return [row[self._header.index(name)] for name in names
+                if name in self._header]
 
     def of(self, folder, number):
         """The rows that a student's folder may mean: none, one, or more."""
@@ -118,13 +123,11 @@ class Export:
 
     def enter(self, person, column, points, of, most, scale, what):
         """Write points into a row, or say why not."""
-        row = person.row
+        row, comma = person.row, False
         if self.kind == 'worksheet':
-            index = self._header.index
-            most = _number(row[index('Maximum Grade')]) if (
-                'Maximum Grade' in self._header) else None
-            if 'Grade can be changed' in self._header and row[index(
-                    'Grade can be changed')].strip().lower() == 'no':
+            for text in self._cells(row, 'Maximum Grade'):
+                most, comma = _number(text), ',' in text
+            if 'no' in _plain(self._cells(row, 'Grade can be changed')):
                 self.said.append(f'{what}: Moodle says that this grade '
                                  'cannot be changed')
                 return
@@ -139,16 +142,14 @@ class Export:
                              f'more than Moodle takes, so {most:g}')
             points = most
         text = tables.number(points)
-        row[column] = text.replace('.', ',') if (
-            self.kind == 'worksheet' and ',' in row[self._header.index(
-                'Maximum Grade')]) else text
+        row[column] = text.replace('.', ',') if comma else text
 
     def maxima(self, most):
         """The maxima of a column that the table tells."""
-        if self.kind == 'worksheet' and 'Maximum Grade' in self._header:
-            k = self._header.index('Maximum Grade')
-            return {_number(one.row[k]) for one in self.people} - {None}
-        return {most} - {None}
+        texts = [text for one in self.people
+                 for text in self._cells(one.row, 'Maximum Grade')]
+        return ({*map(_number, texts)} if self.kind == 'worksheet'
+                else {most}) - {None}
 
     def text(self):
         return self._bom * '\ufeff' + tables.written(self._rows,

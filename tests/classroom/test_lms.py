@@ -206,3 +206,25 @@ def test_the_importers_here_refuse_what_they_should():
                          {'1', '2', '3', '4'})
     with pytest.raises(importers.Ended):
         importers.report(REPORT, 'ID number', {}, {'1', '2'})
+
+
+def test_short_long_and_empty_lines(tmp_path):
+    text = ('Student,ID,SIS Login ID,Section\n    Points Possible\n\n'
+            '"Lovelace, Ada",101,ada,A,\n"Lee, Kim",102,kim,A\n\n')
+    text, _ = fill(export(tmp_path, text), graded(ada=(7, ''), kim=(8, '')),
+                   {'ada': ('ada', ''), 'kim': ('kim', '')})
+    entered, points = importers.canvas(text, {'101', '102'})
+    assert entered == {('101', 'tree'): '7', ('102', 'tree'): '8'}
+    assert points['tree'] == '10'
+    text, _ = fill(export(tmp_path, f'{REPORT}\n\n'), graded(ada=(7, '')),
+                   {'ada': ('ada@x.org', '')})
+    assert importers.report(text, 'ID number', {
+        'Assignment: tree (Real)': 10}, {'1', '2', '3', '4'})
+
+
+def test_a_worksheet_with_the_least_columns(tmp_path):
+    text = 'Identifier,Grade,Last modified (grade)\nParticipant 201,,-\n'
+    text, said = fill(export(tmp_path, text), graded(ada=(9, 8)), {
+        'ada': ('Ada_201_assignsubmission_file_', '201')})
+    assert importers.worksheet(text, 20, {'201': '-'}) == {'201': 17}
+    assert not said
