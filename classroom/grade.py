@@ -260,7 +260,8 @@ def chosen(submissions, names):
 def main(args=None):
     parser = argparse.ArgumentParser(prog='classroom.grade')
     parser.add_argument('submitted', help='a folder with one for each student')
-    parser.add_argument('--to', default='graded', help='where results go')
+    parser.add_argument('--to', default='graded', help='where results go',
+                        type=lambda text: Path(text).expanduser())
     parser.add_argument('--exercises', nargs='*', default=[])
     parser.add_argument('--again', nargs='*', default=[], metavar='STUDENT',
                         help='also what has not changed since')
