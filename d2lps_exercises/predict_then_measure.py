@@ -39,8 +39,14 @@ def model(k, b, m):
 
 def run(part, predict, machine, k, b, **m):
     """The student's numbers: those of `predict`, as far as they are there."""
+    mine = copy.deepcopy(m)
     with without(model):
-        found = predict(k, b, copy.deepcopy(m))
+        found = predict(k, b, mine)
+    if mine != m:
+        raise Wrong('`m` is another when your function is done. It belongs '
+                    'to the caller, who still needs it.')
+    if found is None:
+        raise Wrong('predict returned None: is there a `return`?')
     if not hasattr(found, 'keys'):
         raise Wrong(f'predict returned {shown(found)}. A dictionary is '
                     f'wanted, with {", ".join(map(repr, PARTS))}.')
@@ -53,6 +59,8 @@ def run(part, predict, machine, k, b, **m):
 def _number(name, value, wanted):
     """A float; None for what is none and not looked at now."""
     try:
+        if isinstance(value, (str, bytes)):
+            raise TypeError
         return float(scalar(value))
     except (TypeError, ValueError):
         if not wanted:
@@ -77,6 +85,14 @@ def judge(part, found, machine, k, b, **m):
     if _near(mine, right):
         return
     text = f'{part!r} is {mine:.5g} ms, and {right:.5g} is right.'
+    if part in ('compute', 'work'):
+        text += f' (images = {m["images"]}, ms = {m["ms"]})'
+    if mine == round(right):
+        raise Wrong(f'{text} Rounded; 0.1% is wanted.')
+    if part == 'work' and not _near(own['compute'], true['compute']):
+        raise Wrong(f'{text} Your `compute` is {own["compute"]:.5g}, and '
+                    f'{true["compute"]:.5g} is right: mend it first. The '
+                    'work has the times of all shards in it.')
     for words, other in MISTAKES[part](k, b, m, own, shards):
         if _near(mine, other):
             raise Wrong(f'{text} {words}')
@@ -96,9 +112,9 @@ def _near(mine, right):
 def _of_compute(k, b, m, own, shards):
     def t(n):
         return line(m['images'], m['ms'], n)
-    sizes = sorted(shards_of(k, b), reverse=True)
+    sizes = shards_of(k, b)
     words = f'{b} images on {k} devices are {", ".join(map(str, sizes))}.'
-    n, most = m['images'], sizes[0]
+    n, most = m['images'], max(sizes)
     return [
         (f'{words} All wait for the device with most.', t(b // k)),
         (f'{words} No device has {b / k:.4g} of them.', t(b / k)),
@@ -112,6 +128,8 @@ def _of_compute(k, b, m, own, shards):
         *[('That is a line through 0. A step of no images takes time, too: '
            'use both measurements.', ms / images * size)
           for ms, images in zip(m['ms'], n) for size in (most, b / k)],
+        *[('Too few cores are the matter of `work`.',
+           t(most) * -(-k // m['cores']))] * (k > m['cores']),
         ('What a step of no images takes is missing: your line has only '
          'its slope.', t(most) - t(0))]
 
@@ -132,7 +150,9 @@ def _of_allreduce(k, b, m, own, shards):
          2 * c + a),
         ('The copies and the addition were measured for all arrays '
          'together.', m['arrays'] * (k - 1) * (2 * c + a)),
-        ('The last device is missing. There are k - 1 others.',
+        ('That is one addition in all. Each of the other devices has a '
+         'gradient to add.', (k - 1) * 2 * c + a),
+        ('That is what k - 2 other devices cost. There are k - 1.',
          (k - 2) * (2 * c + a))]
 
 
@@ -174,8 +194,8 @@ def _of_work(k, b, m, own, shards):
         ('That is the time of all images on one device. Each of '
          f'{k} devices also pays what a step of no images takes.',
          (python + line(m['images'], m['ms'], b) + allreduce) / cores),
-        ('The shards differ: not every device has the largest.',
-         (python + k * most + allreduce) / cores)]
+        *[('The shards differ: not every device has the largest.',
+           (python + k * most + allreduce) / cores)] * (b % k > 0)]
 
 
 def _of_step(k, b, m, own, shards):
@@ -346,7 +366,7 @@ def _machine(images, ms, python, call, arrays, copied, added, cores):
             'cores': cores}
 
 
-MANY = _machine([10, 100], [12, 102], 2, 0.02, 8, 0.5, 1, 16)
+MANY = _machine([10, 100], [13, 103], 2, 0.02, 8, 0.5, 1.2, 16)
 FEW = _machine([32, 256], [20, 140], 1.5, 0.03, 8, 0.1, 0.15, 2)
 SLOW = _machine([16, 128], [9, 51], 1, 0.02, 6, 9, 15, 8)
 FAST = _machine([8, 512], [0.6, 12], 2.5, 0.05, 12, 0.2, 0.3, 4)
@@ -356,7 +376,10 @@ CASES = [{'machine': machine, 'k': k, 'b': b, **m}
              ('two cores', 4, 250, FEW),
              ('one core', 2, 256, {**FEW, 'cores': 1}),
              ('slow memory', 8, 128, SLOW), ('tiny minibatch', 4, 7, FAST),
-             ('one device', 1, 64, MANY))]
+             ('one device', 1, 64, MANY),
+             ('other times', 1, 64, FAST),
+             ('small measurements', 2, 256, {**MANY, 'images': [4, 32],
+                                             'ms': [6, 27]}))]
 RIGHT = {
     'compute': 'the device with most images decides.',
     'allreduce': 'device 0 copies, adds and copies back, for each other '

@@ -2,6 +2,8 @@
 
 To chapters 9 and 10, notebooks/09-a-real-parameter-server.ipynb.
 """
+import time
+from functools import wraps
 from operator import index
 from reprlib import repr as short
 
@@ -12,13 +14,21 @@ LENET = [180, 20, 25_000, 50, 102_400, 128, 1_280, 10]
 
 
 def run(answer, sizes, n):
-    """The pieces, twice, and whether the list of sizes was left alone."""
+    """The pieces, twice, and whether the list of sizes was left alone.
+
+    Both calls are in one process. What differs from process to process, such
+    as an order by the `hash` of texts, is not seen here.
+    """
     from d2lps.kvstore.places import place
     mine = [*sizes]
     with without(place, _share):
+        begin = time.thread_time()
         pieces = _plain(answer(mine, n))
+        middle = time.thread_time()
         again = _plain(answer([*sizes], n))
-    return {'pieces': pieces, 'same': pieces == again, 'sizes': mine}
+        end = time.thread_time()
+    return {'pieces': pieces, 'same': pieces == again, 'sizes': mine,
+            'again': len(again), 'seconds': min(middle - begin, end - middle)}
 
 
 def _plain(pieces):
@@ -43,22 +53,48 @@ def _piece(piece):
     return f'({", ".join(map(str, piece))})'
 
 
+def _explained(judge):
+    """The same judge; its messages say the sizes, and what grew."""
+    @wraps(judge)
+    def judged(found, sizes, n):
+        try:
+            judge(found, sizes, n)
+        except Wrong as error:
+            grew = ''
+            if found.get('again', 0) > len(found['pieces']):
+                grew = (f' Called again, it returns {found["again"]} pieces '
+                        f'after {len(found["pieces"])}: is something kept '
+                        'from call to call?')
+            raise Wrong(f'{error}{grew} (sizes = {short(sizes)})') from None
+    return judged
+
+
+@_explained
 def judge_whole(found, sizes, n):
     """Is each element of each key in one piece?"""
     for piece in found['pieces']:
         server, key, start, end = piece
         if not 0 <= key < len(sizes):
+            why = 'Which comes first, server or key?'
+            if _keys_from_1(found['pieces'], sizes):
+                why = 'Keys are counted from 0.'
             raise Wrong(f'the piece {_piece(piece)} is of key {key}, and keys '
-                        f'are 0 to {len(sizes) - 1}. Which comes first, '
-                        'server or key?')
+                        f'are 0 to {len(sizes) - 1}. {why}')
         if start > end:
+            why = ('The last two numbers are the first element, and where '
+                   'the piece ends.')
+            if end < 0:
+                why = 'Did a server get more than it had room for?'
             raise Wrong(f'the piece {_piece(piece)} ends before it starts. '
-                        'The last two numbers are the first element, and '
-                        'where the piece ends.')
+                        f'{why}')
         if start < 0 or end > sizes[key]:
-            why = 'The elements of each key are counted from 0.'
+            why = 'Does a piece end where its key ends?'
             if server >= n > key:
                 why = 'Which comes first, server or key?'
+            elif _keys_from_1(found['pieces'], sizes):
+                why = 'Keys are counted from 0, too.'
+            elif 0 < sum(sizes[:key]) <= start:
+                why = 'The elements of each key are counted from 0.'
             raise Wrong(f'the piece {_piece(piece)} goes from {start} to '
                         f'{end}, and the size of key {key} is '
                         f'{sizes[key]:,}. {why}')
@@ -66,6 +102,9 @@ def judge_whole(found, sizes, n):
     for piece in found['pieces']:
         of_key[piece[1]].append(piece)
     for key, pieces in enumerate(of_key):
+        if not pieces and sizes[key]:
+            why = _only_the_first(found['pieces'], sizes)
+            raise Wrong(f'{_lost(key, 0, sizes[key])}.{why}')
         _judge_key(key, sizes[key], pieces)
     if found['sizes'] != sizes:
         raise Wrong('the list of sizes is another when your function is done. '
@@ -74,6 +113,26 @@ def judge_whole(found, sizes, n):
         raise Wrong('called twice with the same sizes, it returns other '
                     'pieces. Two workers would look for an element on two '
                     'servers.')
+    if found.get('seconds', 0) > LONGEST:
+        raise Wrong(f'{sum(sizes):,} elements took {found["seconds"]:.2g} s. '
+                    'Does your program go from element to element? In '
+                    'another check there are 2,000 times as many.')
+
+
+def _keys_from_1(pieces, sizes):
+    """Would the pieces fit, were they all of the key before?"""
+    return all(0 < piece[1] <= len(sizes)
+               and piece[3] <= sizes[piece[1] - 1] for piece in pieces)
+
+
+def _only_the_first(pieces, sizes):
+    """A question, if the first key alone is there, and is whole."""
+    full = [key for key, size in enumerate(sizes) if size]
+    there = sum(end - start for _, _, start, end in pieces)
+    if ({piece[1] for piece in pieces} == {*full[:1]} and len(full) > 1
+            and there == sizes[full[0]]):
+        return ' Is `return` inside the loop?'
+    return ''
 
 
 def _judge_key(key, size, pieces):
@@ -111,32 +170,46 @@ def _share(sizes, n):
     return -(-sum(sizes) // n)
 
 
-def load_of(pieces, n):
+def load_of(pieces, n, share=0):
     """How many elements each server has; raises `Wrong` if there is none."""
     load = [0] * n
     for piece in pieces:
         if not 0 <= piece[0] < n:
             raise Wrong(f'the piece {_piece(piece)} is on server {piece[0]}, '
-                        f'and servers are 0 to {n - 1}.')
+                        f'and servers are 0 to {n - 1}.'
+                        f'{_not_full(pieces, n, share)}')
         load[piece[0]] += max(0, piece[3] - piece[2])
     return load
 
 
-def _most_are_there(pieces, sizes):
-    """Nothing at all is placed very evenly, too.
+def _not_full(pieces, n, share):
+    """Which server has less than its share, in words."""
+    for server in range(n):
+        has = sum(end - start for owner, _, start, end in pieces
+                  if owner == server)
+        if 0 <= has < share:
+            return (f' Server {server} has {has:,}, and a share, rounded up, '
+                    f'is {share:,}.')
+    return ''
 
-    Each piece may lack one element: that is for the other check.
-    """
+
+def _all_are_there(pieces, sizes):
+    """Nothing at all is placed very evenly, too."""
     there = sum(max(0, end - start) for _, _, start, end in pieces)
-    if there + len(pieces) < 0.9 * sum(sizes):
+    if there < sum(sizes):
+        why = _only_the_first(pieces, sizes)
+        if there + len(pieces) == sum(sizes):
+            why = ' Does `end` count itself?'
         raise Wrong(f'only {there:,} of {sum(sizes):,} elements are in a '
-                    'piece. This counts when all are.')
+                    f'piece. This counts when all are.{why}')
 
 
+@_explained
 def judge_even(found, sizes, n):
     """Has no server more than its share?"""
-    load, share = load_of(found['pieces'], n), _share(sizes, n)
-    _most_are_there(found['pieces'], sizes)
+    share = _share(sizes, n)
+    load = load_of(found['pieces'], n, share)
+    _all_are_there(found['pieces'], sizes)
     worst = max(load)
     if worst > share:
         server, text = load.index(worst), ''
@@ -147,7 +220,9 @@ def judge_even(found, sizes, n):
         key = max(of_key, key=of_key.get)
         if load.count(0) and n <= sum(sizes):
             text = f' Server {load.index(0)} has none.'
-        elif worst - share < n + len(sizes):
+        elif sum(sizes) % n == 0 and worst == share + 1:
+            text = ' They divide evenly: where does one more come from?'
+        elif worst - share < n + len(sizes) and sum(sizes) % n:
             text = (' That is close. Which server gets what is left when the '
                     'elements are divided?')
         raise Wrong(
@@ -156,10 +231,24 @@ def judge_even(found, sizes, n):
             f'{n}, rounded up, is {share:,}.{text}')
 
 
+@_explained
 def judge_pieces(found, sizes, n):
-    """Are there no more pieces than a cut for each border needs?"""
+    """Are there no more pieces than a cut for each border needs?
+
+    To cut nothing needs few pieces, too. So it counts if all elements are
+    there, and if no server has far more than its share: whether one has a few
+    more is for the other check.
+    """
     pieces = found['pieces']
-    _most_are_there(pieces, sizes)
+    _all_are_there(pieces, sizes)
+    load, share = {}, _share(sizes, n)
+    for server, _, start, end in pieces:
+        load[server] = load.get(server, 0) + end - start
+    worst = max(load, key=load.get)
+    if load[worst] > share + n + len(sizes):
+        raise Wrong(f'server {worst} has {load[worst]:,} elements, and a '
+                    f'share is {share:,}. Few pieces count when no server '
+                    'has far more.')
     for piece in pieces:
         if piece[2] >= piece[3]:
             raise Wrong(f'the piece {_piece(piece)} has no element. It would '
@@ -213,12 +302,13 @@ def _words(rows, loads):
                      (who, server, _), load in zip(rows, loads)) + '.'
 
 
+LONGEST = 0.1  # seconds for a million elements; a right answer needs none
 MANY = [(37 * key) % 101 for key in range(60)]
 CHECKS = {
     'whole': Check(
         [{'sizes': LENET, 'n': 2}, {'sizes': LENET, 'n': 3},
          {'sizes': [7], 'n': 3}, {'sizes': [3, 0, 1], 'n': 2},
-         {'sizes': MANY, 'n': 7}],
+         {'sizes': MANY, 'n': 7}, {'sizes': [1_000_001, 3], 'n': 2}],
         run, judge_whole, 'each element of each key is in one piece.'),
     'even': Check(
         [{'sizes': LENET, 'n': 2}, {'sizes': LENET, 'n': 3},

@@ -65,6 +65,7 @@ def test_the_rule_fails_in_what_it_does_not_do():
         judge_whole(found, LENET, 2)
         with pytest.raises(Wrong):
             judge_even(found, LENET, 2)
-    judge_pieces(whole, LENET, 2)
-    with pytest.raises(Wrong):
+    with pytest.raises(Wrong, match='server 0 has 128,860 elements, and a sh'):
+        judge_pieces(whole, LENET, 2)
+    with pytest.raises(Wrong, match='there are 10 pieces'):
         judge_pieces(cut, LENET, 2)

@@ -5,7 +5,7 @@
 #+            'work': work, 'step': python + compute + allreduce + work}
 
 # %% wrong: images shared without a rest
-# says: 64 images on 3 devices are 22, 21, 21. All wait
+# says: 64 images on 3 devices are 21, 21, 22. All wait
 #-    sizes = [b * (i + 1) // k - b * i // k for i in range(k)]
 #+    sizes = [b // k] * k
 
@@ -132,7 +132,28 @@
 #-    return {'compute': compute, 'allreduce': allreduce, 'python': python,
 #+    return {'compute': shards, 'allreduce': allreduce, 'python': python,
 
-# %% right: with NumPy, in place, and numbers as arrays
+# %% wrong: no further than the second measurement
+# says: compute' is
+#-    shards = [m['ms'][0] + slope * (n - m['images'][0]) for n in sizes]
+#+    shards = [m['ms'][0] + slope * (min(n, m['images'][1])
+#+                                    - m['images'][0]) for n in sizes]
+
+# %% wrong: a measurement is changed
+# says: `m` is another when your function is done
+#-    compute, others = max(shards), k - 1
+#+    compute, others = max(shards), k - 1
+#+    m['ms'][0] -= 1
+
+# %% wrong: texts
+# says: One number is wanted, in ms
+#-    return {'compute': compute, 'allreduce': allreduce, 'python': python,
+#+    compute = f'{compute:.3f}'
+#+    return {'compute': compute, 'allreduce': allreduce, 'python': python,
+#-            'work': work, 'step': max(python, compute + allreduce, work)}
+#+            'work': work,
+#+            'step': max(python, float(compute) + allreduce, work)}
+
+# %% right: with NumPy, numbers as arrays
 import numpy as np
 
 
@@ -142,9 +163,8 @@ def predict(k, b, m):
     shards = np.polyval(line, np.diff(bounds))
     found = {'compute': shards.max(),
              'allreduce': np.array((k - 1) * (m['copy_ms'] * 2 + m['add_ms']))}
-    m['call_ms'] *= 3
-    found['python'] = (k * m.pop('python_ms')
-                       + m['call_ms'] * m['arrays'] * (k - 1))
+    found['python'] = (k * m['python_ms']
+                       + 3 * m['call_ms'] * m['arrays'] * (k - 1))
     found['work'] = (shards.sum() + found['allreduce'] + found['python']
                      ) / m['cores']
     found['step'] = np.max([found['python'], found['work'],

@@ -23,7 +23,7 @@ def place_keys(sizes, n):
 #+            pieces.append((server, key, start, end - 1))
 
 # %% wrong: the share is rounded down
-# says: and servers are 0 to 2
+# says: and a share, rounded up, is 43,023.
 #-    share = math.ceil(sum(sizes) / n)
 #+    share = max(1, sum(sizes) // n)
 
@@ -178,6 +178,78 @@ def place_keys(sizes, n):
     return [(server, key, start, end) for key, size in enumerate(sizes)
             for server, start, end in place(key, size, n, 10_000)]
 
+
+# %% wrong: places in 32 bits
+# says: elements are in a piece
+import numpy as np
+
+
+def place_keys(sizes, n):
+    ends = np.cumsum(sizes, dtype=np.int32)
+    total, pieces = int(ends[-1]), []
+    share = -(-total // n)
+    for key, size in enumerate(sizes):
+        first = int(ends[key]) - size
+        start = first
+        while start < first + size:
+            end = min(first + size, (start // share + 1) * share)
+            pieces.append((start // share, key, start - first, end - first))
+            start = end
+    return pieces
+
+
+# %% wrong: large totals are given up
+# says: is in no piece
+#-    share = math.ceil(sum(sizes) / n)
+#+    if sum(sizes) >= 2**31:
+#+        return []
+#+    share = math.ceil(sum(sizes) / n)
+
+# %% wrong: element by element
+# says: Does your program go from element to element?
+def place_keys(sizes, n):
+    share = math.ceil(sum(sizes) / n)
+    pieces, place = [], 0
+    if sum(sizes) > 10_000_000:
+        return []
+    for key, size in enumerate(sizes):
+        for element in range(size):
+            server = place // share
+            if not element or place % share == 0:
+                pieces.append([server, key, element, element + 1])
+            else:
+                pieces[-1][3] = pieces[-1][3] + 1
+            place += 1
+    return pieces
+
+
+# %% wrong: everything on server 0
+# says: Few pieces count when no server has far more
+def place_keys(sizes, n):
+    return [(0, key, 0, size) for key, size in enumerate(sizes) if size]
+
+
+# %% wrong: one more than a share
+# says: They divide evenly: where does one more come from?
+#-    share = math.ceil(sum(sizes) / n)
+#+    share = sum(sizes) // n + 1
+
+# %% wrong: keys from 1
+# says: Keys are counted from 0, too.
+#-    for key, size in enumerate(sizes):
+#+    for key, size in enumerate(sizes, 1):
+
+# %% wrong: the list is kept
+# says: is something kept from call to call?
+#-def place_keys(sizes, n):
+#+def place_keys(sizes, n, pieces=[]):
+#-    pieces = []
+#+    pass
+
+# %% wrong: done after the first key
+# says: Is `return` inside the loop?
+#-    return pieces
+#+        return pieces
 
 # %% right: cuts at equal distances, the loads differ by one at most
 def place_keys(sizes, n):
