@@ -87,7 +87,9 @@ def judge(part, found, machine, k, b, **m):
     text = f'{part!r} is {mine:.5g} ms, and {right:.5g} is right.'
     if part in ('compute', 'work'):
         text += f' (images = {m["images"]}, ms = {m["ms"]})'
-    if mine == round(right):
+    if mine == round(right) and all(
+            value.is_integer() for value in found.values()
+            if value is not None):
         raise Wrong(f'{text} Rounded; 0.1% is wanted.')
     if part == 'work' and not _near(own['compute'], true['compute']):
         raise Wrong(f'{text} Your `compute` is {own["compute"]:.5g}, and '

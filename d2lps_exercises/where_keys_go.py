@@ -241,14 +241,6 @@ def judge_pieces(found, sizes, n):
     """
     pieces = found['pieces']
     _all_are_there(pieces, sizes)
-    load, share = {}, _share(sizes, n)
-    for server, _, start, end in pieces:
-        load[server] = load.get(server, 0) + end - start
-    worst = max(load, key=load.get)
-    if load[worst] > share + n + len(sizes):
-        raise Wrong(f'server {worst} has {load[worst]:,} elements, and a '
-                    f'share is {share:,}. Few pieces count when no server '
-                    'has far more.')
     for piece in pieces:
         if piece[2] >= piece[3]:
             raise Wrong(f'the piece {_piece(piece)} has no element. It would '
@@ -260,6 +252,14 @@ def judge_pieces(found, sizes, n):
         raise Wrong(f'there are {len(pieces)} pieces, and keys + n - 1 = '
                     f'{most} are enough. {of_key.count(often)} are of key '
                     f'{often}. How many cuts do {n} servers need?')
+    load, share = {}, _share(sizes, n)
+    for server, _, start, end in pieces:
+        load[server] = load.get(server, 0) + end - start
+    worst = max(load, key=load.get)
+    if load[worst] > share + n + len(sizes):
+        raise Wrong(f'server {worst} has {load[worst]:,} elements, and a '
+                    f'share is {share:,}. Few pieces count when no server '
+                    'has far more.')
 
 
 def picture(answer):
