@@ -179,25 +179,6 @@ def place_keys(sizes, n):
             for server, start, end in place(key, size, n, 10_000)]
 
 
-# %% wrong: places in 32 bits
-# says: elements are in a piece
-import numpy as np
-
-
-def place_keys(sizes, n):
-    ends = np.cumsum(sizes, dtype=np.int32)
-    total, pieces = int(ends[-1]), []
-    share = -(-total // n)
-    for key, size in enumerate(sizes):
-        first = int(ends[key]) - size
-        start = first
-        while start < first + size:
-            end = min(first + size, (start // share + 1) * share)
-            pieces.append((start // share, key, start - first, end - first))
-            start = end
-    return pieces
-
-
 # %% wrong: large totals are given up
 # says: is in no piece
 #-    share = math.ceil(sum(sizes) / n)
