@@ -208,10 +208,10 @@ def take_notes(one, answer, cases):
             if not os.environ.get(CASES):  # here it is the student's Ctrl-C
                 raise
             wrong = ('your function did not end in time: it was stopped'
-                     f'{_where(error)}')
+                     f'{where(error)}')
         except Exception as error:
             wrong = ('your function stopped with '
-                     f'{type(error).__name__}: {error}{_where(error)}')
+                     f'{type(error).__name__}: {error}{where(error)}')
         notes.append(json.dumps({'wrong': wrong}))
         break
     return f'[{", ".join(notes)}]'
@@ -248,7 +248,7 @@ def hand_over(notes):
     display({NOTES: notes}, raw=True)
 
 
-def _where(error):
+def where(error):
     """The student's line that failed: the last that is in no file of ours."""
     frames = [frame for frame in traceback.extract_tb(error.__traceback__)
               if 'd2lps' not in frame.filename and frame.line]

@@ -3,18 +3,19 @@
 To chapter 8, notebooks/08-a-store-from-scratch.ipynb.
 """
 import gc
+import itertools
 import random
 import sys
 import tracemalloc
 from collections import Counter
-from math import isfinite
 from typing import NamedTuple
 
 import numpy as np
 
-from d2lps_exercises.checking import Check, Wrong, without
+from d2lps_exercises.checking import Check, Wrong, where, without
 
-SHAPE = 2,  # of a value, as in the chapter
+FORM = np.array([1, 0.5])  # a push of 3 is the array [3, 1.5]
+NEW_KEYS = (f'new {number}' for number in itertools.count())
 JUNK = -7.0  # what a worker writes into an array that it uses again
 WARM, ROUNDS, LARGE = 10, 30, 2_000  # rounds, and elements, for the memory
 
@@ -92,24 +93,70 @@ def pulls_of(num_workers, **order):
 
 
 def run(answer, num_workers, **order):
-    """What each pull returned."""
-    return _play(answer, num_workers, order)['pulled']
+    """What each pull returned, and what if each key has its own server."""
+    first, calls = _first_round(answer, num_workers), calls_of(
+        num_workers, **order)
+    pulled = _play(answer, num_workers, calls)['pulled']
+    alone = {}
+    for key in {call[0]: 0 for call in calls}:
+        own = [call for call in calls if call[0] == key]
+        alone[key] = iter(_play(answer, num_workers, own)['pulled'])
+    return {'first': first, 'pulled': pulled, 'alone': [
+        next(alone[call[0]]) for call in calls if len(call) == 2]}
 
 
-def _play(answer, num_workers, order, use_again=''):
+def _first_round(answer, num_workers):
+    """The sum of one push of each worker, from a server of its own.
+
+    Raises `Wrong` if another server, which is new, has it too.
+    """
+    key = next(NEW_KEYS)
+    try:
+        server, other = answer(num_workers), answer(num_workers)
+        for rank in range(num_workers):
+            server.push(key, rank, FORM.copy())
+        found = other.pull(key, 0), server.pull(key, 0)
+    except Exception:  # what is wrong shows where all calls are known
+        return 'stopped'
+    if np.array_equal(found[0], num_workers * FORM):
+        raise Wrong('each worker has pushed to one SyncServer, and nobody to '
+                    'a second one, which is new. But a pull finds the sum '
+                    'there. Are all dicts and lists made in `__init__`?')
+    return _numbers(found[1])
+
+
+def _judge_first(first, num_workers):
+    """Whether a sum is found in the simplest case."""
+    if first is None:
+        raise Wrong(f'each of {num_workers} workers has pushed once. Then '
+                    'worker 0 pulls, and gets None. Does your server find '
+                    'that the round is whole, and is there a `return`?')
+
+
+def _play(answer, num_workers, calls, use_again=''):
     """Call a new server as workers would.
 
     use_again: which arrays a worker overwrites after the call, 'pushed' or
     'pulled'. Returns what was pulled, and what is in all arrays in the end.
     """
     server, pulled, given, taken = answer(num_workers), [], [], []
-    for key, rank, *value in calls_of(num_workers, **order):
-        with without(*_chapters(), pulls_of):
-            if value:
-                array = np.full(SHAPE, float(value[0]))
-                server.push(key, rank, array)
-            else:
-                array = server.pull(key, rank)
+    for k, (key, rank, *value) in enumerate(calls):
+        array = value[0] * FORM if value else None
+        try:
+            with without(*_chapters(), pulls_of):
+                if value:
+                    server.push(key, rank, array)
+                else:
+                    array = server.pull(key, rank)
+        except (NotImplementedError, Wrong):
+            raise
+        except Exception as error:
+            name = 'push' if value else 'pull'
+            more = ', ...' if value else ''
+            raise Wrong(
+                f'{_pushed(key, calls[:k])}. Then `{name}({key!r}, {rank}'
+                f'{more})` stops with {type(error).__name__}: {error}'
+                f'{where(error)}') from None
         if value:
             given.append(array)
         else:
@@ -132,6 +179,8 @@ def _chapters():
 def _numbers(array):
     """What `pull` returned, as a list; None stays."""
     try:
+        if isinstance(array, (bool, np.bool_)):
+            raise TypeError
         return None if array is None else np.asarray(array, float).tolist()
     except (TypeError, ValueError):
         raise Wrong(f'`pull` returned {array!r:.60}. An array is wanted, the '
@@ -149,37 +198,85 @@ def _overwrite(array):
                         "the worker's own, who may change it.") from None
 
 
-def judge(pulled, num_workers, **order):
+def judge(found, num_workers, **order):
     """The sums, of pulls that need not wait."""
-    for pull, got in zip(pulls_of(num_workers, **order), pulled, strict=True):
+    _judge_first(found['first'], num_workers)
+    _judge_keys(_judge_sums, found, num_workers, order)
+
+
+def _judge_keys(judge_pulls, found, num_workers, order):
+    """Judge; if something is wrong, say whether a key alone would be right."""
+    pulls = pulls_of(num_workers, **order)
+    try:
+        judge_pulls(found['pulled'], pulls, num_workers)
+    except Wrong as error:
+        if len({pull.key for pull in pulls}) == 1:
+            raise
+        try:
+            judge_pulls(found['alone'], pulls, num_workers)
+        except Wrong:
+            raise error from None
+        raise Wrong(f'{error} If a server gets the calls for one key alone, '
+                    'all is right. What do the keys share in yours?') from None
+
+
+def _judge_sums(pulled, pulls, num_workers):
+    for k, (pull, got) in enumerate(zip(pulls, pulled, strict=True)):
         if pull.right is None:
             continue
         right = sum(push.value for push in pull.right)
-        where = _story(pull)
+        story = _story(pull)
         if got is None:
-            raise Wrong(f'{where}gets None, not {right}: everybody has pushed '
+            raise Wrong(f'{story}gets None, not {right}: everybody has pushed '
                         f'{_times(pull.mine)} at least, so round {pull.mine} '
-                        'is whole.')
-        if np.shape(got) != SHAPE:
-            raise Wrong(f'{where}gets {got!r:.60}. Arrays with '
-                        f'{SHAPE[0]} numbers are pushed, so the sum is one '
+                        f'is whole.{_pulled_before(pulls, pulled, k)}')
+        if np.shape(got) != FORM.shape:
+            raise Wrong(f'{story}gets {got!r:.60}. Arrays with '
+                        f'{FORM.size} numbers are pushed, so the sum is one '
                         'with as many.')
-        for number in got:
-            if number != right:
-                raise Wrong(f'{where}gets {number:.10g}, not {right}. '
-                            f'{_why(pull, number, num_workers)}')
+        if got[0] != right:
+            raise Wrong(f'{story}gets {got[0]:.10g}, not {right}. '
+                        f'{_why(pull, got[0], num_workers)}')
+        if got[1] != right / 2:
+            why = 'Are fractions lost, as in 1.5?'
+            if got[1] == got[0]:
+                why = 'Has each place of the array a sum of its own?'
+            raise Wrong(f'{story}gets {got}, not {[right, right / 2]}. (The '
+                        'second number of each pushed array is half of the '
+                        f'first.) {why}')
+
+
+def _pulled_before(pulls, pulled, k):
+    """In words, who has pulled this sum before pull k; '' for nobody."""
+    pull = pulls[k]
+    ranks = [one.rank for one, before in zip(pulls[:k], pulled)
+             if one.key == pull.key and one.mine == pull.mine
+             and one.right is not None and before is not None]
+    if pull.rank in ranks:
+        return (' It has pulled this sum before, and may do so as often as it '
+                'likes.')
+    if ranks:
+        return (f' Worker {ranks[0]} has pulled this sum already. May others '
+                'still?')
+    return ''
 
 
 def _story(pull):
     """Who has pushed what, and who pulls, in words."""
-    pushes = [push for push in pull.before if push.key == pull.key]
-    words = []
-    for rank in sorted({push.rank for push in pushes}):
-        values = [str(push.value) for push in pushes if push.rank == rank]
-        words.append(f'worker {rank} has pushed {_and(values)}')
-    text = ', '.join(words) or 'nobody has pushed'
-    return (f'{text} for key {pull.key!r}. Worker {pull.rank} pulls this key '
+    pushes = [push[:2] + (push.value,) for push in pull.before]
+    return (f'{_pushed(pull.key, pushes)}. Worker {pull.rank} pulls this key '
             'and ')
+
+
+def _pushed(key, calls):
+    """Who has pushed what for this key, in words."""
+    values = {}
+    for one, rank, *value in calls:
+        if value and one == key:
+            values.setdefault(rank, []).append(str(value[0]))
+    words = [f'worker {rank} has pushed {_and(values[rank])}'
+             for rank in sorted(values)]
+    return f'{", ".join(words) or "nobody has pushed"} for key {key!r}'
 
 
 def _times(many):
@@ -194,21 +291,26 @@ def _and(words):
 def parts_of(number, pushes, most=2):
     """Which pushes make this sum, each up to `most` times: {push: times}.
 
-    They are found if each value is large enough beside all smaller ones; None
-    if there are none.
+    If there are several ways, the largest values are used first. None if
+    there is none.
     """
-    found = {}
-    for push in sorted(pushes, key=lambda push: -push.value):
-        times = min(most, number // push.value) if isfinite(number) else 0
-        if times >= 1:
-            found[push] = int(times)
-            number -= times * push.value
-    return found if number == 0 else None
+    pushes = sorted(pushes, key=lambda push: -push.value)
+    if not pushes or number == 0:
+        return {} if number == 0 else None
+    if not 0 < number <= most * sum(push.value for push in pushes):
+        return None
+    push, *others = pushes
+    for times in range(most, -1, -1):
+        parts = parts_of(number - times * push.value, others, most)
+        if parts is not None:
+            return {**({push: times} if times else {}), **parts}
+    return None
 
 
 def _why(pull, number, num_workers):
     """What a wrong sum looks like."""
-    parts = parts_of(number, pull.before)
+    parts = (parts_of(number, pull.before, most=1)
+             or parts_of(number, pull.before))
     if number * num_workers == sum(push.value for push in pull.right):
         return 'That is the mean; the sum is wanted.'
     if not parts:
@@ -242,33 +344,36 @@ def _why(pull, number, num_workers):
     if late > pull.mine:
         return (f'Of worker {rank}, its push number {late} is in it, and this '
                 f'is round {pull.mine}. What happens to its push number '
-                f'{pull.mine}, when the next one comes?')
+                f'{pull.mine}, when the next one comes? If it stays, which of '
+                'the two is taken first?')
+    lost = 'Is every push kept until its round is whole?'
+    if all(some == [late] for some in numbers.values()):
+        return (f'That is the sum of round {late}, and round {pull.mine} is '
+                f'whole, too. {lost}')
     return (f'Of worker {rank}, its push number {late} is in it, and this is '
-            f'round {pull.mine}.')
+            f'round {pull.mine}. {lost}')
 
 
-def judge_wait(pulled, num_workers, **order):
+def judge_wait(found, num_workers, **order):
     """Who waits, whatever the sums are."""
-    pulls = pulls_of(num_workers, **order)
+    _judge_first(found['first'], num_workers)
+    _judge_keys(_judge_waits, found, num_workers, order)
+
+
+def _judge_waits(pulled, pulls, num_workers):
     for k, (pull, got) in enumerate(zip(pulls, pulled, strict=True)):
-        where = _story(pull)
+        story = _story(pull)
         if pull.right is None and got is not None:
-            raise Wrong(f'{where}gets {got!r:.60}, not None. '
+            raise Wrong(f'{story}gets {got!r:.60}, not None. '
                         f'{_not_whole(pull, num_workers)}')
         if pull.right is not None and got is None:
-            again = [one for one, before in zip(pulls[:k], pulled)
-                     if one[:2] == pull[:2] and one.mine == pull.mine
-                     and before is not None]
             more = [push for push in pull.before if push.key == pull.key and
                     push.number > pull.mine]
-            why = ''
-            if again:
-                why = (' It has pulled this sum before, and may do so as '
-                       'often as it likes.')
-            elif more:
+            why = _pulled_before(pulls, pulled, k)
+            if more and not why:
                 why = (f' Worker {more[0].rank} is a round ahead, which '
                        'concerns nobody else.')
-            raise Wrong(f'{where}gets None. But everybody has pushed '
+            raise Wrong(f'{story}gets None. But everybody has pushed '
                         f'{_times(pull.mine)} at least, so its round is '
                         f'whole.{why}')
 
@@ -287,12 +392,16 @@ def _not_whole(pull, num_workers):
 def run_arrays(answer, num_workers, **order):
     """The same calls three times: with arrays that are left alone, with
     pushed ones that are used again, and with pulled ones that are."""
-    return {use: _play(answer, num_workers, order, use)
-            for use in ('', 'pushed', 'pulled')}
+    first, calls = _first_round(answer, num_workers), calls_of(
+        num_workers, **order)
+    return {'first': first, **{
+        use: _play(answer, num_workers, calls, use)
+        for use in ('', 'pushed', 'pulled')}}
 
 
 def judge_arrays(found, num_workers, **order):
     """Whether arrays are the workers' own, whatever the sums are."""
+    _judge_first(found['first'], num_workers)
     pulls = pulls_of(num_workers, **order)
     plain = found['']
     if all(one is None for one in plain['pulled']):
@@ -300,11 +409,11 @@ def judge_arrays(found, num_workers, **order):
                     'round that is whole?')
     pushes = pulls[-1].before
     for push, now in zip(pushes, plain['given'], strict=True):
-        if now != [push.value] * SHAPE[0]:
-            raise Wrong(f"worker {push.rank} has pushed an array with "
-                        f"{push.value}, and the server has written "
-                        f'{_first(now)} into it. It is the worker\'s own; the '
-                        'server may only read it.')
+        if now != (push.value * FORM).tolist():
+            raise Wrong(f'worker {push.rank} has pushed '
+                        f'{(push.value * FORM).tolist()}, and the server has '
+                        f"made {now} of it. The array is the worker's own; "
+                        'the server may only read it.')
     for k, pull in enumerate(pulls):
         at_once, later = plain['pulled'][k], plain['taken'][k]
         what = f'worker {pull.rank} pulls {_first(at_once)}'
@@ -337,16 +446,19 @@ def _first(value):
 def run_memory(answer, num_workers, pulls, ahead=1, keys=1):
     """By how many arrays the memory grows in `ROUNDS` more rounds.
 
-    pulls: who pulls after its rounds. ahead: how many rounds each worker
-    pushes before the next one does.
+    pulls: who pulls after its rounds. ahead: how many
+    rounds each worker pushes before the next one does.
     """
+    first, chance = _first_round(answer, num_workers), (
+        np.random.default_rng(0))
     traced = tracemalloc.is_tracing()
     tracemalloc.start()
     try:
         server, sizes, told = answer(num_workers), [], False
         for rounds in WARM, ROUNDS:
             for _ in range(rounds // ahead):
-                told |= _rounds(server, num_workers, pulls, ahead, keys)
+                told |= _rounds(server, num_workers, pulls, ahead, keys,
+                                chance)
             sizes.append(tracemalloc.get_traced_memory()[0])
         if sizes[1] > sizes[0]:
             gc.collect()  # what nobody can reach is not kept
@@ -355,25 +467,29 @@ def run_memory(answer, num_workers, pulls, ahead=1, keys=1):
     finally:
         if not traced:
             tracemalloc.stop()
-    return {'grown': grown, 'told': told}
+    told |= server.pull('w0', 0) is not None
+    return {'first': first, 'grown': grown, 'told': told}
 
 
-def _rounds(server, num_workers, pulls, ahead, keys):
-    """Rounds with large arrays; returns whether a sum was pulled."""
+def _rounds(server, num_workers, pulls, ahead, keys, chance):
+    """Rounds with large arrays, of which none is like another; returns
+    whether a sum was pulled."""
     told = False
     for key in range(keys):
         for rank in range(num_workers):
             for _ in range(ahead):
-                server.push(f'w{key}', rank, np.ones(LARGE))
+                server.push(f'w{key}', rank, chance.random(LARGE))
         for rank in pulls:
             told |= server.pull(f'w{key}', rank) is not None
     return told
 
 
-def judge_memory(found, num_workers, keys=1, **case):
+def judge_memory(found, num_workers, pulls, keys=1, **case):
+    """Whether what is kept grows, if there is a sum in the end."""
+    _judge_first(found['first'], num_workers)
     if not found['told']:
-        raise Wrong('all have pushed equally often, and each pull returns '
-                    'None. What is kept counts when there is a sum.')
+        raise Wrong('all have pushed equally often, and in the end a pull '
+                    'returns None. What is kept counts when there is a sum.')
     grown, rounds = found['grown'], ROUNDS * keys
     if grown > 2 * keys:
         what = ''
@@ -381,9 +497,11 @@ def judge_memory(found, num_workers, keys=1, **case):
             what = ': one for each round'
         elif grown > 0.9 * num_workers * rounds:
             what = ': one for each push'
+        why = ' When round 2 is whole, can anybody still ask for round 1?'
+        if not pulls:
+            why += ' Nobody has pulled in these rounds. When are sums made?'
         raise Wrong(f'{ROUNDS} more rounds, all of them whole, and the server '
-                    f'keeps {grown:.0f} arrays more than before{what}. When '
-                    'round 2 is whole, can anybody still ask for round 1?')
+                    f'keeps {grown:.0f} arrays more than before{what}.{why}')
 
 
 def picture(answer):
@@ -414,7 +532,7 @@ def _sums(answer):
     """Each new sum, after which push it is there: [(how many, number), ...]"""
     server, sums = answer(3), []
     for k, (key, rank, value) in enumerate(SHOWN, 1):
-        server.push(key, rank, np.full(SHAPE, float(value)))
+        server.push(key, rank, value * FORM)
         for other in range(3):
             got = _numbers(server.pull(key, other))
             if got is None:
@@ -459,6 +577,6 @@ CHECKS = {
         'workers may change their arrays after push and pull.'),
     'memory': Check(
         [{'num_workers': 3, 'pulls': [0, 1, 2]},
-         {'num_workers': 2, 'pulls': [1]}],
+         {'num_workers': 2, 'pulls': [1]}, {'num_workers': 2, 'pulls': []}],
         run_memory, judge_memory,
         'what the server keeps does not grow with the rounds.')}

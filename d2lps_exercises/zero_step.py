@@ -56,8 +56,12 @@ class Layer:
                             f'{array.shape}; {wanted} is wanted. Is it of '
                             'this layer, and are there zeros at its end?')
             if array.shape[1:] != wanted[1:]:
+                why = ''
+                if name == 'G' and array.ndim == 1:
+                    why = (' `backward` returns the gradient for X first, and '
+                           'then that for w.')
                 raise Wrong(f'{function} of {self} got {name} of shape '
-                            f'{array.shape}; {size} columns are wanted.')
+                            f'{array.shape}; {size} columns are wanted.{why}')
 
     def __repr__(self):
         return f'the layer from {self.inputs} to {self.outputs}'
@@ -106,6 +110,7 @@ class Watched(numpygroup.Worker):
     def __init__(self, group, rank):
         super().__init__(group, rank)
         self.gathered, self.gradients, self.layer = [], [], None
+        self.size = self.for_inputs = self.reduced = None  # of this layer
 
     def held(self):
         """Calls of all_gather, and layers: whose whole arrays are there."""
@@ -122,7 +127,22 @@ class Watched(numpygroup.Worker):
     def reduce_scatter(self, array):
         if isinstance(array, np.ndarray) and self.layer is not None:
             self.gradients.append((self.layer, weakref.ref(array)))
+            self.reduced = array.size
         return super().reduce_scatter(array)
+
+    def hint(self, text):
+        """What may have led to an error with this text, or ''."""
+        if self.layer is None:
+            return ''
+        if str(self.for_inputs).replace(' ', '') in text.replace(' ', ''):
+            return (f' The gradient for X has the shape {self.for_inputs}, '
+                    'and `backward` returns it first.')
+        n = self.num_workers
+        if self.size % n == 0 and self.reduced == self.size + n:
+            return (f' For layer {self.layer}, reduce_scatter has got '
+                    f'{self.reduced} numbers, and {self.size} are wanted. '
+                    f'How many zeros are missing where {n} divides the size?')
+        return ''
 
     def enter(self, kind, layer, w):
         """A layer computes with these parameters: what is held now?"""
@@ -150,7 +170,8 @@ class WatchedLayer(Layer):
     def backward(self, w, X, G):
         for_inputs, gradient = super().backward(w, X, G)
         self._worker.enter('backward', self._number, w)
-        self._worker.layer = self._number
+        self._worker.layer, self._worker.size = self._number, self.size
+        self._worker.for_inputs = for_inputs.shape
         self._worker.gradients.append((self._number, weakref.ref(gradient)))
         return for_inputs, gradient
 
@@ -166,15 +187,23 @@ def run(answer, num_workers, widths, steps=1):
         for step in range(steps):
             worker.note('step', step)
             X, y = batch(widths, worker.rank, step)
-            with without(_truth, _gradients):
-                answer(worker, [*layers], shards, X, y, LR)
+            try:
+                with without(_truth, _gradients):
+                    answer(worker, [*layers], shards, X, y, LR)
+            except (ValueError, Wrong) as error:
+                error.args = f'{error}{worker.hint(str(error))}',
+                raise
+            before = batch(widths, worker.rank, step)
+            for name, new, old in zip('Xy', (X, y), before):
+                if not np.array_equal(new, old):
+                    changed.add(name)
             after.append(_lists(shards, len(layers)))
         return after
 
-    group = Group(num_workers)
+    group, changed = Group(num_workers), set()
     after = group.run(work)
     return {'events': [worker.events for worker in group.workers],
-            'shards': after}
+            'shards': after, 'changed': sorted(changed)}
 
 
 def _lists(shards, many):
@@ -219,8 +248,8 @@ def judge_params(found, num_workers, widths, steps=1):
     """The parameters after each step, however they were sent."""
     right = _truth(num_workers, widths, steps)
     for step in range(steps):
-        for rank in range(num_workers):
-            for k in range(len(widths) - 1):
+        for k in range(len(widths) - 2, -1, -1):
+            for rank in range(num_workers):
                 at = _first_wrong(found, right[step], step, rank, k,
                                   num_workers)
                 if at is not None:
@@ -257,19 +286,28 @@ def _why(found, step, num_workers, widths, right):
     before = right[step - 1] if step else parameters(widths)
     if are(before):
         return ('No shard has changed. Does your last line change the array '
-                'in `shards`, or give another array its name?')
+                'in `shards`, or give another array its name? It is not '
+                'enough to return new shards.')
     case = num_workers, widths, step + 1
     if are(_truth(*case, num_workers * LR)[step]):
         return (f'The sum of the gradients of {num_workers} workers does '
                 'that; the mean is wanted.')
     if are([2 * old - new for old, new in zip(before, right[step])]):
         return ('That is the other direction: a step goes against the '
-                'gradient.')
+                'gradient. Or does `loss_gradient` get y first?')
     for lr in LR, LR / num_workers:
         if all(are(_truth(*case, lr, [rank])[step], [rank])
                for rank in range(num_workers)):
             return ('Each worker has used the gradient of its own examples '
                     'alone: what becomes of the sum over all workers?')
+    if found['changed']:
+        return (f'Your function has changed {" and ".join(found["changed"])}, '
+                'in place.')
+    for times in _lengths(num_workers):
+        if are([old + times * (new - old) for old, new in zip(
+                before, right[step])]):
+            return (f'The step is {times:.4g} times as long as it should be. '
+                    'By what do you divide, and how often?')
     wrong = max(k for k in range(len(widths) - 1) if any(
         _first_wrong(found, right[step], step, rank, k, num_workers)
         is not None for rank in range(num_workers)))
@@ -282,6 +320,13 @@ def _why(found, step, num_workers, widths, right):
     return ('Already the last layer, where the way back begins, is wrong. '
             'Which inputs X does its `backward` get, and what is then '
             'summed?')
+
+
+def _lengths(num_workers):
+    """How many times too long a step is, if it is divided wrongly."""
+    n = num_workers
+    return [up / down for up in (1, n, n * n) for down in (
+        1, 2, n, n * n, BATCH, n * BATCH) if up != down]
 
 
 def _size(widths, num_workers):

@@ -46,4 +46,8 @@ def test_parts_are_found_in_a_sum():
     assert parts_of(1 + 2 * 27 + 81, pushes) == {
         pushes[0]: 1, pushes[3]: 2, pushes[4]: 1}
     assert parts_of(0.5, pushes) is None
+    few = [push._replace(value=value) for push, value in zip(
+        pushes, [2, 3, 20])]
+    assert parts_of(24, few) == {few[2]: 1, few[0]: 2}
+    assert parts_of(24, few, most=1) is None
     assert parts_of(float('nan'), pushes) is None

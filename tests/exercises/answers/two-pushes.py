@@ -45,6 +45,97 @@ class SyncServer:
 #-            self.sums[key] = sum(queue.pop(0) for queue in queues)
 #+            self.sums[key] = sum(queue.pop() for queue in queues)
 
+# %% wrong: the first push is in the sum twice
+# says: and gets 24, not 22. In it is 2, of worker 0, twice
+#-            self.sums[key] = sum(queue.pop(0) for queue in queues)
+#+            total = queues[0][0].copy()
+#+            for queue in queues:
+#+                total += queue.pop(0)
+#+            self.sums[key] = total
+
+# %% wrong: one number of each array
+# says: gets [22.0, 22.0], not [22, 11.0]
+#-        queues[rank].append(value.copy())
+#+        queues[rank].append(np.full_like(value, value[0]))
+
+# %% wrong: integers
+# says: Are fractions lost, as in 1.5?
+#-        queues[rank].append(value.copy())
+#+        queues[rank].append(np.array(value, int))
+
+# %% wrong: the dicts are those of the class
+# says: Are all dicts and lists made in `__init__`?
+#-        self.waiting = {}  # of each key, a queue for each worker
+#-        self.sums = {}  # of each key, the sum of its newest whole round
+#+    waiting, sums = {}, {}
+
+# %% wrong: one row of queues for all keys, and sums of each key
+# says: If a server gets the calls for one key alone, all is right
+class SyncServer:
+    def __init__(self, num_workers):
+        self.queues = [[] for _ in range(num_workers)]
+        self.sums = {}
+
+    def push(self, key, rank, value):
+        self.queues[rank].append(value.copy())
+        if all(self.queues):
+            self.sums[key] = sum(queue.pop(0) for queue in self.queues)
+
+    def pull(self, key, rank):
+        if key not in self.sums or self.queues[rank]:
+            return None
+        return self.sums[key].copy()
+
+
+# %% wrong: the first who pulls takes the sum away
+# says: Worker 0 has pulled this sum already. May others still?
+#-        return self.sums[key].copy()
+#+        return self.sums.pop(key)
+
+# %% wrong: a second push is dropped while the first one waits
+# says: That is the sum of round 2, and round 3 is whole, too.
+#-        queues[rank].append(value.copy())
+#+        if not queues[rank]:
+#+            queues[rank].append(value.copy())
+
+# %% wrong: sums are made when somebody pulls
+# says: Nobody has pulled in these rounds. When are sums made?
+#-        if all(queues):
+#-            self.sums[key] = sum(queue.pop(0) for queue in queues)
+#+        pass
+#-        if key not in self.sums or self.waiting[key][rank]:
+#+        while key in self.waiting and all(self.waiting[key]):
+#+            self.sums[key] = sum(queue.pop(0) for queue in self.waiting[key])
+#+        if key not in self.sums or self.waiting[key][rank]:
+
+# %% wrong: False for wait
+# says: `pull` returned False. An array is wanted
+#-            return None
+#+            return False
+
+# %% wrong: old sums are kept, but packed
+# says: keeps 29 arrays more than before
+import zlib
+
+
+class SyncServer:
+    def __init__(self, num_workers):
+        self.num_workers, self.waiting, self.sums = num_workers, {}, {}
+
+    def push(self, key, rank, value):
+        queues = self.waiting.setdefault(
+            key, [[] for _ in range(self.num_workers)])
+        queues[rank].append(value.copy())
+        if all(queues):
+            total = sum(queue.pop(0) for queue in queues)
+            self.sums.setdefault(key, []).append(zlib.compress(total))
+
+    def pull(self, key, rank):
+        if key not in self.sums or self.waiting[key][rank]:
+            return None
+        return np.frombuffer(zlib.decompress(self.sums[key][-1])).copy()
+
+
 # %% wrong: the mean
 # says: That is the mean; the sum is wanted.
 #-        return self.sums[key].copy()
@@ -167,12 +258,12 @@ class SyncServer:
 #+            self.sums[key] = np.sum([queue.pop(0) for queue in queues])
 
 # %% wrong: pull prints, and returns nothing
-# says: Is there a `return` for a round that is whole?
+# says: Does your server find that the round is whole, and is there a `return`?
 #-        return self.sums[key].copy()
 #+        print(end='')
 
 # %% wrong: pull stops for a key that nobody has pushed
-# says: your function stopped with KeyError: 'w'
+# says: nobody has pushed for key 'w'. Then `pull('w', 0)` stops with KeyError
 #-        if key not in self.sums or self.waiting[key][rank]:
 #+        if self.waiting[key][rank]:
 

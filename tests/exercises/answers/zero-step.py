@@ -53,6 +53,43 @@
 #-        shard -= lr / n * worker.reduce_scatter(padded)
 #+        shard = shard - lr / n * worker.reduce_scatter(padded)
 
+# %% wrong: divided by the number of workers twice
+# says: The step is 0.5 times as long as it should be
+#-        shard -= lr / n * worker.reduce_scatter(padded)
+#+        shard -= lr / n / n * worker.reduce_scatter(padded)
+
+# %% wrong: divided by the number of examples again
+# says: The step is 0.3333 times as long as it should be
+#-        shard -= lr / n * worker.reduce_scatter(padded)
+#+        shard -= lr / n / len(y) * worker.reduce_scatter(padded)
+
+# %% wrong: y is changed
+# says: Your function has changed y, in place
+#-    G = loss_gradient(X, y)
+#+    y *= 0
+#+    G = loss_gradient(X, y)
+
+# %% wrong: outputs and y in the other order
+# says: Or does `loss_gradient` get y first?
+#-    G = loss_gradient(X, y)
+#+    G = loss_gradient(y, X)
+
+# %% wrong: n zeros where none is missing
+# says: has got 302 numbers, and 300 are wanted. How many zeros are missing
+#-        padded = np.zeros(n * shard.size)
+#-        padded[:layer.size] = w_grad
+#+        padded = np.append(w_grad, np.zeros(n - layer.size % n))
+
+# %% wrong: the two gradients in the other order
+# says: has the shape (3, 24), and `backward` returns it first
+#-        G, w_grad = layer.backward(w, inputs.pop(), G)
+#+        w_grad, G = layer.backward(w, inputs.pop(), G)
+
+# %% wrong: new shards are returned
+# says: It is not enough to return new shards
+#-        shard -= lr / n * worker.reduce_scatter(padded)
+#+        shard = shard - lr / n * worker.reduce_scatter(padded)
+
 # %% wrong: with the gradient, not against it
 # says: That is the other direction
 #-        shard -= lr / n * worker.reduce_scatter(padded)
