@@ -135,13 +135,13 @@ class Watched(numpygroup.Worker):
         if self.layer is None:
             return ''
         if str(self.for_inputs).replace(' ', '') in text.replace(' ', ''):
-            return (f' The gradient for X has the shape {self.for_inputs}, '
-                    'and `backward` returns it first.')
+            return (f' (the gradient for X has the shape {self.for_inputs}, '
+                    'and `backward` returns it first)')
         n = self.num_workers
         if self.size % n == 0 and self.reduced == self.size + n:
-            return (f' For layer {self.layer}, reduce_scatter has got '
+            return (f' (for layer {self.layer}, reduce_scatter has got '
                     f'{self.reduced} numbers, and {self.size} are wanted. '
-                    f'How many zeros are missing where {n} divides the size?')
+                    f'How many zeros are missing where {n} divides the size?)')
         return ''
 
     def enter(self, kind, layer, w):
