@@ -3,10 +3,12 @@ import pytest
 from chromium import PAINTED
 from playwright.sync_api import expect
 
+from d2lps_exercises.checking import EXERCISES
+
 pytestmark = pytest.mark.full
 
 RINGS, ASYNC = 'notebooks/05-rings', 'notebooks/16-asynchrony'
-EXERCISES = 'notebooks/exercises/README'
+LIST = 'notebooks/exercises/README'
 PLAYS = 'article img.plays'
 # What a picture has: whether it waits, and the comment of this play.
 HELD = '''it => {
@@ -165,16 +167,16 @@ def test_the_contents_of_a_page_are_beside_it(reader, width):
 
 
 def test_a_row_of_a_wide_table_is_a_card_on_a_phone(finger):
-    tab = finger.open(EXERCISES)
+    tab = finger.open(LIST)
     cells = tab.locator('table.cards tbody td')
-    assert cells.count() == 16 * 5
+    assert cells.count() == len(EXERCISES) * 5
     assert cells.evaluate_all('''all => all.every(it => {
       const {left, right} = it.getBoundingClientRect();
       return left >= 0 && right <= innerWidth;
     })''')
     assert cells.evaluate_all('all => all.map(it => it.dataset.head)')[:5] == [
         'Exercise', 'Chapter', 'What you write', 'Minutes', 'Target']
-    assert tab.get_by_role('row').count() == 16
+    assert tab.get_by_role('row').count() == len(EXERCISES)
 
 
 def test_what_a_row_is_about_stays_in_sight(finger):
