@@ -187,12 +187,10 @@ def place_keys(sizes, n):
 #+    share = math.ceil(sum(sizes) / n)
 
 # %% wrong: element by element
-# says: Does your program go from element to element?
+# says: Does it go from element to element?
 def place_keys(sizes, n):
     share = math.ceil(sum(sizes) / n)
     pieces, place = [], 0
-    if sum(sizes) > 10_000_000:
-        return []
     for key, size in enumerate(sizes):
         for element in range(size):
             server = place // share
