@@ -183,9 +183,10 @@ class TrainingPanel:
             self._error = error
 
     def _watch(self):
-        drawn = 0
-        while self._training.is_alive():
+        drawn, goes_on = 0, True
+        while goes_on:  # and once more when it has ended, however soon
             self._training.join(0.05)
+            goes_on = self._training.is_alive()
             known = self._died_before + len(self.deaths)
             for death in self.cluster.deaths[known:]:
                 self.deaths.append((time.time(), death.who))

@@ -152,6 +152,21 @@ def test_deaths_of_an_earlier_training_are_not_this_one_s(panel):
     assert second.deaths == []
 
 
+def test_a_death_is_seen_however_soon_the_training_ends(panel, monkeypatch):
+    watch = panels.TrainingPanel._watch
+
+    def late(self):  # its thread may get a processor only then
+        self._training.join()
+        watch(self)
+    monkeypatch.setattr(panels.TrainingPanel, '_watch', late)
+    cluster = Trained()
+    cluster.steps = 20
+    cluster.kill('server 1')
+    one = panel(cluster)
+    wait(one)
+    assert [who for _, who in one.deaths] == ['server 1']
+
+
 async def interrupted(seconds):
     raise KeyboardInterrupt
 
