@@ -6,10 +6,12 @@ What workers can call is in `numpygroup` and `torchgroup`.
 """
 import ctypes
 import threading
+import time
 
 from d2lps_exercises.checking import Wrong
 
 LIMIT = 8  # seconds that a worker may compute without a call
+LONGEST = 60  # seconds that this may take, should others need the processors
 
 
 class _Ended(BaseException):
@@ -82,7 +84,7 @@ class Group:
         try:
             for thread in threads:
                 thread.start()
-            self._watch()
+            self._watch(threads)
         finally:
             self._end([thread for thread in threads if thread.ident])
         if self._error is not None:
@@ -103,18 +105,27 @@ class Group:
                 worker.ended = True
                 self._pass_on(worker)
 
-    def _watch(self):
+    def _watch(self, threads):
         """Wait for all to end, or for one to fail, or to call nothing."""
         with self._changed:
             while self._error is None and not all(
                     worker.ended for worker in self.workers):
-                if not self._changed.wait_for(
-                        lambda seen=self._beats: self._beats != seen, LIMIT):
-                    self._fail(Wrong(
-                        f'rank {self._turn} computed for {LIMIT} s and called '
-                        'nothing: is there a loop that does not end?'))
+                self._watch_turn(threads[self._turn])
         if self._error is None:
             self._look_back()
+
+    def _watch_turn(self, thread):
+        """Wait for the next call; `thread` is whose turn it is."""
+        seen, start = self._beats, time.monotonic()
+        computed_before = _computed(thread)
+        while not self._changed.wait_for(lambda: self._beats != seen,
+                                         LIMIT / 8):
+            waited = time.monotonic() - start
+            if _computed(thread) - computed_before > LIMIT or (
+                    waited > LONGEST):
+                self._fail(Wrong(
+                    f'rank {self._turn} has called nothing for {waited:.2g} '
+                    's: is there a loop that does not end?'))
 
     def _end(self, threads):
         """Nobody goes on after this."""
@@ -214,6 +225,13 @@ class Call:
     def all(self):
         """What was given, a list by rank."""
         return [self.given[rank] for rank in sorted(self.given)]
+
+
+def _computed(thread):
+    """Seconds that a thread, which has not ended, has had a processor."""
+    if hasattr(time, 'pthread_getcpuclockid'):
+        return time.clock_gettime(time.pthread_getcpuclockid(thread.ident))
+    return time.monotonic()
 
 
 def ranks_of(ranks):

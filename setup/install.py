@@ -264,6 +264,7 @@ def torch(venv):
     print(f'd2lps: adding PyTorch to {venv}: about {download} MB to download '
           f'and {size} MB of disk, once', flush=True)
     pip(venv, '-r', 'requirements-torch.lock')
+    compile_packages(venv)  # a grading's imports may not write
     try_it(venv, 'torch')
     (venv / 'torch').touch()
 
