@@ -3,7 +3,7 @@
 python tests/benchmarks/term.py [--students 6] [--exercises tree buckets]
 
 Says how many minutes each step takes, and whether the registrar's table is
-right. With 60 students and all exercises that takes an hour on two cores.
+right. With 60 students and all exercises that takes half an hour on two cores.
 """
 import argparse
 import csv
