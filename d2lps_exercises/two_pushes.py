@@ -460,10 +460,11 @@ def run_memory(answer, num_workers, pulls, ahead=1, keys=1):
                 told |= _rounds(server, num_workers, pulls, ahead, keys,
                                 chance)
             sizes.append(tracemalloc.get_traced_memory()[0])
-        if sizes[1] > sizes[0]:
+        array = np.ones(LARGE).nbytes
+        if sizes[1] - sizes[0] > array:
             gc.collect()  # what nobody can reach is not kept
             sizes[1] = tracemalloc.get_traced_memory()[0]
-        grown = (sizes[1] - sizes[0]) / np.ones(LARGE).nbytes
+        grown = (sizes[1] - sizes[0]) / array
     finally:
         if not traced:
             tracemalloc.stop()
