@@ -183,7 +183,7 @@ def mistakes(folder, plan, exercises):
 
 
 def is_short(code):
-    """So few statements may be equal by chance; two on one line are one."""
+    """Perhaps too few statements for equal.csv, whose count is by lines."""
     heads = ast.FunctionDef, ast.ClassDef
     return sum(isinstance(node, ast.stmt) and not isinstance(node, heads)
                for node in ast.walk(ast.parse(code))) <= 3

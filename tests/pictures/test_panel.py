@@ -140,10 +140,16 @@ def wait(panel, seconds=LIMIT):
     return asyncio.run(panel.wait(seconds))
 
 
-def test_deaths_of_an_earlier_training_are_not_this_one_s(panel):
+def hurt():
+    """A server of it dies at once; all steps may be taken."""
     cluster = Trained()
     cluster.steps = 20
     cluster.kill('server 1')
+    return cluster
+
+
+def test_deaths_of_an_earlier_training_are_not_this_one_s(panel):
+    cluster = hurt()
     first = panel(cluster)
     wait(first)
     assert [who for _, who in first.deaths] == ['server 1']
@@ -159,10 +165,7 @@ def test_a_death_is_seen_however_soon_the_training_ends(panel, monkeypatch):
         self._training.join()
         watch(self)
     monkeypatch.setattr(panels.TrainingPanel, '_watch', late)
-    cluster = Trained()
-    cluster.steps = 20
-    cluster.kill('server 1')
-    one = panel(cluster)
+    one = panel(hurt())
     wait(one)
     assert [who for _, who in one.deaths] == ['server 1']
 
