@@ -4,7 +4,6 @@ import csv
 import json
 import re
 from functools import cache
-from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -173,7 +172,7 @@ def test_chapter_1_builds_data_parallelism_in_full():
 
 
 # The form of a chapter.
-MOST_CELLS, MOST_WORDS, MOST_LINES, MOST_MINUTES = 70, 2500, 12, 65
+MOST_LINES, MOST_MINUTES = 12, 65
 FIRST_SCREEN, LEAST_GUESSES = 5, 3  # cells; before a surprising result
 LAST_HEADINGS = ('Summary|What You Have Seen', 'Exercises', 'References',
                  r'.*\bNext\b.*')
@@ -182,18 +181,6 @@ LAST_HEADINGS = ('Summary|What You Have Seen', 'Exercises', 'References',
 def prose_of(cells):
     return '\n\n'.join(''.join(cell['source']) for cell in cells
                        if cell['cell_type'] == 'markdown')
-
-
-def words_of(text):
-    """How many words of prose, headings, lists and tables among them.
-
-    A formula is a word, and so is a piece of `code`; blocks of code, pictures
-    and the addresses of links are none.
-    """
-    text = re.sub(r'^```.*?^```|!\[.*?\]\(.*?\)', ' ', text, flags=re.M | re.S)
-    text = re.sub(r'\$\$.+?\$\$|\$.+?\$|`.+?`', ' word ', text, flags=re.S)
-    text = re.sub(r'\]\(.*?\)', '] ', text)
-    return sum(any(map(str.isalnum, word)) for word in text.split())
 
 
 def pictures_of(cell):
@@ -236,15 +223,6 @@ def faults_of(cells):
     """What keeps the cells of a notebook from being a chapter, in lines."""
     cells = [cell for cell in cells if not folded(cell)]
     faults, code = [], [cell['cell_type'] for cell in cells].index('code')
-    # A text in which a folded check stands is one text.
-    kinds = [cell['cell_type'] for cell in cells]
-    number = sum(pair != ('markdown', 'markdown') for pair in pairwise(
-        ['', *kinds]))
-    if number > MOST_CELLS:
-        faults.append(f'{number} cells')
-    words = words_of(prose_of(cells))
-    if words > MOST_WORDS:
-        faults.append(f'{words} words')
     for number, cell in enumerate(cells):
         lines = ''.join(cell['source']).splitlines()
         if cell['cell_type'] == 'code' and len(lines) > MOST_LINES:
@@ -365,10 +343,3 @@ def test_mixed_cells_are_found():
                     cell('assert x == 1', marks=['hide-input']),
                     cell(check['source'], '1', marks=['hide-input'])))):
         assert len([*mixed(bad)]) == 1
-
-
-@pytest.mark.parametrize('path', CHAPTERS, ids=lambda path: path.stem)
-def test_a_chapter_is_short_by_a_plain_count_too(path):
-    # The name of a section, as a link to it has it, counts as one word.
-    prose = re.sub(r'\[[^]]*\]\(#\S*\)', 'section', prose_of(cells_of(path)))
-    assert len(prose.split()) <= MOST_WORDS

@@ -74,12 +74,6 @@ PACKAGES = {name.split('.')[0] for name in ARROWS}
 # What an exercise may load before it draws: grading starts many processes.
 AT_ONCE = {'d2lps.checks', 'd2lps.collectives', 'd2lps.missing',
            'd2lps_exercises'}
-# What readers read, and the number of its lines; the rest of d2lps prepares
-# MXNet, the other packages are what a reader uses and need not read.
-LESSON = {f'd2lps.{name}' for name in (
-    'engine', 'checks', 'collectives', 'training', 'kvstore', 'asynchrony',
-    'recovery')}
-MOST_LINES = 5400
 MODULES = sorted(path for name in PACKAGES
                  for path in (ROOT / name).rglob('*.py'))
 CLASSROOM = sorted((ROOT / 'classroom').rglob('*.py'))
@@ -319,12 +313,6 @@ def test_no_arrow_points_back():
     """Sorting by arrows succeeds only if there is no way round."""
     sorter = graphlib.TopologicalSorter(ARROWS)
     assert {*sorter.static_order()} == {*ARROWS}
-
-
-def test_the_lesson_is_short():
-    lines = {dotted(path): len(path.read_text().splitlines())
-             for path in MODULES if room_of(dotted(path)) in LESSON}
-    assert sum(lines.values()) <= MOST_LINES, lines
 
 
 def test_the_classroom_stands_alone():

@@ -198,13 +198,13 @@ def test_references_are_complete(page, chapter):
             assert any(one in link for link in linked), one
 
 
-def test_what_builds_the_book_is_short():
+def test_lines_of_what_builds_the_book_are_short():
     files = [path for path in (ROOT / 'book').rglob('*')
              if path.suffix in ('.py', '.js', '.css')]
     assert len(files) > 10
     for path in files:
         lines = path.read_text().splitlines()
-        assert len(lines) <= 250 and max(map(len, lines)) <= 79, path
+        assert max(map(len, lines)) <= 79, path
 
 
 def test_what_did_not_change_is_not_built_again(book, make_book):
