@@ -10,8 +10,9 @@ FIELDS = 'src', 'dst', 'chunk', 'reduce'
 class Reader:
     """Checks sends and makes them arrays; equal arrays are kept once.
 
-    What can be written to is copied, so that nobody changes a schedule
-    later on. What cannot is kept: many rounds may be windows of one array.
+    An array that can be written to is copied, so that nobody changes a
+    schedule later on. A read-only array is kept as it is, and read once:
+    a large ring has thousands of rounds and few arrays.
 
     last_chunk: the highest number of a chunk so far.
     """
@@ -21,7 +22,8 @@ class Reader:
         self._helpers = dict(zip(nodes[devices:], range(devices, len(nodes))))
         chunks = limits.MOST_CHUNKS if weights is None else len(weights)
         self._most = dict(src=len(nodes), dst=len(nodes), chunk=chunks)
-        self._kept = {}
+        self._kept = {}  # copies, by their type, shape and bytes
+        self._done = {}  # what was found out about read-only arrays, see _once
 
     def columns(self, name, sends):
         """A list of `Send` as four arrays, with an entry for each."""
@@ -41,11 +43,27 @@ class Reader:
         except ValueError:
             refuse(name, send, 'made of numbers, or of arrays of one length')
         columns = [self._spread(field, shape) for field in fields]
-        if (columns[0] == columns[1]).any():
+        src, dst = columns[:2]
+        if self._once('equal', [src, dst], lambda: (src == dst).any()):
             raise ValueError(f'{name}: a node sends to itself')
         return columns
 
+    def _once(self, what, arrays, work):
+        """What work() returns, or did for the same read-only arrays."""
+        key = what, *map(id, arrays)
+        if key not in self._done:
+            # With the arrays: no other gets the id of one that is kept.
+            self._done[key] = arrays, work()
+        return self._done[key][1]
+
     def _field(self, value, field, name):
+        """The array that a field of a `Send` stands for."""
+        if isinstance(value, np.ndarray) and _lasts(value):
+            return self._once(field, [value],
+                              lambda: self._read(value, field, name))
+        return self._read(value, field, name)
+
+    def _read(self, value, field, name):
         kinds, must = ('b', 'True or False') if field == 'reduce' else (
             'iu', 'a whole number')
         if isinstance(value, str) and value not in self._helpers:
@@ -72,7 +90,8 @@ class Reader:
     def _spread(self, field, shape):
         if field.shape == shape and len(shape) == 1:
             return field
-        return self._keep(np.broadcast_to(field, shape).flatten())
+        return self._once(shape, [field], lambda: self._keep(
+            np.broadcast_to(field, shape).flatten()))
 
     def _keep(self, array):
         """The array, or one that is equal to it and is kept already."""

@@ -224,11 +224,13 @@ def _together(*plans):
 
 def _ring(order, first=0):
     """Rounds of a ring through `order`, with chunks numbered from `first`."""
-    # All are windows of one array: one of its own each would fill memory.
-    order = np.asarray(order)
-    n, onward = len(order), np.roll(order, -1)
+    order = np.array(order)
+    n, onward = len(order), np.concatenate([order[1:], order[:1]])
     twice = first + np.arange(2 * n) % n
-    twice.flags.writeable = False
+    # What nobody can write to a schedule reads once, and does not copy.
+    for array in order, onward, twice:
+        array.flags.writeable = False
+    # All are windows of one array: one of its own each would fill memory.
     chunks = [twice[n - r:2 * n - r] for r in range(n)]
     return [[Send(order, onward, chunks[r % n], r < n - 1)]
             for r in range(2 * n - 2)]

@@ -17,6 +17,7 @@ from d2lps.collectives import limits, simulate, topology
 from d2lps.collectives import schedule as schedule_module
 from d2lps.collectives import strategies as sch
 from d2lps.collectives.execute import deliver
+from d2lps.collectives.reading import Reader
 from d2lps.collectives.schedule import Schedule, ScheduleError, Send
 from plans import BY_N, BY_TWO, quick, schedules, some_run
 
@@ -674,3 +675,37 @@ def test_run_refuses_a_senseless_schedule_before_it_changes_anything():
     with pytest.raises(ScheduleError, match='nothing yet'):
         plan.run(arrays)
     assert arrays[1].all()
+
+
+# --- read-only arrays are read once ------------------------------------------
+
+def fixed(*numbers):
+    array = np.array(numbers)
+    array.flags.writeable = False
+    return array
+
+
+def test_a_ring_reads_each_of_its_arrays_once(monkeypatch):
+    """However many rounds share it: two orders, and a window per device."""
+    read = []
+
+    def reads(self, value, *rest, real=Reader._read):
+        read.append(value)
+        return real(self, value, *rest)
+    monkeypatch.setattr(Reader, '_read', reads)
+    plan = sch.ring(50)
+    assert sum(isinstance(value, np.ndarray) for value in read) == 52
+    first, last = plan.rounds[0], plan.rounds[-1]
+    assert first.src is last.src and first.dst is last.dst
+
+
+def test_an_array_that_was_read_once_is_checked_for_each_use():
+    fine = [Send(fixed(0, 1), fixed(1, 2), 0, True)]
+    one = fixed(0, 1)
+    with pytest.raises(ValueError, match=r'rounds\[2\].*sends to itself'):
+        Schedule([fine, [Send(one, fixed(1, 0), 0, True)],
+                  [Send(one, one, 0, True)]], 3)
+    large = fixed(7, 8)  # a chunk, and no device
+    with pytest.raises(ValueError, match=r'rounds\[1\].*src names a node'):
+        Schedule([[Send(one, fixed(1, 0), large, True)],
+                  [Send(large, one, 0, True)]], 3)
