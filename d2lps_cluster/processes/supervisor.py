@@ -89,6 +89,7 @@ class Supervisor:
         def send():
             for one in self._members('worker'):
                 one.send('call', number=number, packed=packed)
+                self._agreement.note_call(one.rank, time.monotonic())
                 self._called[one.name] += 1
         self._group.do(send)
 

@@ -17,7 +17,8 @@ class Worker:
 
     `call` is its last call of the store, made at `called`; `question` is
     the one that waits for an answer; `inside` is the time when MXNet itself
-    began to work on a call that has not ended, or None.
+    began to work on a call that has not ended, or None. `ahead` is how many
+    functions it was asked to run and has not begun, the last time at `asked`.
     """
     busy: bool = None
     error: str = ''
@@ -27,6 +28,8 @@ class Worker:
     question: dict = None
     inside: float = None
     granted: dict = field(default_factory=dict)
+    ahead: int = 0
+    asked: float = 0
 
 
 class Agreement:
@@ -53,6 +56,11 @@ class Agreement:
         self._kinds = {'state': self._state, 'question': self._question,
                        'call': self._call, 'cancel': self._cancel}
 
+    def note_call(self, rank, now):
+        """Take note that a worker is asked to run a cell or a function."""
+        self.workers[rank].ahead += 1
+        self.workers[rank].asked = now
+
     def hear(self, rank, message, now):
         """Take note of a worker's message, by its `kind`.
 
@@ -66,6 +74,7 @@ class Agreement:
 
     def _state(self, rank, worker, message, now):
         worker.busy, worker.since = message['busy'], now
+        worker.ahead = max(0, worker.ahead - message['busy'])
         worker.error = message.get('error', '').split('\n')[0][:150]
         worker.inside = None
 
@@ -170,7 +179,8 @@ class Agreement:
         last = max(max(worker.since, worker.called)
                    for worker in self.workers)
         stuck = not self._settling and (
-            not idle or not any(worker.busy for worker in idle)
+            not idle
+            or not any(worker.busy or worker.ahead for worker in idle)
             and now - last >= patience)
         replies = {}
         for rank in waits:
@@ -199,6 +209,9 @@ class Agreement:
         ago = now - worker.called
         if worker.question or worker.inside is not None:
             return f'waiting in {worker.call} for {ago:.1f} s'
+        if worker.ahead and not worker.busy:
+            return (f'called {now - worker.asked:.1f} s ago, and it has not '
+                    'begun')
         if worker.busy is None:
             return 'it has not been used yet'
         words = ('busy' if worker.busy else

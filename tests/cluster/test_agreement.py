@@ -284,19 +284,42 @@ def test_a_wait_for_others_does_not_make_a_call_overdue():
     assert w.agreement.overdue(w.now) == []
 
 
+def test_a_worker_that_was_called_is_not_idle():
+    """Its arguments may be long, and the others' may have come first."""
+    w = Workers()
+    w.state(1, busy=False)
+    w.agreement.note_call(1, w.now)
+    barrier = w.meet(0, 'barrier()')
+    w.wait(PATIENCE + 1)
+    assert not w.replies
+    w.state(1, busy=True)
+    w.meet(1, 'barrier()')
+    assert w.replies[barrier] == {'for': 0}
+
+
 BUSY = {'kind': 'state', 'busy': True}
+CALLED = {}
 
 
 @pytest.mark.parametrize('messages, words', [
     ([], 'it has not been used yet'),
     ([BUSY], 'busy'),
     ([BUSY | {'busy': False}], 'idle for 0.0 s'),
+    ([CALLED], 'called 0.0 s ago, and it has not begun'),
+    ([CALLED, BUSY], 'busy'),
+    ([CALLED, BUSY, CALLED], 'busy'),
+    ([CALLED, CALLED, BUSY, BUSY | {'busy': False}],
+     'called 0.0 s ago, and it has not begun'),
+    ([CALLED, BUSY, BUSY | {'busy': False}], 'idle for 0.0 s'),
     ([BUSY, {'kind': 'call', 'call': 'init(3)'}],
      'busy; last call init(3), 0.0 s ago')])
 def test_state_in_words(messages, words):
     agreement = Agreement(1, 60, None, None)
     for message in messages:
-        agreement.hear(0, message, 5)
+        if message is CALLED:
+            agreement.note_call(0, 5)
+        else:
+            agreement.hear(0, message, 5)
     assert agreement.state(0, 5) == words
 
 

@@ -369,6 +369,18 @@ def test_restarts(tmp_path, elastic):
         assert c.num_workers == left and well(c)
 
 
+def test_death_while_a_worker_has_not_begun_its_call():
+    """It is not said of it that it has not been used."""
+    with Cluster(2, 0) as c:
+        c.kill('worker 0', signal.SIGSTOP)
+        future = later(lambda: c.run(time.sleep, HANGS))
+        assert wait_for(lambda: c._supervisor.busy() == ['worker 1'])
+        c.kill('worker 1', signal.SIGKILL)
+        with pytest.raises(ClusterError, match='worker 0: called .* s ago, '
+                           'and it has not begun'):
+            future.result(HANGS)
+
+
 @pytest.mark.full
 def test_the_exit_of_a_worker():
     with Cluster(2, 0) as c:
