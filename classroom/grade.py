@@ -23,7 +23,7 @@ from classroom import equal, late, lms, tables, walls
 from classroom.course import Course
 from classroom.executing import execute
 from classroom.judging import judge
-from classroom.results import (Result, Results, digest, known_people,
+from classroom.results import (KEPT, Result, Results, digest, known_people,
                                rules_of)
 from classroom.submissions import (hidden_cases, imports_of, is_check, loose,
                                    read_all, rebuild)
@@ -35,7 +35,7 @@ HIDDEN = Path(__file__).with_name('hidden')
 MISSING = 'missing'  # no file, and nothing that could be meant for it
 NEEDS_TORCH = 'not graded: needs PyTorch'
 TABLES = 'grades.csv', 'students.csv', 'equal.csv', lms.FILLED_IN
-MADE = {'course', 'feedback', 'results', *TABLES,
+MADE = {'course', 'feedback', 'results', KEPT, *TABLES,
         *(f'{name}.new' for name in TABLES)}
 # Modules of ours on which a result depends; others write it down.
 JUDGES = 'executing', 'judging', 'start', 'submissions', 'walls'

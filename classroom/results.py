@@ -15,6 +15,10 @@ from classroom import byhand, equal, feedback, late, tables
 from classroom.judging import Verdict
 from d2lps_exercises.checking import EXERCISES
 
+# Beside the folder of results, where a student may be called the same.
+KEPT = 'kept'
+OURS = BY_HAND, LATE, PEOPLE = 'by-hand.json', 'late.json', 'people.json'
+
 
 class Result(NamedTuple):
     """What a student has for an exercise; `verdicts` as `judge` gives them.
@@ -50,27 +54,32 @@ class Results:
     def __init__(self, folder, submissions, rules=None):
         self.folder, self._found, self._known = Path(folder), {}, {}
         self._submissions = {one.student: one for one in submissions}
-        self._noted = self.folder / 'results'
+        self._noted = self.folder / 'results'  # students' names are in it
         self._noted.mkdir(parents=True, exist_ok=True)
+        self._kept = self.folder / KEPT
+        self._kept.mkdir(exist_ok=True)
+        for name in OURS:  # where an older version had them
+            if (older := self._noted / name).is_file():
+                older.replace(self._kept / name)
+            if (older := self._noted / f'{name}.new').is_file():
+                older.unlink()  # see `_replace`: it was ended there
         self._by_hand = {  # for when the gradebook cannot be read
             (student, exercise): byhand.ByHand(*one)
-            for student, exercise, one in self._read('by-hand', [])}
+            for student, exercise, one in json.loads(
+                _read(folder, BY_HAND) or '[]')}
         self._rules = rules or rules_of(folder)
-        _replace(self._noted / 'late.json', late.saved(self._rules))
+        _replace(self._kept / LATE, late.saved(self._rules))
+        people = json.loads(_read(folder, PEOPLE) or '{}')
         self.people = {student: tuple(one) for student, one
-                       in self._read('people', {}).items()} | {
+                       in people.items()} | {
             one.student: (one.folder or one.student, one.number)
             for one in submissions}
-        _replace(self._noted / 'people.json', json.dumps(self.people))
+        _replace(self._kept / PEOPLE, json.dumps(self.people))
         for path in sorted(self._noted.glob('*/*.json')):
             told = json.loads(path.read_text())
             told['verdicts'] = [Verdict(*one) for one in told['verdicts']]
             self._known[path.parent.name, path.stem] = told.pop('digest')
             self._found[path.parent.name, path.stem] = Result(**told)
-
-    def _read(self, name, otherwise):
-        path = self._noted / f'{name}.json'
-        return json.loads(path.read_text()) if path.exists() else otherwise
 
     def known(self, student, exercise, digest):
         """The result of just this notebook, or None."""
@@ -103,7 +112,7 @@ class Results:
         if found == self._by_hand:
             return
         self._by_hand = found
-        _replace(self._noted / 'by-hand.json', json.dumps(
+        _replace(self._kept / BY_HAND, json.dumps(
             [[*key, one] for key, one in found.items()]))
         self.write(*self._submissions)
 
@@ -143,15 +152,22 @@ class Results:
 
 def known_people(folder):
     """From what a student's folder was called to the student."""
-    path = Path(folder) / 'results' / 'people.json'
-    people = json.loads(path.read_text()) if path.exists() else {}
-    return {called: student for student, (called, _) in people.items()}
+    return {called: student for student, (called, _)
+            in json.loads(_read(folder, PEOPLE) or '{}').items()}
 
 
 def rules_of(folder):
     """The rules for late days of an earlier grading, or none."""
-    path = Path(folder) / 'results' / 'late.json'
-    return late.loaded(path.read_text()) if path.exists() else late.Rules()
+    told = _read(folder, LATE)
+    return late.loaded(told) if told else late.Rules()
+
+
+def _read(folder, name):
+    """The text of a file of ours, also where an older version had it."""
+    for place in KEPT, 'results':
+        if (path := Path(folder) / place / name).is_file():
+            return path.read_text()
+    return None
 
 
 def _replace(path, text):

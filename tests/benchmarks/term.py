@@ -192,7 +192,7 @@ def is_short(code):
 def not_noticed(folder, plan):
     """Who has handed in the same as somebody else, and is not in equal.csv."""
     out = folder / 'out'
-    people = json.loads((out / 'results' / 'people.json').read_text())
+    people = json.loads((out / 'kept' / 'people.json').read_text())
     with open(out / 'equal.csv', newline='') as file:
         rows = [(row['exercise'], {people[one][0] for one
                                    in row['students'].split(', ')})
