@@ -69,7 +69,7 @@ for room in 'd2lps', 'd2lps_pictures', 'd2lps_cluster', 'd2lps.recovery':
             found[f'{{shown}}.{{name}}'] = words
 print(json.dumps(found))
 '''
-EXTRA = ['mxnet', 'd2l', 'pooch', 'scipy', 'sklearn', 'tqdm']
+EXTRA = ['mxnet', 'd2l', 'pooch', 'scipy', 'tqdm']
 WINDOWS = ['fcntl', 'grp', 'pwd', 'pyroute2', 'resource', 'termios']
 NOT_THERE = {'os': 'fork forkpty getpgrp geteuid getuid killpg setpgid setsid',
              'select': 'poll', 'socket': 'AF_UNIX',

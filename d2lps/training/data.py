@@ -3,7 +3,6 @@ import gzip
 import math
 import zlib
 from functools import cache
-from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as onp
@@ -78,15 +77,17 @@ class Batches:
 
 @cache
 def _digits():
-    """scikit-learn's 1,797 scanned digits, 8x8, made to fit LeNet.
+    """1,797 scanned digits of 8x8 pixels, 0 to 16, made to fit LeNet.
 
     A quarter is kept for testing.  The rest is shown nine times, moved by up
     to two pixels, so that an epoch has enough steps to learn something.
+    Source: the test data of Alpaydin and Kaynak 1998, *Optical Recognition
+    of Handwritten Digits*, UCI Machine Learning Repository, CC BY 4.0.
     """
     from scipy import ndimage
-    # Their file itself: to import scikit-learn would take half a second.
-    [folder] = find_spec('sklearn').submodule_search_locations
-    table = onp.loadtxt(f'{folder}/datasets/data/digits.csv.gz', delimiter=',')
+    # In a row: the 64 pixels of an image, and which digit it is.
+    table = onp.loadtxt(Path(__file__).with_name('digits.csv.gz'),
+                        delimiter=',')
     small, labels = table[:, :-1].reshape(-1, 8, 8), table[:, -1]
     zoom = IMAGE_SIZE / small.shape[1]
     images = onp.stack([ndimage.zoom(image / 16 * 255, zoom, order=1)
@@ -189,7 +190,7 @@ def load_data(batch_size, data='digits', root=None, seed=0):
 
     Args:
         batch_size: examples in a batch; at most the size of the train set.
-        data: 'digits' (12,132 + 449 images, comes with scikit-learn),
+        data: 'digits' (12,132 + 449 images, which come with d2lps),
             'fashion_mnist' or 'mnist' (60,000 + 10,000, downloaded once).
         root: a folder with the IDX files of `data`; nothing is downloaded.
         seed: a whole number of at least 0.

@@ -1,4 +1,5 @@
 """Data sets: what is loaded, in which order, and every way it can fail."""
+import csv
 import errno
 import gzip
 import hashlib
@@ -6,6 +7,7 @@ import http.server
 import io
 import socket
 import threading
+from pathlib import Path
 
 import numpy as onp
 import pooch
@@ -51,21 +53,39 @@ def test_digits_have_the_promised_number_of_examples():
     assert (len(train_iter), len(test_iter)) == (122, 5)
 
 
-def test_digits_are_those_of_scikit_learn_moved_by_two_pixels():
+def digits_of_the_file():
+    """Pixels and labels, read without NumPy."""
+    with gzip.open(Path(data.__file__).with_name('digits.csv.gz'),
+                   'rt') as file:
+        rows = [[int(float(one)) for one in row] for row in csv.reader(file)]
+    return onp.array([row[:64] for row in rows]).reshape(-1, 8, 8), (
+        onp.array([row[64] for row in rows]))
+
+
+def test_digits_are_those_of_the_source():
+    """As many of each as the repository's own description says."""
+    images, labels = digits_of_the_file()
+    assert onp.bincount(labels).tolist() == [
+        178, 182, 177, 183, 181, 182, 181, 179, 174, 180]
+    assert images.shape == (1797, 8, 8)
+    assert (images.min(), images.max()) == (0, 16)
+
+
+def test_digits_are_shown_moved_by_two_pixels():
     from scipy import ndimage
-    from sklearn.datasets import load_digits
-    digits, (train_iter, test_iter) = load_digits(), load_data(100)
+    small, labels = digits_of_the_file()
+    train_iter, test_iter = load_data(100)
     images = onp.stack([ndimage.zoom(image / 16 * 255, 28 / 8, order=1)
-                        for image in digits.images]).round().astype('uint8')
+                        for image in small]).round().astype('uint8')
     order = onp.random.default_rng(0).permutation(1797)
     test, train = order[:449], order[449:]
     assert (test_iter.images == images[test]).all()
-    assert (test_iter.labels == digits.target[test]).all()
+    assert (test_iter.labels == labels[test]).all()
     for k, images_moved in enumerate(onp.split(train_iter.images, 9)):
         move = 0, 2 * (k // 3 - 1), 2 * (k % 3 - 1)
         assert (images_moved == ndimage.shift(images[train], move,
                                               order=0)).all()
-    assert (train_iter.labels == onp.tile(digits.target[train], 9)).all()
+    assert (train_iter.labels == onp.tile(labels[train], 9)).all()
 
 
 def test_last_batch_is_smaller_and_kept():
