@@ -1,7 +1,9 @@
 """A cluster of workers and servers, for a notebook or a script."""
+import importlib.util
 import os
 import queue
 import signal
+import sys
 import time
 import weakref
 from functools import partial
@@ -13,7 +15,8 @@ from d2lps.missing import NoMXNet, check_fork
 from d2lps_cluster.network import InNetwork, Network
 from d2lps_cluster.processes.calls import (ClusterError, View, WorkerError,
                                            register_magic)
-from d2lps_cluster.processes.cells import FOR_CELLS, pack, unpack
+from d2lps_cluster.processes.cells import (FOR_CELLS, close_store,
+                                           pack, unpack)
 from d2lps_cluster.processes.places import (LOOPBACK, Here, check_process,
                                           here)
 from d2lps_cluster.processes.restarts import Restarts
@@ -102,7 +105,7 @@ class Cluster:
                              '3: how often to go on with fewer workers')
         check_fork()
         if num_servers:
-            self._close_store = _store().close_store
+            _check_mxnet()
         elif port is not None or server_hosts is not None:
             raise ValueError('port and server_hosts are for servers; with '
                              'num_servers=0, leave them out')
@@ -237,7 +240,7 @@ class Cluster:
                     and not self._supervisor.failure
                     and self._supervisor.num_ready == self.num_workers
                     and not self._supervisor.busy()):
-                self._call(pack((self._close_store, (), {})), STOP)
+                self._call(pack((close_store, (), {})), STOP)
         except (ClusterError, WorkerError, queue.Empty):
             pass
         finally:
@@ -261,11 +264,16 @@ class Cluster:
                 f'num_servers={self.num_servers}; {state})')
 
 
-def _store():
-    """A worker's store, which needs MXNet."""
+def _check_mxnet():
+    """MXNet has to be there; the processes load it, and we need not.
+
+    Where a notebook has loaded it, its `mx.kv.create` tells from now on that
+    stores of several processes are for workers.
+    """
     try:
-        from d2lps_cluster.store import worker
-        return worker
+        importlib.util.find_spec('mxnet')
+        if 'mxnet' in sys.modules:
+            importlib.import_module('d2lps_cluster.store.worker')
     except NoMXNet as error:
         raise NoMXNet(error.why, 'A cluster with num_servers=0 needs none.'
                       ) from None

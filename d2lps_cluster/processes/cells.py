@@ -146,6 +146,12 @@ def get(name):
 FOR_CELLS = execute, get
 
 
+def close_store():
+    """Close this worker's store, if there is one; it needs MXNet."""
+    from d2lps_cluster.store import worker  # is loaded here already
+    worker.close_store()
+
+
 def run_script(script, arguments):
     """Run a Python script with arguments, as `python script …` would."""
     sys.argv = [script, *arguments]

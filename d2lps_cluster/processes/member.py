@@ -22,6 +22,7 @@ from d2lps_cluster.store.asking import defer_sigint
 
 BEAT = 1.0  # seconds between signs of life
 PR_SET_PDEATHSIG, PR_SET_NAME = 1, 15
+UNWANTED = 'sklearn', 'scipy.stats'
 
 
 def may_be_forked(store):
@@ -42,13 +43,15 @@ def load(store=True):
     importlib.import_module('d2lps_cluster.processes.cells')
     if not store or 'mxnet' in sys.modules:
         return
-    # MXNet would load it, which takes a third of the time, for a class that
-    # nobody needs. Nothing else is imported in this process meanwhile.
-    sys.modules['sklearn'] = None
+    # MXNet would load them where they are installed, which takes a third of
+    # the time, for classes that nobody needs here. Nothing else is imported
+    # in this process meanwhile; afterwards they can be imported.
+    sys.modules.update(dict.fromkeys(UNWANTED))
     try:
         importlib.import_module('d2lps_cluster.store.worker')
     finally:
-        del sys.modules['sklearn']
+        for name in UNWANTED:
+            del sys.modules[name]
 
 
 class NoServers(dict):

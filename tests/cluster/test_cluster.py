@@ -261,6 +261,18 @@ def test_a_signal_without_a_name():
             c.run(time.sleep, HANGS)
 
 
+def test_the_reader_s_process_need_not_load_mxnet(python):
+    """Its processes do, in which half of a cluster's start went by."""
+    done = python('-c', '''
+import sys
+import d2lps
+with d2lps.Cluster(1, 1) as cluster:
+    print(cluster.run(lambda: "mxnet" in sys.modules))
+assert "mxnet" not in sys.modules
+''')
+    assert (done.stdout, done.stderr, done.returncode) == ('[True]\n', '', 0)
+
+
 def test_a_store_without_a_cluster_says_what_is_missing():
     """When `%%px` was forgotten."""
     with pytest.raises(RuntimeError, match='in the workers of a cluster only: '
