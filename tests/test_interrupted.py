@@ -258,3 +258,20 @@ def test_an_interrupt_that_costs_the_reply_is_survived(tmp_path):
         assert kernel.run('6 * 7')['status'] == 'ok'
     finally:
         kernel.end()
+
+
+@pytest.mark.full
+@pytest.mark.parametrize(
+    'path', [path for path in CHAPTERS if path.stem[:2] in ('12', '14')],
+    ids=lambda path: path.stem)
+def test_each_cell_may_be_run_twice_in_a_row(path, tmp_path):
+    """Who changes a word in a cell runs it again, and then the next one."""
+    kernel = Kernel(path.parent, tmp_path)
+    try:
+        wrong = [(cell['id'], reply['ename'], reply['evalue'])
+                 for cell in cells_of(path) if cell['cell_type'] == 'code'
+                 for reply in [kernel.run(''.join(cell['source']))
+                               for _ in range(2)] if reply['status'] != 'ok']
+    finally:
+        kernel.end()
+    assert wrong == []
