@@ -40,13 +40,13 @@ def _table(nbytes, us):
 
 
 def _line(nbytes, seconds, weights=None):
-    """alpha and beta of the straight line through times."""
+    """alpha and the bandwidth of the straight line through times."""
     slope, alpha = np.polyfit(nbytes, seconds, 1, w=weights)
     return alpha, 1 / slope
 
 
 def _mistaken(nbytes, seconds):
-    """What wrong ways give, and why they are wrong: (words, alpha, beta)."""
+    """What wrong ways give, and why: (words, alpha, bandwidth)."""
     flat = np.repeat(nbytes, seconds.shape[1]), seconds.ravel()
     middle, mean = np.median(seconds, 1), seconds.mean(1)
     unweighted = ('That is what a fit gives in which every second counts the '
@@ -76,23 +76,24 @@ def run(answer, table, nbytes, us):
     with without(_right, _line):
         found = answer(*_table(nbytes, us))
     try:
-        alpha, beta = map(scalar, found)
-        return [float(alpha), float(beta)]
+        alpha, bandwidth = map(scalar, found)
+        return [float(alpha), float(bandwidth)]
     except (TypeError, ValueError):
         raise Wrong(f'your function returned {shown(found)}. Two numbers are '
-                    'wanted, alpha and beta.') from None
+                    'wanted, alpha and the bandwidth.') from None
 
 
 def judge(found, table, nbytes, us):
     nbytes, seconds = _table(nbytes, us)
-    (alpha, beta), truth = found, _right(nbytes, seconds)
+    (alpha, bandwidth), truth = found, _right(nbytes, seconds)
     off = [mine / true - 1 for mine, true in zip(found, truth)]
     text = ' '.join(
         f'{name} is {mine:.4g} {unit}, about {true:.4g} is right, and '
         f'{near:.0%} is as far as you may be away.'
         for name, mine, true, unit, near, miss in (
             ('alpha', alpha * 1e6, truth[0] * 1e6, 'µs', 0.1, off[0]),
-            ('beta', beta / 1e6, truth[1] / 1e6, 'MB/s', 0.03, off[1]))
+            ('the bandwidth', bandwidth / 1e6, truth[1] / 1e6, 'MB/s', 0.03,
+             off[1]))
         if not abs(miss) <= near)
     if not text:
         return
@@ -102,35 +103,36 @@ def judge(found, table, nbytes, us):
     for words, *mistaken in _mistaken(nbytes, seconds):
         if np.allclose(found, mistaken, rtol=1e-3, atol=0):
             raise Wrong(f'{text} {words}')
-    _units(alpha, beta, *truth)
+    _units(alpha, bandwidth, *truth)
     if alpha < 0:
         raise Wrong(f'{text} Do the largest messages decide the fit? Then '
                     'their noise goes into alpha.')
     raise Wrong(f'{text} {_which(found, nbytes, seconds)}')
 
 
-def _units(alpha, beta, true_alpha, true_beta):
+def _units(alpha, bandwidth, true_alpha, true_bandwidth):
     """Raise `Wrong` for numbers that are something else."""
-    if not np.isfinite([alpha, beta]).all():
-        raise Wrong(f'you returned {alpha:g} and {beta:g}. Two finite numbers '
-                    'are wanted.')
-    if np.allclose([alpha, beta], [true_beta, true_alpha], rtol=0.5, atol=0):
-        raise Wrong('alpha and beta are the wrong way round: alpha, the '
-                    'seconds, comes first.')
+    if not np.isfinite([alpha, bandwidth]).all():
+        raise Wrong(f'you returned {alpha:g} and {bandwidth:g}. Two finite '
+                    'numbers are wanted.')
+    if np.allclose([alpha, bandwidth], [true_bandwidth, true_alpha],
+                   rtol=0.5, atol=0):
+        raise Wrong('alpha and the bandwidth are the wrong way round: alpha, '
+                    'the seconds, comes first.')
     for name, mine, wrong, words in (
-            ('beta', beta, 1 / true_beta, 'seconds per byte, the slope of the '
-             'line. Bytes per second are wanted'),
-            ('beta', beta, true_beta / 1e6, 'megabytes per second. Bytes per '
-             'second are wanted'),
+            ('the bandwidth', bandwidth, 1 / true_bandwidth, 'seconds per '
+             'byte, the slope of the line. Bytes per second are wanted'),
+            ('the bandwidth', bandwidth, true_bandwidth / 1e6, 'megabytes per '
+             'second. Bytes per second are wanted'),
             ('alpha', alpha, true_alpha * 1e6, 'microseconds. Seconds are '
              'wanted'),
             ('alpha', alpha, true_alpha * 1e3, 'milliseconds. Seconds are '
              'wanted')):
         if np.isclose(mine, wrong, rtol=0.5, atol=0):
             raise Wrong(f'{name} is {mine:.4g}, and looks like {words}.')
-    if beta <= 0:
-        raise Wrong(f'beta is {beta:.4g} bytes per second. It must be above '
-                    '0, as larger messages take longer.')
+    if bandwidth <= 0:
+        raise Wrong(f'the bandwidth is {bandwidth:.4g} bytes per second. It '
+                    'must be above 0, because larger messages take longer.')
 
 
 def _which(found, nbytes, seconds):
@@ -164,20 +166,21 @@ def run_crossover(answer, n, alpha_us, MB_per_s):
 
 
 def judge_crossover(found, n, alpha_us, MB_per_s):
-    alpha, beta = alpha_us * 1e-6, MB_per_s * 1e6
-    right = n * alpha * beta
+    alpha, bandwidth = alpha_us * 1e-6, MB_per_s * 1e6
+    right = n * alpha * bandwidth
     if np.isclose(found, right, rtol=1e-3, atol=1):
         return
     text = (f'you say {found:,.7g} bytes. Then each message of the ring '
             f'costs {alpha_us:g} µs of latency, and '
-            f'{found / n / beta * 1e6:.4g} µs for its bytes; the two shall '
-            'be equal.')
+            f'{found / n / bandwidth * 1e6:.4g} µs for its bytes; the two '
+            'shall be equal.')
     for wrong, words in (
-            (alpha * beta, f'A message carries one of {n} chunks, not all.'),
-            (alpha / beta, 'Seconds times bytes per second are bytes.'),
-            (2 * (n - 1) * alpha * beta, 'There are 2(n - 1) messages one '
-             'after the other; each pays its latency and its own bytes.'),
-            ((n - 1) * alpha * beta, f'There are {n} chunks.')):
+            (alpha * bandwidth,
+             f'A message carries one of {n} chunks, not all.'),
+            (alpha / bandwidth, 'Seconds times bytes per second are bytes.'),
+            (2 * (n - 1) * alpha * bandwidth, 'There are 2(n - 1) messages '
+             'one after the other; each pays its latency and its own bytes.'),
+            ((n - 1) * alpha * bandwidth, f'There are {n} chunks.')):
         if np.isclose(found, wrong, rtol=1e-3):
             raise Wrong(f'{text} {words}')
     raise Wrong(text)
@@ -187,29 +190,29 @@ def picture(answer, crossover):
     """The times of a table, and the student's line, on log axes."""
     from d2lps_pictures import BLUE, ORANGE, plot_curves
     nbytes, seconds = _table(BUSY['nbytes'], BUSY['us'])
-    alpha, beta = run(answer, **BUSY)
-    if not (np.isfinite([alpha, beta]).all() and beta > 0):
-        raise Wrong(f'alpha = {alpha:.4g} and beta = {beta:.4g} make no line '
-                    'that could be drawn.')
+    alpha, bandwidth = run(answer, **BUSY)
+    if not (np.isfinite([alpha, bandwidth]).all() and bandwidth > 0):
+        raise Wrong(f'alpha = {alpha:.4g} and bandwidth = {bandwidth:.4g} '
+                    'make no line that could be drawn.')
     x = np.geomspace(nbytes.min(), nbytes.max(), 200)
-    line = alpha + x / beta
+    line = alpha + x / bandwidth
     late = seconds > 1.3 * np.median(seconds, 1)[:, None]
     sizes = np.repeat(nbytes[:, None], seconds.shape[1], 1)
     curves = {f'{words}: {which.sum()}': (sizes[which], seconds[which] * 1e6)
               for which, words in ((~late, 'times'), (late, 'late'))}
-    curves['your alpha + n / beta'] = x[line > 0], line[line > 0] * 1e6
+    curves['your alpha + n / bandwidth'] = x[line > 0], line[line > 0] * 1e6
     words = '' if (line > 0).all() else ', below zero for small messages'
     ring = {}
     try:
-        at = run_crossover(crossover, 4, alpha * 1e6, beta / 1e6)
+        at = run_crossover(crossover, 4, alpha * 1e6, bandwidth / 1e6)
         if 0 < at < 1e15:
             ring = {f'a ring of 4 with {at / 1e3:,.0f} kB': at / 4}
     except NotImplementedError:  # the second function is not there yet
         pass
     return plot_curves(
         curves, 'bytes of a message', 'µs', f'alpha = {alpha * 1e6:.1f} µs, '
-        f'beta = {beta / 1e6:.0f} MB/s{words}', xscale='log', yscale='log',
-        styles=['o', 'x', '-'], colors=[BLUE, ORANGE, '#222222'],
+        f'bandwidth = {bandwidth / 1e6:.0f} MB/s{words}', xscale='log',
+        yscale='log', styles=['o', 'x', '-'], colors=[BLUE, ORANGE, '#222222'],
         verticals=ring)
 
 
@@ -229,7 +232,7 @@ CHECKS = {
                sizes=[1024, 67108864]),
          _case('sizes in any order', alpha_us=300, MB_per_s=12.5, seed=4,
                sizes=[64, 4194304], count=9, mixed=True)],
-        run, judge, 'alpha is within 10%, and beta within 3%.'),
+        run, judge, 'alpha is within 10%, and the bandwidth within 3%.'),
     'late': Check(
         [BUSY,
          _case('busy at small sizes', alpha_us=120, MB_per_s=110, seed=5,

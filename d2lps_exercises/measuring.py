@@ -23,7 +23,7 @@ LARGEST = 32_000_000  # bytes of an array
 class Links(NamedTuple):
     """What a network costs: seconds, bytes per second, seconds."""
     alpha: float
-    beta: float
+    bandwidth: float
     overhead: float
     words: str
 
@@ -66,11 +66,11 @@ def measure(predict, first, second):
 
 def _predicted_and_measured(workers, problem, predict, plans):
     links = _links(workers, problem)
-    print(f'{links.words}: alpha = {links.alpha * 1e6:.0f} µs, beta = '
-          f'{links.beta / 1e6:,.1f} MB/s, overhead = '
+    print(f'{links.words}: alpha = {links.alpha * 1e6:.0f} µs, bandwidth = '
+          f'{links.bandwidth / 1e6:,.1f} MB/s, overhead = '
           f'{links.overhead * 1e6:.0f} µs')
     # In one latency so many bytes could go through a cable.
-    nbytes = links.alpha * links.beta * 4.0 ** np.arange(-1, 5)
+    nbytes = links.alpha * links.bandwidth * 4.0 ** np.arange(-1, 5)
     nbytes = np.unique(nbytes[nbytes <= LARGEST] // 4 * 4).astype(int) + 4
     predicted = [[predict(plan, size, *links[:3]) for size in nbytes.tolist()]
                  for plan in plans]
@@ -92,7 +92,7 @@ def _show(what, plans, nbytes, seconds):
 
 
 def _links(workers, problem):
-    """alpha, beta and the overhead of this machine, as in chapter 11."""
+    """Alpha, bandwidth and overhead of this machine, as in chapter 11."""
     sizes = [8, 64, 512, 4096, 16_384, 65_536, 262_144, 1_048_576]
     if problem:  # from memory to memory
         sizes += [4_194_304, 16_777_216]

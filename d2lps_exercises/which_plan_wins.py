@@ -68,10 +68,11 @@ def _truth(plan):
             counts[:, :2].max(axis=(1, 2)).sum())
 
 
-def _seconds(plan, nbytes, alpha, beta, overhead):
+def _seconds(plan, nbytes, alpha, bandwidth, overhead):
     """The model."""
     latencies, overheads, arrays = _truth(plan)
-    return latencies * alpha + overheads * overhead + arrays * nbytes / beta
+    return (latencies * alpha + overheads * overhead
+            + arrays * nbytes / bandwidth)
 
 
 def _links(alpha_us, MB_per_s, overhead_us):
@@ -97,15 +98,15 @@ def _asked(answer, plan, *numbers):
 
 def run(answer, plan, n, nbytes, **links):
     """Seconds for nothing, for all, and with three times of one thing."""
-    alpha, beta, overhead = _links(**links)
+    alpha, bandwidth, overhead = _links(**links)
     schedule = _plan(plan, n)
     return [_asked(answer, schedule, *numbers) for numbers in (
-        (0, 0.0, beta, 0.0), (nbytes, alpha, beta, overhead),
-        (nbytes, 3 * alpha, beta, overhead),
-        (nbytes, alpha, beta, 3 * overhead),
-        (3 * nbytes, alpha, beta, overhead),
-        (3 * nbytes, alpha, 2 * beta, overhead),
-        (0, alpha, beta, overhead))]
+        (0, 0.0, bandwidth, 0.0), (nbytes, alpha, bandwidth, overhead),
+        (nbytes, 3 * alpha, bandwidth, overhead),
+        (nbytes, alpha, bandwidth, 3 * overhead),
+        (3 * nbytes, alpha, bandwidth, overhead),
+        (3 * nbytes, alpha, 2 * bandwidth, overhead),
+        (0, alpha, bandwidth, overhead))]
 
 
 def _near(mine, right):
@@ -306,11 +307,11 @@ def _arrays(many):
 
 def judge_bytes(notes, plan, n, nbytes, **links):
     _finite(notes)
-    _, beta, _ = _links(**links)
+    _, bandwidth, _ = _links(**links)
     plan = _plan(plan, n)
     counts = _counts(plan)
     grown = notes[4] - notes[1]
-    mine = grown / (2 * nbytes) * beta
+    mine = grown / (2 * nbytes) * bandwidth
     *_, right = _truth(plan)
     text = (f'for {2 * nbytes:,} bytes more, your prediction grows by '
             f'{grown * 1e3:.4g} ms, as if {_arrays(mine)} went through a '
@@ -356,8 +357,8 @@ def judge_bytes(notes, plan, n, nbytes, **links):
         ('Is it a formula for the ring?', 2 * (n - 1) / n),
         ('You look at the mean of all workers. The busiest says when a '
          'round ends.', out.mean(axis=1).sum()),
-        ('Seconds are bytes divided by beta, bytes per second.',
-         right * beta ** 2),
+        ('Seconds are bytes divided by the bandwidth, bytes per second.',
+         right * bandwidth ** 2),
         ('You take the bytes of the worker with most messages. Who has most '
          'bytes may be another one.', _busiest_in(counts, 2, 0)),
         ('Servers have cables, too.', _without_servers(plan, counts, 0)),
@@ -365,10 +366,10 @@ def judge_bytes(notes, plan, n, nbytes, **links):
          (_whole_bytes(plan, 3 * nbytes) - _whole_bytes(plan, nbytes))
          / (2 * nbytes)),
         *_several_rounds(counts[:, :2], right), *_units(right)])
-    fast = (notes[4] - notes[5]) * 2 * beta / (3 * nbytes)
-    _count_is(fast, right, 'with twice the beta, you predict '
+    fast = (notes[4] - notes[5]) * 2 * bandwidth / (3 * nbytes)
+    _count_is(fast, right, 'with twice the bandwidth, you predict '
               f'{notes[5] * 1e3:.4g} ms in place of {notes[4] * 1e3:.4g}; '
-              f'{(notes[4] - right * 3 * nbytes / beta / 2) * 1e3:.4g} is '
+              f'{(notes[4] - right * 1.5 * nbytes / bandwidth) * 1e3:.4g} is '
               'right, as all bytes need half of the time.', [])
 
 
@@ -448,7 +449,7 @@ def picture(predict, crossover, measured=None):
     from d2lps_pictures import BLUE, ORANGE, plot_curves
     plans, links, points = (strategies.recursive_doubling(4),
                             strategies.ring(4)), LIKE_CHAPTER, {}
-    nbytes = links.alpha * links.beta * 4.0 ** np.arange(-1, 5)
+    nbytes = links.alpha * links.bandwidth * 4.0 ** np.arange(-1, 5)
     if measured:
         plans, links, nbytes, seconds = measured
         points = {f'{plan.name}, measured': (nbytes, times * 1e3)
@@ -476,8 +477,8 @@ def picture(predict, crossover, measured=None):
         pass
     return plot_curves(
         {**curves, **points}, 'bytes of the array', 'time / ms',
-        f'{links.words}: alpha = {links.alpha * 1e6:.0f} µs, beta = '
-        f'{links.beta / 1e6:,.1f} MB/s, overhead = '
+        f'{links.words}: alpha = {links.alpha * 1e6:.0f} µs, bandwidth = '
+        f'{links.bandwidth / 1e6:,.1f} MB/s, overhead = '
         f'{links.overhead * 1e6:.0f} µs', xscale='log', yscale='log',
         styles=['-', '--', 'o', 's'], colors=[BLUE, ORANGE] * 2,
         verticals=at, width=720, height=400)
@@ -488,9 +489,10 @@ def _cases(*plans):
     numbers = [(180, 11.8, 45, 1_000_000), (20, 1000, 3, 400_000),
                (50, 110, 10, 60_000), (5, 12_000, 2, 5_000_000)]
     return [{'plan': plan, 'n': n, 'nbytes': nbytes, 'alpha_us': alpha,
-             'MB_per_s': beta, 'overhead_us': overhead}
+             'MB_per_s': bandwidth, 'overhead_us': overhead}
             for k, (plan, n) in enumerate(plans)
-            for alpha, beta, overhead, nbytes in [numbers[k % len(numbers)]]]
+            for alpha, bandwidth, overhead, nbytes in [
+                numbers[k % len(numbers)]]]
 
 
 def _pairs(*pairs):

@@ -69,6 +69,16 @@ def test_no_line_of_a_paragraph_becomes_something_else(path):
             for line in broken(text)] == []
 
 
+# In the model of a message, α + βM, β is the seconds of a byte: it multiplies.
+DIVIDED = re.compile(r'[A-Za-z}]\s*(/\s*|\}\{)(β|\\?beta\b)')
+
+
+@pytest.mark.parametrize('path', FILES, ids=str)
+def test_beta_is_no_bandwidth(path):
+    assert [found[0] for text in texts(ROOT / path)
+            for found in DIVIDED.finditer(text)] == []
+
+
 def test_there_are_many_files():
     assert len(FILES) > 50
 

@@ -9,16 +9,16 @@ LATE = [(0, 4, 1.6), (1, 4, 1.7), (2, 3, 30), (7, 1, 1000), (-1, 4, 3)]
 @pytest.mark.parametrize('late', [[], LATE], ids=['clean', 'late'])
 def test_the_judge_is_right(late):
     for seed in range(40):
-        alpha, beta = alpha_beta._right(
+        alpha, bandwidth = alpha_beta._right(
             *alpha_beta.ping_pong(50, 1000, late=late, seed=seed))
         assert alpha == pytest.approx(50e-6, rel=0.05)
-        assert beta == pytest.approx(1e9, rel=0.03)
+        assert bandwidth == pytest.approx(1e9, rel=0.03)
 
 
 def test_tables_of_the_checks_are_nearer():
-    for name, alpha, beta in (
+    for name, alpha, bandwidth in (
             ('clean', 50e-6, 1e9), ('late', 50e-6, 1e9)):
         case = alpha_beta.CHECKS[name].cases[0]
         found = alpha_beta._right(*alpha_beta._table(case['nbytes'],
                                                      case['us']))
-        assert found == pytest.approx((alpha, beta), rel=0.02)
+        assert found == pytest.approx((alpha, bandwidth), rel=0.02)

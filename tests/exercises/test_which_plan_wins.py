@@ -81,8 +81,8 @@ def test_it_predicts_first_and_then_measures(monkeypatch, capsys):
     monkeypatch.setattr(measuring, 'LARGEST', 2_000_000)
     plans = strategies.sharded(4), strategies.ring(4)
 
-    def predict(plan, nbytes, alpha, beta, overhead):
-        return len(plan.rounds) * alpha + nbytes / beta
+    def predict(plan, nbytes, alpha, bandwidth, overhead):
+        return len(plan.rounds) * alpha + nbytes / bandwidth
 
     found = measuring.measure(predict, *plans)
     said = capsys.readouterr().out

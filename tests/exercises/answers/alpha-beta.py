@@ -39,7 +39,7 @@
 #-    usual = np.median(seconds, axis=1)
 #+    usual = seconds.min(axis=1)
 
-# %% wrong: the smallest message is alpha, the largest gives beta
+# %% wrong: the smallest message is alpha, the largest gives the bandwidth
 # says: is as far as you may be away
 #-    slope, alpha = np.polyfit(nbytes, usual, 1, w=1 / usual)
 #+    small, large = nbytes.argmin(), nbytes.argmax()
@@ -47,7 +47,7 @@
 #+    slope = (usual[large] - alpha) / nbytes[large]
 
 # %% wrong: the first and the last row are the smallest and the largest
-# says: beta is
+# says: bandwidth is
 #-    slope, alpha = np.polyfit(nbytes, usual, 1, w=1 / usual)
 #+    slope = (usual[-1] - usual[0]) / (nbytes[-1] - nbytes[0])
 #+    alpha = usual[0] - slope * nbytes[0]
@@ -65,16 +65,16 @@
 #+    slope, alpha = np.polyfit(nbytes, usual, 1, w=usual)
 
 # %% wrong: weights of one over the bytes
-# says: beta is
+# says: bandwidth is
 #-    slope, alpha = np.polyfit(nbytes, usual, 1, w=1 / usual)
 #+    slope, alpha = np.polyfit(nbytes, usual, 1, w=1 / nbytes)
 
-# %% wrong: the slope is returned, not beta
+# %% wrong: the slope is returned, not the bandwidth
 # says: looks like seconds per byte
 #-    return alpha, 1 / slope
 #+    return alpha, slope
 
-# %% wrong: beta comes first
+# %% wrong: the bandwidth comes first
 # says: the wrong way round
 #-    return alpha, 1 / slope
 #+    return 1 / slope, alpha
@@ -84,7 +84,7 @@
 #-    return alpha, 1 / slope
 #+    return alpha * 1e6, 1 / slope
 
-# %% wrong: beta in megabytes per second
+# %% wrong: the bandwidth in megabytes per second
 # says: looks like megabytes per second
 #-    return alpha, 1 / slope
 #+    return alpha, 1e-6 / slope
@@ -123,23 +123,23 @@
 
 # %% wrong: the chunks are forgotten
 # says: A message carries one of
-#-    return n * alpha * beta
-#+    return alpha * beta
+#-    return n * alpha * bandwidth
+#+    return alpha * bandwidth
 
-# %% wrong: alpha through beta
+# %% wrong: alpha through the bandwidth
 # says: Seconds times bytes per second are bytes
-#-    return n * alpha * beta
-#+    return alpha / beta
+#-    return n * alpha * bandwidth
+#+    return alpha / bandwidth
 
 # %% wrong: the rounds are counted on one side only
 # says: each pays its latency and its own bytes
-#-    return n * alpha * beta
-#+    return 2 * (n - 1) * alpha * beta
+#-    return n * alpha * bandwidth
+#+    return 2 * (n - 1) * alpha * bandwidth
 
 # %% wrong: the bytes of a chunk
 # says: you say
-#-    return n * alpha * beta
-#+    return alpha * beta / n
+#-    return n * alpha * bandwidth
+#+    return alpha * bandwidth / n
 
 # %% right: what is far from the line is left out, and the line drawn again
 import numpy as np
@@ -156,8 +156,8 @@ def fit(nbytes, seconds):
     return [alpha, 1 / slope]
 
 
-def crossover(n, alpha, beta):
-    return int(alpha * beta * n)
+def crossover(n, alpha, bandwidth):
+    return int(alpha * bandwidth * n)
 
 
 # %% right: the least sum of relative misses, without their squares
@@ -174,11 +174,11 @@ def fit(nbytes, seconds):
     return np.array([alpha, 1 / slope])
 
 
-def crossover(n, alpha, beta):
+def crossover(n, alpha, bandwidth):
     low, high = 0.0, 1e15
     for _ in range(200):
         middle = (low + high) / 2
-        if middle / n / beta < alpha:
+        if middle / n / bandwidth < alpha:
             low = middle
         else:
             high = middle
@@ -199,6 +199,6 @@ def fit(nbytes, seconds):
     return best[0], np.float64(1 / best[1])
 
 
-def crossover(n, alpha, beta):
-    chunk = alpha * beta
+def crossover(n, alpha, bandwidth):
+    chunk = alpha * bandwidth
     return chunk * n

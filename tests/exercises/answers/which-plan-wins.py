@@ -1,9 +1,9 @@
 # ruff: noqa: F811, F821
 # %% wrong: the largest message of a round, as if none shared a cable
 # says: You look at one message of a round
-#-        seconds += alpha + more * overhead + max(load.values()) / beta
+#-        seconds += alpha + more * overhead + max(load.values()) / bandwidth
 #+        largest = max(size[send.chunk] for send in sends)
-#+        seconds += alpha + more * overhead + largest / beta
+#+        seconds += alpha + more * overhead + largest / bandwidth
 
 
 # %% wrong: the first message costs an overhead, too
@@ -14,9 +14,9 @@
 
 # %% wrong: each send pays a latency
 # says: That is the number of sends
-#-        seconds += alpha + more * overhead + max(load.values()) / beta
+#-        seconds += alpha + more * overhead + max(load.values()) / bandwidth
 #+        seconds += len(sends) * alpha + more * overhead
-#+        seconds += max(load.values()) / beta
+#+        seconds += max(load.values()) / bandwidth
 
 
 # %% wrong: each chunk is a message
@@ -50,14 +50,14 @@
 
 # %% wrong: all bytes of a round, one after the other
 # says: You add what goes through different cables
-#-        seconds += alpha + more * overhead + max(load.values()) / beta
+#-        seconds += alpha + more * overhead + max(load.values()) / bandwidth
 #+        load = sum(size[send.chunk] for send in sends)
-#+        seconds += alpha + more * overhead + load / beta
+#+        seconds += alpha + more * overhead + load / bandwidth
 
 
 # %% wrong: the busiest of all rounds together
 # says: You look for the busiest of all rounds together
-def predict(plan, nbytes, alpha, beta, overhead):
+def predict(plan, nbytes, alpha, bandwidth, overhead):
     size, seconds, load = plan.chunk_bytes(nbytes), 0.0, Counter()
     for sends in plan.rounds:
         messages = Counter()
@@ -68,7 +68,7 @@ def predict(plan, nbytes, alpha, beta, overhead):
             messages['from', src] += 1
             messages['to', dst] += 1
         seconds += alpha + (max(messages.values()) - 1) * overhead
-    return seconds + max(load.values(), default=0) / beta
+    return seconds + max(load.values(), default=0) / bandwidth
 
 
 def crossover(first, second):
@@ -77,8 +77,8 @@ def crossover(first, second):
 
 # %% wrong: no overhead
 # says: Does your prediction use the overhead, whatever
-#-        seconds += alpha + more * overhead + max(load.values()) / beta
-#+        seconds += alpha + max(load.values()) / beta
+#-        seconds += alpha + more * overhead + max(load.values()) / bandwidth
+#+        seconds += alpha + max(load.values()) / bandwidth
 
 
 # %% wrong: chunks of one size
@@ -90,15 +90,16 @@ def crossover(first, second):
 
 # %% wrong: latency and bytes at the same time
 # says: Does each round pay alpha, and then its bytes?
-#-        seconds += alpha + more * overhead + max(load.values()) / beta
-#+        seconds += max(alpha + more * overhead, max(load.values()) / beta)
+#-        seconds += alpha + more * overhead + max(load.values()) / bandwidth
+#+        bytes_take = max(load.values()) / bandwidth
+#+        seconds += max(alpha + more * overhead, bytes_take)
 
 
 # %% wrong: the formula of a ring
 # says: Is it a formula for the ring?
-def predict(plan, nbytes, alpha, beta, overhead):
+def predict(plan, nbytes, alpha, bandwidth, overhead):
     n = plan.num_devices
-    return 2 * (n - 1) * (alpha + nbytes / n / beta)
+    return 2 * (n - 1) * (alpha + nbytes / n / bandwidth)
 
 
 def crossover(first, second):
@@ -107,9 +108,9 @@ def crossover(first, second):
 
 # %% wrong: the simulator
 # says: time of d2lps was called
-def predict(plan, nbytes, alpha, beta, overhead):
+def predict(plan, nbytes, alpha, bandwidth, overhead):
     from d2lps import simulate, topology
-    links = topology.ethernet(list(plan.nodes), beta,
+    links = topology.ethernet(list(plan.nodes), bandwidth,
                               latency=max(0, alpha - overhead) / 2)
     return simulate.time(plan, links, nbytes, overhead=overhead).seconds
 
@@ -118,10 +119,10 @@ def crossover(first, second):
     return (second(0) - first(0)) / (first(1) - first(0))
 
 
-# %% wrong: bytes times beta
-# says: Seconds are bytes divided by beta
-#-        seconds += alpha + more * overhead + max(load.values()) / beta
-#+        seconds += alpha + more * overhead + max(load.values()) * beta
+# %% wrong: bytes times the bandwidth
+# says: Seconds are bytes divided by the bandwidth
+#-        seconds += alpha + more * overhead + max(load.values()) / bandwidth
+#+        seconds += alpha + more * overhead + max(load.values()) * bandwidth
 
 
 # %% wrong: an array for the devices has no room for servers
@@ -186,17 +187,17 @@ def crossover(first, second):
 
 # %% wrong: the slowest worker, messages and bytes together
 # says: Who has most messages may be another one
-#-        seconds += alpha + more * overhead + max(load.values()) / beta
+#-        seconds += alpha + more * overhead + max(load.values()) / bandwidth
 #+        seconds += max(
-#+            alpha + (messages[key] - 1) * overhead + load[key] / beta
+#+            alpha + (messages[key] - 1) * overhead + load[key] / bandwidth
 #+            for key in load)
 
 
 # %% wrong: the bytes of the worker with most messages
 # says: Who has most bytes may be another one
-#-        seconds += alpha + more * overhead + max(load.values()) / beta
+#-        seconds += alpha + more * overhead + max(load.values()) / bandwidth
 #+        key = max(messages, key=lambda key: (messages[key], load[key]))
-#+        seconds += alpha + more * overhead + load[key] / beta
+#+        seconds += alpha + more * overhead + load[key] / bandwidth
 
 
 # %% wrong: whole bytes
@@ -222,19 +223,19 @@ def crossover(first, second):
 #-        load, messages = Counter(), Counter()
 
 
-# %% wrong: beta in MB/s
+# %% wrong: the bandwidth in MB/s
 # says: do you take it for MB/s
-#-        seconds += alpha + more * overhead + max(load.values()) / beta
+#-        seconds += alpha + more * overhead + max(load.values()) / bandwidth
 #+        seconds += alpha + more * overhead
-#+        seconds += max(load.values()) / (beta * 1e6)
+#+        seconds += max(load.values()) / (bandwidth * 1e6)
 
 
 # %% wrong: workers are counted
 # says: You count the workers of a round
-#-        seconds += alpha + more * overhead + max(load.values()) / beta
+#-        seconds += alpha + more * overhead + max(load.values()) / bandwidth
 #+        workers = {end for send in sends for end in (send.src, send.dst)}
 #+        seconds += alpha + (len(workers) - 1) * overhead
-#+        seconds += max(load.values()) / beta
+#+        seconds += max(load.values()) / bandwidth
 
 
 # %% wrong: identical lines
@@ -256,7 +257,7 @@ def crossover(first, second):
 
 
 # %% right: by columns, with NumPy
-def predict(plan, nbytes, alpha, beta, overhead):
+def predict(plan, nbytes, alpha, bandwidth, overhead):
     import numpy as np
     size, total = plan.chunk_bytes(nbytes), np.float64(0)
     for sends in plan.rounds:
@@ -266,7 +267,7 @@ def predict(plan, nbytes, alpha, beta, overhead):
         pairs = np.array(list({*zip(sends.src, sends.dst)}))
         many = max(np.bincount(pairs[:, 0]).max(),
                    np.bincount(pairs[:, 1]).max())
-        total += alpha + overhead * (many - 1) + most / beta
+        total += alpha + overhead * (many - 1) + most / bandwidth
     return total
 
 
@@ -287,7 +288,7 @@ def crossover(first, second):
 
 
 # %% right: terms apart, and a whole number of bytes
-def predict(plan, nbytes, alpha, beta, overhead):
+def predict(plan, nbytes, alpha, bandwidth, overhead):
     size = plan.chunk_bytes(nbytes).tolist()
     handled = moved = 0
     for sends in plan.rounds:
@@ -303,7 +304,7 @@ def predict(plan, nbytes, alpha, beta, overhead):
                                 len({send.src for send in into}))
         handled += most_partners - 1
         moved += most_data
-    return len(plan.rounds) * alpha + handled * overhead + moved / beta
+    return len(plan.rounds) * alpha + handled * overhead + moved / bandwidth
 
 
 def crossover(first, second):
