@@ -40,7 +40,7 @@ def answer_of(notebook, imports):
         return None
     try:
         words, statements = _words(text, kept=_names_in(imports))
-    except (tokenize.TokenError, SyntaxError):
+    except (tokenize.TokenError, SyntaxError, ValueError):
         words, statements = text.split(), len(text.splitlines())
     return [hashlib.sha256('\0'.join(words).encode(
         errors='backslashreplace')).hexdigest(), statements]

@@ -9,6 +9,7 @@ import nbformat
 from nbformat.v4 import new_code_cell, new_markdown_cell
 
 from classroom import late
+from classroom.harmless import whole
 from d2lps_exercises.checking import EXERCISES
 
 LARGEST = 20_000_000  # bytes of a notebook
@@ -271,27 +272,51 @@ def _named(called):
 
 
 def _notebook(path):
-    """The notebook in a file; raises ValueError with what is wrong."""
+    """The notebook in a file, with nothing in it but what is graded.
+
+    Raises ValueError with what is wrong.
+    """
     if path.stat().st_size > LARGEST:
         raise ValueError(f'it has more than {LARGEST:,} bytes')
     try:
-        text = path.read_text(encoding='utf-8-sig')
-        cells = json.loads(text)['cells']
-        if len(cells) > MOST_CELLS:
-            raise MemoryError  # validating it would take minutes
-        notebook = nbformat.reads(text, 4)
-        for cell in notebook.cells:
-            cell.source = str(cell.source)
-            if not isinstance(cell.metadata, dict) or cell.cell_type not in (
-                    'code', 'markdown', 'raw'):
-                raise ValueError('a cell is of no known kind')
-    except MemoryError:
-        raise ValueError(f'it has more than {MOST_CELLS} cells') from None
+        told = json.loads(path.read_text('utf-8-sig', errors='replace'))
     except RecursionError:
         raise ValueError('it is nested too deeply') from None
-    except Exception as error:
-        raise ValueError(f'{type(error).__name__}') from None
-    return notebook
+    except ValueError:
+        raise ValueError('it is no text in JSON') from None
+    try:  # of Jupyter's format 3 or 4
+        sheets = told['worksheets'] if 'worksheets' in told else [told]
+        cells = [one for sheet in sheets for one in sheet['cells']]
+    except (TypeError, LookupError):
+        raise ValueError('it has no cells') from None
+    if len(cells) > MOST_CELLS:
+        raise ValueError(f'it has more than {MOST_CELLS} cells')
+    return nbformat.from_dict({
+        'nbformat': 4, 'nbformat_minor': 5, 'metadata': {},
+        'cells': [_cell(one) for one in cells if isinstance(one, dict)]})
+
+
+def _cell(told):
+    """A cell of a student's, and only parts of types that it may have."""
+    source = told.get('source', told.get('input'))
+    if isinstance(source, list):
+        source = ''.join(one for one in source if isinstance(one, str))
+    kind, name = told.get('cell_type'), told.get('id')
+    found = {'cell_type': 'markdown', 'metadata': {},
+             'source': whole(source) if isinstance(source, str) else ''}
+    if kind == 'code':
+        found |= {'cell_type': kind, 'outputs': [], 'execution_count': None}
+    elif kind == 'raw':
+        found['cell_type'] = kind
+    if isinstance(name, str):
+        found['id'] = whole(name)
+    try:
+        found['metadata'] = {'nbgrader': {
+            key: value for key, value in told['metadata']['nbgrader'].items()
+            if isinstance(value, (str, bool))}}
+    except (TypeError, LookupError, AttributeError):  # it has none
+        pass
+    return found
 
 
 def _recognised(notebook):
@@ -310,43 +335,41 @@ def rebuild(template, handed_in):
     ours = {cell.metadata.nbgrader.grade_id: cell for cell in template.cells
             if cell.metadata.get('nbgrader')}
     checks = [cell for cell in ours.values() if is_check(cell)]
-    imports = imports_of(template)
-    plain = {visible(cell.source) for cell in checks}
-    cells, seen, place = [], {}, None
-    for cell in handed_in.cells:
-        grade_id = _grade_id(cell)
-        if grade_id in ours and grade_id != 'answer' or cell.source in plain:
-            seen.setdefault(grade_id, cell.source)
-            place = len(cells) if place is None else place
-        elif cell.cell_type == 'code':
-            cells.append((grade_id, new_code_cell(cell.source)))
-        else:
-            cells.append((None, new_markdown_cell(cell.source)))
-    place = len(cells) if place is None else place
+    imports, asked = imports_of(template), asked_for(checks)
+    cells, seen, places = _taken_apart(handed_in, checks)
     remarks = [f'the cell {name} was {what}: put back' for name, what in (
         (cell.metadata.nbgrader.grade_id, _change(cell, seen))
         for cell in checks) if what]
-    answers = [cell for grade_id, cell in cells if grade_id == 'answer']
+    if _code_again(cells, asked):
+        remarks.append('the cell for the answer was made text: it was run as '
+                       'code')
+    answers = [cell for grade_id, cell in cells
+               if grade_id == 'answer' and cell.cell_type == 'code']
     if not answers:
         remarks.append('the cell for the answer is not there')
         answers = [new_code_cell('')]
-        cells.insert(place, ('answer', answers[0]))
-    written = [_written_in(cell) for _, cell in cells]
-    missing = asked_for(checks).difference(*written[:place])
-    below = [k for k, names in enumerate(written) if names & missing]
+        cells.insert(places[0], ('answer', answers[0]))
+    written = _written(cells, asked)
+    needed = _needed(cells, written, asked)
+
+    def missing(place):
+        return needed.difference(*written[:place])
+    place = next((one for one in places if not missing(one)), places[0])
+    below = [k for k, names in enumerate(written) if names & missing(place)]
     if below:
         place = below[-1] + 1
-        remarks.append('an answer stands below its check: it was checked '
-                       'there')
-    if _lacks(cells, imports):
-        remarks.append('lines of the first cell, which imports, were changed '
-                       'or deleted: they are run before yours')
+        remarks.append('the answer, or what it needs, stands below its check: '
+                       'it was checked there')
+    if _lacks(cells[:place], imports):
+        remarks.append('lines of the first cell, which imports, were changed, '
+                       'moved or deleted: they are run before yours')
         cells.insert(0, (None, new_code_cell(imports)))
         written.insert(0, set())
         place += 1
-    elsewhere = set().union(*(names for names, (_, cell) in zip(written, cells)
-                              if cell is not answers[-1]))
-    answers[-1].source = _without_stubs(answers[-1].source, elsewhere)
+    for answer in answers:
+        elsewhere = set().union(*(names for names, (_, cell) in zip(
+            written, cells) if cell is not answer))
+        answer.source = _without_stubs(answer.source, elsewhere)
     # What looks at hidden cases comes last: others' words would tell them.
     checks.sort(key=lambda cell: _grade_id(cell).startswith('hidden'))
     for cell in checks:
@@ -360,6 +383,62 @@ def rebuild(template, handed_in):
     return template, remarks
 
 
+def _taken_apart(handed_in, checks):
+    """What a student wrote, and where our check cells were.
+
+    A check cell in which something else stands is a student's own: who copies
+    one, copies its name. Returns the student's cells, each with its name; from
+    the name of a check (None: it had none) to the texts of its cells; and
+    where the checks may go: before which of the student's cells, a list.
+    """
+    names = {cell.metadata.nbgrader.grade_id for cell in checks}
+    plain = {text for cell in checks
+             for text in (cell.source, visible(cell.source))}
+    lines = {line for text in plain for line in _lines(text)}
+    cells, seen, places, changed = [], {}, [], []
+    for cell in handed_in.cells:
+        grade_id = _grade_id(cell)
+        named = grade_id in names
+        is_ours = cell.source in plain or named and lines.issuperset(
+            _lines(cell.source))
+        if is_ours or named:
+            seen.setdefault(grade_id if named else None, set()).add(
+                cell.source)
+        if is_ours:
+            places.append(len(cells))
+            continue
+        make = (new_code_cell if cell.cell_type == 'code'
+                else new_markdown_cell)
+        cells.append((grade_id, make(cell.source)))
+        if named:
+            changed.append(len(cells))
+    return cells, seen, places or changed or [len(cells)]
+
+
+def _lines(source):
+    """Lines that are neither empty nor comments."""
+    return {line for line in map(str.strip, source.splitlines())
+            if line and not line.startswith('#')}
+
+
+def _code_again(cells, asked):
+    """Make code of an answer that is text now, unless one is code: was it?
+
+    One key does that in Jupyter. Who has answered in another cell may keep an
+    old answer as text.
+    """
+    places = [k for k, (grade_id, cell) in enumerate(cells)
+              if grade_id == 'answer' and cell.cell_type != 'code']
+    there = set().union(*_written(cells, asked))
+    lost = [k for k in places if asked - there & _names(cells[k][1].source)]
+    if not any(grade_id == 'answer' and cell.cell_type == 'code'
+               for grade_id, cell in cells):
+        lost = lost or places[-1:]
+    for k in lost:
+        cells[k] = 'answer', new_code_cell(cells[k][1].source)
+    return bool(lost)
+
+
 def _grade_id(cell):
     """nbgrader's name of a cell; a cell's id is the same in our notebooks."""
     found = cell.metadata.get('nbgrader')
@@ -369,10 +448,10 @@ def _grade_id(cell):
 
 def _change(cell, seen):
     """What was done to a check cell: 'deleted', 'changed', or None."""
-    source = seen.get(cell.metadata.nbgrader.grade_id)
-    if source is None:
-        return 'deleted'
-    return None if source in (cell.source, visible(cell.source)) else 'changed'
+    named = seen.get(cell.metadata.nbgrader.grade_id, set())
+    if {cell.source, visible(cell.source)} & (named | seen.get(None, set())):
+        return None
+    return 'changed' if named else 'deleted'
 
 
 def visible(source):
@@ -419,11 +498,35 @@ def defined(source):
             yield found[1], slice(begin, end), STUB in text
 
 
-def _written_in(cell):
-    """The names of functions and classes that a cell has an answer for."""
-    if cell.cell_type != 'code':
-        return set()
-    return {name for name, _, is_stub in defined(cell.source) if not is_stub}
+def _names(source):
+    """The names of functions and classes that are written, and no stubs."""
+    return {name for name, _, is_stub in defined(source) if not is_stub}
+
+
+def _written(cells, asked):
+    """Of each cell the names of `_names`, a list of sets.
+
+    A name that is asked for and nowhere written so may be in `name = other`.
+    """
+    codes = [cell.source if cell.cell_type == 'code' else ''
+             for _, cell in cells]
+    written = [_names(code) for code in codes]
+    for name in asked.difference(*written):
+        for names, code in zip(written, codes):
+            if re.search(rf'^{name}\s*(:[^=\n]*)?=(?!=)', code, re.MULTILINE):
+                names.add(name)
+    return written
+
+
+def _needed(cells, written, asked):
+    """Names asked for, and those that their cells name in turn, if written."""
+    there, needed, more = set().union(*written), set(), set(asked)
+    words = [{*re.findall(r'\w+', cell.source)} & there for _, cell in cells]
+    while more:
+        needed |= more
+        more = set().union(*(found for found, names in zip(words, written)
+                             if names & more)) - needed
+    return needed & there
 
 
 def _without_stubs(source, names):
