@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 
 from d2lps_cluster.processes.calls import ClusterError
 from d2lps_cluster.processes.lines import Inlet, serve
+from d2lps_cluster.processes.shortage import needs, remedy
 from d2lps_cluster.processes.sockets import make_folder, tidy
 
 SILENCE = 30.0  # seconds without a sign of life until a process is given up
@@ -60,16 +61,24 @@ class Group(threading.Thread):
         super().__init__(name='d2lps cluster', daemon=True)
         self.keepers, self.failure, self.died = [], None, []
         self._hear, self._tick, self._failed = hear, tick, failed
-        self._selector = selectors.DefaultSelector()
         self._tasks = queue.Queue()
-        woken, wake = os.pipe()
-        self._wake = os.fdopen(wake, 'wb', 0)
-        self._woken = Inlet(self._selector, os.fdopen(woken, 'rb', 0),
-                            lambda lines: None)
         self._ended, self._pid = False, os.getpid()
         self._lock = threading.Lock()  # nothing is put in after the end
-        self.folder = make_folder()
-        self.start()
+        with ExitStack() as undo:
+            with needs('a cluster cannot start'):
+                self._selector = selectors.DefaultSelector()
+                undo.callback(self._selector.close)
+                woken, wake = os.pipe()
+            self._wake = os.fdopen(wake, 'wb', 0)
+            undo.callback(self._wake.close)
+            self._woken = Inlet(self._selector, os.fdopen(woken, 'rb', 0),
+                                lambda lines: None)
+            undo.callback(self._woken.close)
+            self.folder = make_folder()
+            undo.callback(tidy, self.folder)
+            with needs('a cluster cannot start'):
+                self.start()
+            undo.pop_all()  # from here on, `close` does it
 
     def do(self, function, timeout=30):
         """Call `function` in the watching thread and return its result.
@@ -145,8 +154,12 @@ class Group(threading.Thread):
 
     def fail_dead(self, dead):
         """End all processes because of `dead`, {process: how it died}."""
+        # One that dies as it is forked has its keeper's line for errors.
+        keepers = dict.fromkeys(one.keeper for one in dead if not one.printed
+                                and one not in self.keepers)
         self.fail('; '.join(f'{one.label()} {why}' for one, why
-                            in dead.items()), dead,
+                            in dead.items()),
+                  [*dead, *(one for one in keepers if one.printed)],
                   [(one.name, why) for one, why in dead.items()])
 
     def fail(self, reason, culprits=(), died=()):
@@ -160,6 +173,8 @@ class Group(threading.Thread):
         for one in culprits:
             words += [f'the last lines that {one.name} wrote:',
                       *('    ' + line for line in one.printed or ['(none)'])]
+        words += filter(None, dict.fromkeys(
+            remedy('\n'.join(one.printed)) for one in culprits))
         self.died = [Death(*one, noticed=now) for one in died]
         self.failure = '\n'.join(words)
         try:

@@ -24,6 +24,7 @@ from contextlib import suppress
 from d2lps_cluster.processes import member, messages, namespaces
 from d2lps_cluster.processes import probe
 from d2lps_cluster.processes.lines import Inlet, Outlet, serve
+from d2lps_cluster.processes.shortage import or_end
 from d2lps_cluster.processes.sockets import PREFIX, command_of, tidy
 
 TICK = 0.1  # seconds between two looks at the processes
@@ -181,7 +182,8 @@ class Keeper:
             sys.path.append(cwd)
         if look:
             told = probe.look(**look)
-        self._folder = folder or tempfile.mkdtemp(prefix=PREFIX)
+        with or_end('no folder for the files of a cluster'):
+            self._folder = folder or tempfile.mkdtemp(prefix=PREFIX)
         if network:
             told['problem'] = namespaces.problem(
                 lambda: self._hosts.extend(namespaces.build(**network)))
@@ -195,12 +197,13 @@ class Keeper:
                 member.load(store)
             self.tell(loading=False)
             self._heard = time.monotonic()  # nobody was listening
-        hears, tell = os.pipe()
-        heard, says = os.pipe()
-        out, stdout = os.pipe()
-        err, stderr = os.pipe()
-        theirs = hears, says, stdout, stderr
-        pid = os.fork()
+        with or_end(f'{job["name"]} could not be started'):
+            hears, tell = os.pipe()
+            heard, says = os.pipe()
+            out, stdout = os.pipe()
+            err, stderr = os.pipe()
+            theirs = hears, says, stdout, stderr
+            pid = os.fork()
         if not pid:
             raise Forked(job, theirs,
                          self._hosts[job['host']] if self._hosts else None)

@@ -18,6 +18,7 @@ import traceback
 
 from d2lps_cluster.processes import messages
 from d2lps_cluster.processes import namespaces
+from d2lps_cluster.processes.shortage import open_files, or_end
 from d2lps_cluster.store.asking import defer_sigint
 
 BEAT = 1.0  # seconds between signs of life
@@ -102,8 +103,9 @@ class Channel:
         They have to be here already: what the group says may be in the pipe.
         """
         self._handlers = handlers | {'answer': self._answer}
-        for work in (self._listen, self._beat):
-            threading.Thread(target=work, daemon=True).start()
+        with or_end(f'{self.job["name"]} could not be started'):
+            for work in (self._listen, self._beat):
+                threading.Thread(target=work, daemon=True).start()
 
     def tell(self, kind, **message):
         """Send a message and go on."""
@@ -200,7 +202,7 @@ def main(job, pipes, host):
     for number, file in enumerate((os.open(os.devnull, os.O_RDONLY),
                                    *pipes[2:])):
         os.dup2(file, number)
-    for file in map(int, os.listdir('/dev/fd')):
+    for file in open_files():
         if file > 2 and file not in pipes[:2]:  # our keeper's
             try:
                 os.close(file)

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from d2lps_cluster.processes import sockets
 from d2lps_cluster.processes.probe import is_free
 from d2lps_cluster.processes.process import KeeperLine, start_here
+from d2lps_cluster.processes.shortage import open_files
 
 LOOPBACK = '127.0.0.1'
 # Below the ports that systems give to outgoing connections.
@@ -176,7 +177,7 @@ def check_process(processes):
         raise OSError('the working folder has been deleted; go to another '
                       "first, for example with os.chdir('/')") from None
     # A keeper takes three pipes for each; a few more are open now and then.
-    needed = len(os.listdir('/dev/fd')) + 50 + 4 * processes
+    needed = len(open_files()) + 50 + 4 * processes
     limit, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     if 0 <= limit < needed:
         raise OSError(f'this cluster may need {needed} open files in one '

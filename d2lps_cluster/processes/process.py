@@ -10,6 +10,7 @@ from pathlib import Path
 
 from d2lps_cluster.processes import messages
 from d2lps_cluster.processes.lines import Inlet, Outlet
+from d2lps_cluster.processes.shortage import needs
 from d2lps_cluster.processes.sockets import sweep
 
 LINES, LONG = 12, 1000  # of what a process printed are kept; characters
@@ -59,7 +60,8 @@ class Process:
         return how_it_ended(self.code)
 
     def drain(self):
-        """Its keeper has sent its last words."""
+        """Its keeper has sent its last words; its first may be there, too."""
+        self.keeper.drain_errors()
 
     def tell_keeper(self, do, **message):
         self.keeper.send(do=do, number=self._number, **message)
@@ -98,17 +100,23 @@ class KeeperLine:
 
     def start(self, selector, heard, folder):
         """Start it; what processes say goes to `heard(process, message)`."""
-        self._process = subprocess.Popen(
-            self._command, env=os.environ | MEMORY, bufsize=0,
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE, cwd=self.cwd,
-            # Ctrl-C is for the reader's process, which then decides.
-            start_new_session=True)
+        with needs(f'{self.name} could not be started'):
+            self._process = subprocess.Popen(
+                self._command, env=os.environ | MEMORY, bufsize=0,
+                stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE, cwd=self.cwd,
+                # Ctrl-C is for the reader's process, which then decides.
+                start_new_session=True)
         self.beat, self._heard = time.monotonic(), heard
-        self._out = Outlet(selector, self._process.stdin)
-        self._in = [Inlet(selector, self._process.stdout, self._hear),
-                    Inlet(selector, self._process.stderr,
-                          self.printed.extend, cut=True)]
+        try:
+            self._out = Outlet(selector, self._process.stdin)
+            self._in = [Inlet(selector, self._process.stdout, self._hear),
+                        Inlet(selector, self._process.stderr,
+                              self.printed.extend, cut=True)]
+        except BaseException:
+            with self._process:  # waits for its end, and closes its pipes
+                self._process.kill()
+            raise
         # Another machine has a folder of its own.
         self.send(do='begin', folder='' if self.where else folder,
                   **self._begin)
@@ -180,6 +188,10 @@ class KeeperLine:
                                       'lines': printed})
             for message in said:
                 self._heard(process, message)
+
+    def drain_errors(self):
+        """Read what it, or what it has just forked, wrote as an error."""
+        self._in[1].drain()
 
     def drain(self):
         """Read its last words."""

@@ -7,6 +7,8 @@ import tempfile
 from contextlib import suppress
 from pathlib import Path
 
+from d2lps_cluster.processes.shortage import TEMPORARY, needs
+
 PREFIX = 'd2lps-cluster-'  # of folders
 
 
@@ -17,11 +19,12 @@ def socket_of(port):
 
 def make_folder():
     """A folder for a cluster's files, which no other user can enter."""
-    folder = tempfile.mkdtemp(prefix=PREFIX)
-    if len(folder) > 80:  # too long for the name of a socket in it
-        os.rmdir(folder)
-        folder = tempfile.mkdtemp(prefix=PREFIX, dir='/tmp')
-    return folder
+    with needs('no folder for the files of a cluster', TEMPORARY):
+        folder = tempfile.mkdtemp(prefix=PREFIX)
+        if len(folder) > 80:  # too long for the name of a socket in it
+            os.rmdir(folder)
+            folder = tempfile.mkdtemp(prefix=PREFIX, dir='/tmp')
+        return folder
 
 
 def remove_sockets(folder):

@@ -11,6 +11,7 @@ from pathlib import Path
 from d2lps_cluster.processes import sockets
 from d2lps_cluster.processes.calls import Call
 from d2lps_cluster.processes.group import Group
+from d2lps_cluster.processes.shortage import TEMPORARY, needs
 from d2lps_cluster.store.agreement import Agreement
 
 MOST = 100  # messages of what is printed between two calls
@@ -156,11 +157,15 @@ class Supervisor:
         head, servers = self.places.head, self.places.servers
         root, *ports = self.places.free_ports(
             1 + self.num_servers + self.num_workers)
+        root = self._port or root
+        # First the names, so that a full disk leaves no socket behind.
+        names = Path(self._group.folder, 'sockets')
+        with needs('no file for the names of the sockets', TEMPORARY):
+            new = names.with_suffix('.new')
+            new.write_text(' '.join(map(sockets.socket_of, (root, *ports))))
         if self._port:
             self.places.take(self._port)
-            root = self._port
-        Path(self._group.folder, 'sockets').write_text(
-            ' '.join(map(sockets.socket_of, (root, *ports))))
+        new.rename(names)
         self._env = self.places.env | {
             'DMLC_PS_ROOT_URI': head.address,
             'DMLC_PS_ROOT_PORT': str(root),
@@ -278,9 +283,10 @@ class Supervisor:
     def _failed(self, text, now):
         self.died = self._group.died
         self._deaths += self.died
+        started = self.num_ready == self.num_workers  # else none was used
         self.failure = '\n'.join([text, *(
             f'worker {rank}: {self._agreement.state(rank, now)}'
-            for rank in range(self.num_workers))])
+            for rank in range(self.num_workers) if started)])
         for call in [*self._calls.values()]:
             call.hear()
 
