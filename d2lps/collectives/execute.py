@@ -117,11 +117,24 @@ class _Run:
             self.buffers[place] = self.op(mine, value,
                                           out=self.buffers.get(place))
             return self.buffers[place]
-        both = self.op(mine, value)  # maybe of another type, such as bool
-        if getattr(both, 'shape', None) != mine.shape:
-            raise ValueError('op must work element by element: of two arrays '
-                             f'of shape {mine.shape} it made {shown(both)}')
+        both = fitting(self.op(mine, value), mine)
         return both if both.dtype == mine.dtype else both.astype(mine.dtype)
+
+
+def fitting(both, mine):
+    """What op made of `mine` and another, if it can take the place of mine.
+
+    It may be of another type, such as bool, if nothing is cut off.
+    """
+    if getattr(both, 'shape', None) != mine.shape:
+        raise ValueError('op must work element by element: of two arrays '
+                         f'of shape {mine.shape} it made {shown(both)}')
+    made, kind = np.dtype(both.dtype), np.dtype(mine.dtype)
+    if not np.can_cast(made, kind, 'same_kind'):
+        raise ValueError(f'op made {made} of two arrays of {kind}, which '
+                         f'cannot hold that: convert the arrays to {made} '
+                         'first')
+    return both
 
 
 def _last_use(schedule):

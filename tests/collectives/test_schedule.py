@@ -590,6 +590,30 @@ def test_run_with_other_reductions(op):
             np.testing.assert_allclose(array, op.reduce(rows), rtol=1e-12)
 
 
+@pytest.mark.parametrize('op', [
+    np.hypot, np.logaddexp, lambda a, b: (a + b) / 2, lambda a, b: a + 0.5])
+@pytest.mark.parametrize('dtype', ['int64', 'uint8', 'bool'])
+def test_run_cuts_nothing_off(op, dtype):
+    """A result that the arrays cannot hold is refused, and never rounded."""
+    for make in sch.ring, sch.running_sum, sch.gather_broadcast:
+        arrays = [np.array([1, 1, 0, 0]).astype(dtype) for _ in range(4)]
+        with pytest.raises(ValueError, match='op made float[0-9]* of two arr'
+                           f'ays of {dtype}.*: convert the arrays to float'):
+            make(4).run(arrays, op=op)
+    floats = [np.ones(4) for _ in range(4)]
+    sch.ring(4).run(floats, op=np.hypot)  # as the message says
+    np.testing.assert_allclose(floats, 2)
+
+
+@pytest.mark.parametrize('op', [np.logical_or, np.greater, np.equal])
+def test_run_takes_what_is_of_a_smaller_kind(op):
+    for dtype in 'int8', 'float32', 'complex128', 'bool':
+        arrays = [np.array([0, 1], dtype) for _ in range(2)]
+        sch.ring(2).run(arrays, op=op)
+        assert arrays[0].dtype == dtype
+        assert (arrays[0] == op(np.array([0, 1]), np.array([0, 1]))).all()
+
+
 def test_run_needs_no_sum_to_be_meant():
     swap = Schedule([[Send(0, 1, 0, False), Send(1, 0, 0, False)]], 2)
     for _ in range(2):
