@@ -200,7 +200,10 @@ def _solve(topology, paths, size, handling, inputs, solved):
     key = tuple(map(np.ndarray.tobytes, (*flows, handling)))
     if key not in solved:
         starts, ends = flow(*flows, inputs)
-        solved[key] = starts + handling, ends, float(ends.max())
+        # Flows that end at nearly the same time end at once in `flow`, which
+        # may be a little before the last byte of handling.
+        starts = np.minimum(starts + handling, ends)
+        solved[key] = starts, ends, float(ends.max())
     load = np.bincount(paths.ravel(), np.repeat(size, paths.shape[1]),
                        len(links))
     return *solved[key], links, load

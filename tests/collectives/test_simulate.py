@@ -536,6 +536,15 @@ def test_events_and_loads():
     assert '4 ms' in repr(timing)
 
 
+def test_no_send_ends_before_it_starts():
+    """Not even where its overhead is too short to be an event of its own."""
+    plan = Schedule([[Send(0, 1, 0, False)], [Send(0, 1, 1, False)]], 2,
+                    weights=[1, 0])
+    timing = simulate.time(plan, top.ethernet(2, 1e6), 1e6, barrier=False,
+                           overhead=1e-10)
+    assert [event.end >= event.start for event in timing.events] == [True] * 2
+
+
 @pytest.mark.parametrize('barrier', [True, False])
 def test_nothing_to_send_takes_no_time(barrier):
     timing = simulate.time(sch.ring(1), top.pcie_switch(1), MB, barrier)
