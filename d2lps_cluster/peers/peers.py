@@ -19,8 +19,9 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from d2lps.checks import a, checked, list_of, number, refuse, whole
-from d2lps.collectives.execute import IN_PLACE
+from d2lps.collectives.execute import IN_PLACE, fitting
 from d2lps_cluster.peers.joining import Late, address, join
+from d2lps_cluster.peers.ops import meaning
 
 PIECE = 1 << 18  # bytes that are received before they are added
 # Which plan (0: they still agree on one), run, round, and how many bytes.
@@ -94,7 +95,7 @@ class Peers:
         self._lost = None  # the first error of a message that did not leave
         self._pid = os.getpid()
         # Numbers of plans that all run: by what was said of them, and, which
-        # takes less time, {plan: {(shape, dtype, op): its number}}.
+        # takes less time, {plan: {(shape, dtype, meaning of op): its number}}.
         self._agreed, self._numbers = {}, WeakKeyDictionary()
         self._sending, self._turn = {}, threading.Lock()
         self._room = memoryview(bytearray(PIECE))
@@ -147,9 +148,9 @@ class Peers:
 
     def _agree(self, plan, array, op):
         """Compare plans with all others, the first time for each."""
-        self._name, op = plan.name, getattr(op, '__name__', 'an op')
+        self._name = plan.name
         known = self._numbers.setdefault(plan, {})
-        kind = array.shape, array.dtype.str, op
+        kind = array.shape, array.dtype.str, meaning(op)
         if kind not in known:
             known[kind] = self._number(plan, array, op)
         self._plan = known[kind]
@@ -157,8 +158,8 @@ class Peers:
     def _number(self, plan, array, op):
         """The same for equal plans; the others are asked if it is new."""
         words = (f'{plan.name} on {array.dtype.name} of shape {array.shape}, '
-                 f'{op}')
-        mine = digest(plan, array.dtype, words) + words.encode()
+                 f'{getattr(op, "__name__", "an op")}')
+        mine = digest(plan, array.dtype, words + meaning(op)) + words.encode()
         mine = mine.ljust(DIGEST + WORDS)[:DIGEST + WORDS]
         if mine in self._agreed:
             return self._agreed[mine]
@@ -173,7 +174,7 @@ class Peers:
         self.begin_round()
         if len({*said.values()}) > 1:
             raise PlanError('all workers must run the same plan on arrays of '
-                            'the same kind: ' + '; '.join(
+                            'the same kind, with the same op: ' + '; '.join(
                                 f'worker {rank} runs {readable(said[rank])}'
                                 for rank in sorted(said)))
         self.round = 0
@@ -315,11 +316,7 @@ def combine(op, mine, theirs):
     if op in IN_PLACE:
         op(mine, theirs, out=mine)
         return
-    both = op(mine, theirs)
-    if getattr(both, 'shape', None) != mine.shape:
-        raise ValueError('op must work element by element: of two arrays of '
-                         f'shape {mine.shape} it made {both!r:.200}')
-    mine[...] = both
+    mine[...] = fitting(op(mine, theirs), mine)
 
 
 def digest(plan, dtype, words):

@@ -4,6 +4,7 @@ What comes out must be, bit for bit, what `Schedule.run` makes of the same
 arrays. What is wrong must be said, by all, and nobody may hang.
 """
 import contextlib
+import functools
 import os
 import pickle
 import random
@@ -11,6 +12,8 @@ import re
 import signal
 import socket
 import stat
+import subprocess
+import sys
 import threading
 import time
 
@@ -346,6 +349,31 @@ DIFFERENT = {
     'the end of a long name': [(LONG[k == 1], np.ones(6)) for k in range(3)]}
 
 
+def around(it):
+    """An op that closes over a number or a function."""
+    return lambda a, b: it(a + b) if callable(it) else a + it * b
+
+
+# Two of three workers have the first op, the one between them the second.
+ONE_NAME = {
+    'code': (lambda a, b: a + b, lambda a, b: a * b),
+    'a constant': (lambda a, b: a + 2 * b, lambda a, b: a + 3 * b),
+    'a name': (lambda a, b: np.fmin(a, b), lambda a, b: np.fmax(a, b)),
+    'an inner function': (lambda a, b: [*map(lambda x, y: x + y, a, b)],
+                          lambda a, b: [*map(lambda x, y: x - y, a, b)]),
+    'what is closed over': [*map(around, (2, 3))],
+    'a function that is closed over': [*map(around, (abs, np.sqrt))],
+    'a default': (lambda a, b, k=2: a + k * b, lambda a, b, k=3: a + k * b),
+    'a keyword': (lambda a, b, *, k=2: a + b, lambda a, b, *, k=3: a + b),
+    'a partial': [functools.partial(lambda k, a, b: a + k * b, k)
+                  for k in (2, 3)],
+    'vectorize': [np.vectorize(f) for f in (lambda a, b: a + b,
+                                            lambda a, b: a - b)]}
+for about, ops in ONE_NAME.items():
+    DIFFERENT[f'ops of one name: {about}'] = [
+        (RING, np.ones(6), ops[k == 1]) for k in range(3)]
+
+
 @pytest.mark.parametrize('what', DIFFERENT)
 def test_workers_that_run_different_plans(crews, what):
     def run(me, plan, array, op=np.add):
@@ -361,6 +389,63 @@ def test_workers_that_run_different_plans(crews, what):
         for rank, (plan, *_) in enumerate(DIFFERENT[what]):
             assert f'worker {rank} runs {plan.name[:200]}' in str(errors[0])
         assert still_well(crews(3))
+
+
+def test_a_worker_that_goes_over_to_another_op_of_the_same_name(crew):
+    """What was agreed before is not taken for it."""
+    add, multiply = ONE_NAME['code']
+    c = crew(3).joined()
+    assert c(go, RING, np.ones(6), add)[0].tolist() == [3] * 6
+    errors = c.each(go, [(RING, np.ones(6), (add, multiply)[k == 1])
+                         for k in range(3)])
+    assert {*map(type, errors)} == {PeerError}, errors
+    assert any('it runs another plan' in str(one) for one in errors), errors
+    assert c.joined()(go, RING, np.full(6, 2.), multiply)[0].tolist() == (
+        [8] * 6)
+
+
+SAME_OP = """
+import numpy as np
+from functools import partial
+def helper(a, b):
+    return helper(b, a) if a is None else a + b
+def make(mine):
+    notes, count, scale = [mine], mine, 2
+    def op(a, b, c={'x', 'y', 'z'}):
+        nonlocal count
+        count += 1
+        notes.append(mine_too())
+        return np.add(a, scale * helper(a, b)) if 'x' in {'x', 'y'} else a
+    def mine_too():
+        return notes[0]
+    return op
+op = make(MINE)
+"""
+
+
+def test_one_op_that_each_worker_has_made_itself(crews):
+    """On another line, with other counts, and other seeds of hashes."""
+    def run(me):
+        space = {'__name__': '__main__', 'MINE': me.rank}
+        exec('\n' * me.rank + SAME_OP, space)
+        array = np.ones(6)
+        travel.run(me.peers, RING, array, space['op'])
+        travel.run(me.peers, RING, array, space['op'])  # the counts differ
+        return array
+    first, *others = crews(3)(run)
+    assert all((first == one).all() for one in others), (first, others)
+
+
+def test_the_meaning_of_an_op_is_the_same_in_another_process():
+    script = SAME_OP + """
+from d2lps_cluster.peers.ops import meaning
+print(*map(meaning, (op, max, np.hypot, partial(op, 3, k=2), np.where)))
+"""
+    said = {subprocess.run(
+        [sys.executable, '-c', f'MINE = {seed}' + script], check=True,
+        env=os.environ | {'PYTHONHASHSEED': str(seed)}, text=True,
+        stdout=subprocess.PIPE).stdout for seed in (1, 2, 3)}
+    assert len(said) == 1 and len({*said.pop().split(' ')}) >= 5
 
 
 def test_a_long_name_that_is_cut_behind_a_word(crews):
@@ -398,7 +483,8 @@ def test_one_runs_a_plan_that_was_agreed_before(crew, order):
 @pytest.mark.parametrize('op, words', [
     (lambda a, b: np.add(a, b).sum(), 'op must work element by element'),
     (lambda a, b: None, 'op must work element by element'),
-    (lambda a, b: 1 / 0, 'division by zero')])
+    (lambda a, b: 1 / 0, 'division by zero'),
+    (lambda a, b: (a + b) * 1j, 'convert the arrays to complex128 first')])
 def test_an_op_that_fails(crew, op, words):
     c = crew(3).joined()
     results = c(go, RING, np.ones(6), op)
