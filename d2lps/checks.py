@@ -10,12 +10,14 @@ import inspect
 import math
 import numbers
 import operator
+import os
 import reprlib
 from pathlib import Path
 
 import numpy as np
 
 BOOL = bool, np.bool_
+MOST_SHOWN = 300  # characters of a value in an error
 
 
 def refuse(name, value, must):
@@ -25,11 +27,38 @@ def refuse(name, value, must):
 
 def shown(value):
     """A value in a few words; an array's numbers would fill the screen."""
-    if hasattr(value, 'shape') and getattr(value, 'ndim', 0):
-        kind = type(value).__name__.replace('ndarray', 'array')
-        return (f'{type(value).__module__.split(".")[0]} {kind} of shape '
-                f'{value.shape}, dtype {np.dtype(value.dtype).name}')
-    return reprlib.repr(value)
+    try:
+        words = _array_shown(value) or reprlib.repr(value)
+    except Exception:  # an object of another's may raise anything
+        words = f'an object of type {type(value).__name__}'
+    return words if len(words) <= MOST_SHOWN else f'{words[:MOST_SHOWN]}...'
+
+
+def _array_shown(value):
+    """What is said of arrays, tables and tensors; '' for what is none."""
+    if not getattr(value, 'shape', ()):
+        return ''
+    kind = f'{type(value).__module__.split(".")[0]} {type(value).__name__}'
+    dtype = getattr(value, 'dtype', None)  # a table has none, or several
+    if isinstance(dtype, type):
+        dtype = np.dtype(dtype)
+    return (f'{kind.replace("ndarray", "array")} of shape {value.shape}'
+            + (f', dtype {getattr(dtype, "name", dtype)}'
+               if dtype is not None else ''))
+
+
+def as_array(value, dtype=None):
+    """What `np.asarray` makes of a value; ValueError where that cannot be.
+
+    A mask would be dropped, and integers may be too large for floats.
+    """
+    parts = value if isinstance(value, (list, tuple)) else [value]
+    if any(isinstance(one, np.ma.MaskedArray) for one in parts):
+        raise ValueError('it has a mask')
+    try:
+        return np.asarray(value, dtype)
+    except (OverflowError, TypeError) as error:
+        raise ValueError(str(error)) from None
 
 
 def whole(name, value, least=1, most=None):
@@ -66,10 +95,11 @@ def number(name, value, least=0, most=math.inf, example=1):
     return float(value)
 
 
-def positive(name, value, example=1):
-    """A finite float above 0."""
-    if not _finite(value) or value <= 0:
-        refuse(name, value, f'a positive number such as {example:g}')
+def positive(name, value, example=1, most=math.inf):
+    """A finite float above 0, and at most `most`."""
+    if not _finite(value) or not 0 < value <= most:
+        limit = '' if most == math.inf else f' of at most {most:g}'
+        refuse(name, value, f'a positive number{limit} such as {example:g}')
     return float(value)
 
 
@@ -91,10 +121,16 @@ def folder(name, value):
     """A `Path`; a ~ is the reader's own folder."""
     try:
         if isinstance(value, (str, Path)) and str(value):
-            return Path(value).expanduser()
-    except RuntimeError:  # ~someone, and there is no such user
+            path = Path(value).expanduser()
+            parts = os.fsencode(path).split(b'/')
+            # Linux has room for so many bytes in a name.
+            if b'\0' not in b''.join(parts) and max(map(len, parts)) < 256:
+                return path
+    # ~someone, and there is no such user; or half a character
+    except (RuntimeError, UnicodeError):
         pass
-    refuse(name, value, "a folder, such as '~/data'")
+    refuse(name, value, "a folder, such as '~/data', with no name in it that "
+           'is longer than 255 bytes')
 
 
 def function(name, value):

@@ -3,6 +3,7 @@ import math
 from functools import partial
 
 import numpy as np
+import pandas
 import pytest
 from d2lps import checks
 
@@ -125,3 +126,60 @@ def test_a_check_for_no_argument_is_noticed_at_once():
 def test_arrays_are_not_printed_in_errors():
     with pytest.raises(ValueError, match=r'numpy array of shape \(1000,\)'):
         checks.whole('n', np.ones(1000))
+
+
+MATRIX = np.array([[1, 2]]).view(np.matrix)
+
+
+class Tensor:
+    """As another package's: it has a shape, and no dtype of NumPy's."""
+    shape, ndim, dtype = (2, 3), 2, 'torch.float32'
+
+
+class Unreadable:
+    @property
+    def shape(self):
+        raise RuntimeError('it was deleted')
+
+    def __repr__(self):
+        raise RuntimeError('it was deleted')
+
+
+@pytest.mark.parametrize('value, words', [
+    (pandas.DataFrame({'a': [1, 2]}), r'pandas DataFrame of shape \(2, 1\)'),
+    (memoryview(b'abc'), r'memoryview of shape \(3,\)'),
+    (Tensor(), r'Tensor of shape \(2, 3\), dtype torch.float32'),
+    (MATRIX, r'numpy matrix of shape \(1, 2\), dtype int64'),
+    (np.zeros(2, object), r'numpy array of shape \(2,\), dtype object'),
+    (Unreadable(), 'Unreadable'), ([Unreadable()], 'Unreadable'),
+    (10 ** 400, '10000'), (10 ** 5000, 'object of type int'),
+    ('\ud800', r'\\ud800'), ([['long' * 99] * 9] * 9, 'long')],
+    ids=range(11))
+def test_whatever_it_was_the_error_is_clear_and_short(value, words):
+    for check in checks.positive, checks.flag, checks.function, checks.one_of(
+            'sync'), checks.list_of(checks.positive, 'a list of numbers'):
+        with pytest.raises(ValueError, match='x.* must be') as error:
+            check('x', value)
+        assert len(str(error.value)) < 500
+    with pytest.raises(ValueError, match=f'x must be .*{words}'):
+        checks.flag('x', value)
+
+
+def test_an_array_loses_nothing():
+    assert checks.as_array([1, 2]).tolist() == [1, 2]
+    assert checks.as_array(MATRIX, float).tolist() == [[1, 2]]
+    masked = np.ma.masked_array([1, 2], [0, 1])
+    for value in masked, [masked, masked], (np.arange(2), masked):
+        with pytest.raises(ValueError, match='mask'):
+            checks.as_array(value)
+    with pytest.raises(ValueError, match='too large'):
+        checks.as_array([10 ** 400], float)
+
+
+@pytest.mark.parametrize('value', ['a\0b', 'x' * 256, '\ud800', '/tmp/' +
+                                   'ä' * 128, '~nobody-has-this-name/x'])
+def test_a_name_that_no_folder_has(value):
+    with pytest.raises(ValueError, match='f must be a folder'):
+        checks.folder('f', value)
+    assert str(checks.folder('f', 'x' * 255)) == 'x' * 255
+    assert str(checks.folder('f', '\udcff')) == '\udcff'  # one byte on a disk

@@ -3,7 +3,8 @@ from functools import partial
 
 import numpy as np
 
-from d2lps.checks import BOOL, list_of, number, positive, refuse, text, whole
+from d2lps.checks import (BOOL, as_array, list_of, number, positive, refuse,
+                          text, whole)
 
 # How many devices, where sends or links grow with n, and with n * n.
 LINE, SQUARE = partial(whole, most=100_000), partial(whole, most=4096)
@@ -90,11 +91,11 @@ def array(ndim, kinds='iuf'):
     """
     def check(name, value):
         try:
-            found = np.asarray(value)
+            found = as_array(value)
             if not found.size:
                 found = found.astype(int)  # no numbers are whole numbers
             if found.dtype == object and {*map(type, found.flat)} == {int}:
-                found = found.astype(float)  # they are too large for an array
+                found = as_array(value, float)  # too large for whole numbers
             good = found.ndim == ndim and found.dtype.kind in kinds and (
                 (found >= 0) & (found < np.inf)).all()
         except (TypeError, ValueError):

@@ -1,7 +1,7 @@
 """How a `Schedule` reads the sends that it is made from."""
 import numpy as np
 
-from d2lps.checks import refuse
+from d2lps.checks import as_array, refuse
 from d2lps.collectives import limits
 
 FIELDS = 'src', 'dst', 'chunk', 'reduce'
@@ -69,10 +69,10 @@ class Reader:
         if isinstance(value, str) and value not in self._helpers:
             raise ValueError(f'{name}: {value!r} is no helper; name it')
         try:
-            found = np.asarray(self._helpers[value] if isinstance(value, str)
-                               else value)
+            found = as_array(self._helpers[value] if isinstance(value, str)
+                             else value)
             good = not found.size or found.dtype.kind in kinds
-        except ValueError:  # a list of lists that are not of one length
+        except ValueError:  # such as lists that are not of one length
             good = False
         if not good:
             refuse(name, value, f'{must}, or an array of them')
