@@ -23,7 +23,7 @@ from d2lps.missing import NO_TORCH, is_hidden
 from d2lps_cluster.cluster import Cluster
 from d2lps_cluster.network import Network, network_problem
 from d2lps_cluster.processes import cells
-from d2lps_cluster.processes.calls import View, register_magic
+from d2lps_cluster.processes.calls import View, register_magic, show
 
 HOW = {'torch': NO_TORCH, 'mxnet': 'MXNet is not installed here'}
 EXPOSED = ('Without it, PyTorch would listen on ports of this machine, where '
@@ -118,21 +118,21 @@ class Record:
 
     def _next(self, key):
         if key not in self._calls:
-            print(f'Not run: {self._why}.')
+            show(f'Not run: {self._why}.')
             return None
         calls, number = self._calls[key], self._times.get(key, 0)
         self._times[key] = number + 1
         value, printed = calls[min(number, len(calls) - 1)]
         if printed or value is not None:
             self._say_so()
-        print(printed, end='')
+        show(printed, end='')
         return value
 
     def _say_so(self):
         """Once for each cell: nobody shall take it for measured here."""
         cell = number_of_cell()
         if cell is None or cell != self._said:
-            print(f'(recorded elsewhere: {self._from})')
+            show(f'(recorded elsewhere: {self._from})')
         self._said = cell
 
     def close(self):

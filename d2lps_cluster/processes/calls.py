@@ -60,6 +60,24 @@ def first_of(waits):
     return other
 
 
+def show(text, stream='stdout', end='\n'):
+    """Print for the reader: None, or the error that keeps it from being seen.
+
+    What the stream has no letters for is written as '\\u2026', say.
+    """
+    file = getattr(sys, stream)
+    try:
+        try:
+            print(text, end=end, file=file, flush=True)
+        except UnicodeEncodeError:  # then nothing of it has been written
+            letters = getattr(file, 'encoding', None) or 'ascii'
+            print(text.encode(letters, 'backslashreplace').decode(letters),
+                  end=end, file=file, flush=True)
+    except Exception as error:  # it is closed, its disk full, its reader gone
+        return error
+    return None
+
+
 class Call:
     """A function that all workers are asked to call."""
 
@@ -67,6 +85,18 @@ class Call:
         self.number = number
         self._parts = [[] for _ in range(num_workers)]
         self._heard = queue.SimpleQueue()
+        self._shown = True
+
+    def _show(self, *lines, stream):
+        """Show them, at once: a notebook takes a millisecond for each print.
+
+        Nothing that goes wrong with it may cost the results of the call.
+        """
+        problem = show('\n'.join(lines), stream)
+        if problem and self._shown:
+            self._shown = False
+            show('d2lps: what workers print cannot be shown '
+                 f'({type(problem).__name__}: {problem})', 'stderr')
 
     def hear(self, rank=None, message=None):
         """A worker has said something; without a message, all have ended."""
@@ -89,17 +119,15 @@ class Call:
             except queue.Empty:
                 if not unsaid:
                     raise
-                print(*unsaid.values(), sep='\n', flush=True,
-                      file=sys.stderr)  # the others may take long
-                unsaid = {}
+                self._show(*unsaid.values(), stream='stderr')
+                unsaid = {}  # the others may take long
                 continue
             if message is None:
                 return None
             if message['kind'] == 'printed':
-                # At once: a notebook takes a millisecond for each print.
-                print(*(f'[worker {rank}] {line}'
-                        for line in message['lines']), sep='\n', flush=True,
-                      file=getattr(sys, message['stream']))
+                self._show(*(f'[worker {rank}] {line}'
+                             for line in message['lines']),
+                           stream=message['stream'])
             elif message['kind'] == 'part':
                 self._parts[rank].append(message['text'])
             else:

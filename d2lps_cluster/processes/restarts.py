@@ -3,7 +3,7 @@ import os
 import threading
 import time
 
-from d2lps_cluster.processes.calls import ClusterError
+from d2lps_cluster.processes.calls import ClusterError, show
 from d2lps_cluster.processes.supervisor import Supervisor
 from d2lps_cluster.store.asking import defer_sigint
 
@@ -132,7 +132,7 @@ class Restarts:
             words[-1] += f', with {left} ' + (
                 'worker' if left == 1 else 'workers')
         which = f'(restart {self._num_restarts} of {self._most_restarts})'
-        print('; '.join(words), which, flush=True)
+        show('; '.join(words) + f' {which}')
         self.starting = True
         try:
             with defer_sigint():

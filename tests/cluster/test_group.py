@@ -1,6 +1,9 @@
 """Clusters without servers: no MXNet, plans that travel, and every end."""
+import contextlib
+import io
 import os
 import random
+import re
 import signal
 import stat
 import sys
@@ -165,6 +168,62 @@ def test_bad_buckets_and_queues(arguments, words):
         Network(**arguments)
     assert Network(bandwidth=1e6).queue == 50_000
     assert Network(bandwidth=1e6, queue=2000).queue == 2000
+
+
+def words():
+    print('eat \N{GREEK SMALL LETTER PI} …')
+    print('a\N{SNOWMAN}', file=sys.stderr)
+    return int(os.environ['RANK'])
+
+
+@pytest.mark.parametrize('letters, pi', [('ascii', r'\u03c0 \u2026'),
+                                         ('latin-1', r'\u03c0 \u2026'),
+                                         ('iso8859-7', r'π \u2026')])
+def test_letters_that_the_readers_output_has_not(shared, monkeypatch, letters,
+                                                 pi):
+    files = {name: io.BytesIO() for name in ('stdout', 'stderr')}
+    with monkeypatch.context() as patch:
+        for name, file in files.items():
+            patch.setattr(sys, name, io.TextIOWrapper(file, letters))
+        assert shared.run(words) == [0, 1, 2]
+        out, err = (sorted(file.getvalue().decode(letters).splitlines())
+                    for file in files.values())
+    assert out == [f'[worker {rank}] eat {pi}' for rank in range(3)]
+    assert err == [rf'[worker {rank}] a\u2603' for rank in range(3)]
+
+
+def closed():
+    file = io.StringIO()
+    file.close()
+    return file
+
+
+def unread():
+    out, into = os.pipe()
+    os.close(out)
+    return os.fdopen(into, 'w')
+
+
+@pytest.mark.parametrize('make, why', [
+    (closed, 'ValueError: I/O operation on closed file'),
+    (unread, 'BrokenPipeError: .* Broken pipe'),
+    pytest.param(lambda: open('/dev/full', 'w'), 'OSError: .*No space left',
+                 marks=pytest.mark.skipif(not os.path.exists('/dev/full'),
+                                          reason='needs /dev/full'))])
+def test_an_output_that_nothing_can_be_written_to(shared, monkeypatch, capsys,
+                                                  make, why):
+    """The results come, and it is said once why the rest does not."""
+    with monkeypatch.context() as patch:
+        patch.setattr(sys, 'stdout', file := make())
+        assert shared.run(words) == [0, 1, 2]
+        patch.setattr(sys, 'stderr', file)  # nor can that be said
+        assert shared.run(words) == [0, 1, 2]
+    with contextlib.suppress(OSError):
+        file.close()
+    lines = capsys.readouterr().err.splitlines()
+    assert len(lines) == 4
+    assert len([line for line in lines if re.match(
+        rf'd2lps: what workers print cannot be shown \({why}', line)]) == 1
 
 
 def test_bad_arguments_of_join_peers(shared):

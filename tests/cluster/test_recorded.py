@@ -1,4 +1,5 @@
 """What chapters show where PyTorch, MXNet or the slow network is missing."""
+import io
 import json
 import os
 import re
@@ -67,6 +68,17 @@ def test_a_record_gives_what_was_written(record, capsys):
     with known as same:
         assert same is known
     known.close()
+
+
+def test_letters_that_the_readers_output_has_not(record, monkeypatch):
+    record.write_text(record.read_text().replace('hello', 'hell\\u014d'))
+    file = io.BytesIO()
+    with monkeypatch.context() as patch:
+        patch.setattr('sys.stdout', io.TextIOWrapper(file, 'ascii'))
+        known = Record(record, 'no torch')
+        known.run(cells.execute, CELL)
+        assert known.view['x'] == [1, 2]
+        assert rb'[worker 0] hell\u014d' in file.getvalue()
 
 
 def test_another_cell_is_not_run_and_says_why(record, capsys):
