@@ -21,7 +21,7 @@ from sqlalchemy.exc import SQLAlchemyError
 import d2lps
 from classroom import equal, late, lms, tables, walls
 from classroom.course import Course
-from classroom.executing import execute
+from classroom.executing import Disturbed, execute
 from classroom.judging import judge
 from classroom.results import (KEPT, Result, Results, digest, known_people,
                                rules_of)
@@ -38,7 +38,8 @@ TABLES = 'grades.csv', 'students.csv', 'equal.csv', lms.FILLED_IN
 MADE = {'course', 'feedback', 'results', KEPT, *TABLES,
         *(f'{name}.new' for name in TABLES)}
 # Modules of ours on which a result depends; others write it down.
-JUDGES = 'executing', 'judging', 'start', 'submissions', 'walls'
+JUDGES = ('clock', 'executing', 'harmless', 'judging', 'messages', 'start',
+          'submissions', 'walls')
 
 
 class Grading:
@@ -60,6 +61,7 @@ class Grading:
         self._walls = behind_walls
         self._again, self._asked_for = again, asked_for
         self.graded, self._torch = 0, False
+        self._disturbed = []  # what is executed once more, alone
 
     def run(self):
         self._note_by_hand()
@@ -98,6 +100,8 @@ class Grading:
         with ThreadPoolExecutor(1) as gradebook:
             await asyncio.gather(*[self._safely(*task, slots, gradebook)
                                    for task in todo])
+            for task in self._disturbed:
+                await self._safely(*task, slots, gradebook, True)
 
     def _todo(self, submission, exercise):
         """What there is to execute: arguments of `_one`, or None."""
@@ -139,7 +143,8 @@ class Grading:
             self._progress.tell(f'{submission.student}, {exercise}: could '
                                 'not be graded')
 
-    async def _one(self, submission, exercise, name, slots, gradebook):
+    async def _one(self, submission, exercise, name, slots, gradebook,
+                   alone=False):
         student, template = submission.student, self._templates[exercise]
         remarks = list(submission.remarks.get(exercise, []))
         cases = hidden_cases(HIDDEN, exercise)
@@ -148,12 +153,17 @@ class Grading:
             notebook, more = rebuild(copy.deepcopy(template), copy.deepcopy(
                 submission.notebooks[exercise]))
             answer = equal.answer_of(notebook, imports_of(template))
-            problems = await execute(notebook, cases, slot, self._walls)
+            problems = await execute(notebook, cases, slot, self._walls, alone)
+        except Disturbed:
+            problems = None
         finally:
             slots.put_nowait(slot)
         if asyncio.current_task().cancelling():
             # Our Ctrl-C, which nbclient has taken for the kernel's death.
             raise asyncio.CancelledError
+        if problems is None:
+            self._disturbed.append((submission, exercise, name))
+            return
         numbers = {cell.id: k for k, cell in enumerate(notebook.cells, 1)}
         more += [f'cell {numbers[cell]}: {why}' for cell, why
                  in problems.items() if not why.startswith('before')]

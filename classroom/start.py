@@ -10,7 +10,7 @@ from collections import Counter
 
 MEMORY = 2 * 2 ** 30  # bytes
 FILES = 50 * 2 ** 20  # bytes of a file
-PROCESSES = 100  # and threads, of this user in this place
+PROCESSES = 64  # and threads, of this user in this place
 TEXT = 1_000_000  # characters that are printed: what follows is dropped
 
 
@@ -35,6 +35,16 @@ def shorten_prints():
     OutStream.write = write_some
 
 
+def go_on_after_exit(app):
+    """`exit` and `quit` would end the kernel, but only some cells later.
+
+    They, and whatever else asks for a shutdown, set this trait of IPython's
+    shell, and it tells the loop of the kernel to stop a moment later. As after
+    `sys.exit()`, the cells below are run here all the same.
+    """
+    app.shell.unobserve_all('exit_now')
+
+
 def main(user, connection_file, *options):
     limit(resource.RLIMIT_DATA, MEMORY)
     limit(resource.RLIMIT_AS, 2 * MEMORY)  # memory that is shared, too
@@ -51,8 +61,11 @@ def main(user, connection_file, *options):
     os.environ.pop('JPY_PARENT_PID', None)  # not to be seen from in here
     from ipykernel.kernelapp import IPKernelApp
     shorten_prints()
-    IPKernelApp.launch_instance(
+    app = IPKernelApp.instance()
+    app.initialize(
         ['-f', connection_file, '--HistoryManager.enabled=False', *options])
+    go_on_after_exit(app)
+    app.start()
 
 
 if __name__ == '__main__':

@@ -9,7 +9,12 @@ import os
 import shutil
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
+
+import psutil
+
+from d2lps_exercises.checking import CASES
 
 ROOT = Path(__file__).resolve().parents[1]
 START = Path(__file__).with_name('start.py')
@@ -22,6 +27,7 @@ PYTHON = 'bin', 'lib', 'lib64'  # what it needs of its own folder
 FIRST_USER = 64_000
 NOBODY = 65_534
 MOST_SLOTS = 10
+TRIES = 10  # to end processes that go on starting others
 
 
 @functools.cache
@@ -63,6 +69,41 @@ def command(folder, slot, walls):
     # -P: beside START there are modules that are not meant.
     return [*(_walls(folder) if walls else ()), sys.executable, '-P',
             str(START), str(user if walls else 0), '{connection_file}']
+
+
+def end(kernel, folder=None):
+    """End all that a kernel has started, and wait until it is gone.
+
+    Also what is in a session of its own. kernel: a `psutil.Process`, of the
+    kernel, or of the walls around it. folder: the kernel's, where there are no
+    walls; then its environment tells of a process whose parent has ended.
+    """
+    for _ in range(TRIES):
+        found = _started_by(kernel, folder)
+        if not found:
+            break
+        for one in found:
+            with suppress(psutil.Error):  # it has just ended
+                one.kill()
+        psutil.wait_procs(found, timeout=1)
+
+
+def _started_by(kernel, folder):
+    found = []
+    with suppress(psutil.Error):  # the kernel has ended before
+        found = kernel.children(recursive=True)
+    for one in psutil.process_iter() if folder else ():
+        with suppress(psutil.Error, OSError):  # another user's, or gone
+            cases = one.environ().get(CASES, '')
+            if Path(cases).parent == folder and one != kernel:
+                found.append(one)
+    return [one for one in found if _lives(one)]
+
+
+def _lives(process):
+    with suppress(psutil.Error):
+        return process.status() != psutil.STATUS_ZOMBIE
+    return False
 
 
 def environment():
