@@ -5,6 +5,7 @@ in each run, and if nobody can go on, it is known at once who waits for whom.
 What workers can call is in `numpygroup` and `torchgroup`.
 """
 import ctypes
+import sys
 import threading
 import time
 
@@ -93,6 +94,8 @@ class Group:
 
     def _start(self, function, worker):
         """What a thread does."""
+        if 'mxnet' in sys.modules:  # it keeps this for each thread
+            sys.modules['mxnet'].npx.set_np()
         try:
             self._take_turn(worker)
             worker.returned = function(worker)

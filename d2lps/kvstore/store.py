@@ -91,7 +91,8 @@ class KVStore:
         Once one has failed, or after Ctrl-C, the other workers' calls of the
         store raise `Stopped`. Of several errors, the first has notes of all.
         """
-        store, pool = copy.copy(self), ThreadPoolExecutor(self.num_workers)
+        store, pool = copy.copy(self), ThreadPoolExecutor(
+            self.num_workers, initializer=mx.npx.set_np)  # kept by thread
         store._ended = []
         calls = [pool.submit(function, store.worker(rank))
                  for rank in range(self.num_workers)]

@@ -70,7 +70,7 @@ def updater_for(update, channel):
     if isinstance(update, mx.optimizer.Optimizer):
         run = mx.optimizer.get_updater(update)
     else:
-        @npx.use_np  # the reader's function has NumPy's shapes
+        @mx.util.use_np  # the reader's function has NumPy's shapes
         def run(key, gradient, weight):
             update(key, gradient.as_np_ndarray(), weight.as_np_ndarray())
 

@@ -544,6 +544,20 @@ def test_an_optimizer_that_cannot_be_sent(cluster):
     both(cluster, 'cannot be sent to the servers', go)
 
 
+def test_an_update_on_a_server_has_the_shapes_of_numpy(cluster):
+    def go():
+        kv, out = fresh()
+
+        def update(key, gradient, value):
+            shapes = np.zeros(()).shape, gradient[0].shape
+            value[:] = 7 if shapes == ((), ()) else -7
+        kv.set_updater(update)
+        kv.push('w', out)
+        kv.pull('w', out)
+        return out.tolist()
+    assert cluster.run(go) == [[7] * 3] * 2
+
+
 def test_an_update_that_fails_is_reported_to_the_workers(cluster):
     def go():
         kv, out = fresh()

@@ -491,6 +491,30 @@ def test_a_thread_without_settings_of_its_own_can_use_the_store():
     assert pulled(store) == [-2, -2]
 
 
+def test_workers_have_the_shapes_of_numpy():
+    """MXNet keeps it for each thread whether arrays may have no dimension."""
+    def work(handle):
+        return [array.shape for array in (
+            np.zeros(()), np.zeros((0,)), np.arange(3)[0], np.ones(2).sum())]
+    assert KVStore(3).run(work) == [[(), (0,), (), ()]] * 3
+
+
+def test_updaters_have_the_shapes_of_numpy():
+    shapes = []
+
+    def update(key, gradient, value):
+        shapes.extend([np.zeros(()).shape, gradient[0].shape])
+    store = KVStore(2)
+    store.set_updater(update)
+
+    def work(handle):
+        handle.init(0, full(0))
+        handle.push(0, full(1))
+        handle.pull(0, full(0))
+    store.run(work)
+    assert shapes == [(), ()]
+
+
 # Asynchronous.
 
 def test_an_asynchronous_store_updates_at_each_push():
