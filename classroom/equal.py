@@ -28,14 +28,14 @@ def answer_of(notebook, imports):
     `rebuild` gives it, or the solved source. imports: our cell with these.
     """
     names = asked_for([cell for cell in notebook.cells if is_check(cell)])
-    code = []
+    code = {}  # by name: of two, the last one counts
     for source in (cell.source for cell in notebook.cells
                    if cell.cell_type == 'code' and not is_check(cell)):
         pieces = [(name, ''.join(source.splitlines(keepends=True)[where]))
                   for name, where, is_stub in defined(source) if not is_stub]
         if names & {name for name, _ in pieces}:
-            code += [text for _, text in pieces]
-    text = '\n'.join(code)
+            code.update(pieces)
+    text = '\n'.join(code.values())
     if not text or len(text) > LONGEST:
         return None
     try:

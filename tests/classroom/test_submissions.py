@@ -1,5 +1,6 @@
 """Folders that are no submissions, and folders that must not be emptied."""
 import asyncio
+import json
 import os
 import resource
 import subprocess
@@ -18,6 +19,7 @@ from handins import (
 from nbformat.v4 import new_code_cell
 
 from classroom import walls
+from classroom.equal import answer_of
 from classroom.executing import execute
 from classroom.grade import _checks, chosen, folder_for_results
 from classroom.grade import main as grade
@@ -206,7 +208,8 @@ def test_imports_are_run_whatever_became_of_them():
         made, remarks = rebuild(solution('tree'), notebook)
         assert made.cells[0].source == imports
         assert remarks == ['lines of the first cell, which imports, were '
-                           'changed or deleted: they are run before yours']
+                           'changed, moved or deleted: they are run before '
+                           'yours']
     for change in (f'import math\n{imports}', imports.replace('\n', '  \n')):
         cell.source = change
         made, remarks = rebuild(solution('tree'), notebook)
@@ -333,3 +336,175 @@ def up_and_down(n):
     assert all('With n = 5: your function did not end in time' in one
                for one in late), late
     assert not any(said.values()), said
+
+
+def copied(cell, source=None):
+    """As Jupyter copies a cell: with all that it knows of it."""
+    copy = nbformat.from_dict(json.loads(json.dumps(cell)))
+    if source is not None:
+        copy.source = source
+    return copy
+
+
+def check_cells(notebook):
+    return [cell for cell in notebook.cells if is_check(cell)]
+
+
+STUB = answer_cell(released('tree')).source
+HELPER = 'def span(step):\n    return 2 * step'
+
+
+def with_helper(notebook):
+    """The answer to tree, which now calls a helper."""
+    answer = answer_cell(notebook)
+    assert '2 * step' in answer.source
+    answer.source = answer.source.replace('2 * step', 'span(step)')
+    return answer
+
+
+def order_of(made):
+    """What is executed: our names of cells, and the first words of others."""
+    return [cell.metadata.get('nbgrader', {}).get('grade_id')
+            or cell.source.split('(')[0].split('\n')[0]
+            for cell in made.cells if cell.cell_type == 'code']
+
+
+@pytest.mark.full
+@pytest.mark.parametrize('kind', ['markdown', 'raw'])
+@pytest.mark.parametrize('with_metadata', [True, False])
+def test_an_answer_that_became_text_is_code_again(kind, with_metadata):
+    notebook = answered()
+    cell = answer_cell(notebook)
+    cell.cell_type = kind
+    del cell['outputs'], cell['execution_count']
+    if not with_metadata:
+        cell.metadata = {}
+    _, remarks = rebuild(solution('tree'), notebook)
+    assert remarks == ['the cell for the answer was made text: it was run as '
+                       'code']
+    assert not any(one.wrong for one in graded_here(notebook))
+
+
+@pytest.mark.parametrize('elsewhere', ['def up_and_down(n):\n    return new',
+                                       'up_and_down = lambda n: new'])
+@pytest.mark.parametrize('where', [-1, 0])
+def test_an_old_answer_stays_text(elsewhere, where):
+    """Whose answer is in another cell has made text of the old one."""
+    notebook = answered()
+    old = answer_cell(notebook)
+    old.cell_type = 'raw'
+    new = new_code_cell(elsewhere)
+    notebook.cells.insert(notebook.cells.index(old) - where, new)
+    new.metadata = {'nbgrader': {'grade_id': 'answer'}}
+    made, remarks = rebuild(solution('tree'), notebook)
+    assert not remarks
+    assert [cell.source for cell in made.cells if cell.cell_type == 'code'
+            and 'up_and_down' in cell.source and not is_check(cell)] == [
+        elsewhere, "picture('tree', up_and_down)"]
+
+
+@pytest.mark.full
+@pytest.mark.parametrize('where', ['above', 'beside', 'below'])
+@pytest.mark.parametrize('which', [0, 1, -1])
+def test_a_copied_check_cell_is_a_cell_like_others(where, which):
+    notebook = answered()
+    answer = with_helper(notebook)
+    check = check_cells(notebook)[which]
+    place = {'above': notebook.cells.index(answer),
+             'beside': notebook.cells.index(check) + 1,
+             'below': len(notebook.cells)}[where]
+    notebook.cells.insert(place, copied(check, HELPER))
+    made, remarks = rebuild(solution('tree'), notebook)
+    names = order_of(made)
+    assert names.index('def span') < names.index('check-sum')
+    above_one = where == 'above' or where == 'beside' and which != -1
+    assert remarks == ([] if above_one else [
+        'the answer, or what it needs, stands below its check: it was checked '
+        'there'])
+    assert not any(one.wrong for one in graded_here(notebook))
+
+
+@pytest.mark.full
+def test_what_is_written_into_a_check_cell_is_run_and_the_check_is_ours():
+    notebook = answered()
+    with_helper(notebook)
+    [first, *_] = check_cells(notebook)
+    first.source = f'{HELPER}\n\n{first.source}'
+    _, remarks = rebuild(solution('tree'), notebook)
+    assert remarks[0] == 'the cell check-sum was changed: put back'
+    assert not any(one.wrong for one in graded_here(notebook))
+
+
+def test_what_stands_in_our_check_cells_is_not_run_twice():
+    """Copied, cut in two, without a line, with a comment, made text."""
+    notebook = answered()
+    checks = check_cells(notebook)
+    for cell in checks:
+        notebook.cells.append(copied(cell))
+    notebook.cells.insert(0, copied(checks[-1], '# nothing'))
+    checks[0].cell_type = 'markdown'
+    made, remarks = rebuild(solution('tree'), notebook)
+    names = order_of(made)
+    assert len(names) == len(set(names))
+    assert names[-1] == 'hidden-time' and names.index('answer') == 1
+    assert not remarks
+    for cell in checks:
+        notebook.cells.remove(cell)
+    notebook.cells = [cell for cell in notebook.cells if not (
+        is_check(cell) and cell.source.startswith('check'))]
+    _, remarks = rebuild(solution('tree'), notebook)
+    assert remarks == [f'the cell check-{part} was deleted: put back'
+                       for part in ('sum', 'rounds', 'time')]
+
+
+def test_checks_without_any_name_are_there():
+    notebook = answered()
+    for cell in notebook.cells:
+        cell.metadata = {}
+        cell.pop('id', None)
+    _, remarks = rebuild(solution('tree'), notebook)
+    assert remarks == ['the cell for the answer is not there']
+
+
+@pytest.mark.full
+def test_of_two_answers_the_last_counts():
+    """As it did for the student, who has run them from the top down."""
+    wrong = 'def up_and_down(n):\n    return None'
+    for sources, right in (((wrong, None), True), ((None, wrong), False),
+                           ((None, STUB), True), ((STUB, None), True),
+                           ((None, STUB, STUB), True)):
+        notebook = answered()
+        cell = answer_cell(notebook)
+        k = notebook.cells.index(cell)
+        notebook.cells[k:k + 1] = [
+            copied(cell, cell.source if source is None else source)
+            for source in sources]
+        made, remarks = rebuild(solution('tree'), notebook)
+        assert order_of(made).count('answer') == 1 and not remarks
+        assert any(one.wrong for one in graded_here(notebook)) != right
+
+
+def test_two_answers_below_each_other_are_as_one():
+    notebook = answered()
+    cell = answer_cell(notebook)
+    one = answer_of(rebuild(solution('tree'), notebook)[0], '')
+    notebook.cells.insert(notebook.cells.index(cell), copied(cell))
+    assert answer_of(rebuild(solution('tree'), notebook)[0], '') == one
+
+
+@pytest.mark.full
+@pytest.mark.parametrize('code', [
+    'up_and_down = mine', 'from d2lps import Schedule, Send'])
+def test_what_the_answer_needs_may_stand_at_the_end(code):
+    notebook = answered()
+    if 'mine' in code:
+        cell = answer_cell(notebook)
+        cell.source = cell.source.replace('up_and_down', 'mine')
+    else:
+        notebook.cells = [cell for cell in notebook.cells
+                          if code not in cell.source]
+    notebook.cells.append(new_code_cell(code))
+    assert not any(one.wrong for one in graded_here(notebook))
+    _, [remark] = rebuild(solution('tree'), notebook)
+    assert 'mine' not in code or 'below its check' in remark
+    assert 'mine' in code or 'moved or deleted' in remark
