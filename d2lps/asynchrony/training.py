@@ -3,11 +3,12 @@ from functools import partial
 
 from d2lps.asynchrony.clock import Plan, Point
 from d2lps.asynchrony.servers import BackupServer, DividingServer
-from d2lps.checks import a, checked, flag, from_zero, positive, whole
+from d2lps.checks import a, checked, flag, from_zero, whole
 from d2lps.engine import devices
 from d2lps.kvstore import KVStore, prepare_store
 from d2lps.training import (Batches, compute_gradients, evaluate_accuracy,
                             get_params, init_params, load_data)
+from d2lps.training.fits import learning_rate
 
 
 def _endless(batch_size, seed):
@@ -37,8 +38,8 @@ def _no_round_is_divided(plan, divide, **_):
 
 
 @checked(_no_round_is_divided, plan=a(Plan, 'a Plan of virtual_clock()'),
-         lr=positive, batch_size=whole, num_points=partial(whole, most=1000),
-         divide=flag, seed=from_zero)
+         lr=learning_rate, batch_size=whole,
+         num_points=partial(whole, most=1000), divide=flag, seed=from_zero)
 def follow(plan, lr, batch_size=16, num_points=10, divide=False, seed=0):
     """Train LeNet on the digits, each pull and push as the plan says.
 

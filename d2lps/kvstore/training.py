@@ -1,8 +1,9 @@
 """Training through a key-value store, whichever it is."""
-from d2lps.checks import checked, list_of, positive, refuse
+from d2lps.checks import checked, list_of, refuse
 from d2lps.engine import array, array_list, device_list, mx
 from d2lps.training import compute_gradients
-from d2lps.training.fits import one_label_each, params_on_each
+from d2lps.training.fits import (finite, learning_rate, one_label_each,
+                                 params_on_each)
 
 CALLS = 'init', 'push', 'pull', 'set_optimizer'
 
@@ -14,7 +15,7 @@ def a_store(name, value):
     return value
 
 
-@checked(store=a_store, params=array_list, lr=positive)
+@checked(store=a_store, params=array_list, lr=learning_rate)
 def prepare_store(store, params, lr):
     """Give a new store the parameters, and SGD to do at each push.
 
@@ -40,7 +41,7 @@ def _fitting(X, y, device_params, devices, store):
     params_on_each(devices, device_params=device_params)
 
 
-@checked(_fitting, X=array, y=array, devices=device_list, store=a_store,
+@checked(_fitting, X=finite, y=array, devices=device_list, store=a_store,
          device_params=list_of(array_list, 'a list of lists of parameters'))
 def train_batch_store(X, y, device_params, devices, store):
     """One step, by all workers, with the same X and y, through a store.

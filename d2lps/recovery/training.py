@@ -9,13 +9,14 @@ from typing import NamedTuple
 import numpy as onp
 
 from d2lps.checks import (checked, folder, from_zero, list_of, number,
-                          positive, whole)
+                          whole)
 from d2lps.engine import devices, mx
 from d2lps.kvstore.training import a_store, share
 from d2lps.recovery.checkpoint import Checkpoint
 from d2lps.recovery.file import CheckpointError, open_only_here
 from d2lps.training import (compute_gradients, get_params, init_params,
                             load_data)
+from d2lps.training.fits import learning_rate
 
 np = mx.np
 LOSS, SEEN = 8, 9  # keys in the store, after those of the eight parameters
@@ -32,7 +33,7 @@ class Trained(NamedTuple):
 
 
 @checked(folder=folder, num_steps=partial(whole, most=MOST),
-         batch_size=whole, lr=positive, every=whole, keep=whole,
+         batch_size=whole, lr=learning_rate, every=whole, keep=whole,
          momentum=partial(number, most=0.999, example=0.9), seed=from_zero,
          store=a_store, wait_at=list_of(whole, 'a list of steps', least=0))
 def train_with_checkpoints(folder, num_steps, batch_size=256, lr=0.02,

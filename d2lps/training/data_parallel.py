@@ -6,13 +6,13 @@ from functools import partial
 from mxnet import autograd
 
 from d2lps.checks import (checked, flag, folder, from_zero, function, list_of,
-                          number, positive, whole)
+                          whole)
 from d2lps.engine import (array, array_list, device, device_list, devices, mx,
                           num_devices)
 from d2lps.training.data import DATA, load_data
-from d2lps.training.fits import (alike, class_labels, minibatches,
-                                 one_label_each, params_on_each,
-                                 ready_to_learn)
+from d2lps.training.fits import (alike, class_labels, finite, learning_rate,
+                                 minibatches, one_label_each, params_on_each,
+                                 rate_or_zero, ready_to_learn)
 from d2lps.training.lenet import init_params, lenet, lenet_params, loss
 from d2lps.training.progress import (LossWatch, accuracy_curve,
                                      interrupt_between_steps)
@@ -59,14 +59,15 @@ def split_batch(X, y, devices):
             [y[start:end].copyto(device) for start, end, device in shards])
 
 
-@checked(ready_to_learn, X=array, y=class_labels, device_params=COPIES,
+@checked(ready_to_learn, X=finite, y=class_labels, device_params=COPIES,
          devices=device_list)
 def compute_gradients(X, y, device_params, devices):
     """Each device computes its gradients of the sum of losses on its part.
 
     `device_params` has a full copy of the parameters for each device.
     Returns the losses, one array a device, one value an example; like all
-    MXNet arrays they may still be in the making.
+    MXNet arrays they may still be in the making. ValueError for a bad
+    argument, such as an image with a pixel that is nan or inf.
     """
     X_shards, y_shards = split_batch(X, y, devices)
     with autograd.record():
@@ -81,7 +82,7 @@ def compute_gradients(X, y, device_params, devices):
     return losses
 
 
-@checked(lr=number)  # the other arguments are checked by compute_gradients
+@checked(lr=rate_or_zero)  # compute_gradients checks the other arguments
 def train_batch(X, y, device_params, devices, lr):
     """One step of minibatch SGD on all devices; returns the losses.
 
@@ -106,7 +107,6 @@ def evaluate_accuracy(data_iter, device_params, devices):
     """
     num_right, num_examples = [], 0
     for X, y in data_iter:
-        class_labels('y of data_iter', y)
         num_examples += len(X)
         for X_shard, y_shard, params in zip(*split_batch(X, y, devices),
                                             device_params):
@@ -138,7 +138,7 @@ class TrainResult:
                 f'on {self.devices})')
 
 
-@checked(num_devices=num_devices, batch_size=whole, lr=positive,
+@checked(num_devices=num_devices, batch_size=whole, lr=learning_rate,
          num_epochs=partial(whole, most=1_000_000), data=DATA, root=folder,
          seed=from_zero, show=flag, step=function)
 def train(num_devices, batch_size, lr, num_epochs=10, data='digits',

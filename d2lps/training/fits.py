@@ -1,15 +1,22 @@
 """What fits together: checks and rules for the arrays of a training step."""
 import math
+from functools import partial
 
 import numpy as onp
 
-from d2lps.checks import refuse
+from d2lps.checks import number, positive, refuse
 from d2lps.engine import array
+
+
+# With more, parameters get too large for floats in one step, and ReLUs, for
+# which what is no number is 0, hide it from the loss.
+learning_rate = partial(positive, most=1e10, example=0.1)
+rate_or_zero = partial(number, most=1e10, example=0.1)
 
 
 def byte_images(name, value):
     """A check: images as they stay in memory."""
-    if not (isinstance(value, onp.ndarray) and value.dtype == 'uint8'
+    if not (_is_plain(value) and value.dtype == 'uint8'
             and value.ndim == 3 and value.size
             and value.shape[1:] == (28, 28)):
         refuse(name, value, 'a NumPy array of bytes (uint8) of shape '
@@ -17,9 +24,14 @@ def byte_images(name, value):
     return value
 
 
+def _is_plain(value):
+    return isinstance(value, onp.ndarray) and not isinstance(
+        value, onp.ma.MaskedArray)
+
+
 def class_numbers(name, value):
     """A check: the labels of images, whole numbers (n,) from 0 to 9."""
-    if not (isinstance(value, onp.ndarray) and value.dtype.kind in 'iu'
+    if not (_is_plain(value) and value.dtype.kind in 'iu'
             and value.ndim == 1 and value.size):
         refuse(name, value, 'an array of whole numbers of shape (n,)')
     if not 0 <= value.min() <= value.max() < 10:
@@ -40,8 +52,22 @@ def class_labels(name, value):
     return value
 
 
+def finite(name, value):
+    """A check: an array of numbers only. It waits for them and no more.
+
+    For a ReLU of MXNet what is no number is 0, so no loss would show it.
+    """
+    if not onp.isfinite(array(name, value).asnumpy()).all():
+        raise ValueError(f'{name} must have finite numbers only; some are nan '
+                         'or inf')
+    return value
+
+
 def minibatches(name, value):
-    """A check: something that a `for X, y in` can go through."""
+    """A check: something that a `for X, y in` can go through.
+
+    What it returns checks each minibatch, when it is its turn.
+    """
     fits = hasattr(value, '__iter__') and not (
         hasattr(value, 'shape') or isinstance(value, (str, dict)))
     if fits and isinstance(value, (list, tuple)):
@@ -50,7 +76,15 @@ def minibatches(name, value):
     if not fits:
         refuse(name, value, 'an iterator over minibatches X, y, such as '
                'd2lps.load_data(256)[1]')
-    return value
+    return _each_checked(name, value)
+
+
+def _each_checked(name, batches):
+    for pair in batches:
+        if not isinstance(pair, (list, tuple)) or len(pair) != 2:
+            refuse(f'a minibatch of {name}', pair, 'a pair X, y')
+        X, y = pair
+        yield finite(f'X of {name}', X), class_labels(f'y of {name}', y)
 
 
 def agree(**dimensions):

@@ -7,9 +7,9 @@ from functools import partial
 from mxnet import autograd, np
 
 from d2lps.checks import checked, list_of, refuse, whole
-from d2lps.engine import array, array_list, device_list
+from d2lps.engine import array_list, device_list
 from d2lps.training.data_parallel import get_params
-from d2lps.training.fits import alike, class_labels, ready_to_learn
+from d2lps.training.fits import alike, class_labels, finite, ready_to_learn
 from d2lps.training.lenet import LAYERS, forward, lenet_params, loss
 
 # Each device has some of the parameters: some layers, or some channels.
@@ -34,7 +34,7 @@ def split_by_layer(params, devices, cut=2):
             get_params(params[2 * cut:], devices[1]))
 
 
-@checked(ready_to_learn, X=array, y=class_labels, stages=PIECES, devices=two)
+@checked(ready_to_learn, X=finite, y=class_labels, stages=PIECES, devices=two)
 def network_partition(X, y, stages, devices):
     """Losses (b,) of X (b, 1, 28, 28), y (b,); layers on two devices.
 

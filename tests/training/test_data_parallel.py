@@ -14,7 +14,9 @@ from mxnet import autograd, np
 import d2lps
 from d2lps import (Batches, allreduce, devices, evaluate_accuracy, get_params,
                    init_params, load_data, loss, split_batch, train_batch)
+from d2lps.kvstore import prepare_store, train_batch_store
 from d2lps.training import data_parallel, lenet
+from d2lps.training.partition import network_partition, split_by_layer
 from trained import BOOK, XAVIER, numbers, trained
 
 
@@ -235,6 +237,53 @@ def test_accuracy_takes_numpys_labels_and_no_others():
     for bad in y + 100, y.astype('float32'):
         with pytest.raises(ValueError, match='^y of data_iter must be '):
             evaluate_accuracy([(X, bad)], copies(1), devices(1))
+
+
+@pytest.mark.parametrize('bad', [math.nan, math.inf, -math.inf])
+def test_a_pixel_that_is_no_number_is_found_before_it_is_learned(bad):
+    """MXNet's ReLU makes it 0, so the loss would be that of a black image."""
+    X, y = next(iter(load_data(30)[0]))
+    X[3, 0, 5, 5] = bad
+    device_params, store = copies(2), d2lps.KVStore()
+    prepare_store(store, device_params[0], 0.1)
+    stages = split_by_layer(init_params(), devices(2))
+    before = [*map(numbers, device_params)]
+    for call in (
+            lambda: train_batch(X, y, device_params, devices(2), 0.1),
+            lambda: data_parallel.compute_gradients(X, y, device_params,
+                                                    devices(2)),
+            lambda: train_batch_store(X, y, device_params, devices(2), store),
+            lambda: network_partition(X, y, stages, devices(2)),
+            lambda: evaluate_accuracy([(X, y)], device_params, devices(2))):
+        with pytest.raises(ValueError, match='^X (of data_iter )?must have fi'
+                           'nite numbers only; some are nan or inf'):
+            call()
+    for old, now in zip(before, map(numbers, device_params)):
+        assert all(map(onp.array_equal, old, now))
+
+
+def test_evaluate_accuracy_goes_through_pairs():
+    X, y = next(iter(load_data(30)[0]))
+    device_params = copies(1)
+    expected = evaluate_accuracy([(X, y)], device_params, devices(1))
+    assert evaluate_accuracy(([X, y] for _ in range(2)), device_params,
+                             devices(1)) == expected
+    for bad in range(3), iter([X]), ([X, y, y] for _ in range(2)), (
+            one for one in 'ab'):
+        with pytest.raises(ValueError, match='minibatch of data_iter must be '
+                           'a pair X, y'):
+            evaluate_accuracy(bad, device_params, devices(1))
+
+
+@pytest.mark.parametrize('lr', [1e11, 1e20, 1e308])
+def test_a_learning_rate_that_is_beyond_all_floats(lr):
+    """With more than 1e19 or so all turns into nan, and no loss shows it."""
+    X, y = next(iter(load_data(30)[0]))
+    for call in (lambda: train_batch(X, y, copies(1), devices(1), lr),
+                 lambda: d2lps.train(1, 30, lr, show=False),
+                 lambda: prepare_store(d2lps.KVStore(), init_params(), lr)):
+        with pytest.raises(ValueError, match='^lr must be .* 1e.10'):
+            call()
 
 
 def test_copies_without_gradients_are_explained():
