@@ -29,10 +29,11 @@ ENDS_ALL = [
 
 def run(code):
     """The points of a right answer with this cell below it, and why a cell
-    has no outputs."""
+    has no outputs. Another cell gives what ends a moment later its time."""
     notebook = answered()
-    k = notebook.cells.index(answer_cell(notebook))
-    notebook.cells.insert(k + 1, new_code_cell(code))
+    k = notebook.cells.index(answer_cell(notebook)) + 1
+    notebook.cells[k:k] = [new_code_cell(code), new_code_cell(
+        'import time\ntime.sleep(0.3)')]
     made, _ = rebuild(solution('tree'), notebook)
     cases = hidden_cases(ROOT / 'classroom' / 'hidden', 'tree')
     problems = asyncio.run(execute(made, cases, 0, behind_walls=False))
