@@ -10,6 +10,8 @@ PAGE = Environment(autoescape=True, trim_blocks=True,
                    lstrip_blocks=True).from_string('''\
 <!DOCTYPE html>
 <html lang="en"><head><meta charset="utf-8">
+<meta http-equiv="Content-Security-Policy"
+      content="default-src 'none'; style-src 'unsafe-inline'">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <title>Exercises: {{ name }}</title>
 <style>

@@ -1,6 +1,133 @@
+"""What students wrote and their code has shown, so that no page runs it.
+
+A teacher opens graded notebooks in nbgrader's formgrader, in JupyterLab and as
+pages of nbgrader's, all of which can act for the teacher. So what would be
+HTML, a script, a link or a picture from elsewhere is not even in the notebook:
+outputs are texts, errors, and pictures in PNG and JPEG, and text cells have a
+space where these things would begin, whatever turns them into HTML. Formulas,
+tables, lists, code and emphasis stay.
+"""
+import base64
+import re
+
+from nbformat import from_dict
+
+PICTURES = {'image/png': b'\x89PNG\r\n\x1a\n', 'image/jpeg': b'\xff\xd8\xff'}
+STREAMS = 'stdout', 'stderr'
+KINDS = 'code', 'markdown', 'raw'
+LARGEST_COUNT = 10 ** 6
+NAME = re.compile(r'[\w-]{1,64}', re.ASCII)
+METADATA = {  # of cells: what nbgrader has to know, and of which form it is
+    'grade': bool, 'grade_id': NAME, 'locked': bool, 'points': (int, float),
+    'schema_version': int, 'solution': bool, 'task': bool, 'cell_type': NAME,
+    'checksum': NAME}
+# Behind each of these comes the space. An address alone becomes a link, too.
+ADDRESS = re.compile(r':(?=//)|\bwww(?=\.)', re.IGNORECASE)
+ACTIVE = re.compile(
+    r'<(?=[a-z/!?])'  # HTML, <javascript:...>
+    r'|&(?=[a-z#])'  # &lt; and the like, which could hide others of these
+    r'|\](?=[(:])'  # [words](link), ![words](picture), [words]: link
+    # What MathJax makes links of, or with which it takes up more commands.
+    r'|\\(?=(?:href|url|csname|require|mmltoken|class|cssid|style|data)\b)|'
+    + ADDRESS.pattern, re.IGNORECASE)
+# A terminal's codes but for colours, such as those of links.
+CODES = re.compile(r'\x1b(?!\[)')
+
+
 def whole(text):
     """A text that a file can have: halves of letters become '?'.
 
     JSON can tell a half, such as of an emoji, which is no letter.
     """
     return text.encode(errors='replace').decode()
+
+
+def words(text):
+    """Markdown that has no HTML, no links and no pictures."""
+    return ACTIVE.sub(r'\g<0> ', whole(str(text)))
+
+
+def harmless(notebook, ours=()):
+    """A graded notebook that can be shown to a teacher: a new one.
+
+    ours: sources of text cells that are not a student's; they stay.
+    """
+    return from_dict({
+        'nbformat': 4, 'nbformat_minor': 5, 'metadata': {
+            'kernelspec': {'name': 'python3', 'display_name': 'Python 3',
+                           'language': 'python'},
+            'language_info': {'name': 'python'}},
+        'cells': [_cell(cell, k, ours)
+                  for k, cell in enumerate(notebook.cells)]})
+
+
+def _cell(cell, k, ours):
+    found = {'cell_type': cell.cell_type if cell.cell_type in KINDS else 'raw',
+             'id': _fitting(cell.get('id'), NAME) or f'c{k}', 'metadata': {}}
+    told = cell.metadata.get('nbgrader')
+    if isinstance(told, dict) and _fitting(told.get('grade_id'), NAME):
+        found['metadata']['nbgrader'] = {
+            key: told[key] for key, form in METADATA.items()
+            if _fitting(told.get(key), form) is not None}
+    if found['cell_type'] == 'code':
+        outputs = map(_output, cell.get('outputs', ()))
+        return found | {'source': whole(str(cell.source)),
+                        'execution_count': _count(cell),
+                        'outputs': [one for one in outputs if one]}
+    if cell.cell_type == 'markdown' and cell.source in ours:
+        return found | {'source': cell.source}
+    return found | {'source': words(cell.source)}
+
+
+def _fitting(value, form):
+    """The value if it is of this form, else None."""
+    if form is NAME:
+        return value if isinstance(value, str) and NAME.fullmatch(value) else (
+            None)
+    return value if isinstance(value, form) else None
+
+
+def _count(told):
+    """The number of a cell's run, or None."""
+    count = told.get('execution_count')
+    return count if type(count) is int and 0 <= count < LARGEST_COUNT else None
+
+
+def _output(told):
+    """An output without what is active, or None if nothing is left."""
+    kind, data = told.get('output_type'), told.get('data')
+    if kind == 'stream':
+        name = told.get('name')
+        return {'output_type': kind, 'text': _plain(told.get('text')),
+                'name': name if name in STREAMS else STREAMS[0]}
+    if kind == 'error':
+        return {'output_type': kind, 'ename': _plain(told.get('ename')),
+                'evalue': _plain(told.get('evalue')),
+                'traceback': [*map(_plain, told.get('traceback') or ())]}
+    if not isinstance(data, dict):
+        return None
+    left = {name: picture for name, begin in PICTURES.items()
+            if (picture := _picture(data.get(name), begin))}
+    if 'text/plain' in data:
+        left['text/plain'] = _plain(data['text/plain'])
+    return left and {'output_type': 'display_data', 'data': left,
+                     'metadata': {}}
+
+
+def _plain(told):
+    """Text, without the addresses that JupyterLab makes links of."""
+    return ADDRESS.sub(r'\g<0> ', CODES.sub('', whole(_joined(told))))
+
+
+def _joined(told):
+    return ''.join(map(str, told)) if isinstance(told, list) else str(told)
+
+
+def _picture(told, begin):
+    """A picture in base64, if it is one."""
+    try:
+        found = base64.b64decode(''.join(_joined(told).split()), validate=True)
+    except ValueError:
+        return None
+    return base64.b64encode(found).decode() if found.startswith(begin) else (
+        None)

@@ -1,0 +1,172 @@
+"""What a student may write so that it runs where a teacher reads it.
+
+Whatever runs, or is loaded without a click, asks for an address with PWNED.
+"""
+import base64
+
+from nbformat import from_dict
+
+PWNED = 'pwned'
+JS = f"fetch('/{PWNED}');window.{PWNED}=1"
+SVG = f'<svg xmlns="http://www.w3.org/2000/svg" onload="{JS}"></svg>'
+HTML = [
+    f'<script>{JS}</script>', f'<ScRiPt >{JS}</sCrIpT>',
+    f'<script src="/{PWNED}"></script>', f'<img src=x onerror="{JS}">',
+    f'<img src="/{PWNED}">', SVG, f'<svg><script>{JS}</script></svg>',
+    f'<svg/onload={JS}>', f'<svg><a xlink:href="javascript:{JS}">a</a></svg>',
+    f'<svg><animate onbegin="{JS}" attributeName=x dur=1s>',
+    f'<iframe srcdoc="<script>{JS}</script>"></iframe>',
+    f'<iframe src="javascript:{JS}"></iframe>',
+    f'<iframe src="/{PWNED}"></iframe>',
+    f'<a href="javascript:{JS}">a</a>', f'<a href="/{PWNED}">a</a>',
+    f'<object data="javascript:{JS}"></object>', f'<embed src="/{PWNED}">',
+    f'<details open ontoggle="{JS}">', f'<body onload="{JS}">',
+    f'<video><source onerror="{JS}"></video>', f'<audio src="/{PWNED}">',
+    f'<video poster="/{PWNED}"></video>', f'<input autofocus onfocus="{JS}">',
+    f'<form action="/{PWNED}"><button>a</button></form>',
+    f'<button formaction="javascript:{JS}">a</button>',
+    f'<style>@import "/{PWNED}";</style>',
+    f'<link rel="stylesheet" href="/{PWNED}">',
+    f'<p style="background: url(/{PWNED})">a</p>',
+    f'<meta http-equiv="refresh" content="0; url=/{PWNED}">',
+    f'<base href="/{PWNED}/">', f'<marquee onstart="{JS}">a</marquee>',
+    f'<math href="javascript:{JS}"><mi>a</mi></math>',
+    f'<!--><script>{JS}</script>', f'<?a><script>{JS}</script>',
+    f'<![CDATA[><script>{JS}</script>]]>',
+    f'</div></div><script>{JS}</script>',
+    f'</textarea></title></style><script>{JS}</script>',
+    f'<noscript><p title="</noscript><img src=x onerror={JS}>"></noscript>',
+    '<math><mtext><table><mglyph><style><!--</style>'
+    f'<img title="--&gt;&lt;img src=x onerror={JS}&gt;">',
+    f'<p data-commandlinker-command="{PWNED}">a</p>',
+    f'<template shadowrootmode=open><script>{JS}</script></template>']
+ENTITIES = f'&lt;script&gt;{JS}&lt;/script&gt;'
+MARKDOWN = [
+    *HTML, *(f'words {one} words' for one in HTML),
+    f'[a](javascript:{JS})', f'[a](JaVaScRiPt:{JS})',
+    f'[a](java&#115;cript:{JS})', f'[a](data:text/html,<script>{JS}</script>)',
+    f'[a](/{PWNED})', f'[a](<javascript:{JS}>)', f'[a]( /{PWNED} "title")',
+    f'[a](/{PWNED} "\\" onmouseover={JS} x=\\"")',
+    f'[a][b]\n\n[b]: javascript:{JS}', f'[b]\n\n[b]: /{PWNED}',
+    f'[b]\n\n[b]:\n/{PWNED}', f'<javascript:{JS}>', f'<http://a/{PWNED}>',
+    f'![a](/{PWNED})', f'![a](javascript:{JS})',
+    f'![a](x" onerror="{JS})', f'![x" onerror="{JS}](/{PWNED})',
+    f'![a][b]\n\n[b]: /{PWNED}', '![a](attachment:a.svg)',
+    '![a](attachment:a.html)', f'[![a](/{PWNED})](/{PWNED})',
+    f'http://localhost/{PWNED}', f'https://localhost/{PWNED}',
+    f'www.example.org/{PWNED}', f'HTTP://localhost/{PWNED}',
+    f'```mermaid\n<script>{JS}</script>\n```',
+    f'```mermaid\ngraph TD; A-->B; click A "javascript:{JS}"\n```',
+    f'```"><script>{JS}</script>\nx = 1\n```',
+    f'```\n<script>{JS}</script>\n```',
+    f'`<script>{JS}</script>`', f'    <script>{JS}</script>',
+    f'# a <script>{JS}</script>', f'# a" onclick="{JS}',
+    f'| a | b |\n|---|---|\n| <script>{JS}</script> | [a](/{PWNED}) |',
+    f'> <script>{JS}</script>', f'* <img src=x onerror="{JS}">',
+    f'a\n: <script>{JS}</script>', f'$<script>{JS}</script>$',
+    f'$$<img src=x onerror="{JS}">$$', f'\\\\(<script>{JS}</script>\\\\)',
+    f'\\begin{{a}}<script>{JS}</script>\\end{{a}}',
+    f'$\\href{{javascript:{JS}}}{{x}}$', f'$\\href{{/{PWNED}}}{{x}}$',
+    f'$\\def\\a{{\\href}}\\a{{/{PWNED}}}{{x}}$',
+    f'&dollar;&bsol;href{{/{PWNED}}}{{x}}&dollar;',
+    '$\\require{html}\\class{a}{x}\\cssId{notebook}{x}$',
+    f'$\\unicode{{<img src=x onerror="{JS}">}}$',
+    f'$\\mmlToken{{mi}}[href="/{PWNED}"]{{x}}$',
+    ENTITIES, ENTITIES.replace('&', '&amp;'), f'&#60;img src=x onerror={JS}>',
+    f'\\<script>{JS}\\</script>', f'<\0script>{JS}</script>',
+    f'<scr\nipt>{JS}</scr\nipt>', f'<<script>script>{JS}</script>',
+    f'<img\tsrc=x\nonerror="{JS}">', f'](/{PWNED})', f'[a]\\(/{PWNED})']
+
+
+def _base64(text):
+    return base64.b64encode(text.encode()).decode()
+
+
+def _display(kind, data, **more):
+    return {'output_type': 'display_data', 'data': {kind: data},
+            'metadata': {}} | more
+
+
+SCRIPT = HTML[0]
+OUT = f'"><script>{JS}</script>'
+OUTPUTS = [
+    *(_display('text/html', one) for one in HTML),
+    _display('text/html', SCRIPT, metadata={'text/html': {'isolated': True}}),
+    _display('application/javascript', JS), _display('text/javascript', JS),
+    _display('image/svg+xml', SVG), _display('text/latex', SCRIPT),
+    _display('text/latex', f'$\\href{{javascript:{JS}}}{{x}}$'),
+    *(_display('text/markdown', one) for one in MARKDOWN),
+    _display('application/vnd.jupyter.widget-view+json',
+             {'model_id': 'a', 'version_major': 2}),
+    _display('application/vnd.jupyter.widget-view+json', SCRIPT),
+    _display('application/vnd.vega.v5+json', {'data': {'url': f'/{PWNED}'}}),
+    _display('application/vnd.plotly.v1+json', {'data': []}),
+    _display('application/geo+json', {'a': SCRIPT}),
+    _display('application/json', {'a': SCRIPT}),
+    _display('application/pdf', _base64(SCRIPT)),
+    _display('application/xhtml+xml', SVG), _display('text/xml', SVG),
+    _display(SCRIPT, SCRIPT), _display('text/plain', SCRIPT),
+    _display('text/plain', [SCRIPT, f'http://localhost/{PWNED}']),
+    _display('text/plain', f'\x1b]8;;/{PWNED}\x1b\\a\x1b]8;;\x1b\\'),
+    _display('text/plain', f'\x1b[31m{SCRIPT}\x1b[0m'),
+    _display('image/png', OUT), _display('image/png', _base64(SVG)),
+    _display('image/jpeg', f'iVBORw0KGgo=" onerror="{JS}'),
+    _display('image/gif', _base64(SVG)), _display('image/png', [OUT]),
+    _display('image/png', 'iVBORw0KGgo=', metadata={
+        'image/png': {'width': OUT, 'height': OUT, 'alt': OUT},
+        'width': OUT, 'filenames': {'image/png': f'/{PWNED}'}}),
+    _display('image/svg+xml', SVG, svg_filename=f'/{PWNED}'),
+    {'output_type': 'execute_result', 'data': {'text/plain': SCRIPT},
+     'metadata': {}, 'execution_count': OUT},
+    {'output_type': 'execute_result', 'data': {'text/html': SCRIPT},
+     'metadata': {}, 'execution_count': 1},
+    {'output_type': 'stream', 'name': OUT, 'text': SCRIPT},
+    {'output_type': 'stream', 'name': 'stdout', 'text': [SCRIPT]},
+    {'output_type': 'error', 'ename': SCRIPT, 'evalue': SCRIPT,
+     'traceback': [SCRIPT, f'\x1b[31m{SVG}']},
+    {'output_type': OUT, 'data': {'text/html': SCRIPT}, 'metadata': {}}]
+METADATA = {
+    'title': SCRIPT, 'authors': [{'name': SCRIPT}], 'trusted': True,
+    'kernelspec': {'name': OUT, 'display_name': SCRIPT, 'language': OUT},
+    'language_info': {'name': OUT, 'pygments_lexer': OUT, 'mimetype': OUT,
+                      'codemirror_mode': OUT, 'file_extension': OUT},
+    'widgets': {'application/vnd.jupyter.widget-state+json': {
+        'state': {'a': {'model_name': 'HTMLModel', 'model_module':
+                        '@jupyter-widgets/controls', 'model_module_version':
+                        '2.0.0', 'state': {'value': SCRIPT}}, 'b': OUT},
+        'version_major': 2, 'version_minor': 0}}}
+OF_CELLS = {'tags': [OUT], 'name': OUT, 'alt': OUT, 'trusted': True,
+            'raw_mimetype': 'text/html', 'format': 'text/html',
+            'magics_language': OUT, 'jupyter': {'a': OUT}, 'slideshow': OUT,
+            'nbgrader': {'grade_id': OUT, 'grade': False, 'locked': False,
+                         'points': OUT, 'solution': True, 'task': OUT,
+                         'schema_version': OUT, 'cell_type': OUT}}
+ATTACHMENTS = {'a.svg': {'image/svg+xml': _base64(SVG)},
+               'a.html': {'text/html': _base64(SCRIPT)}}
+
+
+def cells():
+    """One for each of these."""
+    return [from_dict(one) for one in [
+        *({'cell_type': 'markdown', 'source': one, 'metadata': OF_CELLS,
+           'attachments': ATTACHMENTS, 'id': f'm{k}'}
+          for k, one in enumerate(MARKDOWN)),
+        *({'cell_type': 'raw', 'source': one, 'metadata': OF_CELLS,
+           'id': f'r{k}'} for k, one in enumerate(HTML)),
+        *({'cell_type': 'code', 'source': '1', 'metadata': OF_CELLS,
+           'outputs': [one], 'execution_count': None, 'id': f'o{k}'}
+          for k, one in enumerate(OUTPUTS)),
+        *({'cell_type': 'code', 'source': one, 'metadata': {}, 'outputs': [],
+           'execution_count': OUT, 'id': f'c{k}'}
+          for k, one in enumerate((SCRIPT, f'%%html\n{SCRIPT}', SVG,
+                                   f'%%javascript\n{JS}', '# &lt;b&gt;'))),
+        {'cell_type': 'code', 'source': '1', 'metadata': OF_CELLS,
+         'outputs': [], 'execution_count': 1, 'id': OUT},
+        {'cell_type': OUT, 'source': SCRIPT, 'metadata': {}, 'id': 'x'}]]
+
+
+def hostile(notebook):
+    """A notebook with all of it."""
+    notebook.cells += cells()
+    notebook.metadata.update(from_dict(METADATA))
+    return notebook
