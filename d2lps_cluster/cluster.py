@@ -67,6 +67,11 @@ class Cluster:
     MASTER_ADDR and MASTER_PORT are in its environment, as `torchrun` sets
     them, so that other libraries can meet there.
 
+    What a function starts on a worker ends with the cluster, at the latest:
+    also a daemon, or a process in a session of its own.  Only Linux finds
+    these; on a Mac, and where a keeper is itself killed, those live on that
+    have left the worker's process group.
+
     MXNet's servers run what anybody sends them who can connect.
     On one machine nobody else can: they talk over Unix sockets, in /tmp,
     which only this user may open (and root, who may do everything), and no

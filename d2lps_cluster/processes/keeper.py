@@ -21,8 +21,8 @@ import time
 import traceback
 from contextlib import suppress
 
-from d2lps_cluster.processes import member, messages, namespaces
-from d2lps_cluster.processes import probe
+from d2lps_cluster.processes import descendants, member, messages
+from d2lps_cluster.processes import namespaces, probe
 from d2lps_cluster.processes.lines import Inlet, Outlet, serve
 from d2lps_cluster.processes.shortage import or_end
 from d2lps_cluster.processes.sockets import PREFIX, command_of, tidy
@@ -112,6 +112,7 @@ class Keeper:
             for kept in [*self._kept.values()]:
                 if kept.wait(os.WNOHANG) is not None:
                     self._reap(kept)
+            descendants.bury([kept.pid for kept in self._kept.values()])
             if time.monotonic() - beat > 1:
                 beat = time.monotonic()
                 self.tell(beat=True)
@@ -244,6 +245,7 @@ class Keeper:
             kept.signal_all(signal.SIGKILL)
         for kept in self._kept.values():
             kept.kill()
+        descendants.end_children()
         if self._folder:
             tidy(self._folder)
         if lost and command_of(os.getppid()).startswith('sshd'):
@@ -259,6 +261,7 @@ def main():
     os.umask(0o077)  # what we make, such as a socket, is our own
     if sys.platform == 'linux':  # a stopped keeper, too, has to notice that
         ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGCONT)
+    descendants.adopt()  # what leaves a worker's group ends with the cluster
     signal.signal(signal.SIGHUP, signal.SIG_IGN)  # the end of input says it
     signal.signal(signal.SIGTERM, lambda *_: sys.exit('it had to end'))
     keeper = Keeper()

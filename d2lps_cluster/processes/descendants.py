@@ -1,0 +1,66 @@
+"""What a process has started, and what that has started in turn.
+
+A child may leave the group and the session of its parent, and live on when
+that has ended.  On Linux, a process can have all such orphans in the tree
+below it become its own children (prctl(2), PR_SET_CHILD_SUBREAPER).  A child's
+number is not given to another process before its parent has waited for it, so
+nobody else's process can be meant.  Other systems have no such call, and one
+without /proc does not name the children.
+"""
+import ctypes
+import os
+import signal
+import sys
+from contextlib import suppress
+from pathlib import Path
+
+PR_SET_CHILD_SUBREAPER = 36
+ROUNDS = 1000  # each ends a generation; one that forks for ever is given up
+
+
+def adopt():
+    """From now on, orphans below this process become its children."""
+    if sys.platform == 'linux':
+        ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+
+
+def children():
+    """The ids of this process's children, also of those that have ended."""
+    found = []
+    for path in Path('/proc').glob('[0-9]*/stat'):
+        with suppress(OSError):  # it has just ended
+            # Its name stands in brackets, and may have spaces and brackets.
+            _, parent, *_ = path.read_bytes().rpartition(b')')[2].split()
+            if int(parent) == os.getpid():
+                found.append(int(path.parent.name))
+    return found
+
+
+def bury(others):
+    """Wait for the children that have ended, but for those in `others`."""
+    if not hasattr(os, 'waitid'):  # as on a Mac, where there are no orphans
+        return
+    with suppress(ChildProcessError):  # there is no child
+        while ended := os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG
+                                 | os.WNOWAIT):
+            if ended.si_pid in others:  # somebody else waits for it
+                break
+            os.waitpid(ended.si_pid, 0)
+
+
+def end_children():
+    """End all children, and theirs, which then are ours."""
+    for _ in range(ROUNDS):
+        ended = [pid for pid in children() if _kill(pid)]
+        if not ended:
+            break
+        for pid in ended:
+            os.waitpid(pid, 0)
+
+
+def _kill(pid):
+    """Whether it may be killed: what runs as another user may not."""
+    with suppress(OSError):
+        os.kill(pid, signal.SIGKILL)
+        return True
+    return False
