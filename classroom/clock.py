@@ -20,9 +20,10 @@ class Clock:
 
     Its own seconds are those in which it ran, or waited for something else
     than the machine, such as for the end of `sleep`. Who starts many
-    processes makes them wait for each other, so the processor time of all of
-    them, divided by the number of processors, counts in any case. Own time
-    never runs faster than the clock on the wall.
+    processes makes them wait for each other. So what one thread has computed
+    counts in any case, and so does what all have computed, divided by the
+    number of processors. Own time never runs faster than the clock on the
+    wall.
     """
 
     def __init__(self, pid):
@@ -36,25 +37,32 @@ class Clock:
         # Our own process may have had to wait, too: then nobody has looked.
         passed = min(now.at - before.at, 2 * LOOK)
         delayed = now.stalled - before.stalled + sum(
-            max(0, seconds - before.delays.get(thread, 0))
-            for thread, seconds in now.delays.items())
+            _more(before.delays, now.delays))
         # What was noted a moment too late belongs to the next look.
         free = passed - delayed - self._owed
         self._owed = min(max(0, -free), passed)
-        self.seconds += min(passed, max(0, free, (
-            now.used - before.used) / CORES))
+        self.seconds += min(passed, max(
+            0, free, (now.used - before.used) / CORES,
+            *_more(before.ran, now.ran)))
         return self.seconds
+
+
+def _more(before, now):
+    """By how much the seconds of each thread have grown."""
+    return [max(0, seconds - before.get(thread, 0))
+            for thread, seconds in now.items()]
 
 
 class _Noted:
     """What the system has noted until now, in seconds.
 
-    used: processor time of all. delays: from a thread to how long it was
-    ready and had to wait. stalled: how long memory and disks made wait.
+    used: processor time of all, of those that have ended as well. ran,
+    delays: from a thread to how long it ran, and how long it was ready and had
+    to wait. stalled: how long memory and disks made wait.
     """
 
     def __init__(self, pid):
-        self.used, self.delays = 0., {}
+        self.used, self.ran, self.delays = 0., {}, {}
         self.stalled = sum(map(_stalled, ('memory', 'io')))
         for one in family(pid):
             place = Path('/proc', str(one))
@@ -64,7 +72,8 @@ class _Noted:
                 self.used += sum(map(int, numbers.split()[11:15])) / TICK
                 for thread in os.listdir(place / 'task'):
                     told = (place / 'task' / thread / 'schedstat').read_text()
-                    self.delays[thread] = int(told.split()[1]) / 1e9
+                    self.ran[thread], self.delays[thread] = (
+                        int(number) / 1e9 for number in told.split()[:2])
             except OSError:  # it has just ended, or nothing is noted here
                 continue
         self.at = time.monotonic()

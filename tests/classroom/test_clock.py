@@ -4,6 +4,7 @@ import os
 import subprocess
 import sys
 import time
+from collections import Counter
 from types import SimpleNamespace
 
 import nbformat
@@ -21,6 +22,8 @@ from classroom.submissions import hidden_cases, read_all, rebuild
 CPU = min(os.sched_getaffinity(0)) if hasattr(os, 'sched_getaffinity') else 0
 needs_linux = pytest.mark.skipif(sys.platform != 'linux',
                                  reason='this system does not note it')
+WALLS = [False, pytest.param(True, marks=pytest.mark.skipif(
+    bool(walls.problem()), reason='no walls'))]
 # Twenty processes on one processor, each in a session of its own.
 CROWD = f'''
 import os, sys
@@ -53,16 +56,17 @@ def crowd():
 def own_seconds(monkeypatch, *looks):
     """What a clock of ours says after these looks, on two processors.
 
-    Each look: the seconds that have passed, the processor time, how long each
-    thread had to wait, how long disks made wait.
+    Each look: the seconds that have passed, how long each thread ran, how long
+    it had to wait, how long disks made wait.
     """
-    at, used, stalled, delays, told = 0., 0., 0., {}, []
-    for passed, more, waits, stall in [(0, 0, {}, 0), *looks]:
-        at, used, stalled = at + passed, used + more, stalled + stall
-        for thread, seconds in waits.items():
-            delays[thread] = delays.get(thread, 0) + seconds
-        told.append(SimpleNamespace(at=at, used=used, stalled=stalled,
-                                    delays=dict(delays)))
+    at, stalled, ran, delays, told = 0., 0., Counter(), Counter(), []
+    for passed, runs, waits, stall in [(0, {}, {}, 0), *looks]:
+        at, stalled = at + passed, stalled + stall
+        ran.update(runs)
+        delays.update(waits)
+        told.append(SimpleNamespace(
+            at=at, used=ran.total(), ran=dict(ran), delays=dict(delays),
+            stalled=stalled))
     notes = iter(told)
     monkeypatch.setattr(clock, '_Noted', lambda pid: next(notes))
     monkeypatch.setattr(clock, 'CORES', 2)
@@ -73,13 +77,15 @@ def own_seconds(monkeypatch, *looks):
 
 
 @pytest.mark.parametrize('look, seconds', [
-    ((LOOK, LOOK, {}, 0), 1),  # computes
-    ((LOOK, 0, {}, 0), 1),  # sleeps
-    ((LOOK, LOOK / 50, {'a': LOOK * 49 / 50}, 0), 1 / 50),  # computes, late
-    ((LOOK, 0, {'a': 0, 'b': LOOK}, 0), 0),  # waits for a thread that waits
-    ((LOOK, 0, {}, LOOK), 0),  # waits for a disk that all write to
-    ((LOOK, 2 * LOOK, dict.fromkeys(range(68), LOOK), 0), 1),  # 70 at once
-    ((100 * LOOK, 0, {}, 0), 2)])  # we could not look in time
+    ((LOOK, {'a': LOOK}, {}, 0), 1),  # computes
+    ((LOOK, {}, {}, 0), 1),  # sleeps
+    ((LOOK, {'a': LOOK / 50}, {'a': LOOK * 49 / 50}, 0), 1 / 50),  # computes
+    ((LOOK, {}, {'a': 0, 'b': LOOK}, 0), 0),  # waits for a thread that waits
+    ((LOOK, {}, {}, LOOK), 0),  # waits for a disk that all write to
+    ((LOOK, dict.fromkeys(range(70), 2 * LOOK / 70),  # seventy compute
+      dict.fromkeys(range(70), LOOK), 0), 1),
+    ((LOOK, {'a': LOOK}, {'b': LOOK, 'c': LOOK}, 0), 1),  # others only wait
+    ((100 * LOOK, {}, {}, 0), 2)])  # we could not look in time
 def test_only_own_time_counts(monkeypatch, look, seconds):
     found = own_seconds(monkeypatch, *[look] * 10)
     assert found == pytest.approx(10 * LOOK * seconds)
@@ -87,10 +93,10 @@ def test_only_own_time_counts(monkeypatch, look, seconds):
 
 def test_what_is_noted_too_late_is_made_up_for(monkeypatch):
     """But who computes in seventy processes is owed no sleep for that."""
-    late = (LOOK, 0, {'a': 0}, 0), (LOOK, 0, {'a': 2 * LOOK}, 0)
-    assert own_seconds(monkeypatch, *reversed(late)) == pytest.approx(0)
-    many = (LOOK, 0, dict.fromkeys(range(70), LOOK), 0)
-    sleep = (LOOK, 0, {}, 0)
+    late = (LOOK, {}, {'a': 2 * LOOK}, 0), (LOOK, {}, {'a': 0}, 0)
+    assert own_seconds(monkeypatch, *late) == pytest.approx(0)
+    many = (LOOK, {}, dict.fromkeys(range(70), LOOK), 0)
+    sleep = (LOOK, {}, {}, 0)
     assert own_seconds(monkeypatch, many, *[sleep] * 5) == pytest.approx(
         4 * LOOK)
 
@@ -201,9 +207,22 @@ def test_what_others_may_have_ended_is_executed_alone(tmp_path, monkeypatch):
         (10, [])] * 3
 
 
+@needs_linux
 @pytest.mark.full
-@pytest.mark.parametrize('behind_walls', [False, pytest.param(
-    True, marks=pytest.mark.skipif(bool(walls.problem()), reason='no walls'))])
+@pytest.mark.parametrize('behind_walls', WALLS)
+def test_where_memory_is_short_a_notebook_is_ended_before_the_grading(
+        behind_walls):
+    """Its cell ends the process where Linux has not been told so."""
+    assert run("""
+import os
+with open('/proc/self/oom_score_adj') as file:
+    if int(file.read()) != 1000:
+        os._exit(1)
+""", behind_walls=behind_walls) == (10, {})
+
+
+@pytest.mark.full
+@pytest.mark.parametrize('behind_walls', WALLS)
 @pytest.mark.parametrize('ends', ['', 'os._exit(0)'])
 def test_a_notebook_leaves_no_process_behind(behind_walls, ends):
     """A process of its own session, whose parent has ended, is ended, too."""
