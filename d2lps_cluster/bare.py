@@ -3,6 +3,7 @@ import gc
 import importlib.util
 import json
 import os
+import selectors
 import signal
 import subprocess
 import sys
@@ -10,13 +11,20 @@ import tempfile
 import time
 import traceback
 import types
+from contextlib import ExitStack, suppress
 from functools import partial
 
 from d2lps.checks import checked, positive, text, whole
+from d2lps_cluster.processes import descendants
+from d2lps_cluster.processes.lines import serve
 from d2lps_cluster.processes.member import may_be_forked
 from d2lps_cluster.processes.places import Private
+from d2lps_cluster.processes.process import how_it_ended
+from d2lps_cluster.processes.shortage import TEMPORARY, needs, remedy
 from d2lps_cluster.processes.sockets import socket_of
 
+KEPT = 500_000  # bytes of the beginning, and of the end, of what one writes
+GOODBYE = 10  # seconds for the first process to end all
 REGISTERING = 0.2  # seconds for a script to create its store
 LIFE = 60  # seconds; the kernel's alarm clock ends what lives longer
 ENDS = 'SIGTERM', 'SIGALRM'
@@ -29,8 +37,9 @@ def bare_mxnet(script, num_workers=2, seconds=3):
     """Run a script on workers of MXNet, with a server and without our layer.
 
     Each process ends when all workers have, or `seconds` after a worker has
-    written its first line, and after 60 seconds in any case. They talk over
-    Unix sockets that only this user can open.
+    written its first line, and after 60 seconds in any case; so does what the
+    script has started (on a Mac, unless it has left the process group of a
+    worker). They talk over Unix sockets that only this user can open.
 
     Args:
         script: Python code, which creates its store itself.
@@ -38,7 +47,11 @@ def bare_mxnet(script, num_workers=2, seconds=3):
 
     Returns:
         What each process of a worker has written, a list of str. Their
-        order is not that of the ranks.
+        order is not that of the ranks. Of more than a million bytes, only
+        the beginning and the end; a line says how much is left out.
+
+    Raises:
+        OSError: if this machine has not what the processes need to start.
     """
     importlib.util.find_spec('mxnet')  # says if it is missing
     ports = Private(num_workers, 1).free_ports(2 + num_workers)
@@ -47,35 +60,107 @@ def bare_mxnet(script, num_workers=2, seconds=3):
            'DMLC_PS_ROOT_URI': '127.0.0.1', 'DMLC_ROLE': 'worker',
            'DMLC_PS_ROOT_PORT': str(ports[-1])}
     roles = ['server'] + ['worker'] * num_workers + ['scheduler']
-    outputs = [tempfile.TemporaryFile('w+', errors='replace') for _ in roles]
-    files = [output.fileno() for output in outputs]
-    # In a file, as everybody can read the arguments of a process.
-    with tempfile.TemporaryFile('w+') as task:
-        json.dump([script, [*zip(roles, ports, files)]], task)
-        task.seek(0)
-        first = subprocess.Popen(
-            [sys.executable, '-u', '-c', FIRST], env=env, umask=0o077,
-            stdin=task, pass_fds=files, start_new_session=True)
-    try:
-        wait(first, files[1:-1], seconds)
-    finally:
-        first.terminate()
-        first.wait()
-        for path in map(socket_of, ports):  # which a killed process leaves
-            if os.path.exists(path):
-                os.unlink(path)
-    for output in outputs:
-        output.seek(0)
-    return [output.read() for output in outputs[1:-1]]
+    with ExitStack() as in_any_case:
+        with needs('the processes could not be started', TEMPORARY):
+            # In a file, as everybody can read the arguments of a process.
+            task = in_any_case.enter_context(tempfile.TemporaryFile('w+'))
+        with needs('the processes could not be started'):
+            selector = selectors.DefaultSelector()
+            in_any_case.callback(selector.close)
+            outputs = [Output(selector, in_any_case) for _ in roles]
+            errors = Output(selector, in_any_case)
+        files = [output.file for output in outputs]
+        with needs('the processes could not be started', TEMPORARY):
+            json.dump([script, [*zip(roles, ports, files)]], task)
+            task.seek(0)
+        in_any_case.callback(remove, ports)
+        with needs('the processes could not be started'):
+            first = subprocess.Popen(
+                [sys.executable, '-u', '-c', FIRST], env=env, umask=0o077,
+                stdin=task, stderr=errors.file, pass_fds=files,
+                start_new_session=True)
+        try:
+            wait(first, selector, outputs[1:-1], seconds)
+            failed = first.poll()
+        finally:
+            end(first)
+        for output in (*outputs, errors):
+            output.drain()
+        if failed:
+            words = errors.text().strip().split('\n')
+            raise OSError('\n'.join(filter(None, (
+                'the processes could not be started: the first of them '
+                f'{how_it_ended(failed)}', *words[-3:],
+                remedy(errors.text())))))
+        return [output.text() for output in outputs[1:-1]]
 
 
-def wait(first, files, seconds):
+class Output:
+    """What a process writes: of much, its beginning and its end."""
+    urgent = False
+
+    def __init__(self, selector, in_any_case):
+        self._pipe, self.file = os.pipe()
+        for file in self._pipe, self.file:
+            in_any_case.callback(os.close, file)
+        os.set_blocking(self._pipe, False)
+        selector.register(self._pipe, selectors.EVENT_READ, self)
+        self._first, self._last = bytearray(), bytearray()
+        self.size = 0
+
+    def ready(self):
+        """Read what is there; whether there was anything."""
+        with suppress(BlockingIOError):
+            data = os.read(self._pipe, 1 << 16)
+            room = KEPT - len(self._first)
+            self._first += data[:room]
+            self._last += data[room:]
+            self.size += len(data)
+            if len(self._last) > 2 * KEPT:
+                del self._last[:-KEPT]
+            return bool(data)
+        return False
+
+    def drain(self):
+        """Read its last words; what still writes is not waited for."""
+        for _ in range(20):
+            if not self.ready():
+                break
+
+    def text(self):
+        parts = [self._first, self._last[-KEPT:]]
+        left_out = self.size - sum(map(len, parts))
+        if left_out:
+            parts.insert(1, f'\n… ({left_out:,} bytes are left out: of what a '
+                         f'process writes, the first and the last {KEPT:,} '
+                         'are kept) …\n'.encode())
+        return b''.join(parts).decode(errors='replace')
+
+
+def wait(first, selector, outputs, seconds):
     """Wait for all to end, or so long after a worker has written a line."""
     end = time.monotonic() + LIFE
     while first.poll() is None and time.monotonic() < end:
-        if any(os.fstat(file).st_size for file in files):
+        serve(selector, 0.05)
+        if any(output.size for output in outputs):
             end, seconds = min(end, time.monotonic() + seconds), LIFE
-        time.sleep(0.05)
+
+
+def end(first):
+    """End the first process, which ends all others."""
+    first.terminate()
+    try:
+        first.wait(GOODBYE)
+    except subprocess.TimeoutExpired:  # their alarm clocks end the others
+        first.kill()
+        first.wait()
+
+
+def remove(ports):
+    """Remove the sockets that a killed process has left."""
+    for path in map(socket_of, ports):
+        if os.path.exists(path):
+            os.unlink(path)
 
 
 def first():
@@ -84,9 +169,10 @@ def first():
     MXNet takes a second to load, and the others find it loaded.
     """
     script, jobs = json.load(sys.stdin)
-    pids = {}
+    pids, pid = {}, None
     for name in ENDS:
         signal.signal(signal.Signals[name], lambda *_: sys.exit())
+    descendants.adopt()
     if may_be_forked(store=True):
         importlib.import_module('mxnet')
         gc.freeze()  # or each of the others looks through all of it at its end
@@ -96,17 +182,27 @@ def first():
                 time.sleep(REGISTERING)
             pid = os.fork()
             if not pid:
-                pids.clear()  # they are not ours
                 break
             pids[pid] = job[0]
-        while 'worker' in pids.values():
-            del pids[os.wait()[0]]
+        while pid and 'worker' in pids.values():
+            pids.pop(os.wait()[0], None)  # it may be an orphan's
     finally:
-        for pid in pids:
-            os.kill(pid, signal.SIGKILL)
-            os.waitpid(pid, 0)
+        if pid != 0:  # we are not one of them
+            end_all(pids)
     if not pid:
         be(script, *job)
+
+
+def end_all(pids):
+    """End the processes that were forked, and what these have started."""
+    for name in ENDS:  # twice is not needed
+        signal.signal(signal.Signals[name], signal.SIG_IGN)
+    for pid in pids:
+        with suppress(OSError):  # it leads no group yet
+            os.killpg(pid, signal.SIGKILL)
+        os.kill(pid, signal.SIGKILL)
+        os.waitpid(pid, 0)
+    descendants.end_children()
 
 
 def be(script, role, port, file):

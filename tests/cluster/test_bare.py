@@ -73,3 +73,79 @@ print(kv.rank, *out.asnumpy(), flush=True)
 def test_an_error_of_a_worker_is_in_its_output():
     outputs = bare_mxnet(START + 'this_is_no_name', num_workers=1, seconds=0.5)
     assert "NameError: name 'this_is_no_name' is not defined" in outputs[0]
+
+
+LEAVES = """
+import os, subprocess, time
+for leave in False, True:
+    one = subprocess.Popen(['sleep', '200'], start_new_session=leave)
+    print(one.pid, flush=True)
+    pid = os.fork()
+    if not pid:
+        if leave:
+            os.setsid()
+        time.sleep(200)
+    print(pid, flush=True)
+"""
+
+
+@pytest.mark.parametrize('end, seconds', [('', 30), ('time.sleep(200)', 1)])
+def test_what_a_script_has_started_ends(end, seconds):
+    """The script may end before, and so leave orphans, or not."""
+    [output] = bare_mxnet(LEAVES + end, num_workers=1, seconds=seconds)
+    pids = [*map(int, output.split())]
+    assert len(pids) == 4
+    assert not [pid for pid in pids if psutil.pid_exists(pid)]
+
+
+def test_of_much_the_beginning_and_the_end_are_kept():
+    """And how much that is, keeps nobody from writing it."""
+    [output] = bare_mxnet("""
+print('begins')
+for _ in range(100):
+    print('x' * 500_000)
+print('ends')
+""", num_workers=1, seconds=60)
+    assert output.startswith('begins\nxxx') and output.endswith('xxx\nends\n')
+    size = len('begins\n') + 100 * 500_001 + len('ends\n')
+    assert f'{size - 2 * bare.KEPT:,} bytes are left out' in output
+    assert len(output) < 2 * bare.KEPT + 200
+
+
+def test_what_is_written_without_end():
+    [output] = bare_mxnet("while True: print('x' * 100_000)", num_workers=1,
+                          seconds=0.5)
+    assert output.startswith('xxx') and len(output) < 2 * bare.KEPT + 200
+
+
+@pytest.mark.parametrize('fault, words', [
+    ('os.fork = fail', 'Resource temporarily unavailable\nMost often, .*ulim'),
+    ('os.abort()', 'was ended by SIGABRT')])
+def test_what_cannot_start(monkeypatch, fault, words):
+    files = os.listdir('/dev/fd')
+    monkeypatch.setattr(bare, 'FIRST', f"""
+import os
+def fail():
+    raise BlockingIOError(11, os.strerror(11))
+{fault}
+{bare.FIRST}""")
+    with pytest.raises(OSError, match='the processes could not be started: '
+                       f'the first of them (?s:.*){words}'):
+        bare_mxnet('print(1)')
+    assert len(os.listdir('/dev/fd')) == len(files)
+
+
+@pytest.mark.parametrize('owner, name', [
+    ('subprocess', 'Popen'), ('tempfile', 'TemporaryFile'), ('os', 'pipe'),
+    ('selectors', 'DefaultSelector'), ('json', 'dump')])
+def test_what_the_reader_has_not(monkeypatch, owner, name):
+    files = os.listdir('/dev/fd')
+
+    def fail(*args, **more):
+        raise OSError(28, os.strerror(28))
+    with monkeypatch.context() as patch:
+        patch.setattr(f'{owner}.{name}', fail)
+        with pytest.raises(OSError, match='the processes could not be started:'
+                           ' No space left on device. '):
+            bare_mxnet('print(1)')
+    assert len(os.listdir('/dev/fd')) == len(files)
