@@ -20,8 +20,10 @@ from classroom.judging import judge
 from classroom.submissions import hidden_cases, read_all, rebuild
 
 CPU = min(os.sched_getaffinity(0)) if hasattr(os, 'sched_getaffinity') else 0
-needs_linux = pytest.mark.skipif(sys.platform != 'linux',
-                                 reason='this system does not note it')
+needs_linux = pytest.mark.skipif(not all(
+    os.path.exists(f'/proc/self/task/{os.getpid()}/{name}')
+    for name in ('schedstat', 'children')),
+    reason='this system does not note what a thread waits for')
 WALLS = [False, pytest.param(True, marks=pytest.mark.skipif(
     bool(walls.problem()), reason='no walls'))]
 # Twenty processes on one processor, each in a session of its own.
