@@ -4,9 +4,11 @@ MXNet gives every device a work queue of its own and starts an operation as
 soon as the arrays it reads and writes are free.  Two queues run side by side
 only with the settings of `d2lps.settings`, which come before MXNet.
 """
+import os
 import platform
 import threading
 import timeit
+from contextlib import suppress
 from functools import partial, wraps
 from typing import NamedTuple
 
@@ -18,6 +20,8 @@ from d2lps.processor import cores, kernels_in_use
 from d2lps.settings import THREADS  # they come before MXNet
 
 MOST_DEVICES = 1024  # each CPU device is a thread
+OTHER_THREADS = 4  # that MXNet starts with its first device
+OTHER_THREADS = 4  # that MXNet starts with its first device
 DTYPES = ('float32', 'float64', 'float16', 'uint8', 'int8', 'int32', 'int64',
           'bool')  # of MXNet's arrays
 
@@ -92,9 +96,42 @@ def devices(n):
 
     GPUs if the machine has `n` of them, otherwise cpu(0) to cpu(n-1), each
     with a work queue and a thread of its own; more of them than cores take
-    turns. ValueError for a bad `n`, or if OpenMP's threads would collide.
+    turns. ValueError for a bad `n`, or if OpenMP's threads would collide;
+    OSError if this user may not have so many threads just now. (MXNet starts
+    one when its device is first used. If it cannot, because others have been
+    started meanwhile, it raises MXNetError, and Python never ends.)
     """
-    return _contexts(n)
+    found = _contexts(n)
+    if found[0].device_type != 'gpu' and n > _room[0]:
+        _check_threads(n)
+        _room[0] = n
+    return found
+
+
+_room = [0]  # CPU devices for whose threads there was room
+
+
+def _check_threads(n):
+    """Start as many threads as MXNet will for `n` devices, and end them."""
+    needed, started, end = n + OTHER_THREADS, [], threading.Event()
+    with suppress(OSError):  # only Linux tells of those that MXNet has
+        all_threads = len(os.listdir('/proc/self/task'))
+        needed -= max(0, all_threads - threading.active_count())
+    try:
+        for _ in range(needed):
+            started.append(threading.Thread(target=end.wait, daemon=True))
+            started[-1].start()
+    except RuntimeError as error:
+        started.pop()
+        raise OSError(
+            f'{n} CPU devices take {needed} threads more, and only '
+            f'{len(started)} can be started: use fewer devices, end other '
+            'programs, or raise the limit of processes and threads (ulimit '
+            '-u; a container may have one, too)') from error
+    finally:
+        end.set()
+        for thread in started:
+            thread.join()
 
 
 def _contexts(n):

@@ -363,3 +363,41 @@ def test_machine_says_what_this_machine_has():
     assert machine.memory > 1e8
     assert 1e7 < machine.copy_bandwidth < 1e13  # bytes, not bits or MB
     assert str(machine).startswith(f'{machine.cores} cores, ')
+
+
+USED = '''
+import d2lps, os, sys, threading
+from d2lps.engine import mx
+before = len(os.listdir('/proc/self/task')) - threading.active_count()
+for n in 1, 3, 30:
+    for device in d2lps.devices(n):
+        (mx.np.ones(3, ctx=device) + 1).wait_to_read()
+    now = len(os.listdir('/proc/self/task')) - threading.active_count()
+    print(now - before - n)
+'''
+
+
+@pytest.mark.skipif(sys.platform != 'linux', reason='looks into /proc')
+def test_how_many_threads_mxnet_starts(python):
+    """One for each CPU device, and as many others as is said."""
+    done = python('-c', USED)
+    assert {*map(int, done.stdout.split())} == {engine.OTHER_THREADS}, (
+        done.stderr)
+
+
+def test_more_devices_than_threads_may_be_started(monkeypatch):
+    """By itself, MXNet raises an error, and Python never ends."""
+    start, number = threading.Thread.start, threading.active_count()
+
+    def limited(thread):
+        if threading.active_count() - number >= 30:
+            raise RuntimeError("can't start new thread")
+        start(thread)
+    monkeypatch.setattr(engine, '_room', [0])
+    monkeypatch.setattr(threading.Thread, 'start', limited)
+    for _ in range(2):
+        with pytest.raises(OSError, match='500 CPU devices take .* threads '
+                           'more, and only 30 can be started: use fewer'):
+            d2lps.devices(500)
+        assert threading.active_count() == number
+    assert len(d2lps.devices(20)) == 20
