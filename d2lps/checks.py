@@ -18,6 +18,8 @@ import numpy as np
 
 BOOL = bool, np.bool_
 MOST_SHOWN = 300  # characters of a value in an error
+MOST_NAME = 1000  # characters of a name that an error may repeat
+LARGEST = 1e100  # beyond it, and below 1 / LARGEST, products are no floats
 
 
 def refuse(name, value, must):
@@ -78,29 +80,33 @@ def whole(name, value, least=1, most=None):
 from_zero = functools.partial(whole, least=0)  # a seed, a rank, an index
 
 
-def _finite(value):
+def _float(value):
+    """A number as a float; what is none is nan, which lies in no limits."""
+    if not isinstance(value, numbers.Real) or isinstance(value, BOOL):
+        return math.nan
     try:
-        return (isinstance(value, numbers.Real) and math.isfinite(value)
-                and not isinstance(value, BOOL))
+        return float(value)
     except OverflowError:  # an int that no float can hold
-        return False
+        return math.inf if value > 0 else -math.inf
 
 
-def number(name, value, least=0, most=math.inf, example=1):
-    """A finite float from `least` to `most`."""
-    if not _finite(value) or not least <= value <= most:
-        limit = (f'of at least {least:g}' if most == math.inf else
-                 f'from {least:g} to {most:g}')
+def number(name, value, least=0, most=LARGEST, example=1):
+    """A float from `least` to `most`."""
+    found = _float(value)
+    if not least <= found <= most:
+        limit = (f'from {least:g} to {most:g}' if most < LARGEST
+                 or found > most else f'of at least {least:g}')
         refuse(name, value, f'a number {limit}, such as {example:g}')
-    return float(value)
+    return found
 
 
-def positive(name, value, example=1, most=math.inf):
-    """A finite float above 0, and at most `most`."""
-    if not _finite(value) or not 0 < value <= most:
-        limit = '' if most == math.inf else f' of at most {most:g}'
+def positive(name, value, example=1, least=1 / LARGEST, most=LARGEST):
+    """A float above 0, from `least` to `most`."""
+    found = _float(value)
+    if not least <= found <= most:
+        limit = f' from {least:g} to {most:g}' if found > 0 else ''
         refuse(name, value, f'a positive number{limit} such as {example:g}')
-    return float(value)
+    return found
 
 
 def flag(name, value):
@@ -110,10 +116,12 @@ def flag(name, value):
     return bool(value)
 
 
-def text(name, value, example='name'):
-    """A str that is not empty."""
-    if not isinstance(value, str) or not value:
+def text(name, value, example='name', least=1):
+    """A str of `least` characters or more, which can be written somewhere."""
+    if not isinstance(value, str) or len(value) < least:
         refuse(name, value, f'a text such as {example!r}')
+    if any('\ud800' <= one <= '\udfff' for one in value):
+        refuse(name, value, 'a text without half a character (a surrogate)')
     return value
 
 

@@ -10,7 +10,8 @@ from functools import partial
 from threading import TIMEOUT_MAX
 
 from d2lps import checks
-from d2lps.checks import a, checked, flag, from_zero, number, text, whole
+from d2lps.checks import (a, checked, flag, from_zero, number, shown, text,
+                          whole)
 from d2lps.missing import NoMXNet, check_fork
 from d2lps_cluster.network import InNetwork, Network
 from d2lps_cluster.processes.calls import (ClusterError, View, WorkerError,
@@ -295,7 +296,8 @@ def _places(num_workers, num_servers, network, hosts, **options):
         return Here(num_workers, num_servers)
     for name, value in options.items():
         if value is not None:
-            raise ValueError(f'{name} goes with hosts=; it was {value!r}')
+            raise ValueError(f'{name} goes with hosts=; it was '
+                             f'{shown(value)}')
     if network is None:
         return here(num_workers, num_servers)
     a(Network, 'a Network such as Network(delay=0.001)')('network', network)

@@ -5,6 +5,7 @@ import os
 import random
 import sys
 
+from d2lps.checks import shown
 from d2lps_cluster.processes.calls import ClusterError
 from d2lps_cluster.processes.places import Here, Place
 from d2lps_cluster.processes.probe import is_free
@@ -46,7 +47,7 @@ class Machines(Here):
         if address is not None and not is_here(address):
             raise ValueError('address must be an IPv4 address of this '
                              f"machine, such as '10.0.0.1'; it was "
-                             f'{address!r}')
+                             f'{shown(address)}')
         self._address, self._way = address, Way(**way)
         self._cwd = os.getcwd()
         first = random.randrange(0, len(self._ports), BLOCK)

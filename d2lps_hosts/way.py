@@ -6,6 +6,7 @@ import shutil
 import sys
 
 from d2lps_cluster.processes.process import MEMORY
+from d2lps.checks import shown
 from d2lps.settings import SETTINGS
 
 # What the reader has set for other purposes must not get in the way.
@@ -37,10 +38,10 @@ class Way:
         if not (isinstance(ssh, (list, tuple)) and ssh
                 and all(isinstance(word, str) for word in ssh)):
             raise ValueError("ssh must be a list such as ['ssh', '-p', "
-                             f"'2222']; it was {ssh!r}")
+                             f"'2222']; it was {shown(ssh)}")
         if not isinstance(python or '', str) or python == '':
             raise ValueError('python must be a path such as /opt/d2lps/.venv/'
-                             f'bin/python; it was {python!r}')
+                             f'bin/python; it was {shown(python)}')
         if not shutil.which(ssh[0]):
             raise ValueError(f'ssh must name a program; there is no {ssh[0]}')
         self._ssh, self._python = ssh, python or sys.executable
@@ -58,12 +59,12 @@ def check_hosts(name, hosts):
     words = (f"{name} must be a list of different machines, such as ['lab1', "
              "'user@lab2']; ")
     if not isinstance(hosts, (list, tuple)) or not hosts:
-        raise ValueError(f'{words}it was {hosts!r}')
+        raise ValueError(f'{words}it was {shown(hosts)}')
     for host in hosts:
         if not (isinstance(host, str) and re.fullmatch(r'[^-\s]\S*', host)):
-            raise ValueError(f'{words}{host!r} is no machine')
+            raise ValueError(f'{words}{shown(host)} is no machine')
         if hosts.count(host) > 1:
-            raise ValueError(f'{words}{host!r} is in it more than once')
+            raise ValueError(f'{words}{shown(host)} is in it more than once')
     return list(hosts)
 
 
@@ -74,5 +75,5 @@ def check_ports(ports, least):
             and 1024 <= min(found) and max(found) < 65536):
         raise ValueError(f'ports must be a range of {least} or more from '
                          'range(1024, 65536), such as range(20000, 20100); '
-                         f'it was {found!r}')
+                         f'it was {shown(found)}')
     return list(found)

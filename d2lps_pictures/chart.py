@@ -15,6 +15,7 @@ import re
 from itertools import pairwise
 from math import ceil, floor, isfinite, log10
 
+from d2lps.checks import shown
 from d2lps_pictures.drawing import INK, Drawing, width_of
 from d2lps_pictures.style import CHUNK_COLORS, rgb
 
@@ -91,7 +92,7 @@ def parted(style):
     if not style or len(marker) > 1 or line and line not in DASHES:
         raise ValueError(
             f'style must be a line, a marker or both: {", ".join(DASHES)} '
-            f'and one of {"".join(MARKERS)}; it was {style!r}')
+            f'and one of {"".join(MARKERS)}; it was {shown(style)}')
     return marker, line
 
 

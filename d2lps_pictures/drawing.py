@@ -36,6 +36,16 @@ def width_of(text, size, bold=False):
             for character in line) for line in str(text).split('\n'))
 
 
+def _whole(words):
+    """Words without half characters, which nobody could show."""
+    return words.encode(errors='replace').decode()
+
+
+def _alt(name, value):
+    """A check for a text; the names of curves, say, may have half ones."""
+    return text(name, _whole(value) if isinstance(value, str) else value)
+
+
 class Drawing:
     """A picture of `width` x `height` pixels; what is drawn later is on top.
 
@@ -44,7 +54,7 @@ class Drawing:
     that was run elsewhere.
     """
 
-    @checked(width=positive, height=positive, alt=text)
+    @checked(width=positive, height=positive, alt=_alt)
     def __init__(self, width, height, alt):
         self.width, self.height, self.alt = width, height, alt
         self._shapes, self._patterns = [], set()
@@ -101,7 +111,7 @@ class Drawing:
 
         plate: white behind them, for words on a pattern.
         """
-        lines = str(text).split('\n')
+        lines = _whole(str(text)).split('\n')
         if plate:
             wide, high = width_of(text, size, bold) + 6, 1.2 * size * len(
                 lines)

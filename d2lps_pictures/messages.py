@@ -1,4 +1,5 @@
 """When messages went over cables, as simulated or as measured."""
+from collections.abc import Sequence
 from functools import partial
 from math import cos, hypot, pi, sin
 
@@ -22,8 +23,8 @@ def _panels(name, value):
     if not isinstance(value, dict) or not value:
         refuse(name, value, 'a dict such as {"measured": events}')
     events = list_of(a(Event, 'an Event'), 'a list of Event')
-    return {title: events(f'{name}[{title!r}]', [*found])
-            for title, found in value.items()}
+    return {title: events(f'{name}[{title!r}]', [*found] if isinstance(
+        found, Sequence) else found) for title, found in value.items()}
 
 
 @checked(panels=_panels)

@@ -1,4 +1,6 @@
 """Workers and servers to play with, without starting any."""
+from functools import partial
+
 from d2lps.checks import checked, flag, number, positive, whole
 from d2lps.collectives import simulate, strategies, topology
 from d2lps.kvstore.fits import up_to_1000
@@ -9,6 +11,7 @@ from d2lps_pictures.style import BLUE, GRAY, ORANGE
 from d2lps_pictures.units import several
 from d2lps_pictures.widgets import live_picture
 
+COUNT = partial(whole, most=10 ** 9)
 SIZES = [1, 2, 4, 8, 16, 32, 64, 128]
 
 
@@ -19,7 +22,7 @@ def _room(num_workers, num_servers, colocated=False, **others):
                          f'{num_workers} workers to be colocated with')
 
 
-@checked(_room, num_workers=whole, num_servers=whole, nbytes=number,
+@checked(_room, num_workers=COUNT, num_servers=COUNT, nbytes=number,
          bandwidth=positive, colocated=flag)
 def predicted_seconds(num_workers, num_servers, nbytes, bandwidth,
                       colocated=False):
@@ -45,7 +48,7 @@ def _not_too_many(num_workers, num_servers, pieces=None, **others):
             f'million; it was {num_workers} * {num_servers} * {pieces or 1}')
 
 
-@checked(_not_too_many, num_workers=whole, num_servers=whole, nbytes=number,
+@checked(_not_too_many, num_workers=COUNT, num_servers=COUNT, nbytes=number,
          bandwidth=positive, colocated=flag, pieces=whole)
 def simulated(num_workers, num_servers, nbytes, bandwidth, colocated=False,
               pieces=None):
@@ -62,7 +65,7 @@ def simulated(num_workers, num_servers, nbytes, bandwidth, colocated=False,
                          nbytes, barrier=not pieces)
 
 
-@checked(_room, num_workers=whole, num_servers=whole, nbytes=positive,
+@checked(_room, num_workers=COUNT, num_servers=COUNT, nbytes=positive,
          bandwidth=positive, colocated=flag)
 def plot_servers(num_workers, num_servers, nbytes, bandwidth,
                  colocated=False):

@@ -1,12 +1,12 @@
 """Pictures of tables: curves, bars, and a grid of shaded cells."""
 import re
 from functools import partial
-from math import isfinite
+from math import inf, isfinite, log10
 
 import numpy as np
 
-from d2lps.checks import (a, checked, either, flag, list_of, number, one_of,
-                          positive, refuse)
+from d2lps.checks import (LARGEST, a, as_array, checked, either, flag,
+                          list_of, number, one_of, positive, refuse, text)
 from d2lps_pictures.chart import (WORDS, ink_on, new_chart, parted,
                                   row_chart, words_of)
 from d2lps_pictures.drawing import INK, Drawing, width_of
@@ -16,8 +16,9 @@ from d2lps_pictures.style import (BLUE, CHUNK_COLORS, GREEN, ORANGE, PURPLE,
 COLORS = BLUE, ORANGE, GREEN, RED, PURPLE, CHUNK_COLORS[5], INK, '#8A7D00'
 RULE, RULES = '#555', ['--', ':', '-.']
 STYLES = '-', '--', '-.', ':'
-TEXT = a(str, 'a text')
-any_number = partial(number, least=-1e300)
+TEXT = partial(text, least=0)
+MOST, LEAST = LARGEST, 1 / LARGEST
+any_number = partial(number, least=-MOST, most=MOST)
 SCALE = one_of('linear', 'log')
 PIXELS = dict(width=lambda name, value: number(name, value, 200, 2000, 640),
               height=lambda name, value: number(name, value, 60, 2000, 300))
@@ -42,7 +43,8 @@ def _ticks(name, value):
 
 def _all_numbers(name, value, words='a list of numbers', least=1):
     """Those of a list, or of a range or a column of a table."""
-    if isinstance(value, str) or not hasattr(value, '__iter__'):
+    if isinstance(value, str) or not hasattr(value, '__iter__') or (
+            getattr(value, 'ndim', 1) != 1):
         refuse(name, value, words)
     return list_of(any_number, words, least)(name, [*value])
 
@@ -69,8 +71,11 @@ def _points(name, value):
 
 def _marks(name, value):
     """{words: a value for each row}"""
-    return {key: _all_numbers(f'{name}[{key!r}]', one) for key, one in
-            _by_name("{'predicted': [15, 60]}")(name, value).items()}
+    found = {key: _all_numbers(f'{name}[{key!r}]', one) for key, one in
+             _by_name("{'predicted': [15, 60]}")(name, value).items()}
+    if any(one < 0 for row in found.values() for one in row):
+        refuse(name, value, 'numbers of 0 or more, where bars are')
+    return found
 
 
 def _some(check, words):
@@ -106,12 +111,24 @@ STYLED = _some(_style, "a list of styles such as ['o-', '--']")
 COLORED = _some(_color, "a list of colours such as ['#0072B2']")
 
 
-def _above_zero(xscale, yscale, xlim, ylim, **_):
-    for axis, scale, ends in ('x', xscale, xlim), ('y', yscale, ylim):
-        if scale == 'log' and any(end is not None and end <= 0
-                                  for end in ends or ()):
-            raise ValueError(f'{axis}lim must be above 0, as {axis}scale is '
-                             f"'log'; it was {tuple(ends)}")
+def _above_zero(curves, xscale, yscale, xlim, ylim, lines, verticals, points,
+                **_):
+    """A rule: what is not above 0 has no place on a logarithmic axis."""
+    for k, axis, scale, ends, ruled in ((0, 'x', xscale, xlim, verticals),
+                                        (1, 'y', yscale, ylim, lines)):
+        if scale != 'log':
+            continue
+        given = {f'{axis}lim': ends, ('verticals', 'lines')[k]: ruled,
+                 'points': {text: at[k] for text, at in (points or {}).items()}
+                 } | {f'curves[{name!r}]': curve[k]
+                      for name, curve in curves.items()}
+        for name, values in given.items():
+            values = values.values() if isinstance(values, dict) else values
+            for one in values or ():
+                if not isinstance(one, (str, type(None))) and one < LEAST:
+                    raise ValueError(
+                        f'{name} must be above 0 in {axis}, because {axis}'
+                        f"scale is 'log'; it had {words_of(one)}")
 
 
 def _curves(name, value):
@@ -123,14 +140,31 @@ def _curves(name, value):
         if hasattr(value, 'columns'):
             value = {column: (value.index, value[column])
                      for column in value}
-        curves = {str(key): ([*x], [float(one) for one in y])
-                  for key, (x, y) in value.items()}
-        if curves and all(len(x) == len(y) for x, y in curves.values()):
+        curves = {str(key): (
+            [one if isinstance(one, str) else float(one)
+             for one in _without_mask(x)],
+            [float(one) for one in _without_mask(y)])
+            for key, (x, y) in value.items()}
+        if curves and all(
+                len(x) == len(y) and _drawable([one for one in (*x, *y)
+                                                if not isinstance(one, str)])
+                for x, y in curves.values()):
             return curves
-    except (AttributeError, TypeError, ValueError):
+    except (ArithmeticError, AttributeError, TypeError, ValueError):
         pass
     refuse(name, _plain(given), 'a table, or a dict such as '
-           "{'ring': ([2, 4, 8], [10, 15, 17])}")
+           "{'ring': ([2, 4, 8], [10, 15, 17])}, of numbers to 1e100")
+
+
+def _without_mask(values):
+    if isinstance(values, np.ma.MaskedArray):
+        raise ValueError('it has a mask')
+    return values
+
+
+def _drawable(numbers):
+    """Are none too large for an axis? nan and inf are gaps."""
+    return not any(MOST < abs(one) < inf for one in numbers)
 
 
 def _plain(table):
@@ -138,19 +172,26 @@ def _plain(table):
     return table.to_numpy() if hasattr(table, 'to_numpy') else table
 
 
-def _ends(values, limit, scale):
+def _ends(name, values, limit, scale):
     """The two ends of an axis, with a little room beyond the data."""
     known = [value for value in values if isfinite(value)
              and (scale == 'linear' or value > 0)] or [1]
     low, high = min(known), max(known)
     if scale == 'log':
-        room = max((high / low) ** 0.04, 1.05)
+        room = max(10 ** (0.04 * (log10(high) - log10(low))), 1.05)
         ends = low / room, high * room
     else:
-        room = 0.05 * (high - low) or abs(0.1 * high) or 1
+        room = 0.05 * (high - low)
+        if high - low <= max(LEAST, 1e-12 * abs(high)):  # the same number
+            room = abs(0.1 * high) if abs(high) > LEAST else 1
         ends = low - room, high + room
-    return tuple(end if given is None else given
+    low, high = (end if given is None else given
                  for end, given in zip(ends, limit or (None, None)))
+    if high - low <= max(LEAST, 1e-12 * abs(high)):
+        raise ValueError(f'{name} must be two numbers, the smaller one first, '
+                         f'with more than rounding between them; it was '
+                         f'{limit}, of an axis from {low:g} to {high:g}')
+    return low, high
 
 
 def _styled(names, given, usual):
@@ -209,9 +250,9 @@ def plot_curves(curves, xlabel='', ylabel='', title='', xscale='linear',
     at = [*points.values()]
     chart = new_chart(
         width, height, _said(curves, xlabel, ylabel, title),
-        _ends([*sum(xs, []), *verticals.values(), *(x for x, _ in at)],
+        _ends('xlim', [*sum(xs, []), *verticals.values(), *(x for x, _ in at)],
               xlim, xscale),
-        _ends([*sum(ys, []), *lines.values(), *(y for _, y in at)],
+        _ends('ylim', [*sum(ys, []), *lines.values(), *(y for _, y in at)],
               ylim, yscale),
         title=title, xlabel=xlabel, ylabel=ylabel, xscale=xscale,
         yscale=yscale, xticks=xticks, yticks=yticks, legend=legend,
@@ -271,19 +312,21 @@ def _table(name, value):
             value = [*value.items()]
         if isinstance(value, list):  # names may be there twice
             rows, numbers = zip(*value)
-            matrix = np.array(numbers, float).reshape(len(rows), -1)
+            matrix = as_array(numbers, float).reshape(len(rows), -1)
             columns = [''] * matrix.shape[1]
         else:
             if hasattr(value, 'to_frame'):  # a Series
                 value = value.to_frame('')
             rows, columns = value.index, value.columns
             matrix = value.to_numpy(float)
-        if matrix.ndim == 2 and matrix.size:
+        # In a row without any number there is no bar.
+        if matrix.ndim == 2 and matrix.size and (matrix >= 0).any(axis=1).all(
+                ) and not ((matrix < 0) | (matrix > MOST)).any():
             return [*map(str, rows)], [*map(str, columns)], matrix
     except (AttributeError, TypeError, ValueError):
         pass
-    refuse(name, _plain(given),
-           "a table, or a dict such as {'ring': 15, 'tree': 60}")
+    refuse(name, _plain(given), 'a table, or a dict such as '
+           "{'ring': 15, 'tree': 60}, of numbers from 0 to 1e100")
 
 
 @checked(values=_table, xlabel=TEXT, title=TEXT, stacked=flag,
@@ -385,10 +428,11 @@ def _bars_said(values, xlabel, title):
 
 def _matrix(name, value):
     try:
-        found = np.asarray(value, float)
-    except (TypeError, ValueError):
+        found = as_array(value, float)
+    except ValueError:
         found = np.zeros(0)
-    if found.ndim != 2 or not 0 < found.size <= 2500:
+    if found.ndim != 2 or not 0 < found.size <= 2500 or not _drawable(
+            found.flat) or np.isnan(found).all():
         refuse(name, _plain(value), 'a matrix of at most 2,500 numbers')
     return found
 
@@ -416,7 +460,7 @@ def plot_grid(values, rows=None, columns=None, xlabel='', ylabel='',
         raise ValueError(f'values has {len(values)} rows and '
                          f'{values.shape[1]} columns; there were {len(rows)} '
                          f'and {len(columns)} names')
-    most = most or np.nanmax(values) or 1
+    most = most or max(np.nanmax(values), 0) or 1
     words = [[words_of(one) for one in row] for row in values]
     wide = max(40, *(width_of(one, WORDS) + 10 for row in [*words, columns]
                      for one in row))

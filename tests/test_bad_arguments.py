@@ -19,6 +19,7 @@ import d2lps_cluster
 import d2lps_exercises
 import d2lps_pictures
 import numpy as onp
+import pandas
 import pytest
 from amount import QUICK
 from d2lps import asynchrony, kvstore, recovery
@@ -64,6 +65,25 @@ BAD = {'None': None, 'a text': 'two', 'an empty text': '', 'a fraction': 2.5,
 # In `make test`, one of each kind that is often met.
 FEW = ('None', 'a text', 'minus one', 'nan', 'int64', 'a NumPy array')
 TRIED = FEW if QUICK else BAD
+
+
+class Tensor:
+    """As another package's: it has a shape, and no dtype of NumPy's."""
+    shape, ndim, dtype = (2, 3), 2, 'torch.float32'
+
+
+# Some of these make sense here and there. Where they do not, the error is
+# as clear, and short.
+ODD = {'a huge int': 10 ** 400, 'huge ints': [10 ** 400],
+       'a long text': 'x' * 100_000, 'a long key': ['k' * 100_000],
+       'half a character': '\ud800', 'a NUL': 'a\0b', '1e308': 1e308,
+       '5e-324': 5e-324, 'a table': pandas.DataFrame({'a': [1., 2.]}),
+       'a memoryview': memoryview(b'abc'), 'a tensor': Tensor(),
+       'a masked array': onp.ma.masked_array([1, 2, 3], [0, 1, 0]),
+       'a matrix': onp.array([[1, 2]]).view(onp.matrix),
+       'an object array': onp.array([1, None], object),
+       'an array without dimensions': onp.array(2.5)}
+FEW_ODD = 'a huge int', 'a long text', '1e308', 'a tensor', 'a masked array'
 PLAIN = {'int64': 2, 'float32': 0.5}
 LIMIT = 300.0  # seconds after which a call hangs; some start a Python
 
@@ -612,6 +632,7 @@ INSIDE = {
     'd2lps.usage': 'no arguments',
     'd2lps.collectives.execute': 'Schedule.run',
     'd2lps_cluster.peers.joining': 'Peers',
+    'd2lps_cluster.peers.ops': 'travel.run',
     'd2lps.training.progress': 'train',
     'd2lps.recovery.file': 'Checkpoint',
     'd2lps_cluster.cluster': 'needs processes: tests/cluster/test_cluster.py',
@@ -802,6 +823,29 @@ def problems(name, call, arguments, sense):
 @each_call
 def test_bad_arguments_are_named(name, capsys):
     assert '\n'.join(problems(name, *CALLS[name])) == ''
+
+
+@pytest.mark.cases
+@each_call
+def test_odd_arguments_are_named_in_few_words(name, capsys):
+    call, arguments, _ = CALLS[name]
+    found = []
+    for argument in arguments:
+        for what in FEW_ODD if QUICK else ODD:
+            try:
+                with at_most(LIMIT):
+                    call(**{name: made(one) for name, one in
+                            (arguments | {argument: ODD[what]}).items()})
+            except (ValueError, TypeError) as error:
+                # It may be that it does not go with another argument.
+                words = '|'.join(arguments)
+                if len(str(error)) > 1500 or isinstance(
+                        error, UnicodeError) or not re.search(
+                            rf'\b({words})\b', str(error)):
+                    found.append(f'{argument}, {what}: {str(error):.300}')
+            except Exception as error:
+                found.append(f'{argument}, {what}: {error!r:.300}')
+    assert not found
 
 
 def walk_through_the_store():

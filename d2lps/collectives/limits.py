@@ -3,8 +3,8 @@ from functools import partial
 
 import numpy as np
 
-from d2lps.checks import (BOOL, as_array, list_of, number, positive, refuse,
-                          text, whole)
+from d2lps.checks import (BOOL, MOST_NAME, as_array, list_of, number,
+                          positive, refuse, text, whole)
 
 # How many devices, where sends or links grow with n, and with n * n.
 LINE, SQUARE = partial(whole, most=100_000), partial(whole, most=4096)
@@ -20,6 +20,8 @@ def few(name, count, most=40_000_000, what='sends'):
 
 def among_devices(n, root):
     """Refuse a root that is none of n devices."""
+    if isinstance(root, str):
+        node('root', root)
     if root not in range(n) and not isinstance(root, str):
         refuse('root', root, f"a device, 0 to {n - 1}, or a name such as "
                "'cpu'")
@@ -28,8 +30,10 @@ def among_devices(n, root):
 def node(name, value):
     """A name of a node: what can be a key, and is no bool."""
     if not isinstance(value, (str, int, tuple, np.integer)) or (
-            isinstance(value, BOOL) or value == ''):
-        refuse(name, value, "a name of a node, such as 0 or 'cpu'")
+            isinstance(value, BOOL) or value == '') or (
+            isinstance(value, (str, tuple)) and len(value) > MOST_NAME):
+        refuse(name, value, "a name of a node, such as 0 or 'cpu', of at most "
+               f'{MOST_NAME} characters')
     return value
 
 
@@ -43,7 +47,11 @@ def names(name, value, check=node):
     return value
 
 
-helpers = partial(names, check=text)
+def _helper(name, value):
+    return node(name, text(name, value))
+
+
+helpers = partial(names, check=_helper)
 
 
 def hosts(name, value):

@@ -49,7 +49,8 @@ class Timing:
         busy = dict.fromkeys(self.topology.number, 0.0)
         for pair, nbytes in self.load.items():
             link = self.topology.links[self.topology.number[pair]]
-            busy[pair] = nbytes / link.bandwidth / self.seconds
+            if self.seconds:  # else these were too few bytes for a float
+                busy[pair] = nbytes / link.bandwidth / self.seconds
         return busy
 
     def rates(self):

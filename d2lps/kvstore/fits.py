@@ -2,8 +2,8 @@
 from functools import partial
 from threading import TIMEOUT_MAX
 
-from d2lps.checks import (either, from_zero, function, number, one_of, refuse,
-                          whole)
+from d2lps.checks import (MOST_NAME, either, from_zero, function, number,
+                          one_of, refuse, shown, whole)
 
 # Workers, or servers: each of these is a device of its own.
 up_to_1000 = partial(whole, most=1000)
@@ -19,9 +19,11 @@ time_limit = partial(number, least=1e-3, most=TIMEOUT_MAX, example=10)
 
 def store_key(name, value):
     """A check: a key of a store, which is an int or a str."""
-    if type(value) is int or type(value) is str and value.isprintable():
+    if type(value) is int or type(value) is str and value.isprintable() and (
+            len(value) <= MOST_NAME):
         return value
-    refuse(name, value, "an int or a str, such as 0 or 'weight'")
+    refuse(name, value, "an int or a str, such as 0 or 'weight', of at most "
+           f'{MOST_NAME} characters')
 
 
 def by_key(keys, values, kind, name='value'):
@@ -34,14 +36,16 @@ def by_key(keys, values, kind, name='value'):
     if not keys:
         raise ValueError('key must be a key or a list of keys; it was []')
     if not isinstance(values, (list, tuple)) or len(values) != len(keys):
-        raise ValueError(f'{name} must be a list with an entry for each of '
-                         f'the {len(keys)} keys; it was {values!r:.60}')
+        raise ValueError(f'key is a list, so {name} must be a list with an '
+                         f'entry for each of the {len(keys)} keys; it was '
+                         f'{shown(values)}')
     groups = {}
     for key, arrays in zip(keys, values):
         store_key('key', key)
         arrays = arrays if isinstance(arrays, (list, tuple)) else [arrays]
         if not arrays or not all(isinstance(a, kind) for a in arrays):
             raise ValueError(f'{name} of key {key!r} must be an mxnet.np '
-                             f'array or a list of them; it was {arrays!r:.60}')
+                             'array or a list of them; it was '
+                             f'{shown(arrays)}')
         groups.setdefault(key, []).extend(arrays)
     return groups

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as onp
 
-from d2lps.checks import (checked, folder, from_zero, list_of, number,
+from d2lps.checks import (checked, either, folder, from_zero, list_of, number,
                           whole)
 from d2lps.engine import devices, mx
 from d2lps.kvstore.training import a_store, share
@@ -34,8 +34,11 @@ class Trained(NamedTuple):
 
 @checked(folder=folder, num_steps=partial(whole, most=MOST),
          batch_size=whole, lr=learning_rate, every=whole, keep=whole,
-         momentum=partial(number, most=0.999, example=0.9), seed=from_zero,
-         store=a_store, wait_at=list_of(whole, 'a list of steps', least=0))
+         momentum=either(
+             partial(number, most=0), partial(number, least=1e-30, most=0.999),
+             words='a number from 1e-30 to 0.999, such as 0.9, or 0'),
+         seed=from_zero, store=a_store,
+         wait_at=list_of(whole, 'a list of steps', least=0))
 def train_with_checkpoints(folder, num_steps, batch_size=256, lr=0.02,
                            momentum=0.9, every=10, keep=3, seed=0,
                            store=None, wait_at=()):

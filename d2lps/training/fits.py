@@ -10,7 +10,7 @@ from d2lps.engine import array
 
 # With more, parameters get too large for floats in one step, and ReLUs, for
 # which what is no number is 0, hide it from the loss.
-learning_rate = partial(positive, most=1e10, example=0.1)
+learning_rate = partial(positive, least=1e-30, most=1e10, example=0.1)
 rate_or_zero = partial(number, most=1e10, example=0.1)
 
 

@@ -18,7 +18,7 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from d2lps.checks import a, checked, list_of, number, refuse, whole
+from d2lps.checks import checked, list_of, number, refuse, text, whole
 from d2lps.collectives.execute import IN_PLACE, fitting
 from d2lps_cluster.peers.joining import Late, address, join
 from d2lps_cluster.peers.ops import meaning
@@ -78,7 +78,7 @@ class Peers:
              addresses=list_of(address, "a list such as ['/tmp/mine/0', "
                                "'/tmp/mine/1']"),
              timeout=partial(number, least=0.1, most=1e6, example=60),
-             secret=a(str, 'a text'))
+             secret=partial(text, least=0))
     def __init__(self, rank, addresses, timeout=60.0, secret=''):
         if rank >= len(addresses):
             refuse('rank', rank, f'below {len(addresses)}, the number of '

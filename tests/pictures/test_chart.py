@@ -134,8 +134,90 @@ def test_what_is_no_number_makes_a_gap():
     assert len(re.findall(r'<path d="(M[^"]*M[^"]*)"', path)) == 1
     shapes, _ = read(plot_curves(holed, styles='o'))
     assert [len(marks.points) for marks in shapes.marks] == [5]
-    none = plot_curves({'zero': ([1, 2], [0, 0])}, yscale='log')
+    none = plot_curves({'': ([1, 2], [float('nan')] * 2)}, yscale='log')
     assert not Shapes(none).marks
+
+
+LOG = dict(xscale='log', yscale='log')
+MASKED = np.ma.masked_array([1., 2], [0, 1])
+NAN, INF = math.nan, math.inf
+
+
+@pytest.mark.parametrize('call, words', [
+    # What has no place in the picture.
+    (lambda: plot_bars({'a': -1, 'b': 1}), '^values must be .* from 0 to'),
+    (lambda: plot_bars([('a', [1, -1])], stacked=True), '^values must be'),
+    (lambda: plot_bars({'a': 1}, marks={'m': [-1]}), '^marks must be'),
+    (lambda: plot_bars({'a': 1}, verticals=[-1]), r'^verticals\[0\] must'),
+    (lambda: plot_bars({'a': NAN, 'b': 1}), '^values must be'),
+    (lambda: plot_bars({'a': INF, 'b': 1}), '^values must be'),
+    (lambda: plot_grid([[NAN, NAN]]), '^values must be'),
+    (lambda: plot_curves({'a': ([1, 2], [-1, 2])}, yscale='log'),
+     r"^curves\['a'\] must be above 0 in y.*; it had -1"),
+    (lambda: plot_curves({'a': ([0, 2], [1, 2])}, xscale='log'),
+     r"^curves\['a'\] must be above 0 in x.*; it had 0"),
+    (lambda: plot_curves({'a': ([1, 2], [1, 2])}, lines={'l': 0}, **LOG),
+     '^lines must be above 0'),
+    (lambda: plot_curves({'a': ([1, 2], [1, 2])}, verticals={'l': 0}, **LOG),
+     '^verticals must be above 0'),
+    (lambda: plot_curves({'a': ([1, 2], [1, 2])}, points={'p': (1, 0)}, **LOG),
+     '^points must be above 0 in y'),
+    (lambda: plot_curves({'a': ([1, 2], [3, 4])}, xlim=(2, 1)), '^xlim must'),
+    (lambda: plot_curves({'a': ([1, 2], [3, 4])}, xlim=(1, 1)), '^xlim must'),
+    (lambda: plot_curves({'a': ([1, 2], [3, 4])}, xlim=(5, None)), '^xlim mu'),
+    (lambda: plot_curves({'a': ([1, 2], [3, 4])}, ylim=(1, 1 + 1e-15)),
+     '^ylim must'),
+    (lambda: plot_curves({'a': ([1, 2], [3, 4])}, xlim=(0, 5e-324)), '^xlim'),
+    # What is too large, or has another kind.
+    (lambda: plot_curves({'a': ([1, 2], [-1e308, 1e308])}), '^curves must be'),
+    (lambda: plot_curves({'a': ([1, 2], [1, 10 ** 400])}), '^curves must be'),
+    (lambda: plot_curves({'a': ([1, 2], MASKED)}), '^curves must be'),
+    (lambda: plot_curves({'a': (MASKED, [1, 2])}), '^curves must be'),
+    (lambda: plot_bars({'a': MASKED}), '^values must be'),
+    (lambda: plot_bars({'a': 10 ** 400}), '^values must be'),
+    (lambda: plot_bars({'a': 1}, until=1e308), '^until must be'),
+    (lambda: plot_bars({'a': 1}, verticals=[1e308]), r'^verticals\[0\] must'),
+    (lambda: plot_grid([[1, 10 ** 400]]), '^values must be'),
+    (lambda: plot_grid([[1, 1e308]]), '^values must be'),
+    (lambda: plot_grid(np.ma.masked_array([[1, 2]], [[0, 1]])), '^values mus'),
+    (lambda: plot_curves({'a': ([1, 2], [3, 4])}, xticks=np.array(2)),
+     '^xticks must be'),
+    (lambda: plot_curves({'a': ([1, 2], [3, 4])}, xticks=[1e308]),
+     r'^xticks\[0\] must be')])
+def test_what_cannot_be_drawn_is_named(call, words):
+    with pytest.raises(ValueError, match=words):
+        call()
+
+
+@pytest.mark.parametrize('ys', [
+    (0, 5e-324), (1e-100, 1e100), (1, 1 + 2e-16), (-1e100, 1e100), (1e17,) * 2,
+    (1e-200, 1e-190)])
+def test_numbers_that_are_far_apart_or_very_near(ys):
+    shapes, _ = read(plot_curves({'': ([1, 2], ys)}, styles='o'))
+    assert [len(marks.points) for marks in shapes.marks] == [2]
+    if min(ys) >= 1e-100:
+        [marks] = Shapes(plot_curves({'': ([1, 2], ys)}, yscale='log',
+                                     styles='o')).marks
+        assert len(marks.points) == 2
+
+
+def test_x_may_be_of_any_kind_of_array():
+    from d2lps.engine import mx
+    expected = plot_curves({'a': ([0, 1, 2], [1, 2, 3])}).svg()
+    for x in (mx.np.arange(3), np.arange(3), range(3), pd.Index([0, 1, 2]),
+              np.arange(3).astype(object)):
+        assert plot_curves({'a': (x, [1, 2, 3])}).svg() == expected
+
+
+def test_words_with_half_a_character_are_shown():
+    """The half is a question mark: nobody can write it."""
+    with pytest.raises(ValueError, match='^title must be a text without ha'):
+        plot_curves(CURVES, title='\ud800')
+    for drawing in (plot_curves({'a\ud800': ([1, 2], [3, 4]), 'b': (
+            [1, 2], [4, 5])}), plot_bars({'c\ud800': 1}),
+            Drawing(9, 9, 'e\ud800')):
+        assert '?' in drawing.alt and '?' in drawing.svg()
+        assert drawing._repr_html_().encode() and repr(drawing).encode()
 
 
 def test_words_may_stand_along_the_axis():

@@ -44,7 +44,9 @@ def test_a_bar_lies_where_its_message_was():
 
 @pytest.mark.parametrize('panels, words', [
     ([], 'panels must be'), ({'none': []}, r"panels\['none'\] is too short"),
-    ({}, 'panels must be'), ({'x': [1]}, r"panels\['x'\]\[0\] must be")])
+    ({}, 'panels must be'), ({'x': [1]}, r"panels\['x'\]\[0\] must be"),
+    ({'x': 3}, r"panels\['x'\] must be a list of Event"),
+    ({'x': None}, r"panels\['x'\] must be a list of Event")])
 def test_what_is_no_list_of_events_is_refused(panels, words):
     with pytest.raises(ValueError, match=words):
         pictures.plot_messages(panels)

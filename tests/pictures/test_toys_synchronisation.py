@@ -3,6 +3,7 @@ import re
 
 import pytest
 from d2lps import pictures
+from d2lps.collectives import simulate, strategies, topology
 from d2lps_pictures.menus import CHOICES, LINKS, STRATEGIES
 from d2lps_pictures.toys.synchronisation import (draw_synchronisation,
                                                  explore_synchronisation)
@@ -115,3 +116,11 @@ def test_bad_arguments_are_named(shown, arguments, words):
     with pytest.raises(ValueError, match=words):
         pictures.explore_synchronisation(**arguments)
     assert not shown
+
+
+def test_bytes_that_are_too_few_for_a_float_take_no_time():
+    timing = simulate.time(strategies.ring(2), topology.pcie_switch(2),
+                           5e-324)
+    assert timing.seconds == 0 and not any(timing.busy().values())
+    with pytest.raises(ValueError, match='^megabytes must be .* 1e-100'):
+        pictures.explore_synchronisation(megabytes=5e-324)
