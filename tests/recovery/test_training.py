@@ -291,14 +291,13 @@ def test_two_trainings_cannot_share_a_folder(tmp_path):
     train(tmp_path)
 
 
-@pytest.mark.parametrize('lr', [1e6, 1e38])
+@pytest.mark.parametrize('lr', [1e6, 1e10])
 def test_a_training_that_diverges_spoils_no_checkpoint(tmp_path, lr):
     with pytest.raises(FloatingPointError, match='diverged .* try lr=1'):
         train(tmp_path, 40, lr=lr, every=1, keep=1)
-    found = Checkpoint(tmp_path).load()
-    assert (found is None) == (lr == 1e38)  # which fails in the first step
-    if found:
-        assert all(onp.isfinite(array).all() for array in found[1]['params'])
+    step, state = Checkpoint(tmp_path).load()
+    assert step > 0
+    assert all(onp.isfinite(array).all() for array in state['params'])
 
 
 def test_a_store_with_keys_is_refused(tmp_path):
