@@ -27,8 +27,10 @@ ACTIVE = re.compile(
     r'<(?=[a-z/!?])'  # HTML, <javascript:...>
     r'|&(?=[a-z#])'  # &lt; and the like, which could hide others of these
     r'|\](?=[(:])'  # [words](link), ![words](picture), [words]: link
-    # What MathJax makes links of, or with which it takes up more commands.
-    r'|\\(?=(?:href|url|csname|require|mmltoken|class|cssid|style|data)\b)|'
+    r'|mer(?=maid)'  # a fence of this name is drawn, with pictures from afar
+    # What MathJax makes links of, gives a style, or takes up more commands
+    # with. Whatever follows: TeX ends a name before a digit, as in \href0.
+    r'|\\(?=href|url|csname|require|mmltoken|class|cssid|style|data|bbox)|'
     + ADDRESS.pattern, re.IGNORECASE)
 # A terminal's codes but for colours, such as those of links.
 CODES = re.compile(r'\x1b(?!\[)')

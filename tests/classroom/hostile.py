@@ -57,6 +57,18 @@ MARKDOWN = [
     f'www.example.org/{PWNED}', f'HTTP://localhost/{PWNED}',
     f'```mermaid\n<script>{JS}</script>\n```',
     f'```mermaid\ngraph TD; A-->B; click A "javascript:{JS}"\n```',
+    *(f'{before}{fence}{space}mermaid{after}\n{before}{drawing}\n'
+      f'{before}{fence}'
+      for drawing in (
+          f'flowchart TD; A@{{ img: "/{PWNED}.png", w: 60, h: 60 }}',
+          f'%%{{init: {{"themeCSS": ".node rect {{ background-image: url(/'
+          f'{PWNED}) }}"}}}}%%\nflowchart TD\n  A-->B')
+      for before, fence, space, after in (
+          ('', '```', '', ''), ('', '~~~', '', ''), ('', '````', '   ', '  '),
+          ('   ', '```', '\t', ''), ('> ', '~~~', ' ', ' x'),
+          ('', '```', '', ' {a=b}'))),
+    f'* a\n\n  ```mermaid\n  flowchart TD; A@{{ img: "/{PWNED}.png" }}\n'
+    '  ```',
     f'```"><script>{JS}</script>\nx = 1\n```',
     f'```\n<script>{JS}</script>\n```',
     f'`<script>{JS}</script>`', f'    <script>{JS}</script>',
@@ -72,6 +84,11 @@ MARKDOWN = [
     '$\\require{html}\\class{a}{x}\\cssId{notebook}{x}$',
     f'$\\unicode{{<img src=x onerror="{JS}">}}$',
     f'$\\mmlToken{{mi}}[href="/{PWNED}"]{{x}}$',
+    # A name ends before what is no letter, of which TeX knows few.
+    f'$\\let\\a\\href0\\a{{/{PWNED}}}{{x}}$', f'$\\href_{{/{PWNED}}}{{x}}$',
+    f'$\\href\xe9{{/{PWNED}}}{{x}}$', '$\\require0{x}$', '$\\style1{x}$',
+    f'$\\let\\a\\mmlToken0\\a{{mi}}[href="/{PWNED}"]{{x}}$',
+    f'$\\bbox[background-image:url(/{PWNED})]{{x}}$',
     ENTITIES, ENTITIES.replace('&', '&amp;'), f'&#60;img src=x onerror={JS}>',
     f'\\<script>{JS}\\</script>', f'<\0script>{JS}</script>',
     f'<scr\nipt>{JS}</scr\nipt>', f'<<script>script>{JS}</script>',
