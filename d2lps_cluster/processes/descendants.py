@@ -19,7 +19,12 @@ ROUNDS = 1000  # each ends a generation; one that forks for ever is given up
 
 
 def adopt():
-    """From now on, orphans below this process become its children."""
+    """From now on, orphans below this process become its children.
+
+    A process that ignores SIGCHLD cannot wait for its children, and a process
+    that it starts inherits this. So it is undone here.
+    """
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     if sys.platform == 'linux':
         ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 

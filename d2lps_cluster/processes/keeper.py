@@ -68,7 +68,10 @@ class Kept:
         return used - before[0] > BUSY * (now - before[1])
 
     def signal_all(self, number):
-        """Send a signal to it and what it has started; is there any?"""
+        """Send a signal to it and its group; is there anybody in that?"""
+        if self.code is None:
+            with suppress(OSError):  # it may have left its group
+                os.kill(self.pid, number)
         try:
             os.killpg(self.pid, number)
             return True

@@ -10,6 +10,7 @@ import psutil
 import pytest
 from clusters import HANGS, empty_in_the_end, wait_for
 from d2lps_cluster import Cluster
+from d2lps_cluster.processes import group
 
 pytestmark = pytest.mark.skipif(
     sys.platform != 'linux', reason='only Linux finds them')
@@ -17,6 +18,8 @@ pytestmark = pytest.mark.skipif(
 
 @pytest.fixture(autouse=True)
 def folder(tmp_path, monkeypatch):
+    # On a busy machine, no keeper may be killed before it has ended all.
+    monkeypatch.setattr(group, 'GOODBYE', HANGS)
     with empty_in_the_end(tmp_path, monkeypatch) as folder:
         yield folder
 
@@ -103,6 +106,35 @@ def test_all_end_with_the_cluster(notes, end):
         assert not gone(pids, 0)
         end(c)
         assert gone(pids, 0)
+
+
+def test_all_end_where_the_reader_ignores_the_end_of_its_children(notes):
+    """A keeper could not wait for anybody if it went on with that."""
+    before = signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+    try:
+        c = Cluster(2, 0)
+    finally:
+        signal.signal(signal.SIGCHLD, before)
+    with c:
+        assert c.run(signal.getsignal, signal.SIGCHLD) == [signal.SIG_DFL] * 2
+        c.run(start, notes)
+        pids = started(notes)
+        close(c)
+        assert gone(pids, 0)
+
+
+def test_a_worker_that_has_left_its_group_ends_with_the_cluster(notes):
+    """And with what it has started; the keeper need not be killed."""
+    def leave():
+        os.setpgid(0, os.getpgid(os.getppid()))
+        return os.getpgrp()
+    with Cluster(2, 0) as c:
+        [keeper] = c._supervisor._group.keepers
+        assert c.run(leave) == [keeper.pid] * 2
+        c.run(start, notes)
+        pids = [*c.pids.values(), *started(notes)]
+        close(c)
+        assert gone(pids, 0) and keeper.code == 0
 
 
 def test_orphans_that_have_ended_are_buried(notes):
