@@ -198,10 +198,12 @@ def end_all(pids):
     for name in ENDS:  # twice is not needed
         signal.signal(signal.Signals[name], signal.SIG_IGN)
     for pid in pids:
-        with suppress(OSError):  # it leads no group yet
-            os.killpg(pid, signal.SIGKILL)
-        os.kill(pid, signal.SIGKILL)
-        os.waitpid(pid, 0)
+        with suppress(OSError):  # we have waited for it: it is ours no more
+            if os.waitpid(pid, os.WNOHANG) == (0, 0):  # it runs
+                with suppress(OSError):  # it leads no group yet
+                    os.killpg(pid, signal.SIGKILL)
+                os.kill(pid, signal.SIGKILL)
+                os.waitpid(pid, 0)
     descendants.end_children()
 
 

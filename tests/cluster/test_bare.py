@@ -1,8 +1,13 @@
 """MXNet's store without the layer: what it does, and that it ends."""
 import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
 
 import psutil
 import pytest
+from clusters import HANGS
 from d2lps_cluster import bare
 from d2lps_cluster.bare import bare_mxnet
 from d2lps_cluster.processes.sockets import socket_of
@@ -96,6 +101,46 @@ def test_what_a_script_has_started_ends(end, seconds):
     pids = [*map(int, output.split())]
     assert len(pids) == 4
     assert not [pid for pid in pids if psutil.pid_exists(pid)]
+
+
+def test_all_ends_where_the_reader_ignores_the_end_of_its_children():
+    before = signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+    try:
+        [output] = bare_mxnet(LEAVES, num_workers=1, seconds=30)
+    finally:
+        signal.signal(signal.SIGCHLD, before)
+    pids = [*map(int, output.split())]
+    assert len(pids) == 4
+    assert not [pid for pid in pids if psutil.pid_exists(pid)]
+
+
+def test_one_that_was_waited_for_keeps_no_other_from_its_end():
+    """A signal may come before we note that; its number is free then."""
+    code = '''
+import os, time
+from d2lps_cluster import bare
+
+def fork(seconds):
+    pid = os.fork()
+    if not pid:
+        os.closerange(1, 3)
+        time.sleep(seconds)
+        os._exit(0)
+    return pid
+
+gone = fork(0)
+os.waitpid(gone, 0)
+killed, kill = [], os.kill
+os.kill = lambda pid, number: (killed.append(pid), kill(pid, number))
+pids = dict.fromkeys([gone, fork(600), fork(600)], 'worker')
+bare.end_all(pids)
+assert killed == [*pids][1:], (killed, pids)
+assert bare.descendants.children() == []
+'''
+    done = subprocess.run([sys.executable, '-c', code], text=True,
+                          capture_output=True, timeout=HANGS,
+                          cwd=Path(__file__).parents[2])
+    assert done.returncode == 0, done.stderr
 
 
 def test_of_much_the_beginning_and_the_end_are_kept():
