@@ -354,12 +354,19 @@ def rebuild(template, handed_in):
 
     def missing(place):
         return needed.difference(*written[:place])
-    place = next((one for one in places if not missing(one)), places[0])
+    fitting = [one for one in places if not missing(one)] or places[:1]
+    place = fitting[0]
+    for one in fitting:  # of two answers the lower one, if a check is below it
+        if needed.intersection(set().union(*written[place:one])):
+            place = one
     below = [k for k, names in enumerate(written) if names & missing(place)]
     if below:
         place = below[-1] + 1
         remarks.append('the answer, or what it needs, stands below its check: '
                        'it was checked there')
+    if asked.intersection(set().union(*written[place:])):
+        remarks.append('below the last check the answer is written once more: '
+                       'the one above was checked')
     if _lacks(cells[:place], imports):
         remarks.append('lines of the first cell, which imports, were changed, '
                        'moved or deleted: they are run before yours')
@@ -395,6 +402,7 @@ def _taken_apart(handed_in, checks):
     plain = {text for cell in checks
              for text in (cell.source, visible(cell.source))}
     lines = {line for text in plain for line in _lines(text)}
+    calls = {line for line in lines if line.startswith('check(')}
     cells, seen, places, changed = [], {}, [], []
     for cell in handed_in.cells:
         grade_id = _grade_id(cell)
@@ -412,6 +420,8 @@ def _taken_apart(handed_in, checks):
         cells.append((grade_id, make(cell.source)))
         if named:
             changed.append(len(cells))
+        if places and calls & _lines(cell.source):  # an answer with its check
+            places.append(len(cells))
     return cells, seen, places or changed or [len(cells)]
 
 
@@ -495,7 +505,20 @@ def defined(source):
         found = re.match(r'(?:async def|def|class) (\w+)', lines[begin])
         if found:
             text = ''.join(lines[begin:end])
-            yield found[1], slice(begin, end), STUB in text
+            yield found[1], slice(begin, end), _is_stub(text)
+
+
+def _is_stub(text):
+    """Does a function come to our line before it can return anything?"""
+    returns = True
+    for line in text.splitlines():
+        code = line.partition('#')[0]
+        if re.match(r'\s*(?:async )?def ', code):
+            returns = False
+        returns |= bool(re.search(r'(?:^|:)\s*(?:return|yield)\b', code))
+        if STUB in code and not returns:
+            return True
+    return False
 
 
 def _names(source):
@@ -506,14 +529,17 @@ def _names(source):
 def _written(cells, asked):
     """Of each cell the names of `_names`, a list of sets.
 
-    A name that is asked for and nowhere written so may be in `name = other`.
+    A name that is asked for and nowhere written so may be in `name = other`,
+    or written within `if` or `try`.
     """
     codes = [cell.source if cell.cell_type == 'code' else ''
              for _, cell in cells]
     written = [_names(code) for code in codes]
     for name in asked.difference(*written):
         for names, code in zip(written, codes):
-            if re.search(rf'^{name}\s*(:[^=\n]*)?=(?!=)', code, re.MULTILINE):
+            if re.search(rf'^{name}\s*(:[^=\n]*)?=(?!=)|^[ \t]+(async def|def|'
+                         rf'class) {name}\b', code, re.MULTILINE) and (
+                             STUB not in code):
                 names.add(name)
     return written
 

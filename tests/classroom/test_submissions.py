@@ -29,6 +29,7 @@ from classroom.submissions import (
     BEGIN,
     END,
     Submission,
+    defined,
     hidden_cases,
     imports_of,
     read,
@@ -241,7 +242,7 @@ def test_an_answer_below_its_checks_is_one():
     notebook = answered()
     notebook.cells.append(new_code_cell('def up_and_down(n): return 1'))
     _, remarks = rebuild(solution('tree'), notebook)
-    assert not remarks
+    assert remarks == [ONCE_MORE]
 
 
 @pytest.mark.full
@@ -469,8 +470,7 @@ def test_checks_without_any_name_are_there():
 @pytest.mark.full
 def test_of_two_answers_the_last_counts():
     """As it did for the student, who has run them from the top down."""
-    wrong = 'def up_and_down(n):\n    return None'
-    for sources, right in (((wrong, None), True), ((None, wrong), False),
+    for sources, right in (((WRONG, None), True), ((None, WRONG), False),
                            ((None, STUB), True), ((STUB, None), True),
                            ((None, STUB, STUB), True)):
         notebook = answered()
@@ -482,6 +482,89 @@ def test_of_two_answers_the_last_counts():
         made, remarks = rebuild(solution('tree'), notebook)
         assert order_of(made).count('answer') == 1 and not remarks
         assert any(one.wrong for one in graded_here(notebook)) != right
+
+
+WRONG = 'def up_and_down(n):\n    return None'
+ONCE_MORE = ('below the last check the answer is written once more: the one '
+             'above was checked')
+LEFT = "\n    raise NotImplementedError('write your answer here')\n"
+
+
+def checked(notebook):
+    """What its cells define as up_and_down when its checks come: a text."""
+    made, remarks = rebuild(solution('tree'), notebook)
+    names = {}
+    for cell in made.cells:
+        if is_check(cell):
+            break
+        if 'def up_and_down' in cell.source and cell.cell_type == 'code':
+            exec(cell.source, {'check': lambda *_: None}, names)
+    return names['up_and_down'].__code__.co_names, remarks
+
+
+@pytest.mark.parametrize('with_check', ['', 'below', 'within'])
+@pytest.mark.parametrize('as_copy', [True, False])
+@pytest.mark.parametrize('right_first', [True, False])
+def test_the_lower_answer_counts_if_a_check_is_below_it(
+        right_first, as_copy, with_check):
+    notebook = answered()
+    cell = answer_cell(notebook)
+    upper, lower = ((cell.source, WRONG) if right_first
+                    else (WRONG, cell.source))
+    cell.source = upper
+    check = check_cells(notebook)[0]
+    if with_check == 'within':
+        lower += f'\n{check.source}'
+    notebook.cells.append(copied(cell, lower) if as_copy
+                          else new_code_cell(lower))
+    if with_check == 'below':
+        notebook.cells.append(copied(check))
+    names, remarks = checked(notebook)
+    assert ('Schedule' in names) == (right_first != bool(with_check))
+    assert remarks == ([] if with_check else [ONCE_MORE])
+
+
+def test_cells_between_the_checks_come_after_them():
+    """Unless the answer is among them: they may be anything."""
+    notebook = answered()
+    last = notebook.cells.index(check_cells(notebook)[-1])
+    notebook.cells.insert(last, new_code_cell('1 / 0'))
+    made, _ = rebuild(solution('tree'), notebook)
+    assert order_of(made)[-1] == '1 / 0'
+
+
+def test_what_returns_above_our_line_is_an_answer():
+    notebook = with_cell(answered(), WRONG)
+    answer = answer_cell(notebook)
+    answer.source = answer.source.rstrip() + LEFT
+    assert 'Schedule' in checked(notebook)[0]
+    # What cannot return is none, such as one that was begun.
+    for begun in '', '\n    """A tree."""', '\n    # return\n    rounds = []':
+        notebook = answered()
+        answer = answer_cell(notebook)
+        notebook.cells.insert(notebook.cells.index(answer), new_code_cell(
+            answer.source))
+        answer.source = f'def up_and_down(n):{begun}{LEFT}'
+        assert 'Schedule' in checked(notebook)[0], begun
+    # A class with one method that is not written is not done.
+    whole = 'class A:\n    def a(self):\n        return 1\n'
+    for text, is_stub in (
+            (whole, False), (f'{whole}    {LEFT.lstrip(chr(10))}', False),
+            (f'{whole}    def b(self):\n    {LEFT.lstrip(chr(10))}', True)):
+        assert [one for _, _, one in defined(text)] == [is_stub], text
+
+
+@pytest.mark.parametrize('around', ['if True:', 'try:'])
+@pytest.mark.parametrize('where', [0, 1, 100])
+def test_an_answer_within_a_block_is_one(around, where):
+    notebook = released('tree')
+    lines = answer_cell(solution('tree')).source.splitlines()
+    code = '\n'.join([around, *(f'    {line}' for line in lines)])
+    if around == 'try:':
+        code += '\nfinally:\n    pass'
+    notebook.cells.insert(notebook.cells.index(answer_cell(notebook)) + where,
+                          new_code_cell(code))
+    assert 'Schedule' in checked(notebook)[0]
 
 
 def test_two_answers_below_each_other_are_as_one():
