@@ -60,7 +60,7 @@ class Grading:
                            for exercise in exercises}
         self._walls = behind_walls
         self._again, self._asked_for = again, asked_for
-        self.graded, self._torch = 0, False
+        self.graded, self._torch = set(), False
         self._disturbed = []  # what is executed once more, alone
 
     def run(self):
@@ -132,16 +132,27 @@ class Grading:
             return None
         return submission, exercise, name
 
-    async def _safely(self, submission, exercise, *others):
+    async def _safely(self, *task):
+        submission, exercise, name, _, _, *alone = task
         try:
-            await self._one(submission, exercise, *others)
-        except Exception as error:  # ours, or nbgrader's: the others go on
-            self.results.add(Result(
-                submission.student, exercise, None,
-                _most(self._templates[exercise]),
-                [f'could not be graded: {type(error).__name__}: {error}'], []))
-            self._progress.tell(f'{submission.student}, {exercise}: could '
-                                'not be graded')
+            try:
+                await self._one(*task)
+            except Exception as error:  # ours, or nbgrader's: the others go on
+                if isinstance(error, OSError) and not alone:
+                    raise
+                self._could_not(submission, exercise, error)
+        except OSError:  # such as a full disk, which may be so for a moment
+            if alone:
+                raise
+            self._disturbed.append((submission, exercise, name))
+
+    def _could_not(self, submission, exercise, error):
+        self.results.add(Result(
+            submission.student, exercise, None,
+            _most(self._templates[exercise]),
+            [f'could not be graded: {type(error).__name__}: {error}'], []))
+        self._progress.tell(f'{submission.student}, {exercise}: could not be '
+                            'graded')
 
     async def _one(self, submission, exercise, name, slots, gradebook,
                    alone=False):
@@ -174,7 +185,7 @@ class Grading:
                         _most(notebook), remarks + more, verdicts,
                         submission.times.get(exercise), answer)
         self.results.add(result)
-        self.graded += 1
+        self.graded.add((student, exercise))
         self._progress.tell(f'{student}, {exercise}: {result.points:g} of '
                             f'{result.of:g}')
         try:
@@ -200,7 +211,7 @@ class Progress:
         self._done, self._start = 0, time.monotonic()
 
     def tell(self, words):
-        self._done += 1
+        self._done = min(self._done + 1, self._of)  # one may be done again
         left = ''
         if self._together < self._done < self._of:
             seconds = (time.monotonic() - self._start) / self._done * (
@@ -346,7 +357,8 @@ def rules_for(args, submissions):
 def summary(grading, submissions, exercises, asked_for, seconds, to):
     """Say what was done, and what was not."""
     results = grading.results.all()
-    kept = sum(bool(result.verdicts) for result in results) - grading.graded
+    kept = sum(bool(result.verdicts) for result in results) - len(
+        grading.graded)
     missing = sum(result.remarks == [MISSING] for result in results)
     remarked = sum(bool(result.remarks) for result in results) - missing
     without = [one for one in results if NEEDS_TORCH in one.remarks]
@@ -361,8 +373,8 @@ def summary(grading, submissions, exercises, asked_for, seconds, to):
     if some:
         print('not handed in by all, which counts for nobody unless '
               f'EXERCISES names it: {", ".join(some)}')
-    print(f'{len(submissions)} students, {grading.graded} notebooks graded in '
-          f'{seconds:.0f} s, {kept} results of before kept, '
+    print(f'{len(submissions)} students, {len(grading.graded)} notebooks '
+          f'graded in {seconds:.0f} s, {kept} results of before kept, '
           f'{missing} missing, {remarked} with remarks: {to / "grades.csv"}')
 
 

@@ -28,6 +28,8 @@ from handins import (
 from classroom import walls
 from classroom.course import Course
 from classroom.grade import Grading, folder_for_results
+from classroom.judging import Verdict
+from classroom.results import Results
 from classroom.submissions import read_all
 from d2lps_exercises.checking import EXERCISES
 
@@ -279,6 +281,50 @@ def test_points_stay_when_the_gradebook_fails(tmp_path, monkeypatch):
     [result] = grading.results.all()
     assert result.points == 10 and len(result.verdicts) > 1
     assert result.remarks[-1].endswith('database or disk is full')
+
+
+@pytest.mark.parametrize('fails', [[2, 3], [3, 4], [2, 3, 4], range(2, 99)])
+def test_a_disk_that_is_full_for_a_moment_ends_nothing(tmp_path, monkeypatch,
+                                                       fails):
+    """Whose result could not be written is graded once more."""
+    students = 'ada', 'bob', 'cleo'
+    for student in students:
+        (tmp_path / 'in' / student).mkdir(parents=True)
+        nbformat.write(answered(), tmp_path / 'in' / student / 'tree.ipynb')
+    executed, entered, writes = [], [], iter(range(1, 1000))
+    write = Results.add
+
+    async def at_once(notebook, cases, slot, walls, alone):
+        executed.append(alone)
+        return {}
+
+    def add(*args):
+        if next(writes) in fails:
+            raise OSError(28, 'No space left on device')
+        return write(*args)
+
+    def grade(course, student, *_):
+        entered.append(student)
+        if len(entered) == 1:
+            raise RuntimeError('database or disk is full')
+    monkeypatch.setattr('classroom.grade.execute', at_once)
+    monkeypatch.setattr('classroom.grade.judge', lambda *_: [
+        Verdict('sum', False, None, 10.)])
+    monkeypatch.setattr(Results, 'add', add)
+    monkeypatch.setattr(Course, 'grade', grade)
+    grading = Grading(read_all(tmp_path / 'in'), ['tree'], folder_for_results(
+        tmp_path / 'out', tmp_path / 'in'))
+    if len(fails) > 3:  # it is full for good
+        with pytest.raises(OSError, match='No space left'):
+            grading.run()
+        return
+    grading.run()
+    assert executed == [False] * 3 + [True] * (len(executed) - 3)
+    assert len(executed) > 3
+    assert {*entered} == {*students} and len(grading.graded) == 3
+    assert [(one.student, one.points) for one in grading.results.all()] == [
+        (student, 10) for student in students]
+    assert len(list((tmp_path / 'out' / 'results').glob('*/tree.json'))) == 3
 
 
 @needs_walls
