@@ -16,6 +16,9 @@ PICTURES = {'image/png': b'\x89PNG\r\n\x1a\n', 'image/jpeg': b'\xff\xd8\xff'}
 STREAMS = 'stdout', 'stderr'
 KINDS = 'code', 'markdown', 'raw'
 LARGEST_COUNT = 10 ** 6
+# Characters that are shown: what makes HTML of them may take a time that grows
+# with the square of a cell's length. A cell that is hardly longer stays whole.
+CELL, NOTEBOOK, HARDLY = 10_000, 100_000, 100
 NAME = re.compile(r'[\w-]{1,64}', re.ASCII)
 METADATA = {  # of cells: what nbgrader has to know, and of which form it is
     'grade': bool, 'grade_id': NAME, 'locked': bool, 'points': (int, float),
@@ -52,18 +55,20 @@ def words(text):
 def harmless(notebook, ours=()):
     """A graded notebook that can be shown to a teacher: a new one.
 
-    ours: sources of text cells that are not a student's; they stay.
+    ours: sources of text cells that are not a student's; they stay. Of a
+    student's long cells the beginning is shown, and how much is not.
     """
+    room = {'code': NOTEBOOK, 'text': NOTEBOOK}
     return from_dict({
         'nbformat': 4, 'nbformat_minor': 5, 'metadata': {
             'kernelspec': {'name': 'python3', 'display_name': 'Python 3',
                            'language': 'python'},
             'language_info': {'name': 'python'}},
-        'cells': [_cell(cell, k, ours)
+        'cells': [_cell(cell, k, ours, room)
                   for k, cell in enumerate(notebook.cells)]})
 
 
-def _cell(cell, k, ours):
+def _cell(cell, k, ours, room):
     found = {'cell_type': cell.cell_type if cell.cell_type in KINDS else 'raw',
              'id': _fitting(cell.get('id'), NAME) or f'c{k}', 'metadata': {}}
     told = cell.metadata.get('nbgrader')
@@ -73,12 +78,24 @@ def _cell(cell, k, ours):
             if _fitting(told.get(key), form) is not None}
     if found['cell_type'] == 'code':
         outputs = map(_output, cell.get('outputs', ()))
-        return found | {'source': whole(str(cell.source)),
+        source = whole(str(cell.source))
+        if not found['metadata'].get('nbgrader', {}).get('grade'):
+            source = _cut(source, room, 'code', NOTEBOOK, '# ')
+        return found | {'source': source,
                         'execution_count': _count(cell),
                         'outputs': [one for one in outputs if one]}
     if cell.cell_type == 'markdown' and cell.source in ours:
         return found | {'source': cell.source}
-    return found | {'source': words(cell.source)}
+    return found | {'source': _cut(words(cell.source), room, 'text', CELL)}
+
+
+def _cut(text, room, kind, most, before=''):
+    """The beginning of a text, for which there is room in its notebook."""
+    length = min(most, room[kind])
+    room[kind] -= min(length, len(text))
+    more = len(text) - length
+    return text if more <= HARDLY else (
+        f'{text[:length]}\n\n{before}[cut: {more} more characters]')
 
 
 def _fitting(value, form):

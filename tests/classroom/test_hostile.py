@@ -188,6 +188,33 @@ def test_pictures_and_words_of_outputs_stay(course):
         'image/png': pixel.strip(), 'text/plain': '<Figure size 640x480>'}
 
 
+def test_of_long_cells_the_beginning_is_shown():
+    """Markdown takes a time that grows with the square of their length."""
+    code, text = nbformat.v4.new_code_cell, nbformat.v4.new_markdown_cell
+    ours, check = text('x' * 10 ** 6), code('y' * 10 ** 6)
+    check.metadata.nbgrader = {'grade': True, 'grade_id': 'check-sum'}
+    notebook = nbformat.v4.new_notebook(cells=[
+        text('short'), text('\\begin{a}' * 10 ** 5), code('x = 1\n' * 5000),
+        nbformat.v4.new_raw_cell('<b>' * 10 ** 5),
+        *[text('a' * 9000) for _ in range(20)],
+        *[code('y = 2\n' * 10 ** 4) for _ in range(3)], ours, check,
+        text('last'), code('last')])
+    made = harmless(notebook, [ours.source])
+    first, begin, whole, raw, *others, kept, left, last, final = [
+        one.source for one in made.cells]
+    assert (first, last, final) == ('short', 'last', 'last')
+    assert begin == ('\\begin{a}' * 1112)[:10_000] + (
+        '\n\n[cut: 890000 more characters]')
+    assert whole == 'x = 1\n' * 5000
+    assert raw.startswith('< b>< b>') and raw.endswith(' more characters]')
+    assert (kept, left) == (ours.source, check.source)
+    cut = [one for one in others if 'more characters]' in one]
+    assert cut[-1] == '\n\n# [cut: 60000 more characters]'
+    assert sum(map(len, [first, begin, raw, *others[:20]])) < 101_000
+    assert sum(map(len, [whole, *others[20:]])) < 101_000
+    assert harmless(made, [ours.source]) == made
+
+
 def test_what_an_older_version_has_entered_becomes_harmless(course):
     course.grade('old', 'tree', judged(course))
     place = course.folder / 'autograded' / 'old' / 'tree' / 'tree.ipynb'
