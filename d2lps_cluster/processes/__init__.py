@@ -14,7 +14,8 @@ The path of one call, `cluster.run(f)`:
 1. `Cluster.run` packs f and its arguments into a text (`cells.pack`), and
    asks `Restarts` to start all anew if they have ended.
 2. `Supervisor.calling` makes a `Call` with a number; `call_workers` sends each
-   worker a message `call`. All that is sent goes out in the thread of `Group`.
+   worker a message `call`, and before it a `part` for each piece of a long
+   text. All that is sent goes out in the thread of `Group`.
 3. The message is a line in the pipe to the worker's keeper, wrapped as `pass`;
    the `Keeper` writes what is inside to the pipe of the worker.
 4. In the worker, the thread of `Channel` puts it into a queue. The main thread

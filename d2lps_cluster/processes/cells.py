@@ -18,7 +18,7 @@ import cloudpickle
 from d2lps_cluster.peers.peers import PeerError
 
 WAITS = 'waits_for', 'round', 'closed'  # what a PeerError tells `first_of`
-PART = 50_000  # characters of a result that go into one message
+PART = 50_000  # characters of a call or a result that go into one message
 MOST = 100_000  # characters of an error, and of its traceback
 OURS = __file__, ast.__file__, '<frozen runpy>'  # are left out of tracebacks
 variables = types.ModuleType('__main__')  # has the variables of all cells

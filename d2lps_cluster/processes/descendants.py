@@ -34,11 +34,25 @@ def children():
     found = []
     for path in Path('/proc').glob('[0-9]*/stat'):
         with suppress(OSError):  # it has just ended
-            # Its name stands in brackets, and may have spaces and brackets.
-            _, parent, *_ = path.read_bytes().rpartition(b')')[2].split()
+            _, parent = _state_and_parent(path)
             if int(parent) == os.getpid():
                 found.append(int(path.parent.name))
     return found
+
+
+def runs(pid):
+    """Whether a thread of a process runs, or waits for a core to do so."""
+    states = []
+    with suppress(OSError):  # it has just ended
+        for path in Path(f'/proc/{pid}/task').glob('*/stat'):
+            with suppress(OSError):  # the thread has
+                states.append(_state_and_parent(path)[0])
+    return b'R' in states
+
+
+def _state_and_parent(path):
+    # A name stands before, in brackets; it may have spaces and brackets.
+    return path.read_bytes().rpartition(b')')[2].split()[:2]
 
 
 def bury(others):

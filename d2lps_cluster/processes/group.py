@@ -63,6 +63,7 @@ class Group(threading.Thread):
         self._hear, self._tick, self._failed = hear, tick, failed
         self._tasks = queue.Queue()
         self._ended, self._pid = False, os.getpid()
+        self._looked = time.monotonic()
         self._lock = threading.Lock()  # nothing is put in after the end
         with ExitStack() as undo:
             with needs('a cluster cannot start'):
@@ -133,6 +134,12 @@ class Group(threading.Thread):
 
     def _check(self, now):
         """Has a process ended, or fallen silent?"""
+        # On a busy machine, this thread may wait long for a core, or for
+        # another thread; what it has not heard meanwhile is no silence.
+        missed = max(0, now - self._looked - SILENCE / 10)
+        self._looked = now
+        for one in (*self.keepers, *self.processes):
+            one.beat = min(now, one.beat + missed)
         dead = [one for one in [*self.keepers, *self.processes]
                 if one.fate() and not _ended_as_asked(one)]
         # While nothing is heard of its keeper, it need not be to blame.

@@ -53,11 +53,13 @@ class Kept:
         return self.code
 
     def computes(self):
-        """Whether it has been using a core since the last look.
+        """Whether it uses a core, or waits for one; or has since the last look.
 
         Python code that computes without a break lets no thread of its
         process say that it lives.
         """
+        if descendants.runs(self.pid):  # on a busy machine it gets few turns
+            return True
         try:
             import psutil
             used = sum(psutil.Process(self.pid).cpu_times()[:2])

@@ -164,8 +164,14 @@ def end_all():
 
 def work(channel):
     """Be a worker."""
-    calls, faults = queue.SimpleQueue(), []
-    channel.start(call=calls.put, fault=faults.append)
+    calls, faults, parts = queue.SimpleQueue(), [], []
+
+    def hear_call(message):
+        packed = ''.join([*parts, message['packed']])
+        parts.clear()
+        calls.put(message | {'packed': packed})
+    channel.start(part=lambda message: parts.append(message['packed']),
+                  call=hear_call, fault=faults.append)
     load(channel.job.get('store', True))
     from d2lps_cluster.processes import cells
     try:

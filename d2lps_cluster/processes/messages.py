@@ -24,7 +24,8 @@ TO_KEEPER = {
 # From `Supervisor` to a member's `Channel`; `do` names the kind.
 TO_MEMBER = {
     'begin': set(),  # scheduler: all others wait for you
-    'call': {'number', 'packed'},  # worker: call this function
+    'part': {'packed'},  # worker: a piece of the next call, from its beginning
+    'call': {'number', 'packed'},  # worker: the last piece; call this function
     'answer': {'number', 'env', 'missing', 'error', 'others'},  # to a question
     'fault': {'server', 'text'},  # worker: a server could not update
     'check': {'number', 'update'}}  # server: can you load this optimizer?

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from d2lps_cluster.processes import sockets
 from d2lps_cluster.processes.calls import Call
+from d2lps_cluster.processes.cells import PART
 from d2lps_cluster.processes.group import Group
 from d2lps_cluster.processes.shortage import TEMPORARY, needs
 from d2lps_cluster.store.agreement import Agreement
@@ -87,9 +88,15 @@ class Supervisor:
 
     def call_workers(self, number, packed):
         """Have all workers call a function; see `calling`."""
+        # While a keeper reads a long message, it does not say that it lives.
+        *parts, last = [packed[start:start + PART]
+                        for start in range(0, len(packed), PART)]
+
         def send():
             for one in self._members('worker'):
-                one.send('call', number=number, packed=packed)
+                for part in parts:
+                    one.send('part', packed=part)
+                one.send('call', number=number, packed=last)
                 self._agreement.note_call(one.rank, time.monotonic())
                 self._called[one.name] += 1
         self._group.do(send)

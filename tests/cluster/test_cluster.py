@@ -4,6 +4,7 @@ The functions that `run` gets are executed on the workers.
 """
 import contextlib
 import gc
+import json
 import os
 import re
 import signal
@@ -21,8 +22,9 @@ import psutil
 import pytest
 from clusters import HANGS, all_gone, empty_in_the_end, sockets_of, wait_for
 from d2lps_cluster import Cluster, ClusterError, WorkerError
-from d2lps_cluster.processes import group
+from d2lps_cluster.processes import group, keeper
 from d2lps_cluster.processes.calls import View
+from d2lps_cluster.processes.lines import Outlet
 from d2lps_cluster.processes.process import KeeperLine
 from d2lps_cluster.processes.restarts import Restarts
 from d2lps_cluster.processes.supervisor import Supervisor
@@ -211,6 +213,19 @@ def test_large_arguments_and_results(shared):
     array = onp.arange(50_000_000, dtype='u1')
     for back in shared.run(lambda one: one[::-1], array):
         assert (back == array[::-1]).all()
+
+
+def test_large_arguments_go_in_small_messages(shared, monkeypatch):
+    """For as long as a keeper reads one of them, it cannot say it lives."""
+    sizes, send = [], Outlet.send
+
+    def noted(self, message):
+        sizes.append(len(json.dumps(message)))
+        send(self, message)
+    monkeypatch.setattr(Outlet, 'send', noted)
+    data = os.urandom(1_000_000)
+    assert shared.run(lambda one: one[::-1], data) == [data[::-1]] * 2
+    assert sum(sizes) > 2_000_000 and max(sizes) < 100_000
 
 
 def test_what_cannot_be_sent_is_named(shared):
@@ -735,18 +750,50 @@ def test_mxnet_is_loaded_before_processes_are_forked(threads, monkeypatch):
 
 
 @pytest.mark.full
-def test_who_computes_without_a_break_lives(monkeypatch):
+def test_who_computes_without_a_break_lives(tmp_path, monkeypatch):
     """No other thread of the worker can say so meanwhile."""
-    monkeypatch.setattr(group, 'SILENCE', 3)
+    said, sort, enough = [], KeeperLine._sort, tmp_path / 'enough'
+
+    def noted(self, number=None, beat=None, **more):
+        process = self.processes.get(number)
+        before = process and process.beat
+        sort(self, number=number, beat=beat, **more)
+        if process and beat:  # the keeper says it, and not the worker
+            said.append((process.name, process.beat > before))
+            if len(said) == 3:
+                enough.touch()
+    monkeypatch.setattr(KeeperLine, '_sort', noted)
 
     def compute():
-        end = time.process_time() + 4
-        while time.process_time() < end:
+        end = time.monotonic() + HANGS
+        while time.monotonic() < end:
             sum(range(50_000_000))  # in C, and holds the interpreter
-        return 'done'
-    with Cluster(num_workers=1) as c:
+            if enough.exists():
+                return 'done'
+    with Cluster(1, 0) as c:
         c.run(sys.setswitchinterval, 60)
+        said.clear()
         assert c.run(compute) == ['done']
+    assert {*said} == {('worker 0', True)}
+
+
+@pytest.mark.skipif(sys.platform != 'linux', reason='only Linux tells')
+def test_who_waits_for_a_core_computes(monkeypatch):
+    """On a busy machine it gets little of one; any of its threads may."""
+    monkeypatch.setattr(keeper, 'BUSY', 1000)  # of a core: nobody
+    code = ('import threading\n'
+            'def spin():\n    while True: pass\n'
+            'one = threading.Thread(target=spin)\none.start()\none.join()')
+    with subprocess.Popen([sys.executable, '-c', code]) as process:
+        try:
+            kept = keeper.Kept(0, process.pid, None, ())
+            assert wait_for(lambda: psutil.Process(
+                process.pid).num_threads() == 2)
+            assert wait_for(kept.computes)
+            process.send_signal(signal.SIGSTOP)
+            assert wait_for(lambda: not kept.computes())
+        finally:
+            process.kill()
 
 
 def test_a_beat_is_no_answer():

@@ -6,6 +6,7 @@ import time
 from types import SimpleNamespace
 
 import pytest
+from clusters import wait_for
 from d2lps_cluster.processes import group, process
 from d2lps_cluster.processes.group import Group
 from d2lps_cluster.processes.lines import LONG, Inlet, Outlet, serve
@@ -93,7 +94,7 @@ def test_how_a_process_ended():
 class Keeper:
     """The line to a keeper that does all that it should not."""
     name, code, status, processes, printed = 'keeper', None, {}, {}, ()
-    expected_to_exit = False
+    expected_to_exit, label = False, lambda self: self.name
 
     def __init__(self, end):
         self.end, self.beat = end, time.monotonic()
@@ -153,6 +154,25 @@ def test_nonsense_while_all_are_ended_does_not_stop_that(monkeypatch):
             time.sleep(0.01)
         assert 'a line that nobody' in heard[0] and 0.01 in seen
         monkeypatch.undo()
+    finally:
+        watch.close()
+
+
+def test_what_was_said_while_nobody_listened_is_no_silence(monkeypatch):
+    """On a busy machine, the thread that watches may wait long for a core."""
+    monkeypatch.setattr(group, 'SILENCE', 0.5)
+    heard, keeper = [], Keeper(lambda: None)
+    keeper.ping = lambda now: vars(keeper).update(beat=now)
+    watch = Group(lambda *_: None, lambda now: None,
+                  lambda text, when: heard.append(text))
+    try:
+        watch.do(lambda: watch.keep(keeper))
+        for _ in range(3):  # each is followed by a look at the keeper
+            watch.do(lambda: time.sleep(1))
+        assert watch.failure is None
+        keeper.ping = lambda now: None
+        assert wait_for(lambda: heard)
+        assert 'keeper has not given a sign of life for' in heard[0]
     finally:
         watch.close()
 
