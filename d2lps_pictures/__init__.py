@@ -19,7 +19,7 @@ __getattr__, __dir__ = lazy(__name__, {
     '.player': ('plot_holdings',),
     '.widgets': ('live_picture',),
     '.timeline': ('explore_timeline', 'plot_timeline'),
-    '.overlap': ('explore_overlap', 'plot_step'),
+    '.overlap': ('FORWARD', 'TOY', 'explore_overlap', 'plot_step'),
     '.servers': ('explore_servers', 'plot_servers', 'predicted_seconds',
                  'simulated'),
     '.asynchrony': ('explore_clock', 'plot_accuracy', 'plot_plan',

@@ -2,6 +2,7 @@
 import os
 import re
 import secrets
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -38,6 +39,9 @@ def lab(course):
     """JupyterLab, started in the course's folder; its address and a token."""
     token, port = secrets.token_hex(16), free_ports(1)[0]
     said = course.folder.parent / 'said'
+    # A question about news would lie above what is to be clicked.
+    shutil.copytree(ROOT / 'setup' / 'jupyter' / 'labconfig',
+                    course.folder.parent / '.jupyter' / 'labconfig')
     env = {name: value for name, value in os.environ.items()
            if not name.startswith('JUPYTER')}
     env |= {'HOME': str(course.folder.parent), 'JUPYTER_TOKEN': token,
