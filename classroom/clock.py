@@ -13,6 +13,10 @@ from pathlib import Path
 LOOK = 0.2  # seconds between two looks at the clock
 CORES = os.cpu_count() or 1
 TICK = os.sysconf('SC_CLK_TCK')  # of these a second has so many
+BUSY = 0, 1, 2, 5, 6, 7  # in /proc/stat: all but idle, and waiting for disks
+NICE, POLICY = 16, 38  # in a thread's stat, from its state on
+OURS = os.nice(0), os.sched_getscheduler(0) if hasattr(
+    os, 'sched_getscheduler') else 0
 
 
 class Clock:
@@ -24,11 +28,16 @@ class Clock:
     counts in any case, and so does what all have computed, divided by the
     number of processors. Own time never runs faster than the clock on the
     wall.
+
+    Nobody stops it by waiting for what is their own. All together cannot have
+    waited for others longer than others have used processors, and who asks to
+    come after others (`nice`, SCHED_IDLE) waits for no one.
     """
 
     def __init__(self, pid):
         self.seconds, self._pid, self._owed = 0., pid, 0.
         self._seen = _Noted(pid)
+        self._room = 0.  # what others have used, and nobody has waited for
 
     def look(self):
         """Count until now: the own seconds so far."""
@@ -36,8 +45,12 @@ class Clock:
         self._seen = now
         # Our own process may have had to wait, too: then nobody has looked.
         passed = min(now.at - before.at, 2 * LOOK)
-        delayed = now.stalled - before.stalled + sum(
-            _more(before.delays, now.delays))
+        # What was waited for may be noted a look later than what ran then.
+        self._room = min(self._room, passed) + max(
+            0, now.busy - before.busy - now.used + before.used)
+        waited = min(self._room, sum(_more(before.delays, now.delays)))
+        self._room -= waited
+        delayed = now.stalled - before.stalled + waited
         # What was noted a moment too late belongs to the next look.
         free = passed - delayed - self._owed
         self._owed = min(max(0, -free), passed)
@@ -56,24 +69,27 @@ def _more(before, now):
 class _Noted:
     """What the system has noted until now, in seconds.
 
-    used: processor time of all, of those that have ended as well. ran,
-    delays: from a thread to how long it ran, and how long it was ready and had
-    to wait. stalled: how long memory and disks made wait.
+    used: processor time of all, of those that have ended as well. busy: of the
+    whole machine. ran, delays: from a thread to how long it ran, and how long
+    it was ready and had to wait. stalled: how long memory and disks made wait.
     """
 
     def __init__(self, pid):
         self.used, self.ran, self.delays = 0., {}, {}
         self.stalled = sum(map(_stalled, ('memory', 'io')))
+        self.busy = _busy()
         for one in family(pid):
             place = Path('/proc', str(one))
             try:
-                # Bytes, since a program gives itself any name that it likes.
-                numbers = (place / 'stat').read_bytes().rpartition(b')')[2]
-                self.used += sum(map(int, numbers.split()[11:15])) / TICK
+                self.used += sum(map(int, _stat(place)[11:15])) / TICK
                 for thread in os.listdir(place / 'task'):
                     told = (place / 'task' / thread / 'schedstat').read_text()
-                    self.ran[thread], self.delays[thread] = (
-                        int(number) / 1e9 for number in told.split()[:2])
+                    ran, delay = (int(one) / 1e9 for one in told.split()[:2])
+                    self.ran[thread] = ran
+                    numbers = _stat(place / 'task' / thread)
+                    if int(numbers[NICE]) <= OURS[0] and (
+                            int(numbers[POLICY]) == OURS[1]):
+                        self.delays[thread] = delay
             except OSError:  # it has just ended, or nothing is noted here
                 continue
         self.at = time.monotonic()
@@ -90,6 +106,21 @@ def family(pid):
         except OSError:
             continue
     return found
+
+
+def _stat(place):
+    """What the system tells of a process or thread, from its state on."""
+    # Bytes, since a program gives itself any name that it likes.
+    return (place / 'stat').read_bytes().rpartition(b')')[2].split()
+
+
+def _busy():
+    """For how long processors were at work; the longest if nobody knows."""
+    try:
+        numbers = Path('/proc/stat').read_text().split('\n')[0].split()[1:]
+        return sum(int(numbers[k]) for k in BUSY) / TICK
+    except (OSError, IndexError):
+        return time.monotonic() * CORES
 
 
 def _stalled(what):

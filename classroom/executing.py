@@ -30,6 +30,7 @@ WAITING = 20  # messages, beyond which a kernel has to keep its own
 # By the clock on the wall, so that no wait is without a limit:
 START = 600  # seconds for a kernel to start, which takes one or two
 LONGEST = 600  # seconds for all cells of a notebook
+ALONE = 120  # the same, when no other is executed at the same time
 
 
 class Stopped(Exception):
@@ -63,10 +64,12 @@ class Client(NotebookClient):
                          **settings)
         self.text, self.notes, self.late = 0, 0, 0
         self.clock, self.until = None, None  # from the first cell on
+        self.longest = LONGEST
 
-    def start_clock(self):
+    def start_clock(self, alone):
         self.clock = Clock(self.km.provisioner.pid)
-        self.until = time.monotonic() + LONGEST
+        self.longest = ALONE if alone else LONGEST
+        self.until = time.monotonic() + self.longest
 
     def limit(self, cell):
         """Seconds that a cell has."""
@@ -132,7 +135,8 @@ class Client(NotebookClient):
         until = self.clock.look() + seconds
         while not task.done() and self.clock.look() < until:
             if time.monotonic() > self.until:
-                raise Disturbed(f'all cells together had taken {LONGEST} s')
+                raise Disturbed('all cells together had taken '
+                                f'{self.longest} s')
             await asyncio.wait([task], timeout=LOOK)
         return task.done()
 
@@ -182,7 +186,7 @@ async def _execute(notebook, cases, slot, behind_walls, alone, folder):
             cwd=str(folder), stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL, cleanup_kc=True):
         kernel = psutil.Process(manager.provisioner.pid)
-        client.start_clock()
+        client.start_clock(alone)
         try:
             for k, cell in enumerate(notebook.cells):
                 if cell.cell_type != 'code' or not cell.source.strip():

@@ -19,6 +19,7 @@ from classroom.grade import Grading, folder_for_results
 from classroom.judging import judge
 from classroom.submissions import hidden_cases, read_all, rebuild
 
+CORES = 2
 CPU = min(os.sched_getaffinity(0)) if hasattr(os, 'sched_getaffinity') else 0
 needs_linux = pytest.mark.skipif(not all(
     os.path.exists(f'/proc/self/task/{os.getpid()}/{name}')
@@ -55,11 +56,12 @@ def crowd():
             process.kill()
 
 
-def own_seconds(monkeypatch, *looks):
+def own_seconds(monkeypatch, *looks, others=CORES):
     """What a clock of ours says after these looks, on two processors.
 
     Each look: the seconds that have passed, how long each thread ran, how long
-    it had to wait, how long disks made wait.
+    it had to wait, how long disks made wait. others: how many processors the
+    rest of the machine uses.
     """
     at, stalled, ran, delays, told = 0., 0., Counter(), Counter(), []
     for passed, runs, waits, stall in [(0, {}, {}, 0), *looks]:
@@ -68,10 +70,10 @@ def own_seconds(monkeypatch, *looks):
         delays.update(waits)
         told.append(SimpleNamespace(
             at=at, used=ran.total(), ran=dict(ran), delays=dict(delays),
-            stalled=stalled))
+            busy=ran.total() + others * at, stalled=stalled))
     notes = iter(told)
     monkeypatch.setattr(clock, '_Noted', lambda pid: next(notes))
-    monkeypatch.setattr(clock, 'CORES', 2)
+    monkeypatch.setattr(clock, 'CORES', CORES)
     one = Clock(1)
     for _ in looks:
         one.look()
@@ -91,6 +93,42 @@ def own_seconds(monkeypatch, *looks):
 def test_only_own_time_counts(monkeypatch, look, seconds):
     found = own_seconds(monkeypatch, *[look] * 10)
     assert found == pytest.approx(10 * LOOK * seconds)
+
+
+@pytest.mark.parametrize('others, seconds', [(0, 1), (0.25, 0.75), (2, 0)])
+def test_who_waits_for_what_is_their_own_is_credited_nothing(
+        monkeypatch, others, seconds):
+    """A hundred threads that wake at the same moment, for a moment.
+
+    They have waited for each other, but for what others have used.
+    """
+    look = LOOK, {}, dict.fromkeys(range(100), LOOK / 20), 0
+    found = own_seconds(monkeypatch, *[look] * 50, others=others)
+    assert found == pytest.approx(50 * LOOK * seconds, abs=LOOK)
+
+
+@needs_linux
+@pytest.mark.parametrize('ask', ['os.nice(1)', (
+    'os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))'), (
+    'os.sched_setscheduler(0, os.SCHED_BATCH, os.sched_param(0))'), ''])
+def test_who_asks_to_come_after_others_waits_for_nobody(ask):
+    code = f"import os, sys\n{ask}\nprint('here', flush=True)\n" + (
+        'sys.stdin.read()')
+    with subprocess.Popen([sys.executable, '-c', code], text=True,
+                          stdin=subprocess.PIPE,
+                          stdout=subprocess.PIPE) as process:
+        assert process.stdout.readline() == 'here\n'
+        noted = clock._Noted(process.pid)
+    assert str(process.pid) in noted.ran
+    assert (str(process.pid) in noted.delays) == (not ask)
+
+
+@needs_linux
+def test_the_machine_is_at_least_as_busy_as_we():
+    before, ran = clock._busy(), time.process_time()
+    while time.process_time() - ran < 0.5:
+        pass
+    assert clock._busy() - before > 0.3
 
 
 def test_what_is_noted_too_late_is_made_up_for(monkeypatch):
@@ -167,8 +205,10 @@ def test_no_wait_is_without_a_limit(monkeypatch):
     monkeypatch.setattr(executing, 'LONGEST', -1)
     with pytest.raises(Disturbed, match='taken -1 s'):
         run('pass', alone=False)
+    assert run('pass') == (10, {})
+    monkeypatch.setattr(executing, 'ALONE', -2)
     points, problems = run('pass')
-    assert points == 0 and 'taken -1 s' in str(problems)
+    assert points == 0 and 'taken -2 s' in str(problems)
 
 
 @pytest.mark.full
