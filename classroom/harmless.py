@@ -13,6 +13,7 @@ import re
 from nbformat import from_dict
 
 PICTURES = {'image/png': b'\x89PNG\r\n\x1a\n', 'image/jpeg': b'\xff\xd8\xff'}
+MOST_PIXELS = 20_000_000  # a file of few bytes can have more than memory
 STREAMS = 'stdout', 'stderr'
 KINDS = 'code', 'markdown', 'raw'
 LARGEST_COUNT = 10 ** 6
@@ -33,8 +34,13 @@ ACTIVE = re.compile(
     r'|mer(?=maid)'  # a fence of this name is drawn, with pictures from afar
     # What MathJax makes links of, gives a style, or takes up more commands
     # with. Whatever follows: TeX ends a name before a digit, as in \href0.
-    r'|\\(?=href|url|csname|require|mmltoken|class|cssid|style|data|bbox)|'
+    r'|\\(?=href|url|csname|require|mmltoken|class|cssid|style|data|bbox)'
+    r'|@(?=[\w-])|'  # a mail address
     + ADDRESS.pattern, re.IGNORECASE)
+# A frame in JPEG: FF C0 to CF, length, bits, height, width, colours. Wherever
+# it stands: programs differ in where they look for one.
+FRAME = re.compile(rb'(?=\xff[\xc0-\xc3\xc5-\xc7\xc9-\xcb\xcd-\xcf]\0.'
+                   rb'.(....)[\1-\4])', re.DOTALL)
 # A terminal's codes but for colours, such as those of links.
 CODES = re.compile(r'\x1b(?!\[)')
 
@@ -143,10 +149,22 @@ def _joined(told):
 
 
 def _picture(told, begin):
-    """A picture in base64, if it is one."""
+    """A picture in base64, if it is one, and none that fills the memory."""
     try:
         found = base64.b64decode(''.join(_joined(told).split()), validate=True)
     except ValueError:
         return None
-    return base64.b64encode(found).decode() if found.startswith(begin) else (
-        None)
+    if not found.startswith(begin) or _pixels(found) > MOST_PIXELS:
+        return None
+    return base64.b64encode(found).decode()
+
+
+def _pixels(picture):
+    """How many a PNG or JPEG says that it has, or 0: then none is drawn."""
+    if picture.startswith(PICTURES['image/png']):
+        sizes = [picture[16:24]] if picture[12:16] == b'IHDR' else []
+    else:
+        sizes = [found[1] for found in FRAME.finditer(picture)]
+    return max((int.from_bytes(one[:len(one) // 2], 'big')
+                * int.from_bytes(one[len(one) // 2:], 'big')
+                for one in sizes), default=0)

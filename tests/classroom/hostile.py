@@ -89,6 +89,7 @@ MARKDOWN = [
     f'$\\href\xe9{{/{PWNED}}}{{x}}$', '$\\require0{x}$', '$\\style1{x}$',
     f'$\\let\\a\\mmlToken0\\a{{mi}}[href="/{PWNED}"]{{x}}$',
     f'$\\bbox[background-image:url(/{PWNED})]{{x}}$',
+    f'eve@{PWNED}.org', f'<1@{PWNED}.org>', f'write to .a@-{PWNED}.org now',
     ENTITIES, ENTITIES.replace('&', '&amp;'), f'&#60;img src=x onerror={JS}>',
     f'\\<script>{JS}\\</script>', f'<\0script>{JS}</script>',
     f'<scr\nipt>{JS}</scr\nipt>', f'<<script>script>{JS}</script>',

@@ -1,5 +1,7 @@
 """Nothing that a student writes runs, or loads, where a teacher reads it."""
+import base64
 import csv
+import io
 import json
 import re
 from collections import Counter
@@ -17,7 +19,7 @@ from traitlets.config import Config
 from classroom import walls
 from classroom.course import Course
 from classroom.grade import Grading, folder_for_results
-from classroom.harmless import harmless, words
+from classroom.harmless import _pixels, harmless, words
 from classroom.submissions import read_all
 
 pytestmark = pytest.mark.filterwarnings('ignore')  # of nbformat, nbgrader
@@ -126,6 +128,7 @@ def test_each_text_alone_becomes_harmless():
         assert words(made) == made
         assert not Page(markdown2html(made)).active, text
         assert not COMMANDS.search(made), text
+        assert not re.search(r'@[\w-]', made), text  # a mail address
     for text in HTML:
         assert not Page(words(text)).active, text
 
@@ -155,6 +158,7 @@ def test_texts_and_formulas_stay_as_they_are(course):
         'Grüße, 你好, 🙂']
     assert [words(one) for one in honest] == honest
     assert words('`a<b` $a<b$') == '`a< b` $a< b$'  # reads the same
+    assert words('`A@B`, A @ B') == '`A@ B`, A @ B'
     assert words('half an emoji: \ud83d') == 'half an emoji: ?'
     # Our own texts stay, with their links.
     ours = [cell.source for cell in course.template('tree').cells
@@ -186,6 +190,42 @@ def test_pictures_and_words_of_outputs_stay(course):
     assert 'ansi-red-fg">red' in page
     assert made.cells[-1].outputs[0].data == {
         'image/png': pixel.strip(), 'text/plain': '<Figure size 640x480>'}
+
+
+def test_a_picture_of_a_few_bytes_fills_no_memory():
+    """Eight bytes of it can say that it has a thousand million pixels."""
+    def png(width, height):
+        return (b'\x89PNG\r\n\x1a\n\0\0\0\rIHDR' + width.to_bytes(4, 'big')
+                + height.to_bytes(4, 'big') + b'\1\0\0\0\0')
+
+    def jpeg(width, height, before=b'', kind=0xc0):
+        return (b'\xff\xd8\xff\xe0\0\4ab' + before + bytes([0xff, kind])
+                + b'\0\x11\x08' + height.to_bytes(2, 'big')
+                + width.to_bytes(2, 'big') + b'\3' + bytes(9))
+    few = b'\xff\xc0\0\x11\x08\0\1\0'  # of a smaller frame
+    for kind, picture, stays in (
+            ('png', png(4000, 5000), True), ('png', png(4001, 5000), False),
+            ('png', png(30_000, 30_000), False),
+            ('jpeg', jpeg(4000, 5000), True),
+            ('jpeg', jpeg(4001, 5000), False),
+            ('jpeg', jpeg(30_000, 30_000, b'xyz', 0xc2), False),
+            ('jpeg', jpeg(30_000, 30_000, few), False)):
+        cell = nbformat.v4.new_code_cell(outputs=[nbformat.v4.new_output(
+            'display_data', {f'image/{kind}': base64.b64encode(
+                picture).decode()})])
+        made = harmless(nbformat.v4.new_notebook(cells=[cell]))
+        assert bool(made.cells[0].outputs) == stays, (kind, picture)
+
+
+@pytest.mark.parametrize('kind', ['png', 'jpeg'])
+def test_how_many_pixels_a_picture_has(kind):
+    pytest.importorskip('PIL')
+    from PIL import Image
+    for size in (1, 1), (640, 480), (1, 3000):
+        for mode in 'L', 'RGB':
+            file = io.BytesIO()
+            Image.new(mode, size).save(file, kind)
+            assert _pixels(file.getvalue()) == size[0] * size[1]
 
 
 def test_of_long_cells_the_beginning_is_shown():
