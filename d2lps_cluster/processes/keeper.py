@@ -53,7 +53,7 @@ class Kept:
         return self.code
 
     def computes(self):
-        """Whether it uses a core, or waits for one; or has since the last look.
+        """Whether it uses a core or waits for one, or did since it was asked.
 
         Python code that computes without a break lets no thread of its
         process say that it lives.
