@@ -2,7 +2,7 @@
 # make lab-light  chapters 3, 5, 6, 7, 11, 12, 14, 18 and 19 without MXNet, on any Python from 3.11
 #             (with PyTorch, for chapters 18 and 19: make lab TORCH=yes)
 # make test   install what is missing, then run every notebook and the tests
-#             that matter most, in 8 to 11 minutes on 2 cores
+#             that matter most, in 5 to 11 minutes on 2 cores
 # make test-all  all tests: also in JupyterLab, of the book, of installing, ...
 # make measure   how often what the chapters expect comes so on this machine
 PYTHON ?= python3.11
