@@ -135,7 +135,7 @@ class Lab:
             yield self.page
         except BaseException:
             self._keep(folder)
-            self._begin_again()
+            self.begin_again()
             raise
 
     def _close(self):
@@ -161,8 +161,8 @@ class Lab:
         except Exception as error:  # of a page that has gone
             (folder / 'failed.txt').write_text(str(error))
 
-    def _begin_again(self):
-        """For the next test, whatever state this one left."""
+    def begin_again(self):
+        """In a new page and workspace, whatever is open in this one."""
         self.page.close()
         for kernel in self.server.asked('/kernels') or []:
             self.server.asked(f'/kernels/{kernel["id"]}', 'DELETE')
