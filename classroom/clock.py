@@ -23,35 +23,39 @@ class Clock:
     """Counts the own seconds of a process and of all that it has started.
 
     Its own seconds are those in which it ran, or waited for something else
-    than the machine, such as for the end of `sleep`. Who starts many
-    processes makes them wait for each other. So what one thread has computed
-    counts in any case, and so does what all have computed, divided by the
-    number of processors. Own time never runs faster than the clock on the
-    wall.
+    than the machine, such as for the end of `sleep`. A student's processes
+    could wait for each other, and so stop the clock. Therefore the seconds
+    that one thread has computed count in any case, and so do the seconds that
+    all threads have computed, divided by the number of processors. Own time
+    never runs faster than the clock on the wall.
 
-    Nobody stops it by waiting for what is their own. All together cannot have
-    waited for others longer than others have used processors, and who asks to
-    come after others (`nice`, SCHED_IDLE) waits for no one.
+    Waiting for the student's own processes does not stop the clock either: all
+    threads together cannot have waited for others longer than others have used
+    processors, and the wait of a thread that has asked to come after others
+    (`nice`, SCHED_IDLE) does not count.
     """
 
     def __init__(self, pid):
-        self.seconds, self._pid, self._owed = 0., pid, 0.
+        self.seconds, self._pid = 0., pid
         self._seen = _Noted(pid)
-        self._room = 0.  # what others have used, and nobody has waited for
+        # Seconds that others have used, and for which no thread has waited
+        # yet; seconds of waiting that are longer than the looks they came in.
+        self._others, self._owed = 0., 0.
 
     def look(self):
         """Count until now: the own seconds so far."""
         before, now = self._seen, _Noted(self._pid)
         self._seen = now
-        # Our own process may have had to wait, too: then nobody has looked.
+        # A longer time means that the grading itself had to wait for a
+        # processor, as the kernel had, too.
         passed = min(now.at - before.at, 2 * LOOK)
-        # What was waited for may be noted a look later than what ran then.
-        self._room = min(self._room, passed) + max(
+        # Linux may note a wait one look later than what ran meanwhile.
+        self._others = min(self._others, passed) + max(
             0, now.busy - before.busy - now.used + before.used)
-        waited = min(self._room, sum(_more(before.delays, now.delays)))
-        self._room -= waited
+        waited = min(self._others, sum(_more(before.delays, now.delays)))
+        self._others -= waited
         delayed = now.stalled - before.stalled + waited
-        # What was noted a moment too late belongs to the next look.
+        # A wait that is noted too late is taken from the next look.
         free = passed - delayed - self._owed
         self._owed = min(max(0, -free), passed)
         self.seconds += min(passed, max(
@@ -69,9 +73,10 @@ def _more(before, now):
 class _Noted:
     """What the system has noted until now, in seconds.
 
-    used: processor time of all, of those that have ended as well. busy: of the
-    whole machine. ran, delays: from a thread to how long it ran, and how long
-    it was ready and had to wait. stalled: how long memory and disks made wait.
+    used: processor time of all processes, also of those that have ended.
+    busy: processor time of the whole machine. ran, delays: dictionaries, from
+    a thread to how long it ran, and how long it was ready and had to wait.
+    stalled: how long some process had to wait for memory or for a disk.
     """
 
     def __init__(self, pid):
@@ -96,7 +101,10 @@ class _Noted:
 
 
 def family(pid):
-    """The numbers of a process and of all that it and they have started."""
+    """The ids of a process and of all that it and they have started.
+
+    (psutil would look at every process of the machine, five times a second.)
+    """
     found = [pid]
     for one in found:
         try:
@@ -115,7 +123,7 @@ def _stat(place):
 
 
 def _busy():
-    """For how long processors were at work; the longest if nobody knows."""
+    """Seconds that all processors were at work, or, if unknown, could be."""
     try:
         numbers = Path('/proc/stat').read_text().split('\n')[0].split()[1:]
         return sum(int(numbers[k]) for k in BUSY) / TICK

@@ -12,6 +12,8 @@ import re
 
 from nbformat import from_dict
 
+from d2lps.checks import writable
+
 PICTURES = {'image/png': b'\x89PNG\r\n\x1a\n', 'image/jpeg': b'\xff\xd8\xff'}
 MOST_PIXELS = 20_000_000  # a file of few bytes can have more than memory
 STREAMS = 'stdout', 'stderr'
@@ -45,17 +47,9 @@ FRAME = re.compile(rb'(?=\xff[\xc0-\xc3\xc5-\xc7\xc9-\xcb\xcd-\xcf]\0.'
 CODES = re.compile(r'\x1b(?!\[)')
 
 
-def whole(text):
-    """A text that a file can have: halves of letters become '?'.
-
-    JSON can tell a half, such as of an emoji, which is no letter.
-    """
-    return text.encode(errors='replace').decode()
-
-
 def words(text):
     """Markdown that has no HTML, no links and no pictures."""
-    return ACTIVE.sub(r'\g<0> ', whole(str(text)))
+    return ACTIVE.sub(r'\g<0> ', writable(str(text)))
 
 
 def harmless(notebook, ours=()):
@@ -84,11 +78,12 @@ def _cell(cell, k, ours, room):
             if _fitting(told.get(key), form) is not None}
     if found['cell_type'] == 'code':
         outputs = map(_output, cell.get('outputs', ()))
-        source = whole(str(cell.source))
+        source = writable(str(cell.source))
         if not found['metadata'].get('nbgrader', {}).get('grade'):
             source = _cut(source, room, 'code', NOTEBOOK, '# ')
+        count = cell.get('execution_count')
         return found | {'source': source,
-                        'execution_count': _count(cell),
+                        'execution_count': count if is_count(count) else None,
                         'outputs': [one for one in outputs if one]}
     if cell.cell_type == 'markdown' and cell.source in ours:
         return found | {'source': cell.source}
@@ -112,10 +107,9 @@ def _fitting(value, form):
     return value if isinstance(value, form) else None
 
 
-def _count(told):
-    """The number of a cell's run, or None."""
-    count = told.get('execution_count')
-    return count if type(count) is int and 0 <= count < LARGEST_COUNT else None
+def is_count(value):
+    """Can it be the number of a cell's run?"""
+    return type(value) is int and 0 <= value < LARGEST_COUNT
 
 
 def _output(told):
@@ -141,7 +135,7 @@ def _output(told):
 
 def _plain(told):
     """Text, without the addresses that JupyterLab makes links of."""
-    return ADDRESS.sub(r'\g<0> ', CODES.sub('', whole(_joined(told))))
+    return ADDRESS.sub(r'\g<0> ', CODES.sub('', writable(_joined(told))))
 
 
 def _joined(told):

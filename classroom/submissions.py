@@ -9,7 +9,7 @@ import nbformat
 from nbformat.v4 import new_code_cell, new_markdown_cell
 
 from classroom import late
-from classroom.harmless import whole
+from d2lps.checks import writable
 from d2lps_exercises.checking import EXERCISES
 
 LARGEST = 20_000_000  # bytes of a notebook
@@ -303,13 +303,13 @@ def _cell(told):
         source = ''.join(one for one in source if isinstance(one, str))
     kind, name = told.get('cell_type'), told.get('id')
     found = {'cell_type': 'markdown', 'metadata': {},
-             'source': whole(source) if isinstance(source, str) else ''}
+             'source': writable(source) if isinstance(source, str) else ''}
     if kind == 'code':
         found |= {'cell_type': kind, 'outputs': [], 'execution_count': None}
     elif kind == 'raw':
         found['cell_type'] = kind
     if isinstance(name, str):
-        found['id'] = whole(name)
+        found['id'] = writable(name)
     try:
         found['metadata'] = {'nbgrader': {
             key: value for key, value in told['metadata']['nbgrader'].items()

@@ -125,6 +125,11 @@ def text(name, value, example='name', least=1):
     return value
 
 
+def writable(words):
+    """A text as UTF-8 can have it: half a character (a surrogate) is '?'."""
+    return words.encode(errors='replace').decode()
+
+
 def folder(name, value):
     """A `Path`; a ~ is the reader's own folder."""
     try:

@@ -21,7 +21,6 @@ from d2lps.settings import THREADS  # they come before MXNet
 
 MOST_DEVICES = 1024  # each CPU device is a thread
 OTHER_THREADS = 4  # that MXNet starts with its first device
-OTHER_THREADS = 4  # that MXNet starts with its first device
 DTYPES = ('float32', 'float64', 'float16', 'uint8', 'int8', 'int32', 'int64',
           'bool')  # of MXNet's arrays
 

@@ -51,7 +51,7 @@ def bare_mxnet(script, num_workers=2, seconds=3):
         the beginning and the end; a line says how much is left out.
 
     Raises:
-        OSError: if this machine has not what the processes need to start.
+        OSError: if the processes cannot start; it says what ran out.
     """
     importlib.util.find_spec('mxnet')  # says if it is missing
     ports = Private(num_workers, 1).free_ports(2 + num_workers)
@@ -195,7 +195,7 @@ def first():
 
 def end_all(pids):
     """End the processes that were forked, and what these have started."""
-    for name in ENDS:  # twice is not needed
+    for name in ENDS:  # once is enough
         signal.signal(signal.Signals[name], signal.SIG_IGN)
     for pid in pids:
         with suppress(OSError):  # we have waited for it: it is ours no more

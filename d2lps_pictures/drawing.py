@@ -4,7 +4,7 @@ from html import escape
 from math import hypot
 from pathlib import Path
 
-from d2lps.checks import a, checked, list_of, positive, text
+from d2lps.checks import a, checked, list_of, positive, text, writable
 from d2lps_pictures.style import CHUNK_COLORS
 
 # One for each device, so that a picture is read without colours, too: lines
@@ -36,14 +36,9 @@ def width_of(text, size, bold=False):
             for character in line) for line in str(text).split('\n'))
 
 
-def _whole(words):
-    """Words without half characters, which nobody could show."""
-    return words.encode(errors='replace').decode()
-
-
 def _alt(name, value):
     """A check for a text; the names of curves, say, may have half ones."""
-    return text(name, _whole(value) if isinstance(value, str) else value)
+    return text(name, writable(value) if isinstance(value, str) else value)
 
 
 class Drawing:
@@ -111,7 +106,7 @@ class Drawing:
 
         plate: white behind them, for words on a pattern.
         """
-        lines = _whole(str(text)).split('\n')
+        lines = writable(str(text)).split('\n')
         if plate:
             wide, high = width_of(text, size, bold) + 6, 1.2 * size * len(
                 lines)

@@ -53,7 +53,7 @@ class Kept:
         return self.code
 
     def computes(self):
-        """Whether it uses a core or waits for one, or did since it was asked.
+        """Whether it uses or waits for a core, or has since the last look.
 
         Python code that computes without a break lets no thread of its
         process say that it lives.
