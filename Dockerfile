@@ -36,10 +36,6 @@ RUN python3.11 -m venv .venv && printf %s "$PWD" > .venv/folder && \
 COPY --chown=reader:reader Makefile README.md environment.yml pyproject.toml ./
 COPY --chown=reader:reader setup setup
 COPY --chown=reader:reader d2lps d2lps
-COPY --chown=reader:reader d2lps_cluster d2lps_cluster
-COPY --chown=reader:reader d2lps_exercises d2lps_exercises
-COPY --chown=reader:reader d2lps_hosts d2lps_hosts
-COPY --chown=reader:reader d2lps_pictures d2lps_pictures
 RUN PIP_NO_CACHE_DIR=1 make .venv/installed
 COPY --chown=reader:reader . .
 

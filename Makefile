@@ -69,19 +69,19 @@ test-all: test
 TIMES = 10
 measure: TO = measured.csv
 measure: $(VENV)/installed-tests
-	$(VENV)/bin/python tests/measure.py --times $(TIMES) --to "$(TO)" $(ARGS)
+	$(VENV)/bin/python benchmarks/measure.py --times $(TIMES) --to "$(TO)" $(ARGS)
 
-# For teachers, see docs/teaching.md: the students' notebooks, and grading.
+# For teachers, see teaching/README.md: the students' notebooks, and grading.
 release: TO = release
 release: $(VENV)/installed-tests
-	$(VENV)/bin/python -m classroom.release "$(TO)"
+	$(VENV)/bin/python -m teaching.release "$(TO)"
 
 grade: TO = graded
 grade: WALLS = bwrap
 grade: $(VENV)/installed-tests $(if $(TORCH),$(VENV)/torch)
 	@test -n "$(FROM)" || { echo 'd2lps: make grade FROM=folder, with a' \
 	  'folder for each student in it'; exit 1; }
-	$(VENV)/bin/python -m classroom.grade "$(FROM)" --to "$(TO)" \
+	$(VENV)/bin/python -m teaching.grade "$(FROM)" --to "$(TO)" \
 	  --walls "$(WALLS)" $(if $(EXERCISES),--exercises $(EXERCISES)) \
 	  $(if $(AGAIN),--again $(AGAIN)) $(if $(DUE),--due "$(DUE)") \
 	  $(if $(WHEN),--when "$(WHEN)") $(if $(LATE),--late "$(LATE)") \
@@ -92,20 +92,20 @@ handback: FROM = graded
 handback: $(VENV)/installed-tests
 	@test -n "$(TO)" || { echo 'd2lps: make handback FROM=graded TO=folder,' \
 	  'a course of nbgrader'; exit 1; }
-	$(VENV)/bin/python -m classroom.handback "$(FROM)" "$(TO)"
+	$(VENV)/bin/python -m teaching.handback "$(FROM)" "$(TO)"
 
 benchmark: $(VENV)/installed
-	$(VENV)/bin/python tests/benchmarks/chapter1.py
-	$(VENV)/bin/python tests/benchmarks/sums.py
-	$(VENV)/bin/python tests/benchmarks/chapter9.py
-	$(VENV)/bin/python tests/benchmarks/chapter10.py
-	$(VENV)/bin/python tests/benchmarks/chapter11.py
-	$(VENV)/bin/python tests/benchmarks/travel.py
-	$(VENV)/bin/python tests/benchmarks/chapter15.py
-	$(VENV)/bin/python tests/benchmarks/checkpoints.py
-	$(VENV)/bin/python tests/benchmarks/chapter17.py
-	$(VENV)/bin/python tests/benchmarks/cycles.py
-	-$(VENV)/bin/python tests/benchmarks/pytorch.py
+	$(VENV)/bin/python benchmarks/chapter1.py
+	$(VENV)/bin/python benchmarks/sums.py
+	$(VENV)/bin/python benchmarks/chapter9.py
+	$(VENV)/bin/python benchmarks/chapter10.py
+	$(VENV)/bin/python benchmarks/chapter11.py
+	$(VENV)/bin/python benchmarks/travel.py
+	$(VENV)/bin/python benchmarks/chapter15.py
+	$(VENV)/bin/python benchmarks/checkpoints.py
+	$(VENV)/bin/python benchmarks/chapter17.py
+	$(VENV)/bin/python benchmarks/cycles.py
+	-$(VENV)/bin/python benchmarks/pytorch.py
 
 # Programs in .venv know their folder: if that was moved, all is made anew; and
 # if their Python is gone, or is a later one, which looks elsewhere for pip.
@@ -144,13 +144,13 @@ book: KEPT = $(BOOK)/kept
 book: $(BOOK)/installed $(BOOK)/begun
 	@new="$(KEPT).$$$$"; trap 'rm -rf "$$new"' EXIT; \
 	  test ! -d "$(KEPT)" || mv "$(KEPT)" "$$new"; \
-	  $(BOOK)/bin/python -m sphinx -q -W --keep-going -c book -d "$$new" \
+	  $(BOOK)/bin/python -m sphinx -q -W --keep-going -c docs/book -d "$$new" \
 	    . "$(PAGES)" && rm -rf "$(KEPT)" && mv "$$new" "$(KEPT)"
 	@echo 'The book: $(PAGES)/index.html'
 
 # What one of these changes, it changes on pages that Sphinx thinks finished.
-$(BOOK)/begun: $(wildcard book/*.* book/*/*.* d2lps_pictures/*.py \
-  d2lps_pictures/*/*.py d2lps/*.py d2lps/*/*.py) README.md \
+$(BOOK)/begun: $(wildcard docs/book/*.* docs/book/*/*.* d2lps/pictures/*.py \
+  d2lps/pictures/*/*.py d2lps/*.py d2lps/*/*.py) README.md \
   $(BOOK)/installed
 	@rm -rf $(BOOK)/kept* && touch $@
 

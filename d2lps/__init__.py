@@ -27,12 +27,13 @@ __getattr__, __dir__ = lazy(__name__, {
     '.asynchrony.overlap': ('Message', 'Task', 'best_possible',
                             'simulate_step'),
     '.recovery': ('Checkpoint', 'train_with_checkpoints'),
-    'd2lps_cluster.peers.peers': ('PeerError', 'Peers', 'PlanError',
-                                  'join_peers'),
-    'd2lps_cluster.connections': ('bytes_received', 'who_to_whom'),
-    'd2lps_cluster.recorded': ('cluster_or_record',),
-    'd2lps_cluster': ('Cluster', 'ClusterError', 'Network', 'StoreError',
-                      'WorkerError', 'bare_mxnet', 'network_problem')},
-    modules=('.asynchrony', '.collectives', '.engine', '.kvstore',
-             '.recovery', '.training', 'd2lps_pictures'))
+    '.cluster.peers.peers': ('PeerError', 'Peers', 'PlanError',
+                             'join_peers'),
+    '.cluster.connections': ('bytes_received', 'who_to_whom'),
+    '.cluster.recorded': ('cluster_or_record',),
+    '.cluster': ('Cluster', 'ClusterError', 'Network', 'StoreError',
+                 'WorkerError', 'bare_mxnet', 'network_problem')},
+    modules=('.asynchrony', '.cluster', '.collectives', '.engine',
+             '.exercises', '.kvstore', '.pictures', '.recovery',
+             '.training'))
 watch_cells()

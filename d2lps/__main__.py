@@ -67,7 +67,7 @@ def main(argv=None):
     argv = sys.argv[1:] if argv is None else argv
     try:
         if argv[:1] == ['cluster']:  # takes a while to load
-            from d2lps_cluster import command
+            from d2lps.cluster import command
             return command.main(argv[1:])
         arguments = vars(parser.parse_args(argv))
         run = arguments.pop('run')

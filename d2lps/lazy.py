@@ -14,7 +14,7 @@ def lazy(package, names, modules=()):
     """
     home = {name: module for module, offered in names.items()
             for name in offered}
-    whole = {module.split('.')[-1].removeprefix('d2lps_'): module
+    whole = {module.split('.')[-1]: module
              for module in modules}
 
     def __getattr__(name):

@@ -227,7 +227,7 @@ def light():
     """
     install(LIGHT, 'chapters 3, 5, 6, 7, 11, 12, 14, 18 and 19 need: 100 MB '
             'to download and', 400, ['-r', 'requirements-light.lock'],
-            'd2lps_pictures')
+            'd2lps.pictures')
     settings = LIGHT / 'etc' / 'jupyter'
     shutil.copytree('setup/jupyter', settings, dirs_exist_ok=True)
     lab = settings / 'jupyter_lab_config.json'

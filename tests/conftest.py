@@ -59,7 +59,7 @@ def idx_folder(tmp_path, write_idx):
 @pytest.fixture
 def shown(monkeypatch):
     """All that is displayed, in order; an update is one more."""
-    from d2lps_pictures import board
+    from d2lps.pictures import board
     things = []
 
     class Handle:

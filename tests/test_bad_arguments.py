@@ -15,43 +15,43 @@ from contextlib import contextmanager
 from types import SimpleNamespace
 
 import d2lps
-import d2lps_cluster
-import d2lps_exercises
-import d2lps_pictures
+import d2lps.cluster
+import d2lps.exercises
+import d2lps.pictures
 import numpy as onp
 import pandas
 import pytest
 from amount import QUICK
 from d2lps import asynchrony, kvstore, recovery
 from d2lps.asynchrony import link, overlap
-from d2lps_cluster import (Cluster, Network, bare, connections,
+from d2lps.cluster import (Cluster, Network, bare, connections,
                            network_problem)
-from d2lps_cluster.bare import bare_mxnet
-from d2lps_cluster.processes import restarts
-from d2lps_cluster.store import worker
+from d2lps.cluster.bare import bare_mxnet
+from d2lps.cluster.processes import restarts
+from d2lps.cluster.store import worker
 from d2lps.collectives import (Schedule, Send, cables, simulate, strategies,
                                topology, travel)
-from d2lps_cluster.peers import peers
+from d2lps.cluster.peers import peers
 from d2lps.engine import mx
-from d2lps_pictures import player, plots, servers, tables
-from d2lps_pictures import asynchrony as async_pictures
-from d2lps_pictures import messages
-from d2lps_pictures import overlap as overlap_pictures
-from d2lps_pictures import recovery as recovery_pictures
-from d2lps_pictures import timeline as timeline_pictures
-from d2lps_pictures.drawing import Drawing
-from d2lps_pictures.drawings import cluster as cluster_drawings
-from d2lps_pictures.drawings import splits as split_drawings
-from d2lps_pictures.drawings import steps as step_drawings
-from d2lps_pictures.drawings.plans import draw_cables, draw_sums
-from d2lps_pictures.drawings.roads import draw_roads
-from d2lps_pictures.drawings.rounds import draw_rounds
-from d2lps_pictures.drawings.store import draw_store
-from d2lps_pictures.toys import devices as devices_toy
-from d2lps_pictures.toys import (keys, latency, meter, pipeline, plans,
-                                 rounding, splits, sums, synchronisation)
-from d2lps_pictures.toys import store as store_toy
-from d2lps_pictures.toys.steps import explore_steps
+from d2lps.pictures import player, plots, servers, table_plots
+from d2lps.pictures import asynchrony as async_pictures
+from d2lps.pictures import message_plots
+from d2lps.pictures import overlap_plots as overlap_pictures
+from d2lps.pictures import recovery as recovery_pictures
+from d2lps.pictures import timeline_plots as timeline_pictures
+from d2lps.pictures.drawing import Drawing
+from d2lps.pictures.drawings import draw_cluster as cluster_drawings
+from d2lps.pictures.drawings import draw_splits as split_drawings
+from d2lps.pictures.drawings import draw_steps as step_drawings
+from d2lps.pictures.drawings.draw_plans import draw_cables, draw_sums
+from d2lps.pictures.drawings.draw_roads import draw_roads
+from d2lps.pictures.drawings.draw_rounds import draw_rounds
+from d2lps.pictures.drawings.draw_store import draw_store
+from d2lps.pictures.toys import explore_devices as devices_toy
+from d2lps.pictures.toys import (explore_keys, explore_latency, explore_meter, explore_pipeline, explore_plans,
+                                 explore_rounding, explore_splits, explore_sums, explore_synchronisation)
+from d2lps.pictures.toys import explore_store as store_toy
+from d2lps.pictures.toys.explore_steps import explore_steps
 from d2lps.training import data, data_parallel, partition, timeline
 
 np = mx.np
@@ -617,37 +617,37 @@ good(connections.who_to_whom, workers=[{'a > b': 1}, {'b > a': 2}])
 
 # What readers do not call themselves: what does is walked through above.
 INSIDE = {
-    'd2lps_exercises': 'check, hidden and picture: tests/exercises',
+    'd2lps.exercises': 'check, hidden and picture: tests/exercises',
     'd2lps.lazy': 'our own tables',
-    'd2lps_pictures.night': 'our own drawings: pictures/test_animation.py',
+    'd2lps.pictures.night': 'our own drawings: pictures/test_animation.py',
     'd2lps.missing': 'what is installed: tests/test_light.py',
     'd2lps.checks': 'the checks themselves: tests/test_checks.py',
     'd2lps.collectives.limits': 'more checks',
     'd2lps.collectives.reading': 'Schedule',
     'd2lps.collectives.flows': 'simulate.time',
     'd2lps.collectives.routes': 'Topology.routes',
-    'd2lps.training.fits': 'more checks',
-    'd2lps.kvstore.fits': 'more checks',
+    'd2lps.training.array_checks': 'more checks',
+    'd2lps.kvstore.store_arguments': 'more checks',
     'd2lps.settings': 'no arguments',
     'd2lps.usage': 'no arguments',
     'd2lps.collectives.execute': 'Schedule.run',
-    'd2lps_cluster.peers.joining': 'Peers',
-    'd2lps_cluster.peers.ops': 'travel.run',
+    'd2lps.cluster.peers.joining': 'Peers',
+    'd2lps.cluster.peers.ops': 'travel.run',
     'd2lps.training.progress': 'train',
     'd2lps.recovery.file': 'Checkpoint',
-    'd2lps_cluster.cluster': 'needs processes: tests/cluster/test_cluster.py',
-    'd2lps_cluster.store.diststore': 'in a worker: below',
-    'd2lps_cluster.bare': 'what its processes do; bare_mxnet is below',
-    'd2lps_cluster.recorded': 'tests/cluster/test_recorded.py',
-    'd2lps_cluster.command': 'the command', 'd2lps_cluster.network': 'below',
-    'd2lps_pictures.drawing': 'boxes of a drawing: pictures/test_drawing.py',
-    'd2lps_pictures.chart': 'what our pictures are drawn with: '
+    'd2lps.cluster.cluster': 'needs processes: tests/cluster/test_cluster.py',
+    'd2lps.cluster.store.diststore': 'in a worker: below',
+    'd2lps.cluster.bare': 'what its processes do; bare_mxnet is below',
+    'd2lps.cluster.recorded': 'tests/cluster/test_recorded.py',
+    'd2lps.cluster.command': 'the command', 'd2lps.cluster.network': 'below',
+    'd2lps.pictures.drawing': 'boxes of a drawing: pictures/test_drawing.py',
+    'd2lps.pictures.chart': 'what our pictures are drawn with: '
                             'pictures/test_chart.py',
-    'd2lps_pictures.animation': 'animate, which takes any number of timings: '
+    'd2lps.pictures.animation': 'animate, which takes any number of timings: '
                                 'tests/pictures/test_animation.py',
-    'd2lps_pictures.panel': 'starts threads: tests/pictures/test_panel.py',
-    'd2lps_cluster.store': 'the machine room',
-    'd2lps_cluster.processes': 'the machine room'}
+    'd2lps.pictures.training_panel': 'starts threads: tests/pictures/test_panel.py',
+    'd2lps.cluster.store': 'the machine room',
+    'd2lps.cluster.processes': 'the machine room'}
 RECORDS = {'Machine', 'Send', 'Round', 'Link', 'Event', 'Timing', 'Shard',
            'Server', 'BoundedServer', 'BackupServer', 'DividingServer',
            'Plan', 'Step',
@@ -670,7 +670,7 @@ def public_functions():
 
 
 def _public_functions():
-    packages = d2lps, d2lps_cluster, d2lps_exercises, d2lps_pictures
+    packages = d2lps, d2lps.cluster, d2lps.exercises, d2lps.pictures
     for found in [module for package in packages
                   for module in pkgutil.walk_packages(
                       package.__path__, f'{package.__name__}.')]:
@@ -681,8 +681,8 @@ def _public_functions():
         for name, one in vars(module).items():
             if (name.startswith('_') or name in RECORDS or
                     getattr(one, '__module__', None) != found.name or
-                    found.name.startswith('d2lps_pictures') and
-                    not hasattr(d2lps_pictures, name)
+                    found.name.startswith('d2lps.pictures') and
+                    not hasattr(d2lps.pictures, name)
                     or inspect.isclass(one) and issubclass(one, Exception)):
                 continue
             if (inspect.isclass(one) or inspect.isfunction(one)) and (

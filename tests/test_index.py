@@ -8,7 +8,7 @@ from urllib.parse import unquote
 import pytest
 from test_notebooks import minutes_of
 
-from d2lps_pictures.ideas import IDEAS
+from d2lps.pictures.ideas import IDEAS
 
 NOTEBOOKS = Path(__file__).resolve().parents[1] / 'notebooks'
 CHAPTERS = sorted(path.name for path in NOTEBOOKS.glob('[0-9]*.ipynb'))

@@ -113,7 +113,7 @@ def test_links_lead_to_the_folder_beside_the_notebooks(manager):
 
     def read(path):
         return asyncio.run(manager.get(path))['content']
-    assert read('docs/teaching.md') == 'For teachers'
+    assert read('teaching/README.md') == 'For teachers'
     assert opened(manager, 'notebooks/a.ipynb') == opened(manager)
     for path in ('docs/none.md', 'docs/../../secret.md', 'secret.md',
                  'docs/../secret.md', 'notebooks/../../secret.md'):
@@ -122,7 +122,7 @@ def test_links_lead_to_the_folder_beside_the_notebooks(manager):
     own = manager.file.with_name('docs')
     own.mkdir()
     (own / 'teaching.md').write_text("The reader's own")
-    assert read('docs/teaching.md') == "The reader's own"
+    assert read('teaching/README.md') == "The reader's own"
 
 
 @pytest.mark.parametrize('written', [

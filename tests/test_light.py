@@ -50,14 +50,14 @@ for name in lacks:
     sys.modules.pop(name, None)
 '''
 NAMES = WITHOUT + '''
-import d2lps_pictures.board  # Jupyter is not our business
+import d2lps.pictures.board  # Jupyter is not our business
 for module, names in {functions}.items():
     for name in names.split():
         delattr(sys.modules[module], name)
 from importlib import import_module
 import d2lps
 found = {{}}
-for room in 'd2lps', 'd2lps_pictures', 'd2lps_cluster', 'd2lps.recovery':
+for room in 'd2lps', 'd2lps.pictures', 'd2lps.cluster', 'd2lps.recovery':
     module = import_module(room)
     shown = room.replace('_', '.')  # d2lps.pictures, as readers write it
     for name in dir(module):

@@ -29,7 +29,7 @@ each_lock = pytest.mark.parametrize('lock', LOCKS)
 # lesson imports none of the other packages, but for names that are lazy.
 ARROWS = {
     'd2lps': {'d2lps.missing', 'd2lps.settings', 'd2lps.usage', 'd2lps.lazy'},
-    'd2lps.__main__': {'d2lps', 'd2lps.missing', 'd2lps_cluster'},
+    'd2lps.__main__': {'d2lps', 'd2lps.missing', 'd2lps.cluster'},
     'd2lps.missing': set(), 'd2lps.checks': set(), 'd2lps.processor': set(),
     'd2lps.usage': set(), 'd2lps.lazy': set(),
     'd2lps.settings': {'d2lps.processor'},
@@ -44,40 +44,40 @@ ARROWS = {
                          'd2lps.training', 'd2lps.kvstore'},
     'd2lps.recovery': {'d2lps.lazy', 'd2lps.checks', 'd2lps.engine',
                        'd2lps.training', 'd2lps.kvstore'},
-    'd2lps_cluster.store': {'d2lps.checks', 'd2lps.engine', 'd2lps.kvstore'},
-    'd2lps_cluster.peers': {'d2lps.checks', 'd2lps.collectives'},
-    'd2lps_cluster.processes': {'d2lps.checks', 'd2lps.settings',
-                                'd2lps_cluster.store',
-                                'd2lps_cluster.peers'},
-    'd2lps_hosts': {'d2lps.checks', 'd2lps.settings',
-                    'd2lps_cluster.processes'},
-    'd2lps_cluster': {'d2lps.lazy', 'd2lps.checks', 'd2lps.missing',
-                      'd2lps.collectives', 'd2lps_cluster.store',
-                      'd2lps_cluster.peers', 'd2lps_cluster.processes',
-                      'd2lps_hosts'},
-    'd2lps_pictures': {'d2lps.lazy', 'd2lps.checks', 'd2lps.engine',
+    'd2lps.cluster.store': {'d2lps.checks', 'd2lps.engine', 'd2lps.kvstore'},
+    'd2lps.cluster.peers': {'d2lps.checks', 'd2lps.collectives'},
+    'd2lps.cluster.processes': {'d2lps.checks', 'd2lps.settings',
+                                'd2lps.cluster.store',
+                                'd2lps.cluster.peers'},
+    'd2lps.cluster.hosts': {'d2lps.checks', 'd2lps.settings',
+                    'd2lps.cluster.processes'},
+    'd2lps.cluster': {'d2lps.lazy', 'd2lps.checks', 'd2lps.missing',
+                      'd2lps.collectives', 'd2lps.cluster.store',
+                      'd2lps.cluster.peers', 'd2lps.cluster.processes',
+                      'd2lps.cluster.hosts'},
+    'd2lps.pictures': {'d2lps.lazy', 'd2lps.checks', 'd2lps.engine',
                        'd2lps.training', 'd2lps.collectives', 'd2lps.kvstore',
                        'd2lps.asynchrony', 'd2lps.recovery'},
-    'd2lps_pictures.animation': {'d2lps.checks', 'd2lps.collectives',
-                                 'd2lps_pictures'},
-    'd2lps_pictures.drawings': {'d2lps.checks', 'd2lps.engine',
+    'd2lps.pictures.animation': {'d2lps.checks', 'd2lps.collectives',
+                                 'd2lps.pictures'},
+    'd2lps.pictures.drawings': {'d2lps.checks', 'd2lps.engine',
                                 'd2lps.training', 'd2lps.collectives',
-                                'd2lps.kvstore', 'd2lps_pictures'},
-    'd2lps_pictures.toys': {'d2lps.checks', 'd2lps.engine',
+                                'd2lps.kvstore', 'd2lps.pictures'},
+    'd2lps.pictures.toys': {'d2lps.checks', 'd2lps.engine',
                             'd2lps.collectives', 'd2lps.kvstore',
-                            'd2lps.training', 'd2lps_pictures',
-                            'd2lps_pictures.drawings'},
-    'd2lps_exercises': {'d2lps', 'd2lps.missing', 'd2lps.checks',
+                            'd2lps.training', 'd2lps.pictures',
+                            'd2lps.pictures.drawings'},
+    'd2lps.exercises': {'d2lps', 'd2lps.missing', 'd2lps.checks',
                         'd2lps.engine', 'd2lps.collectives',
                         'd2lps.kvstore', 'd2lps.asynchrony',
-                        'd2lps_pictures', 'd2lps_pictures.toys'}}
+                        'd2lps.pictures', 'd2lps.pictures.toys'}}
 PACKAGES = {name.split('.')[0] for name in ARROWS}
 # What an exercise may load before it draws: grading starts many processes.
 AT_ONCE = {'d2lps.checks', 'd2lps.collectives', 'd2lps.missing',
-           'd2lps_exercises'}
+           'd2lps.exercises'}
 MODULES = sorted(path for name in PACKAGES
                  for path in (ROOT / name).rglob('*.py'))
-CLASSROOM = sorted((ROOT / 'classroom').rglob('*.py'))
+CLASSROOM = sorted((ROOT / 'teaching').rglob('*.py'))
 
 
 @cache
@@ -242,7 +242,7 @@ TEXTS = [ROOT / name for name in ('README.md', 'CONTRIBUTING.md', 'Makefile',
 def test_files_that_are_named_exist():
     """In one of our folders, or such as a lock; `make book` makes its own."""
     pattern = re.compile(
-        r'(?<![\w./~-])((?:classroom|d2lps\w*|docs|notebooks|setup|tests)/[\w./-]*|'
+        r'(?<![\w./~-])((?:teaching|d2lps\w*|docs|notebooks|setup|tests)/[\w./-]*|'
         r'[\w-]+\.(?:toml|yml)|requirements[\w-]*\.lock)')
     missing = [f'{text.relative_to(ROOT)}: {path}'
                for text in [*TEXTS, *MODULES, *CLASSROOM]
@@ -266,7 +266,7 @@ def test_the_licence_is_apache_2():
 
 
 def room_of(module):
-    """The room of a module's dotted name, such as 'd2lps_cluster.store'."""
+    """The room of a module's dotted name, such as 'd2lps.cluster.store'."""
     fitting = [room for room in ARROWS if f'{module}.'.startswith(f'{room}.')]
     return max(fitting, key=len)
 
@@ -301,7 +301,7 @@ def test_rooms_import_in_one_direction():
     for path in MODULES:
         room = room_of(dotted(path))
         checks = [(imported(path), ARROWS[room] | {room})]
-        if room == 'd2lps_exercises':
+        if room == 'd2lps.exercises':
             checks.append((imported(path, ast.iter_child_nodes), AT_ONCE))
         for names, allowed in checks:
             wrong += [f'{dotted(path)} imports {name}' for name in names
@@ -320,7 +320,7 @@ def test_the_classroom_stands_alone():
     """Teachers run it where it is; ruff leaves nothing of it out."""
     assert not {'include', 'exclude', 'extend-exclude'} & {
         *PROJECT['tool']['ruff']}
-    assert not any(name.split('.')[0] == 'classroom' for path in MODULES
+    assert not any(name.split('.')[0] == 'teaching' for path in MODULES
                    for name in imported(path))
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from d2lps_pictures.ideas import IDEAS
+from d2lps.pictures.ideas import IDEAS
 
 ROOT = Path(__file__).resolve().parents[1]
 README = (ROOT / 'README.md').read_text()
@@ -71,7 +71,7 @@ def test_a_target_of_make(command):
         would = run([*words, '-n', 'FROM=there', 'TO=my folder'])
         assert would.strip()
         assert (command == 'make release') == would.endswith(
-            '.venv/bin/python -m classroom.release "my folder"\n')
+            '.venv/bin/python -m teaching.release "my folder"\n')
     else:
         assert command == 'make lab'
         assert re.search(r'^4\.\d+\.\d+$', run(words, ARGS='--version'),

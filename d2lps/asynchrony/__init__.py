@@ -8,5 +8,5 @@ from d2lps.lazy import lazy
 
 __getattr__, __dir__ = lazy(__name__, {
     '.clock': ('Plan', 'step_times', 'virtual_clock'),
-    '.servers': ('BackupServer', 'DividingServer'),
-    '.training': ('follow',)})
+    '.late_gradients': ('BackupServer', 'DividingServer'),
+    '.asynchronous_training': ('follow',)})

@@ -2,7 +2,7 @@
 
 Workers are given the times that their steps take. The clock only plays what
 follows from them: a plan of pulls and pushes, to be drawn, or to be followed
-with real gradients (`d2lps.asynchrony.training`). Times are added and
+with real gradients (`d2lps.asynchrony.asynchronous_training`). Times are added and
 compared and nothing else, so that the plan is the same on every machine.
 """
 import heapq
@@ -15,7 +15,7 @@ import numpy as np
 
 from d2lps.checks import (checked, from_zero, list_of, number, one_of,
                           positive, whole)
-from d2lps.kvstore.fits import how_consistent, up_to_1000
+from d2lps.kvstore.store_arguments import how_consistent, up_to_1000
 
 MOST = 1_000_000  # steps to draw or play, or it takes too long
 

@@ -2,7 +2,7 @@
 
 All carry out the same `Schedule`, each its own part of it. There is no
 barrier between rounds: a worker goes on when it has sent and received what
-its round has for it. The sockets are in `d2lps_cluster.peers`.
+its round has for it. The sockets are in `d2lps.cluster.peers`.
 """
 from weakref import WeakKeyDictionary
 

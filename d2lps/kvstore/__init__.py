@@ -6,7 +6,7 @@ with a bound on the delay. `places`: large values are cut over the servers.
 from d2lps.lazy import lazy
 
 __getattr__, __dir__ = lazy(__name__, {
-    '.places': ('place',),
+    '.placement': ('place',),
     '.server': ('BoundedServer', 'Server', 'Shard'),
     '.store': ('KVStore', 'Stopped'),
-    '.training': ('prepare_store', 'store_step', 'train_batch_store')})
+    '.store_training': ('prepare_store', 'store_step', 'train_batch_store')})

@@ -9,8 +9,8 @@ from collections import Counter
 
 from d2lps.checks import checked, whole
 from d2lps.engine import array, array_list, device, nbytes
-from d2lps.kvstore.fits import how_far, store_key, up_to_1000
-from d2lps.training.fits import alike
+from d2lps.kvstore.store_arguments import how_far, store_key, up_to_1000
+from d2lps.training.array_checks import alike
 
 
 @checked(alike, arrays=array_list)

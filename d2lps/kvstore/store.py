@@ -9,10 +9,10 @@ import numpy as onp
 
 from d2lps.checks import a, checked, function, whole
 from d2lps.engine import mx
-from d2lps.kvstore.fits import (any_priority, by_key, how_consistent,
+from d2lps.kvstore.store_arguments import (any_priority, by_key, how_consistent,
                                 store_key, time_limit, up_to_1000,
                                 updater_or_none)
-from d2lps.kvstore.places import place
+from d2lps.kvstore.placement import place
 from d2lps.kvstore.server import BoundedServer, Server, parts, total
 
 np = mx.np

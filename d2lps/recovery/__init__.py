@@ -12,4 +12,4 @@ __getattr__, __dir__ = lazy(__name__, {
     '.interval': ('best_interval', 'exact_overhead', 'overhead',
                   'simulated_overhead'),
     '.replicas': ('ReplicatedStore',),
-    '.training': ('Trained', 'train_with_checkpoints')})
+    '.checkpointed_training': ('Trained', 'train_with_checkpoints')})

@@ -8,7 +8,7 @@ from functools import partial
 
 from d2lps.checks import checked, refuse, whole
 from d2lps.engine import array, array_list, mx, nbytes
-from d2lps.kvstore.fits import store_key, updater_or_none
+from d2lps.kvstore.store_arguments import store_key, updater_or_none
 from d2lps.kvstore.server import Server
 from d2lps.recovery.hashing import chain, circle
 

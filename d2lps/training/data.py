@@ -9,7 +9,7 @@ import numpy as onp
 
 from d2lps.checks import (checked, flag, folder, from_zero, one_of, whole)
 from d2lps.engine import mx
-from d2lps.training.fits import (byte_images, class_numbers,
+from d2lps.training.array_checks import (byte_images, class_numbers,
                                  one_label_each_image)
 
 IMAGE_SIZE = 28

@@ -10,7 +10,7 @@ from d2lps.checks import (checked, flag, folder, from_zero, function, list_of,
 from d2lps.engine import (array, array_list, device, device_list, devices, mx,
                           num_devices)
 from d2lps.training.data import DATA, load_data
-from d2lps.training.fits import (alike, class_labels, finite, learning_rate,
+from d2lps.training.array_checks import (alike, class_labels, finite, learning_rate,
                                  minibatches, one_label_each, params_on_each,
                                  rate_or_zero, ready_to_learn)
 from d2lps.training.lenet import init_params, lenet, lenet_params, loss

@@ -8,7 +8,7 @@ from mxnet import np, npx
 from d2lps.checks import (checked, either, from_zero, function, list_of,
                           number, one_of)
 from d2lps.engine import array, array_list
-from d2lps.training.fits import agree
+from d2lps.training.array_checks import agree
 
 PARAM_SHAPES = ((20, 1, 3, 3), (20,), (50, 20, 5, 5), (50,),
                 (800, 128), (128,), (128, 10), (10,))

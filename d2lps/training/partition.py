@@ -9,7 +9,7 @@ from mxnet import autograd, np
 from d2lps.checks import checked, list_of, refuse, whole
 from d2lps.engine import array_list, device_list
 from d2lps.training.data_parallel import get_params
-from d2lps.training.fits import alike, class_labels, finite, ready_to_learn
+from d2lps.training.array_checks import alike, class_labels, finite, ready_to_learn
 from d2lps.training.lenet import LAYERS, forward, lenet_params, loss
 
 # Each device has some of the parameters: some layers, or some channels.

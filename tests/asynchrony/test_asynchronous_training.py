@@ -3,7 +3,7 @@ import numpy as onp
 import pytest
 from d2lps import devices, get_params, init_params, load_data
 from d2lps.asynchrony import follow, step_times, virtual_clock
-from d2lps.asynchrony.servers import BackupServer, DividingServer
+from d2lps.asynchrony.late_gradients import BackupServer, DividingServer
 from d2lps.training import compute_gradients
 from mxnet import np
 from trained import numbers

@@ -16,12 +16,12 @@ EXERCISES = re.findall(
     r'\(tasks/(.+?)\.ipynb\)',
     (ROOT / 'notebooks/exercises/README.md').read_text())
 ORDER = [
-    'book/index', 'notebooks/index', 'docs/install', *CHAPTERS,
+    'docs/book/index', 'notebooks/index', 'docs/install', *CHAPTERS,
     'notebooks/exercises/README',
     *(f'notebooks/exercises/{folder}/{name}'
       for folder in ('tasks', 'solutions') for name in EXERCISES),
     'docs/teaching', 'docs/several-machines', 'docs/bare-mxnet',
-    'notebooks/glossary', 'book/references']
+    'notebooks/glossary', 'docs/book/references']
 each_chapter = pytest.mark.parametrize(
     'chapter', CHAPTERS, ids=lambda name: name[10:12])
 LARGEST = 1e6  # bytes of a page, with its pictures
@@ -90,7 +90,7 @@ def test_pages_follow_each_other(book, page):
 def test_a_chapter_has_the_number_of_its_file(page, chapter):
     number = int(chapter[10:12])
     assert text(page(chapter).h1).startswith(f'{number}. ')
-    menu = page('book/index').select('.sidebar-tree a')
+    menu = page('docs/book/index').select('.sidebar-tree a')
     [entry] = [text(a) for a in menu if a['href'].endswith(
         f'{chapter}.html')]
     assert entry.startswith(f'{number}. ')
@@ -183,7 +183,7 @@ def test_formulas_are_formulas(book, name):
 @each_chapter
 def test_references_are_complete(page, chapter):
     """Each entry, and each paper in the prose, leads to where it is found."""
-    listed = {a['href'] for a in page('book/references').select('article a')}
+    listed = {a['href'] for a in page('docs/book/references').select('article a')}
     section = page(chapter).find(id='References').parent
     entries = section.select('li')
     assert entries
@@ -199,7 +199,7 @@ def test_references_are_complete(page, chapter):
 
 
 def test_lines_of_what_builds_the_book_are_short():
-    files = [path for path in (ROOT / 'book').rglob('*')
+    files = [path for path in (ROOT / 'docs' / 'book').rglob('*')
              if path.suffix in ('.py', '.js', '.css')]
     assert len(files) > 10
     for path in files:

@@ -11,8 +11,8 @@ import pytest
 
 pytestmark = pytest.mark.full
 ROOT = Path(__file__).resolve().parents[2]
-INDEX = ('# Small\n\n```{toctree}\nreferences\n../docs/words\n'
-         '../notebooks/cells\n```\n')
+INDEX = ('# Small\n\n```{toctree}\nreferences\n../words\n'
+         '../../notebooks/cells\n```\n')
 CELLS = {'nbformat': 4, 'nbformat_minor': 5, 'metadata': {
     'kernelspec': {'name': 'python3', 'display_name': 'Python 3'},
     'language_info': {'name': 'python', 'pygments_lexer': 'ipython3'}}}
@@ -23,10 +23,10 @@ class Small:
 
     def __init__(self, folder):
         self.folder, self.pages = folder, folder / 'docs/_build/html'
-        shutil.copytree(ROOT / 'book', folder / 'book')
+        shutil.copytree(ROOT / 'docs' / 'book', folder / 'docs' / 'book')
         for name in ('Makefile', 'README.md', 'requirements-book.lock'):
             shutil.copy2(ROOT / name, folder)
-        for package in ('d2lps', 'd2lps_pictures'):
+        for package in ('d2lps',):
             (folder / package).symlink_to(ROOT / package)
         for name in ('docs/pictures', 'notebooks/pictures'):
             shutil.copytree(ROOT / name, folder / name)
@@ -35,14 +35,14 @@ class Small:
         for path in (ROOT / '.venv-book').iterdir():
             if path.name in ('bin', 'lib', 'pyvenv.cfg'):
                 (venv / path.name).symlink_to(path)
-        self.write('book/index.md', INDEX)
-        self.write('book/references.md', '# References\n')
+        self.write('docs/book/index.md', INDEX)
+        self.write('docs/book/references.md', '# References\n')
         self.write('docs/words.md', '# Words\n')
         self.cells('# Cells')
 
     def write(self, name, text):
         path = self.folder / name
-        path.parent.mkdir(exist_ok=True)
+        path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
 
     def cells(self, text):
@@ -92,7 +92,7 @@ def test_files_that_no_table_of_contents_names_are_left_out(small):
     assert other.exists() and not gone.exists()
     # Now a chapter goes, and with it its page.
     (small.folder / 'notebooks/cells.ipynb').unlink()
-    small.write('book/index.md', INDEX.replace('../notebooks/cells\n', ''))
+    small.write('docs/book/index.md', INDEX.replace('../../notebooks/cells\n', ''))
     said, well = small.make()
     assert well and not (small.pages / 'notebooks/cells.html').exists(), said
 

@@ -12,7 +12,7 @@ pytestmark = pytest.mark.full
 
 WIDTHS = 320, 390, 1024, 1280  # 320: 1,280 enlarged four times
 ALIKE = re.compile('notebooks/exercises/(tasks|solutions)/(?!ring-both-ways)')
-KINDS = ['book/index', 'notebooks/03-where-to-sum',
+KINDS = ['docs/book/index', 'notebooks/03-where-to-sum',
          'notebooks/exercises/solutions/checkpoint']
 
 

@@ -15,7 +15,7 @@ from playwright.sync_api import expect
 
 import d2lps
 from d2lps import pictures
-from d2lps_pictures import widgets
+from d2lps.pictures import widgets
 
 pytestmark = pytest.mark.full
 

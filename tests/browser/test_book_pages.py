@@ -8,7 +8,7 @@ from chromium import CHROMIUM, FLAGS, PAINTED
 
 pytestmark = pytest.mark.full
 
-FIRST, CHAPTER = 'book/index', 'notebooks/16-asynchrony'
+FIRST, CHAPTER = 'docs/book/index', 'notebooks/16-asynchrony'
 CHAPTERS = range(1, 21)
 # A word, and the chapter that tells of it.
 SOUGHT = {'straggler': '16-asynchrony', 'checkpoint': '17-when-a-server-dies',
@@ -68,7 +68,7 @@ def test_next_leads_on_and_back_again(reader):
     assert reader.name() == seen[-2]
     tab.go_back()
     assert reader.name() == seen[-1]
-    reader.open('book/references')
+    reader.open('docs/book/references')
     assert not tab.locator('a.next-page').count()
 
 

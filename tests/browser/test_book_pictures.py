@@ -3,7 +3,7 @@ import pytest
 from chromium import PAINTED
 from playwright.sync_api import expect
 
-from d2lps_exercises.checking import EXERCISES
+from d2lps.exercises.checking import EXERCISES
 
 pytestmark = pytest.mark.full
 
@@ -194,7 +194,7 @@ def test_what_a_row_is_about_stays_in_sight(finger):
 
 
 @pytest.mark.parametrize('name', [
-    'book/index', RINGS, 'notebooks/03-where-to-sum'])
+    'docs/book/index', RINGS, 'notebooks/03-where-to-sum'])
 def test_pictures_are_large_enough_on_a_phone(finger, name):
     tab = finger.open(name)
     finger.unfold()

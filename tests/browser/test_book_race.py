@@ -2,7 +2,7 @@
 import pytest
 
 pytestmark = pytest.mark.full
-FIRST = 'book/index'
+FIRST = 'docs/book/index'
 SHOWN = '''() => [...document.querySelectorAll('.race-picture')].map(it =>
   [...it.querySelectorAll('text')].filter(one => one.checkVisibility({
     visibilityProperty: true}) && /^(round|done)/.test(one.textContent)

@@ -12,9 +12,9 @@ import pytest
 from playwright.sync_api import expect
 
 from d2lps.collectives import Schedule, Send, simulate, topology
-from d2lps_pictures.menus import CHOICES, LINKS, PLANS, STEPPED, STRATEGIES
-from d2lps_pictures.plots import shown_ms
-from d2lps_pictures.style import CHUNK_COLORS
+from d2lps.pictures.menus import CHOICES, LINKS, PLANS, STEPPED, STRATEGIES
+from d2lps.pictures.plots import shown_ms
+from d2lps.pictures.style import CHUNK_COLORS
 
 pytestmark = pytest.mark.full
 
@@ -367,7 +367,7 @@ def test_without_scripts_the_saved_picture_is_there(opened, chapter):
 
 
 def test_lines_of_scripts_are_short_and_what_they_read_is_small(book):
-    for path in sorted((ROOT / 'book' / 'static').glob('*.js')):
+    for path in sorted((ROOT / 'docs' / 'book' / 'static').glob('*.js')):
         lines = path.read_text().splitlines()
         assert max(map(len, lines)) <= 79, path
     assert (book / '_static' / 'toys-data.js').stat().st_size < 1_000_000

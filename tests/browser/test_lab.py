@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 import nbformat
 import pytest
 from d2lps import pictures
-from d2lps_pictures.widgets import NOT_RUN
+from d2lps.pictures.widgets import NOT_RUN
 from labpage import LIMIT, ROOT, SIZES, STDERR, Lab, committed
 from labserver import served, until
 from labtoys import PICTURE, toys_in, try_toy

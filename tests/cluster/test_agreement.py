@@ -1,6 +1,6 @@
 """What workers are told when they do, and do not, agree: no process here."""
 import pytest
-from d2lps_cluster.store.agreement import PATIENCE, SETTLING, Agreement
+from d2lps.cluster.store.agreement import PATIENCE, SETTLING, Agreement
 
 
 class Workers:

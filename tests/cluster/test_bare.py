@@ -8,9 +8,9 @@ from pathlib import Path
 import psutil
 import pytest
 from clusters import HANGS
-from d2lps_cluster import bare
-from d2lps_cluster.bare import bare_mxnet
-from d2lps_cluster.processes.sockets import socket_of
+from d2lps.cluster import bare
+from d2lps.cluster.bare import bare_mxnet
+from d2lps.cluster.processes.sockets import socket_of
 
 pytestmark = pytest.mark.full
 
@@ -118,7 +118,7 @@ def test_one_that_was_waited_for_keeps_no_other_from_its_end():
     """A signal may come before we note that; its number is free then."""
     code = '''
 import os, time
-from d2lps_cluster import bare
+from d2lps.cluster import bare
 
 def fork(seconds):
     pid = os.fork()

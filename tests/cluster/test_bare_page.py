@@ -3,7 +3,7 @@ import re
 from pathlib import Path
 
 import pytest
-from d2lps_cluster.bare import bare_mxnet
+from d2lps.cluster.bare import bare_mxnet
 
 pytestmark = pytest.mark.full
 

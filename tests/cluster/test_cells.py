@@ -7,10 +7,10 @@ from types import SimpleNamespace
 
 import pytest
 from clusters import HANGS
-from d2lps_cluster import Cluster, ClusterError, WorkerError
-from d2lps_cluster.processes import cells
-from d2lps_cluster.processes.cells import execute
-from d2lps_cluster.processes.supervisor import Supervisor
+from d2lps.cluster import Cluster, ClusterError, WorkerError
+from d2lps.cluster.processes import cells
+from d2lps.cluster.processes.cells import execute
+from d2lps.cluster.processes.supervisor import Supervisor
 
 pytestmark = pytest.mark.full
 

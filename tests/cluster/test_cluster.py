@@ -21,13 +21,13 @@ import numpy as onp
 import psutil
 import pytest
 from clusters import HANGS, all_gone, empty_in_the_end, sockets_of, wait_for
-from d2lps_cluster import Cluster, ClusterError, WorkerError
-from d2lps_cluster.processes import group, keeper
-from d2lps_cluster.processes.calls import View
-from d2lps_cluster.processes.lines import Outlet
-from d2lps_cluster.processes.process import KeeperLine
-from d2lps_cluster.processes.restarts import Restarts
-from d2lps_cluster.processes.supervisor import Supervisor
+from d2lps.cluster import Cluster, ClusterError, WorkerError
+from d2lps.cluster.processes import group, keeper
+from d2lps.cluster.processes.calls import View
+from d2lps.cluster.processes.lines import Outlet
+from d2lps.cluster.processes.process import KeeperLine
+from d2lps.cluster.processes.restarts import Restarts
+from d2lps.cluster.processes.supervisor import Supervisor
 from mxnet import np
 
 
@@ -114,7 +114,7 @@ def test_bad_arguments(arguments, words):
 def test_a_store_that_was_closed_long_ago(monkeypatch):
     """Its servers have ended, and nobody misses a sign of life of theirs."""
     def close():
-        from d2lps_cluster.store import worker
+        from d2lps.cluster.store import worker
         worker.close_store()
     monkeypatch.setattr(group, 'SILENCE', 3)
     with Cluster(num_workers=1) as c:
@@ -554,7 +554,7 @@ def test_a_cluster_cannot_be_sent_to_its_workers(shared):
 def test_what_keeps_a_cluster_from_starting_is_said(python):
     done = python('-c', '''
 import os, resource, time
-from d2lps_cluster import Cluster
+from d2lps.cluster import Cluster
 def go():
     start = time.monotonic()
     try:
@@ -659,7 +659,7 @@ SCRIPT = '''
     import os, signal, sys, threading, time
     sys.path.insert(0, {tests!r})
     from clusters import sockets_of
-    from d2lps_cluster import Cluster
+    from d2lps.cluster import Cluster
     def store():
         import mxnet
         mxnet.kv.create('dist_sync')

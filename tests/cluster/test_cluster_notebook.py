@@ -10,7 +10,7 @@ pytestmark = pytest.mark.full
 
 START = '''
 import d2lps
-from d2lps_cluster import Cluster
+from d2lps.cluster import Cluster
 c = Cluster(num_workers=2, num_servers=1)
 print(*c.pids.values())
 '''

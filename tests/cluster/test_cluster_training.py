@@ -5,7 +5,7 @@ Chapter 9 trains a whole epoch in this way, and asserts what it learns.
 import d2lps
 import numpy as onp
 import pytest
-from d2lps_cluster import Cluster
+from d2lps.cluster import Cluster
 from trained import BOOK, trained
 
 

@@ -11,7 +11,7 @@ import psutil
 import pytest
 from clusters import all_gone
 from d2lps.__main__ import main
-from d2lps_cluster import Network, command
+from d2lps.cluster import Network, command
 
 pytestmark = pytest.mark.full
 

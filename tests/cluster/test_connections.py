@@ -5,7 +5,7 @@ import sys
 
 import numpy as np
 import pytest
-from d2lps_cluster.connections import bytes_received, who_to_whom
+from d2lps.cluster.connections import bytes_received, who_to_whom
 
 pytestmark = pytest.mark.skipif(sys.platform != 'linux', reason='Linux only')
 

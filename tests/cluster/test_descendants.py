@@ -9,8 +9,8 @@ from pathlib import Path
 import psutil
 import pytest
 from clusters import HANGS, empty_in_the_end, wait_for
-from d2lps_cluster import Cluster
-from d2lps_cluster.processes import group
+from d2lps.cluster import Cluster
+from d2lps.cluster.processes import group
 
 pytestmark = pytest.mark.skipif(
     sys.platform != 'linux', reason='only Linux finds them')
@@ -158,7 +158,7 @@ def test_only_own_children_are_ended(tmp_path):
     """What was there before lives on; so does the child of another."""
     code = '''
 import os, subprocess, sys
-from d2lps_cluster.processes import descendants
+from d2lps.cluster.processes import descendants
 descendants.adopt()
 mine = subprocess.Popen(['sleep', '300'], start_new_session=True)
 shell = subprocess.run(['sh', '-c', 'sleep 300 >/dev/null 2>&1 & echo $!'],

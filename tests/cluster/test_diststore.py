@@ -7,9 +7,9 @@ import time
 import mxnet as mx
 import pytest
 from clusters import HANGS
-from d2lps_cluster import Cluster, WorkerError
-from d2lps_cluster.processes.cells import execute
-from d2lps_cluster.store import agreement
+from d2lps.cluster import Cluster, WorkerError
+from d2lps.cluster.processes.cells import execute
+from d2lps.cluster.store import agreement
 from mxnet import np
 
 
@@ -471,7 +471,7 @@ def test_a_call_that_only_one_worker_makes(cluster):
 
 def test_only_one_worker_creates_a_store(cluster):
     def go(only):
-        from d2lps_cluster.store import worker
+        from d2lps.cluster.store import worker
         worker.close_store()
         if worker._asking.rank == only:
             mx.kv.create('dist_sync')
@@ -710,7 +710,7 @@ def test_an_error_that_cannot_show_itself(cluster):
 def test_ctrl_c_waits_until_a_push_is_sent():
     import os
     import signal
-    from d2lps_cluster.store.asking import defer_sigint
+    from d2lps.cluster.store.asking import defer_sigint
     seen = []
     with pytest.raises(KeyboardInterrupt):
         with defer_sigint():
@@ -722,7 +722,7 @@ def test_ctrl_c_waits_until_a_push_is_sent():
 
 
 def test_a_store_outside_of_a_cluster(python):
-    done = python('-c', 'from d2lps_cluster.store.worker import create_store; '
+    done = python('-c', 'from d2lps.cluster.store.worker import create_store; '
                   'create_store()')
     assert 'works in the workers of a cluster only' in done.stderr
 

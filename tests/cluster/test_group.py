@@ -19,7 +19,7 @@ import pytest
 from amount import QUICK
 from clusters import HANGS, all_gone, empty_in_the_end, wait_for
 from d2lps.collectives import strategies, travel
-from d2lps_cluster import (Cluster, ClusterError, Network, WorkerError,
+from d2lps.cluster import (Cluster, ClusterError, Network, WorkerError,
                            network_problem)
 from plans import BY_N
 
@@ -114,7 +114,7 @@ def test_torch_like_meeting(shared):
 
 
 def test_cells_and_variables(shared):
-    from d2lps_cluster.processes import cells
+    from d2lps.cluster.processes import cells
     shared.run(cells.execute, 'import d2lps\npeers = d2lps.join_peers()\n'
                'x = peers.rank ** 2')
     assert shared.view['x'] == [0, 1, 4]
@@ -257,7 +257,7 @@ def test_a_worker_that_forks(shared):
     def fork():
         pid = os.fork()
         if not pid:
-            from d2lps_cluster.peers import peers
+            from d2lps.cluster.peers import peers
             try:
                 travel.run(peers._joined, PLANS[0], np.ones(3))
             except RuntimeError as error:
@@ -265,7 +265,7 @@ def test_a_worker_that_forks(shared):
         return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
 
     def run():
-        from d2lps_cluster.peers import peers
+        from d2lps.cluster.peers import peers
         array = np.ones(3)
         travel.run(peers._joined, PLANS[0], array)
         return array.tolist()

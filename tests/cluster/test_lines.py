@@ -7,9 +7,9 @@ from types import SimpleNamespace
 
 import pytest
 from clusters import wait_for
-from d2lps_cluster.processes import group, process
-from d2lps_cluster.processes.group import Group
-from d2lps_cluster.processes.lines import LONG, Inlet, Outlet, serve
+from d2lps.cluster.processes import group, process
+from d2lps.cluster.processes.group import Group
+from d2lps.cluster.processes.lines import LONG, Inlet, Outlet, serve
 
 
 class Pipe:
@@ -198,6 +198,6 @@ def test_hosts_that_are_lost_are_swept_side_by_side(monkeypatch):
 
 
 def test_a_sweep_that_cannot_begin_is_no_error(monkeypatch):
-    from d2lps_hosts import host
+    from d2lps.cluster.hosts import host
     way = SimpleNamespace(to=lambda name, code: ['/no/such/ssh', name, code])
     assert host.Host('lab1', way).sweep('/tmp/d2lps-cluster-x', [1]) is None

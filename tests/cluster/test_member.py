@@ -11,9 +11,9 @@ import time
 from pathlib import Path
 
 import pytest
-from d2lps_cluster.processes.cells import pack, unpack
-from d2lps_cluster.processes.member import Channel
-from d2lps_cluster.processes.process import start_here
+from d2lps.cluster.processes.cells import pack, unpack
+from d2lps.cluster.processes.member import Channel
+from d2lps.cluster.processes.process import start_here
 
 pytestmark = pytest.mark.full
 
@@ -111,7 +111,7 @@ def test_a_keeper_that_does_not_understand_ends(start, role):
 
 HEAP = """
 import os, subprocess, sys
-from d2lps_cluster.processes.process import MEMORY
+from d2lps.cluster.processes.process import MEMORY
 print(subprocess.run([sys.executable, '-c', '''
 part = open('/proc/self/smaps').read().split('[heap]')[1]
 print(part.split('VmFlags:')[1].splitlines()[0].split())

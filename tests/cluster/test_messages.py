@@ -1,10 +1,10 @@
 """What the processes of a cluster may say to each other."""
 import pytest
-from d2lps_cluster.processes import messages
-from d2lps_cluster.processes.messages import FROM_MEMBER, TO_KEEPER, TO_MEMBER
-from d2lps_cluster.processes.member import Channel
-from d2lps_cluster.processes.process import Process
-from d2lps_cluster.processes.supervisor import Supervisor
+from d2lps.cluster.processes import messages
+from d2lps.cluster.processes.messages import FROM_MEMBER, TO_KEEPER, TO_MEMBER
+from d2lps.cluster.processes.member import Channel
+from d2lps.cluster.processes.process import Process
+from d2lps.cluster.processes.supervisor import Supervisor
 
 
 class Quiet:

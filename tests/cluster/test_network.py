@@ -13,9 +13,9 @@ import mxnet as mx
 import psutil
 import pytest
 from clusters import all_gone, wait_for
-from d2lps_cluster import (Cluster, ClusterError, Network, network,
+from d2lps.cluster import (Cluster, ClusterError, Network, network,
                            network_problem)
-from d2lps_cluster.processes import namespaces, places
+from d2lps.cluster.processes import namespaces, addresses
 from mxnet import np
 from test_cluster import PULL, dies, folder, hang  # noqa: F401
 
@@ -284,7 +284,7 @@ def test_a_death_in_the_network():
 
 SCRIPT = '''
     import os, signal, threading, time
-    from d2lps_cluster import Cluster, Network
+    from d2lps.cluster import Cluster, Network
     if __name__ == '__main__':
         c = Cluster(network=Network())
         pids = c.pids.values()
@@ -312,7 +312,7 @@ def test_the_end_of_the_process_that_started_it(tmp_path):
 
 UNPRIVILEGED = '''
     import os
-    from d2lps_cluster import Cluster, Network, network_problem
+    from d2lps.cluster import Cluster, Network, network_problem
     def push():
         import mxnet as mx
         kv = mx.kv.create('dist_sync')

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from d2lps_cluster import Cluster, Network, recorded
-from d2lps_cluster.processes import cells
-from d2lps_cluster.recorded import (Record, Recorder, cluster_or_record,
+from d2lps.cluster import Cluster, Network, recorded
+from d2lps.cluster.processes import cells
+from d2lps.cluster.recorded import (Record, Recorder, cluster_or_record,
                                     key_of)
 
 NOTEBOOKS = Path(__file__).resolve().parents[2] / 'notebooks'

@@ -11,10 +11,10 @@ from concurrent.futures import ThreadPoolExecutor
 import psutil
 import pytest
 from clusters import all_gone, empty_in_the_end, wait_for
-from d2lps_cluster import (Cluster, ClusterError, Network, WorkerError,
+from d2lps.cluster import (Cluster, ClusterError, Network, WorkerError,
                            network_problem)
-from d2lps_cluster.processes import group
-from d2lps_cluster.processes.cells import execute
+from d2lps.cluster.processes import group
+from d2lps.cluster.processes.cells import execute
 from d2lps.recovery import train_with_checkpoints
 
 pytestmark = pytest.mark.full

@@ -13,9 +13,9 @@ from pathlib import Path
 import psutil
 import pytest
 from clusters import empty_in_the_end, wait_for
-from d2lps_cluster import Cluster, ClusterError
-from d2lps_cluster.processes import places, shortage, sockets
-from d2lps_cluster.processes.shortage import needs, remedy
+from d2lps.cluster import Cluster, ClusterError
+from d2lps.cluster.processes import addresses, shortage, sockets
+from d2lps.cluster.processes.shortage import needs, remedy
 from test_sockets import unused
 
 
@@ -105,7 +105,7 @@ def test_a_full_disk_before_the_servers_start(monkeypatch):
 # Faults of a keeper, or of what it has forked, at the point of the call.
 SECOND = '''
 import itertools, os, threading
-from d2lps_cluster.processes import member
+from d2lps.cluster.processes import member
 def fail_later(call, times, problem):
     numbers = itertools.count()
     def instead(*args):
@@ -139,7 +139,7 @@ def with_fault(monkeypatch, fault):
 sys.path[0] = {str(Path(__file__).parents[2])!r}
 {SECOND}
 {fault}
-from d2lps_cluster.processes.keeper import main
+from d2lps.cluster.processes.keeper import main
 main()
 '''
     monkeypatch.setattr(places, 'start_here', lambda: [

@@ -14,8 +14,8 @@ import mxnet as mx
 import psutil
 import pytest
 from clusters import group_members, sockets_of
-from d2lps_cluster import Cluster, ClusterError
-from d2lps_cluster.processes import places, sockets
+from d2lps.cluster import Cluster, ClusterError
+from d2lps.cluster.processes import addresses, sockets
 from mxnet import np
 
 pytestmark = pytest.mark.full
@@ -107,7 +107,7 @@ def test_another_store_has_sockets_of_its_own(shared):
 
 def is_the_scheduler_there():
     """When the last worker is about to register with it."""
-    from d2lps_cluster.store import worker
+    from d2lps.cluster.store import worker
     native, seen = worker.native_store, []
 
     def late(kind):

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from d2lps_cluster import network_problem
+from d2lps.cluster import network_problem
 
 SCRIPT = Path(__file__).parents[1] / 'benchmarks' / 'travel.py'
 

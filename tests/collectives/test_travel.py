@@ -22,10 +22,10 @@ import pytest
 from amount import QUICK, cases
 from clusters import HANGS, wait_for
 from d2lps.collectives import Schedule, Send, strategies, travel
-from d2lps_cluster.peers import joining
-from d2lps_cluster.peers.peers import PeerError, Peers, PlanError, join_peers
+from d2lps.cluster.peers import joining
+from d2lps.cluster.peers.peers import PeerError, Peers, PlanError, join_peers
 from d2lps.collectives.schedule import ScheduleError
-from d2lps_cluster.processes.calls import first_of
+from d2lps.cluster.processes.calls import first_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from plans import BY_N, BY_TWO, quick, schedules
@@ -438,7 +438,7 @@ def test_one_op_that_each_worker_has_made_itself(crews):
 
 def test_the_meaning_of_an_op_is_the_same_in_another_process():
     script = SAME_OP + """
-from d2lps_cluster.peers.ops import meaning
+from d2lps.cluster.peers.ops import meaning
 print(*map(meaning, (op, max, np.hypot, partial(op, 3, k=2), np.where)))
 """
     said = {subprocess.run(

@@ -22,7 +22,7 @@ import nbformat
 import pytest
 from d2lps.missing import is_hidden
 
-from d2lps_exercises.checking import EXERCISES, WITH_TORCH
+from d2lps.exercises.checking import EXERCISES, WITH_TORCH
 
 ROOT = Path(__file__).resolve().parents[2]
 SOLUTIONS = ROOT / 'notebooks' / 'exercises' / 'solutions'

@@ -1,7 +1,7 @@
 """What is called right for a table is near to what the table was made of."""
 import pytest
 
-from d2lps_exercises import alpha_beta
+from d2lps.exercises import alpha_beta
 
 LATE = [(0, 4, 1.6), (1, 4, 1.7), (2, 3, 30), (7, 1, 1000), (-1, 4, 3)]
 

@@ -6,7 +6,7 @@ import pytest
 from answers import (ROOT, answer_cell, answers_of, each_that_runs, runs,
                      solution, with_answer)
 
-from d2lps_exercises.checking import (EXERCISES, Wrong, check_of, judge_notes,
+from d2lps.exercises.checking import (EXERCISES, Wrong, check_of, judge_notes,
                                       take_notes)
 
 TASKS = ROOT / 'notebooks' / 'exercises' / 'tasks'
@@ -47,7 +47,7 @@ def mistakes(exercise, notebook):
 
 def said_of(exercise, notebook):
     """A list of (part, 'seen' or 'hidden', what the check says)."""
-    hidden = json.loads((ROOT / 'classroom' / 'hidden' /
+    hidden = json.loads((ROOT / 'teaching' / 'hidden' /
                          f'{exercise}.json').read_text())
     names, said = names_of(notebook), []
     parts = list(parts_of(notebook))

@@ -4,7 +4,7 @@ from itertools import product
 import pytest
 from d2lps import simulate_step
 
-from d2lps_exercises.buckets import (MANY, TOY, UNLIKE, _best, _link,
+from d2lps.exercises.buckets import (MANY, TOY, UNLIKE, _best, _link,
                                      end_of_step)
 
 MADE_UP = [{**MANY, 'n': n, 'seed': n} for n in range(1, 11)]

@@ -5,8 +5,8 @@ from statistics import median
 import pytest
 from answers import answer_cell, solution
 
-from d2lps_exercises import fair_race
-from d2lps_exercises.checking import Wrong
+from d2lps.exercises import fair_race
+from d2lps.exercises.checking import Wrong
 
 MACHINES = 300  # of each kind
 

@@ -5,7 +5,7 @@ import re
 import pytest
 from answers import ROOT, SOLUTIONS, answers_of, solution
 
-from d2lps_exercises.checking import EXERCISES, check_of, module_of
+from d2lps.exercises.checking import EXERCISES, check_of, module_of
 
 MOST_LINES = 12  # of code in a cell that is no answer
 MOST_SOLVED = 25  # lines between two marks of a solution
@@ -131,7 +131,7 @@ def test_the_solution_was_run_and_drew_a_picture(exercise):
 
 @each_exercise
 def test_hidden_cases_are_others(exercise):
-    hidden = json.loads((ROOT / 'classroom' / 'hidden' /
+    hidden = json.loads((ROOT / 'teaching' / 'hidden' /
                          f'{exercise}.json').read_text())
     assert {*hidden} == {*module_of(exercise).CHECKS}
     for part, cases in hidden.items():

@@ -4,7 +4,7 @@ import random
 import pytest
 
 from d2lps.collectives import strategies
-from d2lps_exercises import hung_ring
+from d2lps.exercises import hung_ring
 
 PLANS = ('ring', 'bidirectional_ring', 'tree', 'double_tree', 'sharded',
          'recursive_doubling', 'halving_doubling', 'gather_broadcast')

@@ -3,8 +3,8 @@ from itertools import permutations, product
 
 import pytest
 
-from d2lps_exercises import micro_batches
-from d2lps_pictures.toys import pipeline
+from d2lps.exercises import micro_batches
+from d2lps.pictures.toys import explore_pipeline
 
 
 def orders_of(K, M, schedule):

@@ -4,8 +4,8 @@ import json
 import pytest
 
 from d2lps.collectives import Schedule, strategies, topology
-from d2lps_exercises import plans, tree
-from d2lps_exercises.checking import Wrong, judge_notes
+from d2lps.exercises import plan_checks, tree
+from d2lps.exercises.checking import Wrong, judge_notes
 
 RIGHT = {'rounds': [[[1, 0, 0, True]], [[0, 1, 0, False]]], 'weights': [1],
          'is_schedule': True}

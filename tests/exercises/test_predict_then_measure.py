@@ -6,9 +6,9 @@ import nbformat
 import pytest
 from answers import answer_cell, solution
 
-from classroom.submissions import rebuild
-from d2lps_exercises import predict_then_measure as exercise
-from d2lps_exercises.checking import CASES, picture
+from teaching.submissions import rebuild
+from d2lps.exercises import predict_then_measure as exercise
+from d2lps.exercises.checking import CASES, picture
 
 
 @pytest.fixture

@@ -5,9 +5,9 @@ import pytest
 from answers import ROOT
 
 from d2lps.collectives import simulate, strategies, topology
-from d2lps_exercises import rails
-from d2lps_exercises.checking import Wrong
-from d2lps_exercises.plans import notes_of
+from d2lps.exercises import rails
+from d2lps.exercises.checking import Wrong
+from d2lps.exercises.plan_checks import notes_of
 
 SIZES = [(2, 4), (4, 4), (3, 5), (5, 2), (1, 4), (4, 1), (1, 1)]
 

@@ -11,9 +11,9 @@ from d2lps.missing import is_hidden
 torch = pytest.importorskip('torch')
 if is_hidden('torch'):
     pytest.skip('D2LPS_WITHOUT=torch', allow_module_level=True)
-from d2lps_exercises import turns  # noqa: E402
-from d2lps_exercises.checking import Wrong  # noqa: E402
-from d2lps_exercises.torchgroup import Group  # noqa: E402
+from d2lps.exercises import turns  # noqa: E402
+from d2lps.exercises.checking import Wrong  # noqa: E402
+from d2lps.exercises.torchgroup import Group  # noqa: E402
 
 pytestmark = pytest.mark.full  # make test-all installs PyTorch
 
@@ -195,7 +195,7 @@ def test_who_gets_no_processor_is_not_blamed(monkeypatch):
 def test_what_an_optimizer_needs_is_imported_before_an_answer_is_run():
     code = '''if True:
         import sys
-        from d2lps_exercises import torchgroup
+        from d2lps.exercises import torchgroup
         import torch
         before = {*sys.modules}
         params = [torch.nn.Parameter(torch.ones(2))]

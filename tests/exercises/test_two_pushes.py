@@ -3,7 +3,7 @@ import mxnet as mx
 import pytest
 
 from d2lps.kvstore import Server
-from d2lps_exercises.two_pushes import calls_of, parts_of, pulls_of
+from d2lps.exercises.two_pushes import calls_of, parts_of, pulls_of
 
 
 def chapters(num_workers, calls):

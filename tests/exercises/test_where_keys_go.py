@@ -5,8 +5,8 @@ import pytest
 
 from d2lps import init_params
 from d2lps.kvstore import place
-from d2lps_exercises.checking import Wrong
-from d2lps_exercises.where_keys_go import (LENET, judge_even, judge_pieces,
+from d2lps.exercises.checking import Wrong
+from d2lps.exercises.where_keys_go import (LENET, judge_even, judge_pieces,
                                            judge_whole, load_of)
 
 

@@ -7,9 +7,9 @@ import pytest
 
 import d2lps
 from d2lps.collectives import simulate, strategies, topology
-from d2lps_exercises import measuring, which_plan_wins
-from d2lps_exercises.checking import CASES
-from d2lps_exercises.which_plan_wins import PLANS, _crossing, _line, _seconds
+from d2lps.exercises import measuring, which_plan_wins
+from d2lps.exercises.checking import CASES
+from d2lps.exercises.which_plan_wins import PLANS, _crossing, _line, _seconds
 
 ALPHA, BETA, OVERHEAD = 180e-6, 11.8e6, 45e-6
 LINKS = {'alpha_us': 180, 'MB_per_s': 11.8, 'overhead_us': 45}

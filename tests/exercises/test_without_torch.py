@@ -4,7 +4,7 @@ import nbformat
 import pytest
 from answers import ROOT
 
-from d2lps_exercises.checking import EXERCISES, NO_TORCH, WITH_TORCH
+from d2lps.exercises.checking import EXERCISES, NO_TORCH, WITH_TORCH
 
 TASKS = ROOT / 'notebooks' / 'exercises' / 'tasks'
 HIDE = "import sys; sys.modules['torch'] = None\n"
@@ -22,10 +22,10 @@ for source in {sources!r}:
 def test_all_exercises_and_their_checks_are_known(python):
     """Teachers' pages need the words of checks; no module needs PyTorch."""
     done = python('-c', HIDE + f'''
-from d2lps_exercises.checking import module_of
+from d2lps.exercises.checking import module_of
 for name in {EXERCISES}:
     assert all(check.cases for check in module_of(name).CHECKS.values())
-assert 'd2lps_exercises.torchgroup' not in sys.modules
+assert 'd2lps.exercises.torchgroup' not in sys.modules
 ''', **WITHOUT)
     assert done.returncode == 0, done.stderr
 
@@ -33,7 +33,7 @@ assert 'd2lps_exercises.torchgroup' not in sys.modules
 def test_nothing_loads_pytorch_that_does_not_need_it(python):
     done = python('-c', f'''
 import sys
-from d2lps_exercises.checking import check_of, module_of
+from d2lps.exercises.checking import check_of, module_of
 for name in {EXERCISES}:
     module_of(name)
 assert 'torch' not in sys.modules
@@ -46,8 +46,8 @@ assert 'torch' not in sys.modules
 @pytest.mark.parametrize('exercise', WITH_TORCH)
 def test_every_check_says_it_in_a_line(python, exercise, hide):
     done = python('-c', hide + f'''
-from d2lps_exercises import check, hidden, picture
-from d2lps_exercises.checking import Missing, module_of
+from d2lps.exercises import check, hidden, picture
+from d2lps.exercises.checking import Missing, module_of
 part = next(iter(module_of({exercise!r}).CHECKS))
 for call in ((check, {exercise!r}, part, None), (picture, {exercise!r}, None),
              (hidden, {exercise!r}, part, None)):

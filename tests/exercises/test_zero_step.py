@@ -2,8 +2,8 @@
 import numpy as np
 import pytest
 
-from d2lps_exercises import numpygroup, zero_step
-from d2lps_exercises.checking import Wrong
+from d2lps.exercises import numpygroup, zero_step
+from d2lps.exercises.checking import Wrong
 
 WIDTHS = [4, 5, 3, 2]
 

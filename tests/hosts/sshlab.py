@@ -159,7 +159,7 @@ def answer(prepare):
     Each is a fork of this process, which has loaded d2lps for all of them.
     The answer is the exit code, and what was printed and written as errors.
     """
-    import d2lps_cluster  # noqa: F401
+    import d2lps.cluster  # noqa: F401
     faulthandler.enable()
     print('ready', flush=True)
     for line in sys.stdin:

@@ -14,9 +14,9 @@ import opensshlab
 import pytest
 import sshlab
 from clusters import run_body, running
-from d2lps_cluster import Cluster, ClusterError
-from d2lps_cluster.processes import probe
-from d2lps_hosts import machines, way
+from d2lps.cluster import Cluster, ClusterError
+from d2lps.cluster.processes import probe
+from d2lps.cluster.hosts import machines, way
 
 pytestmark = pytest.mark.full
 
@@ -24,8 +24,8 @@ PRELUDE = '''
 import os, signal, sys, threading, time
 from contextlib import contextmanager
 import psutil
-from d2lps_cluster import Cluster, ClusterError, WorkerError
-from d2lps_hosts import machines
+from d2lps.cluster import Cluster, ClusterError, WorkerError
+from d2lps.cluster.hosts import machines
 
 def make(*args, hosts=('one', 'two'), ssh=ssh, **kwargs):
     return Cluster(*args, hosts=hosts, ssh=ssh, **kwargs)

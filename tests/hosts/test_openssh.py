@@ -21,9 +21,9 @@ import psutil
 from clusters import wait_for
 from concurrent.futures import ThreadPoolExecutor
 from d2lps.__main__ import main as command
-from d2lps_cluster import Cluster, ClusterError
-from d2lps_cluster.processes import group
-from d2lps_hosts import machines
+from d2lps.cluster import Cluster, ClusterError
+from d2lps.cluster.processes import group
+from d2lps.cluster.hosts import machines
 from opensshlab import *
 
 ALL = ['one', 'two', 'three']
@@ -230,7 +230,7 @@ def test_a_cable_that_is_pulled(lab):
 
 def test_ports_that_are_blocked_or_taken(lab):
     def body():
-        from d2lps_cluster.processes import restarts
+        from d2lps.cluster.processes import restarts
 
         def use(**kwargs):
             with make(**kwargs) as c:
@@ -291,7 +291,7 @@ def test_ctrl_c_a_death_and_a_reader_who_is_killed(lab):
 def test_check(lab):
     def body():
         from test_openssh import FAIL_AT_ONCE
-        from d2lps_hosts.check import ADVICE
+        from d2lps.cluster.hosts.check import ADVICE
 
         def check(*hosts, more=()):
             start, out, err = time.monotonic(), io.StringIO(), io.StringIO()

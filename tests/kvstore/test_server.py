@@ -10,7 +10,7 @@ from mxnet import np
 
 from d2lps import devices
 from d2lps.asynchrony import BackupServer, DividingServer
-from d2lps.kvstore.places import place
+from d2lps.kvstore.placement import place
 from d2lps.kvstore.server import BoundedServer, Server, parts, total
 
 KEYS = st.integers(-1000, 1000) | st.text(max_size=5).filter(str.isprintable)

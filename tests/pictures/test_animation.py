@@ -12,13 +12,13 @@ from hypothesis import strategies as st
 from d2lps import pictures
 from d2lps.collectives import Schedule, Send, simulate, topology
 from d2lps.collectives import strategies as sch
-from d2lps_pictures.animation.__main__ import readme_pictures
-from d2lps_pictures.animation.clock import Looping, Playing
-from d2lps_pictures.animation.layout import choose
-from d2lps_pictures.animation.panel import Panel
-from d2lps_pictures.animation.story import Message, Story, lanes
-from d2lps_pictures.night import night
-from d2lps_pictures.units import TIMES, with_unit
+from d2lps.pictures.animation.__main__ import readme_pictures
+from d2lps.pictures.animation.playtime import Looping, Playing
+from d2lps.pictures.animation.layout import choose
+from d2lps.pictures.animation.timing_panel import Panel
+from d2lps.pictures.animation.story import Message, Story, lanes
+from d2lps.pictures.night import night
+from d2lps.pictures.units import TIMES, with_unit
 from tests.plans import quick, schedules
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -395,7 +395,7 @@ def test_the_shortest_of_several_can_be_watched():
 
 
 def test_the_pictures_of_the_readme_are_what_the_code_makes():
-    """Else: python -m d2lps_pictures.animation docs/pictures"""
+    """Else: python -m d2lps.pictures.animation docs/pictures"""
     made = readme_pictures()
     for name, drawing in made.items():
         path = ROOT / 'docs' / 'pictures' / name

@@ -4,7 +4,7 @@ from itertools import pairwise
 
 import pytest
 from d2lps.collectives import strategies
-from d2lps_pictures import plot_holdings
+from d2lps.pictures import plot_holdings
 
 
 def arrows(plan, number):

@@ -2,8 +2,8 @@
 import numpy as np
 import pytest
 from d2lps.asynchrony.clock import virtual_clock
-from d2lps.asynchrony.training import Point
-from d2lps_pictures import asynchrony
+from d2lps.asynchrony.asynchronous_training import Point
+from d2lps.pictures import asynchrony
 from shapes import Shapes, chart_faults, read
 
 STRAGGLER = [[1], [5]]

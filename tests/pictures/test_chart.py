@@ -5,9 +5,9 @@ import re
 import numpy as np
 import pandas as pd
 import pytest
-from d2lps_pictures import (BLUE, GREEN, ORANGE, Chart, Drawing, Row,
+from d2lps.pictures import (BLUE, GREEN, ORANGE, Chart, Drawing, Row,
                             plot_bars, plot_curves, plot_grid, row_chart)
-from d2lps_pictures.chart import (decades, steps, tick_words, words_of,
+from d2lps.pictures.chart import (decades, steps, tick_words, words_of,
                                   wrapped)
 from shapes import Shapes, chart_faults, read
 

@@ -3,7 +3,7 @@ from base64 import b64decode
 from xml.etree import ElementTree
 
 import pytest
-from d2lps_pictures.drawing import PATTERNS, Drawing, color, width_of
+from d2lps.pictures.drawing import PATTERNS, Drawing, color, width_of
 
 SVG = '{http://www.w3.org/2000/svg}'
 

@@ -5,12 +5,12 @@ from xml.etree import ElementTree
 import pytest
 from d2lps import devices
 from d2lps.engine import mx
-from d2lps.kvstore.places import place
-from d2lps_pictures import (draw_cluster, draw_collectives, draw_keys,
+from d2lps.kvstore.placement import place
+from d2lps.pictures import (draw_cluster, draw_collectives, draw_keys,
                             draw_seven_steps, draw_sharded_update,
                             draw_split_batch, draw_splits,
                             draw_training_step)
-from d2lps_pictures.drawing import INK, Row, color
+from d2lps.pictures.drawing import INK, Row, color
 from d2lps.training.data_parallel import split_batch
 
 SVG = '{http://www.w3.org/2000/svg}'

@@ -2,7 +2,7 @@
 import numpy as np
 import pytest
 from d2lps.collectives import Schedule, Send, strategies, topology
-from d2lps_pictures.drawings.plans import draw_cables, draw_sums
+from d2lps.pictures.drawings.draw_plans import draw_cables, draw_sums
 
 CABLES = topology.P3_CABLES
 

@@ -6,15 +6,15 @@ from xml.etree import ElementTree
 import pytest
 
 from d2lps.collectives import simulate, strategies, topology
-from d2lps_pictures.animation.race import LINKS, NBYTES, PLANS, racers
-from d2lps_pictures.ideas import HIGH, WIDE, drawings
-from d2lps_pictures.night import night
+from d2lps.pictures.animation.race import LINKS, NBYTES, PLANS, racers
+from d2lps.pictures.ideas import HIGH, WIDE, drawings
+from d2lps.pictures.night import night
 
 PICTURES = Path(__file__).resolve().parents[2] / 'notebooks' / 'pictures'
 
 
 def test_the_committed_pictures_are_what_the_code_makes():
-    """Else: python -m d2lps_pictures.ideas"""
+    """Else: python -m d2lps.pictures.ideas"""
     made = drawings()
     assert {path.name for path in PICTURES.iterdir()} == {
         f'{name}{end}.svg' for name in made for end in ('', '-dark')}
@@ -87,7 +87,7 @@ def test_no_plan_is_called_what_it_is_not():
 
 
 def test_the_answers_of_the_first_page_are_right(made):
-    page = ' '.join((PICTURES.parents[1] / 'book' / 'index.md'
+    page = ' '.join((PICTURES.parents[1] / 'docs' / 'book' / 'index.md'
                      ).read_text().split())
     eight = simulate.time(strategies.ring(8), topology.pcie_switch(8), NBYTES)
     assert f'{eight.seconds * 1e3:g} ms. It has more rounds' in page

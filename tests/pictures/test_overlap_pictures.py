@@ -1,7 +1,7 @@
 """The Gantt chart shows the tasks; the toy follows its controls."""
 import pytest
 from d2lps.asynchrony.overlap import ORDERS, best_possible, simulate_step
-from d2lps_pictures import overlap
+from d2lps.pictures import overlap_plots
 from shapes import Shapes, chart_faults, read
 
 

@@ -9,9 +9,9 @@ from types import SimpleNamespace
 import pytest
 
 from d2lps import recovery
-from d2lps_pictures import panel as panels
-from d2lps_pictures.drawing import Drawing
-from d2lps_pictures.widgets import NOT_RUN
+from d2lps.pictures import training_panel as panels
+from d2lps.pictures.drawing import Drawing
+from d2lps.pictures.widgets import NOT_RUN
 
 pytestmark = pytest.mark.full
 

@@ -6,8 +6,8 @@ from shapes import Shapes, chart_faults
 from d2lps import pictures
 from d2lps.collectives import Send, simulate, strategies, topology
 from d2lps.collectives.simulate import Event
-from d2lps_pictures import messages
-from d2lps_pictures.toys import rounding
+from d2lps.pictures import message_plots
+from d2lps.pictures.toys import explore_rounding
 
 RING = simulate.time(strategies.ring(4), topology.ethernet(4, 1e6), 4e6)
 

@@ -1,7 +1,7 @@
 """The chart of a pipeline, and the toy."""
 import pytest
 from d2lps import pictures
-from d2lps_pictures.toys import pipeline
+from d2lps.pictures.toys import explore_pipeline
 
 
 def orders(num_stages, num_batches, schedule):

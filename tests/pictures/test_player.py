@@ -4,8 +4,8 @@ import pytest
 from shapes import Shapes, chart_faults
 
 from d2lps.collectives import Schedule, Send, strategies
-from d2lps_pictures import player
-from d2lps_pictures.style import CHUNK_COLORS
+from d2lps.pictures import player
+from d2lps.pictures.style import CHUNK_COLORS
 
 
 class Held:

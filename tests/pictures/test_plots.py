@@ -7,11 +7,11 @@ from shapes import Shapes, chart_faults, read
 
 from d2lps import Event, Timeline, devices
 from d2lps.collectives import Schedule, Send, simulate, strategies, topology
-from d2lps_pictures import style
-from d2lps_pictures.plots import (load_color, plot_comparison, plot_timing,
+from d2lps.pictures import style
+from d2lps.pictures.plots import (load_color, plot_comparison, plot_timing,
                                   plot_topology)
-from d2lps_pictures.style import GREEN
-from d2lps_pictures.timeline import PHASE_COLORS, plot_timeline
+from d2lps.pictures.style import GREEN
+from d2lps.pictures.timeline_plots import PHASE_COLORS, plot_timeline
 
 EVENTS = [Event('cpu(0)', 'forward', 'Convolution', 0, 0.002),
           Event('cpu(1)', 'backward', 'ImperativeBulk', 0.001, 0.004)]

@@ -4,8 +4,8 @@ import pytest
 from shapes import Shapes, chart_faults
 
 from d2lps.recovery import position
-from d2lps_pictures import recovery
-from d2lps_pictures.drawing import color
+from d2lps.pictures import recovery
+from d2lps.pictures.drawing import color
 
 
 def owner(key, servers, num_points):

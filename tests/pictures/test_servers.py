@@ -1,7 +1,7 @@
 """Workers and servers to play with: formula, simulator, picture."""
 import pytest
-from d2lps_pictures import servers
-from d2lps_pictures.servers import (explore_servers, plot_servers,
+from d2lps.pictures import servers
+from d2lps.pictures.servers import (explore_servers, plot_servers,
                                     predicted_seconds, simulated)
 from shapes import Shapes, chart_faults
 

@@ -7,7 +7,7 @@ import pytest
 from d2lps import pictures
 from d2lps.collectives import Schedule, Send
 from d2lps.collectives import strategies as sch
-from d2lps_pictures import sketch
+from d2lps.pictures import sketch
 
 
 SVG = '{http://www.w3.org/2000/svg}'
@@ -131,6 +131,6 @@ def test_every_picture_is_found_by_its_name():
     assert len(offered) > 40
     for name in offered:
         module = getattr(pictures, name).__module__
-        assert module.startswith('d2lps_pictures.')
+        assert module.startswith('d2lps.pictures.')
     with pytest.raises(AttributeError, match="pictures has no 'plot_nothing'"):
         assert pictures.plot_nothing

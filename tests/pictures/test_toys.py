@@ -10,9 +10,9 @@ from d2lps import pictures
 from d2lps.collectives import simulate, strategies, topology
 from d2lps.kvstore import KVStore, Server
 from d2lps.training.lenet import init_params
-from d2lps_pictures import player
-from d2lps_pictures.toys import (devices, keys, latency, plans, rounding,
-                                 store, sums)
+from d2lps.pictures import player
+from d2lps.pictures.toys import (explore_devices, explore_keys, explore_latency, explore_plans, explore_rounding,
+                                 explore_store, explore_sums)
 from shapes import chart_faults
 
 pytestmark = pytest.mark.full

@@ -3,7 +3,7 @@ import inspect
 
 import pytest
 from d2lps import Traffic, devices, get_params, init_params, nbytes
-from d2lps_pictures.toys import meter, splits
+from d2lps.pictures.toys import explore_meter, explore_splits
 from d2lps.training import data_parallel, partition
 from layerwise import layer_partition
 from mxnet import np

@@ -1,8 +1,8 @@
 """The seven steps, one after the other."""
 import ipywidgets
 import pytest
-from d2lps_pictures.drawings.cluster import draw_seven_steps
-from d2lps_pictures.toys.steps import explore_steps
+from d2lps.pictures.drawings.draw_cluster import draw_seven_steps
+from d2lps.pictures.toys.explore_steps import explore_steps
 
 
 def svg(drawing):

@@ -4,8 +4,8 @@ import re
 import pytest
 from d2lps import pictures
 from d2lps.collectives import simulate, strategies, topology
-from d2lps_pictures.menus import CHOICES, LINKS, STRATEGIES
-from d2lps_pictures.toys.synchronisation import (draw_synchronisation,
+from d2lps.pictures.menus import CHOICES, LINKS, STRATEGIES
+from d2lps.pictures.toys.explore_synchronisation import (draw_synchronisation,
                                                  explore_synchronisation)
 from shapes import chart_faults
 

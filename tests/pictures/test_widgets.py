@@ -5,9 +5,9 @@ from pathlib import Path
 import ipywidgets
 import pytest
 
-from d2lps_pictures import widgets
-from d2lps_pictures.controls import check, choose, in_words, menu, steps
-from d2lps_pictures.drawing import Drawing
+from d2lps.pictures import widgets
+from d2lps.pictures.controls import check, choose, in_words, menu, steps
+from d2lps.pictures.drawing import Drawing
 
 WIDGET = 'application/vnd.jupyter.widget-view+json'
 

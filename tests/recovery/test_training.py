@@ -7,11 +7,11 @@ import threading
 import d2lps
 import numpy as onp
 import pytest
-from d2lps_cluster import Cluster, WorkerError
+from d2lps.cluster import Cluster, WorkerError
 from d2lps.engine import mx
 from d2lps.kvstore import KVStore
 from d2lps.recovery import (Checkpoint, CheckpointError,
-                            train_with_checkpoints, training)
+                            train_with_checkpoints, checkpointed_training)
 
 STEPS, BATCH = 7, 64
 
@@ -311,7 +311,7 @@ def test_a_store_with_keys_is_refused(tmp_path):
 
 def fail_in_step(step, *args, **kwargs):
     """In a worker: an exception of the reader's own."""
-    from d2lps.recovery import training
+    from d2lps.recovery import checkpointed_training
     whole, left = training.sum_gradients, [step]
 
     def sum_gradients(*args):

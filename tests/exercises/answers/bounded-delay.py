@@ -167,7 +167,7 @@ class Gate:
 # says: of d2lps was called
 class Gate:
     def __init__(self, num_workers, bound):
-        from d2lps_exercises.bounded_delay import Race
+        from d2lps.exercises.bounded_delay import Race
         self.race, self.bound = Race(num_workers), bound
 
     def push(self, rank, last):
@@ -205,7 +205,7 @@ class Gate:
 
 # %% wrong: inherits the package's
 # says: of d2lps was called
-from d2lps_exercises.bounded_delay import Race
+from d2lps.exercises.bounded_delay import Race
 
 
 class Gate(Race):
@@ -223,7 +223,7 @@ class Gate(Race):
 
 # %% wrong: inherits the package's, and only looks for the slowest with it
 # says: slowest of d2lps was called
-from d2lps_exercises.bounded_delay import Race
+from d2lps.exercises.bounded_delay import Race
 
 
 class Gate(Race):

@@ -137,7 +137,7 @@ def order(K, M):
 
 # %% wrong: the plan of the package
 # says: _order of d2lps was called
-from d2lps_pictures.toys.pipeline import _order
+from d2lps.pictures.toys.explore_pipeline import _order
 
 def order(K, M):
     orders = []

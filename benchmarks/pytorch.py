@@ -1,0 +1,555 @@
+"""PyTorch's ways to train on several workers, beside ours: pytorch.py
+
+LeNet and an MLP of a million parameters, 256 images a step in all, on 2 and 4
+workers: by PyTorch's DistributedDataParallel (DDP), ZeRO-1 and fully_shard
+(FSDP2), all over Gloo; by our ring in PyTorch and in MXNet; by MXNet's
+parameter servers; and, without a network, on one device. First on this
+machine alone: our ring and MXNet talk over Unix sockets, but Gloo has none,
+and listens on 127.0.0.1 while this runs. Then in the slow network.
+
+All ways start from the same parameters, get the same minibatches, and do SGD
+with momentum. MXNet's steps are those of `d2lps.store_step` and of chapter
+13, for any layers. Each process computes with one thread. The ways take
+turns, and are compared with DDP round by round. --write FILE.csv keeps the
+tables, in FILE.csv and FILE-differences.csv.
+"""
+import argparse
+import contextlib
+import importlib.util
+import itertools
+import math
+import os
+import statistics
+import sys
+import tempfile
+import time
+from pathlib import Path
+from types import SimpleNamespace
+from typing import NamedTuple
+from unittest import mock
+
+import d2lps  # first: it prepares MXNet's engine
+import mxnet as mx
+import numpy as np
+import pandas as pd
+from d2lps.cluster import Cluster, Network, network_problem
+
+BATCH_SIZE, LR, MOMENTUM, BATCHES, WAIT = 256, 0.02, 0.9, 10, 120
+BANDWIDTH = 12.5e6  # 100 Mbit/s
+LENET, MLP, WIDE, TINY = 'LeNet', 'MLP', 'wide MLP', 'tiny MLP'
+SIZES = {MLP: (784, *[512] * 4, 10), WIDE: (784, *[1024] * 4, 10),
+         TINY: (784, 4, 10)}
+LENET_SHAPES = ((20, 1, 3, 3), (20,), (50, 20, 5, 5), (50,), (800, 128),
+                (128,), (128, 10), (10,))
+ONE, MX_ONE = 'PyTorch, one device', 'MXNet, one device'
+DDP, RING, ZERO, FSDP = ('PyTorch, ' + word for word in (
+    'DDP', 'our ring', 'ZeRO-1', 'fully_shard'))
+MX_RING, SERVER, SERVERS, CUT = ('MXNet, ' + word for word in (
+    'our ring', '1 server', 'n servers', 'n servers, cut'))
+WAYS = DDP, RING, ZERO, FSDP, MX_RING, SERVER, SERVERS, CUT
+# MXNet gives each array to one server. From so many numbers on it cuts it up,
+# and each server gets a part.
+CUTS = {'MXNET_KVSTORE_BIGARRAY_BOUND': '1000'}
+NOTES = f"""
+n servers: as many as workers, on the workers' hosts; cut: each array in a
+part for each of them. 1 server has a host of its own.
+images/s: median and range of the rounds. ratio: to DDP in the same round.
+MB sent: by a worker, a step, headers included; mean of the workers. MB at
+most: what any host, also a server's, sends or receives in a step.
+Memory of the worker that has most, after {BATCHES} steps, more than before
+its network was built. held: with what was freed meanwhile, but not given back
+to the system, so about the most it ever had; kept: without. of arrays:
+parameters, gradients and momenta, by their sizes (momenta for the servers are
+not on the worker). in all: libraries, too, but not what processes share, and
+here PyTorch's workers share less of them than those of a cluster with servers.
+"""
+
+
+# PyTorch, in a worker. What it imports, only its workers load.
+
+def torch_joined(store, peers):
+    """Have PyTorch loaded, and its processes meet in a file."""
+    os.environ['TORCH_CPP_LOG_LEVEL'] = 'ERROR'
+    from d2lps import processor
+    for name in processor.settings():  # chosen for MXNet
+        os.environ.pop(name, None)
+    import torch
+    from torch import distributed
+    torch.set_num_threads(1)
+    if peers.num_workers > 1:
+        distributed.init_process_group(
+            'gloo', store=distributed.FileStore(store, peers.num_workers),
+            rank=peers.rank, world_size=peers.num_workers)
+
+
+def torch_net(model, values):
+    """The network, with these values (as MXNet has them) as parameters."""
+    import torch
+    from torch import nn
+    if model == LENET:
+        layers = [
+            nn.Conv2d(1, 20, 3), nn.ReLU(), nn.AvgPool2d(2),
+            nn.Conv2d(20, 50, 5), nn.ReLU(), nn.AvgPool2d(2), nn.Flatten(),
+            nn.Linear(800, 128), nn.ReLU(), nn.Linear(128, 10)]
+    else:
+        layers = [nn.Flatten()]
+        for sizes in itertools.pairwise(SIZES[model]):
+            layers += [nn.Linear(*sizes), nn.ReLU()]
+        layers.pop()  # none for the output
+    net = nn.Sequential(*layers)
+    with torch.no_grad():
+        for param, value in zip(net.parameters(), values):
+            param.copy_(torch.tensor(value.T if value.ndim == 2 else value))
+    return net
+
+
+def torch_way(way, net, peers):
+    """The network to call, its optimizer, and what sums gradients, if we."""
+    from torch import optim
+    from torch.distributed.optim import ZeroRedundancyOptimizer
+    from torch.nn.parallel import DistributedDataParallel
+    numbers, sum_up = dict(lr=LR, momentum=MOMENTUM), None
+    if way == FSDP:
+        shard(net, peers.num_workers)
+    elif way in (DDP, ZERO):
+        net = DistributedDataParallel(net)
+    elif way == RING:
+        sum_up = ring_of_tensors(net, peers)
+    if way == ZERO:
+        return net, ZeroRedundancyOptimizer(
+            net.parameters(), optim.SGD, **numbers), sum_up
+    return net, optim.SGD(net.parameters(), **numbers), sum_up
+
+
+def shard(net, n):
+    """Each worker keeps an n-th of each layer."""
+    from torch.distributed.device_mesh import init_device_mesh
+    from torch.distributed.fsdp import fully_shard
+    mesh = init_device_mesh('cpu', (n,))
+    for layer in net:
+        if [*layer.parameters()]:
+            fully_shard(layer, mesh=mesh)
+    fully_shard(net, mesh=mesh)
+
+
+def ring_of_tensors(net, peers):
+    """Make all gradients parts of one array; return what takes their mean."""
+    import torch
+    params = [*net.parameters()]
+    sizes = [param.numel() for param in params]
+    flat = torch.zeros(sum(sizes))
+    for param, part in zip(params, flat.split(sizes)):
+        param.grad = part.view_as(param)
+    plan = d2lps.strategies.ring(peers.num_workers)
+
+    def sum_up():
+        d2lps.travel.run(peers, plan, flat.numpy())  # the same memory
+        flat.div_(peers.num_workers)
+    return sum_up
+
+
+def torch_job(way, model, values, peers):
+    """How to do a step, and to see what came of it."""
+    import torch
+    own = torch_net(model, values)
+    net, optimizer, sum_up = torch_way(way, own, peers)
+    loss = torch.nn.CrossEntropyLoss()
+
+    def step(X, y):
+        optimizer.zero_grad(set_to_none=not sum_up)
+        loss(net(X), y).backward()
+        if sum_up:
+            sum_up()
+        optimizer.step()
+
+    def whole():
+        found = [getattr(one, 'full_tensor', lambda one=one: one)()
+                 for one in own.parameters()]
+        return [one.detach().numpy().T if one.ndim == 2 else
+                one.detach().numpy() for one in found]
+    return SimpleNamespace(
+        step=step, whole=whole, wait=lambda: None, nbytes=lambda: torch_bytes(
+            own, optimizer))
+
+
+def torch_array(array):
+    import torch
+    return torch.tensor(array, dtype={'int32': torch.int64}.get(
+        array.dtype.name))
+
+
+def torch_bytes(net, optimizer):
+    """Bytes of parameters, gradients, and the optimizer's state, here."""
+    states = getattr(optimizer, 'optim', optimizer).state  # ZeRO's: its part
+    arrays = [*net.parameters(), *(p.grad for p in net.parameters()), *(
+        one for state in states.values() for one in state.values())]
+    parts = [one.to_local() if hasattr(one, 'to_local') else one
+             for one in arrays if hasattr(one, 'nbytes')]
+    return sum(one.nbytes for one in parts)
+
+
+# MXNet, in a worker.
+
+def mx_exchange(way, params, peers):
+    """What a worker does when it has its gradients, and its momenta."""
+    import mxnet as mx
+    sgd = mx.optimizer.SGD(learning_rate=LR, momentum=MOMENTUM,
+                           rescale_grad=1 / BATCH_SIZE)
+    if way not in (MX_ONE, MX_RING):
+        return through_store(params, sgd), {}
+    updater = mx.optimizer.get_updater(sgd)
+
+    def update(grads):
+        for k, (param, grad) in enumerate(zip(params, grads)):
+            updater(k, grad.as_nd_ndarray(), param.as_nd_ndarray())
+
+    def alone():
+        update([param.grad for param in params])
+
+    def by_ring():  # as in chapter 13
+        flat = np.concatenate([p.grad.asnumpy().ravel() for p in params])
+        d2lps.travel.run(peers, plan, flat)
+        ends = np.cumsum([param.size for param in params])
+        update([mx.np.array(part.reshape(param.shape)) for param, part in
+                zip(params, np.split(flat, ends[:-1]))])
+    plan = d2lps.strategies.ring(peers.num_workers)
+    return alone if way == MX_ONE else by_ring, updater.states
+
+
+def through_store(params, optimizer):
+    """As `d2lps.train_batch_store`, but that servers divide."""
+    import mxnet as mx
+    store, keys = mx.kv.create('dist_sync'), [*range(len(params))]
+    store.init(keys, params)
+    store.set_optimizer(optimizer)
+
+    def exchange():
+        store.push(keys, [param.grad for param in params])
+        store.pull(keys, out=params)
+    return exchange
+
+
+def mx_array(array):
+    import mxnet as mx
+    mx.npx.set_np()
+    return mx.np.array(array, dtype=array.dtype)
+
+
+def mx_job(way, model, values, peers):
+    """As `torch_job`."""
+    import mxnet as mx
+    from d2lps.training.lenet import LAYERS, forward, hidden, loss, output
+    layers = LAYERS if model == LENET else (
+        *[hidden] * (len(values) // 2 - 1), output)
+    mx.npx.set_np()
+    params = d2lps.get_params([*map(mx.np.array, values)], mx.cpu())
+    exchange, states = mx_exchange(way, params, peers)
+
+    def step(X, y):
+        with mx.autograd.record():
+            losses = loss(forward(X, params, layers), y)
+        losses.backward()
+        exchange()
+    return SimpleNamespace(
+        step=step, whole=lambda: [param.asnumpy() for param in params],
+        wait=mx.nd.waitall,
+        nbytes=lambda: sum(d2lps.nbytes(one) for one in params) * 2 + sum(
+            one.size * 4 for one in states.values()))
+
+
+# What the workers of all ways do.
+
+def prepare(folder, library, store):
+    """Meet the others, and have the minibatches ready."""
+    import __main__  # where the next call finds all
+    __main__.jobs, __main__.peers = {}, d2lps.join_peers()
+    n, rank = __main__.peers.num_workers, __main__.peers.rank
+    if library == 'PyTorch':
+        torch_joined(store, __main__.peers)
+    array = torch_array if library == 'PyTorch' else mx_array
+    images, labels = (np.load(f'{folder}/{name}.npy', mmap_mode='r')
+                      for name in ('images', 'labels'))
+    mine = slice(BATCH_SIZE * rank // n, BATCH_SIZE * (rank + 1) // n)
+    __main__.batches = [(array(X[mine]), array(y[mine]))
+                        for X, y in zip(images, labels)]
+
+
+def build(folder, way, model):
+    """Have a way ready to train a model."""
+    from __main__ import jobs, peers
+    job = torch_job if way.startswith('PyTorch') else mx_job
+    flat, values = np.load(f'{folder}/{model}.npy', mmap_mode='r'), []
+    for shape in shapes(model):
+        values.append(flat[:math.prod(shape)].reshape(shape))
+        flat = flat[math.prod(shape):]
+    jobs[way] = job(way, model, values, peers)
+
+
+def turn(way, steps):
+    """Seconds for some steps of all workers, which begin at once."""
+    from __main__ import batches, jobs, peers
+    plan, job = d2lps.strategies.recursive_doubling(
+        peers.num_workers), jobs[way]
+    d2lps.travel.run(peers, plan, np.zeros(1))
+    start = time.perf_counter()
+    for X, y in itertools.islice(itertools.cycle(batches), steps):
+        job.step(X, y)
+    job.wait()
+    return time.perf_counter() - start
+
+
+def save(way, path):
+    """Keep the parameters as they are now."""
+    from __main__ import jobs, peers
+    parts = jobs[way].whole()  # all workers have to ask
+    np.save(f'{path} {peers.rank}', np.concatenate(
+        [part.ravel() for part in parts]))
+
+
+def used(trim=True):
+    """MB that this process alone has; first, `trim` gives back free ones."""
+    import ctypes
+
+    import psutil
+    if trim and sys.platform == 'linux':
+        ctypes.CDLL(None).malloc_trim(0)
+    return psutil.Process().memory_full_info().uss / 1e6
+
+
+def memory(folder, way):
+    """MB of this worker, more than before the model and its training."""
+    from __main__ import jobs
+    first = way if way.startswith('PyTorch') else MX_ONE
+    build(folder, first, TINY)  # a step of it loads all that loads late
+    turn(first, 1)
+    jobs.clear()
+    before = used()
+    build(folder, way, WIDE)
+    turn(way, BATCHES)
+    held, kept = used(trim=False), used()
+    return {'MB held': held - before, 'MB kept': kept - before,
+            'MB of arrays': jobs[way].nbytes() / 1e6, 'MB in all': held}
+
+
+def end():
+    """PyTorch's process group ends."""
+    if 'torch' in sys.modules:
+        from torch import distributed
+        if distributed.is_initialized():
+            distributed.destroy_process_group()
+
+
+# Models, and cases: a model, a number of workers, and a network or none.
+
+def shapes(model):
+    """Of its parameters, as MXNet has them."""
+    if model == LENET:
+        return LENET_SHAPES
+    return [shape for sizes in itertools.pairwise(SIZES[model])
+            for shape in (sizes, sizes[1:])]
+
+
+def write_data(folder):
+    """What all workers read: minibatches, and parameters to start with."""
+    data, random = d2lps.load_data(BATCH_SIZE)[0], np.random.default_rng(0)
+    rows = random.integers(len(data.images), size=(BATCHES, BATCH_SIZE))
+    images = data.images[rows].astype('float32')[:, :, None] / 255
+    np.save(f'{folder}/images', images)
+    np.save(f'{folder}/labels', data.labels[rows].astype('int32'))
+    for model in LENET, *SIZES:
+        parts = []
+        for shape in shapes(model):  # Xavier, as `d2lps.init_params`
+            bound = math.sqrt(6 / (math.prod(shape[2:]) * sum(shape[:2])))
+            parts.append((len(shape) > 1) * random.uniform(
+                -bound, bound, math.prod(shape)))
+        np.save(f'{folder}/{model}', np.concatenate(parts, dtype='float32'))
+
+
+class Case(NamedTuple):
+    model: str
+    workers: int
+    slow: bool
+    rounds: int
+    steps: int
+
+    def __str__(self):
+        where = (f'{BANDWIDTH / 1e6:g} MB per second' if self.slow else
+                 'this machine alone')
+        return f'{self.model}, {self.workers} workers, {where}'
+
+
+@contextlib.contextmanager
+def started(folder, way, n, slow=False):
+    """A cluster for a way; PyTorch's share one."""
+    n = 1 if way in (ONE, MX_ONE) else n
+    num_servers = {SERVER: 1, SERVERS: n, CUT: n}.get(way, 0)
+    network = Network(BANDWIDTH, colocated=num_servers > 1) if slow else None
+    with mock.patch.dict(os.environ, CUTS if way == CUT else {}):
+        cluster = Cluster(n, num_servers, timeout=WAIT, network=network)
+    with cluster:
+        cluster.run(prepare, folder, way.split(',')[0],
+                    f'{tempfile.mkdtemp(dir=folder)}/group')
+        yield cluster
+        cluster.run(end)
+
+
+def all_started(stack, folder, n, slow):
+    """{way: its cluster}"""
+    clusters = {}
+    for way in WAYS if slow else (*WAYS, ONE, MX_ONE):
+        shared = way in (RING, ZERO, FSDP)
+        clusters[way] = clusters[DDP] if shared else stack.enter_context(
+            started(folder, way, n, slow))
+    return clusters
+
+
+def measure(cluster, way, case):
+    """A turn: images per second, and MB a step over the links."""
+    before = cluster.traffic() if case.slow else {}
+    seconds = max(cluster.run(turn, way, case.steps))
+    found = {'speed': case.steps * BATCH_SIZE / seconds}
+    if before:
+        after = cluster.traffic()
+        moved = {name: [(new - old) / case.steps / 1e6 for new, old in
+                        zip(after[name], before[name])] for name in after}
+        sent = [moved[name][1] for name in moved if 'worker' in name]
+        found |= {'MB sent': statistics.mean(sent),
+                  'MB at most': max(map(max, moved.values()))}
+    return found
+
+
+def play(folder, case, clusters):
+    """All ways take turns: {way: [what each turn found]}"""
+    found, ways = {way: [] for way in clusters}, [*clusters]
+    for way, cluster in clusters.items():
+        cluster.run(build, folder, way, case.model)
+        cluster.run(turn, way, 1 if case.slow else BATCHES)  # not counted
+        if not case.slow:
+            cluster.run(save, way, f'{folder}/after {case} {way}')
+    for number in range(case.rounds):
+        for way in ways[::-1] if number % 2 else ways:
+            found[way].append(measure(clusters[way], way, case))
+    return found
+
+
+def table(found):
+    """A line for each way."""
+    rows, peer = [], [one['speed'] for one in found[DDP]]
+    for way, turns in found.items():
+        speeds = [one['speed'] for one in turns]
+        ratios = [one / other for one, other in zip(speeds, peer)]
+        rows.append({'way': way, **numbers('images/s min max', speeds, None),
+                     **numbers('ratio from to', ratios, 2)} | {
+            name: round(statistics.median(one[name] for one in turns), 2)
+            for name in [*turns[0]][1:]})
+    return pd.DataFrame(rows)
+
+
+def numbers(names, values, digits):
+    """The median and the range, in columns of these names."""
+    return {name: round(f(values), digits) for name, f in zip(
+        names.split(), (statistics.median, min, max))}
+
+
+def differences(folder, case):
+    """How far each way's parameters are from one device's."""
+    def after(way):
+        return [np.load(path) for path in sorted(
+            Path(folder).glob(f'after {case} {way} [0-9]*.npy'))]
+    [torch], [mxnet] = after(ONE), after(MX_ONE)
+    begun, rows = np.load(f'{folder}/{case.model}.npy'), []
+    for way in (*WAYS, ONE, MX_ONE):
+        workers = after(way)
+        own = torch if way.startswith('PyTorch') else mxnet
+        rows.append({'way': way} | {name: max(
+            abs(one - other).max() for one in workers)
+            for name, other in (
+                ('worker 0', workers[0]), ('one device, its library', own),
+                ("MXNet's one device", mxnet), ('the start', begun))})
+    return pd.DataFrame(rows)
+
+
+def memories(folder, n, ways):
+    """What each way has in memory, in processes that do nothing else."""
+    rows = []
+    for way in ways:
+        with started(folder, way, n) as cluster:
+            most = pd.DataFrame(cluster.run(memory, folder, way)).max()
+        rows.append({'way': way} | most.round(1).to_dict())
+    return pd.DataFrame(rows)
+
+
+def plans(args):
+    """{(workers, in the slow network?): cases}"""
+    if args.quick:
+        return {(2, False): [Case(LENET, 2, False, 2, 5)],
+                (2, True): [Case(MLP, 2, True, 1, 1)]}
+    return {(n, slow): [
+        Case(model, n, slow, min(args.rounds, 3) if slow else args.rounds,
+             steps) for model, steps in (
+                 (LENET, 4 if slow else 10), (MLP, 1 if slow else 10))]
+            for slow in (False, True) for n in (2, 4)}
+
+
+def show(title, frame, **how):
+    print(f'\n{title}\n{frame.to_string(index=False, **how)}', flush=True)
+
+
+def all_cases(args, folder, problem):
+    """Show the tables as they come: ({case: speeds}, {case: differences})"""
+    speeds, apart = {}, {}
+    for (n, slow), some in plans(args).items():
+        if slow and problem:
+            continue
+        with contextlib.ExitStack() as stack:
+            clusters = all_started(stack, folder, n, slow)
+            for case in some:
+                speeds[case] = table(play(folder, case, clusters))
+                show(f'{case}, {case.rounds} x {case.steps} steps',
+                     speeds[case])
+                if not slow:
+                    apart[case] = differences(folder, case)
+    return speeds, apart
+
+
+def main(args):
+    import torch
+    print(f'{d2lps.machine()}, PyTorch {torch.__version__}, '
+          f'MXNet {mx.__version__}')
+    problem, n = network_problem(), 2 if args.quick else 4
+    if problem:
+        print(f'without the slow network: {problem}')
+    with tempfile.TemporaryDirectory() as folder:
+        write_data(folder)
+        speeds, apart = all_cases(args, folder, problem)
+        for case, frame in apart.items():
+            show(f'{case}: largest difference of a parameter after {BATCHES}'
+                 ' steps, to', frame, float_format='{:.1e}'.format)
+        kept = {Case(WIDE, n, False, 1, BATCHES): memories(
+            folder, n, (DDP, FSDP, MX_RING) if args.quick else (
+                *WAYS[:6], ONE, MX_ONE))}
+    [[case, frame]] = kept.items()
+    show(f'{case}: memory', frame)
+    print(NOTES, end='')
+    if args.write:
+        write(Path(args.write), speeds=speeds, differences=apart, memory=kept)
+
+
+def write(path, **tables):
+    """Each kind of table in a file, with the case in the last columns."""
+    for kind, frames in tables.items():
+        pd.concat([frame.assign(**case._asdict())
+                   for case, frame in frames.items()]).to_csv(
+            path.with_stem(f'{path.stem}-{kind}'), index=False)
+
+
+if __name__ == '__main__':
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument('--rounds', type=int, default=4)
+    parser.add_argument('--quick', action='store_true',
+                        help='two small cases: does it work?')
+    parser.add_argument('--write', metavar='FILE.csv')
+    if not importlib.util.find_spec('torch'):
+        sys.exit('PyTorch is missing, and it is what we compare with here. '
+                 'To install it: make lab TORCH=yes')
+    main(parser.parse_args())

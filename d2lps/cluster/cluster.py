@@ -1,0 +1,304 @@
+"""A cluster of workers and servers, for a notebook or a script."""
+import importlib.util
+import os
+import queue
+import signal
+import sys
+import time
+import weakref
+from functools import partial
+from threading import TIMEOUT_MAX
+
+from d2lps import checks
+from d2lps.checks import (a, checked, flag, from_zero, number, shown, text,
+                          whole)
+from d2lps.missing import NoMXNet, check_fork
+from d2lps.cluster.network import InNetwork, Network
+from d2lps.cluster.processes.calls import (ClusterError, View, WorkerError,
+                                           register_magic)
+from d2lps.cluster.processes.cells import (FOR_CELLS, close_store,
+                                           pack, unpack)
+from d2lps.cluster.processes.addresses import (LOOPBACK, Here, check_process,
+                                          here)
+from d2lps.cluster.processes.restarts import Restarts
+
+COUNT = partial(whole, most=256)  # processes of a kind
+BEGIN = 60.0  # seconds for a call to reach the workers
+STOP = 3.0  # seconds for workers to stop, or to free their stores
+SIGKILL = getattr(signal, 'SIGKILL', 9)  # names work on Windows, too
+
+
+class Cluster:
+    """Workers and parameter servers, each a process of its own.
+
+    Args:
+        num_workers, num_servers: how many of each. Without servers there is
+            no store, and MXNet is not needed: see below.
+        timeout: how long one worker may wait for another, or for a server,
+            in seconds.
+        port: where the scheduler listens, from 1024 to 65535; by default
+            anywhere. On one machine it names a socket, /tmp/<port>.
+        network: a `Network` for workers and servers to talk over; by
+            default they talk as fast as this machine can.
+        hosts: other machines for workers and servers, as `ssh` takes them
+            (['lab1', 'user@lab2']); number k of each is on host k modulo
+            their number. With these go:
+        server_hosts: machines for the servers, if they shall have others.
+        address: this machine's, as the hosts know it; by default the one
+            from which the first host sees the connection come. Without
+            hosts it can only be '127.0.0.1', see below.
+        python: the Python on the hosts that has d2lps; by default the same
+            path as here.
+        ssh: the command, such as ['ssh', '-p', '2222'].
+        ports: on which all of them must reach each other, by default
+            range(20000, 21000).
+        restarts: how often, in all, `run` may start all processes anew
+            after a death, and call the function again, from its beginning:
+            it has to go on from what it has saved (see `d2lps.recovery`).
+        elastic: a worker that died is lost, and the others go on; so are
+            those on a host that cannot be reached. See `num_workers`.
+
+    It runs from here to `close()`, or to the end of a `with` block.  In a
+    notebook, `%%px` cells then run on all workers, and `view['x']` has the
+    variables x of their cells; `run` calls a function on all of them.  In a
+    worker, `mx.kv.create('dist_sync')` gives its end of the store (see
+    `d2lps.cluster.store.worker`).  With or without servers,
+    `d2lps.join_peers()` gives a worker a line to each of the others, over
+    which plans travel (`d2lps.collectives.travel`).  RANK, WORLD_SIZE,
+    MASTER_ADDR and MASTER_PORT are in its environment, as `torchrun` sets
+    them, so that other libraries can meet there.
+
+    What a function starts on a worker ends with the cluster, at the latest:
+    also a daemon, or a process in a session of its own.  Only Linux finds
+    these; on a Mac, and where a keeper is itself killed, those live on that
+    have left the worker's process group.
+
+    MXNet's servers run what anybody sends them who can connect.
+    On one machine nobody else can: they talk over Unix sockets, in /tmp,
+    which only this user may open (and root, who may do everything), and no
+    port is open.  Where such sockets cannot be had, an OSError says so; with
+    `address='127.0.0.1'` they listen there, where every user of the machine
+    can reach them.  With `network`, they listen on addresses that exist only
+    inside that network.  With `hosts`, they listen on the machines' own
+    addresses: use it only where you trust everybody who can reach these.
+
+    Attributes:
+        num_workers, num_servers: how many of each there are now.
+        deaths: a list of what has died: `who` ('server 1'), `why`, and the
+            `seconds` until the function was called again.
+
+    Raises:
+        ValueError: for a bad argument.
+        OSError: on Windows; if this machine does not permit Unix sockets, a
+            network, or as many open files as it takes; or if the port was
+            just taken.
+        ClusterError: if it cannot start; and, from `run`, `pids`, `kill`,
+            `traffic`, `check` and `%%px`, when a process has died, fallen
+            silent for 30 s, or been stuck for `timeout`. All ended by then.
+            Also while they are started anew, but from `run`.
+    """
+
+    @checked(num_workers=COUNT, num_servers=partial(COUNT, least=0),
+             timeout=partial(number, least=0.1, most=1e6, example=60),
+             port=partial(whole, least=1024, most=65535),
+             restarts=from_zero, elastic=flag)
+    def __init__(self, num_workers=2, num_servers=1, timeout=60, port=None,
+                 network=None, hosts=None, address=None, python=None,
+                 ssh=None, server_hosts=None, ports=None, restarts=0,
+                 elastic=False):
+        if elastic and not restarts:
+            raise ValueError('elastic goes with restarts=, such as restarts='
+                             '3: how often to go on with fewer workers')
+        check_fork()
+        if num_servers:
+            _check_mxnet()
+        elif port is not None or server_hosts is not None:
+            raise ValueError('port and server_hosts are for servers; with '
+                             'num_servers=0, leave them out')
+        check_process(num_workers + num_servers)
+        places = _places(num_workers, num_servers, network, hosts,
+                         address=address, python=python, ssh=ssh,
+                         server_hosts=server_hosts, ports=ports)
+        if port is not None and not places.is_free(port):
+            raise ValueError(f'port must be free; {port} is in use. Leave it '
+                             'out, and a free one is taken')
+        self.num_servers, self.view = num_servers, View(self)
+        self._life = Restarts(places, timeout, port, restarts, elastic)
+        self.deaths = self._life.deaths
+        # Also when nobody holds the cluster any more, or Python ends.
+        self._finalizer = weakref.finalize(self, self._life.close)
+        try:
+            self._life.start()
+            register_magic(self)
+        except BaseException:
+            self.close()
+            raise
+
+    @property
+    def num_workers(self):
+        return self._supervisor.num_workers
+
+    @property
+    def _supervisor(self):
+        return self._life.supervisor
+
+    def check(self):
+        """Raise ClusterError if the cluster has ended."""
+        self._life.check()
+
+    @property
+    def pids(self):
+        """Process ids by name: {'scheduler': …, 'server 0': …, …}."""
+        self.check()
+        return self._supervisor.pids()
+
+    def traffic(self):
+        """What has gone over each host's link in the network so far.
+
+        Returns {'worker 0': (bytes received, bytes sent), …}, packets'
+        headers included.
+
+        Raises:
+            ValueError: if the cluster has no network of its own.
+        """
+        self.check()
+        try:
+            return self._supervisor.places.traffic()
+        except OSError:
+            self.check()
+            raise
+
+    @checked(name=text, signal=partial(whole, most=signal.NSIG - 1))
+    def kill(self, name, signal=SIGKILL):
+        """Send a signal to a process of the cluster, such as 'server 0'.
+
+        signal: its number, such as `signal.SIGTERM`.
+
+        Raises:
+            ValueError: if there is none of that name, or no such signal.
+        """
+        self.check()
+        self._supervisor.signal(name, signal)
+
+    def run(self, function, /, *args, **kwargs):
+        """Call `function(*args, **kwargs)` on every worker at once.
+
+        What the workers print is shown as it comes. Returns the results,
+        worker 0's first. See `restarts` for what happens after a death.
+
+        Raises:
+            ValueError: if the function, an argument or a result cannot be
+                sent from process to process.
+            WorkerError: if it failed on some workers.
+        """
+        try:
+            checks.function('function', function)
+            packed, results = pack((function, args, kwargs)), None
+            while results is None:  # all have ended
+                self._life.recover()
+                if any(function is one for one in FOR_CELLS):
+                    self._life.begin_cell()
+                results = self._call(packed)
+            return [unpack(result, f'the result of worker {rank}')
+                    for rank, result in enumerate(results)]
+        except KeyboardInterrupt:
+            self.interrupt()
+            raise
+        finally:
+            del self  # a traceback must not keep the cluster alive
+
+    def _call(self, packed, seconds=TIMEOUT_MAX):
+        """The workers' results, packed; None if they have ended instead."""
+        supervisor = self._supervisor
+        del self  # as in `run`
+        with supervisor.calling() as call:
+            supervisor.call_workers(call.number, packed)
+            return call.results(seconds)
+
+    def interrupt(self):
+        """Send Ctrl-C to the workers; end the cluster if they do not stop."""
+        if self._life.closed or self._supervisor.failure:
+            return
+        end, signalled = time.monotonic() + BEGIN, set()
+        try:
+            # One that has not begun its call would not hear the signal.
+            while not self._supervisor.failure and self._supervisor.called():
+                for name in {*self._supervisor.busy()} - signalled:
+                    self._supervisor.signal(name, signal.SIGINT)
+                    signalled.add(name)
+                    end = time.monotonic() + STOP
+                if time.monotonic() > end:
+                    names = ', '.join(self._supervisor.called())
+                    self._supervisor.fail(
+                        f'{names} did not stop within {STOP:.0f} s after the '
+                        'interruption')
+                time.sleep(0.02)
+        except KeyboardInterrupt:  # the reader does not want to wait
+            self._supervisor.fail('it was interrupted twice')
+            raise
+
+    def close(self):
+        """End all processes; may be called twice."""
+        if self._life.closed or os.getpid() != self._life.pid:
+            return
+        try:
+            if (self.num_servers and self._finalizer.alive
+                    and not self._supervisor.failure
+                    and self._supervisor.num_ready == self.num_workers
+                    and not self._supervisor.busy()):
+                self._call(pack((close_store, (), {})), STOP)
+        except (ClusterError, WorkerError, queue.Empty):
+            pass
+        finally:
+            self._finalizer()
+
+    def __reduce__(self):
+        raise TypeError('a Cluster cannot be sent to its workers: leave it '
+                        'out of the function and its arguments')
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *exception):
+        self.close()
+
+    def __repr__(self):
+        state = ('starting anew' if self._life.starting else
+                 'ended after a failure' if self._supervisor.failure else
+                 'closed' if self._life.closed else 'running')
+        return (f'Cluster(num_workers={self.num_workers}, '
+                f'num_servers={self.num_servers}; {state})')
+
+
+def _check_mxnet():
+    """MXNet has to be there; the processes load it, and we need not.
+
+    Where a notebook has loaded it, its `mx.kv.create` tells from now on that
+    stores of several processes are for workers.
+    """
+    try:
+        importlib.util.find_spec('mxnet')
+        if 'mxnet' in sys.modules:
+            importlib.import_module('d2lps.cluster.store.worker')
+    except NoMXNet as error:
+        raise NoMXNet(error.why, 'A cluster with num_servers=0 needs none.'
+                      ) from None
+
+
+def _places(num_workers, num_servers, network, hosts, **options):
+    """Where the processes run, as the arguments of `Cluster` say."""
+    if hosts is not None and network is not None:
+        raise ValueError('network is for one machine; leave out it or hosts')
+    if hosts is not None:
+        from d2lps.cluster.hosts.machines import Machines  # few need it
+        return Machines(num_workers, num_servers, hosts, **options)
+    if network is None and str(options['address']) == LOOPBACK:
+        return Here(num_workers, num_servers)
+    for name, value in options.items():
+        if value is not None:
+            raise ValueError(f'{name} goes with hosts=; it was '
+                             f'{shown(value)}')
+    if network is None:
+        return here(num_workers, num_servers)
+    a(Network, 'a Network such as Network(delay=0.001)')('network', network)
+    return InNetwork(network, num_workers, num_servers)

@@ -1,0 +1,141 @@
+"""`python -m d2lps cluster`: a script on the workers of a cluster."""
+import argparse
+import re
+import shlex
+import sys
+from pathlib import Path
+
+from d2lps.cluster.cluster import Cluster, ClusterError, WorkerError
+from d2lps.cluster.network import Network
+from d2lps.cluster.processes.cells import run_script
+
+EXAMPLES = '''
+examples:
+  python -m d2lps cluster --num-workers 4 --num-servers 2 train.py --lr 0.1
+  python -m d2lps cluster --bandwidth 125e6 --delay 0.001 train.py
+  python -m d2lps cluster --hosts lab1,lab2 --num-workers 4 train.py
+
+Every worker runs the whole script; in it, mx.kv.create('dist_sync') makes
+the store (with --num-servers 0, d2lps.join_peers() lets plans travel). What
+worker 0 prints is shown behind [worker 0]. The exit code is
+0, or 1 after an error, or 130 after Ctrl-C. With --hosts, read
+docs/several-machines.md first: it opens ports on these machines.
+'''
+
+
+def parser():
+    p = argparse.ArgumentParser(
+        prog='d2lps cluster', epilog=EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        description='Run a script on the workers of a cluster.')
+    p.add_argument('--num-workers', type=int, metavar='M',
+                   help='how many (default: 2, or one for each host)')
+    p.add_argument('--num-servers', type=int, default=1, metavar='N',
+                   help='parameter servers (default: 1; 0: no store, and '
+                   'MXNet is not needed)')
+    p.add_argument('--timeout', type=float, default=60, metavar='SECONDS',
+                   help='how long a worker waits for another (default: 60)')
+
+    p.add_argument('--restarts', type=int, metavar='K',
+                   help='after a death, start all anew, and the script from '
+                   'its beginning, at most K times (default: 0)')
+    p.add_argument('--elastic', action='store_true', default=None,
+                   help='then go on without a worker that has died')
+
+    slow = p.add_argument_group('a slow network on this machine (Linux)')
+    slow.add_argument('--bandwidth', type=float, metavar='BYTES',
+                      help='of every link, each way, in bytes per second '
+                      '(default, with another of these: 125e6, 1 Gbit/s)')
+    slow.add_argument('--delay', type=float, metavar='SECONDS',
+                      help='from a host to another (default: 0)')
+    slow.add_argument('--colocated', action='store_true', default=None,
+                      help="servers share the workers' hosts")
+
+    far = p.add_argument_group('several machines, over SSH')
+    far.add_argument('--hosts', action='append', metavar='A,B,…',
+                     help='where workers and servers run, in turn')
+    far.add_argument('--server-hosts', action='append', metavar='C,D,…',
+                     help='where servers run, if not on these')
+    far.add_argument('--address', help="this machine's, as the hosts know it")
+    far.add_argument('--python', help='the one on the hosts that has d2lps '
+                     '(default: the same path as here)')
+    far.add_argument('--ssh', help="the command (default: 'ssh')")
+    far.add_argument('--ports', metavar='FIRST-LAST', help='on which all '
+                     'machines can reach each other (default: 20000-20999)')
+    far.add_argument('--check', action='store_true', help='see whether all '
+                     'that a cluster needs of the hosts is there, and end')
+
+    p.add_argument('script', nargs='?', help='a Python program')
+    p.add_argument('arguments', nargs=argparse.REMAINDER,
+                   help='arguments for the script')
+    return p
+
+
+def names(texts):
+    """['a,b', 'c'] → ['a', 'b', 'c']; None stays None."""
+    return texts and re.split(r'[,\s]+', ' '.join(texts).strip())
+
+
+def ports(text):
+    """'20000-20999' → range(20000, 21000); None stays None."""
+    found = text and re.fullmatch(r'(\d+)-(\d+)', text)
+    if text and not found:
+        raise ValueError('--ports must be the first and the last of a range '
+                         f'such as 20000-20999; it was {text!r}')
+    return found and range(int(found[1]), int(found[2]) + 1)
+
+
+def options(args):
+    """What `Cluster` takes for several machines."""
+    return {'hosts': names(args.hosts), 'address': args.address,
+            'server_hosts': names(args.server_hosts), 'python': args.python,
+            'ssh': args.ssh and shlex.split(args.ssh),
+            'ports': ports(args.ports)}
+
+
+def given(args, *options):
+    """Those of the options that are on the command line."""
+    return {name: value for name, value in vars(args).items()
+            if name in options and value is not None}
+
+
+def check(args):
+    """`--check`: see whether a cluster would work; the exit code."""
+    from d2lps.cluster.hosts import check
+    far = options(args)
+    hosts = (far['hosts'] or []) + (far.pop('server_hosts') or [])
+    return check.main(**far | {'hosts': list(dict.fromkeys(hosts))})
+
+
+def run(args):
+    """Run the script."""
+    script = Path(args.script or '').resolve()
+    if not script.is_file():
+        sys.exit(f'd2lps: there is no script {args.script or ""}')
+    far = options(args)
+    slow = given(args, 'bandwidth', 'delay', 'colocated')
+    again = given(args, 'restarts', 'elastic')
+    num_workers = args.num_workers
+    if num_workers is None:
+        num_workers = len(far['hosts']) if far['hosts'] else 2
+    try:
+        with Cluster(num_workers, args.num_servers, args.timeout,
+                     network=Network(**slow) if slow else None, **far,
+                     **again) as c:
+            c.run(run_script, str(script), args.arguments)
+    except WorkerError as error:
+        sys.exit('\n'.join([*error.__notes__, *(
+            f'd2lps: worker {rank} failed with {words}'
+            for rank, words in error.errors.items())]))
+
+
+def main(argv):
+    args = parser().parse_args(argv)
+    try:
+        if args.check:
+            sys.exit(check(args))
+        run(args)
+    except (ValueError, OSError, ClusterError) as error:
+        sys.exit(f'd2lps: {error}')
+    except KeyboardInterrupt:
+        sys.exit(130)

@@ -1,0 +1,167 @@
+"""`python -m d2lps cluster --check`: will a cluster work on these machines?"""
+import json
+import subprocess
+import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
+from d2lps.cluster.processes import messages, probe
+from d2lps.cluster.processes.calls import ClusterError
+from d2lps.cluster.hosts.machines import Machines, head_of
+from d2lps.cluster.hosts.way import Way, check_hosts, check_ports
+
+PATIENCE = Machines.patience  # seconds for an answer
+HERE = 'this machine'
+# What to do if these words are in an error.
+ADVICE = {
+    'resolve hostname': 'Is the name right? Is it in ~/.ssh/config?',
+    'Permission denied': 'Bring your key there: ssh-copy-id {host}',
+    'IDENTIFICATION HAS CHANGED': 'Was it installed anew? Then: ssh-keygen '
+    '-R {host}; ssh {host}, and compare the key',
+    'Host key verification': 'Run ssh {host} once, and compare the key',
+    'kex_exchange': 'Too many logins at once, or a firewall: try again',
+    'Connection refused': 'Install and start its SSH server',
+    'timed out': 'Is it on? Does its firewall let SSH (port 22) in?',
+    'No route to host': 'Is it on, and in this network?',
+    'must not read': 'See what runs at a login there, in .bashrc for one',
+    'without running': 'Does what runs at a login there exit (.bashrc)? Is '
+    'your key good for one command only?',
+    'no answer': 'Does ssh {host} true end at once, without a question?',
+    'not installed': 'Install d2lps there, or say where it is: --python',
+    'must be the same': 'Name the Python that has d2lps there: --python',
+    'o such file': 'Name the Python that has d2lps there: --python',
+    'not found': 'Name the Python that has d2lps there: --python'}
+
+
+class Line:
+    """The line to a host's keeper, which answers one question at a time.
+
+    Attributes:
+        status: what the keeper has answered first; {} if it has not.
+        problem: what is wrong, in a line, or ''.
+    """
+
+    def __init__(self, way, host, question):
+        self.host, self._ssh = host, subprocess.Popen(
+            way.to(host, 'keeper.main()'), text=True,
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE, errors='replace')
+        self.problem, self.status = '', {}
+        self.status = self.ask('address', 'begin', look=question)
+
+    def ask(self, answer, do, patience=PATIENCE, **fields):
+        """The first message that has the key `answer`, or {}.
+
+        do, fields: of a message of `messages.TO_KEEPER`.
+        """
+        messages.check(messages.TO_KEEPER, do, fields)
+        timer = threading.Timer(patience, self._ssh.kill)
+        timer.start()
+        try:
+            # The second line shows that the first was swallowed.
+            print(json.dumps({'do': do, **fields}), '{"do": "ping"}',
+                  sep='\n', file=self._ssh.stdin, flush=True)
+            for line in self._ssh.stdout:
+                if line.startswith('{"keeper"'):
+                    status = json.loads(line)['keeper']
+                    if answer in status:
+                        return status
+        except OSError:  # it has ended, and has said why
+            pass
+        finally:
+            timer.cancel()
+        code = self._ssh.wait()
+        words = self._ssh.stderr.read().strip() or (
+            f'no answer within {patience:.0f} s' if code < 0 else
+            'it ended without running anything')
+        changed = 'IDENTIFICATION HAS CHANGED'
+        self.problem = changed if changed in words else words.split('\n')[-1]
+        return {}
+
+    def close(self):
+        self._ssh.communicate()
+
+
+def check(hosts, address=None, ports=None, **way):
+    """Yield (what was looked at, what is wrong or '', what to do).
+
+    Arguments as for `Machines`, whose ValueErrors it raises.
+    """
+    hosts, ports = check_hosts('hosts', hosts), check_ports(ports, 2)
+    way, question = Way(**way), {'ports': ports,
+                                 'python': list(sys.version_info[:2])}
+    with ThreadPoolExecutor(len(hosts)) as pool:
+        lines = [*pool.map(lambda host: Line(way, host, question), hosts)]
+        try:
+            yield from _check(lines, address, ports, pool.map)
+        finally:
+            for line in lines:
+                line.close()
+
+
+def _check(lines, address, ports, each):
+    for line in lines:
+        yield f'{line.host}: SSH and Python', line.problem, next(
+            (advice.format(host=line.host) for words, advice
+             in ADVICE.items() if words in line.problem), '')
+    lines = [line for line in lines if line.status]
+    for line, status in zip(lines, each(
+            lambda line: line.ask('load', 'load', PATIENCE + probe.IMPORT,
+                                  args=[]), lines)):
+        yield (f'{line.host}: d2lps and MXNet', line.problem or status['load'],
+               'Install d2lps there, into this Python, or name another: '
+               '--python')
+    lines = [line for line in lines if not line.problem]
+    if not lines:
+        return
+    addresses = [line.status['address'] for line in lines]
+    problem = ''
+    try:
+        head = head_of([line.host for line in lines], addresses,
+                       address or lines[0].status['reader'])
+    except ClusterError as error:
+        problem = str(error)
+    yield 'addresses', problem, 'See address= in docs/several-machines.md'
+    if problem:
+        return
+    free = [port for port in ports if probe.is_free(head, port)]
+    for name, left in ((HERE, free), *(
+            (line.host, line.status['ports']) for line in lines)):
+        if not left:
+            yield (f'{name}: free ports', f'none of {ports[0]} to {ports[-1]} '
+                   'is free', 'End what uses them, or choose others: --ports')
+            return
+    places = [[HERE, head, port] for port in {*free[:1], *free[-1:]}]
+    probe.listen(head, [port for *_, port in places])
+    for line, where in zip(lines, addresses):
+        free = line.status['ports']
+        mine = [*{*free[:1], *free[-1:]}]
+        places += [[line.host, where, port] for port in mine]
+        line.ask('listen', 'listen', args=[where, mine])
+
+    def reach(line):
+        name = line.host if line else HERE
+        targets = [one for one in places if one[0] != name]
+        if not line:
+            return name, probe.reach(targets)
+        status = line.ask('reach', 'reach', args=[targets])
+        return name, status.get('reach', [[*one, line.problem]
+                                        for one in targets])
+    for name, found in each(reach, [None, *lines]):
+        for other in dict.fromkeys(one for one, *_ in found):
+            wrong = [f'{where}:{port}: {words}' for one, where, port, words
+                     in found if one == other and words]
+            yield (f'{name} reaches {other}', ', '.join(wrong),
+                   f"Open {other}'s TCP ports {ports[0]} to {ports[-1]} for "
+                   f'{name}')
+
+
+def main(**options):
+    """Print a line for each check; return the exit code."""
+    failed = 0
+    for what, wrong, advice in check(**options):
+        failed += bool(wrong)
+        print(f'FAIL  {what}: {wrong.rstrip(".")}. {advice}' if wrong
+              else f'ok    {what}', flush=True)
+    print(f'{failed} of these checks failed' if failed else 'all is well')
+    return int(bool(failed))

@@ -1,0 +1,48 @@
+"""The line to a keeper on another machine."""
+import subprocess
+from contextlib import suppress
+
+from d2lps.cluster.processes.process import KeeperLine
+
+CONNECTION = 255  # the exit code of ssh when it is the connection that failed
+
+
+class Host(KeeperLine):
+    """An `ssh` with a keeper at its far end.
+
+    Args:
+        name: what ssh takes.
+        way: the `Way` to it.
+    """
+
+    def __init__(self, name, way, **begin):
+        super().__init__(f'host {name}', way.to(name, 'keeper.main()'),
+                         **begin)
+        self._host, self._way, self.where = name, way, f'on {name}'
+
+    def label(self):
+        return self.name
+
+    def fate(self):
+        if self.code is None:
+            return None
+        if self.code == CONNECTION:
+            return ('lost its connection' if self.status
+                    else 'could not be reached with ssh')
+        if self.status:
+            return f'ended the connection with exit code {self.code}'
+        return ('could not start what it was asked to' if self.code else
+                'ended the connection without starting what it was asked to: '
+                'does a login script exit there, or does its SSH server '
+                'allow one command only?')
+
+    def sweep(self, folder, pids):
+        """Have what a keeper has left removed, if the host can be reached.
+
+        Returns the `ssh` that is at it.
+        """
+        with suppress(OSError):  # it is gone, or there are too many programs
+            return subprocess.Popen(
+                self._way.to(self._host, f'sockets.sweep({folder!r}, {pids})'),
+                stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL)

@@ -1,0 +1,152 @@
+"""A slow network for a cluster, on this machine: hosts, links, a switch.
+
+What the reader says about it is in here; `namespaces` makes it, in a process
+of its own.
+"""
+import subprocess
+import sys
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+from d2lps.checks import checked, flag, number, whole
+from d2lps.collectives.topology import PAYLOAD
+from d2lps.cluster.processes import namespaces
+from d2lps.cluster.processes.namespaces import link_of
+from d2lps.cluster.processes.addresses import Here, Place
+
+SECONDS = 20  # for a look at what this machine permits
+RECEIVED, SENT = 0, 8  # where bytes stand in a line of /proc/…/net/dev
+# Linux knows 1,024 neighbours, for all networks of a machine together; each
+# worker is one of each server, these are of it, and all are of the scheduler.
+MOST_PAIRS = 500
+DELAY = partial(number, most=10, example=0.001)  # seconds
+BYTES = partial(whole, least=2000, most=10 ** 9)  # a packet, or more
+QUEUE = 0.05  # seconds that bytes may wait for a link, if not told otherwise
+
+
+@dataclass(frozen=True)
+class Network:
+    """Hosts around a switch, each at the end of a link: `Cluster(network=…)`.
+
+    Args:
+        bandwidth: of every host's link, each way, in bytes per second; 125e6
+            is 1 Gbit/s.
+        delay: seconds that a packet takes from a host to another, more than
+            the bandwidth makes it wait.
+        colocated: server i shares the host of worker i (modulo the number
+            of workers), rather than to have one of its own.
+        bucket: bytes that a link lets through at once after a pause, before
+            the bandwidth counts (a token bucket). A small one shows what
+            small messages take; Linux takes more of a core for it.
+        queue: bytes that may wait for a link; what comes when it is full is
+            lost, and TCP sends it again. By default, what the link carries
+            in 0.05 s.
+
+    Workers and servers reach each other over these links, and nothing else.
+    (Linux only; see `network_problem`.)
+
+    Attributes:
+        rate: bytes per second that a program gets through a link with TCP;
+            the rest of the bandwidth goes to the packets' headers.
+
+    Raises:
+        ValueError: for a bad argument.
+    """
+    bandwidth: float = 125e6
+    delay: float = 0
+    colocated: bool = False
+    bucket: int = 128 * 1024
+    queue: int = None
+
+    def __post_init__(self):
+        put = partial(object.__setattr__, self)  # as it is frozen
+        put('bandwidth', number(
+            'bandwidth', self.bandwidth, 1e5, 4e9, example=125e6))
+        put('delay', DELAY('delay', self.delay))
+        put('colocated', flag('colocated', self.colocated))
+        put('bucket', BYTES('bucket', self.bucket))
+        if self.queue is None:
+            put('queue', int(self.bandwidth * QUEUE))
+        put('queue', BYTES('queue', self.queue))
+
+    @property
+    def rate(self):
+        return self.bandwidth * PAYLOAD
+
+
+@checked(delay=DELAY)
+def network_problem(delay=0):
+    """Why `Cluster(network=…)` cannot work here, in a line; '' if it can.
+
+    Args:
+        delay: seconds, as in `Network`; that needs more of the kernel.
+    """
+    try:
+        return subprocess.run(
+            [sys.executable, '-P', namespaces.__file__, str(delay)], text=True,
+            capture_output=True, timeout=SECONDS, check=True).stdout.strip()
+    except (OSError, subprocess.SubprocessError) as error:
+        words = str(getattr(error, 'stderr', '') or error).strip()
+        return f'the slow network fails: {words.splitlines()[-1]}'
+
+
+class InNetwork(Here):
+    """Places on the hosts of a `Network`; see `places.Here`."""
+    card = 'eth0'
+
+    def __init__(self, network, num_workers, num_servers):
+        pairs = (num_workers + 1) * (num_servers + 1) - 1
+        if pairs > MOST_PAIRS:
+            raise ValueError(
+                f'network: Linux keeps up to {MOST_PAIRS} pairs of hosts that '
+                'talk. (num_workers + 1) x (num_servers + 1) must be at most '
+                f'that; it was {pairs + 1}')
+        self._network = network
+        # MXNet gives the first rank to what comes last in the alphabet.
+        free = (f'10.0.{high}.{low}' for high in range(254, 99, -1)
+                for low in range(254, 99, -1))
+        # [name, addresses, is it behind a slow link?]
+        self._hosts = [['scheduler', [next(free)], False]]
+        self._hosts += [[f'worker {rank}', [next(free)], True]
+                        for rank in range(num_workers)]
+        for rank in range(num_servers):
+            if network.colocated:
+                self._hosts[1 + rank % num_workers][1].append(next(free))
+            else:
+                self._hosts.append([f'server {rank}', [next(free)], True])
+        [self._keeper] = self.keepers = [self.keeper('network', network={
+            'hosts': self._hosts, 'bandwidth': network.bandwidth,
+            'delay': network.delay, 'bucket': network.bucket,
+            'queue': network.queue})]
+        self.head, *places = [
+            Place(self._keeper, address, number)
+            for number, (_, addresses, _) in enumerate(self._hosts)
+            for address in addresses]
+        places.sort(key=lambda place: place.address, reverse=True)
+        self.workers, self.servers = (
+            places[:num_workers], places[num_workers:])
+
+    def again(self, lost):
+        left = len(self.workers) - len(lost)
+        return (InNetwork(self._network, left, len(self.servers))
+                if left else None)
+
+    def is_free(self, port):
+        return True  # the scheduler's host is its own
+
+    def settle(self):
+        if self._keeper.status['problem']:
+            raise OSError(self._keeper.status['problem'])
+
+    def traffic(self):
+        """{host: (bytes received, bytes sent)} so far, over its link."""
+        table = Path(f'/proc/{self._keeper.pid}/net/dev').read_text()
+        found = {}
+        for line in table.splitlines():
+            link, _, numbers = line.partition(':')
+            found[link.strip()] = numbers.split()
+        # These are the switch's ends: what it has sent, the host received.
+        return {name: (int(found[link_of(name)][SENT]),
+                       int(found[link_of(name)][RECEIVED]))
+                for name, _, slow in self._hosts if slow}

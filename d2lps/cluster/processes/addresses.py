@@ -1,0 +1,202 @@
+"""Where a cluster's processes run, and at what addresses.
+
+`Here` is the reader's machine, and `Private` the same without a port.  What
+else there is has the same attributes and methods: see
+`d2lps.cluster.network` and `d2lps.cluster.hosts.machines`.
+"""
+import os
+import random
+import secrets
+import socket
+import sys
+from dataclasses import dataclass
+
+from d2lps.cluster.processes import sockets
+from d2lps.cluster.processes.probe import is_free
+from d2lps.cluster.processes.process import KeeperLine, start_here
+from d2lps.cluster.processes.shortage import open_files
+
+LOOPBACK = '127.0.0.1'
+# Below the ports that systems give to outgoing connections.
+PORTS = range(10_000, 32_000)
+
+
+def free_ports(n):
+    """`n` ports of this machine that nobody uses just now, in order."""
+    found = []
+    for port in random.sample(PORTS, 1000):
+        if len(found) < n and is_free(LOOPBACK, port):
+            found.append(port)
+    if len(found) < n:
+        raise OSError(f'no {n} free ports from {PORTS[0]} to {PORTS[-1]}')
+    return sorted(found)
+
+
+@dataclass(frozen=True)
+class Place:
+    """A place for a process.
+
+    Attributes:
+        keeper: who keeps it there.
+        address: where MXNet listens there, and the others find it.
+        host: which one of a slow network it is.
+    """
+    keeper: KeeperLine
+    address: str = LOOPBACK
+    host: int = 0
+
+    def add(self, role, rank, env, **job):
+        """Have a process started here, with more environment `env`."""
+        return self.keeper.add(role, rank, env=env, host=self.host, **job)
+
+
+class Here:
+    """All processes on this machine; they talk on loopback only.
+
+    Attributes:
+        keepers: what starts and ends the processes.
+        head: the place of the scheduler.
+        workers, servers: a `Place` for each.
+        env: what else MXNet has to find in its environment.
+        card: the network interface that PyTorch's Gloo shall use, or ''.
+        patience: seconds for the keepers to answer.
+    """
+    env, patience = {}, 30.0
+    card = 'lo0' if sys.platform == 'darwin' else 'lo'
+
+    def __init__(self, num_workers, num_servers):
+        self.keepers = [self.keeper()]
+        self.head = Place(self.keepers[0])
+        self.workers = [self.head] * num_workers
+        self.servers = [self.head] * num_servers
+
+    def again(self, lost):
+        """Places for other processes, after those here have ended.
+
+        `lost` names workers that shall have none, such as 'worker 1', and
+        hosts that cannot be reached. None if no worker is left.
+        """
+        left = len(self.workers) - len(lost)
+        return type(self)(left, len(self.servers)) if left else None
+
+    def keeper(self, name='keeper', **begin):
+        """A keeper on this machine."""
+        return KeeperLine(name, start_here(), path=sys.path[:], **begin)
+
+    def settle(self):
+        """Make use of what the keepers have told.
+
+        Raises:
+            OSError: if their machines do not permit what is wanted.
+            ClusterError: if they cannot work together.
+        """
+
+    def traffic(self):
+        """{host: (bytes received, bytes sent)} so far."""
+        raise ValueError('only a slow network counts what goes over its '
+                         'links: Cluster(network=Network())')
+
+    def is_free(self, port):
+        """May the scheduler have this port?"""
+        return is_free(self.head.address, port)
+
+    def take(self, port):
+        """Keep the port that the scheduler will have; OSError if it is gone.
+
+        (Where ports are real ones, nothing keeps them until it listens.)
+        """
+        if not self.is_free(port):
+            raise OSError(f'port {port} is in use')
+
+    def free_ports(self, n):
+        """Ports for scheduler, servers and workers, in order."""
+        return free_ports(n)
+
+    def peers(self, folder):
+        """Addresses at which workers listen for each other; see `Peers`."""
+        ports = self.free_ports(len(self.workers))
+        return [f'{plain(place.address)}:{port}'
+                for place, port in zip(self.workers, ports)]
+
+    def master(self):
+        """Address and port at which other libraries may meet."""
+        [port] = self.free_ports(1)
+        return plain(self.workers[0].address), port
+
+
+class Private(Here):
+    """All processes on this machine; nobody else can connect with them.
+
+    They talk over Unix sockets, which MXNet names by what would be a port.
+    Nobody can guess ours, and take one first: they are random, and larger
+    than any port.
+    """
+    env = {'DMLC_LOCAL': '1'}
+
+    def is_free(self, port):
+        return not os.path.lexists(sockets.socket_of(port))
+
+    def take(self, port):
+        # With an empty socket of ours, which the scheduler's will replace.
+        with socket.socket(socket.AF_UNIX) as empty:
+            try:
+                empty.bind(sockets.socket_of(port))
+            except OSError as error:
+                raise OSError(f'port {port} is in use: {error}') from None
+
+    def free_ports(self, n):
+        found = set()
+        while len(found) < n:
+            port = 2 ** 16 + secrets.randbelow(2 ** 31 - 2 ** 16)
+            if self.is_free(port):
+                found.add(port)
+        return sorted(found)
+
+    def peers(self, folder):
+        return [f'{folder}/peer-{rank}' for rank in range(len(self.workers))]
+
+    def master(self):  # no Unix socket will do for them
+        return LOOPBACK, *free_ports(1)
+
+
+def plain(address):
+    """An address as everybody writes it; see `spelled` in d2lps.cluster.hosts."""
+    return socket.inet_ntoa(socket.inet_aton(address))
+
+
+def check_process(processes):
+    """Can this process start so many others, and talk with them?
+
+    Raises:
+        OSError: if not; it says what to do.
+    """
+    import resource
+    try:
+        os.getcwd()
+    except FileNotFoundError:
+        raise OSError('the working folder has been deleted; go to another '
+                      "first, for example with os.chdir('/')") from None
+    # A keeper takes three pipes for each; a few more are open now and then.
+    needed = len(open_files()) + 50 + 4 * processes
+    limit, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if 0 <= limit < needed:
+        raise OSError(f'this cluster may need {needed} open files in one '
+                      f'process, and the limit is {limit}; raise it: ulimit '
+                      f'-n {max(1024, needed)}, and start Python again')
+
+
+def here(num_workers, num_servers):
+    """`Private` places; OSError where these cannot be had."""
+    places = Private(num_workers, num_servers)
+    path = sockets.socket_of(*places.free_ports(1))
+    try:
+        with socket.socket(socket.AF_UNIX) as probe:
+            probe.bind(path)
+        os.unlink(path)
+        return places
+    except (OSError, AttributeError) as error:
+        raise OSError(
+            f'no Unix sockets in {os.path.dirname(path)} ({error}), which no '
+            'other user could open. If this machine has no other users, '
+            f"Cluster(address='{LOOPBACK}') listens there; all of them could "
+            'connect with it, and make it run code') from error

@@ -1,0 +1,183 @@
+"""The reader's end of the calls that workers make."""
+import queue
+import sys
+import weakref
+from threading import TIMEOUT_MAX
+
+from d2lps.cluster.processes import cells
+
+
+PATIENCE = 2.0  # seconds until the reader hears who waits in vain
+
+
+class ClusterError(RuntimeError):
+    """A process of the cluster died or hung, and the rest was ended."""
+
+
+class WorkerError(RuntimeError):
+    """A cell or a function failed on some workers.
+
+    Attributes:
+        errors: {rank: the worker's error in words}; these are its text.
+        first: the worker that, by what those say who waited for another in
+            a plan, was late or failed first; None if none did.
+    """
+
+    def __init__(self, errors, tracebacks=(), waits=()):
+        self.errors, self.first = errors, first_of(waits)
+        lines = [f'worker {rank}: {words}' for rank, words in errors.items()]
+        if self.first is not None:
+            lines.append('Followed back, those who waited lead to worker '
+                         f'{self.first}.')
+        super().__init__('\n'.join(lines))
+        for rank, text in zip(errors, tracebacks):
+            self.add_note(f'On worker {rank}:\n{text.rstrip()}')
+
+    def _render_traceback_(self):
+        """What a notebook shows; how `%%px` works is of no interest."""
+        return [*self.__notes__, '', f'WorkerError: {self}']
+
+
+def first_of(waits):
+    """Who was late first, a rank, by what those say who waited.
+
+    waits: {rank: (the rank that it waited for, in which round, and whether
+    that one closed its line)}.
+    A worker sends all that its round has for others as the round begins. So
+    who is late in a round has not come to it: it waits in an earlier one, or
+    it is the first; as it is if it found a line closed when it came at last.
+    Who closed its line knows why.
+    """
+    if not waits:
+        return None
+    rank = min(waits, key=lambda one: waits[one][1:])
+    for _ in waits:  # back in time; if not, what they say contradicts
+        other, round, closed = waits[rank]
+        if other not in waits or not closed and (
+                waits[other][2] or waits[other][1] >= round):
+            break
+        rank = other
+    return other
+
+
+def show(text, stream='stdout', end='\n'):
+    """Print for the reader: None, or the error that keeps it from being seen.
+
+    What the stream has no letters for is written as '\\u2026', say.
+    """
+    file = getattr(sys, stream)
+    try:
+        try:
+            print(text, end=end, file=file, flush=True)
+        except UnicodeEncodeError:  # then nothing of it has been written
+            letters = getattr(file, 'encoding', None) or 'ascii'
+            print(text.encode(letters, 'backslashreplace').decode(letters),
+                  end=end, file=file, flush=True)
+    except Exception as error:  # it is closed, its disk full, its reader gone
+        return error
+    return None
+
+
+class Call:
+    """A function that all workers are asked to call."""
+
+    def __init__(self, number, num_workers):
+        self.number = number
+        self._parts = [[] for _ in range(num_workers)]
+        self._heard = queue.SimpleQueue()
+        self._shown = True
+
+    def _show(self, *lines, stream):
+        """Show them, at once: a notebook takes a millisecond for each print.
+
+        Nothing that goes wrong with it may cost the results of the call.
+        """
+        problem = show('\n'.join(lines), stream)
+        if problem and self._shown:
+            self._shown = False
+            show('d2lps: what workers print cannot be shown '
+                 f'({type(problem).__name__}: {problem})', 'stderr')
+
+    def hear(self, rank=None, message=None):
+        """A worker has said something; without a message, all have ended."""
+        self._heard.put((rank, message))
+
+    def results(self, seconds=TIMEOUT_MAX):
+        """Show what workers print, and return what they return, packed.
+
+        Returns None if they have ended instead.
+
+        Raises:
+            WorkerError: if some workers failed.
+            queue.Empty: if nothing is heard for so many seconds.
+        """
+        missing, failed, unsaid = set(range(len(self._parts))), {}, {}
+        while missing:
+            try:
+                rank, message = self._heard.get(
+                    timeout=min(PATIENCE, seconds) if unsaid else seconds)
+            except queue.Empty:
+                if not unsaid:
+                    raise
+                self._show(*unsaid.values(), stream='stderr')
+                unsaid = {}  # the others may take long
+                continue
+            if message is None:
+                return None
+            if message['kind'] == 'printed':
+                self._show(*(f'[worker {rank}] {line}'
+                             for line in message['lines']),
+                           stream=message['stream'])
+            elif message['kind'] == 'part':
+                self._parts[rank].append(message['text'])
+            else:
+                missing.discard(rank)
+                if 'error' in message:
+                    failed[rank] = message
+                if 'waits_for' in message:
+                    unsaid[rank] = f"[worker {rank}] {message['error']}"
+        if failed:
+            raise WorkerError(
+                {rank: failed[rank]['error'] for rank in sorted(failed)},
+                [failed[rank]['traceback'] for rank in sorted(failed)],
+                {rank: [one[name] for name in cells.WAITS]
+                 for rank, one in failed.items() if 'waits_for' in one})
+        return [''.join(parts) for parts in self._parts]
+
+
+class View:
+    """The variables of the workers' cells: `view['x']` is a list of them."""
+
+    def __init__(self, cluster):
+        self._cluster = weakref.ref(cluster)
+
+    def __getitem__(self, name):
+        return _open(self._cluster).run(cells.get, name)
+
+
+def _open(reference):
+    """The cluster that a weak reference leads to."""
+    cluster = reference()
+    if cluster is None:
+        raise ClusterError('this cluster is closed; start a new one')
+    return cluster
+
+
+def register_magic(cluster):
+    """In a notebook, let `%%px` run a cell on the workers of this cluster."""
+    shell = ('IPython' in sys.modules
+             and sys.modules['IPython'].get_ipython())
+    if not shell:
+        return
+    reference = weakref.ref(cluster)  # the magic must not keep it alive
+
+    def px(line, cell=None):
+        """Run a cell on all workers; with --local, then here as well."""
+        here = cell is not None and line.strip() == '--local'
+        if cell is not None and line.strip() and not here:
+            raise ValueError('after %%px, there may be --local or nothing; '
+                             f'it was {line!r}')
+        _open(reference).run(cells.execute, line if cell is None else cell)
+        if here:
+            shell.run_cell(cell).raise_error()
+    shell.register_magic_function(px, 'line_cell', 'px')

@@ -1,0 +1,165 @@
+"""A worker's main loop: it does what the reader sends, one after another."""
+import ast
+import base64
+import contextlib
+import io
+import itertools
+import linecache
+import os
+import runpy
+import signal
+import sys
+import traceback
+import types
+from pathlib import Path
+
+import cloudpickle
+
+from d2lps.cluster.peers.peers import PeerError
+
+WAITS = 'waits_for', 'round', 'closed'  # what a PeerError tells `first_of`
+PART = 50_000  # characters of a call or a result that go into one message
+MOST = 100_000  # characters of an error, and of its traceback
+OURS = __file__, ast.__file__, '<frozen runpy>'  # are left out of tracebacks
+variables = types.ModuleType('__main__')  # has the variables of all cells
+_numbers = itertools.count(1)
+
+
+class Output(io.TextIOWrapper):
+    """What a worker prints; the reader is shown full lines at once."""
+    ended = True  # the last line
+
+    def __init__(self, file):
+        super().__init__(open(file, 'wb', closefd=False), 'utf-8',
+                         'backslashreplace', line_buffering=True)
+
+    def write(self, text):
+        self.ended = text.endswith('\n') if text else self.ended
+        return super().write(text)
+
+    def end(self):
+        if not self.ended:
+            self.write('\n')
+
+
+def work(channel, calls):
+    """Be a worker: make the calls that come out of the queue `calls`."""
+    sys.modules['__main__'] = variables
+    outputs = sys.stdout, sys.stderr = Output(1), Output(2)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    channel.tell('ready')
+    pid = os.getpid()
+    while True:
+        call = calls.get()
+        result, error = make(call['packed'], channel)
+        for output in outputs:
+            with contextlib.suppress(ValueError):  # the cell has closed it
+                output.end()
+        if os.getpid() != pid:  # the cell has forked us
+            os._exit(0)
+        channel.tell('state', busy=False, error=error.get('error', ''))
+        for start in range(0, len(result), PART):
+            channel.tell('part', number=call['number'],
+                         text=result[start:start + PART])
+        channel.tell('done', number=call['number'], **error)
+
+
+def make(packed, channel):
+    """Call a function that came packed: its result, packed, and its error."""
+    try:
+        try:
+            # Only in here does Ctrl-C count.
+            signal.signal(signal.SIGINT, signal.default_int_handler)
+            channel.tell('state', busy=True)
+            function, args, kwargs = unpack(packed)
+            return pack(function(*args, **kwargs), 'its result'), {}
+        finally:  # if it comes just now, this raises it
+            signal.signal(signal.SIGINT, signal.SIG_IGN)
+    except BaseException as error:
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        return '', described(error)
+
+
+def pack(thing, what='the function or an argument'):
+    """As a text; functions and classes of a notebook go by value."""
+    try:
+        return base64.b64encode(cloudpickle.dumps(thing)).decode()
+    except Exception as error:
+        raise ValueError(f'{what} cannot be sent to another process '
+                         f'({type(error).__name__}: {error})') from error
+
+
+def unpack(text, what='the function or an argument'):
+    """What was packed in another process."""
+    try:
+        return cloudpickle.loads(base64.b64decode(text))
+    except Exception as error:
+        raise ValueError(f'{what} cannot be made here from what was sent '
+                         f'({type(error).__name__}: {error})') from error
+
+
+def described(error):
+    """An error in words, and its traceback from the caller's code on."""
+    trace = error.__traceback__
+    while trace and trace.tb_frame.f_code.co_filename in OURS:
+        trace = trace.tb_next
+    lines = []
+    try:
+        lines = traceback.format_exception(error.with_traceback(trace))
+        words = f'{type(error).__name__}: {error}'
+    except BaseException as problem:
+        words = f'{type(error).__name__}, which cannot show itself: {problem}'
+    found = {'error': cut(words), 'traceback': cut(''.join(lines))}
+    if isinstance(error, PeerError):
+        found |= {name: getattr(error, name) for name in WAITS}
+    return found
+
+
+def cut(text):
+    return text if len(text) <= MOST else (
+        f'{text[:MOST]} … ({len(text) - MOST:,} characters more)')
+
+
+# What a worker can be asked to call.
+
+def execute(source):
+    """Run a cell; as in a notebook, show what its last line gives."""
+    name = f'<cell {next(_numbers)}>'
+    linecache.cache[name] = (  # so that tracebacks can show its lines
+        len(source), None, source.splitlines(True), name)
+    last = []
+    body = ast.parse(source, name).body
+    if (body and isinstance(body[-1], ast.Expr)
+            and not source.rstrip().endswith(';')):
+        last = [body.pop()]
+    exec(compile(ast.Module(body, []), name, 'exec'), variables.__dict__)
+    exec(compile(ast.Interactive(last), name, 'single'), variables.__dict__)
+
+
+def get(name):
+    """The value of a variable of the cells."""
+    if name not in variables.__dict__:
+        raise NameError(f'name {name!r} is not defined')
+    return variables.__dict__[name]
+
+
+FOR_CELLS = execute, get
+
+
+def close_store():
+    """Close this worker's store, if there is one; it needs MXNet."""
+    from d2lps.cluster.store import worker  # is loaded here already
+    worker.close_store()
+
+
+def run_script(script, arguments):
+    """Run a Python script with arguments, as `python script …` would."""
+    sys.argv = [script, *arguments]
+    sys.path.insert(0, str(Path(script).parent))
+    try:
+        runpy.run_path(script, run_name='__main__')
+    except SystemExit as end:
+        if end.code:
+            how = 'exit code ' if isinstance(end.code, int) else ''
+            raise RuntimeError(f'{Path(script).name} ended with {how}'
+                               f'{end.code}') from None

@@ -1,0 +1,247 @@
+"""Start the processes of a cluster, watch them, and end them all."""
+import os
+import queue
+import selectors
+import signal
+import subprocess
+import threading
+import time
+import traceback
+from concurrent.futures import Future
+from contextlib import ExitStack, suppress
+from dataclasses import dataclass, field
+
+from d2lps.cluster.processes.calls import ClusterError
+from d2lps.cluster.processes.lines import Inlet, serve
+from d2lps.cluster.processes.shortage import needs, remedy
+from d2lps.cluster.processes.sockets import make_folder, tidy
+
+SILENCE = 30.0  # seconds without a sign of life until a process is given up
+# MXNet's servers now and then abort when they have ended all their work.
+GOOD = 0, -signal.SIGABRT  # exit codes of what was asked to end
+TICK = 0.1  # seconds between two looks at the processes
+GOODBYE = 2.0  # seconds for the keepers to end all processes, and to tidy up
+SWEEP = 3.0  # seconds to remove what keepers on other machines could not
+
+
+@dataclass
+class Death:
+    """A process that died, or fell silent.
+
+    `who` is its name, such as 'server 1', and `why` such as 'was ended by
+    SIGKILL'. `seconds` went from the death being noticed (or from the call
+    of `run`, if that came later) until the workers were at work again; None
+    if they never were.
+    """
+    who: str
+    why: str
+    seconds: float = None
+    noticed: float = field(default=0, repr=False)
+
+    def __str__(self):
+        return f'{self.who} {self.why}'
+
+
+class Group(threading.Thread):
+    """Processes that live and die together, and the thread that watches.
+
+    Args:
+        hear: is called as `hear(process, message)` for what a process says.
+        tick: is called as `tick(now)`, at least every 0.1 seconds.
+        failed: is called as `failed(text, when)` after the group has ended
+            because a process did, fell silent, or `fail` was called.
+
+    All three are called in this thread, and so is everything else here but
+    `do` and `close`.  What the processes need in files is in `folder`, which
+    is removed at the end.
+    `failure` says why all have been ended; `died` are those that did first.
+    """
+
+    def __init__(self, hear, tick, failed):
+        super().__init__(name='d2lps cluster', daemon=True)
+        self.keepers, self.failure, self.died = [], None, []
+        self._hear, self._tick, self._failed = hear, tick, failed
+        self._tasks = queue.Queue()
+        self._ended, self._pid = False, os.getpid()
+        self._looked = time.monotonic()
+        self._lock = threading.Lock()  # nothing is put in after the end
+        with ExitStack() as undo:
+            with needs('a cluster cannot start'):
+                self._selector = selectors.DefaultSelector()
+                undo.callback(self._selector.close)
+                woken, wake = os.pipe()
+            self._wake = os.fdopen(wake, 'wb', 0)
+            undo.callback(self._wake.close)
+            self._woken = Inlet(self._selector, os.fdopen(woken, 'rb', 0),
+                                lambda lines: None)
+            undo.callback(self._woken.close)
+            self.folder = make_folder()
+            undo.callback(tidy, self.folder)
+            with needs('a cluster cannot start'):
+                self.start()
+            undo.pop_all()  # from here on, `close` does it
+
+    def do(self, function, timeout=30):
+        """Call `function` in the watching thread and return its result.
+
+        Raises:
+            ClusterError: if that has ended.
+        """
+        future = Future()
+        with self._lock:
+            if self._ended:
+                raise ClusterError('this cluster is closed, or is being '
+                                   'started anew')
+            self._tasks.put((function, future))
+            self._wake.write(b'\n')
+        return future.result(timeout)
+
+    @property
+    def processes(self):
+        """All but the keepers."""
+        return [process for keeper in self.keepers
+                for process in keeper.processes.values()]
+
+    def keep(self, keeper):
+        """Start a keeper."""
+        keeper.start(self._selector, self._heard, self.folder)
+        self.keepers.append(keeper)
+
+    def run(self):
+        while not self._ended:
+            try:
+                self._step()
+            except Exception:  # no one else would ever hear of it
+                self.fail('the cluster stopped working because of an error:\n'
+                          + traceback.format_exc())
+        for end in (self._woken, self._selector, self._wake):
+            end.close()
+
+    def _step(self):
+        serve(self._selector, TICK)
+        while not self._tasks.empty():
+            function, future = self._tasks.get()
+            try:
+                future.set_result(function())
+            except BaseException as error:
+                future.set_exception(error)
+        if not self.failure:
+            self._check(time.monotonic())
+
+    def _heard(self, process, message):
+        if message.get('kind') != 'beat' and not self.failure:
+            self._hear(process, message)
+
+    def _check(self, now):
+        """Has a process ended, or fallen silent?"""
+        # On a busy machine, this thread may wait long for a core, or for
+        # another thread; what it has not heard meanwhile is no silence.
+        missed = max(0, now - self._looked - SILENCE / 10)
+        self._looked = now
+        for one in (*self.keepers, *self.processes):
+            one.beat = min(now, one.beat + missed)
+        dead = [one for one in [*self.keepers, *self.processes]
+                if one.fate() and not _ended_as_asked(one)]
+        # While nothing is heard of its keeper, it need not be to blame.
+        silent = {one: now - one.beat for one in self.keepers
+                  if not one.status.get('loading')}  # then it says nothing
+        silent |= {one: now - one.beat for one in self.processes
+                   if now - one.keeper.beat < SILENCE / 2}
+        silent = {one: seconds for one, seconds in silent.items()
+                  if seconds > SILENCE and not one.fate()}
+        for one in dead:
+            one.drain()
+        if dead or silent:
+            return self.fail_dead({one: one.fate() for one in dead} | {
+                one: f'has not given a sign of life for {seconds:.0f} s'
+                for one, seconds in silent.items()})
+        for keeper in self.keepers:
+            keeper.ping(now)
+        self._tick(now)
+
+    def fail_dead(self, dead):
+        """End all processes because of `dead`, {process: how it died}."""
+        # One that dies as it is forked has its keeper's line for errors.
+        keepers = dict.fromkeys(one.keeper for one in dead if not one.printed
+                                and one not in self.keepers)
+        self.fail('; '.join(f'{one.label()} {why}' for one, why
+                            in dead.items()),
+                  [*dead, *(one for one in keepers if one.printed)],
+                  [(one.name, why) for one, why in dead.items()])
+
+    def fail(self, reason, culprits=(), died=()):
+        """End all processes because of `reason`, and report it.
+
+        If that was a death: who `died`, and why.
+        """
+        if self.failure:
+            return
+        words, now = [reason], time.monotonic()
+        for one in culprits:
+            words += [f'the last lines that {one.name} wrote:',
+                      *('    ' + line for line in one.printed or ['(none)'])]
+        words += filter(None, dict.fromkeys(
+            remedy('\n'.join(one.printed)) for one in culprits))
+        self.died = [Death(*one, noticed=now) for one in died]
+        self.failure = '\n'.join(words)
+        try:
+            self._end()
+        except Exception:  # whoever waits must hear of the failure
+            self.failure += '\nto end all was an error:\n' + (
+                traceback.format_exc())
+        self._failed(self.failure, now)
+
+    def _end(self):
+        """End all processes; one that cannot be ended keeps no other."""
+        for keeper in self.keepers:
+            keeper.close_stdin()
+        end = time.monotonic() + GOODBYE
+        while (any(keeper.code is None for keeper in self.keepers)
+               and time.monotonic() < end):
+            with suppress(Exception):  # by now they may say what they like
+                serve(self._selector, 0.01)
+        with ExitStack() as in_any_case:
+            in_any_case.callback(tidy, self.folder)
+            in_any_case.callback(self.keepers.clear)
+            sweeps = []
+            for keeper in self.keepers:
+                in_any_case.callback(
+                    lambda end=keeper.end: sweeps.append(end()))
+        _wait_for(filter(None, sweeps))
+
+    def close(self):
+        """End all processes and the watch; may be called twice."""
+        # A process forked from this one has no part in it, not even at exit.
+        if self._ended or os.getpid() != self._pid:
+            return
+        if threading.current_thread() is self:  # a finalizer, say
+            self._tasks.put((self._finish, Future()))
+            return
+        try:
+            self.do(self._finish)
+        except ClusterError:  # another thread was faster
+            pass
+        self.join()
+
+    def _finish(self):
+        self.failure = self.failure or 'closed'  # nothing is heard any more
+        try:
+            self._end()
+        finally:
+            with self._lock:
+                self._ended = True
+
+
+def _ended_as_asked(one):
+    return one.expected_to_exit and one.code in GOOD
+
+
+def _wait_for(programs):
+    """Wait for programs that run side by side, but not for long."""
+    end = time.monotonic() + SWEEP
+    for program in programs:
+        try:
+            program.wait(max(0, end - time.monotonic()))
+        except subprocess.TimeoutExpired:
+            program.kill()
+            program.wait()

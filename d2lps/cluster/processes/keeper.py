@@ -1,0 +1,283 @@
+"""Keeps the processes of a cluster that run in one place.
+
+The place is this machine, one in the slow network, or another machine, at the
+far end of an `ssh`: a keeper is the same everywhere.  It forks the processes
+(see `member`), passes on what they and the reader's process say to each
+other, and ends them all when that is gone.  MXNet takes a second to load; it
+is loaded here, before the first process is forked, and not once in each.
+
+Nothing here loads MXNet, or anything that another machine may lack, at once.
+"""
+import ctypes
+import functools
+import json
+import os
+import select
+import selectors
+import signal
+import sys
+import tempfile
+import time
+import traceback
+from contextlib import suppress
+
+from d2lps.cluster.processes import descendants, member, messages
+from d2lps.cluster.processes import namespaces, probe
+from d2lps.cluster.processes.lines import Inlet, Outlet, serve
+from d2lps.cluster.processes.shortage import or_end
+from d2lps.cluster.processes.sockets import PREFIX, command_of, tidy
+
+TICK = 0.1  # seconds between two looks at the processes
+BUSY = 0.1  # of a core: who uses more computes, and does not hang
+PR_SET_PDEATHSIG = 1
+
+
+class Forked(BaseException):
+    """Leads a new process out of all that its keeper was doing."""
+
+
+class Kept:
+    """A process that is kept; `number` is its name between both ends."""
+
+    def __init__(self, number, pid, outlet, inlets):
+        self.number, self.pid = number, pid
+        self.outlet, self._inlets, self.code = outlet, inlets, None
+        self._used = 0, time.monotonic()  # seconds of a core, until when
+
+    def wait(self, options=0):
+        """Its exit code; with WNOHANG, None while it runs."""
+        if self.code is None:
+            pid, status = os.waitpid(self.pid, options)
+            if pid:
+                self.code = os.waitstatus_to_exitcode(status)
+        return self.code
+
+    def computes(self):
+        """Whether it uses or waits for a core, or has since the last look.
+
+        Python code that computes without a break lets no thread of its
+        process say that it lives.
+        """
+        if descendants.runs(self.pid):  # on a busy machine it gets few turns
+            return True
+        try:
+            import psutil
+            used = sum(psutil.Process(self.pid).cpu_times()[:2])
+        except Exception:  # it has just ended, or psutil is not here
+            return False
+        before, now = self._used, time.monotonic()
+        self._used = used, now
+        return used - before[0] > BUSY * (now - before[1])
+
+    def signal_all(self, number):
+        """Send a signal to it and its group; is there anybody in that?"""
+        if self.code is None:
+            with suppress(OSError):  # it may have left its group
+                os.kill(self.pid, number)
+        try:
+            os.killpg(self.pid, number)
+            return True
+        except (ProcessLookupError, PermissionError):
+            return False
+
+    def kill(self):
+        """End it and what it has started, and wait for that."""
+        for _ in range(50):
+            if not self.signal_all(signal.SIGKILL):
+                break
+            self.wait()
+            time.sleep(0.001)
+        self.wait()
+
+    def close(self):
+        """Hear its last words."""
+        for inlet in self._inlets:
+            inlet.drain()
+            inlet.close()
+        self.outlet.close()
+
+
+class Keeper:
+    """All processes of a cluster in this place."""
+
+    def __init__(self):
+        self._parent, self._heard = os.getppid(), time.monotonic()
+        self._silence = 60.0  # seconds without a word of the reader
+        self._kept, self._folder, self._hosts = {}, '', []
+        self._selector = selectors.DefaultSelector()
+        self._input = Inlet(self._selector, os.fdopen(0, 'rb', 0),
+                            self._listen)
+
+    def run(self):
+        """Pass messages on until standard input ends."""
+        beat = 0
+        while True:
+            serve(self._selector, TICK)
+            self._check()
+            for kept in [*self._kept.values()]:
+                if kept.wait(os.WNOHANG) is not None:
+                    self._reap(kept)
+            descendants.bury([kept.pid for kept in self._kept.values()])
+            if time.monotonic() - beat > 1:
+                beat = time.monotonic()
+                self.tell(beat=True)
+                for kept in self._kept.values():
+                    if kept.computes():
+                        self.tell(number=kept.number, beat=True)
+
+    def tell(self, **message):
+        """Say something to the reader's process."""
+        messages.check(messages.FROM_KEEPER, 'keeper', message)
+        self._write(json.dumps(message))
+
+    def _write(self, message):
+        """Write a message, however slowly it is read."""
+        # What runs at a login may have left a line open.
+        line = memoryview(f'\n{{"keeper": {message}}}\n'.encode())
+        try:
+            while line:
+                if select.select([], [1], [], TICK)[1]:
+                    line = line[os.write(1, line[:select.PIPE_BUF]):]
+                else:
+                    self._check()
+        except OSError:  # the reader's process is gone
+            self.end()
+
+    def _check(self):
+        """End if the reader's process is gone, or silent for too long."""
+        if self._input.closed or os.getppid() != self._parent:
+            self.end()
+        if time.monotonic() - self._heard > self._silence:
+            print('nothing was heard of the reader for '
+                  f'{self._silence:.0f} s', file=sys.stderr)
+            self.end(1, lost=True)
+
+    def _listen(self, lines):
+        self._heard = time.monotonic()
+        for line in lines:
+            self._do(**json.loads(line))
+
+    def _do(self, do='', number=None, **message):
+        kept = self._kept.get(number)  # None, too, if it has just ended
+        if do == 'begin':
+            self._begin(**message)
+        elif not self._folder:
+            sys.exit('the first thing that came in was swallowed: what runs '
+                     'at a login here (.bashrc, …) must not read')
+        elif do == 'start':
+            self._start(number, message['job'])
+        elif do in ('load', 'listen', 'reach'):
+            self.tell(**{do: getattr(probe, do)(*message['args'])})
+        elif do in ('pass', 'signal', 'end'):
+            if kept and do == 'pass':
+                kept.outlet.send(message['message'])
+            elif kept and do == 'signal':
+                os.kill(kept.pid, message['signal'])
+            elif kept:
+                self._reap(kept)
+        elif do != 'ping':
+            raise KeyError(do)
+
+    def _begin(self, folder='', path=(), cwd='', silence=None, look=None,
+               network=None):
+        """Get ready; `look` and `network` are for `probe` and `namespaces`."""
+        told, self._silence = {}, silence or float('inf')
+        sys.path[:] = [*map(os.path.abspath, path)] or sys.path
+        with suppress(OSError):  # only where machines share their files
+            os.chdir(cwd)
+            sys.path.append(cwd)
+        if look:
+            told = probe.look(**look)
+        with or_end('no folder for the files of a cluster'):
+            self._folder = folder or tempfile.mkdtemp(prefix=PREFIX)
+        if network:
+            told['problem'] = namespaces.problem(
+                lambda: self._hosts.extend(namespaces.build(**network)))
+        self.tell(pid=os.getpid(), folder=self._folder, **told)
+
+    def _start(self, number, job):
+        store = job.get('store', True)
+        if member.may_be_forked(store):
+            self.tell(loading=True)
+            with suppress(Exception):  # the process itself will say so
+                member.load(store)
+            self.tell(loading=False)
+            self._heard = time.monotonic()  # nobody was listening
+        with or_end(f'{job["name"]} could not be started'):
+            hears, tell = os.pipe()
+            heard, says = os.pipe()
+            out, stdout = os.pipe()
+            err, stderr = os.pipe()
+            theirs = hears, says, stdout, stderr
+            pid = os.fork()
+        if not pid:
+            raise Forked(job, theirs,
+                         self._hosts[job['host']] if self._hosts else None)
+        with suppress(OSError):  # it may have done so itself, and ended
+            os.setpgid(pid, pid)
+        for end in theirs:
+            os.close(end)
+        printed = [Inlet(self._selector, os.fdopen(end, 'rb', 0),
+                         functools.partial(self._pass_printed, number, stream),
+                         cut=True)
+                   for stream, end in (('stdout', out), ('stderr', err))]
+
+        def pass_on(lines):  # which are messages already
+            for inlet in printed:  # what was printed before goes first
+                inlet.ready()
+            self._write(f'{{"number": {number}, "said": '
+                        f'[{", ".join(lines)}]}}')
+        # A server's report of a fault goes before a worker's question.
+        said = Inlet(self._selector, os.fdopen(heard, 'rb', 0), pass_on,
+                     urgent=job['role'] == 'server')
+        outlet = Outlet(self._selector, os.fdopen(tell, 'wb', 0))
+        self._kept[number] = Kept(number, pid, outlet, [said, *printed])
+        self.tell(number=number, pid=pid)
+
+    def _pass_printed(self, number, stream, lines):
+        self.tell(number=number, stream=stream, printed=lines)
+
+    def _reap(self, kept):
+        """It has ended, or has to."""
+        kept.kill()
+        kept.close()
+        self.tell(number=kept.number, code=kept.code)
+        del self._kept[kept.number]
+
+    def end(self, code=0, lost=False):
+        """End all processes, tidy up, and end."""
+        for kept in self._kept.values():
+            kept.signal_all(signal.SIGKILL)
+        for kept in self._kept.values():
+            kept.kill()
+        descendants.end_children()
+        if self._folder:
+            tidy(self._folder)
+        if lost and command_of(os.getppid()).startswith('sshd'):
+            # Nobody else would end the server's end of the line.
+            os.kill(os.getppid(), signal.SIGTERM)
+        os._exit(code)
+
+
+def main():
+    for name in [*os.environ]:  # set for another cluster, not for ours
+        if name.startswith(('DMLC_', 'PS_', 'PORT')):
+            del os.environ[name]
+    os.umask(0o077)  # what we make, such as a socket, is our own
+    if sys.platform == 'linux':  # a stopped keeper, too, has to notice that
+        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGCONT)
+    descendants.adopt()  # what leaves a worker's group ends with the cluster
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)  # the end of input says it
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit('it had to end'))
+    keeper = Keeper()
+    try:
+        keeper.run()
+    except Forked as forked:
+        new = forked.args
+    except SystemExit as end:
+        print(end, file=sys.stderr)
+        keeper.end(1)
+    except BaseException:
+        traceback.print_exc()
+        keeper.end(1)
+    member.main(*new)

@@ -1,0 +1,228 @@
+"""What runs in each process of a cluster, be it scheduler, server or worker.
+
+A `keeper` forks it.  The two talk in lines of JSON.  All that the program
+prints goes to another pipe.  When what comes in ends, the keeper is gone, and
+this process ends itself.
+"""
+import ctypes
+import importlib.util
+import itertools
+import json
+import os
+import queue
+import signal
+import sys
+import threading
+import time
+import traceback
+
+from d2lps.cluster.processes import messages
+from d2lps.cluster.processes import namespaces
+from d2lps.cluster.processes.shortage import open_files, or_end
+from d2lps.cluster.store.asking import defer_sigint
+
+BEAT = 1.0  # seconds between signs of life
+PR_SET_PDEATHSIG, PR_SET_NAME = 1, 15
+UNWANTED = 'sklearn', 'scipy.stats'
+
+
+def may_be_forked(store):
+    """Can what a process needs be loaded before it is forked?
+
+    MXNet prepares for that, but gives the new process only one OpenMP thread
+    (other settings are possible, if not wise); and GPUs do not allow it.
+    Without a store there is only NumPy, and a Mac's does not like it.
+    """
+    if not store:
+        return sys.platform == 'linux'
+    return (os.environ.get('OMP_NUM_THREADS') == '1'
+            and not os.path.exists('/dev/nvidiactl'))
+
+
+def load(store=True):
+    """Load what a process needs, which takes a while; MXNet for a store."""
+    importlib.import_module('d2lps.cluster.processes.cells')
+    if not store or 'mxnet' in sys.modules:
+        return
+    # MXNet would load them where they are installed, which takes a third of
+    # the time, for classes that nobody needs here. Nothing else is imported
+    # in this process meanwhile; afterwards they can be imported.
+    sys.modules.update(dict.fromkeys(UNWANTED))
+    try:
+        importlib.import_module('d2lps.cluster.store.worker')
+    finally:
+        for name in UNWANTED:
+            del sys.modules[name]
+
+
+class NoServers(dict):
+    """What `mx.kv.create` asks first: {kind: function that makes a store}.
+
+    (By itself MXNet says 'Check notnull', and at the second try it hangs.)
+    """
+
+    def __contains__(self, kind):
+        return 'dist' in kind or super().__contains__(kind)
+
+    def __missing__(self, kind):
+        raise RuntimeError(f'a {kind!r} store needs servers, and this cluster '
+                           'has none: start one with num_servers=1')
+
+
+class Storeless:
+    """Where MXNet is imported, its stores say that there are no servers."""
+
+    @classmethod
+    def find_spec(cls, name, path=None, target=None):
+        """Let MXNet be found, and change it once it is loaded."""
+        if name != 'mxnet':
+            return None
+        sys.meta_path.remove(cls)
+        spec = importlib.util.find_spec(name)
+        load = spec.loader.exec_module
+
+        def load_and_change(module):
+            load(module)
+            stores = module.kvstore.KVStoreBase
+            stores.kv_registry = NoServers(stores.kv_registry)
+        spec.loader.exec_module = load_and_change
+        return spec
+
+
+class Channel:
+    """The line to the group; `job` says what this process is."""
+
+    def __init__(self, job, incoming, outgoing):
+        self.job, self._in, self._out = job, os.fdopen(incoming), outgoing
+        self._lock, self._numbers = threading.Lock(), itertools.count()
+        self._answers, self._handlers = {}, {}
+
+    def start(self, **handlers):
+        """Listen; a message goes to the handler that its `do` names.
+
+        They have to be here already: what the group says may be in the pipe.
+        """
+        self._handlers = handlers | {'answer': self._answer}
+        with or_end(f'{self.job["name"]} could not be started'):
+            for work in (self._listen, self._beat):
+                threading.Thread(target=work, daemon=True).start()
+
+    def tell(self, kind, **message):
+        """Send a message and go on."""
+        messages.check(messages.FROM_MEMBER, kind, message)
+        text = json.dumps({'kind': kind} | message) + '\n'
+        line = memoryview(text.encode())  # what is left of one costs no copy
+        with defer_sigint(), self._lock:  # or there would be half a line
+            while line:
+                line = line[os.write(self._out, line):]
+
+    def ask(self, **message):
+        """Send a message and wait for the answer, a dictionary.
+
+        The group answers every question in bounded time, if only to say
+        that it took too long.
+        """
+        number = next(self._numbers)
+        answer = self._answers[number] = queue.SimpleQueue()
+        try:
+            self.tell('question', number=number, **message)
+            return answer.get()
+        except BaseException:  # Ctrl-C: the group must not count on us
+            self.tell('cancel', number=number)
+            raise
+        finally:
+            del self._answers[number]
+
+    def _listen(self):
+        for line in self._in:
+            try:
+                message = json.loads(line)
+                self._handlers[message['do']](message)
+            except Exception:  # nobody would hear of it in this thread
+                self.tell('broken', text=f'cannot handle {line[:200].strip()}'
+                          f':\n{traceback.format_exc()}')
+        end_all()
+
+    def _answer(self, message):
+        waiting = self._answers.get(message['number'])
+        if waiting:  # and was not interrupted meanwhile
+            waiting.put(message)
+
+    def _beat(self):
+        try:
+            while True:
+                self.tell('beat')
+                time.sleep(BEAT)
+        except OSError:  # nobody reads any more
+            end_all()
+
+
+def end_all():
+    """End this process and whatever it has started."""
+    os.killpg(os.getpgrp(), signal.SIGKILL)
+
+
+def work(channel):
+    """Be a worker."""
+    calls, faults, parts = queue.SimpleQueue(), [], []
+
+    def hear_call(message):
+        packed = ''.join([*parts, message['packed']])
+        parts.clear()
+        calls.put(message | {'packed': packed})
+    channel.start(part=lambda message: parts.append(message['packed']),
+                  call=hear_call, fault=faults.append)
+    load(channel.job.get('store', True))
+    from d2lps.cluster.processes import cells
+    try:
+        if channel.job.get('store', True):
+            from d2lps.cluster.store import worker
+            worker.attach(channel, faults)
+        else:
+            sys.meta_path.insert(0, Storeless)
+        cells.work(channel, calls)
+    finally:  # else a thread of the reader's could keep us, and we beat on
+        traceback.print_exc()
+        os._exit(1)
+
+
+def serve(channel):
+    """Be a scheduler or server."""
+    from d2lps.cluster.processes import mxnet_server
+    server.serve(channel)
+
+
+def main(job, pipes, host):
+    """Be a process of a cluster, which was just forked from its keeper.
+
+    Args:
+        job: what it is to be, and what it must know.
+        pipes: what it hears, says, prints, and prints as errors.
+        host: that of a slow network to `enter`, or None.
+    """
+    os.setpgid(0, 0)  # its keeper ends it and all that it starts
+    for number in signal.SIGHUP, signal.SIGTERM:
+        signal.signal(number, signal.SIG_DFL)
+    if host is not None:
+        namespaces.enter(host)
+    for number, file in enumerate((os.open(os.devnull, os.O_RDONLY),
+                                   *pipes[2:])):
+        os.dup2(file, number)
+    for file in open_files():
+        if file > 2 and file not in pipes[:2]:  # our keeper's
+            try:
+                os.close(file)
+            except OSError:  # it was the list of them
+                pass
+    if sys.platform == 'linux':
+        prctl = ctypes.CDLL(None).prctl
+        # End even when this process is stopped or hangs.
+        prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+        prctl(PR_SET_NAME, job['name'].encode())
+    if 'numpy' in sys.modules:  # else all draw the same random numbers
+        sys.modules['numpy'].random.seed()
+    channel = Channel(job, *pipes[:2])
+    if job['role'] != 'worker':  # without a role, mxnet starts no server
+        load()
+    os.environ.update(job['env'])
+    (work if job['role'] == 'worker' else serve)(channel)

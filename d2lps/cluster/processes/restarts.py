@@ -1,0 +1,184 @@
+"""A cluster's processes, and those that take their place after a death."""
+import os
+import threading
+import time
+
+from d2lps.cluster.processes.calls import ClusterError, show
+from d2lps.cluster.processes.supervisor import Supervisor
+from d2lps.cluster.store.asking import defer_sigint
+
+START = 60.0  # seconds that a start may take
+
+
+class Restarts:
+    """The `Supervisor` of a cluster, and those that come after it.
+
+    Args:
+        places: where the first processes run.
+        timeout, port, restarts, elastic: as in `Cluster`.
+
+    Attributes:
+        supervisor: that of the processes that run now, or ran last.
+        deaths: all that were noticed so far, a list of `Death`.
+        starting: are the processes being started anew just now?
+        closed: why no others will be started, or ''.
+
+    While `recover` works in one thread, another may call `close`.
+    """
+
+    def __init__(self, places, timeout, port, restarts, elastic):
+        self.deaths = []
+        self.starting = False
+        self.closed = ''
+        self.pid = os.getpid()
+        self._options = timeout, port, self.deaths
+        self._most_restarts, self._num_restarts = restarts, 0
+        self._elastic = elastic
+        self._cells_ran = False  # on the processes that run now
+        self._cells_lost = False  # what cells have made on earlier ones
+        self._cwd = os.getcwd()  # the reader may go elsewhere meanwhile
+        self._recovering, self._changing = threading.Lock(), threading.Lock()
+        self.supervisor = Supervisor(places, *self._options)
+
+    def start(self):
+        """Start all processes, and wait until the workers are ready.
+
+        Raises:
+            OSError, ClusterError: if they cannot be started.
+        """
+        end = time.monotonic() + START
+        try:
+            self.supervisor.start()
+        except OSError:  # it may only follow from a death
+            self._check()
+            raise
+        while self.supervisor.num_ready < self.supervisor.num_workers:
+            self._check()
+            if time.monotonic() > end:
+                raise ClusterError(
+                    f'the workers did not start in {START:.0f} s')
+            time.sleep(0.02)
+
+    def _check_process(self):
+        if os.getpid() != self.pid:
+            raise ClusterError(f'this cluster belongs to process {self.pid};'
+                               ' a process forked from it has none')
+
+    def check(self):
+        """Raise ClusterError if the processes do not run."""
+        self._check_process()
+        if self.starting:
+            raise ClusterError('all processes are being started anew just '
+                               'now; try again in a moment')
+        self._check()
+
+    def _check(self):
+        if self.closed:
+            raise ClusterError(self.closed)
+        if self.supervisor.failure:
+            words = (f'{self.supervisor.failure}\nAll other processes of this '
+                     'cluster have been ended; ')
+            if self._next():
+                raise ClusterError(words + 'the next run starts them anew.')
+            words += 'start a new one.'
+            if self._most_restarts and self.deaths:
+                words += (f' It was started anew {self._num_restarts} times '
+                          f'of {self._most_restarts}. All deaths: '
+                          f'{self._list()}.')
+                if self._num_restarts < self._most_restarts:
+                    words += ' So no worker is left.'
+            raise ClusterError(words)
+
+    def _list(self):
+        return '; '.join(map(str, self.deaths))
+
+    def _next(self):
+        """Places for new processes, or None if there may be none."""
+        dead = [death.who for death in self.supervisor.died]
+        if not dead or self.closed or (
+                self._num_restarts == self._most_restarts):
+            return None
+        gone = [who for who in dead if self._elastic and (
+            who.startswith('worker ')
+            # A host that was there may come again; is this the second try?
+            or who.startswith('host ') and not self.supervisor.num_ready)]
+        return self.supervisor.places.again(gone)
+
+    def recover(self):
+        """If a process has died, start all of them anew.
+
+        Raises:
+            ClusterError: if that may not be, or cannot be.
+        """
+        begun = time.monotonic()
+        self._check_process()
+        with self._recovering:
+            places = self._next()
+            while places:
+                self._start_anew(places)
+                places = self._next()  # one may have died again
+            self._check()
+            for death in self.deaths:
+                if death.seconds is None:
+                    death.seconds = time.monotonic() - max(
+                        begun, death.noticed)
+
+    def _start_anew(self, places):
+        self._num_restarts += 1
+        left = len(places.workers)
+        words = [*map(str, self.supervisor.died),
+                 'all processes are started anew']
+        if left < self.supervisor.num_workers:
+            words[-1] += f', with {left} ' + (
+                'worker' if left == 1 else 'workers')
+        which = f'(restart {self._num_restarts} of {self._most_restarts})'
+        show('; '.join(words) + f' {which}')
+        self.starting = True
+        try:
+            with defer_sigint():
+                self._replace(places)
+            self.start()
+        except BaseException as error:
+            if (isinstance(error, ClusterError) and self.supervisor.died
+                    and self.supervisor.places is places):
+                return  # it is the next death
+            with defer_sigint():
+                self.close('its processes could not be started anew ('
+                           f'{str(error) or type(error).__name__}) after '
+                           f'{self._list()}; start a new cluster')
+            if isinstance(error, Exception):
+                raise ClusterError(self.closed) from error
+            raise
+        finally:
+            self.starting = False
+
+    def _replace(self, places):
+        self.supervisor.close()
+        for keeper in places.keepers:
+            keeper.cwd = self._cwd
+        with self._changing:
+            if not self.closed:
+                self.supervisor = Supervisor(places, *self._options)
+                self._cells_lost = self._cells_lost or self._cells_ran
+                self._cells_ran = False
+
+    def begin_cell(self):
+        """A cell is going to make something on the workers.
+
+        Raises:
+            ClusterError: if what others have made was lost; once.
+        """
+        if self._cells_lost:
+            self._cells_lost = False
+            raise ClusterError(
+                'all processes were started anew, so what cells have made on '
+                'the workers is gone: run the %%px cells again from the '
+                f'first one on. What has died: {self._list()}')
+        self._cells_ran = True
+
+    def close(self, why='this cluster is closed; start a new one'):
+        """End all processes for good; may be called twice."""
+        if os.getpid() == self.pid:  # a fork may have a lock that is taken
+            with self._changing:
+                self.closed = self.closed or why
+            self.supervisor.close()

@@ -1,0 +1,67 @@
+"""The Unix sockets of a cluster on one machine, and what is left of it."""
+import os
+import shutil
+import signal
+import stat
+import tempfile
+from contextlib import suppress
+from pathlib import Path
+
+from d2lps.cluster.processes.shortage import TEMPORARY, needs
+
+PREFIX = 'd2lps-cluster-'  # of folders
+
+
+def socket_of(port):
+    """The Unix socket by which MXNet means `port`, if DMLC_LOCAL is 1."""
+    return f'/tmp/{port}'  # whatever TMPDIR says
+
+
+def make_folder():
+    """A folder for a cluster's files, which no other user can enter."""
+    with needs('no folder for the files of a cluster', TEMPORARY):
+        folder = tempfile.mkdtemp(prefix=PREFIX)
+        if len(folder) > 80:  # too long for the name of a socket in it
+            os.rmdir(folder)
+            folder = tempfile.mkdtemp(prefix=PREFIX, dir='/tmp')
+        return folder
+
+
+def remove_sockets(folder):
+    """Remove those that the file `sockets` in a cluster's folder names.
+
+    A process that ends well removes its own; one that is killed does not.
+    """
+    try:
+        paths = Path(folder, 'sockets').read_text().split()
+    except OSError:
+        return
+    for path in paths:
+        with suppress(OSError):
+            found = os.lstat(path)
+            if stat.S_ISSOCK(found.st_mode) and found.st_uid == os.geteuid():
+                os.unlink(path)
+
+
+def tidy(folder):
+    """Remove all that a cluster with this folder has left."""
+    remove_sockets(folder)
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+def command_of(pid):
+    """The command line of a process, '' if there is none (or no Linux)."""
+    try:
+        return Path(f'/proc/{pid}/cmdline').read_text()
+    except OSError:
+        return ''
+
+
+def sweep(folder, pids):
+    """Remove what a keeper has left that was stopped or killed."""
+    for pid in pids:
+        if 'd2lps' in (command_of(pid) or 'd2lps'):  # no number used anew
+            with suppress(OSError):
+                os.killpg(pid, signal.SIGKILL)
+    if Path(folder).name.startswith(PREFIX):
+        tidy(folder)

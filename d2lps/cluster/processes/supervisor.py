@@ -1,0 +1,306 @@
+"""Keep the processes of a cluster going, and the workers in agreement."""
+import contextlib
+import itertools
+import json
+import secrets
+import time
+from collections import Counter, deque
+from functools import partial
+from pathlib import Path
+
+from d2lps.cluster.processes import sockets
+from d2lps.cluster.processes.calls import Call
+from d2lps.cluster.processes.cells import PART
+from d2lps.cluster.processes.group import Group
+from d2lps.cluster.processes.shortage import TEMPORARY, needs
+from d2lps.cluster.store.agreement import Agreement
+
+MOST = 100  # messages of what is printed between two calls
+
+
+class Supervisor:
+    """The processes of one cluster.
+
+    Args:
+        places: where they run, such as `places.Here`.
+        timeout, port: as in `Cluster`.
+        deaths: a list, to which those that die are added.
+
+    Attributes:
+        failure: why all processes have been ended, or ''.
+        died: those that were the reason, if any; a list of `Death`.
+        num_ready: how many workers wait for calls.
+
+    Methods with an underscore run in the group's thread.
+    """
+
+    def __init__(self, places, timeout, port, deaths):
+        self.num_workers, self.num_servers = (
+            len(places.workers), len(places.servers))
+        self.places, self._port, self._deaths = places, port, deaths
+        self._timeout = timeout
+        self.failure, self.num_ready, self.died = '', 0, []
+        self._calls, self._numbers = {}, itertools.count()
+        self._called = Counter()  # calls that each worker has not ended
+        self._between = None  # after a call: what workers print till the next
+        self._agreement = Agreement(
+            self.num_workers, timeout, self._answer, self._met)
+        self._checks, self._checking, self._freed = [], 0, 0
+        self._group = Group(self._hear, self._tick, self._failed)
+
+    def start(self):
+        """Start all processes; OSError or ClusterError if it cannot be."""
+        keepers, patience = self.places.keepers, self.places.patience
+        self._group.do(lambda: [*map(self._group.keep, keepers)])
+        end, late = time.monotonic() + patience, keepers
+        while late and not self._group.failure:  # nor closed
+            time.sleep(0.005)
+            late = {keeper: f'did not answer within {patience:g} s'
+                    for keeper in keepers if not keeper.status}
+            if late and time.monotonic() > end:
+                self._group.do(partial(self._group.fail_dead, late))
+        if not self._group.failure:
+            self.places.settle()
+            if self.num_servers:
+                self._group.do(self._start_servers)
+            self._group.do(self._start_workers)
+
+    def close(self):
+        """End all processes; may be called twice."""
+        self._group.close()
+        for call in [*self._calls.values()]:
+            call.hear()
+
+    @contextlib.contextmanager
+    def calling(self):
+        """A new `Call`; in this `with` block, it hears what workers say."""
+        call = Call(next(self._numbers), self.num_workers)
+        self._calls[call.number] = call
+        for said in self._between or ():
+            call.hear(*said)
+        self._between = deque(maxlen=MOST)
+        if self.failure:
+            call.hear()
+        try:
+            yield call
+        finally:
+            del self._calls[call.number]
+
+    def call_workers(self, number, packed):
+        """Have all workers call a function; see `calling`."""
+        # While a keeper reads a long message, it does not say that it lives.
+        *parts, last = [packed[start:start + PART]
+                        for start in range(0, len(packed), PART)]
+
+        def send():
+            for one in self._members('worker'):
+                for part in parts:
+                    one.send('part', packed=part)
+                one.send('call', number=number, packed=last)
+                self._agreement.note_call(one.rank, time.monotonic())
+                self._called[one.name] += 1
+        self._group.do(send)
+
+    def called(self):
+        """Names of the workers that have not ended all of their calls."""
+        return self._group.do(lambda: [
+            name for name, calls in self._called.items() if calls])
+
+    def _named(self):
+        return {one.name: one for one in (
+            *self._group.keepers, *self._group.processes)}
+
+    def pids(self):
+        """The processes: {'scheduler': 4711, 'server 0': …}."""
+        return self._group.do(lambda: {
+            name: one.pid for name, one in self._named().items()})
+
+    def signal(self, name, number):
+        """Send a signal to the process `name`.
+
+        Raises:
+            ValueError: if there is none of that name.
+        """
+        def send():  # to nobody if all have just ended
+            found = self._named()
+            if name in found:
+                found[name].signal(number)
+            elif found:
+                raise ValueError(f"name must be one of {', '.join(found)}; "
+                                 f'it was {name!r}')
+        self._group.do(send)
+
+    def busy(self):
+        """Names of the workers that run a cell or a function."""
+        return self._group.do(lambda: [
+            f'worker {rank}' for rank, worker
+            in enumerate(self._agreement.workers) if worker.busy])
+
+    def fail(self, reason):
+        """End all processes because of `reason`."""
+        self._group.do(lambda: self._group.fail(reason))
+
+    def _start_workers(self):
+        """Start the workers, with what they need to find each other."""
+        address, port = self.places.master()
+        env = {'WORLD_SIZE': str(self.num_workers),  # as torchrun does
+               'MASTER_ADDR': address, 'MASTER_PORT': str(port),
+               'D2LPS_PEERS': json.dumps(
+                   self.places.peers(self._group.folder)),
+               'D2LPS_SECRET': secrets.token_hex(),
+               'D2LPS_TIMEOUT': str(self._timeout)}
+        if self.places.card:
+            env['GLOO_SOCKET_IFNAME'] = self.places.card
+        for rank, place in enumerate(self.places.workers):
+            place.add('worker', rank, env | {'RANK': str(rank)},
+                      store=bool(self.num_servers))
+
+    def _start_servers(self):
+        """Start scheduler and servers, and set what workers must know."""
+        for process in self._group.processes:
+            if process.expected_to_exit:
+                process.keeper.remove(process)
+        sockets.remove_sockets(self._group.folder)
+        head, servers = self.places.head, self.places.servers
+        root, *ports = self.places.free_ports(
+            1 + self.num_servers + self.num_workers)
+        root = self._port or root
+        # First the names, so that a full disk leaves no socket behind.
+        names = Path(self._group.folder, 'sockets')
+        with needs('no file for the names of the sockets', TEMPORARY):
+            new = names.with_suffix('.new')
+            new.write_text(' '.join(map(sockets.socket_of, (root, *ports))))
+        if self._port:
+            self.places.take(self._port)
+        new.rename(names)
+        self._env = self.places.env | {
+            'DMLC_PS_ROOT_URI': head.address,
+            'DMLC_PS_ROOT_PORT': str(root),
+            'DMLC_NUM_WORKER': str(self.num_workers),
+            'DMLC_NUM_SERVER': str(self.num_servers)}
+        head.add('scheduler', 0, self._env_of('scheduler', head, root))
+        # MXNet gives ranks in the order of the ports.
+        for rank, (place, port) in enumerate(zip(servers, ports)):
+            place.add('server', rank, self._env_of('server', place, port))
+        self._worker_ports = ports[self.num_servers:]
+        self._used, self._joining = False, set()
+
+    def _env_of(self, role, place, port):
+        return self._env | {'DMLC_ROLE': role, 'PORT': str(port),
+                            'DMLC_NODE_HOST': place.address}
+
+    def _members(self, *roles):
+        return [process for process in self._group.processes
+                if process.role in roles]
+
+    def _hear(self, one, message):
+        """A process has said something."""
+        hear = self.HEARD_BY.get(message.get('kind'))
+        if hear:
+            return hear(self, one, message)
+        self._broken(one, {'text': f'says what nobody knows: {message}'})
+
+    def _ready(self, one, message):
+        """A worker has loaded all that it needs."""
+        self.num_ready += 1
+
+    def _joins(self, one, message):
+        """A server or worker is going to register with the scheduler."""
+        self._joining.add(one.name)
+        if len(self._joining) == self.num_servers + self.num_workers:
+            self._members('scheduler')[0].send(do='begin')
+
+    def _hear_call(self, one, message):
+        if message['kind'] == 'done':
+            self._called[one.name] -= 1
+        call = self._calls.get(message['number'])
+        if call:  # it is still waited for
+            call.hear(one.rank, message)
+
+    def _printed(self, one, message):
+        if one.role == 'worker':
+            calls = [*self._calls.values()]
+            if calls:
+                calls[0].hear(one.rank, message)
+            elif self._between is not None and message['stream'] == 'stdout':
+                self._between.append((one.rank, message))  # of a thread
+
+    def _fault(self, one, message):
+        """An update has failed at a server."""
+        for worker in self._members('worker'):
+            worker.send(do='fault', server=one.name, text=message['text'])
+
+    def _has_freed(self, one, message):
+        self._freed += 1
+        if self._freed == self.num_workers:
+            self._agreement.start_over()
+
+    def _broken(self, one, message):
+        self._group.fail(f"{one.label()} {message['text']}", [one])
+
+    def _hear_worker(self, one, message):
+        self._agreement.hear(one.rank, message, time.monotonic())
+
+    def _answer(self, rank, number, reply):
+        for worker in self._members('worker'):
+            if worker.rank == rank:
+                worker.send(do='answer', number=number, **reply)
+
+    def _met(self, questions):
+        """All workers have made the same call: see to it; see Agreement."""
+        if 'create' in questions[0]:
+            if self._used:
+                self._start_servers()
+            self._used, self._freed = True, 0
+            return [{'env': self._env_of('worker', *at)} for at in zip(
+                self.places.workers, self._worker_ports)]
+        if 'close' in questions[0]:
+            for one in self._members('scheduler', 'server'):
+                one.expected_to_exit = True
+            return [{'missing': self._agreement.missing(rank)}
+                    for rank in range(self.num_workers)]
+        if 'update' in questions[0]:
+            self._checks, update = [], max(one['update'] for one in questions)
+            self._checking += 1
+            for server in self._members('server'):
+                server.send(do='check', number=self._checking, update=update)
+            return None  # until all have checked it
+        return [{}] * self.num_workers
+
+    def _checked(self, server, message):
+        """A server has tried to load an optimizer."""
+        error = message['error']
+        if message['number'] != self._checking:
+            return  # it was one that nobody waits for any more
+        self._checks.append(error and f'{server.name}: {error}')
+        if len(self._checks) == self.num_servers:
+            errors = '; '.join(filter(None, self._checks))
+            self._agreement.reply_all([
+                {'error': f'the servers cannot load it: {errors}'}
+                if errors else {}] * self.num_workers, time.monotonic())
+
+    def _tick(self, now):
+        self._agreement.check(now)
+        if late := self._agreement.overdue(now):
+            self._group.fail('; '.join(
+                f'worker {rank} got no answer from the servers in '
+                f'{self._agreement.workers[rank].call}' for rank in late),
+                died=[('servers', 'did not answer in time')])
+
+    def _failed(self, text, now):
+        self.died = self._group.died
+        self._deaths += self.died
+        started = self.num_ready == self.num_workers  # else none was used
+        self.failure = '\n'.join([text, *(
+            f'worker {rank}: {self._agreement.state(rank, now)}'
+            for rank in range(self.num_workers) if started)])
+        for call in [*self._calls.values()]:
+            call.hear()
+
+    HEARD_BY = {  # who hears each kind of messages.FROM_MEMBER
+        'ready': _ready, 'joins': _joins, 'printed': _printed,
+        'fault': _fault, 'checked': _checked, 'freed': _has_freed,
+        'broken': _broken,
+        'state': _hear_worker, 'question': _hear_worker,
+        'call': _hear_worker, 'cancel': _hear_worker,
+        'part': _hear_call, 'done': _hear_call}

@@ -1,0 +1,228 @@
+"""A cluster for chapters that need what not every machine has.
+
+Where PyTorch, say, is missing, the chapter goes on with a `Record`: it gives
+what the same calls of the same cells gave on another machine, from a file that
+was written there.  With D2LPS_RECORD=yes in the environment, cells write it.
+"""
+import base64
+import hashlib
+import io
+import json
+import os
+import platform
+import sys
+from contextlib import redirect_stdout
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+import numpy as np
+
+from d2lps.checks import (a, checked, flag, from_zero, list_of, one_of, text,
+                          whole)
+from d2lps.missing import NO_TORCH, is_hidden
+from d2lps.cluster.cluster import Cluster
+from d2lps.cluster.network import Network, network_problem
+from d2lps.cluster.processes import cells
+from d2lps.cluster.processes.calls import View, register_magic, show
+
+HOW = {'torch': NO_TORCH, 'mxnet': 'MXNet is not installed here'}
+EXPOSED = ('Without it, PyTorch would listen on ports of this machine, where '
+           'its other users can reach it; if it has none, say loopback=True')
+
+
+def lacking(needs, network, loopback):
+    """What this machine has not, in a line; '' if it has all."""
+    for library in needs:
+        if not has(library):
+            return HOW[library]
+    if not hasattr(os, 'fork'):
+        return f'{platform.system()} cannot fork the processes of a cluster'
+    problem = ''
+    if network and not loopback:
+        problem = network_problem(network.delay)
+    return f'{problem}. {EXPOSED}' if problem else ''
+
+
+def has(library):
+    """Is it installed, and not hidden?"""
+    try:
+        return bool(version(library)) and not is_hidden(library)
+    except PackageNotFoundError:
+        return False
+
+
+def _private(needs, network, loopback, **_):
+    if 'torch' in needs and not network and not loopback:
+        raise ValueError('network must be a private one for PyTorch, such as '
+                         'd2lps.Network(1e9): it listens on ports without a '
+                         'password. On a machine of your own: loopback=True')
+
+
+@checked(_private, record=text, num_workers=whole, num_servers=from_zero,
+         needs=list_of(one_of(*HOW)),
+         network=a((Network, type(None)), 'a Network, or None'), loopback=flag)
+def cluster_or_record(record, num_workers, needs=('torch',), num_servers=0,
+                      network=None, loopback=False):
+    """A `Cluster`, or, where something is missing, a `Record` of one.
+
+    Args:
+        record: the JSON file with what such a cluster gave elsewhere.
+        num_workers, num_servers, network: as in `Cluster`.
+        needs: libraries without which its cells fail: 'torch', 'mxnet'.
+        loopback: True runs it without `network` where that cannot be had.
+            PyTorch's workers then listen on addresses of this machine, where
+            its other users can reach them.
+
+    Raises:
+        ValueError: for a bad argument.
+        FileNotFoundError: if something is missing here, and `record`, too.
+    """
+    why = lacking(needs, network, loopback)
+    if why:
+        return Record(record, why)
+    if network and network_problem(network.delay):
+        network = None
+    cluster = Cluster(num_workers, num_servers, network=network)
+    if os.environ.get('D2LPS_RECORD'):
+        return Recorder(cluster, record, needs)
+    return cluster
+
+
+def key_of(function, args):
+    """What a call is found by: the text of its cell, or its name."""
+    if function is cells.execute:
+        return 'cell ' + hashlib.sha256(args[0].strip().encode()).hexdigest()
+    return ' '.join([function.__name__, *(
+        one for one in args if isinstance(one, str))])
+
+
+class Record:
+    """Stands for a cluster that cannot run here: `view`, `run`, `traffic`.
+
+    Called for the second time, they give what they gave at the second time.
+    """
+
+    def __init__(self, path, why):
+        found = json.loads(Path(path).read_text(), object_hook=decoded)
+        self.num_workers, self._from = found['num_workers'], found['from']
+        self._calls, self._why, self._said = found['calls'], why, None
+        self._times = {}
+        self.view = View(self)
+        register_magic(self)
+
+    def run(self, function, /, *args, **kwargs):
+        return self._next(key_of(function, args))
+
+    def traffic(self):
+        return self._next('traffic')
+
+    def _next(self, key):
+        if key not in self._calls:
+            show(f'Not run: {self._why}.')
+            return None
+        calls, number = self._calls[key], self._times.get(key, 0)
+        self._times[key] = number + 1
+        value, printed = calls[min(number, len(calls) - 1)]
+        if printed or value is not None:
+            self._say_so()
+        show(printed, end='')
+        return value
+
+    def _say_so(self):
+        """Once for each cell: nobody shall take it for measured here."""
+        cell = number_of_cell()
+        if cell is None or cell != self._said:
+            show(f'(recorded elsewhere: {self._from})')
+        self._said = cell
+
+    def close(self):
+        """There is nothing to end."""
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *exception):
+        self.close()
+
+    def __repr__(self):
+        return (f'{self._why}.\nWhat follows was recorded elsewhere: '
+                f'{self._from}')
+
+
+def number_of_cell():
+    shell = ('IPython' in sys.modules
+             and sys.modules['IPython'].get_ipython())
+    return shell.execution_count if shell else None
+
+
+class Recorder:
+    """A cluster that writes down what it gives."""
+
+    def __init__(self, cluster, path, needs):
+        libraries = [f'{name} {version(name)}' for name in needs]
+        self._cluster, self._path = cluster, Path(path)
+        self._all = {'from': ', '.join([*libraries, platform.system(),
+                                        f'{os.cpu_count()} processors']),
+                     'num_workers': cluster.num_workers, 'calls': {}}
+        self.view = View(self)
+        register_magic(self)
+
+    def __getattr__(self, name):
+        return getattr(self._cluster, name)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *exception):
+        self._cluster.close()
+
+    def run(self, function, /, *args, **kwargs):
+        printed = Both()
+        with redirect_stdout(printed):
+            value = self._cluster.run(function, *args, **kwargs)
+        self._note(key_of(function, args), value, printed.getvalue())
+        return value
+
+    def traffic(self):
+        value = self._cluster.traffic()
+        self._note('traffic', {name: [*both] for name, both in value.items()})
+        return value
+
+    def _note(self, key, value, printed=''):
+        if isinstance(value, list) and all(one is None for one in value):
+            value = None
+        self._all['calls'].setdefault(key, []).append([value, printed])
+        self._path.write_text(json.dumps(self._all, default=encoded) + '\n')
+
+    def __repr__(self):
+        return repr(self._cluster)
+
+
+class Both(io.StringIO):
+    """Keeps what is printed, and shows it."""
+
+    def __init__(self):
+        super().__init__()
+        self._shown = sys.stdout
+
+    def write(self, words):
+        self._shown.write(words)
+        return super().write(words)
+
+
+def encoded(value):
+    """For JSON: an array, or a number of NumPy's."""
+    if isinstance(value, np.generic):
+        return value.item()
+    if not isinstance(value, np.ndarray):
+        raise TypeError(f'a record cannot hold {value!r}: have the cell make '
+                        'plain numbers, texts, lists, or an array of it')
+    return {'array': base64.b64encode(value.tobytes()).decode(),
+            'dtype': value.dtype.str, 'shape': value.shape}
+
+
+def decoded(found):
+    if 'array' not in found:
+        return found
+    flat = np.frombuffer(base64.b64decode(found['array']), found['dtype'])
+    return flat.reshape(found['shape']).copy()

@@ -1,0 +1,121 @@
+"""A worker asks the cluster before it calls MXNet, which might never return.
+
+The cluster's answers come from `d2lps.cluster.store.agreement`.
+"""
+import contextlib
+import functools
+import os
+import signal
+import sys
+import threading
+
+
+class StoreError(RuntimeError):
+    """The workers do not agree, or a server could not do its work."""
+
+
+def single_threaded(method):
+    """Let a method of a store refuse what would hang.
+
+    That is a second thread, and a process that was forked from the worker.
+    """
+    @functools.wraps(method)
+    def call(self, *args, **kwargs):
+        if os.getpid() != self._asking.pid:
+            raise RuntimeError('the store works in the worker itself only, '
+                               'not in a process that was forked from it')
+        if not self._asking.lock.acquire(blocking=False):
+            raise RuntimeError('another thread of this worker is using the '
+                               'store; let one thread make all calls')
+        try:
+            return method(self, *args, **kwargs)
+        finally:
+            self._asking.lock.release()
+    return call
+
+
+@contextlib.contextmanager
+def defer_sigint():
+    """Let Ctrl-C wait for the end of this block."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    came, before = [], signal.getsignal(signal.SIGINT)
+    signal.signal(signal.SIGINT, lambda *args: came.append(args))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+    if came and callable(before):
+        before(*came[0])
+
+
+class Asking:
+    """A worker's questions to its cluster, over the process's `channel`.
+
+    `faults` is the list to which the channel adds what servers report.
+    """
+
+    def __init__(self, channel, faults):
+        self.rank, self.faults = channel.job['rank'], faults
+        self.pid, self.lock = os.getpid(), threading.RLock()
+        self._channel = channel
+
+    def tell(self, kind='call', **message):
+        """Say what MXNet is going to do, or without a message: it is done.
+
+        call: the call, in words.
+        push: the keys that are pushed.
+        inside: MXNet may take long; the cluster watches that.
+        """
+        self._channel.tell(kind, **message)
+
+    def ask(self, call, faults=True, **message):
+        """Wait until the other workers have done what `call` builds on.
+
+        Returns the cluster's reply, a dictionary. Unless `faults`, a failed
+        update has to wait.
+
+        Raises:
+            StoreError: if they do not do it in time, or cannot; or if a
+                server could not update.
+        """
+        if faults:
+            self.check_faults()
+        reply = self._channel.ask(call=call, **message)
+        # A push that was granted is counted, and must go: the next call says
+        # what failed meanwhile.
+        if faults and ('error' in reply or 'push' not in message):
+            try:
+                self.check_faults()
+            except StoreError:
+                self.tell()  # nor are we going to be in a pull
+                raise
+        if 'error' in reply:
+            if reply.get('others'):  # which may let nobody see the error yet
+                print(f"StoreError: {reply['error']}", file=sys.stderr,
+                      flush=True)
+            raise StoreError(reply['error'])
+        return reply
+
+    def meet(self, call, same=None, **message):
+        """Wait until all workers make this call, with the same `same`."""
+        return self.ask(call, same=[call, same], **message)
+
+    def inside(self, function, *args):
+        """Call a function of MXNet's; the cluster watches how long it takes.
+
+        (After Ctrl-C, it is the end of the cell that stops the watch.)
+        """
+        self.tell(inside=True)
+        result = function(*args)
+        self.tell()
+        return result
+
+    def check_faults(self):
+        """Raise StoreError if a server has reported a failed update."""
+        if self.faults:
+            fault = self.faults[0]
+            self.faults.clear()
+            raise StoreError(f"{fault['server']} could not update, so the "
+                             f"value stayed as it was:\n{fault['text']}")

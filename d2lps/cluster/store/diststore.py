@@ -1,0 +1,259 @@
+"""A worker's end of MXNet's distributed store, made safe.
+
+MXNet answers many a wrong call with a dead server, a wait without end or a
+wrong sum.  So each call is checked here before anything is sent, and what
+only the other workers can know is asked of the cluster first.
+"""
+import os
+
+from mxnet.kvstore import KVStoreBase
+
+from d2lps.checks import a, checked, function, whole
+from d2lps.cluster.store.asking import (StoreError, defer_sigint,
+                                        single_threaded)
+from d2lps.cluster.store.storechecks import (by_mxnet, compression, groups,
+                                              names, packed)
+from d2lps.engine import mx
+
+KINDS = 'dist_sync', 'dist_async'
+SET_UPDATE = 0  # the number of the command "run this for each push"
+
+
+class DistStore(KVStoreBase):
+    """MXNet's distributed store, with every call checked; see `worker`.
+
+    Keys are whole numbers or strings, but only one of these; arrays are
+    float32.  One value, or a list of values from several devices, belongs to
+    one key; a list of keys takes a list of these.  `value` is never changed
+    (MXNet's own store overwrites it in the next pull).
+
+    All methods raise:
+        ValueError: for a bad argument. Nothing was sent.
+        StoreError: if other workers do not do their part in the cluster's
+            `timeout`, or cannot any more; or if a server failed in an
+            update. The store stays usable.
+        RuntimeError: in a second thread, or a forked process.
+    """
+
+    type = rank = num_workers = None  # set below; not as in the base class
+
+    def __init__(self, kind, create, asking):
+        self.type = kind
+        self._asking = asking
+        self._buffers, self._shapes = {}, {}  # by key
+        self._most = {}  # values for a key, in the first push of several
+        self._pushed = set()  # keys that were not pulled since
+        self._late = {}  # arrays that were pulled and not waited for, by key
+        self._updates = False  # do the servers have an update?
+        self._fails_at_once = False  # or never, that update
+        self._proved = set()  # keys with which it did not fail
+        reply = asking.meet(f'create({kind!r})', create=True, faults=False)
+        asking.faults.clear()  # they were in a store that is gone
+        os.environ.update(reply['env'])
+        self._kv = asking.inside(create, kind)
+        self.rank, self.num_workers = self._kv.rank, self._kv.num_workers
+
+    def __repr__(self):
+        return (f'DistStore({self.type!r}, rank {self.rank} of '
+                f'{self.num_workers}, keys: {names([*self._buffers])})')
+
+    def __reduce__(self):
+        raise TypeError('a store cannot leave its worker; send arrays')
+
+    def _groups(self, name, keys, values, new=False, priority=0):
+        if self._kv is None:
+            raise ValueError('this store is closed; create a new one')
+        whole('priority', priority, -2 ** 31, 2 ** 31 - 1)
+        return groups(name, keys, values, self._shapes, new)
+
+    @single_threaded
+    def init(self, key, value):
+        """Give keys their first values; rank 0's count.
+
+        All workers have to do it, with the same keys in the same order and
+        the same shapes.
+        """
+        given = self._groups('value', key, value, new=True)
+        shapes = [[key, arrays[0].shape] for key, arrays in given.items()]
+        text = ', '.join(f'{key!r}, shape {shape}' for key, shape in shapes)
+        self._asking.meet(f'init({text})', same=shapes)
+        # What MXNet sends, it overwrites in the next pull: send a copy.
+        first = {key: value.as_nd_ndarray().copy()
+                 for key, [value] in given.items()}
+        self._asking.inside(self._kv.init, list(first), list(first.values()))
+        self._buffers.update(first)
+        self._shapes.update(shapes)
+
+    @single_threaded
+    def push(self, key, value, priority=0):
+        """Send values to the servers, which sum over workers and devices.
+
+        It waits only if a key's last push is not complete: with 'dist_sync'
+        no worker can be ahead of another by more than a push.
+        """
+        given = self._groups('value', key, value, priority=priority)
+        keys = [*given]
+        call = f'push({names(keys)})'
+        again = self._pushed.intersection(keys)
+        if self.type == 'dist_async':
+            if not self._updates:
+                raise ValueError("a push to a 'dist_async' store is an "
+                                 'update: call set_optimizer first, for '
+                                 'example with mx.optimizer.SGD()')
+            self._asking.check_faults()
+            self._asking.tell(call=call)
+        elif again:
+            self._asking.ask(call, push=keys)
+        else:
+            self._asking.check_faults()
+        with defer_sigint():  # what the cluster has counted must be sent
+            if self.type == 'dist_sync' and not again:
+                self._asking.tell(call=call, push=keys)
+            self._pushed.update(keys)
+            self._send(given, priority)
+
+    def _send(self, given, priority=0):
+        values = []
+        for key, arrays in given.items():
+            arrays = [array.as_nd_ndarray() for array in arrays]
+            if len(arrays) == 1:
+                arrays = [arrays[0].copyto(self._buffers[key])]
+            else:  # MXNet crashes if there are more than the first time
+                most = self._most.setdefault(key, len(arrays))
+                for extra in arrays[most:]:
+                    arrays[0] = arrays[0] + extra.copyto(arrays[0].ctx)
+                arrays = arrays[:most]
+            values.append(arrays)
+        self._kv.push([*given], values, priority)
+
+    @single_threaded
+    def pull(self, key, out, priority=0, wait=True, ignore_sparse=True):
+        """Fetch the keys' values into the arrays `out`.
+
+        With 'dist_sync', a worker that has pushed a key waits for all
+        others to push it, too; one that has not gets the value of before.
+
+        `wait=False` returns once MXNet has the request. The key's next pull
+        waits for it; until then, only ended or silent processes are noticed.
+        """
+        given = self._groups('out', key, out, priority=priority)
+        keys = [*given]
+        call, pushed = f'pull({names(keys)})', self._pushed.intersection(keys)
+        if self.type == 'dist_sync' and pushed:
+            self._asking.ask(call, pull=keys)
+            self._pushed.difference_update(keys)
+        else:
+            self._asking.check_faults()
+            self._asking.tell(call=call, inside=True)
+        outs = [[array.as_nd_ndarray() for array in arrays]
+                for arrays in given.values()]
+        for array in sum((self._late.pop(key, []) for key in keys), []):
+            array.wait_to_read()  # not later: `out` may be the same array
+        self._kv.pull(keys, outs, priority)
+        for array in sum(outs if wait else [], []):
+            array.wait_to_read()
+        if not wait:
+            self._late.update(zip(keys, outs))
+        elif self._updates and not self._proved.issuperset(keys):
+            self._asking.ask(call)  # by now servers have reported faults
+            if self._fails_at_once:
+                self._proved.update(pushed)
+            return
+        self._asking.tell()
+
+    @single_threaded
+    def pushpull(self, key, value, out=None, priority=0, wait=True):
+        """Push `value`, then pull into `out` (by default into `value`)."""
+        self._groups('out', key, value if out is None else out)
+        self.push(key, value, priority)
+        self.pull(key, value if out is None else out, priority, wait)
+
+    @single_threaded
+    def broadcast(self, key, value, out, priority=0):
+        """Initialise keys with rank 0's values and pull them into `out`."""
+        self.init(key, value)
+        self.pull(key, out, priority)
+
+    @checked(optimizer=a(mx.optimizer.Optimizer, (
+        'one of mx.optimizer, such as mx.optimizer.SGD()')))
+    def set_optimizer(self, optimizer):
+        """Let the servers update values with an optimizer of MXNet's.
+
+        All workers have to do it. Doing it again starts anew: momentum is
+        forgotten. A change of the optimizer in the worker does not reach
+        the servers.
+        """
+        self._set_update(
+            f'set_optimizer({type(optimizer).__name__})', optimizer)
+
+    @checked(updater=function)
+    def set_updater(self, updater):
+        """Let the servers call `updater(key, gradient, value)` for a push.
+
+        It changes the array `value` in place; string keys arrive as their
+        number in the order of `init`. All workers have to do it.
+        """
+        name = getattr(updater, '__name__', type(updater))
+        self._set_update(f'set_updater({name})', updater)
+
+    @single_threaded
+    def _set_update(self, call, update):
+        body = packed(call, update)
+        self._asking.meet(call, update=body if self.rank == 0 else '')
+        if self.rank == 0:
+            self._asking.inside(self._kv._send_command_to_servers,
+                                SET_UPDATE, body)
+        self._asking.meet(f'{call}, which is being sent')
+        self._updates = True
+        self._proved.clear()
+        self._fails_at_once = by_mxnet(update)
+
+    @checked(params=compression)
+    @single_threaded
+    def set_gradient_compression(self, params):
+        """Push two bits a number: {'type': '2bit', 'threshold': 0.5}.
+
+        Values become -threshold, 0 or threshold; what is left over is added
+        to the next push. All workers have to do it, before `init`.
+        """
+        if self._buffers:
+            raise ValueError('compression must be set before init; there is '
+                             f'key {names([*self._buffers])} already')
+        self._asking.meet('set_gradient_compression', same=params)
+        self._asking.inside(self._kv.set_gradient_compression, params)
+        self._asking.meet('set_gradient_compression, which is being sent')
+
+    @single_threaded
+    def barrier(self):
+        """Wait until all workers are here."""
+        self._asking.meet('barrier()')
+
+    def is_capable(self, capability):
+        """Gluon's Trainer asks whether servers can run an optimizer: yes."""
+        return capability.lower() == KVStoreBase.OPTIMIZER
+
+    def save_optimizer_states(self, *args, **kwargs):
+        """Raise StoreError: it is on the servers, and must stay there."""
+        raise StoreError('the servers keep the state; MXNet cannot fetch it')
+
+    load_optimizer_states = save_optimizer_states
+
+    @single_threaded
+    def close(self, report=True):
+        """Free the store, on all workers; the servers then end.
+
+        With `report`, an update that failed meanwhile is an error then.
+        """
+        if self._kv is not None:
+            reply = self._asking.meet('close()', close=True, faults=False)
+            # A push that waits for others would never let the store go.
+            for key, times in reply['missing']:
+                for _ in range(times):
+                    self._send({key: [mx.nd.zeros_like(
+                        self._buffers[key])]})
+            self._asking.inside(self._kv._barrier)
+            self._asking.inside(mx.base._LIB.MXKVStoreFree, self._kv.handle)
+            self._kv.handle, self._kv = None, None
+            self._asking.tell('freed')
+            if report:
+                self._asking.ask('close()')

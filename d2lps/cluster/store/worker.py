@@ -1,0 +1,88 @@
+"""A worker's store: there is one at a time."""
+import ctypes
+import os
+from functools import partial
+
+from mxnet.kvstore import KVStoreBase
+
+from d2lps.checks import checked, one_of
+from d2lps.cluster.store.asking import Asking
+from d2lps.cluster.store.diststore import KINDS, DistStore
+from d2lps.engine import mx
+
+_asking = None  # the cluster; there is one in workers only
+_store = None  # a process can have one at a time
+
+
+def attach(channel, faults):
+    """Make this process a worker; `processes.member` calls this."""
+    global _asking
+    _asking = Asking(channel, faults)
+
+
+class Kinds(dict):
+    """What `mx.kv.create` asks first: {kind: function that makes a store}.
+
+    All kinds with 'dist' in their name are ours, be they misspelt: MXNet
+    would wait for others that never come, or does not say what is missing.
+    But what MXNet's own launcher has started is not ours.
+    """
+
+    def __contains__(self, kind):
+        ours = _asking is not None or 'DMLC_ROLE' not in os.environ
+        return 'dist' in kind and ours or super().__contains__(kind)
+
+    def __missing__(self, kind):
+        return partial(create_store, kind)
+
+
+# `mx.kv.create` with 'dist_…' makes a checked store, or says why it cannot.
+KVStoreBase.kv_registry = Kinds(KVStoreBase.kv_registry)
+
+
+def native_store(kind):
+    """MXNet's own store."""
+    os.umask(0o077)  # its socket is our own, whatever a cell has set
+    _asking.tell('joins')  # so the scheduler may begin; see `server.serve`
+    handle = mx.base.KVStoreHandle()
+    mx.base.check_call(mx.base._LIB.MXKVStoreCreate(
+        mx.base.c_str(kind), ctypes.byref(handle)))
+    return mx.kvstore.KVStore(handle)
+
+
+@checked(kind=one_of(*KINDS))
+def create_store(kind='dist_sync'):
+    """Create this worker's `DistStore`; all workers have to do it.
+
+    Args:
+        kind: 'dist_sync' (a pull waits for all workers' pushes) or
+            'dist_async' (the server updates with every push).
+
+    A store that this worker has already is closed, so that a cell can be
+    run again; the new one is empty.
+
+    Raises:
+        ValueError: for another kind.
+        RuntimeError: in a process that is not a cluster's worker.
+        StoreError: if the other workers do not create it, too.
+    """
+    global _store
+    if _asking is None:
+        raise RuntimeError(
+            f'a {kind!r} store works in the workers of a cluster only: write '
+            '%%px above the cell, use Cluster.run, or run the script with '
+            'python -m d2lps cluster script.py')
+    close_store(report=False)
+    _store = DistStore(kind, native_store, _asking)
+    return _store
+
+
+def close_store(report=True):
+    """Close this worker's store, if there is one; all workers must do it.
+
+    With `report`, an update that failed at a server meanwhile is an error.
+    """
+    global _store
+    if _store is not None:
+        _store.close(report)
+        _store = None

@@ -1,0 +1,217 @@
+"""Exercise: the test accuracy, computed on all devices at the same time.
+
+To chapter 1, notebooks/01-data-parallelism.ipynb.
+"""
+from decimal import Decimal
+from numbers import Real
+from reprlib import repr as short
+
+import numpy as np
+
+from d2lps.exercises.checking import Check, Wrong, scalar
+from d2lps.exercises.images import are_torn, images_of, numbers_of
+
+
+class Count:
+    """A number of right answers that may be in the making: int() waits."""
+
+    def __init__(self, number, log, right):
+        self._number, self._log, self._right = number, log, right
+
+    def __int__(self):
+        self._log.append(['wait', self._number])
+        return self._right
+
+    __index__ = __int__
+
+    def __float__(self):
+        return float(int(self))
+
+    def __add__(self, other):
+        raise Wrong('counts lie on different devices and cannot be added '
+                    'there. int(count) brings one to Python.')
+
+    __radd__ = __truediv__ = __add__
+
+
+def _data(num_images, seed):
+    """Images that are their own numbers, labels, and what LeNet says."""
+    random = np.random.default_rng(seed)
+    labels = random.integers(0, 10, num_images)
+    good = random.random(num_images) < np.linspace(1, 0.3, num_images)
+    return np.arange(num_images), labels, np.where(good, labels,
+                                                   (labels + 1) % 10)
+
+
+def run(answer, num_images, k, seed=0):
+    """Which device was asked for what, when Python waited, and the result."""
+    X, labels, said = _data(num_images, seed)
+    asked, log, torn = [], [], []
+
+    def begin(i, X_part, y_part):
+        rows = numbers_of(X_part)
+        given = [int(label) for label in y_part]
+        if are_torn(X_part):
+            torn.append(len(asked))
+        log.append(['begin', len(asked)])
+        asked.append([int(i), rows, given])
+        return Count(len(asked) - 1, log, sum(
+            int(said[row] == label) for row, label in zip(rows, given)))
+
+    images, y = images_of(X), labels.copy()
+    before = images.copy()
+    returned = answer(images, y, k, begin)
+    changed = not (np.array_equal(images, before) and
+                   np.array_equal(y, labels))
+    accuracy = short(returned)
+    returned = scalar(returned)
+    if isinstance(returned, (Real, Decimal)):
+        accuracy = float(returned)
+    return {'asked': asked, 'log': log, 'accuracy': accuracy,
+            'changed': changed, 'torn': torn}
+
+
+def judge_accuracy(notes, num_images, k, seed=0):
+    """Every image once, and the share of right answers."""
+    _, labels, said = _data(num_images, seed)
+    seen, accuracies, given = {}, [], notes['accuracy']
+    for number, (device, rows, y) in enumerate(notes['asked']):
+        if not 0 <= device < k:
+            raise Wrong(f'there is no device {device}; they are 0 to '
+                        f'{k - 1}.')
+        if len(rows) != len(y):
+            raise Wrong(f'device {device} got {len(rows)} images and '
+                        f'{len(y)} labels.')
+        if number in notes['torn']:
+            raise Wrong(f'the images that device {device} got are no longer '
+                        'those of X, with all their pixels.')
+        for row, label in zip(rows, y):
+            if row in seen:
+                raise Wrong(f'image {row} was tested on device {seen[row]} '
+                            f'and again on device {device}.')
+            seen[row] = device
+            if label != labels[row]:
+                raise Wrong(f'image {row} came to device {device} with the '
+                            f'label {label}; its own is {labels[row]}.')
+    if isinstance(given, str):
+        raise Wrong(f'your function returned {given}; a number from 0 to 1 is '
+                    'wanted.')
+    if notes['changed']:
+        raise Wrong('X or y is another after your function. The next epoch '
+                    'is tested with them; make a copy and change that.')
+    missing = sorted({*range(num_images)} - {*seen})
+    if missing:
+        raise Wrong(f'{len(missing)} of {num_images} images are tested on no '
+                    f'device, image {missing[0]} for one. Do your parts '
+                    'cover what is left over when k does not divide the '
+                    'number of images?')
+    right = labels == said
+    for device in range(k):
+        mine = [row for row in seen if seen[row] == device]
+        if mine:
+            accuracies.append(right[mine].mean())
+    truth = right.mean()
+    if abs(given - truth) < 1e-6:  # a float32 has no more digits
+        return
+    if abs(given - 100 * truth) < 1e-3:
+        raise Wrong(f'you returned {given:g}, the accuracy in percent. A '
+                    f'number from 0 to 1 is wanted, {truth:.4f}.')
+    rounded = [round(truth, digits) for digits in range(1, 6)]
+    if min(abs(given - one) for one in (*rounded, float(np.float16(truth)))
+           ) < 1e-9:
+        raise Wrong(f'you returned {given:g}: {truth:.6f}, rounded. All '
+                    'digits are wanted.')
+    if given == right.sum() // num_images:
+        raise Wrong(f'you returned {given:g}: the accuracy, {truth:.4f}, '
+                    'without what follows the point. `//` and `int` cut it '
+                    'off; `/` keeps it.')
+    if min(abs(given - np.mean(accuracies)),
+           abs(given - np.sum(accuracies) / k)) < 1e-6:
+        raise Wrong(f'you returned {given:.4f}, the mean of the devices\' '
+                    f'accuracies; the accuracy is {truth:.4f}. A device with '
+                    'fewer images must count less.')
+    if abs(given - right.sum()) < 1e-9:
+        raise Wrong(f'you returned {given:g}, how many are right. The share '
+                    f'of {num_images} images is wanted.')
+    raise Wrong(f'you returned {given:.4f}; {right.sum()} of {num_images} '
+                f'are right, {truth:.4f}. Are all counts in it, once, and '
+                f'is their sum divided by {num_images}?')
+
+
+def _timeline(notes, k):
+    """[device, start, end] of all work, [start, end] of Python's waiting."""
+    now, free, work, waits = 0, [0] * k, [], []
+    for what, number in notes['log']:
+        device, rows, _ = notes['asked'][number]
+        if what == 'begin':
+            start = max(now, free[device])
+            free[device] = start + len(rows)
+            work.append([device, start, free[device]])
+        elif work[number][2] > now:
+            waits.append([now, work[number][2]])
+            now = work[number][2]
+    return work, waits
+
+
+def judge_time(notes, num_images, k, seed=0):
+    """An image takes a millisecond; all devices work side by side."""
+    for device, *_ in notes['asked']:
+        if not 0 <= device < k:
+            raise Wrong(f'device {device} could not begin: there are devices '
+                        f'0 to {k - 1}.')
+    tested = sum(len(rows) for _, rows, _ in notes['asked'])
+    if not tested and num_images < k:
+        return  # all were left over: of that the first check tells
+    if tested < num_images / 2:  # of a few that are left out, the first tells
+        raise Wrong(f'{tested} of {num_images} images were tested.')
+    if not any(what == 'wait' for what, _ in notes['log']):
+        raise Wrong('int() never took a count, so Python never waited for a '
+                    'device.')
+    work, waits = _timeline(notes, k)
+    end, target = max(one[2] for one in work), -(-num_images // k)
+    if end <= target:
+        return
+    text = f'the test took {end} ms; the target is {target}. '
+    sizes = [sum(b - a for device, a, b in work if device == i)
+             for i in range(k)]
+    if max(sizes) > target:
+        raise Wrong(f'{text}The devices have {sizes} images each. Share '
+                    f'them out so that none has more than {target}.')
+    late = max(work, key=lambda one: one[1])
+    raise Wrong(f'{text}Device {late[0]} began after {late[1]} ms only: '
+                'Python was waiting for another device until then. Where '
+                'do you call int()?')
+
+
+def picture(answer):
+    """Who worked when, with the student's function."""
+    from d2lps.pictures import BLUE, ORANGE, row_chart
+    notes, k = run(answer, 449, 4), 4
+    if not all(0 <= device < k for device, *_ in notes['asked']):
+        raise Wrong(f'there are devices 0 to {k - 1} in this picture.')
+    accuracy = notes['accuracy']
+    if isinstance(accuracy, float):
+        accuracy = f'{accuracy:.3f}'
+    work, waits = _timeline(notes, k)
+    last = max([end for *_, end in work], default=0)
+    title = f'accuracy {accuracy} after {last} ms; dotted: the target'
+    told = '; '.join(f'device {device} from {start} to {end} ms'
+                     for device, start, end in work)
+    chart = row_chart(
+        ['Python waits', *(f'device {i}' for i in range(k))],
+        1.1 * max(last, 113), f'{title}, 113 ms. At work: {told}.',
+        title=title, xlabel='time / ms')
+    for start, end in waits:
+        chart.bar(start, end, -0.36, 0.36, ORANGE, pattern=1)
+    for device, start, end in work:
+        chart.bar(start, end, device + 0.64, device + 1.36, BLUE)
+    return chart.rule(x=113, style=':').drawing
+
+
+CASES = [{'num_images': n, 'k': k} for n, k in (
+    (12, 2), (449, 4), (10, 3), (2, 4))]
+CHECKS = {
+    'accuracy': Check(CASES, run, judge_accuracy,
+                      'every image is tested once, and the share is right.'),
+    'time': Check(CASES, run, judge_time,
+                  'all devices work side by side: 113 ms with four.')}

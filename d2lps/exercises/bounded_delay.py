@@ -1,0 +1,202 @@
+"""Exercise: a server says who goes on, and who is too far ahead.
+
+To chapter 16, notebooks/16-asynchrony.ipynb.
+"""
+import heapq
+from operator import index
+from reprlib import repr as short
+
+from d2lps.exercises.checking import Check, Wrong, without
+
+
+class Race:
+    """What has happened until `now`.
+
+    pushed: how often each worker has. waiting, done: sets of workers.
+    most: the greatest lead with which somebody has begun a step.
+    """
+
+    def __init__(self, num_workers):
+        self.pushed, self.now, self.most = [0] * num_workers, 0, 0
+        self.waiting, self.done, self.events = set(), set(), []
+
+    def slowest(self):
+        return min({*range(len(self.pushed))} - self.done,
+                   key=self.pushed.__getitem__)
+
+    def ahead(self, rank):
+        return self.pushed[rank] - self.pushed[self.slowest()]
+
+
+def play(decide, times, pushes, batches=None):
+    """Follow a virtual clock until nobody computes, or for so many pushes.
+
+    decide(race, rank, last): called for each push; says who goes on.
+    times: as in the chapter. batches: how many each worker has, or no end.
+    """
+    race, computing = Race(len(times)), []
+
+    def begin(rank):
+        race.waiting.discard(rank)
+        race.most = max(race.most, race.ahead(rank))
+        race.events.append((race.now, rank, 'pull'))
+        seconds = times[rank][race.pushed[rank] % len(times[rank])]
+        heapq.heappush(computing, (race.now + seconds, rank))
+
+    for rank in range(len(times)):
+        begin(rank)
+    while computing and sum(race.pushed) < pushes:
+        race.now, rank = heapq.heappop(computing)
+        race.pushed[rank] += 1
+        race.events.append((race.now, rank, 'push'))
+        last = bool(batches) and race.pushed[rank] == batches[rank]
+        (race.done if last else race.waiting).add(rank)
+        for other in sorted({*decide(race, rank, last)} & race.waiting):
+            begin(other)
+    return race
+
+
+def obey(bound):
+    """Decide as it should be."""
+    return lambda race, rank, last: [
+        r for r in race.waiting if race.ahead(r) <= bound]
+
+
+def repeat(said):
+    """Decide as the student's server did."""
+    said = iter(said)
+    return lambda race, rank, last: [index(r) for r in next(said, ())]
+
+
+def run(answer, times, bound, pushes, batches=None):
+    ours = Race.__init__, Race.slowest, Race.ahead, play
+    with without(*ours):
+        gate, said = answer(len(times), bound), []
+
+    def decide(race, rank, last):
+        with without(*ours):
+            go = gate.push(rank, last)
+        try:
+            said.append([index(r) for r in go])
+        except TypeError:
+            raise Wrong(f'`push` returned {short(go)}. A list of ranks is '
+                        'wanted: [0, 2], say, or [] for nobody.') from None
+        return said[-1]
+
+    play(decide, times, pushes, batches)
+    return said
+
+
+def judge(said, bound, slack=0, **case):
+    """slack: so many more or less ahead is forgiven."""
+    repeated, end = repeat(said), play(repeat(said), **case)
+    wanted = min(case['pushes'], sum(case.get('batches') or [10 ** 9]))
+    stuck = (f'At {end.now:g} s all wait, nobody computes, and so it stays '
+             'for ever.') if sum(end.pushed) < wanted else ''
+
+    def decide(race, rank, last):
+        go = repeated(race, rank, last)
+        text = (f'at {race.now:g} s, worker {rank} pushes its gradient number '
+                f'{race.pushed[rank]}{", its last" if last else ""}. ')
+        for r in go:
+            mistake = _may_not_go(race, r, bound, end.most, slack)
+            if mistake or go.count(r) > 1:
+                raise Wrong(f'{text}Worker {r} is told to go on'
+                            f'{mistake or " twice."}')
+        for r in sorted(race.waiting.difference(go)):
+            if race.ahead(r) <= bound - slack:
+                raise Wrong(f'{text}{_need_not_wait(race, r, rank, bound)} '
+                            f'{stuck}'.rstrip())
+        return go
+
+    play(decide, **case)
+    if stuck:
+        raise Wrong(stuck[0].lower() + stuck[1:])
+
+
+def judge_last(said, bound, **case):
+    """Who is done; of one more or less ahead, the first check tells."""
+    judge(said, bound, slack=1, **case)
+
+
+def _may_not_go(race, r, bound, most, slack):
+    """Why worker r must not go on, if so."""
+    if not 0 <= r < len(race.pushed):
+        return f'. The workers are 0 to {len(race.pushed) - 1}.'
+    if r in race.done:
+        return ', but it has no batch left.'
+    if r not in race.waiting:
+        return (', but it does not wait: it still computes its gradient '
+                f'number {race.pushed[r] + 1}.')
+    if race.ahead(r) > bound + slack:
+        why = 'That is one too many.'
+        if most > bound + 1:
+            why = (f'Later somebody is even {most} ahead. Whom do you '
+                   'compare with whom?')
+        if bound == 0:
+            why = ('With bound 0, nobody begins a round before all have '
+                   'pushed in the one before.')
+        return (f', {race.ahead(r)} ahead of the slowest, worker '
+                f'{race.slowest()}; the bound is {bound}. {why}')
+
+
+def _need_not_wait(race, r, rank, bound):
+    """Why worker r could go on when worker `rank` has pushed."""
+    for d in race.done:
+        if race.pushed[r] - race.pushed[d] > bound:
+            return (f'Worker {r} is left waiting for worker {d}, which has '
+                    'no batch left and never pushes again.')
+    if r != rank:
+        return (f'Worker {r} has waited, and may go on now, but nobody tells '
+                'it.')
+    if race.ahead(r) == 0:
+        return (f'You make worker {r} wait, and nobody has pushed less often '
+                'than it has. For whom does it wait?')
+    return (f'You make worker {r} wait, only {race.ahead(r)} ahead of the '
+            f'slowest, worker {race.slowest()}; the bound is {bound}.')
+
+
+def judge_figure(said, bound, **world):
+    end, best = play(repeat(said), **world), play(obey(bound), **world)
+    if sum(end.pushed) < world['pushes']:
+        raise Wrong(f'at {end.now:g} s, after {sum(end.pushed)} gradients, '
+                    'all wait and nobody computes, and so it stays for ever.')
+    if end.most > bound:
+        raise Wrong(f'somebody goes on {end.most} ahead of the slowest; the '
+                    f'bound is {bound}.')
+    if end.now > best.now:
+        rates = [f'{world["pushes"] / race.now:.2f}' for race in (end, best)]
+        raise Wrong(f'your workers bring {rates[0]} gradients per second, and '
+                    f'the bound permits {rates[1]}: somebody waits in vain.')
+
+
+def picture(answer):
+    """Draw who computes and who waits."""
+    from d2lps.asynchrony.clock import Event, Plan
+    from d2lps.pictures import plot_plan
+    race = play(repeat(run(answer, **TARGET)), TURNS, TARGET['pushes'])
+    plan = Plan(4, 2, 0, tuple(Event(*event, k, k) for k, event in
+                               enumerate(race.events)))
+    return plot_plan(plan, until=40, title=(
+        f'bound 2: {sum(race.pushed)} gradients, '
+        f'{sum(race.pushed) / race.now:.2f} per second; at most {race.most} '
+        'ahead'))
+
+
+SLOW = [[1], [1], [1], [5]]
+TURNS = [[5, 1, 1, 1, 1], [1, 1, 5, 1, 1], [1, 1, 1, 5, 5], [1, 5, 1, 1, 1]]
+TARGET = {'bound': 2, 'pushes': 200, 'times': TURNS}
+CHECKS = {
+    'rule': Check(
+        [{'bound': 2, 'pushes': 24, 'times': SLOW},
+         {'bound': 0, 'pushes': 16, 'times': SLOW},
+         {'bound': 1, 'pushes': 20, 'times': [[1, 4], [2], [3, 1, 1]]}],
+        run, judge, 'nobody is too far ahead, and nobody waits in vain.'),
+    'last': Check(
+        [{'bound': 1, 'pushes': 12, 'times': [[1], [1], [2]],
+          'batches': [2, 6, 4]},
+         {'bound': 0, 'pushes': 6, 'times': [[3], [1]], 'batches': [2, 4]}],
+        run, judge_last,
+        'nobody waits for a worker that has no batch left.'),
+    'figure': Check([TARGET], run, judge_figure,
+                    '1.57 gradients per second; if all wait for all, 0.80.')}

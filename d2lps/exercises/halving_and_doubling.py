@@ -1,0 +1,71 @@
+"""Half of the data to a partner, half of that to the next, and back.
+
+Chapter 6, trees and machines. The student's function makes the plan.
+"""
+import numpy as np
+
+from d2lps.collectives import strategies, topology
+from d2lps.exercises import plan_checks
+from d2lps.exercises.checking import Check, Wrong, without
+
+
+def run(answer, n):
+    with without(strategies.halving_doubling), plans.counted_from_1(n):
+        plan = answer(n)
+    return plans.notes_of(plan, n)
+
+
+def judge_rounds(notes, n):
+    """Few rounds, and one partner in each of them."""
+    plan = plans.judge_work(notes, n, whole=False)
+    plans.judge_rounds(plan, 2 * (n.bit_length() - 1))
+    for number, sends in enumerate(plan.rounds, 1):
+        pairs = {(src, dst) for src, dst, *_ in sends}
+        for device in range(n):
+            partners = ({dst for src, dst in pairs if src == device} |
+                        {src for src, dst in pairs if dst == device})
+            if len(partners) > 1:
+                raise Wrong(
+                    f'in round {number} device {device} '
+                    f'has {len(partners)} partners: {sorted(partners)}. It '
+                    'shall send to one device at most in a round, and '
+                    'receive from the same.')
+
+
+def judge_bytes(notes, n):
+    """No device sends more of its gradient than it must."""
+    plan = plans.judge_work(notes, n)
+    size, sent = plan.chunk_bytes(1), np.zeros((len(plan.rounds), n))
+    for amount, sends in zip(sent, plan.rounds):
+        np.add.at(amount, sends.src, size[sends.chunk])
+    total, target = sent.sum(axis=0), 2 * (n - 1) / n
+    if n > 1 and total.max() > target * (1 + 1e-9):
+        device = int(total.argmax())
+        shares = ', '.join(f'{share:.3g}' for share in sent[:, device])
+        raise Wrong(
+            f'device {device} sends '
+            f'{total.max():.3g} times the size of its gradient; the target '
+            f'is {target:.3g}. Round by round it sends: {shares}.')
+    if len(plan.weights) > n:
+        raise Wrong(f'your plan cuts the gradient into {len(plan.weights)} '
+                    f'chunks; {n} are wanted.')
+
+
+def picture(answer, n=8):
+    """The student's plan, and the time it takes beside others'."""
+    plan = plans.plan_of(run(answer, n), n)
+    others = [make(n) for make in (strategies.recursive_doubling,
+                                   strategies.tree, strategies.ring)]
+    rounds, latency = 2 * (n.bit_length() - 1), 10e-6
+    target = rounds * latency + 2 * (n - 1) / n * 1e6 / topology.PCIE3
+    switch = topology.pcie_switch(n, latency=5e-6)
+    return plans.picture_of(plan, others, switch, 1e6, target)
+
+
+CHECKS = {
+    'sum': Check([{'n': n} for n in (2, 4, 8, 1)], run, plans.judge_sum,
+                 'every device ends with the part of each device once.'),
+    'rounds': Check([{'n': n} for n in (4, 8)], run, judge_rounds,
+                    '2 log2(n) rounds, and one partner in each.'),
+    'bytes': Check([{'n': n} for n in (4, 8)], run, judge_bytes,
+                   'each device sends 2(n - 1)/n of its gradient.')}

@@ -1,0 +1,288 @@
+"""Exercise: who is to blame when an all-reduce hangs, from what ranks say.
+
+To chapter 12, notebooks/12-when-a-ring-hangs.ipynb.
+"""
+from operator import index
+from reprlib import repr as short
+
+from d2lps.collectives import strategies
+from d2lps.exercises.checking import Check, Wrong, without
+
+
+def senders(plan, rank, k):
+    """Whose messages `rank` receives in round k, in plan order: a list.
+
+    Rounds are counted from 1; [] for a round that the plan does not have.
+    """
+    if not 1 <= k <= len(plan.rounds):
+        return []
+    return [send.src for send in plan.rounds[k - 1] if send.dst == rank]
+
+
+def carry_out(plan, stops, lost=()):
+    """What the ranks say if some stop: {rank: (waits_for, round)}.
+
+    stops: {rank: round}, the round that this rank does not begin.
+    lost: messages that never arrive, (src, dst, round).
+    """
+    begun = [0] * plan.num_devices
+
+    def lacks(rank):
+        """Whose message of its round has not come; None if all have."""
+        k = begun[rank]
+        for src in senders(plan, rank, k):
+            if begun[src] < k or (src, rank, k) in lost:
+                return src
+
+    def goes_on(rank):
+        after = begun[rank] + 1
+        return (after <= len(plan.rounds) and after != stops.get(rank)
+                and lacks(rank) is None)
+
+    ranks = range(plan.num_devices)
+    while any(goes_on(rank) for rank in ranks):
+        for rank in filter(goes_on, ranks):
+            begun[rank] += 1
+    return {rank: (lacks(rank), begun[rank]) for rank in ranks
+            if lacks(rank) is not None}
+
+
+def _hang(plan, n, says):
+    """The plan of a case, and {rank: (waits_for, round)}.
+
+    says: (rank, waits_for, round). Who should be named is in no case: a
+    student's function could look there.
+    """
+    return (getattr(strategies, plan)(n),
+            {rank: (src, k) for rank, src, k in says})
+
+
+def _of_plan(plan, said):
+    """The reports of messages that the plan has."""
+    return {rank: (src, k) for rank, (src, k) in said.items()
+            if src in senders(plan, rank, k)}
+
+
+def _guilty(plan, said):
+    own = _of_plan(plan, said)
+    return sorted({src for src, k in own.values()
+                   if src not in own or own[src][1] >= k}
+                  | {*said}.difference(own))
+
+
+def _first_rounds(plan, said):
+    """The last round that each has begun for certain."""
+    own, last = _of_plan(plan, said), [0] * plan.num_devices
+    for rank, (src, k) in own.items():
+        came = senders(plan, rank, k)
+        for other in [rank, *came[:came.index(src)]]:
+            last[other] = max(last[other], k)
+    for k in range(len(plan.rounds), 0, -1):
+        for src, dst, *_ in plan.rounds[k - 1]:
+            if last[dst] > k:
+                last[src] = max(last[src], k)
+    return last
+
+
+def run(answer, **case):
+    with without(_guilty, _first_rounds):
+        found = answer(*_hang(**case))
+    if found is None:
+        raise Wrong('your function returned nothing: is there a `return`?')
+    try:
+        if isinstance(found, (str, bytes, dict)):
+            raise TypeError
+        return [index(one) for one in found]
+    except TypeError:
+        raise Wrong(f'your function returned {short(found)}. A list of whole '
+                    'numbers is wanted, such as [0, 3].') from None
+
+
+def _says(rank, src, k):
+    return f'rank {rank} waits for {src} in round {k}'
+
+
+def judge(found, **case):
+    plan, said = _hang(**case)
+    own, right = _of_plan(plan, said), _guilty(plan, said)
+    for rank in found:
+        if not 0 <= rank < plan.num_devices:
+            raise Wrong(f'there is no rank {rank}: they are 0 to '
+                        f'{plan.num_devices - 1}.')
+        if rank not in right:
+            raise Wrong(f'your list has rank {rank}. '
+                        f'{_innocent(rank, said, own)}')
+    for rank in right:
+        if rank not in found:
+            raise Wrong(f'rank {rank} is missing in your list, {found}. '
+                        f'{_why(rank, said, own)}')
+    if found != right:
+        raise Wrong(f'you returned {found}. Each is wanted once, the least '
+                    f'first: {right}.')
+
+
+def _innocent(rank, said, own):
+    """Why it is no culprit."""
+    for one, (src, k) in said.items():
+        if src == rank and one not in own:
+            return (f'True, {_says(one, rank, k)}. But the plan has no such '
+                    f'message, so it is rank {one} that is wrong.')
+    by = [(k, one) for one, (src, k) in own.items() if src == rank]
+    if by:
+        (k, one), (src, before) = min(by), own[rank]
+        return (f'True, {_says(one, rank, k)}. But {_says(rank, src, before)}'
+                f', before it comes to round {k}: it is a victim.')
+    if rank in own:
+        return f'But {_says(rank, *own[rank])}, and nobody waits for it.'
+    return ('It has said nothing, but nobody waits for it either. It may '
+            'have finished its part.')
+
+
+def _why(rank, said, own):
+    """Why it is a culprit."""
+    if rank in said and rank not in own:
+        src, k = said[rank]
+        return (f'It says that it waits for {src} in round {k}, and the plan '
+                'has no such message: it carries out another plan.')
+    k, one = min((k, one) for one, (src, k) in own.items() if src == rank
+                 and (rank not in own or own[rank][1] >= k))
+    text = f'R{_says(one, rank, k)[1:]}, and '
+    if rank not in own:
+        return f'{text}rank {rank} has said nothing that would excuse it.'
+    return (f'{text}{_says(rank, *own[rank])}. That is not an earlier round: '
+            f'it says that its message of round {k} is on its way. Somebody '
+            'must look at why that did not arrive.')
+
+
+def judge_begun(found, **case):
+    plan, said = _hang(**case)
+    own, right = _of_plan(plan, said), _first_rounds(plan, said)
+    if len(found) != len(right):
+        raise Wrong(f'your list has {len(found)} numbers. One for each of '
+                    f'{len(right)} ranks is wanted.')
+    void = {*said}.difference(own)  # what these say may spoil all others
+    for rank in sorted(range(len(right)), key=lambda one: one not in void):
+        mine, k = found[rank], right[rank]
+        if mine == k:
+            continue
+        why = f'No report shows that it has begun round {mine}.'
+        if mine < k:
+            why = _shows(plan, own, right, rank, k)
+        elif rank in own:
+            why = f'But {_says(rank, *own[rank])}, so it is not yet further.'
+        elif rank in said:
+            why = (f'Though {_says(rank, *said[rank])}, the plan has no such '
+                   'message, so that counts for nothing.')
+        raise Wrong(f'for rank {rank} you say {mine}; it is {k}. {why}')
+
+
+def _shows(plan, own, last, rank, k):
+    """Who must have received something of round k from it."""
+    if rank in own and own[rank][1] == k:
+        return f'It says so itself: {_says(rank, *own[rank])}.'
+    text = f'Rank {{}} has its message of round {k}, for {{}}.'
+    for one, (src, at) in own.items():
+        came = senders(plan, one, k)
+        if at == k and rank in came[:came.index(src)]:
+            return text.format(one, f'it waits for {src} in this round, whose '
+                               'message it receives later')
+    one = next(one for one, at in enumerate(last)
+               if at > k and rank in senders(plan, one, k))
+    if one in own:
+        return text.format(one, f'it waits in round {own[one][1]} only')
+    return text.format(one, f'it has begun round {last[one]} itself, as what '
+                       'others received shows')
+
+
+def picture(answer, begun):
+    """How far each rank is, and for whom it waits; culprits stand out."""
+    from d2lps.pictures import Row
+    drawings = []
+    for case in SHOWN:
+        plan, said = _hang(**case)
+        found = run(answer, **case)
+        try:
+            last = run(begun, **case)
+        except NotImplementedError:  # the second function is not there yet
+            last = []
+        if len(last) != plan.num_devices:
+            last = [said.get(rank, (0, 0))[1]
+                    for rank in range(plan.num_devices)]
+        drawings.append(_draw(plan, said, found, last))
+    return Row(*drawings)
+
+
+def _draw(plan, said, found, last):
+    from d2lps.pictures import BLUE, GRAY, ORANGE, row_chart
+    ranks = range(plan.num_devices)
+    words = {rank: 'waits' if rank in said else 'silent' for rank in ranks}
+    words |= {rank: 'culprit' for rank in ranks if rank in found}
+    title = f'{plan.name}: {len(said)} wait, you name {found}'
+    told = '; '.join(f'rank {rank}, {words[rank]}, has begun round '
+                     f'{last[rank]}' for rank in ranks)
+    most = max([*last, 1])
+    chart = row_chart(
+        [f'rank {rank}' for rank in ranks], most * 1.05, f'{title}. {told}.',
+        title=title, width=352, least_left=0,
+        xlabel='the last round that a rank has begun',
+        xticks=[*range(0, most + 1, 1 + most // 10)])
+    colors = {'culprit': ORANGE, 'waits': BLUE, 'silent': GRAY}
+    for rank in ranks:
+        chart.bar(0, last[rank], rank - 0.25, rank + 0.25,
+                  colors[words[rank]])
+    for rank, (src, _) in said.items():
+        if src in ranks:
+            chart.drawing.arrow((chart.x(last[rank]), chart.y(rank)),
+                                (chart.x(last[src]), chart.y(src)), width=1)
+    for rank in ranks:
+        if words[rank] != 'waits':
+            chart.text(0, rank, words[rank], 6, 0, 'start', plate=True,
+                       bold=words[rank] == 'culprit')
+    return chart.drawing
+
+
+def _case(plan, n, stops=(), lost=(), mute=(), odd=()):
+    """A case, carried out.
+
+    mute: ranks of which nothing is heard. odd: (rank, waits_for, round),
+    what these ranks say instead.
+    """
+    said = carry_out(getattr(strategies, plan)(n), dict(stops), lost)
+    said.update({rank: (src, k) for rank, src, k in odd})
+    return {'plan': plan, 'n': n, 'says': [
+        [rank, *said[rank]] for rank in sorted(said) if rank not in mute]}
+
+
+SHOWN = [_case('ring', 8, [(3, 4)]),
+         _case('halving_doubling', 8, [(2, 2), (5, 4)])]
+CHECKS = {
+    'one': Check(
+        [_case('ring', 8, [(3, 4)]), _case('ring', 5, [(0, 1)]),
+         _case('ring', 6, [(2, 9)]), _case('tree', 7, [(5, 1)]),
+         _case('halving_doubling', 8, [(6, 3)]),
+         _case('sharded', 6, [(4, 2)])],
+        run, judge, 'whichever rank stops, it alone is named.'),
+    'several': Check(
+        [_case('ring', 8, [(2, 3), (6, 5)]),
+         _case('tree', 7, [(3, 1), (2, 4)]),
+         _case('halving_doubling', 8, [(2, 2), (5, 4)]),
+         _case('ring', 7, [(3, 2)], mute=[4]),
+         _case('sharded', 5, [(1, 1), (3, 2)]),
+         _case('gather_broadcast', 5, [(1, 1), (3, 1)]),
+         _case('ring', 4)],
+        run, judge, 'several are named, and nobody who is only silent.'),
+    'odd': Check(
+        [_case('ring', 6, lost=[(2, 3, 4)]),
+         _case('ring', 5, lost=[(1, 2, 8)]),
+         _case('halving_doubling', 4, lost=[(1, 3, 1), (3, 1, 1)]),
+         _case('ring', 6, [(1, 3)], odd=[(4, 5, 3)]),
+         _case('recursive_doubling', 8, [(3, 2)], odd=[(6, 7, 9)])],
+        run, judge, 'lost messages and ranks with another plan are found.'),
+    'begun': Check(
+        [_case('ring', 8, [(3, 4)]), _case('sharded', 6, [(4, 1)]),
+         _case('tree', 7, [(2, 4)]), _case('halving_doubling', 8, [(6, 3)]),
+         _case('ring', 7, [(3, 9)], mute=[5]),
+         _case('sharded', 6, [(4, 2)], mute=[1]),
+         _case('ring', 6, [(1, 3)], odd=[(4, 5, 9)]), _case('tree', 3)],
+        run, judge_begun,
+        'how far each rank has come for certain, and no further.')}

@@ -1,0 +1,275 @@
+"""Exercise: the learning rate is chosen on one set and tested on another.
+
+To chapter 1, notebooks/01-data-parallelism.ipynb.
+"""
+from itertools import islice
+from reprlib import repr as short
+
+import numpy as np
+
+from d2lps.exercises.checking import Check, Wrong
+
+SETS = 'validation', 'test'
+
+
+class Model:
+    """What `train` returns: it knows nothing but who it is."""
+
+    def __init__(self, number):
+        self.number = number
+
+    def __repr__(self):
+        return f'<model {self.number}>'
+
+
+def _world(seed, lrs, counts, equal=(), step=0.08):
+    """Made accuracies, validation and test: a row a count, a column a rate.
+
+    step: the accuracy that a rate loses to the next better one, about.
+    equal: columns of rates whose validation accuracies are equal, the best.
+    With several rates, another than the best of them is best on the test set.
+    """
+    random = np.random.default_rng(seed)
+    best = random.integers(0, len(lrs), len(counts))
+    distance = abs(np.argsort(np.argsort(lrs)) - best[:, None])
+    validation = 0.93 - step * (distance - random.random(distance.shape) / 9)
+    if equal:
+        validation[:, equal] = 0.95
+    validation = validation.round(4)
+    test = (validation - 0.02 - 0.02 * random.random(
+        validation.shape)).round(4)
+    for row, (seen, unseen) in enumerate(zip(validation, test)):
+        others = np.flatnonzero(seen < seen.max())
+        if len(others):
+            unseen[random.choice(others)] = round(unseen.max() + 0.013, 4)
+    return {'validation': validation, 'test': test}
+
+
+def run(answer, lrs, counts, b, **more):
+    """What was trained, what was looked at, in order; what came back."""
+    accuracies = _world(lrs=lrs, counts=counts, **more)
+    notes = {'trained': [], 'looks': []}
+    models = []
+
+    def train(num_devices, batch_size, lr):
+        # A float32 is not quite the rate that it was made of.
+        near = [one for one in lrs if np.isclose(one, lr, 1e-6, 0)]
+        if num_devices not in counts or not near:
+            raise Wrong(f'train was called with {num_devices} devices and a '
+                        f'learning rate of {lr}. The counts are {counts}, '
+                        f'the rates {lrs}.')
+        models.append((counts.index(num_devices), lrs.index(near[0])))
+        notes['trained'].append([int(num_devices), float(batch_size),
+                                 near[0]])
+        return Model(len(models) - 1)
+
+    def evaluate(model, name):
+        if not isinstance(model, Model):
+            raise Wrong(f'evaluate was called with {short(model)}. Its first '
+                        'argument is a model that train returned.')
+        if name not in SETS:
+            raise Wrong(f'evaluate was called with {short(name)}. The sets '
+                        "are called 'validation' and 'test'.")
+        row, column = models[model.number]
+        notes['looks'].append([counts[row], lrs[column], name])
+        return float(accuracies[name][row, column])
+
+    returned = answer(train, evaluate, [*lrs], [*counts], b)
+    try:
+        rates, tested = (np.array([*part]) for part in returned)
+        if {rates.dtype.kind, tested.dtype.kind} <= {'f', 'i', 'u'}:
+            return {**notes, 'rates': rates, 'tested': tested}
+    except (TypeError, ValueError):
+        pass
+    return {**notes, 'returned': short(returned)}
+
+
+def _devices(n):
+    return f'{n} device' + 's' * (n > 1)
+
+
+def judge_runs(notes, lrs, counts, b, **_):
+    """Each pair once, with b images on each device."""
+    seen = {}
+    for n, size, lr in notes['trained']:
+        if size != n * b:
+            raise Wrong(f'you trained {_devices(n)} with minibatches of '
+                        f'{size:g}: {size / n:g} images on each device. '
+                        f'{b} on each are wanted, so {n * b}.')
+        seen[n, lr] = seen.get((n, lr), 0) + 1
+    wanted = [(n, lr) for n in counts for lr in lrs]
+    for n, lr in wanted:
+        if (n, lr) not in seen:
+            raise Wrong(f'the run with count {n} and learning rate {lr} is '
+                        'left out.')
+        if seen[n, lr] > 1:
+            raise Wrong(
+                f'the run with count {n} and learning rate {lr} was made '
+                f'{seen[n, lr]} times; you made {len(notes["trained"])} '
+                f'runs, and {len(wanted)} are enough. Keep the model that a '
+                'run returns: real ones take minutes.')
+
+
+def judge_sets(notes, lrs, counts, **_):
+    """The test set is looked at once a count, when the rate is chosen."""
+    for n in counts:
+        looks = [(name, lr) for count, lr, name in notes['looks']
+                 if count == n]
+        tests = [lr for name, lr in looks if name == 'test']
+        known = {lr for name, lr in looks if name == 'validation'}
+        if not known and len({*tests}) > 1:
+            raise Wrong(f'for {_devices(n)} you asked for no accuracy on the '
+                        'validation set, but for the test accuracy of '
+                        f'{len({*tests})} rates, {_list(tests)}: so the test '
+                        'set has chosen. On which images do you find out '
+                        'then how good the choice is?')
+        if not known:
+            raise Wrong(f'for {_devices(n)} you asked for no accuracy on the '
+                        'validation set. By what did you choose the rate?')
+        if not tests:
+            raise Wrong(f'for {_devices(n)} you never asked for the accuracy '
+                        'on the test set. Who reports the validation '
+                        'accuracy of the best of many reports its luck, too.')
+        if len({*tests}) > 1:
+            raise Wrong(f'for {_devices(n)} you asked for the test accuracy '
+                        f'of {len({*tests})} rates, {_list(tests)}. One is '
+                        'allowed: that of the rate which you have chosen. A '
+                        'set that helps to choose can no longer tell how '
+                        'good the choice is on images never looked at.')
+        if len(tests) > 1:
+            raise Wrong(f'for {_devices(n)} you asked {len(tests)} times for '
+                        f'the test accuracy of {tests[0]}. Once is enough: '
+                        'keep the number.')
+        before = {lr for name, lr in looks[:looks.index(('test', tests[0]))]}
+        if before != {*lrs}:
+            raise Wrong(f'for {_devices(n)} you looked at the test set when '
+                        f'you knew the validation accuracy of {len(before)} '
+                        f'of {len(lrs)} rates. How could the rate be chosen '
+                        'by then? The test set comes last.')
+
+
+def _list(rates):
+    return ', '.join(map(str, dict.fromkeys(rates)))
+
+
+def judge_rates(notes, lrs, counts, b, **more):
+    """The rate that is best in validation, and its accuracy on the test."""
+    if 'returned' in notes:
+        raise Wrong(f'your function returned {notes["returned"]}. Two lists '
+                    'are wanted, of rates and of test accuracies, such as '
+                    '([0.1, 0.2], [0.91, 0.9]).')
+    world = _world(lrs=lrs, counts=counts, **more)
+    rates, tested = notes['rates'], notes['tested']
+    for mine, what in (rates, 'rates'), (tested, 'test accuracies'):
+        if np.shape(mine) != (len(counts),):
+            raise Wrong(f'{what} for {len(counts)} counts are wanted, one '
+                        f'each, and yours are {short(mine)}.')
+    for n, seen, unseen, rate, number in zip(
+            counts, world['validation'], world['test'], rates, tested):
+        column = _judge_rate(n, lrs, seen, unseen, rate)
+        if np.isclose(number, unseen[column], 1e-6, 0):
+            continue
+        text = (f'for {_devices(n)} you return an accuracy of {number:.4g}, '
+                f'and the model with rate {lrs[column]} has '
+                f'{unseen[column]:.4g} on the test set.')
+        if np.isclose(number, seen[column], 1e-6, 0):
+            raise Wrong(f'{text} Yours is its validation accuracy. Of '
+                        'several rates that is the highest number, so luck '
+                        'is in it, and it is too good.')
+        for name, others in ('rate', unseen), ('count', world['test']):
+            if np.isclose(number, others, 1e-6, 0).any():
+                raise Wrong(f'{text} Yours is that of another {name}.')
+        raise Wrong(text)
+
+
+def _judge_rate(n, lrs, seen, unseen, rate):
+    """Which column of its row was chosen, if it is the right one."""
+    top = seen.max()
+    wanted = min(lr for lr, accuracy in zip(lrs, seen) if accuracy == top)
+    near = [lr for lr in lrs if np.isclose(lr, rate, 1e-6, 0)]
+    if not near:
+        raise Wrong(f'the learning rate for {_devices(n)} is none of {lrs}; '
+                    f'it is {rate:g}. Return the rate, not its place in the '
+                    'list or its accuracy.')
+    chosen = lrs.index(near[0])
+    if near[0] == wanted:
+        return chosen
+    if seen[chosen] == top:
+        raise Wrong(f'for {_devices(n)} you chose {rate:g}. A smaller rate, '
+                    f'{wanted}, has the same {top:.4g} on the validation '
+                    'set; of equals the smallest is wanted.')
+    why = ''
+    if unseen[chosen] == unseen.max():
+        why = (f' It is the best on the TEST set, with {unseen[chosen]:.4g}: '
+               'was it chosen by that? Whoever chooses by the test set '
+               'reports a number that is too good, as no set is left that '
+               'was not looked at.')
+    raise Wrong(f'for {_devices(n)} you chose {rate:g}, with a validation '
+                f'accuracy of {seen[chosen]:.4g}. Rate {wanted} has '
+                f'{top:.4g}.{why}')
+
+
+def picture(answer):
+    """Train small networks; draw what the student looked at."""
+    import d2lps
+    from d2lps.pictures import BLUE, ORANGE, plot_curves
+    lrs, counts, sets = [0.05, 0.1, 0.2, 0.4], [1, 2], {}
+    looks = {n: {} for n in counts}
+    held_out = d2lps.load_data(32)[1]
+    images, labels = held_out.images, held_out.labels
+    for name, half in (('validation', slice(None, None, 2)),
+                       ('test', slice(1, None, 2))):
+        sets[name] = d2lps.Batches(images[half], labels[half], 256)
+
+    def train(num_devices, batch_size, lr):
+        train_iter, _ = d2lps.load_data(int(batch_size))
+        devices = d2lps.devices(int(num_devices))
+        start = d2lps.init_params('xavier', 0)
+        copies = [d2lps.get_params(start, device) for device in devices]
+        for X, y in islice(train_iter, -(-2400 // int(batch_size))):
+            d2lps.train_batch(X, y, copies, devices, float(lr))
+        return num_devices, lr, copies, devices
+
+    def evaluate(model, name):
+        n, lr, copies, devices = model
+        accuracy = d2lps.evaluate_accuracy(sets[name], copies, devices)
+        if name == 'validation':
+            looks[n][lr] = accuracy
+        return accuracy
+
+    returned = answer(train, evaluate, [*lrs], [*counts], 32)
+    if not any(looks.values()):
+        raise Wrong('there is nothing to draw: you asked for no accuracy on '
+                    'the validation set.')
+    try:
+        rates, tested = returned
+        points = {f'test, {_devices(n)}: {number:.3f}': (
+            float(rate), float(number))
+            for n, rate, number in zip(counts, rates, tested)}
+    except (TypeError, ValueError):
+        raise Wrong(f'your function returned {short(returned)}. Two lists '
+                    'are wanted, of rates and of test accuracies.') from None
+    curves = {f'validation, {_devices(n)}': (
+        sorted(of), [of[lr] for lr in sorted(of)])
+        for n, of in looks.items() if of}
+    return plot_curves(curves, 'learning rate', 'accuracy', xscale='log',
+                       title='Points: the chosen rates on the test set',
+                       xlim=(0.04, 0.5), ylim=(0, 1), xticks=lrs,
+                       styles=['o-', 's--'], colors=[BLUE, ORANGE],
+                       points=points)
+
+
+PLAIN = {'lrs': [0.05, 0.1, 0.2, 0.4], 'counts': [1, 2, 4], 'b': 128,
+         'seed': 4}
+MIXED = {'lrs': [0.4, 0.1, 0.2], 'counts': [2, 1], 'b': 64, 'seed': 5}
+EQUAL = {**MIXED, 'seed': 6, 'equal': [0, 1]}
+SORTED = {**MIXED, 'seed': 7, 'lrs': [0.1, 0.2, 0.4], 'equal': [0, 2]}
+CHECKS = {
+    'runs': Check([PLAIN, MIXED], run, judge_runs,
+                  'each pair was trained once, with b images on each device.'),
+    'sets': Check([PLAIN, MIXED], run, judge_sets,
+                  'the test set is looked at once for each count, when the '
+                  'rate is chosen.'),
+    'rates': Check([PLAIN, MIXED, EQUAL, SORTED], run, judge_rates,
+                   'each rate is the best in validation, and the accuracy is '
+                   'its own on the test set.')}

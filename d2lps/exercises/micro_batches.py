@@ -1,0 +1,377 @@
+"""Exercise: in which order a pipeline does its passes, and what it holds.
+
+To chapter 2, notebooks/02-three-ways-to-split.ipynb, and to chapter 20.
+"""
+from operator import index
+from reprlib import repr as short
+
+from d2lps.exercises.checking import Check, Wrong, twice, without
+
+
+def needs(device, kind, m, num_devices):
+    """The pass of a neighbour that this one waits for; None if there is none.
+
+    A pass: (device, 'F' or 'B', micro-batch).
+    """
+    other = device - 1 if kind == 'F' else device + 1
+    return (other, kind, m) if 0 <= other < num_devices else None
+
+
+def timetable(orders):
+    """When each pass begins, if each device keeps to its list.
+
+    Returns {pass: slot}, and how many passes of its list each device has
+    done when nobody can go on.
+    """
+    begins, done = {}, [0] * len(orders)
+    free = [0] * len(orders)  # the next slot of each device
+
+    def earliest(device):
+        """The slot of its next pass; None if that cannot be known yet."""
+        if done[device] == len(orders[device]):
+            return None
+        kind, m = orders[device][done[device]]
+        needed = [needs(device, kind, m, len(orders))]
+        if kind == 'B':
+            needed.append((device, 'F', m))
+        ends = [begins.get(one, -1) + 1 for one in needed if one]
+        return max([free[device], *ends]) if all(ends) else None
+
+    going = True
+    while going:
+        going = False
+        for device, order in enumerate(orders):
+            slot = earliest(device)
+            while slot is not None:
+                kind, m = order[done[device]]
+                begins.setdefault((device, kind, m), slot)
+                free[device] = slot + 1
+                done[device] += 1
+                going, slot = True, earliest(device)
+    return begins, done
+
+
+def held(order):
+    """Of how many micro-batches a device holds activations, after each pass
+    of its list."""
+    counts, number = [], 0
+    for kind, _ in order:
+        number += 1 if kind == 'F' else -1
+        counts.append(number)
+    return counts
+
+
+def run(answer, K, M):
+    from d2lps.pictures.toys import explore_pipeline
+    with without(pipeline._order, pipeline.draw_pipeline):
+        return twice(answer, _notes, K, M)
+
+
+def _notes(found):
+    """What a student's function returned, as lists."""
+    if found is None:
+        raise Wrong('your function returned nothing: is there a `return`?')
+    if not _is_list(found):
+        raise Wrong(f'your function returned a {type(found).__name__}. A '
+                    'list with a list of passes for each device is wanted.')
+    lists = [*found]
+    are_lists = [*map(_is_list, lists)]
+    if isinstance(found, tuple) and any(are_lists) and not all(are_lists):
+        raise Wrong(f'your function returned a tuple of {len(found)}, and '
+                    f'{short(lists[are_lists.index(False)])} in it is no '
+                    'list. Return the lists alone.')
+    return {'orders': [_order(d, one) for d, one in enumerate(lists)],
+            'shared': len({*map(id, lists)}) < len(lists)}
+
+
+def _order(device, passes):
+    """The passes of a device as a student gave them, as lists."""
+    if isinstance(passes, (list, tuple)) and _pass(passes):
+        raise Wrong(f'your function returned a list in which {short(passes)} '
+                    'stands. There must be a list for each device in it, and '
+                    'passes in these.')
+    if isinstance(passes, (set, frozenset)):
+        raise Wrong(f'for device {device} you returned a set, which has no '
+                    'order. A list is wanted.')
+    if not _is_list(passes):
+        raise Wrong(f'for device {device} you returned {short(passes)}. A '
+                    "list is wanted, such as [('F', 0), ('B', 0)].")
+    order = []
+    for one in passes:
+        if not _pass(one):
+            raise Wrong(f'in the list of device {device} stands {short(one)}. '
+                        "A pair is wanted, such as ('F', 0) or ('B', 0): the "
+                        f'letter, and a whole number.{_text_in(one)}')
+        kind, m = one
+        order.append([str(kind), index(m)])
+    return order
+
+
+def _text_in(one):
+    """A remark, if the number of a pass is a text."""
+    try:
+        _, m = one
+    except (TypeError, ValueError):
+        return ''
+    if not isinstance(m, str) or isinstance(one, str) or not m.isdigit():
+        return ''
+    why = (' A NumPy array holds one type only, so it makes a text of '
+           'everything.') * hasattr(one, 'dtype')
+    return f' The number has become a text, {str(m)!r}.{why}'
+
+
+def _is_list(one):
+    """Is it one, or something that gives one thing after the other?"""
+    return hasattr(one, '__iter__') and not isinstance(one, (str, dict))
+
+
+def _pass(one):
+    """Is it a pair of a letter and a whole number?"""
+    try:
+        kind, m = one
+        return not isinstance(one, (str, dict)) and kind in ('F', 'B') and (
+            index(m) is not None)
+    except (TypeError, ValueError):
+        return False
+
+
+def judge_order(found, K, M):
+    orders = found['orders']
+    if len(orders) != K:
+        why = ''
+        if len(orders) == M:
+            why = ' Is there one for each micro-batch?'
+        raise Wrong(f'you returned {len(orders)} lists; one for each of {K} '
+                    f'devices is wanted.{why}')
+    for device, order in enumerate(orders):
+        _look_at(device, order, M, found['shared'])
+    begins, done = timetable(orders)
+    if len(begins) < 2 * K * M:
+        raise Wrong(_stands_still(orders, begins, done))
+
+
+def _look_at(device, order, M, shared):
+    """Each pass once, and the forward pass first."""
+    for kind, m in order:
+        if not 0 <= m < M:
+            raise Wrong(f'device {device} does {_name(kind, m)}. The '
+                        f'micro-batches are 0 to {M - 1}.')
+        many = order.count([kind, m])
+        if many > 1:
+            same = (' Several devices have the very same list object: what '
+                    'you append for one is appended for all.')
+            raise Wrong(f'device {device} does {_name(kind, m)} {many} times.'
+                        f'{same if shared else ""}')
+    for kind, words in ('F', 'forward'), ('B', 'backward'):
+        missing = [m for m in range(M) if [kind, m] not in order]
+        if len(missing) == M:
+            raise Wrong(f'device {device} does no {words} pass.')
+        if missing:
+            raise Wrong(f'device {device} never does '
+                        f'{_name(kind, missing[0])}: of {M} {words} passes '
+                        f'it does {M - len(missing)}.')
+    for m in range(M):
+        if order.index(['B', m]) < order.index(['F', m]):
+            raise Wrong(f'device {device} would do {_name("B", m)} before '
+                        f'{_name("F", m)}. What would it compute the '
+                        'gradient of?')
+
+
+def _name(kind, m):
+    return f"('{kind}', {m})"
+
+
+def _stands_still(orders, begins, done):
+    """Two neighbours wait for each other: there is no other circle."""
+    def waits_for(device):
+        return needs(device, *orders[device][done[device]], len(orders))
+
+    stuck = next(d for d, order in enumerate(orders) if done[d] < len(order))
+    while waits_for(waits_for(stuck)[0])[0] != stuck:
+        stuck = waits_for(stuck)[0]
+    one, two = sorted((stuck, waits_for(stuck)[0]))
+    first, second = (_name(*orders[d][done[d]]) for d in (one, two))
+    total = sum(map(len, orders))
+    return (f'after {len(begins)} of {total} passes nobody can go on. '
+            f'Device {one} would do {first} now, and needs {first} of device '
+            f'{two}. Device {two} has it later in its list: it would do '
+            f'{second} now, and needs {second} of device {one}, which has '
+            f'that later. So {one} → {two} → {one}: each waits for the '
+            'other, for ever.')
+
+
+def _all_done(found, K, M):
+    """When each pass begins; raises `Wrong` if not all can be done."""
+    orders = found['orders']
+    wanted = [[kind, m] for kind in 'BF' for m in range(M)]
+    whole = len(orders) == K and all(sorted(one) == wanted for one in orders)
+    begins = timetable(orders)[0] if whole else {}
+    if len(begins) < 2 * K * M:
+        raise Wrong('not all passes are done, each of them once, so there '
+                    'is no time to judge: see what the first check says.')
+    return begins
+
+
+def judge_slots(found, K, M):
+    begins = _all_done(found, K, M)
+    slots, best = max(begins.values()) + 1, 2 * (M + K - 1)
+    if slots > best:
+        raise Wrong(f'your order takes {slots} slots, and 2(M + K - 1) = '
+                    f'{best} are enough. {_waits(found["orders"], begins)}')
+
+
+def _waits(orders, begins):
+    """The first slot in which somebody waits without need."""
+    last = len(orders) - 1
+    busy = {slot: (kind, m) for (d, kind, m), slot in begins.items()
+            if d == last}
+    slot = last
+    while slot in busy:
+        slot += 1
+    after = [one for one in sorted(busy) if one > slot]
+    if after:
+        kind, m = busy[after[0]]
+        text = (f'Device {last} could be busy from slot {last} on, without '
+                f'a pause. Yours does nothing in slot {slot}: it waits for '
+                f'{_name(kind, m)} of device {last - 1}, which does that in '
+                f'slot {begins[last - 1, kind, m]}')
+        place = orders[last - 1].index([kind, m])
+        before = orders[last - 1][place - 1] if place else None
+        return f'{text}{f", after {_name(*before)}" * bool(before)}.'
+    slow = next(d for d in range(last - 1, -1, -1) if max(
+        begins[d, 'B', m] for _, m in orders[d]) > slot + last - 1 - d)
+    return (f'Device {last} is done after slot {slot - 1}, and the last '
+            f'gradient could then go from device to device without a pause. '
+            f'Where does device {slow} have that backward pass in its list?')
+
+
+def judge_kept(found, K, M):
+    begins, orders = _all_done(found, K, M), found['orders']
+    for device, order in enumerate(orders):
+        counts = held(order)
+        most = max(counts)
+        if most > K - device:
+            at = counts.index(most)
+            more = f'K - d = {K - device} {"is" if device == K - 1 else "are"}'
+            raise Wrong(
+                f'device {device} holds the activations of {most} '
+                f'micro-batches after {_name(*order[at])}, pass {at + 1} of '
+                f'its list; {more} enough. Through how many devices, itself '
+                'included, does a micro-batch still go until its gradient '
+                'turns back?')
+    slots = max(begins.values()) + 1
+    if min(K, M) > 2 and slots == 2 * K * M:
+        raise Wrong(f'little is held, but only as one device works at a time: '
+                    f'{slots} slots. Let devices work at the same time.')
+
+
+def picture(answer):
+    """A row for each device: its passes, and below them what it holds."""
+    from d2lps.pictures import Drawing
+    orders = run(answer, **SHOWN)['orders']
+    other = _other_passes(orders, **SHOWN)
+    orders = orders[:MOST_ROWS]
+    begins, done = timetable(orders)
+    slots = 1 + max(begins.values(), default=0)
+    busy = len(begins) / slots / max(len(orders), 1)
+    title = f'{slots} slots; {busy:.0%} of them are busy'
+    if [*map(len, orders)] != done:
+        title = (f'after slot {slots - 1} nobody can go on' if begins else
+                 'nobody can begin')
+    title = other or title
+    kept = [max(held(order[:many]), default=0)
+            for order, many in zip(orders, done)]
+    told = '; '.join(f'device {d} holds {most} at most, K - d = '
+                     f'{len(orders) - d}' for d, most in enumerate(kept))
+    drawing = Drawing(720, 58 + ROW * len(orders), f'{title}. {told}.')
+    drawing.text(LEFT, 12, title, 13, 'start', bold=True)
+    wide, scale = WIDE / slots, LANE / max([*kept, len(orders), 1])
+    wide = min(wide, 25)
+    for d, order in enumerate(orders):
+        top = 26 + ROW * d
+        _draw_passes(drawing, top, wide, slots, d, begins)
+        _draw_held(drawing, top + HIGH + LANE, wide, scale, len(orders) - d,
+                   [*_by_slot(d, begins, slots)])
+        end = LEFT + wide * slots + 8
+        if done[d] < len(order):
+            drawing.text(end, top + HIGH / 2, 'cannot begin '
+                         + _name(*order[done[d]]), 12, 'start')
+        drawing.text(end, top + HIGH + LANE / 2, f'at most {kept[d]}; K - d '
+                     f'= {len(orders) - d}', 12, 'start',
+                     bold=kept[d] > len(orders) - d)
+    drawing.text(LEFT, 40 + ROW * len(orders), 'slots of time →   blue: '
+                 'forward, orange: backward, purple: held; dashed: K - d',
+                 12, 'start')
+    return drawing
+
+
+def _other_passes(orders, K, M):
+    """In what the lists are other than K times all passes, in words."""
+    if len(orders) != K:
+        return f'{len(orders)} lists; one for each of {K} devices is wanted'
+    for device, order in enumerate(orders):
+        different = {*map(tuple, order)}
+        wanted = {(kind, m) for kind in 'FB' for m in range(M)}
+        for many, what in ((len(wanted - different), 'missing on'),
+                           (len(different - wanted), 'too much on'),
+                           (len(order) - len(different), 'done again by')):
+            if many:
+                are = 'pass is' if many == 1 else 'passes are'
+                return f'{many} {are} {what} device {device}'
+    return ''
+
+
+def _draw_passes(drawing, top, wide, slots, device, begins):
+    """A row of slots, and a box with its micro-batch for each pass."""
+    from d2lps.pictures import BLUE, GRAY, ORANGE
+    drawing.text(LEFT - 8, top + HIGH / 2, f'device {device}', 12, 'end')
+    drawing.box(LEFT, top, wide * slots, HIGH, fill='#eee', stroke=GRAY)
+    for (other, kind, m), slot in begins.items():
+        if other == device:
+            x = LEFT + wide * slot
+            drawing.box(x, top, wide, HIGH, stroke='white',
+                        fill=BLUE if kind == 'F' else ORANGE)
+            if wide >= 13:
+                drawing.text(x + wide / 2, top + HIGH / 2, m, 11,
+                             fill='white' if kind == 'F' else 'black')
+
+
+def _draw_held(drawing, low, wide, scale, most, counts):
+    """How many are held in each slot, and the line of K - d, `most`."""
+    from d2lps.pictures import PURPLE
+    drawing.text(LEFT - 8, low - LANE / 2, 'holds', 12, 'end')
+    way = ''.join(f'V{low - scale * count:.1f}h{wide:.2f}'
+                  for count in counts)
+    drawing.add(f'<path d="M{LEFT} {low}{way}V{low}z" fill="{PURPLE}"/>')
+    drawing.line((LEFT, low - scale * most),
+                 (LEFT + wide * len(counts), low - scale * most),
+                 stroke='#222', dashed=True)
+
+
+def _by_slot(device, begins, slots):
+    """Of how many micro-batches it holds activations in each slot."""
+    own = [(kind, slot) for (d, kind, _), slot in begins.items()
+           if d == device]
+    for now in range(slots):
+        came = sum(kind == 'F' and slot <= now for kind, slot in own)
+        went = sum(kind == 'B' and slot < now for kind, slot in own)
+        yield came - went
+
+
+LEFT, WIDE = 84, 480  # pixels of the picture: before the slots, all slots
+HIGH, LANE, ROW = 24, 24, 62  # the boxes, what is held, both with a gap
+MOST_ROWS = 8
+SHOWN = {'K': 4, 'M': 8}
+SIZES = [SHOWN, {'K': 2, 'M': 2}, {'K': 3, 'M': 7}]
+CHECKS = {
+    'order': Check(
+        [*SIZES, {'K': 4, 'M': 2}, {'K': 2, 'M': 1}], run, judge_order,
+        'each device does each pass once, and all can be done.'),
+    'slots': Check(
+        SIZES, run, judge_slots,
+        '22 slots for four devices and eight micro-batches, where one after '
+        'the other takes 64.'),
+    'kept': Check(
+        SIZES, run, judge_kept,
+        'device d never holds the activations of more than K - d '
+        'micro-batches.')}

@@ -1,0 +1,152 @@
+"""Exercise: from a minibatch of b to one of k * b.
+
+To chapter 1, notebooks/01-data-parallelism.ipynb.
+"""
+from numbers import Real as Number
+from reprlib import repr as short
+
+import numpy as np
+
+from d2lps.exercises.checking import Check, Wrong, scalar
+from d2lps.exercises.images import are_torn, images_of, numbers_of
+
+
+def _labels(num_images):
+    """Labels that tell which image is which, up to ten neighbours."""
+    return np.arange(num_images) * 7 % 10
+
+
+def run(answer, num_images, k, b, lr=0.1):
+    """Of each step: image numbers, labels and learning rate."""
+    steps, torn = [], []
+
+    def train_batch(X_batch, y_batch, rate):
+        size = len(X_batch)
+        if size != len(y_batch):
+            raise Wrong(f'step {len(steps)} has {size} images and '
+                        f'{len(y_batch)} labels.')
+        if are_torn(X_batch):
+            torn.append(len(steps))
+        steps.append([numbers_of(X_batch), [int(label) for label in y_batch],
+                      float(rate)])
+
+    X = images_of(np.arange(num_images, dtype='float32'))
+    y = _labels(num_images)
+    before = X.copy(), y.copy()
+    returned = scalar(answer(X, y, k, b, lr, train_batch))
+    whole = isinstance(returned, Number) and returned % 1 == 0
+    changed = not all(map(np.array_equal, (X, y), before))
+    returned = int(returned) if whole else short(returned)  # np.ceil's, too
+    return {'steps': steps, 'torn': torn, 'changed': changed,
+            'returned': returned}
+
+
+def judge_steps(notes, num_images, k, b, **_):
+    """Every image once, with its label, k * b in a step."""
+    steps, labels, seen = notes['steps'], _labels(num_images), {}
+    for number, (rows, given, _) in enumerate(steps):
+        if not rows:
+            raise Wrong(f'step {number} has no images. Where does the last '
+                        'step begin?')
+        for row, label in zip(rows, given, strict=True):
+            if row in seen:
+                raise Wrong(f'image {row} was in step {seen[row]} and again '
+                            f'in step {number}: it counts twice.')
+            seen[row] = number
+            if label != labels[row]:
+                raise Wrong(f'in step {number} image {row} comes with label '
+                            f'{label}, and its own is {labels[row]}. Are X '
+                            'and y in the same order?')
+    missing = sorted({*range(num_images)} - {*seen})
+    if missing:
+        left = num_images % (k * b)
+        text = (f' {left} of them are what is left after the last full '
+                'minibatch. It is smaller, but it counts.'
+                if 0 < left == len(missing) else '')
+        raise Wrong(f'{len(missing)} of {num_images} images are in no step, '
+                    f'image {missing[0]} for one.{text}')
+    sizes = [len(rows) for rows, *_ in steps]
+    for number, size in enumerate(sizes):
+        if size > k * b or size < k * b and number < len(sizes) - 1:
+            devices = f'{k} device' + 's' * (k > 1)
+            raise Wrong(f'step {number} has {size} images for {devices}, '
+                        f'{size / k:.3g} on each; {b} on each are wanted, so '
+                        f'{k * b}. Only the last step may be smaller.')
+    if notes['torn']:
+        raise Wrong(f'in step {notes["torn"][0]} the images are no longer '
+                    'those of X, with all their pixels.')
+    if isinstance(notes['returned'], str):
+        raise Wrong(f'your function returned {notes["returned"]}; the number '
+                    'of steps is wanted.')
+    if notes['returned'] != len(steps):
+        raise Wrong(f'your function took {len(steps)} steps and returned '
+                    f'{notes["returned"]}.')
+    if notes['changed']:
+        raise Wrong('X or y is another after your function. The next epoch '
+                    'needs them as they were; make a copy and change that.')
+
+
+def judge_rate(notes, num_images, k, b, lr):
+    """Each image counts lr / b, in the last step as well."""
+    trained = sum(len(rows) for rows, *_ in notes['steps'])
+    if trained < num_images / 2:  # of a few that are left out, judge_steps
+        raise Wrong(f'{trained} of {num_images} images were trained.')
+    for number, (rows, _, rate) in enumerate(notes['steps']):
+        if not rows:
+            continue  # of these the first check tells
+        if not abs(rate / len(rows) * b / lr - 1) <= 1e-6:  # nan, too
+            last = ' It is the last step, a smaller one.' * (
+                len(rows) < k * b)
+            raise Wrong(
+                f'step {number} has {len(rows)} images and a learning rate '
+                f'of {rate:.6g}. train_batch divides the sum of the '
+                f'gradients by {len(rows)}, so each image counts '
+                f'{rate / len(rows):.6g}. With {b} images on one device it '
+                f'counted {lr} / {b} = {lr / b:.6g}.{last}')
+
+
+def picture(answer):
+    """Train an epoch on one and two devices with the student's loop."""
+    import time
+
+    import d2lps
+    from d2lps.engine import mx
+    from d2lps.pictures import BLUE, ORANGE, Row, plot_bars
+    train, test = d2lps.load_data(256)
+    order = np.random.default_rng(0).permutation(len(train.labels))[:6000]
+    X, y = train.images[order, None] / np.float32(255), train.labels[order]
+    names, accuracy, speed = [], [], []
+    for k in 1, 2:
+        devices = d2lps.devices(k)
+        copies = [d2lps.get_params(d2lps.init_params('xavier', 0), device)
+                  for device in devices]
+        seen = []
+
+        def train_batch(X_batch, y_batch, rate):
+            d2lps.train_batch(
+                mx.np.array(X_batch, 'float32'), mx.np.array(
+                    y_batch, 'int32'),
+                copies, devices, float(rate))  # noqa: B023
+            seen.append(len(X_batch))  # noqa: B023
+        start = time.perf_counter()
+        answer(X.copy(), y.copy(), k, 64, 0.1, train_batch)
+        mx.nd.waitall()
+        speed.append(sum(seen) / (time.perf_counter() - start))
+        accuracy.append(d2lps.evaluate_accuracy(test, copies, devices))
+        names.append(f'{k} device{"s" * (k > 1)}, {len(seen)} steps')
+    return Row(*(
+        plot_bars(dict(zip(names, values)), label, width=352,
+                  labels=[form.format(value) for value in values],
+                  colors=[color] * 2)
+        for values, form, color, label in (
+            (accuracy, '{:.3f}', BLUE, 'test accuracy'),
+            (speed, '{:.0f}', ORANGE, 'images per second'))))
+
+
+CASES = [{'num_images': n, 'k': k, 'b': b}
+         for n, k, b in ((24, 2, 4), (24, 1, 4), (50, 3, 4), (5, 2, 4))]
+CHECKS = {
+    'steps': Check(CASES, run, judge_steps,
+                   'every image is in one step, with b on each device.'),
+    'rate': Check([{**case, 'lr': 0.1} for case in CASES], run, judge_rate,
+                  'every image counts lr / b, as on one device.')}

@@ -1,0 +1,329 @@
+"""Plans that students make: as plain notes, and what is wrong with them."""
+import re
+from collections import Counter
+from contextlib import contextmanager
+
+import numpy as np
+
+from d2lps.checks import shown
+from d2lps.collectives import Schedule, Send, simulate
+from d2lps.exercises.checking import Wrong
+
+MOST_ROUNDS, MOST_CHUNKS, MOST_SENDS = 200, 1000, 20_000
+
+
+def notes_of(plan, n):
+    """A student's plan for n devices as notes, see `plan_of`.
+
+    plan: a `Schedule`, or a list of rounds, which are lists of `Send`.
+    """
+    is_schedule = isinstance(plan, Schedule)
+    if not is_schedule:
+        if type(plan) in (list, tuple) and any(
+                isinstance(one, (Schedule, int)) for one in plan):
+            raise Wrong(f'your function returned a {type(plan).__name__} of '
+                        f'{len(plan)}; return the Schedule alone.')
+        if not isinstance(plan, (list, tuple)):
+            raise Wrong(f'your function returned {shown(plan)}; it must '
+                        'return a Schedule.')
+        try:
+            plan = Schedule(list(plan), n)
+        except ValueError as error:
+            raise Wrong('what your function returned makes no Schedule: '
+                        f'{error}{_which_round(error, n)}.') from None
+    if plan.num_devices != n:
+        raise Wrong(f'your plan is for {plan.num_devices} devices, {n} were '
+                    'asked for.')
+    if len(plan.nodes) > n:
+        raise Wrong(f'your plan has a helper, {plan.nodes[n]!r}; only the '
+                    'devices may take part.')
+    _few(plan.rounds, plan.weights)
+    return {'rounds': [list(zip(*r.columns())) for r in plan.rounds],
+            'weights': plan.weights, 'is_schedule': is_schedule}
+
+
+def plan_of(notes, n):
+    """The plan that notes tell of: all sends of all rounds, four numbers each.
+
+    Whatever is no plan raises an error.
+    """
+    rounds, weights = notes['rounds'], notes['weights']
+    _few(rounds, weights)
+    return Schedule([[Send(*map(np.array, zip(*sends)))] for sends in rounds],
+                    n, weights=weights, name='your plan')
+
+
+def _few(rounds, weights):
+    """Refuse what would take long to judge."""
+    for what, count, most in (
+            ('rounds', len(rounds), MOST_ROUNDS),
+            ('chunks', len(weights), MOST_CHUNKS),
+            ('messages', sum(map(len, rounds)), MOST_SENDS)):
+        if count > most:
+            raise Wrong(f'your plan has {count:,} {what}, far too many to '
+                        f'judge: {most:,} at most.')
+
+
+@contextmanager
+def counted_from_1(n):
+    """Add to what `Schedule` says of rounds[k] which of the rounds it is.
+
+    n: for how many devices the plan is to be.
+    """
+    try:
+        yield
+    except ValueError as error:
+        error.args = f'{error}{_which_round(error, n)}',
+        raise
+
+
+def _which_round(error, n):
+    """A remark on an error of `Schedule`, which counts rounds from 0."""
+    found = re.match(r'rounds\[(\d+)\]', str(error))
+    if not found:
+        return ''
+    text = f'round {int(found[1]) + 1} of your list'
+    outside = re.search(r'names a node outside 0 to (\d+)', str(error))
+    if outside and int(outside[1]) + 1 != n:
+        text += (f'; your Schedule is for {int(outside[1]) + 1} devices, '
+                 f'{n} were asked for')
+    return f' ({text})'
+
+
+def judge_sum(notes, n, devices='n'):
+    """The plan, if it gives all devices all parts, once each.
+
+    devices: how many there are, in the words of the exercise.
+    """
+    plan = judge_part(notes, n, devices)
+    judge_total(plan)
+    return plan
+
+
+def judge_part(notes, n, devices='n'):
+    """The plan, if each device and each chunk has a part in it."""
+    plan = _sends_of(notes, n)
+    if not notes['is_schedule']:
+        raise Wrong('your function returned a list of rounds. Return a '
+                    f'Schedule of it, and of {devices}.')
+    src, dst = ({node for r in plan.rounds for node in getattr(r, ends)}
+                for ends in ('src', 'dst'))
+    for seen, what in (
+            (src | dst, 'is left out: it sends nothing and is sent nothing.'),
+            (dst, 'is sent nothing, so it never gets the total.'),
+            (src, 'sends nothing, so nobody has its part.')):
+        left = {*range(plan.num_devices)} - seen
+        if left and plan.num_devices > 1:
+            raise Wrong(f'device {min(left)} {what}')
+    chunks = {*range(len(plan.weights))}
+    unsent = chunks.difference(*(r.chunk.tolist() for r in plan.rounds))
+    if unsent and plan.num_devices > 1:
+        raise Wrong(f'no message carries chunk {min(unsent)}. Chunks count '
+                    f'from 0 to the highest number, here {max(chunks)}, '
+                    'without gaps.')
+    return plan
+
+
+def judge_total(plan):
+    """Raise `Wrong` unless all devices end with all parts, once each."""
+    end = held_at_last(plan)
+    if (end > 1).any():
+        _counted_twice(plan, np.argwhere(end > 1)[0, 1])
+    if (end < 1).any():
+        _missing(plan, end)
+
+
+def _sends_of(notes, n):
+    """The plan that notes tell of, if no send disturbs another."""
+    plan = plan_of(notes, n)
+    for number, sends in enumerate(plan.rounds, 1):
+        places = [*zip(sends.dst.tolist(), sends.chunk.tolist())]
+        count = Counter(places)
+        for place, reduce in zip(places, sends.reduce):
+            if count[place] > 1 and not reduce:
+                _collide(number, sends, *place)
+    return plan
+
+
+def _collide(number, sends, dst, chunk):
+    """Say who all send a chunk to a device that replaces its own by it."""
+    here = (sends.dst == dst) & (sends.chunk == chunk)
+    froms = sorted({*sends.src[here].tolist()})
+    if len(froms) == 1:
+        text = (f'device {froms[0]} sends {here.sum()} messages with chunk '
+                f'{chunk} to device {dst}')
+    else:
+        some = ', '.join(map(str, froms[:-1]))
+        every = 'all ' * (len(froms) > 2)
+        text = (f'devices {some} and {froms[-1]} {every}send device {dst} '
+                f'chunk {chunk}')
+    if sends.reduce[here].any():
+        src = sends.src[here & ~sends.reduce][0]
+        raise Wrong(f'in round {number} {text}. Device {src} wants to replace '
+                    'what is there; then no other message may arrive.')
+    raise Wrong(f'in round {number} {text}, to replace it; only one message '
+                'may.')
+
+
+def judge_work(notes, n, whole=True):
+    """A plan whose cost can be judged, though its sums may be wrong.
+
+    whole: whether it must send as much as a sum for all devices takes.
+    """
+    plan = plan_of(notes, n)
+    if n > 1:
+        ends = [end for sends in plan.rounds for end in (sends.src, sends.dst)]
+        idle = {*range(n)} - {*np.concatenate(ends or [[]]).tolist()}
+        if idle:
+            raise Wrong(f'device {min(idle)} is left out: it sends nothing '
+                        'and is sent nothing.')
+    size = plan.chunk_bytes(1)
+    sent = sum(size[sends.chunk].sum() for sends in plan.rounds)
+    if whole and sent < 2 * (n - 1) * (1 - 1e-9):
+        raise Wrong(f'all messages together carry {sent:.3g} gradients. To '
+                    f'give the sum to {n} devices takes {2 * (n - 1)} at '
+                    'least.')
+    return plan
+
+
+def held_at_last(plan):
+    """The last of the states of a plan."""
+    for held in plan.states():
+        pass
+    return held
+
+
+def _counted_twice(plan, chunk):
+    """Say where a part of a chunk was first added to what had it."""
+    number, held = next(
+        (number, held[:, chunk]) for number, held in enumerate(plan.states())
+        if (held[:, chunk] > 1).any())
+    node, who = np.argwhere(held > 1)[0].tolist()
+    froms = [str(send.src) for send in plan.rounds[number - 1]
+             if send[1:3] == (node, chunk)]
+    raise Wrong(
+        f'in round {number} device {node} adds chunk {chunk} from '
+        f'device {" and ".join(froms)}, and then has the part of device {who} '
+        f'counted {held[node, who]} times: too large a sum, '
+        'which goes on from there.')
+
+
+def _missing(plan, end):
+    """Say which part does not arrive, and why."""
+    node, chunk, who = np.argwhere(end < 1)[0].tolist()
+    text = (f'in the end chunk {chunk} of device {node} is not the sum: the '
+            f'part of device {who} is missing. ')
+    totals = (end[:, chunk] == 1).all(axis=1).nonzero()[0].tolist()
+    early = [(number, send) for number, (sends, held) in enumerate(
+        zip(plan.rounds, plan.states()), 1) for send in sends
+        if send.chunk == chunk and not send.reduce
+        and (held[send.src, chunk] != 1).any()]
+    here = [put for put in early if put[1].dst == node]
+    if here or early and not totals:
+        number, send = here[-1] if here else early[0]
+        raise Wrong(
+            f'{text}In round {number} device {send.dst} puts what device '
+            f'{send.src} sends in place of its own, but that is not the total '
+            'yet. (A message carries what was there when its round began.)')
+    raise Wrong(text + (
+        f'Device {totals[0]} has the total, which is never sent to device '
+        f'{node}.' if totals else 'No device has the total.'))
+
+
+def judge_rounds(plan, most):
+    """Raise `Wrong` for a plan of more rounds."""
+    if len(plan.rounds) > most:
+        alone = sum(len(r) == 1 for r in plan.rounds)
+        text = (f' In {alone} of them there is one message only, and all '
+                'other devices wait.') * (alone > 0)
+        raise Wrong(f'it takes {len(plan.rounds)} rounds; the target is '
+                    f'{most}.{text}')
+
+
+def judge_time(plan, links, nbytes, target, why):
+    """Raise `Wrong` if a plan takes more than `target` seconds.
+
+    why(plan, timing): what makes it slow, in words.
+    """
+    timing = simulate.time(plan, links, nbytes)
+    if timing.seconds > target * (1 + 1e-6):
+        raise Wrong(f'it takes {timing.seconds * 1e3:.3f} ms; the target is '
+                    f'{target * 1e3:.3f} ms. {why(plan, timing)}')
+
+
+def through_one(plan, timing):
+    """Where most messages go into, or come from, one device in one round."""
+    crowds = []
+    for number, sends in enumerate(plan.rounds, 1):
+        for what, ends in (('into', sends.dst), ('from', sends.src)):
+            count = np.bincount(ends)
+            crowds.append((int(count.max()), -number, what,
+                           int(count.argmax())))
+    most, number, what, node = max(crowds)
+    if most == 1:
+        return 'No two messages share a cable; there are too many rounds.'
+    return (f'In round {-number}, {most} messages go {what} device {node} at '
+            'the same time and share its cable.')
+
+
+def _has(held):
+    """What a device ends with, in words."""
+    if (held == 1).all():
+        return 'the sum'
+    return 'a part twice' if (held > 1).any() else 'a part missing'
+
+
+def draw_plan(plan, title):
+    """A column for each round, an arrow for what goes to another device.
+
+    A number beside it says how many chunks do. Who has the sum is told last.
+    """
+    from d2lps.pictures import BLUE
+    from d2lps.pictures.chart import row_chart
+    rounds, ends = len(plan.rounds), [*map(_has, held_at_last(plan))]
+    said = '; '.join(f'device {node} ends with {words}'
+                     for node, words in enumerate(ends))
+    chart = row_chart(
+        [f'device {node}' for node in range(plan.num_devices)],
+        (rounds or 1) + max(1, 0.4 * rounds), f'{title}. {said}.',
+        title=title, high=30, grid='', least_left=0,
+        xlabel='round (solid: added, dashed: replaces)',
+        xticks={k + 0.5: str(k + 1) for k in range(rounds)})
+    draw = chart.drawing
+    for node in range(plan.num_devices):
+        draw.line((chart.x(0), chart.y(node)), (chart.x(rounds),
+                  chart.y(node)), stroke='#ddd', width=1)
+    for k in range(1, rounds):
+        draw.line((chart.x(k), chart.top), (chart.x(k), chart.bottom),
+                  stroke='#ddd', width=1, dashed=True)
+    for k, sends in enumerate(plan.rounds):
+        counts = Counter((src, dst, reduce) for src, dst, _, reduce in sends)
+        for j, ((src, dst, reduce), count) in enumerate(counts.items()):
+            x = chart.x(k + 0.1 + 0.8 * (j + 0.5) / len(counts))
+            draw.arrow((x, chart.y(src)), (x, chart.y(dst)), stroke=BLUE,
+                       width=1.5, dashed=not reduce)
+            if count > 1:
+                draw.text(x, chart.y(src + 0.3 * np.sign(dst - src)), count,
+                          12, plate=True)
+    for node, words in enumerate(ends):
+        chart.text(rounds, node, words, 5, 0, 'start',
+                   bold=words != 'the sum')
+    return draw
+
+
+def picture_of(plan, others, links, nbytes, target, left=draw_plan):
+    """Draw a plan, and beside it how long it and others take.
+
+    A plan that does not sum on all devices has no time. target: in seconds.
+    left(plan, title): draws the plan.
+    """
+    from d2lps.pictures import Row, plot_comparison
+    summed = (held_at_last(plan) == 1).all(axis=(1, 2)).sum()
+    right, title = [plan], f'dashed: the target, {target * 1e3:.3g} ms'
+    if summed < plan.num_devices:
+        right, title = [], f'{title}; {plan.name}: no sum, no time'
+    return Row(
+        left(plan, f'{summed} of {plan.num_devices} devices end with the sum'),
+        plot_comparison([simulate.time(one, links, nbytes)
+                         for one in (*right, *others)], width=480,
+                        title=title, target=target))

@@ -1,0 +1,247 @@
+"""A hierarchical sum in which every GPU's network card works.
+
+Chapter 14, ten thousand GPUs. The student's function makes the plan.
+"""
+import numpy as np
+
+from d2lps.collectives import Schedule, Send, strategies, topology
+from d2lps.exercises import plan_checks
+from d2lps.exercises.checking import Check, Wrong, twice, without
+
+LATENCY, NETWORK_LATENCY = 5e-6, 12.5e-6  # seconds, of a cable
+
+
+def run(answer, machines, gpus):
+    n = machines * gpus
+    with without(strategies.hierarchical), plans.counted_from_1(n):
+        return twice(answer, lambda plan: plans.notes_of(plan, n),
+                     machines, gpus)
+
+
+def judge_sum(notes, machines, gpus):
+    plan = plans.judge_part(notes, machines * gpus, 'machines * gpus')
+    try:
+        plans.judge_total(plan)
+    except Wrong as error:
+        raise Wrong(f'{error}{_early(plan, gpus)}') from None
+
+
+def _early(plan, gpus):
+    """A remark on what leaves a machine before it is summed there."""
+    for number, (sends, held) in enumerate(
+            zip(plan.rounds, plan.states()), 1):
+        out = _leaves(sends, gpus) & sends.reduce
+        for src, chunk in zip(sends.src[out], sends.chunk[out]):
+            first = src // gpus * gpus
+            here = slice(first, first + gpus)
+            [lacks] = np.nonzero(held[src, chunk, here] == 0)
+            if len(lacks):
+                text = (
+                    f' In round {number} {_named(src, gpus)} sends chunk '
+                    f'{chunk} out of its machine, though the part of device '
+                    f'{first + lacks[0]} is not in it yet.')
+                if (held[here, chunk, here] > 0).all(axis=1).any():
+                    return (f'{text} Who in that machine has the sum of this '
+                            'chunk?')
+                where = 'no round is before it' if number == 1 else (
+                    'look at your first round' + 's' * (number > 2))
+                return (f'{text} Nobody in machine {first // gpus} has added '
+                        f'up chunk {chunk} when it leaves: {where}.')
+    return ''
+
+
+def _plan(notes, machines, gpus):
+    """A plan in which everybody does something, whatever comes of it."""
+    return plans.judge_work(notes, machines * gpus, whole=False)
+
+
+def _leaves(sends, gpus):
+    """Which of these messages go to another machine."""
+    return sends.src // gpus != sends.dst // gpus
+
+
+def _named(device, gpus):
+    return (f'device {device} (GPU {device % gpus} of machine '
+            f'{device // gpus})')
+
+
+def judge_rails(notes, machines, gpus):
+    """From machine to machine, each message stays on its rail."""
+    plan = _plan(notes, machines, gpus)
+    left = [_leaves(sends, gpus) for sends in plan.rounds]
+    if machines > 1 and not any(leaves.any() for leaves in left):
+        raise Wrong('no message goes from one machine to another.')
+    for number, (sends, leaves) in enumerate(zip(plan.rounds, left), 1):
+        bad = leaves & (sends.src % gpus != sends.dst % gpus)
+        if bad.any():
+            src, dst = (int(end[bad][0]) for end in (sends.src, sends.dst))
+            raise Wrong(
+                f'in round {number} {_named(src, gpus)} sends to '
+                f'{_named(dst, gpus)}: to another machine, and to another '
+                f'rail. No cable joins rail {src % gpus} and rail '
+                f'{dst % gpus}. Which GPU of that machine is on the same '
+                'rail?' + _other_numbers(plan, machines, gpus))
+
+
+def _other_numbers(plan, machines, gpus):
+    """A remark, if the plan would be right for devices numbered otherwise."""
+    if machines == gpus or not all(
+            ((sends.src % machines == sends.dst % machines) |
+             (sends.src // machines == sends.dst // machines)).all()
+            for sends in plan.rounds):
+        return ''
+    return (f' (Device d is GPU d % {gpus} of machine d // {gpus}: the GPUs '
+            'of a machine have numbers that follow one another.)')
+
+
+def _carried(plan, gpus, outside):
+    """What each device sends and receives, in gradients, round by round.
+
+    outside: over its network card; otherwise within its machine. Two arrays
+    (rounds, devices).
+    """
+    size = plan.chunk_bytes(1)
+    both = np.zeros((2, len(plan.rounds), plan.num_devices))
+    for number, sends in enumerate(plan.rounds):
+        which = _leaves(sends, gpus) == outside
+        for amount, ends in zip(both, (sends.src, sends.dst)):
+            np.add.at(amount[number], ends[which],
+                      size[sends.chunk[which]])
+    return both
+
+
+def judge_cards(notes, machines, gpus):
+    """No network card carries more than its share."""
+    plan = _plan(notes, machines, gpus)
+    both = _carried(plan, gpus, outside=True)
+    least, total = 2 * (machines - 1), both[0].sum()
+    if total < least * (1 - 1e-9):
+        raise Wrong(f'from machine to machine go {total:.3g} gradients in '
+                    f'all. To give the sum to {machines} machines takes '
+                    f'{least} at least.')
+    _judge_most(both, 'over its network card',
+                least / machines / gpus, gpus)
+
+
+def judge_inside(notes, machines, gpus):
+    """Within its machine, too, no GPU sends or gets more than it must."""
+    plan = _plan(notes, machines, gpus)
+    both = _carried(plan, gpus, outside=False)
+    least, total = 2 * (gpus - 1), both[0].sum()
+    if total < least * (1 - 1e-9):
+        raise Wrong(f'inside all machines together go {total:.3g} gradients. '
+                    f'If {gpus} rails meet only there, the sum takes '
+                    f'{least} at least.')
+    _judge_most(both, 'within its machine', least / gpus, gpus)
+
+
+def _judge_most(both, where, target, gpus):
+    """Raise `Wrong` if a device sends or gets more than `target`."""
+    totals = both.sum(axis=1)
+    if totals.max() <= target * (1 + 1e-9):
+        return
+    way, device = np.unravel_index(totals.argmax(), totals.shape)
+    rounds = [f'{share:.3g} in round {number}' for number, share
+              in enumerate(both[way, :, device], 1) if share]
+    if len(rounds) > 6:
+        rounds[5:] = [f'and so on, in {len(rounds)} rounds']
+    idle = int((totals.max(axis=0) == 0).sum())
+    text = (f' {idle} of {totals.shape[1]} devices send and get nothing '
+            f'{where.replace("its", "their")}.') * (idle > 0)
+    raise Wrong(
+        f'{where} {_named(int(device), gpus)} '
+        f'{("sends", "gets")[way]} {totals.max():.3g} times the size of its '
+        f'gradient; the target is {target:.3g}. That is '
+        f'{", ".join(rounds)}.{text}')
+
+
+def judge_rounds(notes, machines, gpus):
+    """Few rounds: two inside, the others on rails."""
+    plan = _plan(notes, machines, gpus)
+    if len(plan.rounds) > 2 * machines:
+        left = [_leaves(sends, gpus) for sends in plan.rounds]
+        inside = sum(not leaves.all() for leaves in left)
+        across = sum(bool(leaves.any()) for leaves in left)
+        raise Wrong(
+            f'it takes {len(plan.rounds)} rounds; the target is '
+            f'{2 * machines}. In {inside} of them messages go inside '
+            f'machines, in {across} from machine to machine.')
+
+
+def one_speaker(machines, gpus):
+    """GPU 0 of each machine gathers, is in a ring, and tells the others."""
+    n, chunks = machines * gpus, np.arange(machines)
+    rest = np.array([d for d in range(n) if d % gpus], int)[:, None]
+    first = rest - rest % gpus
+    ring = [[Send(sends.src * gpus, sends.dst * gpus, sends.chunk,
+                  sends.reduce)] for sends in strategies.ring(machines).rounds]
+    return Schedule([[Send(rest, first, chunks, True)], *ring,
+                     [Send(first, rest, chunks, False)]], n,
+                    name='one GPU speaks')
+
+
+def cables(machines, gpus):
+    """The chapter's machines, with a network card for each GPU."""
+    links = []
+    for device in range(machines * gpus):
+        links += topology.both_ways(device, f'switch {device // gpus}',
+                                    topology.PCIE3, LATENCY)
+        links += topology.both_ways(device, f'rail {device % gpus}',
+                                    topology.ETHERNET_10G, NETWORK_LATENCY)
+    return topology.Topology(links, name='rails')
+
+
+def target_seconds(machines, gpus, nbytes):
+    """What the plan takes on `cables` with a ring on each rail."""
+    inside = (gpus - 1) / gpus * nbytes / topology.PCIE3
+    across = nbytes / machines / gpus / topology.ETHERNET_10G
+    return (2 * (2 * LATENCY + inside) * (gpus > 1) +
+            2 * (machines - 1) * (2 * NETWORK_LATENCY + across))
+
+
+def picture(answer, machines=4, gpus=4, nbytes=160e6):
+    """What each card sends, beside a plan that uses one of each machine."""
+    plan = plans.plan_of(run(answer, machines, gpus), machines * gpus)
+    other = one_speaker(machines, gpus)
+    beside = plans.picture_of(
+        plan, [other], cables(machines, gpus), nbytes,
+        target_seconds(machines, gpus, nbytes),
+        left=lambda plan, title: _grid(plan, f'Your plan: {title}',
+                                       machines, gpus))
+    from d2lps.pictures import Row
+    left, right = beside.drawings
+    return Row(left, _grid(other, 'One GPU speaks for its machine', machines,
+                           gpus), right)
+
+
+def _grid(plan, title, machines, gpus):
+    """What each card sends, a row for each machine."""
+    from d2lps.pictures import plot_grid
+    sent = _carried(plan, gpus, outside=True)[0].sum(axis=0)
+    return plot_grid(
+        sent.reshape(machines, gpus),
+        [f'machine {machine}' for machine in range(machines)],
+        [f'rail {rail}' for rail in range(gpus)],
+        xlabel='sent over each network card, in gradients', title=title,
+        most=2 * (machines - 1) / machines)
+
+
+def _cases(*sizes):
+    return [{'machines': machines, 'gpus': gpus} for machines, gpus in sizes]
+
+
+SIZES = (2, 4), (4, 4), (3, 2)
+CHECKS = {
+    'sum': Check(_cases(*SIZES, (2, 1), (1, 2)), run, judge_sum,
+                 'every GPU ends with the part of each GPU once.'),
+    'rails': Check(_cases(*SIZES, (2, 1)), run, judge_rails,
+                   'from machine to machine, each message stays on its '
+                   'rail.'),
+    'cards': Check(_cases(*SIZES, (2, 1)), run, judge_cards,
+                   'no network card carries more than 2(m - 1)/m of a g-th '
+                   'of the gradient.'),
+    'inside': Check(_cases(*SIZES), run, judge_inside,
+                    'within its machine no GPU sends or gets more than '
+                    '2(g - 1)/g gradients.'),
+    'rounds': Check(_cases(*SIZES), run, judge_rounds,
+                    'there are at most 2m rounds, for m machines.')}

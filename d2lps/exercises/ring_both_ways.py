@@ -1,0 +1,87 @@
+"""A ring that uses both directions of its cables, fast ones and slow ones.
+
+Chapter 5, rings. The student's function makes the plan; `plans` judges it.
+"""
+from d2lps.collectives import strategies, topology
+from d2lps.exercises import plan_checks
+from d2lps.exercises.checking import Check, without
+
+NBYTES = 160e6
+
+
+def run(answer, n, there=18, back=18):
+    with without(strategies.ring, strategies.bidirectional_ring,
+                 strategies._ring), plans.counted_from_1(n):
+        plan = answer(n, there, back)
+    return plans.notes_of(plan, n)
+
+
+def judge_sum(notes, n, there=18, back=18):
+    plans.judge_sum(notes, n)
+
+
+def judge_time(notes, n, there=18, back=18):
+    plans.judge_time(plans.judge_work(notes, n), *_task(n, there, back),
+                     _shares)
+
+
+def _task(n, there, back):
+    """The cables, bytes, and the time to reach in seconds."""
+    links = topology.Topology(
+        [topology.Link(i, (i + 1) % n, there * 1e9, 0.0) for i in range(n)] +
+        [topology.Link((i + 1) % n, i, back * 1e9, 0.0) for i in range(n)],
+        name=f'circle of {n}')
+    return (links, NBYTES,
+            2 * (n - 1) / n * NBYTES / (there * 1e9 + back * 1e9))
+
+
+def _shares(plan, timing):
+    """How much each direction is used."""
+    n, busy = plan.num_devices, timing.busy()
+    there = sum(busy[i, (i + 1) % n] for i in range(n)) / n
+    back = sum(busy[(i + 1) % n, i] for i in range(n)) / n
+    text = (f'Of what the cables can carry in that time, they carry '
+            f'{there:.0%} from i to i + 1, and {back:.0%} the other way.')
+    if min(there, back) == 0:
+        return f'{text} One direction is idle.'
+    steps = [{(dst - src) % n for src, dst in zip(r.src, r.dst)}
+             for r in plan.rounds]
+    far = sum(not step <= {1, n - 1} for step in steps)
+    if far:
+        return (f'{text} In {far} of {len(steps)} rounds not all messages go '
+                'to neighbours.')
+    lone = sum(step != {1, n - 1} for step in steps)
+    if lone:
+        return (f'{text} In {lone} of {len(steps)} rounds all go the same '
+                'way round, and the other direction is idle.')
+    return text
+
+
+def picture(answer, n=4):
+    """When each cable is in use, and the time beside others'."""
+    from d2lps.collectives import simulate
+    from d2lps.pictures import Row, plot_timing
+
+    def left(plan, title):
+        return plot_timing(simulate.time(plan, links, NBYTES), title=(
+            f'{there} GB/s there, {back} GB/s back: {title}'))
+
+    rows = []
+    for there, back in ((18, 18), (18, 9)):
+        task = links, *_ = _task(n, there, back)
+        plan = plans.plan_of(run(answer, n, there, back), n)
+        rows += plans.picture_of(plan, [
+            strategies.ring(n), strategies.running_sum(n)], *task,
+            left).drawings
+    return Row(*rows)
+
+
+CHECKS = {
+    'sum': Check([{'n': n} for n in (3, 8, 2, 1)], run, judge_sum,
+                 'every device ends with the part of each device once.'),
+    'time': Check([{'n': n} for n in (4, 8, 5)], run, judge_time,
+                  'half the time of a ring: both directions are full.'),
+    'uneven': Check([{'n': n, 'there': there, 'back': back}
+                     for n, there, back in ((4, 18, 9), (5, 10, 15))],
+                    run, judge_time,
+                    'fast and slow directions end at the same moment.')}

@@ -1,0 +1,181 @@
+"""Matrix products with other pairs than sum and product.
+
+Chapter 7, more than sums. The student writes a product whose work is spread
+over devices.
+"""
+from copy import deepcopy
+
+import numpy as np
+
+from d2lps.checks import shown
+from d2lps.collectives import Schedule, strategies
+from d2lps.exercises.checking import Check, Wrong
+
+# plus, times, zero.
+SEMIRINGS = {'numbers': (np.add, np.multiply, 0.0),
+             'shortest way': (np.minimum, np.add, np.inf),
+             'widest way': (np.maximum, np.minimum, 0.0),
+             'log-probability': (np.logaddexp, np.add, -np.inf),
+             # No semiring, but such a product: the order counts in times.
+             'largest difference': (np.maximum, np.subtract, -np.inf)}
+ROADS = [(0, 1, 7), (1, 2, 4), (2, 3, 6), (3, 4, 3), (4, 5, 8), (5, 6, 2),
+         (6, 7, 5), (7, 0, 9), (1, 5, 12)]  # the chapter's
+
+
+def _matrices(semiring, inner, seed, whole):
+    """A (3, inner) and B (inner, 4); some numbers are the semiring's zero.
+
+    whole: both are of type int64, and none is that zero.
+    """
+    if semiring == 'numbers':  # here a sum shows whose parts are in it
+        return 8.0 ** np.arange(inner) + np.zeros((3, 1)), np.ones((inner, 4))
+    random, zero = np.random.default_rng(seed), SEMIRINGS[semiring][2]
+    if whole:
+        return [random.integers(1, 900, shape)
+                for shape in ((3, inner), (inner, 4))]
+    zeros = 0 if semiring == 'largest difference' else 0.2
+    return [np.where(random.random(shape) < zeros, zero, random.integers(
+        1, 900, shape)) for shape in ((3, inner), (inner, 4))]
+
+
+def run(answer, semiring, n, inner, seed=0, whole=False):
+    plan, parts, kinds, ends = strategies.ring(n), [], [], []
+
+    def run(arrays, op=np.add):
+        before = deepcopy(arrays)
+        kinds.extend(sorted({np.asarray(part).dtype.name for part in before}))
+        Schedule.run(plan, arrays, op)
+        parts.append(before)
+        ends.append(deepcopy(arrays[0]))
+
+    plan.run = run
+    A, B = _matrices(semiring, inner, seed, whole)
+    C = answer(A, B, *SEMIRINGS[semiring], plan)
+    if np.shape(C) != (3, 4):
+        raise Wrong('the product must be an array of shape (3, 4); your '
+                    f'function returned {shown(C)}.')
+    changed = not all(map(np.array_equal, (A, B),
+                          _matrices(semiring, inner, seed, whole)))
+    return {'parts': parts, 'result': C, 'kinds': kinds, 'changed': changed,
+            'ends': ends}
+
+
+def judge(notes, semiring, n, inner, seed=0, whole=False):
+    plus, times, zero = SEMIRINGS[semiring]
+    A, B = (matrix.astype(float)
+            for matrix in _matrices(semiring, inner, seed, whole))
+    C = plus.reduce(times(A[:, :, None], B), axis=1, initial=zero)
+    if notes['changed'] and semiring != 'numbers':  # it costs one part only
+        raise Wrong('A or B is another after your function. They are the '
+                    "caller's; make a copy and change that.")
+    if len(notes['parts']) != 1:
+        raise Wrong(f'plan.run was called {len(notes["parts"])} times. It '
+                    'takes one call, with the part of each device.')
+    parts = np.array(notes['parts'][0], float)
+    if parts.shape != (n, 3, 4):
+        raise Wrong('each device needs a part as large as the product.')
+    together = plus.reduce(parts)
+    right = np.allclose(together, C, 1e-9)
+    result = np.array(notes['result'], float)
+    good = right and np.allclose(result, C, 1e-9)
+    if not good and notes['kinds'] != ['float64']:
+        raise Wrong('the parts of the devices do not make the product. They '
+                    f'are of type {" and ".join(notes["kinds"])}; infinity '
+                    'and numbers with a point need float64.')
+    if semiring == 'numbers':
+        _judge_shares(parts[:, 0, 0], n, inner)
+    for device, part in enumerate(parts):
+        if (part == 0).all() and zero != 0:
+            raise Wrong(f'the part of device {device} is 0 everywhere. Where '
+                        'there is no work, a part must hold what changes '
+                        f'nothing. With this plus that is {zero}.')
+    if not right:
+        why = ''
+        if np.allclose(together, plus.reduce(times(B, A[:, :, None]), axis=1,
+                                             initial=zero)):
+            why = (' With times(b, a) in place of times(a, b) they do: the '
+                   f'order counts, as times is {times.__name__} here.')
+        raise Wrong('the parts of the devices do not make the product, put '
+                    f'together with {plus.__name__}.{why}')
+    if not good:
+        raise Wrong('the parts are right, but then they were ' + (
+            f'added. The plus of this semiring is {plus.__name__}.'
+            if np.allclose(result, parts.sum(axis=0)) else
+            'put together wrongly, or what you return is something else.'))
+    if not np.allclose(np.array(notes['ends'][0], float), C, 1e-9):
+        raise Wrong('the product is right, but it was not plan.run that put '
+                    f'the parts together with {plus.__name__}.')
+
+
+def _judge_shares(parts, n, inner):
+    """Raise `Wrong` unless each k is in one part, and the work is shared."""
+    if parts.sum() == sum(8.0 ** k for k in range(inner)) + len(parts):
+        raise Wrong('the part of each device is too large by 1. What must '
+                    'it begin with, so that it changes nothing?')
+    counts = parts[:, None] // 8.0 ** np.arange(inner) % 8
+    for k, count in enumerate(counts.T):
+        where = ' and '.join(map(str, count.nonzero()[0]))
+        if count.sum() != 1:
+            raise Wrong(f'column {k} of A and row {k} of B, of 0 to '
+                        f'{inner - 1}, are ' + (
+                            f'counted {count.sum():.0f} times, by device '
+                            f'{where}.' if where else
+                            'left out: they are in no part.'))
+    most, target = counts.sum(axis=1), -(-inner // n)
+    if most.max() > target:
+        raise Wrong(f'the product is right, but device {most.argmax()} does '
+                    f'{most.max():.0f} of the {inner} columns of A. The '
+                    f'target is {target} at most: all devices are to work.')
+
+
+def picture(answer):
+    """Shortest ways between eight towns, after one product and after two."""
+    from d2lps.pictures import Row
+    plus, times, zero = SEMIRINGS['shortest way']
+    D = np.where(np.eye(8), 0, zero)
+    for i, j, length in ROADS:
+        D[i, j] = D[j, i] = length
+    drawings, right = [], D
+    for roads in 2, 4:
+        D = answer(D.copy(), D.copy(), plus, times, zero, strategies.ring(4))
+        if np.shape(D) != (8, 8):
+            raise Wrong(f'your function returned {shown(D)}, no product.')
+        D = np.array(D, float)
+        right = plus.reduce(times(right[:, :, None], right), axis=1)
+        drawings.append(_draw(D, right != D, roads))
+    return Row(*drawings)
+
+
+def _draw(D, wrong, roads):
+    """A table of ways between towns; what is wrong is bold and grey."""
+    from d2lps.pictures import Drawing
+    towns, count = 'ABCDEFGH', int(wrong.sum())
+    drawing = Drawing(352, 330, f'Shortest ways of up to {roads} roads '
+                      f'between eight towns; {count} of 64 are wrong.')
+    drawing.text(4, 15, f'ways of up to {roads} roads'
+                 + ' (bold, grey: wrong)' * bool(count), 13, 'start',
+                 bold=True)
+    for k, town in enumerate(towns):
+        drawing.text(54 + 38 * k, 40, town, 12)
+        drawing.text(20, 66 + 34 * k, town, 12)
+    for (i, j), length in np.ndenumerate(D):
+        drawing.box(36 + 38 * j, 50 + 34 * i, 36, 32, '',
+                    '#d0d0d0' if wrong[i, j] else 'white', stroke='#ddd')
+        drawing.text(54 + 38 * j, 66 + 34 * i, f'{length:.3g}', 12,
+                     bold=bool(wrong[i, j]))
+    return drawing
+
+
+CHECKS = {
+    'shares': Check([{'semiring': 'numbers', 'n': n, 'inner': inner}
+                     for n, inner in ((3, 6), (4, 7), (1, 4))],
+                    run, judge,
+                    'each k is in one part, and every device has its share.'),
+    'product': Check([{'semiring': name, 'n': n, 'inner': inner}
+                      for name, n, inner in (
+                          ('shortest way', 4, 10), ('widest way', 4, 3),
+                          ('log-probability', 4, 3),
+                          ('largest difference', 3, 5))] + [
+                              {'semiring': 'shortest way', 'n': 2, 'inner': 2,
+                               'whole': True}], run, judge,
+                     'the products with four other pairs.')}

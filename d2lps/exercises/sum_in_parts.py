@@ -1,0 +1,149 @@
+"""Exercise: an allreduce that sums a chunk of the array on each device.
+
+To chapter 1, notebooks/01-data-parallelism.ipynb, and chapter 3.
+"""
+from math import prod
+
+import numpy as np
+
+from d2lps.exercises.checking import Check, Wrong
+from d2lps.exercises.counting import Counted, busiest
+
+GB_PER_S = 16  # each way, of each device's link; an MB is a number here
+
+
+def _factors(shape):
+    """What tells a number from its neighbours: 1 to 7, again and again."""
+    return np.arange(prod(shape)) % 7 + 1.0
+
+
+def _gradients(k, shape):
+    """On device i: 8 to the power of i, times each number's factor."""
+    return [(8.0 ** i * _factors(shape)).reshape(shape) for i in range(k)]
+
+
+def run(answer, k, shape):
+    """The messages, and what every array holds in the end."""
+    log, numbers = [], _gradients(k, shape)
+    answer([Counted(array, i, log) for i, array in enumerate(numbers)])
+    return {'log': log, 'ends': [array.reshape(-1) for array in numbers]}
+
+
+def judge_sum(notes, k, shape):
+    """On every device the sum of all."""
+    ends = np.array(notes['ends'], float)
+    size, total = prod(shape), sum(8.0 ** i for i in range(k))
+    if ends.shape != (k, size):
+        raise Wrong('an array has another size in the end.')
+    ends /= _factors(shape)
+    left = np.flatnonzero((ends == 8.0 ** np.arange(k)[:, None]).all(axis=0))
+    if k > 1 and 0 < len(left) < size:
+        raise Wrong(f'{len(left)} of {size} numbers, number {left[0]} for '
+                    'one, are on all devices what they were: nobody has '
+                    f'summed them. Where does the last of {k} chunks end?')
+    for i, end in enumerate(ends):
+        wrong = np.flatnonzero(end != total)
+        if len(wrong):
+            raise Wrong(f'on device {i}, number {wrong[0]} of {size}: '
+                        f'{_why(end[wrong[0]], i, k)}')
+    # Each gradient but one has to leave its device, and each sum to come.
+    copied = sum(numbers for _, _, numbers, _ in notes['log'])
+    least = 2 * (k - 1) * size
+    if copied < least:
+        raise Wrong(f'the sums are there, but only {copied} MB were copied '
+                    f'by as_in_ctx or copyto, and no way needs less than '
+                    f'{least}.')
+
+
+def _why(value, own, k):
+    """What is wrong with a sum of powers of 8."""
+    if value == 8.0 ** own and k > 1:
+        return ('it still has its own gradient alone. Must the sum not be '
+                'written into this very array, with [:] =? What reshape '
+                'returns is a copy.')
+    if abs(value * k - sum(8.0 ** d for d in range(k))) < 1e-6:
+        return 'it has the mean. The sum is wanted.'
+    if value != int(value) or not 0 <= value < 8.0 ** k:
+        return (f'{value:g} is no sum of the gradients. Do all chunks begin '
+                'and end at the same numbers on all devices?')
+    often = [int(value) // 8 ** d % 8 for d in range(k)]
+    for d, count in enumerate(often):
+        if count > 1:
+            return f'the gradient of device {d} is counted {count} times.'
+    missing = [d for d, count in enumerate(often) if not count]
+    return f'the gradient of device {missing[0]} is missing.'
+
+
+def _times(log, k):
+    """Milliseconds to sum and back: the busiest link's, either way."""
+    return [float(max(map(np.max, links))) / GB_PER_S
+            for links in busiest(log, k).values()]
+
+
+def judge_time(notes, k, shape):
+    """No device has more to do than the one with the largest chunk."""
+    size, times = prod(shape), _times(notes['log'], k)
+    largest, took = -(-size // k), sum(times)
+    target = 2 * (k - 1) * largest / GB_PER_S
+    # What is left over, and forgotten, costs the points of the sum alone.
+    least = (k - 1) * (size // k or size / k) / GB_PER_S
+    for seen, fewest, what in ((times[0], least, 'to be summed'),
+                               (took, 2 * least, 'there and back')):
+        if seen < fewest * (1 - 1e-9):
+            raise Wrong(f'what travels {what} takes {seen:g} ms, and no way '
+                        f'needs less than {fewest:g} ms. Is something not '
+                        'summed, or not sent back? The other check tells.')
+    if took <= target * (1 + 1e-9):
+        return
+    totals = sum(into + out for into, out in busiest(notes['log'],
+                                                     k).values())
+    device = int(np.argmax(totals))
+    text = f'it takes {took:g} ms; the target is {target:g}. '
+    if all(device in message[:2] for message in notes['log']):
+        raise Wrong(f'{text}All messages go into or out of device {device}, '
+                    'so its link has all the work while others are idle.')
+    most = max(message[2] for message in notes['log'])
+    if most == size:
+        raise Wrong(f'{text}One copy has all {size} MB, and a chunk has '
+                    f'{largest} at most. Cut first, then copy: only what a '
+                    'device sums should go there, and only a sum back.')
+    if most > largest:
+        raise Wrong(f'{text}One copy has {most} of the {size} MB, and no '
+                    f'chunk needs more than {largest}. Are the chunks cut '
+                    'from the flat array, as evenly as can be?')
+    raise Wrong(f'{text}Over the links of the devices go '
+                f'{totals.astype(int).tolist()} MB. Each device should sum '
+                f'one chunk of {largest} MB or less, and every number should '
+                'go only to where it is summed.')
+
+
+def picture(answer):
+    """The bytes over each link, with the student's function."""
+    from d2lps.pictures import BLUE, ORANGE, Row, plot_bars
+    k, size = 4, 160
+    log = run(answer, k, [size])['log']
+    first = [[i, 0, size, 'sum'] for i in range(1, k)] + [
+        [0, i, size, 'back'] for i in range(1, k)]
+    ways = {'all on device 0': first, 'yours': log}
+    loads = {name: {f'device {i} {way}': [
+        int(busiest(messages, k)[part][side][i]) for part in ('sum', 'back')]
+        for i in range(k) for side, way in enumerate(('receives', 'sends'))}
+        for name, messages in ways.items()}
+    most = max(sum(parts) for load in loads.values()
+               for parts in load.values())
+    return Row(*(
+        plot_bars(loads[name], 'MB over the link', stacked=True, width=352,
+                  title=f'{name}: {sum(_times(messages, k)):g} ms',
+                  columns=['to sum', 'the sum back'], until=1.2 * most,
+                  colors=[BLUE, ORANGE])
+        for name, messages in ways.items()))
+
+
+CHECKS = {
+    'sum': Check([{'k': k, 'shape': shape} for k, shape in (
+        (2, [6]), (4, [4, 10]), (3, [11]), (4, [5, 5]), (4, [2]))],
+        run, judge_sum, 'every array holds the sum over all devices.'),
+    'time': Check([{'k': k, 'shape': shape} for k, shape in (
+        (4, [160]), (4, [2, 80]), (3, [1, 140]), (2, [80, 2]), (4, [3, 7]))],
+        run, judge_time,
+        'all links share the work: 15 ms with four devices.')}

@@ -1,0 +1,66 @@
+"""A tree for any number of devices, with no two messages on a cable.
+
+Chapter 6, trees and machines. The student's function makes the plan.
+"""
+from d2lps.collectives import strategies, topology
+from d2lps.exercises import plan_checks
+from d2lps.exercises.checking import Check, Wrong
+
+
+def run(answer, n, **_):
+    with plans.counted_from_1(n):
+        return plans.notes_of(answer(n), n)
+
+
+def _levels(n):
+    """Base-2 logarithm, rounded up."""
+    return (n - 1).bit_length()
+
+
+def judge_sum(notes, n, **_):
+    """The sum everywhere, with as few whole gradients as can be."""
+    if len(notes['weights']) > 1:
+        raise Wrong('your plan cuts the gradient into '
+                    f'{len(notes["weights"])} chunks. In this exercise every '
+                    'message carries all of it, as chunk 0.')
+    plan = plans.judge_sum(notes, n)
+    sends = sum(map(len, plan.rounds))
+    if sends > 2 * (n - 1):
+        raise Wrong(f'the sum is right, but needs {sends} messages; the '
+                    f'target is {2 * (n - 1)}. In a tree every device but '
+                    'one sends one sum up and gets one total.')
+
+
+def judge_rounds(notes, n):
+    plans.judge_rounds(plans.judge_work(notes, n, whole=False),
+                       2 * _levels(n))
+
+
+def judge_time(notes, n, microseconds, megabytes):
+    plans.judge_time(plans.judge_work(notes, n),
+                     *_task(n, microseconds, megabytes), plans.through_one)
+
+
+def _task(n, microseconds=10, megabytes=160):
+    """The cables, bytes, and the time to reach in seconds."""
+    latency, nbytes = microseconds / 1e6, megabytes * 1e6
+    return (topology.pcie_switch(n, latency=latency / 2), nbytes,
+            2 * _levels(n) * (latency + nbytes / topology.PCIE3))
+
+
+def picture(answer, n=8):
+    """The student's plan, and the time it takes beside others'."""
+    plan = plans.plan_of(run(answer, n), n)
+    others = [make(n) for make in (strategies.tree, strategies.running_sum,
+                                   strategies.gather_broadcast)]
+    return plans.picture_of(plan, others, *_task(n))
+
+
+CHECKS = {
+    'sum': Check([{'n': n} for n in (2, 8, 5, 1)], run, judge_sum,
+                 'every device ends with the sum, after 2(n - 1) messages.'),
+    'rounds': Check([{'n': n} for n in (8, 5)], run, judge_rounds,
+                    'the sum is there after 2 log2(n) rounds, rounded up.'),
+    'time': Check([{'n': n, 'microseconds': 10, 'megabytes': 160}
+                   for n in (8, 4)], run, judge_time,
+                  'no message waits for another: 60 ms with 8 devices.')}

@@ -1,0 +1,532 @@
+"""Exercise: predict from latency and bandwidth what a plan takes.
+
+To chapter 11, notebooks/11-all-reduce-between-machines.ipynb. What is
+predicted is judged; `measuring` then runs plans, and no time is judged.
+"""
+import math
+
+import numpy as np
+
+from d2lps.checks import shown
+from d2lps.collectives import Schedule, Send, simulate, strategies
+from d2lps.exercises.checking import Check, Wrong, scalar, without
+from d2lps.exercises.measuring import Links
+
+PLANS = {name: getattr(strategies, name) for name in (
+    'ring', 'bidirectional_ring', 'tree', 'double_tree', 'running_sum',
+    'recursive_doubling', 'halving_doubling', 'sharded', 'gather_broadcast')}
+PLANS |= {
+    'two_rings': lambda n: strategies.two_rings(),
+    'two_servers': lambda n: strategies.parameter_server(n, 2),
+    'machines_of_two': lambda n: strategies.hierarchical(n // 2, 2),
+    'one_shot': lambda n: Schedule(
+        [[Send(i, j, 0, True) for i in range(n) for j in range(n)
+          if i != j]], n, name=f'one_shot({n})'),
+    'uneven': lambda n: Schedule(
+        [[Send(0, 1, 0, True), Send(1, 2, 1, True), Send(3, 2, 1, True)],
+         [Send(2, 0, 1, False), Send(2, 3, 1, False)],
+         [Send(1, 0, 0, False), Send(1, 0, 1, False),
+          Send(3, 0, 1, False)]], n,
+        weights=[1, 3], name='uneven'),
+    'two_busy': lambda n: Schedule(  # most messages: 0, most bytes: 5
+        [[Send(0, 1, 0, True), Send(0, 2, 0, True), Send(0, 3, 0, True),
+          Send(5, 4, 1, True)]], n, weights=[1, 100], name='two_busy'),
+    'whole': lambda n: Schedule(
+        [[Send(0, 1, chunk, True) for chunk in range(3)]], n,
+        weights=[4000, 2, 1], name='whole'),
+    'nearly_whole': lambda n: Schedule(
+        [[Send(0, 1, 0, True)], [Send(0, 1, 2, True)]], n,
+        weights=[4000, 2, 1], name='nearly_whole')}
+
+
+def _plan(plan, n):
+    return PLANS[plan](n)
+
+
+def _counts(plan):
+    """What each node does in each round: an array (rounds, 6, nodes).
+
+    The arrays' worth that it sends and gets, the messages that it sends and
+    gets, and the chunks.
+    """
+    size, nodes = plan.chunk_bytes(1), len(plan.nodes)
+    counts = np.zeros((len(plan.rounds), 6, nodes))
+    for count, sends in zip(counts, plan.rounds):
+        src, dst = np.unique([sends.src, sends.dst], axis=1)
+        for row, ends, amount in (
+                (0, sends.src, size[sends.chunk]),
+                (1, sends.dst, size[sends.chunk]), (2, src, 1), (3, dst, 1),
+                (4, sends.src, 1), (5, sends.dst, 1)):
+            np.add.at(count[row], ends, amount)
+    return counts
+
+
+def _truth(plan):
+    """(latencies, overheads, arrays through cables), the model's counts."""
+    counts = _counts(plan)
+    return (len(counts), (counts[:, 2:4].max(axis=(1, 2)) - 1).sum(),
+            counts[:, :2].max(axis=(1, 2)).sum())
+
+
+def _seconds(plan, nbytes, alpha, bandwidth, overhead):
+    """The model."""
+    latencies, overheads, arrays = _truth(plan)
+    return (latencies * alpha + overheads * overhead
+            + arrays * nbytes / bandwidth)
+
+
+def _links(alpha_us, MB_per_s, overhead_us):
+    return alpha_us * 1e-6, MB_per_s * 1e6, overhead_us * 1e-6
+
+
+def _number(returned, what):
+    returned = scalar(returned)
+    if isinstance(returned, (bool, np.bool_, str, bytes)):
+        raise Wrong(f'your function returned {shown(returned)}. {what}')
+    try:
+        return float(returned)
+    except (TypeError, ValueError):
+        raise Wrong(f'your function returned {shown(returned)}. {what}'
+                    ) from None
+
+
+def _asked(answer, plan, *numbers):
+    with without(_truth, _counts, _seconds, simulate.time):
+        returned = answer(plan, *numbers)
+    return _number(returned, 'A number of seconds is wanted.')
+
+
+def run(answer, plan, n, nbytes, **links):
+    """Seconds for nothing, for all, and with three times of one thing."""
+    alpha, bandwidth, overhead = _links(**links)
+    schedule = _plan(plan, n)
+    return [_asked(answer, schedule, *numbers) for numbers in (
+        (0, 0.0, bandwidth, 0.0), (nbytes, alpha, bandwidth, overhead),
+        (nbytes, 3 * alpha, bandwidth, overhead),
+        (nbytes, alpha, bandwidth, 3 * overhead),
+        (3 * nbytes, alpha, bandwidth, overhead),
+        (3 * nbytes, alpha, 2 * bandwidth, overhead),
+        (0, alpha, bandwidth, overhead))]
+
+
+def _near(mine, right):
+    return abs(mine - right) <= 1e-3 * abs(right) + 1e-6
+
+
+def _count_is(mine, right, text, mistakes):
+    """Raise `Wrong` unless a count is right; say how it was counted."""
+    if _near(mine, right):
+        return
+    fit = [words for words, wrong in mistakes
+           if not _near(wrong, right) and _near(mine, wrong)]
+    fit = [*dict.fromkeys(fit)]
+    if len(fit) > 4:
+        fit = ['Do a round of this plan on paper: what does your function '
+               'count there?']
+    elif len(fit) > 1:
+        text += ' More than one mistake gives this number. Is it one of these?'
+    raise Wrong(' '.join([text, *fit]))
+
+
+def _units(right):
+    """Mistakes with units of time."""
+    return [(f'Are these {words}? Seconds are wanted.', right * times)
+            for words, times in (('milliseconds', 1e3), ('microseconds', 1e6))]
+
+
+def _finite(notes):
+    if not np.isfinite(notes).all():
+        raise Wrong(f'your function returned {notes}: seconds are finite '
+                    'numbers.')
+
+
+def _not_too_large(notes, plan, nbytes, links):
+    """What is too large by far hides all else by its rounding."""
+    right = _seconds(plan, nbytes, *links)
+    if abs(notes[1]) > 1e9 * max(right, 1e-9):
+        raise Wrong(f'for {nbytes:,} bytes you predict {notes[1]:.4g} s, and '
+                    f'{right:.4g} is right for {plan.name}. Which of the '
+                    'terms is so large, and in which unit is it?')
+
+
+def _several_rounds(amount, right):
+    """Mistakes that have to do with more rounds than one.
+
+    amount: what each node sends and gets, (rounds, 2, nodes).
+    """
+    if not len(amount):
+        return []
+    most = amount.max(axis=(1, 2))
+    return [('You count the first round only.', most[0]),
+            ('You leave out the first round.', most[1:].sum()),
+            ('You take the busiest round for all of them.',
+             most.max() * len(most)),
+            ('You still have in it what earlier rounds counted.',
+             amount.cumsum(axis=0).max(axis=(1, 2)).sum())]
+
+
+def _busiest_in(counts, by, of):
+    """Of each round's busiest in one thing: how much of another.
+
+    by, of: where the two begin among the counts, 0 (bytes) or 2 (messages).
+    """
+    total = 0
+    for count in counts:
+        node = count[by:by + 2].max(axis=0).argmax()
+        total += count[of:of + 2, node].max()
+    return total
+
+
+def judge_rounds(notes, plan, n, nbytes, **links):
+    _finite(notes)
+    alpha, _, _ = _links(**links)
+    nothing, one, three, *_ = notes
+    if abs(nothing) > 1e-9:
+        raise Wrong('without bytes, with alpha = 0 and overhead = 0, you '
+                    f'predict {nothing:.4g} s. Then nothing is left that '
+                    'costs time.')
+    plan = _plan(plan, n)
+    _not_too_large(notes, plan, nbytes, _links(**links))
+    counts, mine = _counts(plan), (three - one) / (2 * alpha)
+    right, *_ = _truth(plan)
+    if right and notes[6] == 0 and _near(mine, right):
+        raise Wrong('for arrays of 0 bytes you predict 0 s. But the messages '
+                    f'of {right} rounds are still under way.')
+    messages = counts[:, 2].sum()
+    _count_is(mine, right,
+              f'when alpha grows by 1 µs, your prediction grows by '
+              f'{mine:.4g} µs. {plan.name} has {right} rounds.', [
+                  ('Is it a formula for the ring? Others have other rounds.',
+                   2 * (n - 1)),
+                  ('That is the number of sends. Those of a round are under '
+                   'way at the same time.', counts[:, 4].sum()),
+                  ('That is the number of messages. Those of a round are '
+                   'under way at the same time.', messages),
+                  ('You count the messages of the busiest worker. They are '
+                   'under way together, and only their handling is one after '
+                   'the other: that is the overhead.',
+                   counts[:, 2:4].max(axis=(1, 2)).sum()),
+                  ('Does each round pay its latency?', 1),
+                  ('Alpha is all of the way, through both cables.',
+                   2 * right),
+                  ('The first round pays, too.', right - 1),
+                  ('Does each round pay alpha, and then its bytes?', 0),
+                  *_units(right)])
+
+
+def judge_messages(notes, plan, n, nbytes, **links):
+    _finite(notes)
+    _, _, overhead = _links(**links)
+    plan = _plan(plan, n)
+    _not_too_large(notes, plan, nbytes, _links(**links))
+    counts = _counts(plan)
+    mine = (notes[3] - notes[1]) / (2 * overhead)
+    _, right, _ = _truth(plan)
+    text = (f'when the overhead grows by 1 µs, your prediction grows by '
+            f'{mine:.4g} µs; {right:.4g} is right for {plan.name}.')
+    out, into, sends, gets = counts.max(axis=2, initial=0)[:, 2:].T
+    busiest = np.maximum(out, into)
+    if len(busiest):
+        number = int(busiest.argmax())
+        text += (f' In round {number + 1}, say, {_busy(plan, counts, number)}'
+                 '.')
+    _count_is(mine, right, text, [
+        ('You count the first message of a round, too: its handling is in '
+         'alpha already.', busiest.sum()),
+        ('You count each chunk. All that a worker sends to another one in '
+         'a round is one message.', (np.maximum(sends, gets) - 1).sum()),
+        ('You count each chunk, and the first message, too. All that a '
+         'worker sends to another one in a round is one message.',
+         np.maximum(sends, gets).sum()),
+        ('You look at senders only. To receive costs as much.',
+         (out - 1).sum()),
+        ('You look at receivers only. To send costs as much.',
+         (into - 1).sum()),
+        ('You add what the busiest sends and what the busiest gets. Both '
+         'are handled at the same time.', (out + into - 1).sum()),
+        ('You count all messages of a round. Only those of one worker are '
+         'handled one after the other.',
+         (counts[:, 2].sum(axis=1) - 1).sum()),
+        ('You count all messages. Only those of one worker are handled one '
+         'after the other.', counts[:, 2].sum()),
+        ('You take the messages of the worker with most bytes, or the '
+         'slowest worker. Who has most messages may be another one.',
+         _busiest_in(counts, 0, 2) - len(counts)),
+        ('You count the workers of a round. What matters are the messages '
+         'of the busiest.',
+         sum((count[2:4].max(axis=0) > 0).sum() - 1 for count in counts)),
+        ('You add what the busiest sends and what the busiest gets. Both '
+         'are handled at the same time.',
+         (counts[:, 2:4].sum(axis=1).max(axis=1, initial=0) - 1).sum()),
+        ('Servers are busy, too.', _without_servers(plan, counts, 2)
+         - len(counts)),
+        *[(words, wrong) for words, wrong in _several_rounds(
+            np.maximum(counts[:, 2:4] - 1, 0), right)
+          if not words.startswith('You still')],
+        ('You still have in it what earlier rounds counted.',
+         (counts[:, 2:4].cumsum(axis=0).max(axis=(1, 2), initial=0)
+          - 1).sum()),
+        ('Does your prediction use the overhead, whatever the bytes take?',
+         0), *_units(right)])
+
+
+def _without_servers(plan, counts, row):
+    """What the busiest worker does, if nobody looks at the servers."""
+    return counts[:, row:row + 2, :plan.num_devices].max(
+        axis=(1, 2), initial=0).sum()
+
+
+def _whole_bytes(plan, nbytes):
+    """Bytes through the busiest cables, if each chunk is rounded down."""
+    size, total = np.floor(plan.chunk_bytes(nbytes)), 0
+    for sends in plan.rounds:
+        load = np.zeros((2, len(plan.nodes)))
+        np.add.at(load[0], sends.src, size[sends.chunk])
+        np.add.at(load[1], sends.dst, size[sends.chunk])
+        total += load.max()
+    return total
+
+
+def _busy(plan, counts, number):
+    """Who has most messages in a round, in words."""
+    way, node = np.unravel_index(counts[number, 2:4].argmax(),
+                                 counts[number, 2:4].shape)
+    many = int(counts[number, 2 + way, node])
+    return (f'{_named(plan, node)} {("sends", "gets")[way]} {many} '
+            f'message{"s" * (many > 1)}, and nobody more')
+
+
+def _named(plan, node):
+    name = plan.nodes[node]
+    return name if isinstance(name, str) else f'worker {name}'
+
+
+def _arrays(many):
+    return f'{many:.4g} array{"s" * (f"{many:.4g}" != "1")}'
+
+
+def judge_bytes(notes, plan, n, nbytes, **links):
+    _finite(notes)
+    _, bandwidth, _ = _links(**links)
+    plan = _plan(plan, n)
+    counts = _counts(plan)
+    grown = notes[4] - notes[1]
+    mine = grown / (2 * nbytes) * bandwidth
+    *_, right = _truth(plan)
+    text = (f'for {2 * nbytes:,} bytes more, your prediction grows by '
+            f'{grown * 1e3:.4g} ms, as if {_arrays(mine)} went through a '
+            f'cable one after the other; {right:.4g} is right for '
+            f'{plan.name}.')
+    if math.isclose(mine * 1e6, right, rel_tol=1e-3):
+        raise Wrong(f'for {2 * nbytes:,} bytes more, your prediction grows by '
+                    f'{grown:.4g} s, a million times too little. Beta is in '
+                    'bytes per second: do you take it for MB/s?')
+    out, into = counts[:, 0], counts[:, 1]
+    load = counts[:, :2].max(axis=(1, 2), initial=0)
+    if len(load):
+        number = int(load.argmax())
+        way, node = np.unravel_index(counts[number, :2].argmax(),
+                                     counts[number, :2].shape)
+        text += (f' In round {number + 1}, say, {_named(plan, node)} '
+                 f'{("sends", "gets")[way]} {load[number]:.4g} × nbytes, and '
+                 'nobody more.')
+    chunks = len(plan.weights)
+    largest = np.array([plan.chunk_bytes(1)[sends.chunk].max()
+                        for sends in plan.rounds])
+    _count_is(mine, right, text, [
+        ('You add what goes through different cables. They carry at the '
+         'same time.', out.sum()),
+        ('You look at one message of a round. All that a worker sends, or '
+         'gets, in that round shares its cable.', largest.sum()),
+        ('You add what is sent and what is got. A cable carries both ways '
+         'at the same time.', (out + into).max(axis=1, initial=0).sum()),
+        ('You let each round send the whole array. A send carries one '
+         'chunk.', len(counts)),
+        ('You let each send carry the whole array, not its chunk.',
+         counts[:, 4:].max(axis=(1, 2), initial=0).sum()),
+        ('You look at what each sends. What it gets shares a cable, too.',
+         out.max(axis=1, initial=0).sum()),
+        ('You look at what each gets. What it sends shares a cable, too.',
+         into.max(axis=1, initial=0).sum()),
+        ('You look for the busiest of all rounds together. The next round '
+         'begins when the busiest of this one is done, and that may be '
+         'another worker.', max(out.sum(axis=0).max(initial=0),
+                                into.sum(axis=0).max(initial=0))),
+        ('You let all chunks have one size. `plan.chunk_bytes` knows '
+         'theirs.', counts[:, 4:].max(axis=(1, 2), initial=0).sum() / chunks),
+        ('Is it a formula for the ring?', 2 * (n - 1) / n),
+        ('You look at the mean of all workers. The busiest says when a '
+         'round ends.', out.mean(axis=1).sum()),
+        ('Seconds are bytes divided by the bandwidth, bytes per second.',
+         right * bandwidth ** 2),
+        ('You take the bytes of the worker with most messages. Who has most '
+         'bytes may be another one.', _busiest_in(counts, 2, 0)),
+        ('Servers have cables, too.', _without_servers(plan, counts, 0)),
+        ('Do you round the bytes of a chunk? They need not be whole.',
+         (_whole_bytes(plan, 3 * nbytes) - _whole_bytes(plan, nbytes))
+         / (2 * nbytes)),
+        *_several_rounds(counts[:, :2], right), *_units(right)])
+    fast = (notes[4] - notes[5]) * 2 * bandwidth / (3 * nbytes)
+    _count_is(fast, right, 'with twice the bandwidth, you predict '
+              f'{notes[5] * 1e3:.4g} ms in place of {notes[4] * 1e3:.4g}; '
+              f'{(notes[4] - right * 1.5 * nbytes / bandwidth) * 1e3:.4g} is '
+              'right, as all bytes need half of the time.', [])
+
+
+def _line(plan, n, links):
+    """A plan's seconds for no bytes, and for each byte, by the model."""
+    plan, links = _plan(plan, n), _links(**links)
+    start = _seconds(plan, 0, *links)
+    return start, _seconds(plan, 1, 0.0, links[1], 0.0)
+
+
+def run_crossover(answer, first, second, n, **links):
+    def line(plan):
+        start, slope = _line(plan, n, links)
+        return lambda nbytes: start + slope * nbytes
+
+    functions = line(first), line(second)
+    with without(_crossing):
+        returned = answer(*functions)
+    found = _number(returned, 'A number of bytes is wanted; float("inf") is '
+                    'one, too.')
+    return found if math.isfinite(found) else repr(found)  # JSON has no inf
+
+
+def _crossing(first, second, n, links):
+    """From which size on the second plan is faster; 0.0 and inf, too."""
+    (start, slope), (start_2, slope_2) = (_line(plan, n, links)
+                                          for plan in (first, second))
+    if abs(slope - slope_2) <= 1e-9 * slope:
+        return 0.0 if start_2 < start else math.inf
+    if slope_2 > slope:
+        return math.inf
+    return max(0.0, (start_2 - start) / (slope - slope_2))
+
+
+def judge_crossover(found, first, second, n, **links):
+    found, right = float(found), _crossing(first, second, n, links)
+    lines = [_line(plan, n, links) for plan in (first, second)]
+    if right == math.inf:
+        good = found >= 1e15
+    else:
+        good = abs(found - right) <= (1e-3 * right + 1 if right else 0.5)
+    if good:
+        return
+    (start, slope), (start_2, slope_2) = lines
+    both = (f'The first takes {start * 1e3:.4g} ms for no bytes and '
+            f'{slope * 1e9:.4g} ms for each MB more, the second '
+            f'{start_2 * 1e3:.4g} and {slope_2 * 1e9:.4g}.')
+    if right == math.inf:
+        raise Wrong(f'you say {found:,.6g} bytes. {both} From which size on '
+                    'is the second faster, for that size and for all larger '
+                    'ones? Never: return float("inf").')
+    if right == 0:
+        remark = ''
+        if abs(slope - slope_2) <= 1e-9 * slope:
+            remark = (' Their milliseconds per MB are the same, and may '
+                      'differ by rounding only: what is your crossing of '
+                      'such lines?')
+        raise Wrong(f'you say {found:,.6g} bytes. {both} So the second is '
+                    f'faster for all sizes, from 0 on.{remark}')
+    raise Wrong(f'you say {found:,.6g} bytes; {right:,.6g} is right. {both} '
+                + _there(found, right, lines))
+
+
+def _there(found, right, lines):
+    if not 0 <= found < 1e15:
+        return 'The lines cross: the second has the lower price of a byte.'
+    one, two = (start + slope * found for start, slope in lines)
+    return (f'So for {found:,.6g} bytes they take {one * 1e3:.4g} and '
+            f'{two * 1e3:.4g} ms. Where they cross, both are the same.')
+
+
+LIKE_CHAPTER = Links(180e-6, 11.8e6, 45e-6, 'A network like chapter 11\'s')
+
+
+def picture(predict, crossover, measured=None):
+    """What two plans take by the student's prediction, and measured."""
+    from d2lps.pictures import BLUE, ORANGE, plot_curves
+    plans, links, points = (strategies.recursive_doubling(4),
+                            strategies.ring(4)), LIKE_CHAPTER, {}
+    nbytes = links.alpha * links.bandwidth * 4.0 ** np.arange(-1, 5)
+    if measured:
+        plans, links, nbytes, seconds = measured
+        points = {f'{plan.name}, measured': (nbytes, times * 1e3)
+                  for plan, times in zip(plans, seconds)}
+    nbytes = np.geomspace(nbytes.min(), nbytes.max(), 60)
+
+    def seconds_of(plan):
+        return lambda nbytes: _asked(predict, plan, nbytes, *links[:3])
+
+    functions = [seconds_of(plan) for plan in plans]
+    curves = {}
+    for plan, function in zip(plans, functions):
+        times = np.array([function(float(size)) for size in nbytes])
+        if not (np.isfinite(times).all() and (times > 0).all()):
+            raise Wrong(f'for {plan.name} your prediction goes from '
+                        f'{times[0]:.4g} to {times[-1]:.4g} s: only what is '
+                        'above 0 can be drawn.')
+        curves[f'{plan.name}, predicted'] = nbytes, times * 1e3
+    at = {}
+    try:
+        found = _number(crossover(*functions), 'A number of bytes is wanted.')
+        if nbytes[0] < found < nbytes[-1]:
+            at = {f'your crossover: {found:,.0f} bytes': found}
+    except NotImplementedError:  # the second function is not there yet
+        pass
+    return plot_curves(
+        {**curves, **points}, 'bytes of the array', 'time / ms',
+        f'{links.words}: alpha = {links.alpha * 1e6:.0f} µs, bandwidth = '
+        f'{links.bandwidth / 1e6:,.1f} MB/s, overhead = '
+        f'{links.overhead * 1e6:.0f} µs', xscale='log', yscale='log',
+        styles=['-', '--', 'o', 's'], colors=[BLUE, ORANGE] * 2,
+        verticals=at, width=720, height=400)
+
+
+def _cases(*plans):
+    """Cases of plans for some workers, each with other numbers."""
+    numbers = [(180, 11.8, 45, 1_000_000), (20, 1000, 3, 400_000),
+               (50, 110, 10, 60_000), (5, 12_000, 2, 5_000_000)]
+    return [{'plan': plan, 'n': n, 'nbytes': nbytes, 'alpha_us': alpha,
+             'MB_per_s': bandwidth, 'overhead_us': overhead}
+            for k, (plan, n) in enumerate(plans)
+            for alpha, bandwidth, overhead, nbytes in [
+                numbers[k % len(numbers)]]]
+
+
+def _pairs(*pairs):
+    return [{'first': first, 'second': second, 'n': n, 'alpha_us': 180,
+             'MB_per_s': 11.8, 'overhead_us': 45}
+            for first, second, n in pairs]
+
+
+CHECKS = {
+    'rounds': Check(_cases(('ring', 4), ('tree', 5), ('one_shot', 4),
+                           ('ring', 1)),
+                    run, judge_rounds,
+                    'every round pays one latency.'),
+    'bytes': Check(_cases(('halving_doubling', 5), ('uneven', 4),
+                          ('tree', 8), ('two_servers', 3),
+                          ('two_busy', 6)) + [
+                   {**case, 'nbytes': 3} for case in _cases(('ring', 4))],
+                   run, judge_bytes,
+                   'in each round the busiest cable says how long its bytes '
+                   'take.'),
+    'messages': Check(_cases(('one_shot', 4), ('uneven', 4),
+                             ('halving_doubling', 4), ('tree', 8),
+                             ('two_busy', 6)),
+                      run, judge_messages,
+                      'each message more of the busiest worker costs an '
+                      'overhead.'),
+    'crossover': Check(_pairs(('recursive_doubling', 'ring', 4),
+                              ('ring', 'recursive_doubling', 4),
+                              ('tree', 'recursive_doubling', 8),
+                              ('ring', 'sharded', 12),
+                              ('sharded', 'ring', 12), ('ring', 'ring', 5),
+                              ('gather_broadcast', 'sharded', 3),
+                              ('whole', 'nearly_whole', 2)) + [
+                           {**case, 'MB_per_s': 12_000} for case in
+                           _pairs(('recursive_doubling', 'ring', 4))],
+                       run_crossover, judge_crossover,
+                       'there, and not before, the second plan is faster.')}

@@ -1,0 +1,29 @@
+"""Where the values of a store lie, which needs no MXNet."""
+from functools import partial
+
+from d2lps.checks import checked, whole
+from d2lps.kvstore.store_arguments import store_key, up_to_1000
+
+
+@checked(key=store_key, size=partial(whole, least=0, most=1 << 50),
+         num_servers=up_to_1000,
+         split_from=whole)
+def place(key, size, num_servers, split_from=1_000_000):
+    """Where a value of `size` elements goes: [(server, start, end), ...].
+
+    From `split_from` elements on it is cut into a part for each server. A
+    smaller one goes whole to server number * 9973 mod num_servers; a str's
+    number is that of its bytes, modulo a prime. (MXNet does the same, but
+    numbers a str by the order of `init`.)
+
+    Raises:
+        ValueError: for a bad argument, such as more than 1,000 servers.
+    """
+    if size < split_from:
+        number = key
+        if isinstance(key, str):  # its bytes are the digits of a number
+            number = int.from_bytes(key.encode(), 'big') % 65_521
+        return [(number * 9973 % num_servers, 0, size)]
+    n = min(num_servers, size)
+    bounds = [int(size / n * i + 0.5) for i in range(n + 1)]  # rounded
+    return list(zip(range(n), bounds, bounds[1:]))

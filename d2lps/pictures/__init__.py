@@ -1,0 +1,57 @@
+"""Plots, players and widgets, for notebooks and what their checks draw.
+
+    from d2lps import pictures
+    pictures.plot_topology(topology.pcie_switch(4))
+
+A name is looked up when it is first used, so that what needs no MXNet does
+not load it. In a notebook that has imported this, a small `Schedule` shows as
+a drawing.
+"""
+from IPython import get_ipython
+
+from d2lps.lazy import lazy
+from d2lps.pictures import sketch
+from d2lps.pictures.style import (BLUE, GRAY, GREEN, ORANGE, PURPLE,
+                                  RED, SKY, use_png_display)
+
+__getattr__, __dir__ = lazy(__name__, {
+    '.plots': ('plot_comparison', 'plot_timing', 'plot_topology'),
+    '.player': ('plot_holdings',),
+    '.widgets': ('live_picture',),
+    '.timeline_plots': ('explore_timeline', 'plot_timeline'),
+    '.overlap_plots': ('FORWARD', 'TOY', 'explore_overlap', 'plot_step'),
+    '.servers': ('explore_servers', 'plot_servers', 'predicted_seconds',
+                 'simulated'),
+    '.asynchrony': ('explore_clock', 'plot_accuracy', 'plot_plan',
+                    'plot_progress', 'plot_staleness'),
+    '.message_plots': ('explore_hang', 'plot_messages'),
+    '.recovery': ('explore_circle', 'plot_circle'),
+    '.training_panel': ('TrainingPanel',),
+    '.drawing': ('Drawing', 'Row'),
+    '.chart': ('Chart', 'new_chart', 'row_chart'),
+    '.table_plots': ('plot_bars', 'plot_curves', 'plot_grid'),
+    '.animation.animation': ('animate',),
+    '.drawings.draw_cluster': ('draw_cluster', 'draw_keys', 'draw_seven_steps'),
+    '.drawings.draw_plans': ('draw_cables', 'draw_sums'),
+    '.drawings.draw_roads': ('draw_roads',),
+    '.drawings.draw_rounds': ('draw_rounds',),
+    '.drawings.draw_store': ('draw_store',),
+    '.drawings.draw_splits': ('draw_collectives', 'draw_layer_partition',
+                         'draw_sharded_update', 'draw_splits'),
+    '.drawings.draw_steps': ('draw_split_batch', 'draw_training_step'),
+    '.toys.explore_devices': ('explore_devices',),
+    '.toys.explore_keys': ('explore_keys',),
+    '.toys.explore_latency': ('explore_latency',),
+    '.toys.explore_pipeline': ('draw_passes', 'explore_pipeline', 'pass_slots'),
+    '.toys.explore_plans': ('explore_plans',),
+    '.toys.explore_rounding': ('explore_rounding',),
+    '.toys.explore_meter': ('Meter',),
+    '.toys.explore_splits': ('explore_splits', 'split_costs'),
+    '.toys.explore_steps': ('explore_steps',),
+    '.toys.explore_store': ('explore_store',),
+    '.toys.explore_sums': ('explore_sums',),
+    '.toys.explore_synchronisation': ('explore_synchronisation',)})
+
+if get_ipython():
+    get_ipython().display_formatter.formatters['text/html'].for_type_by_name(
+        'd2lps.collectives.schedule', 'Schedule', sketch.html)

@@ -1,0 +1,28 @@
+"""Make the picture of the README: python -m d2lps.pictures.animation FOLDER
+
+NAME.svg plays over and over; NAME-still.svg is for readers who want no
+motion. Each has a dark one, NAME-dark.svg.
+"""
+import sys
+from pathlib import Path
+
+from d2lps.collectives import simulate, strategies, topology
+from d2lps.pictures.animation.animation import animate
+from d2lps.pictures.night import save_both
+
+
+def readme_pictures():
+    """The pictures of the README, a dict from their names."""
+    server = topology.pcie_switch(4)
+    race = animate(
+        *(simulate.time(plan, server, 160e6) for plan in (
+            strategies.gather_broadcast(4), strategies.sharded(4))),
+        title='160 MB from each of 4 GPUs',
+        names=['GPU 0 adds everything', 'each GPU adds a quarter'])
+    return {'where-to-sum': race.looping(),
+            'where-to-sum-still': race.still(3)}
+
+
+if __name__ == '__main__':
+    for name, drawing in readme_pictures().items():
+        save_both(drawing, Path(sys.argv[1], name))

@@ -1,0 +1,126 @@
+"""Controls as widgets of Jupyter, above a picture that follows them."""
+import traceback
+from html import escape
+from threading import Event, Lock
+
+import ipywidgets
+from IPython.display import display
+
+from d2lps.pictures.controls import limit, values_of
+from d2lps.pictures.widgets import NOT_RUN
+
+NARROW = {'description_width': 'initial'}  # as wide as the words
+
+
+class Board(ipywidgets.Box):
+    """Widgets side by side, in more than one row where there is no room.
+
+    A notebook that is read without a kernel says how to get them.
+    """
+
+    def __init__(self, widgets):
+        super().__init__([*widgets], layout={
+            'flex_flow': 'row wrap', 'align_items': 'center',
+            'grid_gap': '0 16px'})
+
+    def _repr_mimebundle_(self, **how):
+        bundle = super()._repr_mimebundle_(**how)
+        return bundle and {**bundle, 'text/plain': NOT_RUN}
+
+
+def show(widgets, picture):
+    """Display widgets, and below them a picture, which can be updated."""
+    display(Board(widgets))
+    return display(picture, display_id=True)
+
+
+class Problem:
+    """What went wrong, in the place of a picture."""
+
+    def __init__(self, error):
+        self.words = ''.join(traceback.format_exception(error)).rstrip()
+
+    def __repr__(self):
+        return self.words
+
+    def _repr_html_(self):
+        return ('<pre style="color: #B00020; white-space: pre-wrap">'
+                f'{escape(self.words)}</pre>')
+
+
+def widget_of(control):
+    """The widget that has the value of a `Control`."""
+    same = {'value': control.value, 'description': control.label,
+            'style': NARROW}
+    if control.kind == 'checkbox':
+        return ipywidgets.Checkbox(indent=False, **same,
+                                   layout={'width': 'auto'})
+    if control.kind == 'menu':
+        return ipywidgets.Dropdown(options=control.options, **same,
+                                   layout={'width': 'max-content'})
+    if control.kind == 'steps':
+        return ipywidgets.IntSlider(max=len(control.options) - 1, **same)
+    return ipywidgets.SelectionSlider(options=control.options, **same)
+
+
+def step_buttons(slider):
+    """Back, forward and play for a slider, in a row."""
+    play = ipywidgets.Play(value=slider.value, min=slider.min,
+                           max=slider.max, interval=1000)
+    buttons = [ipywidgets.Button(icon=icon, tooltip=words,
+                                 layout={'width': '40px'})
+               for icon, words in (('step-backward', 'back'),
+                                   ('step-forward', 'forward'))]
+    for button, step in zip(buttons, (-1, 1)):
+        button.on_click(lambda _, step=step: setattr(
+            slider, 'value', slider.value + step))
+    for trait in 'max', 'value':
+        ipywidgets.link((play, trait), (slider, trait))
+    return ipywidgets.HBox([play, *buttons])
+
+
+class LivePicture:
+    """The picture of some controls, drawn anew when one of them moves.
+
+    If it moves on while a picture is drawn, the next one is of where it is
+    by then. What goes wrong is shown in the picture's place, since nobody
+    sees the kernel's own words.
+    """
+
+    def __init__(self, draw, controls):
+        self._draw, self._controls = draw, controls
+        self._moved, self._drawing = Event(), Lock()
+        self.widgets = {name: widget_of(control)
+                        for name, control in controls.items()}
+        first = self._picture()
+        self._shown = show(self._in_order(), first)
+        for widget in self.widgets.values():
+            widget.observe(self._follow, 'value')
+
+    def _in_order(self):
+        for name, widget in self.widgets.items():
+            yield widget
+            if self._controls[name].kind == 'steps':
+                yield step_buttons(widget)
+
+    def _picture(self):
+        for name, control in self._controls.items():
+            control.value = self.widgets[name].value
+        limit(self._controls)
+        for name, control in self._controls.items():
+            if control.most:  # which may take the value down to it
+                self.widgets[name].max = len(control.options) - 1
+        self._moved.clear()
+        return self._draw(**values_of(self._controls))
+
+    def _follow(self, change):
+        self._moved.set()
+        while self._moved.is_set() and self._drawing.acquire(blocking=False):
+            self._moved.clear()
+            try:
+                picture = self._picture()
+            except Exception as error:
+                picture = Problem(error)
+            finally:
+                self._drawing.release()
+            self._shown.update(picture)

@@ -1,0 +1,84 @@
+"""What readers set above a picture: described in words, without widgets.
+
+A notebook makes widgets of them, see `d2lps.pictures.board`; the book, which
+has no kernel, makes controls of its own.
+"""
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass
+class Control:
+    """One control, as a reader sees it.
+
+    kind: 'slider', 'menu', 'checkbox', or 'steps': a slider from 0 on with
+    buttons for back, forward and play.
+    options: [(words, value), ...] in their order; value: the chosen one.
+    most: of 'steps', a function of all values by name: the last one now, or
+    None if the last one does not change.
+    """
+    kind: str
+    label: str
+    options: list
+    value: Any
+    most: Callable | None = None
+
+
+def in_words(value):
+    """A value as a control shows it: 1,000 or sharded."""
+    if isinstance(value, (int, float)):
+        return f'{value:,}'.removesuffix('.0')
+    return str(value)
+
+
+def _pairs(options):
+    """[(words, value), ...] of a dict by words, or of values, or as it is."""
+    if isinstance(options, dict):
+        return [*options.items()]
+    return [one if isinstance(one, tuple) else (in_words(one), one)
+            for one in options]
+
+
+def choose(options, value, label):
+    """A slider over numbers, to which `value` is added; it begins there.
+
+    options: numbers, or a dict {words: value}, which stays as it is.
+    """
+    if not isinstance(options, dict):
+        options = sorted({*options, value})
+    return Control('slider', label, _pairs(options), value)
+
+
+def menu(options, value, label):
+    """A menu of values, of (words, value), or of a dict {words: value}."""
+    return Control('menu', label, _pairs(options), value)
+
+
+def check(value, label):
+    """A box with a tick, or without."""
+    return Control('checkbox', label, [('no', False), ('yes', True)], value)
+
+
+def steps(most, value, label):
+    """Steps from 0 to `most`, to go through one by one.
+
+    most: a number, or a function of the values of all controls by name.
+    """
+    last, most = (0, most) if callable(most) else (most, None)
+    return Control('steps', label, _pairs(range(last + 1)), value, most)
+
+
+def values_of(controls):
+    """The value of each of a dict of controls, by name."""
+    return {name: one.value for name, one in controls.items()}
+
+
+def limit(controls):
+    """Let 'steps' end where they do with the values of all controls."""
+    for one in controls.values():
+        if one.most:
+            most = one.most(**values_of(controls))
+            if most is not None:
+                one.options = _pairs(range(most + 1))
+            one.value = min(one.value, len(one.options) - 1)

@@ -1,0 +1,220 @@
+"""Boxes, arrows and words in one style: SVG pictures, shown as images."""
+from base64 import b64encode
+from html import escape
+from math import hypot
+from pathlib import Path
+
+from d2lps.checks import a, checked, list_of, positive, text, writable
+from d2lps.pictures.style import CHUNK_COLORS
+
+# One for each device, so that a picture is read without colours, too: lines
+# of a pattern that is 8 wide and 8 high.
+PATTERNS = ('', 'M0 8L8 0', 'M0 4H8', 'M0 0L8 8', 'M4 0V8', 'M0 4H8M4 0V8',
+            'M0 0L8 8M0 8L8 0', 'M4 3v2')
+INK, PALE, FRAME = '#222', '#f4f4f4', '#555'
+
+
+def color(device):
+    """The colour of a device's contribution, or of a chunk."""
+    return CHUNK_COLORS[device % len(CHUNK_COLORS)]
+
+
+# Of the characters from the space on, in hundredths of the size: how wide
+# they are in DejaVu Sans, the widest of the fonts that a drawing asks for.
+WIDTHS = dict(zip(map(chr, range(32, 127)), map(int, (
+    '32 40 46 84 64 95 78 27 39 39 50 84 32 36 32 34 64 64 64 64 64 64 64 64 '
+    '64 64 34 34 84 84 84 53 100 68 69 70 77 63 58 77 75 29 29 66 56 86 75 '
+    '79 60 79 69 63 61 73 68 99 69 61 69 39 34 39 84 50 50 61 63 55 63 62 35 '
+    '63 63 28 28 58 28 97 63 61 63 63 41 52 39 63 59 82 59 59 52 64 34 64 84'
+).split())))
+
+
+def width_of(text, size, bold=False):
+    """About how wide the longest line is, in pixels."""
+    return (1.14 if bold else 1.01) * size / 100 * max(
+        sum(WIDTHS.get(character, 84 if character > 'ʯ' else 66)
+            for character in line) for line in str(text).split('\n'))
+
+
+def _alt(name, value):
+    """A check for a text; the names of curves, say, may have half ones."""
+    return text(name, writable(value) if isinstance(value, str) else value)
+
+
+class Drawing:
+    """A picture of `width` x `height` pixels; what is drawn later is on top.
+
+    alt: what one sees, in words, for those who do not.
+    In a notebook it shows itself: as an image, which a notebook may show
+    that was run elsewhere.
+    """
+
+    @checked(width=positive, height=positive, alt=_alt)
+    def __init__(self, width, height, alt):
+        self.width, self.height, self.alt = width, height, alt
+        self._shapes, self._patterns = [], set()
+
+    def add(self, shape):
+        """A shape of your own, as SVG."""
+        self._shapes.append(shape)
+        return self
+
+    def box(self, x, y, width, height, text='', fill=PALE, size=13,
+            dashed=False, stroke=FRAME):
+        """A box with words in its middle.
+
+        fill: a colour, or a device's number for its colour and pattern, or a
+        list of numbers: what devices have added up, a band for each.
+        """
+        devices = [fill] if isinstance(fill, int) else fill
+        if isinstance(fill, str):
+            devices = []
+        for k, device in enumerate(devices):
+            high = height / len(devices)
+            band = x, y + high * k, width, high
+            self._rect(*band, f'fill="{color(device)}" fill-opacity=".6"')
+            self.add(self.hatch(*band, device))
+        fill = 'none' if devices else fill
+        dash = ' stroke-dasharray="5 4"' if dashed else ''
+        self._rect(x, y, width, height,
+                   f'rx="3" fill="{fill}" stroke="{stroke}"{dash}')
+        if text != '':
+            self.text(x + width / 2, y + height / 2, text, size,
+                      plate=bool(devices))
+        return self
+
+    def _rect(self, x, y, width, height, more):
+        self.add(f'<rect x="{x:g}" y="{y:g}" width="{width:g}" '
+                 f'height="{height:g}" {more}/>')
+
+    def hatch(self, x, y, width, height, device):
+        """The pattern of a device, over a box that is filled: SVG."""
+        self._patterns.add(device % len(PATTERNS))
+        return (f'<rect x="{x:g}" y="{y:g}" width="{width:g}" '
+                f'height="{height:g}" '
+                f'fill="url(#p{device % len(PATTERNS)})"/>')
+
+    def pattern_on(self, way, device):
+        """The pattern of a device, on a filled path: SVG."""
+        self._patterns.add(device % len(PATTERNS))
+        return (f'<path class="pattern" d="{way}" '
+                f'fill="url(#p{device % len(PATTERNS)})"/>')
+
+    def text(self, x, y, text, size=13, anchor='middle', bold=False,
+             fill=INK, plate=False):
+        """Words around (x, y), a line for each line; anchor: of SVG.
+
+        plate: white behind them, for words on a pattern.
+        """
+        lines = writable(str(text)).split('\n')
+        if plate:
+            wide, high = width_of(text, size, bold) + 6, 1.2 * size * len(
+                lines)
+            left = x - 3 - (wide - 6) * {'start': 0, 'middle': 0.5,
+                                         'end': 1}[anchor]
+            self._rect(left, y - high / 2, wide, high,
+                       'rx="3" fill="white" fill-opacity=".9"')
+        for k, line in enumerate(lines):
+            high = y + size * (0.35 + 1.2 * (k - (len(lines) - 1) / 2))
+            weight = ' font-weight="bold"' if bold else ''
+            self.add(f'<text x="{x:g}" y="{high:g}" font-size="{size:g}" '
+                     f'text-anchor="{anchor}" fill="{fill}"{weight}>'
+                     f'{escape(line)}</text>')
+        return self
+
+    def badge(self, x, y, number, fill=INK):
+        """A number in a circle, to refer to."""
+        self.add(f'<circle cx="{x:g}" cy="{y:g}" r="11" fill="{fill}"/>')
+        return self.text(x, y, number, 13, bold=True, fill='white')
+
+    def line(self, *points, stroke=FRAME, width=1.5, dashed=False):
+        """A line through points (x, y)."""
+        dash = ' stroke-dasharray="5 4"' if dashed else ''
+        way = 'L'.join(f'{x:g} {y:g}' for x, y in points)
+        return self.add(f'<path d="M{way}" fill="none" stroke="{stroke}" '
+                        f'stroke-width="{width:g}"{dash}/>')
+
+    def arrow(self, *points, stroke=INK, width=2, dashed=False, text='',
+              size=12, both=False):
+        """An arrow through points (x, y), with words beside its middle.
+
+        both: with a head at each end.
+        """
+        way = [*points]
+        way[-1] = self._head(way[-1], way[-2], stroke, width)
+        if both:
+            way[0] = self._head(way[0], way[1], stroke, width)
+        self.line(*way, stroke=stroke, width=width, dashed=dashed)
+        if text:
+            (x1, y1), (x2, y2) = points[:2]
+            flat = abs(x2 - x1) > abs(y2 - y1)
+            self.text((x1 + x2) / 2 + 6 * (not flat),
+                      (y1 + y2) / 2 - 9 * flat, text, size,
+                      'middle' if flat else 'start')
+        return self
+
+    def _head(self, tip, before, stroke, width):
+        """Draw an arrow's head; returns where the shaft ends."""
+        x, y = tip
+        long = (4 + 2.5 * width) / (hypot(x - before[0], y - before[1]) or 1)
+        dx, dy = (x - before[0]) * long, (y - before[1]) * long
+        self.add(f'<path d="M{x:g} {y:g}L{x - dx - dy / 2:g} '
+                 f'{y - dy + dx / 2:g}L{x - dx + dy / 2:g} '
+                 f'{y - dy - dx / 2:g}z" fill="{stroke}"/>')
+        return x - 0.9 * dx, y - 0.9 * dy
+
+    def put(self, drawing, x, y):
+        """Another drawing, its upper left corner at (x, y)."""
+        self._patterns |= drawing._patterns
+        return self.add(f'<g transform="translate({x:g} {y:g})">'
+                        f'{"".join(drawing._shapes)}</g>')
+
+    def svg(self):
+        """The picture as SVG, a text."""
+        patterns = ''.join(
+            f'<pattern id="p{k}" width="8" height="8" '
+            f'patternUnits="userSpaceOnUse"><path d="{PATTERNS[k]}" '
+            'stroke="white" stroke-opacity=".75" stroke-width="1.5" '
+            'fill="none"/></pattern>' for k in sorted(self._patterns))
+        return (
+            '<svg xmlns="http://www.w3.org/2000/svg" '
+            f'viewBox="0 0 {self.width:g} {self.height:g}" '
+            f'width="{self.width:g}" height="{self.height:g}" '
+            'font-family="DejaVu Sans, Verdana, sans-serif" role="img" '
+            f'aria-label="{escape(self.alt)}"><defs>{patterns}</defs>'
+            f'<rect width="100%" height="100%" fill="white"/>'
+            f'{"".join(self._shapes)}</svg>')
+
+    def save(self, path):
+        """Write the SVG into a file; returns the drawing itself."""
+        Path(path).write_text(self.svg())
+        return self
+
+    def __repr__(self):
+        return self.alt  # what a notebook shows where it shows no image
+
+    def _repr_html_(self):
+        data = b64encode(self.svg().encode()).decode()
+        return (f'<img alt="{escape(self.alt)}" style="max-width:100%" '
+                f'src="data:image/svg+xml;base64,{data}">')
+
+
+DRAWINGS = list_of(a(Drawing, 'a Drawing'), 'one Drawing or more')
+
+
+class Row:
+    """Drawings side by side; where there is no room, one below the other."""
+
+    def __init__(self, *drawings):
+        self.drawings = DRAWINGS('drawings', drawings)
+        self.alt = ' '.join(drawing.alt for drawing in drawings)
+
+    def __repr__(self):
+        return self.alt
+
+    def _repr_html_(self):
+        # Images in a line break like words, without any style of ours.
+        images = ' '.join(one._repr_html_().replace(
+            'style="', 'style="vertical-align:top;', 1)
+            for one in self.drawings)
+        return f'<div class="d2lps-row">{images}</div>'

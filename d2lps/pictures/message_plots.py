@@ -1,0 +1,130 @@
+"""When messages went over cables, as simulated or as measured."""
+from collections.abc import Sequence
+from functools import partial
+from math import cos, hypot, pi, sin
+
+from d2lps.checks import a, checked, list_of, one_of, refuse, whole
+from d2lps.collectives import strategies
+from d2lps.collectives.simulate import Event
+from d2lps.pictures.chart import (TITLE, WORDS, ink_on, pile, row_chart,
+                                  words_of)
+from d2lps.pictures.controls import choose, menu
+from d2lps.pictures.drawing import Drawing, color
+from d2lps.pictures.style import GRAY, GREEN, RED
+from d2lps.pictures.widgets import live_picture
+
+HUNG = {'ring': strategies.ring, 'tree': strategies.tree,
+        'sharded': strategies.sharded,
+        'halving and doubling': strategies.halving_doubling}
+
+
+def _panels(name, value):
+    """A dict of lists of events."""
+    if not isinstance(value, dict) or not value:
+        refuse(name, value, 'a dict such as {"measured": events}')
+    events = list_of(a(Event, 'an Event'), 'a list of Event')
+    return {title: events(f'{name}[{title!r}]', [*found] if isinstance(
+        found, Sequence) else found) for title, found in value.items()}
+
+
+@checked(panels=_panels)
+def plot_messages(panels):
+    """For each worker a row, with a bar for each message that comes to it.
+
+    panels: {title: a list of `Event`}; the panels share their axes. A bar
+    goes from the first byte to the last, its number is the round, and its
+    colour the chunk. Times count from the first byte of the panel. Returns a
+    `Drawing`.
+    """
+    begins = {title: min(event.start for event in events)
+              for title, events in panels.items()}
+    until = max(event.end - begins[title] for title, events in panels.items()
+                for event in events)
+    rows = sorted({event.send.dst for events in panels.values()
+                   for event in events})
+    charts = []
+    for title, events in panels.items():
+        last = title == [*panels][-1]
+        chart = row_chart(
+            [f'to worker {row}' for row in rows], 1e3 * (until or 1e-6) * 1.02,
+            _said(title, events, begins[title]), title=title,
+            xlabel='time / ms (a colour for each chunk; numbers are rounds)'
+            if last else '')
+        for event in events:
+            start = (event.start - begins[title]) * 1e3
+            row = rows.index(event.send.dst)
+            chart.bar(start, start + max(event.end - event.start, 1e-6) * 1e3,
+                      row - 0.4, row + 0.4, color(event.send.chunk),
+                      event.round)
+        charts.append(chart.drawing)
+    return pile(*charts)
+
+
+def _said(title, events, begin):
+    """How many messages there are, and until when."""
+    end = 1e3 * max(event.end - begin for event in events)
+    workers = len({event.send.dst for event in events})
+    return (f'{title}: {len(events)} messages to {workers} workers in '
+            f'{max(event.round for event in events)} rounds, the last ends '
+            f'after {words_of(end)} ms.')
+
+
+def _waits(plan, late, stops):
+    """Who waits for whom if a worker stops before a round, from 1.
+
+    {worker: (the one that it waits for, in which round)}; nobody else ends.
+    """
+    last = {node: len(plan.rounds) for node in range(plan.num_devices)}
+    last[late], waits = stops - 1, {}  # the last round that each begins
+    for number, sends in enumerate(plan.rounds, 1):
+        for src, dst in zip(sends.src.tolist(), sends.dst.tolist()):
+            if last[src] < number <= last[dst] and dst not in waits:
+                waits[dst], last[dst] = (src, number), number
+    return waits
+
+
+def _draw(plan, late, stops):
+    made = HUNG[plan](8)
+    found = _waits(made, late, stops)
+    count = len(made.rounds)
+    when = (f'before round {stops} of {count}' if stops <= count else
+            f'at {stops}, after its {count} rounds')
+    title = f'{plan}: worker {late} stops {when}'
+    drawing = Drawing(440, 410, f'{title}. {_waiting_said(found)}')
+    drawing.text(4, 15, title, TITLE, 'start', bold=True)
+    at = [(220 + 150 * sin(pi * k / 4), 195 - 150 * cos(pi * k / 4))
+          for k in range(8)]
+    for worker, (other, number) in found.items():
+        (x1, y1), (x2, y2) = at[worker], at[other]
+        part = 20 / hypot(x2 - x1, y2 - y1)
+        drawing.arrow((x1 + part * (x2 - x1), y1 + part * (y2 - y1)),
+                      (x2 - part * (x2 - x1), y2 - part * (y2 - y1)),
+                      stroke='#555')
+    for worker, (other, number) in found.items():
+        (x1, y1), (x2, y2) = at[worker], at[other]
+        drawing.text(0.65 * x1 + 0.35 * x2, 0.65 * y1 + 0.35 * y2, number,
+                     WORDS, plate=True)
+    for worker, (x, y) in enumerate(at):
+        waits = GRAY if worker in found else GREEN
+        fill = RED if worker == late else waits
+        drawing.add(f'<circle class="worker" cx="{x:g}" cy="{y:g}" r="16" '
+                    f'fill="{fill}"/>')
+        drawing.text(x, y, worker, 13, bold=True, fill=ink_on(fill))
+    return drawing.text(220, 386, 'arrow: waits for, in which round\n'
+                        'orange: has stopped; green: is done', WORDS)
+
+
+def _waiting_said(found):
+    said = [f'{worker} waits for {other} in round {number}'
+            for worker, (other, number) in found.items()]
+    return f'Worker {"; ".join(said)}.' if said else 'Nobody waits.'
+
+
+@checked(plan=one_of(*HUNG), late=partial(whole, least=0, most=7),
+         stops=whole)
+def explore_hang(plan='ring', late=2, stops=3):
+    """Stop a worker of eight before a round, and see who waits for whom."""
+    live_picture(_draw, dict(
+        plan=menu([*HUNG], plan, 'plan'),
+        late=choose([*range(8)], late, 'worker'),
+        stops=choose([*range(1, 15)], stops, 'at round')))

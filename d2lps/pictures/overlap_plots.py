@@ -1,0 +1,99 @@
+"""A training step in rows: what is computed, and what is sent meanwhile."""
+from d2lps.asynchrony.overlap import (ORDERS, Task, best_possible,
+                                      simulate_step)
+from d2lps.checks import a, checked, list_of, number, one_of, positive
+from d2lps.pictures.chart import row_chart, words_of
+from d2lps.pictures.controls import choose, menu
+from d2lps.pictures.drawing import color
+from d2lps.pictures.table_plots import TEXT
+from d2lps.pictures.widgets import live_picture
+
+# The toy: eight layers, as in a network for images. The first compute most,
+# the last have most of the parameters.
+TOY = {'backward': [.012, .012, .010, .010, .008, .004, .002, .002],
+       'nbytes': [1e6, 1e6, 2e6, 2e6, 4e6, 10e6, 30e6, 10e6]}
+FORWARD = [seconds / 2 for seconds in TOY['backward']]
+ROWS = {'backward': 'compute', 'forward': 'compute', 'push': 'push',
+        'pull': 'pull'}
+
+
+@checked(tasks=list_of(a(Task, 'a Task'), 'a list of Tasks'),
+         title=TEXT, until=positive, best=number,
+         rows=list_of(TEXT, 'a list of texts'))
+def plot_step(tasks, title='', until=None, best=None, rows=None):
+    """Draw a step: a row for computing and for each direction of the link.
+
+    A colour and a number for each layer, or for the first one of a bucket;
+    the forward pass is hatched. until: end of the time axis in seconds, to
+    compare two pictures. best: a dashed line, in seconds. rows: the name of
+    each task's row, if it shall not be 'compute', 'push' or 'pull'. Returns
+    a `Drawing`.
+    """
+    in_row = rows or [ROWS[task.what] for task in tasks]
+    if len(in_row) != len(tasks):
+        raise ValueError(f'rows must name one for each of the {len(tasks)} '
+                         f'tasks; it had {len(in_row)}')
+    rows = [*dict.fromkeys(in_row)]
+    total = max(task.end for task in tasks)
+    words = f'{total * 1e3:.0f} ms'
+    if best is not None:
+        words += f', dashed: no less than {best * 1e3:.0f} ms'
+    words = f'{title}: {words}' if title else words
+    chart = row_chart(
+        rows, (until or total * 1.02 or 1) * 1e3,
+        f'{words}. {_said(tasks, in_row)}', title=words, high=32,
+        xlabel='time / ms')
+    for task, name in zip(tasks, in_row):
+        row = rows.index(name)
+        chart.bar(task.start * 1e3, task.end * 1e3, row - 0.4, row + 0.4,
+                  color(task.layers[0]), _numbers(task),
+                  pattern=1 if task.what == 'forward' else None)
+    if best is not None:
+        chart.rule(x=best * 1e3)
+    return chart.drawing
+
+
+def _said(tasks, in_row):
+    """What is in each row, and when."""
+    rows = []
+    for name in dict.fromkeys(in_row):
+        own = sorted((task for task, row in zip(tasks, in_row)
+                      if row == name), key=lambda task: task.start)
+        shown = [f'{_numbers(task)} at {words_of(1e3 * task.start)}'
+                 for task in own[:12]]
+        rows.append(f'{name}, from {words_of(1e3 * own[0].start)} to '
+                    f'{words_of(1e3 * own[-1].end)} ms: layers '
+                    f'{", ".join(shown)}{" ..." * (len(own) > 12)}')
+    return f'{"; ".join(rows)}.'
+
+
+def _numbers(task):
+    """Layers of a task as a reader counts them: 1, 2-3."""
+    first, last = task.layers[0] + 1, task.layers[-1] + 1
+    return f'{first}' if first == last else f'{first}-{last}'
+
+
+@checked(bandwidth=positive, latency=number, bucket_size=number,
+         order=one_of(*ORDERS))
+def explore_overlap(bandwidth=1000, latency=0, bucket_size=0, order='fifo'):
+    """Choose a link and an order; see a step of the toy of eight layers.
+
+    bandwidth: MB/s. latency: ms for each message. bucket_size: MB.
+    The next forward pass is part of the step.
+    """
+    def draw(bandwidth, latency, bucket_size, slice_size, order):
+        link = bandwidth * 1e6, latency / 1e3
+        tasks = simulate_step(
+            *TOY.values(), *link, order, bucket_size * 1e6,
+            slice_size * 1e6 or None, forward=FORWARD)
+        return plot_step(tasks, order, best=best_possible(
+            *TOY.values(), *link, forward=FORWARD))
+
+    live_picture(draw, {
+        'bandwidth': choose([250, 500, 1000, 2000, 4000, 10000], bandwidth,
+                            'MB/s'),
+        'latency': choose([0, 1, 2, 5, 10], latency, 'latency ms'),
+        'bucket_size': choose([0, 2, 4, 8, 12, 25, 60], bucket_size,
+                              'bucket MB'),
+        'slice_size': menu({'whole': 0, '4 MB': 4, '1 MB': 1}, 0, 'messages'),
+        'order': menu(ORDERS, order, 'order')})

@@ -1,0 +1,218 @@
+"""Who holds whose contributions after a round of a schedule."""
+import numpy as np
+
+from d2lps.checks import checked, flag, from_zero, whole
+from d2lps.collectives import limits
+from d2lps.pictures.chart import TITLE, WORDS, wrapped
+from d2lps.pictures.drawing import INK, Drawing, color, width_of
+from d2lps.pictures.style import GREEN
+from d2lps.pictures.table_plots import PIXELS, TEXT
+from d2lps.pictures.units import several
+
+BOX = 0.72  # a box's share of its column: arrows are in the gap
+LANE = 7  # pixels between two arrows, where a gap can be so wide
+CHECK = 'm-4.5 .5l3 3.5l6 -7.5'
+SIGNS = {'arrow': 'added to what was there', 'hollow': 'replaces it',
+         'frame': 'changed in this round', 'tick': 'the whole sum'}
+WHOLE = '#00694d'  # of a number that is the whole sum
+
+
+def _small(schedule, number, **_):
+    """Refuse what has no such round, or too many boxes to be read."""
+    whole('number', number, least=0, most=len(schedule.rounds))
+    if len(schedule.nodes) * len(schedule.weights) > 144:
+        raise ValueError(f'{schedule!r}: too many nodes x chunks (over 144)')
+
+
+def _heap(shapes, look, kind):
+    """Many shapes of one look, as one."""
+    return (f'<path class="{kind}" d="{"".join(shapes)}" {look}/>'
+            if shapes else '')
+
+
+def _square(x, y, width, height):
+    return f'M{x:.5g} {y:.5g}h{width:.4g}v{height:.4g}h{-width:.4g}z'
+
+
+def _arrow(x, y1, y2, half=4.5, wide=0.5):
+    """An upright arrow from y1 to y2, its head so wide; from its tip on."""
+    neck = y2 - 2.2 * half * (1 if y2 > y1 else -1)
+    return (f'M{x:.5g} {y2:.5g}L{x - half:.5g} {neck:.5g}H{x - wide:.5g}'
+            f'V{y1:.5g}H{x + wide:.5g}V{neck:.5g}H{x + half:.5g}z')
+
+
+@checked(_small, schedule=limits.schedule, number=from_zero, sums=flag,
+         title=TEXT, width=PIXELS['width'], signs=flag)
+def plot_holdings(schedule, number=0, title=None, sums=False, width=None,
+                  signs=False):
+    """Who holds what after round `number`: a row per node, a box per chunk.
+
+    A bar in a box is the contribution of one device, in its colour; a red
+    number says that it is there more than once, a tick that all are there
+    once. A filled arrow is a send of this round that was added to what was
+    there, a hollow one replaced it; what they changed has a thick frame.
+    title: words above, in the place of the plan's name and the round.
+    sums: write what a box holds as a number, with 1 from device 0, 2 from
+    device 1 and so on. signs: explain them below. Returns a `Drawing`.
+    """
+    held = list(schedule.states())[number]
+    nodes, chunks, devices = held.shape
+    names = [f'device {node}' if isinstance(node, int) else str(node)
+             for node in schedule.nodes]
+    left = max(width_of(name, WORDS, True) for name in names) + 14
+    lanes = max([_most(sends) for sends in schedule.rounds], default=1)
+    if title is None:
+        title = (f'{schedule.name}: after round {number} of '
+                 f'{len(schedule.rounds)}')
+    width = width or max(  # room for the title in one line
+        min(width_of(title, TITLE, True) + 12, 720), left + chunks * min(
+            78 + 6 * lanes, max(620 / chunks, 14)) + 8)
+    column = min((width - left - 8) / chunks, 150)
+    lines = wrapped(title, TITLE, width - 8, True) if title else []
+    row_high = min(36, max(22, 340 / nodes))
+    top, high = 10 + 17 * len(lines), 0.72 * row_high
+    wide = max(0.4 * column, min(BOX * column, column - LANE * (lanes + 1)))
+    below = _sign_places(width) if signs else []
+    bottom = top + row_high * nodes
+    drawing = Drawing(width, bottom + 24 + (
+        22 * (1 + below[-1][1]) if below else 0), _holdings_said(
+            schedule, held, number, title, names))
+    if title:
+        drawing.text(4, 6 + 8.5 * len(lines), '\n'.join(lines), TITLE,
+                     'start', bold=True)
+
+    middles = [top + row_high * (row + 0.5) for row in range(nodes)]
+
+    def corner(row, chunk):
+        return left + column * chunk, middles[row] - high / 2
+
+    drawing.add(_heap([_square(*corner(row, chunk), wide, high)
+                       for row, chunk in np.ndindex(nodes, chunks)],
+                      'fill="#f5f5f5" stroke="#ccc"', 'boxes'))
+    bars = {}
+    for row, chunk, who in np.argwhere(held).tolist():
+        x, y = corner(row, chunk)
+        bars.setdefault(who, []).append(_square(
+            x + wide * who / devices, y, wide / devices, high))
+    edge = 'stroke="white" stroke-width=".5"' if devices <= 8 else ''
+    faint = ' fill-opacity=".3"' if sums else ''
+    for who, squares in bars.items():
+        drawing.add(_heap(squares, f'fill="{color(who)}"{faint} {edge}',
+                          f'bars of-{who}'))
+    full = (held == 1).all(axis=2)
+    middle = [(x + wide / 2, y + high / 2) for x, y in (
+        corner(row, chunk) for row, chunk in np.argwhere(full).tolist())]
+    if sums:
+        _write_sums(drawing, held, full, corner, wide, high)
+    else:
+        discs = [_circle(x, y, min(9, high / 2)) for x, y in middle]
+        drawing.add(_heap(discs, 'fill="white"', 'discs'))
+        drawing.add(_heap([f'M{x:.5g} {y:.5g}{CHECK}' for x, y in middle],
+                          f'fill="none" stroke="{GREEN}" stroke-width="2.4"',
+                          'ticks'))
+    for row, chunk, who in np.argwhere(held > 1).tolist():
+        x, y = corner(row, chunk)
+        drawing.text(x + wide * (who + 0.5) / devices, y + high / 2,
+                     held[row, chunk, who], WORDS, bold=True, fill='#c00',
+                     plate=True)
+    if number:
+        _draw_sends(drawing, schedule.rounds[number - 1], corner, column,
+                    wide, high)
+    for chunk in range(chunks):
+        drawing.text(left + column * chunk + wide / 2, bottom + 10,
+                     f'chunk {chunk}' if column > 62 else chunk, WORDS)
+    for row, name in enumerate(names):
+        drawing.text(left - 8, middles[row], name, WORDS, 'end',
+                     bold=True, fill=color(row) if row < devices else INK)
+    for x, line, kind in below:
+        _draw_sign(drawing, x, bottom + 34 + 22 * line, kind, sums)
+    return drawing
+
+
+def _most(sends):
+    """Of a round: how many messages have the same chunk."""
+    return int(np.bincount(sends.chunk).max(initial=0))
+
+
+def _circle(x, y, r=9):
+    return (f'M{x:.5g} {y:.5g}m{-r} 0a{r} {r} 0 1 0 {2 * r} 0'
+            f'a{r} {r} 0 1 0 {-2 * r} 0')
+
+
+def _write_sums(drawing, held, full, corner, wide, high):
+    """A number in each box for what it holds; device k brings k + 1."""
+    sums = held @ np.arange(1, held.shape[-1] + 1)
+    for (row, chunk), value in np.ndenumerate(sums):
+        x, y = corner(row, chunk)
+        if value:
+            drawing.text(x + wide / 2, y + high / 2, value, 13,
+                         bold=bool(full[row, chunk]),
+                         fill=WHOLE if full[row, chunk] else INK)
+
+
+def _draw_sends(drawing, sends, corner, column, wide, high):
+    """A round's arrows, each in a lane of its own, and what they changed."""
+    src, dst, chunk = (part.tolist() for part in (
+        sends.src, sends.dst, sends.chunk))
+    drawing.add(_heap([_square(*corner(row, k), wide, high)
+                       for row, k in zip(dst, chunk)],
+                      f'fill="none" stroke="{INK}" stroke-width="2.2"',
+                      'frames'))
+    lane, used, arrows, dots = (column - wide) / (_most(sends) + 1), {}, {}, []
+    half = min(4.5, max(0.45 * lane, 2))
+    for begin, end, k, adds in zip(src, dst, chunk, sends.reduce.tolist()):
+        used[k] = used.get(k, 0) + 1
+        x = corner(begin, k)[0] + wide + lane * used[k]
+        y, y2 = (corner(row, k)[1] + high / 2 for row in (begin, end))
+        dots.append(_circle(x, y, min(2.5, half)))
+        arrows.setdefault(adds, []).append(
+            _arrow(x, y, y2, half, 0.5 * adds))
+    for adds, shapes in arrows.items():  # white around them, first
+        look = f'fill="{INK if adds else "white"}" stroke="{INK}"'
+        drawing.add(_heap(shapes, 'fill="white" stroke="white" '
+                          'stroke-width="4"', 'halos'))
+        drawing.add(_heap(shapes, look, 'adds' if adds else 'replaces'))
+    drawing.add(_heap(dots, f'fill="{INK}"', 'dots'))
+
+
+def _sign_places(width):
+    """(x, line, kind) of each sign below, in lines that are not too wide."""
+    places, x, line = [], 10, 0
+    for kind, words in SIGNS.items():
+        wide = 26 + width_of(words, WORDS) + 16
+        if places and x + wide > width:
+            x, line = 10, line + 1
+        places.append((x, line, kind))
+        x += wide
+    return places
+
+
+def _draw_sign(drawing, x, y, kind, sums):
+    if kind in ('arrow', 'hollow'):
+        fill = INK if kind == 'arrow' else 'white'
+        arrow = _arrow(x + 8, y - 8, y + 9, wide=0.5 * (kind == 'arrow'))
+        drawing.add(f'<path d="{_circle(x + 8, y - 8, 2.5)}" fill="{INK}"/>'
+                    f'<path d="{arrow}" fill="{fill}" stroke="{INK}"/>')
+    elif kind == 'frame':
+        drawing.add(f'<path d="{_square(x, y - 6, 18, 12)}" fill="#f5f5f5" '
+                    f'stroke="{INK}" stroke-width="2.2"/>')
+    elif sums:
+        drawing.text(x + 8, y, '10', 13, bold=True, fill=WHOLE)
+    else:
+        drawing.add(f'<path d="M{x + 8:.5g} {y:.5g}{CHECK}" fill="none" '
+                    f'stroke="{GREEN}" stroke-width="2.4"/>')
+    drawing.text(x + 24, y, SIGNS[kind], WORDS, 'start')
+
+
+def _holdings_said(schedule, held, number, title, names):
+    full = (held == 1).all(axis=2).sum(axis=1)
+    said = [f'{name} has {several((row > 0).sum(), "contribution")}, '
+            f'{several(done, "whole sum")}'
+            for name, row, done in zip(names, held, full)]
+    round_ = ''
+    if number:
+        sends = schedule.rounds[number - 1]
+        adds = int(sends.reduce.sum())
+        round_ = (f' In this round {several(len(sends.src), "message")}: '
+                  f'{adds} added, {len(sends.src) - adds} replacing.')
+    return f'{title or schedule.name}. {"; ".join(said)}.{round_}'

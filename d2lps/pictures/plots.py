@@ -1,0 +1,216 @@
+"""Pictures of what joins devices, and of what it carries when: `Drawing`s."""
+from math import hypot
+
+from d2lps.checks import (a, checked, flag, list_of, number, positive,
+                          refuse, whole)
+from d2lps.collectives.simulate import Timing
+from d2lps.collectives.topology import Topology
+from d2lps.pictures.chart import GRID, TITLE, WORDS, row_chart, wrapped
+from d2lps.pictures.drawing import Drawing, color, width_of
+from d2lps.pictures.positions import positions
+from d2lps.pictures.style import GREEN, IDLE_TO_BUSY, SKY, rgb
+from d2lps.pictures.table_plots import PIXELS, TEXT, plot_bars
+
+SHOWN_SCALE = 'share of capacity: 0'
+
+
+def load_color(share):
+    """The colour of a link that carried a share of what it could."""
+    place = min(max(share, 0), 1) * (len(IDLE_TO_BUSY) - 1)
+    k = min(int(place), len(IDLE_TO_BUSY) - 2)
+    pair = zip(*map(rgb, IDLE_TO_BUSY[k:k + 2]))
+    return '#' + ''.join(f'{round(low + (place - k) * (high - low)):02x}'
+                         for low, high in pair)
+
+
+def _load_of_links(topology, load, **_):
+    """A share from 0 to 1 for each link; rounding may add a little."""
+    if not topology.links:
+        refuse('topology', topology, 'one with links')
+    for pair, share in (load or {}).items():
+        number(f'load[{pair!r}]', share, most=1 + 1e-6)
+        if pair not in topology.number:
+            raise ValueError(f'load: {topology.name} has no link {pair!r}')
+
+
+@checked(_load_of_links, topology=a(Topology, 'a Topology: pcie_switch(4)'),
+         load=a(dict, 'a dict such as timing.busy()'), scale=flag,
+         device=a(str, 'a text'), title=TEXT, width=PIXELS['width'])
+def plot_topology(topology, load=None, scale=True, device='', title=None,
+                  width=352):
+    """Nodes on a circle, switches between what they join.
+
+    A link's width shows its bandwidth, its colour its entry in `load`, a
+    dict from (src, dst) to the share of its capacity that it carried, from 0
+    to 1, such as `Timing.busy()`; links that are not in it count as idle. The
+    two links of a cable lie side by side, with triangles that point along.
+    scale: explain the colours in a bar below. device: stands before the
+    number of nodes that have one, such as 'GPU '. title: the topology's name
+    if there is none.
+    """
+    links, fastest = topology.links, max(
+        link.bandwidth for link in topology.links)
+    title = topology.name if title is None else title
+    lines = wrapped(title, TITLE, width - 8, True) if title else []
+    top, places = 8 + 17 * len(lines), positions(topology)
+    names = {node: f'{device}{node}' if isinstance(node, int) else str(node)
+             for node in places}
+    half = max(width_of(words, WORDS) for words in names.values()) / 2 + 6
+    side, scaled = 0.36 * width, load is not None and scale
+    drawing = Drawing(width, top + 2 * side + 36 + 26 * scaled,
+                      _topology_said(topology, load, title, names))
+    if title:
+        drawing.text(4, 6 + 8.5 * len(lines), '\n'.join(lines), TITLE,
+                     'start', bold=True)
+    at = {node: (width / 2 + x * (width / 2 - half - 2),
+                 top + 16 + side * (1 - y))
+          for node, (x, y) in places.items()}
+    heads = []
+    for link in links:
+        ink = '#999999' if load is None else load_color(
+            load.get(link[:2], 0))
+        (x1, y1), (x2, y2) = at[link.src], at[link.dst]
+        long = hypot(x2 - x1, y2 - y1) or 1
+        dx, dy = (x2 - x1) / long, (y2 - y1) / long
+        away = 4.5  # beside the link the other way
+        x1, y1, x2, y2 = (x1 - away * dy, y1 + away * dx,
+                          x2 - away * dy, y2 + away * dx)
+        wide = 1.5 + 3 * link.bandwidth / fastest
+        drawing.add(f'<path class="link" d="M{x1:.1f} {y1:.1f}L{x2:.1f} '
+                    f'{y2:.1f}" stroke="{ink}" stroke-width="{wide:.3g}"/>')
+        x, y = 0.4 * x1 + 0.6 * x2, 0.4 * y1 + 0.6 * y2
+        heads.append(
+            f'<path class="head" d="M{x + 9 * dx:.1f} {y + 9 * dy:.1f}'
+            f'L{x - 6 * dy:.1f} {y + 6 * dx:.1f}L{x + 6 * dy:.1f} '
+            f'{y - 6 * dx:.1f}z" fill="{ink}"/>')
+    drawing.add(''.join(heads))
+    for node, (x, y) in at.items():
+        wide = width_of(names[node], WORDS) + 10
+        drawing.box(x - wide / 2, y - 11, wide, 22, names[node],
+                    '#e4e4e4' if node in topology.switches else 'white',
+                    WORDS)
+    if scaled:
+        y, x = drawing.height - 16, width_of(SHOWN_SCALE, WORDS) + 14
+        drawing.text(x - 6, y, SHOWN_SCALE, WORDS, 'end')
+        for k in range(40):
+            drawing.add(f'<rect class="scale" x="{x + 3 * k:g}" y="{y - 6:g}"'
+                        f' width="3.3" height="12" '
+                        f'fill="{load_color(k / 39)}"/>')
+        drawing.text(x + 127, y, '1', WORDS, 'start')
+    return drawing
+
+
+def _topology_said(topology, load, title, names):
+    nodes = [names[node] for node in topology.nodes]
+    said = f'{title or topology.name}: {", ".join(nodes)}'
+    if topology.switches:
+        said += ', joined by ' + ', '.join(map(str, topology.switches))
+    said += f'; {len(topology.links)} links, one for each direction.'
+    if load:
+        busiest = max(load.values())
+        pairs = [f'{src} to {dst}' for (src, dst), share in load.items()
+                 if share > 0.999 * busiest > 0]
+        said += (f' Busiest, {busiest:.0%} of what they can carry: '
+                 f'{_some(pairs)}.' if pairs else ' None is busy.')
+    return said
+
+
+def _some(words, most=6):
+    """The first of many, and how many more there are."""
+    more = len(words) - most
+    return ', '.join(words[:most]) + (f' and {more} more' if more > 0 else '')
+
+
+def shown_ms(timing):
+    """The three digits shown; of two with the same ones none is better.
+
+    First, errors of computing are rounded away.
+    """
+    return float(f'{round(1e12 * timing.seconds) / 1e9:.3g}')
+
+
+@checked(timings=list_of(a(Timing, 'a Timing'), 'a list of Timings'),
+         title=TEXT, width=PIXELS['width'], target=positive)
+def plot_comparison(timings, title='', width=640, target=None):
+    """A bar per `Timing`, in the order given; the best ones are marked.
+
+    target: a dashed line, in seconds.
+    """
+    best = min(map(shown_ms, timings))
+    good = [shown_ms(timing) == best for timing in timings]
+    labels = [f'{shown_ms(timing):,g}' + ' best' * is_good
+              for timing, is_good in zip(timings, good)]
+    names = [timing.schedule.name for timing in timings]
+    said = '; '.join(map('{}: {}'.format, names, labels))
+    return plot_bars(
+        [(name, 1e3 * timing.seconds) for name, timing in zip(names, timings)],
+        'time / ms', title, labels=labels, width=width,
+        colors=[GREEN if is_good else SKY for is_good in good],
+        verticals=[1e3 * target] if target else [],
+        alt=f'{title or "Bars"}, time in ms. {said}.')
+
+
+@checked(timing=a(Timing, 'a Timing, which simulate.time returns'),
+         most=whole, title=TEXT, until=positive)
+def plot_timing(timing, most=24, title=None, until=None):
+    """A row per link: when it carries which send, coloured by chunk.
+
+    A bar is as high as the send is fast: one that has the link for itself
+    fills the row, and two that share it are half as high each, one upon the
+    other. So the filled part of a row is the link's entry in
+    `Timing.busy()`. Latency is white: no byte flows then. With more than
+    `most` links, only the busiest are shown. title: words above; without it,
+    what is sent over what, and how long it takes. until: end of the time
+    axis in seconds, to compare two pictures.
+    """
+    busy = timing.busy()
+    links = sorted(sorted(busy, key=busy.get)[-most:], key=lambda link: [
+        (type(end).__name__, end) for end in link])
+    if title is None:
+        title = (f'{timing.schedule.name} on {timing.topology.name}: '
+                 f'{timing.seconds * 1e3:.3g} ms')
+    if len(busy) > most:
+        title += f', the busiest {most} links'
+    names = [f'{src} to {dst}' for src, dst in links]
+    chart = row_chart(
+        names, 1e3 * (until or timing.seconds or 1), _timing_said(
+            title, names, [busy[link] for link in links]), title=title,
+        xlabel='time / ms (a colour for each chunk; height: share of '
+               'capacity)')
+    floors = ''.join(f'M{chart.left:.1f} {chart.y(row + 0.4):.1f}H'
+                     f'{chart.right:.1f}' for row in range(len(names)))
+    chart.drawing.add(f'<path class="grid" d="{floors}" fill="none" '
+                      f'stroke="{GRID}"/>')
+    for ink, spans in _bars(timing, links).items():
+        chart.bars(spans, ink)
+    return chart.drawing
+
+
+def _bars(timing, links):
+    """{colour: boxes (start, end, top, bottom)}, in ms and rows."""
+    row = {link: k for k, link in enumerate(links)}
+    last, found = {}, {}  # of each link and send the bar that may go on
+    for start, end, which, rates in timing.rates():
+        filled = dict.fromkeys(links, 0.0)
+        for k, rate in zip(which.tolist(), rates.tolist()):
+            send = timing.events[k].send
+            for link in timing.topology.route(*send[:2]):
+                if link[:2] not in row:
+                    continue
+                share = round(0.8 * rate / link.bandwidth, 9)
+                low = row[link[:2]] + 0.4 - filled[link[:2]]
+                filled[link[:2]] += share
+                bar, *was = last.get((link, k), [None])
+                if was == [start, low, share]:
+                    bar[1] = 1e3 * end
+                else:
+                    bar = [1e3 * start, 1e3 * end, low, low - share]
+                    found.setdefault(color(send.chunk), []).append(bar)
+                last[link, k] = bar, end, low, share
+    return found
+
+
+def _timing_said(title, names, shares):
+    said = [f'{name} {share:.0%}' for name, share in zip(names, shares)]
+    return (f'{title}. A row for each link, filled by what it carries: '
+            f'{_some(said, 12)}.')

@@ -1,0 +1,151 @@
+"""Workers and servers to play with, without starting any."""
+from functools import partial
+
+from d2lps.checks import checked, flag, number, positive, whole
+from d2lps.collectives import simulate, strategies, topology
+from d2lps.kvstore.store_arguments import up_to_1000
+from d2lps.pictures.chart import new_chart, words_of
+from d2lps.pictures.controls import choose, menu
+from d2lps.pictures.drawing import Row
+from d2lps.pictures.style import BLUE, GRAY, ORANGE
+from d2lps.pictures.units import several
+from d2lps.pictures.widgets import live_picture
+
+COUNT = partial(whole, most=10 ** 9)
+SIZES = [1, 2, 4, 8, 16, 32, 64, 128]
+
+
+def _room(num_workers, num_servers, colocated=False, **others):
+    """A worker's machine has room for one server."""
+    if colocated and num_servers > num_workers:
+        raise ValueError(f'num_servers is {num_servers}, but there are only '
+                         f'{num_workers} workers to be colocated with')
+
+
+@checked(_room, num_workers=COUNT, num_servers=COUNT, nbytes=number,
+         bandwidth=positive, colocated=flag)
+def predicted_seconds(num_workers, num_servers, nbytes, bandwidth,
+                      colocated=False):
+    """Seconds for all workers to push `nbytes`, and then to pull as much.
+
+    Every machine has a link of `bandwidth` bytes per second each way, and
+    the busiest one decides. A server's carries m/n of the bytes, a worker's
+    carries them once. With servers on the workers' own machines (at most one
+    on each), a server's carries those of the m - 1 other workers.
+
+    Raises:
+        ValueError: for more colocated servers than workers.
+    """
+    m, n = num_workers, num_servers
+    busiest = (m - 1) / n if colocated else max(1, m / n)
+    return 2 * busiest * nbytes / bandwidth
+
+
+def _not_too_many(num_workers, num_servers, pieces=None, **others):
+    if num_workers * num_servers * (pieces or 1) > 10 ** 6:
+        raise ValueError(
+            'num_workers times num_servers times pieces must be at most a '
+            f'million; it was {num_workers} * {num_servers} * {pieces or 1}')
+
+
+@checked(_not_too_many, num_workers=COUNT, num_servers=COUNT, nbytes=number,
+         bandwidth=positive, colocated=flag, pieces=whole)
+def simulated(num_workers, num_servers, nbytes, bandwidth, colocated=False,
+              pieces=None):
+    """The `Timing` of the same, by the flow simulator.
+
+    pieces: cut what goes to a server into so many, each of which is pulled
+    as soon as it is summed, while others are pushed. Without it, all pulls
+    wait for all pushes, as in `predicted_seconds`.
+    """
+    plan = strategies.parameter_server(num_workers, num_servers, colocated)
+    if pieces:
+        plan = strategies.pipelined(plan, pieces)
+    return simulate.time(plan, topology.ethernet(plan.nodes, bandwidth),
+                         nbytes, barrier=not pieces)
+
+
+@checked(_room, num_workers=COUNT, num_servers=COUNT, nbytes=positive,
+         bandwidth=positive, colocated=flag)
+def plot_servers(num_workers, num_servers, nbytes, bandwidth,
+                 colocated=False):
+    """Time for every number of servers, and which links are busy how long.
+
+    Left, `predicted_seconds` for a line and the simulator for a point;
+    right, for each kind of machine, the seconds that its links work.
+    Returns a `Row` of two `Drawing`s.
+    """
+    sizes = [n for n in SIZES if n <= num_workers or not colocated]
+    predicted = [predicted_seconds(num_workers, n, nbytes, bandwidth,
+                                   colocated) for n in sizes]
+    timing = simulated(num_workers, num_servers, nbytes, bandwidth, colocated)
+    title = (f'{several(num_workers, "worker")}, '
+             f'{several(num_servers, "server")}: {timing.seconds:.3g} s')
+    most = max(*predicted, timing.seconds) or 1
+    ends = [*sizes, num_servers]
+    left = new_chart(
+        352, 250, f'{title}. Predicted: {_listed(sizes, predicted)}.',
+        (min(ends) / 1.2, max(ends) * 1.2), (0, 1.08 * most), title=title,
+        xlabel='servers', ylabel='seconds for push and pull', xscale='log',
+        xticks=sizes, legend=[('predicted', BLUE, '-'),
+                              ('simulated', ORANGE, 'o')])
+    left.curve(sizes, predicted, BLUE)
+    left.curve([num_servers], [timing.seconds], ORANGE, 'o', size=1.2)
+    bars = _bars(timing, num_servers, bandwidth, colocated)
+    return Row(left.drawing, _plot_links(bars))
+
+
+def _listed(sizes, seconds):
+    return '; '.join(f'{several(n, "server")} {words_of(one)} s'
+                     for n, one in zip(sizes, seconds))
+
+
+def _plot_links(bars):
+    """Seconds by kind of link; there is always room for four of them."""
+    longest = max(bars.values(), default=0)
+    names = dict(enumerate(bars))
+    said = '; '.join(f'{name} {words_of(t)} s' for name, t in bars.items())
+    chart = new_chart(
+        352, 250, f'Busy links: {said}.', (0, 1.4 * longest or 1),
+        (max(len(bars), 4) - 0.4, -0.6), yticks=names, grid='x',
+        title='Links, the busiest coloured',
+        xlabel='seconds that a link is busy')
+    for row, seconds in enumerate(bars.values()):
+        color = ORANGE if seconds > 0.999 * longest else GRAY
+        chart.bar(0, seconds, row - 0.36, row + 0.36, color)
+        chart.text(seconds, row, f'{seconds:.3g}', 6, 0, 'start')
+    return chart.drawing
+
+
+def _bars(timing, num_servers, bandwidth, colocated):
+    """Seconds at work by kind of link, of the busiest of each kind."""
+    bars = {}
+    for (src, dst), carried in timing.load.items():
+        host, does = ((src, 'sends') if dst == 'switch' else
+                      (dst, 'receives'))
+        kind = 'server' if isinstance(host, str) else 'worker'
+        if colocated and host < num_servers:
+            kind = 'worker with server'
+        bars.setdefault(f'{kind} {does}', []).append(carried / bandwidth)
+    return {name: max(bars[name]) for name in sorted(bars, reverse=True)}
+
+
+@checked(num_workers=up_to_1000, num_servers=up_to_1000, megabytes=positive,
+         gigabits=positive, colocated=flag)
+def explore_servers(num_workers=4, num_servers=1, megabytes=40, gigabits=1,
+                    colocated=False):
+    """Choose workers, servers, data, links; see how long push, pull take."""
+    def draw(num_workers, num_servers, megabytes, gigabits, colocated):
+        if colocated:  # a worker's machine has room for one server
+            num_servers = min(num_servers, num_workers)
+        rate = gigabits * 1e9 / 8 * topology.PAYLOAD
+        return plot_servers(num_workers, num_servers, megabytes * 1e6, rate,
+                            colocated)
+
+    where = {'machines of their own': False, "the workers' machines": True}
+    live_picture(draw, {
+        'num_workers': choose(SIZES, num_workers, 'workers'),
+        'num_servers': choose(SIZES, num_servers, 'servers'),
+        'megabytes': choose([1, 2, 10, 40, 160, 1000], megabytes, 'MB'),
+        'gigabits': choose([0.1, 1, 10, 25, 100], gigabits, 'Gbit/s'),
+        'colocated': menu(where, colocated, 'servers on')})

@@ -1,0 +1,179 @@
+"""Three ways to split LeNet over devices, and what each of them costs."""
+from functools import partial
+from typing import NamedTuple
+
+from d2lps.checks import checked, one_of, whole
+from d2lps.pictures.controls import choose, menu
+from d2lps.pictures.drawing import Drawing
+from d2lps.pictures.style import GRAY, GREEN, SKY
+from d2lps.pictures.widgets import live_picture
+
+WAYS = 'network partitioning', 'layer partitioning', 'data parallelism'
+# Of each layer: channels, pixels of each, weights behind each channel, and
+# numbers before pooling: what the convolution and what its ReLU gives out.
+LAYERS = ((20, 13 * 13, 1 * 3 * 3, 2 * 26 * 26),
+          (50, 4 * 4, 20 * 5 * 5, 2 * 9 * 9), (128, 1, 800, 0),
+          (10, 1, 128, 0))
+IMAGE, NUMBER = 28 * 28, 4  # pixels; bytes of a float32, or of a label
+check = checked(way=one_of(*WAYS), num_devices=partial(whole, least=2, most=4),
+                batch_size=partial(whole, least=4, most=1_000_000))
+
+
+class Costs(NamedTuple):
+    """What a training step costs; lists have an entry for each device.
+
+    `parameters` in bytes, and as much again for their gradients;
+    `activations`: bytes that are kept for the backward pass: what the layers
+    on a device take in and give out, and, before pooling, what convolutions
+    and their ReLUs give out;
+    `sent`: bytes that go from one device to another in a step;
+    `barriers`: points that no device passes before all have reached them;
+    `hand_overs`: how often one device waits for what another hands on.
+    """
+    parameters: list
+    activations: list
+    sent: int
+    barriers: int = 0
+    hand_overs: int = 0
+
+
+def _share(total, i, k):
+    """How much of `total` device i of k gets."""
+    return total * (i + 1) // k - total * i // k
+
+
+@check
+def split_costs(way, num_devices=2, batch_size=256):
+    """`Costs` of a step of LeNet, worked out from its shapes.
+
+    Network partitioning gives device i of k the layers from 4 i // k up to
+    4 (i + 1) // k. The sum over devices is made on device 0, where images
+    and labels are at first. ValueError for a bad argument.
+    """
+    k, b = num_devices, batch_size * NUMBER
+    outputs = [channels * pixels for channels, pixels, *_ in LAYERS]
+    inside = [channels * pixels for channels, *_, pixels in LAYERS]
+    inputs = [IMAGE, *outputs[:-1]]
+    sizes = [n * (weights + 1) * NUMBER for n, _, weights, _ in LAYERS]
+    if way == WAYS[0]:
+        cuts = [len(LAYERS) * i // k for i in range(k + 1)]
+        stages = [slice(*cut) for cut in zip(cuts, cuts[1:])]
+        return Costs([sum(sizes[stage]) for stage in stages],
+                      [b * (inputs[stage][0] + sum(outputs[stage])
+                            + sum(inside[stage])) for stage in stages],
+                      b * (1 + 2 * sum(outputs[cut - 1] for cut in cuts[1:-1])
+                           ), hand_overs=2 * (k - 1))
+    if way == WAYS[1]:  # each device gets what all others computed
+        return Costs(
+            [sum(_share(n, i, k) * (weights + 1) * NUMBER
+                 for n, _, weights, _ in LAYERS) for i in range(k)],
+            [b * (sum(inputs) + sum(_share(n, i, k) * (pixels + before)
+                                    for n, pixels, _, before in LAYERS))
+             for i in range(k)],
+            b * (k - 1) * (1 + sum(inputs) + sum(outputs)),
+            barriers=2 * len(LAYERS) - 1)
+    mine = [_share(batch_size, i, k) * NUMBER for i in range(k)]
+    return Costs([sum(sizes)] * k,
+                  [part * (IMAGE + sum(outputs) + sum(inside))
+                   for part in mine],
+                  sum(mine[1:]) * (IMAGE + 1) + 2 * (k - 1) * sum(sizes), 1)
+
+
+def _pieces(way, k):
+    """(layer, left, top, width, height, device) of each piece."""
+    for layer in range(len(LAYERS)):
+        for i in range(k):
+            if way == WAYS[0]:
+                if 4 * i // k <= layer < 4 * (i + 1) // k:
+                    yield layer, 0, 0, 1, 1, i
+            elif way == WAYS[1]:
+                yield layer, i / k, 0, 1 / k, 1, i
+            else:
+                yield layer, 0, i / k, 1, 1 / k, i
+
+
+def _often(costs):
+    """How often devices wait for each other, in words."""
+    if costs.hand_overs:
+        return f'{costs.hand_overs} hand-overs'
+    return f'{costs.barriers} barrier' + 's' * (costs.barriers > 1)
+
+
+def _megabytes(nbytes):
+    """In MB; digits as a reader wants to compare."""
+    digits = 3 if nbytes < 1e4 else 2 if nbytes < 1e7 else 0
+    return f'{nbytes / 1e6:.{digits}f}'
+
+
+def _draw_pieces(picture, way, k):
+    """A box for each layer; across are its channels, down the examples."""
+    picture.text(8, 14, 'which device has what', 13, 'start', bold=True)
+    for layer in range(len(LAYERS)):
+        picture.text(8, 64 + 68 * layer, f'layer {layer + 1}', 12, 'start')
+    for layer, left, top, width, height, device in _pieces(way, k):
+        y = 34 + 68 * layer + 60 * top
+        # Where pieces are flat, their pattern would hide the number.
+        words = f'{device}' if height > 0.3 else ''
+        picture.box(62 + 190 * left, y, 190 * width, 60 * height, words,
+                    device)
+        if not words:
+            picture.text(260, y + 30 * height, device, 12, 'start')
+    picture.text(157, 316, 'across: channels, down: examples', 12)
+
+
+def _draw_memory(picture, costs):
+    """A bar for each device: parameters and gradients, activations."""
+    picture.text(300, 14, 'MB in memory', 13, 'start', bold=True)
+    totals = [2 * a + b for a, b in zip(*costs[:2])]
+    scale = 210 / max(totals)
+    for i, (params, activations) in enumerate(zip(*costs[:2])):
+        y, first = 30 + i * 27, max(2 * params * scale, 1)
+        picture.text(300, y + 11, f'device {i}', 12, 'start')
+        picture.box(400, y, first, 22, fill=GREEN)
+        picture.box(400 + first, y, activations * scale, 22, fill=SKY)
+        picture.text(408 + totals[i] * scale, y + 11, ' + '.join(
+            map(_megabytes, (2 * params, activations))), 12, 'start')
+    picture.box(300, 142, 10, 10, fill=GREEN)
+    picture.text(315, 147, 'parameters, gradients', 12, 'start')
+    picture.box(480, 142, 10, 10, fill=SKY)
+    picture.text(495, 147, 'activations', 12, 'start')
+
+
+def _draw_sent(picture, chosen, k, batch_size):
+    """A bar for each way, the chosen one dark: MB in a step."""
+    picture.text(300, 184, 'sent in a step', 13, 'start', bold=True)
+    costs = {way: split_costs(way, k, batch_size) for way in WAYS}
+    scale = 170 / max(cost.sent for cost in costs.values())
+    for row, (way, cost) in enumerate(costs.items()):
+        y = 200 + 40 * row
+        picture.text(300, y + 16, way.replace(' ', '\n'), 12, 'start',
+                     bold=way == chosen)
+        picture.box(400, y, cost.sent * scale, 32,
+                    fill=0 if way == chosen else GRAY)
+        picture.text(408 + cost.sent * scale, y + 16,
+                     f'{_megabytes(cost.sent)} MB,\n{_often(cost)}', 12,
+                     'start')
+
+
+@check
+def draw_costs(way, num_devices=2, batch_size=256):
+    """A `Drawing` of who has what, and what it costs."""
+    costs = split_costs(way, num_devices, batch_size)
+    held = ', '.join(_megabytes(2 * a + b) for a, b in zip(*costs[:2]))
+    picture = Drawing(720, 330, (
+        f'LeNet on {num_devices} devices, {way}, {batch_size} examples: '
+        f'{held} MB in memory, {_megabytes(costs.sent)} MB sent in a step, '
+        f'{_often(costs)}.'))
+    _draw_pieces(picture, way, num_devices)
+    _draw_memory(picture, costs)
+    _draw_sent(picture, way, num_devices, batch_size)
+    return picture
+
+
+@check
+def explore_splits(way=WAYS[0], num_devices=2, batch_size=256):
+    """Choose a way to split LeNet; see who has what, and what it costs."""
+    live_picture(draw_costs, {
+        'way': menu(WAYS, way, 'way'),
+        'num_devices': choose([2, 3, 4], num_devices, 'devices'),
+        'batch_size': choose([16, 64, 256, 1024], batch_size, 'batch size')})

@@ -1,0 +1,160 @@
+"""A server to push to and to pull from, button by button."""
+from functools import partial
+
+from d2lps.checks import checked, whole
+from d2lps.engine import mx
+from d2lps.kvstore.store_arguments import how_consistent
+from d2lps.kvstore.store import KVStore
+from d2lps.pictures.controls import menu
+from d2lps.pictures.drawing import INK, Drawing
+
+KEY, MOST_SHOWN = 'w', 6
+RED = '#B00020'
+
+
+def _names(ranks):
+    """Workers in words: worker 0, 2, 3."""
+    return 'worker ' + ', '.join(map(str, ranks))
+
+
+def _add(key, summed, stored):
+    """The updater of the toy: the sum is added to what is stored."""
+    stored += summed
+
+
+class _Play:
+    """A `Server`, those who push and pull, and what happened last.
+
+    Worker k pushes 10 ** k, so that a value's digits count its pushes.
+    """
+
+    def __init__(self, num_workers, consistency):
+        [self.server] = KVStore(num_workers, consistency=consistency).servers
+        self.at_once = consistency not in ('sync', 0)
+        self.server.updater = _add
+        self.server.init(KEY, mx.np.zeros(1))
+        self.shard = self.server.shards[KEY]
+        self.pulled, self.waiting = [None] * num_workers, {}
+        self.words, self.arrows = ['Nobody has pushed yet.'], []
+
+    def do(self, what, rank):
+        """'push' or 'pull' of a worker, and the pulls that it lets go on."""
+        self.words, self.arrows = [], []
+        if rank in self.waiting:
+            self.words = [f'Worker {rank} waits in its pull: it cannot {what}.'
+                          f' Let {_names(self.waiting[rank])} push.']
+            return
+        if what == 'push':
+            self._push(rank)
+        else:
+            self.waiting[rank] = self.server.missing(KEY, rank)
+            if self.waiting[rank]:
+                self.words = [f'Worker {rank} pulls, and waits for '
+                              f'{_names(self.waiting[rank])}.']
+                self.arrows = [(rank, 'pull', 'waits')]
+        for other in [*self.waiting]:
+            self.waiting[other] = self.server.missing(KEY, other)
+            if not self.waiting[other]:
+                self._pull(other)
+
+    def _push(self, rank):
+        rounds = self.shard.round
+        value = mx.np.array([10 ** rank], ctx=mx.cpu(rank))
+        self.server.push(KEY, rank, value)
+        self.arrows.append((rank, 'push', 10 ** rank))
+        empty = [k for k, queue in enumerate(self.shard.pushes) if not queue]
+        then = 'The server adds it to its value.'
+        if self.shard.round == rounds:
+            then = f'It waits in the queue for a push of {_names(empty)}.'
+        elif not self.at_once:
+            then = 'The server adds one push of each worker to its value.'
+        self.words.append(f'Worker {rank} pushes {10 ** rank}. {then}')
+
+    def _pull(self, rank):
+        del self.waiting[rank]
+        self.pulled[rank] = f'{self.server.pull(KEY, rank).item():g}'
+        self.arrows.append((rank, 'pull', self.pulled[rank]))
+        self.words.append(f'Worker {rank} pulls {self.pulled[rank]}.')
+
+    def draw(self):
+        """The server, its queues, and the workers below it."""
+        width, end = 720, 118 + 30 * self.server.num_workers
+        value = f'{self.shard.value.item():g}'
+        picture = Drawing(width, end + 190, ' '.join(
+            [*self.words, f"The server's value is {value}."]))
+        picture.text(16, 16, self.words[0], 14, 'start', bold=True)
+        picture.text(16, 36, ' '.join(self.words[1:]), 14, 'start')
+        picture.box(16, 52, width - 32, end - 52)
+        picture.box(30, 92, 150, 54, value, 'white', 22)
+        for x, y, words in (
+                (30, 72, 'server'), (250, 72, 'pushes that wait'),
+                (556, 72, 'pulls that wait'),
+                (30, 160, f'key {KEY!r}, updates: {self.shard.round}')):
+            picture.text(x, y, words, 13, 'start')
+        for rank, pushes in enumerate(self.shard.pushes):
+            self._queue(picture, rank, pushes)
+            self._worker(picture, rank, end)
+        return picture
+
+    def _queue(self, picture, rank, pushes):
+        y = 88 + 30 * rank
+        picture.text(250, y + 12, f'worker {rank}: {len(pushes)}', 12, 'start')
+        for k, push in enumerate(pushes[:MOST_SHOWN]):
+            picture.box(336 + 36 * k, y, 34, 24, f'{push.item():g}', rank, 12)
+        if rank in self.waiting:
+            picture.box(556, y, 136, 24, f'worker {rank} waits', rank, 12)
+
+    def _worker(self, picture, rank, top):
+        x = picture.width / self.server.num_workers * (rank + 0.5)
+        y, has, whom = top + 90, self.pulled[rank], self.waiting.get(rank)
+        ink, fill = (RED, '#fff0f0') if whom else (INK, 'white')
+        picture.box(x - 80, y, 160, 84, '', fill, stroke=ink)
+        picture.box(x - 80, y, 160, 24, f'worker {rank}', rank)
+        picture.text(x, y + 42, 'has pulled nothing yet' if has is None else
+                     f'its last pull: {has}', 12)
+        picture.text(x, y + 65, f'waits for {_names(whom)}' if whom else
+                     f'pushes {10 ** rank}', 12, fill=ink, bold=bool(whom))
+        for what, words in [one[1:] for one in self.arrows if one[0] == rank]:
+            side, ends, anchor = (-1, (y - 4, top + 6), 'end') if (
+                what == 'push') else (1, (top + 6, y - 4), 'start')
+            picture.arrow(*[(x + 30 * side, end) for end in ends], width=3,
+                          stroke=ink, dashed=bool(whom))
+            picture.text(x + 38 * side, y - 42, f'{what} {words}', 13, anchor)
+
+
+@checked(num_workers=partial(whole, most=4), consistency=how_consistent)
+def explore_store(num_workers=2, consistency='sync'):
+    """Push to a server and pull from it; see what waits for whom.
+
+    It is a `Server` of `d2lps.kvstore`, and a pull waits while its
+    `missing` names somebody. Worker 0 pushes 1, worker 1 pushes 10, and so
+    on; the server adds the sum of a round to its value. At the beginning,
+    worker 0 has pushed, and waits in its pull.
+    """
+    play = _Play(num_workers, consistency)
+    for what in 'push', 'pull':
+        play.do(what, 0)
+    ways = {'sync: a round waits for all': 'sync',
+            'async: nobody waits': 'async', 'at most 1 round ahead': 1}
+    if consistency not in ways.values():
+        ways[f'at most {consistency} rounds ahead'] = consistency
+    import ipywidgets
+    from d2lps.pictures.board import show, widget_of
+    chosen = widget_of(menu(ways, consistency, 'server'))
+
+    def button(words, call, *arguments):
+        def act(_):
+            call(*arguments)
+            shown.update(play.draw())
+        one = ipywidgets.Button(description=words)
+        one.on_click(act)
+        return one
+
+    again = button('start again', lambda: play.__init__(
+        num_workers, chosen.value))
+    chosen.observe(lambda _: again.click(), 'value')
+    shown = show([ipywidgets.VBox([
+        button(f'worker {k}: push {10 ** k}', play.do, 'push', k),
+        button(f'worker {k}: pull', play.do, 'pull', k)])
+        for k in range(num_workers)] + [ipywidgets.VBox([chosen, again])],
+        play.draw())

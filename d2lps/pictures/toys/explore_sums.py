@@ -1,0 +1,150 @@
+"""The same numbers, added in another order or precision."""
+import math
+from functools import cache, partial
+
+import numpy as np
+
+from d2lps.checks import checked, from_zero, one_of
+from d2lps.pictures.chart import new_chart
+from d2lps.pictures.controls import choose, menu
+from d2lps.pictures.drawing import INK
+from d2lps.pictures.style import BLUE, GRAY, GREEN, ORANGE
+from d2lps.pictures.widgets import live_picture
+
+SIZES = [2 ** k for k in range(1, 13)]
+TRIALS = 16  # arrays of numbers; a single one's error jumps up and down
+DIGITS = {'float16': 11, 'bfloat16': 8, 'float32': 24}  # binary ones
+# In words, and a colour.
+ORDERS = {
+    'ring': ('one by one, as in a ring', BLUE),
+    'tree': ('in pairs, as in recursive doubling', GREEN),
+    'sorted': ('one by one, smallest first', ORANGE)}
+
+
+def _rounded(x, precision):
+    """float32 numbers, rounded to what `precision` can hold."""
+    if precision == 'float16':
+        return x.astype(np.float16).astype(np.float32)
+    if precision == 'bfloat16':  # the upper half of the bits, ties to even
+        bits = x.view(np.uint32)
+        bits = (bits + 0x7FFF + (bits >> 16 & 1)) & np.uint32(0xFFFF0000)
+        return bits.view(np.float32)
+    return x
+
+
+def _one_by_one(rows, precision):
+    """Sums of columns 0 to k for all k, each addition rounded."""
+    sums = np.empty_like(rows)
+    total = sums[:, 0] = rows[:, 0]
+    for k in range(1, rows.shape[1]):
+        total = sums[:, k] = _rounded(total + rows[:, k], precision)
+    return sums
+
+
+def _in_pairs(rows, precision):
+    """Sums of a power of two of columns: pairs, then pairs of pairs."""
+    while rows.shape[1] > 1:
+        rows = _rounded(rows[:, ::2] + rows[:, 1::2], precision)
+    return rows[:, 0]
+
+
+@cache
+def _measure(precision, seed):
+    """The exact sums, and what each order makes of them: (sizes, trials).
+
+    The numbers are between 0 and 1 and rounded before they are added.
+    """
+    numbers = np.random.default_rng(seed).random((TRIALS, SIZES[-1]))
+    numbers = _rounded(numbers.astype(np.float32), precision)
+    exact = np.array([[math.fsum(row[:n].tolist()) for row in numbers]
+                      for n in SIZES])
+    ordered = np.zeros((len(SIZES), *numbers.shape), np.float32)
+    for k, n in enumerate(SIZES):  # zeros in front, which change no sum
+        ordered[k, :, -n:] = np.sort(numbers[:, :n], axis=1)
+    rows = np.vstack([numbers, ordered.reshape(-1, SIZES[-1])])
+    sums = _one_by_one(rows, precision)
+    return exact, {
+        'ring': sums[:TRIALS, [n - 1 for n in SIZES]].T,
+        'tree': np.stack([_in_pairs(numbers[:, :n], precision)
+                          for n in SIZES]),
+        'sorted': sums[TRIALS:, -1].reshape(len(SIZES), TRIALS)}
+
+
+def _share(error):
+    """The error of a sum, in words."""
+    if error == 0:
+        return 'none'
+    return (f'{float(f"{100 * error:.2g}"):,g} %' if error > 0.0009 else
+            f'1 in {float(f"{1 / error:.2g}"):,.0f}')
+
+
+def _errors(sums, exact):
+    """The mean error for each size; nan where there is none."""
+    error = (abs(sums - exact) / exact).mean(axis=1)
+    return np.where(error > 0, error, np.nan)
+
+
+def _scale(precision, seed):
+    """Powers of ten around all that may be drawn."""
+    exact, sums = _measure(precision, seed)
+    unit = 2.0 ** -DIGITS[precision]
+    least = min([unit, *(np.nanmin(_errors(one, exact))
+                         for one in sums.values())])
+    return [10.0 ** k for k in range(
+        math.floor(math.log10(least)),
+        math.ceil(math.log10(SIZES[-1] * unit)) + 1)]
+
+
+def draw_sum(order, precision, num_numbers, seed=0):
+    """The picture of the toy, whose arguments these are."""
+    exact, sums = _measure(precision, seed)
+    unit = 2.0 ** -DIGITS[precision]
+    sizes, where = np.array(SIZES), SIZES.index(num_numbers)
+    got, right = sums[order][where, 0], exact[where, 0]
+    title = (f'{num_numbers:,} numbers in {precision}: {got:.7g} instead of '
+             f'{right:.7g}, error {_share(abs(got - right) / right)}')
+    ticks = _scale(precision, seed)
+    limits = (('n − 1 roundings: the limit of any order', INK, '--'),
+              ('log₂ n roundings: the limit of pairs', INK, ':'))
+    chart = new_chart(
+        720, 440, f'{title}. Lines show how the mean error of {TRIALS} sums '
+        f'grows with the numbers that are added, {ORDERS[order][0]} the '
+        'thick one, below the limits of what rounding can do.',
+        (SIZES[0] / 1.2, SIZES[-1] * 1.2), (ticks[0], ticks[-1]), title=title,
+        xlabel='numbers that are added (n)', xscale='log', yscale='log',
+        ylabel=f'error, a mean of {TRIALS} sums (one rounding: at most '
+        f'{_share(unit)})', xticks={n: f'{n:,}' for n in SIZES[::2]},
+        yticks={one: _share(one) for one in ticks}, legend=[
+            *((words, color, 'o-') for words, color in ORDERS.values()),
+            *limits])
+    chart.rule(x=num_numbers, color=GRAY, style='-')
+    for times, (_, color, style) in zip((sizes - 1, np.log2(sizes)), limits):
+        chart.curve(sizes, times * unit, color, style, 1.5)
+    for name, (_, color) in ORDERS.items():
+        error = _errors(sums[name], exact)
+        chart.curve(sizes, error, color, 'o-', 4 if name == order else 1.5,
+                    size=0.8)
+    error = _errors(sums[order], exact)[where]
+    if error > 0:
+        chart.drawing.add(
+            f'<circle cx="{chart.x(num_numbers):.1f}" '
+            f'cy="{chart.y(error):.1f}" r="8" fill="{ORDERS[order][1]}" '
+            f'stroke="{INK}" stroke-width="2"/>')
+    return chart.drawing
+
+
+@checked(order=one_of(*ORDERS), precision=one_of(*DIGITS), seed=from_zero,
+         num_numbers=one_of(*SIZES))
+def explore_sums(order='ring', precision='bfloat16', num_numbers=4096,
+                 seed=0):
+    """Add numbers between 0 and 1 in some order and precision; see the error.
+
+    order: 'ring', 'tree' or 'sorted'. precision: 'float16', 'bfloat16' or
+    'float32'. num_numbers: a power of two from 2 to 4,096. The error is the
+    distance from the exact sum of the same rounded numbers.
+    """
+    live_picture(partial(draw_sum, seed=seed), {
+        'order': menu([(words, name) for name, (words, _) in ORDERS.items()],
+                      order, 'order'),
+        'precision': menu([*DIGITS], precision, 'format'),
+        'num_numbers': choose(SIZES, num_numbers, 'numbers')})

@@ -1,0 +1,83 @@
+"""Which strategy is fastest over which links?"""
+from functools import cache, partial
+
+from d2lps.checks import (checked, list_of, number, one_of, positive, refuse,
+                          whole)
+from d2lps.collectives import simulate
+from d2lps.pictures.chart import wrapped
+from d2lps.pictures.controls import choose, menu
+from d2lps.pictures.drawing import Drawing, Row
+from d2lps.pictures.menus import CHOICES, LINKS, PLANS, STRATEGIES
+from d2lps.pictures.plots import plot_comparison, plot_topology, shown_ms
+from d2lps.pictures.widgets import live_picture
+
+
+def _drawable(num_devices, plans, **_):
+    """Two machines share the devices equally; not all links join a CPU."""
+    if num_devices % 2:
+        refuse('num_devices', num_devices, 'an even number')
+    if plans and {*plans} == {'cpu'}:
+        refuse('plans', plans, "more than 'cpu', which not all links join")
+
+
+@cache
+def _plan(name, num_devices):
+    return PLANS[name][1](num_devices)
+
+
+def _sentence(best, worst):
+    """Which are the best and the worst, if one is better."""
+    if shown_ms(best) == shown_ms(worst):
+        return f'All take {shown_ms(best):,g} ms.'
+    return (f'Best: {best.schedule.name}, {shown_ms(best):,g} ms. '
+            f'Worst: {worst.schedule.name}, {shown_ms(worst):,g} ms.')
+
+
+def draw_synchronisation(links, n, megabytes, bandwidth, latency, which,
+                         plans=STRATEGIES):
+    """The picture of the toy: times on the left, links on the right.
+
+    which: 'best' or 'worst', whose links are shown.
+    """
+    joined = LINKS[links](n, bandwidth * 1e9, latency / 1e6)
+    made = [_plan(name, n) for name in plans]
+    timings = [simulate.time(plan, joined, megabytes * 1e6) for plan in made
+               if {*plan.nodes} <= {*joined.nodes}]
+    best, worst = (find(timings, key=shown_ms) for find in (min, max))
+    words, bars = _sentence(best, worst), plot_comparison(timings, width=400)
+    # As high as with all plans, and with names that take most lines.
+    high = max(330, bars.height + 26 * (len(plans) - len(timings)) + 60)
+    left = Drawing(400, high, f'{words} {bars.alt}')
+    left.put(bars, 0, 56)
+    left.text(4, 30, '\n'.join(wrapped(words, 13, 390, True)), 13, 'start',
+              bold=True)
+    shown = {'best': best, 'worst': worst}[which]
+    right = plot_topology(
+        joined, shown.busy(), scale=False, width=312,
+        title=f'The {which}, {shown.schedule.name}: busy links stand out')
+    right.height = high
+    return Row(left, right)
+
+
+@checked(_drawable, links=one_of(*LINKS), megabytes=positive,
+         bandwidth=positive, latency=number,
+         num_devices=partial(whole, least=2, most=16),
+         plans=list_of(one_of(*STRATEGIES), 'a list of names of strategies'))
+def explore_synchronisation(links='one PCIe switch', num_devices=4,
+                            megabytes=160, bandwidth=16, latency=0,
+                            plans=None):
+    """Choose links and data; see what each strategy would take.
+
+    megabytes: of each device's array. bandwidth: GB/s of a cable, each way.
+    latency: µs per cable, of which a message may cross several.
+    plans: names of `STRATEGIES`; without it, all. 'cpu' is `gather_broadcast`
+    on the CPU.
+    """
+    live_picture(partial(draw_synchronisation, plans=tuple(
+        plans or STRATEGIES)), dict(
+        links=menu([*LINKS], links, 'links'),
+        n=choose(CHOICES['devices'], num_devices, 'devices'),
+        megabytes=choose(CHOICES['MB'], megabytes, 'MB'),
+        bandwidth=choose(CHOICES['GB/s'], bandwidth, 'GB/s'),
+        latency=choose(CHOICES['µs per cable'], latency, 'µs per cable'),
+        which=menu(['best', 'worst'], 'best', 'links of the')))

@@ -1,0 +1,239 @@
+"""A real training that somebody hurts, and its loss while it goes on."""
+import asyncio
+import re
+import threading
+import time
+import weakref
+from functools import partial
+from pathlib import Path
+
+import ipywidgets
+import numpy as np
+
+from d2lps import recovery
+from d2lps.checks import a, checked, folder, number, refuse, text, whole
+from d2lps.pictures.board import show, widget_of
+from d2lps.pictures.chart import Chart
+from d2lps.pictures.controls import menu
+from d2lps.pictures.drawing import Drawing, width_of
+from d2lps.pictures.style import BLUE, GRAY, ORANGE, RED
+
+LINES = 5  # of names of the dead, one above the other
+NOTHING = ('all steps were done before: run the cells from the first one of '
+           'this training on again')
+ROW = re.compile(r'\d+,\d+(\.\d*)?,\d+(\.\d*)?')
+
+
+def _progress(folder):
+    """[(step, loss, seconds since 1970), ...] as training has written it."""
+    path = Path(folder, 'progress.csv')
+    text = path.read_text(errors='replace') if path.is_file() else ''
+    return [tuple(map(float, line.split(',')))
+            for line in text.split('\n')[1:-1] if ROW.fullmatch(line)]
+
+
+def draw_progress(rows, num_steps, deaths=(), unhurt=()):
+    """The loss of each step, and when it was taken: a `Drawing`.
+
+    rows: what `_progress` gives. deaths: [(seconds since 1970, who), ...].
+    unhurt: the losses of another run, for comparison.
+    """
+    step, loss, when = np.array(rows).reshape(-1, 3).T
+    begin = min([*when, *(moment for moment, _ in deaths)], default=0)
+    when, deaths = when - begin, [(at - begin, who) for at, who in deaths]
+    again = np.array([one in step[:k] for k, one in enumerate(step)], bool)
+    drawing = Drawing(720, 300, (
+        f'Left, the loss of each step, right, when it was taken: '
+        f'{sum(~again)} of {num_steps} steps, {sum(again)} of them done '
+        'again. ' + ' '.join(f'{who} died after {at:.1f} seconds.'
+                             for at, who in deaths)))
+    highest = max([*loss[np.isfinite(loss)], *unhurt, 0.1])
+    left = Chart(drawing, 0, 0, 360, 268, (0, num_steps + 1),
+                 (0, 1.05 * highest), xlabel='step', ylabel='loss')
+    last = max([*when, *(at for at, _ in deaths)], default=1) or 1
+    right = Chart(drawing, 360, 0, 360, 268, (0, 1.03 * last),
+                  (0, num_steps + 1), xlabel='seconds', ylabel='step')
+    left.curve(range(1, len(unhurt) + 1), unhurt, GRAY, width=5)
+    for number, (moment, who) in enumerate(deaths):
+        back = min(when[when > moment], default=moment)
+        left.rule(x=max(step[when < moment], default=0), color=RED, style='-')
+        right.bar(moment, back, 0, num_steps + 1, '#e6e6e6')
+        right.rule(x=moment, color=RED, style='-')
+        early = 2 * moment < last
+        right.text(moment, 0, who, 5 if early else -5,
+                   -9 - 14 * (number % LINES), 'start' if early else 'end',
+                   fill=RED)
+    there = np.isfinite(loss)
+    for chart, x, y in ((left, step, np.where(there, loss, -1)),
+                        (right, when, step)):
+        dots = ''.join(f'M{chart.x(a):.1f} {chart.y(b):.1f}h0'
+                       for a, b in zip(x[~again], y[~again]) if b >= 0)
+        drawing.add(f'<path class="first" d="{dots}" stroke="{BLUE}" '
+                    'stroke-width="4" stroke-linecap="round"/>')
+        # Rings, or what is below could not be seen.
+        drawing.add(''.join(
+            f'<circle cx="{chart.x(a):.1f}" cy="{chart.y(b):.1f}" r="4" '
+            f'fill="none" stroke="{ORANGE}" stroke-width="1.5"/>'
+            for a, b in zip(x[again], y[again]) if b >= 0))
+    x = 20
+    for words, color, wide in ((('a run without deaths', GRAY, 5),) * bool(
+            unhurt) + (('first time', BLUE, 3), ('done again', ORANGE, 3),
+                       ('a death', RED, 1.5))):
+        drawing.line((x, 286), (x + 22, 286), stroke=color, width=wide)
+        drawing.text(x + 28, 286, words, 12, 'start')
+        x += 52 + width_of(words, 12)
+    return drawing
+
+
+def _cluster(name, value):
+    if not all(hasattr(value, one) for one in ('run', 'kill', 'deaths')):
+        refuse(name, value, 'a Cluster, such as Cluster(2, 2, restarts=3)')
+    return value
+
+
+def _victims(name, value):
+    a(dict, "a dict such as {30: 'server 1'}")(name, value)
+    return {whole(f'a step in {name}', step): text(f'{name}[{step}]', who)
+            for step, who in value.items()}
+
+
+class TrainingPanel:
+    """A real training, its loss while it goes on, and a button that kills.
+
+    Args:
+        cluster: a `Cluster` with restarts=; it is in use until `wait`.
+        folder: for the checkpoints.
+        num_steps, settings: for `train_with_checkpoints`.
+        kill_at: {step: name of a process} to be killed without a click. The
+            training waits there, so that it does not go on meanwhile.
+        unhurt: losses of another run, drawn behind.
+
+    The training runs in a thread, and other cells may run meanwhile. A panel
+    that is made anew ends the one before. `deaths` is a list of (seconds
+    since 1970, who).
+    """
+    _last = None
+
+    @checked(cluster=_cluster, folder=folder, num_steps=whole,
+             kill_at=_victims, unhurt=a((list, tuple), 'a list of losses'))
+    def __init__(self, cluster, folder, num_steps, kill_at=None, unhurt=(),
+                 **settings):
+        if TrainingPanel._last:
+            TrainingPanel._last.stop()
+        self._cluster = cluster  # until the training has ended
+        self._weak_cluster = weakref.ref(cluster)
+        self.deaths = []
+        # Wherever its processes are, and the reader goes.
+        self.folder = folder.absolute()
+        # Steps and deaths of an earlier training.
+        self._skip = len(_progress(self.folder))
+        self._died_before = len(cluster.deaths)
+        self._kill_at, self._result = {**(kill_at or {})}, None
+        if kill_at:
+            settings['wait_at'] = [*kill_at]
+        self._error = None
+        self._draw = partial(draw_progress, num_steps=num_steps,
+                             deaths=self.deaths, unhurt=unhurt)
+        who = widget_of(menu([*cluster.pids], 'server 0', 'process'))
+        self._button, self._stop = (
+            ipywidgets.Button(description=words)
+            for words in ('kill server 0', 'stop'))
+        self._words = ipywidgets.Label()
+        who.observe(lambda change: setattr(
+            self._button, 'description', f'kill {change.new}'), 'value')
+        self._button.on_click(lambda _: self.kill(who.value))
+        self._stop.on_click(lambda _: self.stop())
+        self._shown = show([who, self._button, self._stop, self._words],
+                           self._picture())
+        self._training, self._watching = (
+            threading.Thread(target=work, args=args, daemon=True)
+            for work, args in ((self._train, (num_steps, settings)),
+                               (self._watch, ())))
+        self._training.start()
+        self._watching.start()
+        TrainingPanel._last = self  # not before: it may fail
+
+    @property
+    def cluster(self):
+        """The `Cluster`; None if it and the training have ended."""
+        return self._weak_cluster()
+
+    def rows(self):
+        """The steps so far: [(step, loss, seconds since 1970), ...]"""
+        return _progress(self.folder)[self._skip:]
+
+    def kill(self, name):
+        """Kill a process of the cluster, such as 'server 1'."""
+        cluster = self.cluster
+        if not cluster:
+            self._words.value = 'the training has ended'
+            return
+        try:
+            cluster.kill(name)
+            self._words.value = f'{name} was killed'
+        except (ValueError, RuntimeError) as error:  # it is dead already
+            self._words.value = str(error).split('\n')[0]
+
+    def _train(self, num_steps, settings):
+        try:
+            self._result, *_ = self.cluster.run(
+                recovery.train_with_checkpoints, self.folder, num_steps,
+                **settings)
+        except BaseException as error:
+            self._error = error
+
+    def _watch(self):
+        drawn, goes_on = 0, True
+        while goes_on:  # and once more when it has ended, however soon
+            self._training.join(0.05)
+            goes_on = self._training.is_alive()
+            known = self._died_before + len(self.deaths)
+            for death in self.cluster.deaths[known:]:
+                self.deaths.append((time.time(), death.who))
+            steps = max(self.rows(), default=(0,))[0]
+            for step in [one for one in self._kill_at if one <= steps]:
+                self.kill(self._kill_at.pop(step))
+            if time.monotonic() > drawn + 0.5:
+                self._shown.update(self._picture())
+                drawn = time.monotonic()
+        self._button.disabled = self._stop.disabled = True
+        if not self._error and not self.rows():
+            self._words.value = NOTHING
+        # Widgets live as long as the kernel, but a cluster need not.
+        self._cluster = None
+        self._shown.update(self._picture())
+
+    def _picture(self):
+        return self._draw(self.rows())
+
+    def stop(self):
+        """End the training, and the cluster with it, if it still goes on."""
+        cluster = self.cluster
+        if self._training.is_alive() and cluster:
+            cluster.close()
+        self._training.join()
+        self._watching.join()
+
+    @checked(seconds=number)
+    async def wait(self, seconds=120):
+        """Wait for the end of the training; an interrupt ends it.
+
+        `await panel.wait()` lets clicks through, which wait for the end of
+        other cells. It gives what `train_with_checkpoints` returns.
+
+        Raises:
+            TimeoutError: if it takes longer; it is ended then.
+        """
+        end = time.monotonic() + seconds
+        try:
+            while self._training.is_alive() and time.monotonic() < end:
+                await asyncio.sleep(0.05)
+            late = self._training.is_alive()
+        finally:
+            self.stop()
+        if late:
+            raise TimeoutError(f'the training took over {seconds:g} s')
+        if self._error:
+            raise self._error
+        self._shown.update(self._picture())  # by the cell, so that it stays
+        return self._result

@@ -1,0 +1,196 @@
+"""The pictures of a toy for all of its settings, packed for a page.
+
+They are drawn by the same functions as in a notebook, while the book is
+built, and kept beside what Sphinx keeps. See `static/frames.js`.
+"""
+import hashlib
+import itertools
+import json
+import re
+import zlib
+from base64 import b64decode, b64encode
+from functools import cache
+from html import unescape
+from math import prod
+from pathlib import Path
+
+from sphinx.errors import ExtensionError
+
+import d2lps
+from d2lps import pictures
+from d2lps.pictures import widgets
+
+# Where all combinations would be too many, fewer choices: by the name of the
+# toy, and of its control. That with which it begins is there, too.
+FEWER = {
+    'explore_latency': {
+        'num_devices': [2, 4, 8, 16, 64], 'latency': [1, 10, 100],
+        'megabytes': [.001, .01, .1, 1, 10, 100], 'bandwidth': [1, 16, 100]},
+    'explore_overlap': {'latency': [0, 5, 10], 'slice_size': [0, 1]},
+    'explore_servers': {
+        'num_workers': [1, 2, 4, 8, 16, 32, 64], 'gigabits': [1, 10, 100],
+        'num_servers': [1, 2, 4, 8, 16, 32, 64], 'megabytes': [10, 40, 160]}}
+MOST = 2000  # pictures of a toy
+NARROW = 460  # pixels: a phone shows what is not wider as a whole
+SVG = re.compile(r'src="data:image/svg\+xml;base64,([^"]+)"')
+ALT = re.compile(r'<img alt="([^"]*)"')
+SIZE = re.compile(r'viewBox="0 0 (\S+) (\S+)" width="\S+" height="\S+"')
+# The words are beside the picture; in a page, SVG needs no xmlns.
+NOT_HERE = re.compile(r' (?:xmlns|aria-label|role)="[^"]*"')
+BETWEEN_SHAPES = re.compile(r'(?<=>)(?=<)')
+
+
+class Toy:
+    """A toy as a page shows it; settings: the arguments of its function.
+
+    controls: what the script needs to know of them. file: the name of a
+    script with all pictures, in `folder`, which toys that offer the same
+    share. picture, words: the first one. room: for which sizes there must be
+    room.
+    """
+
+    def __init__(self, name, settings, folder):
+        self.name = name
+        with widgets.caught() as toys:
+            getattr(pictures, name)(**settings)
+        [(self._draw, self._controls)] = toys
+        self._options = {key: self._offered(key) for key in self._controls}
+        self.controls = [
+            {'kind': control.kind, 'label': control.label,
+             'words': [words for words, _ in self._options[key]],
+             'value': _place_of(control.value, self._options[key])}
+            for key, control in self._controls.items()]
+        others = {key: value for key, value in settings.items()
+                  if key not in self._controls}
+        known = json.dumps([name, others, [
+            one['words'] for one in self.controls], code()])
+        number = hashlib.sha256(known.encode()).hexdigest()[:8]
+        self.file = f'{name}-{number}.js'
+        most, self.room = self._keep(folder)
+        svgs, self.words = parts(self._draw(**{
+            key: control.value for key, control in self._controls.items()}))
+        self.picture = for_page(svgs, most)
+
+    def _offered(self, key):
+        """[(words, value), ...] of a control, or of some of its choices."""
+        control, fewer = self._controls[key], FEWER.get(
+            self.name, {}).get(key)
+        if control.kind == 'steps':
+            raise ExtensionError(f'{self.name}: no page has {control.kind}')
+        values = [value for _, value in control.options]
+        if fewer and not {*fewer} <= {*values}:
+            raise ExtensionError(f'{self.name}: {key} is one of {values}, '
+                                 f'and {fewer} are not')
+        return [(words, value) for words, value in control.options
+                if not fewer or value in fewer or value == control.value]
+
+    def _keep(self, folder):
+        """Draw all pictures, if they are not there from another time.
+
+        Returns their sizes, see `largest` and `room`.
+        """
+        sizes = folder / f'{self.file}on'
+        if not sizes.exists():
+            folder.mkdir(parents=True, exist_ok=True)
+            frames = [parts(self._draw(**values))
+                      for values in self.settings()]
+            most = largest(frames)
+            script = b64encode(packed([(for_page(svgs, most), words)
+                                       for svgs, words in frames])).decode()
+            (folder / self.file).write_text(
+                f"d2lps.pictures('{self.file}', '{script}');\n")
+            sizes.write_text(json.dumps([most, room(frames, most)]))
+        return json.loads(sizes.read_text())
+
+    def settings(self):
+        """Values of the controls, by name, in the order of the pictures.
+
+        The last control moves first.
+        """
+        offered = [[value for _, value in one]
+                   for one in self._options.values()]
+        number = prod(map(len, offered))
+        if number > MOST:
+            raise ExtensionError(f'{self.name} has {number} pictures, and '
+                                 f'{MOST} are too many')
+        return [dict(zip(self._controls, values))
+                for values in itertools.product(*offered)]
+
+
+def _place_of(value, options):
+    return [one for _, one in options].index(value)
+
+
+@cache
+def code():
+    """A number that is another one if a toy may draw something else."""
+    found = hashlib.sha256()
+    for package in d2lps, pictures:
+        for path in sorted(Path(package.__file__).parent.rglob('*.py')):
+            found.update(path.read_bytes())
+    return found.hexdigest()
+
+
+def parts(drawing):
+    """([SVG, ...], words) of what shows itself as one image or as several."""
+    html = drawing._repr_html_()
+    svgs = [b64decode(one).decode() for one in SVG.findall(html)]
+    if not svgs:
+        raise ExtensionError(f'{drawing!r} is no drawing')
+    return svgs, ' '.join(map(unescape, ALT.findall(html)))
+
+
+def size_of(svg):
+    return [float(one) for one in SIZE.search(svg).groups()]
+
+
+def largest(frames):
+    """Where frames have several pictures, the size for each place.
+
+    If all have it, what is below stays. A single picture keeps its size.
+    """
+    sizes = [[size_of(svg) for svg in svgs] for svgs, _ in frames]
+    found = [[max(size) for size in zip(*of_place)]
+             for of_place in zip(*sizes, strict=True)]
+    return found if len(found) > 1 else None
+
+
+def room(frames, most):
+    """[(width, height), ...] for which there must be room, if there is one
+    picture in a frame: of those that need most."""
+    sizes = {tuple(size_of(svgs[0])) for svgs, _ in frames if not most}
+    return sorted(one for one in sizes if not any(
+        other != one and other[0] <= one[0] and other[1] >= one[1]
+        for other in sizes))
+
+
+def for_page(svgs, most):
+    """The pictures of a frame as HTML, of sizes `most`, or of their own."""
+    return ''.join(resized(svg, size) for svg, size in zip(
+        svgs, most or map(size_of, svgs), strict=True))
+
+
+def resized(svg, size):
+    width, height = (f'{one:g}' for one in size)
+    wide = ' class="toy-wide"' if size[0] > NARROW else ''
+    svg = SIZE.sub(f'viewBox="0 0 {width} {height}" width="{width}" '
+                   f'height="{height}" aria-hidden="true"{wide}', svg, count=1)
+    root, rest = svg.split('>', 1)
+    return f'{NOT_HERE.sub("", root)}>{rest}'
+
+
+def packed(frames):
+    """Bytes: pictures are numbers of shapes, as they have most in common."""
+    number, shapes, rows = {}, {}, []  # of pictures, of shapes
+    for frame in frames:
+        if frame not in number:
+            number[frame] = len(number)
+            rows.append([shapes.setdefault(one, len(shapes))
+                         for one in BETWEEN_SHAPES.split(frame[0])])
+    text = json.dumps(
+        {'shapes': [*shapes], 'pictures': rows,
+         'words': [words for _, words in number],
+         'frames': [number[frame] for frame in frames]},
+        separators=(',', ':'), ensure_ascii=False)
+    deflate = zlib.compressobj(9, zlib.DEFLATED, -zlib.MAX_WBITS)
+    return deflate.compress(text.encode()) + deflate.flush()

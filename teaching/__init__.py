@@ -1,0 +1,12 @@
+"""For teachers: hand out the exercises, and grade what comes back.
+
+    make release                 the students' notebooks, in `release/`
+    make grade FROM=folder       tables and feedback pages, in `graded/`
+
+`submissions` reads what came, `executing` runs it behind `walls`, `judging`
+applies visible and hidden checks where no student's code runs. `results` keeps
+what was found; `tables`, `feedback`, `late`, `equal` and `lms` make of it what
+teachers, students, and Moodle or Canvas get.
+
+See teaching/README.md. Nothing here is installed with the package.
+"""

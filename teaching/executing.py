@@ -1,0 +1,242 @@
+"""Run a student's notebook in a kernel of its own, with limits that hold."""
+import asyncio
+import json
+import subprocess
+import tempfile
+import time
+from pathlib import Path
+
+import psutil
+import zmq
+from jupyter_client import AsyncKernelManager
+from jupyter_client.kernelspec import KernelSpec
+from nbclient import NotebookClient
+from nbclient.exceptions import DeadKernelError
+
+from teaching import walls
+from teaching.own_time import LOOK, Clock
+from teaching.kernel_messages import Outputs, Replies
+from d2lps.exercises.checking import CASES, MOST_NOTES, NOTES
+
+# Seconds are a kernel's own (see `clock`), unless another word is here.
+SECONDS = 10  # for a cell; then it is interrupted
+FIRST = 60  # for the first: it imports
+WHOLE = 120  # for all cells of a notebook
+CELLS = 2  # that may need longer: at the next the kernel is ended
+OUTPUTS = 4  # until all that a cell has shown is here, once it has ended
+TEXT = 100_000  # characters that the outputs of a notebook keep
+MESSAGE = 4 * MOST_NOTES  # bytes: a kernel that sends more in one is cut off
+WAITING = 20  # messages, beyond which a kernel has to keep its own
+# By the clock on the wall, so that no wait is without a limit:
+START = 600  # seconds for a kernel to start, which takes one or two
+LONGEST = 600  # seconds for all cells of a notebook
+ALONE = 120  # the same, when no other is executed at the same time
+
+
+class Stopped(Exception):
+    """A notebook did what it may not; the text says what."""
+
+
+class Disturbed(Exception):
+    """What others did at the same time may be why a notebook was stopped."""
+
+
+class Manager(AsyncKernelManager):
+    """Refuses long messages as they come, and keeps few of them waiting."""
+
+    def client(self, **settings):
+        client = super().client(**settings)
+        client.iopub_channel_class = Outputs
+        client.shell_channel_class = Replies
+        client.context.setsockopt(zmq.MAXMSGSIZE, MESSAGE)
+        client.context.setsockopt(zmq.RCVHWM, WAITING)
+        return client
+
+
+class Client(NotebookClient):
+    """Runs cells one by one, and keeps only what outputs we can use."""
+
+    def __init__(self, notebook, **settings):
+        super().__init__(notebook, timeout=None, allow_errors=True,
+                         startup_timeout=START,
+                         record_timing=False, store_widget_state=False,
+                         shutdown_kernel='immediate',
+                         **settings)
+        self.text, self.notes, self.late = 0, 0, 0
+        self.clock, self.until = None, None  # from the first cell on
+        self.longest = LONGEST
+
+    def start_clock(self, alone):
+        self.clock = Clock(self.km.provisioner.pid)
+        self.longest = ALONE if alone else LONGEST
+        self.until = time.monotonic() + self.longest
+
+    def limit(self, cell):
+        """Seconds that a cell has."""
+        first = next(one for one in self.nb.cells if one.cell_type == 'code')
+        return FIRST if cell is first else SECONDS
+
+    def _cleanup_kernel(self):
+        """nbclient's at exit: the kernel has ended before, see below."""
+
+    async def _async_poll_kernel_alive(self):
+        """nbclient's, which a cell that Ctrl-C ended leaves behind."""
+        try:
+            await super()._async_poll_kernel_alive()
+        except AssertionError:  # the client has closed since: no more to ask
+            assert self.kc is None
+
+    def process_message(self, msg, cell, cell_index):
+        """Outputs beyond a limit are dropped, and what changes others."""
+        kind, content = msg['msg_type'], msg['content']
+        if kind in ('stream', 'display_data', 'execute_result', 'error'):
+            size = len(json.dumps(content, default=str))
+            if NOTES in content.get('data', ()):
+                self.notes += size
+                if self.notes > 10 * MOST_NOTES:
+                    return None
+            else:
+                room = self.text < TEXT
+                self.text += size
+                if not room:
+                    return None
+                if self.text > TEXT and kind == 'stream':
+                    content['text'] = content['text'][:TEXT] + '\n[cut]\n'
+        elif kind not in ('status', 'execute_input'):
+            return None
+        return super().process_message(msg, cell, cell_index)
+
+    async def _async_poll_for_reply(self, msg_id, cell, _, outputs, alive):
+        """nbclient's, but with limits by the kernel's own clock."""
+        reply = asyncio.ensure_future(self._reply(msg_id))
+        try:
+            if not await self._within(self.limit(cell), reply):
+                self.late += 1
+                if self.late > CELLS:
+                    raise Stopped(f'{self.late} cells did not end within '
+                                  f'{self.limit(cell)} s')
+                await self.km.interrupt_kernel()  # it may have caught that
+            if await self._within(OUTPUTS, outputs):
+                outputs.result()  # or the error in it
+            return reply.result() if reply.done() else {
+                'content': {'status': 'error'}}
+        finally:
+            for task in reply, outputs, alive:
+                task.cancel()
+
+    async def _reply(self, msg_id):
+        while True:
+            message = await self.kc.shell_channel.get_msg(timeout=None)
+            if message['parent_header'].get('msg_id') == msg_id:
+                return message
+
+    async def _within(self, seconds, task):
+        """Did a task end within so many own seconds of the kernel?"""
+        until = self.clock.look() + seconds
+        while not task.done() and self.clock.look() < until:
+            if time.monotonic() > self.until:
+                raise Disturbed('all cells together had taken '
+                                f'{self.longest} s')
+            await asyncio.wait([task], timeout=LOOK)
+        return task.done()
+
+
+async def execute(notebook, cases, slot, behind_walls=True, alone=True):
+    """Run all code cells of `notebook`; outputs go into it.
+
+    cases: the hidden cases of its exercise, a dictionary.
+    slot: a number that no other notebook has at the same time. alone: is none
+    executed at the same time?
+    Returns a dictionary from a cell's id to why it has no outputs, in words:
+    it did not end in time, or the process had ended before.
+    Raises `Disturbed` if it ended, or did not start, and is not alone: others
+    may have taken all memory, or have filled the disk.
+    """
+    for cell in notebook.cells:
+        if cell.cell_type == 'code':
+            cell.outputs, cell.execution_count = [], None
+    try:
+        folder = Path(tempfile.mkdtemp(prefix='d2lps-'))
+        try:
+            return await _execute(notebook, cases, slot, behind_walls, alone,
+                                  folder)
+        finally:
+            # Python's own rmtree fails where folders are nested too deep.
+            await asyncio.to_thread(subprocess.run, ['rm', '-rf', folder])
+    except (RuntimeError, OSError, psutil.Error) as error:
+        if alone:
+            raise
+        raise Disturbed(f'{type(error).__name__}: {error}') from error
+
+
+async def _execute(notebook, cases, slot, behind_walls, alone, folder):
+    manager = Manager(
+        transport='ipc', ip=str(folder / 'k'),
+        connection_file=str(folder / 'connection.json'))
+    manager._kernel_spec = KernelSpec(
+        argv=walls.command(folder, slot, behind_walls),
+        interrupt_mode='message', language='python', display_name='d2lps')
+    client = Client(notebook, km=manager)
+    problems, ended = {}, ''
+    shown = False
+    # nbclient's would end one kernel, and the grading would go on.
+    asyncio.get_running_loop().add_signal_handler = lambda *_: None
+    async with client.async_setup_kernel(env={
+            **walls.environment(), CASES: str(folder / 'cases.json')},
+            cwd=str(folder), stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL, cleanup_kc=True):
+        kernel = psutil.Process(manager.provisioner.pid)
+        client.start_clock(alone)
+        try:
+            for k, cell in enumerate(notebook.cells):
+                if cell.cell_type != 'code' or not cell.source.strip():
+                    continue
+                if not ended and client.clock.seconds > WHOLE:
+                    ended = f'all cells together had taken {WHOLE} s'
+                if ended:
+                    problems[cell.id] = f'before it came to this cell, {ended}'
+                    continue
+                late = client.late
+                try:
+                    if cell.id.startswith('hidden') and not shown:
+                        _show(cases, folder)
+                        shown = True
+                    await client.async_execute_cell(cell, k)
+                except (DeadKernelError, Disturbed, Stopped) as error:
+                    ended = problems[cell.id] = _why(error)
+                    if not alone and not isinstance(error, Stopped):
+                        raise Disturbed(ended) from None
+                    continue
+                except (OSError, psutil.Error, zmq.ZMQError):  # of ours
+                    raise
+                except Exception as error:  # all else comes from the kernel
+                    ended = problems[cell.id] = (
+                        'what its process sent could not be understood '
+                        f'({type(error).__name__})')
+                    continue
+                if client.late > late:
+                    problems[cell.id] = (
+                        f'it did not end within {client.limit(cell)} s')
+        finally:
+            await asyncio.to_thread(walls.end, kernel,
+                                    None if behind_walls else folder)
+    return problems
+
+
+def _show(cases, folder):
+    """Only now: no cell above the first hidden check can read them.
+
+    Exclusive, because a link that a cell made here would lead us elsewhere.
+    """
+    try:
+        with open(folder / 'cases.json', 'x') as file:
+            json.dump(cases, file)
+    except OSError as error:
+        raise Disturbed('a cell above changed the folder of the grading: '
+                        f'{error.strerror}') from None
+
+
+def _why(error):
+    if not isinstance(error, DeadKernelError):
+        return str(error)
+    return 'the process ended (too much memory, or it ended itself)'

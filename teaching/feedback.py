@@ -1,0 +1,104 @@
+"""The page that a student gets: what was right, and what was not, and why."""
+import re
+
+from jinja2 import Environment
+from markupsafe import Markup, escape
+
+from d2lps.exercises.checking import NO_ANSWER, check_of
+
+PAGE = Environment(autoescape=True, trim_blocks=True,
+                   lstrip_blocks=True).from_string('''\
+<!DOCTYPE html>
+<html lang="en"><head><meta charset="utf-8">
+<meta http-equiv="Content-Security-Policy"
+      content="default-src 'none'; style-src 'unsafe-inline'">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>Exercises: {{ name }}</title>
+<style>
+body { font: 16px/1.5 sans-serif; max-width: 46em; margin: 2em auto;
+       padding: 0 1em; color: #222; overflow-wrap: anywhere }
+h2 { border-bottom: 1px solid #999; margin-top: 2em }
+ul { padding-left: 1.2em } li { margin: .5em 0; list-style: none }
+code { background: #eee; padding: 0 .2em; white-space: pre-wrap }
+.remark { background: #eee; padding: .3em .6em }
+.comment { white-space: pre-wrap }
+.right::before { content: "\\2713  " } .wrong::before { content: "\\2717  " }
+</style></head><body>
+<h1>Exercises: {{ name }}</h1>
+<p>{{ '%g' % points }} of {{ '%g' % most }} points.</p>
+{% for remark in remarks %}<p class="remark">{{ remark }}</p>
+{% endfor %}
+<p>Each check runs twice: on the cases that your notebook has, and on others
+that no notebook has.</p>
+{% for result, lines, no_answer in exercises %}
+<h2>{{ result.exercise }}: {{ 'no points yet' if result.points is none
+   else '%g of %g' % (result.points|round(2), result.of) }}</h2>
+{% for remark in result.remarks %}<p class="remark">{{ remark }}</p>
+{% endfor %}
+{% if no_answer %}<p>{{ no_answer }}</p>
+{% else %}
+<ul>
+{% for one, part, words in lines %}
+<li class="{{ 'wrong' if one.wrong else 'right' }}">
+<b>{{ '%g' % (one.by_hand if one.by_hand is not none else
+   0 if one.wrong else one.points) }} of {{ '%g' % one.points }}
+{{- ' by hand' if one.by_hand is not none }}</b>, {{ part }}:
+{{ words }}
+</li>
+{% endfor %}
+</ul>
+{% endif %}
+{% for comment in result.comments %}
+<h3>Your teacher's comment</h3>
+<p class="comment">{{ comment }}</p>
+{% endfor %}
+{% endfor %}
+</body></html>
+''')
+
+
+def page(submission, results):
+    """HTML that needs nothing else. results: those of this student."""
+    graded = [result for result in results if result.points is not None]
+    return PAGE.render(
+        name=re.sub('_[0-9]+_assignsubmission_file_?$', '',
+                    submission.folder) or submission.student,
+        exercises=[(result, _lines(result), _no_answer(result))
+                   for result in results],
+        remarks=submission.remarks.get('', []),
+        points=round(sum(result.points for result in graded), 2),
+        most=sum(result.of for result in graded))
+
+
+def _no_answer(result):
+    """What to say once, where no check found an answer; else nothing."""
+    empty = [one.wrong for one in result.verdicts if not one.hidden]
+    if empty and all(NO_ANSWER in (wrong or '') for wrong in empty) and all(
+            one.wrong and one.by_hand is None for one in result.verdicts):
+        return NO_ANSWER[0].upper() + NO_ANSWER[1:]
+
+
+def _lines(result):
+    """What to say of each check: the same long reason only once."""
+    lines, reasons = [], {}
+    for one in result.verdicts:
+        if not one.wrong:
+            words = check_of(result.exercise, one.part).right
+        else:
+            reason = re.sub('^With [^:]*: ', '', one.wrong)
+            first = reasons.setdefault(reason, one)
+            words = 'not yet: ' + (one.wrong if first is one else
+                                   f'as in {_part(first)}')
+        lines.append((one, _part(one), _code(words)))
+    return lines
+
+
+def _part(one):
+    return f'{one.part}{", other cases" if one.hidden else ""}'
+
+
+def _code(text):
+    """What stands between two backticks, as code."""
+    return Markup().join(
+        Markup('<code>{}</code>').format(part) if k % 2 else escape(part)
+        for k, part in enumerate(re.split(r'`([^`]+)`', text)))

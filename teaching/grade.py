@@ -1,0 +1,382 @@
+"""Grade a folder of submissions: python -m teaching.grade FROM [TO] [...].
+
+Every notebook is executed in a process of its own, judged outside of it, and
+entered into an nbgrader gradebook. Nothing that one student hands in stops
+the grading of the others, and each result is there as soon as it is found.
+"""
+import argparse
+import asyncio
+import copy
+import functools
+import os
+import sys
+import time
+import warnings
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+from sqlalchemy.exc import SQLAlchemyError
+
+import d2lps
+from teaching import equal, late, lms, spreadsheets, walls
+from teaching.course import Course
+from teaching.executing import Disturbed, execute
+from teaching.judging import judge
+from teaching.results import (KEPT, Result, Results, digest, known_people,
+                               rules_of)
+from teaching.submissions import (hidden_cases, imports_of, is_check, loose,
+                                   read_all, rebuild)
+from d2lps.exercises import checking
+from d2lps.exercises.checking import (EXERCISES, NO_TORCH, WITH_TORCH, Missing,
+                                      the_torch)
+
+HIDDEN = Path(__file__).with_name('hidden')
+MISSING = 'missing'  # no file, and nothing that could be meant for it
+NEEDS_TORCH = 'not graded: needs PyTorch'
+TABLES = 'grades.csv', 'students.csv', 'equal.csv', lms.FILLED_IN
+MADE = {'course', 'feedback', 'results', KEPT, *TABLES,
+        *(f'{name}.new' for name in TABLES)}
+# Modules of ours on which a result depends; others write it down.
+JUDGES = ('clock', 'executing', 'harmless', 'judging', 'messages', 'start',
+          'submissions', 'walls')
+
+
+class Grading:
+    """Grades what was read, into a folder.
+
+    to: the folder, with what an earlier grading has left: what has not
+    changed since is not graded again, but for the students named in `again`.
+    asked_for: exercises that count for all, also for who handed in nothing.
+    rules: of late days; None for those of before.
+    """
+
+    def __init__(self, submissions, exercises, to, behind_walls=True,
+                 again=(), asked_for=(), rules=None):
+        self._course = Course.open(Path(to) / 'course', exercises)
+        self.results = Results(to, submissions, rules)
+        self._submissions, self._exercises = submissions, exercises
+        self._templates = {exercise: self._course.template(exercise)
+                           for exercise in exercises}
+        self._walls = behind_walls
+        self._again, self._asked_for = again, asked_for
+        self.graded, self._torch = set(), False
+        self._disturbed = []  # what is executed once more, alone
+
+    def run(self):
+        self._note_by_hand()
+        try:
+            asyncio.run(self._run())
+        finally:
+            self.results.write_equal({
+                exercise: equal.answer_of(template, imports_of(template))
+                for exercise, template in self._templates.items()})
+        self._note_by_hand()  # graded anew, or written in the meantime
+
+    def _note_by_hand(self):
+        """What a teacher wrote; what is known stays if it cannot be read."""
+        try:
+            self.results.note_by_hand(self._course.by_hand())
+        except SQLAlchemyError as error:
+            print("nbgrader's gradebook cannot be read, so what was written "
+                  f'there by hand is as before: {error.args[0]}')
+
+    async def _run(self):
+        slots = asyncio.Queue()
+        for slot in range(min(1 + (os.cpu_count() or 1),  # some only wait
+                              walls.MOST_SLOTS)):
+            slots.put_nowait(slot)
+        needed = any(exercise in WITH_TORCH and exercise in one.notebooks
+                     for one in self._submissions
+                     for exercise in self._exercises)
+        self._torch = needed and await asyncio.to_thread(has_torch,
+                                                         self._walls)
+        todo = [task for one in self._submissions
+                for exercise in self._exercises
+                if (task := self._todo(one, exercise))]
+        self.results.write(*(one.student for one in self._submissions))
+        self._progress = Progress(len(todo), slots.qsize())
+        # The gradebook is for one at a time, and slow: results do not wait.
+        with ThreadPoolExecutor(1) as gradebook:
+            await asyncio.gather(*[self._safely(*task, slots, gradebook)
+                                   for task in todo])
+            for task in self._disturbed:
+                await self._safely(*task, slots, gradebook, True)
+
+    def _todo(self, submission, exercise):
+        """What there is to execute: arguments of `_one`, or None."""
+        student, template = submission.student, self._templates[exercise]
+        remarks = list(submission.remarks.get(exercise, []))
+        handed_in = submission.notebooks.get(exercise)
+        time = submission.times.get(exercise)
+
+        def without(points, *told):
+            self.results.keep(Result(student, exercise, points,
+                                     _most(template), [*told], []))
+        if handed_in is None:
+            if self.results.was_graded(student, exercise):
+                print(f'{student}, {exercise}: not handed in this time; the '
+                      'result of before stays')
+            elif remarks or exercise in self._asked_for:
+                without(0., *remarks or [MISSING])
+            return None
+        name = digest(handed_in, remarks, template,
+                      hidden_cases(HIDDEN, exercise), _checks())
+        known = self.results.known(student, exercise, name)
+        if known and student not in self._again:
+            if known.time != time:
+                self.results.keep(known._replace(time=time), name)
+            return None
+        if exercise in WITH_TORCH and not self._torch:
+            without(None, NEEDS_TORCH, *remarks)
+            return None
+        return submission, exercise, name
+
+    async def _safely(self, *task):
+        submission, exercise, name, _, _, *alone = task
+        try:
+            try:
+                await self._one(*task)
+            except Exception as error:  # ours, or nbgrader's: the others go on
+                if isinstance(error, OSError) and not alone:
+                    raise
+                self._could_not(submission, exercise, error)
+        except OSError:  # such as a full disk, which may be so for a moment
+            if alone:
+                raise
+            self._disturbed.append((submission, exercise, name))
+
+    def _could_not(self, submission, exercise, error):
+        self.results.add(Result(
+            submission.student, exercise, None,
+            _most(self._templates[exercise]),
+            [f'could not be graded: {type(error).__name__}: {error}'], []))
+        self._progress.tell(f'{submission.student}, {exercise}: could not be '
+                            'graded')
+
+    async def _one(self, submission, exercise, name, slots, gradebook,
+                   alone=False):
+        student, template = submission.student, self._templates[exercise]
+        remarks = list(submission.remarks.get(exercise, []))
+        cases = hidden_cases(HIDDEN, exercise)
+        slot = await slots.get()
+        try:
+            notebook, more = rebuild(copy.deepcopy(template), copy.deepcopy(
+                submission.notebooks[exercise]))
+            answer = equal.answer_of(notebook, imports_of(template))
+            problems = await execute(notebook, cases, slot, self._walls, alone)
+        except Disturbed:
+            problems = None
+        finally:
+            slots.put_nowait(slot)
+        if asyncio.current_task().cancelling():
+            # Our Ctrl-C, which nbclient has taken for the kernel's death.
+            raise asyncio.CancelledError
+        if problems is None:
+            self._disturbed.append((submission, exercise, name))
+            return
+        numbers = {cell.id: k for k, cell in enumerate(notebook.cells, 1)}
+        more += [f'cell {numbers[cell]}: {why}' for cell, why
+                 in problems.items() if not why.startswith('before')]
+        verdicts = await asyncio.to_thread(judge, exercise, notebook, cases,
+                                           problems)
+        result = Result(student, exercise, sum(
+            one.points for one in verdicts if one.wrong is None),
+                        _most(notebook), remarks + more, verdicts,
+                        submission.times.get(exercise), answer)
+        self.results.add(result)
+        self.graded.add((student, exercise))
+        self._progress.tell(f'{student}, {exercise}: {result.points:g} of '
+                            f'{result.of:g}')
+        try:
+            await asyncio.get_running_loop().run_in_executor(
+                gradebook, self._course.grade, student, exercise, notebook)
+        except Exception as error:  # such as a full disk: the points stay
+            remarks.append("could not be entered into nbgrader's gradebook: "
+                           f'{type(error).__name__}: {error}')
+            self.results.add(result._replace(remarks=remarks + more))
+        else:
+            self.results.keep(result, name)
+
+
+class Progress:
+    """Says how much is done, and how long the rest may take.
+
+    together: how many are at work at the same time. The first of them are
+    done at about the same moment, so they do not tell yet how long one takes.
+    """
+
+    def __init__(self, of, together):
+        self._of, self._together = of, together
+        self._done, self._start = 0, time.monotonic()
+
+    def tell(self, words):
+        self._done = min(self._done + 1, self._of)  # one may be done again
+        left = ''
+        if self._together < self._done < self._of:
+            seconds = (time.monotonic() - self._start) / self._done * (
+                self._of - self._done)
+            minutes = round(seconds / 60)
+            left = f', about {minutes} minute{"s" * (minutes > 1)} left' if (
+                minutes) else ', less than a minute left'
+        print(f'{self._done} of {self._of}{left}: {words}', flush=True)
+
+
+def has_torch(behind_walls):
+    """Is PyTorch here, and where students' code runs?"""
+    try:
+        the_torch()
+    except Missing:
+        return False
+    return walls.can_import('torch', behind_walls)
+
+
+@functools.cache
+def _checks():
+    """The code that answers are checked with: the lesson's as well."""
+    folders = [Path(module.__file__).parent for module in (
+        checking, d2lps)]
+    ours = [Path(__file__).with_name(f'{name}.py') for name in JUDGES]
+    return [path.read_text() for path in [*ours, *(
+        path for folder in folders for path in sorted(folder.rglob('*.py')))]]
+
+
+def _most(notebook):
+    return float(sum(cell.metadata.nbgrader.points for cell in notebook.cells
+                     if is_check(cell)))
+
+
+def folder_for_results(to, submitted):
+    """The folder `to`, in which nothing is but what was made here."""
+    to, submitted = (Path(path).expanduser().resolve()
+                     for path in (to, submitted))
+    if to == submitted or to in submitted.parents or submitted in to.parents:
+        raise ValueError(f'TO must be a folder beside FROM; {to} is not')
+    if to.is_dir() and any(to.iterdir()):
+        # A program that has grades.csv open may keep a hidden file beside it.
+        others = {path.name for path in to.iterdir()
+                  if not path.name.startswith('.')} - MADE
+        if others or not (to / 'course' / 'nbgrader_config.py').exists():
+            raise ValueError(f'TO must be a new folder, or one that was made '
+                             f'by this command; {to} is neither, or has '
+                             f'something else in it: {sorted(others)}')
+    to.mkdir(parents=True, exist_ok=True)
+    return to
+
+
+def chosen(submissions, names):
+    """The exercises to grade: those named, or all that anybody handed in."""
+    unknown = {*names} - {*EXERCISES}
+    if unknown:
+        raise ValueError(f'EXERCISES must be among {", ".join(EXERCISES)}; '
+                         f'it had {", ".join(sorted(unknown))}')
+    found = names or {name for one in submissions
+                      for name in {*one.notebooks, *one.remarks} - {''}}
+    if not found:
+        raise ValueError('FROM has no exercise in it: the files should be '
+                         'called tree.ipynb and so on')
+    return [name for name in EXERCISES if name in found]
+
+
+def main(args=None):
+    parser = argparse.ArgumentParser(prog='teaching.grade')
+    parser.add_argument('submitted', help='a folder with one for each student')
+    parser.add_argument('--to', default='graded', help='where results go',
+                        type=lambda text: Path(text).expanduser())
+    parser.add_argument('--exercises', nargs='*', default=[])
+    parser.add_argument('--again', nargs='*', default=[], metavar='STUDENT',
+                        help='also what has not changed since')
+    parser.add_argument('--due', help='a table: exercise, due')
+    parser.add_argument('--when', help='a table: student, exercise, time or '
+                        'days')
+    parser.add_argument('--late', type=float, metavar='PERCENT',
+                        help='of the points, for each day that one is late')
+    parser.add_argument('--lms', help='a table that Moodle or Canvas exported')
+    parser.add_argument('--scale', action='store_true',
+                        help="points to the platform's maximum")
+    parser.add_argument('--walls', choices=['bwrap', 'none'], default='bwrap')
+    args = parser.parse_args(args)
+    warnings.simplefilter('ignore')  # of nbgrader, for its own developers
+    start = time.time()
+    try:
+        if args.walls == 'bwrap' and walls.problem():
+            raise ValueError(
+                f'students\' code would run without walls: {walls.problem()}. '
+                'WALLS=none runs it all the same, as you, and it can read '
+                'what you can read')
+        export = lms.Export(args.lms) if args.lms else None
+        submissions = read_all(args.submitted, known_people(args.to))
+        unknown = {*args.again} - {one.student for one in submissions}
+        if unknown:
+            raise ValueError(f'AGAIN must name students; there is no '
+                             f'{", ".join(sorted(unknown))}')
+        rules = rules_for(args, submissions)
+        if left_out := loose(args.submitted):
+            print("in no student's folder, so left out:",
+                  *map(tables.plain, left_out))
+        exercises = chosen(submissions, args.exercises)
+        to = folder_for_results(args.to, args.submitted)
+        grading = Grading(submissions, exercises, to, args.walls == 'bwrap',
+                          args.again, args.exercises, rules)
+        grading.run()
+        if export:
+            lms.fill_in(export, grading.results.all(), grading.results.people,
+                        args.exercises or EXERCISES, args.scale)
+            (to / lms.FILLED_IN).write_text(export.text(), encoding='utf-8',
+                                            newline='')
+            for words in export.said:
+                print(tables.plain(words))
+            print(f'to be imported: {to / lms.FILLED_IN}')
+    except KeyboardInterrupt:
+        sys.exit('d2lps: ended before all were graded; what was graded stays, '
+                 'and the same again goes on from there')
+    except (ValueError, OSError, RuntimeError) as error:
+        sys.exit(f'd2lps: {error}')
+    summary(grading, submissions, exercises, args.exercises,
+            time.time() - start, to)
+
+
+def rules_for(args, submissions):
+    """The rules for late days: those of before, with what is new."""
+    rules = rules_of(args.to)
+    if args.due:
+        rules = rules._replace(due=late.read_due(args.due))
+    if args.when:
+        students = known_people(args.to) | {one.folder: one.student
+                                            for one in submissions}
+        students |= {student: student for student in students.values()}
+        rules = rules._replace(told=late.read_times(args.when, students))
+    if args.late is not None:
+        if not 0 <= args.late <= 100:
+            raise ValueError('LATE must be a percentage, such as 10; it was '
+                             f'{args.late:g}')
+        rules = rules._replace(percent=args.late)
+    return rules
+
+
+def summary(grading, submissions, exercises, asked_for, seconds, to):
+    """Say what was done, and what was not."""
+    results = grading.results.all()
+    kept = sum(bool(result.verdicts) for result in results) - len(
+        grading.graded)
+    missing = sum(result.remarks == [MISSING] for result in results)
+    remarked = sum(bool(result.remarks) for result in results) - missing
+    without = [one for one in results if NEEDS_TORCH in one.remarks]
+    if without:
+        names = {one.exercise: None for one in without}
+        print(f'{len(without)} notebooks are not graded, of '
+              f'{", ".join(names)}. {NO_TORCH}. Then the same again grades '
+              'them.')
+    there = Counter(one.exercise for one in results)
+    some = [f'{name} ({there[name]})' for name in exercises
+            if there[name] < len(submissions) and name not in asked_for]
+    if some:
+        print('not handed in by all, which counts for nobody unless '
+              f'EXERCISES names it: {", ".join(some)}')
+    print(f'{len(submissions)} students, {len(grading.graded)} notebooks '
+          f'graded in {seconds:.0f} s, {kept} results of before kept, '
+          f'{missing} missing, {remarked} with remarks: {to / "grades.csv"}')
+
+
+if __name__ == '__main__':
+    main()

@@ -1,0 +1,100 @@
+"""Verdicts on an executed notebook, given outside of the student's process."""
+import builtins
+import json
+from typing import NamedTuple
+
+from nbformat.v4 import new_output
+
+from d2lps.exercises.checking import NOTES, Wrong, check_of, judge_notes
+
+
+class Verdict(NamedTuple):
+    """part, hidden (True or False), wrong (None, or why in words), points.
+
+    by_hand: the points that a teacher gave in their place, or None.
+    """
+    part: str
+    hidden: bool
+    wrong: str | None
+    points: float
+    by_hand: float | None = None
+
+
+def judge(exercise, notebook, cases, problems):
+    """A list of `Verdict`, one for each check cell, part by part.
+
+    The outputs of these cells become what nbgrader counts: an error or none.
+    cases: hidden ones by part. problems: why a cell has no outputs, by id.
+    """
+    verdicts, broken = [], _broken(notebook)
+    for cell in notebook.cells:
+        if not cell.metadata.get('nbgrader', {}).get('grade'):
+            continue
+        kind, part = cell.metadata.nbgrader.grade_id.split('-', 1)
+        one = check_of(exercise, part)
+        try:
+            notes = _notes(cell, problems, broken, kind == 'hidden')
+            if kind == 'hidden':
+                _judge_hidden(one, notes, cases[part])
+            else:
+                judge_notes(one, notes, one.cases)
+            if cell.id in problems:  # too late, and then right
+                raise Wrong(f'{problems[cell.id]}.')
+            wrong = None
+            output = new_output('stream', name='stdout',
+                                text=f'Right: {one.right}\n')
+        except Wrong as error:
+            wrong = str(error).encode(errors='replace').decode()[:2000]
+            output = new_output('error', ename='Wrong', evalue=wrong,
+                                traceback=[f'Not yet. {wrong}'])
+        cell.outputs = [output]
+        verdicts.append(Verdict(part, kind == 'hidden', wrong,
+                                float(cell.metadata.nbgrader.points)))
+    parts = [one.part for one in verdicts]
+    return sorted(verdicts, key=lambda one: parts.index(one.part))
+
+
+def _judge_hidden(one, notes, cases):
+    """What a student's code says could tell the cases: only ours is told."""
+    try:
+        told = json.loads(notes)
+        failed = any('wrong' in one for one in told)
+    except (ValueError, TypeError, RecursionError):
+        failed = False  # judge_notes says what that is
+    if failed:
+        raise Wrong('your function stopped, or returned what is no answer at '
+                    'all.')
+    judge_notes(one, notes, cases)
+
+
+def _broken(notebook):
+    """What stopped a cell of the student's before the checks, in words."""
+    for cell in notebook.cells:
+        if cell.metadata.get('nbgrader', {}).get('grade'):
+            break
+        for output in cell.get('outputs', ()):
+            if output.output_type == 'error':
+                return f'{output.ename}: {output.evalue}'[:500]
+    return ''
+
+
+def _notes(cell, problems, broken, hidden):
+    """The notes that a check cell handed over; raises `Wrong` if none."""
+    found = [output.data[NOTES] for output in cell.outputs
+             if NOTES in output.get('data', ())]
+    if len(found) == 1:  # also of a check that was stopped: it tells where
+        return found[0]
+    if cell.id in problems:
+        raise Wrong(f'{problems[cell.id]}.')
+    if found:
+        raise Wrong('something else than the check spoke for it.')
+    for output in cell.outputs:
+        if output.output_type == 'error' and broken:
+            raise Wrong('a cell above stopped, so the check could not run. '
+                        f'{broken}')
+        if output.output_type == 'error' and not hidden:
+            raise Wrong(f'{output.ename}: {output.evalue}'[:500])
+        if output.output_type == 'error' and hasattr(builtins, output.ename):
+            raise Wrong(f'the check stopped with {output.ename}.')
+    raise Wrong('the check did not come to its end, or the notebook had shown '
+                'so much that it was no longer listened to.')

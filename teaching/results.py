@@ -1,0 +1,176 @@
+"""What was graded so far: tables, pages, and a file for each result.
+
+Each result is written as soon as it is there. So a grading that was ended
+goes on where it stopped, and a notebook that is still the same, graded by the
+same checks, is not graded again.
+"""
+import hashlib
+import json
+from pathlib import Path
+from typing import NamedTuple
+
+from teaching import byhand, equal, feedback, late, spreadsheets
+from teaching.judging import Verdict
+from d2lps.exercises.checking import EXERCISES
+
+# Beside the folder of results, where a student may be called the same.
+KEPT = 'kept'
+OURS = BY_HAND, LATE, PEOPLE = 'by-hand.json', 'late.json', 'people.json'
+
+
+class Result(NamedTuple):
+    """What a student has for an exercise; `verdicts` as `judge` gives them.
+
+    Without verdicts nothing was graded: the remarks say why. Then there are 0
+    points, or None, where that is not the student's fault. time: when it was
+    handed in, see `Submission`. answer: see `equal.answer_of`. comments: of a
+    teacher. days: how late it was.
+    """
+    student: str
+    exercise: str
+    points: float | None
+    of: float
+    remarks: list
+    verdicts: list
+    time: str | None = None
+    answer: list | None = None
+    comments: list = []
+    days: int = 0
+
+
+def digest(*parts):
+    """A text that is another one if anything is that a result depends on."""
+    words = [json.dumps(part, sort_keys=True) for part in parts]
+    return hashlib.sha256('\0'.join(words).encode(
+        errors='backslashreplace')).hexdigest()
+
+
+class Results:
+    """Those in a folder; the submissions tell the order of students."""
+
+    def __init__(self, folder, submissions, rules=None):
+        self.folder, self._found, self._known = Path(folder), {}, {}
+        self._submissions = {one.student: one for one in submissions}
+        self._noted = self.folder / 'results'  # students' names are in it
+        self._noted.mkdir(parents=True, exist_ok=True)
+        self._kept = self.folder / KEPT
+        self._kept.mkdir(exist_ok=True)
+        for name in OURS:  # where an older version had them
+            if (older := self._noted / name).is_file():
+                older.replace(self._kept / name)
+            if (older := self._noted / f'{name}.new').is_file():
+                older.unlink()  # see `_replace`: it was ended there
+        self._by_hand = {  # for when the gradebook cannot be read
+            (student, exercise): byhand.ByHand(*one)
+            for student, exercise, one in json.loads(
+                _read(folder, BY_HAND) or '[]')}
+        self._rules = rules or rules_of(folder)
+        _replace(self._kept / LATE, late.saved(self._rules))
+        people = json.loads(_read(folder, PEOPLE) or '{}')
+        self.people = {student: tuple(one) for student, one
+                       in people.items()} | {
+            one.student: (one.folder or one.student, one.number)
+            for one in submissions}
+        _replace(self._kept / PEOPLE, json.dumps(self.people))
+        for path in sorted(self._noted.glob('*/*.json')):
+            told = json.loads(path.read_text())
+            told['verdicts'] = [Verdict(*one) for one in told['verdicts']]
+            self._known[path.parent.name, path.stem] = told.pop('digest')
+            self._found[path.parent.name, path.stem] = Result(**told)
+
+    def known(self, student, exercise, digest):
+        """The result of just this notebook, or None."""
+        if self._known.get((student, exercise)) == digest:
+            return self._found[student, exercise]
+        return None
+
+    def was_graded(self, student, exercise):
+        one = self._found.get((student, exercise))
+        return bool(one and one.verdicts)
+
+    def add(self, result, digest=None):
+        """Write a result, the tables with it, and the student's page.
+
+        Without a digest it is graded anew the next time.
+        """
+        self.keep(result, digest)
+        self.write(result.student)
+
+    def keep(self, result, digest=None):
+        """Write a result alone; `write` must follow."""
+        self._found[result.student, result.exercise] = result
+        self._known[result.student, result.exercise] = digest
+        path = self._noted / result.student / f'{result.exercise}.json'
+        path.parent.mkdir(parents=True, exist_ok=True)
+        _replace(path, json.dumps(result._asdict() | {'digest': digest}))
+
+    def note_by_hand(self, found):
+        """What a teacher wrote, as `byhand.written` found it: it wins."""
+        if found == self._by_hand:
+            return
+        self._by_hand = found
+        _replace(self._kept / BY_HAND, json.dumps(
+            [[*key, one] for key, one in found.items()]))
+        self.write(*self._submissions)
+
+    def all(self):
+        """All results, by student and then by exercise."""
+        order = [*self._submissions, *sorted(
+            {student for student, _ in self._found} - {*self._submissions})]
+        return [self._rules.applied(byhand.applied(
+                    self._found[student, exercise],
+                    self._by_hand.get((student, exercise))))
+                for student in order for exercise in EXERCISES
+                if (student, exercise) in self._found]
+
+    def write(self, *students):
+        """Write the tables, and the pages of these students."""
+        results = self.all()
+        folders = {student: folder for student, (folder, _)
+                   in self.people.items()}
+        _replace(self.folder / 'grades.csv', tables.long(results, folders))
+        # Spreadsheets take this sign for UTF-8, and no sign for what is not.
+        _replace(self.folder / 'students.csv', '\ufeff' + tables.wide(
+            results, folders, {student: one.remarks.get('', [])
+                               for student, one in self._submissions.items()}))
+        (self.folder / 'feedback').mkdir(exist_ok=True)
+        for student in students:
+            if student in self._submissions:
+                _replace(self.folder / 'feedback' / f'{student}.html',
+                         feedback.page(self._submissions[student], [
+                             one for one in results
+                             if one.student == student]))
+
+    def write_equal(self, solutions):
+        """Write equal.csv; solutions: what `equal.answer_of` says of each."""
+        _replace(self.folder / 'equal.csv', equal.table(self.all(),
+                                                        solutions))
+
+
+def known_people(folder):
+    """From what a student's folder was called to the student."""
+    return {called: student for student, (called, _)
+            in json.loads(_read(folder, PEOPLE) or '{}').items()}
+
+
+def rules_of(folder):
+    """The rules for late days of an earlier grading, or none."""
+    told = _read(folder, LATE)
+    return late.loaded(told) if told else late.Rules()
+
+
+def _read(folder, name):
+    """The text of a file of ours, also where an older version had it."""
+    for place in KEPT, 'results':
+        if (path := Path(folder) / place / name).is_file():
+            return path.read_text()
+    return None
+
+
+def _replace(path, text):
+    """Write a file anew, so that it is whole at any moment."""
+    new = path.with_name(f'{path.name}.new')
+    with open(new, 'w', newline='', encoding='utf-8',
+              errors='replace') as file:
+        file.write(text)
+    new.replace(path)

@@ -1,0 +1,569 @@
+"""What students handed in: found, read, and made into what is graded."""
+import json
+import re
+from itertools import pairwise
+from pathlib import Path
+from typing import NamedTuple
+
+import nbformat
+from nbformat.v4 import new_code_cell, new_markdown_cell
+
+from teaching import late
+from d2lps.checks import writable
+from d2lps.exercises.checking import EXERCISES
+
+LARGEST = 20_000_000  # bytes of a notebook
+MOST_FILES = 100_000  # that are looked at in a student's folder
+MOST_NOTEBOOKS = 1000
+MOST_CELLS = 1000
+BEGIN, END = '### BEGIN HIDDEN TESTS', '### END HIDDEN TESTS'
+# Before each check: what a student has called the same is not meant.
+IMPORT = 'from d2lps.exercises import check, hidden\n'
+STUB = "raise NotImplementedError('write your answer here')"
+
+
+# What learning platforms call a student's folder, or, where there is none,
+# what they write before the name of a file.
+MOODLE = re.compile(r'(?P<name>.*)_(?P<number>\d+)_assignsubmission_file_?'
+                    r'(?P<file>.*)', re.DOTALL)
+MOODLE_TEXT = re.compile(r'.*_(\d+)_assignsubmission_onlinetext_?')
+CANVAS = re.compile(r'(?P<name>.*?)_(?P<late>LATE_)?(?P<number>\d+)_'
+                    r'(?P<attachment>\d+)_(?P<file>.+)', re.DOTALL)
+ANONYMOUS = re.compile(r'(?P<late>LATE_)?(?P<name>anon_(?P<number>\w+?))_'
+                       r'(?P<attachment>\d+)_(?P<file>.+)', re.DOTALL)
+
+
+class Submission(NamedTuple):
+    """What one student handed in.
+
+    student: a name that can be the name of a file. notebooks: exercise to
+    notebook. remarks: exercise to a list of texts; '' for none of them.
+    folder: what the folder is called, or a platform calls the student.
+    number: the platform's. times: exercise to when it was handed in, a text
+    for `late.moment`, or `late.MARKED`; those that are known.
+    """
+    student: str
+    notebooks: dict
+    remarks: dict
+    folder: str = ''
+    number: str = ''
+    times: dict = {}
+
+
+class File(NamedTuple):
+    """A file that may be an answer.
+
+    name: as the student called it. told: as remarks call it. is_late: by the
+    platform's mark.
+    """
+    path: Path
+    name: str
+    told: str
+    is_late: bool = False
+
+
+def read_all(folder, known=()):
+    """A list of `Submission`, from a folder with a folder for each student.
+
+    Or with no such folders, but files that Canvas or Moodle have named after
+    students. known: who is who, a dictionary from what a folder is called to
+    the student, of an earlier grading.
+    Raises ValueError if there is no student in it.
+    """
+    folder = Path(folder).expanduser()
+    if not folder.is_dir():
+        raise ValueError(f'FROM must be a folder; {folder} is none')
+    people, flat = _people(folder), _flat(folder)
+    if not people and not flat:
+        raise ValueError(f'FROM must be a folder with a folder for each '
+                         f'student in it; {folder} has none')
+    names = _Names(dict(known))
+    found = []
+    for path in people:
+        found.append(_read_safely(path, names.of(path.name)))
+    for called, (number, files) in flat.items():
+        student = names.of(called)
+        found.append(_read(files, student)._replace(
+            folder=called, number=number))
+    return found
+
+
+def loose(folder):
+    """The names of files that are no student's."""
+    taken = {file.path for _, files in _flat(Path(folder).expanduser())
+             .values() for file in files}
+    return [path.name for path in sorted(Path(folder).expanduser().iterdir())
+            if path.is_file() and not path.name.startswith('.')
+            and path not in taken]
+
+
+def _people(folder):
+    """Students' folders; of those with Moodle's texts, what has no file."""
+    paths = sorted(path for path in folder.iterdir()
+                   if path.is_dir() and not path.name.startswith('.'))
+    numbers = {found['number'] for path in paths
+               if (found := MOODLE.fullmatch(path.name))}
+    return [path for path in paths if not (
+        (text := MOODLE_TEXT.fullmatch(path.name)) and text[1] in numbers)]
+
+
+def _flat(folder):
+    """From a student's name to the number and files, the newest first."""
+    found = {}
+    for path in sorted(folder.iterdir()):
+        parts = not path.is_dir() and _parts(path.name)
+        if parts and _may_be_one(parts['file']):
+            number, files = found.setdefault(parts['number'], (
+                f'{parts["name"]}_{parts["number"]}'
+                if parts.re is not ANONYMOUS else parts['name'], []))
+            files.append((parts, path))
+    flat = {}
+    for number, (called, files) in found.items():
+        files.sort(key=lambda one: _newest_first(
+            one[1], one[0]['file'], int(one[0].groupdict().get(
+                'attachment') or 0)))
+        flat[called] = number, [
+            File(path, parts['file'], path.name,
+                 bool(parts.groupdict().get('late')))
+            for parts, path in files]
+    return flat
+
+
+def _parts(name):
+    """What a platform's name of a file tells; None if it is no such name.
+
+    Nor if it can be read in two ways: students choose the names of files.
+    """
+    if 'assignsubmission' in name:
+        found = MOODLE.fullmatch(name)
+        once = name.count('assignsubmission') == 1
+        return found if once and found and found['file'] else None
+    found = ANONYMOUS.fullmatch(name) or CANVAS.fullmatch(name)
+    return None if not found or re.match(r'\d+_', found['file']) else found
+
+
+class _Names:
+    """Students' names, which can be names of files, and are no one else's."""
+
+    def __init__(self, known):
+        self._known = known
+        self._taken = {name.lower() for name in known.values()}
+
+    def of(self, called):
+        """The name of whose folder is called so."""
+        if called in self._known:
+            return self._known[called]
+        moodle = MOODLE.fullmatch(called)
+        name = called[:moodle.end('number')] if moodle else called
+        name = re.sub(r'[^\w.@-]', '_', name)
+        name = name if re.match(r'\w', name) else f'student{name}'
+        name = name[:60]  # a file's name has 255 bytes at most
+        while name.lower() in self._taken:
+            name += '_'
+        self._taken.add(name.lower())
+        return name
+
+
+def _read_safely(path, student):
+    try:
+        submission = read(path, student)
+    except (OSError, RecursionError) as error:
+        submission = Submission(student, {}, {'': [
+            f'the folder cannot be read: {type(error).__name__}']})
+    if path.is_symlink():
+        submission = Submission(student, {}, {'': [
+            'the folder is a link to another place: not followed']})
+    moodle = MOODLE.fullmatch(path.name)
+    return submission._replace(folder=path.name,
+                               number=moodle['number'] if moodle else '')
+
+
+def read(folder, student):
+    """The `Submission` in a student's folder, at whatever depth."""
+    files, all_of_them = _files(folder)
+    submission = _read([File(path, path.name, str(path.relative_to(folder)))
+                        for path in files], student)
+    if not all_of_them:
+        submission.remarks.setdefault('', []).append(
+            f'there are more than {MOST_FILES:,} files or '
+            f'{MOST_NOTEBOOKS:,} notebooks: not all were looked at')
+    return submission
+
+
+def _read(files, student):
+    """The `Submission` of these files; of two answers the first counts."""
+    notebooks, remarks, times = {}, {}, {}
+
+    def remark(exercise, text):
+        remarks.setdefault(exercise, []).append(text)
+
+    for path, called, told, is_late in files:
+        name, stem = _named(called), Path(called).stem
+        if Path(called).suffix.lower() != '.ipynb':
+            if name:
+                remark(name, f'{told} is no notebook: its name must end with '
+                       '.ipynb')
+            continue
+        if path.is_symlink():
+            remark(name or '', f'{told} is a link to another place: not read')
+            continue
+        try:
+            notebook = _notebook(path)
+        except ValueError as error:
+            remark(name or '', f'{told} is no notebook: {error}')
+            continue
+        exercise = name if stem == name else _recognised(notebook) or name
+        if not exercise:
+            remark('', f'{told} is named like no exercise, and nothing in it '
+                   'tells which it is')
+            continue
+        if stem != exercise:
+            remark(exercise, f'wrongly named: {told} was taken for it')
+        if exercise in notebooks:
+            remark(exercise, f'handed in more than once: {told} was left out,'
+                   ' as it is not newer')
+            continue
+        notebooks[exercise] = notebook
+        try:
+            time = late.MARKED if is_late else late.handed_in(path)
+        except (OSError, ValueError):
+            remark(exercise, 'its timestamp.txt tells no time')
+            continue
+        if time:
+            times[exercise] = time
+    return Submission(student, notebooks, remarks, times=times)
+
+
+def _files(folder):
+    """Files that may be a student's answers, and whether that is all.
+
+    The newest first; of those of the same second, which may have come out of
+    one archive, the ones with an exercise's exact name.
+    """
+    found, complete = [], True
+    for looked_at, path in enumerate(folder.rglob('*'), 1):
+        if looked_at > MOST_FILES or len(found) > MOST_NOTEBOOKS:
+            complete = False
+            break
+        inner = path.relative_to(folder).parts
+        if (not any(part.startswith('.') for part in inner)
+                and _may_be_one(path.name)
+                and (path.is_symlink() or path.is_file())):
+            found.append(path)
+    found.sort(key=lambda path: _newest_first(path, path.name))
+    return found, complete
+
+
+def _newest_first(path, called, attachment=0):
+    """Canvas numbers attachments; files out of one archive have one time."""
+    return (-attachment, -int(path.lstat().st_mtime),
+            Path(called).stem not in EXERCISES, path)
+
+
+def _may_be_one(called):
+    return called.lower().endswith('.ipynb') or _named(called)
+
+
+def _named(called):
+    """The exercise that a file's name means, such as 'Tree (1).ipynb'."""
+    words = re.sub(r'[^a-z]+', '-', called.split('.')[0].lower())
+    fitting = [name for name in EXERCISES if name in words]
+    return max(fitting, key=len, default=None)
+
+
+def _notebook(path):
+    """The notebook in a file, with nothing in it but what is graded.
+
+    Raises ValueError with what is wrong.
+    """
+    if path.stat().st_size > LARGEST:
+        raise ValueError(f'it has more than {LARGEST:,} bytes')
+    try:
+        told = json.loads(path.read_text('utf-8-sig', errors='replace'))
+    except RecursionError:
+        raise ValueError('it is nested too deeply') from None
+    except ValueError:
+        raise ValueError('it is no text in JSON') from None
+    try:  # of Jupyter's format 3 or 4
+        sheets = told['worksheets'] if 'worksheets' in told else [told]
+        cells = [one for sheet in sheets for one in sheet['cells']]
+    except (TypeError, LookupError):
+        raise ValueError('it has no cells') from None
+    if len(cells) > MOST_CELLS:
+        raise ValueError(f'it has more than {MOST_CELLS} cells')
+    return nbformat.from_dict({
+        'nbformat': 4, 'nbformat_minor': 5, 'metadata': {},
+        'cells': [_cell(one) for one in cells if isinstance(one, dict)]})
+
+
+def _cell(told):
+    """A cell of a student's, and only parts of types that it may have."""
+    source = told.get('source', told.get('input'))
+    if isinstance(source, list):
+        source = ''.join(one for one in source if isinstance(one, str))
+    kind, name = told.get('cell_type'), told.get('id')
+    found = {'cell_type': 'markdown', 'metadata': {},
+             'source': writable(source) if isinstance(source, str) else ''}
+    if kind == 'code':
+        found |= {'cell_type': kind, 'outputs': [], 'execution_count': None}
+    elif kind == 'raw':
+        found['cell_type'] = kind
+    if isinstance(name, str):
+        found['id'] = writable(name)
+    try:
+        found['metadata'] = {'nbgrader': {
+            key: value for key, value in told['metadata']['nbgrader'].items()
+            if isinstance(value, (str, bool))}}
+    except (TypeError, LookupError, AttributeError):  # it has none
+        pass
+    return found
+
+
+def _recognised(notebook):
+    """The exercise that a notebook's check cells name."""
+    text = '\n'.join(cell.source for cell in notebook.cells)
+    found = {name for name in re.findall(r"check\('([\w-]+)'", text)
+             if name in EXERCISES}
+    return found.pop() if len(found) == 1 else None
+
+
+def rebuild(template, handed_in):
+    """What is graded: the student's cells, and the check cells of the source.
+
+    template: the solved source. Returns a notebook and a list of remarks.
+    """
+    ours = {cell.metadata.nbgrader.grade_id: cell for cell in template.cells
+            if cell.metadata.get('nbgrader')}
+    checks = [cell for cell in ours.values() if is_check(cell)]
+    imports, asked = imports_of(template), asked_for(checks)
+    cells, seen, places = _taken_apart(handed_in, checks)
+    remarks = [f'the cell {name} was {what}: put back' for name, what in (
+        (cell.metadata.nbgrader.grade_id, _change(cell, seen))
+        for cell in checks) if what]
+    if _code_again(cells, asked):
+        remarks.append('the cell for the answer was made text: it was run as '
+                       'code')
+    answers = [cell for grade_id, cell in cells
+               if grade_id == 'answer' and cell.cell_type == 'code']
+    if not answers:
+        remarks.append('the cell for the answer is not there')
+        answers = [new_code_cell('')]
+        cells.insert(places[0], ('answer', answers[0]))
+    written = _written(cells, asked)
+    needed = _needed(cells, written, asked)
+
+    def missing(place):
+        return needed.difference(*written[:place])
+    fitting = [one for one in places if not missing(one)] or places[:1]
+    place = fitting[0]
+    for one in fitting:  # of two answers the lower one, if a check is below it
+        if needed.intersection(set().union(*written[place:one])):
+            place = one
+    below = [k for k, names in enumerate(written) if names & missing(place)]
+    if below:
+        place = below[-1] + 1
+        remarks.append('the answer, or what it needs, stands below its check: '
+                       'it was checked there')
+    if asked.intersection(set().union(*written[place:])):
+        remarks.append('below the last check the answer is written once more: '
+                       'the one above was checked')
+    if _lacks(cells[:place], imports):
+        remarks.append('lines of the first cell, which imports, were changed, '
+                       'moved or deleted: they are run before yours')
+        cells.insert(0, (None, new_code_cell(imports)))
+        written.insert(0, set())
+        place += 1
+    for answer in answers:
+        elsewhere = set().union(*(names for names, (_, cell) in zip(
+            written, cells) if cell is not answer))
+        answer.source = _without_stubs(answer.source, elsewhere)
+    # What looks at hidden cases comes last: others' words would tell them.
+    checks.sort(key=lambda cell: _grade_id(cell).startswith('hidden'))
+    for cell in checks:
+        cell.source = IMPORT + cell.source
+    answers[-1].metadata = ours['answer'].metadata
+    made = [cell for _, cell in cells]
+    made[place:place] = checks
+    for k, cell in enumerate(made):
+        cell.id = cell.metadata.get('nbgrader', {}).get('grade_id', f'c{k}')
+    template.cells = made
+    return template, remarks
+
+
+def _taken_apart(handed_in, checks):
+    """What a student wrote, and where our check cells were.
+
+    A check cell in which something else stands is a student's own: who copies
+    one, copies its name. Returns the student's cells, each with its name; from
+    the name of a check (None: it had none) to the texts of its cells; and
+    where the checks may go: before which of the student's cells, a list.
+    """
+    names = {cell.metadata.nbgrader.grade_id for cell in checks}
+    plain = {text for cell in checks
+             for text in (cell.source, visible(cell.source))}
+    lines = {line for text in plain for line in _lines(text)}
+    calls = {line for line in lines if line.startswith('check(')}
+    cells, seen, places, changed = [], {}, [], []
+    for cell in handed_in.cells:
+        grade_id = _grade_id(cell)
+        named = grade_id in names
+        is_ours = cell.source in plain or named and lines.issuperset(
+            _lines(cell.source))
+        if is_ours or named:
+            seen.setdefault(grade_id if named else None, set()).add(
+                cell.source)
+        if is_ours:
+            places.append(len(cells))
+            continue
+        make = (new_code_cell if cell.cell_type == 'code'
+                else new_markdown_cell)
+        cells.append((grade_id, make(cell.source)))
+        if named:
+            changed.append(len(cells))
+        if places and calls & _lines(cell.source):  # an answer with its check
+            places.append(len(cells))
+    return cells, seen, places or changed or [len(cells)]
+
+
+def _lines(source):
+    """Lines that are neither empty nor comments."""
+    return {line for line in map(str.strip, source.splitlines())
+            if line and not line.startswith('#')}
+
+
+def _code_again(cells, asked):
+    """Make code of an answer that is text now, unless one is code: was it?
+
+    One key does that in Jupyter. Who has answered in another cell may keep an
+    old answer as text.
+    """
+    places = [k for k, (grade_id, cell) in enumerate(cells)
+              if grade_id == 'answer' and cell.cell_type != 'code']
+    there = set().union(*_written(cells, asked))
+    lost = [k for k in places if asked - there & _names(cells[k][1].source)]
+    if not any(grade_id == 'answer' and cell.cell_type == 'code'
+               for grade_id, cell in cells):
+        lost = lost or places[-1:]
+    for k in lost:
+        cells[k] = 'answer', new_code_cell(cells[k][1].source)
+    return bool(lost)
+
+
+def _grade_id(cell):
+    """nbgrader's name of a cell; a cell's id is the same in our notebooks."""
+    found = cell.metadata.get('nbgrader')
+    found = found.get('grade_id') if isinstance(found, dict) else None
+    return found if isinstance(found, str) else cell.get('id')
+
+
+def _change(cell, seen):
+    """What was done to a check cell: 'deleted', 'changed', or None."""
+    named = seen.get(cell.metadata.nbgrader.grade_id, set())
+    if {cell.source, visible(cell.source)} & (named | seen.get(None, set())):
+        return None
+    return 'changed' if named else 'deleted'
+
+
+def visible(source):
+    """One of our cells as students see it, without hidden tests."""
+    before, begin, rest = source.partition(BEGIN)
+    _, _, after = rest.partition(END)
+    return before.removesuffix('\n') + after if begin else source
+
+
+def is_check(cell):
+    return bool(cell.metadata.get('nbgrader', {}).get('grade'))
+
+
+def imports_of(notebook):
+    """What the first cell with code imports: a text."""
+    return next(cell.source for cell in notebook.cells
+                if cell.cell_type == 'code')
+
+
+def _lacks(cells, imports):
+    """Is one of these lines in no cell of the student's?"""
+    there = {line.strip() for _, cell in cells if cell.cell_type == 'code'
+             for line in cell.source.splitlines()}
+    return not there.issuperset(map(str.strip, imports.splitlines()))
+
+
+def asked_for(checks):
+    """The names of the functions and classes that are checked."""
+    return {name for cell in checks for name in re.findall(
+        r"\('[\w-]+', '[\w-]+', (\w+)\)", cell.source)}
+
+
+def defined(source):
+    """Functions and classes of a cell: (name, its lines, is it a stub?).
+
+    Found without Python's parser, which deep nesting can crash.
+    """
+    lines = source.splitlines(keepends=True)
+    edges = [k for k, line in enumerate(lines) if re.match(r'\S', line)]
+    for begin, end in pairwise([*edges, len(lines)]):
+        found = re.match(r'(?:async def|def|class) (\w+)', lines[begin])
+        if found:
+            text = ''.join(lines[begin:end])
+            yield found[1], slice(begin, end), _is_stub(text)
+
+
+def _is_stub(text):
+    """Does a function come to our line before it can return anything?"""
+    returns = True
+    for line in text.splitlines():
+        code = line.partition('#')[0]
+        if re.match(r'\s*(?:async )?def ', code):
+            returns = False
+        returns |= bool(re.search(r'(?:^|:)\s*(?:return|yield)\b', code))
+        if STUB in code and not returns:
+            return True
+    return False
+
+
+def _names(source):
+    """The names of functions and classes that are written, and no stubs."""
+    return {name for name, _, is_stub in defined(source) if not is_stub}
+
+
+def _written(cells, asked):
+    """Of each cell the names of `_names`, a list of sets.
+
+    A name that is asked for and nowhere written so may be in `name = other`,
+    or written within `if` or `try`.
+    """
+    codes = [cell.source if cell.cell_type == 'code' else ''
+             for _, cell in cells]
+    written = [_names(code) for code in codes]
+    for name in asked.difference(*written):
+        for names, code in zip(written, codes):
+            if re.search(rf'^{name}\s*(:[^=\n]*)?=(?!=)|^[ \t]+(async def|def|'
+                         rf'class) {name}\b', code, re.MULTILINE) and (
+                             STUB not in code):
+                names.add(name)
+    return written
+
+
+def _needed(cells, written, asked):
+    """Names asked for, and those that their cells name in turn, if written."""
+    there, needed, more = set().union(*written), set(), set(asked)
+    words = [{*re.findall(r'\w+', cell.source)} & there for _, cell in cells]
+    while more:
+        needed |= more
+        more = set().union(*(found for found, names in zip(words, written)
+                             if names & more)) - needed
+    return needed & there
+
+
+def _without_stubs(source, names):
+    """Without what is no answer yet, of these names."""
+    lines = source.splitlines(keepends=True)
+    for name, where, is_stub in reversed([*defined(source)]):
+        if is_stub and name in names:
+            del lines[where]
+    return ''.join(lines)
+
+
+def hidden_cases(folder, exercise):
+    """The cases of hidden checks: a dictionary from parts to lists."""
+    return json.loads((Path(folder) / f'{exercise}.json').read_text())

@@ -1,0 +1,154 @@
+"""Where a student's code runs: behind walls, or as ourselves.
+
+Behind the walls of bubblewrap (https://github.com/containers/bubblewrap) there
+is a bare file system: Python, our packages, a folder of its own. No
+solutions, no other submissions, no network, no other processes.
+"""
+import functools
+import os
+import shutil
+import subprocess
+import sys
+from contextlib import suppress
+from pathlib import Path
+
+import psutil
+
+from d2lps.exercises.checking import CASES
+
+ROOT = Path(__file__).resolve().parents[1]
+START = Path(__file__).with_name('start.py')
+# Not all of /usr: a teacher's exchange may be in /usr/local/share.
+SYSTEM = ('/usr/bin', '/usr/lib', '/usr/lib64', '/bin', '/lib', '/lib64',
+          '/etc/ld.so.cache')
+PYTHON = 'bin', 'lib', 'lib64'  # what it needs of its own folder
+# The first of the users, of which nobody has heard, that code runs as when
+# root grades: one each at a time, for limits count what a user has.
+FIRST_USER = 64_000
+NOBODY = 65_534
+MOST_SLOTS = 10
+TRIES = 10  # to end processes that go on starting others
+
+
+@functools.cache
+def problem():
+    """Why there are no walls on this machine; None if there are."""
+    if not shutil.which('bwrap'):
+        return ('the program bwrap is not here (Debian and Ubuntu: sudo apt '
+                'install bubblewrap; Fedora: sudo dnf install bubblewrap)')
+    try:
+        done = subprocess.run([*_walls(Path('/tmp')), sys.executable, '-c',
+                               'import d2lps'], text=True, timeout=60,
+                              capture_output=True, env=environment(), cwd='/')
+    except (OSError, subprocess.TimeoutExpired) as error:
+        return f'bwrap does not work here: {error}'
+    if done.returncode:
+        return f'bwrap does not work here: {done.stderr.strip()[-300:]}'
+
+
+def can_import(library, walls):
+    """Can code that runs there import it?"""
+    words = [*(_walls(Path('/tmp')) if walls else ()), sys.executable, '-c',
+             f'import {library}']
+    try:
+        return not subprocess.run(words, capture_output=True, timeout=120,
+                                  env=environment(), cwd='/').returncode
+    except (OSError, subprocess.TimeoutExpired):
+        return False
+
+
+def command(folder, slot, walls):
+    """The command that starts a kernel, a list of words.
+
+    folder: what the kernel may write to. slot: a number that no other kernel
+    has at the same time. walls: False for none, with the same limits.
+    """
+    user = NOBODY
+    if os.geteuid() == 0:  # two gradings at a time have other users
+        user = FIRST_USER + os.getpid() % 100 * MOST_SLOTS + slot
+    # -P: beside START there are modules that are not meant.
+    return [*(_walls(folder) if walls else ()), sys.executable, '-P',
+            str(START), str(user if walls else 0), '{connection_file}']
+
+
+def end(kernel, folder=None):
+    """End all that a kernel has started, and wait until it is gone.
+
+    Also what is in a session of its own. kernel: a `psutil.Process`, of the
+    kernel, or of the walls around it. folder: the kernel's, where there are no
+    walls; then its environment tells of a process whose parent has ended.
+    """
+    for _ in range(TRIES):
+        found = _started_by(kernel, folder)
+        if not found:
+            break
+        for one in found:
+            with suppress(psutil.Error):  # it has just ended
+                one.kill()
+        psutil.wait_procs(found, timeout=1)
+
+
+def _started_by(kernel, folder):
+    found = []
+    with suppress(psutil.Error):  # the kernel has ended before
+        found = kernel.children(recursive=True)
+    for one in psutil.process_iter() if folder else ():
+        with suppress(psutil.Error, OSError):  # another user's, or gone
+            cases = one.environ().get(CASES, '')
+            if Path(cases).parent == folder and one != kernel:
+                found.append(one)
+    return [one for one in found if _lives(one)]
+
+
+def _lives(process):
+    with suppress(psutil.Error):
+        return process.status() != psutil.STATUS_ZOMBIE
+    return False
+
+
+def environment():
+    """What a kernel sees of our environment: next to nothing."""
+    return {'PATH': '/usr/bin:/bin', 'LANG': 'C.UTF-8', 'HOME': '/tmp',
+            'PYTHONPATH': str(ROOT), 'PYTHONDONTWRITEBYTECODE': '1',
+            'OMP_NUM_THREADS': '1', 'OPENBLAS_NUM_THREADS': '1',
+            # Or each thread takes 64 MiB of the addresses that it may have,
+            # most of which PyTorch's libraries need.
+            'MALLOC_ARENA_MAX': '1', 'MPLBACKEND': 'agg'}
+
+
+def _walls(folder):
+    """bwrap with what can be seen, and as what.
+
+    Root keeps the name of root until the limits are set, see `start`; anybody
+    else gets a name space in which they are nobody.
+    """
+    private = [] if os.geteuid() == 0 else [
+        '--unshare-user', '--uid', str(NOBODY), '--gid', str(NOBODY)]
+    pythons = [Path(prefix, name) for name in PYTHON
+               for prefix in (sys.base_prefix, sys.prefix)]
+    seen = [*map(Path, SYSTEM), *pythons]
+    # This project may be below one of them, with solutions and submissions.
+    covers = any(path in ROOT.parents for path in seen)
+    packages = [path.parent for path in ROOT.glob('d2lps*/__init__.py')]
+    seen += [Path(sys.prefix, 'pyvenv.cfg'), *packages, START]
+    above = {parent for path in (*seen, folder) for parent in path.parents} - {
+        Path('/'), Path('/tmp')}
+    ways = [word for path in sorted(above)  # or /root would be root's alone
+            for word in ('--perms', '0755', '--dir', str(path))]
+    ours = [path for path in seen if ROOT in path.parents]
+    others = [path for path in seen if path not in ours]
+    cover = ['--tmpfs', str(ROOT)] if covers else []
+    return ['bwrap', *private, '--unshare-pid', '--unshare-net',
+            '--unshare-ipc', '--unshare-uts', '--die-with-parent',
+            '--new-session', '--proc', '/proc', '--dev', '/dev',
+            '--size', str(100 * 2 ** 20), '--perms', '1777',
+            '--tmpfs', '/tmp', *ways, *_bound(others), *cover, *_bound(ours),
+            *(['--remount-ro', str(ROOT)] if covers else ()),
+            '--bind', str(folder), str(folder), '--remount-ro', '/',
+            '--remount-ro', '/dev', '--chdir', '/tmp']
+
+
+def _bound(paths):
+    """Words that show these in there, if they are here."""
+    return [word for path in dict.fromkeys(map(str, paths))
+            for word in ('--ro-bind-try', path, path)]

@@ -1,0 +1,83 @@
+"""The page of a student: short, safe, and readable on a phone."""
+import html
+import os
+import re
+
+import pytest
+
+from teaching import feedback
+from teaching.judging import Verdict
+from teaching.results import Result
+from teaching.submissions import Submission
+from d2lps.exercises.checking import NO_ANSWER
+
+ADA = Submission('ada', {}, {}, 'Ada <b>')
+PARTS = [(part, hidden) for part in ('sum', 'rounds', 'time')
+         for hidden in (False, True)]
+
+
+def page(*wrong, **more):
+    """Of a tree with these verdicts; a text for each check, or None."""
+    verdicts = [Verdict(*part, one, 2.) for part, one in zip(PARTS, wrong)]
+    points = sum(2. for one in wrong if one is None)
+    return feedback.page(ADA, [Result('ada', 'tree', points, 12., [],
+                                      verdicts, **more)])
+
+
+def words(text):
+    return html.unescape(re.sub(r'\s+', ' ', re.sub('<[^>]*>', '', text)))
+
+
+def test_no_answer_is_said_once():
+    told = [f'With n = {k}: {NO_ANSWER}' if k % 2 == 0 else
+            'your function stopped, or returned what is no answer at all.'
+            for k in range(6)]
+    text = words(page(*told))
+    assert text.count('here is no answer yet') == 1
+    assert 'no answer at all' not in text and 'tree: 0 of 12' in text
+    half = words(page(*told[:4], None, None))
+    assert half.count('here is no answer yet') == 1 and '2 of 2, time' in half
+
+
+def test_a_reason_stands_there_once():
+    long = 'your function stopped with NameError: name Send is not defined'
+    text = words(page(f'With n = 2: {long}', 'other', f'With n = 8: {long}',
+                      'other', None, None))
+    assert text.count(long) == 1 and text.count('not yet: other') == 1
+    assert '0 of 2, rounds: not yet: as in sum' in text
+    assert 'rounds, other cases: not yet: as in sum, other cases' in text
+
+
+def test_code_is_code_and_harmless():
+    text = page('in line 3: `<script>alert(1)</script>`', 'one ` alone <i>',
+                None, None, None, None)
+    assert '<code>&lt;script&gt;alert(1)&lt;/script&gt;</code>' in text
+    assert 'one ` alone &lt;i&gt;' in text
+    assert '<h1>Exercises: Ada &lt;b&gt;</h1>' in text
+    assert '<script' not in text
+    assert 'href' not in text
+
+
+def test_checks_with_points_by_hand_are_all_shown():
+    verdict = Verdict('sum', False, NO_ANSWER, 2., 1.5)
+    text = words(feedback.page(ADA, [Result('ada', 'tree', 1.5, 2., [],
+                                            [verdict])]))
+    assert '1.5 of 2 by hand, sum: not yet' in text
+
+
+@pytest.mark.full
+@pytest.mark.skipif(not os.environ.get('D2LPS_CHROMIUM'),
+                    reason='needs Chromium')
+def test_nothing_is_wider_than_a_phone(tmp_path):
+    from playwright.sync_api import sync_playwright
+    told = f'in line 3: `{"x" * 200}` {"y" * 300} `a = [{"1, " * 90}]`'
+    (tmp_path / 'page.html').write_text(page(
+        told, None, None, None, None, None, comments=['z' * 200]))
+    with sync_playwright() as player:
+        browser = player.chromium.launch(
+            executable_path=os.environ['D2LPS_CHROMIUM'],
+            args=['--no-sandbox'])
+        phone = browser.new_page(viewport={'width': 320, 'height': 600})
+        phone.goto((tmp_path / 'page.html').as_uri())
+        assert phone.evaluate('document.documentElement.scrollWidth') == 320
+        browser.close()

@@ -1,0 +1,321 @@
+"""Nothing that a student writes runs, or loads, where a teacher reads it."""
+import base64
+import csv
+import io
+import json
+import re
+from collections import Counter
+from html.parser import HTMLParser
+
+import nbformat
+import pytest
+from handins import answered, judged, with_cell
+from hostile import HTML, JS, MARKDOWN, OUTPUTS, PWNED, SCRIPT, hostile
+from nbconvert.exporters import HTMLExporter
+from nbconvert.filters import markdown2html
+from nbgrader.server_extensions.formgrader.handlers import template_path
+from traitlets.config import Config
+
+from teaching import walls
+from teaching.course import Course
+from teaching.grade import Grading, folder_for_results
+from teaching.harmless import _pixels, harmless, words
+from teaching.submissions import read_all
+
+pytestmark = pytest.mark.filterwarnings('ignore')  # of nbformat, nbgrader
+# As the formgrader makes its page of a submission, and nbconvert its own.
+TEMPLATES = 'formgrade', 'lab', 'classic', 'basic'
+RESOURCES = {'assignment_id': 'tree', 'notebook_id': 'tree', 'base_url': '',
+             'submission_id': 'a', 'index': 0, 'total': 1, 'student': 'eve',
+             'last_name': None, 'first_name': None, 'notebook_path': 'a'}
+TAGS = {'script', 'iframe', 'object', 'embed', 'svg', 'math', 'form', 'link',
+        'meta', 'base', 'style', 'video', 'audio', 'template', 'body', 'a',
+        'input', 'button', 'details', 'marquee', 'noscript', 'img', 'source'}
+LOADS = {'href', 'src', 'srcset', 'action', 'formaction', 'data', 'poster',
+         'background', 'xlink:href', 'srcdoc', 'content', 'style'}
+# Links within the page, beside headings; and pictures in it.
+NO_HARM = re.compile('#[^<>"]*|data:image/(png|jpeg);base64,[A-Za-z0-9+/=]*')
+
+
+# What MathJax makes links of, gives a style, or takes up commands with. TeX
+# ends a name before whatever is no letter.
+COMMANDS = re.compile(r'\\(href|url|csname|require|mmlToken|class|cssId|style|'
+                      r'data|bbox)(?![a-z])', re.IGNORECASE | re.ASCII)
+
+
+class Page(HTMLParser):
+    """What a page has in it that could do anything."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.active = Counter()
+        self.feed(text)
+        self.close()
+
+    def handle_starttag(self, tag, attributes):
+        told = [(name, value) for name, value in attributes
+                if name.startswith(('on', 'data-command')) or name in LOADS]
+        if tag in ('a', 'img') and all(NO_HARM.fullmatch(value or '')
+                                       for _, value in told):
+            return
+        if ('class', 'mermaid') in attributes:  # a drawing, which loads
+            told.append('mermaid')
+        if tag in TAGS or told:
+            self.active[tag, *told] += 1
+
+    handle_startendtag = handle_starttag
+
+
+def shown(notebook, template):
+    config = Config()
+    config.HTMLExporter.template_name = template
+    if template == 'formgrade':
+        config.HTMLExporter.extra_template_basedirs = [template_path]
+    page, _ = HTMLExporter(config=config).from_notebook_node(
+        notebook, resources=dict(RESOURCES))
+    return page
+
+
+@pytest.fixture(scope='module')
+def course(tmp_path_factory):
+    return Course.make(tmp_path_factory.mktemp('hostile') / 'course', ['tree'])
+
+
+def entered(course, student, notebook):
+    """What the gradebook's course has of it, in both of its folders."""
+    course.grade(student, 'tree', notebook)
+    return [nbformat.read(course.folder / kind / student / 'tree' /
+                          'tree.ipynb', 4)
+            for kind in ('submitted', 'autograded')]
+
+
+@pytest.mark.parametrize('template', TEMPLATES)
+def test_pages_have_nothing_active_but_their_own(course, template):
+    honest, _ = entered(course, 'ada', judged(course))
+    expected = Page(shown(honest, template)).active
+    for notebook in entered(course, 'eve', hostile(judged(course))):
+        assert len(notebook.cells) > len(MARKDOWN) + len(OUTPUTS)
+        found = Page(shown(notebook, template)).active
+        assert found == expected, found - expected
+
+
+@pytest.mark.full
+def test_feedback_that_nbgrader_makes_has_nothing_either(course):
+    course.grade('ada', 'tree', judged(course))
+    course.grade('eve', 'tree', hostile(judged(course)))
+    found = []
+    for student in 'ada', 'eve':
+        done = course.api.generate_feedback('tree', student)
+        assert done['success'], done
+        text = (course.folder / 'feedback' / student / 'tree' /
+                'tree.html').read_text()
+        found.append(Page(text).active)
+    assert found[0] == found[1]
+    assert PWNED in text  # it shows them, as words
+
+
+def test_the_search_finds_what_is_active():
+    for text in HTML:
+        assert 'CDATA' in text or Page(text).active, text
+    found = Page(markdown2html('\n\n'.join(
+        one for one in MARKDOWN if 'attachment' not in one))).active
+    assert sum(found.values()) > len(HTML)
+
+
+def test_each_text_alone_becomes_harmless():
+    for text in MARKDOWN:
+        made = words(text)
+        assert words(made) == made
+        assert not Page(markdown2html(made)).active, text
+        assert not COMMANDS.search(made), text
+        assert not re.search(r'@[\w-]', made), text  # a mail address
+    for text in HTML:
+        assert not Page(words(text)).active, text
+
+
+def test_no_fence_is_a_drawing_of_mermaid():
+    """A drawing loads pictures from any address."""
+    drawings = [one for one in MARKDOWN if 'mermaid' in one]
+    assert len(drawings) > 12
+    for text in drawings:
+        assert any('mermaid' in one
+                   for one in Page(markdown2html(text)).active), text
+        assert not re.search('mermaid', words(text), re.IGNORECASE)
+    assert words('```Mermaid\na') == '```Mer maid\na'
+
+
+def test_texts_and_formulas_stay_as_they_are(course):
+    honest = [
+        'For $a < b$ and $n \\le 8$ it takes $\\alpha + \\frac{n}{2}\\beta$.',
+        '$$\\begin{aligned} t &= a + b \\\\ &\\ge 2 a \\end{aligned}$$',
+        '$\\displaystyle \\textstyle \\hat{x} \\underline{b} \\boxed{\\beta}$',
+        '\\begin{align} x &= 1 & y &= 2 \\end{align}', 'R & D, 3 < 4 > 2',
+        '# Title\n\n* one\n* two\n\n1. three\n\n> said, *stress*, **bold**',
+        '| a | b |\n|:--|--:|\n| $x_1$ | `y[0]` |', '---',
+        '```python\nfor k in range(3):\n    if a[k] < b[k] and k != 2:\n'
+        '        print(a[k: k + 2], {"a": 1}, x if y else z)\n```',
+        'Half-open [0, 1) and [a] (b), see 10:30; `a << 2`, `lambda: 0`',
+        'Grüße, 你好, 🙂']
+    assert [words(one) for one in honest] == honest
+    assert words('`a<b` $a<b$') == '`a< b` $a< b$'  # reads the same
+    assert words('`A@B`, A @ B') == '`A@ B`, A @ B'
+    assert words('half an emoji: \ud83d') == 'half an emoji: ?'
+    # Our own texts stay, with their links.
+    ours = [cell.source for cell in course.template('tree').cells
+            if cell.cell_type == 'markdown']
+    assert any('](' in one for one in ours)
+    made, _ = entered(course, 'ada', judged(course))
+    assert [cell.source for cell in made.cells
+            if cell.cell_type == 'markdown'] == ours
+    page = shown(harmless(nbformat.v4.new_notebook(cells=[
+        nbformat.v4.new_markdown_cell(one) for one in honest])), 'formgrade')
+    for part in ('$a &lt; b$', '<strong>bold</strong>', '<blockquote>',
+                 '<td style="text-align:right"><code>y[0]</code></td>',
+                 '&amp;\\ge 2 a', 'R &amp; D', '<li>one</li>'):
+        assert part in page, part
+
+
+def test_pictures_and_words_of_outputs_stay(course):
+    pixel = ('iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9Q'
+             'DwADhgGAWjR9awAAAABJRU5ErkJggg==\n')
+    notebook = judged(course)
+    notebook.cells.append(nbformat.v4.new_code_cell('draw()', outputs=[
+        nbformat.v4.new_output('display_data', {
+            'image/png': pixel, 'text/plain': '<Figure size 640x480>',
+            'text/html': SCRIPT}),
+        nbformat.v4.new_output('stream', name='stderr', text='\x1b[31mred')]))
+    made, _ = entered(course, 'ada', notebook)
+    page = shown(made, 'formgrade')
+    assert f'src="data:image/png;base64,{pixel.strip()}"' in page
+    assert 'ansi-red-fg">red' in page
+    assert made.cells[-1].outputs[0].data == {
+        'image/png': pixel.strip(), 'text/plain': '<Figure size 640x480>'}
+
+
+def test_a_picture_of_a_few_bytes_fills_no_memory():
+    """Eight bytes of it can say that it has a thousand million pixels."""
+    def png(width, height):
+        return (b'\x89PNG\r\n\x1a\n\0\0\0\rIHDR' + width.to_bytes(4, 'big')
+                + height.to_bytes(4, 'big') + b'\1\0\0\0\0')
+
+    def jpeg(width, height, before=b'', kind=0xc0):
+        return (b'\xff\xd8\xff\xe0\0\4ab' + before + bytes([0xff, kind])
+                + b'\0\x11\x08' + height.to_bytes(2, 'big')
+                + width.to_bytes(2, 'big') + b'\3' + bytes(9))
+    few = b'\xff\xc0\0\x11\x08\0\1\0'  # of a smaller frame
+    for kind, picture, stays in (
+            ('png', png(4000, 5000), True), ('png', png(4001, 5000), False),
+            ('png', png(30_000, 30_000), False),
+            ('jpeg', jpeg(4000, 5000), True),
+            ('jpeg', jpeg(4001, 5000), False),
+            ('jpeg', jpeg(30_000, 30_000, b'xyz', 0xc2), False),
+            ('jpeg', jpeg(30_000, 30_000, few), False)):
+        cell = nbformat.v4.new_code_cell(outputs=[nbformat.v4.new_output(
+            'display_data', {f'image/{kind}': base64.b64encode(
+                picture).decode()})])
+        made = harmless(nbformat.v4.new_notebook(cells=[cell]))
+        assert bool(made.cells[0].outputs) == stays, (kind, picture)
+
+
+@pytest.mark.parametrize('kind', ['png', 'jpeg'])
+def test_how_many_pixels_a_picture_has(kind):
+    pytest.importorskip('PIL')
+    from PIL import Image
+    for size in (1, 1), (640, 480), (1, 3000):
+        for mode in 'L', 'RGB':
+            file = io.BytesIO()
+            Image.new(mode, size).save(file, kind)
+            assert _pixels(file.getvalue()) == size[0] * size[1]
+
+
+def test_of_long_cells_the_beginning_is_shown():
+    """Markdown takes a time that grows with the square of their length."""
+    code, text = nbformat.v4.new_code_cell, nbformat.v4.new_markdown_cell
+    ours, check = text('x' * 10 ** 6), code('y' * 10 ** 6)
+    check.metadata.nbgrader = {'grade': True, 'grade_id': 'check-sum'}
+    notebook = nbformat.v4.new_notebook(cells=[
+        text('short'), text('\\begin{a}' * 10 ** 5), code('x = 1\n' * 5000),
+        nbformat.v4.new_raw_cell('<b>' * 10 ** 5),
+        *[text('a' * 9000) for _ in range(20)],
+        *[code('y = 2\n' * 10 ** 4) for _ in range(3)], ours, check,
+        text('last'), code('last')])
+    made = harmless(notebook, [ours.source])
+    first, begin, whole, raw, *others, kept, left, last, final = [
+        one.source for one in made.cells]
+    assert (first, last, final) == ('short', 'last', 'last')
+    assert begin == ('\\begin{a}' * 1112)[:10_000] + (
+        '\n\n[cut: 890000 more characters]')
+    assert whole == 'x = 1\n' * 5000
+    assert raw.startswith('< b>< b>') and raw.endswith(' more characters]')
+    assert (kept, left) == (ours.source, check.source)
+    cut = [one for one in others if 'more characters]' in one]
+    assert cut[-1] == '\n\n# [cut: 60000 more characters]'
+    assert sum(map(len, [first, begin, raw, *others[:20]])) < 101_000
+    assert sum(map(len, [whole, *others[20:]])) < 101_000
+    assert harmless(made, [ours.source]) == made
+
+
+def test_what_an_older_version_has_entered_becomes_harmless(course):
+    course.grade('old', 'tree', judged(course))
+    place = course.folder / 'autograded' / 'old' / 'tree' / 'tree.ipynb'
+    place.write_text(json.dumps(hostile(judged(course))))
+    bad = course.folder / 'submitted' / 'bad' / 'tree' / 'tree.ipynb'
+    bad.parent.mkdir(parents=True)
+    bad.write_text(f'{{"cells": [{SCRIPT}')
+    (course.folder / '.harmless').unlink(missing_ok=True)
+    Course.open(course.folder, ['tree'])
+    honest, _ = entered(course, 'ada', judged(course))
+    assert Page(shown(nbformat.read(place, 4), 'formgrade')).active == Page(
+        shown(honest, 'formgrade')).active
+    assert bad.read_text().startswith('{"cells": [<')  # no notebook
+    place.write_text('seen')  # that it is not done each time
+    Course.open(course.folder, ['tree'])
+    assert place.read_text() == 'seen'
+
+
+@pytest.mark.full
+def test_from_what_is_handed_in_to_all_that_is_written(tmp_path, monkeypatch):
+    """Names of folders and files, texts, outputs and errors of one student."""
+    monkeypatch.setenv('JUPYTER_DATA_DIR', str(tmp_path / 'data'))
+    name = f'<img src=x onerror={JS}>'.replace('/', '∕')
+    folder = tmp_path / 'in' / name
+    folder.mkdir(parents=True)
+    notebook = hostile(answered())
+    notebook.cells = notebook.cells[:900]
+    for cell in notebook.cells:
+        cell.pop('outputs', None)
+        if cell.cell_type == 'code':
+            cell.outputs = []
+    with_cell(notebook, f'raise type({SCRIPT!r}, (Exception,), {{}})('
+              f'{SCRIPT!r})')
+    shown_there = [(one['data'], one['metadata']) for one in OUTPUTS
+                   if one['output_type'] == 'display_data']
+    with_cell(notebook, f'for data, more in {shown_there!r}:\n'
+              '    display(data, raw=True, metadata=more)')
+    with_cell(notebook, f'from IPython.display import HTML\nHTML({SCRIPT!r})')
+    notebook.cells[0].source += '\n'
+    (folder / 'tree.ipynb').write_text(json.dumps(notebook))
+    (folder / f'tree{name}.ipynb').write_text(f'{{{SCRIPT}')
+    (folder / f'{name}.ipynb').write_text('{"cells": []}')
+    grading = Grading(read_all(tmp_path / 'in'), ['tree'], folder_for_results(
+        tmp_path / 'out', tmp_path / 'in'), not walls.problem())
+    grading.run()
+    with open(tmp_path / 'out' / 'grades.csv', newline='') as file:
+        [row] = csv.DictReader(file)
+    assert row['points'] == '10' and name in row['remarks']
+    [page] = (tmp_path / 'out' / 'feedback').iterdir()
+    text = page.read_text()
+    assert name not in text and '&lt;img src=x' in text
+    active = Page(text).active
+    assert {tag for tag, *_ in active} == {'meta', 'style', 'body'}
+    assert "default-src 'none'" in text
+    template = nbformat.read(grading._course.released('tree'), 4)
+    for path in (tmp_path / 'out' / 'course').glob('*/*/tree/tree.ipynb'):
+        found = nbformat.read(path, 4)
+        assert len(found.cells) > 100
+        more = Page(shown(found, 'formgrade')).active - Page(
+            shown(template, 'formgrade')).active
+        assert not any(PWNED in str(one) for one in more), more
+        assert not {'script', 'svg', 'iframe'} & {tag for tag, *_ in more}
+    # Nor does JupyterLab trust it: nothing was signed.
+    assert not list((tmp_path / 'data').rglob('*'))

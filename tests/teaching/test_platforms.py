@@ -1,0 +1,140 @@
+"""Folders as learning platforms give them: with and without folders in them.
+"""
+import os
+
+import importers
+import nbformat
+import pytest
+from handins import answered, with_cell
+
+from teaching import walls
+from teaching.grade import main as grade
+from teaching.late import MARKED
+from teaching.submissions import loose, read_all
+
+
+def put(path, version=0):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    nbformat.write(with_cell(answered(), f'version = {version}'), path)
+    os.utime(path, (1000, 1000))
+
+
+def test_canvas_gives_one_folder_of_files(tmp_path):
+    for k, name in enumerate((
+            'lovelaceada_101_9001_tree.ipynb',
+            'lovelaceada_101_9002_tree-1.ipynb',
+            'lovelaceada_101_9000_tree.ipynb',
+            'müller_zoë_LATE_102_9003_tree.ipynb', 'x_103_9004_my plan.ipynb',
+            'LATE_anon_aB3x9_9005_tree.ipynb', 'anon_12345_9006_tree.ipynb')):
+        put(tmp_path / name, k)
+    for name in ('lee_104_text.html', 'x_103_9008_photo.png', 'tree.ipynb',
+                 'grades_2026_11_all.csv'):
+        (tmp_path / name).touch()
+    found = {one.number: one for one in read_all(tmp_path)}
+    assert {number: one.student for number, one in found.items()} == {
+        '101': 'lovelaceada_101', '102': 'müller_zoë_102', '103': 'x_103',
+        'aB3x9': 'anon_aB3x9', '12345': 'anon_12345'}
+    assert all('tree' in one.notebooks for one in found.values())
+    assert 'version = 1' in str(found['101'].notebooks)
+    assert len([one for one in found['101'].remarks['tree']
+                if 'handed in more than once' in one]) == 2
+    assert {number: one.times for number, one in found.items() if one.times
+            } == {'102': {'tree': MARKED}, 'aB3x9': {'tree': MARKED}}
+    assert 'my plan.ipynb was taken for it' in str(found['103'].remarks)
+    assert loose(tmp_path) == ['grades_2026_11_all.csv', 'lee_104_text.html',
+                               'tree.ipynb', 'x_103_9008_photo.png']
+
+
+@pytest.mark.parametrize('name', [
+    'eve_105_101_9001_tree.ipynb', 'eve_99_105_9001_tree.ipynb',
+    'Eve_5_assignsubmission_file_Ada_6_assignsubmission_file_tree.ipynb'])
+def test_nobody_hands_in_for_others_by_the_name_of_a_file(tmp_path, name):
+    put(tmp_path / name)
+    put(tmp_path / 'ada_101_9001_tree.ipynb')
+    assert [one.student for one in read_all(tmp_path)] == ['ada_101']
+    assert loose(tmp_path) == [name]
+
+
+def test_moodle_gives_folders(tmp_path):
+    put(tmp_path / 'Zoë Müller_12_assignsubmission_file_' / 'tree.ipynb')
+    put(tmp_path / 'Ada_B_13_assignsubmission_file' / 'tree.ipynb')
+    text = tmp_path / 'Zoë Müller_12_assignsubmission_onlinetext_'
+    text.mkdir()
+    (text / 'onlinetext.html').touch()
+    (tmp_path / 'Kim Lee_14_assignsubmission_onlinetext_').mkdir()
+    found = read_all(tmp_path)
+    assert [(one.student, one.number) for one in found] == [
+        ('Ada_B_13', '13'), ('Kim_Lee_14_assignsubmission_onlinetext_', ''),
+        ('Zoë_Müller_12', '12')]
+    assert found[2].folder == 'Zoë Müller_12_assignsubmission_file_'
+    assert all(not one.remarks for one in found)
+
+
+def test_moodle_gives_files(tmp_path):
+    put(tmp_path / 'Zoë Müller_12_assignsubmission_file_tree.ipynb')
+    put(tmp_path / 'Zoë Müller_12_assignsubmission_file_buckets.ipynb')
+    put(tmp_path / 'Zoë Müller_13_assignsubmission_file_tree.ipynb')
+    first, second = read_all(tmp_path)
+    assert (first.student, first.folder, first.number) == (
+        'Zoë_Müller_12', 'Zoë Müller_12', '12')
+    assert {*first.notebooks} == {'tree', 'buckets'}
+    assert {*second.notebooks} == {'tree'}
+
+
+def test_a_link_among_the_files_is_not_followed(tmp_path):
+    put(tmp_path / 'else' / 'tree.ipynb')
+    (tmp_path / 'in').mkdir()
+    (tmp_path / 'in' / 'ada_1_2_tree.ipynb').symlink_to(
+        tmp_path / 'else' / 'tree.ipynb')
+    [ada] = read_all(tmp_path / 'in')
+    assert not ada.notebooks and 'is a link' in str(ada.remarks)
+
+
+def test_no_name_of_a_file_stops_the_grading(tmp_path, capsys):
+    (tmp_path / 'in').mkdir()
+    (tmp_path / 'in' / 'a\udcff\x1b[31m.txt').touch()
+    (tmp_path / 'in' / 'ada\udcff\x1b').mkdir()
+    with pytest.raises(SystemExit, match='FROM has no exercise in it'):
+        grade([str(tmp_path / 'in'), '--to', str(tmp_path / 'out'),
+               '--walls', 'none'])
+    said = capsys.readouterr().out
+    assert 'so left out: a  [31m.txt\n' in said
+
+
+@pytest.mark.full
+def test_from_canvas_and_back(tmp_path, capsys):
+    put(tmp_path / 'in' / 'lovelaceada_LATE_101_9001_tree.ipynb')
+    put(tmp_path / 'in' / 'gaußcarl_102_9002_tree.ipynb')
+    (tmp_path / 'exported.csv').write_text(
+        'Student;ID;SIS Login ID;Section;tree (72)\n'
+        '    Points Possible;;;;10\n'
+        '"Gauß; ""Carl""";102;gauss;A;\n"Lovelace, Ada";101;ada;A;\n'
+        '"Student, Test";103;;A;\n')
+    run = [str(tmp_path / 'in'), '--to', str(tmp_path / 'out'), '--walls',
+           'none' if walls.problem() else 'bwrap', '--lms',
+           str(tmp_path / 'exported.csv')]
+    grade([*run, '--late', '10'])
+    entered, _ = importers.canvas(
+        (tmp_path / 'out' / 'for-import.csv').read_text(),
+        {'101', '102', '103'})
+    assert entered == {('101', 'tree'): '9', ('102', 'tree'): '10'}
+    said = capsys.readouterr().out
+    assert '2 of 2: ' in said and 'without a result here: Student, Te' in said
+    # A mistake in a table is found before anything is graded.
+    (tmp_path / 'when.csv').write_text('student,exercise,days\nada,tree,1')
+    for more, words in ((['--when', str(tmp_path / 'when.csv')],
+                         "'ada', which is no student here"),
+                        (['--late', '200'], 'LATE must be a percentage'),
+                        (['--lms', str(tmp_path / 'when.csv')],
+                         'is no table that Moodle or Canvas exported')):
+        with pytest.raises(SystemExit, match=words):
+            grade([*run, *more])
+    (tmp_path / 'when.csv').write_text(
+        'student;exercise;days\ngaußcarl_102;tree;2\n'
+        'lovelaceada_101;tree;0')
+    grade([*run, '--when', str(tmp_path / 'when.csv')])
+    assert '0 notebooks graded' in capsys.readouterr().out
+    entered, _ = importers.canvas(
+        (tmp_path / 'out' / 'for-import.csv').read_text(),
+        {'101', '102', '103'})
+    assert entered == {('101', 'tree'): '10', ('102', 'tree'): '8'}

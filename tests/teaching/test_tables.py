@@ -1,0 +1,89 @@
+"""Tables that a spreadsheet opens, and those that a teacher gives."""
+import csv
+import io
+
+import pytest
+
+from teaching import spreadsheets
+from teaching.results import Result, Results, known_people
+from teaching.submissions import Submission, read_all
+
+
+def cells(text, separator=','):
+    return [*csv.reader(io.StringIO(text, newline=''), delimiter=separator)]
+
+
+@pytest.mark.parametrize('text', [
+    '=cmd()', '+1', '-1', '@x', '\t=x', ' =x', 'a;=x', 'a,=x', 'a\t=x',
+    'a"=x', 'a; =x', '\r=x', 'a\n=x', '";=x'])
+@pytest.mark.parametrize('separator', [',', ';', '\t'])
+def test_no_cell_is_a_formula_wherever_lines_are_cut(text, separator):
+    table = tables.written([['ada', tables.safe(text), '1']])
+    for row in cells(table, separator):
+        assert not any(cell.strip(' "').startswith(('=', '+', '-', '@'))
+                       for cell in row), row
+
+
+def test_names_stay_as_they_are():
+    for name in 'Müller, Zoë', 'a/b', '🙂', 'José-María (2)':
+        assert tables.safe(name) == name
+
+
+def some(student, exercise, points, remarks=(), **more):
+    return Result(student, exercise, points, 10., [*remarks], [], **more)
+
+
+def test_a_row_for_each_student(tmp_path):
+    people = [Submission('a_b', {}, {'': ['a link']}, 'a∕b 🙂'),
+              Submission('bob', {}, {}, 'bob'),
+              Submission('eve', {}, {}, 'Eve =1')]
+    results = Results(tmp_path, people)
+    for one in (some('a_b', 'tree', 7.5), some('a_b', 'buckets', None,
+                                               ['not graded']),
+                some('bob', 'tree', 0., ['missing'])):
+        results.add(one)
+    text = (tmp_path / 'students.csv').read_bytes()
+    assert text.startswith('\ufeff'.encode())  # or Excel spoils umlauts
+    header, *rows = cells(text.decode('utf-8-sig'))
+    assert header == ['student', 'folder', 'tree', 'buckets', 'total', 'of',
+                      'late days', 'remarks']
+    assert rows == [
+        ['a_b', 'a∕b 🙂', '7.5', '', '7.5', '10', '',
+         'a link; buckets: not graded'],
+        ['bob', 'bob', '0', '', '0', '10', '', 'tree: missing'],
+        ['eve', 'Eve =1', '', '', '0', '0', '', '']]
+    with open(tmp_path / 'grades.csv', newline='') as file:
+        assert next(csv.DictReader(file))['folder'] == 'a∕b 🙂'
+
+
+def test_a_folder_means_the_same_student_in_each_week(tmp_path):
+    for week, names in (('1', ['a b', 'a-b', 'a+b']), ('2', ['a+b', 'c'])):
+        for name in names:
+            (tmp_path / week / name).mkdir(parents=True)
+    first = read_all(tmp_path / '1')
+    assert [(one.folder, one.student) for one in first] == [
+        ('a b', 'a_b'), ('a+b', 'a_b_'), ('a-b', 'a-b')]
+    Results(tmp_path / 'out', first)
+    second = read_all(tmp_path / '2', known_people(tmp_path / 'out'))
+    assert [(one.folder, one.student) for one in second] == [
+        ('a+b', 'a_b_'), ('c', 'c')]
+
+
+def test_tables_of_a_teacher_in_all_forms(tmp_path):
+    path = tmp_path / 'due.csv'
+    for text in ('exercise,due\ntree,1\n\n', '\ufeffExercise;Due;x\r\ntree;1;',
+                 'due\texercise\n1\ttree\n', '"exercise" , due\ntree,1'):
+        path.write_text(text, encoding='utf-8')
+        [row] = tables.read(path, 'exercise', 'due')
+        assert row['exercise'] == 'tree' and row['due'] == '1', text
+
+
+@pytest.mark.parametrize('content, words', [
+    (b'exercise,when\n', 'it lacks due'), (b'', 'it lacks exercise, due'),
+    ('exercise,due\nä'.encode('latin-1'), 'no text in UTF-8')])
+def test_what_is_no_such_table(tmp_path, content, words):
+    (tmp_path / 'due.csv').write_bytes(content)
+    with pytest.raises(ValueError, match=words):
+        tables.read(tmp_path / 'due.csv', 'exercise', 'due')
+    with pytest.raises(ValueError, match='nowhere'):
+        tables.read(tmp_path / 'nowhere', 'exercise')
