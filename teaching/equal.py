@@ -109,4 +109,4 @@ def table(results, solutions):
         if published or len(students) > 1:
             rows.append([exercise, AS_SOLUTION if published else AS_OTHERS,
                          statements, ', '.join(students)])
-    return tables.written(rows)
+    return spreadsheets.written(rows)

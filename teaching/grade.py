@@ -313,7 +313,7 @@ def main(args=None):
         rules = rules_for(args, submissions)
         if left_out := loose(args.submitted):
             print("in no student's folder, so left out:",
-                  *map(tables.plain, left_out))
+                  *map(spreadsheets.plain, left_out))
         exercises = chosen(submissions, args.exercises)
         to = folder_for_results(args.to, args.submitted)
         grading = Grading(submissions, exercises, to, args.walls == 'bwrap',
@@ -325,7 +325,7 @@ def main(args=None):
             (to / lms.FILLED_IN).write_text(export.text(), encoding='utf-8',
                                             newline='')
             for words in export.said:
-                print(tables.plain(words))
+                print(spreadsheets.plain(words))
             print(f'to be imported: {to / lms.FILLED_IN}')
     except KeyboardInterrupt:
         sys.exit('d2lps: ended before all were graded; what was graded stays, '

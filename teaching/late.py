@@ -48,8 +48,8 @@ class Rules(NamedTuple):
         points = result.points
         if self.percent and points:
             points *= max(0, 1 - days * self.percent / 100)
-            remark += (f': {tables.number(points)} points, not '
-                       f'{tables.number(result.points)}')
+            remark += (f': {spreadsheets.number(points)} points, not '
+                       f'{spreadsheets.number(result.points)}')
         return result._replace(days=days, points=points,
                                remarks=[*result.remarks, remark])
 
@@ -89,7 +89,7 @@ def handed_in(notebook):
 def read_due(path):
     """From exercise to time, of a table with the columns exercise, due."""
     due = {}
-    for row in tables.read(Path(path).expanduser(), 'exercise', 'due'):
+    for row in spreadsheets.read(Path(path).expanduser(), 'exercise', 'due'):
         _known(path, row['exercise'], EXERCISES, 'exercise')
         due[row['exercise']] = moment(row['due']).isoformat()
     return due
@@ -101,7 +101,7 @@ def read_times(path, students):
     students: from a name that may stand there to a student.
     """
     told = {}
-    for row in tables.read(Path(path).expanduser(), 'student', 'exercise'):
+    for row in spreadsheets.read(Path(path).expanduser(), 'student', 'exercise'):
         _known(path, row['exercise'], EXERCISES, 'exercise')
         _known(path, row['student'], students, 'student')
         key = students[row['student']], row['exercise']

@@ -38,7 +38,7 @@ class Export:
 
     def __init__(self, path):
         self.path = Path(path).expanduser()
-        rows, self._separator, self._bom = tables.rows_of(self.path)
+        rows, self._separator, self._bom = spreadsheets.rows_of(self.path)
         self._rows = [row for row in rows if row]  # but for empty lines
         self._header = self._rows[0] if self._rows else []
         self.kind = self._kind()
@@ -113,7 +113,7 @@ class Export:
             row.append('')
         self._header[-1] = exercise
         if self._most:
-            self._most[-1] = tables.number(of)
+            self._most[-1] = spreadsheets.number(of)
         return len(self._header) - 1, of
 
     def _title(self, name):
@@ -138,10 +138,10 @@ class Export:
         if scale and most:
             points *= most / of
         if most and points > most and self.kind != 'canvas':
-            self.said.append(f'{what}: {tables.number(points)} points are '
+            self.said.append(f'{what}: {spreadsheets.number(points)} points are '
                              f'more than Moodle takes, so {most:g}')
             points = most
-        text = tables.number(points)
+        text = spreadsheets.number(points)
         row[column] = text.replace('.', ',') if comma else text
 
     def maxima(self, most):
@@ -152,7 +152,7 @@ class Export:
                 else {most}) - {None}
 
     def text(self):
-        return self._bom * '\ufeff' + tables.written(self._rows,
+        return self._bom * '\ufeff' + spreadsheets.written(self._rows,
                                                      self._separator)
 
 

@@ -128,9 +128,9 @@ class Results:
         results = self.all()
         folders = {student: folder for student, (folder, _)
                    in self.people.items()}
-        _replace(self.folder / 'grades.csv', tables.long(results, folders))
+        _replace(self.folder / 'grades.csv', spreadsheets.long(results, folders))
         # Spreadsheets take this sign for UTF-8, and no sign for what is not.
-        _replace(self.folder / 'students.csv', '\ufeff' + tables.wide(
+        _replace(self.folder / 'students.csv', '\ufeff' + spreadsheets.wide(
             results, folders, {student: one.remarks.get('', [])
                                for student, one in self._submissions.items()}))
         (self.folder / 'feedback').mkdir(exist_ok=True)

@@ -10,15 +10,15 @@ from d2lps.exercises.checking import Check, Wrong, without
 
 
 def run(answer, n):
-    with without(strategies.halving_doubling), plans.counted_from_1(n):
+    with without(strategies.halving_doubling), plan_checks.counted_from_1(n):
         plan = answer(n)
-    return plans.notes_of(plan, n)
+    return plan_checks.notes_of(plan, n)
 
 
 def judge_rounds(notes, n):
     """Few rounds, and one partner in each of them."""
-    plan = plans.judge_work(notes, n, whole=False)
-    plans.judge_rounds(plan, 2 * (n.bit_length() - 1))
+    plan = plan_checks.judge_work(notes, n, whole=False)
+    plan_checks.judge_rounds(plan, 2 * (n.bit_length() - 1))
     for number, sends in enumerate(plan.rounds, 1):
         pairs = {(src, dst) for src, dst, *_ in sends}
         for device in range(n):
@@ -34,7 +34,7 @@ def judge_rounds(notes, n):
 
 def judge_bytes(notes, n):
     """No device sends more of its gradient than it must."""
-    plan = plans.judge_work(notes, n)
+    plan = plan_checks.judge_work(notes, n)
     size, sent = plan.chunk_bytes(1), np.zeros((len(plan.rounds), n))
     for amount, sends in zip(sent, plan.rounds):
         np.add.at(amount, sends.src, size[sends.chunk])
@@ -53,17 +53,17 @@ def judge_bytes(notes, n):
 
 def picture(answer, n=8):
     """The student's plan, and the time it takes beside others'."""
-    plan = plans.plan_of(run(answer, n), n)
+    plan = plan_checks.plan_of(run(answer, n), n)
     others = [make(n) for make in (strategies.recursive_doubling,
                                    strategies.tree, strategies.ring)]
     rounds, latency = 2 * (n.bit_length() - 1), 10e-6
     target = rounds * latency + 2 * (n - 1) / n * 1e6 / topology.PCIE3
     switch = topology.pcie_switch(n, latency=5e-6)
-    return plans.picture_of(plan, others, switch, 1e6, target)
+    return plan_checks.picture_of(plan, others, switch, 1e6, target)
 
 
 CHECKS = {
-    'sum': Check([{'n': n} for n in (2, 4, 8, 1)], run, plans.judge_sum,
+    'sum': Check([{'n': n} for n in (2, 4, 8, 1)], run, plan_checks.judge_sum,
                  'every device ends with the part of each device once.'),
     'rounds': Check([{'n': n} for n in (4, 8)], run, judge_rounds,
                     '2 log2(n) rounds, and one partner in each.'),

@@ -63,7 +63,7 @@ def held(order):
 
 def run(answer, K, M):
     from d2lps.pictures.toys import explore_pipeline
-    with without(pipeline._order, pipeline.draw_pipeline):
+    with without(explore_pipeline._order, explore_pipeline.draw_pipeline):
         return twice(answer, _notes, K, M)
 
 

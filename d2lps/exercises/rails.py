@@ -13,15 +13,15 @@ LATENCY, NETWORK_LATENCY = 5e-6, 12.5e-6  # seconds, of a cable
 
 def run(answer, machines, gpus):
     n = machines * gpus
-    with without(strategies.hierarchical), plans.counted_from_1(n):
-        return twice(answer, lambda plan: plans.notes_of(plan, n),
+    with without(strategies.hierarchical), plan_checks.counted_from_1(n):
+        return twice(answer, lambda plan: plan_checks.notes_of(plan, n),
                      machines, gpus)
 
 
 def judge_sum(notes, machines, gpus):
-    plan = plans.judge_part(notes, machines * gpus, 'machines * gpus')
+    plan = plan_checks.judge_part(notes, machines * gpus, 'machines * gpus')
     try:
-        plans.judge_total(plan)
+        plan_checks.judge_total(plan)
     except Wrong as error:
         raise Wrong(f'{error}{_early(plan, gpus)}') from None
 
@@ -52,7 +52,7 @@ def _early(plan, gpus):
 
 def _plan(notes, machines, gpus):
     """A plan in which everybody does something, whatever comes of it."""
-    return plans.judge_work(notes, machines * gpus, whole=False)
+    return plan_checks.judge_work(notes, machines * gpus, whole=False)
 
 
 def _leaves(sends, gpus):
@@ -201,9 +201,9 @@ def target_seconds(machines, gpus, nbytes):
 
 def picture(answer, machines=4, gpus=4, nbytes=160e6):
     """What each card sends, beside a plan that uses one of each machine."""
-    plan = plans.plan_of(run(answer, machines, gpus), machines * gpus)
+    plan = plan_checks.plan_of(run(answer, machines, gpus), machines * gpus)
     other = one_speaker(machines, gpus)
-    beside = plans.picture_of(
+    beside = plan_checks.picture_of(
         plan, [other], cables(machines, gpus), nbytes,
         target_seconds(machines, gpus, nbytes),
         left=lambda plan, title: _grid(plan, f'Your plan: {title}',

@@ -11,17 +11,17 @@ NBYTES = 160e6
 
 def run(answer, n, there=18, back=18):
     with without(strategies.ring, strategies.bidirectional_ring,
-                 strategies._ring), plans.counted_from_1(n):
+                 strategies._ring), plan_checks.counted_from_1(n):
         plan = answer(n, there, back)
-    return plans.notes_of(plan, n)
+    return plan_checks.notes_of(plan, n)
 
 
 def judge_sum(notes, n, there=18, back=18):
-    plans.judge_sum(notes, n)
+    plan_checks.judge_sum(notes, n)
 
 
 def judge_time(notes, n, there=18, back=18):
-    plans.judge_time(plans.judge_work(notes, n), *_task(n, there, back),
+    plan_checks.judge_time(plan_checks.judge_work(notes, n), *_task(n, there, back),
                      _shares)
 
 
@@ -69,8 +69,8 @@ def picture(answer, n=4):
     rows = []
     for there, back in ((18, 18), (18, 9)):
         task = links, *_ = _task(n, there, back)
-        plan = plans.plan_of(run(answer, n, there, back), n)
-        rows += plans.picture_of(plan, [
+        plan = plan_checks.plan_of(run(answer, n, there, back), n)
+        rows += plan_checks.picture_of(plan, [
             strategies.ring(n), strategies.running_sum(n)], *task,
             left).drawings
     return Row(*rows)

@@ -8,8 +8,8 @@ from d2lps.exercises.checking import Check, Wrong
 
 
 def run(answer, n, **_):
-    with plans.counted_from_1(n):
-        return plans.notes_of(answer(n), n)
+    with plan_checks.counted_from_1(n):
+        return plan_checks.notes_of(answer(n), n)
 
 
 def _levels(n):
@@ -23,7 +23,7 @@ def judge_sum(notes, n, **_):
         raise Wrong('your plan cuts the gradient into '
                     f'{len(notes["weights"])} chunks. In this exercise every '
                     'message carries all of it, as chunk 0.')
-    plan = plans.judge_sum(notes, n)
+    plan = plan_checks.judge_sum(notes, n)
     sends = sum(map(len, plan.rounds))
     if sends > 2 * (n - 1):
         raise Wrong(f'the sum is right, but needs {sends} messages; the '
@@ -32,13 +32,13 @@ def judge_sum(notes, n, **_):
 
 
 def judge_rounds(notes, n):
-    plans.judge_rounds(plans.judge_work(notes, n, whole=False),
+    plan_checks.judge_rounds(plan_checks.judge_work(notes, n, whole=False),
                        2 * _levels(n))
 
 
 def judge_time(notes, n, microseconds, megabytes):
-    plans.judge_time(plans.judge_work(notes, n),
-                     *_task(n, microseconds, megabytes), plans.through_one)
+    plan_checks.judge_time(plan_checks.judge_work(notes, n),
+                     *_task(n, microseconds, megabytes), plan_checks.through_one)
 
 
 def _task(n, microseconds=10, megabytes=160):
@@ -50,10 +50,10 @@ def _task(n, microseconds=10, megabytes=160):
 
 def picture(answer, n=8):
     """The student's plan, and the time it takes beside others'."""
-    plan = plans.plan_of(run(answer, n), n)
+    plan = plan_checks.plan_of(run(answer, n), n)
     others = [make(n) for make in (strategies.tree, strategies.running_sum,
                                    strategies.gather_broadcast)]
-    return plans.picture_of(plan, others, *_task(n))
+    return plan_checks.picture_of(plan, others, *_task(n))
 
 
 CHECKS = {

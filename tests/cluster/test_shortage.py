@@ -142,7 +142,7 @@ sys.path[0] = {str(Path(__file__).parents[2])!r}
 from d2lps.cluster.processes.keeper import main
 main()
 '''
-    monkeypatch.setattr(places, 'start_here', lambda: [
+    monkeypatch.setattr(addresses, 'start_here', lambda: [
         sys.executable, '-u', '-c', code])
 
 

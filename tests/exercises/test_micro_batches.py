@@ -11,18 +11,18 @@ def orders_of(K, M, schedule):
     """The orders of the toy, with the micro-batches."""
     orders = []
     for device in range(K):
-        text = pipeline._order(device, K, M, schedule)
+        text = explore_pipeline._order(device, K, M, schedule)
         orders.append([[kind, text[:k].count(kind)]
                        for k, kind in enumerate(text)])
     return orders
 
 
-@pytest.mark.parametrize('schedule', pipeline.ORDERS)
+@pytest.mark.parametrize('schedule', explore_pipeline.ORDERS)
 @pytest.mark.parametrize('K, M', [(1, 1), (4, 8), (5, 3), (7, 13), (1, 5)])
 def test_times_are_those_of_the_toy(K, M, schedule):
     orders = orders_of(K, M, schedule)
     begins, done = micro_batches.timetable(orders)
-    slots = pipeline.pass_slots([''.join(kind for kind, _ in order)
+    slots = explore_pipeline.pass_slots([''.join(kind for kind, _ in order)
                                  for order in orders])
     assert done == [2 * M] * K
     assert slots == [[begins[d, kind, m] for kind, m in order]

@@ -39,7 +39,7 @@ def test_what_would_take_long_is_refused():
         with pytest.raises(Wrong, match='far too many|into 1001 chunks'):
             judge(**changes)
         with pytest.raises(Wrong, match='far too many'):
-            plans.plan_of({**RIGHT, **changes}, 2)
+            plan_checks.plan_of({**RIGHT, **changes}, 2)
 
 
 def test_a_plan_without_the_sum_has_no_time():
@@ -47,7 +47,7 @@ def test_a_plan_without_the_sum_has_no_time():
     whole = strategies.tree(4)
     for plan in (whole, Schedule([*whole.rounds][:-1], 4, name='your plan')):
         right = plan is whole
-        _, times = plans.picture_of(
+        _, times = plan_checks.picture_of(
             plan, [strategies.running_sum(4)], topology.pcie_switch(4), 1e6,
             1e-4).drawings
         assert ('tree(4)' in times.alt) == right

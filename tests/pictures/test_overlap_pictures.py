@@ -12,7 +12,7 @@ def title(shapes):
 @pytest.mark.parametrize('pull', [False, True])
 def test_each_task_is_a_bar_in_its_row(pull):
     tasks = simulate_step([1, 2], [3, 4], 1, pull=pull, forward=[1, 1])
-    shapes, frame = read(overlap.plot_step(tasks, 'a step'))
+    shapes, frame = read(overlap_plots.plot_step(tasks, 'a step'))
     row = {'backward': 'compute', 'forward': 'compute', 'push': 'push',
            'pull': 'pull'}
     assert [bar[:3] for bar in frame.bars()] == [
@@ -30,14 +30,14 @@ def test_each_task_is_a_bar_in_its_row(pull):
 
 def test_the_forward_pass_is_hatched():
     tasks = simulate_step([1, 2], [3, 4], 1, forward=[1, 1])
-    svg = overlap.plot_step(tasks).svg()
+    svg = overlap_plots.plot_step(tasks).svg()
     assert svg.count('url(#p1)') == 2  # of two layers
-    assert 'url(' not in overlap.plot_step(tasks[:2]).svg()
+    assert 'url(' not in overlap_plots.plot_step(tasks[:2]).svg()
 
 
 def test_a_bucket_says_whose_it_is_and_the_bound_is_a_line():
     tasks = simulate_step([1, 1, 1], [1, 1, 1], 1, bucket_size=2)
-    drawing = overlap.plot_step(tasks, best=3.5, until=10)
+    drawing = overlap_plots.plot_step(tasks, best=3.5, until=10)
     shapes, frame = read(drawing)
     assert [text.words for text in shapes.texts if frame.inside(
         text.x, text.y)] == ['3', '2', '1', '2-3', '1']
@@ -54,15 +54,15 @@ def test_a_bucket_says_whose_it_is_and_the_bound_is_a_line():
 
 def test_rows_may_have_other_names():
     tasks = simulate_step([1, 2], [3, 4], 1)
-    _, frame = read(overlap.plot_step(tasks, rows=['a'] * 2 + ['b'] * 2))
+    _, frame = read(overlap_plots.plot_step(tasks, rows=['a'] * 2 + ['b'] * 2))
     assert [*frame.yticks] == ['a', 'b']
     with pytest.raises(ValueError, match='rows must name one for each of .*4'):
-        overlap.plot_step(tasks, rows=['a'])
+        overlap_plots.plot_step(tasks, rows=['a'])
 
 
 def test_pictures_to_compare_have_the_same_axis():
     step = simulate_step([1, 2], [3, 4], 1)
-    one, other = (Shapes(overlap.plot_step(step, rows=[name] * 4, until=20)
+    one, other = (Shapes(overlap_plots.plot_step(step, rows=[name] * 4, until=20)
                          ).frame() for name in ('compute', 'all-reduce'))
     assert (one.left, one.right) == (other.left, other.right)
 
@@ -71,17 +71,17 @@ def test_pictures_to_compare_have_the_same_axis():
 def drawn(monkeypatch):
     """The tasks and the bound of each picture."""
     found = []
-    plot = overlap.plot_step
+    plot = overlap_plots.plot_step
 
     def note(tasks, *args, **kwargs):
         found.append((tasks, kwargs['best']))
         return plot(tasks, *args, **kwargs)
-    monkeypatch.setattr(overlap, 'plot_step', note)
+    monkeypatch.setattr(overlap_plots, 'plot_step', note)
     return found
 
 
 def test_the_toy_follows_its_controls(shown, drawn):
-    overlap.explore_overlap()
+    overlap_plots.explore_overlap()
     bandwidth, latency, bucket, slices, order = shown[0].children
     assert drawn[0][0][-1].end == pytest.approx(0.092)
     for control, value, seconds in (
@@ -95,7 +95,7 @@ def test_the_toy_follows_its_controls(shown, drawn):
 
 
 def test_nothing_is_cut_off_whatever_is_chosen(shown, drawn):
-    overlap.explore_overlap(250, 10, 60, 'sequential')
+    overlap_plots.explore_overlap(250, 10, 60, 'sequential')
     for order in ORDERS:
         shown[0].children[-1].value = order
         assert not chart_faults(shown[-1])
@@ -103,7 +103,7 @@ def test_nothing_is_cut_off_whatever_is_chosen(shown, drawn):
 
 
 def test_the_bound_in_the_toy_is_that_of_the_model(shown, drawn):
-    overlap.explore_overlap(2000, 1, 4)
+    overlap_plots.explore_overlap(2000, 1, 4)
     [(_, best)] = drawn
-    assert best == best_possible(*overlap.TOY.values(), 2e9, 1e-3,
-                                 forward=overlap.FORWARD)
+    assert best == best_possible(*overlap_plots.TOY.values(), 2e9, 1e-3,
+                                 forward=overlap_plots.FORWARD)

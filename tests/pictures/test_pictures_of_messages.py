@@ -75,12 +75,12 @@ def by_hand(plan, late, stops):
             if wait and rank != late}
 
 
-@pytest.mark.parametrize('name', messages.HUNG)
+@pytest.mark.parametrize('name', message_plots.HUNG)
 def test_who_waits_is_what_a_run_by_hand_finds(name):
-    plan = messages.HUNG[name](8)
+    plan = message_plots.HUNG[name](8)
     for late in range(8):
         for stops in range(1, len(plan.rounds) + 1):
-            found = messages._waits(plan, late, stops)
+            found = message_plots._waits(plan, late, stops)
             assert found == by_hand(plan, late, stops), (late, stops)
             # Rounds go down along the chain, to the one that has stopped.
             for rank, (other, number) in found.items():
@@ -98,7 +98,7 @@ def test_the_arrows_of_the_toy(shown):
         seen.append(shown[-1].svg())
         assert shown[-1].height == shown[1].height
         assert not chart_faults(shown[-1])
-    drawing = messages._draw('tree', 2, 14)
+    drawing = message_plots._draw('tree', 2, 14)
     title = 'tree: worker 2 stops at 14, after its 6 rounds'
     assert drawing.alt == f'{title}. Nobody waits.'
     assert title in Shapes(drawing).words
@@ -107,15 +107,15 @@ def test_the_arrows_of_the_toy(shown):
 @pytest.mark.parametrize('plan, late, stops', [
     ('ring', 2, 3), ('tree', 5, 1), ('sharded', 0, 2)])
 def test_an_arrow_points_at_whom_a_worker_waits_for(plan, late, stops):
-    drawing = messages._draw(plan, late, stops)
+    drawing = message_plots._draw(plan, late, stops)
     at, color = [], []
     for shape, *_ in Shapes(drawing).all:
         if shape.get('class') == 'worker':
             at.append([float(shape.get('cx')), float(shape.get('cy'))])
             color.append(shape.get('fill'))
-    found = messages._waits(messages.HUNG[plan](8), late, stops)
-    assert color[late] == messages.RED
-    assert [color[worker] == messages.GRAY for worker in range(8)] == [
+    found = message_plots._waits(message_plots.HUNG[plan](8), late, stops)
+    assert color[late] == message_plots.RED
+    assert [color[worker] == message_plots.GRAY for worker in range(8)] == [
         worker in found for worker in range(8)]
     shafts = [line.points for line in Shapes(drawing).lines]
     ends = {tuple(int(np.hypot(*np.subtract(at, end).T).argmin())
@@ -125,7 +125,7 @@ def test_an_arrow_points_at_whom_a_worker_waits_for(plan, late, stops):
 
 @pytest.mark.parametrize('n, levels', [(2, 127), (8, 7), (32, 1)])
 def test_rounded_sums_are_what_their_names_say(n, levels):
-    right, ring, once = rounding._sums(levels, n)
+    right, ring, once = explore_rounding._sums(levels, n)
     for rounded in (once, *np.split(ring, n)):  # a chunk has its own step
         steps = np.unique(np.round(abs(rounded), 9))
         assert len(steps) <= levels + 1
@@ -136,9 +136,9 @@ def test_rounded_sums_are_what_their_names_say(n, levels):
 
 def test_coarser_steps_lose_more(shown):
     errors = []
-    for levels in rounding.LEVELS:
-        right, ring, once = rounding._sums(levels, 8)
-        errors.append([rounding._error(one, right) for one in (ring, once)])
+    for levels in explore_rounding.LEVELS:
+        right, ring, once = explore_rounding._sums(levels, 8)
+        errors.append([explore_rounding._error(one, right) for one in (ring, once)])
     assert np.all(np.diff(errors, axis=0) < 0)
     pictures.explore_rounding(levels=7, num_workers=8)
     first = shown[1].svg()

@@ -5,11 +5,11 @@ from d2lps.pictures.toys import explore_pipeline
 
 
 def orders(num_stages, num_batches, schedule):
-    return [pipeline._order(stage, num_stages, num_batches, schedule)
+    return [explore_pipeline._order(stage, num_stages, num_batches, schedule)
             for stage in range(num_stages)]
 
 
-@pytest.mark.parametrize('schedule', pipeline.ORDERS)
+@pytest.mark.parametrize('schedule', explore_pipeline.ORDERS)
 @pytest.mark.parametrize('K', [2, 4, 8])
 @pytest.mark.parametrize('M', [2, 4, 16])
 def test_the_idle_share_is_that_of_the_formula(schedule, K, M):
@@ -23,7 +23,7 @@ def test_the_idle_share_is_that_of_the_formula(schedule, K, M):
 def test_1f1b_keeps_no_more_than_there_are_stages_behind(M):
     for schedule, kept in (('GPipe', [M] * 4),
                            ('1F1B', [min(M, 4 - k) for k in range(4)])):
-        assert [*map(pipeline._most_kept, orders(4, M, schedule))] == kept
+        assert [*map(explore_pipeline._most_kept, orders(4, M, schedule))] == kept
 
 
 def test_a_pass_waits_for_its_neighbour():

@@ -48,14 +48,14 @@ def test_every_strategy_can_be_chosen():
               if inspect.isfunction(one) and not name.startswith('_')
               and one.__module__ == strategies.__name__}
     named = {re.match(r'\w+', make(8).name)[0]
-             for _, make in plans.PLANS.values()}
+             for _, make in explore_plans.PLANS.values()}
     assert named == makers
 
 
-@pytest.mark.parametrize('name', plans.PLANS)
+@pytest.mark.parametrize('name', explore_plans.PLANS)
 @pytest.mark.parametrize('n', range(2, 9))
 def test_every_plan_is_small_enough_to_be_drawn_or_says_why_not(name, n):
-    plan = plans.PLANS[name][1](n)
+    plan = explore_plans.PLANS[name][1](n)
     if isinstance(plan, str):
         assert 'devices' in plan and name in ('two_rings', 'hierarchical')
         assert re.search(r'to \d', plan)
@@ -113,29 +113,29 @@ def test_a_chapter_chooses_plans(shown):
         'tree, 4 devices: after round 4 of 4, 1 message replacing')
 
 
-@pytest.mark.parametrize('name', plans.PLANS)
+@pytest.mark.parametrize('name', explore_plans.PLANS)
 def test_a_plan_can_be_read_and_is_as_high_as_the_others(name, faults):
     """However many devices there are; what is below stays in its place."""
     sizes = set()
-    for n in plans.STEPPED:
+    for n in explore_plans.STEPPED:
         for sums in False, True:
-            picture = plans.draw_plan(name, n, 1, sums)
+            picture = explore_plans.draw_plan(name, n, 1, sums)
             assert [one for one in faults(picture)
                     if not one.endswith('is crossed')] == []
             sizes.add((picture.width, picture.height))
     assert len(sizes) == 1
-    few = plans.draw_plan('ring', 2, 0, False, plans=('ring', 'sharded'))
+    few = explore_plans.draw_plan('ring', 2, 0, False, plans=('ring', 'sharded'))
     assert few.height == player.plot_holdings(
         strategies.ring(8), width=720, signs=True).height < sizes.pop()[1]
 
 
 # Latency.
-@pytest.mark.parametrize('name', latency.PLANS)
+@pytest.mark.parametrize('name', explore_latency.PLANS)
 @pytest.mark.parametrize('n', [*range(2, 18), 32, 48])
 def test_the_formula_is_what_is_simulated(name, n):
-    plan = latency.PLANS[name][0](n)
+    plan = explore_latency.PLANS[name][0](n)
     links = topology.pcie_switch(n, 16e9, 5e-6)
-    rounds, times = latency._costs(plan)
+    rounds, times = explore_latency._costs(plan)
     for size in (0, 1e3, 1e6, 1e9):
         assert rounds * 1e-5 + times * size / 16e9 == pytest.approx(
             simulate.time(plan, links, size).seconds)
@@ -151,7 +151,7 @@ def test_the_formulas_are_those_of_the_books(n):
             'recursive doubling': (k, k),
             'halving and doubling': (2 * k, 2 * share),
             'sharded': (2, 2 * share)}.items():
-        assert latency._costs(latency.PLANS[name][0](n)) == (
+        assert explore_latency._costs(explore_latency.PLANS[name][0](n)) == (
             rounds, pytest.approx(times)), name
 
 
@@ -202,7 +202,7 @@ def readable(picture):
 
 # The store.
 def after(*moves, num_workers=2, consistency='sync'):
-    play = store._Play(num_workers, consistency)
+    play = explore_store._Play(num_workers, consistency)
     for move in moves:
         what, rank = move.split()
         play.do(what, int(rank))
@@ -323,14 +323,14 @@ def test_weights_and_biases_of_lenet_lie_apart(shown):
 @pytest.mark.parametrize('split_from', [1, 1000, 10 ** 9])
 def test_what_the_words_say_of_keys_adds_up(num_servers, split_from):
     sizes = {'a': 5000, 'b': 10, 3: 777}
-    words = keys._in_words(sizes, num_servers, split_from)
+    words = explore_keys._in_words(sizes, num_servers, split_from)
     assert words.startswith('5,787 elements')
     cut = sum(size >= split_from for size in sizes.values())
     assert f'{cut if num_servers > 1 else 0} of 3 keys' in words
 
 
 def test_the_sizes_are_those_of_lenet():
-    assert keys.LENET == dict(enumerate(one.size for one in init_params()))
+    assert explore_keys.LENET == dict(enumerate(one.size for one in init_params()))
 
 
 def test_keys_of_ones_own(shown):
@@ -349,8 +349,8 @@ def test_sums_are_those_of_numpy(precision, kind):
         total = kind(total + number)
         sums_.append(total)
     rows = numbers.astype(np.float32)[None]
-    assert sums._one_by_one(rows, precision)[0].tolist() == sums_
-    four = sums._in_pairs(rows[:, :4], precision)
+    assert explore_sums._one_by_one(rows, precision)[0].tolist() == sums_
+    four = explore_sums._in_pairs(rows[:, :4], precision)
     a, b, c, d = numbers[:4]
     assert four.tolist() == [kind(kind(a + b) + kind(c + d))]
 
@@ -359,14 +359,14 @@ def test_bfloat16_has_eight_digits_and_rounds_to_even():
     for x, rounded in ((1 + 2 ** -7, 1 + 2 ** -7), (1 + 2 ** -8, 1),
                        (1 + 3 * 2 ** -8, 1 + 2 ** -6), (257, 256),
                        (1 + 2 ** -8 + 2 ** -20, 1 + 2 ** -7), (0, 0)):
-        assert sums._rounded(np.float32([x]), 'bfloat16') == [rounded]
+        assert explore_sums._rounded(np.float32([x]), 'bfloat16') == [rounded]
 
 
-@pytest.mark.parametrize('precision', sums.DIGITS)
+@pytest.mark.parametrize('precision', explore_sums.DIGITS)
 def test_errors_stay_below_the_lines(precision):
     """That of pairs below the lower one, which only pairs are sure of."""
-    exact, found = sums._measure(precision, 0)
-    unit, n = 2.0 ** -sums.DIGITS[precision], np.array(sums.SIZES)[:, None]
+    exact, found = explore_sums._measure(precision, 0)
+    unit, n = 2.0 ** -explore_sums.DIGITS[precision], np.array(explore_sums.SIZES)[:, None]
     errors = {name: abs(sums_ - exact) / exact
               for name, sums_ in found.items()}
     for error in errors.values():
@@ -390,19 +390,19 @@ def test_the_picture_of_a_sum(shown, texts):
 
 
 def test_one_by_one_the_error_grows_and_in_pairs_it_does_not():
-    exact, found = sums._measure('float32', 0)
-    ring, tree = (sums._errors(found[name], exact)[-1]
+    exact, found = explore_sums._measure('float32', 0)
+    ring, tree = (explore_sums._errors(found[name], exact)[-1]
                   for name in ('ring', 'tree'))
     assert ring > 8 * tree
 
 
-@pytest.mark.parametrize('precision', sums.DIGITS)
+@pytest.mark.parametrize('precision', explore_sums.DIGITS)
 @pytest.mark.parametrize('seed', [0, 10 ** 9])
 def test_every_sum_can_be_drawn(precision, seed):
     """The least numbers or the most; with another seed, the others."""
-    for k, order in enumerate(sums.ORDERS):
-        n = sums.SIZES[-((k + seed // 10 ** 9) % 2)]
-        readable(sums.draw_sum(order, precision, n, seed))
+    for k, order in enumerate(explore_sums.ORDERS):
+        n = explore_sums.SIZES[-((k + seed // 10 ** 9) % 2)]
+        readable(explore_sums.draw_sum(order, precision, n, seed))
 
 
 # This machine.
@@ -418,7 +418,7 @@ def figures(picture):
 def test_each_way_is_measured(shown):
     pictures.explore_devices(2, 0.01)
     times, copy = figures(shown[-1])
-    assert [*times] == [*devices.COPIES]
+    assert [*times] == [*explore_devices.COPIES]
     assert [predicted for predicted, _ in times.values()] == pytest.approx(
         [k * copy for k in (2, 2, 4, 1)], rel=0.02)
     assert all(measured > 0 for _, measured in times.values())
@@ -432,41 +432,41 @@ def test_each_way_is_measured(shown):
 
 @pytest.mark.parametrize('n', [2, 3, 4])
 def test_each_way_sums(n):
-    for name in devices.COPIES:
-        arrays = [devices.mx.np.ones(5, ctx=device)
-                  for device in devices.devices(n)]
-        job = devices._jobs(arrays, name)[name]
+    for name in explore_devices.COPIES:
+        arrays = [explore_devices.mx.np.ones(5, ctx=device)
+                  for device in explore_devices.devices(n)]
+        job = explore_devices._jobs(arrays, name)[name]
         job()
         assert all(array.tolist() == [n] * 5 for array in arrays), name
 
 
-@pytest.mark.parametrize('way', [devices.ALL, 'sharded'])
+@pytest.mark.parametrize('way', [explore_devices.ALL, 'sharded'])
 def test_no_word_of_the_measurement_is_cut_off(shown, way):
     pictures.explore_devices(4, 0.04, way)
     readable(shown[-1])
 
 
 # Rounding.
-@pytest.mark.parametrize('levels', rounding.LEVELS)
-@pytest.mark.parametrize('num_workers', rounding.WORKERS)
+@pytest.mark.parametrize('levels', explore_rounding.LEVELS)
+@pytest.mark.parametrize('num_workers', explore_rounding.WORKERS)
 def test_every_rounding_can_be_drawn(levels, num_workers):
-    readable(rounding.draw_rounding(levels, num_workers))
+    readable(explore_rounding.draw_rounding(levels, num_workers))
 
 
 def test_pictures_of_one_toy_are_of_one_size():
     """Or the page would jump below them."""
     def sizes(pictures):
         return {(one.width, one.height) for one in pictures}
-    assert len(sizes(latency.draw_latency(n, mb, 10, 16, sharded)
+    assert len(sizes(explore_latency.draw_latency(n, mb, 10, 16, sharded)
                      for n in (2, 64) for mb in (1e-4, 1000)
                      for sharded in (True, False))) == 1
-    assert len(sizes(sums.draw_sum(order, precision, n)
-                     for order in sums.ORDERS for precision in sums.DIGITS
+    assert len(sizes(explore_sums.draw_sum(order, precision, n)
+                     for order in explore_sums.ORDERS for precision in explore_sums.DIGITS
                      for n in (2, 4096))) == 1
-    assert len(sizes(keys.draw_shares(None, n, 100)
+    assert len(sizes(explore_keys.draw_shares(None, n, 100)
                      for n in range(1, 9))) == 1
-    assert len(sizes(devices.draw_devices(n, 0.01, way) for n in (2, 4)
-                     for way in (devices.ALL, 'sharded'))) == 1
+    assert len(sizes(explore_devices.draw_devices(n, 0.01, way) for n in (2, 4)
+                     for way in (explore_devices.ALL, 'sharded'))) == 1
 
 
 @pytest.mark.parametrize('show, message', [

@@ -24,7 +24,7 @@ def short_epochs(monkeypatch):
         n = 4 * batch_size + 10
         return d2lps.Batches(train_iter.images[:n], train_iter.labels[:n],
                              batch_size, shuffle=True, seed=seed), test_iter
-    monkeypatch.setattr(training, 'load_data', few)
+    monkeypatch.setattr(checkpointed_training, 'load_data', few)
 
 
 def train(folder, num_steps=STEPS, store=None, **arguments):
@@ -60,7 +60,7 @@ class Death(BaseException):
 @contextlib.contextmanager
 def dying_in_step(step):
     """Let all die after the gradients of a step have been summed."""
-    left, whole = {}, training.sum_gradients
+    left, whole = {}, checkpointed_training.sum_gradients
 
     def sum_gradients(*args):
         rank = args[-1].rank
@@ -69,7 +69,7 @@ def dying_in_step(step):
             raise Death
         return whole(*args)
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(training, 'sum_gradients', sum_gradients)
+        patched.setattr(checkpointed_training, 'sum_gradients', sum_gradients)
         yield
 
 
@@ -120,13 +120,13 @@ def test_it_waits_to_be_killed_but_not_when_a_step_is_taken_again(
         tmp_path, unhurt, monkeypatch):
     waits, steps = [], lambda: len((tmp_path / 'progress.csv').read_text()
                                    .split('\n')) - 2
-    monkeypatch.setattr(training.time, 'sleep', lambda seconds: waits.append(
+    monkeypatch.setattr(checkpointed_training.time, 'sleep', lambda seconds: waits.append(
         (steps(), seconds)))
     with dying_in_step(6), pytest.raises(Death):
         train(tmp_path, wait_at=[5, 6])
-    assert waits == [(5, training.WAIT)]
+    assert waits == [(5, checkpointed_training.WAIT)]
     assert equal(train(tmp_path, wait_at=[5, 6]), unhurt[0])
-    assert waits[1:] == [(5 + 1 + 2, training.WAIT)]  # 6, after 5 again
+    assert waits[1:] == [(5 + 1 + 2, checkpointed_training.WAIT)]  # 6, after 5 again
 
 
 def test_it_needs_all_that_is_in_a_checkpoint(tmp_path, unhurt):
@@ -159,7 +159,7 @@ def test_it_is_the_training_it_says(tmp_path):
     [device] = d2lps.devices(1)
     params = d2lps.get_params(d2lps.init_params(seed=4), device)
     velocity = [0] * 8
-    batches, _ = training.load_data(BATCH, seed=4)
+    batches, _ = checkpointed_training.load_data(BATCH, seed=4)
     random = onp.random.default_rng(4)
     for (X, y), found in zip(batches, end.losses):
         down, right = random.integers(-1, 2, size=2)
@@ -221,7 +221,7 @@ def test_the_one_before_a_damaged_one_is_taken_by_all(tmp_path, unhurt):
 def worker_1_loads(change):
     """Let worker 1, but no other, see another folder."""
     load, ranks = Checkpoint.load, threading.local()
-    newest = training.newest_for_all
+    newest = checkpointed_training.newest_for_all
 
     def newest_for_all(checkpoint, store, params):
         ranks.here = store.rank
@@ -232,7 +232,7 @@ def worker_1_loads(change):
             return change(self, load, **arguments)
         return load(self, **arguments)
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(training, 'newest_for_all', newest_for_all)
+        patched.setattr(checkpointed_training, 'newest_for_all', newest_for_all)
         patched.setattr(Checkpoint, 'load', loading)
         yield
 
@@ -312,18 +312,18 @@ def test_a_store_with_keys_is_refused(tmp_path):
 def fail_in_step(step, *args, **kwargs):
     """In a worker: an exception of the reader's own."""
     from d2lps.recovery import checkpointed_training
-    whole, left = training.sum_gradients, [step]
+    whole, left = checkpointed_training.sum_gradients, [step]
 
     def sum_gradients(*args):
         left[0] -= 1
         if not left[0]:
             raise OSError('the reader is to blame')
         return whole(*args)
-    training.sum_gradients = sum_gradients
+    checkpointed_training.sum_gradients = sum_gradients
     try:
-        return training.train_with_checkpoints(*args, **kwargs)
+        return checkpointed_training.train_with_checkpoints(*args, **kwargs)
     finally:
-        training.sum_gradients = whole
+        checkpointed_training.sum_gradients = whole
 
 
 @pytest.mark.full

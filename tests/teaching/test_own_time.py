@@ -72,8 +72,8 @@ def own_seconds(monkeypatch, *looks, others=CORES):
             at=at, used=ran.total(), ran=dict(ran), delays=dict(delays),
             busy=ran.total() + others * at, stalled=stalled))
     notes = iter(told)
-    monkeypatch.setattr(clock, '_Noted', lambda pid: next(notes))
-    monkeypatch.setattr(clock, 'CORES', CORES)
+    monkeypatch.setattr(own_time, '_Noted', lambda pid: next(notes))
+    monkeypatch.setattr(own_time, 'CORES', CORES)
     one = Clock(1)
     for _ in looks:
         one.look()
@@ -118,17 +118,17 @@ def test_who_asks_to_come_after_others_waits_for_nobody(ask):
                           stdin=subprocess.PIPE,
                           stdout=subprocess.PIPE) as process:
         assert process.stdout.readline() == 'here\n'
-        noted = clock._Noted(process.pid)
+        noted = own_time._Noted(process.pid)
     assert str(process.pid) in noted.ran
     assert (str(process.pid) in noted.delays) == (not ask)
 
 
 @needs_linux
 def test_the_machine_is_at_least_as_busy_as_we():
-    before, ran = clock._busy(), time.process_time()
+    before, ran = own_time._busy(), time.process_time()
     while time.process_time() - ran < 0.5:
         pass
-    assert clock._busy() - before > 0.3
+    assert own_time._busy() - before > 0.3
 
 
 def test_what_is_noted_too_late_is_made_up_for(monkeypatch):
@@ -151,7 +151,7 @@ def test_a_process_of_any_name_is_looked_at():
         try:
             for _ in range(2):
                 process.stdout.readline()
-            family = clock.family(process.pid)
+            family = own_time.family(process.pid)
             assert len(family) == 2 and family[0] == process.pid
             one = Clock(process.pid)
             until = time.monotonic() + 60
@@ -161,7 +161,7 @@ def test_a_process_of_any_name_is_looked_at():
         finally:
             walls.end(psutil.Process(process.pid))
             process.kill()
-    assert one.look() < 60 and not clock._Noted(process.pid).delays
+    assert one.look() < 60 and not own_time._Noted(process.pid).delays
 
 
 def run(code, alone=True, behind_walls=False):

@@ -18,7 +18,7 @@ def cells(text, separator=','):
     'a"=x', 'a; =x', '\r=x', 'a\n=x', '";=x'])
 @pytest.mark.parametrize('separator', [',', ';', '\t'])
 def test_no_cell_is_a_formula_wherever_lines_are_cut(text, separator):
-    table = tables.written([['ada', tables.safe(text), '1']])
+    table = spreadsheets.written([['ada', spreadsheets.safe(text), '1']])
     for row in cells(table, separator):
         assert not any(cell.strip(' "').startswith(('=', '+', '-', '@'))
                        for cell in row), row
@@ -26,7 +26,7 @@ def test_no_cell_is_a_formula_wherever_lines_are_cut(text, separator):
 
 def test_names_stay_as_they_are():
     for name in 'Müller, Zoë', 'a/b', '🙂', 'José-María (2)':
-        assert tables.safe(name) == name
+        assert spreadsheets.safe(name) == name
 
 
 def some(student, exercise, points, remarks=(), **more):
@@ -74,7 +74,7 @@ def test_tables_of_a_teacher_in_all_forms(tmp_path):
     for text in ('exercise,due\ntree,1\n\n', '\ufeffExercise;Due;x\r\ntree;1;',
                  'due\texercise\n1\ttree\n', '"exercise" , due\ntree,1'):
         path.write_text(text, encoding='utf-8')
-        [row] = tables.read(path, 'exercise', 'due')
+        [row] = spreadsheets.read(path, 'exercise', 'due')
         assert row['exercise'] == 'tree' and row['due'] == '1', text
 
 
@@ -84,6 +84,6 @@ def test_tables_of_a_teacher_in_all_forms(tmp_path):
 def test_what_is_no_such_table(tmp_path, content, words):
     (tmp_path / 'due.csv').write_bytes(content)
     with pytest.raises(ValueError, match=words):
-        tables.read(tmp_path / 'due.csv', 'exercise', 'due')
+        spreadsheets.read(tmp_path / 'due.csv', 'exercise', 'due')
     with pytest.raises(ValueError, match='nowhere'):
-        tables.read(tmp_path / 'nowhere', 'exercise')
+        spreadsheets.read(tmp_path / 'nowhere', 'exercise')

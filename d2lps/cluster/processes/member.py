@@ -189,7 +189,7 @@ def work(channel):
 def serve(channel):
     """Be a scheduler or server."""
     from d2lps.cluster.processes import mxnet_server
-    server.serve(channel)
+    mxnet_server.serve(channel)
 
 
 def main(job, pipes, host):
