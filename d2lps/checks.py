@@ -63,7 +63,7 @@ def as_array(value, dtype=None):
         raise ValueError(str(error)) from None
 
 
-def whole(name, value, least=1, most=None):
+def integer(name, value, least=1, most=None):
     """An int from `least` to `most`."""
     try:
         found = None if isinstance(value, BOOL) else operator.index(value)
@@ -77,7 +77,7 @@ def whole(name, value, least=1, most=None):
     return found
 
 
-from_zero = functools.partial(whole, least=0)  # a seed, a rank, an index
+from_zero = functools.partial(integer, least=0)  # a seed, a rank, an index
 
 
 def _float(value):
@@ -109,7 +109,7 @@ def positive(name, value, example=1, least=1 / LARGEST, most=LARGEST):
     return found
 
 
-def flag(name, value):
+def boolean(name, value):
     """True or False."""
     if not isinstance(value, BOOL):
         refuse(name, value, 'True or False')
@@ -164,7 +164,7 @@ def one_of(*options):
     return check
 
 
-def a(kind, words):
+def instance_of(kind, words):
     """A check for the type: `words` say what it must be, with an example."""
     def check(name, value):
         if not isinstance(value, kind):

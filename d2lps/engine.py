@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as onp
 
-from d2lps.checks import a, checked, list_of, refuse, whole
+from d2lps.checks import instance_of, checked, list_of, refuse, integer
 from d2lps.missing import NoMXNet
 from d2lps.processor import cores, kernels_in_use
 from d2lps.settings import THREADS  # they come before MXNet
@@ -44,7 +44,7 @@ def _free_when_done(store, free=mx.kvstore.KVStore.__del__):
 
 
 mx.kvstore.KVStore.__del__ = _free_when_done
-array = a(mx.np.ndarray, 'an MXNet array, such as mxnet.np.ones(3)')
+array = instance_of(mx.np.ndarray, 'an MXNet array, such as mxnet.np.ones(3)')
 
 
 def device(name, value):
@@ -85,7 +85,7 @@ def array_list(name, value):
 
 def num_devices(name, value):
     """A check: how many devices are to be used together."""
-    _side_by_side(name, _contexts(whole(name, value, most=MOST_DEVICES)))
+    _side_by_side(name, _contexts(integer(name, value, most=MOST_DEVICES)))
     return int(value)
 
 
@@ -228,8 +228,8 @@ class Machine(NamedTuple):
                 f'Python {platform.python_version()})')
 
 
-@checked(size=partial(whole, least=4, most=400_000_000),
-         repeats=partial(whole, most=1000))
+@checked(size=partial(integer, least=4, most=400_000_000),
+         repeats=partial(integer, most=1000))
 def copy_bandwidth(size=40_000_000, repeats=9):
     """Bytes per second that one device copies to another, measured now.
 

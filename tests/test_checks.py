@@ -12,24 +12,24 @@ NO_NUMBERS = [None, 'two', True, np.True_, [2], (), {}, 1j, np.ones(2)]
 
 @pytest.mark.parametrize('value', [3, np.int64(3), np.uint8(3), np.array(3)])
 def test_whole_numbers_become_ints(value):
-    assert checks.whole('n', value) == 3
-    assert type(checks.whole('n', value)) is int
+    assert checks.integer('n', value) == 3
+    assert type(checks.integer('n', value)) is int
 
 
 @pytest.mark.parametrize('value', [*NO_NUMBERS, 0, -1, 2.0, math.nan,
                                    math.inf, np.float32(2)])
 def test_what_is_no_count_is_refused(value):
     with pytest.raises(ValueError, match='n must be a whole number of at le'):
-        checks.whole('n', value)
+        checks.integer('n', value)
 
 
 def test_a_count_has_limits():
-    assert checks.whole('n', 0, least=0) == 0
-    assert checks.whole('n', 9, most=9) == 9
+    assert checks.integer('n', 0, least=0) == 0
+    assert checks.integer('n', 9, most=9) == 9
     with pytest.raises(ValueError, match='n must be .* from 1 to 9.* was 10'):
-        checks.whole('n', 10, most=9)
+        checks.integer('n', 10, most=9)
     with pytest.raises(ValueError, match='from 0 to 0, for example n=0; it'):
-        checks.whole('n', 1, least=0, most=0)
+        checks.integer('n', 1, least=0, most=0)
 
 
 @pytest.mark.parametrize('check', [checks.number, checks.positive])
@@ -53,10 +53,10 @@ def test_zero_is_a_number_and_not_positive():
 
 
 def test_flags_texts_functions_and_choices():
-    assert checks.flag('f', np.True_) is True
+    assert checks.boolean('f', np.True_) is True
     for value in (None, 1, 0, 'yes'):
         with pytest.raises(ValueError, match='f must be True or False'):
-            checks.flag('f', value)
+            checks.boolean('f', value)
     for value in (None, 1, '', ['a']):
         with pytest.raises(ValueError, match='t must be a text'):
             checks.text('t', value)
@@ -70,7 +70,7 @@ def test_flags_texts_functions_and_choices():
 
 
 def test_lists_name_the_entry_that_is_wrong():
-    check = checks.list_of(checks.whole, 'a list of counts')
+    check = checks.list_of(checks.integer, 'a list of counts')
     assert check('n', (1, np.int64(2))) == [1, 2]
     with pytest.raises(ValueError, match=r'n\[1\] must be a whole number'):
         check('n', [1, 2.5])
@@ -80,7 +80,7 @@ def test_lists_name_the_entry_that_is_wrong():
 
 
 def test_either_of_two_checks_will_do():
-    check = checks.either(checks.whole, checks.one_of('all'),
+    check = checks.either(checks.integer, checks.one_of('all'),
                           words="a count or 'all'")
     assert check('n', 3) == 3 and check('n', 'all') == 'all'
     with pytest.raises(ValueError, match="n must be a count or 'all'"):
@@ -92,7 +92,7 @@ def increasing(first, last, step):
         raise ValueError(f'first must not be above last; it was {first!r}')
 
 
-@checks.checked(increasing, first=checks.whole, last=checks.whole,
+@checks.checked(increasing, first=checks.integer, last=checks.integer,
                 step=partial(checks.positive, example=0.5))
 def steps(first, last=9, step=None):
     """Steps."""
@@ -120,12 +120,12 @@ def test_a_checked_function_looks_like_itself():
 
 def test_a_check_for_no_argument_is_noticed_at_once():
     with pytest.raises(TypeError, match='increasing has no arguments'):
-        checks.checked(size=checks.whole)(increasing)
+        checks.checked(size=checks.integer)(increasing)
 
 
 def test_arrays_are_not_printed_in_errors():
     with pytest.raises(ValueError, match=r'numpy array of shape \(1000,\)'):
-        checks.whole('n', np.ones(1000))
+        checks.integer('n', np.ones(1000))
 
 
 MATRIX = np.array([[1, 2]]).view(np.matrix)
@@ -156,13 +156,13 @@ class Unreadable:
     ('\ud800', r'\\ud800'), ([['long' * 99] * 9] * 9, 'long')],
     ids=range(11))
 def test_whatever_it_was_the_error_is_clear_and_short(value, words):
-    for check in checks.positive, checks.flag, checks.function, checks.one_of(
+    for check in checks.positive, checks.boolean, checks.function, checks.one_of(
             'sync'), checks.list_of(checks.positive, 'a list of numbers'):
         with pytest.raises(ValueError, match='x.* must be') as error:
             check('x', value)
         assert len(str(error.value)) < 500
     with pytest.raises(ValueError, match=f'x must be .*{words}'):
-        checks.flag('x', value)
+        checks.boolean('x', value)
 
 
 def test_an_array_loses_nothing():

@@ -3,7 +3,7 @@ from functools import partial
 
 from d2lps.asynchrony.clock import Plan, Point
 from d2lps.asynchrony.late_gradients import BackupServer, DividingServer
-from d2lps.checks import a, checked, flag, from_zero, whole
+from d2lps.checks import instance_of, checked, boolean, from_zero, integer
 from d2lps.engine import devices
 from d2lps.kvstore import KVStore, prepare_store
 from d2lps.training import (Batches, compute_gradients, evaluate_accuracy,
@@ -37,9 +37,9 @@ def _no_round_is_divided(plan, divide, **_):
                          'is used is stale')
 
 
-@checked(_no_round_is_divided, plan=a(Plan, 'a Plan of virtual_clock()'),
-         lr=learning_rate, batch_size=whole,
-         num_points=partial(whole, most=1000), divide=flag, seed=from_zero)
+@checked(_no_round_is_divided, plan=instance_of(Plan, 'a Plan of virtual_clock()'),
+         lr=learning_rate, batch_size=integer,
+         num_points=partial(integer, most=1000), divide=boolean, seed=from_zero)
 def follow(plan, lr, batch_size=16, num_points=10, divide=False, seed=0):
     """Train LeNet on the digits, each pull and push as the plan says.
 

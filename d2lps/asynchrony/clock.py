@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from d2lps.checks import (checked, from_zero, list_of, number, one_of,
-                          positive, whole)
+                          positive, integer)
 from d2lps.kvstore.store_arguments import how_consistent, up_to_1000
 
 MOST = 1_000_000  # steps to draw or play, or it takes too long
@@ -30,7 +30,7 @@ KINDS = 'equal', 'one straggler', 'a new straggler each round', 'heavy tail'
 
 
 @checked(_not_too_many, kind=one_of(*KINDS), num_workers=up_to_1000,
-         num_steps=partial(whole, most=100_000),
+         num_steps=partial(integer, most=100_000),
          slowdown=partial(number, least=1, most=1e6, example=5),
          seed=from_zero)
 def step_times(kind, num_workers=4, num_steps=1000, slowdown=5, seed=0):
@@ -164,7 +164,7 @@ def table(name, value):
 
 
 @checked(_fits, times=table, consistency=how_consistent,
-         num_gradients=partial(whole, most=1_000_000), backups=from_zero)
+         num_gradients=partial(integer, most=1_000_000), backups=from_zero)
 def virtual_clock(times, consistency='sync', num_gradients=100, backups=0):
     """Play until `num_gradients` have been used; return the `Plan`.
 

@@ -5,7 +5,7 @@ import time
 import numpy as np
 
 from d2lps.asynchrony.overlap import Task
-from d2lps.checks import a, checked, list_of, number, whole
+from d2lps.checks import instance_of, checked, list_of, number, integer
 from d2lps.engine import mx  # before psutil: it says what is missing
 
 import psutil
@@ -50,7 +50,7 @@ class LinkMeter:
 
 
 @checked(ready=list_of(number, 'a list of seconds'), start=number,
-         samples=list_of(a((list, tuple), 'a row of numbers'),
+         samples=list_of(instance_of((list, tuple), 'a row of numbers'),
                          "a LinkMeter's samples", least=2))
 def seen_tasks(ready, samples, start=0):
     """A worker's step as a list of `Task`, from what was seen of it.
@@ -87,7 +87,7 @@ def push_then_pull(kv, keys, gradients, out):
     kv.pull(keys, out=out)
 
 
-@checked(window=whole)
+@checked(window=integer)
 def in_flight(kv, keys, gradients, out, window=4):
     """Pull sums while gradients are pushed, some keys at a time.
 

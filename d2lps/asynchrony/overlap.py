@@ -7,7 +7,7 @@ is a list of `Task`; picture, table and total time are made from it.
 import math
 from typing import NamedTuple
 
-from d2lps.checks import checked, flag, list_of, number, one_of, positive
+from d2lps.checks import checked, boolean, list_of, number, one_of, positive
 
 ORDERS = 'sequential', 'fifo', 'priority'
 MOST = 1000  # messages, or it takes too long
@@ -123,7 +123,7 @@ def _as_many(backward, nbytes, forward=(), slice_size=None, **_):
 LAYERS = {'backward': list_of(number, 'a list of seconds'),
           'nbytes': list_of(number, 'a list of bytes'),
           'forward': list_of(number, 'a list of seconds', least=0),
-          'bandwidth': positive, 'latency': number, 'pull': flag}
+          'bandwidth': positive, 'latency': number, 'pull': boolean}
 
 
 @checked(_as_many, **LAYERS, order=one_of(*ORDERS), bucket_size=number,

@@ -14,7 +14,7 @@ import types
 from contextlib import ExitStack, suppress
 from functools import partial
 
-from d2lps.checks import checked, positive, text, whole
+from d2lps.checks import checked, positive, text, integer
 from d2lps.cluster.processes import descendants
 from d2lps.cluster.processes.lines import serve
 from d2lps.cluster.processes.member import may_be_forked
@@ -32,7 +32,7 @@ FIRST = f'''import signal; signal.alarm({LIFE})
 from d2lps.cluster import bare; bare.first()'''
 
 
-@checked(script=text, num_workers=partial(whole, most=8), seconds=positive)
+@checked(script=text, num_workers=partial(integer, most=8), seconds=positive)
 def bare_mxnet(script, num_workers=2, seconds=3):
     """Run a script on workers of MXNet, with a server and without our layer.
 

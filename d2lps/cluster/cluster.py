@@ -10,8 +10,8 @@ from functools import partial
 from threading import TIMEOUT_MAX
 
 from d2lps import checks
-from d2lps.checks import (a, checked, flag, from_zero, number, shown, text,
-                          whole)
+from d2lps.checks import (instance_of, checked, boolean, from_zero, number, shown, text,
+                          integer)
 from d2lps.missing import NoMXNet, check_fork
 from d2lps.cluster.network import InNetwork, Network
 from d2lps.cluster.processes.calls import (ClusterError, View, WorkerError,
@@ -22,7 +22,7 @@ from d2lps.cluster.processes.addresses import (LOOPBACK, Here, check_process,
                                           here)
 from d2lps.cluster.processes.restarts import Restarts
 
-COUNT = partial(whole, most=256)  # processes of a kind
+COUNT = partial(integer, most=256)  # processes of a kind
 BEGIN = 60.0  # seconds for a call to reach the workers
 STOP = 3.0  # seconds for workers to stop, or to free their stores
 SIGKILL = getattr(signal, 'SIGKILL', 9)  # names work on Windows, too
@@ -100,8 +100,8 @@ class Cluster:
 
     @checked(num_workers=COUNT, num_servers=partial(COUNT, least=0),
              timeout=partial(number, least=0.1, most=1e6, example=60),
-             port=partial(whole, least=1024, most=65535),
-             restarts=from_zero, elastic=flag)
+             port=partial(integer, least=1024, most=65535),
+             restarts=from_zero, elastic=boolean)
     def __init__(self, num_workers=2, num_servers=1, timeout=60, port=None,
                  network=None, hosts=None, address=None, python=None,
                  ssh=None, server_hosts=None, ports=None, restarts=0,
@@ -168,7 +168,7 @@ class Cluster:
             self.check()
             raise
 
-    @checked(name=text, signal=partial(whole, most=signal.NSIG - 1))
+    @checked(name=text, signal=partial(integer, most=signal.NSIG - 1))
     def kill(self, name, signal=SIGKILL):
         """Send a signal to a process of the cluster, such as 'server 0'.
 
@@ -300,5 +300,5 @@ def _places(num_workers, num_servers, network, hosts, **options):
                              f'{shown(value)}')
     if network is None:
         return here(num_workers, num_servers)
-    a(Network, 'a Network such as Network(delay=0.001)')('network', network)
+    instance_of(Network, 'a Network such as Network(delay=0.001)')('network', network)
     return InNetwork(network, num_workers, num_servers)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from d2lps.checks import checked, flag, number, whole
+from d2lps.checks import checked, boolean, number, integer
 from d2lps.collectives.topology import PAYLOAD
 from d2lps.cluster.processes import namespaces
 from d2lps.cluster.processes.namespaces import link_of
@@ -21,7 +21,7 @@ RECEIVED, SENT = 0, 8  # where bytes stand in a line of /proc/…/net/dev
 # worker is one of each server, these are of it, and all are of the scheduler.
 MOST_PAIRS = 500
 DELAY = partial(number, most=10, example=0.001)  # seconds
-BYTES = partial(whole, least=2000, most=10 ** 9)  # a packet, or more
+BYTES = partial(integer, least=2000, most=10 ** 9)  # a packet, or more
 QUEUE = 0.05  # seconds that bytes may wait for a link, if not told otherwise
 
 
@@ -64,7 +64,7 @@ class Network:
         put('bandwidth', number(
             'bandwidth', self.bandwidth, 1e5, 4e9, example=125e6))
         put('delay', DELAY('delay', self.delay))
-        put('colocated', flag('colocated', self.colocated))
+        put('colocated', boolean('colocated', self.colocated))
         put('bucket', BYTES('bucket', self.bucket))
         if self.queue is None:
             put('queue', int(self.bandwidth * QUEUE))

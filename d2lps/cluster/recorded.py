@@ -17,8 +17,8 @@ from pathlib import Path
 
 import numpy as np
 
-from d2lps.checks import (a, checked, flag, from_zero, list_of, one_of, text,
-                          whole)
+from d2lps.checks import (instance_of, checked, boolean, from_zero, list_of, one_of, text,
+                          integer)
 from d2lps.missing import NO_TORCH, is_hidden
 from d2lps.cluster.cluster import Cluster
 from d2lps.cluster.network import Network, network_problem
@@ -58,9 +58,9 @@ def _private(needs, network, loopback, **_):
                          'password. On a machine of your own: loopback=True')
 
 
-@checked(_private, record=text, num_workers=whole, num_servers=from_zero,
+@checked(_private, record=text, num_workers=integer, num_servers=from_zero,
          needs=list_of(one_of(*HOW)),
-         network=a((Network, type(None)), 'a Network, or None'), loopback=flag)
+         network=instance_of((Network, type(None)), 'a Network, or None'), loopback=boolean)
 def cluster_or_record(record, num_workers, needs=('torch',), num_servers=0,
                       network=None, loopback=False):
     """A `Cluster`, or, where something is missing, a `Record` of one.

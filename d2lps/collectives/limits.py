@@ -4,10 +4,10 @@ from functools import partial
 import numpy as np
 
 from d2lps.checks import (BOOL, MOST_NAME, as_array, list_of, number,
-                          positive, refuse, text, whole)
+                          positive, refuse, text, integer)
 
 # How many devices, where sends or links grow with n, and with n * n.
-LINE, SQUARE = partial(whole, most=100_000), partial(whole, most=4096)
+LINE, SQUARE = partial(integer, most=100_000), partial(integer, most=4096)
 MOST_CHUNKS = 1_000_000
 
 

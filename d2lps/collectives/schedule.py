@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from d2lps.checks import a, checked, function, list_of, number, whole
+from d2lps.checks import instance_of, checked, function, list_of, number, integer
 from d2lps.collectives import execute, limits, reading
 
 # Numbers of 8 bytes that `states` makes at a time, and `check` at most.
@@ -78,11 +78,11 @@ class Schedule:
     Raises ValueError for a send that names no known node or chunk.
     """
 
-    @checked(rounds=list_of(a(Sequence, 'a list of Send'), 'a list of rounds',
+    @checked(rounds=list_of(instance_of(Sequence, 'a list of Send'), 'a list of rounds',
                             least=0),
-             num_devices=partial(whole, most=1_000_000),
+             num_devices=partial(integer, most=1_000_000),
              helpers=limits.helpers, weights=limits.weights,
-             name=a(str, 'a text'))
+             name=instance_of(str, 'a text'))
     def __init__(self, rounds, num_devices, helpers=(), weights=None, name=''):
         self.num_devices, self.name = num_devices, name or 'schedule'
         self.nodes = (*range(self.num_devices), *helpers)
@@ -106,7 +106,7 @@ class Schedule:
         """Size in bytes of each chunk of `nbytes` bytes: floats (chunks,)."""
         return float(nbytes) * self.weights / self.weights.sum()
 
-    @checked(size=partial(whole, least=0, most=1 << 52))
+    @checked(size=partial(integer, least=0, most=1 << 52))
     def cuts(self, size):
         """Chunk c of `size` elements goes from cuts[c] to cuts[c + 1]."""
         share = np.cumsum(self.weights) / self.weights.sum()

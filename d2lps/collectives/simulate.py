@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from d2lps.checks import a, checked, flag, number
+from d2lps.checks import instance_of, checked, boolean, number
 from d2lps.collectives import limits
 from d2lps.collectives.flows import fair_rates, flow
 from d2lps.collectives.topology import Topology
@@ -101,8 +101,8 @@ class _Events(Sequence):
                      self._rounds[number][k - self.first[number]])
 
 
-@checked(schedule=limits.schedule, nbytes=number, barrier=flag,
-         topology=a(Topology, 'a Topology, such as topology.pcie_switch(4)'),
+@checked(schedule=limits.schedule, nbytes=number, barrier=boolean,
+         topology=instance_of(Topology, 'a Topology, such as topology.pcie_switch(4)'),
          overhead=number)
 def time(schedule, topology, nbytes, barrier=True, overhead=0.0):
     """The `Timing` of `schedule` for `nbytes` bytes per device.

@@ -7,7 +7,7 @@ from itertools import zip_longest
 
 import numpy as np
 
-from d2lps.checks import checked, either, flag, function, text, whole
+from d2lps.checks import checked, either, boolean, function, text, integer
 from d2lps.collectives import limits
 from d2lps.collectives.cables import P3_CABLES, rings_of
 from d2lps.collectives.limits import LINE, SQUARE, among_devices, few
@@ -15,7 +15,7 @@ from d2lps.collectives.schedule import Schedule, Send
 
 
 @checked(among_devices, n=LINE, root=either(
-    partial(whole, least=0), text, words="a device or a name such as 'cpu'"))
+    partial(integer, least=0), text, words="a device or a name such as 'cpu'"))
 def gather_broadcast(n, root=0):
     """Everyone sends to `root`, which sends the sum back to everyone.
 
@@ -66,7 +66,7 @@ def bidirectional_ring(n):
                     name=f'bidirectional_ring({n})')
 
 
-@checked(both_ways=flag)
+@checked(both_ways=boolean)
 def two_rings(both_ways=False):
     """The two rings that the cables of 8 V100 GPUs make (p3.16xlarge).
 
@@ -181,7 +181,7 @@ def hierarchical(num_machines, num_devices, across=ring):
 
 @checked(lambda num_workers, num_servers, colocated: few(
     'num_workers and num_servers', 2 * num_workers * num_servers),
-    num_workers=LINE, num_servers=LINE, colocated=flag)
+    num_workers=LINE, num_servers=LINE, colocated=boolean)
 def parameter_server(num_workers, num_servers, colocated=False):
     """Every worker sends chunk j to server j, which sends back the sum.
 

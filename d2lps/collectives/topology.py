@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from d2lps.checks import a, checked, number, positive, refuse, text
+from d2lps.checks import instance_of, checked, number, positive, refuse, text
 from d2lps.collectives import limits
 from d2lps.collectives.cables import P3_CABLES, rings_of  # noqa: F401
 from d2lps.collectives.routes import Router
@@ -84,7 +84,7 @@ class Topology:
                            self.positions([dst], 'dst'))
         return [self.links[k] for k in row if k < len(self.links)]
 
-    @checked(nodes=a((list, tuple), 'a list of nodes'), what=text)
+    @checked(nodes=instance_of((list, tuple), 'a list of nodes'), what=text)
     def positions(self, nodes, what='nodes'):
         """Where `nodes` stand in `self.nodes`: an integer array.
 

@@ -8,7 +8,7 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from d2lps.checks import a, checked, function, refuse, shown
+from d2lps.checks import instance_of, checked, function, refuse, shown
 from d2lps.collectives import limits, simulate
 from d2lps.collectives.schedule import Send
 
@@ -17,7 +17,7 @@ _known = WeakKeyDictionary()  # {(rank, size): (part, cuts)}
 
 
 @checked(peers=limits.peers,
-         plan=limits.schedule, op=function, events=a(list, 'a list'))
+         plan=limits.schedule, op=function, events=instance_of(list, 'a list'))
 def run(peers, plan, array, op=np.add, events=None):
     """Carry out this worker's part of `plan` on its `array`, in place.
 

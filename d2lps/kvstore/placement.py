@@ -1,13 +1,13 @@
 """Where the values of a store lie, which needs no MXNet."""
 from functools import partial
 
-from d2lps.checks import checked, whole
+from d2lps.checks import checked, integer
 from d2lps.kvstore.store_arguments import store_key, up_to_1000
 
 
-@checked(key=store_key, size=partial(whole, least=0, most=1 << 50),
+@checked(key=store_key, size=partial(integer, least=0, most=1 << 50),
          num_servers=up_to_1000,
-         split_from=whole)
+         split_from=integer)
 def place(key, size, num_servers, split_from=1_000_000):
     """Where a value of `size` elements goes: [(server, start, end), ...].
 

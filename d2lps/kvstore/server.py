@@ -7,7 +7,7 @@ through a store), DeCandia et al. 2007 (keys hashed to servers), Li et al.
 """
 from collections import Counter
 
-from d2lps.checks import checked, whole
+from d2lps.checks import checked, integer
 from d2lps.engine import array, array_list, device, nbytes
 from d2lps.kvstore.store_arguments import how_far, store_key, up_to_1000
 from d2lps.training.array_checks import alike
@@ -54,7 +54,7 @@ def known(self, key, rank, value=None):
     if key not in self.shards:
         raise ValueError(f'key {key!r} is not on this server; call '
                          f'init({key!r}, ...) first')
-    whole('rank', rank, least=0, most=self.num_workers - 1)
+    integer('rank', rank, least=0, most=self.num_workers - 1)
     stored = self.shards[key].value
     if value is not None and (value.shape, value.dtype) != (
             stored.shape, stored.dtype):

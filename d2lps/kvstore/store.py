@@ -7,7 +7,7 @@ from threading import Condition
 
 import numpy as onp
 
-from d2lps.checks import a, checked, function, whole
+from d2lps.checks import instance_of, checked, function, integer
 from d2lps.engine import mx
 from d2lps.kvstore.store_arguments import (any_priority, by_key, how_consistent,
                                 store_key, time_limit, up_to_1000,
@@ -52,7 +52,7 @@ class KVStore:
     """
 
     @checked(num_workers=up_to_1000, num_servers=up_to_1000,
-             consistency=how_consistent, timeout=time_limit, split_from=whole)
+             consistency=how_consistent, timeout=time_limit, split_from=integer)
     def __init__(self, num_workers=1, num_servers=1, consistency='sync',
                  timeout=60, split_from=1_000_000):
         self.rank, self.num_workers = 0, num_workers
@@ -79,7 +79,7 @@ class KVStore:
 
     def worker(self, rank):
         """The handle that worker `rank` uses in its thread."""
-        rank = whole('rank', rank, least=0, most=self.num_workers - 1)
+        rank = integer('rank', rank, least=0, most=self.num_workers - 1)
         handle = copy.copy(self)  # its servers, values, … are this object's
         handle.rank = rank
         return handle
@@ -135,7 +135,7 @@ class KVStore:
         """
         self._set(lambda: updater)
 
-    @checked(optimizer=a(mx.optimizer.Optimizer, (
+    @checked(optimizer=instance_of(mx.optimizer.Optimizer, (
         'one of mx.optimizer, such as mx.optimizer.SGD()')))
     def set_optimizer(self, optimizer):
         """Give each server a copy of an `mx.optimizer` as its updater.

@@ -3,17 +3,17 @@ from functools import partial
 from threading import TIMEOUT_MAX
 
 from d2lps.checks import (MOST_NAME, either, from_zero, function, number,
-                          one_of, refuse, shown, whole)
+                          one_of, refuse, shown, integer)
 
 # Workers, or servers: each of these is a device of its own.
-up_to_1000 = partial(whole, most=1000)
+up_to_1000 = partial(integer, most=1000)
 updater_or_none = either(function, one_of(None), words=(
     'a function of (key, sum, stored) or None'))
 how_consistent = either(one_of('sync', 'async'), from_zero, words=(
     "'sync', 'async', or how many rounds a worker may be ahead, such as 4"))
-how_far = either(one_of('async'), whole, words=(
+how_far = either(one_of('async'), integer, words=(
     "'async', or how many rounds a worker may be ahead, such as 4"))
-any_priority = partial(whole, least=-2**31)
+any_priority = partial(integer, least=-2**31)
 time_limit = partial(number, least=1e-3, most=TIMEOUT_MAX, example=10)
 
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from d2lps.asynchrony.clock import (KINDS, Plan, Point, step_times,
                                     virtual_clock)
-from d2lps.checks import (a, checked, from_zero, list_of, number, one_of,
+from d2lps.checks import (instance_of, checked, from_zero, list_of, number, one_of,
                           positive, refuse)
 from d2lps.pictures.chart import new_chart, row_chart, steps, words_of
 from d2lps.pictures.controls import choose, menu
@@ -22,7 +22,7 @@ from d2lps.pictures.widgets import live_picture
 
 COLORS = {'sync': BLUE, 'bound': GREEN, 'async': ORANGE, 'backup': PURPLE}
 OTHERS = *CHUNK_COLORS[6:], RED
-PLAN = a(Plan, 'a Plan, such as virtual_clock([[1], [5]])')
+PLAN = instance_of(Plan, 'a Plan, such as virtual_clock([[1], [5]])')
 MOST = 20_000
 UNTIL = 60  # virtual seconds that the toy shows, four steps in each at most
 ENOUGH = 4 * UNTIL
@@ -149,7 +149,7 @@ def curves(name, value):
     words = "a dict such as {'sync': [the Points of a seed, ...]}"
     if not isinstance(value, dict) or not value:
         refuse(name, value, words)
-    points = list_of(list_of(a(Point, 'a Point'), words), words)
+    points = list_of(list_of(instance_of(Point, 'a Point'), words), words)
     return {key: points(f'{name}[{key!r}]', runs)
             for key, runs in value.items()}
 

@@ -4,7 +4,7 @@ from html import escape
 from math import hypot
 from pathlib import Path
 
-from d2lps.checks import a, checked, list_of, positive, text, writable
+from d2lps.checks import instance_of, checked, list_of, positive, text, writable
 from d2lps.pictures.style import CHUNK_COLORS
 
 # One for each device, so that a picture is read without colours, too: lines
@@ -199,7 +199,7 @@ class Drawing:
                 f'src="data:image/svg+xml;base64,{data}">')
 
 
-DRAWINGS = list_of(a(Drawing, 'a Drawing'), 'one Drawing or more')
+DRAWINGS = list_of(instance_of(Drawing, 'a Drawing'), 'one Drawing or more')
 
 
 class Row:

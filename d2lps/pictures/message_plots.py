@@ -3,7 +3,7 @@ from collections.abc import Sequence
 from functools import partial
 from math import cos, hypot, pi, sin
 
-from d2lps.checks import a, checked, list_of, one_of, refuse, whole
+from d2lps.checks import instance_of, checked, list_of, one_of, refuse, integer
 from d2lps.collectives import strategies
 from d2lps.collectives.simulate import Event
 from d2lps.pictures.chart import (TITLE, WORDS, ink_on, pile, row_chart,
@@ -22,7 +22,7 @@ def _panels(name, value):
     """A dict of lists of events."""
     if not isinstance(value, dict) or not value:
         refuse(name, value, 'a dict such as {"measured": events}')
-    events = list_of(a(Event, 'an Event'), 'a list of Event')
+    events = list_of(instance_of(Event, 'an Event'), 'a list of Event')
     return {title: events(f'{name}[{title!r}]', [*found] if isinstance(
         found, Sequence) else found) for title, found in value.items()}
 
@@ -120,8 +120,8 @@ def _waiting_said(found):
     return f'Worker {"; ".join(said)}.' if said else 'Nobody waits.'
 
 
-@checked(plan=one_of(*HUNG), late=partial(whole, least=0, most=7),
-         stops=whole)
+@checked(plan=one_of(*HUNG), late=partial(integer, least=0, most=7),
+         stops=integer)
 def explore_hang(plan='ring', late=2, stops=3):
     """Stop a worker of eight before a round, and see who waits for whom."""
     live_picture(_draw, dict(

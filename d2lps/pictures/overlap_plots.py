@@ -1,7 +1,7 @@
 """A training step in rows: what is computed, and what is sent meanwhile."""
 from d2lps.asynchrony.overlap import (ORDERS, Task, best_possible,
                                       simulate_step)
-from d2lps.checks import a, checked, list_of, number, one_of, positive
+from d2lps.checks import instance_of, checked, list_of, number, one_of, positive
 from d2lps.pictures.chart import row_chart, words_of
 from d2lps.pictures.controls import choose, menu
 from d2lps.pictures.drawing import color
@@ -17,7 +17,7 @@ ROWS = {'backward': 'compute', 'forward': 'compute', 'push': 'push',
         'pull': 'pull'}
 
 
-@checked(tasks=list_of(a(Task, 'a Task'), 'a list of Tasks'),
+@checked(tasks=list_of(instance_of(Task, 'a Task'), 'a list of Tasks'),
          title=TEXT, until=positive, best=number,
          rows=list_of(TEXT, 'a list of texts'))
 def plot_step(tasks, title='', until=None, best=None, rows=None):

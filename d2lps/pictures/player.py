@@ -1,7 +1,7 @@
 """Who holds whose contributions after a round of a schedule."""
 import numpy as np
 
-from d2lps.checks import checked, flag, from_zero, whole
+from d2lps.checks import checked, boolean, from_zero, integer
 from d2lps.collectives import limits
 from d2lps.pictures.chart import TITLE, WORDS, wrapped
 from d2lps.pictures.drawing import INK, Drawing, color, width_of
@@ -19,7 +19,7 @@ WHOLE = '#00694d'  # of a number that is the whole sum
 
 def _small(schedule, number, **_):
     """Refuse what has no such round, or too many boxes to be read."""
-    whole('number', number, least=0, most=len(schedule.rounds))
+    integer('number', number, least=0, most=len(schedule.rounds))
     if len(schedule.nodes) * len(schedule.weights) > 144:
         raise ValueError(f'{schedule!r}: too many nodes x chunks (over 144)')
 
@@ -41,8 +41,8 @@ def _arrow(x, y1, y2, half=4.5, wide=0.5):
             f'V{y1:.5g}H{x + wide:.5g}V{neck:.5g}H{x + half:.5g}z')
 
 
-@checked(_small, schedule=limits.schedule, number=from_zero, sums=flag,
-         title=TEXT, width=PIXELS['width'], signs=flag)
+@checked(_small, schedule=limits.schedule, number=from_zero, sums=boolean,
+         title=TEXT, width=PIXELS['width'], signs=boolean)
 def plot_holdings(schedule, number=0, title=None, sums=False, width=None,
                   signs=False):
     """Who holds what after round `number`: a row per node, a box per chunk.

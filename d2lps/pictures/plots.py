@@ -1,8 +1,8 @@
 """Pictures of what joins devices, and of what it carries when: `Drawing`s."""
 from math import hypot
 
-from d2lps.checks import (a, checked, flag, list_of, number, positive,
-                          refuse, whole)
+from d2lps.checks import (instance_of, checked, boolean, list_of, number, positive,
+                          refuse, integer)
 from d2lps.collectives.simulate import Timing
 from d2lps.collectives.topology import Topology
 from d2lps.pictures.chart import GRID, TITLE, WORDS, row_chart, wrapped
@@ -33,9 +33,9 @@ def _load_of_links(topology, load, **_):
             raise ValueError(f'load: {topology.name} has no link {pair!r}')
 
 
-@checked(_load_of_links, topology=a(Topology, 'a Topology: pcie_switch(4)'),
-         load=a(dict, 'a dict such as timing.busy()'), scale=flag,
-         device=a(str, 'a text'), title=TEXT, width=PIXELS['width'])
+@checked(_load_of_links, topology=instance_of(Topology, 'a Topology: pcie_switch(4)'),
+         load=instance_of(dict, 'a dict such as timing.busy()'), scale=boolean,
+         device=instance_of(str, 'a text'), title=TEXT, width=PIXELS['width'])
 def plot_topology(topology, load=None, scale=True, device='', title=None,
                   width=352):
     """Nodes on a circle, switches between what they join.
@@ -129,7 +129,7 @@ def shown_ms(timing):
     return float(f'{round(1e12 * timing.seconds) / 1e9:.3g}')
 
 
-@checked(timings=list_of(a(Timing, 'a Timing'), 'a list of Timings'),
+@checked(timings=list_of(instance_of(Timing, 'a Timing'), 'a list of Timings'),
          title=TEXT, width=PIXELS['width'], target=positive)
 def plot_comparison(timings, title='', width=640, target=None):
     """A bar per `Timing`, in the order given; the best ones are marked.
@@ -150,8 +150,8 @@ def plot_comparison(timings, title='', width=640, target=None):
         alt=f'{title or "Bars"}, time in ms. {said}.')
 
 
-@checked(timing=a(Timing, 'a Timing, which simulate.time returns'),
-         most=whole, title=TEXT, until=positive)
+@checked(timing=instance_of(Timing, 'a Timing, which simulate.time returns'),
+         most=integer, title=TEXT, until=positive)
 def plot_timing(timing, most=24, title=None, until=None):
     """A row per link: when it carries which send, coloured by chunk.
 

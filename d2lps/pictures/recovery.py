@@ -3,15 +3,15 @@ from collections import Counter
 from functools import partial
 from math import cos, pi, sin
 
-from d2lps.checks import checked, list_of, one_of, whole
+from d2lps.checks import checked, list_of, one_of, integer
 from d2lps.recovery import chain, circle, position
 from d2lps.pictures.chart import TITLE, WORDS
 from d2lps.pictures.controls import choose, menu
 from d2lps.pictures.drawing import INK, Drawing, Row, color
 from d2lps.pictures.widgets import live_picture
 
-SERVERS = list_of(partial(whole, least=0, most=1000), 'a list of numbers')
-UP_TO_1000 = partial(whole, most=1000)
+SERVERS = list_of(partial(integer, least=0, most=1000), 'a list of numbers')
+UP_TO_1000 = partial(integer, most=1000)
 MOST_COUNTED = 9  # servers, whose keys have room in a line
 SIDE, UNIT, CROSS = 352, 116, 'm-5 -5l10 10m0 -10l-10 10'
 EVENTS = {'nothing happens': lambda n: [*range(n)],
@@ -63,7 +63,7 @@ def _can_be_seen(before, after, num_points, **_):
                              f'servers of {num_points} points each')
 
 
-@checked(_can_be_seen, before=SERVERS, after=SERVERS, replicas=whole,
+@checked(_can_be_seen, before=SERVERS, after=SERVERS, replicas=integer,
          num_keys=UP_TO_1000, num_points=UP_TO_1000)
 def plot_circle(before, after, replicas=1, num_keys=32, num_points=2):
     """The circle with the servers `before`, and with those `after`.
@@ -117,9 +117,9 @@ def _owned(chains):
     return Counter(found[0] for found in chains.values())
 
 
-@checked(event=one_of(*EVENTS), replicas=partial(whole, most=3),
-         num_servers=partial(whole, least=4, most=16),
-         num_points=partial(whole, most=64))
+@checked(event=one_of(*EVENTS), replicas=partial(integer, most=3),
+         num_servers=partial(integer, least=4, most=16),
+         num_points=partial(integer, most=64))
 def explore_circle(event='server 1 dies', replicas=1, num_servers=4,
                    num_points=2):
     """Choose servers and replicas, lose a server, or let one join."""

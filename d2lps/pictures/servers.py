@@ -1,7 +1,7 @@
 """Workers and servers to play with, without starting any."""
 from functools import partial
 
-from d2lps.checks import checked, flag, number, positive, whole
+from d2lps.checks import checked, boolean, number, positive, integer
 from d2lps.collectives import simulate, strategies, topology
 from d2lps.kvstore.store_arguments import up_to_1000
 from d2lps.pictures.chart import new_chart, words_of
@@ -11,7 +11,7 @@ from d2lps.pictures.style import BLUE, GRAY, ORANGE
 from d2lps.pictures.units import several
 from d2lps.pictures.widgets import live_picture
 
-COUNT = partial(whole, most=10 ** 9)
+COUNT = partial(integer, most=10 ** 9)
 SIZES = [1, 2, 4, 8, 16, 32, 64, 128]
 
 
@@ -23,7 +23,7 @@ def _room(num_workers, num_servers, colocated=False, **others):
 
 
 @checked(_room, num_workers=COUNT, num_servers=COUNT, nbytes=number,
-         bandwidth=positive, colocated=flag)
+         bandwidth=positive, colocated=boolean)
 def predicted_seconds(num_workers, num_servers, nbytes, bandwidth,
                       colocated=False):
     """Seconds for all workers to push `nbytes`, and then to pull as much.
@@ -49,7 +49,7 @@ def _not_too_many(num_workers, num_servers, pieces=None, **others):
 
 
 @checked(_not_too_many, num_workers=COUNT, num_servers=COUNT, nbytes=number,
-         bandwidth=positive, colocated=flag, pieces=whole)
+         bandwidth=positive, colocated=boolean, pieces=integer)
 def simulated(num_workers, num_servers, nbytes, bandwidth, colocated=False,
               pieces=None):
     """The `Timing` of the same, by the flow simulator.
@@ -66,7 +66,7 @@ def simulated(num_workers, num_servers, nbytes, bandwidth, colocated=False,
 
 
 @checked(_room, num_workers=COUNT, num_servers=COUNT, nbytes=positive,
-         bandwidth=positive, colocated=flag)
+         bandwidth=positive, colocated=boolean)
 def plot_servers(num_workers, num_servers, nbytes, bandwidth,
                  colocated=False):
     """Time for every number of servers, and which links are busy how long.
@@ -131,7 +131,7 @@ def _bars(timing, num_servers, bandwidth, colocated):
 
 
 @checked(num_workers=up_to_1000, num_servers=up_to_1000, megabytes=positive,
-         gigabits=positive, colocated=flag)
+         gigabits=positive, colocated=boolean)
 def explore_servers(num_workers=4, num_servers=1, megabytes=40, gigabits=1,
                     colocated=False):
     """Choose workers, servers, data, links; see how long push, pull take."""

@@ -5,7 +5,7 @@ from math import inf, isfinite, log10
 
 import numpy as np
 
-from d2lps.checks import (LARGEST, a, as_array, checked, either, flag,
+from d2lps.checks import (LARGEST, instance_of, as_array, checked, either, boolean,
                           list_of, number, one_of, positive, refuse, text)
 from d2lps.pictures.chart import (WORDS, ink_on, new_chart, parted,
                                   row_chart, words_of)
@@ -50,7 +50,7 @@ def _all_numbers(name, value, words='a list of numbers', least=1):
 
 
 def _by_name(words):
-    return a(dict, f'a dict such as {words}')
+    return instance_of(dict, f'a dict such as {words}')
 
 
 def _numbers(name, value):
@@ -208,7 +208,7 @@ def _styled(names, given, usual):
 @checked(_above_zero, curves=_curves, xlabel=TEXT, ylabel=TEXT, title=TEXT,
          xscale=SCALE, yscale=SCALE, xlim=_limit, ylim=_limit, xticks=_ticks,
          yticks=_ticks, lines=_numbers, verticals=_numbers, points=_points,
-         styles=STYLED, colors=COLORED, steps=flag, **PIXELS)
+         styles=STYLED, colors=COLORED, steps=boolean, **PIXELS)
 def plot_curves(curves, xlabel='', ylabel='', title='', xscale='linear',
                 yscale='linear', xlim=None, ylim=None, xticks=None,
                 yticks=None, styles=None, colors=None, lines=None,
@@ -329,7 +329,7 @@ def _table(name, value):
            "{'ring': 15, 'tree': 60}, of numbers from 0 to 1e100")
 
 
-@checked(values=_table, xlabel=TEXT, title=TEXT, stacked=flag,
+@checked(values=_table, xlabel=TEXT, title=TEXT, stacked=boolean,
          colors=COLORED,
          marks=_marks, alt=TEXT, until=positive,
          width=PIXELS['width'],

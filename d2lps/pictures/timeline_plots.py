@@ -1,5 +1,5 @@
 """A training step in one picture: which device does what when."""
-from d2lps.checks import a, checked, positive, whole
+from d2lps.checks import instance_of, checked, positive, integer
 from d2lps.engine import cores
 from d2lps.training.timeline import PHASES, Timeline, step_timeline
 from d2lps.pictures.chart import row_chart, words_of
@@ -14,7 +14,7 @@ PHASE_COLORS = dict(zip(PHASES, (SKY, BLUE, ORANGE, RED, GREEN, GRAY)))
 PHASE_PATTERNS = dict(zip(PHASES, (None, None, 3, 1, 2, None)))
 
 
-@checked(timeline=a(Timeline, 'a Timeline, such as step_timeline(2, 256)'),
+@checked(timeline=instance_of(Timeline, 'a Timeline, such as step_timeline(2, 256)'),
          title=TEXT, until=positive)
 def plot_timeline(timeline, title=None, until=None):
     """Draw a `Timeline`: a row for each device, a bar for each operation.
@@ -62,7 +62,7 @@ def _said(timeline):
     return f'{"; ".join(rows)}.'
 
 
-@checked(num_devices=whole, batch_size=whole)
+@checked(num_devices=integer, batch_size=integer)
 def explore_timeline(num_devices=2, batch_size=16):
     """Choose devices and batch size, see one training step's timeline.
 
@@ -70,7 +70,7 @@ def explore_timeline(num_devices=2, batch_size=16):
     the menu has small batches, which take a moment only.
     """
     most = min(cores() + 2, 8)  # what MXNet can record, see `Timeline`
-    whole('num_devices', num_devices, most=most)
+    integer('num_devices', num_devices, most=most)
 
     def draw(num_devices, batch_size):
         picture = plot_timeline(

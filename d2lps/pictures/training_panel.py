@@ -11,7 +11,7 @@ import ipywidgets
 import numpy as np
 
 from d2lps import recovery
-from d2lps.checks import a, checked, folder, number, refuse, text, whole
+from d2lps.checks import instance_of, checked, folder, number, refuse, text, integer
 from d2lps.pictures.board import show, widget_of
 from d2lps.pictures.chart import Chart
 from d2lps.pictures.controls import menu
@@ -92,8 +92,8 @@ def _cluster(name, value):
 
 
 def _victims(name, value):
-    a(dict, "a dict such as {30: 'server 1'}")(name, value)
-    return {whole(f'a step in {name}', step): text(f'{name}[{step}]', who)
+    instance_of(dict, "a dict such as {30: 'server 1'}")(name, value)
+    return {integer(f'a step in {name}', step): text(f'{name}[{step}]', who)
             for step, who in value.items()}
 
 
@@ -114,8 +114,8 @@ class TrainingPanel:
     """
     _last = None
 
-    @checked(cluster=_cluster, folder=folder, num_steps=whole,
-             kill_at=_victims, unhurt=a((list, tuple), 'a list of losses'))
+    @checked(cluster=_cluster, folder=folder, num_steps=integer,
+             kill_at=_victims, unhurt=instance_of((list, tuple), 'a list of losses'))
     def __init__(self, cluster, folder, num_steps, kill_at=None, unhurt=(),
                  **settings):
         if TrainingPanel._last:

@@ -14,15 +14,15 @@ from threading import RLock
 
 import numpy as onp
 
-from d2lps.checks import a, checked, folder, list_of, refuse, whole
+from d2lps.checks import instance_of, checked, folder, list_of, refuse, integer
 from d2lps.engine import mx
 import fcntl  # after MXNet: Windows has neither, and that one is explained
 from d2lps.recovery.file import (CheckpointError, as_parts, flush_folder,
                                  open_only_here, read, write)
 
 NAME = re.compile(r'step-([0-9]{8,})\.checkpoint')
-STEP = partial(whole, least=0, most=10 ** 15)
-PARAMS = list_of(a((onp.ndarray, mx.np.ndarray), 'an array'),
+STEP = partial(integer, least=0, most=10 ** 15)
+PARAMS = list_of(instance_of((onp.ndarray, mx.np.ndarray), 'an array'),
                  'a list of arrays')
 
 
@@ -50,7 +50,7 @@ class Checkpoint:
         OSError: if the folder cannot be made, read or written.
     """
 
-    @checked(folder=folder, keep=whole)
+    @checked(folder=folder, keep=integer)
     def __init__(self, folder, keep=3):
         self.folder = folder.absolute()
         self.keep, self.checksum = keep, ''
@@ -131,7 +131,7 @@ class Checkpoint:
     def __exit__(self, *exception):
         self.close()
 
-    @checked(step=STEP, state=a(dict, "a dict, such as {'params': params}"))
+    @checked(step=STEP, state=instance_of(dict, "a dict, such as {'params': params}"))
     def save(self, step, state):
         """Write a checkpoint; once this returns, no crash can undo it.
 

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as onp
 
 from d2lps.checks import (checked, either, folder, from_zero, list_of, number,
-                          whole)
+                          integer)
 from d2lps.engine import devices, mx
 from d2lps.kvstore.store_training import a_store, share
 from d2lps.recovery.checkpoint import Checkpoint
@@ -32,13 +32,13 @@ class Trained(NamedTuple):
     steps: int
 
 
-@checked(folder=folder, num_steps=partial(whole, most=MOST),
-         batch_size=whole, lr=learning_rate, every=whole, keep=whole,
+@checked(folder=folder, num_steps=partial(integer, most=MOST),
+         batch_size=integer, lr=learning_rate, every=integer, keep=integer,
          momentum=either(
              partial(number, most=0), partial(number, least=1e-30, most=0.999),
              words='a number from 1e-30 to 0.999, such as 0.9, or 0'),
          seed=from_zero, store=a_store,
-         wait_at=list_of(whole, 'a list of steps', least=0))
+         wait_at=list_of(integer, 'a list of steps', least=0))
 def train_with_checkpoints(folder, num_steps, batch_size=256, lr=0.02,
                            momentum=0.9, every=10, keep=3, seed=0,
                            store=None, wait_at=()):

@@ -13,7 +13,7 @@ from functools import partial
 
 import numpy as onp
 
-from d2lps.checks import checked, from_zero, number, positive, whole
+from d2lps.checks import checked, from_zero, number, positive, integer
 
 TIMES = dict(interval=positive, cost=number, between_failures=positive,
              restart=number)
@@ -62,7 +62,7 @@ def exact_overhead(interval, cost, between_failures, restart=0):
     return seconds / interval - 1
 
 
-@checked(_ends, **TIMES, num_intervals=partial(whole, most=100_000),
+@checked(_ends, **TIMES, num_intervals=partial(integer, most=100_000),
          seed=from_zero)
 def simulated_overhead(interval, cost, between_failures, restart=0,
                        num_intervals=10_000, seed=0):

@@ -6,13 +6,13 @@ last server acknowledges it (chain replication: van Renesse and Schneider
 """
 from functools import partial
 
-from d2lps.checks import checked, refuse, whole
+from d2lps.checks import checked, refuse, integer
 from d2lps.engine import array, array_list, mx, nbytes
 from d2lps.kvstore.store_arguments import store_key, updater_or_none
 from d2lps.kvstore.server import Server
 from d2lps.recovery.hashing import chain, circle
 
-server_number = partial(whole, least=0, most=1000)
+server_number = partial(integer, least=0, most=1000)
 
 
 class ReplicatedStore:
@@ -34,9 +34,9 @@ class ReplicatedStore:
         LookupError: if the key is lost.
     """
 
-    @checked(num_servers=partial(whole, most=256), replicas=whole,
-             num_workers=partial(whole, most=1000),
-             num_points=partial(whole, most=2000))
+    @checked(num_servers=partial(integer, most=256), replicas=integer,
+             num_workers=partial(integer, most=1000),
+             num_points=partial(integer, most=2000))
     def __init__(self, num_servers=4, replicas=2, num_workers=1,
                  num_points=1024):
         self.replicas, self.num_workers = replicas, num_workers

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as onp
 
-from d2lps.checks import (checked, flag, folder, from_zero, one_of, whole)
+from d2lps.checks import (checked, boolean, folder, from_zero, one_of, integer)
 from d2lps.engine import mx
 from d2lps.training.array_checks import (byte_images, class_numbers,
                                  one_label_each_image)
@@ -49,7 +49,7 @@ class Batches:
     """
 
     @checked(one_label_each_image, images=byte_images, labels=class_numbers,
-             batch_size=whole, shuffle=flag, seed=from_zero)
+             batch_size=integer, shuffle=boolean, seed=from_zero)
     def __init__(self, images, labels, batch_size, shuffle=False, seed=0):
         self.images, self.labels = images, labels
         self.num_examples, self.batch_size = len(images), batch_size
@@ -179,7 +179,7 @@ def _no_files_of_digits(data, root, **_):
 DATA = one_of('digits', *MIRRORS)
 
 
-@checked(_no_files_of_digits, batch_size=whole, data=DATA, root=folder,
+@checked(_no_files_of_digits, batch_size=integer, data=DATA, root=folder,
          seed=from_zero)
 def load_data(batch_size, data='digits', root=None, seed=0):
     """Return a train and a test iterator over minibatches `(X, y)`.

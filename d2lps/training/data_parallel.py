@@ -5,8 +5,8 @@ from functools import partial
 
 from mxnet import autograd
 
-from d2lps.checks import (checked, flag, folder, from_zero, function, list_of,
-                          whole)
+from d2lps.checks import (checked, boolean, folder, from_zero, function, list_of,
+                          integer)
 from d2lps.engine import (array, array_list, device, device_list, devices, mx,
                           num_devices)
 from d2lps.training.data import DATA, load_data
@@ -138,9 +138,9 @@ class TrainResult:
                 f'on {self.devices})')
 
 
-@checked(num_devices=num_devices, batch_size=whole, lr=learning_rate,
-         num_epochs=partial(whole, most=1_000_000), data=DATA, root=folder,
-         seed=from_zero, show=flag, step=function)
+@checked(num_devices=num_devices, batch_size=integer, lr=learning_rate,
+         num_epochs=partial(integer, most=1_000_000), data=DATA, root=folder,
+         seed=from_zero, show=boolean, step=function)
 def train(num_devices, batch_size, lr, num_epochs=10, data='digits',
           root=None, scale=None, seed=0, show=True, step=None):
     """Train LeNet on `num_devices` devices and return a `TrainResult`.

@@ -6,7 +6,7 @@ from functools import partial
 
 from mxnet import autograd, np
 
-from d2lps.checks import checked, list_of, refuse, whole
+from d2lps.checks import checked, list_of, refuse, integer
 from d2lps.engine import array_list, device_list
 from d2lps.training.data_parallel import get_params
 from d2lps.training.array_checks import alike, class_labels, finite, ready_to_learn
@@ -24,7 +24,7 @@ def two(name, value):
 
 
 @checked(params=lenet_params, devices=two,
-         cut=partial(whole, most=len(LAYERS) - 1))
+         cut=partial(integer, most=len(LAYERS) - 1))
 def split_by_layer(params, devices, cut=2):
     """Put the first `cut` of LeNet's layers on devices[0], the rest on [1].
 

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from mxnet import profiler
 
-from d2lps.checks import a, checked, refuse, whole
+from d2lps.checks import instance_of, checked, refuse, integer
 from d2lps.engine import cores, device_list, devices, mx, num_devices, npx
 from d2lps.training.data import load_data
 from d2lps.training.data_parallel import get_params, train_batch
@@ -202,8 +202,8 @@ class Timeline:
                 f'more than one device at work {self.overlap:.0%} of it)')
 
 
-@checked(num_devices=num_devices, batch_size=whole,
-         settings=a(dict, "a dict such as {'MXNET_CPU_TEMP_COPY': '4'}"))
+@checked(num_devices=num_devices, batch_size=integer,
+         settings=instance_of(dict, "a dict such as {'MXNET_CPU_TEMP_COPY': '4'}"))
 def step_timeline(num_devices, batch_size, settings=None):
     """Record one training step of LeNet on digits and return its `Timeline`.
 

@@ -18,7 +18,7 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from d2lps.checks import checked, list_of, number, refuse, text, whole
+from d2lps.checks import checked, list_of, number, refuse, text, integer
 from d2lps.collectives.execute import IN_PLACE, fitting
 from d2lps.cluster.peers.joining import Late, address, join
 from d2lps.cluster.peers.ops import meaning
@@ -74,7 +74,7 @@ class Peers:
         PeerError: if another one does not join in time.
     """
 
-    @checked(rank=partial(whole, least=0),
+    @checked(rank=partial(integer, least=0),
              addresses=list_of(address, "a list such as ['/tmp/mine/0', "
                                "'/tmp/mine/1']"),
              timeout=partial(number, least=0.1, most=1e6, example=60),
@@ -337,7 +337,7 @@ def readable(said):
     return f'{words} (digest {said[:3].hex()})'
 
 
-@checked(ranks=list_of(partial(whole, least=0), 'a list of ranks'))
+@checked(ranks=list_of(partial(integer, least=0), 'a list of ranks'))
 def join_peers(timeout=None, ranks=None):
     """The `Peers` of this worker, in a process that a cluster has started.
 

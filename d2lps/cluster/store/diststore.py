@@ -8,7 +8,7 @@ import os
 
 from mxnet.kvstore import KVStoreBase
 
-from d2lps.checks import a, checked, function, whole
+from d2lps.checks import instance_of, checked, function, integer
 from d2lps.cluster.store.asking import (StoreError, defer_sigint,
                                         single_threaded)
 from d2lps.cluster.store.storechecks import (by_mxnet, compression, groups,
@@ -63,7 +63,7 @@ class DistStore(KVStoreBase):
     def _groups(self, name, keys, values, new=False, priority=0):
         if self._kv is None:
             raise ValueError('this store is closed; create a new one')
-        whole('priority', priority, -2 ** 31, 2 ** 31 - 1)
+        integer('priority', priority, -2 ** 31, 2 ** 31 - 1)
         return groups(name, keys, values, self._shapes, new)
 
     @single_threaded
@@ -174,7 +174,7 @@ class DistStore(KVStoreBase):
         self.init(key, value)
         self.pull(key, out, priority)
 
-    @checked(optimizer=a(mx.optimizer.Optimizer, (
+    @checked(optimizer=instance_of(mx.optimizer.Optimizer, (
         'one of mx.optimizer, such as mx.optimizer.SGD()')))
     def set_optimizer(self, optimizer):
         """Let the servers update values with an optimizer of MXNet's.

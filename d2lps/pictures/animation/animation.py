@@ -5,7 +5,7 @@ from functools import partial
 
 import numpy as np
 
-from d2lps.checks import a, checked, list_of, number, one_of, text, whole
+from d2lps.checks import instance_of, checked, list_of, number, one_of, text, integer
 from d2lps.collectives.simulate import Timing
 from d2lps.pictures.animation.playtime import Looping, Playing, Stopped
 from d2lps.pictures.animation.timing_panel import WAY, Panel
@@ -42,15 +42,15 @@ def _readable(timings, names, positions, **_):
 
 def _points(name, value):
     """A dict from nodes to points."""
-    a(dict, 'a dict from each node to (x, y)')(name, value)
+    instance_of(dict, 'a dict from each node to (x, y)')(name, value)
     coordinate = partial(number, least=-1e6, most=1e6)
     return {node: list_of(coordinate, 'a point (x, y)', 2)(
         f'{name}[{node!r}]', point)[:2] for node, point in value.items()}
 
 
-@checked(_readable, timings=list_of(a(
+@checked(_readable, timings=list_of(instance_of(
     Timing, 'a Timing, which simulate.time returns'), 'Timings'),
-    title=a(str, 'a text'), unit=one_of('s', 'ms', 'µs'),
+    title=instance_of(str, 'a text'), unit=one_of('s', 'ms', 'µs'),
     names=list_of(text, 'a list of names'),
     device=text, layout=one_of('circle', 'tree', 'cube'),
     positions=_points)
@@ -117,7 +117,7 @@ class Animation(Drawing):
                 '100%;position:absolute;top:0;left:0" '
                 f'src="data:image/svg+xml;base64,{data}"></details></div>')
 
-    @checked(moments=whole)
+    @checked(moments=integer)
     def still(self, moments=4):
         """A `Drawing` of key moments: start, late in some rounds, end."""
         late = sorted({

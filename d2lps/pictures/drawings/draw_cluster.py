@@ -1,13 +1,13 @@
 """Drawings of several machines: processes, keys, and the seven steps."""
 from functools import partial
 
-from d2lps.checks import checked, one_of, refuse, whole
+from d2lps.checks import checked, one_of, refuse, integer
 from d2lps.kvstore.store_arguments import store_key
 from d2lps.kvstore.placement import place
 from d2lps.pictures.drawing import FRAME, INK, Drawing, width_of
 from d2lps.pictures.style import BLUE, RED
 
-up_to_four = partial(whole, most=4)
+up_to_four = partial(integer, most=4)
 NUM_KEYS = 8  # of LeNet
 PUSH = {'stroke': BLUE}
 PULL = {'stroke': RED, 'dashed': True}
@@ -19,7 +19,7 @@ def keyed_sizes(name, value):
     if not isinstance(value, dict) or not value:
         refuse(name, value, "a dict from keys to sizes, such as {'w': 100}")
     return {store_key(f'a key of {name}', key):
-            whole(f'{name}[{key!r}]', size) for key, size in value.items()}
+            integer(f'{name}[{key!r}]', size) for key, size in value.items()}
 
 
 def _middles(number, width, left):
@@ -91,8 +91,8 @@ def _machines(workers, servers, machines):
     return [(x - 67, 18, 134, 304) for x in columns]
 
 
-@checked(sizes=keyed_sizes, num_servers=partial(whole, most=8),
-         split_from=whole)
+@checked(sizes=keyed_sizes, num_servers=partial(integer, most=8),
+         split_from=integer)
 def draw_keys(sizes, num_servers, split_from=1_000_000):
     """Keys of a store, as long as they are large, and the servers' parts.
 
@@ -178,7 +178,7 @@ def _arrows(left):
         7: [((first + 34, 318), (second - 34, 318))]}
 
 
-@checked(step=partial(whole, most=7))
+@checked(step=partial(integer, most=7))
 def draw_seven_steps(step=None):
     """A training step over two machines of two GPUs, with a central server.
 

@@ -2,7 +2,7 @@
 from functools import partial
 from math import cos, pi, sin
 
-from d2lps.checks import a, checked, list_of, whole
+from d2lps.checks import instance_of, checked, list_of, integer
 from d2lps.collectives import limits
 from d2lps.pictures.drawing import Drawing, Row
 from d2lps.pictures.positions import tree_places
@@ -14,16 +14,16 @@ RING_COLORS = BLUE, ORANGE, PURPLE, GREEN, RED, SKY
 
 def _readable(cables, rings):
     """Refuse more devices than are readable, and rings over no cables."""
-    whole('devices in cables', len(cables), most=16)
-    whole('cables between two devices', cables.max(), least=0, most=16)
-    whole('rings in a picture', len(rings), least=0, most=len(RING_COLORS))
+    integer('devices in cables', len(cables), most=16)
+    integer('cables between two devices', cables.max(), least=0, most=16)
+    integer('rings in a picture', len(rings), least=0, most=len(RING_COLORS))
     pairs = [hop for order, _ in rings for hop in _hops(order)]
     if any(not 0 <= i < len(cables) for hop in pairs for i in hop):
         raise ValueError('rings: lists of devices, each with how many cables')
 
 
 @checked(_readable, cables=limits.matrix, rings=list_of(
-    a(tuple, 'a tuple: a list of devices, and cables per hop'), least=0))
+    instance_of(tuple, 'a tuple: a list of devices, and cables per hop'), least=0))
 def draw_cables(cables, rings=()):
     """Devices on a circle, a line for each cable that joins two of them.
 
@@ -57,12 +57,12 @@ def draw_cables(cables, rings=()):
 
 def _readable_trees(plans, chunks):
     for plan in plans:
-        whole('devices in a tree', plan.num_devices, most=64)
+        integer('devices in a tree', plan.num_devices, most=64)
 
 
 @checked(_readable_trees, plans=list_of(limits.schedule,
                                         'a list of Schedules'),
-         chunks=list_of(partial(whole, least=0), 'a list of chunks'))
+         chunks=list_of(partial(integer, least=0), 'a list of chunks'))
 def draw_sums(plans, chunks=(0,)):
     """Who sends sums of a chunk to whom: a picture for each plan and chunk.
 

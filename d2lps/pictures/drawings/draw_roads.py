@@ -1,14 +1,14 @@
 """A map: towns on a circle, and roads with their lengths."""
 from math import cos, pi, sin
 
-from d2lps.checks import checked, list_of, refuse, text, whole
+from d2lps.checks import checked, list_of, refuse, text, integer
 from d2lps.pictures.drawing import Drawing, INK
 
 
 def _road(name, value):
     if not isinstance(value, (list, tuple)) or len(value) != 3:
         refuse(name, value, 'a road: two towns and a length, as (0, 1, 7)')
-    return tuple(whole(name, one, least=0) for one in value)
+    return tuple(integer(name, one, least=0) for one in value)
 
 
 def _between_towns(towns, roads):

@@ -1,11 +1,11 @@
 """Drawings of how work is split over devices, and what they exchange."""
 from functools import partial
 
-from d2lps.checks import checked, one_of, whole
+from d2lps.checks import checked, one_of, integer
 from d2lps.pictures.drawing import FRAME, Drawing, Row
 from d2lps.pictures.style import RED
 
-few_devices = partial(whole, least=2, most=4)
+few_devices = partial(integer, least=2, most=4)
 CROSSING = {'stroke': RED, 'width': 2.5}  # what goes from device to device
 NUM_EXAMPLES, NUM_LAYERS, PITCH = 12, 4, 52
 WIDE, LABELS = 232, 60  # pixels: one way to split, and what is left of it
@@ -230,7 +230,7 @@ def draw_collectives(only=None, num_devices=3):
     return drawing
 
 
-@checked(num_devices=partial(whole, least=2, most=3))
+@checked(num_devices=partial(integer, least=2, most=3))
 def draw_sharded_update(num_devices=3):
     """A reduce-scatter, an update of a chunk on each device, an all-gather.
 

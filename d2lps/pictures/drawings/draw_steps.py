@@ -1,12 +1,12 @@
 """Drawings of a training step with data parallelism, and of its minibatch."""
 from functools import partial
 
-from d2lps.checks import checked, whole
+from d2lps.checks import checked, integer
 from d2lps.pictures.drawing import FRAME, INK, Drawing
 from d2lps.pictures.drawings.draw_splits import CROSSING, cuts, few_devices
 
 
-@checked(rows=partial(whole, most=8), num_devices=partial(whole, most=4))
+@checked(rows=partial(integer, most=8), num_devices=partial(integer, most=4))
 def draw_split_batch(rows=4, num_devices=2):
     """Examples X (rows, 5) and labels y (rows,), cut up by `split_batch`.
 

@@ -2,7 +2,7 @@
 import time
 from functools import partial
 
-from d2lps.checks import checked, number, one_of, whole
+from d2lps.checks import checked, number, one_of, integer
 from d2lps.collectives import strategies
 from d2lps.engine import devices, mx
 from d2lps.training.data_parallel import allreduce
@@ -74,7 +74,7 @@ def draw_devices(num_devices, megabytes, way):
     return chart.drawing
 
 
-@checked(num_devices=partial(whole, least=2, most=4), way=one_of(ALL, *COPIES),
+@checked(num_devices=partial(integer, least=2, most=4), way=one_of(ALL, *COPIES),
          megabytes=partial(number, least=0.01, most=40))
 def explore_devices(num_devices=2, megabytes=4, way=ALL):
     """Choose devices and data; see what a sum takes on this machine.

@@ -1,7 +1,7 @@
 """Which key of a store lies on which server, and how equal they are."""
 from functools import partial
 
-from d2lps.checks import checked, whole
+from d2lps.checks import checked, integer
 from d2lps.kvstore.placement import place
 from d2lps.pictures.controls import choose
 from d2lps.pictures.drawings.draw_cluster import draw_keys, keyed_sizes
@@ -46,8 +46,8 @@ def draw_shares(sizes, num_servers, split_from):
     return picture
 
 
-@checked(sizes=keyed_sizes, num_servers=partial(whole, most=MOST),
-         split_from=whole)
+@checked(sizes=keyed_sizes, num_servers=partial(integer, most=MOST),
+         split_from=integer)
 def explore_keys(sizes=None, num_servers=2, split_from=1_000_000):
     """Choose how many servers share the keys; see what lies where.
 

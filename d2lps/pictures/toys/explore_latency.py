@@ -5,7 +5,7 @@ from itertools import combinations
 
 import numpy as np
 
-from d2lps.checks import checked, flag, number, whole
+from d2lps.checks import checked, boolean, number, integer
 from d2lps.collectives import simulate, strategies, topology
 from d2lps.pictures.chart import DASHES, Chart
 from d2lps.pictures.controls import check, choose
@@ -132,7 +132,7 @@ def _mark_crossings(chart, costs, latency, bandwidth):
                      f'{with_unit(size, SIZES)}: {names}', 12, 'start')
 
 
-@checked(num_devices=partial(whole, least=2, most=64), sharded=flag,
+@checked(num_devices=partial(integer, least=2, most=64), sharded=boolean,
          megabytes=partial(number, least=1e-4, most=1000),
          latency=partial(number, most=1e6),
          bandwidth=partial(number, least=1e-3, most=1e4))

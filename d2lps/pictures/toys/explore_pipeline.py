@@ -1,7 +1,7 @@
 """Micro-batches through stages of a pipeline: who is idle, what is kept."""
 from functools import partial
 
-from d2lps.checks import checked, one_of, refuse, whole
+from d2lps.checks import checked, one_of, refuse, integer
 from d2lps.pictures.controls import choose, menu
 from d2lps.pictures.drawing import Drawing, width_of
 from d2lps.pictures.style import BLUE, GRAY, ORANGE
@@ -119,8 +119,8 @@ def draw_pipeline(num_stages, num_batches, schedule):
     return drawing
 
 
-@checked(num_stages=partial(whole, least=2, most=MOST_STAGES),
-         num_batches=partial(whole, least=2, most=MOST_BATCHES),
+@checked(num_stages=partial(integer, least=2, most=MOST_STAGES),
+         num_batches=partial(integer, least=2, most=MOST_BATCHES),
          schedule=one_of(*ORDERS))
 def explore_pipeline(num_stages=4, num_batches=8, schedule='GPipe'):
     """Choose stages, micro-batches and their order; see who is idle."""

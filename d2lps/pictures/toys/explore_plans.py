@@ -1,7 +1,7 @@
 """Every strategy to step through, with as many devices as one likes."""
 from functools import cache, partial
 
-from d2lps.checks import checked, flag, from_zero, list_of, one_of, whole
+from d2lps.checks import checked, boolean, from_zero, list_of, one_of, integer
 from d2lps.pictures.controls import choose, menu, steps
 from d2lps.pictures.drawing import Drawing
 from d2lps.pictures.menus import PLANS, STEPPED
@@ -58,8 +58,8 @@ def draw_plan(plan, num_devices, number, sums, plans=tuple(PLANS)):
     return drawing
 
 
-@checked(plan=one_of(*PLANS), number=from_zero, sums=flag,
-         num_devices=partial(whole, least=STEPPED[0], most=STEPPED[-1]),
+@checked(plan=one_of(*PLANS), number=from_zero, sums=boolean,
+         num_devices=partial(integer, least=STEPPED[0], most=STEPPED[-1]),
          plans=list_of(one_of(*PLANS), "a list such as ['ring', 'tree']"))
 def explore_plans(plan='ring', num_devices=4, number=0, plans=None,
                   sums=False):

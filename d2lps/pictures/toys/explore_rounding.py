@@ -3,7 +3,7 @@ from functools import cache, partial
 
 import numpy as np
 
-from d2lps.checks import checked, whole
+from d2lps.checks import checked, integer
 from d2lps.collectives import strategies
 from d2lps.pictures.chart import Chart
 from d2lps.pictures.controls import choose
@@ -66,8 +66,8 @@ def draw_rounding(levels, num_workers):
     return drawing
 
 
-@checked(levels=partial(whole, most=127),
-         num_workers=partial(whole, least=2, most=64))
+@checked(levels=partial(integer, most=127),
+         num_workers=partial(integer, least=2, most=64))
 def explore_rounding(levels=7, num_workers=8):
     """Choose how coarse numbers are that travel, and how many workers sum.
 

@@ -2,7 +2,7 @@
 from functools import partial
 from typing import NamedTuple
 
-from d2lps.checks import checked, one_of, whole
+from d2lps.checks import checked, one_of, integer
 from d2lps.pictures.controls import choose, menu
 from d2lps.pictures.drawing import Drawing
 from d2lps.pictures.style import GRAY, GREEN, SKY
@@ -15,8 +15,8 @@ LAYERS = ((20, 13 * 13, 1 * 3 * 3, 2 * 26 * 26),
           (50, 4 * 4, 20 * 5 * 5, 2 * 9 * 9), (128, 1, 800, 0),
           (10, 1, 128, 0))
 IMAGE, NUMBER = 28 * 28, 4  # pixels; bytes of a float32, or of a label
-check = checked(way=one_of(*WAYS), num_devices=partial(whole, least=2, most=4),
-                batch_size=partial(whole, least=4, most=1_000_000))
+check = checked(way=one_of(*WAYS), num_devices=partial(integer, least=2, most=4),
+                batch_size=partial(integer, least=4, most=1_000_000))
 
 
 class Costs(NamedTuple):

@@ -1,13 +1,13 @@
 """The seven parts of a step over several machines, one by one."""
 from functools import partial
 
-from d2lps.checks import checked, whole
+from d2lps.checks import checked, integer
 from d2lps.pictures.controls import choose
 from d2lps.pictures.drawings.draw_cluster import draw_seven_steps
 from d2lps.pictures.widgets import live_picture
 
 
-@checked(step=partial(whole, most=7))
+@checked(step=partial(integer, most=7))
 def explore_steps(step=1):
     """Choose one of the seven parts of a step; see what travels where.
 

@@ -1,7 +1,7 @@
 """A server to push to and to pull from, button by button."""
 from functools import partial
 
-from d2lps.checks import checked, whole
+from d2lps.checks import checked, integer
 from d2lps.engine import mx
 from d2lps.kvstore.store_arguments import how_consistent
 from d2lps.kvstore.store import KVStore
@@ -122,7 +122,7 @@ class _Play:
             picture.text(x + 38 * side, y - 42, f'{what} {words}', 13, anchor)
 
 
-@checked(num_workers=partial(whole, most=4), consistency=how_consistent)
+@checked(num_workers=partial(integer, most=4), consistency=how_consistent)
 def explore_store(num_workers=2, consistency='sync'):
     """Push to a server and pull from it; see what waits for whom.
 

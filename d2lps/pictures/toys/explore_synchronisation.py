@@ -2,7 +2,7 @@
 from functools import cache, partial
 
 from d2lps.checks import (checked, list_of, number, one_of, positive, refuse,
-                          whole)
+                          integer)
 from d2lps.collectives import simulate
 from d2lps.pictures.chart import wrapped
 from d2lps.pictures.controls import choose, menu
@@ -61,7 +61,7 @@ def draw_synchronisation(links, n, megabytes, bandwidth, latency, which,
 
 @checked(_drawable, links=one_of(*LINKS), megabytes=positive,
          bandwidth=positive, latency=number,
-         num_devices=partial(whole, least=2, most=16),
+         num_devices=partial(integer, least=2, most=16),
          plans=list_of(one_of(*STRATEGIES), 'a list of names of strategies'))
 def explore_synchronisation(links='one PCIe switch', num_devices=4,
                             megabytes=160, bandwidth=16, latency=0,
