@@ -6,8 +6,6 @@ from pathlib import Path
 from urllib.parse import unquote
 
 import pytest
-from test_notebooks import minutes_of
-
 from d2lps.pictures.ideas import IDEAS
 
 NOTEBOOKS = Path(__file__).resolve().parents[1] / 'notebooks'
@@ -72,12 +70,6 @@ def test_the_years_of_one_gpu_are_worked_out():
     assert f'{seconds / 1000 / 3600 / 24:.0f} days' in said
     assert f'{16 * 70e9 / 1e12:.2f} TB' in said
     assert f'{16 * 70e9 / 80e9:.0f} times its memory' in said
-
-
-@pytest.mark.parametrize('name, time', [row[1:] for row in ROWS])
-def test_reading_takes_as_long_as_the_chapter_says(name, time):
-    top = text_of(name).split('\n## ')[0]
-    assert minutes_of(f'To read: {time}.') == minutes_of(top)
 
 
 @pytest.mark.parametrize('name', [*CHAPTERS, 'index.ipynb'])
