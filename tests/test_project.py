@@ -1,6 +1,4 @@
 """The files around the code agree with each other and with the code."""
-import ast
-import graphlib
 import os
 import pydoc
 import re
@@ -25,59 +23,8 @@ LAB, TEST, LIGHT, BOOK = (f'requirements{what}.lock' for what in (
     '', '-test', '-light', '-book'))
 LOCKS = {name: (ROOT / name).read_text() for name in (LAB, TEST, LIGHT, BOOK)}
 each_lock = pytest.mark.parametrize('lock', LOCKS)
-# Who may import whom: arrows point from left to right and never back. The
-# lesson imports none of the other packages, but for names that are lazy.
-ARROWS = {
-    'd2lps': {'d2lps.missing', 'd2lps.settings', 'd2lps.usage', 'd2lps.lazy'},
-    'd2lps.__main__': {'d2lps', 'd2lps.missing', 'd2lps.cluster'},
-    'd2lps.missing': set(), 'd2lps.checks': set(), 'd2lps.processor': set(),
-    'd2lps.usage': set(), 'd2lps.lazy': set(),
-    'd2lps.settings': {'d2lps.processor'},
-    'd2lps.expectations': {'d2lps.checks', 'd2lps.processor', 'd2lps.usage'},
-    'd2lps.engine': {'d2lps.checks', 'd2lps.settings', 'd2lps.missing',
-                     'd2lps.processor'},
-    'd2lps.collectives': {'d2lps.checks'},
-    'd2lps.training': {'d2lps.checks', 'd2lps.engine'},
-    'd2lps.kvstore': {'d2lps.lazy', 'd2lps.checks', 'd2lps.engine',
-                      'd2lps.training'},
-    'd2lps.asynchrony': {'d2lps.lazy', 'd2lps.checks', 'd2lps.engine',
-                         'd2lps.training', 'd2lps.kvstore'},
-    'd2lps.recovery': {'d2lps.lazy', 'd2lps.checks', 'd2lps.engine',
-                       'd2lps.training', 'd2lps.kvstore'},
-    'd2lps.cluster.store': {'d2lps.checks', 'd2lps.engine', 'd2lps.kvstore'},
-    'd2lps.cluster.peers': {'d2lps.checks', 'd2lps.collectives'},
-    'd2lps.cluster.processes': {'d2lps.checks', 'd2lps.settings',
-                                'd2lps.cluster.store',
-                                'd2lps.cluster.peers'},
-    'd2lps.cluster.hosts': {'d2lps.checks', 'd2lps.settings',
-                    'd2lps.cluster.processes'},
-    'd2lps.cluster': {'d2lps.lazy', 'd2lps.checks', 'd2lps.missing',
-                      'd2lps.collectives', 'd2lps.cluster.store',
-                      'd2lps.cluster.peers', 'd2lps.cluster.processes',
-                      'd2lps.cluster.hosts'},
-    'd2lps.pictures': {'d2lps.lazy', 'd2lps.checks', 'd2lps.engine',
-                       'd2lps.training', 'd2lps.collectives', 'd2lps.kvstore',
-                       'd2lps.asynchrony', 'd2lps.recovery'},
-    'd2lps.pictures.animation': {'d2lps.checks', 'd2lps.collectives',
-                                 'd2lps.pictures'},
-    'd2lps.pictures.drawings': {'d2lps.checks', 'd2lps.engine',
-                                'd2lps.training', 'd2lps.collectives',
-                                'd2lps.kvstore', 'd2lps.pictures'},
-    'd2lps.pictures.toys': {'d2lps.checks', 'd2lps.engine',
-                            'd2lps.collectives', 'd2lps.kvstore',
-                            'd2lps.training', 'd2lps.pictures',
-                            'd2lps.pictures.drawings'},
-    'd2lps.exercises': {'d2lps', 'd2lps.missing', 'd2lps.checks',
-                        'd2lps.engine', 'd2lps.collectives',
-                        'd2lps.kvstore', 'd2lps.asynchrony',
-                        'd2lps.pictures', 'd2lps.pictures.toys'}}
-PACKAGES = {name.split('.')[0] for name in ARROWS}
-# What an exercise may load before it draws: grading starts many processes.
-AT_ONCE = {'d2lps.checks', 'd2lps.collectives', 'd2lps.missing',
-           'd2lps.exercises'}
-MODULES = sorted(path for name in PACKAGES
-                 for path in (ROOT / name).rglob('*.py'))
-CLASSROOM = sorted((ROOT / 'teaching').rglob('*.py'))
+MODULES = sorted((ROOT / 'd2lps').rglob('*.py'))
+TEACHING = sorted((ROOT / 'teaching').rglob('*.py'))
 
 
 @cache
@@ -242,10 +189,10 @@ TEXTS = [ROOT / name for name in ('README.md', 'CONTRIBUTING.md', 'Makefile',
 def test_files_that_are_named_exist():
     """In one of our folders, or such as a lock; `make book` makes its own."""
     pattern = re.compile(
-        r'(?<![\w./~-])((?:teaching|d2lps\w*|docs|notebooks|setup|tests)/[\w./-]*|'
+        r'(?<![\w./~-])((?:benchmarks|d2lps|docs|notebooks|setup|teaching|tests)/[\w./-]*|'
         r'[\w-]+\.(?:toml|yml)|requirements[\w-]*\.lock)')
     missing = [f'{text.relative_to(ROOT)}: {path}'
-               for text in [*TEXTS, *MODULES, *CLASSROOM]
+               for text in [*TEXTS, *MODULES, *TEACHING]
                for path in pattern.findall(text.read_text())
                if not path.startswith('docs/_build')
                and not (ROOT / path.rstrip('.')).exists()]
@@ -265,71 +212,8 @@ def test_the_licence_is_apache_2():
     assert PROJECT['project']['license'] == {'text': 'Apache-2.0'}
 
 
-def room_of(module):
-    """The room of a module's dotted name, such as 'd2lps.cluster.store'."""
-    fitting = [room for room in ARROWS if f'{module}.'.startswith(f'{room}.')]
-    return max(fitting, key=len)
-
-
-def dotted(path):
-    return '.'.join(path.relative_to(ROOT).with_suffix('').parts)
-
-
-def imported(path, nodes=ast.walk):
-    """The modules that a file imports, anywhere in it."""
-    known = {dotted(other).removesuffix('.__init__') for other in MODULES}
-    for node in nodes(ast.parse(path.read_text())):
-        if isinstance(node, ast.ImportFrom):
-            assert not node.level, f'{path}: a relative import'
-            for one in node.names:
-                inner = f'{node.module}.{one.name}'
-                yield inner if inner in known else node.module
-        elif isinstance(node, ast.Import):
-            yield from (one.name for one in node.names)
-
-
 def test_every_folder_is_a_package_that_is_installed():
     folders = {path.parent for path in MODULES}
     assert all((folder / '__init__.py').exists() for folder in folders)
     assert {*PROJECT['tool']['setuptools']['packages']} == {
         '.'.join(folder.relative_to(ROOT).parts) for folder in folders}
-
-
-def test_rooms_import_in_one_direction():
-    """And an exercise loads little at once."""
-    wrong = []
-    for path in MODULES:
-        room = room_of(dotted(path))
-        checks = [(imported(path), ARROWS[room] | {room})]
-        if room == 'd2lps.exercises':
-            checks.append((imported(path, ast.iter_child_nodes), AT_ONCE))
-        for names, allowed in checks:
-            wrong += [f'{dotted(path)} imports {name}' for name in names
-                      if name.split('.')[0] in PACKAGES
-                      and room_of(name) not in allowed]
-    assert not wrong, '\n'.join(wrong)
-
-
-def test_no_arrow_points_back():
-    """Sorting by arrows succeeds only if there is no way round."""
-    sorter = graphlib.TopologicalSorter(ARROWS)
-    assert {*sorter.static_order()} == {*ARROWS}
-
-
-def test_the_classroom_stands_alone():
-    """Teachers run it where it is; ruff leaves nothing of it out."""
-    assert not {'include', 'exclude', 'extend-exclude'} & {
-        *PROJECT['tool']['ruff']}
-    assert not any(name.split('.')[0] == 'teaching' for path in MODULES
-                   for name in imported(path))
-
-
-@pytest.mark.full
-def test_the_collectives_need_neither_mxnet_nor_the_tests_plugins(python):
-    """Those of the topologies run; the others are looked for, at least."""
-    done = python('-c', 'import sys; sys.modules["mxnet"] = None; '
-                  'import pytest; sys.exit(pytest.main(sys.argv[1:]))',
-                  ROOT / 'tests' / 'collectives', '-k', 'test_topology',
-                  '-p', 'no:cacheprovider', PYTEST_DISABLE_PLUGIN_AUTOLOAD='1')
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert re.search(r'\d\d passed, \d+ deselected', done.stdout)
