@@ -12,9 +12,15 @@ import numbers
 import operator
 import os
 import reprlib
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any, NoReturn, ParamSpec, TypeAlias, TypeVar
 
 import numpy as np
+
+P = ParamSpec('P')
+T = TypeVar('T')
+Check: TypeAlias = Callable[[str, Any], Any]  # of an argument's name and value
 
 BOOL = bool, np.bool_
 MOST_SHOWN = 300  # characters of a value in an error
@@ -22,12 +28,12 @@ MOST_NAME = 1000  # characters of a name that an error may repeat
 LARGEST = 1e100  # beyond it, and below 1 / LARGEST, products are no floats
 
 
-def refuse(name, value, must):
+def refuse(name: str, value: object, must: str) -> NoReturn:
     """Raise the ValueError that says what argument `name` must be."""
     raise ValueError(f'{name} must be {must}; it was {shown(value)}')
 
 
-def shown(value):
+def shown(value: object) -> str:
     """A value in a few words; an array's numbers would fill the screen."""
     try:
         words = _array_shown(value) or reprlib.repr(value)
@@ -49,7 +55,7 @@ def _array_shown(value):
                if dtype is not None else ''))
 
 
-def as_array(value, dtype=None):
+def as_array(value: Any, dtype: Any = None) -> np.ndarray:
     """What `np.asarray` makes of a value; ValueError where that cannot be.
 
     A mask would be dropped, and integers may be too large for floats.
@@ -63,7 +69,8 @@ def as_array(value, dtype=None):
         raise ValueError(str(error)) from None
 
 
-def integer(name, value, least=1, most=None):
+def integer(name: str, value: Any, least: int = 1,
+            most: int | None = None) -> int:
     """An int from `least` to `most`."""
     try:
         found = None if isinstance(value, BOOL) else operator.index(value)
@@ -90,7 +97,8 @@ def _float(value):
         return math.inf if value > 0 else -math.inf
 
 
-def number(name, value, least=0, most=LARGEST, example=1):
+def number(name: str, value: object, least: float = 0,
+           most: float = LARGEST, example: float = 1) -> float:
     """A float from `least` to `most`."""
     found = _float(value)
     if not least <= found <= most:
@@ -100,7 +108,8 @@ def number(name, value, least=0, most=LARGEST, example=1):
     return found
 
 
-def positive(name, value, example=1, least=1 / LARGEST, most=LARGEST):
+def positive(name: str, value: object, example: float = 1,
+             least: float = 1 / LARGEST, most: float = LARGEST) -> float:
     """A float above 0, from `least` to `most`."""
     found = _float(value)
     if not least <= found <= most:
@@ -109,14 +118,15 @@ def positive(name, value, example=1, least=1 / LARGEST, most=LARGEST):
     return found
 
 
-def boolean(name, value):
+def boolean(name: str, value: object) -> bool:
     """True or False."""
     if not isinstance(value, BOOL):
         refuse(name, value, 'True or False')
     return bool(value)
 
 
-def text(name, value, example='name', least=1):
+def text(name: str, value: object, example: str = 'name',
+         least: int = 1) -> str:
     """A str of `least` characters or more, which can be written somewhere."""
     if not isinstance(value, str) or len(value) < least:
         refuse(name, value, f'a text such as {example!r}')
@@ -125,12 +135,12 @@ def text(name, value, example='name', least=1):
     return value
 
 
-def writable(words):
+def writable(words: str) -> str:
     """A text as UTF-8 can have it: half a character (a surrogate) is '?'."""
     return words.encode(errors='replace').decode()
 
 
-def folder(name, value):
+def folder(name: str, value: object) -> Path:
     """A `Path`; a ~ is the reader's own folder."""
     try:
         if isinstance(value, (str, Path)) and str(value):
@@ -146,14 +156,14 @@ def folder(name, value):
            'is longer than 255 bytes')
 
 
-def function(name, value):
+def function(name: str, value: T) -> T:
     """Anything that can be called."""
     if not callable(value):
         refuse(name, value, 'a function')
     return value
 
 
-def one_of(*options):
+def one_of(*options: T) -> Callable[[str, Any], T]:
     """A check that the argument is one of these."""
     def check(name, value):
         for option in options:
@@ -164,7 +174,7 @@ def one_of(*options):
     return check
 
 
-def instance_of(kind, words):
+def instance_of(kind: type | tuple[type, ...], words: str) -> Check:
     """A check for the type: `words` say what it must be, with an example."""
     def check(name, value):
         if not isinstance(value, kind):
@@ -173,7 +183,8 @@ def instance_of(kind, words):
     return check
 
 
-def list_of(check, words='a list', least=1):
+def list_of(check: Check, words: str = 'a list',
+            least: int = 1) -> Callable[[str, Any], list]:
     """A check for a list or tuple of at least `least`; it returns a list."""
     def check_all(name, value):
         if not isinstance(value, (list, tuple)):
@@ -185,7 +196,7 @@ def list_of(check, words='a list', least=1):
     return check_all
 
 
-def either(*checks, words):
+def either(*checks: Check, words: str) -> Check:
     """A check that passes if one of `checks` does; `words` say what is."""
     def check_any(name, value):
         for check in checks:
@@ -197,7 +208,8 @@ def either(*checks, words):
     return check_any
 
 
-def checked(rule=None, **checks):
+def checked(rule: Callable[..., object] | None = None, **checks: Check
+            ) -> Callable[[Callable[P, T]], Callable[P, T]]:
     """Check a function's arguments before each call.
 
     checks: a check for each argument, by name. An argument whose default is
@@ -205,7 +217,7 @@ def checked(rule=None, **checks):
     rule: a function of all arguments, by name, called after the checks: it
     raises ValueError where they do not go together.
     """
-    def decorate(function):
+    def decorate(function: Callable[P, T]) -> Callable[P, T]:
         signature = inspect.signature(function)
         parameters = signature.parameters
         if checks.keys() - parameters.keys():
@@ -213,7 +225,7 @@ def checked(rule=None, **checks):
                             f'{checks.keys() - parameters.keys()}')
 
         @functools.wraps(function)
-        def call(*args, **kwargs):
+        def call(*args: P.args, **kwargs: P.kwargs) -> T:
             try:
                 bound = signature.bind(*args, **kwargs)
             except TypeError:
