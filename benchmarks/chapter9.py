@@ -23,7 +23,7 @@ import mxnet as mx
 import psutil
 from d2lps import processor
 from d2lps.cluster import Cluster, cluster
-from d2lps.cluster.processes.addresses import Here, free_ports
+from d2lps.cluster.processes.addresses import LocalPlaces, free_ports
 from d2lps.engine import cores
 
 BATCH_SIZE, LR, WORKERS = 256, 0.1, 2
@@ -239,7 +239,9 @@ def main(args):
         one, pids = start(1, 0)
         training.add('2 workers, 1 server', lambda one=one: min(
             one.run(worker_trains, args.steps)), pids, 2 * args.steps)
-        with mock.patch.object(cluster, 'here', Here):  # ports, as elsewhere
+        with mock.patch.object(
+                cluster, 'unix_socket_places',
+                LocalPlaces):  # ports, as elsewhere
             over_tcp = start(1, size)
         here = start(1, size)
         for name, (one, pids), keys in (

@@ -27,7 +27,7 @@ __getattr__, __dir__ = lazy(__name__, {
     '.asynchrony.overlap': ('Message', 'Task', 'best_possible',
                             'simulate_step'),
     '.recovery': ('Checkpoint', 'train_with_checkpoints'),
-    '.cluster.peers.peers': ('PeerError', 'Peers', 'PlanError',
+    '.cluster.peers.exchange': ('PeerError', 'Peers', 'PlanError',
                              'join_peers'),
     '.cluster.connections': ('bytes_received', 'who_to_whom'),
     '.cluster.recorded': ('cluster_or_record',),

@@ -68,8 +68,8 @@ def test_mxnet_takes_them_and_what_the_user_has_chosen(python):
 
 def test_another_host_is_not_told_to_take_them():
     """It may have another processor, and would stop at what it cannot do."""
-    from d2lps.cluster.hosts import way
-    assert not processor.settings().keys() & way.SETTINGS.keys()
+    from d2lps.cluster.hosts import ssh_command
+    assert not processor.settings().keys() & ssh_command.SETTINGS.keys()
 
 
 @pytest.fixture

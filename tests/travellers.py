@@ -11,7 +11,7 @@ import numpy as np
 import psutil
 from clusters import HANGS
 from d2lps.collectives import travel
-from d2lps.cluster.peers.peers import PeerError, Peers
+from d2lps.cluster.peers.exchange import PeerError, Peers
 from d2lps.cluster.processes.calls import first_of
 from d2lps.cluster.processes.addresses import free_ports
 

@@ -12,4 +12,4 @@ __getattr__, __dir__ = lazy(__name__, {
     '.bare': ('bare_mxnet',),
     '.cluster': ('Cluster', 'ClusterError', 'WorkerError'),
     '.network': ('Network', 'network_problem'),
-    '.store.asking': ('StoreError',)})
+    '.store.client': ('StoreError',)})

@@ -18,7 +18,7 @@ from d2lps.checks import checked, positive, text, integer
 from d2lps.cluster.processes import descendants
 from d2lps.cluster.processes.lines import serve
 from d2lps.cluster.processes.member import may_be_forked
-from d2lps.cluster.processes.addresses import Private
+from d2lps.cluster.processes.addresses import UnixSocketPlaces
 from d2lps.cluster.processes.process import how_it_ended
 from d2lps.cluster.processes.shortage import TEMPORARY, needs, remedy
 from d2lps.cluster.processes.sockets import socket_of
@@ -54,8 +54,8 @@ def bare_mxnet(script, num_workers=2, seconds=3):
         OSError: if the processes cannot start; it says what ran out.
     """
     importlib.util.find_spec('mxnet')  # says if it is missing
-    ports = Private(num_workers, 1).free_ports(2 + num_workers)
-    env = {**os.environ, **Private.env, 'DMLC_NUM_SERVER': '1',
+    ports = UnixSocketPlaces(num_workers, 1).free_ports(2 + num_workers)
+    env = {**os.environ, **UnixSocketPlaces.env, 'DMLC_NUM_SERVER': '1',
            'DMLC_NUM_WORKER': str(num_workers), 'DMLC_NODE_HOST': '127.0.0.1',
            'DMLC_PS_ROOT_URI': '127.0.0.1', 'DMLC_ROLE': 'worker',
            'DMLC_PS_ROOT_PORT': str(ports[-1])}

@@ -10,16 +10,17 @@ from functools import partial
 from threading import TIMEOUT_MAX
 
 from d2lps import checks
-from d2lps.checks import (instance_of, checked, boolean, from_zero, number, shown, text,
-                          integer)
+from d2lps.checks import (boolean, checked, from_zero, instance_of, integer,
+                          number, shown, text)
 from d2lps.missing import NoMXNet, check_fork
-from d2lps.cluster.network import InNetwork, Network
+from d2lps.cluster.network import Network, NetworkPlaces
 from d2lps.cluster.processes.calls import (ClusterError, View, WorkerError,
                                            register_magic)
 from d2lps.cluster.processes.cells import (FOR_CELLS, close_store,
                                            pack, unpack)
-from d2lps.cluster.processes.addresses import (LOOPBACK, Here, check_process,
-                                          here)
+from d2lps.cluster.processes.addresses import (LOOPBACK, LocalPlaces,
+                                               check_process,
+                                               unix_socket_places)
 from d2lps.cluster.processes.restarts import Restarts
 
 COUNT = partial(integer, most=256)  # processes of a kind
@@ -290,15 +291,16 @@ def _places(num_workers, num_servers, network, hosts, **options):
     if hosts is not None and network is not None:
         raise ValueError('network is for one machine; leave out it or hosts')
     if hosts is not None:
-        from d2lps.cluster.hosts.machines import Machines  # few need it
-        return Machines(num_workers, num_servers, hosts, **options)
+        from d2lps.cluster.hosts.machines import SshPlaces  # few need it
+        return SshPlaces(num_workers, num_servers, hosts, **options)
     if network is None and str(options['address']) == LOOPBACK:
-        return Here(num_workers, num_servers)
+        return LocalPlaces(num_workers, num_servers)
     for name, value in options.items():
         if value is not None:
             raise ValueError(f'{name} goes with hosts=; it was '
                              f'{shown(value)}')
     if network is None:
-        return here(num_workers, num_servers)
-    instance_of(Network, 'a Network such as Network(delay=0.001)')('network', network)
-    return InNetwork(network, num_workers, num_servers)
+        return unix_socket_places(num_workers, num_servers)
+    is_network = instance_of(Network, 'a Network such as Network(delay=0.001)')
+    is_network('network', network)
+    return NetworkPlaces(network, num_workers, num_servers)

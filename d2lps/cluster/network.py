@@ -13,7 +13,7 @@ from d2lps.checks import checked, boolean, number, integer
 from d2lps.collectives.topology import PAYLOAD
 from d2lps.cluster.processes import namespaces
 from d2lps.cluster.processes.namespaces import link_of
-from d2lps.cluster.processes.addresses import Here, Place
+from d2lps.cluster.processes.addresses import LocalPlaces, Place
 
 SECONDS = 20  # for a look at what this machine permits
 RECEIVED, SENT = 0, 8  # where bytes stand in a line of /proc/…/net/dev
@@ -91,8 +91,8 @@ def network_problem(delay=0):
         return f'the slow network fails: {words.splitlines()[-1]}'
 
 
-class InNetwork(Here):
-    """Places on the hosts of a `Network`; see `places.Here`."""
+class NetworkPlaces(LocalPlaces):
+    """Places on the hosts of a `Network`; see `addresses.LocalPlaces`."""
     card = 'eth0'
 
     def __init__(self, network, num_workers, num_servers):
@@ -129,7 +129,7 @@ class InNetwork(Here):
 
     def again(self, lost):
         left = len(self.workers) - len(lost)
-        return (InNetwork(self._network, left, len(self.servers))
+        return (NetworkPlaces(self._network, left, len(self.servers))
                 if left else None)
 
     def is_free(self, port):

@@ -17,8 +17,8 @@ from pathlib import Path
 
 import numpy as np
 
-from d2lps.checks import (instance_of, checked, boolean, from_zero, list_of, one_of, text,
-                          integer)
+from d2lps.checks import (boolean, checked, from_zero, instance_of, integer,
+                          list_of, one_of, text)
 from d2lps.missing import NO_TORCH, is_hidden
 from d2lps.cluster.cluster import Cluster
 from d2lps.cluster.network import Network, network_problem
@@ -60,7 +60,8 @@ def _private(needs, network, loopback, **_):
 
 @checked(_private, record=text, num_workers=integer, num_servers=from_zero,
          needs=list_of(one_of(*HOW)),
-         network=instance_of((Network, type(None)), 'a Network, or None'), loopback=boolean)
+         network=instance_of((Network, type(None)), 'a Network, or None'),
+         loopback=boolean)
 def cluster_or_record(record, num_workers, needs=('torch',), num_servers=0,
                       network=None, loopback=False):
     """A `Cluster`, or, where something is missing, a `Record` of one.

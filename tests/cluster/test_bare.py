@@ -24,13 +24,13 @@ out = mx.nd.zeros(2)
 @pytest.fixture(autouse=True)
 def nothing_is_left(monkeypatch):
     """Neither processes nor sockets."""
-    taken, free_ports = [], bare.Private.free_ports
+    taken, free_ports = [], bare.UnixSocketPlaces.free_ports
 
     def noted(self, n):
         taken.extend(free_ports(self, n))
         return taken
 
-    monkeypatch.setattr(bare.Private, 'free_ports', noted)
+    monkeypatch.setattr(bare.UnixSocketPlaces, 'free_ports', noted)
     yield
     assert not [p for p in psutil.process_iter(['environ']) if (
         p.info['environ'] or {}).get('DMLC_PS_ROOT_PORT') in map(str, taken)]

@@ -473,7 +473,7 @@ def test_only_one_worker_creates_a_store(cluster):
     def go(only):
         from d2lps.cluster.store import worker
         worker.close_store()
-        if worker._asking.rank == only:
+        if worker._client.rank == only:
             mx.kv.create('dist_sync')
     errors = failures(cluster, go, 1)
     assert set(errors) == {1}
@@ -601,8 +601,8 @@ def test_a_pull_asks_for_faults_while_there_may_be_some(kind, cluster):
             kv.set_updater(update)
         else:
             kv.set_optimizer(optimizer)
-        asked, ask = [], kv._asking.ask
-        kv._asking.ask = lambda *args, **message: (
+        asked, ask = [], kv._client.ask
+        kv._client.ask = lambda *args, **message: (
             asked.append(message), ask(*args, **message))[1]
         counts = []
         for _ in range(3):
@@ -610,7 +610,7 @@ def test_a_pull_asks_for_faults_while_there_may_be_some(kind, cluster):
             asked.clear()
             kv.pull('w', out)
             counts.append(asked.count({}))
-        del kv._asking.ask
+        del kv._client.ask
         return counts
     for mine, counts in (('update', [1, 1, 1]), ('schedule', [1, 1, 1]),
                          ('nothing', [1, 0, 0])):
@@ -710,7 +710,7 @@ def test_an_error_that_cannot_show_itself(cluster):
 def test_ctrl_c_waits_until_a_push_is_sent():
     import os
     import signal
-    from d2lps.cluster.store.asking import defer_sigint
+    from d2lps.cluster.store.client import defer_sigint
     seen = []
     with pytest.raises(KeyboardInterrupt):
         with defer_sigint():

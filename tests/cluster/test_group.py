@@ -257,17 +257,17 @@ def test_a_worker_that_forks(shared):
     def fork():
         pid = os.fork()
         if not pid:
-            from d2lps.cluster.peers import peers
+            from d2lps.cluster.peers import exchange
             try:
-                travel.run(peers._joined, PLANS[0], np.ones(3))
+                travel.run(exchange._joined, PLANS[0], np.ones(3))
             except RuntimeError as error:
                 os._exit(7 if 'forked' in str(error) else 1)
         return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
 
     def run():
-        from d2lps.cluster.peers import peers
+        from d2lps.cluster.peers import exchange
         array = np.ones(3)
-        travel.run(peers._joined, PLANS[0], array)
+        travel.run(exchange._joined, PLANS[0], array)
         return array.tolist()
     assert well(shared)
     assert shared.run(fork) == [7] * 3

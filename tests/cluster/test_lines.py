@@ -199,5 +199,5 @@ def test_hosts_that_are_lost_are_swept_side_by_side(monkeypatch):
 
 def test_a_sweep_that_cannot_begin_is_no_error(monkeypatch):
     from d2lps.cluster.hosts import host
-    way = SimpleNamespace(to=lambda name, code: ['/no/such/ssh', name, code])
-    assert host.Host('lab1', way).sweep('/tmp/d2lps-cluster-x', [1]) is None
+    ssh = SimpleNamespace(to=lambda name, code: ['/no/such/ssh', name, code])
+    assert host.Host('lab1', ssh).sweep('/tmp/d2lps-cluster-x', [1]) is None

@@ -86,7 +86,7 @@ def test_bad_networks():
     with pytest.raises(ValueError, match="network must be .* it was 'slow'"):
         Cluster(network='slow')
     with pytest.raises(ValueError, match='network=Network'):
-        addresses.Here(1, 1).traffic()
+        addresses.LocalPlaces(1, 1).traffic()
     for many in (25, 25), (60, 10), (120, 4):  # which would hang
         with pytest.raises(ValueError, match='network: Linux keeps up to 500 '
                            'pairs of hosts that talk'):
@@ -156,7 +156,7 @@ def test_a_failure_in_the_start(monkeypatch, tmp_path, pyroute2, words):
 
 @pytest.mark.full
 def test_a_network_that_never_gets_ready(monkeypatch):
-    monkeypatch.setattr(network.InNetwork, 'patience', 0.5)
+    monkeypatch.setattr(network.NetworkPlaces, 'patience', 0.5)
     monkeypatch.setattr(addresses, 'start_here', lambda: ['sleep', '60'])
     with pytest.raises(ClusterError, match=r'network \(process \d+\) did not '
                        'answer within 0.5 s'):

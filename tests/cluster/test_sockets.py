@@ -111,7 +111,7 @@ def is_the_scheduler_there():
     native, seen = worker.native_store, []
 
     def late(kind):
-        time.sleep(worker._asking.rank / 2)
+        time.sleep(worker._client.rank / 2)
         seen.append(os.path.lexists(sockets.socket_of(
             os.environ['DMLC_PS_ROOT_PORT'])))
         return native(kind)
@@ -158,16 +158,18 @@ def test_names_that_are_taken_are_not_chosen(monkeypatch, tmp_path):
     draws = iter([3, 3, 5, 4, 1])
     monkeypatch.setattr('secrets.randbelow', lambda _: next(draws))
     (tmp_path / str(2 ** 16 + 5)).symlink_to('nowhere')
-    assert addresses.Private(1, 1).free_ports(3) == [
+    assert addresses.UnixSocketPlaces(1, 1).free_ports(3) == [
         2 ** 16 + n for n in (1, 3, 4)]
 
 
 def test_a_name_that_another_program_takes_meanwhile(monkeypatch):
-    ports = addresses.Private.free_ports
-    taken = Path(sockets.socket_of(*addresses.Private(1, 1).free_ports(1)))
+    ports = addresses.UnixSocketPlaces.free_ports
+    places = addresses.UnixSocketPlaces(1, 1)
+    taken = Path(sockets.socket_of(*places.free_ports(1)))
     taken.mkdir()  # what not even root can bind a socket to
-    monkeypatch.setattr(addresses.Private, 'free_ports', lambda self, n: [
-        int(taken.name), *ports(self, n - 1)] if n > 1 else ports(self, n))
+    monkeypatch.setattr(addresses.UnixSocketPlaces, 'free_ports', lambda self,
+                        n: [int(taken.name), *ports(self, n - 1)] if n > 1
+                        else ports(self, n))
     try:
         with pytest.raises(ClusterError, match='scheduler .* ended') as error:
             with Cluster() as c:
@@ -200,7 +202,8 @@ def test_a_port_is_kept_from_the_start_on(monkeypatch):
         assert path.is_socket()
         with pytest.raises(ValueError, match=f'{port} is in use'):
             Cluster(port=port)
-        monkeypatch.setattr(addresses.Private, 'is_free', lambda *_: True)
+        monkeypatch.setattr(addresses.UnixSocketPlaces, 'is_free',
+                            lambda *_: True)
         with pytest.raises(OSError, match=f'port {port} is in use'):
             Cluster(port=port)  # both at the same moment
         monkeypatch.undo()

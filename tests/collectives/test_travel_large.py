@@ -3,7 +3,7 @@ import multiprocessing
 
 import numpy as np
 from d2lps.collectives import strategies, travel
-from d2lps.cluster.peers.peers import Peers
+from d2lps.cluster.peers.exchange import Peers
 
 
 def exchange(rank, folder, wrong):

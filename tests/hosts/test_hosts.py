@@ -16,7 +16,7 @@ import sshlab
 from clusters import run_body, running
 from d2lps.cluster import Cluster, ClusterError
 from d2lps.cluster.processes import probe
-from d2lps.cluster.hosts import machines, way
+from d2lps.cluster.hosts import machines, ssh_command
 
 pytestmark = pytest.mark.full
 
@@ -310,7 +310,7 @@ def test_bad_arguments(arguments, words):
 
 
 def test_who_is_left_of_several_machines():
-    places = machines.Machines(3, 2, ['one', 'two'], ssh=['true'])
+    places = machines.SshPlaces(3, 2, ['one', 'two'], ssh=['true'])
     without = places.again({'worker 2'})
     assert without._for == [['one', 'two'], ['one', 'two']]
     assert without.again({'host two'})._for == [['one'], ['one', 'one']]
@@ -329,7 +329,7 @@ LAN = dict(reader='127.0.0.1', address='127.0.0.1', ports=[20_000, 20_001])
      'lab0 sees this machine as 192.0.2.9, which is not')])
 def test_what_the_machines_answer(answers, wrong):
     names = [f'lab{k}' for k in range(len(answers))]
-    places = machines.Machines(2, 1, names, ssh=['true'])
+    places = machines.SshPlaces(2, 1, names, ssh=['true'])
     for host, told in zip(places._hosts, answers):
         host.status = told
     if wrong:
@@ -364,7 +364,7 @@ def test_the_commands_on_the_page_are_there():
     done = subprocess.run(['make', '-n', '.venv/installed'], text=True,
                           cwd=Path(__file__).parents[2], capture_output=True)
     assert 'make .venv/installed' in page() and done.returncode == 0
-    assert (way.PORTS[0], way.PORTS[-1]) == (20_000, 20_999)
+    assert (ssh_command.PORTS[0], ssh_command.PORTS[-1]) == (20_000, 20_999)
     assert '20,000 to\n20,999' in page()
 
 

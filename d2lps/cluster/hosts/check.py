@@ -7,10 +7,11 @@ from concurrent.futures import ThreadPoolExecutor
 
 from d2lps.cluster.processes import messages, probe
 from d2lps.cluster.processes.calls import ClusterError
-from d2lps.cluster.hosts.machines import Machines, head_of
-from d2lps.cluster.hosts.way import Way, check_hosts, check_ports
+from d2lps.cluster.hosts.machines import SshPlaces, head_of
+from d2lps.cluster.hosts.ssh_command import (SshCommand, check_hosts,
+                                             check_ports)
 
-PATIENCE = Machines.patience  # seconds for an answer
+PATIENCE = SshPlaces.patience  # seconds for an answer
 HERE = 'this machine'
 # What to do if these words are in an error.
 ADVICE = {
@@ -41,9 +42,9 @@ class Line:
         problem: what is wrong, in a line, or ''.
     """
 
-    def __init__(self, way, host, question):
+    def __init__(self, ssh_command, host, question):
         self.host, self._ssh = host, subprocess.Popen(
-            way.to(host, 'keeper.main()'), text=True,
+            ssh_command.to(host, 'keeper.main()'), text=True,
             stdin=subprocess.PIPE, stdout=subprocess.PIPE,
             stderr=subprocess.PIPE, errors='replace')
         self.problem, self.status = '', {}
@@ -82,16 +83,17 @@ class Line:
         self._ssh.communicate()
 
 
-def check(hosts, address=None, ports=None, **way):
+def check(hosts, address=None, ports=None, **options):
     """Yield (what was looked at, what is wrong or '', what to do).
 
-    Arguments as for `Machines`, whose ValueErrors it raises.
+    Arguments as for `SshPlaces`, whose ValueErrors it raises.
     """
     hosts, ports = check_hosts('hosts', hosts), check_ports(ports, 2)
-    way, question = Way(**way), {'ports': ports,
-                                 'python': list(sys.version_info[:2])}
+    ssh_command = SshCommand(**options)
+    question = {'ports': ports, 'python': list(sys.version_info[:2])}
     with ThreadPoolExecutor(len(hosts)) as pool:
-        lines = [*pool.map(lambda host: Line(way, host, question), hosts)]
+        lines = [*pool.map(
+            lambda host: Line(ssh_command, host, question), hosts)]
         try:
             yield from _check(lines, address, ports, pool.map)
         finally:

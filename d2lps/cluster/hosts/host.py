@@ -12,13 +12,14 @@ class Host(KeeperLine):
 
     Args:
         name: what ssh takes.
-        way: the `Way` to it.
+        ssh_command: the `SshCommand` that reaches it.
     """
 
-    def __init__(self, name, way, **begin):
-        super().__init__(f'host {name}', way.to(name, 'keeper.main()'),
-                         **begin)
-        self._host, self._way, self.where = name, way, f'on {name}'
+    def __init__(self, name, ssh_command, **begin):
+        super().__init__(f'host {name}',
+                         ssh_command.to(name, 'keeper.main()'), **begin)
+        self._host, self._ssh_command = name, ssh_command
+        self.where = f'on {name}'
 
     def label(self):
         return self.name
@@ -43,6 +44,7 @@ class Host(KeeperLine):
         """
         with suppress(OSError):  # it is gone, or there are too many programs
             return subprocess.Popen(
-                self._way.to(self._host, f'sockets.sweep({folder!r}, {pids})'),
+                self._ssh_command.to(
+                    self._host, f'sockets.sweep({folder!r}, {pids})'),
                 stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL)

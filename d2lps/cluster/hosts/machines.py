@@ -7,16 +7,17 @@ import sys
 
 from d2lps.checks import shown
 from d2lps.cluster.processes.calls import ClusterError
-from d2lps.cluster.processes.addresses import Here, Place
+from d2lps.cluster.processes.addresses import LocalPlaces, Place
 from d2lps.cluster.processes.probe import is_free
 from d2lps.cluster.hosts.host import Host
-from d2lps.cluster.hosts.way import Way, check_hosts, check_ports
+from d2lps.cluster.hosts.ssh_command import (SshCommand, check_hosts,
+                                             check_ports)
 
 BLOCK = 20  # clusters that start at once shall not want the same ports
 SILENCE = 30.0  # seconds without a word after which a keeper gives up
 
 
-class Machines(Here):
+class SshPlaces(LocalPlaces):
     """Workers and servers on other machines, the rest on this one.
 
     Args:
@@ -27,7 +28,7 @@ class Machines(Here):
         address: this machine's, as the hosts know it; by default the one
             from which the first of them sees the connection come.
         ports: on which all machines must reach each other, and this one.
-        way: arguments of `Way`.
+        python, ssh: as in `SshCommand`.
 
     Raises:
         ValueError: for a bad argument.
@@ -35,7 +36,7 @@ class Machines(Here):
     patience, card = 14.0, ''
 
     def __init__(self, num_workers, num_servers, hosts, server_hosts=None,
-                 address=None, ports=None, **way):
+                 address=None, ports=None, python=None, ssh=None):
         names = check_hosts('hosts', hosts)
         others = (names if server_hosts is None
                   else check_hosts('server_hosts', server_hosts))
@@ -48,7 +49,8 @@ class Machines(Here):
             raise ValueError('address must be an IPv4 address of this '
                              f"machine, such as '10.0.0.1'; it was "
                              f'{shown(address)}')
-        self._address, self._way = address, Way(**way)
+        self._address = address
+        self._ssh_command = SshCommand(python, ssh)
         self._cwd = os.getcwd()
         first = random.randrange(0, len(self._ports), BLOCK)
         self._ports = [*self._ports[first:], *self._ports[:first]]
@@ -59,7 +61,7 @@ class Machines(Here):
         super().__init__(*map(len, self._for))
         self._names = list(dict.fromkeys(sum(self._for, [])))
         self._hosts = [Host(
-            name, self._way, silence=SILENCE, cwd=self._cwd, look={
+            name, self._ssh_command, silence=SILENCE, cwd=self._cwd, look={
                 'python': list(sys.version_info[:2]), 'ports': self._ports})
             for name in self._names]
         self.keepers += self._hosts

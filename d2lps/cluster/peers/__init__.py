@@ -1,5 +1,5 @@
 """Lines between workers, over which plans travel: sockets, and NumPy only.
 
-`joining`: how each worker gets a line to each of the others. `peers`: what
+`joining`: how each worker gets a line to each of the others. `exchange`: what
 goes over them in a run of `d2lps.collectives.travel`.
 """

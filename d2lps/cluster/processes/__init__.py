@@ -49,7 +49,7 @@ when one dies; `process` is our end of the line to each;
 `keeper`, one in each place, forks them; `member` is what is forked, and goes
 on as a `server` or as a worker that waits for `cells`.
 
-Beside them: `places` (and `d2lps.cluster.hosts`) say where processes run,
+Beside them: `addresses` (and `d2lps.cluster.hosts`) say where processes run,
 `namespaces` makes the slow network, `calls` is the reader's end of `run` and
 `%%px`.
 """

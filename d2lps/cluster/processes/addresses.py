@@ -1,7 +1,7 @@
 """Where a cluster's processes run, and at what addresses.
 
-`Here` is the reader's machine, and `Private` the same without a port.  What
-else there is has the same attributes and methods: see
+`LocalPlaces` is the reader's machine, and `UnixSocketPlaces` the same without
+a port.  All others have the same attributes and methods: see
 `d2lps.cluster.network` and `d2lps.cluster.hosts.machines`.
 """
 import os
@@ -50,7 +50,7 @@ class Place:
         return self.keeper.add(role, rank, env=env, host=self.host, **job)
 
 
-class Here:
+class LocalPlaces:
     """All processes on this machine; they talk on loopback only.
 
     Attributes:
@@ -124,7 +124,7 @@ class Here:
         return plain(self.workers[0].address), port
 
 
-class Private(Here):
+class UnixSocketPlaces(LocalPlaces):
     """All processes on this machine; nobody else can connect with them.
 
     They talk over Unix sockets, which MXNet names by what would be a port.
@@ -160,7 +160,7 @@ class Private(Here):
 
 
 def plain(address):
-    """An address as everybody writes it; see `spelled` in d2lps.cluster.hosts."""
+    """An address in its usual form; see `spelled` in `hosts.machines`."""
     return socket.inet_ntoa(socket.inet_aton(address))
 
 
@@ -185,9 +185,9 @@ def check_process(processes):
                       f'-n {max(1024, needed)}, and start Python again')
 
 
-def here(num_workers, num_servers):
-    """`Private` places; OSError where these cannot be had."""
-    places = Private(num_workers, num_servers)
+def unix_socket_places(num_workers, num_servers):
+    """`UnixSocketPlaces` places; OSError where these cannot be had."""
+    places = UnixSocketPlaces(num_workers, num_servers)
     path = sockets.socket_of(*places.free_ports(1))
     try:
         with socket.socket(socket.AF_UNIX) as probe:

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import cloudpickle
 
-from d2lps.cluster.peers.peers import PeerError
+from d2lps.cluster.peers.exchange import PeerError
 
 WAITS = 'waits_for', 'round', 'closed'  # what a PeerError tells `first_of`
 PART = 50_000  # characters of a call or a result that go into one message

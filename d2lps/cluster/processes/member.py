@@ -19,7 +19,7 @@ import traceback
 from d2lps.cluster.processes import messages
 from d2lps.cluster.processes import namespaces
 from d2lps.cluster.processes.shortage import open_files, or_end
-from d2lps.cluster.store.asking import defer_sigint
+from d2lps.cluster.store.client import defer_sigint
 
 BEAT = 1.0  # seconds between signs of life
 PR_SET_PDEATHSIG, PR_SET_NAME = 1, 15

@@ -5,7 +5,7 @@ import time
 
 from d2lps.cluster.processes.calls import ClusterError, show
 from d2lps.cluster.processes.supervisor import Supervisor
-from d2lps.cluster.store.asking import defer_sigint
+from d2lps.cluster.store.client import defer_sigint
 
 START = 60.0  # seconds that a start may take
 

@@ -22,7 +22,7 @@ class Supervisor:
     """The processes of one cluster.
 
     Args:
-        places: where they run, such as `places.Here`.
+        places: where they run, such as `addresses.LocalPlaces`.
         timeout, port: as in `Cluster`.
         deaths: a list, to which those that die are added.
 

@@ -65,9 +65,9 @@ class Agreement:
         """Take note of a worker's message, by its `kind`.
 
         state: it has begun (`busy`) or ended a cell, with an `error`.
-        question: see `Asking.ask`; `number` is the answer's, too.
+        question: see `StoreClient.ask`; `number` is the answer's, too.
         cancel: it was interrupted in question `number`, or in its answer.
-        call: it makes a call without a question; see `Asking.tell`.
+        call: it makes a call without a question; see `StoreClient.tell`.
         """
         self._kinds[message['kind']](rank, self.workers[rank], message, now)
         self._go(now)

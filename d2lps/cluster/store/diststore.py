@@ -9,9 +9,9 @@ import os
 from mxnet.kvstore import KVStoreBase
 
 from d2lps.checks import instance_of, checked, function, integer
-from d2lps.cluster.store.asking import (StoreError, defer_sigint,
+from d2lps.cluster.store.client import (StoreError, defer_sigint,
                                         single_threaded)
-from d2lps.cluster.store.storechecks import (by_mxnet, compression, groups,
+from d2lps.cluster.store.arguments import (by_mxnet, compression, groups,
                                               names, packed)
 from d2lps.engine import mx
 
@@ -37,9 +37,9 @@ class DistStore(KVStoreBase):
 
     type = rank = num_workers = None  # set below; not as in the base class
 
-    def __init__(self, kind, create, asking):
+    def __init__(self, kind, create, client):
         self.type = kind
-        self._asking = asking
+        self._client = client
         self._buffers, self._shapes = {}, {}  # by key
         self._most = {}  # values for a key, in the first push of several
         self._pushed = set()  # keys that were not pulled since
@@ -47,10 +47,10 @@ class DistStore(KVStoreBase):
         self._updates = False  # do the servers have an update?
         self._fails_at_once = False  # or never, that update
         self._proved = set()  # keys with which it did not fail
-        reply = asking.meet(f'create({kind!r})', create=True, faults=False)
-        asking.faults.clear()  # they were in a store that is gone
+        reply = client.meet(f'create({kind!r})', create=True, faults=False)
+        client.faults.clear()  # they were in a store that is gone
         os.environ.update(reply['env'])
-        self._kv = asking.inside(create, kind)
+        self._kv = client.inside(create, kind)
         self.rank, self.num_workers = self._kv.rank, self._kv.num_workers
 
     def __repr__(self):
@@ -76,11 +76,11 @@ class DistStore(KVStoreBase):
         given = self._groups('value', key, value, new=True)
         shapes = [[key, arrays[0].shape] for key, arrays in given.items()]
         text = ', '.join(f'{key!r}, shape {shape}' for key, shape in shapes)
-        self._asking.meet(f'init({text})', same=shapes)
+        self._client.meet(f'init({text})', same=shapes)
         # What MXNet sends, it overwrites in the next pull: send a copy.
         first = {key: value.as_nd_ndarray().copy()
                  for key, [value] in given.items()}
-        self._asking.inside(self._kv.init, list(first), list(first.values()))
+        self._client.inside(self._kv.init, list(first), list(first.values()))
         self._buffers.update(first)
         self._shapes.update(shapes)
 
@@ -100,15 +100,15 @@ class DistStore(KVStoreBase):
                 raise ValueError("a push to a 'dist_async' store is an "
                                  'update: call set_optimizer first, for '
                                  'example with mx.optimizer.SGD()')
-            self._asking.check_faults()
-            self._asking.tell(call=call)
+            self._client.check_faults()
+            self._client.tell(call=call)
         elif again:
-            self._asking.ask(call, push=keys)
+            self._client.ask(call, push=keys)
         else:
-            self._asking.check_faults()
+            self._client.check_faults()
         with defer_sigint():  # what the cluster has counted must be sent
             if self.type == 'dist_sync' and not again:
-                self._asking.tell(call=call, push=keys)
+                self._client.tell(call=call, push=keys)
             self._pushed.update(keys)
             self._send(given, priority)
 
@@ -140,11 +140,11 @@ class DistStore(KVStoreBase):
         keys = [*given]
         call, pushed = f'pull({names(keys)})', self._pushed.intersection(keys)
         if self.type == 'dist_sync' and pushed:
-            self._asking.ask(call, pull=keys)
+            self._client.ask(call, pull=keys)
             self._pushed.difference_update(keys)
         else:
-            self._asking.check_faults()
-            self._asking.tell(call=call, inside=True)
+            self._client.check_faults()
+            self._client.tell(call=call, inside=True)
         outs = [[array.as_nd_ndarray() for array in arrays]
                 for arrays in given.values()]
         for array in sum((self._late.pop(key, []) for key in keys), []):
@@ -155,11 +155,11 @@ class DistStore(KVStoreBase):
         if not wait:
             self._late.update(zip(keys, outs))
         elif self._updates and not self._proved.issuperset(keys):
-            self._asking.ask(call)  # by now servers have reported faults
+            self._client.ask(call)  # by now servers have reported faults
             if self._fails_at_once:
                 self._proved.update(pushed)
             return
-        self._asking.tell()
+        self._client.tell()
 
     @single_threaded
     def pushpull(self, key, value, out=None, priority=0, wait=True):
@@ -199,11 +199,11 @@ class DistStore(KVStoreBase):
     @single_threaded
     def _set_update(self, call, update):
         body = packed(call, update)
-        self._asking.meet(call, update=body if self.rank == 0 else '')
+        self._client.meet(call, update=body if self.rank == 0 else '')
         if self.rank == 0:
-            self._asking.inside(self._kv._send_command_to_servers,
+            self._client.inside(self._kv._send_command_to_servers,
                                 SET_UPDATE, body)
-        self._asking.meet(f'{call}, which is being sent')
+        self._client.meet(f'{call}, which is being sent')
         self._updates = True
         self._proved.clear()
         self._fails_at_once = by_mxnet(update)
@@ -219,14 +219,14 @@ class DistStore(KVStoreBase):
         if self._buffers:
             raise ValueError('compression must be set before init; there is '
                              f'key {names([*self._buffers])} already')
-        self._asking.meet('set_gradient_compression', same=params)
-        self._asking.inside(self._kv.set_gradient_compression, params)
-        self._asking.meet('set_gradient_compression, which is being sent')
+        self._client.meet('set_gradient_compression', same=params)
+        self._client.inside(self._kv.set_gradient_compression, params)
+        self._client.meet('set_gradient_compression, which is being sent')
 
     @single_threaded
     def barrier(self):
         """Wait until all workers are here."""
-        self._asking.meet('barrier()')
+        self._client.meet('barrier()')
 
     def is_capable(self, capability):
         """Gluon's Trainer asks whether servers can run an optimizer: yes."""
@@ -245,15 +245,15 @@ class DistStore(KVStoreBase):
         With `report`, an update that failed meanwhile is an error then.
         """
         if self._kv is not None:
-            reply = self._asking.meet('close()', close=True, faults=False)
+            reply = self._client.meet('close()', close=True, faults=False)
             # A push that waits for others would never let the store go.
             for key, times in reply['missing']:
                 for _ in range(times):
                     self._send({key: [mx.nd.zeros_like(
                         self._buffers[key])]})
-            self._asking.inside(self._kv._barrier)
-            self._asking.inside(mx.base._LIB.MXKVStoreFree, self._kv.handle)
+            self._client.inside(self._kv._barrier)
+            self._client.inside(mx.base._LIB.MXKVStoreFree, self._kv.handle)
             self._kv.handle, self._kv = None, None
-            self._asking.tell('freed')
+            self._client.tell('freed')
             if report:
-                self._asking.ask('close()')
+                self._client.ask('close()')

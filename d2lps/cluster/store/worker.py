@@ -6,18 +6,18 @@ from functools import partial
 from mxnet.kvstore import KVStoreBase
 
 from d2lps.checks import checked, one_of
-from d2lps.cluster.store.asking import Asking
+from d2lps.cluster.store.client import StoreClient
 from d2lps.cluster.store.diststore import KINDS, DistStore
 from d2lps.engine import mx
 
-_asking = None  # the cluster; there is one in workers only
+_client = None  # the cluster; there is one in workers only
 _store = None  # a process can have one at a time
 
 
 def attach(channel, faults):
     """Make this process a worker; `processes.member` calls this."""
-    global _asking
-    _asking = Asking(channel, faults)
+    global _client
+    _client = StoreClient(channel, faults)
 
 
 class Kinds(dict):
@@ -29,7 +29,7 @@ class Kinds(dict):
     """
 
     def __contains__(self, kind):
-        ours = _asking is not None or 'DMLC_ROLE' not in os.environ
+        ours = _client is not None or 'DMLC_ROLE' not in os.environ
         return 'dist' in kind and ours or super().__contains__(kind)
 
     def __missing__(self, kind):
@@ -43,7 +43,7 @@ KVStoreBase.kv_registry = Kinds(KVStoreBase.kv_registry)
 def native_store(kind):
     """MXNet's own store."""
     os.umask(0o077)  # its socket is our own, whatever a cell has set
-    _asking.tell('joins')  # so the scheduler may begin; see `server.serve`
+    _client.tell('joins')  # so the scheduler may begin; see `server.serve`
     handle = mx.base.KVStoreHandle()
     mx.base.check_call(mx.base._LIB.MXKVStoreCreate(
         mx.base.c_str(kind), ctypes.byref(handle)))
@@ -67,13 +67,13 @@ def create_store(kind='dist_sync'):
         StoreError: if the other workers do not create it, too.
     """
     global _store
-    if _asking is None:
+    if _client is None:
         raise RuntimeError(
             f'a {kind!r} store works in the workers of a cluster only: write '
             '%%px above the cell, use Cluster.run, or run the script with '
             'python -m d2lps cluster script.py')
     close_store(report=False)
-    _store = DistStore(kind, native_store, _asking)
+    _store = DistStore(kind, native_store, _client)
     return _store
 
 

@@ -1,6 +1,6 @@
 """Keys and arrays that do, and do not, fit a store."""
 import pytest
-from d2lps.cluster.store.storechecks import compression, groups, names
+from d2lps.cluster.store.arguments import compression, groups, names
 from d2lps.engine import devices, mx
 
 ONE, TWO = mx.np.ones(3), mx.np.ones((2, 2))

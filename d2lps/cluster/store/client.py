@@ -21,16 +21,16 @@ def single_threaded(method):
     """
     @functools.wraps(method)
     def call(self, *args, **kwargs):
-        if os.getpid() != self._asking.pid:
+        if os.getpid() != self._client.pid:
             raise RuntimeError('the store works in the worker itself only, '
                                'not in a process that was forked from it')
-        if not self._asking.lock.acquire(blocking=False):
+        if not self._client.lock.acquire(blocking=False):
             raise RuntimeError('another thread of this worker is using the '
                                'store; let one thread make all calls')
         try:
             return method(self, *args, **kwargs)
         finally:
-            self._asking.lock.release()
+            self._client.lock.release()
     return call
 
 
@@ -50,7 +50,7 @@ def defer_sigint():
         before(*came[0])
 
 
-class Asking:
+class StoreClient:
     """A worker's questions to its cluster, over the process's `channel`.
 
     `faults` is the list to which the channel adds what servers report.

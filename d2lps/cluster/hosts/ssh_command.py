@@ -24,7 +24,7 @@ FIND = '; '.join([  # in one line, for the sake of some shells
     'from d2lps.cluster.processes import keeper, sockets', ''])
 
 
-class Way:
+class SshCommand:
     """How to start programs of ours on other machines.
 
     Args:
