@@ -94,6 +94,13 @@ handback: $(VENV)/installed-tests
 	  'a course of nbgrader'; exit 1; }
 	$(VENV)/bin/python -m teaching.handback "$(FROM)" "$(TO)"
 
+# What became slower since a commit, such as: make compare BASE=8ba0860
+.PHONY: compare
+ASV = $(VENV)/bin/asv --config benchmarks/asv.conf.json
+compare: $(VENV)/installed-tests
+	@$(ASV) machine --yes >/dev/null
+	$(ASV) continuous --show-stderr --no-only-changed $(BASE) HEAD $(ARGS)
+
 benchmark: $(VENV)/installed
 	$(VENV)/bin/python benchmarks/chapter1.py
 	$(VENV)/bin/python benchmarks/sums.py

@@ -1,0 +1,6 @@
+"""What `make compare` times, in the form of asv.
+
+A benchmark uses what old commits have, too: the names that `d2lps` itself
+offers. What a commit cannot run raises NotImplementedError in `setup`, and
+asv reports n/a.
+"""
