@@ -1,28 +1,30 @@
 """`python -m d2lps`: the package's doings in a terminal."""
 import argparse
 import sys
+from collections.abc import Sequence
 from json import dumps
+from typing import Any
 
 import d2lps
 from d2lps.missing import NoMXNet
 
 
-def train(num_epochs, **arguments):
+def train(num_epochs: int, **arguments: Any) -> None:
     result = d2lps.train(num_epochs=num_epochs, **arguments)
     if len(result.seconds) < num_epochs:
         sys.exit(130)  # what a shell expects after Ctrl-C
 
 
-def timeline(json, **arguments):
+def timeline(json: bool, **arguments: Any) -> None:
     recorded = d2lps.step_timeline(**arguments)
     print(dumps(recorded.events) if json else recorded)
 
 
-def machine():
+def machine() -> None:
     print(d2lps.machine())
 
 
-def scale(text):
+def scale(text: str) -> str | float:
     try:
         return text if text == 'xavier' else float(text)
     except ValueError:
@@ -30,7 +32,7 @@ def scale(text):
             f"it must be a number or 'xavier'; it was {text!r}") from None
 
 
-def main(argv=None):
+def main(argv: Sequence[str] | None = None) -> Any:
     """Run a command; its options are the arguments of a function above."""
     parser = argparse.ArgumentParser(prog='d2lps', description=d2lps.__doc__)
     commands = parser.add_subparsers(required=True, metavar='COMMAND')

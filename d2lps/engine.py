@@ -9,12 +9,14 @@ import platform
 import threading
 import timeit
 from contextlib import suppress
+from collections.abc import Sequence
 from functools import partial, wraps
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as onp
 
-from d2lps.checks import instance_of, checked, list_of, refuse, integer
+from d2lps.annotations import Array, Device
+from d2lps.checks import checked, instance_of, integer, list_of, refuse
 from d2lps.missing import NoMXNet
 from d2lps.processor import cores, kernels_in_use
 from d2lps.settings import THREADS  # they come before MXNet
@@ -35,19 +37,26 @@ from mxnet import npx  # noqa: E402
 npx.set_np()
 
 
-def _free_when_done(store, free=mx.kvstore.KVStore.__del__):
-    """MXNet frees a local store even while its engine still sums in it."""
-    try:
-        mx.nd.waitall()
-    finally:
-        free(store)
+def _let_stores_finish():
+    """Make every store of MXNet wait for its sums before it is freed.
+
+    MXNet frees a local store even while its engine still sums in it.
+    """
+    free = mx.kvstore.KVStore.__del__
+
+    def free_when_done(store):
+        try:
+            mx.nd.waitall()
+        finally:
+            free(store)
+    mx.kvstore.KVStore.__del__ = free_when_done
 
 
-mx.kvstore.KVStore.__del__ = _free_when_done
+_let_stores_finish()
 array = instance_of(mx.np.ndarray, 'an MXNet array, such as mxnet.np.ones(3)')
 
 
-def device(name, value):
+def device(name: str, value: Device) -> Device:
     """A check: a device of this machine."""
     if not isinstance(value, mx.Context) or not 0 <= value.device_id < (
             npx.num_gpus() if value.device_type == 'gpu' else MOST_DEVICES):
@@ -68,7 +77,7 @@ def _side_by_side(name, contexts):
             'restart Python.')
 
 
-def device_list(name, value):
+def device_list(name: str, value: Any) -> list[Device]:
     """A check: a list of devices that can be used together."""
     words = 'a list of devices, such as d2lps.devices(2)'
     found = list_of(device, words)(name, value)
@@ -76,21 +85,21 @@ def device_list(name, value):
     return found
 
 
-def array_list(name, value):
+def array_list(name: str, value: Any) -> list[Array]:
     """A check: a list of MXNet arrays, on devices that go together."""
     found = list_of(array, 'a list of MXNet arrays')(name, value)
     _side_by_side(name, [one.ctx for one in found])
     return found
 
 
-def num_devices(name, value):
+def num_devices(name: str, value: Any) -> int:
     """A check: how many devices are to be used together."""
     _side_by_side(name, _contexts(integer(name, value, most=MOST_DEVICES)))
     return int(value)
 
 
 @checked(n=num_devices)
-def devices(n):
+def devices(n: int) -> list[Device]:
     """Return a list of `n` different devices, at most 1,024.
 
     GPUs if the machine has `n` of them, otherwise cpu(0) to cpu(n-1), each
@@ -147,14 +156,14 @@ def _for_mxnet(name, value):
 
 
 @checked(arrays=list_of(_for_mxnet, 'a list of NumPy arrays'))
-def on_devices(arrays):
+def on_devices(arrays: Sequence[onp.ndarray]) -> list[Array]:
     """Copies of NumPy's arrays as MXNet's, the i-th on the i-th device."""
     return [mx.np.array(one, one.dtype, ctx=device)
             for one, device in zip(arrays, devices(len(arrays)))]
 
 
 @checked(array=array)
-def nbytes(array):
+def nbytes(array: Array) -> int:
     """The size of an MXNet array's elements together, in bytes."""
     return array.size * onp.dtype(array.dtype).itemsize
 
@@ -169,10 +178,16 @@ class Traffic:
     may overlap; each block counts from zero.
     """
 
-    _active, _lock, _copyto = [], threading.Lock(), mx.np.ndarray.copyto
+    _active: list['Traffic'] = []  # all that are counting now
+    _lock = threading.Lock()
+    _copyto = mx.np.ndarray.copyto
 
-    def __init__(self):
-        self.bytes, self.copies, self.links = 0, 0, {}
+    def __init__(self) -> None:
+        self._begin_at_zero()
+
+    def _begin_at_zero(self) -> None:
+        self.bytes = self.copies = 0
+        self.links: dict[tuple[str, str], int] = {}
 
     def _add(self, array, other):
         target = other if isinstance(other, mx.Context) else other.ctx
@@ -182,26 +197,27 @@ class Traffic:
             self.copies += 1
             self.links[link] = self.links.get(link, 0) + size
 
-    # Every copy in Python ends in this one method (`as_in_ctx` too).
+    # Every copy in Python ends in `copyto` (`as_in_ctx` too). While a block
+    # counts, this method stands in its place.
     @staticmethod
     @wraps(_copyto)
-    def _counted(array, other):
+    def _counted(array: Array, other: Array | Device) -> Array:
         copy = Traffic._copyto(array, other)
         with Traffic._lock:
             for traffic in Traffic._active:
                 traffic._add(array, other)
         return copy
 
-    def __enter__(self):
+    def __enter__(self) -> 'Traffic':
         with self._lock:
             if self in self._active:
                 raise RuntimeError('this Traffic is counting already')
-            self.__init__()
+            self._begin_at_zero()
             self._active.append(self)
             mx.np.ndarray.copyto = self._counted
         return self
 
-    def __exit__(self, *exception):
+    def __exit__(self, *exception: object) -> None:
         with self._lock:
             self._active.remove(self)
             if not self._active:
@@ -219,7 +235,7 @@ class Machine(NamedTuple):
     copy_bandwidth: float
     kernels: str | None = None
 
-    def __str__(self):
+    def __str__(self) -> str:
         return (f'{self.cores} cores, {self.gpus} GPUs, '
                 f'{self.memory / 1e9:.1f} GB of memory, '
                 f'{self.copy_bandwidth / 1e9:.1f} GB/s from one device to '
@@ -230,7 +246,7 @@ class Machine(NamedTuple):
 
 @checked(size=partial(integer, least=4, most=400_000_000),
          repeats=partial(integer, most=1000))
-def copy_bandwidth(size=40_000_000, repeats=9):
+def copy_bandwidth(size: int = 40_000_000, repeats: int = 9) -> float:
     """Bytes per second that one device copies to another, measured now.
 
     Args:
@@ -248,7 +264,7 @@ def copy_bandwidth(size=40_000_000, repeats=9):
     return nbytes(source) / min(seconds[1:])
 
 
-def machine():
+def machine() -> Machine:
     """Look at this machine and return a `Machine`."""
     import psutil
     memory = psutil.virtual_memory().total

@@ -6,6 +6,7 @@ words, and the reader sees whether it came so, here and now. `make measure`
 counts how often each expectation holds.
 """
 import os
+from typing import Any
 
 from d2lps.checks import BOOL, checked, refuse, text
 from d2lps.processor import cores, limit
@@ -15,7 +16,7 @@ HELD, NOT_HELD = 'as expected: ', 'not here, not now: '
 MUCH = 0.1  # cores
 
 
-def hindrances():
+def hindrances() -> list[str]:
     """What is known to have kept this machine from its full speed: words."""
     found = []
     if cores() == 1:
@@ -23,14 +24,14 @@ def hindrances():
     allowed = limit()
     if allowed is not None and allowed < cores():
         found.append(f'a container has a limit of {allowed:g} cores')
-    others = CELLS.used_by_others()
-    if others >= MUCH and os.cpu_count() - others < cores():
+    others, all_cores = CELLS.used_by_others(), os.cpu_count() or cores()
+    if others >= MUCH and all_cores - others < cores():
         found.append(f'other programs used {others:.1f} of the '
-                     f'{os.cpu_count()} cores')
+                     f'{all_cores} cores')
     return found
 
 
-def truth(name, value):
+def truth(name: str, value: Any) -> bool:
     """A check: True or False, as Python or an array has it."""
     if hasattr(value, 'item') and getattr(value, 'size', 1) == 1:
         value = value.item()
@@ -40,7 +41,7 @@ def truth(name, value):
 
 
 @checked(words=text, held=truth)
-def expect(words, held):
+def expect(words: str, held: Any) -> None:
     """Say in a line whether something came as expected, and if not, why.
 
     Args:
@@ -59,7 +60,7 @@ def expect(words, held):
         print(f'{NOT_HELD}{words} ({why})')
 
 
-def told_in(printed):
+def told_in(printed: str) -> list[tuple[str, bool]]:
     """What a cell printed of its expectations: [(words, whether it held)]."""
     told = []
     for line in printed.splitlines():

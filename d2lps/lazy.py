@@ -3,10 +3,14 @@
 So `import d2lps` is quick, and what needs no MXNet does not load it.
 """
 import sys
+from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
+from typing import Any
 
 
-def lazy(package, names, modules=()):
+def lazy(package: str, names: Mapping[str, Sequence[str]],
+         modules: Sequence[str] = ()
+         ) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
     """`__getattr__` and `__dir__` for a package that offers these names.
 
     names: by the module that has them, {'.engine': ('devices', ...), ...}; a

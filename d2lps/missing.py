@@ -20,7 +20,7 @@ class NoMXNet(ImportError):
     why: which one. besides: what needs none, in a sentence.
     """
 
-    def __init__(self, why, besides=''):
+    def __init__(self, why: object, besides: str = '') -> None:
         self.why = why
         super().__init__(' '.join(filter(None, (
             f'd2lps needs mxnet 1.9.1 ({why}) for all but chapters 3, 5, 6, '
@@ -34,7 +34,7 @@ class NoMXNet(ImportError):
 class NoFork(OSError):
     """The processes of a cluster are forked, and this system cannot."""
 
-    def __init__(self):
+    def __init__(self) -> None:
         super().__init__('A cluster forks its processes, which '
                          f'{platform.system()} cannot: {ON_WINDOWS}')
 
@@ -42,13 +42,13 @@ class NoFork(OSError):
         return [f'OSError: {self}']
 
 
-def check_fork():
+def check_fork() -> None:
     """Raise NoFork on Windows."""
     if not hasattr(os, 'fork'):
         raise NoFork
 
 
-def where_it_runs():
+def where_it_runs() -> str:
     """What to do where MXNet is missing."""
     if sys.platform == 'win32':
         return ('There is none for Windows, and no cluster (chapters 11 and '
@@ -60,12 +60,12 @@ def where_it_runs():
     return '"make lab" installs it, and names what else it lacks.'
 
 
-def is_hidden(library):
+def is_hidden(library: str) -> bool:
     """Does D2LPS_WITHOUT name it, to see what is done without it?"""
     return library in os.environ.get('D2LPS_WITHOUT', '').split()
 
 
-def has_mxnet():
+def has_mxnet() -> bool:
     """Is MXNet installed here?"""
     try:
         return importlib.util.find_spec('mxnet') is not None
@@ -77,7 +77,8 @@ class Finder:
     """Comes last, so it is asked for what nothing else has found."""
 
     @staticmethod
-    def find_spec(name, path=None, target=None):
+    def find_spec(name: str, path: object = None,
+                  target: object = None) -> None:
         if name in ('mxnet', 'd2l'):
             raise NoMXNet(f'No module named {name!r}')
 

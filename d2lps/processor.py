@@ -20,13 +20,13 @@ CGROUPS = Path('/sys/fs/cgroup')
 OURS = Path('/proc/self/cgroup')
 
 
-def cores():
+def cores() -> int:
     """The number of processor cores that this process may use."""
     return (len(os.sched_getaffinity(0)) if hasattr(os, 'sched_getaffinity')
-            else os.cpu_count())
+            else os.cpu_count() or 1)
 
 
-def abilities():
+def abilities() -> set[str]:
     """The names of instructions that an Intel or AMD processor has."""
     words = ''
     if platform.machine().lower() not in ('x86_64', 'amd64'):
@@ -45,7 +45,7 @@ def abilities():
     return {*words.lower().split()}
 
 
-def best_kernels():
+def best_kernels() -> str | None:
     """OpenBLAS's name for the kernels that suit this processor.
 
     None if it shall choose itself: on ARM, where it is the system's and of
@@ -61,7 +61,7 @@ def best_kernels():
     return None
 
 
-def settings():
+def settings() -> dict[str, str]:
     """The environment variables that choose suitable kernels, by name.
 
     All processors with AVX2 get the same, also those that can do more: then
@@ -74,7 +74,7 @@ def settings():
     return found
 
 
-def kernels_in_use():
+def kernels_in_use() -> str | None:
     """Which kernels MXNet's OpenBLAS has taken, such as 'Haswell'.
 
     None if MXNet is not there, or has another library for matrices.
@@ -84,7 +84,7 @@ def kernels_in_use():
     folder = Path(spec.origin).parent if spec and spec.origin else Path()
     for path in (folder / 'libopenblas.so.0', folder / 'libarmpl_lp64_mp.so'):
         try:
-            name = ctypes.CDLL(path).openblas_get_corename
+            name = ctypes.CDLL(str(path)).openblas_get_corename
         except (OSError, AttributeError):
             continue
         name.restype = ctypes.c_char_p
@@ -106,7 +106,7 @@ def _limit_in(folder):
     return int(quota) / int(period) if limited else None
 
 
-def limit():
+def limit() -> float | None:
     """How many cores a container may keep busy, such as 1.5; None if all.
 
     The tightest limit of this process's control groups counts.

@@ -16,7 +16,7 @@ from d2lps import processor
 SETTINGS = {'OMP_NUM_THREADS': '1', 'MXNET_CPU_TEMP_COPY': '64'}
 
 
-def setup():
+def setup() -> int | None:
     """Prepare the environment that MXNet reads when it is imported.
 
     Settings that the user has made are kept. One that keeps devices from

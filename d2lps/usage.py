@@ -12,7 +12,7 @@ class Usage(NamedTuple):
     all: float
 
 
-def usage():
+def usage() -> Usage:
     """What was used until now, by our processes and by the whole machine.
 
     Ours are this process and all that it started, such as the workers and
@@ -35,17 +35,18 @@ def usage():
 class _Cells:
     """Looks when a notebook's cells begin and end."""
 
-    def __init__(self):
-        self.begun = self.last = None  # the last cell's beginning and end
+    def __init__(self) -> None:
+        self.begun: Usage | None = None
+        self.last: tuple[Usage, Usage] | None = None  # the last cell's ends
 
-    def begin(self, _=None):
+    def begin(self, _: object = None) -> None:
         self.begun = usage()
 
-    def end(self, _=None):
+    def end(self, _: object = None) -> None:
         if self.begun:
             self.last = self.begun, usage()
 
-    def used_by_others(self):
+    def used_by_others(self) -> float:
         """Cores that others used, the worse of this cell and the last."""
         spans = [self.last] if self.last else []
         if self.begun:
@@ -59,7 +60,7 @@ class _Cells:
 CELLS = _Cells()
 
 
-def watch_cells():
+def watch_cells() -> None:
     """In a notebook, look from now on when its cells begin and end."""
     shell = getattr(sys.modules.get('IPython'), 'get_ipython', lambda: None)()
     if shell is not None and find_spec('psutil'):

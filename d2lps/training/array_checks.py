@@ -1,9 +1,12 @@
 """What fits together: checks and rules for the arrays of a training step."""
 import math
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
+from typing import Any
 
 import numpy as onp
 
+from d2lps.annotations import Array, Device
 from d2lps.checks import number, positive, refuse
 from d2lps.engine import array
 
@@ -14,7 +17,7 @@ learning_rate = partial(positive, least=1e-30, most=1e10, example=0.1)
 rate_or_zero = partial(number, most=1e10, example=0.1)
 
 
-def byte_images(name, value):
+def byte_images(name: str, value: Any) -> onp.ndarray:
     """A check: images as they stay in memory."""
     if not (_is_plain(value) and value.dtype == 'uint8'
             and value.ndim == 3 and value.size
@@ -29,7 +32,7 @@ def _is_plain(value):
         value, onp.ma.MaskedArray)
 
 
-def class_numbers(name, value):
+def class_numbers(name: str, value: Any) -> onp.ndarray:
     """A check: the labels of images, whole numbers (n,) from 0 to 9."""
     if not (_is_plain(value) and value.dtype.kind in 'iu'
             and value.ndim == 1 and value.size):
@@ -40,19 +43,21 @@ def class_numbers(name, value):
     return value
 
 
-def one_label_each_image(images, labels, name='labels', **_):
+def one_label_each_image(images: onp.ndarray, labels: onp.ndarray,
+                         name: str = 'labels', **_: object) -> None:
+    """A rule: as many labels as images."""
     if len(images) != len(labels):
         raise ValueError(f'{name} must be one for each of the {len(images):,}'
                          f' images; there were {len(labels):,}')
 
 
-def class_labels(name, value):
+def class_labels(name: str, value: Array) -> Array:
     """A check: labels (b,) from 0 to 9. It waits for them and no more."""
     class_numbers(name, array(name, value).asnumpy())
     return value
 
 
-def finite(name, value):
+def finite(name: str, value: Array) -> Array:
     """A check: an array of numbers only. It waits for them and no more.
 
     For a ReLU of MXNet what is no number is 0, so no loss would show it.
@@ -63,7 +68,7 @@ def finite(name, value):
     return value
 
 
-def minibatches(name, value):
+def minibatches(name: str, value: Any) -> Iterator[tuple[Array, Array]]:
     """A check: something that a `for X, y in` can go through.
 
     What it returns checks each minibatch, when it is its turn.
@@ -87,7 +92,7 @@ def _each_checked(name, batches):
         yield finite(f'X of {name}', X), class_labels(f'y of {name}', y)
 
 
-def agree(**dimensions):
+def agree(**dimensions: str) -> Callable[..., None]:
     """A rule for `checked`: arrays that can be computed with together.
 
     dimensions: a name for each dimension of an argument, as in 'b c h w'.
@@ -132,7 +137,7 @@ def _is_like(name, array, first, other):
                          f'is; it was {kind} on {array.ctx}')
 
 
-def alike(**arrays):
+def alike(**arrays: Sequence[Array]) -> None:
     """A rule: all in a list of arrays have one shape and one dtype."""
     [(name, [first, *others])] = arrays.items()
     for i, one in enumerate(others, start=1):
@@ -141,7 +146,7 @@ def alike(**arrays):
                    f'{onp.dtype(first.dtype).name}, as {name}[0] is')
 
 
-def one_label_each(X, y, **_):
+def one_label_each(X: Array, y: Array, **_: object) -> None:
     """A rule: there are examples, each with a label."""
     if X.ndim == 0 or len(X) == 0:
         raise ValueError('X has no examples')
@@ -151,7 +156,8 @@ def one_label_each(X, y, **_):
                          'be one label for each example')
 
 
-def params_on_each(devices, data_iter=None, **params):
+def params_on_each(devices: Sequence[Device], data_iter: object = None,
+                   **params: Sequence[Sequence[Array]]) -> None:
     """A rule: a list has parameters for each device, and they are there."""
     [(name, parts)] = params.items()
     if len(parts) != len(devices):
@@ -165,12 +171,13 @@ def params_on_each(devices, data_iter=None, **params):
                                  f'devices[{i}] is; it was on {param.ctx}')
 
 
-def ready_to_learn(X, y, devices, **params):
+def ready_to_learn(X: Array, y: Array, devices: Sequence[Device],
+                   **params: Sequence[Sequence[Array]]) -> None:
     """A rule: labelled examples, and parameters that get gradients."""
     one_label_each(X, y)
     params_on_each(devices, **params)
     [(name, parts)] = params.items()
-    owners = {}
+    owners: dict[int, int] = {}
     for i, part in enumerate(parts):
         if owners.setdefault(id(part[0]), i) != i:
             raise ValueError(f'{name}[{i}] must be a copy, not the arrays of '

@@ -2,15 +2,20 @@
 import gzip
 import math
 import zlib
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
+from typing import TypeAlias
 
 import numpy as onp
 
-from d2lps.checks import (checked, boolean, folder, from_zero, one_of, integer)
+from d2lps.annotations import Array, PathLike
+from d2lps.checks import boolean, checked, folder, from_zero, integer, one_of
 from d2lps.engine import mx
 from d2lps.training.array_checks import (byte_images, class_numbers,
-                                 one_label_each_image)
+                                         one_label_each_image)
+
+Examples: TypeAlias = tuple[onp.ndarray, onp.ndarray]  # images, labels
 
 IMAGE_SIZE = 28
 TRAIN_FILES = ('train-images-idx3-ubyte.gz', 'train-labels-idx1-ubyte.gz')
@@ -50,15 +55,17 @@ class Batches:
 
     @checked(one_label_each_image, images=byte_images, labels=class_numbers,
              batch_size=integer, shuffle=boolean, seed=from_zero)
-    def __init__(self, images, labels, batch_size, shuffle=False, seed=0):
+    def __init__(self, images: onp.ndarray, labels: onp.ndarray,
+                 batch_size: int, shuffle: bool = False,
+                 seed: int = 0) -> None:
         self.images, self.labels = images, labels
         self.num_examples, self.batch_size = len(images), batch_size
         self.shuffle, self.seed, self.epoch = shuffle, seed, 0
 
-    def __len__(self):
+    def __len__(self) -> int:
         return -(-self.num_examples // self.batch_size)
 
-    def __iter__(self):
+    def __iter__(self) -> Iterator[tuple[Array, Array]]:
         order = onp.arange(self.num_examples)
         if self.shuffle:
             onp.random.default_rng((self.seed, self.epoch)).shuffle(order)
@@ -76,7 +83,7 @@ class Batches:
 
 
 @cache
-def _digits():
+def _digits() -> tuple[Examples, Examples]:
     """1,797 scanned digits of 8x8 pixels, 0 to 16, made to fit LeNet.
 
     A quarter is kept for testing.  The rest is shown nine times, moved by up
@@ -129,7 +136,7 @@ def _read_idx(path, dimensions):
     return onp.frombuffer(content, 'uint8', offset=header).reshape(shape)
 
 
-def _read_pair(image_path, label_path):
+def _read_pair(image_path: Path, label_path: Path) -> Examples:
     """Images (n, 28, 28) and labels (n,) from two IDX files that match."""
     images, labels = _read_idx(image_path, 3), _read_idx(label_path, 1)
     byte_images(f'{image_path}: images', images)
@@ -181,7 +188,9 @@ DATA = one_of('digits', *MIRRORS)
 
 @checked(_no_files_of_digits, batch_size=integer, data=DATA, root=folder,
          seed=from_zero)
-def load_data(batch_size, data='digits', root=None, seed=0):
+def load_data(batch_size: int, data: str = 'digits',
+              root: PathLike | None = None,
+              seed: int = 0) -> tuple[Batches, Batches]:
     """Return a train and a test iterator over minibatches `(X, y)`.
 
     X is float32 (b, 1, 28, 28) in [0, 1], y int32 (b,).  Both iterators are
@@ -202,9 +211,11 @@ def load_data(batch_size, data='digits', root=None, seed=0):
     if data == 'digits':
         train, test = _digits()
     else:
-        paths = [_download(data, file) if root is None else
-                 _in_folder(root, file) for file in TRAIN_FILES + TEST_FILES]
-        train, test = _read_pair(*paths[:2]), _read_pair(*paths[2:])
+        images, labels, test_images, test_labels = [
+            _download(data, file) if root is None else _in_folder(root, file)
+            for file in TRAIN_FILES + TEST_FILES]
+        train = _read_pair(images, labels)
+        test = _read_pair(test_images, test_labels)
     if batch_size > len(train[0]):
         raise ValueError(f'batch_size={batch_size} is more than the '
                          f'{len(train[0]):,} training examples of {data}; '

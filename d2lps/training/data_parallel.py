@@ -1,18 +1,21 @@
 """Data parallelism from scratch: one training loop, any number of devices."""
 import time
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
 
 from mxnet import autograd
 
-from d2lps.checks import (checked, boolean, folder, from_zero, function, list_of,
-                          integer)
+from d2lps.annotations import Array, Device, PathLike
+from d2lps.checks import (boolean, checked, folder, from_zero, function,
+                          integer, list_of)
 from d2lps.engine import (array, array_list, device, device_list, devices, mx,
                           num_devices)
+from d2lps.training.array_checks import (alike, class_labels, finite,
+                                         learning_rate, minibatches,
+                                         one_label_each, params_on_each,
+                                         rate_or_zero, ready_to_learn)
 from d2lps.training.data import DATA, load_data
-from d2lps.training.array_checks import (alike, class_labels, finite, learning_rate,
-                                 minibatches, one_label_each, params_on_each,
-                                 rate_or_zero, ready_to_learn)
 from d2lps.training.lenet import init_params, lenet, lenet_params, loss
 from d2lps.training.progress import (LossWatch, accuracy_curve,
                                      interrupt_between_steps)
@@ -21,7 +24,7 @@ COPIES = list_of(lenet_params, 'a list with the parameters for each device')
 
 
 @checked(params=array_list, device=device)
-def get_params(params, device):
+def get_params(params: Sequence[Array], device: Device) -> list[Array]:
     """Copy a list of parameters to `device` and attach gradients."""
     new_params = [param.copyto(device) for param in params]
     for param in new_params:
@@ -30,7 +33,7 @@ def get_params(params, device):
 
 
 @checked(alike, data=array_list)
-def allreduce(data):
+def allreduce(data: Sequence[Array]) -> None:
     """Sum arrays of one shape that live on different devices, in place.
 
     Afterwards each array in the list `data` holds the sum of all of them.
@@ -43,7 +46,8 @@ def allreduce(data):
 
 
 @checked(one_label_each, X=array, y=array, devices=device_list)
-def split_batch(X, y, devices):
+def split_batch(X: Array, y: Array, devices: Sequence[Device]
+                ) -> tuple[list[Array], list[Array]]:
     """Split examples X and labels y over `devices`, as evenly as they go.
 
     Returns two lists with one array a device.  With fewer examples than
@@ -61,7 +65,9 @@ def split_batch(X, y, devices):
 
 @checked(ready_to_learn, X=finite, y=class_labels, device_params=COPIES,
          devices=device_list)
-def compute_gradients(X, y, device_params, devices):
+def compute_gradients(X: Array, y: Array,
+                      device_params: Sequence[Sequence[Array]],
+                      devices: Sequence[Device]) -> list[Array]:
     """Each device computes its gradients of the sum of losses on its part.
 
     `device_params` has a full copy of the parameters for each device.
@@ -83,7 +89,8 @@ def compute_gradients(X, y, device_params, devices):
 
 
 @checked(lr=rate_or_zero)  # compute_gradients checks the other arguments
-def train_batch(X, y, device_params, devices, lr):
+def train_batch(X: Array, y: Array, device_params: Sequence[Sequence[Array]],
+                devices: Sequence[Device], lr: float) -> list[Array]:
     """One step of minibatch SGD on all devices; returns the losses.
 
     The update is that of the whole batch, however it divides.
@@ -99,7 +106,9 @@ def train_batch(X, y, device_params, devices, lr):
 
 @checked(params_on_each, data_iter=minibatches, device_params=COPIES,
          devices=device_list)
-def evaluate_accuracy(data_iter, device_params, devices):
+def evaluate_accuracy(data_iter: Iterable[tuple[Array, Array]],
+                      device_params: Sequence[Sequence[Array]],
+                      devices: Sequence[Device]) -> float:
     """The share of right answers, each device doing its part.
 
     Raises:
@@ -125,13 +134,13 @@ class TrainResult:
     entry for each full epoch; `images_per_second` covers all training steps;
     `params` are the eight arrays as they were at the end, on `devices[0]`.
     """
-    accuracy: list
-    seconds: list
+    accuracy: list[float]
+    seconds: list[float]
     images_per_second: float
-    devices: list
-    params: list
+    devices: list[Device]
+    params: list[Array]
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         last = f'{self.accuracy[-1]:.3f}' if self.accuracy else 'none yet'
         return (f'TrainResult(accuracy: {last} after {len(self.accuracy)} '
                 f'epochs, {self.images_per_second:,.0f} images per second '
@@ -141,8 +150,10 @@ class TrainResult:
 @checked(num_devices=num_devices, batch_size=integer, lr=learning_rate,
          num_epochs=partial(integer, most=1_000_000), data=DATA, root=folder,
          seed=from_zero, show=boolean, step=function)
-def train(num_devices, batch_size, lr, num_epochs=10, data='digits',
-          root=None, scale=None, seed=0, show=True, step=None):
+def train(num_devices: int, batch_size: int, lr: float, num_epochs: int = 10,
+          data: str = 'digits', root: PathLike | None = None,
+          scale: float | str | None = None, seed: int = 0, show: bool = True,
+          step: Callable[..., list[Array]] | None = None) -> TrainResult:
     """Train LeNet on `num_devices` devices and return a `TrainResult`.
 
     Args:

@@ -1,10 +1,13 @@
 """LeNet for 28x28 images, from scratch (LeCun et al. 1998, with ReLUs)."""
 import math
+from collections.abc import Callable, Sequence
 from functools import partial
+from typing import Any
 
 import numpy as onp
 from mxnet import np, npx
 
+from d2lps.annotations import Array
 from d2lps.checks import (checked, either, from_zero, function, list_of,
                           number, one_of)
 from d2lps.engine import array, array_list
@@ -17,7 +20,7 @@ PARAM_SHAPES = ((20, 1, 3, 3), (20,), (50, 20, 5, 5), (50,),
 @checked(scale=either(one_of('xavier'), partial(number, least=1e-30, most=1),
                       words="a positive number of at most 1, such as 0.01, "
                       "or 'xavier'"), seed=from_zero)
-def init_params(scale='xavier', seed=0):
+def init_params(scale: float | str = 'xavier', seed: int = 0) -> list[Array]:
     """Return LeNet's eight parameters [W1, b1, ..., W4, b4] on `cpu(0)`.
 
     Args:
@@ -39,19 +42,19 @@ def init_params(scale='xavier', seed=0):
             bound = math.sqrt(6 / (math.prod(shape[2:]) * sum(shape[:2])))
             value = random.uniform(-bound, bound, shape)
         else:
-            value = random.normal(0, scale, shape)
+            value = random.normal(0, float(scale), shape)
         params.append(np.array(value, dtype='float32'))
     return params
 
 
 @checked(X=array)
-def relu(X):
+def relu(X: Array) -> Array:
     # As npx.relu, but with an implementation made for CPUs behind it.
     return npx.activation(X, act_type='relu')
 
 
 @checked(agree(X='b c h w', W='f c k k', b='f'), X=array, W=array, b=array)
-def conv(X, W, b):
+def conv(X: Array, W: Array, b: Array) -> Array:
     """Convolve X (b, c, h, w) with W (filters, c, k, k), ReLU, halve it."""
     H = npx.convolution(data=X, weight=W, bias=b, kernel=W.shape[2:],
                         num_filter=W.shape[0])
@@ -60,13 +63,13 @@ def conv(X, W, b):
 
 
 @checked(agree(X='b n*', W='n m', b='m'), X=array, W=array, b=array)
-def hidden(X, W, b):
+def hidden(X: Array, W: Array, b: Array) -> Array:
     """A dense layer with ReLU; X may still be an image (b, c, h, w)."""
     return relu(np.dot(X.reshape(len(X), -1), W) + b)
 
 
 @checked(agree(X='b n', W='n m', b='m'), X=array, W=array, b=array)
-def output(X, W, b):
+def output(X: Array, W: Array, b: Array) -> Array:
     """The last dense layer: X (b, 128) to ten scores (b, 10)."""
     return np.dot(X, W) + b
 
@@ -82,14 +85,15 @@ def _two_each(X, params, layers):
 
 @checked(_two_each, X=array, params=array_list,
          layers=list_of(function, 'a list of functions, such as LAYERS'))
-def forward(X, params, layers):
+def forward(X: Array, params: Sequence[Array],
+            layers: Sequence[Callable[..., Array]]) -> Array:
     """Send X through `layers`; `params` has a W and a b for each."""
     for layer, W, b in zip(layers, params[::2], params[1::2]):
         X = layer(X, W, b)
     return X
 
 
-def lenet_params(name, value):
+def lenet_params(name: str, value: Any) -> list[Array]:
     """A check: the eight parameters of LeNet, or of one shaped as it is."""
     found = array_list(name, value)
     if len(found) != len(PARAM_SHAPES):
@@ -99,13 +103,13 @@ def lenet_params(name, value):
 
 
 @checked(agree(X='b 1 28 28'), X=array, params=lenet_params)
-def lenet(X, params):
+def lenet(X: Array, params: Sequence[Array]) -> Array:
     """Scores (b, 10) for images X (b, 1, 28, 28), where `params` live."""
     return forward(X, params, LAYERS)
 
 
 @checked(agree(y_hat='b n', y='b'), y_hat=array, y=array)
-def loss(y_hat, y):
+def loss(y_hat: Array, y: Array) -> Array:
     """Softmax and cross-entropy: scores (b, 10), labels (b,) to losses (b,).
 
     The labels must be from 0 to 9: looking at them here would make Python

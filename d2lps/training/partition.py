@@ -2,21 +2,25 @@
 
 Each step leaves the gradients where the parameters are, `param.grad`.
 """
+from collections.abc import Sequence
 from functools import partial
+from typing import Any
 
 from mxnet import autograd, np
 
-from d2lps.checks import checked, list_of, refuse, integer
+from d2lps.annotations import Array, Device
+from d2lps.checks import checked, integer, list_of, refuse
 from d2lps.engine import array_list, device_list
+from d2lps.training.array_checks import (alike, class_labels, finite,
+                                         ready_to_learn)
 from d2lps.training.data_parallel import get_params
-from d2lps.training.array_checks import alike, class_labels, finite, ready_to_learn
 from d2lps.training.lenet import LAYERS, forward, lenet_params, loss
 
 # Each device has some of the parameters: some layers, or some channels.
 PIECES = list_of(array_list, 'a list with the parameters of each device')
 
 
-def two(name, value):
+def two(name: str, value: Any) -> list[Device]:
     """A check: a list of two devices."""
     if len(device_list(name, value)) != 2:
         refuse(name, value, 'a list of two devices')
@@ -25,7 +29,8 @@ def two(name, value):
 
 @checked(params=lenet_params, devices=two,
          cut=partial(integer, most=len(LAYERS) - 1))
-def split_by_layer(params, devices, cut=2):
+def split_by_layer(params: Sequence[Array], devices: Sequence[Device],
+                   cut: int = 2) -> tuple[list[Array], list[Array]]:
     """Put the first `cut` of LeNet's layers on devices[0], the rest on [1].
 
     ValueError if not each of two devices gets a layer.
@@ -35,7 +40,8 @@ def split_by_layer(params, devices, cut=2):
 
 
 @checked(ready_to_learn, X=finite, y=class_labels, stages=PIECES, devices=two)
-def network_partition(X, y, stages, devices):
+def network_partition(X: Array, y: Array, stages: Sequence[Sequence[Array]],
+                      devices: Sequence[Device]) -> Array:
     """Losses (b,) of X (b, 1, 28, 28), y (b,); layers on two devices.
 
     `stages` comes from `split_by_layer`.
@@ -53,7 +59,7 @@ def network_partition(X, y, stages, devices):
     return l
 
 
-def channels(array, part, parts, axis=1):
+def channels(array: Array, part: int, parts: int, axis: int = 1) -> Array:
     """Piece number `part` of `parts` of an array's channels."""
     n = array.shape[axis]
     mine = slice(n * part // parts, n * (part + 1) // parts)
@@ -68,7 +74,8 @@ def _enough_channels(params, devices):
 
 
 @checked(_enough_channels, params=lenet_params, devices=device_list)
-def split_by_channel(params, devices):
+def split_by_channel(params: Sequence[Array],
+                     devices: Sequence[Device]) -> list[list[Array]]:
     """Give each device its share of every layer's output channels."""
     k, shards = len(devices), []
     for part, device in enumerate(devices):
@@ -80,14 +87,14 @@ def split_by_channel(params, devices):
 
 
 @checked(parts=array_list)
-def all_gather(parts):
+def all_gather(parts: Sequence[Array]) -> list[Array]:
     """Every device gets the channels of all: k arrays (b, all, ...)."""
     return [np.concatenate([part.as_in_ctx(mine.ctx) for part in parts],
                            axis=1) for mine in parts]
 
 
 @checked(alike, full=array_list)
-def reduce_scatter(full):
+def reduce_scatter(full: Sequence[Array]) -> list[Array]:
     """Sum k arrays (b, all, ...); device i gets the i-th piece of the sum."""
     k, chunks = len(full), []
     for i, mine in enumerate(full):
@@ -97,7 +104,7 @@ def reduce_scatter(full):
 
 
 @checked(arrays=array_list)
-def leaves(arrays):
+def leaves(arrays: Sequence[Array]) -> list[Array]:
     """The same arrays, cut off from what they were computed from."""
     arrays = [array.detach() for array in arrays]
     for array in arrays:

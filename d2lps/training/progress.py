@@ -3,12 +3,14 @@ import contextlib
 import math
 import signal
 import threading
+from collections.abc import Callable, Iterator, Sequence
 
+from d2lps.annotations import Array
 from d2lps.checks import checked
 from d2lps.engine import array_list
 
 
-def in_notebook():
+def in_notebook() -> bool:
     """Whether pictures can be shown under the cell that is running."""
     import IPython
     shell = IPython.get_ipython()
@@ -16,7 +18,8 @@ def in_notebook():
 
 
 @contextlib.contextmanager
-def accuracy_curve(num_epochs, show):
+def accuracy_curve(num_epochs: int, show: bool
+                   ) -> Iterator[Callable[[int, float], object]]:
     """Yield a function `add(epoch, accuracy)` that shows how it goes."""
     if not show:
         yield lambda epoch, accuracy: None
@@ -33,13 +36,13 @@ def accuracy_curve(num_epochs, show):
 
 
 @contextlib.contextmanager
-def interrupt_between_steps():
+def interrupt_between_steps() -> Iterator[list[bool]]:
     """Yield a list that is no longer empty once the user pressed Ctrl-C.
 
     In the middle of a step some parameters are updated and some are not; so
     the first Ctrl-C only leaves a mark, and a second one interrupts at once.
     """
-    pressed = []
+    pressed: list[bool] = []
 
     def mark(*_):
         if pressed:
@@ -63,16 +66,18 @@ class LossWatch:
     devices have the next step to work on.
     """
 
-    def __init__(self, lr):
-        self.lr, self.step, self.sums = lr, 0, []
+    def __init__(self, lr: float) -> None:
+        self.lr, self.step = lr, 0
+        self.sums: list[Array] = []
 
     @checked(losses=array_list)
-    def __call__(self, losses):
+    def __call__(self, losses: Sequence[Array]) -> None:
         self.check()
         self.step += 1
         self.sums = [l.sum() for l in losses]
 
-    def check(self):
+    def check(self) -> None:
+        """Raise FloatingPointError if the last step's loss is no number."""
         value = sum(float(s) for s in self.sums)
         if math.isfinite(value):
             return

@@ -17,13 +17,13 @@ class Stopwatch:
             of memory.
     """
 
-    def __enter__(self):
+    def __enter__(self) -> 'Stopwatch':
         npx.waitall()
         self._faults = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
         self._start = time.perf_counter()
         return self
 
-    def __exit__(self, *exception):
+    def __exit__(self, *exception: object) -> None:
         npx.waitall()
         self.seconds = time.perf_counter() - self._start
         faults = resource.getrusage(resource.RUSAGE_SELF).ru_minflt

@@ -7,13 +7,15 @@ import subprocess
 import sys
 import tempfile
 import threading
+from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
 from mxnet import profiler
 
-from d2lps.checks import instance_of, checked, refuse, integer
+from d2lps.annotations import Device
+from d2lps.checks import checked, instance_of, integer, refuse
 from d2lps.engine import cores, device_list, devices, mx, num_devices, npx
 from d2lps.training.data import load_data
 from d2lps.training.data_parallel import get_params, train_batch
@@ -101,7 +103,7 @@ class Timeline:
     _recording = threading.Lock()
 
     @checked(devices=device_list)
-    def __init__(self, devices):
+    def __init__(self, devices: Sequence[Device]) -> None:
         limit = cores() + 2 + npx.num_gpus()
         worst = max(device.device_id for device in devices) + 1
         if worst > limit:
@@ -109,13 +111,14 @@ class Timeline:
                 f'devices has {worst} devices, but on this machine MXNet can '
                 f'record at most {limit}: try d2lps.devices({limit})')
         self.devices = [str(device) for device in devices]
-        self._names, self.events = {}, []
+        self.events: list[Event] = []
+        self._names = {}
         for device in devices:
             # The profiler numbers CPU devices first, one a core, GPUs after.
             first = cores() if device.device_type == 'gpu' else 0
             self._names[first + device.device_id] = str(device)
 
-    def __enter__(self):
+    def __enter__(self) -> 'Timeline':
         if not self._recording.acquire(blocking=False):
             raise RuntimeError('another Timeline is being recorded, and MXNet '
                                'records one at a time: end its block first')
@@ -128,7 +131,7 @@ class Timeline:
             raise
         return self
 
-    def __exit__(self, *exception):
+    def __exit__(self, *exception: object) -> None:
         try:
             mx.nd.waitall()
         finally:
@@ -165,11 +168,11 @@ class Timeline:
                        for e in self.events]
 
     @property
-    def seconds(self):
+    def seconds(self) -> float:
         """Time from the first event's start to the last one's end."""
         return max((e.end for e in self.events), default=0)
 
-    def busy(self, device):
+    def busy(self, device: Device | str) -> float:
         """The share of `seconds` in which `device` worked, 0 to 1.
 
         ValueError if `device` is not one of those that were recorded.
@@ -179,7 +182,7 @@ class Timeline:
         return self._share(1, [str(device)])
 
     @property
-    def overlap(self):
+    def overlap(self) -> float:
         """The share of `seconds` with more than one device at work, 0 to 1."""
         return self._share(2, self.devices)
 
@@ -196,15 +199,17 @@ class Timeline:
                 total += next_t - t
         return total / self.seconds if self.seconds else 0.0
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return (f'Timeline({len(self.devices)} devices, '
                 f'{len(self.events)} events in {self.seconds * 1e3:.1f} ms, '
                 f'more than one device at work {self.overlap:.0%} of it)')
 
 
 @checked(num_devices=num_devices, batch_size=integer,
-         settings=instance_of(dict, "a dict such as {'MXNET_CPU_TEMP_COPY': '4'}"))
-def step_timeline(num_devices, batch_size, settings=None):
+         settings=instance_of(
+             dict, "a dict such as {'MXNET_CPU_TEMP_COPY': '4'}"))
+def step_timeline(num_devices: int, batch_size: int,
+                  settings: Mapping[str, object] | None = None) -> Timeline:
     """Record one training step of LeNet on digits and return its `Timeline`.
 
     Args:
