@@ -1,8 +1,23 @@
 """d2lps: see for yourself how training is spread over devices and machines.
 
-Import it before mxnet: it makes the settings that MXNet reads when it starts
-(see `d2lps.settings`). What it offers is looked up when it is used; clusters
-and pictures have packages of their own.
+The lesson. Chapters build these rooms, and they are meant to be read:
+    training      one network on several devices (chapters 1, 2, 4)
+    collectives   plans as data, their simulator, plans between processes
+                  (3, 5 to 7, 11 to 14)
+    kvstore       a key-value store from scratch (8)
+    asynchrony    a virtual clock, and sending while computing (15, 16)
+    recovery      replicas, checkpoints, training that goes on (17)
+    engine        devices, as MXNet's engine sees them
+
+Machinery. It makes the chapters run, and one need not read it:
+    cluster       MXNet's parameter server and workers as real processes, and
+                  a slow network between them (9 to 13, 15 to 19)
+    pictures      plots, drawings, and toys with controls
+    exercises     checks that tell students what is wrong
+
+The lesson imports no machinery; the contract stands in pyproject.toml. Import
+d2lps before mxnet, because it makes the settings that MXNet reads when it
+starts (see `d2lps.settings`). Names are looked up when they are first used.
 """
 from d2lps import missing, settings  # before MXNet is imported
 from d2lps.lazy import lazy
