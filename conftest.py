@@ -1,15 +1,15 @@
 """How the tests are run: the notebooks too, and what is left for `test-all`.
 
-`make test` leaves out what is marked `full`, and tries fewer cases of the
-rest (see tests/amount.py). `make test-all` runs all. Nothing is measured:
-what a notebook expects of the machine is counted, and said in a line.
+`make test` leaves out what is marked `full`, and `make test-all` runs that as
+well. Nothing is measured: what a notebook expects of the machine is counted
+and said in a line.
 """
 import os
 import shutil
 import signal
-from itertools import zip_longest
 
 import pytest
+from hypothesis import settings
 
 # NumPy's threads wait for each other busily, and take the cores from others.
 os.environ.setdefault('OPENBLAS_NUM_THREADS', '1')  # read when NumPy loads
@@ -17,10 +17,10 @@ QUICK = 'not full'  # the marker expression of `make test`
 LIMIT = 600  # seconds, which only what hangs takes, also on a busy machine
 # Run by tests/exercises, which puts right and wrong answers into them.
 collect_ignore = ['notebooks/exercises']
-# What takes long goes first, or it would be alone at the end.
-LONG = ('test_lab.py', 'test_hosts.py', 'test_openssh.py', 'test_install.py',
-        'test_restarts.py', 'test_bad_arguments.py', 'test_cluster.py',
-        'test_interrupted.py', 'test_grade.py', 'test_light.py', 'test_hub.py')
+# More examples: --hypothesis-profile=thorough
+settings.register_profile('quick', max_examples=25, deadline=None)
+settings.register_profile('thorough', max_examples=500, deadline=None)
+settings.load_profile('quick')
 CHROMIUM = os.environ.get('D2LPS_CHROMIUM') or next(filter(None, map(
     shutil.which, ('chromium', 'chromium-browser', 'google-chrome'))), '')
 os.environ['D2LPS_CHROMIUM'] = CHROMIUM  # for tests/browser
@@ -34,7 +34,6 @@ def pytest_configure(config):
     if CHROMIUM and not shutil.which(CHROMIUM):
         raise pytest.UsageError(f'D2LPS_CHROMIUM={CHROMIUM}: no such program')
     if config.option.markexpr == QUICK:
-        os.environ['D2LPS_QUICK'] = 'yes'  # for tests/amount.py
         # Without it, installed or not; tests/test_torch.py runs it.
         os.environ['D2LPS_WITHOUT'] = 'torch'
     if config.pluginmanager.hasplugin('nbval'):
@@ -60,27 +59,7 @@ def pytest_collection_modifyitems(config, items):
     for item in items:
         if hasattr(item, 'output_timeout'):  # nbval's, of 5 seconds
             item.output_timeout = LIMIT
-    items[:] = taking_turns([item for item in items if item not in left_out])
-
-
-def taking_turns(items):
-    """File by file, one that waits for its processes and one that computes.
-
-    Three at a time then keep two cores at work, from the start to the end.
-    """
-    files = {}
-    for item in items:
-        files.setdefault(item.path, []).append(item)
-
-    def place(path):  # notebooks between what is long and what is short
-        return LONG.index(path.name) if path.name in LONG else (
-            len(LONG) + (path.suffix != '.ipynb'))
-    paths = sorted(files, key=place)
-    waiting = 'cluster', 'hosts', 'browser'
-    rooms = [[path for path in paths if (path.parent.name in waiting) == waits]
-             for waits in (True, False)]
-    order = [path for pair in zip_longest(*rooms) for path in pair if path]
-    return [item for path in order for item in files[path]]
+    items[:] = [item for item in items if item not in left_out]
 
 
 @pytest.hookimpl(wrapper=True)
