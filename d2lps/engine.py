@@ -64,7 +64,7 @@ def device(name: str, value: Device) -> Device:
     return value
 
 
-def _side_by_side(name, contexts):
+def _refuse_colliding_threads(name, contexts):
     """Refuse several CPU devices where a product on two may never end."""
     cpus = {one for one in contexts if one.device_type != 'gpu'}
     if THREADS != 1 and len(cpus) > 1:
@@ -81,21 +81,22 @@ def device_list(name: str, value: Any) -> list[Device]:
     """A check: a list of devices that can be used together."""
     words = 'a list of devices, such as d2lps.devices(2)'
     found = list_of(device, words)(name, value)
-    _side_by_side(name, found)
+    _refuse_colliding_threads(name, found)
     return found
 
 
 def array_list(name: str, value: Any) -> list[Array]:
     """A check: a list of MXNet arrays, on devices that go together."""
     found = list_of(array, 'a list of MXNet arrays')(name, value)
-    _side_by_side(name, [one.ctx for one in found])
+    _refuse_colliding_threads(name, [one.ctx for one in found])
     return found
 
 
 def num_devices(name: str, value: Any) -> int:
     """A check: how many devices are to be used together."""
-    _side_by_side(name, _contexts(integer(name, value, most=MOST_DEVICES)))
-    return int(value)
+    n = integer(name, value, most=MOST_DEVICES)
+    _refuse_colliding_threads(name, _contexts(n))
+    return n
 
 
 @checked(n=num_devices)
@@ -110,13 +111,13 @@ def devices(n: int) -> list[Device]:
     started meanwhile, it raises MXNetError, and Python never ends.)
     """
     found = _contexts(n)
-    if found[0].device_type != 'gpu' and n > _room[0]:
+    if found[0].device_type != 'gpu' and n > _threads_seen[0]:
         _check_threads(n)
-        _room[0] = n
+        _threads_seen[0] = n
     return found
 
 
-_room = [0]  # CPU devices for whose threads there was room
+_threads_seen = [0]  # the most CPU devices whose threads could be started
 
 
 def _check_threads(n):
@@ -147,7 +148,7 @@ def _contexts(n):
     return list(map(mx.gpu if npx.num_gpus() >= n else mx.cpu, range(n)))
 
 
-def _for_mxnet(name, value):
+def _numpy_array(name, value):
     """A check: a NumPy array that MXNet can have, too."""
     if (not isinstance(value, onp.ndarray) or value.dtype.name not in DTYPES
             or isinstance(value, onp.ma.MaskedArray)):
@@ -155,7 +156,7 @@ def _for_mxnet(name, value):
     return value
 
 
-@checked(arrays=list_of(_for_mxnet, 'a list of NumPy arrays'))
+@checked(arrays=list_of(_numpy_array, 'a list of NumPy arrays'))
 def on_devices(arrays: Sequence[onp.ndarray]) -> list[Array]:
     """Copies of NumPy's arrays as MXNet's, the i-th on the i-th device."""
     return [mx.np.array(one, one.dtype, ctx=device)

@@ -1,4 +1,6 @@
 """The cables of a machine as a matrix, and the rings that they make."""
+from collections.abc import Sequence
+
 import numpy as np
 
 from d2lps.checks import checked
@@ -19,7 +21,8 @@ P3_CABLES.flags.writeable = False
 
 
 @checked(cables=limits.matrix)
-def rings_of(cables):
+def rings_of(cables: np.ndarray | Sequence[Sequence[int]]
+             ) -> list[tuple[list[int], int]]:
     """Take the cables of a machine apart into rings through all devices.
 
     cables: a symmetric integer matrix, how many cables join i and j.
@@ -27,7 +30,7 @@ def rings_of(cables):
     pairs joined by as many cables. Raises ValueError where such pairs make
     no ring through all devices.
     """
-    rings = []
+    cables, rings = np.asarray(cables), []
     for count in sorted({*cables.ravel().tolist()} - {0}, reverse=True):
         joined, order = cables == count, [0]
         while near := [k for k in np.flatnonzero(joined[order[-1]]).tolist()

@@ -1,8 +1,16 @@
 """Carry a schedule out on real arrays: NumPy's, or MXNet's on devices."""
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
 import numpy as np
 
+from d2lps.annotations import Array, Device, Node
 from d2lps.checks import checked, function, shown
-from d2lps.collectives import limits
+
+if TYPE_CHECKING:
+    from d2lps.collectives.schedule import Schedule, Send
 
 # With these, a result goes to memory that is there already. (MXNet takes
 # NumPy's functions for its own, but knows only a few of them with `out`.)
@@ -10,7 +18,8 @@ IN_PLACE = np.add, np.multiply, np.maximum, np.minimum
 
 
 @checked(op=function)
-def deliver(held, sends, op=np.add):
+def deliver(held: dict[tuple[Node, int], Any], sends: Sequence[Send],
+            op: Callable[..., Any] = np.add) -> None:
     """Carry out the `sends` of a round on `held`, in place.
 
     held: a dict from (node, chunk) to what is there, an array or a number.
@@ -31,14 +40,15 @@ class Executor:
     each size, type and place of arrays.
     """
 
-    def __init__(self):
-        self.buffers = {}
+    def __init__(self) -> None:
+        self.buffers: dict[tuple, dict[tuple, Array]] = {}
 
-    def run(self, schedule, arrays, op):
+    def run(self, schedule: Schedule, arrays: Sequence[Array],
+            op: Callable[..., Array]) -> None:
         """What `Schedule.run` does, see there; always the same schedule."""
         where = check_arrays(schedule, arrays)
         schedule.check_sends()
-        flat = [_flat(array) for array in arrays]
+        flat = [_flattened(array) for array in arrays]
         kind = flat[0].size, str(flat[0].dtype), str(where)
         # Out of reach while in use: another thread's run makes its own.
         buffers = self.buffers.pop(kind, {})
@@ -59,13 +69,16 @@ class _Run:
     `moved`.
     """
 
-    def __init__(self, schedule, flat, where, op, buffers):
+    def __init__(self, schedule: Schedule, flat: list[Array],
+                 where: list[Device | None], op: Callable[..., Array],
+                 buffers: dict[tuple, Array]) -> None:
         self.schedule, self.where, self.op = schedule, where, op
         cuts = schedule.cuts(flat[0].size)
         self.chunks = {c for c, end in enumerate(cuts[1:]) if cuts[c] < end}
         self.home = {(node, c): one[cuts[c]:cuts[c + 1]]
                      for node, one in enumerate(flat) for c in self.chunks}
-        self.held, self.moved = dict(self.home), set()
+        self.held = dict(self.home)
+        self.moved: set[tuple[int, int]] = set()
         self.buffers, self.last_use = buffers, _last_use(schedule)
 
     def run(self):
@@ -80,10 +93,14 @@ class _Run:
             _copy(self.held[place], self.home[place])
 
     def read(self, src, dst, c, reduce, changing):
-        """What a send brings; a copy, if it is to change, or out of reach."""
+        """What a send brings: a copy, if the place is about to change.
+
+        It is a copy, too, if the destination cannot read it where it is.
+        """
         value = self.held[src, c]
+        here, there = self.where[src], self.where[dst]
         if (src, c) in changing or (
-                reduce and not _reach(self.where[src], self.where[dst])):
+                reduce and not _shares_memory(here, there)):
             return self.copy(value, dst, c, src)
         return value
 
@@ -121,7 +138,7 @@ class _Run:
         return both if both.dtype == mine.dtype else both.astype(mine.dtype)
 
 
-def fitting(both, mine):
+def fitting(both: Any, mine: Array) -> Array:
     """What op made of `mine` and another, if it can take the place of mine.
 
     It may be of another type, such as bool, if nothing is cut off.
@@ -146,8 +163,8 @@ def _last_use(schedule):
     return last
 
 
-@checked(schedule=limits.schedule)
-def check_arrays(schedule, arrays):
+def check_arrays(schedule: Schedule, arrays: Sequence[Array]
+                 ) -> list[Device | None]:
     """Raise ValueError for arrays that do not fit; else list their contexts.
 
     The list goes on with contexts for the helpers; it has None for NumPy.
@@ -157,7 +174,7 @@ def check_arrays(schedule, arrays):
         raise ValueError(
             f'arrays: {schedule.name} needs {schedule.num_devices}, one per '
             f'device, in a list; it was {shown(arrays)}')
-    kinds = [_kind(array) for array in arrays]
+    kinds = [_description(array) for array in arrays]
     for k, array in enumerate(arrays):
         if not kinds[k].startswith(('numpy', 'mxnet')):
             raise ValueError(f'arrays[{k}] is {kinds[k]}; it must be a NumPy '
@@ -170,7 +187,7 @@ def check_arrays(schedule, arrays):
         if isinstance(array, np.ndarray):
             if not array.flags.writeable:
                 raise ValueError(f'arrays[{k}] is read-only; pass a copy')
-            if _crowded(array, arrays[:k]):
+            if _overlaps(array, arrays[:k]):
                 raise ValueError(f'arrays[{k}] shares memory with another, or '
                                  'its elements do; pass a copy')
     where = [getattr(array, 'ctx', None) for array in arrays]
@@ -179,7 +196,7 @@ def check_arrays(schedule, arrays):
                     in range(schedule.num_devices, len(schedule.nodes))]
 
 
-def _kind(array):
+def _description(array):
     """What `array` is: 'numpy…' or 'mxnet…' if it can be used."""
     shape, dtype = (getattr(array, name, None) for name in ('shape', 'dtype'))
     words = f'.ndarray of shape {shape}, dtype '
@@ -191,7 +208,7 @@ def _kind(array):
     return f'a {type(array).__name__}{details}'
 
 
-def _crowded(array, others):
+def _overlaps(array, others):
     """Do elements of NumPy arrays lie on each other, or on its own others?"""
     span = sum((n - 1) * abs(step) for n, step in zip(
         array.shape, array.strides))
@@ -202,7 +219,7 @@ def _crowded(array, others):
         return True
 
 
-def _flat(array):
+def _flattened(array):
     """One-dimensional view (a copy, if a NumPy array has gaps)."""
     return getattr(array, 'reshape_view', array.reshape)(-1)
 
@@ -214,6 +231,6 @@ def _copy(value, to):
         value.copyto(to)
 
 
-def _reach(here, there):
+def _shares_memory(here, there):
     """Can code on `there` read memory of `here`? CPU contexts share it."""
     return here == there or here.device_type == there.device_type == 'cpu'

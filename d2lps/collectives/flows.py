@@ -4,10 +4,14 @@ Flows that run at the same time share every link max-min fairly: nobody can
 get more without taking it from somebody who has no more than that (Bertsekas
 and Gallager 1992, 6.5.2).
 """
+from collections.abc import Sequence
+
 import numpy as np
 
 
-def flow(paths, size, delay, capacity, inputs=None):
+def flow(paths: np.ndarray, size: np.ndarray, delay: np.ndarray,
+         capacity: np.ndarray, inputs: Sequence[Sequence[int]] | None = None
+         ) -> tuple[np.ndarray, np.ndarray]:
     """Let flows run until the last has ended, from event to event.
 
     paths: numbers of the links of each flow, (flows, longest path).
@@ -19,7 +23,8 @@ def flow(paths, size, delay, capacity, inputs=None):
     """
     starts, ends = np.zeros((2, len(size)))
     left, begin = size.astype(float), delay.astype(float)
-    wanted_by, missing = {}, [len(needed) for needed in inputs or ()]
+    wanted_by: dict[int, list[int]] = {}
+    missing = [len(needed) for needed in inputs or ()]
     for k, needed in enumerate(inputs or ()):
         if needed:
             begin[k] = np.inf  # until they are there
@@ -44,14 +49,14 @@ def flow(paths, size, delay, capacity, inputs=None):
         fresh = np.flatnonzero(begin <= soon)
         begin[fresh] = np.inf
         running = np.concatenate([running[finish > soon], fresh])
-    for k, count in enumerate(missing):
-        if count:
-            raise ValueError(f'inputs: flow {k} waits for {inputs[k]}, of '
-                             'which one never ends: a circle, or no flow')
+    for k, needed in enumerate(inputs or ()):
+        if missing[k]:
+            raise ValueError(f'inputs: flow {k} waits for {needed}, of which '
+                             'one never ends: a circle, or no flow')
     return starts, ends
 
 
-def fair_rates(paths, capacity):
+def fair_rates(paths: np.ndarray, capacity: np.ndarray) -> np.ndarray:
     """Max-min fair rates in bytes/s, (flows,), by progressive filling.
 
     All rates grow together until a link is full; its flows stay at that

@@ -1,25 +1,33 @@
-"""Checks of what schedules and topologies are made from, with their limits."""
+"""Checks of the arguments of schedules and topologies, with size limits."""
+from collections.abc import Callable
 from functools import partial
+from typing import Any, TypeVar
 
 import numpy as np
 
-from d2lps.checks import (BOOL, MOST_NAME, as_array, list_of, number,
-                          positive, refuse, text, integer)
+from d2lps.annotations import Node
+from d2lps.checks import (BOOL, MOST_NAME, Check, as_array, integer, list_of,
+                          refuse, text)
 
-# How many devices, where sends or links grow with n, and with n * n.
-LINE, SQUARE = partial(integer, most=100_000), partial(integer, most=4096)
+T = TypeVar('T')
+
+# Checks of a number of devices n: for plans and machines with about n sends or
+# links, and for those with about n * n.
+LINEAR = partial(integer, most=100_000)
+QUADRATIC = partial(integer, most=4096)
 MOST_CHUNKS = 1_000_000
 
 
-def few(name, count, most=40_000_000, what='sends'):
-    """Refuse what memory would not hold, before it is made."""
+def check_size(name: str, count: int, most: int = 40_000_000,
+               what: str = 'sends') -> None:
+    """Raise ValueError for what memory could not hold, before it is made."""
     if count > most:
         raise ValueError(f'{name} must be smaller: that would be {count:,} '
                          f'{what}, and at most {most:,} fit')
 
 
-def among_devices(n, root):
-    """Refuse a root that is none of n devices."""
+def known_root(n: int, root: Node) -> None:
+    """A rule: the root is one of n devices, or has a name of its own."""
     if isinstance(root, str):
         node('root', root)
     if root not in range(n) and not isinstance(root, str):
@@ -27,8 +35,8 @@ def among_devices(n, root):
                "'cpu'")
 
 
-def node(name, value):
-    """A name of a node: what can be a key, and is no bool."""
+def node(name: str, value: T) -> T:
+    """A check: a name of a node, which has to be a key of dicts."""
     if not isinstance(value, (str, int, tuple, np.integer)) or (
             isinstance(value, BOOL) or value == '') or (
             isinstance(value, (str, tuple)) and len(value) > MOST_NAME):
@@ -37,7 +45,7 @@ def node(name, value):
     return value
 
 
-def names(name, value, check=node):
+def names(name: str, value: Any, check: Check = node) -> list[Node]:
     """Different names of nodes: a list, tuple or set."""
     if isinstance(value, (set, frozenset)):
         value = list(value)
@@ -54,45 +62,14 @@ def _helper(name, value):
 helpers = partial(names, check=_helper)
 
 
-def hosts(name, value):
-    """A count, or a list of different names, as a sequence."""
+def hosts(name: str, value: Any) -> int | list[Node]:
+    """A count, or a list of different names."""
     if isinstance(value, (list, tuple)) and value:
         return names(name, value)
-    return range(LINE(name, value))
+    return LINEAR(name, value)
 
 
-def links(name, value):
-    """Links from `topology`, no two of them between the same nodes."""
-    if not isinstance(value, (list, tuple)) or any(
-            type(link).__name__ != 'Link' for link in value):
-        refuse(name, value, 'a list of Link, such as both_ways(0, 1, 16e9)')
-    for k, link in enumerate(value):
-        ends = [node(f'{name}[{k}]', end) for end in link[:2]]
-        if ends[0] == ends[1]:
-            raise ValueError(f'{name}[{k}] joins {link.src!r} to itself')
-        positive(f'{name}[{k}].bandwidth', link.bandwidth)
-        number(f'{name}[{k}].latency', link.latency)
-    if len({link[:2] for link in value}) < len(value):
-        raise ValueError(f'{name}: two of them join the same nodes; make '
-                         'them one link with the sum of the bandwidths')
-    return value
-
-
-def schedule(name, value):
-    """A Schedule; its module imports this one, so the name must do."""
-    if 'Schedule' not in [kind.__name__ for kind in type(value).__mro__]:
-        refuse(name, value, 'a Schedule, such as strategies.ring(4)')
-    return value
-
-
-def peers(name, value):
-    """A worker's Peers; they are made by a package that builds on this."""
-    if not hasattr(value, 'begin_round'):
-        refuse(name, value, 'the Peers that d2lps.join_peers() returns')
-    return value
-
-
-def array(ndim, kinds='iuf'):
+def array(ndim: int, kinds: str = 'iuf') -> Callable[[str, Any], np.ndarray]:
     """A check for an array of numbers of 0 or more, or a list of them.
 
     kinds: letters for types of NumPy: 'iu' for whole numbers.
@@ -115,7 +92,7 @@ def array(ndim, kinds='iuf'):
     return check
 
 
-def weights(name, value):
+def weights(name: str, value: Any) -> np.ndarray:
     """Sizes of chunks as an array of floats, not all of them 0."""
     sizes = array(1)(name, value)
     if not 0 < sizes.sum() < np.inf:
@@ -123,7 +100,7 @@ def weights(name, value):
     return sizes
 
 
-def matrix(name, value):
+def matrix(name: str, value: Any) -> np.ndarray:
     """A symmetric matrix of counts as an array, of 3 rows or more."""
     table = array(2, 'iu')(name, value)
     if len(table) < 3 or table.shape != table.T.shape or (

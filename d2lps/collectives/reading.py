@@ -1,6 +1,9 @@
 """How a `Schedule` reads the sends that it is made from."""
+from collections.abc import Sequence, Sized
+
 import numpy as np
 
+from d2lps.annotations import Node
 from d2lps.checks import as_array, refuse
 from d2lps.collectives import limits
 
@@ -17,15 +20,18 @@ class Reader:
     last_chunk: the highest number of a chunk so far.
     """
 
-    def __init__(self, nodes, devices, weights):
+    def __init__(self, nodes: Sequence[Node], devices: int,
+                 weights: Sized | None) -> None:
         self.last_chunk = 0
         self._helpers = dict(zip(nodes[devices:], range(devices, len(nodes))))
         chunks = limits.MOST_CHUNKS if weights is None else len(weights)
         self._most = dict(src=len(nodes), dst=len(nodes), chunk=chunks)
-        self._kept = {}  # copies, by their type, shape and bytes
-        self._done = {}  # what was found out about read-only arrays, see _once
+        # Copies, by their type, shape and bytes.
+        self._kept: dict[tuple, np.ndarray] = {}
+        # What was found out about read-only arrays, see _remembered.
+        self._done: dict[tuple, tuple] = {}
 
-    def columns(self, name, sends):
+    def columns(self, name: str, sends: Sequence) -> list[np.ndarray]:
         """A list of `Send` as four arrays, with an entry for each."""
         parts = [self._columns(f'{name}.sends[{k}]', send)
                  for k, send in enumerate(sends)]
@@ -44,11 +50,11 @@ class Reader:
             refuse(name, send, 'made of numbers, or of arrays of one length')
         columns = [self._spread(field, shape) for field in fields]
         src, dst = columns[:2]
-        if self._once('equal', [src, dst], lambda: (src == dst).any()):
+        if self._remembered('equal', [src, dst], lambda: (src == dst).any()):
             raise ValueError(f'{name}: a node sends to itself')
         return columns
 
-    def _once(self, what, arrays, work):
+    def _remembered(self, what, arrays, work):
         """What work() returns, or did for the same read-only arrays."""
         key = what, *map(id, arrays)
         if key not in self._done:
@@ -58,8 +64,8 @@ class Reader:
 
     def _field(self, value, field, name):
         """The array that a field of a `Send` stands for."""
-        if isinstance(value, np.ndarray) and _lasts(value):
-            return self._once(field, [value],
+        if isinstance(value, np.ndarray) and _is_constant(value):
+            return self._remembered(field, [value],
                               lambda: self._read(value, field, name))
         return self._read(value, field, name)
 
@@ -90,12 +96,12 @@ class Reader:
     def _spread(self, field, shape):
         if field.shape == shape and len(shape) == 1:
             return field
-        return self._once(shape, [field], lambda: self._keep(
+        return self._remembered(shape, [field], lambda: self._keep(
             np.broadcast_to(field, shape).flatten()))
 
     def _keep(self, array):
         """The array, or one that is equal to it and is kept already."""
-        if _lasts(array):
+        if _is_constant(array):
             return array
         array = array.copy()
         array.flags.writeable = False
@@ -103,7 +109,7 @@ class Reader:
         return self._kept.setdefault(kind, array)
 
 
-def _lasts(array):
+def _is_constant(array):
     """Whether nobody can change it."""
     owner = array if array.base is None else array.base
     return not getattr(owner, 'flags', array.flags).writeable

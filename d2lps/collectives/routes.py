@@ -1,5 +1,14 @@
 """Which links a message takes from node to node."""
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 import numpy as np
+
+from d2lps.annotations import Node
+
+if TYPE_CHECKING:
+    from d2lps.collectives.topology import Topology
 
 MOST_LAYERS = 3  # of switches above a node; deeper networks are searched
 
@@ -13,10 +22,11 @@ class Router:
     leaves the last one. Only ways from gate to gate have to be searched.
     """
 
-    def __init__(self, topology):
+    def __init__(self, topology: Topology) -> None:
         self.topology, self.none = topology, len(topology.links)
         self.vertices = [*topology.nodes, *topology.switches]
-        self.graph, self.paths = None, {}
+        self.graph = None
+        self.paths: dict[int, dict[Node, list[Node]]] = {}
         self._find_layers(topology.number)
 
     def _find_layers(self, number):
@@ -45,7 +55,7 @@ class Router:
         filled = (layers < self.none).any(axis=(1, 2))
         self.up, self.down = layers[filled].transpose(1, 2, 0)
 
-    def routes(self, src, dst):
+    def routes(self, src: np.ndarray, dst: np.ndarray) -> np.ndarray:
         """What `Topology.routes` says."""
         up, down = self.up[src], self.down[dst]
         both = up == self.up[dst]  # above the place where the ways meet
@@ -56,9 +66,8 @@ class Router:
                                  return_inverse=True)
         middle = [self._path(*divmod(code, ends)) for code in codes.tolist()]
         width = max(map(len, middle), default=0)
-        table = [path + [self.none] * (width - len(path))
-                 for path in middle]
-        table = np.array(table, int).reshape(len(middle), width)
+        filled = [path + [self.none] * (width - len(path)) for path in middle]
+        table = np.array(filled, int).reshape(len(middle), width)
         return np.column_stack([up, table[which], down[:, ::-1]])
 
     def _path(self, start, stop):

@@ -5,13 +5,15 @@ end with the sum over all devices. A `Schedule` says who sends which chunk
 to whom and when. It can be checked by counting, run on arrays, timed
 (see `simulate`) and shown. The strategies are in `strategies`.
 """
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from d2lps.checks import instance_of, checked, function, list_of, number, integer
+from d2lps.annotations import Array, Node
+from d2lps.checks import (checked, function, instance_of, integer, list_of,
+                          number)
 from d2lps.collectives import execute, limits, reading
 
 # Numbers of 8 bytes that `states` makes at a time, and `check` at most.
@@ -42,24 +44,25 @@ class Round(Sequence):
     Rounds may share columns: so many large ones need little memory.
     """
 
-    def __init__(self, columns, nodes):
+    def __init__(self, columns: Sequence[np.ndarray],
+                 nodes: Sequence[Node]) -> None:
         self.src, self.dst, self.chunk, self.reduce = columns
         self.nodes = nodes
 
-    def __len__(self):
+    def __len__(self) -> int:
         return len(self.src)
 
-    def __getitem__(self, k):
+    def __getitem__(self, k: Any) -> Any:
         if isinstance(k, slice):
             return tuple(self[i] for i in range(*k.indices(len(self))))
         return Send(self.nodes[self.src[k]], self.nodes[self.dst[k]],
                     int(self.chunk[k]), bool(self.reduce[k]))
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         more = f', and {len(self) - 4} more' if len(self) > 4 else ''
         return f'Round({", ".join(map(repr, self[:4]))}{more})'
 
-    def columns(self):
+    def columns(self) -> list[list]:
         """The sends as four lists of plain numbers, for fast loops."""
         return [column.tolist() for column in
                 (self.src, self.dst, self.chunk, self.reduce)]
@@ -78,12 +81,15 @@ class Schedule:
     Raises ValueError for a send that names no known node or chunk.
     """
 
-    @checked(rounds=list_of(instance_of(Sequence, 'a list of Send'), 'a list of rounds',
-                            least=0),
+    @checked(rounds=list_of(instance_of(Sequence, 'a list of Send'),
+                            'a list of rounds', least=0),
              num_devices=partial(integer, most=1_000_000),
              helpers=limits.helpers, weights=limits.weights,
              name=instance_of(str, 'a text'))
-    def __init__(self, rounds, num_devices, helpers=(), weights=None, name=''):
+    def __init__(self, rounds: Sequence[Sequence[Send]], num_devices: int,
+                 helpers: Iterable[Node] = (),
+                 weights: Sequence[float] | np.ndarray | None = None,
+                 name: str = '') -> None:
         self.num_devices, self.name = num_devices, name or 'schedule'
         self.nodes = (*range(self.num_devices), *helpers)
         reader = reading.Reader(self.nodes, num_devices, weights)
@@ -91,28 +97,26 @@ class Schedule:
                    for number, sends in enumerate(rounds) if len(sends)]
         self.rounds = tuple(Round(four, self.nodes)
                             for four in columns if len(four[0]))
-        self.weights = weights
-        if weights is None:
-            self.weights = np.ones(1 + reader.last_chunk)
+        self.weights = (np.ones(1 + reader.last_chunk) if weights is None
+                        else np.asarray(weights))
         self.executor = execute.Executor()
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return (f'<{self.name}: {self.num_devices} devices, '
                 f'{len(self.weights)} chunks, {len(self.rounds)} rounds, '
                 f'{sum(map(len, self.rounds))} sends>')
 
     @checked(nbytes=number)
-    def chunk_bytes(self, nbytes):
+    def chunk_bytes(self, nbytes: float) -> np.ndarray:
         """Size in bytes of each chunk of `nbytes` bytes: floats (chunks,)."""
         return float(nbytes) * self.weights / self.weights.sum()
 
-    @checked(size=partial(integer, least=0, most=1 << 52))
-    def cuts(self, size):
+    def cuts(self, size: int) -> list[int]:
         """Chunk c of `size` elements goes from cuts[c] to cuts[c + 1]."""
         share = np.cumsum(self.weights) / self.weights.sum()
         return [0, *np.rint(share * size).astype(int).tolist()]
 
-    def states(self):
+    def states(self) -> Iterator[np.ndarray]:
         """Who holds what before round 1 and after every round.
 
         Yields integer arrays (nodes, chunks, devices): how many times the
@@ -141,13 +145,13 @@ class Schedule:
             dst, chunk, fresh = sends.dst, sends.chunk, ~sends.reduce
             arriving = held[sends.src, chunk]
             held[dst[fresh], chunk[fresh]] = 0
-            if _one_for_each(dst):
+            if _all_differ(dst):
                 held[dst, chunk] += arriving
             else:  # slower, but right where several arrive at one place
                 np.add.at(held, (dst, chunk), arriving)
             yield held
 
-    def check(self):
+    def check(self) -> 'Schedule':
         """Raise `ScheduleError` unless every device ends with the sum.
 
         The sum means: each device's contribution exactly once. The message
@@ -165,13 +169,13 @@ class Schedule:
             pass
         wrong = end[:self.num_devices] != marks.sum(axis=0)
         if wrong.any():
-            what = self._mistake(end, wrong) if small else (
+            what = self._first_mistake(end, wrong) if small else (
                 'in the end, device {}, chunk {}: not the sum'.format(
                     *np.unravel_index(wrong.argmax(), wrong.shape)))
             raise ScheduleError(f'{self.name}: {what}')
         return self
 
-    def _mistake(self, end, wrong):
+    def _first_mistake(self, end, wrong):
         """Where the first mistake was made, in words."""
         written = np.zeros(wrong.shape[:2], int)
         for number, sends in enumerate(self.rounds, 1):
@@ -193,10 +197,11 @@ class Schedule:
         return (f'after round {after}, {name}, chunk {chunk}: the part of '
                 f'device {who} is {what}')
 
-    def check_sends(self):
+    def check_sends(self) -> None:
         """Raise `ScheduleError` if a send has no defined meaning."""
         chunks = len(self.weights)
-        limits.few(self.name, self._places(), MOST_MARKS, 'chunks at nodes')
+        limits.check_size(self.name, self._places(), MOST_MARKS,
+                          'chunks at nodes')
         filled = np.zeros(self._places(), bool)
         filled[:self.num_devices * chunks] = True
         for number, sends in enumerate(self.rounds, 1):
@@ -204,7 +209,7 @@ class Schedule:
             for bad, why in (
                     (~filled[sends.src * chunks + chunk],
                      '{0} sends chunk {2}, of which it has nothing yet'),
-                    (~sends.reduce & _crowded(sends.dst, place),
+                    (~sends.reduce & _shares_place(sends.dst, place),
                      'chunk {2} of {1} is replaced, and another send to it '
                      'arrives at the same time')):
                 if bad.any():
@@ -213,7 +218,8 @@ class Schedule:
             filled[place] = True
 
     @checked(op=function)
-    def run(self, arrays, op=np.add):
+    def run(self, arrays: Sequence[Array],
+            op: Callable[..., Array] = np.add) -> None:
         """Carry the schedule out on `arrays`, in place.
 
         arrays: one per device, all of one shape and dtype; NumPy arrays, or
@@ -234,14 +240,17 @@ class Schedule:
         self.executor.run(self, arrays, op)
 
 
-def _one_for_each(dst):
+any_schedule = instance_of(Schedule, 'a Schedule, such as strategies.ring(4)')
+
+
+def _all_differ(dst):
     """Does no node get more than one of the sends to these nodes?"""
     return np.bincount(dst).max() == 1
 
 
-def _crowded(dst, place):
+def _shares_place(dst, place):
     """Which sends share their place, node and chunk, with another one."""
-    if _one_for_each(dst):
+    if _all_differ(dst):
         return np.zeros(len(place), bool)
     _, which, sends = np.unique(place, return_inverse=True, return_counts=True)
     return sends[which] > 1

@@ -5,15 +5,20 @@ least bandwidth. `time` adds up rounds; `flows.flow` plays each of them.
 """
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Sequence
-from typing import Any, NamedTuple
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from d2lps.checks import instance_of, checked, boolean, number
+from d2lps.annotations import Node
+from d2lps.checks import boolean, checked, instance_of, number
 from d2lps.collectives import limits
 from d2lps.collectives.flows import fair_rates, flow
+from d2lps.collectives.schedule import Round, Schedule, Send, any_schedule
 from d2lps.collectives.topology import Topology
+
+
+Pair: TypeAlias = tuple[Node, Node]  # the ends of a link, src and dst
 
 
 class Event(NamedTuple):
@@ -21,7 +26,7 @@ class Event(NamedTuple):
     start: float
     end: float
     round: int
-    send: Any
+    send: Send
 
 
 class Timing:
@@ -32,7 +37,9 @@ class Timing:
     load: bytes per link that carried any, a dict from (src, dst).
     """
 
-    def __init__(self, schedule, topology, spans, seconds, carried):
+    def __init__(self, schedule: Schedule, topology: Topology,
+                 spans: Sequence[tuple], seconds: float,
+                 carried: np.ndarray) -> None:
         # A span, (begin, rounds, starts, ends), has rounds that go on at the
         # same time. starts, ends: of each send, in s after `begin`.
         self.schedule, self.topology = schedule, topology
@@ -41,7 +48,7 @@ class Timing:
         self.load = {link[:2]: nbytes for link, nbytes in
                      zip(topology.links, carried.tolist()) if nbytes}
 
-    def busy(self):
+    def busy(self) -> dict[Pair, float]:
         """How much of what it can carry each link did carry, from 0 to 1.
 
         A dict from (src, dst); idle links are in it, with 0.
@@ -53,7 +60,7 @@ class Timing:
                 busy[pair] = nbytes / link.bandwidth / self.seconds
         return busy
 
-    def rates(self):
+    def rates(self) -> Iterator[tuple[float, float, np.ndarray, np.ndarray]]:
         """How fast bytes flow, from each moment that changes it to the next.
 
         Yields (start, end, which, rates): times in seconds, the numbers in
@@ -74,7 +81,7 @@ class Timing:
                     yield now, then, first + which, fair_rates(
                         paths[which], self.topology.bandwidth)
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return (f'<{self.schedule.name} on {self.topology.name}: '
                 f'{self.seconds * 1e3:.4g} ms, {len(self.events)} sends>')
 
@@ -82,14 +89,14 @@ class Timing:
 class _Events(Sequence):
     """Events made when asked for: equal rounds are kept once only."""
 
-    def __init__(self, schedule, spans):
+    def __init__(self, schedule: Schedule, spans: Sequence[tuple]) -> None:
         self._rounds, self._spans = schedule.rounds, spans
         self.first = np.cumsum([0, *map(len, schedule.rounds)]).tolist()
 
-    def __len__(self):
+    def __len__(self) -> int:
         return self.first[-1]
 
-    def __getitem__(self, k):
+    def __getitem__(self, k: Any) -> Any:
         if isinstance(k, slice):
             return [self[i] for i in range(*k.indices(len(self)))]
         k = range(len(self))[k]  # from the end, or an IndexError
@@ -101,10 +108,12 @@ class _Events(Sequence):
                      self._rounds[number][k - self.first[number]])
 
 
-@checked(schedule=limits.schedule, nbytes=number, barrier=boolean,
-         topology=instance_of(Topology, 'a Topology, such as topology.pcie_switch(4)'),
+@checked(schedule=any_schedule, nbytes=number, barrier=boolean,
+         topology=instance_of(
+             Topology, 'a Topology, such as topology.pcie_switch(4)'),
          overhead=number)
-def time(schedule, topology, nbytes, barrier=True, overhead=0.0):
+def time(schedule: Schedule, topology: Topology, nbytes: float,
+         barrier: bool = True, overhead: float = 0.0) -> Timing:
     """The `Timing` of `schedule` for `nbytes` bytes per device.
 
     barrier: a round starts when the one before has ended. Without it, a
@@ -119,9 +128,10 @@ def time(schedule, topology, nbytes, barrier=True, overhead=0.0):
     """
     place = topology.positions(schedule.nodes, 'schedule')
     sizes = schedule.chunk_bytes(nbytes)
-    together, inputs = [(sends,) for sends in schedule.rounds], None
+    together: list[Sequence[Round]] = [(sends,) for sends in schedule.rounds]
+    inputs = None
     if not barrier and schedule.rounds:
-        limits.few('schedule', sum(map(len, schedule.rounds)))
+        limits.check_size('schedule', sum(map(len, schedule.rounds)))
         together, inputs = [schedule.rounds], _inputs(schedule)
     equal = (sizes == sizes[0]).all()
 
@@ -130,7 +140,9 @@ def time(schedule, topology, nbytes, barrier=True, overhead=0.0):
         return (id(sends.src), id(sends.dst),
                 None if equal else sizes[sends.chunk].tobytes())
 
-    known, solved, times = {}, {}, Counter()
+    known: dict[tuple, tuple] = {}
+    solved: dict[tuple, tuple] = {}
+    times: Counter[tuple] = Counter()
     spans, now = [], 0.0
     for rounds in together:
         key = tuple(map(alike, rounds))

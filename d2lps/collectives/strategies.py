@@ -2,21 +2,24 @@
 
 Each returns a `Schedule`. The n devices, 1 or more, are called 0 to n - 1.
 """
+from collections.abc import Callable
 from functools import partial
 from itertools import zip_longest
 
 import numpy as np
 
-from d2lps.checks import checked, either, boolean, function, text, integer
-from d2lps.collectives import limits
+from d2lps.annotations import Node
+from d2lps.checks import boolean, checked, either, function, integer, text
 from d2lps.collectives.cables import P3_CABLES, rings_of
-from d2lps.collectives.limits import LINE, SQUARE, among_devices, few
-from d2lps.collectives.schedule import Schedule, Send
+from d2lps.collectives.limits import (LINEAR, QUADRATIC, check_size,
+                                      known_root)
+from d2lps.collectives.schedule import Schedule, Send, any_schedule
 
 
-@checked(among_devices, n=LINE, root=either(
-    partial(integer, least=0), text, words="a device or a name such as 'cpu'"))
-def gather_broadcast(n, root=0):
+@checked(known_root, n=LINEAR,
+         root=either(partial(integer, least=0), text,
+                     words="a device or a name such as 'cpu'"))
+def gather_broadcast(n: int, root: Node = 0) -> Schedule:
     """Everyone sends to `root`, which sends the sum back to everyone.
 
     root: a device, or a name such as 'cpu' for a node without an array.
@@ -28,16 +31,16 @@ def gather_broadcast(n, root=0):
                     name=f'gather_broadcast({n}, {root!r})')
 
 
-@checked(n=SQUARE)
-def sharded(n):
+@checked(n=QUADRATIC)
+def sharded(n: int) -> Schedule:
     """Device i sums chunk i of everyone and sends the result to everyone."""
     src, dst = np.nonzero(~np.eye(n, dtype=bool))
     return Schedule([[Send(src, dst, dst, True)],
                      [Send(src, dst, src, False)]], n, name=f'sharded({n})')
 
 
-@checked(n=LINE)
-def running_sum(n):
+@checked(n=LINEAR)
+def running_sum(n: int) -> Schedule:
     """A running sum goes from device to device, then the total does.
 
     One link is busy at a time: the ring without chunks.
@@ -48,8 +51,8 @@ def running_sum(n):
                     n, name=f'running_sum({n})')
 
 
-@checked(n=LINE)
-def ring(n):
+@checked(n=LINEAR)
+def ring(n: int) -> Schedule:
     """n running sums at the same time: chunk i starts at device i.
 
     First the sums go round (n - 1 rounds), then the totals do (n - 1).
@@ -58,16 +61,16 @@ def ring(n):
     return Schedule(_ring(range(n)), n, name=f'ring({n})')
 
 
-@checked(n=SQUARE)
-def bidirectional_ring(n):
+@checked(n=QUADRATIC)
+def bidirectional_ring(n: int) -> Schedule:
     """Two rings, each with half of the data, in opposite directions."""
     there = np.arange(n)
-    return Schedule(_together(_ring(there), _ring(there[::-1], n)), n,
+    return Schedule(_side_by_side(_ring(there), _ring(there[::-1], n)), n,
                     name=f'bidirectional_ring({n})')
 
 
 @checked(both_ways=boolean)
-def two_rings(both_ways=False):
+def two_rings(both_ways: bool = False) -> Schedule:
     """The two rings that the cables of 8 V100 GPUs make (p3.16xlarge).
 
     Two thirds of the data go round the ring with two links per hop, one
@@ -78,18 +81,18 @@ def two_rings(both_ways=False):
     if both_ways:
         rings += [(order[::-1], links) for order, links in rings]
     plans = [_ring(order, 8 * k) for k, (order, _) in enumerate(rings)]
-    return Schedule(_together(*plans), 8, name=f'two_rings({both_ways})',
+    return Schedule(_side_by_side(*plans), 8, name=f'two_rings({both_ways})',
                     weights=np.repeat([links for _, links in rings], 8))
 
 
-@checked(n=LINE)
-def tree(n):
+@checked(n=LINEAR)
+def tree(n: int) -> Schedule:
     """Sums climb a binary tree to device 0; the total comes down again."""
     return Schedule(_tree(range(n)), n, name=f'tree({n})')
 
 
-@checked(n=LINE)
-def double_tree(n):
+@checked(n=LINEAR)
+def double_tree(n: int) -> Schedule:
     """Two trees with half of the data each; no device is a leaf in both.
 
     Source: Sanders, Speck and Traeff 2009 (the idea of two trees).
@@ -98,11 +101,11 @@ def double_tree(n):
     # An odd number needs a root with one child, else the one in the middle
     # of `order` would be a leaf twice.
     plans = _tree(order, 0, n % 2), _tree(order[::-1], 1, n % 2)
-    return Schedule(_together(*plans), n, name=f'double_tree({n})')
+    return Schedule(_side_by_side(*plans), n, name=f'double_tree({n})')
 
 
-@checked(n=LINE)
-def recursive_doubling(n):
+@checked(n=LINEAR)
+def recursive_doubling(n: int) -> Schedule:
     """Pairs exchange everything, then pairs of pairs, and so on.
 
     With n not a power of two, the devices beyond the largest power add
@@ -118,8 +121,8 @@ def recursive_doubling(n):
                     n, name=f'recursive_doubling({n})')
 
 
-@checked(n=SQUARE)
-def halving_doubling(n):
+@checked(n=QUADRATIC)
+def halving_doubling(n: int) -> Schedule:
     """Half of the data to a partner, half of that to the next, and back.
 
     Sums go out by recursive halving (reduce-scatter), the totals come back
@@ -131,7 +134,8 @@ def halving_doubling(n):
     """
     power = 1 << (n.bit_length() - 1)
     beyond, every = np.arange(power, n)[:, None], np.arange(power)
-    halving, doubling = [], []
+    halving: list[list[Send]] = []
+    doubling: list[list[Send]] = []
     for step in [1 << k for k in range(power.bit_length() - 1)]:
         # A block of `step` chunks belongs to the block of devices of the
         # same numbers: device i gets it from, or gives it to, i ^ step.
@@ -144,21 +148,22 @@ def halving_doubling(n):
                     name=f'halving_doubling({n})')
 
 
-@checked(num_machines=LINE, num_devices=SQUARE, across=function)
-def hierarchical(num_machines, num_devices, across=ring):
+@checked(num_machines=LINEAR, num_devices=QUADRATIC, across=function)
+def hierarchical(num_machines: int, num_devices: int,
+                 across: Callable[[int], Schedule] = ring) -> Schedule:
     """Sum inside each machine, then across machines, then share inside.
 
     Device d of machine m is m * num_devices + d. It sums part d of its
     machine, and these parts are summed across machines by the schedule
     across(num_machines): `ring`, `tree`, or one with parameter servers.
     """
-    outer = limits.schedule('across(num_machines)', across(num_machines))
+    outer = any_schedule('across(num_machines)', across(num_machines))
     if outer.num_devices != num_machines:
         raise ValueError(f'across must return a schedule for {num_machines} '
                          f'machines; it returned {outer!r}')
     parts, chunks = num_devices, len(outer.weights)
     across_sends = parts * sum(map(len, outer.rounds))
-    few('num_machines and num_devices',
+    check_size('num_machines and num_devices',
         max(num_machines * parts ** 2 * chunks, across_sends))
     m, src, dst, c = np.nonzero(  # all combinations but those with src = dst
         np.ones((num_machines, parts, parts, chunks))
@@ -179,10 +184,14 @@ def hierarchical(num_machines, num_devices, across=ring):
         f'hierarchical({num_machines}, {num_devices}, {outer.name})')
 
 
-@checked(lambda num_workers, num_servers, colocated: few(
-    'num_workers and num_servers', 2 * num_workers * num_servers),
-    num_workers=LINE, num_servers=LINE, colocated=boolean)
-def parameter_server(num_workers, num_servers, colocated=False):
+def _sends_fit(num_workers, num_servers, colocated):
+    check_size('num_workers and num_servers', 2 * num_workers * num_servers)
+
+
+@checked(_sends_fit, num_workers=LINEAR, num_servers=LINEAR,
+         colocated=boolean)
+def parameter_server(num_workers: int, num_servers: int,
+                     colocated: bool = False) -> Schedule:
     """Every worker sends chunk j to server j, which sends back the sum.
 
     Servers are called 'server 0' and so on. colocated: server j is worker
@@ -199,25 +208,29 @@ def parameter_server(num_workers, num_servers, colocated=False):
                     f'parameter_server({num_workers}, {num_servers})')
 
 
-@checked(lambda schedule, pieces: few(
-    'pieces', pieces * (pieces + sum(map(len, schedule.rounds)))),
-    schedule=limits.schedule, pieces=SQUARE)
-def pipelined(schedule, pieces):
+def _pieces_fit(schedule, pieces):
+    check_size('pieces', pieces * (pieces + sum(map(len, schedule.rounds))))
+
+
+@checked(_pieces_fit, schedule=any_schedule, pieces=QUADRATIC)
+def pipelined(schedule: Schedule, pieces: int) -> Schedule:
     """The schedule with each chunk cut up, every piece one round behind.
 
     While piece 2 is on its first way, piece 1 is on its second. Returns a
     schedule with `pieces` - 1 rounds more, each with smaller messages.
     """
-    plans = [[[]] * p + [[Send(r.src, r.dst, r.chunk * pieces + p, r.reduce)]
-                         for r in schedule.rounds]
-             for p in range(pieces)]
-    return Schedule(_together(*plans), schedule.num_devices,
+    plans: list[list[list[Send]]] = []
+    for piece in range(pieces):
+        own = [[Send(r.src, r.dst, r.chunk * pieces + piece, r.reduce)]
+               for r in schedule.rounds]
+        plans.append([[]] * piece + own)
+    return Schedule(_side_by_side(*plans), schedule.num_devices,
                     schedule.nodes[schedule.num_devices:],
                     np.repeat(schedule.weights, pieces),
                     f'pipelined({schedule.name}, {pieces})')
 
 
-def _together(*plans):
+def _side_by_side(*plans):
     """The rounds of several plans side by side: first with first, ..."""
     return [sum(sends, []) for sends in zip_longest(*plans, fillvalue=[])]
 

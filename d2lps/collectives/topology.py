@@ -5,15 +5,22 @@ link goes one way; a full-duplex cable is two links. A message pays the
 latency of every link on its way. The constants are nominal rates, each way:
 of what they promise, protocols leave less.
 """
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
 from functools import partial
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from d2lps.checks import instance_of, checked, number, positive, refuse, text
+from d2lps.annotations import Node
+from d2lps.checks import checked, number, positive, refuse, text
 from d2lps.collectives import limits
 from d2lps.collectives.cables import P3_CABLES, rings_of  # noqa: F401
 from d2lps.collectives.routes import Router
+
+if TYPE_CHECKING:
+    import networkx
 
 PCIE3, PCIE4 = 16e9, 32e9  # 16 lanes
 NVLINK = 18e9  # one link of a V100, as in the book (Dive into Deep Learning)
@@ -26,10 +33,27 @@ PAYLOAD = 1448 / 1514
 
 class Link(NamedTuple):
     """One direction of a cable: bandwidth in bytes/s, latency in s."""
-    src: Any
-    dst: Any
+    src: Node
+    dst: Node
     bandwidth: float
     latency: float
+
+
+def _links(name, value):
+    """A check: a list of `Link`, no two of them between the same nodes."""
+    if not isinstance(value, (list, tuple)) or not all(
+            isinstance(link, Link) for link in value):
+        refuse(name, value, 'a list of Link, such as both_ways(0, 1, 16e9)')
+    for k, link in enumerate(value):
+        ends = [limits.node(f'{name}[{k}]', end) for end in link[:2]]
+        if ends[0] == ends[1]:
+            raise ValueError(f'{name}[{k}] joins {link.src!r} to itself')
+        positive(f'{name}[{k}].bandwidth', link.bandwidth)
+        number(f'{name}[{k}].latency', link.latency)
+    if len({link[:2] for link in value}) < len(value):
+        raise ValueError(f'{name}: two of them join the same nodes; make '
+                         'them one link with the sum of the bandwidths')
+    return value
 
 
 class Topology:
@@ -43,8 +67,9 @@ class Topology:
     Raises ValueError for a link that is there twice or has no bandwidth.
     """
 
-    @checked(links=limits.links, switches=limits.names, name=text)
-    def __init__(self, links, switches=(), name='topology'):
+    @checked(links=_links, switches=limits.names, name=text)
+    def __init__(self, links: Sequence[Link], switches: Iterable[Node] = (),
+                 name: str = 'topology') -> None:
         self.links, self.name = tuple(links), name
         self.switches = tuple(switches)
         self.number = {link[:2]: k for k, link in enumerate(self.links)}
@@ -59,11 +84,11 @@ class Topology:
         self.position = {node: k for k, node in enumerate(self.nodes)}
         self._router = Router(self)
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return (f'<{self.name}: {len(self.nodes)} nodes, {len(self.switches)} '
                 f'switches, {len(self.links)} links>')
 
-    def graph(self):
+    def graph(self) -> networkx.DiGraph:
         """The topology as a `networkx.DiGraph`, to look at or change."""
         import networkx  # here, because it takes 0.1 s to import
         graph = networkx.DiGraph(name=self.name)
@@ -75,7 +100,7 @@ class Topology:
                            latency=link.latency, hop=hop)
         return graph
 
-    def route(self, src, dst):
+    def route(self, src: Node, dst: Node) -> list[Link]:
         """The links from `src` to `dst`, a list of `Link`.
 
         Raises ValueError if there is no such node or no way between them.
@@ -84,8 +109,8 @@ class Topology:
                            self.positions([dst], 'dst'))
         return [self.links[k] for k in row if k < len(self.links)]
 
-    @checked(nodes=instance_of((list, tuple), 'a list of nodes'), what=text)
-    def positions(self, nodes, what='nodes'):
+    def positions(self, nodes: Iterable[Node],
+                  what: str = 'nodes') -> np.ndarray:
         """Where `nodes` stand in `self.nodes`: an integer array.
 
         what: how to call them in the ValueError for those that are not there.
@@ -96,30 +121,26 @@ class Topology:
                                  f'it has {str(self.nodes[:20])[1:-1]} …')
         return np.array([self.position[node] for node in nodes], int)
 
-    @checked(src=limits.array(1, 'iu'), dst=limits.array(1, 'iu'))
-    def routes(self, src, dst):
+    def routes(self, src: np.ndarray, dst: np.ndarray) -> np.ndarray:
         """Routes of k pairs at once, as numbers of links.
 
         src, dst: integer arrays (k,) of positions in `self.nodes`. Returns
         an integer array (k, length of the longest route): row i has the
         route from src[i] to dst[i]. Rows are filled up with len(links).
         """
-        for name, column in (('src', src), ('dst', dst)):
-            if len(src) != len(dst) or (
-                    column.max(initial=0) >= len(self.nodes)):
-                refuse(name, column, f'positions below {len(self.nodes)}, as '
-                       'many in src as in dst')
         return self._router.routes(src, dst)
 
 
 @checked(a=limits.node, b=limits.node, bandwidth=positive, latency=number)
-def both_ways(a, b, bandwidth, latency=0.0):
+def both_ways(a: Node, b: Node, bandwidth: float,
+              latency: float = 0.0) -> list[Link]:
     """A full-duplex cable between `a` and `b`: a list of two `Link`s."""
     return _star([a], b, bandwidth, latency)
 
 
-@checked(n=limits.LINE, bandwidth=positive, latency=number)
-def pcie_switch(n, bandwidth=PCIE3, latency=0.0):
+@checked(n=limits.LINEAR, bandwidth=positive, latency=number)
+def pcie_switch(n: int, bandwidth: float = PCIE3,
+                latency: float = 0.0) -> Topology:
     """n GPUs, 0 to n - 1, and the 'cpu', each with a cable to one switch.
 
     bandwidth: bytes/s of each cable in each direction (PCIe 3.0 x16).
@@ -130,19 +151,21 @@ def pcie_switch(n, bandwidth=PCIE3, latency=0.0):
 
 
 @checked(hosts=limits.hosts, bandwidth=positive, latency=number)
-def ethernet(hosts, bandwidth=ETHERNET_10G, latency=0.0):
+def ethernet(hosts: int | Sequence[Node], bandwidth: float = ETHERNET_10G,
+             latency: float = 0.0) -> Topology:
     """Machines on one network switch.
 
     hosts: how many (called 0, 1, ...), or a list of names, such as the
     `nodes` of a schedule. bandwidth: bytes/s of a port in each direction.
     latency: seconds per cable; a message takes two of them.
     """
-    links = _star(hosts, 'switch', bandwidth, latency)
-    return Topology(links, ['switch'], f'ethernet({len(hosts)})')
+    nodes = range(hosts) if isinstance(hosts, int) else hosts
+    links = _star(nodes, 'switch', bandwidth, latency)
+    return Topology(links, ['switch'], f'ethernet({len(nodes)})')
 
 
 @checked(bandwidth=positive, latency=number)
-def nvlink_p3(bandwidth=NVLINK, latency=0.0):
+def nvlink_p3(bandwidth: float = NVLINK, latency: float = 0.0) -> Topology:
     """The NVLink cables of a p3.16xlarge: 8 V100 GPUs, called 0 to 7.
 
     bandwidth: bytes/s of one NVLink in each direction; two that join the
@@ -156,14 +179,19 @@ def nvlink_p3(bandwidth=NVLINK, latency=0.0):
     return Topology(links, name='nvlink_p3')
 
 
-@checked(lambda num_machines, num_devices, num_servers, **_: limits.few(
-    'num_machines, num_devices or num_servers',
-    num_machines * (num_devices + 1) + num_servers, 100_000, 'nodes'),
-         num_machines=limits.LINE, num_devices=limits.LINE, inside=positive,
-         network=positive, num_servers=partial(limits.LINE, least=0),
-         latency=number, network_latency=number)
-def cluster(num_machines, num_devices, inside=PCIE3, network=ETHERNET_10G,
-            num_servers=0, latency=0.0, network_latency=0.0):
+def _fits_in_memory(num_machines, num_devices, num_servers, **_):
+    limits.check_size('num_machines, num_devices or num_servers',
+                      num_machines * (num_devices + 1) + num_servers,
+                      100_000, 'nodes')
+
+
+@checked(_fits_in_memory, num_machines=limits.LINEAR,
+         num_devices=limits.LINEAR, inside=positive, network=positive,
+         num_servers=partial(limits.LINEAR, least=0), latency=number,
+         network_latency=number)
+def cluster(num_machines: int, num_devices: int, inside: float = PCIE3,
+            network: float = ETHERNET_10G, num_servers: int = 0,
+            latency: float = 0.0, network_latency: float = 0.0) -> Topology:
     """Machines with GPUs on a PCIe switch, joined by a network switch.
 
     Device d of machine m is node m * num_devices + d; each machine has a CPU,

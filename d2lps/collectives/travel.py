@@ -4,21 +4,68 @@ All carry out the same `Schedule`, each its own part of it. There is no
 barrier between rounds: a worker goes on when it has sent and received what
 its round has for it. The sockets are in `d2lps.cluster.peers`.
 """
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
+from typing import TypeAlias
 from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from d2lps.checks import instance_of, checked, function, refuse, shown
-from d2lps.collectives import limits, simulate
-from d2lps.collectives.schedule import Send
+from d2lps.checks import checked, function, instance_of, refuse, shown
+from d2lps.collectives import simulate
+from d2lps.collectives.schedule import Schedule, Send, any_schedule
+
+Op: TypeAlias = Callable[..., np.ndarray]  # a reduction of two arrays
+# What one worker sends in a round, (dst, chunk), and what it gets,
+# (src, chunk, reduce).
+Outgoing: TypeAlias = list[tuple[int, int]]
+Incoming: TypeAlias = list[tuple[int, int, bool]]
+Part: TypeAlias = tuple[Outgoing, Incoming]
 
 # Of plans that were checked, what takes longer than to send a small array:
-_known = WeakKeyDictionary()  # {(rank, size): (part, cuts)}
+_known: WeakKeyDictionary[Schedule, dict] = (
+    WeakKeyDictionary())  # {(rank, size): (part, cuts)}
 
 
-@checked(peers=limits.peers,
-         plan=limits.schedule, op=function, events=instance_of(list, 'a list'))
-def run(peers, plan, array, op=np.add, events=None):
+class Connections(ABC):
+    """One worker's connections to all others: what `run` needs of them.
+
+    rank, num_workers: this worker's rank, and how many workers there are.
+    round: the number of the round that is carried out now, from 1.
+    """
+    rank: int
+    num_workers: int
+    round: int
+
+    @abstractmethod
+    def running(self, plan: Schedule, array: np.ndarray,
+                op: Op) -> AbstractContextManager:
+        """A context for one run, which all workers enter with one plan."""
+
+    @abstractmethod
+    def begin_round(self) -> None:
+        """Wait until all that was sent has left its array."""
+
+    @abstractmethod
+    def send(self, dst: int, chunk: np.ndarray) -> None:
+        """Send a chunk to a worker, and go on at once."""
+
+    @abstractmethod
+    def receive(self, src: int, chunk: np.ndarray,
+                op: Op | None) -> tuple[float, float]:
+        """Receive a chunk, or reduce it with what is in its place.
+
+        Returns when its first and its last byte came, in seconds.
+        """
+
+
+@checked(peers=instance_of(
+    Connections, 'the Peers that d2lps.join_peers() returns'),
+         plan=any_schedule, op=function, events=instance_of(list, 'a list'))
+def run(peers: Connections, plan: Schedule, array: np.ndarray,
+        op: Op = np.add, events: list[simulate.Event] | None = None
+        ) -> None:
     """Carry out this worker's part of `plan` on its `array`, in place.
 
     All workers must call it, with the same plan, shape, dtype and op.
@@ -57,7 +104,7 @@ def run(peers, plan, array, op=np.add, events=None):
         array[...] = flat.reshape(array.shape)
 
 
-def part_of(plan, rank):
+def part_of(plan: Schedule, rank: int) -> list[Part]:
     """What one worker does: a pair (outgoing, incoming) for each round.
 
     outgoing: what it sends, a list of (dst, chunk). incoming: what it gets,
@@ -73,7 +120,9 @@ def part_of(plan, rank):
     return part
 
 
-def carry_out(part, peers, chunks, op, filled, events):
+def carry_out(part: Sequence[Part], peers: Connections,
+              chunks: list[np.ndarray], op: Op, filled: set[int],
+              events: list[simulate.Event]) -> None:
     """Carry out a worker's part on its chunks, a list of arrays, in place.
 
     filled: which chunks hold something; to others nothing can be added.
@@ -85,7 +134,8 @@ def carry_out(part, peers, chunks, op, filled, events):
     peers.begin_round()
 
 
-def send_all(outgoing, incoming, peers, chunks):
+def send_all(outgoing: Outgoing, incoming: Incoming, peers: Connections,
+             chunks: list[np.ndarray]) -> None:
     """Send what a worker has for others in a round, without waiting."""
     changing = {c for _, c, _ in incoming}
     for dst, c in outgoing:
@@ -94,7 +144,9 @@ def send_all(outgoing, incoming, peers, chunks):
         peers.send(dst, chunk)
 
 
-def receive_all(incoming, peers, chunks, op, filled, events):
+def receive_all(incoming: Incoming, peers: Connections,
+                chunks: list[np.ndarray], op: Op, filled: set[int],
+                events: list[simulate.Event]) -> None:
     """Receive what others have for a worker in a round; add it, or keep it."""
     for src, c, reduce in incoming:
         adds = reduce and c in filled
@@ -104,7 +156,7 @@ def receive_all(incoming, peers, chunks, op, filled, events):
         events.append(simulate.Event(start, end, peers.round, send))
 
 
-def check(peers, plan, array):
+def check(peers: Connections, plan: Schedule, array: np.ndarray) -> None:
     """Raise ValueError for what does not fit together."""
     if len(plan.nodes) != peers.num_workers:
         raise ValueError(

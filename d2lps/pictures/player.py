@@ -2,7 +2,7 @@
 import numpy as np
 
 from d2lps.checks import checked, boolean, from_zero, integer
-from d2lps.collectives import limits
+from d2lps.collectives.schedule import any_schedule
 from d2lps.pictures.chart import TITLE, WORDS, wrapped
 from d2lps.pictures.drawing import INK, Drawing, color, width_of
 from d2lps.pictures.style import GREEN
@@ -41,7 +41,7 @@ def _arrow(x, y1, y2, half=4.5, wide=0.5):
             f'V{y1:.5g}H{x + wide:.5g}V{neck:.5g}H{x + half:.5g}z')
 
 
-@checked(_small, schedule=limits.schedule, number=from_zero, sums=boolean,
+@checked(_small, schedule=any_schedule, number=from_zero, sums=boolean,
          title=TEXT, width=PIXELS['width'], signs=boolean)
 def plot_holdings(schedule, number=0, title=None, sums=False, width=None,
                   signs=False):

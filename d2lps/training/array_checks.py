@@ -19,7 +19,7 @@ rate_or_zero = partial(number, most=1e10, example=0.1)
 
 def byte_images(name: str, value: Any) -> onp.ndarray:
     """A check: images as they stay in memory."""
-    if not (_is_plain(value) and value.dtype == 'uint8'
+    if not (_is_unmasked(value) and value.dtype == 'uint8'
             and value.ndim == 3 and value.size
             and value.shape[1:] == (28, 28)):
         refuse(name, value, 'a NumPy array of bytes (uint8) of shape '
@@ -27,14 +27,14 @@ def byte_images(name: str, value: Any) -> onp.ndarray:
     return value
 
 
-def _is_plain(value):
+def _is_unmasked(value):
     return isinstance(value, onp.ndarray) and not isinstance(
         value, onp.ma.MaskedArray)
 
 
 def class_numbers(name: str, value: Any) -> onp.ndarray:
     """A check: the labels of images, whole numbers (n,) from 0 to 9."""
-    if not (_is_plain(value) and value.dtype.kind in 'iu'
+    if not (_is_unmasked(value) and value.dtype.kind in 'iu'
             and value.ndim == 1 and value.size):
         refuse(name, value, 'an array of whole numbers of shape (n,)')
     if not 0 <= value.min() <= value.max() < 10:

@@ -20,14 +20,14 @@ from d2lps.training.lenet import LAYERS, forward, lenet_params, loss
 PIECES = list_of(array_list, 'a list with the parameters of each device')
 
 
-def two(name: str, value: Any) -> list[Device]:
+def two_devices(name: str, value: Any) -> list[Device]:
     """A check: a list of two devices."""
     if len(device_list(name, value)) != 2:
         refuse(name, value, 'a list of two devices')
     return value
 
 
-@checked(params=lenet_params, devices=two,
+@checked(params=lenet_params, devices=two_devices,
          cut=partial(integer, most=len(LAYERS) - 1))
 def split_by_layer(params: Sequence[Array], devices: Sequence[Device],
                    cut: int = 2) -> tuple[list[Array], list[Array]]:
@@ -39,7 +39,8 @@ def split_by_layer(params: Sequence[Array], devices: Sequence[Device],
             get_params(params[2 * cut:], devices[1]))
 
 
-@checked(ready_to_learn, X=finite, y=class_labels, stages=PIECES, devices=two)
+@checked(ready_to_learn, X=finite, y=class_labels, stages=PIECES,
+         devices=two_devices)
 def network_partition(X: Array, y: Array, stages: Sequence[Sequence[Array]],
                       devices: Sequence[Device]) -> Array:
     """Losses (b,) of X (b, 1, 28, 28), y (b,); layers on two devices.

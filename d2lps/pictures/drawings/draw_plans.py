@@ -4,6 +4,7 @@ from math import cos, pi, sin
 
 from d2lps.checks import instance_of, checked, list_of, integer
 from d2lps.collectives import limits
+from d2lps.collectives.schedule import any_schedule
 from d2lps.pictures.drawing import Drawing, Row
 from d2lps.pictures.positions import tree_places
 from d2lps.pictures.style import (BLUE, GRAY, GREEN, ORANGE, PURPLE, RED,
@@ -60,7 +61,7 @@ def _readable_trees(plans, chunks):
         integer('devices in a tree', plan.num_devices, most=64)
 
 
-@checked(_readable_trees, plans=list_of(limits.schedule,
+@checked(_readable_trees, plans=list_of(any_schedule,
                                         'a list of Schedules'),
          chunks=list_of(partial(integer, least=0), 'a list of chunks'))
 def draw_sums(plans, chunks=(0,)):

@@ -3,7 +3,8 @@
 import numpy as np
 
 from d2lps.checks import checked, from_zero, function, refuse
-from d2lps.collectives import Schedule, limits
+from d2lps.collectives import Schedule
+from d2lps.collectives.schedule import any_schedule
 from d2lps.pictures.drawing import Drawing, INK, PALE, width_of
 
 HIGH, GAP, TOP, LEFT, MOST = 46, 44, 34, 70, 720
@@ -28,7 +29,7 @@ def _small(schedule, arrays, **_):
         refuse('arrays', arrays, 'a list with an array for each device')
 
 
-@checked(_small, schedule=limits.schedule, op=function, rounds=from_zero)
+@checked(_small, schedule=any_schedule, op=function, rounds=from_zero)
 def draw_rounds(schedule, arrays, op=np.add, rounds=None):
     """The arrays after each round: a column for a round, a row per device.
 
