@@ -98,8 +98,8 @@ class Bare(ast.NodeTransformer):
         return node
 
     def visit_AnnAssign(self, node):
-        if node.value is None:  # a field of a class: its name counts
-            return ast.Expr(node.target)
+        if node.value is None:  # nothing but a type
+            return None
         return ast.Assign([node.target], node.value, lineno=node.lineno)
 
 

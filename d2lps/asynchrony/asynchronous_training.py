@@ -3,7 +3,7 @@ from functools import partial
 
 from d2lps.asynchrony.clock import Plan, Point
 from d2lps.asynchrony.late_gradients import BackupServer, DividingServer
-from d2lps.checks import instance_of, checked, boolean, from_zero, integer
+from d2lps.checks import boolean, checked, from_zero, instance_of, integer
 from d2lps.engine import devices
 from d2lps.kvstore import KVStore, prepare_store
 from d2lps.training import (Batches, compute_gradients, evaluate_accuracy,
@@ -37,10 +37,14 @@ def _no_round_is_divided(plan, divide, **_):
                          'is used is stale')
 
 
-@checked(_no_round_is_divided, plan=instance_of(Plan, 'a Plan of virtual_clock()'),
+@checked(_no_round_is_divided,
+         plan=instance_of(Plan, 'a Plan of virtual_clock()'),
          lr=learning_rate, batch_size=integer,
-         num_points=partial(integer, most=1000), divide=boolean, seed=from_zero)
-def follow(plan, lr, batch_size=16, num_points=10, divide=False, seed=0):
+         num_points=partial(integer, most=1000), divide=boolean,
+         seed=from_zero)
+def follow(plan: Plan, lr: float, batch_size: int = 16, num_points: int = 10,
+           divide: bool = False, seed: int = 0
+           ) -> tuple[list[Point], KVStore]:
     """Train LeNet on the digits, each pull and push as the plan says.
 
     Args:
@@ -63,7 +67,8 @@ def follow(plan, lr, batch_size=16, num_points=10, divide=False, seed=0):
         plan.num_workers)]
     _, test = load_data(batch_size)
     test_iter = Batches(test.images, test.labels, test.num_examples)
-    shards, points = store.servers[0].shards, []
+    shards = store.servers[0].shards
+    points: list[Point] = []
     for time, rank, call, _, gradients in plan.events:
         handle, params = handles[rank], copies[rank]
         if call == 'pull':
@@ -72,7 +77,8 @@ def follow(plan, lr, batch_size=16, num_points=10, divide=False, seed=0):
                                    f'{handle.missing(0)} at {time} s')
             handle.pull(keys, params)
             continue
-        compute_gradients(*next(batches[rank]), [params], device_list)
+        X, y = next(batches[rank])
+        compute_gradients(X, y, [params], device_list)
         handle.push(keys, [param.grad / batch_size for param in params])
         if gradients * num_points >= (
                 len(points) + 1) * plan.events[-1].gradients:

@@ -2,14 +2,16 @@
 
 Workers are given the times that their steps take. The clock only plays what
 follows from them: a plan of pulls and pushes, to be drawn, or to be followed
-with real gradients (`d2lps.asynchrony.asynchronous_training`). Times are added and
-compared and nothing else, so that the plan is the same on every machine.
+with real gradients (`d2lps.asynchrony.asynchronous_training`). Times are
+added and compared and nothing else, so that the plan is the same on every
+machine.
 """
 import heapq
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -33,7 +35,8 @@ KINDS = 'equal', 'one straggler', 'a new straggler each round', 'heavy tail'
          num_steps=partial(integer, most=100_000),
          slowdown=partial(number, least=1, most=1e6, example=5),
          seed=from_zero)
-def step_times(kind, num_workers=4, num_steps=1000, slowdown=5, seed=0):
+def step_times(kind: str, num_workers: int = 4, num_steps: int = 1000,
+               slowdown: float = 5, seed: int = 0) -> np.ndarray:
     """Virtual seconds of each worker's steps, (num_workers, num_steps).
 
     kind: 'equal', all 1; 'one straggler', the last worker takes `slowdown`;
@@ -83,31 +86,33 @@ class Step(NamedTuple):
     start: float
     end: float
     next: float
-    staleness: int
+    staleness: int | None
 
 
 @dataclass(frozen=True)
 class Plan:
     """What `virtual_clock` has played: its arguments, and the `events`."""
     num_workers: int
-    consistency: object
+    consistency: int | Literal['sync', 'async']
     backups: int
-    events: tuple
+    events: tuple[Event, ...]
 
     @property
-    def seconds(self):
+    def seconds(self) -> float:
         """Virtual seconds until the last push."""
         return self.events[-1].time
 
     @property
-    def throughput(self):
+    def throughput(self) -> float:
         """Gradients used per virtual second."""
         return self.events[-1].gradients / self.seconds
 
     @property
-    def steps(self):
+    def steps(self) -> list[Step]:
         """All `Step`s; at the end, some are not finished."""
-        steps, pulls, pushes = [], {}, {}
+        steps = []
+        pulls: dict[int, Event] = {}
+        pushes: dict[int, Event] = {}
         for event in (*self.events, *(
                 Event(self.seconds, rank, 'pull', 0, 0)
                 for rank in range(self.num_workers))):
@@ -128,13 +133,13 @@ class Plan:
             return 0 if together else push.updates - 1 - pull.updates
 
     @property
-    def staleness(self):
+    def staleness(self) -> Counter[int]:
         """How many of the gradients had missed how many updates."""
         return Counter(step.staleness for step in self.steps
                        if step.staleness is not None)
 
     @property
-    def waiting(self):
+    def waiting(self) -> list[float]:
         """The share of its time that each worker has waited."""
         waited = [0.0] * self.num_workers
         for step in self.steps:
@@ -155,7 +160,7 @@ def _fits(times, consistency, backups, num_gradients):
             f'consistency={consistency!r}')
 
 
-def table(name, value):
+def table(name: str, value: Any) -> list[list[float]]:
     """A check: a row of positive numbers for each worker."""
     if isinstance(value, np.ndarray) and value.size <= MOST:
         value = value.tolist()
@@ -165,7 +170,9 @@ def table(name, value):
 
 @checked(_fits, times=table, consistency=how_consistent,
          num_gradients=partial(integer, most=1_000_000), backups=from_zero)
-def virtual_clock(times, consistency='sync', num_gradients=100, backups=0):
+def virtual_clock(times: np.ndarray | Sequence[Sequence[float]],
+                  consistency: int | Literal['sync', 'async'] = 'sync',
+                  num_gradients: int = 100, backups: int = 0) -> Plan:
     """Play until `num_gradients` have been used; return the `Plan`.
 
     Args:
@@ -179,13 +186,21 @@ def virtual_clock(times, consistency='sync', num_gradients=100, backups=0):
 
     Pushes and pulls take no time. At one moment, ranks come in order.
     """
-    n, bound = len(times), {'sync': 0, 'async': np.inf}.get(
-        consistency, consistency)
+    n = len(times)
+    if consistency == 'sync':
+        bound: float = 0
+    elif consistency == 'async':
+        bound = np.inf
+    else:
+        bound = consistency
     pushed, seen = [0] * n, [0] * n  # counts of pushes; updates last seen
-    idle, computing, this_round = {*range(n)}, [], set()
-    events, now, updates, gradients = [], 0.0, 0, 0
+    idle: set[int] = set(range(n))
+    computing: list[tuple[float, int]] = []  # (when it ends, rank)
+    this_round: set[int] = set()
+    events: list[Event] = []
+    now, updates, gradients = 0.0, 0, 0
 
-    def must_wait(rank):
+    def must_wait(rank: int) -> bool:
         if bound == 0:
             return rank in this_round
         return pushed[rank] - min(pushed) > bound
@@ -198,7 +213,7 @@ def virtual_clock(times, consistency='sync', num_gradients=100, backups=0):
                 seconds = times[rank][pushed[rank] % len(times[rank])]
                 heapq.heappush(computing, (now + seconds, rank))
                 events.append(Event(now, rank, 'pull', updates, gradients))
-        now, rank = heapq.heappop(computing)  # who is ready first pushes next
+        now, rank = heapq.heappop(computing)  # the first to end pushes next
         pushed[rank] += 1
         idle.add(rank)
         late = bound == 0 and seen[rank] < updates

@@ -1,13 +1,6 @@
 """Two servers that treat a late gradient in another way."""
-from d2lps.checks import checked, from_zero, refuse
-from d2lps.engine import array, device
-from d2lps.kvstore.store_arguments import store_key, up_to_1000
-from d2lps.kvstore.server import BoundedServer, known
-
-
-def _some_are_left(self, device, num_workers, backups):
-    if backups >= num_workers:
-        refuse('backups', backups, f'less than num_workers={num_workers}')
+from d2lps.annotations import Array, Device, Key
+from d2lps.kvstore.server import BoundedServer, Shard
 
 
 class BackupServer(BoundedServer):
@@ -17,25 +10,22 @@ class BackupServer(BoundedServer):
     counts their pushes.
     """
 
-    @checked(_some_are_left, device=device, num_workers=up_to_1000,
-             backups=from_zero)
-    def __init__(self, device, num_workers, backups):
+    def __init__(self, device: Device, num_workers: int, backups: int
+                 ) -> None:
         super().__init__(device, num_workers, 'async')
         self.backups, self.dropped = backups, 0
 
-    @checked(known, key=store_key, value=array)
-    def push(self, key, rank, value):
+    def push(self, key: Key, rank: int, value: Array) -> None:
         if self.missed(key, rank):
             self.dropped += 1
         else:
             super().push(key, rank, value)
 
-    def complete(self, shard):
+    def complete(self, shard: Shard) -> bool:
         return shard.pushes.count([]) == self.backups
 
-    @checked(known, key=store_key)
-    def missing(self, key, rank):
-        """Those who can still complete the round of this worker's push."""
+    def missing(self, key: Key, rank: int) -> list[int]:
+        """Workers that can still complete the round of this worker's push."""
         pushes = self.shards[key].pushes
         if not pushes[rank]:
             return []
@@ -45,7 +35,6 @@ class BackupServer(BoundedServer):
 class DividingServer(BoundedServer):
     """Divides a gradient by its staleness, from 2 on (Zhang et al. 2016)."""
 
-    @checked(known, key=store_key, value=array)
-    def push(self, key, rank, value):
+    def push(self, key: Key, rank: int, value: Array) -> None:
         value = value / max(1, self.missed(key, rank))
         super().push(key, rank, value)

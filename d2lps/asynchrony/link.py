@@ -1,11 +1,13 @@
 """What goes over a worker's link meanwhile, and keys that are in flight."""
 import threading
 import time
+from collections.abc import Sequence
 
 import numpy as np
 
+from d2lps.annotations import Array, Key, Store
 from d2lps.asynchrony.overlap import Task
-from d2lps.checks import instance_of, checked, list_of, number, integer
+from d2lps.checks import checked, instance_of, integer, list_of, number
 from d2lps.engine import mx  # before psutil: it says what is missing
 
 import psutil
@@ -24,7 +26,9 @@ class LinkMeter:
             processes of a machine.
     """
 
-    def __enter__(self):
+    samples: list[tuple[float, int, int]]
+
+    def __enter__(self) -> 'LinkMeter':
         self.samples, self._end = [], threading.Event()
         self._look()
         self._thread = threading.Thread(target=self._watch, daemon=True)
@@ -43,7 +47,7 @@ class LinkMeter:
         while not self._end.wait(TICK):
             self._look()
 
-    def __exit__(self, *exception):
+    def __exit__(self, *exception: object) -> None:
         self._end.set()
         self._thread.join()
         self._look()
@@ -52,7 +56,9 @@ class LinkMeter:
 @checked(ready=list_of(number, 'a list of seconds'), start=number,
          samples=list_of(instance_of((list, tuple), 'a row of numbers'),
                          "a LinkMeter's samples", least=2))
-def seen_tasks(ready, samples, start=0):
+def seen_tasks(ready: Sequence[float],
+               samples: Sequence[tuple[float, int, int]], start: float = 0
+               ) -> list[Task]:
     """A worker's step as a list of `Task`, from what was seen of it.
 
     ready: when each layer's gradient was ready, the last layer's first.
@@ -61,8 +67,8 @@ def seen_tasks(ready, samples, start=0):
     start. The first task includes the forward pass, and the last one ends
     when no more bytes came.
     """
-    samples = np.array(samples)
-    if not (samples[-1] > samples[0]).all():
+    rows = np.array(samples)
+    if not (rows[-1] > rows[0]).all():
         raise ValueError('nothing was sent, or nothing came, in samples: only '
                          'what goes over a link is seen, as in '
                          'Cluster(network=Network())')
@@ -70,17 +76,18 @@ def seen_tasks(ready, samples, start=0):
     begins = [start, *ready]
     tasks = [Task('backward', (layer,), begin - start, end - start)
              for layer, begin, end in zip(layers, begins, ready)]
-    for what, counts in zip(('push', 'pull'), samples.T[1:]):
+    for what, counts in zip(('push', 'pull'), rows.T[1:]):
         share = (counts - counts[0]) / (counts[-1] - counts[0])
         for number, layer in enumerate(layers):
             begin, end = np.interp(
                 [(number + SEEN) / len(ready), (number + 1 - SEEN) /
-                 len(ready)], share, samples[:, 0]) - start
+                 len(ready)], share, rows[:, 0]) - start
             tasks.append(Task(what, (layer,), float(begin), float(end)))
     return tasks
 
 
-def push_then_pull(kv, keys, gradients, out):
+def push_then_pull(kv: Store, keys: Sequence[Key], gradients: Sequence[Array],
+                   out: Sequence[Array]) -> None:
     """Push all, wait until all have arrived, pull all (as in chapter 10)."""
     kv.push(keys, gradients)
     mx.nd.waitall()
@@ -88,7 +95,8 @@ def push_then_pull(kv, keys, gradients, out):
 
 
 @checked(window=integer)
-def in_flight(kv, keys, gradients, out, window=4):
+def in_flight(kv: Store, keys: Sequence[int], gradients: Sequence[Array],
+              out: Sequence[Array], window: int = 4) -> None:
     """Pull sums while gradients are pushed, some keys at a time.
 
     kv: a `DistStore`. keys: 0, 1, … gradients, out: an array for each. At

@@ -5,9 +5,10 @@ link carries them, one message after the other. Who goes when? What comes out
 is a list of `Task`; picture, table and total time are made from it.
 """
 import math
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from d2lps.checks import checked, boolean, list_of, number, one_of, positive
+from d2lps.checks import boolean, checked, list_of, number, one_of, positive
 
 ORDERS = 'sequential', 'fifo', 'priority'
 MOST = 1000  # messages, or it takes too long
@@ -20,7 +21,7 @@ class Task(NamedTuple):
     `nbytes`, and was `ready` before it could start.
     """
     what: str
-    layers: tuple
+    layers: tuple[int, ...]
     start: float
     end: float
     nbytes: float = 0
@@ -29,13 +30,14 @@ class Task(NamedTuple):
 
 class Message(NamedTuple):
     """Gradients that travel together, from when on they are `ready`."""
-    layers: tuple
+    layers: tuple[int, ...]
     nbytes: float
     ready: float
 
 
-def backward_pass(backward):
+def backward_pass(backward: Sequence[float]) -> list[Task]:
     """Tasks of the backward pass, given each layer's seconds."""
+    now: float
     tasks, now = [], 0
     for layer in reversed(range(len(backward))):
         end = now + backward[layer]
@@ -44,12 +46,15 @@ def backward_pass(backward):
     return tasks
 
 
-def make_messages(tasks, nbytes, bucket_size=0, slice_size=None):
+def make_messages(tasks: Sequence[Task], nbytes: Sequence[float],
+                  bucket_size: float = 0, slice_size: float | None = None
+                  ) -> list[Message]:
     """Put gradients together until there are `bucket_size` bytes; cut them.
 
     tasks: of the backward pass. nbytes: of each layer's gradient.
     """
-    messages, layers = [], ()
+    messages: list[Message] = []
+    layers: tuple[int, ...] = ()
     for task in tasks:
         layers = task.layers + layers
         size = sum(nbytes[layer] for layer in layers)
@@ -62,12 +67,16 @@ def make_messages(tasks, nbytes, bucket_size=0, slice_size=None):
     return messages
 
 
-def send(what, messages, bandwidth, latency=0, urgency=lambda m: m.ready):
+def send(what: str, messages: Sequence[Message], bandwidth: float,
+         latency: float = 0,
+         urgency: Callable[[Message], float] = lambda m: m.ready
+         ) -> list[Task]:
     """Whenever the link is free, the most urgent message that is ready goes.
 
     It costs `latency` seconds and its bytes / `bandwidth`. `urgency` gives a
     number for a message; the smallest one goes first.
     """
+    now: float
     tasks, waiting, now = [], list(messages), 0
     while waiting:
         now = max(now, min(message.ready for message in waiting))
@@ -81,7 +90,7 @@ def send(what, messages, bandwidth, latency=0, urgency=lambda m: m.ready):
     return tasks
 
 
-def replies(sent):
+def replies(sent: Sequence[Task]) -> list[Message]:
     """The sums that come back, from when on they can.
 
     A request for a sum goes out when the push has arrived, behind all pushes
@@ -95,8 +104,10 @@ def replies(sent):
     return sums
 
 
-def forward_pass(forward, sent):
+def forward_pass(forward: Sequence[float], sent: Sequence[Task]
+                 ) -> list[Task]:
     """Tasks of the next forward pass: a layer waits for all of its own."""
+    now: float
     tasks, now = [], 0
     for layer, seconds in enumerate(forward):
         came = max(task.end for task in sent if layer in task.layers)
@@ -120,16 +131,20 @@ def _as_many(backward, nbytes, forward=(), slice_size=None, **_):
                          f'{MOST} messages')
 
 
-LAYERS = {'backward': list_of(number, 'a list of seconds'),
-          'nbytes': list_of(number, 'a list of bytes'),
-          'forward': list_of(number, 'a list of seconds', least=0),
-          'bandwidth': positive, 'latency': number, 'pull': boolean}
+LAYERS: dict[str, Callable] = {
+    'backward': list_of(number, 'a list of seconds'),
+    'nbytes': list_of(number, 'a list of bytes'),
+    'forward': list_of(number, 'a list of seconds', least=0),
+    'bandwidth': positive, 'latency': number, 'pull': boolean}
 
 
 @checked(_as_many, **LAYERS, order=one_of(*ORDERS), bucket_size=number,
          slice_size=positive)
-def simulate_step(backward, nbytes, bandwidth, latency=0, order='fifo',
-                  bucket_size=0, slice_size=None, pull=False, forward=()):
+def simulate_step(backward: Sequence[float], nbytes: Sequence[float],
+                  bandwidth: float, latency: float = 0, order: str = 'fifo',
+                  bucket_size: float = 0, slice_size: float | None = None,
+                  pull: bool = False, forward: Sequence[float] = ()
+                  ) -> list[Task]:
     """One step of training: a list of `Task`, of which the last ends last.
 
     Args:
@@ -172,8 +187,9 @@ def simulate_step(backward, nbytes, bandwidth, latency=0, order='fifo',
 
 
 @checked(_as_many, **LAYERS)
-def best_possible(backward, nbytes, bandwidth, latency=0, pull=False,
-                  forward=()):
+def best_possible(backward: Sequence[float], nbytes: Sequence[float],
+                  bandwidth: float, latency: float = 0, pull: bool = False,
+                  forward: Sequence[float] = ()) -> float:
     """Seconds that no order and no buckets can beat, for such a step.
 
     The gradients of the first k layers cannot leave before that of layer k

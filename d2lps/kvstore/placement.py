@@ -1,6 +1,7 @@
 """Where the values of a store lie, which needs no MXNet."""
 from functools import partial
 
+from d2lps.annotations import Key
 from d2lps.checks import checked, integer
 from d2lps.kvstore.store_arguments import store_key, up_to_1000
 
@@ -8,7 +9,8 @@ from d2lps.kvstore.store_arguments import store_key, up_to_1000
 @checked(key=store_key, size=partial(integer, least=0, most=1 << 50),
          num_servers=up_to_1000,
          split_from=integer)
-def place(key, size, num_servers, split_from=1_000_000):
+def place(key: Key, size: int, num_servers: int, split_from: int = 1_000_000
+          ) -> list[tuple[int, int, int]]:
     """Where a value of `size` elements goes: [(server, start, end), ...].
 
     From `split_from` elements on it is cut into a part for each server. A
@@ -23,7 +25,8 @@ def place(key, size, num_servers, split_from=1_000_000):
         number = key
         if isinstance(key, str):  # its bytes are the digits of a number
             number = int.from_bytes(key.encode(), 'big') % 65_521
-        return [(number * 9973 % num_servers, 0, size)]
+        # mypy takes `number` for a str still.
+        return [(number * 9973 % num_servers, 0, size)]  # type: ignore
     n = min(num_servers, size)
     bounds = [int(size / n * i + 0.5) for i in range(n + 1)]  # rounded
     return list(zip(range(n), bounds, bounds[1:]))

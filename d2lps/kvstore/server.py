@@ -6,15 +6,21 @@ through a store), DeCandia et al. 2007 (keys hashed to servers), Li et al.
 2014 (OSDI; MXNet's distributed store is theirs).
 """
 from collections import Counter
+from collections.abc import Callable, Sequence
+from typing import Literal, TypeAlias
 
+from d2lps.annotations import Array, Device, Key
 from d2lps.checks import checked, integer
 from d2lps.engine import array, array_list, device, nbytes
 from d2lps.kvstore.store_arguments import how_far, store_key, up_to_1000
 from d2lps.training.array_checks import alike
 
+# It takes a key, the sum of the workers' pushes, and the stored value.
+Updater: TypeAlias = Callable[[Key, Array, Array], None]
+
 
 @checked(alike, arrays=array_list)
-def total(arrays):
+def total(arrays: Sequence[Array]) -> Array:
     """Sum arrays of one shape into a new one, on the first one's device."""
     result = arrays[0].copy()
     for array in arrays[1:]:
@@ -22,7 +28,8 @@ def total(arrays):
     return result
 
 
-def parts(value, places):
+def parts(value: Array, places: Sequence[tuple[int, int, int]]
+          ) -> list[Array]:
     """Cut a value up as `place` says; whole, it keeps its shape."""
     if len(places) == 1:
         return [value]
@@ -36,11 +43,13 @@ class Shard:
     `round` counts its updates; `pushes` has a queue for each worker.
     """
 
-    def __init__(self, key, value, num_workers):
+    pushes: list[list[Array]]
+
+    def __init__(self, key: Key, value: Array, num_workers: int) -> None:
         self.key, self.value, self.round = key, value, 0
         self.pushes = [[] for _ in range(num_workers)]
 
-    def update(self, updater=None):
+    def update(self, updater: Updater | None = None) -> None:
         summed = total([queue.pop(0) for queue in self.pushes if queue])
         if updater is None:
             self.value = summed
@@ -49,7 +58,8 @@ class Shard:
         self.round += 1  # only now, as an updater may raise
 
 
-def known(self, key, rank, value=None):
+def known(self: 'Server', key: Key, rank: int, value: Array | None = None
+          ) -> None:
     """A rule: the server has the key, and its value has this shape."""
     if key not in self.shards:
         raise ValueError(f'key {key!r} is not on this server; call '
@@ -70,23 +80,26 @@ class Server:
     What was pushed must not be changed before its round is complete.
     """
 
+    shards: dict[Key, Shard]
+    updater: Updater | None
+
     @checked(device=device, num_workers=up_to_1000)
-    def __init__(self, device, num_workers):
+    def __init__(self, device: Device, num_workers: int) -> None:
         self.device, self.num_workers = device, num_workers
         self.shards, self.updater = {}, None
         self.received, self.sent = 0, 0
 
     @checked(key=store_key, value=array)
-    def init(self, key, value):
+    def init(self, key: Key, value: Array) -> None:
         copy = value.copyto(self.device)
         self.shards[key] = Shard(key, copy, self.num_workers)
 
-    def complete(self, shard):
+    def complete(self, shard: Shard) -> bool:
         # (ps-lite counts pushes: there, two of one worker would do as well.)
         return all(len(queue) > 0 for queue in shard.pushes)
 
     @checked(known, key=store_key, value=array)
-    def push(self, key, rank, value):
+    def push(self, key: Key, rank: int, value: Array) -> None:
         self.received += nbytes(value)
         shard = self.shards[key]
         shard.pushes[rank].append(value.as_in_ctx(self.device))
@@ -94,12 +107,12 @@ class Server:
             shard.update(self.updater)
 
     @checked(known, key=store_key)
-    def missing(self, key, rank):
+    def missing(self, key: Key, rank: int) -> list[int]:
         waiting = [len(queue) for queue in self.shards[key].pushes]
         return [k for k, n in enumerate(waiting) if n < waiting[rank]]
 
     @checked(known, key=store_key)
-    def pull(self, key, rank):
+    def pull(self, key: Key, rank: int) -> Array:
         value = self.shards[key].value
         self.sent += nbytes(value)
         return value
@@ -112,30 +125,36 @@ class BoundedServer(Server):
     By key and rank: `pushed`, how often; `seen`, the round of the last pull.
     """
 
+    seen: dict[tuple[Key, int], int]
+    pushed: Counter[tuple[Key, int]]
+    staleness: Counter[int]
+
     @checked(bound=how_far)
-    def __init__(self, device, num_workers, bound):
+    def __init__(self, device: Device, num_workers: int,
+                 bound: int | Literal['async']) -> None:
         super().__init__(device, num_workers)
         self.bound = float('inf') if bound == 'async' else bound
         self.seen, self.pushed, self.staleness = {}, Counter(), Counter()
 
-    def complete(self, shard):
+    def complete(self, shard: Shard) -> bool:
         return True
 
-    def missed(self, key, rank):  # the staleness of a push
+    def missed(self, key: Key, rank: int) -> int:
+        """How many updates this worker has not seen."""
         return self.shards[key].round - self.seen.get((key, rank), 0)
 
     @checked(known, key=store_key, value=array)
-    def push(self, key, rank, value):
+    def push(self, key: Key, rank: int, value: Array) -> None:
         self.staleness[self.missed(key, rank)] += 1
         self.pushed[key, rank] += 1
         super().push(key, rank, value)
 
     @checked(known, key=store_key)
-    def missing(self, key, rank):
+    def missing(self, key: Key, rank: int) -> list[int]:
         return [other for other in range(self.num_workers) if (
             self.pushed[key, other] < self.pushed[key, rank] - self.bound)]
 
     @checked(known, key=store_key)
-    def pull(self, key, rank):
+    def pull(self, key: Key, rank: int) -> Array:
         self.seen[key, rank] = self.shards[key].round
         return super().pull(key, rank)

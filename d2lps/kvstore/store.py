@@ -1,19 +1,24 @@
 """A key-value store from scratch, with the calls of MXNet's stores."""
 import copy
 import time
+from collections.abc import Callable
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from threading import Condition
+from typing import Any, Literal
 
 import numpy as onp
 
-from d2lps.checks import instance_of, checked, function, integer
+from d2lps.annotations import Key
+from d2lps.checks import checked, function, instance_of, integer
 from d2lps.engine import mx
-from d2lps.kvstore.store_arguments import (any_priority, by_key, how_consistent,
-                                store_key, time_limit, up_to_1000,
-                                updater_or_none)
 from d2lps.kvstore.placement import place
-from d2lps.kvstore.server import BoundedServer, Server, parts, total
+from d2lps.kvstore.server import (BoundedServer, Server, Updater, parts,
+                                  total)
+from d2lps.kvstore.store_arguments import (Keys, Values, any_priority, by_key,
+                                           how_consistent, store_key,
+                                           time_limit, up_to_1000,
+                                           updater_or_none)
 
 np = mx.np
 
@@ -51,33 +56,43 @@ class KVStore:
             are missing. What was pushed stays, and a later pull may succeed.
     """
 
+    servers: list[Server]
+    _kinds: dict[Key, tuple[tuple[int, ...], type]]  # shape, dtype
+    _places: dict[Key, list[tuple[int, int, int]]]  # as `place` says
+    _inits: set[tuple[int, Key]]  # rank, key
+    _ended: list[bool]  # has something when `run` has ended
+
     @checked(num_workers=up_to_1000, num_servers=up_to_1000,
-             consistency=how_consistent, timeout=time_limit, split_from=integer)
-    def __init__(self, num_workers=1, num_servers=1, consistency='sync',
-                 timeout=60, split_from=1_000_000):
+             consistency=how_consistent, timeout=time_limit,
+             split_from=integer)
+    def __init__(self, num_workers: int = 1, num_servers: int = 1,
+                 consistency: int | Literal['sync', 'async'] = 'sync',
+                 timeout: float = 60, split_from: int = 1_000_000) -> None:
         self.rank, self.num_workers = 0, num_workers
-        self._bound = [] if consistency in ('sync', 0) else [consistency]
-        kind = BoundedServer if self._bound else Server
-        self.servers = [kind(mx.cpu(i), num_workers, *self._bound)
-                        for i in range(num_servers)]
+        self._in_rounds = consistency in ('sync', 0)
+        self.servers = []
+        for device in map(mx.cpu, range(num_servers)):
+            if consistency == 'sync' or consistency == 0:
+                self.servers.append(Server(device, num_workers))
+            else:
+                self.servers.append(BoundedServer(device, num_workers,
+                                                  consistency))
         self.consistency, self.timeout = consistency, timeout
         self.split_from = split_from
-        self._kinds = {}  # key: (shape, dtype)
-        self._places = {}  # key: where its parts lie, as `place` says
+        self._kinds, self._places = {}, {}
         self._last = [('none since the start', time.monotonic())] * num_workers
-        self._inits = set()  # (rank, key)
-        self._ended = []  # has something when `run` has ended
+        self._inits, self._ended = set(), []
         self._changed = Condition()  # held by one call at a time
 
     @property
-    def type(self):
+    def type(self) -> str:
         """The name of MXNet's store that does the same, if there is one."""
-        if not self._bound:
+        if self._in_rounds:
             return 'dist_sync' if self.num_workers > 1 else 'local'
         return ('dist_async' if self.consistency == 'async' else
                 f'at most {self.consistency} rounds ahead')
 
-    def worker(self, rank):
+    def worker(self, rank: int) -> 'KVStore':
         """The handle that worker `rank` uses in its thread."""
         rank = integer('rank', rank, least=0, most=self.num_workers - 1)
         handle = copy.copy(self)  # its servers, values, … are this object's
@@ -85,7 +100,7 @@ class KVStore:
         return handle
 
     @checked(function=function)
-    def run(self, function):
+    def run(self, function: Callable[['KVStore'], Any]) -> list:
         """Results of `function(handle)` for all workers, in threads.
 
         Once one has failed, or after Ctrl-C, the other workers' calls of the
@@ -104,13 +119,16 @@ class KVStore:
                 self._changed.notify_all()
             pool.shutdown(wait=False)
         wait(calls)
-        failed = {rank: call.exception() for rank, call in enumerate(calls)
-                  if not isinstance(call.exception(), (Stopped, type(None)))}
+        failed = {}
+        for rank, call in enumerate(calls):
+            error = call.exception()
+            if error is not None and not isinstance(error, Stopped):
+                failed[rank] = error
         if failed:
-            error = failed[min(failed, key=lambda k: calls[k] not in ended)]
-            for rank, other in failed.items():
-                error.add_note(f'worker {rank} raised {other!r:.200}')
-            raise error
+            first = min(failed, key=lambda rank: calls[rank] not in ended)
+            for rank, error in failed.items():
+                failed[first].add_note(f'worker {rank} raised {error!r:.200}')
+            raise failed[first]
         return [call.result() for call in calls]
 
     @contextmanager
@@ -125,7 +143,7 @@ class KVStore:
             self._changed.release()
 
     @checked(updater=updater_or_none)
-    def set_updater(self, updater):
+    def set_updater(self, updater: Updater | None) -> None:
         """Let `updater(key, sum, stored)` change `stored`, in place.
 
         With None the sum replaces what was stored. Servers call it for their
@@ -137,7 +155,7 @@ class KVStore:
 
     @checked(optimizer=instance_of(mx.optimizer.Optimizer, (
         'one of mx.optimizer, such as mx.optimizer.SGD()')))
-    def set_optimizer(self, optimizer):
+    def set_optimizer(self, optimizer: Any) -> None:
         """Give each server a copy of an `mx.optimizer` as its updater.
 
         All workers may call it, as `set_updater`.
@@ -154,11 +172,11 @@ class KVStore:
                 for server in self.servers:
                     server.updater = updater()
                 self._changed.notify_all()
-            elif self._bound:
+            elif not self._in_rounds:
                 self._wait('set_updater', self.servers[:1],
                            lambda server: [] if server.updater else [0])
 
-    def init(self, key, value):
+    def init(self, key: Keys, value: Values) -> None:
         """Store first values: worker 0's count, the others wait for it."""
         with self._held():
             groups = by_key(key, value, mx.np.ndarray)
@@ -184,12 +202,12 @@ class KVStore:
             self._inits.update((self.rank, k) for k in groups)
 
     @checked(priority=any_priority)
-    def push(self, key, value, priority=0):
+    def push(self, key: Keys, value: Values, priority: int = 0) -> None:
         """Send values to be summed, and go on. `priority` has no effect."""
         problems = []
         with self._held():
             groups = self._check(by_key(key, value, mx.np.ndarray), 'value')
-            if self._bound and self.servers[0].updater is None:
+            if not self._in_rounds and self.servers[0].updater is None:
                 raise ValueError(
                     f'a store with consistency={self.consistency!r} needs an '
                     'updater: call set_updater or set_optimizer first')
@@ -205,7 +223,7 @@ class KVStore:
             raise problems[0]
 
     @checked(key=store_key)
-    def missing(self, key):
+    def missing(self, key: Key) -> list[int]:
         """The ranks of those for whose push a pull of `key` would wait.
 
         If it is empty, a pull waits for nobody.
@@ -215,7 +233,7 @@ class KVStore:
             return self._missing(key)
 
     @checked(priority=any_priority)
-    def pull(self, key, out, priority=0):
+    def pull(self, key: Keys, out: Values, priority: int = 0) -> None:
         """Copy values into `out`: an array, or a list of one per device."""
         with self._held():
             groups = self._check(by_key(key, out, mx.np.ndarray, 'out'), 'out')
@@ -233,7 +251,8 @@ class KVStore:
                     value.copyto(array)
 
     @checked(priority=any_priority)
-    def pushpull(self, key, value, out=None, priority=0):
+    def pushpull(self, key: Keys, value: Values, out: Values | None = None,
+                 priority: int = 0) -> None:
         """Push `value`, then pull into `out`, or into `value` itself."""
         if out is not None:
             with self._held():  # nothing is pushed if the pull must fail
@@ -286,7 +305,7 @@ class KVStore:
         key, now = next(filter(late, keys)), time.monotonic()
         whom = ' and '.join(f'worker {rank}' for rank in late(key))
         ahead = (f', being more than {self.consistency} ahead'
-                 if call == 'push' and self._bound else '')
+                 if call == 'push' and not self._in_rounds else '')
         raise TimeoutError('\n  '.join([
             f'worker {self.rank} waited {self.timeout:g} s for '
             f'{call}({key!r}) of {whom}{ahead}. Last calls:',

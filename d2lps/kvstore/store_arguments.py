@@ -1,9 +1,16 @@
 """What a store accepts: checks of its arguments."""
 from functools import partial
 from threading import TIMEOUT_MAX
+from typing import Any, TypeAlias
 
+from d2lps.annotations import Array, Key
 from d2lps.checks import (MOST_NAME, either, from_zero, function, number,
                           one_of, refuse, shown, integer)
+
+# A key, or several; an array, or a list with one of each device; or a list of
+# these, in the order of the keys.
+Keys: TypeAlias = Key | list[Key] | tuple[Key, ...]
+Values: TypeAlias = Array | list | tuple
 
 # Workers, or servers: each of these is a device of its own.
 up_to_1000 = partial(integer, most=1000)
@@ -17,7 +24,7 @@ any_priority = partial(integer, least=-2**31)
 time_limit = partial(number, least=1e-3, most=TIMEOUT_MAX, example=10)
 
 
-def store_key(name, value):
+def store_key(name: str, value: Any) -> Key:
     """A check: a key of a store, which is an int or a str."""
     if type(value) is int or type(value) is str and value.isprintable() and (
             len(value) <= MOST_NAME):
@@ -26,7 +33,8 @@ def store_key(name, value):
            f'{MOST_NAME} characters')
 
 
-def by_key(keys, values, kind, name='value'):
+def by_key(keys: Keys, values: Values, kind: type, name: str = 'value'
+           ) -> dict[Key, list[Array]]:
     """{key: [arrays]} from a key or a list; one that comes twice has all.
 
     kind: the class of MXNet's arrays.
@@ -39,7 +47,7 @@ def by_key(keys, values, kind, name='value'):
         raise ValueError(f'key is a list, so {name} must be a list with an '
                          f'entry for each of the {len(keys)} keys; it was '
                          f'{shown(values)}')
-    groups = {}
+    groups: dict[Key, list[Array]] = {}
     for key, arrays in zip(keys, values):
         store_key('key', key)
         arrays = arrays if isinstance(arrays, (list, tuple)) else [arrays]

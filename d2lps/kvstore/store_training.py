@@ -1,4 +1,8 @@
 """Training through a key-value store, whichever it is."""
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from d2lps.annotations import Array, Device, Store
 from d2lps.checks import checked, list_of, refuse
 from d2lps.engine import array, array_list, device_list, mx
 from d2lps.training import compute_gradients
@@ -8,7 +12,7 @@ from d2lps.training.array_checks import (finite, learning_rate, one_label_each,
 CALLS = 'init', 'push', 'pull', 'set_optimizer'
 
 
-def a_store(name, value):
+def a_store(name: str, value: Any) -> Store:
     """A check: something with the calls of a store."""
     if not all(callable(getattr(value, call, None)) for call in CALLS):
         refuse(name, value, "a KVStore() or mx.kv.create('local')")
@@ -16,7 +20,7 @@ def a_store(name, value):
 
 
 @checked(store=a_store, params=array_list, lr=learning_rate)
-def prepare_store(store, params, lr):
+def prepare_store(store: Store, params: Sequence[Array], lr: float) -> None:
     """Give a new store the parameters, and SGD to do at each push.
 
     All workers call it; worker 0's parameters count. Raises ValueError if
@@ -30,7 +34,7 @@ def prepare_store(store, params, lr):
     store.set_optimizer(mx.optimizer.SGD(learning_rate=lr))
 
 
-def share(n, store):
+def share(n: int, store: Store) -> slice:
     """The examples of n that are for this worker, as a slice."""
     start = n * store.rank // store.num_workers
     return slice(start, n * (store.rank + 1) // store.num_workers)
@@ -43,11 +47,14 @@ def _fitting(X, y, device_params, devices, store):
 
 @checked(_fitting, X=finite, y=array, devices=device_list, store=a_store,
          device_params=list_of(array_list, 'a list of lists of parameters'))
-def train_batch_store(X, y, device_params, devices, store):
+def train_batch_store(X: Array, y: Array,
+                      device_params: Sequence[Sequence[Array]],
+                      devices: Sequence[Device], store: Store) -> list[Array]:
     """One step, by all workers, with the same X and y, through a store.
 
     Returns the losses of this worker's share, one array a device.
     """
+    scale: float
     mine, losses, scale = share(len(X), store), [], 0
     if len(X[mine]):  # otherwise there are more workers than examples
         losses = compute_gradients(X[mine], y[mine], device_params, devices)
@@ -61,7 +68,7 @@ def train_batch_store(X, y, device_params, devices, store):
 
 
 @checked(store=a_store)
-def store_step(store):
+def store_step(store: Store) -> Callable[..., list[Array]]:
     """A step for `d2lps.train` that sums and updates in a new store.
 
     Each worker calls `train(..., step=store_step(store))` with the same
@@ -69,7 +76,7 @@ def store_step(store):
     and the learning rate from the first step on, so it serves one training;
     the step raises ValueError if another one begins with it.
     """
-    first = []
+    first: list = []
 
     def step(X, y, device_params, devices, lr):
         if not first:

@@ -9,12 +9,16 @@ import platform
 import re
 import warnings
 import weakref
+from collections.abc import Sequence
 from functools import partial
+from pathlib import Path
 from threading import RLock
 
 import numpy as onp
 
-from d2lps.checks import instance_of, checked, folder, list_of, refuse, integer
+from d2lps.annotations import Array, PathLike
+from d2lps.checks import (checked, folder, instance_of, integer, list_of,
+                          refuse)
 from d2lps.engine import mx
 import fcntl  # after MXNet: Windows has neither, and that one is explained
 from d2lps.recovery.file import (CheckpointError, as_parts, flush_folder,
@@ -50,12 +54,17 @@ class Checkpoint:
         OSError: if the folder cannot be made, read or written.
     """
 
+    _steps: list[int]  # of the checkpoints that are whole
+    _lock_fd: int | None  # see `lock`
+    _owner: int | None  # the process that has the lock
+    _release: weakref.finalize | None
+
     @checked(folder=folder, keep=integer)
-    def __init__(self, folder, keep=3):
-        self.folder = folder.absolute()
+    def __init__(self, folder: PathLike, keep: int = 3) -> None:
+        self.folder = Path(folder).absolute()
         self.keep, self.checksum = keep, ''
-        self._steps = []  # of the checkpoints that are whole
-        self._lock_fd = self._owner = self._release = None  # see `lock`
+        self._steps = []
+        self._lock_fd = self._owner = self._release = None
         self._mutex = RLock()  # one thread at a time
         new = [path for path in (self.folder, *self.folder.parents)
                if not path.exists()]
@@ -75,7 +84,7 @@ class Checkpoint:
         steps = {int(match[1]) for match in matches if match}
         return [(step, self._path(step)) for step in sorted(steps)[::-1]]
 
-    def lock(self):
+    def lock(self) -> None:
         """Become the one who writes here, until `close`; `save` does it, too.
 
         When this process and its forks end, however they do, the operating
@@ -119,20 +128,21 @@ class Checkpoint:
                 self._read(step, path)
                 self._steps.append(step)
 
-    def close(self):
+    def close(self) -> None:
         """Let others write here."""
         if self._release:
             self._release()
         self._release = None
 
-    def __enter__(self):
+    def __enter__(self) -> 'Checkpoint':
         return self
 
-    def __exit__(self, *exception):
+    def __exit__(self, *exception: object) -> None:
         self.close()
 
-    @checked(step=STEP, state=instance_of(dict, "a dict, such as {'params': params}"))
-    def save(self, step, state):
+    @checked(step=STEP, state=instance_of(
+        dict, "a dict, such as {'params': params}"))
+    def save(self, step: int, state: dict) -> None:
         """Write a checkpoint; once this returns, no crash can undo it.
 
         state: texts to numbers, texts, None, arrays (NumPy's or MXNet's), and
@@ -181,7 +191,8 @@ class Checkpoint:
             self._path(self._steps.pop(0)).unlink(missing_ok=True)
 
     @checked(like=PARAMS, at_most=STEP)
-    def load(self, like=None, at_most=None):
+    def load(self, like: Sequence[Array] | None = None,
+             at_most: int | None = None) -> tuple[int, dict] | None:
         """(step, state) of the newest good checkpoint, or None.
 
         One that is damaged, or belongs neither to this user nor to the

@@ -3,19 +3,21 @@ import contextlib
 import itertools
 import math
 import time
+from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import NamedTuple
 
 import numpy as onp
 
-from d2lps.checks import (checked, either, folder, from_zero, list_of, number,
-                          integer)
+from d2lps.annotations import Array, Device, PathLike, Store
+from d2lps.checks import (checked, either, folder, from_zero, integer,
+                          list_of, number)
 from d2lps.engine import devices, mx
 from d2lps.kvstore.store_training import a_store, share
 from d2lps.recovery.checkpoint import Checkpoint
 from d2lps.recovery.file import CheckpointError, open_only_here
-from d2lps.training import (compute_gradients, get_params, init_params,
-                            load_data)
+from d2lps.training import (Batches, compute_gradients, get_params,
+                            init_params, load_data)
 from d2lps.training.array_checks import learning_rate
 
 np = mx.np
@@ -27,8 +29,8 @@ WAIT = 30  # seconds for somebody to kill a process
 class Trained(NamedTuple):
     """The end: `params` as NumPy's arrays, the loss of every step from the
     first on, and how many `steps` this call took."""
-    params: list
-    losses: list
+    params: list[onp.ndarray]
+    losses: list[float]
     steps: int
 
 
@@ -39,9 +41,12 @@ class Trained(NamedTuple):
              words='a number from 1e-30 to 0.999, such as 0.9, or 0'),
          seed=from_zero, store=a_store,
          wait_at=list_of(integer, 'a list of steps', least=0))
-def train_with_checkpoints(folder, num_steps, batch_size=256, lr=0.02,
-                           momentum=0.9, every=10, keep=3, seed=0,
-                           store=None, wait_at=()):
+def train_with_checkpoints(folder: PathLike, num_steps: int,
+                           batch_size: int = 256, lr: float = 0.02,
+                           momentum: float = 0.9, every: int = 10,
+                           keep: int = 3, seed: int = 0,
+                           store: Store | None = None,
+                           wait_at: Sequence[int] = ()) -> Trained:
     """Train LeNet on the digits; after a death, call it again.
 
     Each worker calls it: `cluster.run(train_with_checkpoints, folder, 100)`.
@@ -142,17 +147,18 @@ def train_with_checkpoints(folder, num_steps, batch_size=256, lr=0.02,
                    num_steps - first)
 
 
-def forever(data, batch):
+def forever(data: Batches, batch: int) -> Iterator[tuple[Array, Array]]:
     """The minibatches of `data` from number `batch` of an epoch on."""
     while True:
         yield from itertools.islice(data, batch, None)
         batch = 0
 
 
-def sum_gradients(X, y, params, device, store):
+def sum_gradients(X: Array, y: Array, params: Sequence[Array], device: Device,
+                  store: Store) -> float:
     """Make the gradients those of the mean loss over X, of which each worker
     computes its share. Returns that loss."""
-    mine, weight, loss = share(len(X), store), 0, np.zeros(1)
+    mine, weight, loss = share(len(X), store), 0.0, np.zeros(1)
     if len(X[mine]):  # otherwise there are more workers than examples
         [losses] = compute_gradients(X[mine], y[mine], [params], [device])
         weight, loss = 1 / len(X), losses.sum().reshape(1)
@@ -163,7 +169,8 @@ def sum_gradients(X, y, params, device, store):
     return float(loss[0])
 
 
-def newest_for_all(checkpoint, store, params):
+def newest_for_all(checkpoint: Checkpoint, store: Store,
+                   params: Sequence[Array]) -> tuple[int, dict] | None:
     """(step, state) of the newest checkpoint good for all workers, or None.
 
     Through the store, each tells the others which it can read. If one finds

@@ -15,9 +15,13 @@ import json
 import os
 import re
 import stat
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
 
 import numpy as onp
 
+from d2lps.annotations import PathLike
 from d2lps.checks import from_zero, refuse
 from d2lps.engine import mx
 import fcntl  # after MXNet: Windows has neither, and that one is explained
@@ -31,7 +35,7 @@ class CheckpointError(RuntimeError):
     """The folder is in use, or needs another d2lps, or workers disagree."""
 
 
-def pack(state, arrays, where='state'):
+def pack(state: Any, arrays: list[onp.ndarray], where: str = 'state') -> Any:
     """What JSON can hold of `state`; its arrays go to the end of `arrays`."""
     if isinstance(state, dict):
         for key in state:
@@ -57,7 +61,7 @@ def pack(state, arrays, where='state'):
     return state
 
 
-def unpack(tree, arrays):
+def unpack(tree: Any, arrays: list[onp.ndarray]) -> Any:
     """The state of which `pack` made this tree and these arrays."""
     if isinstance(tree, list):
         return [unpack(one, arrays) for one in tree]
@@ -68,19 +72,20 @@ def unpack(tree, arrays):
     return tree
 
 
-def checksum(*parts):
+def checksum(*parts: Any) -> bytes:
+    """The SHA-256, in hexadecimal, of bytes and arrays of bytes."""
     sha256 = hashlib.sha256()
     for part in parts:
         sha256.update(part)
     return sha256.hexdigest().encode()
 
 
-def as_parts(step, state):
+def as_parts(step: int, state: dict) -> tuple[list, str]:
     """The content of a checkpoint's file in parts, and its checksum."""
-    arrays = []
+    arrays: list[onp.ndarray] = []
     try:
         tree = {'step': step, 'state': pack(state, arrays)}
-        body = [json.dumps(tree).encode() + b'\n']
+        body: list[Any] = [json.dumps(tree).encode() + b'\n']
     except RecursionError:
         raise ValueError('state must not hold itself, nor hundreds of lists '
                          'and dicts in each other') from None
@@ -94,7 +99,7 @@ def as_parts(step, state):
     return [head, found, b'\n', *body], found.decode()
 
 
-def open_only_here(path, flags, mode=0o666):
+def open_only_here(path: PathLike, flags: int, mode: int = 0o666) -> int:
     """`os.open` for a folder in which others may put what they like: it
     neither follows a link nor waits for a pipe; ValueError if it is one."""
     file = os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK, mode)
@@ -108,7 +113,7 @@ def open_only_here(path, flags, mode=0o666):
     return file
 
 
-def read(path):
+def read(path: Path) -> tuple[int, dict, str]:
     """(step, state, checksum) of a checkpoint's file; ValueError if it is
     damaged or not ours, CheckpointError if it is good but not for us."""
     with open(path, 'rb', opener=open_only_here) as file:
@@ -119,7 +124,7 @@ def read(path):
         return parsed(start + file.read() if HEAD.match(start) else start)
 
 
-def parsed(content):
+def parsed(content: bytes) -> tuple[int, dict, str]:
     """What `read` returns, from a file's bytes."""
     head = HEAD.match(content)
     if not head:
@@ -135,7 +140,8 @@ def parsed(content):
             f'it has format {int(head[1])}, and this d2lps reads format '
             f'{FORMAT}: use the d2lps that wrote it, or another folder')
     try:
-        file, arrays = io.BytesIO(body), []
+        file = io.BytesIO(body)
+        arrays: list[onp.ndarray] = []
         tree = json.loads(file.readline())
         while file.tell() < len(body):
             arrays.append(onp.lib.format.read_array(file, allow_pickle=False))
@@ -145,7 +151,7 @@ def parsed(content):
         raise ValueError(f'it holds no state: {error!r}') from error
 
 
-def flush(file):
+def flush(file: int) -> None:
     """Wait until a file, or the names in a folder, are on the disk itself."""
     try:
         os.fsync(file)
@@ -157,7 +163,8 @@ def flush(file):
             fcntl.fcntl(file, fcntl.F_FULLFSYNC)
 
 
-def flush_folder(path):
+def flush_folder(path: PathLike) -> None:
+    """Wait until the names in a folder are on the disk itself."""
     folder = os.open(path, os.O_RDONLY)
     try:
         flush(folder)
@@ -165,14 +172,15 @@ def flush_folder(path):
         os.close(folder)
 
 
-def write(path, parts):
-    """Write a new file, and wait until it is on the disk."""
+def write(path: PathLike, parts: Iterable[Any]) -> None:
+    """Write a new file of bytes and arrays; wait until it is on the disk."""
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
     file = os.open(path, flags, 0o666)
     try:
-        for part in map(memoryview, parts):
-            while part:
-                part = part[os.write(file, part):]  # it may not take all
+        for part in parts:
+            left = memoryview(part)
+            while left:  # the disk may take a part of it
+                left = left[os.write(file, left):]
         flush(file)
     finally:
         os.close(file)

@@ -6,9 +6,12 @@ points, and those that follow have copies (Dynamo: DeCandia et al. 2007).
 """
 import bisect
 import hashlib
+from collections.abc import Iterable, Sequence
+
+from d2lps.annotations import Key
 
 
-def position(name):
+def position(name: str) -> float:
     """Where a name lies on the circle, from 0 to 1; the same everywhere.
 
     (Python's own `hash` of a text differs from process to process.)
@@ -17,7 +20,8 @@ def position(name):
     return int.from_bytes(digest[:8], 'big') / 2**64
 
 
-def circle(servers, num_points=1024):
+def circle(servers: Iterable[int], num_points: int = 1024
+           ) -> list[tuple[float, int]]:
     """The points of all servers, in order: [(position, server), ...]
 
     With 1,024 points for each of up to 32 servers, and with 10,000 keys, the
@@ -28,11 +32,12 @@ def circle(servers, num_points=1024):
                   for server in servers for k in range(num_points))
 
 
-def chain(key, points, replicas=1):
+def chain(key: Key, points: Sequence[tuple[float, int]], replicas: int = 1
+          ) -> list[int]:
     """The next `replicas` servers on the circle, or all if there are fewer."""
     start = bisect.bisect(points, position(f'key {key}'),
                           key=lambda point: point[0])
-    found = []
+    found: list[int] = []
     for k in range(len(points)):
         server = points[(start + k) % len(points)][1]
         if server not in found:

@@ -13,7 +13,7 @@ from functools import partial
 
 import numpy as onp
 
-from d2lps.checks import checked, from_zero, number, positive, integer
+from d2lps.checks import checked, from_zero, integer, number, positive
 
 TIMES = dict(interval=positive, cost=number, between_failures=positive,
              restart=number)
@@ -29,7 +29,7 @@ def _ends(interval, cost, between_failures, restart, **_):
 
 
 @checked(cost=positive, between_failures=positive)
-def best_interval(cost, between_failures):
+def best_interval(cost: float, between_failures: float) -> float:
     """Young's interval, which loses least where failures are rare.
 
     J. W. Young 1974, "A first order approximation to the optimum checkpoint
@@ -39,7 +39,8 @@ def best_interval(cost, between_failures):
 
 
 @checked(**TIMES)
-def overhead(interval, cost, between_failures, restart=0):
+def overhead(interval: float, cost: float, between_failures: float,
+             restart: float = 0) -> float:
     """The first order, which one can work out by hand.
 
     Every interval ends with a checkpoint, and every death costs a restart
@@ -49,7 +50,8 @@ def overhead(interval, cost, between_failures, restart=0):
 
 
 @checked(_ends, **TIMES)
-def exact_overhead(interval, cost, between_failures, restart=0):
+def exact_overhead(interval: float, cost: float, between_failures: float,
+                   restart: float = 0) -> float:
     """The expectation, if deaths come at any moment alike.
 
     They come during checkpoints and restarts, too, and more than once in an
@@ -64,11 +66,12 @@ def exact_overhead(interval, cost, between_failures, restart=0):
 
 @checked(_ends, **TIMES, num_intervals=partial(integer, most=100_000),
          seed=from_zero)
-def simulated_overhead(interval, cost, between_failures, restart=0,
-                       num_intervals=10_000, seed=0):
+def simulated_overhead(interval: float, cost: float, between_failures: float,
+                       restart: float = 0, num_intervals: int = 10_000,
+                       seed: int = 0) -> float:
     """What such a training loses, with deaths drawn at random."""
     random = onp.random.default_rng(seed)
-    clock, death = 0, random.exponential(between_failures)
+    clock, death = 0.0, random.exponential(between_failures)
     for _ in range(num_intervals):
         end = clock + interval + cost
         while death < end:  # all since the last checkpoint is lost

@@ -4,12 +4,14 @@ The sum of all workers' pushes (Li et al. 2014) goes down this chain, and its
 last server acknowledges it (chain replication: van Renesse and Schneider
 2004).
 """
+from collections.abc import Iterator, Sequence
 from functools import partial
 
-from d2lps.checks import checked, refuse, integer
+from d2lps.annotations import Array, Key
+from d2lps.checks import checked, integer, refuse
 from d2lps.engine import array, array_list, mx, nbytes
+from d2lps.kvstore.server import Server, Updater
 from d2lps.kvstore.store_arguments import store_key, updater_or_none
-from d2lps.kvstore.server import Server
 from d2lps.recovery.hashing import chain, circle
 
 server_number = partial(integer, least=0, most=1000)
@@ -34,15 +36,21 @@ class ReplicatedStore:
         LookupError: if the key is lost.
     """
 
+    servers: dict[int, Server]
+    rounds: dict[Key, int]
+    _updater: Updater | None
+    _kinds: dict[Key, tuple[tuple[int, ...], type]]  # shape, dtype
+    _latest: dict[Key, list[bytes]]  # the newest push, under way or not
+
     @checked(num_servers=partial(integer, most=256), replicas=integer,
              num_workers=partial(integer, most=1000),
              num_points=partial(integer, most=2000))
-    def __init__(self, num_servers=4, replicas=2, num_workers=1,
-                 num_points=1024):
+    def __init__(self, num_servers: int = 4, replicas: int = 2,
+                 num_workers: int = 1, num_points: int = 1024) -> None:
         self.replicas, self.num_workers = replicas, num_workers
         self.servers, self.rounds, self.copied = {}, {}, 0
         self._num_points, self._updater, self._kinds = num_points, None, {}
-        self._latest = {}  # key: its newest push, under way or not
+        self._latest = {}
         for server in range(num_servers):
             self._add(server)
         self._places = circle(range(num_servers), num_points)
@@ -52,7 +60,7 @@ class ReplicatedStore:
         self.servers[server].updater = self._updater
 
     @checked(updater=updater_or_none)
-    def set_updater(self, updater):
+    def set_updater(self, updater: Updater | None) -> None:
         """Let `updater(key, sum, stored)` change `stored`, at the head.
 
         What it remembers by itself, such as a momentum, has no replicas.
@@ -62,7 +70,7 @@ class ReplicatedStore:
             server.updater = updater
 
     @checked(key=store_key)
-    def chain(self, key):
+    def chain(self, key: Key) -> list[int]:
         """The servers that have this key, the head first; [] if it is lost.
 
         After a death, and before `repair`, there are fewer than `replicas`.
@@ -76,12 +84,12 @@ class ReplicatedStore:
     def _wanted(self, key):
         return chain(key, self._places, self.replicas)
 
-    def lost(self):
+    def lost(self) -> list[Key]:
         """The keys that no server has any more."""
         return [key for key in self.rounds if not self.chain(key)]
 
     @checked(key=store_key, value=array)
-    def init(self, key, value):
+    def init(self, key: Key, value: Array) -> None:
         """Store a first value, on all servers of the key's chain."""
         if key in self.rounds or not self.servers:
             raise ValueError(f'key {key!r} is initialised already'
@@ -90,12 +98,13 @@ class ReplicatedStore:
         for server in self._wanted(key):
             self.servers[server].init(key, value)
 
-    def push(self, key, values):
+    def push(self, key: Key, values: Sequence[Array]) -> None:
         """Push once for all workers, up to the acknowledgement."""
         list(self.messages(key, values))
 
     @checked(key=store_key, values=array_list)
-    def messages(self, key, values):
+    def messages(self, key: Key, values: Sequence[Array]
+                 ) -> Iterator[tuple[int | str, int | str]]:
         """The same, message by message: yields (sender, receiver).
 
         At each message a server may be killed, or join. If that concerns the
@@ -137,7 +146,7 @@ class ReplicatedStore:
         yield sender, 'workers'
 
     @checked(key=store_key, out=array)
-    def pull(self, key, out):
+    def pull(self, key: Key, out: Array) -> None:
         """Copy the value into `out`, from the chain's last server.
 
         So nobody sees what the death of one server could still undo.
@@ -146,7 +155,7 @@ class ReplicatedStore:
         self.servers[tail].pull(key, 0).copyto(out)
 
     @checked(server=server_number)
-    def kill(self, server):
+    def kill(self, server: int) -> None:
         """Lose a server, with all that it has."""
         if server not in self.servers:
             refuse('server', server, f'one of {[*self.servers]}')
@@ -154,7 +163,7 @@ class ReplicatedStore:
         self._places = [one for one in self._places if one[1] != server]
 
     @checked(server=server_number)
-    def join(self, server):
+    def join(self, server: int) -> None:
         """Start a new server, and give it what it must have."""
         if server in self.servers:
             refuse('server', server, f'none of {[*self.servers]}')
@@ -162,13 +171,15 @@ class ReplicatedStore:
         self._places = circle([*self.servers], self._num_points)
         self.repair()
 
-    def repair(self):
+    def repair(self) -> None:
         """Copy each key that is left to all servers that should have it."""
         for key in self.rounds:
             rounds = {number: server.shards[key].round for number, server
                       in self.servers.items() if key in server.shards}
-            newest = max(rounds, key=rounds.get, default=None)
-            for server in self._wanted(key) if rounds else ():
+            if not rounds:
+                continue  # the key is lost
+            newest = max(rounds, key=rounds.__getitem__)
+            for server in self._wanted(key):
                 if rounds.get(server, -1) < rounds[newest]:
                     self._copy(key, newest, server)
             for server in rounds.keys() - {*self._wanted(key)}:

@@ -34,12 +34,11 @@ def results():
     return {name: followed(plan_of(name)) for name in PLANS}
 
 
-@pytest.mark.full
-@pytest.mark.parametrize('name', PLANS)
-def test_a_second_run_is_equal_bit_for_bit(name, results):
-    points, store = followed(plan_of(name))
-    assert points == results[name][0]
-    assert all(map(onp.array_equal, values(store), values(results[name][1])))
+def test_a_second_run_is_equal_bit_for_bit(results):
+    points, store = followed(plan_of('async'))
+    expected, first = results['async']
+    assert points == expected
+    assert all(map(onp.array_equal, values(store), values(first)))
 
 
 def test_bound_0_is_sync_bit_for_bit(results):
@@ -135,11 +134,8 @@ def test_a_backup_server_takes_the_first_and_drops_the_late():
 
 
 @pytest.mark.parametrize('call, message', [
-    (lambda: BackupServer(devices(1)[0], 2, 2), '^backups must be less than'),
-    (lambda: BackupServer(devices(1)[0], 2, -1), '^backups must be'),
     (lambda: followed(plan_of('sync'), divide=True), '^divide is for plans'),
-    (lambda: follow('plan', 0.1), '^plan must be a Plan'),
-    (lambda: follow(plan_of('async'), 0), '^lr must be')])
+    (lambda: follow('plan', 0.1), '^plan must be a Plan')])
 def test_a_wrong_argument_is_named(call, message):
     with pytest.raises(ValueError, match=message):
         call()

@@ -1,5 +1,4 @@
 """Whatever happens while a checkpoint is written, a good one stays."""
-import contextlib
 import errno
 import fcntl
 import io
@@ -7,12 +6,8 @@ import itertools
 import json
 import os
 import pickle
-import resource
 import shutil
-import signal
 import stat
-import subprocess
-import time
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as onp
@@ -57,11 +52,9 @@ def path_of(folder, step):
 # What is saved comes back.
 
 @pytest.mark.parametrize('value', [
-    True, -3, 10 ** 40, 1e-320, float('inf'), '', 'ä\ud800\n', None, [], {},
-    [[1, [2.5, 'x']], {}], {'': {'dict': 1, 'array': 7}},
-    onp.arange(6).reshape(2, 3), onp.zeros((0, 3), 'float16'),
-    onp.array(5.), onp.arange(6, dtype='>i2')[::-2], onp.array([1 + 2j]),
-    onp.asfortranarray(onp.ones((2, 3))), onp.array([True, False])],
+    True, 10 ** 40, float('inf'), 'ä\ud800\n', None, [[1, [2.5, 'x']], {}],
+    {'': {'dict': 1, 'array': 7}}, onp.zeros((0, 3), 'float16'),
+    onp.arange(6, dtype='>i2')[::-2], onp.asfortranarray(onp.ones((2, 3)))],
     ids=lambda value: repr(value)[:20])
 def test_a_value_comes_back_as_it_was(tmp_path, value):
     c = Checkpoint(tmp_path)
@@ -86,14 +79,6 @@ def test_what_json_does_not_have_becomes_what_it_has(tmp_path):
     assert c.load()[1]['x'][0] is not array
 
 
-def test_an_array_in_a_file_is_an_array(tmp_path):
-    mapped = onp.memmap(tmp_path / 'numbers', 'float32', 'w+', shape=(2, 3))
-    mapped[:] = 7
-    c = Checkpoint(tmp_path)
-    c.save(0, {'x': mapped})
-    assert c.load()[1]['x'].tolist() == [[7] * 3] * 2
-
-
 def circle():
     one = []
     one.append(one)
@@ -101,10 +86,8 @@ def circle():
 
 
 @pytest.mark.parametrize('value', [
-    object(), b'bytes', {1: 2}, {'a': {None: 1}}, {1}, 1j, print,
-    onp.array([object()]), onp.array(['text']), onp.ma.array([1]),
-    onp.ones((1, 1)).view(onp.matrix),
-    onp.zeros(2, [('a', 'i4')]), circle()], ids=lambda v: repr(v)[:20])
+    object(), {1: 2}, onp.array([object()]), onp.ma.array([1]), circle()],
+    ids=lambda value: repr(value)[:20])
 def test_what_cannot_be_kept_is_refused_and_nothing_written(saved, value):
     with pytest.raises(ValueError, match=r"state\S* must"):
         Checkpoint(saved).save(4, {'x': value})
@@ -175,15 +158,10 @@ def objects():
 
 
 @pytest.mark.parametrize('content, why', [
-    (b'', 'damaged, or no checkpoint'), (b'\0' * 5000, 'damaged, or no'),
-    (b'PK\3\4 an archive', 'no checkpoint'), (pickle.dumps(Runs()), 'no ch'),
+    (b'', 'damaged, or no checkpoint'), (pickle.dumps(Runs()), 'no ch'),
     (forged({'step': 3, 'state': {'dict': {}}}) + b' ', 'checksum'),
     (forged({'step': 9, 'state': {'dict': {}}}), 'of step 9, renamed'),
-    (forged({'step': -1, 'state': {'dict': {}}}), 'no state'),
-    (forged([]), 'no state'), (forged({'step': 3}), 'no state'),
     (forged({'step': 3, 'state': {'x': 1}}), 'no state'),
-    (forged({'step': 3, 'state': [1, 2]}), 'no state'),
-    (forged({'step': 3, 'state': {'array': 0}}), 'no state'),
     (forged({'step': 3, 'state': {'array': 0}}, objects()), 'no state'),
     (forged({'step': 3, 'state': {'array': 0}}, pickle.dumps(Runs())),
      'no state'),
@@ -244,27 +222,6 @@ def test_files_of_other_users_are_left_out(saved, monkeypatch):
         assert Checkpoint(saved).load() is None
 
 
-def test_other_names_are_not_looked_at(saved):
-    for name in ('step-3.checkpoint', 'step-00000009.checkpoint~', 'step-',
-                 'step--0000009.checkpoint', 'step-٠٠٠٠٠٠٠٩.checkpoint',
-                 'step-00000009.checkpoint.tmp', 'notes.txt',
-                 'step-00000009.npz'):
-        (saved / name).write_text('?')
-    os.mkdir(saved / 'step-0000000x.checkpoint')
-    assert same(Checkpoint(saved).load(), 3)
-    with Checkpoint(saved, keep=1) as c:
-        c.save(4, a_state(4))
-    assert len(os.listdir(saved)) == 8 + 1 + 2 - 1  # without the .tmp
-
-
-def test_nothing_good_at_all_is_said_for_each(saved):
-    for step in 1, 2, 3:
-        path_of(saved, step).write_bytes(b'')
-    with pytest.warns(UserWarning) as warned:
-        assert Checkpoint(saved).load() is None
-    assert len(warned) == 3
-
-
 def test_damaged_ones_do_not_push_out_the_good(saved):
     for step in 2, 3:
         path_of(saved, step).write_bytes(b'')
@@ -294,10 +251,9 @@ def test_another_network_is_an_error(saved):
     for like in ([np.zeros((2, 3))], [np.zeros((3, 2)), np.zeros(4)]):
         with pytest.raises(ValueError, match='^like .* another network'):
             c.load(like=like)
-    for other in ({'no': 'parameters'}, {'params': 3}, {'params': [3, None]}):
-        c.save(4, other)
-        with pytest.raises(ValueError, match='^like .* another network'):
-            c.load(like=[np.zeros(4)])
+    c.save(4, {'params': 3})
+    with pytest.raises(ValueError, match='^like .* another network'):
+        c.load(like=[np.zeros(4)])
 
 
 def test_an_earlier_one_can_be_loaded(saved):
@@ -317,6 +273,8 @@ def test_no_step_back_over_a_good_one(saved):
 def test_two_cannot_write_at_once(saved):
     with Checkpoint(saved) as c:
         c.save(4, a_state(4))
+        # Whoever may read the file could lock it.
+        assert stat.S_IMODE((saved / 'lock').stat().st_mode) == 0o600
         other = Checkpoint(saved)
         with pytest.raises(CheckpointError, match=(
                 rf'in use .*process {os.getpid()} on ')):
@@ -351,38 +309,6 @@ def test_a_fork_is_another_training(saved):
         assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 7
         c.save(5, a_state(5))
     assert same(Checkpoint(saved).load(), 5)
-
-
-@pytest.mark.full
-def test_a_dead_writer_has_no_lock_and_what_it_left_goes(saved):
-    done, say = os.pipe()
-    writer = os.fork()
-    if not writer:
-        try:
-            c = Checkpoint(saved)
-            c.save(3, a_state(3))
-            os.write(say, b'.')
-            time.sleep(60)
-        finally:
-            os._exit(1)
-    try:
-        assert os.read(done, 1) == b'.'
-        with pytest.raises(CheckpointError, match=f'process {writer} '):
-            Checkpoint(saved).save(4, a_state(4))
-        left = path_of(saved, 7).with_suffix('.checkpoint.tmp')
-        left.write_text('half of')
-    finally:
-        os.kill(writer, signal.SIGKILL)
-        os.waitpid(writer, 0)
-        os.close(done)
-        os.close(say)
-    with Checkpoint(saved) as c:
-        c.save(4, a_state(4))
-    assert not left.exists()
-
-
-def test_nobody_else_can_take_the_lock(saved):
-    assert stat.S_IMODE((saved / 'lock').stat().st_mode) == 0o600
 
 
 @pytest.mark.parametrize('kind', ['symlink_to', 'hardlink_to', 'pipe'])
@@ -428,70 +354,10 @@ def test_a_file_is_no_folder(tmp_path):
             Checkpoint(path)
 
 
-@contextlib.contextmanager
-def ordinary_user(folder):
-    """Root may write everywhere: be nobody for a while."""
-    root = os.geteuid() == 0
-    if root:
-        for path in (folder, *folder.parents):
-            if path.stat().st_uid == 0 and 'pytest' in str(path):
-                path.chmod(0o755)
-        os.seteuid(65534)
-    try:
-        yield
-    finally:
-        if root:
-            os.seteuid(0)
-
-
-def test_a_read_only_folder_can_be_loaded_from(saved):
-    saved.chmod(0o555)
-    try:
-        with ordinary_user(saved):
-            c = Checkpoint(saved)
-            assert same(c.load(), 3)
-            with pytest.raises(PermissionError, match=(
-                    'the checkpoint of step 4 was not saved')):
-                c.save(4, a_state(4))
-            with pytest.raises(PermissionError):
-                Checkpoint(saved / 'new')
-    finally:
-        saved.chmod(0o755)
-    assert same(Checkpoint(saved).load(), 3)
-
-
-def test_a_limit_on_the_size_of_files(saved):
-    """The system's own error, in the middle of a real write."""
-    limit = resource.getrlimit(resource.RLIMIT_FSIZE)
-    with Checkpoint(saved) as c:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (500, limit[1]))
-        try:
-            with pytest.raises(OSError, match='of step 4 was not saved'):
-                c.save(4, a_state(4))
-        finally:
-            resource.setrlimit(resource.RLIMIT_FSIZE, limit)
-        assert len([*saved.glob('*.tmp')]) == 0
-        c.save(4, a_state(4))  # there is space again
-    assert same(Checkpoint(saved).load(), 4)
-
-
 def test_a_disk_that_takes_a_part_only(saved, monkeypatch):
     whole = os.write
     monkeypatch.setattr(os, 'write', lambda fd, content: whole(
         fd, content[:7]))
-    with Checkpoint(saved) as c:
-        c.save(4, a_state(4))
-    assert same(Checkpoint(saved).load(), 4)
-
-
-def test_a_drive_that_has_no_fsync_for_folders(saved, monkeypatch):
-    whole = os.fsync
-
-    def fsync(fd):
-        if stat.S_ISDIR(os.fstat(fd).st_mode):
-            raise OSError(errno.EINVAL, 'Invalid argument')
-        whole(fd)
-    monkeypatch.setattr(os, 'fsync', fsync)
     with Checkpoint(saved) as c:
         c.save(4, a_state(4))
     assert same(Checkpoint(saved).load(), 4)
@@ -508,29 +374,3 @@ def test_a_lock_that_cannot_be_had_leaves_what_others_write(
     with pytest.raises(OSError, match='No locks available.* not saved'):
         Checkpoint(saved).save(4, a_state(4))
     assert others.exists() and same(Checkpoint(saved).load(), 3)
-
-
-@pytest.mark.full
-def test_a_disk_that_is_full(tmp_path):
-    """A small disk of its own, where that is permitted."""
-    disk = tmp_path / 'disk'
-    disk.mkdir()
-    mount = ['mount', '-t', 'tmpfs', '-o', 'size=64k', 'tmpfs', str(disk)]
-    if os.geteuid() or subprocess.run(mount, capture_output=True).returncode:
-        pytest.skip('no disk can be mounted here')
-    try:
-        with Checkpoint(disk, keep=3) as c:
-            big = {'x': onp.zeros(3000)}
-            c.save(1, big)
-            c.save(2, big)
-            with pytest.raises(OSError, match='No space left.* step 3 was '
-                               'not saved') as raised:
-                c.save(3, big)
-            assert raised.value.errno == errno.ENOSPC
-            assert c.load()[0] == 2
-            c.keep = 1
-            c.save(4, {})
-            c.save(5, big)
-            assert c.load()[0] == 5
-    finally:
-        subprocess.run(['umount', disk], check=True)

@@ -2,10 +2,9 @@
 import functools
 import hashlib
 
-from amount import cases
 import numpy as onp
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from mxnet import np
 
@@ -63,7 +62,6 @@ def test_the_first_of_a_chain_is_the_owner(n):
         owners(hashed(f'key {key}' for key in range(500)), n))
 
 
-@settings(max_examples=cases(100), deadline=None)
 @given(key=st.integers() | st.text(max_size=5).filter(str.isprintable),
        servers=st.sets(st.integers(0, 50), min_size=1, max_size=7),
        num_points=st.integers(1, 5), replicas=st.integers(1, 9))
@@ -75,17 +73,6 @@ def test_a_chain_is_the_nearest_servers_clockwise(
                 for server in servers}
     found = chain(key, circle([*servers], num_points), replicas)
     assert found == sorted(distance, key=distance.get)[:replicas]
-
-
-@pytest.mark.full
-def test_another_process_finds_the_same_places(python):
-    code = ('from d2lps.recovery import chain, circle\n'
-            'places = circle(range(4))\n'
-            'print([chain(k, places, 2) for k in ("w", "bias", 7)])')
-    done = python('-c', code, PYTHONHASHSEED='1')  # here it is another
-    places = circle(range(4))
-    assert done.stdout == (
-        f'{[chain(k, places, 2) for k in ("w", "bias", 7)]}\n')
 
 
 KEYS = 200
@@ -104,9 +91,8 @@ def pulled(store, key):
     return out.tolist()
 
 
-@pytest.mark.parametrize('n', [2, 5])
-def test_without_replicas_a_death_takes_what_the_server_had(n):
-    store = filled(n, 1)
+def test_without_replicas_a_death_takes_what_the_server_had():
+    store = filled(5, 1)
     had = {key for key in range(KEYS) if store.chain(key) == [1]}
     store.kill(1)
     assert 0 < len(had) < KEYS and set(store.lost()) == had
@@ -133,19 +119,6 @@ def test_two_deaths_before_copies_are_made_lose_what_both_had():
     again.kill(1)
     assert again.lost() == []
     assert all(pulled(again, key) == [key, key] for key in range(KEYS))
-
-
-def test_all_can_die():
-    store = filled(2, 2)
-    store.kill(0)
-    store.kill(1)
-    assert len(store.lost()) == KEYS
-    with pytest.raises(ValueError, match='all servers are dead'):
-        store.init('new', np.ones(2))
-    store.join(5)  # too late for what was there
-    assert len(store.lost()) == KEYS
-    store.init('new', np.ones(2))
-    assert store.chain('new') == [5]
 
 
 def test_only_the_new_servers_keys_are_copied():
@@ -236,12 +209,6 @@ def test_other_values_than_those_under_way_are_refused():
         store.push(7, [np.ones(2)])
     store.push(7, [np.full(2, np.nan)])
     assert store.rounds[7] == 1
-    next(store.messages(7, [np.ones(2)]))
-    store.kill(store.chain(7)[0])
-    store.push(7, [np.zeros(2)])  # nobody who lives has had the other
-    assert store.rounds[7] == 2
-    store.push(7, [np.ones(2)])
-    assert store.rounds[7] == 3
 
 
 def test_nobody_sees_a_push_before_the_last_server_has_it():
@@ -250,7 +217,6 @@ def test_nobody_sees_a_push_before_the_last_server_has_it():
     assert seen == [7, 7, 0, 0]
 
 
-@settings(max_examples=cases(40), deadline=None)
 @given(st.data())
 def test_any_history_gives_what_a_dict_gives(data):
     """Pushes, with deaths and newcomers at any of their messages."""
@@ -301,16 +267,9 @@ def test_bad_values_change_nothing():
         store.push('w', [np.ones(2)] * 2)
     with pytest.raises(ValueError, match='initialised already'):
         store.init(3, np.ones(2))
-    for server, words in ((9, r'one of \[0, 1, 2, 3\]'),
-                          ('x', 'a whole number')):
-        with pytest.raises(ValueError, match=words):
-            store.kill(server)
+    with pytest.raises(ValueError, match=r'one of \[0, 1, 2, 3\]'):
+        store.kill(9)
     with pytest.raises(ValueError, match='none of'):
         store.join(3)
     store.push(3, [np.ones(2)] * 2)
     assert pulled(store, 3) == [2, 2]
-
-
-def test_a_circle_that_would_take_long_is_refused():
-    with pytest.raises(ValueError, match='num_points must be'):
-        ReplicatedStore(6, num_points=2001)

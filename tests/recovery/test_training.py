@@ -73,18 +73,13 @@ def dying_in_step(step):
         yield
 
 
-@pytest.mark.parametrize('step', [1, 2, 3, 6, STEPS])
+@pytest.mark.parametrize('step', [1, 3, 6])
 def test_a_death_in_any_step_changes_nothing(tmp_path, unhurt, step):
     with dying_in_step(step), pytest.raises(Death):
         train(tmp_path)
     end = train(tmp_path, store=mx.kv.create('local'))
     assert equal(end, unhurt[0])
     assert end.steps == STEPS - (step - 1) // 2 * 2
-
-
-@pytest.mark.parametrize('store', ['local', 'device'])
-def test_the_stores_of_mxnet_do_the_same(tmp_path, unhurt, store):
-    assert equal(train(tmp_path, store=mx.kv.create(store)), unhurt[0])
 
 
 def test_two_workers_end_alike_to_the_bit(tmp_path, unhurt):
@@ -96,8 +91,7 @@ def test_two_workers_end_alike_to_the_bit(tmp_path, unhurt):
     assert equal(first, second) and equal(first, unhurt[1])
 
 
-@pytest.mark.full
-@pytest.mark.parametrize('before, after', [(3, 2), (2, 1), (1, 3), (3, 3)])
+@pytest.mark.parametrize('before, after', [(3, 2), (1, 3)])
 def test_workers_may_come_and_go(tmp_path, unhurt, before, after):
     """Up to rounding: other shares are added in another order."""
     by_threads(before, tmp_path, 4)
@@ -118,15 +112,18 @@ def test_more_workers_than_examples(tmp_path):
 
 def test_it_waits_to_be_killed_but_not_when_a_step_is_taken_again(
         tmp_path, unhurt, monkeypatch):
-    waits, steps = [], lambda: len((tmp_path / 'progress.csv').read_text()
-                                   .split('\n')) - 2
-    monkeypatch.setattr(checkpointed_training.time, 'sleep', lambda seconds: waits.append(
-        (steps(), seconds)))
+    waits = []  # lines of progress.csv when it waited, below the first one
+
+    def sleep(seconds):
+        assert seconds == checkpointed_training.WAIT
+        text = (tmp_path / 'progress.csv').read_text()
+        waits.append(text.count('\n') - 1)
+    monkeypatch.setattr(checkpointed_training.time, 'sleep', sleep)
     with dying_in_step(6), pytest.raises(Death):
         train(tmp_path, wait_at=[5, 6])
-    assert waits == [(5, checkpointed_training.WAIT)]
+    assert waits == [5]
     assert equal(train(tmp_path, wait_at=[5, 6]), unhurt[0])
-    assert waits[1:] == [(5 + 1 + 2, checkpointed_training.WAIT)]  # 6, after 5 again
+    assert waits[1:] == [5 + 1 + 2]  # an empty line, step 5 again, step 6
 
 
 def test_it_needs_all_that_is_in_a_checkpoint(tmp_path, unhurt):
@@ -146,11 +143,6 @@ def test_it_needs_all_that_is_in_a_checkpoint(tmp_path, unhurt):
     other.save(6, state)
     other.close()
     assert equal(train(other.folder), unhurt[0])
-
-
-def test_it_learns(tmp_path):
-    losses = train(tmp_path, 30, every=100, lr=0.05).losses
-    assert len(losses) == 30 and losses[-1] < 0.9 * losses[0]
 
 
 def test_it_is_the_training_it_says(tmp_path):
@@ -232,7 +224,8 @@ def worker_1_loads(change):
             return change(self, load, **arguments)
         return load(self, **arguments)
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(checkpointed_training, 'newest_for_all', newest_for_all)
+        patched.setattr(checkpointed_training, 'newest_for_all',
+                        newest_for_all)
         patched.setattr(Checkpoint, 'load', loading)
         yield
 
@@ -267,20 +260,10 @@ def test_workers_with_different_folders_are_told(tmp_path):
             by_threads(2, tmp_path / 'one')
 
 
-@pytest.mark.parametrize('name, value', [
-    ('batch_size', 65), ('lr', 0.5), ('momentum', 0), ('seed', 1)])
-def test_a_training_with_other_settings_is_refused(tmp_path, name, value):
+def test_a_training_with_other_settings_is_refused(tmp_path):
     train(tmp_path, 1)
-    with pytest.raises(ValueError, match=(
-            f"^folder .* not with .*'{name}': {value}")):
-        train(tmp_path, **{name: value})
-
-
-def test_a_checkpoint_of_another_network_is_refused(tmp_path):
-    with Checkpoint(tmp_path) as c:
-        c.save(3, {'params': [onp.ones(3)]})
-    with pytest.raises(ValueError, match='of another network'):
-        train(tmp_path)
+    with pytest.raises(ValueError, match="^folder .* not with .*'lr': 0.5"):
+        train(tmp_path, lr=0.5)
 
 
 def test_two_trainings_cannot_share_a_folder(tmp_path):
@@ -291,20 +274,12 @@ def test_two_trainings_cannot_share_a_folder(tmp_path):
     train(tmp_path)
 
 
-@pytest.mark.parametrize('lr', [1e6, 1e10])
-def test_a_training_that_diverges_spoils_no_checkpoint(tmp_path, lr):
+def test_a_training_that_diverges_spoils_no_checkpoint(tmp_path):
     with pytest.raises(FloatingPointError, match='diverged .* try lr=1'):
-        train(tmp_path, 40, lr=lr, every=1, keep=1)
+        train(tmp_path, 40, lr=1e6, every=1, keep=1)
     step, state = Checkpoint(tmp_path).load()
     assert step > 0
     assert all(onp.isfinite(array).all() for array in state['params'])
-
-
-def test_a_store_with_keys_is_refused(tmp_path):
-    store = KVStore()
-    train(tmp_path / 'one', 1, store=store)
-    with pytest.raises(ValueError, match='initialised already'):
-        train(tmp_path / 'two', 1, store=store)
 
 
 # With processes.
@@ -342,20 +317,3 @@ def test_workers_that_are_processes_end_alike_to_the_bit(tmp_path):
     assert sorted(os.listdir(tmp_path / 'hurt')) == [
         'lock', 'progress.csv', *(f'step-0000000{n}.checkpoint'
                                   for n in (4, 6, 7))]
-
-
-@pytest.mark.full
-def test_three_processes_end_alike_up_to_rounding(tmp_path):
-    """A server adds three in any order, so no two runs need be the same."""
-    arguments = dict(batch_size=BATCH, every=2)
-    with Cluster(3, 1) as c:
-        whole, *_ = c.run(train_with_checkpoints, tmp_path / 'whole', STEPS,
-                          **arguments)
-        with pytest.raises(WorkerError, match='the reader is to blame'):
-            c.run(fail_in_step, 4, tmp_path / 'hurt', STEPS, **arguments)
-        ends = c.run(train_with_checkpoints, tmp_path / 'hurt', STEPS,
-                     **arguments)
-    for end in ends:
-        assert end.steps == STEPS - 2 and equal(end, ends[0])
-        for a, b in zip(end.params, whole.params):
-            onp.testing.assert_allclose(a, b, rtol=0, atol=1e-6)
