@@ -108,12 +108,12 @@ def test_controls_of_an_earlier_run_are_words(manager):
 def test_links_lead_to_the_folder_beside_the_notebooks(manager):
     beside = manager.file.parents[1] / 'docs'
     beside.mkdir()
-    (beside / 'teaching.md').write_text('For teachers')
+    (beside / 'install.md').write_text('How to install')
     (beside.parent / 'secret.md').write_text('not for links')
 
     def read(path):
         return asyncio.run(manager.get(path))['content']
-    assert read('teaching/README.md') == 'For teachers'
+    assert read('docs/install.md') == 'How to install'
     assert opened(manager, 'notebooks/a.ipynb') == opened(manager)
     for path in ('docs/none.md', 'docs/../../secret.md', 'secret.md',
                  'docs/../secret.md', 'notebooks/../../secret.md'):
@@ -121,8 +121,8 @@ def test_links_lead_to_the_folder_beside_the_notebooks(manager):
             read(path)
     own = manager.file.with_name('docs')
     own.mkdir()
-    (own / 'teaching.md').write_text("The reader's own")
-    assert read('teaching/README.md') == "The reader's own"
+    (own / 'install.md').write_text("The reader's own")
+    assert read('docs/install.md') == "The reader's own"
 
 
 @pytest.mark.parametrize('written', [

@@ -8,7 +8,7 @@ Controls of an earlier run are left out: a page that is loaded anew may still
 find them in a kernel, but not the picture that they move. What stands in their
 place says that the cell has to be run.
 
-Links of notebooks to the folder `docs`, which is beside theirs, lead there.
+Links of notebooks to `docs` and `teaching`, folders beside theirs, lead there.
 """
 from functools import cache
 from pathlib import Path
@@ -21,6 +21,7 @@ from jupyter_server.services.contents.largefilemanager import (
 from nbformat.v4.rwbase import strip_transient
 
 OF_KERNEL = 'kernelspec', 'language_info'
+BESIDE = 'docs', 'teaching'  # folders that links of notebooks lead to
 CONTROLS = 'application/vnd.jupyter.widget-view+json'
 
 
@@ -76,7 +77,7 @@ class NotebooksKept(AsyncLargeFileManager):
         """A notebook comes with what its kernel is about to fill in."""
         first, _, rest = path.strip('/').partition('/')
         here = Path(self.root_dir, first).exists()
-        if first == 'docs' and rest and not here:
+        if first in BESIDE and rest and not here:
             beside = AsyncLargeFileManager(root_dir=str(
                 Path(self.root_dir).resolve().parent / first))
             model = await beside.get(rest, content, *args, **kwargs)
