@@ -210,10 +210,3 @@ def test_names_of_the_package_exist(text):
 def test_the_licence_is_apache_2():
     assert 'Apache License' in (ROOT / 'LICENSE').read_text()[:200]
     assert PROJECT['project']['license'] == {'text': 'Apache-2.0'}
-
-
-def test_every_folder_is_a_package_that_is_installed():
-    folders = {path.parent for path in MODULES}
-    assert all((folder / '__init__.py').exists() for folder in folders)
-    assert {*PROJECT['tool']['setuptools']['packages']} == {
-        '.'.join(folder.relative_to(ROOT).parts) for folder in folders}
