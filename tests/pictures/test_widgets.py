@@ -6,7 +6,7 @@ import ipywidgets
 import pytest
 
 from d2lps.pictures import widgets
-from d2lps.pictures.controls import check, choose, in_words, menu, steps
+from d2lps.pictures.controls import check, choose, menu, steps
 from d2lps.pictures.drawing import Drawing
 
 WIDGET = 'application/vnd.jupyter.widget-view+json'
@@ -21,18 +21,13 @@ def alts(shown):
 
 
 def test_a_picture_follows_its_controls(shown):
-    drawn = []
-
-    def draw(**values):
-        drawn.append(values)
-        return picture(str(values))
-    widgets.live_picture(draw, {'a': choose([1, 3], 3, 'first'),
-                                'b': menu([5, 6], 5, 'second')})
+    widgets.live_picture(lambda **values: picture(str(values)), {
+        'a': choose([1, 3], 3, 'first'), 'b': menu([5, 6], 5, 'second')})
     a, b = shown[0].children
     b.value = 6
     a.value = 1
-    assert drawn == [{'a': 3, 'b': 5}, {'a': 3, 'b': 6}, {'a': 1, 'b': 6}]
-    assert alts(shown) == [*map(str, drawn)]
+    assert alts(shown) == [
+        "{'a': 3, 'b': 5}", "{'a': 3, 'b': 6}", "{'a': 1, 'b': 6}"]
 
 
 def test_a_notebook_that_was_not_run_says_how_to_get_controls(shown):
@@ -42,9 +37,7 @@ def test_a_notebook_that_was_not_run_says_how_to_get_controls(shown):
     assert data['text/plain'] == widgets.NOT_RUN
     assert data[WIDGET]['model_id'] == shown[0].model_id
     assert 'img' in shown[1]._repr_html_()
-
-
-def test_ours_says_so_too_where_jupyterlab_would_say_error():
+    # Our JupyterLab says so, too, where it would say that a widget is gone.
     [style] = Path(__file__).parents[2].glob('setup/jupyter/**/style.css')
     assert f"content: '{widgets.NOT_RUN}'" in style.read_text()
 
@@ -58,23 +51,7 @@ def test_controls_are_what_was_described(shown):
     assert number.value == 7 and one.value == 3 and tick.value is True
     assert (step.min, step.max, step.value) == (0, 4, 2)
     assert isinstance(buttons.children[0], ipywidgets.Play)
-    for widget in number, one, tick, step:
-        assert widget.description
-        assert widget.style.description_width == 'initial'  # never cut
-    assert number.continuous_update and step.continuous_update
-
-
-def test_a_dict_of_words_makes_a_slider_too():
-    slider = choose({'0 (sync)': 0, 'any': 'async'}, 'async', 'ahead')
-    assert slider.options == [('0 (sync)', 0), ('any', 'async')]
-    assert slider.value == 'async'
-
-
-@pytest.mark.parametrize('value, words', [
-    (1_000_000, '1,000,000'), (0.0001, '0.0001'), (4.0, '4'), ('ring', 'ring'),
-    (1234.5, '1,234.5')])
-def test_values_are_shown_as_a_reader_writes_them(value, words):
-    assert in_words(value) == words
+    assert all(one.description for one in (number, one, tick, step))
 
 
 def test_steps_end_where_the_other_controls_say(shown):
@@ -89,27 +66,9 @@ def test_steps_end_where_the_other_controls_say(shown):
     back.click()
     n.value = 5
     assert (k.max, k.value) == (3, 2)
-    n.value = 8
-    assert (k.max, k.value) == (8, 2)
-    assert alts(shown) == ['8 of 8', '3 of 3', '2 of 3', '2 of 5', '2 of 8']
-
-
-def test_forward_back_and_play(shown):
-    widgets.live_picture(lambda k: picture(f'{k}'),
-                         {'k': steps(4, 1, 'round')})
-    slider, buttons = shown[0].children
-    play, back, forward = buttons.children
-    assert (play.min, play.max, play.value) == (0, 4, 1)
-    forward.click()
-    assert slider.value == play.value == 2
-    play.value = 4  # what the browser does as time goes by
-    assert slider.value == 4
-    forward.click()
-    assert slider.value == 4  # stays at the end
-    slider.value = 0
-    back.click()
-    assert slider.value == play.value == 0
-    assert alts(shown) == ['1', '2', '4', '0']  # for each change, no more
+    play.value = 3  # what the browser does as time goes by
+    forward.click()  # stays at the end
+    assert alts(shown) == ['8 of 8', '3 of 3', '2 of 3', '2 of 5', '3 of 5']
 
 
 def test_the_newest_value_wins(shown):
@@ -131,55 +90,20 @@ def test_the_newest_value_wins(shown):
 
 
 def test_what_goes_wrong_is_shown_and_the_next_one_is_drawn(shown):
-    widgets.live_picture(lambda n: picture(f'{6 // n}'),
-                         {'n': choose([0, 2, 3], 2, 'n')})
+    def draw(n):
+        if n == 1:
+            raise KeyboardInterrupt
+        return picture(f'{6 // n}')
+    widgets.live_picture(draw, {'n': choose([0, 1, 2, 3], 2, 'n')})
     slider, = shown[0].children
     slider.value = 0
-    problem = shown[-1]
-    assert repr(problem).endswith('ZeroDivisionError: integer division or '
-                                  'modulo by zero')
-    assert 'ZeroDivisionError' in problem._repr_html_()
+    assert repr(shown[-1]).endswith(
+        'ZeroDivisionError: integer division or modulo by zero')
+    assert 'ZeroDivisionError' in shown[-1]._repr_html_()
+    with pytest.raises(KeyboardInterrupt):
+        slider.value = 1
     slider.value = 3
     assert shown[-1].alt == '2'
-
-
-def test_a_limit_that_goes_wrong_is_shown_too(shown):
-    widgets.live_picture(lambda n, k: picture('a'), {
-        'n': choose([0, 2], 2, 'n'),
-        'k': steps(lambda n, k: 6 // n, 0, 'k')})
-    shown[0].children[0].value = 0
-    assert 'ZeroDivisionError' in repr(shown[-1])
-    shown[0].children[0].value = 2
-    assert shown[-1].alt == 'a'
-
-
-def test_an_interrupt_is_not_in_the_way_of_the_next_picture(shown):
-    def draw(n):
-        if n == 2:
-            raise KeyboardInterrupt
-        return picture(f'{n}')
-    widgets.live_picture(draw, {'n': choose([1, 2, 3], 1, 'n')})
-    slider, = shown[0].children
-    with pytest.raises(KeyboardInterrupt):
-        slider.value = 2
-    slider.value = 3
-    assert alts(shown) == ['1', '3']
-
-
-def test_a_cell_that_runs_twice_has_two_toys(shown):
-    for _ in range(2):
-        widgets.live_picture(lambda n: picture(f'{n}'),
-                             {'n': choose([1, 2], 1, 'n')})
-    first, _, second, _ = shown
-    second.children[0].value = 2
-    assert first.children[0].value == 1
-    assert shown[-1].alt == '2' and len(shown) == 5
-
-
-def test_nothing_is_shown_if_nothing_can_be_drawn(shown):
-    with pytest.raises(ZeroDivisionError):
-        widgets.live_picture(lambda: 1 / 0, {})
-    assert not shown
 
 
 def test_toys_can_be_caught(shown):
@@ -192,17 +116,5 @@ def test_toys_can_be_caught(shown):
     assert toy.draw(n=2, k=0).alt == '2'
     assert toy.controls['n'].options == [('1', 1), ('2', 2)]
     assert toy.controls['k'].options[-1] == ('3', 3)
-    assert toy.controls['k'].value == 3
     widgets.live_picture(lambda: picture('a'), {})
     assert len(shown) == 2 and len(toys) == 1
-
-
-@pytest.mark.parametrize('show, words', [
-    (lambda: widgets.live_picture(None, {}), 'draw must be a function'),
-    (lambda: widgets.live_picture(print, {'n': 3}), 'controls must be a dict'),
-    (lambda: widgets.live_picture(print, [1]), 'controls must be a dict'),
-])
-def test_bad_arguments_are_named(shown, show, words):
-    with pytest.raises(ValueError, match=words):
-        show()
-    assert not shown

@@ -1,0 +1,184 @@
+"""Each picture renders, and says in words what one sees."""
+import re
+from base64 import b64decode
+from xml.etree import ElementTree
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from d2lps import Event, Timeline, devices, pictures
+from d2lps.asynchrony.asynchronous_training import Point
+from d2lps.asynchrony.clock import virtual_clock
+from d2lps.asynchrony.overlap import simulate_step
+from d2lps.collectives import Schedule, Send, simulate, strategies, topology
+from d2lps.pictures import sketch
+from d2lps.pictures.drawing import Drawing, color
+from d2lps.pictures.ideas import drawings as ideas
+
+SWITCH = topology.pcie_switch(4)
+RING = simulate.time(strategies.ring(4), SWITCH, 160e6)
+SHARDED = simulate.time(strategies.sharded(4), SWITCH, 160e6)
+CURVES = pd.DataFrame({'ring': [1.0, 4, 9], 'tree': [2.0, 3, 5]}, [1, 2, 4])
+CLOCKS = {name: virtual_clock([[1], [5]], name, 8)
+          for name in ('sync', 'async')}
+POINTS = {name: [[Point(10, 1.0, 0.2), Point(20, 2.0, 0.6)]]
+          for name in ('sync', 'async, divided')}
+STEP = simulate_step([1, 2], [3, 4], 1, forward=[1, 1])
+TWICE = Schedule([[Send(0, 1, 0, True)]] * 2, 2)
+
+
+def timeline():
+    one = Timeline(devices(2))
+    one.events = [Event('cpu(0)', 'forward', 'Convolution', 0, 0.002),
+                  Event('cpu(1)', 'backward', 'ImperativeBulk', 0.001, 0.004)]
+    return one
+
+
+def made_by(name, *arguments, **named):
+    """One of `pictures`, drawn when the test runs."""
+    return pytest.param(
+        lambda: getattr(pictures, name)(*arguments, **named),
+        id=f'{name}-{len(NAMES)}'), NAMES.append(name)
+
+
+NAMES = []
+PICTURES = [picture for picture, _ in (
+    made_by('animate', RING, SHARDED, title='Side by side'),
+    made_by('animate', RING, layout='circle'),
+    made_by('animate', simulate.time(strategies.hierarchical(2, 4),
+                                     topology.cluster(2, 4), 1e6)),
+    made_by('draw_cables', topology.P3_CABLES,
+            topology.rings_of(topology.P3_CABLES)),
+    made_by('draw_cluster', 4, 2, machines='together'),
+    made_by('draw_cluster', 3, 3, machines='apart'),
+    made_by('draw_collectives'),
+    made_by('draw_collectives', 'all-gather', 4),
+    made_by('draw_keys', {'w': 3_000_000, 'b': 7}, 2),
+    made_by('draw_layer_partition'),
+    made_by('draw_passes', ['FFBB', 'FBFB']),
+    made_by('draw_roads', ['Ash', 'Bree', 'Cove'], [(0, 1, 7), (1, 2, 12)]),
+    made_by('draw_rounds', strategies.ring(4), np.eye(4).tolist(), rounds=3),
+    made_by('draw_seven_steps', 4),
+    made_by('draw_sharded_update', 3),
+    made_by('draw_split_batch', 7, 3),
+    made_by('draw_split_batch', 2, 4),
+    made_by('draw_splits'),
+    made_by('draw_store', [['3', '2'], []], '0.5', 'weight'),
+    made_by('draw_sums', [strategies.ring(8), strategies.tree(8)]),
+    made_by('draw_training_step', 4),
+    made_by('plot_accuracy', POINTS),
+    made_by('plot_bars', {'ring': 15, 'tree': 60}, 'ms', 'Times'),
+    made_by('plot_bars', CURVES, stacked=True, marks={'limit': [3, 4, 5]}),
+    made_by('plot_circle', [0, 1, 2, 3], [0, 2, 3], 2),
+    made_by('plot_comparison', [RING, SHARDED], target=0.01),
+    made_by('plot_curves', CURVES, 'devices', 'ms', xscale='log',
+            yscale='log', lines={'best': 2}, points={'here': (2, 4)}),
+    made_by('plot_curves', {'a': (['1 kB', '1 MB'], [1, np.nan])},
+            steps=True, verticals={'now': 1}),
+    made_by('plot_grid', [[1, 2], [3, np.nan]], ['a', 'b'], title='Pairs'),
+    made_by('plot_holdings', strategies.ring(4), 2, signs=True),
+    made_by('plot_holdings', TWICE, 2, sums=True),
+    made_by('plot_messages', {'simulated': RING.events}),
+    made_by('plot_plan', CLOCKS['sync'], until=7, title='sync'),
+    made_by('plot_progress', CLOCKS),
+    made_by('plot_servers', 4, 2, 40e6, 125e6, colocated=True),
+    made_by('plot_staleness', CLOCKS),
+    made_by('plot_step', STEP, 'a step', best=3.5),
+    made_by('plot_timeline', timeline(), 'Ours'),
+    made_by('plot_timing', RING),
+    made_by('plot_topology', SWITCH, RING.busy()))]
+
+
+@pytest.mark.parametrize('make', PICTURES)
+def test_it_renders_and_has_alternative_text(make, readable):
+    readable(make())
+
+
+def test_each_picture_is_among_them():
+    offered = {name for name in dir(pictures)
+               if re.match('animate|draw_|plot_', name)}
+    assert offered == {*NAMES}
+    with pytest.raises(AttributeError, match="pictures has no 'plot_nothing'"):
+        assert pictures.plot_nothing
+
+
+@pytest.mark.parametrize('idea', ideas())
+def test_an_idea_renders_and_has_alternative_text(idea, readable):
+    readable(ideas()[idea])
+
+
+def test_a_drawing_shows_itself_as_an_image_with_its_words(tmp_path):
+    drawing = Drawing(200, 100, 'a < b, "c" & d').box(0, 0, 50, 20, '<&>')
+    image = ElementTree.fromstring(drawing._repr_html_().replace('>', '/>'))
+    assert image.get('alt') == repr(drawing) == 'a < b, "c" & d'
+    data = image.get('src').removeprefix('data:image/svg+xml;base64,')
+    assert b64decode(data).decode() == drawing.svg()
+    assert drawing.save(tmp_path / 'a.svg') is drawing
+    assert (tmp_path / 'a.svg').read_text() == drawing.svg()
+
+
+def test_a_sum_has_a_band_with_a_colour_and_a_pattern_for_each_device():
+    svg = Drawing(90, 90, 'A sum.').box(10, 20, 30, 60, fill=[0, 2]).svg()
+    for device in 0, 2:
+        assert f'fill="{color(device)}"' in svg and f'url(#p{device})' in svg
+    assert 'id="p1"' not in svg  # a pattern is defined when it is used
+
+
+@pytest.mark.parametrize('name, arguments, words', [
+    ('draw_splits', {'only': 'rows'}, 'only must'),
+    ('draw_split_batch', {'rows': 9}, 'rows must'),
+    ('draw_cluster', {'num_servers': 5}, 'num_servers must'),
+    ('draw_seven_steps', {'step': 'one'}, 'step must'),
+    ('draw_passes', {'orders': ['FB', 'F']}, 'FBFB'),
+    ('plot_curves', {'curves': 3}, 'curves must'),
+    ('plot_bars', {'values': {'a': -1}}, 'values must'),
+    ('plot_holdings', {'schedule': strategies.ring(2), 'number': 3},
+     'number .*0 to 2'),
+    ('plot_holdings', {'schedule': strategies.ring(13)}, 'over 144'),
+    ('plot_topology', {'topology': SWITCH, 'load': {(0, 1): 1}}, 'no link'),
+    ('plot_circle', {'before': [0, 'x'], 'after': [0]}, r'before\[1\]'),
+    ('draw_sums', {'plans': [strategies.recursive_doubling(4)]},
+     'do not go along a tree')])
+def test_a_wrong_argument_is_named(name, arguments, words):
+    with pytest.raises(ValueError, match=words):
+        getattr(pictures, name)(**arguments)
+
+
+# Schedules show themselves.
+def test_a_schedule_is_a_drawing_unless_it_is_too_large(texts):
+    assert texts(sketch.draw(strategies.sharded(4))) == [
+        'sharded(4)', *'0123', 'chunk', 'round 1', *'0123', 'round 2',
+        *'0123', 'is added', 'replaces']
+    assert 'alt="' in sketch.html(strategies.gather_broadcast(4, '<cpu>'))
+    assert sketch.draw(strategies.ring(64)) is None
+
+
+def test_notebooks_show_it_and_nothing_for_a_large_one(python):
+    code = """if True:
+        from IPython.core.interactiveshell import InteractiveShell
+        shell = InteractiveShell.instance()
+        from d2lps import pictures
+        from d2lps.collectives import strategies
+        for n in 4, 64:
+            data, _ = shell.display_formatter.format(strategies.ring(n))
+            print(sorted(data))
+    """
+    assert python('-c', code).stdout.splitlines() == [
+        "['text/html', 'text/plain']", "['text/plain']"]
+
+
+def test_pictures_load_neither_mxnet_nor_what_else_draws(python):
+    code = """if True:
+        import sys
+        from d2lps import pictures
+        from d2lps.collectives import simulate, strategies, topology
+        ring, links = strategies.ring(4), topology.pcie_switch(4)
+        pictures.plot_holdings(ring, 2)
+        pictures.plot_timing(simulate.time(ring, links, 8))
+        pictures.plot_curves({'a': ([1, 2], [3, 4])})
+        pictures.explore_synchronisation, pictures.explore_plans
+        heavy = {'mxnet', 'matplotlib', 'pandas', 'ipywidgets'}
+        print(heavy & {*sys.modules})
+    """
+    assert python('-c', code).stdout == 'set()\n'
