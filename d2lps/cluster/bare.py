@@ -11,8 +11,11 @@ import tempfile
 import time
 import traceback
 import types
+from collections.abc import Iterable, Sequence
 from contextlib import ExitStack, suppress
 from functools import partial
+from selectors import BaseSelector
+from subprocess import Popen
 
 from d2lps.checks import checked, positive, text, integer
 from d2lps.cluster.processes import descendants
@@ -20,7 +23,7 @@ from d2lps.cluster.processes.lines import serve
 from d2lps.cluster.processes.member import may_be_forked
 from d2lps.cluster.processes.addresses import UnixSocketPlaces
 from d2lps.cluster.processes.process import how_it_ended
-from d2lps.cluster.processes.shortage import TEMPORARY, needs, remedy
+from d2lps.cluster.processes.shortage import advice_for, needs
 from d2lps.cluster.processes.sockets import socket_of
 
 KEPT = 500_000  # bytes of the beginning, and of the end, of what one writes
@@ -33,7 +36,8 @@ from d2lps.cluster import bare; bare.first()'''
 
 
 @checked(script=text, num_workers=partial(integer, most=8), seconds=positive)
-def bare_mxnet(script, num_workers=2, seconds=3):
+def bare_mxnet(script: str, num_workers: int = 2,
+               seconds: float = 3) -> list[str]:
     """Run a script on workers of MXNet, with a server and without our layer.
 
     Each process ends when all workers have, or `seconds` after a worker has
@@ -61,20 +65,17 @@ def bare_mxnet(script, num_workers=2, seconds=3):
            'DMLC_PS_ROOT_PORT': str(ports[-1])}
     roles = ['server'] + ['worker'] * num_workers + ['scheduler']
     with ExitStack() as in_any_case:
-        with needs('the processes could not be started', TEMPORARY):
+        with needs('the processes could not be started'):
             # In a file, as everybody can read the arguments of a process.
             task = in_any_case.enter_context(tempfile.TemporaryFile('w+'))
-        with needs('the processes could not be started'):
             selector = selectors.DefaultSelector()
             in_any_case.callback(selector.close)
             outputs = [Output(selector, in_any_case) for _ in roles]
             errors = Output(selector, in_any_case)
-        files = [output.file for output in outputs]
-        with needs('the processes could not be started', TEMPORARY):
+            files = [output.file for output in outputs]
             json.dump([script, [*zip(roles, ports, files)]], task)
             task.seek(0)
-        in_any_case.callback(remove, ports)
-        with needs('the processes could not be started'):
+            in_any_case.callback(remove, ports)
             first = subprocess.Popen(
                 [sys.executable, '-u', '-c', FIRST], env=env, umask=0o077,
                 stdin=task, stderr=errors.file, pass_fds=files,
@@ -91,7 +92,7 @@ def bare_mxnet(script, num_workers=2, seconds=3):
             raise OSError('\n'.join(filter(None, (
                 'the processes could not be started: the first of them '
                 f'{how_it_ended(failed)}', *words[-3:],
-                remedy(errors.text())))))
+                advice_for(errors.text())))))
         return [output.text() for output in outputs[1:-1]]
 
 
@@ -99,7 +100,7 @@ class Output:
     """What a process writes: of much, its beginning and its end."""
     urgent = False
 
-    def __init__(self, selector, in_any_case):
+    def __init__(self, selector: BaseSelector, in_any_case: ExitStack) -> None:
         self._pipe, self.file = os.pipe()
         for file in self._pipe, self.file:
             in_any_case.callback(os.close, file)
@@ -108,7 +109,7 @@ class Output:
         self._first, self._last = bytearray(), bytearray()
         self.size = 0
 
-    def ready(self):
+    def ready(self) -> bool:
         """Read what is there; whether there was anything."""
         with suppress(BlockingIOError):
             data = os.read(self._pipe, 1 << 16)
@@ -121,23 +122,24 @@ class Output:
             return bool(data)
         return False
 
-    def drain(self):
+    def drain(self) -> None:
         """Read its last words; what still writes is not waited for."""
         for _ in range(20):
             if not self.ready():
                 break
 
-    def text(self):
+    def text(self) -> str:
         parts = [self._first, self._last[-KEPT:]]
         left_out = self.size - sum(map(len, parts))
         if left_out:
-            parts.insert(1, f'\n… ({left_out:,} bytes are left out: of what a '
-                         f'process writes, the first and the last {KEPT:,} '
-                         'are kept) …\n'.encode())
+            note = (f'\n… ({left_out:,} bytes are left out: of what a process '
+                    f'writes, the first and the last {KEPT:,} are kept) …\n')
+            parts.insert(1, bytearray(note.encode()))
         return b''.join(parts).decode(errors='replace')
 
 
-def wait(first, selector, outputs, seconds):
+def wait(first: Popen[bytes], selector: BaseSelector,
+         outputs: Sequence[Output], seconds: float) -> None:
     """Wait for all to end, or so long after a worker has written a line."""
     end = time.monotonic() + LIFE
     while first.poll() is None and time.monotonic() < end:
@@ -146,7 +148,7 @@ def wait(first, selector, outputs, seconds):
             end, seconds = min(end, time.monotonic() + seconds), LIFE
 
 
-def end(first):
+def end(first: Popen[bytes]) -> None:
     """End the first process, which ends all others."""
     first.terminate()
     try:
@@ -156,14 +158,14 @@ def end(first):
         first.wait()
 
 
-def remove(ports):
+def remove(ports: Iterable[int]) -> None:
     """Remove the sockets that a killed process has left."""
     for path in map(socket_of, ports):
         if os.path.exists(path):
             os.unlink(path)
 
 
-def first():
+def first() -> None:
     """Be the first process, which forks the others and ends them all.
 
     MXNet takes a second to load, and the others find it loaded.
@@ -193,7 +195,7 @@ def first():
         be(script, *job)
 
 
-def end_all(pids):
+def end_all(pids: Iterable[int]) -> None:
     """End the processes that were forked, and what these have started."""
     for name in ENDS:  # once is enough
         signal.signal(signal.Signals[name], signal.SIG_IGN)
@@ -207,7 +209,7 @@ def end_all(pids):
     descendants.end_children()
 
 
-def be(script, role, port, file):
+def be(script: str, role: str, port: int, file: int) -> None:
     """Be one of MXNet's processes."""
     for name in ENDS:
         signal.signal(signal.Signals[name], signal.SIG_DFL)
@@ -223,6 +225,7 @@ def be(script, role, port, file):
     try:
         exec(compile(script, '<string>', 'exec'), main.__dict__)
     except Exception as error:  # without this line of ours
+        trace = error.__traceback__
         traceback.print_exception(error.with_traceback(
-            error.__traceback__.tb_next))
+            trace and trace.tb_next))
         sys.exit(1)

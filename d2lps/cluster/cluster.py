@@ -6,8 +6,10 @@ import signal
 import sys
 import time
 import weakref
+from collections.abc import Callable, Sequence
 from functools import partial
 from threading import TIMEOUT_MAX
+from typing import Any, NoReturn
 
 from d2lps import checks
 from d2lps.checks import (boolean, checked, from_zero, instance_of, integer,
@@ -103,10 +105,15 @@ class Cluster:
              timeout=partial(number, least=0.1, most=1e6, example=60),
              port=partial(integer, least=1024, most=65535),
              restarts=from_zero, elastic=boolean)
-    def __init__(self, num_workers=2, num_servers=1, timeout=60, port=None,
-                 network=None, hosts=None, address=None, python=None,
-                 ssh=None, server_hosts=None, ports=None, restarts=0,
-                 elastic=False):
+    def __init__(self, num_workers: int = 2, num_servers: int = 1,
+                 timeout: float = 60, port: int | None = None,
+                 network: Network | None = None,
+                 hosts: Sequence[str] | None = None,
+                 address: str | None = None, python: str | None = None,
+                 ssh: Sequence[str] | None = None,
+                 server_hosts: Sequence[str] | None = None,
+                 ports: range | None = None, restarts: int = 0,
+                 elastic: bool = False) -> None:
         if elastic and not restarts:
             raise ValueError('elastic goes with restarts=, such as restarts='
                              '3: how often to go on with fewer workers')
@@ -136,24 +143,24 @@ class Cluster:
             raise
 
     @property
-    def num_workers(self):
+    def num_workers(self) -> int:
         return self._supervisor.num_workers
 
     @property
     def _supervisor(self):
         return self._life.supervisor
 
-    def check(self):
+    def check(self) -> None:
         """Raise ClusterError if the cluster has ended."""
         self._life.check()
 
     @property
-    def pids(self):
+    def pids(self) -> dict[str, int]:
         """Process ids by name: {'scheduler': …, 'server 0': …, …}."""
         self.check()
         return self._supervisor.pids()
 
-    def traffic(self):
+    def traffic(self) -> dict[str, tuple[int, int]]:
         """What has gone over each host's link in the network so far.
 
         Returns {'worker 0': (bytes received, bytes sent), …}, packets'
@@ -170,7 +177,7 @@ class Cluster:
             raise
 
     @checked(name=text, signal=partial(integer, most=signal.NSIG - 1))
-    def kill(self, name, signal=SIGKILL):
+    def kill(self, name: str, signal: int = SIGKILL) -> None:
         """Send a signal to a process of the cluster, such as 'server 0'.
 
         signal: its number, such as `signal.SIGTERM`.
@@ -181,7 +188,8 @@ class Cluster:
         self.check()
         self._supervisor.signal(name, signal)
 
-    def run(self, function, /, *args, **kwargs):
+    def run(self, function: Callable[..., Any], /, *args: Any,
+            **kwargs: Any) -> list[Any]:
         """Call `function(*args, **kwargs)` on every worker at once.
 
         What the workers print is shown as it comes. Returns the results,
@@ -216,11 +224,12 @@ class Cluster:
             supervisor.call_workers(call.number, packed)
             return call.results(seconds)
 
-    def interrupt(self):
+    def interrupt(self) -> None:
         """Send Ctrl-C to the workers; end the cluster if they do not stop."""
         if self._life.closed or self._supervisor.failure:
             return
-        end, signalled = time.monotonic() + BEGIN, set()
+        end = time.monotonic() + BEGIN
+        signalled: set[str] = set()
         try:
             # One that has not begun its call would not hear the signal.
             while not self._supervisor.failure and self._supervisor.called():
@@ -238,7 +247,7 @@ class Cluster:
             self._supervisor.fail('it was interrupted twice')
             raise
 
-    def close(self):
+    def close(self) -> None:
         """End all processes; may be called twice."""
         if self._life.closed or os.getpid() != self._life.pid:
             return
@@ -253,17 +262,17 @@ class Cluster:
         finally:
             self._finalizer()
 
-    def __reduce__(self):
+    def __reduce__(self) -> NoReturn:
         raise TypeError('a Cluster cannot be sent to its workers: leave it '
                         'out of the function and its arguments')
 
-    def __enter__(self):
+    def __enter__(self) -> 'Cluster':
         return self
 
-    def __exit__(self, *exception):
+    def __exit__(self, *exception: object) -> None:
         self.close()
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         state = ('starting anew' if self._life.starting else
                  'ended after a failure' if self._supervisor.failure else
                  'closed' if self._life.closed else 'running')

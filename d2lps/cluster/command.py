@@ -3,7 +3,9 @@ import argparse
 import re
 import shlex
 import sys
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from d2lps.cluster.cluster import Cluster, ClusterError, WorkerError
 from d2lps.cluster.network import Network
@@ -23,7 +25,7 @@ docs/several-machines.md first: it opens ports on these machines.
 '''
 
 
-def parser():
+def parser() -> argparse.ArgumentParser:
     p = argparse.ArgumentParser(
         prog='d2lps cluster', epilog=EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
@@ -71,21 +73,23 @@ def parser():
     return p
 
 
-def names(texts):
+def names(texts: Sequence[str] | None) -> list[str] | None:
     """['a,b', 'c'] → ['a', 'b', 'c']; None stays None."""
-    return texts and re.split(r'[,\s]+', ' '.join(texts).strip())
+    return re.split(r'[,\s]+', ' '.join(texts).strip()) if texts else None
 
 
-def ports(text):
+def ports(text: str | None) -> range | None:
     """'20000-20999' → range(20000, 21000); None stays None."""
-    found = text and re.fullmatch(r'(\d+)-(\d+)', text)
-    if text and not found:
+    if not text:
+        return None
+    found = re.fullmatch(r'(\d+)-(\d+)', text)
+    if not found:
         raise ValueError('--ports must be the first and the last of a range '
                          f'such as 20000-20999; it was {text!r}')
-    return found and range(int(found[1]), int(found[2]) + 1)
+    return range(int(found[1]), int(found[2]) + 1)
 
 
-def options(args):
+def options(args: argparse.Namespace) -> dict[str, Any]:
     """What `Cluster` takes for several machines."""
     return {'hosts': names(args.hosts), 'address': args.address,
             'server_hosts': names(args.server_hosts), 'python': args.python,
@@ -93,13 +97,13 @@ def options(args):
             'ports': ports(args.ports)}
 
 
-def given(args, *options):
+def given(args: argparse.Namespace, *options: str) -> dict[str, Any]:
     """Those of the options that are on the command line."""
     return {name: value for name, value in vars(args).items()
             if name in options and value is not None}
 
 
-def check(args):
+def check(args: argparse.Namespace) -> int:
     """`--check`: see whether a cluster would work; the exit code."""
     from d2lps.cluster.hosts import check
     far = options(args)
@@ -107,7 +111,7 @@ def check(args):
     return check.main(**far | {'hosts': list(dict.fromkeys(hosts))})
 
 
-def run(args):
+def run(args: argparse.Namespace) -> None:
     """Run the script."""
     script = Path(args.script or '').resolve()
     if not script.is_file():
@@ -129,7 +133,7 @@ def run(args):
             for rank, words in error.errors.items())]))
 
 
-def main(argv):
+def main(argv: Sequence[str]) -> None:
     args = parser().parse_args(argv)
     try:
         if args.check:

@@ -3,16 +3,18 @@ import os
 import socket
 import stat
 import struct
+from collections.abc import Sequence
 
 import numpy as np
 
+from d2lps.annotations import Array
 from d2lps.checks import checked, list_of
 
 RECEIVED = 128  # where `tcpi_bytes_received` stands in Linux's tcp_info
 SIZE = RECEIVED + 8
 
 
-def bytes_received():
+def bytes_received() -> dict[str, int]:
     """What this process has received over each of its TCP connections.
 
     Returns {'sender > receiver': bytes so far}, with both ends' addresses.
@@ -51,7 +53,7 @@ def _counts(name, value):
 
 @checked(workers=list_of(_counts, 'a list with what bytes_received() returns '
                                   'on each worker'))
-def who_to_whom(workers):
+def who_to_whom(workers: Sequence[dict[str, int]]) -> Array:
     """The bytes that each worker sent to each, an array (n, n).
 
     workers: what `bytes_received` returned on each of them, or how much more

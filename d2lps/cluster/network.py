@@ -5,9 +5,11 @@ of its own.
 """
 import subprocess
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from d2lps.checks import checked, boolean, number, integer
 from d2lps.collectives.topology import PAYLOAD
@@ -57,9 +59,9 @@ class Network:
     delay: float = 0
     colocated: bool = False
     bucket: int = 128 * 1024
-    queue: int = None
+    queue: int | None = None
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         put = partial(object.__setattr__, self)  # as it is frozen
         put('bandwidth', number(
             'bandwidth', self.bandwidth, 1e5, 4e9, example=125e6))
@@ -71,12 +73,12 @@ class Network:
         put('queue', BYTES('queue', self.queue))
 
     @property
-    def rate(self):
+    def rate(self) -> float:
         return self.bandwidth * PAYLOAD
 
 
 @checked(delay=DELAY)
-def network_problem(delay=0):
+def network_problem(delay: float = 0) -> str:
     """Why `Cluster(network=…)` cannot work here, in a line; '' if it can.
 
     Args:
@@ -95,7 +97,8 @@ class NetworkPlaces(LocalPlaces):
     """Places on the hosts of a `Network`; see `addresses.LocalPlaces`."""
     card = 'eth0'
 
-    def __init__(self, network, num_workers, num_servers):
+    def __init__(self, network: Network, num_workers: int,
+                 num_servers: int) -> None:
         pairs = (num_workers + 1) * (num_servers + 1) - 1
         if pairs > MOST_PAIRS:
             raise ValueError(
@@ -107,7 +110,7 @@ class NetworkPlaces(LocalPlaces):
         free = (f'10.0.{high}.{low}' for high in range(254, 99, -1)
                 for low in range(254, 99, -1))
         # [name, addresses, is it behind a slow link?]
-        self._hosts = [['scheduler', [next(free)], False]]
+        self._hosts: list[Any] = [['scheduler', [next(free)], False]]
         self._hosts += [[f'worker {rank}', [next(free)], True]
                         for rank in range(num_workers)]
         for rank in range(num_servers):
@@ -127,19 +130,19 @@ class NetworkPlaces(LocalPlaces):
         self.workers, self.servers = (
             places[:num_workers], places[num_workers:])
 
-    def again(self, lost):
+    def again(self, lost: Sequence[str]) -> 'NetworkPlaces | None':
         left = len(self.workers) - len(lost)
         return (NetworkPlaces(self._network, left, len(self.servers))
                 if left else None)
 
-    def is_free(self, port):
+    def is_free(self, port: int) -> bool:
         return True  # the scheduler's host is its own
 
-    def settle(self):
+    def settle(self) -> None:
         if self._keeper.status['problem']:
             raise OSError(self._keeper.status['problem'])
 
-    def traffic(self):
+    def traffic(self) -> dict[str, tuple[int, int]]:
         """{host: (bytes received, bytes sent)} so far, over its link."""
         table = Path(f'/proc/{self._keeper.pid}/net/dev').read_text()
         found = {}

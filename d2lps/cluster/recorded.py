@@ -11,9 +11,11 @@ import json
 import os
 import platform
 import sys
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import redirect_stdout
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -30,7 +32,8 @@ EXPOSED = ('Without it, PyTorch would listen on ports of this machine, where '
            'its other users can reach it; if it has none, say loopback=True')
 
 
-def lacking(needs, network, loopback):
+def lacking(needs: Iterable[str], network: Network | None,
+            loopback: bool) -> str:
     """What this machine has not, in a line; '' if it has all."""
     for library in needs:
         if not has(library):
@@ -43,7 +46,7 @@ def lacking(needs, network, loopback):
     return f'{problem}. {EXPOSED}' if problem else ''
 
 
-def has(library):
+def has(library: str) -> bool:
     """Is it installed, and not hidden?"""
     try:
         return bool(version(library)) and not is_hidden(library)
@@ -62,8 +65,10 @@ def _private(needs, network, loopback, **_):
          needs=list_of(one_of(*HOW)),
          network=instance_of((Network, type(None)), 'a Network, or None'),
          loopback=boolean)
-def cluster_or_record(record, num_workers, needs=('torch',), num_servers=0,
-                      network=None, loopback=False):
+def cluster_or_record(record: str, num_workers: int,
+                      needs: Sequence[str] = ('torch',), num_servers: int = 0,
+                      network: Network | None = None,
+                      loopback: bool = False) -> 'Cluster | Record | Recorder':
     """A `Cluster`, or, where something is missing, a `Record` of one.
 
     Args:
@@ -89,7 +94,7 @@ def cluster_or_record(record, num_workers, needs=('torch',), num_servers=0,
     return cluster
 
 
-def key_of(function, args):
+def key_of(function: Callable[..., Any], args: Sequence[Any]) -> str:
     """What a call is found by: the text of its cell, or its name."""
     if function is cells.execute:
         return 'cell ' + hashlib.sha256(args[0].strip().encode()).hexdigest()
@@ -103,18 +108,19 @@ class Record:
     Called for the second time, they give what they gave at the second time.
     """
 
-    def __init__(self, path, why):
+    def __init__(self, path: str, why: str) -> None:
         found = json.loads(Path(path).read_text(), object_hook=decoded)
         self.num_workers, self._from = found['num_workers'], found['from']
         self._calls, self._why, self._said = found['calls'], why, None
-        self._times = {}
+        self._times: dict[str, int] = {}
         self.view = View(self)
         register_magic(self)
 
-    def run(self, function, /, *args, **kwargs):
+    def run(self, function: Callable[..., Any], /, *args: Any,
+            **kwargs: Any) -> Any:
         return self._next(key_of(function, args))
 
-    def traffic(self):
+    def traffic(self) -> Any:
         return self._next('traffic')
 
     def _next(self, key):
@@ -136,21 +142,21 @@ class Record:
             show(f'(recorded elsewhere: {self._from})')
         self._said = cell
 
-    def close(self):
+    def close(self) -> None:
         """There is nothing to end."""
 
-    def __enter__(self):
+    def __enter__(self) -> 'Record':
         return self
 
-    def __exit__(self, *exception):
+    def __exit__(self, *exception: object) -> None:
         self.close()
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return (f'{self._why}.\nWhat follows was recorded elsewhere: '
                 f'{self._from}')
 
 
-def number_of_cell():
+def number_of_cell() -> int | None:
     shell = ('IPython' in sys.modules
              and sys.modules['IPython'].get_ipython())
     return shell.execution_count if shell else None
@@ -159,7 +165,8 @@ def number_of_cell():
 class Recorder:
     """A cluster that writes down what it gives."""
 
-    def __init__(self, cluster, path, needs):
+    def __init__(self, cluster: Cluster, path: str,
+                 needs: Iterable[str]) -> None:
         libraries = [f'{name} {version(name)}' for name in needs]
         self._cluster, self._path = cluster, Path(path)
         self._all = {'from': ', '.join([*libraries, platform.system(),
@@ -168,23 +175,24 @@ class Recorder:
         self.view = View(self)
         register_magic(self)
 
-    def __getattr__(self, name):
+    def __getattr__(self, name: str) -> Any:
         return getattr(self._cluster, name)
 
-    def __enter__(self):
+    def __enter__(self) -> 'Recorder':
         return self
 
-    def __exit__(self, *exception):
+    def __exit__(self, *exception: object) -> None:
         self._cluster.close()
 
-    def run(self, function, /, *args, **kwargs):
+    def run(self, function: Callable[..., Any], /, *args: Any,
+            **kwargs: Any) -> Any:
         printed = Both()
         with redirect_stdout(printed):
             value = self._cluster.run(function, *args, **kwargs)
         self._note(key_of(function, args), value, printed.getvalue())
         return value
 
-    def traffic(self):
+    def traffic(self) -> Any:
         value = self._cluster.traffic()
         self._note('traffic', {name: [*both] for name, both in value.items()})
         return value
@@ -195,23 +203,23 @@ class Recorder:
         self._all['calls'].setdefault(key, []).append([value, printed])
         self._path.write_text(json.dumps(self._all, default=encoded) + '\n')
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return repr(self._cluster)
 
 
 class Both(io.StringIO):
     """Keeps what is printed, and shows it."""
 
-    def __init__(self):
+    def __init__(self) -> None:
         super().__init__()
         self._shown = sys.stdout
 
-    def write(self, words):
+    def write(self, words: str) -> int:
         self._shown.write(words)
         return super().write(words)
 
 
-def encoded(value):
+def encoded(value: Any) -> Any:
     """For JSON: an array, or a number of NumPy's."""
     if isinstance(value, np.generic):
         return value.item()
@@ -222,7 +230,7 @@ def encoded(value):
             'dtype': value.dtype.str, 'shape': value.shape}
 
 
-def decoded(found):
+def decoded(found: dict[str, Any]) -> Any:
     if 'array' not in found:
         return found
     flat = np.frombuffer(base64.b64decode(found['array']), found['dtype'])

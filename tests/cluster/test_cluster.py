@@ -754,11 +754,11 @@ def test_who_computes_without_a_break_lives(tmp_path, monkeypatch):
     """No other thread of the worker can say so meanwhile."""
     said, sort, enough = [], KeeperLine._sort, tmp_path / 'enough'
 
-    def noted(self, number=None, beat=None, **more):
+    def noted(self, kind, number=None, **more):
         process = self.processes.get(number)
         before = process and process.beat
-        sort(self, number=number, beat=beat, **more)
-        if process and beat:  # the keeper says it, and not the worker
+        sort(self, kind, number=number, **more)
+        if process and kind == 'beat':  # the keeper says it
             said.append((process.name, process.beat > before))
             if len(said) == 3:
                 enough.touch()
@@ -799,7 +799,7 @@ def test_who_waits_for_a_core_computes(monkeypatch):
 def test_a_beat_is_no_answer():
     """Over a slow SSH, a keeper may say it before it has been asked."""
     line = KeeperLine('keeper', ['true'])
-    line._hear(['{"keeper": {"beat": true}}'])
+    line._hear(['{"keeper": {"kind": "beat"}}'])
     assert not line.status
-    line._hear(['{"keeper": {"pid": 7}}'])
+    line._hear(['{"keeper": {"kind": "place", "pid": 7}}'])
     assert line.status == {'pid': 7}

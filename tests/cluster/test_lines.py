@@ -169,7 +169,7 @@ def test_what_was_said_while_nobody_listened_is_no_silence(monkeypatch):
         watch.do(lambda: watch.keep(keeper))
         for _ in range(3):  # each is followed by a look at the keeper
             watch.do(lambda: time.sleep(1))
-        assert watch.failure is None
+        assert not watch.failure
         keeper.ping = lambda now: None
         assert wait_for(lambda: heard)
         assert 'keeper has not given a sign of life for' in heard[0]

@@ -61,7 +61,8 @@ class Process:
             assert data, f'it has not said {wanted}'
             *lines, self._rest = (self._rest + data).split(b'\n')
             for line in filter(None, lines):
-                self._messages += json.loads(line)['keeper'].get('said', ())
+                self._messages += json.loads(line)['keeper'].get(
+                    'messages', ())
 
     def end(self):
         """It ends with its standard input; returns what it printed."""

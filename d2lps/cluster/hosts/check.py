@@ -3,8 +3,11 @@ import json
 import subprocess
 import sys
 import threading
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
+from d2lps.annotations import Message
 from d2lps.cluster.processes import messages, probe
 from d2lps.cluster.processes.calls import ClusterError
 from d2lps.cluster.hosts.machines import SshPlaces, head_of
@@ -42,7 +45,8 @@ class Line:
         problem: what is wrong, in a line, or ''.
     """
 
-    def __init__(self, ssh_command, host, question):
+    def __init__(self, ssh_command: SshCommand, host: str,
+                 question: Message) -> None:
         self.host, self._ssh = host, subprocess.Popen(
             ssh_command.to(host, 'keeper.main()'), text=True,
             stdin=subprocess.PIPE, stdout=subprocess.PIPE,
@@ -50,7 +54,8 @@ class Line:
         self.problem, self.status = '', {}
         self.status = self.ask('address', 'begin', look=question)
 
-    def ask(self, answer, do, patience=PATIENCE, **fields):
+    def ask(self, answer: str, do: str, patience: float = PATIENCE,
+            **fields: Any) -> Message:
         """The first message that has the key `answer`, or {}.
 
         do, fields: of a message of `messages.TO_KEEPER`.
@@ -58,11 +63,13 @@ class Line:
         messages.check(messages.TO_KEEPER, do, fields)
         timer = threading.Timer(patience, self._ssh.kill)
         timer.start()
+        output, errors = self._ssh.stdout, self._ssh.stderr
+        assert output and errors  # they are pipes
         try:
             # The second line shows that the first was swallowed.
             print(json.dumps({'do': do, **fields}), '{"do": "ping"}',
                   sep='\n', file=self._ssh.stdin, flush=True)
-            for line in self._ssh.stdout:
+            for line in output:
                 if line.startswith('{"keeper"'):
                     status = json.loads(line)['keeper']
                     if answer in status:
@@ -72,30 +79,32 @@ class Line:
         finally:
             timer.cancel()
         code = self._ssh.wait()
-        words = self._ssh.stderr.read().strip() or (
+        words = errors.read().strip() or (
             f'no answer within {patience:.0f} s' if code < 0 else
             'it ended without running anything')
         changed = 'IDENTIFICATION HAS CHANGED'
         self.problem = changed if changed in words else words.split('\n')[-1]
         return {}
 
-    def close(self):
+    def close(self) -> None:
         self._ssh.communicate()
 
 
-def check(hosts, address=None, ports=None, **options):
+def check(hosts: Sequence[str], address: str | None = None,
+          ports: range | None = None,
+          **options: Any) -> Iterator[tuple[str, str, str]]:
     """Yield (what was looked at, what is wrong or '', what to do).
 
     Arguments as for `SshPlaces`, whose ValueErrors it raises.
     """
-    hosts, ports = check_hosts('hosts', hosts), check_ports(ports, 2)
+    hosts, numbers = check_hosts('hosts', hosts), check_ports(ports, 2)
     ssh_command = SshCommand(**options)
-    question = {'ports': ports, 'python': list(sys.version_info[:2])}
+    question = {'ports': numbers, 'python': list(sys.version_info[:2])}
     with ThreadPoolExecutor(len(hosts)) as pool:
         lines = [*pool.map(
             lambda host: Line(ssh_command, host, question), hosts)]
         try:
-            yield from _check(lines, address, ports, pool.map)
+            yield from _check(lines, address, numbers, pool.map)
         finally:
             for line in lines:
                 line.close()
@@ -158,7 +167,7 @@ def _check(lines, address, ports, each):
                    f'{name}')
 
 
-def main(**options):
+def main(**options: Any) -> int:
     """Print a line for each check; return the exit code."""
     failed = 0
     for what, wrong, advice in check(**options):

@@ -1,7 +1,9 @@
 """The line to a keeper on another machine."""
 import subprocess
-from contextlib import suppress
+from collections.abc import Sequence
+from typing import Any
 
+from d2lps.cluster.hosts.ssh_command import SshCommand
 from d2lps.cluster.processes.process import KeeperLine
 
 CONNECTION = 255  # the exit code of ssh when it is the connection that failed
@@ -15,16 +17,17 @@ class Host(KeeperLine):
         ssh_command: the `SshCommand` that reaches it.
     """
 
-    def __init__(self, name, ssh_command, **begin):
+    def __init__(self, name: str, ssh_command: SshCommand,
+                 **begin: Any) -> None:
         super().__init__(f'host {name}',
                          ssh_command.to(name, 'keeper.main()'), **begin)
         self._host, self._ssh_command = name, ssh_command
         self.where = f'on {name}'
 
-    def label(self):
+    def label(self) -> str:
         return self.name
 
-    def fate(self):
+    def fate(self) -> str | None:
         if self.code is None:
             return None
         if self.code == CONNECTION:
@@ -37,14 +40,17 @@ class Host(KeeperLine):
                 'does a login script exit there, or does its SSH server '
                 'allow one command only?')
 
-    def sweep(self, folder, pids):
+    def sweep(self, folder: str,
+              pids: Sequence[int]) -> subprocess.Popen[bytes] | None:
         """Have what a keeper has left removed, if the host can be reached.
 
         Returns the `ssh` that is at it.
         """
-        with suppress(OSError):  # it is gone, or there are too many programs
+        try:
             return subprocess.Popen(
                 self._ssh_command.to(
                     self._host, f'sockets.sweep({folder!r}, {pids})'),
                 stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL)
+        except OSError:  # ssh is gone, or there are too many programs
+            return None

@@ -4,6 +4,8 @@ import ipaddress
 import os
 import random
 import sys
+from collections.abc import Sequence
+from typing import NoReturn
 
 from d2lps.checks import shown
 from d2lps.cluster.processes.calls import ClusterError
@@ -35,8 +37,12 @@ class SshPlaces(LocalPlaces):
     """
     patience, card = 14.0, ''
 
-    def __init__(self, num_workers, num_servers, hosts, server_hosts=None,
-                 address=None, ports=None, python=None, ssh=None):
+    def __init__(self, num_workers: int, num_servers: int,
+                 hosts: Sequence[str],
+                 server_hosts: Sequence[str] | None = None,
+                 address: str | None = None, ports: range | None = None,
+                 python: str | None = None,
+                 ssh: Sequence[str] | None = None) -> None:
         names = check_hosts('hosts', hosts)
         others = (names if server_hosts is None
                   else check_hosts('server_hosts', server_hosts))
@@ -66,7 +72,7 @@ class SshPlaces(LocalPlaces):
             for name in self._names]
         self.keepers += self._hosts
 
-    def again(self, lost):
+    def again(self, lost: Sequence[str]) -> 'SshPlaces | None':
         workers, servers = self._for
         left = [name for name in self._names if f'host {name}' not in lost]
         workers = [name for rank, name in enumerate(workers)
@@ -80,7 +86,7 @@ class SshPlaces(LocalPlaces):
             new._connect()
         return new if workers else None
 
-    def settle(self):
+    def settle(self) -> None:
         """Take addresses and ports from what the keepers have said."""
         said = [host.status for host in self._hosts]
         addresses = [status['address'] for status in said]
@@ -95,7 +101,7 @@ class SshPlaces(LocalPlaces):
                 mine[rank] = Place(self._hosts[k],
                                    spelled(addresses[k], rank))
 
-    def free_ports(self, n):
+    def free_ports(self, n: int) -> list[int]:
         """The next ports that are free here; in the end, the first again.
 
         On the other machines, they were when these were looked at.
@@ -109,13 +115,13 @@ class SshPlaces(LocalPlaces):
                        if port not in found] + found
         return found
 
-    def traffic(self):
+    def traffic(self) -> NoReturn:
         raise ValueError('with hosts=, nobody counts what goes over the '
                          'links; a slow network on one machine does: '
                          'Cluster(network=Network())')
 
 
-def head_of(hosts, addresses, head):
+def head_of(hosts: Sequence[str], addresses: Sequence[str], head: str) -> str:
     """This machine's address `head`; ClusterError if it will not do."""
     local = [ipaddress.ip_address(one).is_loopback
              for one in (*addresses, head)]
@@ -131,7 +137,7 @@ def head_of(hosts, addresses, head):
     return head
 
 
-def spelled(address, rank):
+def spelled(address: str, rank: int) -> str:
     """An address as a text that gives a process this rank.
 
     MXNet gives rank 0 to the greatest address, as texts are sorted.  A
@@ -142,7 +148,7 @@ def spelled(address, rank):
     return f"{'0' * (rank + 1)}{int(first):o}.{rest}"
 
 
-def is_here(address):
+def is_here(address: str) -> bool:
     """Is this an IPv4 address of this machine?"""
     try:
         return is_free(str(ipaddress.IPv4Address(str(address))), 0)

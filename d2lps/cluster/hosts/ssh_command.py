@@ -4,6 +4,7 @@ import re
 import shlex
 import shutil
 import sys
+from collections.abc import Sequence
 
 from d2lps.cluster.processes.process import MEMORY
 from d2lps.checks import shown
@@ -33,7 +34,8 @@ class SshCommand:
         ssh: the command, with options such as `('ssh', '-p', '2222')`.
     """
 
-    def __init__(self, python=None, ssh=None):
+    def __init__(self, python: str | None = None,
+                 ssh: Sequence[str] | None = None) -> None:
         ssh = ['ssh'] if ssh is None else ssh
         if not (isinstance(ssh, (list, tuple)) and ssh
                 and all(isinstance(word, str) for word in ssh)):
@@ -46,7 +48,7 @@ class SshCommand:
             raise ValueError(f'ssh must name a program; there is no {ssh[0]}')
         self._ssh, self._python = ssh, python or sys.executable
 
-    def to(self, host, call):
+    def to(self, host: str, call: str) -> list[str]:
         """The command that makes this call of one of our functions there."""
         settings = {name: os.environ[name] for name in SETTINGS} | MEMORY
         return [*self._ssh, *OPTIONS, '--', host, 'exec ' + shlex.join([
@@ -55,7 +57,7 @@ class SshCommand:
             self._python, '-u', '-c', FIND + call])]
 
 
-def check_hosts(name, hosts):
+def check_hosts(name: str, hosts: Sequence[str]) -> list[str]:
     words = (f"{name} must be a list of different machines, such as ['lab1', "
              "'user@lab2']; ")
     if not isinstance(hosts, (list, tuple)) or not hosts:
@@ -68,7 +70,7 @@ def check_hosts(name, hosts):
     return list(hosts)
 
 
-def check_ports(ports, least):
+def check_ports(ports: range | None, least: int) -> list[int]:
     """The ports as a list; by default `PORTS`."""
     found = PORTS if ports is None else ports
     if not (isinstance(found, range) and len(found) >= least

@@ -12,19 +12,25 @@ import socket
 import struct
 import threading
 import time
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial
+from typing import TypeAlias
 from weakref import WeakKeyDictionary
 
 import numpy as np
 
+from d2lps.annotations import Array
 from d2lps.checks import checked, list_of, number, refuse, text, integer
 from d2lps.collectives.execute import IN_PLACE, fitting
 from d2lps.cluster.peers.joining import Late, address, join
+from d2lps.collectives.schedule import Schedule
+from d2lps.collectives.travel import Connections
 
 PIECE = 1 << 18  # bytes that are received before they are added
 # Which plan (0: they still agree on one), run, round, and how many bytes.
 HEADER = struct.Struct('!IIIQ')
+Op: TypeAlias = Callable[..., Array]  # of two arrays, as NumPy's ufuncs
 DIGEST, WORDS = 32, 300  # bytes: a SHA-256, and what is said of a plan
 
 
@@ -38,8 +44,10 @@ class PeerError(RuntimeError):
         closed: did that one close its line? If not, it was late.
     """
 
-    def __init__(self, words, rank=None, waits_for=None, round=0,
-                 closed=False):  # pickle gives words only, then the rest
+    def __init__(self, words: str, rank: int | None = None,
+                 waits_for: int | None = None, round: int = 0,
+                 closed: bool = False) -> None:
+        # All but the words have defaults, because pickle gives words first.
         super().__init__(words)
         self.rank, self.waits_for = rank, waits_for
         self.round, self.closed = round, closed
@@ -49,7 +57,7 @@ class PlanError(ValueError):
     """The workers were asked to run different plans; none of them ran."""
 
 
-class Peers:
+class Peers(Connections):
     """The workers of one run, seen from one of them.
 
     Making it waits until all others have made theirs.
@@ -78,7 +86,8 @@ class Peers:
                                "'/tmp/mine/1']"),
              timeout=partial(number, least=0.1, most=1e6, example=60),
              secret=partial(text, least=0))
-    def __init__(self, rank, addresses, timeout=60.0, secret=''):
+    def __init__(self, rank: int, addresses: Sequence[str],
+                 timeout: float = 60.0, secret: str = '') -> None:
         if rank >= len(addresses):
             refuse('rank', rank, f'below {len(addresses)}, the number of '
                    'addresses')
@@ -95,8 +104,11 @@ class Peers:
         self._pid = os.getpid()
         # Numbers of plans that all run: by what was said of them, and, which
         # takes less time, {plan: {(shape, dtype, meaning of op): its number}}.
-        self._agreed, self._numbers = {}, WeakKeyDictionary()
-        self._sending, self._turn = {}, threading.Lock()
+        self._agreed: dict[bytes, int] = {}
+        self._numbers: WeakKeyDictionary[Schedule, dict[tuple, int]] = (
+            WeakKeyDictionary())
+        self._sending: dict[int, Future[None]] = {}
+        self._turn = threading.Lock()
         self._room = memoryview(bytearray(PIECE))
         try:
             self._lines, self.strangers = join(rank, addresses, timeout,
@@ -108,14 +120,14 @@ class Peers:
         self._senders = {other: ThreadPoolExecutor(1)
                          for other in self._lines}
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         state = f'closed: {self._why_closed}' if self._why_closed else 'open'
         return f'<worker {self.rank} of {self.num_workers}; {state}>'
 
     # One run of a plan.
 
     @contextlib.contextmanager
-    def running(self, plan, array, op):
+    def running(self, plan: Schedule, array: Array, op: Op) -> Iterator[None]:
         """All workers are about to run this; see `travel.run`.
 
         After an error nobody knows what is under way in the lines, so they
@@ -179,14 +191,14 @@ class Peers:
         self.round = 0
         return self._agreed.setdefault(mine, 1 + len(self._agreed))
 
-    def begin_round(self):
+    def begin_round(self) -> None:
         """Wait until all that was sent has left this worker's array."""
         self.round += 1
         for other, sending in self._sending.items():
             sending.result()
         self._sending.clear()
 
-    def send(self, dst, chunk):
+    def send(self, dst: int, chunk: Array) -> None:
         """Send a contiguous array to a worker, and go on at once.
 
         What finds no room in the socket goes on in a thread.
@@ -225,7 +237,8 @@ class Peers:
         while parts := self._push(dst, parts):
             self._wait(dst, select.POLLOUT, round + 1)
 
-    def receive(self, src, chunk, op=None):
+    def receive(self, src: int, chunk: Array,
+                op: Op | None = None) -> tuple[float, float]:
         """Receive an array from a worker into `chunk`, or op it onto that.
 
         Returns when the first and the last byte came, in seconds.
@@ -292,7 +305,7 @@ class Peers:
         return PeerError(f'{at}worker {self.rank} {words}', self.rank,
                          waits_for, round, closed)
 
-    def close(self, why='close() was called'):
+    def close(self, why: str = 'close() was called') -> None:
         """Close the lines; the others' runs end with an error."""
         self._why_closed = self._why_closed or why
         for line in self._lines.values():
@@ -303,14 +316,14 @@ class Peers:
         for sender in self._senders.values():
             sender.shutdown(wait=False)
 
-    def __enter__(self):
+    def __enter__(self) -> 'Peers':
         return self
 
-    def __exit__(self, *exception):
+    def __exit__(self, *exception: object) -> None:
         self.close()
 
 
-def combine(op, mine, theirs):
+def combine(op: Op, mine: Array, theirs: Array) -> None:
     """op(mine, theirs), in the place of mine."""
     if op in IN_PLACE:
         op(mine, theirs, out=mine)
@@ -318,7 +331,7 @@ def combine(op, mine, theirs):
     mine[...] = fitting(op(mine, theirs), mine)
 
 
-def meaning(op):
+def meaning(op: Op) -> str:
     """A text that tells ops apart, and is the same in every process.
 
     Two lambdas have the same name, so bytecode, names and plain constants are
@@ -334,7 +347,7 @@ def meaning(op):
     return f'{name} {code.co_code.hex()} {code.co_names} {constants}'
 
 
-def digest(plan, dtype, words):
+def digest(plan: Schedule, dtype: np.dtype, words: str) -> bytes:
     """A plan and the kind of an array in 32 bytes (SHA-256)."""
     found = hashlib.sha256(f'{words} {dtype.str} {plan.nodes} '
                            f'{plan.num_devices}'.encode())
@@ -346,14 +359,15 @@ def digest(plan, dtype, words):
     return found.digest()
 
 
-def readable(said):
+def readable(said: bytes) -> str:
     """What a worker said of its plan, and a few letters of its digest."""
     words = said[DIGEST:].decode(errors='replace').strip()
     return f'{words} (digest {said[:3].hex()})'
 
 
 @checked(ranks=list_of(partial(integer, least=0), 'a list of ranks'))
-def join_peers(timeout=None, ranks=None):
+def join_peers(timeout: float | None = None,
+               ranks: Sequence[int] | None = None) -> Peers | None:
     """The `Peers` of this worker, in a process that a cluster has started.
 
     All workers must call it. Those it had before are closed.
@@ -382,4 +396,4 @@ def join_peers(timeout=None, ranks=None):
     return _joined
 
 
-_joined = None  # a worker listens at one address
+_joined: Peers | None = None  # a worker listens at one address

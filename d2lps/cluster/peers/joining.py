@@ -13,6 +13,8 @@ import socket
 import stat
 import struct
 import time
+from collections.abc import Iterator, Sequence
+from typing import Any
 
 from d2lps.checks import refuse
 
@@ -28,7 +30,8 @@ class Late(Exception):
     """(rank of a worker that did not join in time, what happened)"""
 
 
-def join(rank, addresses, timeout, secret):
+def join(rank: int, addresses: Sequence[str], timeout: float,
+         secret: bytes) -> tuple[dict[int, socket.socket], int]:
     """Connect with all others: {rank: a socket}, and how many were refused.
 
     A worker connects to those of lower rank, and the others connect to it.
@@ -62,12 +65,12 @@ def join(rank, addresses, timeout, secret):
 
 
 @contextlib.contextmanager
-def listening(address, count):
+def listening(address: str, count: int) -> Iterator[socket.socket]:
     """A socket that listens until all have joined."""
     family, where = place_of(address)
     with socket.socket(family) as listener:
         if family == socket.AF_UNIX:
-            remove(where)  # that of a worker which was killed
+            remove(address)  # that of a worker which was killed
         else:
             listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
@@ -77,22 +80,23 @@ def listening(address, count):
                           f'{error.strerror or error}') from None
         try:
             if family == socket.AF_UNIX:  # nobody can connect yet
-                os.chmod(where, 0o600)
+                os.chmod(address, 0o600)
             listener.listen(count)
             yield listener
         finally:
             if family == socket.AF_UNIX:
-                remove(where)
+                remove(address)
 
 
-def remove(path):
+def remove(path: str) -> None:
     """Remove a socket, and nothing else."""
     with contextlib.suppress(FileNotFoundError):
         if stat.S_ISSOCK(os.lstat(path).st_mode):
             os.unlink(path)
 
 
-def connect(address, other, rank, secret, end):
+def connect(address: str, other: int, rank: int, secret: bytes,
+            end: float) -> socket.socket:
     """A line to a worker; it is tried until the time `end`."""
     family, where = place_of(address)
     while True:
@@ -112,7 +116,7 @@ def connect(address, other, rank, secret, end):
         time.sleep(AGAIN)
 
 
-def address(name, value):
+def address(name: str, value: Any) -> str:
     """A check: where a worker can listen."""
     path = isinstance(value, str) and value.startswith('/')
     port = re.fullmatch(r'[^\s:/]+:([0-9]{1,5})', str(value))
@@ -123,7 +127,8 @@ def address(name, value):
     return value
 
 
-def place_of(address):
+def place_of(
+        address: str) -> tuple[socket.AddressFamily, str | tuple[str, int]]:
     """The family of a socket, and what it connects to."""
     if address.startswith('/'):
         return socket.AF_UNIX, address
@@ -131,7 +136,7 @@ def place_of(address):
     return socket.AF_INET, (host, int(port))
 
 
-def greet(line, rank, secret, end):
+def greet(line: socket.socket, rank: int, secret: bytes, end: float) -> int:
     """Both ends of a line say who they are, and prove it: the other's rank.
 
     Raises OSError if the other end is a stranger.
@@ -149,7 +154,7 @@ def greet(line, rank, secret, end):
     return other
 
 
-def exactly(line, count, end):
+def exactly(line: socket.socket, count: int, end: float) -> bytes:
     """So many bytes from a line, until the time `end`."""
     data = b''
     while len(data) < count:
@@ -161,7 +166,7 @@ def exactly(line, count, end):
     return data
 
 
-def left(end):
+def left(end: float) -> float:
     """Seconds until the time `end`; TimeoutError if it is over."""
     seconds = end - time.monotonic()
     if seconds <= 0:

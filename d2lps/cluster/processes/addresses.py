@@ -9,21 +9,22 @@ import random
 import secrets
 import socket
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from d2lps.cluster.processes import sockets
 from d2lps.cluster.processes.probe import is_free
-from d2lps.cluster.processes.process import KeeperLine, start_here
-from d2lps.cluster.processes.shortage import open_files
+from d2lps.cluster.processes.process import KeeperLine, Process, start_here
 
 LOOPBACK = '127.0.0.1'
 # Below the ports that systems give to outgoing connections.
 PORTS = range(10_000, 32_000)
 
 
-def free_ports(n):
+def free_ports(n: int) -> list[int]:
     """`n` ports of this machine that nobody uses just now, in order."""
-    found = []
+    found: list[int] = []
     for port in random.sample(PORTS, 1000):
         if len(found) < n and is_free(LOOPBACK, port):
             found.append(port)
@@ -45,7 +46,8 @@ class Place:
     address: str = LOOPBACK
     host: int = 0
 
-    def add(self, role, rank, env, **job):
+    def add(self, role: str, rank: int, env: dict[str, str],
+            **job: Any) -> Process:
         """Have a process started here, with more environment `env`."""
         return self.keeper.add(role, rank, env=env, host=self.host, **job)
 
@@ -61,16 +63,17 @@ class LocalPlaces:
         card: the network interface that PyTorch's Gloo shall use, or ''.
         patience: seconds for the keepers to answer.
     """
-    env, patience = {}, 30.0
+    env: dict[str, str] = {}
+    patience = 30.0
     card = 'lo0' if sys.platform == 'darwin' else 'lo'
 
-    def __init__(self, num_workers, num_servers):
+    def __init__(self, num_workers: int, num_servers: int) -> None:
         self.keepers = [self.keeper()]
         self.head = Place(self.keepers[0])
         self.workers = [self.head] * num_workers
         self.servers = [self.head] * num_servers
 
-    def again(self, lost):
+    def again(self, lost: Sequence[str]) -> 'LocalPlaces | None':
         """Places for other processes, after those here have ended.
 
         `lost` names workers that shall have none, such as 'worker 1', and
@@ -79,11 +82,11 @@ class LocalPlaces:
         left = len(self.workers) - len(lost)
         return type(self)(left, len(self.servers)) if left else None
 
-    def keeper(self, name='keeper', **begin):
+    def keeper(self, name: str = 'keeper', **begin: Any) -> KeeperLine:
         """A keeper on this machine."""
         return KeeperLine(name, start_here(), path=sys.path[:], **begin)
 
-    def settle(self):
+    def settle(self) -> None:
         """Make use of what the keepers have told.
 
         Raises:
@@ -91,16 +94,16 @@ class LocalPlaces:
             ClusterError: if they cannot work together.
         """
 
-    def traffic(self):
+    def traffic(self) -> dict[str, tuple[int, int]]:
         """{host: (bytes received, bytes sent)} so far."""
         raise ValueError('only a slow network counts what goes over its '
                          'links: Cluster(network=Network())')
 
-    def is_free(self, port):
+    def is_free(self, port: int) -> bool:
         """May the scheduler have this port?"""
         return is_free(self.head.address, port)
 
-    def take(self, port):
+    def take(self, port: int) -> None:
         """Keep the port that the scheduler will have; OSError if it is gone.
 
         (Where ports are real ones, nothing keeps them until it listens.)
@@ -108,17 +111,17 @@ class LocalPlaces:
         if not self.is_free(port):
             raise OSError(f'port {port} is in use')
 
-    def free_ports(self, n):
+    def free_ports(self, n: int) -> list[int]:
         """Ports for scheduler, servers and workers, in order."""
         return free_ports(n)
 
-    def peers(self, folder):
+    def peers(self, folder: str) -> list[str]:
         """Addresses at which workers listen for each other; see `Peers`."""
         ports = self.free_ports(len(self.workers))
         return [f'{plain(place.address)}:{port}'
                 for place, port in zip(self.workers, ports)]
 
-    def master(self):
+    def master(self) -> tuple[str, int]:
         """Address and port at which other libraries may meet."""
         [port] = self.free_ports(1)
         return plain(self.workers[0].address), port
@@ -133,10 +136,10 @@ class UnixSocketPlaces(LocalPlaces):
     """
     env = {'DMLC_LOCAL': '1'}
 
-    def is_free(self, port):
+    def is_free(self, port: int) -> bool:
         return not os.path.lexists(sockets.socket_of(port))
 
-    def take(self, port):
+    def take(self, port: int) -> None:
         # With an empty socket of ours, which the scheduler's will replace.
         with socket.socket(socket.AF_UNIX) as empty:
             try:
@@ -144,27 +147,28 @@ class UnixSocketPlaces(LocalPlaces):
             except OSError as error:
                 raise OSError(f'port {port} is in use: {error}') from None
 
-    def free_ports(self, n):
-        found = set()
+    def free_ports(self, n: int) -> list[int]:
+        found: set[int] = set()
         while len(found) < n:
             port = 2 ** 16 + secrets.randbelow(2 ** 31 - 2 ** 16)
             if self.is_free(port):
                 found.add(port)
         return sorted(found)
 
-    def peers(self, folder):
+    def peers(self, folder: str) -> list[str]:
         return [f'{folder}/peer-{rank}' for rank in range(len(self.workers))]
 
-    def master(self):  # no Unix socket will do for them
-        return LOOPBACK, *free_ports(1)
+    def master(self) -> tuple[str, int]:
+        [port] = free_ports(1)  # other libraries take no Unix socket
+        return LOOPBACK, port
 
 
-def plain(address):
+def plain(address: str) -> str:
     """An address in its usual form; see `spelled` in `hosts.machines`."""
     return socket.inet_ntoa(socket.inet_aton(address))
 
 
-def check_process(processes):
+def check_process(processes: int) -> None:
     """Can this process start so many others, and talk with them?
 
     Raises:
@@ -177,7 +181,7 @@ def check_process(processes):
         raise OSError('the working folder has been deleted; go to another '
                       "first, for example with os.chdir('/')") from None
     # A keeper takes three pipes for each; a few more are open now and then.
-    needed = len(open_files()) + 50 + 4 * processes
+    needed = len(os.listdir('/dev/fd')) + 50 + 4 * processes
     limit, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     if 0 <= limit < needed:
         raise OSError(f'this cluster may need {needed} open files in one '
@@ -185,7 +189,7 @@ def check_process(processes):
                       f'-n {max(1024, needed)}, and start Python again')
 
 
-def unix_socket_places(num_workers, num_servers):
+def unix_socket_places(num_workers: int, num_servers: int) -> UnixSocketPlaces:
     """`UnixSocketPlaces` places; OSError where these cannot be had."""
     places = UnixSocketPlaces(num_workers, num_servers)
     path = sockets.socket_of(*places.free_ports(1))

@@ -2,12 +2,26 @@
 import queue
 import sys
 import weakref
+from collections.abc import Callable, Iterable
 from threading import TIMEOUT_MAX
+from typing import Any, Protocol, TypeAlias
 
+from d2lps.annotations import Message
 from d2lps.cluster.processes import cells
 
 
+# Whom a worker waited for, in which round, and whether that one had closed
+# its line.
+Wait: TypeAlias = tuple[int, int, bool]
 PATIENCE = 2.0  # seconds until the reader hears who waits in vain
+
+
+class HasRun(Protocol):
+    """A `Cluster`, or what stands for one."""
+
+    def run(self, function: Callable[..., Any], /, *args: Any,
+            **kwargs: Any) -> Any:
+        """Call a function on every worker."""
 
 
 class ClusterError(RuntimeError):
@@ -23,7 +37,8 @@ class WorkerError(RuntimeError):
             a plan, was late or failed first; None if none did.
     """
 
-    def __init__(self, errors, tracebacks=(), waits=()):
+    def __init__(self, errors: dict[int, str], tracebacks: Iterable[str] = (),
+                 waits: dict[int, Wait] | None = None) -> None:
         self.errors, self.first = errors, first_of(waits)
         lines = [f'worker {rank}: {words}' for rank, words in errors.items()]
         if self.first is not None:
@@ -38,7 +53,7 @@ class WorkerError(RuntimeError):
         return [*self.__notes__, '', f'WorkerError: {self}']
 
 
-def first_of(waits):
+def first_of(waits: dict[int, Wait] | None) -> int | None:
     """Who was late first, a rank, by what those say who waited.
 
     waits: {rank: (the rank that it waited for, in which round, and whether
@@ -60,7 +75,8 @@ def first_of(waits):
     return other
 
 
-def show(text, stream='stdout', end='\n'):
+def show(text: str, stream: str = 'stdout',
+         end: str = '\n') -> Exception | None:
     """Print for the reader: None, or the error that keeps it from being seen.
 
     What the stream has no letters for is written as '\\u2026', say.
@@ -81,10 +97,10 @@ def show(text, stream='stdout', end='\n'):
 class Call:
     """A function that all workers are asked to call."""
 
-    def __init__(self, number, num_workers):
+    def __init__(self, number: int, num_workers: int) -> None:
         self.number = number
-        self._parts = [[] for _ in range(num_workers)]
-        self._heard = queue.SimpleQueue()
+        self._parts: list[list[str]] = [[] for _ in range(num_workers)]
+        self._heard: queue.SimpleQueue[Any] = queue.SimpleQueue()
         self._shown = True
 
     def _show(self, *lines, stream):
@@ -98,11 +114,12 @@ class Call:
             show('d2lps: what workers print cannot be shown '
                  f'({type(problem).__name__}: {problem})', 'stderr')
 
-    def hear(self, rank=None, message=None):
+    def hear(self, rank: int | None = None,
+             message: Message | None = None) -> None:
         """A worker has said something; without a message, all have ended."""
         self._heard.put((rank, message))
 
-    def results(self, seconds=TIMEOUT_MAX):
+    def results(self, seconds: float = TIMEOUT_MAX) -> list[str] | None:
         """Show what workers print, and return what they return, packed.
 
         Returns None if they have ended instead.
@@ -111,7 +128,9 @@ class Call:
             WorkerError: if some workers failed.
             queue.Empty: if nothing is heard for so many seconds.
         """
-        missing, failed, unsaid = set(range(len(self._parts))), {}, {}
+        missing = set(range(len(self._parts)))
+        failed: dict[int, Message] = {}
+        unsaid: dict[int, str] = {}  # errors that were not shown yet
         while missing:
             try:
                 rank, message = self._heard.get(
@@ -140,7 +159,7 @@ class Call:
             raise WorkerError(
                 {rank: failed[rank]['error'] for rank in sorted(failed)},
                 [failed[rank]['traceback'] for rank in sorted(failed)],
-                {rank: [one[name] for name in cells.WAITS]
+                {rank: (one['waits_for'], one['round'], one['closed'])
                  for rank, one in failed.items() if 'waits_for' in one})
         return [''.join(parts) for parts in self._parts]
 
@@ -148,10 +167,10 @@ class Call:
 class View:
     """The variables of the workers' cells: `view['x']` is a list of them."""
 
-    def __init__(self, cluster):
+    def __init__(self, cluster: HasRun) -> None:
         self._cluster = weakref.ref(cluster)
 
-    def __getitem__(self, name):
+    def __getitem__(self, name: str) -> list[Any]:
         return _open(self._cluster).run(cells.get, name)
 
 
@@ -163,7 +182,7 @@ def _open(reference):
     return cluster
 
 
-def register_magic(cluster):
+def register_magic(cluster: HasRun) -> None:
     """In a notebook, let `%%px` run a cell on the workers of this cluster."""
     shell = ('IPython' in sys.modules
              and sys.modules['IPython'].get_ipython())

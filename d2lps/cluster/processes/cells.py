@@ -11,11 +11,16 @@ import signal
 import sys
 import traceback
 import types
+from collections.abc import Sequence
 from pathlib import Path
+from queue import SimpleQueue
+from typing import Any, NoReturn
 
 import cloudpickle
 
+from d2lps.annotations import Message
 from d2lps.cluster.peers.exchange import PeerError
+from d2lps.cluster.store.client import Channel
 
 WAITS = 'waits_for', 'round', 'closed'  # what a PeerError tells `first_of`
 PART = 50_000  # characters of a call or a result that go into one message
@@ -29,20 +34,20 @@ class Output(io.TextIOWrapper):
     """What a worker prints; the reader is shown full lines at once."""
     ended = True  # the last line
 
-    def __init__(self, file):
+    def __init__(self, file: int) -> None:
         super().__init__(open(file, 'wb', closefd=False), 'utf-8',
                          'backslashreplace', line_buffering=True)
 
-    def write(self, text):
+    def write(self, text: str) -> int:
         self.ended = text.endswith('\n') if text else self.ended
         return super().write(text)
 
-    def end(self):
+    def end(self) -> None:
         if not self.ended:
             self.write('\n')
 
 
-def work(channel, calls):
+def work(channel: 'Channel', calls: 'SimpleQueue[Message]') -> NoReturn:
     """Be a worker: make the calls that come out of the queue `calls`."""
     sys.modules['__main__'] = variables
     outputs = sys.stdout, sys.stderr = Output(1), Output(2)
@@ -64,7 +69,7 @@ def work(channel, calls):
         channel.tell('done', number=call['number'], **error)
 
 
-def make(packed, channel):
+def make(packed: str, channel: 'Channel') -> tuple[str, Message]:
     """Call a function that came packed: its result, packed, and its error."""
     try:
         try:
@@ -80,7 +85,7 @@ def make(packed, channel):
         return '', described(error)
 
 
-def pack(thing, what='the function or an argument'):
+def pack(thing: Any, what: str = 'the function or an argument') -> str:
     """As a text; functions and classes of a notebook go by value."""
     try:
         return base64.b64encode(cloudpickle.dumps(thing)).decode()
@@ -89,7 +94,7 @@ def pack(thing, what='the function or an argument'):
                          f'({type(error).__name__}: {error})') from error
 
 
-def unpack(text, what='the function or an argument'):
+def unpack(text: str, what: str = 'the function or an argument') -> Any:
     """What was packed in another process."""
     try:
         return cloudpickle.loads(base64.b64decode(text))
@@ -98,7 +103,7 @@ def unpack(text, what='the function or an argument'):
                          f'({type(error).__name__}: {error})') from error
 
 
-def described(error):
+def described(error: BaseException) -> Message:
     """An error in words, and its traceback from the caller's code on."""
     trace = error.__traceback__
     while trace and trace.tb_frame.f_code.co_filename in OURS:
@@ -115,14 +120,14 @@ def described(error):
     return found
 
 
-def cut(text):
+def cut(text: str) -> str:
     return text if len(text) <= MOST else (
         f'{text[:MOST]} … ({len(text) - MOST:,} characters more)')
 
 
 # What a worker can be asked to call.
 
-def execute(source):
+def execute(source: str) -> None:
     """Run a cell; as in a notebook, show what its last line gives."""
     name = f'<cell {next(_numbers)}>'
     linecache.cache[name] = (  # so that tracebacks can show its lines
@@ -136,7 +141,7 @@ def execute(source):
     exec(compile(ast.Interactive(last), name, 'single'), variables.__dict__)
 
 
-def get(name):
+def get(name: str) -> Any:
     """The value of a variable of the cells."""
     if name not in variables.__dict__:
         raise NameError(f'name {name!r} is not defined')
@@ -146,13 +151,13 @@ def get(name):
 FOR_CELLS = execute, get
 
 
-def close_store():
+def close_store() -> None:
     """Close this worker's store, if there is one; it needs MXNet."""
     from d2lps.cluster.store import worker  # is loaded here already
     worker.close_store()
 
 
-def run_script(script, arguments):
+def run_script(script: str, arguments: Sequence[str]) -> None:
     """Run a Python script with arguments, as `python script …` would."""
     sys.argv = [script, *arguments]
     sys.path.insert(0, str(Path(script).parent))

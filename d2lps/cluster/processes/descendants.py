@@ -11,6 +11,7 @@ import ctypes
 import os
 import signal
 import sys
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -18,7 +19,7 @@ PR_SET_CHILD_SUBREAPER = 36
 ROUNDS = 1000  # each ends a generation; one that forks for ever is given up
 
 
-def adopt():
+def adopt() -> None:
     """From now on, orphans below this process become its children.
 
     A process that ignores SIGCHLD cannot wait for its children, and a process
@@ -29,7 +30,7 @@ def adopt():
         ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 
 
-def children():
+def children() -> list[int]:
     """The ids of this process's children, also of those that have ended."""
     found = []
     for path in Path('/proc').glob('[0-9]*/stat'):
@@ -40,7 +41,7 @@ def children():
     return found
 
 
-def runs(pid):
+def runs(pid: int) -> bool:
     """Whether a thread of a process runs, or waits for a core to do so."""
     states = []
     with suppress(OSError):  # it has just ended
@@ -55,7 +56,7 @@ def _state_and_parent(path):
     return path.read_bytes().rpartition(b')')[2].split()[:2]
 
 
-def bury(others):
+def bury(others: Sequence[int]) -> None:
     """Wait for the children that have ended, but for those in `others`."""
     if not hasattr(os, 'waitid'):  # as on a Mac, where there are no orphans
         return
@@ -67,7 +68,7 @@ def bury(others):
             os.waitpid(ended.si_pid, 0)
 
 
-def end_children():
+def end_children() -> None:
     """End all children, and theirs, which then are ours."""
     for _ in range(ROUNDS):
         ended = [pid for pid in children() if _kill(pid)]

@@ -7,15 +7,20 @@ import subprocess
 import threading
 import time
 import traceback
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
+from typing import Any, TypeVar
 
+from d2lps.annotations import Message
 from d2lps.cluster.processes.calls import ClusterError
 from d2lps.cluster.processes.lines import Inlet, serve
-from d2lps.cluster.processes.shortage import needs, remedy
+from d2lps.cluster.processes.process import KeeperLine, Process
+from d2lps.cluster.processes.shortage import advice_for, needs
 from d2lps.cluster.processes.sockets import make_folder, tidy
 
+T = TypeVar('T')
 SILENCE = 30.0  # seconds without a sign of life until a process is given up
 # MXNet's servers now and then abort when they have ended all their work.
 GOOD = 0, -signal.SIGABRT  # exit codes of what was asked to end
@@ -35,10 +40,10 @@ class Death:
     """
     who: str
     why: str
-    seconds: float = None
+    seconds: float | None = None
     noticed: float = field(default=0, repr=False)
 
-    def __str__(self):
+    def __str__(self) -> str:
         return f'{self.who} {self.why}'
 
 
@@ -57,11 +62,15 @@ class Group(threading.Thread):
     `failure` says why all have been ended; `died` are those that did first.
     """
 
-    def __init__(self, hear, tick, failed):
+    def __init__(self, hear: Callable[[Process, Message], None],
+                 tick: Callable[[float], None],
+                 failed: Callable[[str, float], None]) -> None:
         super().__init__(name='d2lps cluster', daemon=True)
-        self.keepers, self.failure, self.died = [], None, []
+        self.keepers: list[KeeperLine] = []
+        self.failure, self.died = '', list[Death]()
         self._hear, self._tick, self._failed = hear, tick, failed
-        self._tasks = queue.Queue()
+        self._tasks: queue.Queue[tuple[Callable[[], Any], Future[Any]]] = (
+            queue.Queue())
         self._ended, self._pid = False, os.getpid()
         self._looked = time.monotonic()
         self._lock = threading.Lock()  # nothing is put in after the end
@@ -81,13 +90,13 @@ class Group(threading.Thread):
                 self.start()
             undo.pop_all()  # from here on, `close` does it
 
-    def do(self, function, timeout=30):
+    def do(self, function: Callable[[], T], timeout: float = 30) -> T:
         """Call `function` in the watching thread and return its result.
 
         Raises:
             ClusterError: if that has ended.
         """
-        future = Future()
+        future: Future[T] = Future()
         with self._lock:
             if self._ended:
                 raise ClusterError('this cluster is closed, or is being '
@@ -97,17 +106,17 @@ class Group(threading.Thread):
         return future.result(timeout)
 
     @property
-    def processes(self):
+    def processes(self) -> list[Process]:
         """All but the keepers."""
         return [process for keeper in self.keepers
                 for process in keeper.processes.values()]
 
-    def keep(self, keeper):
+    def keep(self, keeper: KeeperLine) -> None:
         """Start a keeper."""
         keeper.start(self._selector, self._heard, self.folder)
         self.keepers.append(keeper)
 
-    def run(self):
+    def run(self) -> None:
         while not self._ended:
             try:
                 self._step()
@@ -159,7 +168,7 @@ class Group(threading.Thread):
             keeper.ping(now)
         self._tick(now)
 
-    def fail_dead(self, dead):
+    def fail_dead(self, dead: dict[Any, str]) -> None:
         """End all processes because of `dead`, {process: how it died}."""
         # One that dies as it is forked has its keeper's line for errors.
         keepers = dict.fromkeys(one.keeper for one in dead if not one.printed
@@ -169,7 +178,8 @@ class Group(threading.Thread):
                   [*dead, *(one for one in keepers if one.printed)],
                   [(one.name, why) for one, why in dead.items()])
 
-    def fail(self, reason, culprits=(), died=()):
+    def fail(self, reason: str, culprits: Sequence[Any] = (),
+             died: Sequence[tuple[str, str]] = ()) -> None:
         """End all processes because of `reason`, and report it.
 
         If that was a death: who `died`, and why.
@@ -181,7 +191,7 @@ class Group(threading.Thread):
             words += [f'the last lines that {one.name} wrote:',
                       *('    ' + line for line in one.printed or ['(none)'])]
         words += filter(None, dict.fromkeys(
-            remedy('\n'.join(one.printed)) for one in culprits))
+            advice_for('\n'.join(one.printed)) for one in culprits))
         self.died = [Death(*one, noticed=now) for one in died]
         self.failure = '\n'.join(words)
         try:
@@ -209,7 +219,7 @@ class Group(threading.Thread):
                     lambda end=keeper.end: sweeps.append(end()))
         _wait_for(filter(None, sweeps))
 
-    def close(self):
+    def close(self) -> None:
         """End all processes and the watch; may be called twice."""
         # A process forked from this one has no part in it, not even at exit.
         if self._ended or os.getpid() != self._pid:

@@ -19,7 +19,9 @@ import sys
 import tempfile
 import time
 import traceback
+from collections.abc import Sequence
 from contextlib import suppress
+from typing import Any, NoReturn
 
 from d2lps.cluster.processes import descendants, member, messages
 from d2lps.cluster.processes import namespaces, probe
@@ -32,19 +34,17 @@ BUSY = 0.1  # of a core: who uses more computes, and does not hang
 PR_SET_PDEATHSIG = 1
 
 
-class Forked(BaseException):
-    """Leads a new process out of all that its keeper was doing."""
-
-
 class Kept:
     """A process that is kept; `number` is its name between both ends."""
 
-    def __init__(self, number, pid, outlet, inlets):
+    def __init__(self, number: int, pid: int, outlet: Outlet,
+                 inlets: Sequence[Inlet]) -> None:
         self.number, self.pid = number, pid
-        self.outlet, self._inlets, self.code = outlet, inlets, None
-        self._used = 0, time.monotonic()  # seconds of a core, until when
+        self.outlet, self._inlets = outlet, inlets
+        self.code: int | None = None
+        self._used = 0.0, time.monotonic()  # seconds of a core, until when
 
-    def wait(self, options=0):
+    def wait(self, options: int = 0) -> int | None:
         """Its exit code; with WNOHANG, None while it runs."""
         if self.code is None:
             pid, status = os.waitpid(self.pid, options)
@@ -52,7 +52,7 @@ class Kept:
                 self.code = os.waitstatus_to_exitcode(status)
         return self.code
 
-    def computes(self):
+    def computes(self) -> bool:
         """Whether it uses or waits for a core, or has since the last look.
 
         Python code that computes without a break lets no thread of its
@@ -69,7 +69,7 @@ class Kept:
         self._used = used, now
         return used - before[0] > BUSY * (now - before[1])
 
-    def signal_all(self, number):
+    def signal_all(self, number: int) -> bool:
         """Send a signal to it and its group; is there anybody in that?"""
         if self.code is None:
             with suppress(OSError):  # it may have left its group
@@ -80,7 +80,7 @@ class Kept:
         except (ProcessLookupError, PermissionError):
             return False
 
-    def kill(self):
+    def kill(self) -> None:
         """End it and what it has started, and wait for that."""
         for _ in range(50):
             if not self.signal_all(signal.SIGKILL):
@@ -89,7 +89,7 @@ class Kept:
             time.sleep(0.001)
         self.wait()
 
-    def close(self):
+    def close(self) -> None:
         """Hear its last words."""
         for inlet in self._inlets:
             inlet.drain()
@@ -100,17 +100,19 @@ class Kept:
 class Keeper:
     """All processes of a cluster in this place."""
 
-    def __init__(self):
+    def __init__(self) -> None:
         self._parent, self._heard = os.getppid(), time.monotonic()
         self._silence = 60.0  # seconds without a word of the reader
-        self._kept, self._folder, self._hosts = {}, '', []
+        self._kept: dict[int, Kept] = {}
+        self._hosts: list[int] = []  # namespaces of a slow network
+        self._folder = ''
         self._selector = selectors.DefaultSelector()
         self._input = Inlet(self._selector, os.fdopen(0, 'rb', 0),
                             self._listen)
 
-    def run(self):
+    def run(self) -> NoReturn:
         """Pass messages on until standard input ends."""
-        beat = 0
+        beat = 0.0
         while True:
             serve(self._selector, TICK)
             self._check()
@@ -120,15 +122,15 @@ class Keeper:
             descendants.bury([kept.pid for kept in self._kept.values()])
             if time.monotonic() - beat > 1:
                 beat = time.monotonic()
-                self.tell(beat=True)
+                self.tell('beat')
                 for kept in self._kept.values():
                     if kept.computes():
-                        self.tell(number=kept.number, beat=True)
+                        self.tell('beat', number=kept.number)
 
-    def tell(self, **message):
-        """Say something to the reader's process."""
-        messages.check(messages.FROM_KEEPER, 'keeper', message)
-        self._write(json.dumps(message))
+    def tell(self, kind: str, **fields: Any) -> None:
+        """Send a message to the reader's process."""
+        messages.check(messages.FROM_KEEPER, kind, fields)
+        self._write(json.dumps({'kind': kind} | fields))
 
     def _write(self, message):
         """Write a message, however slowly it is read."""
@@ -167,7 +169,8 @@ class Keeper:
         elif do == 'start':
             self._start(number, message['job'])
         elif do in ('load', 'listen', 'reach'):
-            self.tell(**{do: getattr(probe, do)(*message['args'])})
+            answer = getattr(probe, do)(*message['args'])
+            self.tell('answer', **{do: answer})
         elif do in ('pass', 'signal', 'end'):
             if kept and do == 'pass':
                 kept.outlet.send(message['message'])
@@ -193,15 +196,15 @@ class Keeper:
         if network:
             told['problem'] = namespaces.problem(
                 lambda: self._hosts.extend(namespaces.build(**network)))
-        self.tell(pid=os.getpid(), folder=self._folder, **told)
+        self.tell('place', pid=os.getpid(), folder=self._folder, **told)
 
     def _start(self, number, job):
         store = job.get('store', True)
         if member.may_be_forked(store):
-            self.tell(loading=True)
+            self.tell('loading', loading=True)
             with suppress(Exception):  # the process itself will say so
                 member.load(store)
-            self.tell(loading=False)
+            self.tell('loading', loading=False)
             self._heard = time.monotonic()  # nobody was listening
         with or_end(f'{job["name"]} could not be started'):
             hears, tell = os.pipe()
@@ -211,8 +214,8 @@ class Keeper:
             theirs = hears, says, stdout, stderr
             pid = os.fork()
         if not pid:
-            raise Forked(job, theirs,
-                         self._hosts[job['host']] if self._hosts else None)
+            host = self._hosts[job['host']] if self._hosts else None
+            become_member(job, theirs, host)
         with suppress(OSError):  # it may have done so itself, and ended
             os.setpgid(pid, pid)
         for end in theirs:
@@ -225,26 +228,26 @@ class Keeper:
         def pass_on(lines):  # which are messages already
             for inlet in printed:  # what was printed before goes first
                 inlet.ready()
-            self._write(f'{{"number": {number}, "said": '
-                        f'[{", ".join(lines)}]}}')
+            self._write(f'{{"kind": "said", "number": {number}, '
+                        f'"messages": [{", ".join(lines)}]}}')
         # A server's report of a fault goes before a worker's question.
         said = Inlet(self._selector, os.fdopen(heard, 'rb', 0), pass_on,
                      urgent=job['role'] == 'server')
         outlet = Outlet(self._selector, os.fdopen(tell, 'wb', 0))
         self._kept[number] = Kept(number, pid, outlet, [said, *printed])
-        self.tell(number=number, pid=pid)
+        self.tell('started', number=number, pid=pid)
 
     def _pass_printed(self, number, stream, lines):
-        self.tell(number=number, stream=stream, printed=lines)
+        self.tell('printed', number=number, stream=stream, lines=lines)
 
     def _reap(self, kept):
         """It has ended, or has to."""
         kept.kill()
         kept.close()
-        self.tell(number=kept.number, code=kept.code)
+        self.tell('ended', number=kept.number, code=kept.code)
         del self._kept[kept.number]
 
-    def end(self, code=0, lost=False):
+    def end(self, code: int = 0, lost: bool = False) -> NoReturn:
         """End all processes, tidy up, and end."""
         for kept in self._kept.values():
             kept.signal_all(signal.SIGKILL)
@@ -259,7 +262,20 @@ class Keeper:
         os._exit(code)
 
 
-def main():
+def become_member(job: dict[str, Any], pipes: Sequence[int],
+                  host: int | None) -> NoReturn:
+    """Be the new process; it must never go on with its keeper's work."""
+    try:
+        member.main(job, pipes, host)
+    except SystemExit as end:
+        print(end, file=sys.stderr)
+    except BaseException:
+        traceback.print_exc()
+    finally:
+        os._exit(1)
+
+
+def main() -> NoReturn:
     for name in [*os.environ]:  # set for another cluster, not for ours
         if name.startswith(('DMLC_', 'PS_', 'PORT')):
             del os.environ[name]
@@ -272,12 +288,9 @@ def main():
     keeper = Keeper()
     try:
         keeper.run()
-    except Forked as forked:
-        new = forked.args
     except SystemExit as end:
         print(end, file=sys.stderr)
         keeper.end(1)
     except BaseException:
         traceback.print_exc()
         keeper.end(1)
-    member.main(*new)

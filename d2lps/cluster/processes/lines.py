@@ -2,11 +2,14 @@
 import json
 import os
 import selectors
+from collections.abc import Callable
+from selectors import BaseSelector
+from typing import IO, Any
 
 LONG = 1 << 16  # bytes; what a program prints may come in longer lines
 
 
-def serve(selector, seconds):
+def serve(selector: BaseSelector, seconds: float) -> None:
     """Read and write what can be read and written in so many seconds.
 
     What is urgent goes first.
@@ -22,14 +25,17 @@ class Inlet:
     With `cut`, of longer ones than LONG only the beginning is kept.
     """
 
-    def __init__(self, selector, pipe, heard, urgent=False, cut=False):
+    def __init__(self, selector: BaseSelector, pipe: IO[bytes],
+                 heard: Callable[[list[str]], Any], urgent: bool = False,
+                 cut: bool = False) -> None:
         self.urgent, self._cut = urgent, cut
-        self._rest, self._length = [], 0  # of a line that has not ended
+        self._rest: list[bytes] = []  # of a line that has not ended
+        self._length = 0
         self._selector, self._pipe, self._heard = selector, pipe, heard
         os.set_blocking(pipe.fileno(), False)
         selector.register(pipe, selectors.EVENT_READ, self)
 
-    def ready(self):
+    def ready(self) -> None:
         if self.closed:
             return
         try:
@@ -60,16 +66,16 @@ class Inlet:
                     + f' … ({length - LONG:,} bytes more)')
         return line.decode(errors='replace')
 
-    def drain(self):
+    def drain(self) -> None:
         """Read the last words of a process that has ended."""
         for _ in range(20):  # another may have the pipe, and go on writing
             self.ready()
 
     @property
-    def closed(self):
+    def closed(self) -> bool:
         return self._pipe.closed
 
-    def close(self):
+    def close(self) -> None:
         if not self.closed:
             self._selector.unregister(self._pipe)
             self._pipe.close()
@@ -81,17 +87,17 @@ class Outlet:
     """Our end of a pipe for messages; what finds no room in it waits here."""
     urgent = False
 
-    def __init__(self, selector, pipe):
+    def __init__(self, selector: BaseSelector, pipe: IO[bytes]) -> None:
         self._selector, self._pipe = selector, pipe
         self._rest, self._waits = bytearray(), False
         os.set_blocking(pipe.fileno(), False)
 
-    def send(self, message):
+    def send(self, message: Any) -> None:
         self._rest += json.dumps(message).encode() + b'\n'
         if not self._waits:
             self.ready()
 
-    def ready(self):
+    def ready(self) -> None:
         if self._pipe.closed:
             return
         try:
@@ -108,7 +114,7 @@ class Outlet:
             else:
                 self._selector.unregister(self._pipe)
 
-    def close(self):
+    def close(self) -> None:
         if self._waits and not self._pipe.closed:
             self._selector.unregister(self._pipe)
         self._pipe.close()

@@ -15,10 +15,15 @@ import sys
 import threading
 import time
 import traceback
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from importlib.machinery import ModuleSpec
+from typing import Any, NoReturn
 
+from d2lps.annotations import Message
 from d2lps.cluster.processes import messages
 from d2lps.cluster.processes import namespaces
-from d2lps.cluster.processes.shortage import open_files, or_end
+from d2lps.cluster.processes.shortage import or_end
 from d2lps.cluster.store.client import defer_sigint
 
 BEAT = 1.0  # seconds between signs of life
@@ -26,7 +31,7 @@ PR_SET_PDEATHSIG, PR_SET_NAME = 1, 15
 UNWANTED = 'sklearn', 'scipy.stats'
 
 
-def may_be_forked(store):
+def may_be_forked(store: bool) -> bool:
     """Can what a process needs be loaded before it is forked?
 
     MXNet prepares for that, but gives the new process only one OpenMP thread
@@ -39,7 +44,7 @@ def may_be_forked(store):
             and not os.path.exists('/dev/nvidiactl'))
 
 
-def load(store=True):
+def load(store: bool = True) -> None:
     """Load what a process needs, which takes a while; MXNet for a store."""
     importlib.import_module('d2lps.cluster.processes.cells')
     if not store or 'mxnet' in sys.modules:
@@ -47,7 +52,8 @@ def load(store=True):
     # MXNet would load them where they are installed, which takes a third of
     # the time, for classes that nobody needs here. Nothing else is imported
     # in this process meanwhile; afterwards they can be imported.
-    sys.modules.update(dict.fromkeys(UNWANTED))
+    for name in UNWANTED:  # None forbids the import
+        sys.modules[name] = None  # type: ignore[assignment]
     try:
         importlib.import_module('d2lps.cluster.store.worker')
     finally:
@@ -61,10 +67,10 @@ class NoServers(dict):
     (By itself MXNet says 'Check notnull', and at the second try it hangs.)
     """
 
-    def __contains__(self, kind):
+    def __contains__(self, kind: Any) -> bool:
         return 'dist' in kind or super().__contains__(kind)
 
-    def __missing__(self, kind):
+    def __missing__(self, kind: str) -> NoReturn:
         raise RuntimeError(f'a {kind!r} store needs servers, and this cluster '
                            'has none: start one with num_servers=1')
 
@@ -73,12 +79,13 @@ class Storeless:
     """Where MXNet is imported, its stores say that there are no servers."""
 
     @classmethod
-    def find_spec(cls, name, path=None, target=None):
+    def find_spec(cls, name: str, path: Any = None,
+                  target: Any = None) -> ModuleSpec | None:
         """Let MXNet be found, and change it once it is loaded."""
         if name != 'mxnet':
             return None
         sys.meta_path.remove(cls)
-        spec = importlib.util.find_spec(name)
+        spec: Any = importlib.util.find_spec(name)
         load = spec.loader.exec_module
 
         def load_and_change(module):
@@ -92,22 +99,23 @@ class Storeless:
 class Channel:
     """The line to the group; `job` says what this process is."""
 
-    def __init__(self, job, incoming, outgoing):
+    def __init__(self, job: Message, incoming: int, outgoing: int) -> None:
         self.job, self._in, self._out = job, os.fdopen(incoming), outgoing
         self._lock, self._numbers = threading.Lock(), itertools.count()
-        self._answers, self._handlers = {}, {}
+        self._answers: dict[int, queue.SimpleQueue[Message]] = {}
+        self._handlers: dict[str, Callable[[Message], Any]] = {}
 
-    def start(self, **handlers):
+    def start(self, **handlers: Callable[[Message], Any]) -> None:
         """Listen; a message goes to the handler that its `do` names.
 
-        They have to be here already: what the group says may be in the pipe.
+        Register handlers before the thread starts: messages may be waiting.
         """
         self._handlers = handlers | {'answer': self._answer}
         with or_end(f'{self.job["name"]} could not be started'):
             for work in (self._listen, self._beat):
                 threading.Thread(target=work, daemon=True).start()
 
-    def tell(self, kind, **message):
+    def tell(self, kind: str, **message: Any) -> None:
         """Send a message and go on."""
         messages.check(messages.FROM_MEMBER, kind, message)
         text = json.dumps({'kind': kind} | message) + '\n'
@@ -116,7 +124,7 @@ class Channel:
             while line:
                 line = line[os.write(self._out, line):]
 
-    def ask(self, **message):
+    def ask(self, **message: Any) -> Message:
         """Send a message and wait for the answer, a dictionary.
 
         The group answers every question in bounded time, if only to say
@@ -157,14 +165,16 @@ class Channel:
             end_all()
 
 
-def end_all():
+def end_all() -> None:
     """End this process and whatever it has started."""
     os.killpg(os.getpgrp(), signal.SIGKILL)
 
 
-def work(channel):
+def work(channel: Channel) -> NoReturn:
     """Be a worker."""
-    calls, faults, parts = queue.SimpleQueue(), [], []
+    calls: queue.SimpleQueue[Message] = queue.SimpleQueue()
+    faults: list[Message] = []
+    parts: list[str] = []
 
     def hear_call(message):
         packed = ''.join([*parts, message['packed']])
@@ -186,13 +196,13 @@ def work(channel):
         os._exit(1)
 
 
-def serve(channel):
+def serve(channel: Channel) -> NoReturn:
     """Be a scheduler or server."""
     from d2lps.cluster.processes import mxnet_server
     mxnet_server.serve(channel)
 
 
-def main(job, pipes, host):
+def main(job: Message, pipes: Sequence[int], host: int | None) -> NoReturn:
     """Be a process of a cluster, which was just forked from its keeper.
 
     Args:
@@ -205,15 +215,13 @@ def main(job, pipes, host):
         signal.signal(number, signal.SIG_DFL)
     if host is not None:
         namespaces.enter(host)
-    for number, file in enumerate((os.open(os.devnull, os.O_RDONLY),
-                                   *pipes[2:])):
-        os.dup2(file, number)
-    for file in open_files():
-        if file > 2 and file not in pipes[:2]:  # our keeper's
-            try:
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    for stream, file in enumerate((nothing, *pipes[2:])):
+        os.dup2(file, stream)
+    for file in map(int, os.listdir('/dev/fd')):
+        if file > 2 and file not in pipes[:2]:  # the keeper's
+            with suppress(OSError):  # that of the list is closed already
                 os.close(file)
-            except OSError:  # it was the list of them
-                pass
     if sys.platform == 'linux':
         prctl = ctypes.CDLL(None).prctl
         # End even when this process is stopped or hangs.

@@ -9,6 +9,7 @@
 All go through pipes, as lines of JSON. Who sends one checks it here, so no
 process hears of what it does not know. Fields may be left out.
 """
+from collections.abc import Iterable
 
 # From `KeeperLine`, or `Line` of --check, to `Keeper`; `do` names the kind.
 # `number` is a member's.
@@ -48,17 +49,21 @@ FROM_MEMBER = {
     'fault': {'text'},  # server: an update, or the updater, failed
     'broken': {'text'}}  # any: a message that it could not handle
 
-# What a `Keeper` says has no kind: its fields say what it is about.
-# `KeeperLine` makes of `printed` a message of that kind for `Supervisor`.
-FROM_KEEPER = {'keeper': {
-    'beat', 'loading',  # it lives; MXNet is being loaded, nobody listens
-    'pid', 'folder', 'problem',  # its answer to `begin`, and with `look`:
-    'address', 'reader', 'ports',
-    'number', 'code', 'stream', 'printed', 'said',  # of a member
-    'load', 'listen', 'reach'}}
+# From `Keeper` to `KeeperLine`; `kind` names the kind. `number` is a member's.
+FROM_KEEPER = {
+    'place': {'pid', 'folder', 'problem',  # answers `begin`; the last three
+              'address', 'reader', 'ports'},  # if that asked to `look`
+    'loading': {'loading'},  # MXNet is being loaded; nobody listens meanwhile
+    'started': {'number', 'pid'},
+    'printed': {'number', 'stream', 'lines'},
+    'said': {'number', 'messages'},  # of FROM_MEMBER
+    'ended': {'number', 'code'},
+    'beat': {'number'},  # the keeper lives; with a number, the member computes
+    'answer': {'load', 'listen', 'reach'}}  # to what --check asks
 
 
-def check(kinds, kind, fields):
+def check(kinds: dict[str, set[str]], kind: str,
+          fields: Iterable[str]) -> None:
     """Raise ValueError for an unknown kind, or a field that it has not."""
     if kind not in kinds:
         raise ValueError(f'no message of the kind {kind!r}: see messages.py')

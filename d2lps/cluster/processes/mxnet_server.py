@@ -7,15 +7,21 @@ import sys
 import threading
 import time
 import traceback
+from collections.abc import Callable
+from typing import Any, NoReturn
 
 import mxnet as mx
 from mxnet import npx
 from mxnet.base import _LIB, check_call
 
+from d2lps.annotations import Array, Key
+
+from d2lps.cluster.processes.member import Channel
+
 REGISTERING = 0.05  # seconds that another process may take to send a message
 
 
-def serve(channel):
+def serve(channel: Channel) -> NoReturn:
     """Be a scheduler or server, until all workers have freed their stores.
 
     The scheduler begins last.  When it answers the others' registration,
@@ -25,7 +31,7 @@ def serve(channel):
     While there is no scheduler, what they send waits in their queues.
     """
     npx.reset_np()  # as in a process that MXNet makes a server
-    handle, store = mx.base.KVStoreHandle(), []
+    handle, store = mx.base.KVStoreHandle(), list[Any]()
     begin = threading.Event()
 
     def load(message):
@@ -65,7 +71,8 @@ def serve(channel):
     os._exit(0)  # the store is gone; nothing may try to free it again
 
 
-def updater_for(update, channel):
+def updater_for(update: Any,
+                channel: Channel) -> Callable[[Key, Array, Array], None]:
     """What a server calls for a push: an optimizer's update or a function."""
     if isinstance(update, mx.optimizer.Optimizer):
         run = mx.optimizer.get_updater(update)

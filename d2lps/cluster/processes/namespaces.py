@@ -13,7 +13,12 @@ import ctypes
 import errno
 import os
 import sys
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from pyroute2 import IPRoute
 
 CLONE_NEWNET, CLONE_NEWUSER = 0x40000000, 0x10000000
 MANY = 1_000_000  # packets: more than may ever be under way
@@ -25,7 +30,7 @@ class NotPermitted(Exception):
 
 
 @contextmanager
-def needs(what):
+def needs(what: str) -> Iterator[None]:
     """Explain the kernel's refusal of what the slow network needs."""
     try:
         yield
@@ -43,7 +48,7 @@ def needs(what):
             f"{'' if lacking else ' to this user'} ({why})") from None
 
 
-def call(name, *args):
+def call(name: str, *args: Any) -> None:
     """Call a function of the C library; OSError if it fails."""
     library = ctypes.CDLL(None, use_errno=True)
     if getattr(library, name)(*args):
@@ -51,12 +56,12 @@ def call(name, *args):
         raise OSError(number, os.strerror(number))
 
 
-def enter(host):
+def enter(host: int) -> None:
     """Go to a host that `build` has made."""
     call('setns', host, CLONE_NEWNET)
 
 
-def leave():
+def leave() -> None:
     """Leave the machine's network, and its users if need be.
 
     Root may do that. Others first need a user namespace, inside which they
@@ -73,7 +78,8 @@ def leave():
                 file.write(text)
 
 
-def build(hosts, bandwidth, delay, bucket, queue):
+def build(hosts: Sequence[tuple[str, Sequence[str], bool]], bandwidth: float,
+          delay: float, bucket: int, queue: int) -> list[int]:
     """Make a switch and hosts around it, in this process.
 
     Args:
@@ -118,12 +124,12 @@ def build(hosts, bandwidth, delay, bucket, queue):
     return files
 
 
-def here():
+def here() -> int:
     """The network namespace in which this process is, as an open file."""
     return os.open('/proc/self/ns/net', os.O_RDONLY)
 
 
-def plug(ip, link, host):
+def plug(ip: 'IPRoute', link: str, host: int) -> int:
     """Lay a cable from the switch, where this process is, to a host."""
     with needs('pairs of network interfaces (module veth)'):
         ip.link('add', ifname=link, kind='veth',
@@ -133,7 +139,7 @@ def plug(ip, link, host):
     return card
 
 
-def equip(ip, addresses):
+def equip(ip: 'IPRoute', addresses: Iterable[str]) -> int:
     """Set up the host in which this process is."""
     ip.link('set', index=find(ip, 'lo'), state='up')
     card = find(ip, 'eth0')
@@ -143,7 +149,8 @@ def equip(ip, addresses):
     return card
 
 
-def limit(ip, card, bandwidth, bucket, queue, delay=0):
+def limit(ip: 'IPRoute', card: int, bandwidth: float, bucket: int, queue: int,
+          delay: float = 0) -> None:
     """Let an interface first delay what it sends, then send it slowly."""
     where = {}
     if delay:
@@ -156,17 +163,17 @@ def limit(ip, card, bandwidth, bucket, queue, delay=0):
               limit=queue + bucket, **where)
 
 
-def link_of(host):
+def link_of(host: str) -> str:
     """The name of the switch's end of a host's link."""
     return host.replace(' ', '')
 
 
-def find(ip, name):
+def find(ip: 'IPRoute', name: str) -> int:
     """The number of an interface."""
     return ip.link_lookup(ifname=name)[0]
 
 
-def problem(function):
+def problem(function: Callable[[], Any]) -> str:
     """Call it and return why this machine does not permit it, or ''."""
     try:
         function()
@@ -178,5 +185,5 @@ def problem(function):
 
 
 if __name__ == '__main__':  # is it permitted?
-    print(problem(lambda: build([['host', ['10.0.100.100'], True]], 125e6,
+    print(problem(lambda: build([('host', ['10.0.100.100'], True)], 125e6,
                                 float(sys.argv[1]), 1 << 17, 1 << 22)))

@@ -7,7 +7,9 @@ import socket
 import subprocess
 import sys
 import threading
+from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 CONNECT = 3.0  # seconds for a connection
 IMPORT = 60.0  # seconds to load MXNet
@@ -15,7 +17,7 @@ WHAT_A_WORKER_LOADS = (
     'from d2lps.cluster.processes import member; member.load()')
 
 
-def is_free(address, port):
+def is_free(address: str, port: int) -> bool:
     """Can a program listen on this port just now?"""
     with socket.socket() as one:
         # A port is free, too, while its last connections fade away.
@@ -28,7 +30,7 @@ def is_free(address, port):
     return True
 
 
-def look(python, ports):
+def look(python: Sequence[int], ports: Iterable[int]) -> dict[str, Any]:
     """What the group must know of this machine, a dictionary.
 
     An SSH server says at which addresses the connection arrived here, and
@@ -46,7 +48,7 @@ def look(python, ports):
         port for port in ports if is_free(address, port)]}
 
 
-def load():
+def load() -> str:
     """Why d2lps and MXNet cannot be loaded here, in a line; '' if they can."""
     done = subprocess.run(
         [sys.executable, '-P', '-c', WHAT_A_WORKER_LOADS], text=True,
@@ -55,7 +57,7 @@ def load():
     return done.stderr.strip().split('\n')[-1] if done.returncode else ''
 
 
-def listen(address, ports):
+def listen(address: str, ports: Iterable[int]) -> str:
     """Accept, and close, connections to these ports until this one ends."""
     for port in ports:
         server = socket.create_server((address, port))
@@ -68,7 +70,7 @@ def _accept(server):
         server.accept()[0].close()
 
 
-def reach(targets):
+def reach(targets: Sequence[tuple[str, str, int]]) -> list[list[Any]]:
     """Try to connect to each of [[name, address, port], …] at once.
 
     Returns [[name, address, port, what is wrong or ''], …].

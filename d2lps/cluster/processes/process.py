@@ -6,8 +6,12 @@ import subprocess
 import sys
 import time
 from collections import deque
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from selectors import BaseSelector
+from typing import Any
 
+from d2lps.annotations import Message
 from d2lps.cluster.processes import messages
 from d2lps.cluster.processes.lines import Inlet, Outlet
 from d2lps.cluster.processes.shortage import needs
@@ -22,14 +26,14 @@ MEMORY = {'MALLOC_MMAP_MAX_': '0', 'MALLOC_TRIM_THRESHOLD_': str(1 << 40),
               'glibc.malloc.hugetlb=1', os.environ.get('GLIBC_TUNABLES'))))}
 
 
-def start_here():
+def start_here() -> list[str]:
     """The command that starts a keeper on this machine."""
     return [sys.executable, '-u', '-c', 'import sys; sys.path[0] = '
             f'{str(Path(__file__).parents[3])!r}; '
             'from d2lps.cluster.processes.keeper import main; main()']
 
 
-def how_it_ended(code):
+def how_it_ended(code: int | None) -> str | None:
     """How a process ended, in words; None while it runs."""
     if code is None:
         return None
@@ -43,34 +47,37 @@ def how_it_ended(code):
 
 class Process:
     """One process: `role` and `rank`, what it printed last, how it ended."""
-    pid = code = None  # until its keeper says so
+    pid: int | None = None  # until its keeper says it
+    code: int | None = None  # while it runs
 
-    def __init__(self, role, rank, keeper, number):
+    def __init__(self, role: str, rank: int, keeper: 'KeeperLine',
+                 number: int) -> None:
         self.role, self.rank, self.keeper = role, rank, keeper
         self.name = role if role == 'scheduler' else f'{role} {rank}'
-        self.printed, self.beat = deque(maxlen=LINES), time.monotonic()
+        self.printed: deque[str] = deque(maxlen=LINES)
+        self.beat = time.monotonic()
         self.expected_to_exit = False
         self._number = number
 
-    def label(self):
+    def label(self) -> str:
         words = [f'process {self.pid}' if self.pid else '', self.keeper.where]
         return f"{self.name} ({' '.join(filter(None, words))})"
 
-    def fate(self):
+    def fate(self) -> str | None:
         return how_it_ended(self.code)
 
-    def drain(self):
+    def drain(self) -> None:
         """Its keeper has sent its last words; its first may be there, too."""
         self.keeper.drain_errors()
 
-    def tell_keeper(self, do, **message):
+    def tell_keeper(self, do: str, **message: Any) -> None:
         self.keeper.send(do=do, number=self._number, **message)
 
-    def send(self, do, **fields):
+    def send(self, do: str, **fields: Any) -> None:
         messages.check(messages.TO_MEMBER, do, fields)
         self.tell_keeper('pass', message={'do': do, **fields})
 
-    def signal(self, number):
+    def signal(self, number: int) -> None:
         self.tell_keeper('signal', signal=number)
 
 
@@ -90,15 +97,17 @@ class KeeperLine:
     """
     where, cwd = '', None
     expected_to_exit = False
-    sweep = staticmethod(sweep)
 
-    def __init__(self, name, command, **begin):
+    def __init__(self, name: str, command: Sequence[str],
+                 **begin: Any) -> None:
         self.name, self._command, self._begin = name, command, begin
-        self.status, self.processes = {}, {}
-        self._started = self._pinged = 0
-        self.printed = deque(maxlen=LINES)
+        self.status: Message = {}
+        self.processes: dict[int, Process] = {}
+        self.printed: deque[str] = deque(maxlen=LINES)
+        self._started, self._pinged = 0, 0.0
 
-    def start(self, selector, heard, folder):
+    def start(self, selector: BaseSelector,
+              heard: Callable[[Process, Message], None], folder: str) -> None:
         """Start it; what processes say goes to `heard(process, message)`."""
         with needs(f'{self.name} could not be started'):
             self._process = subprocess.Popen(
@@ -108,11 +117,13 @@ class KeeperLine:
                 # Ctrl-C is for the reader's process, which then decides.
                 start_new_session=True)
         self.beat, self._heard = time.monotonic(), heard
+        into, out, err = (self._process.stdin, self._process.stdout,
+                          self._process.stderr)
+        assert into and out and err  # they are pipes
         try:
-            self._out = Outlet(selector, self._process.stdin)
-            self._in = [Inlet(selector, self._process.stdout, self._hear),
-                        Inlet(selector, self._process.stderr,
-                              self.printed.extend, cut=True)]
+            self._out = Outlet(selector, into)
+            self._in = [Inlet(selector, out, self._hear),
+                        Inlet(selector, err, self.printed.extend, cut=True)]
         except BaseException:
             with self._process:  # waits for its end, and closes its pipes
                 self._process.kill()
@@ -122,33 +133,33 @@ class KeeperLine:
                   **self._begin)
 
     @property
-    def pid(self):
+    def pid(self) -> int:
         return self._process.pid
 
     @property
-    def code(self):  # None while it runs
+    def code(self) -> int | None:  # None while it runs
         return self._process.poll()
 
-    def label(self):
+    def label(self) -> str:
         return f'{self.name} (process {self.pid})'
 
-    def fate(self):
+    def fate(self) -> str | None:
         return how_it_ended(self.code)
 
-    def signal(self, number):
+    def signal(self, number: int) -> None:
         self._process.send_signal(number)
 
-    def send(self, do, **fields):
+    def send(self, do: str, **fields: Any) -> None:
         messages.check(messages.TO_KEEPER, do, fields)
         self._out.send({'do': do, **fields})
 
-    def ping(self, now):
+    def ping(self, now: float) -> None:
         """A keeper that hears nothing for long may end its processes."""
         if now - self._pinged > 1:
             self._pinged = now
             self.send(do='ping')
 
-    def add(self, role, rank, **job):
+    def add(self, role: str, rank: int, **job: Any) -> Process:
         """Have a process started."""
         number, self._started = self._started, self._started + 1
         process = self.processes[number] = Process(role, rank, self, number)
@@ -156,7 +167,7 @@ class KeeperLine:
             'role': role, 'rank': rank, 'name': process.name})
         return process
 
-    def remove(self, process):
+    def remove(self, process: Process) -> None:
         """Have a process ended, and forget it."""
         process.tell_keeper('end')
         self.processes = {number: one for number, one
@@ -170,39 +181,42 @@ class KeeperLine:
             elif line.strip():  # a shell's greeting, say
                 self.printed.append(line)
 
-    def _sort(self, number=None, said=(), printed=(), stream='', beat=None,
-              **status):
-        # A beat says nothing but that it came: it may be the first word.
+    def _sort(self, kind, number=None, **fields):
+        """Take note of a message of `messages.FROM_KEEPER`."""
+        if kind in ('place', 'loading', 'answer'):
+            self.status |= fields
+        if kind == 'loading':  # no process could be heard meanwhile
+            for process in self.processes.values():
+                process.beat = self.beat
         process = self.processes.get(number)
-        if number is None:
-            self.status |= status
-            if 'loading' in status:  # nobody could be heard meanwhile
-                for process in self.processes.values():
-                    process.beat = self.beat
-        elif process:  # and not forgotten
-            process.beat = self.beat
-            vars(process).update(status)  # its id, how it ended
-            process.printed.extend(line[:LONG] for line in printed)
-            if printed:
-                self._heard(process, {'kind': 'printed', 'stream': stream,
-                                      'lines': printed})
-            for message in said:
+        if process is None:  # the message is the keeper's, or the process
+            return           # is forgotten
+        process.beat = self.beat
+        if kind == 'started':
+            process.pid = fields['pid']
+        elif kind == 'ended':
+            process.code = fields['code']
+        elif kind == 'printed':
+            process.printed.extend(line[:LONG] for line in fields['lines'])
+            self._heard(process, {'kind': 'printed'} | fields)
+        elif kind == 'said':
+            for message in fields['messages']:
                 self._heard(process, message)
 
-    def drain_errors(self):
+    def drain_errors(self) -> None:
         """Read what it, or what it has just forked, wrote as an error."""
         self._in[1].drain()
 
-    def drain(self):
+    def drain(self) -> None:
         """Read its last words."""
         for inlet in self._in:
             inlet.drain()
 
-    def close_stdin(self):
+    def close_stdin(self) -> None:
         """Have it end its processes, tidy up, and end."""
         self._out.close()
 
-    def end(self):
+    def end(self) -> subprocess.Popen[bytes] | None:
         """It has ended, or has not done so in time.
 
         What it has left is removed; if another program does that, returns it.
@@ -213,6 +227,13 @@ class KeeperLine:
             self._process.wait()
         for inlet in self._in:
             inlet.close()
-        if code != 0 and 'folder' in self.status:
-            return self.sweep(self.status['folder'], [self.status['pid'], *(
-                one.pid for one in self.processes.values() if one.pid)])
+        if code == 0 or 'folder' not in self.status:
+            return None
+        return self.sweep(self.status['folder'], [self.status['pid'], *(
+            one.pid for one in self.processes.values() if one.pid)])
+
+    def sweep(self, folder: str,
+              pids: Sequence[int]) -> subprocess.Popen[bytes] | None:
+        """Remove what a keeper has left; a program may go on with it."""
+        sweep(folder, pids)
+        return None

@@ -3,7 +3,9 @@ import os
 import threading
 import time
 
+from d2lps.cluster.processes.addresses import LocalPlaces
 from d2lps.cluster.processes.calls import ClusterError, show
+from d2lps.cluster.processes.group import Death
 from d2lps.cluster.processes.supervisor import Supervisor
 from d2lps.cluster.store.client import defer_sigint
 
@@ -26,8 +28,9 @@ class Restarts:
     While `recover` works in one thread, another may call `close`.
     """
 
-    def __init__(self, places, timeout, port, restarts, elastic):
-        self.deaths = []
+    def __init__(self, places: LocalPlaces, timeout: float, port: int | None,
+                 restarts: int, elastic: bool) -> None:
+        self.deaths: list[Death] = []
         self.starting = False
         self.closed = ''
         self.pid = os.getpid()
@@ -40,7 +43,7 @@ class Restarts:
         self._recovering, self._changing = threading.Lock(), threading.Lock()
         self.supervisor = Supervisor(places, *self._options)
 
-    def start(self):
+    def start(self) -> None:
         """Start all processes, and wait until the workers are ready.
 
         Raises:
@@ -64,7 +67,7 @@ class Restarts:
             raise ClusterError(f'this cluster belongs to process {self.pid};'
                                ' a process forked from it has none')
 
-    def check(self):
+    def check(self) -> None:
         """Raise ClusterError if the processes do not run."""
         self._check_process()
         if self.starting:
@@ -104,7 +107,7 @@ class Restarts:
             or who.startswith('host ') and not self.supervisor.num_ready)]
         return self.supervisor.places.again(gone)
 
-    def recover(self):
+    def recover(self) -> None:
         """If a process has died, start all of them anew.
 
         Raises:
@@ -162,7 +165,7 @@ class Restarts:
                 self._cells_lost = self._cells_lost or self._cells_ran
                 self._cells_ran = False
 
-    def begin_cell(self):
+    def begin_cell(self) -> None:
         """A cell is going to make something on the workers.
 
         Raises:
@@ -176,7 +179,8 @@ class Restarts:
                 f'first one on. What has died: {self._list()}')
         self._cells_ran = True
 
-    def close(self, why='this cluster is closed; start a new one'):
+    def close(self,
+              why: str = 'this cluster is closed; start a new one') -> None:
         """End all processes for good; may be called twice."""
         if os.getpid() == self.pid:  # a fork may have a lock that is taken
             with self._changing:

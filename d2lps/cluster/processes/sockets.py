@@ -4,22 +4,23 @@ import shutil
 import signal
 import stat
 import tempfile
+from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 
-from d2lps.cluster.processes.shortage import TEMPORARY, needs
+from d2lps.cluster.processes.shortage import needs
 
 PREFIX = 'd2lps-cluster-'  # of folders
 
 
-def socket_of(port):
+def socket_of(port: int) -> str:
     """The Unix socket by which MXNet means `port`, if DMLC_LOCAL is 1."""
     return f'/tmp/{port}'  # whatever TMPDIR says
 
 
-def make_folder():
+def make_folder() -> str:
     """A folder for a cluster's files, which no other user can enter."""
-    with needs('no folder for the files of a cluster', TEMPORARY):
+    with needs('no folder for the files of a cluster'):
         folder = tempfile.mkdtemp(prefix=PREFIX)
         if len(folder) > 80:  # too long for the name of a socket in it
             os.rmdir(folder)
@@ -27,7 +28,7 @@ def make_folder():
         return folder
 
 
-def remove_sockets(folder):
+def remove_sockets(folder: str) -> None:
     """Remove those that the file `sockets` in a cluster's folder names.
 
     A process that ends well removes its own; one that is killed does not.
@@ -43,13 +44,13 @@ def remove_sockets(folder):
                 os.unlink(path)
 
 
-def tidy(folder):
+def tidy(folder: str) -> None:
     """Remove all that a cluster with this folder has left."""
     remove_sockets(folder)
     shutil.rmtree(folder, ignore_errors=True)
 
 
-def command_of(pid):
+def command_of(pid: int) -> str:
     """The command line of a process, '' if there is none (or no Linux)."""
     try:
         return Path(f'/proc/{pid}/cmdline').read_text()
@@ -57,7 +58,7 @@ def command_of(pid):
         return ''
 
 
-def sweep(folder, pids):
+def sweep(folder: str, pids: Iterable[int]) -> None:
     """Remove what a keeper has left that was stopped or killed."""
     for pid in pids:
         if 'd2lps' in (command_of(pid) or 'd2lps'):  # no number used anew

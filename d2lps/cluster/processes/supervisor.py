@@ -5,14 +5,17 @@ import json
 import secrets
 import time
 from collections import Counter, deque
+from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 
+from d2lps.annotations import Message
 from d2lps.cluster.processes import sockets
+from d2lps.cluster.processes.addresses import LocalPlaces
 from d2lps.cluster.processes.calls import Call
 from d2lps.cluster.processes.cells import PART
-from d2lps.cluster.processes.group import Group
-from d2lps.cluster.processes.shortage import TEMPORARY, needs
+from d2lps.cluster.processes.group import Death, Group
+from d2lps.cluster.processes.shortage import needs
 from d2lps.cluster.store.agreement import Agreement
 
 MOST = 100  # messages of what is printed between two calls
@@ -34,45 +37,53 @@ class Supervisor:
     Methods with an underscore run in the group's thread.
     """
 
-    def __init__(self, places, timeout, port, deaths):
+    def __init__(self, places: LocalPlaces, timeout: float, port: int | None,
+                 deaths: list[Death]) -> None:
         self.num_workers, self.num_servers = (
             len(places.workers), len(places.servers))
         self.places, self._port, self._deaths = places, port, deaths
         self._timeout = timeout
-        self.failure, self.num_ready, self.died = '', 0, []
-        self._calls, self._numbers = {}, itertools.count()
-        self._called = Counter()  # calls that each worker has not ended
-        self._between = None  # after a call: what workers print till the next
+        self.failure, self.num_ready = '', 0
+        self.died: list[Death] = []
+        self._calls: dict[int, Call] = {}
+        self._numbers = itertools.count()
+        # How many calls each worker has not ended.
+        self._called: Counter[str] = Counter()
+        # After a call: what workers print until the next call.
+        self._between: deque[tuple[int, Message]] | None = None
         self._agreement = Agreement(
             self.num_workers, timeout, self._answer, self._met)
-        self._checks, self._checking, self._freed = [], 0, 0
+        self._checks: list[str | None] = []
+        self._checking, self._freed = 0, 0
         self._group = Group(self._hear, self._tick, self._failed)
 
-    def start(self):
+    def start(self) -> None:
         """Start all processes; OSError or ClusterError if it cannot be."""
         keepers, patience = self.places.keepers, self.places.patience
         self._group.do(lambda: [*map(self._group.keep, keepers)])
-        end, late = time.monotonic() + patience, keepers
-        while late and not self._group.failure:  # nor closed
-            time.sleep(0.005)
+        end = time.monotonic() + patience
+        while not self._group.failure:  # nor closed
             late = {keeper: f'did not answer within {patience:g} s'
                     for keeper in keepers if not keeper.status}
-            if late and time.monotonic() > end:
+            if not late:
+                break
+            if time.monotonic() > end:
                 self._group.do(partial(self._group.fail_dead, late))
+            time.sleep(0.005)
         if not self._group.failure:
             self.places.settle()
             if self.num_servers:
                 self._group.do(self._start_servers)
             self._group.do(self._start_workers)
 
-    def close(self):
+    def close(self) -> None:
         """End all processes; may be called twice."""
         self._group.close()
         for call in [*self._calls.values()]:
             call.hear()
 
     @contextlib.contextmanager
-    def calling(self):
+    def calling(self) -> Iterator[Call]:
         """A new `Call`; in this `with` block, it hears what workers say."""
         call = Call(next(self._numbers), self.num_workers)
         self._calls[call.number] = call
@@ -86,7 +97,7 @@ class Supervisor:
         finally:
             del self._calls[call.number]
 
-    def call_workers(self, number, packed):
+    def call_workers(self, number: int, packed: str) -> None:
         """Have all workers call a function; see `calling`."""
         # While a keeper reads a long message, it does not say that it lives.
         *parts, last = [packed[start:start + PART]
@@ -101,7 +112,7 @@ class Supervisor:
                 self._called[one.name] += 1
         self._group.do(send)
 
-    def called(self):
+    def called(self) -> list[str]:
         """Names of the workers that have not ended all of their calls."""
         return self._group.do(lambda: [
             name for name, calls in self._called.items() if calls])
@@ -110,12 +121,12 @@ class Supervisor:
         return {one.name: one for one in (
             *self._group.keepers, *self._group.processes)}
 
-    def pids(self):
+    def pids(self) -> dict[str, int]:
         """The processes: {'scheduler': 4711, 'server 0': …}."""
         return self._group.do(lambda: {
             name: one.pid for name, one in self._named().items()})
 
-    def signal(self, name, number):
+    def signal(self, name: str, number: int) -> None:
         """Send a signal to the process `name`.
 
         Raises:
@@ -130,13 +141,13 @@ class Supervisor:
                                  f'it was {name!r}')
         self._group.do(send)
 
-    def busy(self):
+    def busy(self) -> list[str]:
         """Names of the workers that run a cell or a function."""
         return self._group.do(lambda: [
             f'worker {rank}' for rank, worker
             in enumerate(self._agreement.workers) if worker.busy])
 
-    def fail(self, reason):
+    def fail(self, reason: str) -> None:
         """End all processes because of `reason`."""
         self._group.do(lambda: self._group.fail(reason))
 
@@ -167,7 +178,7 @@ class Supervisor:
         root = self._port or root
         # First the names, so that a full disk leaves no socket behind.
         names = Path(self._group.folder, 'sockets')
-        with needs('no file for the names of the sockets', TEMPORARY):
+        with needs('no file for the names of the sockets'):
             new = names.with_suffix('.new')
             new.write_text(' '.join(map(sockets.socket_of, (root, *ports))))
         if self._port:

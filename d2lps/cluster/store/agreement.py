@@ -5,7 +5,12 @@ count here, lets a worker go on once the others have done their part, and
 tells it whom it waits for if they never do.  No process, no clock and no
 network in here: the time is always an argument, in seconds.
 """
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+
+from typing import Any
+
+from d2lps.annotations import Key, Message
 
 PATIENCE = 5.0  # seconds that a worker may be idle while others wait for it
 SETTLING = 60.0  # seconds at least that a late reply may take
@@ -20,14 +25,14 @@ class Worker:
     began to work on a call that has not ended, or None. `ahead` is how many
     functions it was asked to run and has not begun, the last time at `asked`.
     """
-    busy: bool = None
+    busy: bool | None = None
     error: str = ''
     since: float = 0
     call: str = ''
     called: float = 0
-    question: dict = None
-    inside: float = None
-    granted: dict = field(default_factory=dict)
+    question: Message | None = None
+    inside: float | None = None
+    granted: Message = field(default_factory=dict)
     ahead: int = 0
     asked: float = 0
 
@@ -48,20 +53,24 @@ class Agreement:
             replies, or None if it will call `reply_all` later.
     """
 
-    def __init__(self, num_workers, timeout, answer, met):
+    def __init__(self, num_workers: int, timeout: float,
+                 answer: Callable[[int, int, Message], None],
+                 met: Callable[[list[Message]], list[Message] | None]) -> None:
         self.workers = [Worker() for _ in range(num_workers)]
         self.timeout, self._answer, self._met = timeout, answer, met
-        self.pushes = {}  # how often each worker has pushed a key
-        self._settling = {}  # {rank: number} of questions with a late reply
+        # {key: how often each worker has pushed it}
+        self.pushes: dict[Key, list[int]] = {}
+        # {rank: number} of questions with a late reply
+        self._settling: dict[int, int] = {}
         self._kinds = {'state': self._state, 'question': self._question,
                        'call': self._call, 'cancel': self._cancel}
 
-    def note_call(self, rank, now):
+    def note_call(self, rank: int, now: float) -> None:
         """Take note that a worker is asked to run a cell or a function."""
         self.workers[rank].ahead += 1
         self.workers[rank].asked = now
 
-    def hear(self, rank, message, now):
+    def hear(self, rank: int, message: Message, now: float) -> None:
         """Take note of a worker's message, by its `kind`.
 
         state: it has begun (`busy`) or ended a cell, with an `error`.
@@ -101,16 +110,17 @@ class Agreement:
             self.pushes.setdefault(key, [0] * len(self.workers))
             self.pushes[key][rank] += change
 
-    def lagging(self, rank):
+    def lagging(self, rank: int) -> dict[int, str]:
         """Whom worker `rank` waits for: {other worker's rank: what for}."""
-        question = self.workers[rank].question
+        question = self.workers[rank].question or {}
         if 'same' in question:
             return {other: f"has not called {question['call']}"
                     for other, worker in enumerate(self.workers)
                     if not worker.question
                     or worker.question.get('same') != question['same']}
         late = {}
-        for key in question.get('pull', question.get('push', ())):
+        keys = question.get('pull') or question.get('push') or ()
+        for key in keys:
             counts = self.pushes.get(key, [0] * len(self.workers))
             for other, count in enumerate(counts):
                 if count < counts[rank]:
@@ -142,11 +152,11 @@ class Agreement:
     def _grant(self, rank):
         """Return worker `rank`'s question, which is going to be answered."""
         worker = self.workers[rank]
-        worker.granted, worker.question = worker.question, None
+        worker.granted, worker.question = worker.question or {}, None
         return worker.granted
 
-    def reply_all(self, replies, now):
-        """Answer the question in which all have met, where it still waits.
+    def reply_all(self, replies: Sequence[Message], now: float) -> None:
+        """Reply to every worker still waiting in the collective call.
 
         (A worker that was interrupted may have asked another since.)
         """
@@ -156,24 +166,25 @@ class Agreement:
             self._answer(rank, number, replies[rank])
         self._go(now)
 
-    def start_over(self):
+    def start_over(self) -> None:
         """Forget all pushes: the stores are new."""
         self.pushes = {}
 
-    def missing(self, rank):
+    def missing(self, rank: int) -> list[list[Any]]:
         """Keys that worker `rank` has pushed less often: [[key, times]]."""
         return [[key, max(counts) - counts[rank]]
                 for key, counts in self.pushes.items()
                 if counts[rank] < max(counts)]
 
-    def check(self, now):
+    def check(self, now: float) -> None:
         """Tell workers that have waited for too long, or in vain.
 
         Nobody will move any more when each worker waits for another, or is
         idle and has been for a while.
         """
-        waits = [rank for rank, worker in enumerate(self.workers)
-                 if worker.question]
+        waits = {rank: worker.question
+                 for rank, worker in enumerate(self.workers)
+                 if worker.question}
         patience = min(PATIENCE, self.timeout)
         idle = [worker for worker in self.workers if not worker.question]
         last = max(max(worker.since, worker.called)
@@ -182,18 +193,18 @@ class Agreement:
             not idle
             or not any(worker.busy or worker.ahead for worker in idle)
             and now - last >= patience)
-        replies = {}
-        for rank in waits:
+        replies = []
+        for rank, question in waits.items():
             limit = (max(SETTLING, self.timeout) if rank in self._settling
                      else self.timeout)
             if stuck or now - self.workers[rank].called >= limit:
-                replies[rank] = {'error': self._complaint(rank, now),
-                                 'others': any(one.busy for one in idle)}
-        for rank, reply in replies.items():
-            question, self.workers[rank].question = (
-                self.workers[rank].question, None)
+                replies.append((rank, question['number'], {
+                    'error': self._complaint(rank, now),
+                    'others': any(one.busy for one in idle)}))
+        for rank, number, reply in replies:
+            self.workers[rank].question = None
             self._settling.pop(rank, None)
-            self._answer(rank, question['number'], reply)
+            self._answer(rank, number, reply)
 
     def _complaint(self, rank, now):
         worker = self.workers[rank]
@@ -203,7 +214,7 @@ class Agreement:
         return (f'worker {rank} waited {now - worker.called:.1f} s in '
                 f"{worker.call}: {who or 'no answer came'}")
 
-    def state(self, rank, now):
+    def state(self, rank: int, now: float) -> str:
         """What a worker does, in words."""
         worker = self.workers[rank]
         ago = now - worker.called
@@ -222,7 +233,7 @@ class Agreement:
             words += f'; last call {worker.call}, {ago:.1f} s ago'
         return words
 
-    def overdue(self, now):
+    def overdue(self, now: float) -> list[int]:
         """Ranks for which MXNet itself has not done a call in time."""
         return [rank for rank, worker in enumerate(self.workers)
                 if worker.inside is not None

@@ -1,21 +1,26 @@
 """Are these keys, arrays and updates fit for a store of MXNet's?"""
 import base64
+from collections.abc import Sequence
+from typing import Any
 
 import cloudpickle
 import numpy as onp
 
+from d2lps.annotations import Array, Key
 from d2lps.checks import refuse
 from d2lps.engine import mx
 from d2lps.kvstore.store_arguments import by_key
 
 
-def names(keys):
+def names(keys: Sequence[Key]) -> str:
     """The first few keys, in words."""
     shown = ', '.join(map(repr, keys[:3]))
     return shown + (', …' if len(keys) > 3 else '') if keys else 'none'
 
 
-def groups(name, keys, values, known, new=False):
+def groups(name: str, keys: Key | list[Key] | tuple[Key, ...], values: Any,
+           known: dict[Key, tuple[int, ...]],
+           new: bool = False) -> dict[Key, list[Array]]:
     """Check a call's keys and arrays; return {key: [arrays], …}.
 
     Args:
@@ -54,7 +59,7 @@ def groups(name, keys, values, known, new=False):
     return found
 
 
-def check_array(name, array, shape):
+def check_array(name: str, array: Array, shape: tuple[int, ...]) -> None:
     """Refuse an array that MXNet's servers cannot take."""
     if array.stype != 'default':
         raise ValueError(f'{name} must be an array of mxnet.np; it was a '
@@ -71,7 +76,7 @@ def check_array(name, array, shape):
         raise ValueError(f'{name} must have shape {shape}; it was {found}')
 
 
-def compression(name, value):
+def compression(name: str, value: Any) -> dict[str, Any]:
     """A check for the parameters of gradient compression."""
     threshold = value.get('threshold', 0.5) if isinstance(value, dict) else 0
     if (not isinstance(threshold, (int, float)) or isinstance(threshold, bool)
@@ -81,7 +86,7 @@ def compression(name, value):
     return value
 
 
-def packed(call, update):
+def packed(call: str, update: Any) -> str:
     """An update as a text for the servers.
 
     By value, so that classes from a notebook reach the servers, too.
@@ -93,7 +98,7 @@ def packed(call, update):
                          f'({type(error).__name__}: {error})') from error
 
 
-def by_mxnet(update):
+def by_mxnet(update: Any) -> bool:
     """Is all of it MXNet's own, which fails at once or not at all?"""
     parts = update, getattr(update, 'lr_scheduler', None) or update
     return all(type(part).__module__.startswith('mxnet.') for part in parts)

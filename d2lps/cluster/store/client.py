@@ -8,13 +8,32 @@ import os
 import signal
 import sys
 import threading
+from collections.abc import Callable, Iterator
+
+from typing import Any, Protocol, TypeVar
+
+from d2lps.annotations import Message
+
+
+T = TypeVar('T')
+
+
+class Channel(Protocol):
+    """The line to the reader's process; see `processes.member.Channel`."""
+    job: Message
+
+    def tell(self, kind: str, **message: Any) -> None:
+        """Send a message and go on."""
+
+    def ask(self, **message: Any) -> Message:
+        """Send a message and wait for the answer."""
 
 
 class StoreError(RuntimeError):
     """The workers do not agree, or a server could not do its work."""
 
 
-def single_threaded(method):
+def single_threaded(method: Callable[..., T]) -> Callable[..., T]:
     """Let a method of a store refuse what would hang.
 
     That is a second thread, and a process that was forked from the worker.
@@ -35,7 +54,7 @@ def single_threaded(method):
 
 
 @contextlib.contextmanager
-def defer_sigint():
+def defer_sigint() -> Iterator[None]:
     """Let Ctrl-C wait for the end of this block."""
     if threading.current_thread() is not threading.main_thread():
         yield
@@ -56,12 +75,12 @@ class StoreClient:
     `faults` is the list to which the channel adds what servers report.
     """
 
-    def __init__(self, channel, faults):
+    def __init__(self, channel: Channel, faults: list[Message]) -> None:
         self.rank, self.faults = channel.job['rank'], faults
         self.pid, self.lock = os.getpid(), threading.RLock()
         self._channel = channel
 
-    def tell(self, kind='call', **message):
+    def tell(self, kind: str = 'call', **message: Any) -> None:
         """Say what MXNet is going to do, or without a message: it is done.
 
         call: the call, in words.
@@ -70,7 +89,7 @@ class StoreClient:
         """
         self._channel.tell(kind, **message)
 
-    def ask(self, call, faults=True, **message):
+    def ask(self, call: str, faults: bool = True, **message: Any) -> Message:
         """Wait until the other workers have done what `call` builds on.
 
         Returns the cluster's reply, a dictionary. Unless `faults`, a failed
@@ -98,11 +117,11 @@ class StoreClient:
             raise StoreError(reply['error'])
         return reply
 
-    def meet(self, call, same=None, **message):
+    def meet(self, call: str, same: Any = None, **message: Any) -> Message:
         """Wait until all workers make this call, with the same `same`."""
         return self.ask(call, same=[call, same], **message)
 
-    def inside(self, function, *args):
+    def inside(self, function: Callable[..., T], *args: Any) -> T:
         """Call a function of MXNet's; the cluster watches how long it takes.
 
         (After Ctrl-C, it is the end of the cell that stops the watch.)
@@ -112,7 +131,7 @@ class StoreClient:
         self.tell()
         return result
 
-    def check_faults(self):
+    def check_faults(self) -> None:
         """Raise StoreError if a server has reported a failed update."""
         if self.faults:
             fault = self.faults[0]

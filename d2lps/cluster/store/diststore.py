@@ -5,17 +5,23 @@ wrong sum.  So each call is checked here before anything is sent, and what
 only the other workers can know is asked of the cluster first.
 """
 import os
+from collections.abc import Callable, Sequence
+from typing import Any, NoReturn, TypeAlias
 
 from mxnet.kvstore import KVStoreBase
 
+from d2lps.annotations import Array, Key
 from d2lps.checks import instance_of, checked, function, integer
-from d2lps.cluster.store.client import (StoreError, defer_sigint,
-                                        single_threaded)
+from d2lps.cluster.store.client import (StoreClient, StoreError,
+                                        defer_sigint, single_threaded)
 from d2lps.cluster.store.arguments import (by_mxnet, compression, groups,
                                               names, packed)
 from d2lps.engine import mx
 
 KINDS = 'dist_sync', 'dist_async'
+Keys: TypeAlias = Key | Sequence[Key]
+Values: TypeAlias = Any  # an array for one key, or a list of arrays for the
+# devices; for several keys, a list of these
 SET_UPDATE = 0  # the number of the command "run this for each push"
 
 
@@ -37,27 +43,31 @@ class DistStore(KVStoreBase):
 
     type = rank = num_workers = None  # set below; not as in the base class
 
-    def __init__(self, kind, create, client):
+    def __init__(self, kind: str, create: Callable[[str], Any],
+                 client: StoreClient) -> None:
         self.type = kind
         self._client = client
-        self._buffers, self._shapes = {}, {}  # by key
-        self._most = {}  # values for a key, in the first push of several
-        self._pushed = set()  # keys that were not pulled since
-        self._late = {}  # arrays that were pulled and not waited for, by key
+        self._buffers: dict[Key, Array] = {}
+        self._shapes: dict[Key, tuple[int, ...]] = {}
+        # How many values a key had in its first push of several.
+        self._most: dict[Key, int] = {}
+        self._pushed: set[Key] = set()  # keys that were not pulled since
+        # Arrays that were pulled and not waited for.
+        self._late: dict[Key, list[Array]] = {}
         self._updates = False  # do the servers have an update?
         self._fails_at_once = False  # or never, that update
-        self._proved = set()  # keys with which it did not fail
+        self._proved: set[Key] = set()  # keys with which it did not fail
         reply = client.meet(f'create({kind!r})', create=True, faults=False)
         client.faults.clear()  # they were in a store that is gone
         os.environ.update(reply['env'])
         self._kv = client.inside(create, kind)
         self.rank, self.num_workers = self._kv.rank, self._kv.num_workers
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return (f'DistStore({self.type!r}, rank {self.rank} of '
                 f'{self.num_workers}, keys: {names([*self._buffers])})')
 
-    def __reduce__(self):
+    def __reduce__(self) -> NoReturn:
         raise TypeError('a store cannot leave its worker; send arrays')
 
     def _groups(self, name, keys, values, new=False, priority=0):
@@ -67,14 +77,14 @@ class DistStore(KVStoreBase):
         return groups(name, keys, values, self._shapes, new)
 
     @single_threaded
-    def init(self, key, value):
+    def init(self, key: Keys, value: Values) -> None:
         """Give keys their first values; rank 0's count.
 
         All workers have to do it, with the same keys in the same order and
         the same shapes.
         """
         given = self._groups('value', key, value, new=True)
-        shapes = [[key, arrays[0].shape] for key, arrays in given.items()]
+        shapes = [(key, arrays[0].shape) for key, arrays in given.items()]
         text = ', '.join(f'{key!r}, shape {shape}' for key, shape in shapes)
         self._client.meet(f'init({text})', same=shapes)
         # What MXNet sends, it overwrites in the next pull: send a copy.
@@ -85,7 +95,7 @@ class DistStore(KVStoreBase):
         self._shapes.update(shapes)
 
     @single_threaded
-    def push(self, key, value, priority=0):
+    def push(self, key: Keys, value: Values, priority: int = 0) -> None:
         """Send values to the servers, which sum over workers and devices.
 
         It waits only if a key's last push is not complete: with 'dist_sync'
@@ -127,7 +137,8 @@ class DistStore(KVStoreBase):
         self._kv.push([*given], values, priority)
 
     @single_threaded
-    def pull(self, key, out, priority=0, wait=True, ignore_sparse=True):
+    def pull(self, key: Keys, out: Values, priority: int = 0,
+             wait: bool = True, ignore_sparse: bool = True) -> None:
         """Fetch the keys' values into the arrays `out`.
 
         With 'dist_sync', a worker that has pushed a key waits for all
@@ -162,21 +173,23 @@ class DistStore(KVStoreBase):
         self._client.tell()
 
     @single_threaded
-    def pushpull(self, key, value, out=None, priority=0, wait=True):
+    def pushpull(self, key: Keys, value: Values, out: Values | None = None,
+                 priority: int = 0, wait: bool = True) -> None:
         """Push `value`, then pull into `out` (by default into `value`)."""
         self._groups('out', key, value if out is None else out)
         self.push(key, value, priority)
         self.pull(key, value if out is None else out, priority, wait)
 
     @single_threaded
-    def broadcast(self, key, value, out, priority=0):
+    def broadcast(self, key: Keys, value: Values, out: Values,
+                  priority: int = 0) -> None:
         """Initialise keys with rank 0's values and pull them into `out`."""
         self.init(key, value)
         self.pull(key, out, priority)
 
     @checked(optimizer=instance_of(mx.optimizer.Optimizer, (
         'one of mx.optimizer, such as mx.optimizer.SGD()')))
-    def set_optimizer(self, optimizer):
+    def set_optimizer(self, optimizer: Any) -> None:
         """Let the servers update values with an optimizer of MXNet's.
 
         All workers have to do it. Doing it again starts anew: momentum is
@@ -187,7 +200,8 @@ class DistStore(KVStoreBase):
             f'set_optimizer({type(optimizer).__name__})', optimizer)
 
     @checked(updater=function)
-    def set_updater(self, updater):
+    def set_updater(self,
+                    updater: Callable[[Key, Array, Array], None]) -> None:
         """Let the servers call `updater(key, gradient, value)` for a push.
 
         It changes the array `value` in place; string keys arrive as their
@@ -210,7 +224,7 @@ class DistStore(KVStoreBase):
 
     @checked(params=compression)
     @single_threaded
-    def set_gradient_compression(self, params):
+    def set_gradient_compression(self, params: dict[str, Any]) -> None:
         """Push two bits a number: {'type': '2bit', 'threshold': 0.5}.
 
         Values become -threshold, 0 or threshold; what is left over is added
@@ -224,22 +238,22 @@ class DistStore(KVStoreBase):
         self._client.meet('set_gradient_compression, which is being sent')
 
     @single_threaded
-    def barrier(self):
+    def barrier(self) -> None:
         """Wait until all workers are here."""
         self._client.meet('barrier()')
 
-    def is_capable(self, capability):
+    def is_capable(self, capability: str) -> bool:
         """Gluon's Trainer asks whether servers can run an optimizer: yes."""
         return capability.lower() == KVStoreBase.OPTIMIZER
 
-    def save_optimizer_states(self, *args, **kwargs):
+    def save_optimizer_states(self, *args: Any, **kwargs: Any) -> NoReturn:
         """Raise StoreError: it is on the servers, and must stay there."""
         raise StoreError('the servers keep the state; MXNet cannot fetch it')
 
     load_optimizer_states = save_optimizer_states
 
     @single_threaded
-    def close(self, report=True):
+    def close(self, report: bool = True) -> None:
         """Free the store, on all workers; the servers then end.
 
         With `report`, an update that failed meanwhile is an error then.

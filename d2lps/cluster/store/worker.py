@@ -1,20 +1,23 @@
 """A worker's store: there is one at a time."""
 import ctypes
 import os
+from collections.abc import Callable
 from functools import partial
+from typing import Any
 
 from mxnet.kvstore import KVStoreBase
 
+from d2lps.annotations import Message
 from d2lps.checks import checked, one_of
-from d2lps.cluster.store.client import StoreClient
+from d2lps.cluster.store.client import Channel, StoreClient
 from d2lps.cluster.store.diststore import KINDS, DistStore
 from d2lps.engine import mx
 
-_client = None  # the cluster; there is one in workers only
-_store = None  # a process can have one at a time
+_client: StoreClient | None = None  # in workers only
+_store: DistStore | None = None  # a process can have one at a time
 
 
-def attach(channel, faults):
+def attach(channel: Channel, faults: list[Message]) -> None:
     """Make this process a worker; `processes.member` calls this."""
     global _client
     _client = StoreClient(channel, faults)
@@ -28,11 +31,11 @@ class Kinds(dict):
     But what MXNet's own launcher has started is not ours.
     """
 
-    def __contains__(self, kind):
+    def __contains__(self, kind: Any) -> bool:
         ours = _client is not None or 'DMLC_ROLE' not in os.environ
         return 'dist' in kind and ours or super().__contains__(kind)
 
-    def __missing__(self, kind):
+    def __missing__(self, kind: str) -> Callable[..., DistStore]:
         return partial(create_store, kind)
 
 
@@ -40,8 +43,9 @@ class Kinds(dict):
 KVStoreBase.kv_registry = Kinds(KVStoreBase.kv_registry)
 
 
-def native_store(kind):
-    """MXNet's own store."""
+def native_store(kind: str) -> Any:
+    """MXNet's own store, in a worker."""
+    assert _client is not None
     os.umask(0o077)  # its socket is our own, whatever a cell has set
     _client.tell('joins')  # so the scheduler may begin; see `server.serve`
     handle = mx.base.KVStoreHandle()
@@ -51,7 +55,7 @@ def native_store(kind):
 
 
 @checked(kind=one_of(*KINDS))
-def create_store(kind='dist_sync'):
+def create_store(kind: str = 'dist_sync') -> DistStore:
     """Create this worker's `DistStore`; all workers have to do it.
 
     Args:
@@ -77,7 +81,7 @@ def create_store(kind='dist_sync'):
     return _store
 
 
-def close_store(report=True):
+def close_store(report: bool = True) -> None:
     """Close this worker's store, if there is one; all workers must do it.
 
     With `report`, an update that failed at a server meanwhile is an error.
