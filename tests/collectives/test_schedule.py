@@ -1,32 +1,27 @@
 """Plans: proved by counting, run on arrays, and broken on purpose."""
-import ast
 import re
 import tracemalloc
 from collections import Counter
-from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 
-from amount import cases
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
-from d2lps.collectives import limits, simulate, topology
 from d2lps.collectives import schedule as schedule_module
 from d2lps.collectives import strategies as sch
 from d2lps.collectives.execute import deliver
 from d2lps.collectives.reading import Reader
 from d2lps.collectives.schedule import Schedule, ScheduleError, Send
-from plans import BY_N, BY_TWO, quick, schedules, some_run
+from plans import BY_N, BY_TWO, schedules, some_run
 
 
 # --- every strategy is right -------------------------------------------------
 
 @pytest.mark.parametrize('name', BY_N)
-def test_strategies_pass_check_for_1_to_32(name):
-    for n in range(1, 33):
+def test_strategies_pass_check(name):
+    for n in [*range(1, 10), 16, 31]:
         schedule = BY_N[name](n)
         assert schedule.check() is schedule
         assert schedule.num_devices == n
@@ -34,27 +29,9 @@ def test_strategies_pass_check_for_1_to_32(name):
 
 @pytest.mark.parametrize('name', BY_TWO)
 def test_strategies_of_two_numbers_pass_check(name):
-    for a in range(1, 9):
-        for b in range(1, 9):
+    for a in range(1, 6):
+        for b in range(1, 6):
             BY_TWO[name](a, b).check()
-
-
-@pytest.mark.parametrize('both_ways', [False, True])
-def test_two_rings_pass_check(both_ways):
-    schedule = sch.two_rings(both_ways).check()
-    # Two thirds of the data on the double links, in 8 chunks per ring.
-    sizes = schedule.chunk_bytes(24e6)
-    assert sum(sizes) == pytest.approx(24e6)
-    assert len(sizes) == 32 if both_ways else 16
-    assert sizes[0] == 2 * sizes[-1]
-
-
-def test_one_device_needs_no_rounds():
-    for name, make in BY_N.items():
-        assert name == 'gather_cpu' or make(1).rounds == ()
-    assert sch.hierarchical(1, 1).rounds == ()
-    assert sch.parameter_server(1, 3, colocated=True).rounds == ()
-    assert len(sch.gather_broadcast(1, 'cpu').rounds) == 2
 
 
 def test_numbers_of_rounds():
@@ -78,7 +55,7 @@ def sent_by(schedule):
     return sent
 
 
-@pytest.mark.parametrize('power', range(1, 8))
+@pytest.mark.parametrize('power', [1, 3, 6])
 def test_halving_and_doubling_sends_what_a_ring_does_in_few_rounds(power):
     n = 2 ** power
     schedule = sch.halving_doubling(n)
@@ -95,38 +72,11 @@ def test_halving_and_doubling_sends_what_a_ring_does_in_few_rounds(power):
     assert (half[range(n), range(n)] == 1).all()
 
 
-@pytest.mark.parametrize('n', [3, 5, 6, 7, 9, 31])
-def test_halving_and_doubling_folds_the_rest_in(n):
-    schedule, power = sch.halving_doubling(n), n.bit_length() - 1
-    first, *inner, last = schedule.rounds
-    assert len(inner) == 2 * power
-    beyond = set(range(2 ** power, n))
-    assert {send.src for send in first} == {s.dst for s in last} == beyond
-    assert all(send.reduce for send in first)
-    assert not any({send.src, send.dst} & beyond
-                   for sends in inner for send in sends)
-
-
 def test_no_device_is_only_a_leaf_in_the_double_tree():
     for n in range(2, 65):
         inner = {send.dst for r in sch.double_tree(n).rounds
                  for send in r if send.reduce}
         assert inner == set(range(n))
-
-
-def test_colocated_servers_are_the_sharded_sum():
-    for n in range(1, 6):
-        ours = sch.parameter_server(n, n, colocated=True).rounds
-        assert list(map(sorted, ours)) == (
-            list(map(sorted, sch.sharded(n).rounds)))
-
-
-def test_running_sum_pipelined_by_hand():
-    plan = sch.pipelined(sch.running_sum(2), 2).rounds
-    assert [tuple(r) for r in plan] == [
-        (Send(0, 1, 0, True),),
-        (Send(1, 0, 0, False), Send(0, 1, 1, True)),
-        (Send(1, 0, 1, False),)]
 
 
 # --- a schedule is data ------------------------------------------------------
@@ -144,59 +94,26 @@ def test_reads_as_a_tuple_of_rounds_of_sends():
     assert cpu.nodes == (0, 1, 'cpu')
 
 
-def test_a_schedule_can_be_rebuilt_from_its_sends():
-    for schedule in (sch.ring(5), sch.parameter_server(3, 2)):
-        again = Schedule(list(map(list, schedule.rounds)),
-                         schedule.num_devices,
-                         schedule.nodes[schedule.num_devices:])
-        assert list(map(tuple, again.rounds)) == (
-            list(map(tuple, schedule.rounds)))
-
-
 @pytest.mark.parametrize('bad, words', [
     (lambda: sch.ring(0), 'n must be a whole number .*was 0'),
-    (lambda: sch.ring(2.5), 'n must be .*was 2.5'),
-    (lambda: sch.hierarchical(2, -1), 'devices must be .*was -1'),
-    (lambda: sch.parameter_server(2, 0), 'num_servers must be .*was 0'),
     (lambda: sch.gather_broadcast(4, 4),
      'root must be a device, 0 to 3, .*was 4'),
-    (lambda: Schedule([], 0), 'devices must be .*was 0'),
-    (lambda: Schedule([[Send(0, 2, 0, True)]], 2), 'node outside 0 to 1'),
-    (lambda: Schedule([[Send(-1, 1, 0, True)]], 2), 'node outside'),
-    (lambda: Schedule([[Send(1, 1, 0, True)]], 2), 'sends to itself'),
-    (lambda: Schedule([[Send(0, 1, 5, True)]], 2, weights=[1]), 'chunk out'),
-    (lambda: Schedule([[Send(0, 'cpu', 0, True)]], 2), "'cpu' is no helper"),
-    (lambda: Schedule([], 2, weights=[1, -1]), 'weights'),
-    (lambda: list(sch.ring(1024).states()), 'too large to count'),
-    (lambda: sch.ring(True), 'n must be a whole .*True'),
-    (lambda: sch.gather_broadcast(4, True), 'root must be a device .*True'),
-    (lambda: sch.gather_broadcast(4, ''), 'root must be a device'),
     (lambda: sch.two_rings(1), 'both_ways must be True or False'),
-    (lambda: sch.hierarchical(2, 2, 3), 'across must be a function'),
     (lambda: sch.hierarchical(2, 2, abs), r'across\(num_machines\) must be '),
     (lambda: sch.hierarchical(4, 2, lambda m: sch.ring(2)), 'for 4 machines'),
     (lambda: sch.pipelined(3, 2), 'schedule must be a Schedule'),
-    (lambda: Schedule(None, 2), 'rounds must be a list of rounds'),
+    (lambda: list(sch.ring(1024).states()), 'too large to count'),
+    (lambda: Schedule([[Send(0, 2, 0, True)]], 2), 'node outside 0 to 1'),
+    (lambda: Schedule([[Send(1, 1, 0, True)]], 2), 'sends to itself'),
+    (lambda: Schedule([[Send(0, 1, 5, True)]], 2, weights=[1]), 'chunk out'),
+    (lambda: Schedule([[Send(0, 'cpu', 0, True)]], 2), "'cpu' is no helper"),
+    (lambda: Schedule([], 2, ['cpu', 'cpu']), 'helpers .*different names'),
+    (lambda: Schedule([], 2, weights=[np.nan, 1]), 'weights must be'),
     (lambda: Schedule([3], 2), r'rounds\[0\] must be a list of Send'),
-    (lambda: Schedule(['ab'], 2), r'sends\[0\] must be a Send'),
     (lambda: Schedule([[(0, 1, 0)]], 2), r'sends\[0\] must be a Send'),
     (lambda: Schedule([[Send(0.9, 1, 0, True)]], 2), r'src must be .*was 0.9'),
-    (lambda: Schedule([[Send(0, 1, 0.7, True)]], 2), r'chunk must .*was 0.7'),
-    (lambda: Schedule([[Send(0, True, 0, True)]], 2), 'dst must .*was True'),
     (lambda: Schedule([[Send(0, 1, 0, 1)]], 2), 'reduce must be True or'),
-    (lambda: Schedule([[Send(None, 1, 0, True)]], 2), 'src must be a whole'),
-    (lambda: Schedule([[Send([0, [1]], 1, 0, True)]], 2), r'sends\[0\]'),
     (lambda: Schedule([[Send([0, 1], [1, 2, 0], 0, True)]], 3), 'one length'),
-    (lambda: Schedule([[Send(0, 1, 10 ** 9, True)]], 2), 'chunk outside'),
-    (lambda: Schedule([[Send(0, 1, -5, True)]], 2), 'chunk outside'),
-    (lambda: Schedule([], 2, ['cpu', 'cpu']), 'helpers .*different names'),
-    (lambda: Schedule([], 2, 'cpu'), 'helpers must be a list of names'),
-    (lambda: Schedule([], 2, [1]), r'helpers\[0\] must be a text'),
-    (lambda: Schedule([], 2, weights=[np.nan, 1]), 'weights must be'),
-    (lambda: Schedule([], 2, weights='two'), 'weights must be'),
-    (lambda: Schedule([], 2, weights=[[1]]), 'weights must be'),
-    (lambda: Schedule([], 2, name=3), 'name must be a text'),
-    (lambda: sch.ring(2).chunk_bytes(np.inf), 'nbytes must be a number'),
     (lambda: sch.ring(2).run([np.ones(1), np.ones(1)], op=3), 'op must be a'),
 ])
 def test_bad_arguments_are_named(bad, words):
@@ -204,17 +121,10 @@ def test_bad_arguments_are_named(bad, words):
         bad()
 
 
-TOO_MANY = [
-    lambda: sch.tree(10 ** 9), lambda: sch.ring(10 ** 9),
-    lambda: sch.sharded(4097), lambda: sch.gather_broadcast(10 ** 9, 'cpu'),
-    lambda: sch.halving_doubling(4097), lambda: sch.ring(100_001),
-    lambda: sch.hierarchical(1024, 64), lambda: sch.hierarchical(10 ** 9, 1),
-    lambda: sch.parameter_server(10 ** 5, 10 ** 5),
-    lambda: sch.pipelined(sch.ring(1024), 1000), lambda: Schedule([], 10 ** 9),
-    lambda: sch.pipelined(sch.ring(1), 10 ** 9)]
-
-
-@pytest.mark.parametrize('make', TOO_MANY)
+@pytest.mark.parametrize('make', [
+    lambda: sch.ring(100_001), lambda: sch.sharded(4097),
+    lambda: sch.hierarchical(1024, 64), lambda: sch.parameter_server(
+        10 ** 5, 10 ** 5), lambda: sch.pipelined(sch.ring(1024), 1000)])
 def test_what_memory_would_not_hold_is_refused_before_it_is_made(make):
     tracemalloc.start()
     with pytest.raises(ValueError, match='whole number from 1|must be smalle'):
@@ -222,73 +132,6 @@ def test_what_memory_would_not_hold_is_refused_before_it_is_made(make):
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 500e6
-
-
-def test_large_plans_can_be_made():
-    assert len(sch.tree(100_000).rounds) == 32
-    assert sum(map(len, sch.parameter_server(10_000, 100).rounds)) == 2e6
-    assert sch.hierarchical(1024, 8, sch.tree).num_devices == 8192
-    assert limits.few('n', 2 * 4096 * 4095) is None  # sharded(4096), 1 GB
-
-
-def test_a_schedule_of_another_class_is_a_schedule():
-    class Mine(Schedule):
-        pass
-    mine = Mine([[Send([1, 2], 0, 0, True)], [Send(0, [1, 2], 0, False)]], 3)
-    assert simulate.time(mine, topology.pcie_switch(3), 8).seconds > 0
-
-
-@pytest.mark.parametrize('size', [10**25, 2**63, 1e25])
-def test_sizes_beyond_all_whole_numbers_of_a_computer(size):
-    plan, switch = sch.ring(2), topology.pcie_switch(2)
-    assert simulate.time(plan, switch, size).seconds == pytest.approx(
-        simulate.time(plan, switch, 1).seconds * size)
-    links = topology.both_ways(0, 1, size)
-    assert topology.Topology(links).bandwidth[0] == float(size)
-    with pytest.raises(ValueError, match='size must be a whole number from 0'):
-        plan.cuts(size)
-
-
-def test_a_repr_is_short():
-    assert repr(sch.ring(64)) == ('<ring(64): 64 devices, 64 chunks, 126 '
-                                  'rounds, 8064 sends>')
-    assert len(repr(sch.ring(64).rounds[0])) < 300
-
-
-def test_rounds_without_sends_are_dropped():
-    nobody = np.array([], int)
-    plan = Schedule([[], [Send(0, 1, 0, True)], [Send(nobody, 1, 0, True)]], 2)
-    assert [tuple(sends) for sends in plan.rounds] == [(Send(0, 1, 0, True),)]
-
-
-def test_sends_of_nothing_change_nothing():
-    right = [[Send([1, 2], 0, 0, True)], [Send(0, [1, 2], 0, False)]]
-    for nothing in NOTHING:
-        rounds = [[nothing, *sends] for sends in right]
-        plan = Schedule(rounds, 3).check()
-        assert [*map(list, plan.rounds)] == [
-            *map(list, Schedule(right, 3).rounds)]
-        assert {plan.rounds[0].reduce.dtype, plan.rounds[1].src.dtype} == {
-            np.dtype(bool), np.dtype(int)}
-    wrong = [[Send([1, 2], 0, 0, True)],
-             [Send([], 0, 0, True), Send(0, 1, 0, True), Send(0, 2, 0, False)]]
-    with pytest.raises(ScheduleError, match='device 0 is counted|counted 2 t'):
-        Schedule(wrong, 3).check()
-
-
-def test_lists_that_are_used_again_are_read_anew():
-    class Turns(Sequence):
-        """Sends 0 to 1, then 1 to 0, each time in the same list."""
-        src, dst = [None], [None]
-
-        def __len__(self):
-            return 2
-
-        def __getitem__(self, k):
-            self.src[0], self.dst[0] = range(2)[k], range(2)[::-1][k]
-            return Send(self.src, self.dst, 0, True)
-    plan = Schedule([Turns()], 2).check()
-    assert list(plan.rounds[0]) == [Send(0, 1, 0, True), Send(1, 0, 0, True)]
 
 
 def test_a_schedule_does_not_change_with_the_arrays_it_was_made_from():
@@ -310,25 +153,9 @@ def test_half_a_billion_sends_need_little_memory():
               for sends in plan.rounds for column in (
                   sends.src, sends.dst, sends.chunk, sends.reduce)}
     assert len(owners) == 5  # reduce is all True, and then all False
-    assert repr(plan) == ('<ring(16384): 16384 devices, 16384 chunks, 32766 '
-                          'rounds, 536838144 sends>')
     assert plan.rounds[20_000][7] == Send(7, 8, (7 - 20_000) % 16_384, False)
     assert plan.rounds[-1][-2:] == (Send(16_382, 16_383, 1, False),
                                     Send(16_383, 0, 2, False))
-
-
-def test_collectives_need_no_mxnet(python):
-    room = Path(sch.__file__).parent
-    for path in [*room.glob('*.py'), room.parent / 'checks.py']:
-        for node in ast.walk(ast.parse(path.read_text())):
-            names = [a.name for a in getattr(node, 'names', [])
-                     if isinstance(node, (ast.Import, ast.ImportFrom))]
-            assert not any('mxnet' in n for n in
-                           [*names, getattr(node, 'module', None) or ''])
-    found = python('-c', 'import sys, d2lps.collectives\n'
-                   'print([name for name in sys.modules if "mxnet" in name])',
-                   PYTHONPATH=str(room.parents[1]))
-    assert found.stdout == '[]\n', found.stderr
 
 
 # --- who holds what ----------------------------------------------------------
@@ -352,7 +179,6 @@ def recount(schedule):
     return history
 
 
-@quick
 @given(schedules())
 def test_states_agree_with_plain_counting(schedule):
     for state, held in zip(schedule.states(), recount(schedule), strict=True):
@@ -361,12 +187,6 @@ def test_states_agree_with_plain_counting(schedule):
                 count = held.get((node, chunk), {})
                 assert state[k, chunk].tolist() == [
                     count.get(i, 0) for i in range(schedule.num_devices)]
-
-
-def test_states_may_be_kept():
-    first, *_, last = list(sch.ring(4).states())
-    assert first[2, 0].tolist() == [0, 0, 1, 0]
-    assert (last == 1).all()
 
 
 def run_plainly(schedule, arrays, op=np.add):
@@ -489,7 +309,6 @@ def test_large_schedules_are_checked_with_random_numbers(monkeypatch):
                        r'chunk 323: not the sum'):
         Schedule(rounds, 1024, name='ring').check()
 
-    @settings(quick, max_examples=cases(150))
     @given(broken())
     def compare(case):
         _, schedule = case
@@ -513,7 +332,6 @@ def test_a_part_that_is_counted_2_to_the_64_times_more_is_found(
         plan.check()
 
 
-@settings(quick, max_examples=cases(250))
 @given(broken())
 def test_check_finds_every_mistake_and_no_others(case):
     how, schedule = case
@@ -558,7 +376,6 @@ def test_messages(rounds, message):
 
 # --- run ---------------------------------------------------------------------
 
-@settings(quick, max_examples=cases(150))
 @given(st.data())
 def test_run_is_numpys_reduction(data):
     schedule, op, rows, want = data.draw(some_run())
@@ -576,50 +393,16 @@ def test_run_is_numpys_reduction(data):
     np.testing.assert_array_equal(again, arrays)
 
 
-@pytest.mark.parametrize('op', [
-    np.logaddexp, np.logical_or, np.bitwise_xor, np.hypot])
-def test_run_with_other_reductions(op):
-    random = np.random.default_rng(0)
-    rows = random.normal(size=(5, 33)).astype('float64')
-    if op in (np.logical_or, np.bitwise_xor):
-        rows = rows > 0.5
-    for make in BY_N.values():
-        arrays = [row.copy() for row in rows]
-        make(5).run(arrays, op=op)
-        for array in arrays:
-            np.testing.assert_allclose(array, op.reduce(rows), rtol=1e-12)
-
-
-@pytest.mark.parametrize('op', [
-    np.hypot, np.logaddexp, lambda a, b: (a + b) / 2, lambda a, b: a + 0.5])
-@pytest.mark.parametrize('dtype', ['int64', 'uint8', 'bool'])
-def test_run_cuts_nothing_off(op, dtype):
+@pytest.mark.parametrize('dtype', ['int64', 'bool'])
+def test_run_cuts_nothing_off(dtype):
     """A result that the arrays cannot hold is refused, and never rounded."""
-    for make in sch.ring, sch.running_sum, sch.gather_broadcast:
-        arrays = [np.array([1, 1, 0, 0]).astype(dtype) for _ in range(4)]
-        with pytest.raises(ValueError, match='op made float[0-9]* of two arr'
-                           f'ays of {dtype}.*: convert the arrays to float'):
-            make(4).run(arrays, op=op)
+    arrays = [np.array([1, 1, 0, 0]).astype(dtype) for _ in range(4)]
+    with pytest.raises(ValueError, match='op made float[0-9]* of two arr'
+                       f'ays of {dtype}.*: convert the arrays to float'):
+        sch.ring(4).run(arrays, op=np.hypot)
     floats = [np.ones(4) for _ in range(4)]
     sch.ring(4).run(floats, op=np.hypot)  # as the message says
     np.testing.assert_allclose(floats, 2)
-
-
-@pytest.mark.parametrize('op', [np.logical_or, np.greater, np.equal])
-def test_run_takes_what_is_of_a_smaller_kind(op):
-    for dtype in 'int8', 'float32', 'complex128', 'bool':
-        arrays = [np.array([0, 1], dtype) for _ in range(2)]
-        sch.ring(2).run(arrays, op=op)
-        assert arrays[0].dtype == dtype
-        assert (arrays[0] == op(np.array([0, 1]), np.array([0, 1]))).all()
-
-
-def test_run_needs_no_sum_to_be_meant():
-    swap = Schedule([[Send(0, 1, 0, False), Send(1, 0, 0, False)]], 2)
-    for _ in range(2):
-        arrays = [np.zeros(3), np.ones(3)]
-        swap.run(arrays)
-        assert arrays[0].all() and not arrays[1].any()
 
 
 @pytest.mark.parametrize('arrays, words', [
@@ -627,15 +410,10 @@ def test_run_needs_no_sum_to_be_meant():
     ([np.ones(2), np.ones(3)],
      r'arrays\[1\] is numpy.ndarray of shape \(3,\)'),
     ([np.ones(2), np.ones(2, int)], 'dtype int64'),
-    ([np.ones(2), [1, 1]], r'arrays\[1\] is a list'),
     ([np.ones(2)] * 2, 'twice'),
     ([np.ones(2), np.broadcast_to(1.0, 2)], 'read-only'),
-    (np.ones(2), 'in a list'), (np.ones((2, 3)), 'in a list'),
-    (None, 'in a list'), ('ab', r'in a list; it was .ab'),
-    ([np.float64(1), np.float64(1)], r'arrays\[0\] is a float64'),
-    ([np.array(['a']), np.array(['b'])], r'arrays\[0\] is a ndarray'),
-    ([np.matrix([1, 2]), np.matrix([1, 2])], r'arrays\[0\] is a matrix'),
-])
+    (np.ones((2, 3)), 'in a list'),
+    ([np.matrix([1, 2]), np.matrix([1, 2])], r'arrays\[0\] is a matrix')])
 def test_run_refuses_arrays_that_do_not_fit(arrays, words):
     with pytest.raises(ValueError, match=words):
         sch.ring(2).run(arrays)
@@ -646,11 +424,7 @@ VIEWED = np.arange(12.0)
 
 @pytest.mark.parametrize('arrays', [
     [VIEWED[0:6], VIEWED[5:11]],
-    [VIEWED[:6], VIEWED[5::-1]],
-    [VIEWED[::2], VIEWED[:6]],
     [np.zeros(6), np.lib.stride_tricks.as_strided(VIEWED, (6,), (0,))],
-    [np.lib.stride_tricks.sliding_window_view(VIEWED, 3, writeable=True),
-     np.zeros((10, 3))],
 ])
 def test_run_refuses_arrays_that_share_memory(arrays):
     before = VIEWED.copy()
@@ -659,16 +433,8 @@ def test_run_refuses_arrays_that_share_memory(arrays):
     assert (VIEWED == before).all()
 
 
-def test_run_takes_views_that_share_nothing():
-    whole = np.arange(12.0).reshape(2, 6)
-    for arrays in ([whole[0], whole[1]], [whole[:, ::2], whole[:, 1::2]]):
-        total = arrays[0] + arrays[1]
-        sch.ring(2).run(arrays)
-        assert (arrays[0] == total).all() and (arrays[1] == total).all()
-
-
-@pytest.mark.parametrize('n', [2, 5])
-def test_one_schedule_in_several_threads(n):
+def test_one_schedule_in_several_threads():
+    n = 5
     schedule = sch.ring(n)
 
     def sums(seed):
@@ -685,8 +451,7 @@ def test_one_schedule_in_several_threads(n):
     assert len(schedule.executor.buffers) == 1
 
 
-@pytest.mark.parametrize('op', [np.dot, lambda a, b: None, lambda a, b: 1,
-                                lambda a, b: np.append(a, b)])
+@pytest.mark.parametrize('op', [np.dot, lambda a, b: None])
 def test_run_refuses_what_does_not_work_element_by_element(op):
     with pytest.raises(ValueError, match='op must work element by element'):
         sch.ring(2).run([np.ones(6), np.ones(6)], op=op)
@@ -721,15 +486,3 @@ def test_a_ring_reads_each_of_its_arrays_once(monkeypatch):
     assert sum(isinstance(value, np.ndarray) for value in read) == 52
     first, last = plan.rounds[0], plan.rounds[-1]
     assert first.src is last.src and first.dst is last.dst
-
-
-def test_an_array_that_was_read_once_is_checked_for_each_use():
-    fine = [Send(fixed(0, 1), fixed(1, 2), 0, True)]
-    one = fixed(0, 1)
-    with pytest.raises(ValueError, match=r'rounds\[2\].*sends to itself'):
-        Schedule([fine, [Send(one, fixed(1, 0), 0, True)],
-                  [Send(one, one, 0, True)]], 3)
-    large = fixed(7, 8)  # a chunk, and no device
-    with pytest.raises(ValueError, match=r'rounds\[1\].*src names a node'):
-        Schedule([[Send(one, fixed(1, 0), large, True)],
-                  [Send(large, one, 0, True)]], 3)

@@ -1,15 +1,11 @@
 """Times against figures worked by hand, and flows against a slow twin."""
 import random
-import sys
-from collections import Counter
 from fractions import Fraction
-from pathlib import Path
 
-from amount import cases
 import networkx as nx
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from d2lps.collectives import flows, simulate
@@ -18,7 +14,6 @@ from d2lps.collectives import topology as top
 from d2lps.collectives.schedule import Schedule, Send
 from plans import topology_of
 
-quick = settings(deadline=None, derandomize=True, database=None)
 MB = 1e6
 
 
@@ -79,7 +74,7 @@ def tree_levels(n):
                for level in range(1, depth + 1))
 
 
-@pytest.mark.parametrize('n', [*range(2, 10), 16, 31])
+@pytest.mark.parametrize('n', [2, 3, 5, 8, 31])
 def test_closed_forms_on_a_switch(n):
     power = n.bit_length() - 1  # n is 2 ** power, or a bit more
     forms = {
@@ -100,24 +95,14 @@ def test_closed_forms_on_a_switch(n):
         assert on_switch(schedule) == pytest.approx(seconds), schedule
 
 
-def test_pipelined_on_a_switch():
-    # 0 to 1 and 1 to 0 use different cables: 5 pieces need 2 + 4 rounds.
-    schedule = sch.pipelined(sch.running_sum(2), 5)
-    assert on_switch(schedule) == pytest.approx(6 * (T / 5 + A))
-
-
-@pytest.mark.parametrize('power', [1, 2, 3, 4, 5])
+@pytest.mark.parametrize('power', [1, 2, 5])
 def test_double_tree_on_a_switch(power):
     # Halves: T/2 on the lowest level, where only one child is, and T above.
     assert on_switch(sch.double_tree(2 ** power)) == pytest.approx(
         2 * (T / 2 + (power - 1) * T + power * A))
 
 
-def test_two_rings_on_a_switch():
-    assert on_switch(sch.two_rings()) == pytest.approx(14 * (T / 8 + A))
-
-
-@pytest.mark.parametrize('m, d', [(1, 4), (2, 2), (3, 4), (5, 1), (8, 8)])
+@pytest.mark.parametrize('m, d', [(1, 4), (3, 4), (5, 1)])
 def test_hierarchical_on_a_switch_and_on_a_cluster(m, d):
     schedule = sch.hierarchical(m, d)
     inside = 2 * ((d - 1) / d * T + A) if d > 1 else 0
@@ -131,8 +116,7 @@ def test_hierarchical_on_a_switch_and_on_a_cluster(m, d):
         inside + 2 * (m - 1) * (20 * T / m + 3 * A))
 
 
-@pytest.mark.parametrize('workers', [1, 2, 5, 8])
-@pytest.mark.parametrize('servers', [1, 3, 8])
+@pytest.mark.parametrize('workers, servers', [(1, 3), (5, 1), (8, 8)])
 def test_parameter_server(workers, servers):
     schedule = sch.parameter_server(workers, servers)
     network = top.ethernet(schedule.nodes, N / T, A / 2)
@@ -142,38 +126,6 @@ def test_parameter_server(workers, servers):
     if workers == servers > 1:
         together = sch.parameter_server(workers, servers, colocated=True)
         assert on_switch(together) == on_switch(sch.sharded(workers))
-
-
-def test_small_messages_favour_trees_and_large_ones_rings():
-    switch = top.pcie_switch(16, latency=5e-6)
-    for nbytes, faster in ((1e3, sch.tree), (1e9, sch.ring)):
-        assert faster == min((sch.tree, sch.ring), key=lambda make: ms(
-            make(16), switch, nbytes))
-
-
-def test_halving_and_doubling_beats_the_ring_except_between_neighbours():
-    switch = top.pcie_switch(8, latency=5e-6)
-    neighbours = nx.cycle_graph(8)
-    nx.set_edge_attributes(neighbours, 16e9, 'bandwidth')
-    neighbours = topology_of(neighbours)
-    for nbytes in 1e6, 1e8, 1e10:
-        best = ms(sch.halving_doubling(8), switch, nbytes)
-        for other in sch.ring, sch.tree, sch.recursive_doubling:
-            assert best < ms(other(8), switch, nbytes)
-        assert ms(sch.ring(8), neighbours, nbytes) < ms(
-            sch.halving_doubling(8), neighbours, nbytes)
-    assert round(ms(sch.halving_doubling(8), switch, MB), 3) == 0.169
-
-
-def test_latency_is_paid_for_each_cable_of_a_route():
-    send = Schedule([[Send(0, 3, 0, True)]], 4)
-    for topology, cables in (
-            (top.pcie_switch(4, latency=A), 2),
-            (top.ethernet(4, latency=A), 2),
-            (top.cluster(2, 2, latency=A, network_latency=A), 4),
-            (top.nvlink_p3(latency=A), 1)):
-        assert simulate.time(send, topology, 0).seconds == pytest.approx(
-            cables * A)
 
 
 # --- sharing -----------------------------------------------------------------
@@ -186,13 +138,6 @@ def test_flows_share_and_speed_up_when_others_end():
     timing = simulate.time(plan, top.ethernet(3, 10.0), 40)
     assert [(e.start, e.end) for e in timing.events] == [
         (0.0, pytest.approx(2)), (0.0, pytest.approx(4))]
-
-
-def test_a_flow_takes_what_others_cannot_use():
-    # Links a: 10 bytes/s, b: 4. Flow 0 uses both, flow 1 a, flows 2 and 3 b.
-    paths = np.array([[0, 1], [0, 2], [1, 2], [1, 2]])  # link 2: padding
-    rates = flows.fair_rates(paths, np.array([10, 4, np.inf]))
-    assert rates == pytest.approx([4 / 3, 10 - 4 / 3, 4 / 3, 4 / 3])
 
 
 def twin(flows, capacity):
@@ -224,7 +169,6 @@ def twin(flows, capacity):
     return [float(ends[k]) for k in range(len(flows))]
 
 
-@settings(quick, max_examples=cases(200))
 @given(st.data())
 def test_flows_agree_with_a_slow_exact_twin(data):
     capacity = data.draw(st.lists(st.integers(1, 9), min_size=1, max_size=5))
@@ -319,13 +263,12 @@ def sends_wait_only_for_what_they_need(events, schedule, overhead):
             max(before, default=0) + handled(event, schedule, overhead))
 
 
-OVERHEADS = st.sampled_from([0, 0, 2e-6, 1e-4, 0.1])
-
-
-@settings(quick, max_examples=cases(150))
-@given(worlds(), st.booleans(), OVERHEADS)
+@given(worlds(), st.booleans(), st.sampled_from([0, 0, 2e-6, 1e-4, 0.1]))
 def test_what_is_true_on_random_topologies(world, barrier, overhead):
-    schedule, topology = world
+    is_true(*world, barrier, overhead)
+
+
+def is_true(schedule, topology, barrier, overhead):
     timing = simulate.time(schedule, topology, 12 * MB, barrier, overhead)
     events = list(timing.events)
     routes = [topology.route(*event.send[:2]) for event in events]
@@ -339,82 +282,20 @@ def test_what_is_true_on_random_topologies(world, barrier, overhead):
         sends_wait_only_for_what_they_need(events, schedule, overhead)
 
 
-# --- what is alike is solved once, and gives what all of it would ------------
-
-def plainly(schedule, topology, nbytes, overhead):
-    """(start, end) of every send, and bytes by link: one round at a time.
-
-    Routes are searched in a graph, and every link is in every round.
-    """
-    graph, size = topology.graph(), schedule.chunk_bytes(nbytes)
-    capacity = np.array([*(link.bandwidth for link in topology.links), np.inf])
-    load, spans, now = Counter(), [], 0.0
-    for sends in schedule.rounds:
-        paths, delay, waits = [], [], []
-        for send in sends:
-            waits.append(overhead * turn(send, sends))
-            nodes = nx.dijkstra_path(graph, send.src, send.dst, 'hop')
-            pairs = list(zip(nodes, nodes[1:]))
-            paths.append([topology.number[pair] for pair in pairs])
-            delay.append(sum(graph.edges[pair]['latency'] for pair in pairs))
-            for pair in pairs:
-                load[pair] += size[send.chunk]
-        longest = max(map(len, paths))
-        paths = [path + [len(topology.links)] * (longest - len(path))
-                 for path in paths]
-        _, ends = flows.flow(np.array(paths), size[[s.chunk for s in sends]],
-                             np.add(delay, waits), capacity)
-        spans += [(now + wait, now + end) for wait, end in zip(waits, ends)]
-        now += max(ends)
-    return spans, {pair: nbytes for pair, nbytes in load.items() if nbytes}
-
-
-def agrees(schedule, topology, nbytes=12 * MB, overhead=0):
-    timing = simulate.time(schedule, topology, nbytes, overhead=overhead)
-    spans, load = plainly(schedule, topology, nbytes, overhead)
-    assert [event[:2] for event in timing.events] == [
-        (pytest.approx(start), pytest.approx(end)) for start, end in spans]
-    assert timing.seconds == pytest.approx(max(end for _, end in spans))
-    assert timing.load == pytest.approx(load)
-    assert [event.send for event in timing.events] == [
-        send for sends in schedule.rounds for send in sends]
-
-
-@settings(quick, max_examples=cases(100))
-@given(worlds(), OVERHEADS)
-def test_the_same_as_round_by_round_on_random_topologies(world, overhead):
-    agrees(*world, overhead=overhead)
-
-
 UNEQUAL = Schedule(
     [[Send(k, (k + step) % 5, k, True) for k in range(5)]
      for step in (1, 2, 1, 1, 2)], 5, weights=[1, 2, 3, 1, 2])
 
 
-@pytest.mark.parametrize('schedule', [
-    sch.ring(7), sch.running_sum(5), sch.bidirectional_ring(6), UNEQUAL,
-    sch.pipelined(sch.double_tree(9), 3), sch.halving_doubling(6),
-    Schedule(list(map(list, sch.ring(6).rounds)), 6)], ids=repr)
-def test_the_same_as_round_by_round_on_machines(schedule):
-    n = schedule.num_devices
-    for topology in (top.pcie_switch(n), top.ethernet(n, latency=1e-5),
-                     top.cluster(2, 5, latency=1e-6, network_latency=1e-5)):
-        agrees(schedule, topology)
-        agrees(schedule, topology, overhead=3e-5)
-
-
-def test_the_same_as_round_by_round_in_a_cluster():
-    topology = top.cluster(3, 4, num_servers=2, network_latency=2e-5)
-    for across in (sch.ring, sch.tree, lambda m: sch.parameter_server(m, 2)):
-        agrees(sch.hierarchical(3, 4, across), topology)
-    agrees(sch.parameter_server(4, 2), topology)
-    graph = topology.graph()  # a way round from machine to machine
-    for a, b in (('switch 0', 'switch 1'), ('switch 1', 'switch 0')):
-        graph.add_edge(a, b, bandwidth=1e9, latency=1e-6)
-    agrees(sch.ring(12), topology_of(graph, topology.switches))
-    deep = nx.balanced_tree(1, 9)  # a line
-    nx.set_edge_attributes(deep, 1e9, 'bandwidth')
-    agrees(sch.tree(10), topology_of(deep))
+@pytest.mark.parametrize('overhead', [0, 3e-5])
+def test_it_is_true_where_rounds_are_alike(overhead):
+    """They are solved once, if their sends take equally long."""
+    machines = top.cluster(2, 5, latency=1e-6, network_latency=1e-5)
+    for schedule in sch.ring(7), UNEQUAL, sch.pipelined(sch.tree(9), 3):
+        is_true(schedule, machines, True, overhead)
+    is_true(sch.hierarchical(3, 4, lambda m: sch.parameter_server(m, 2)),
+            top.cluster(3, 4, num_servers=2, network_latency=2e-5),
+            True, overhead)
 
 
 @pytest.mark.full
@@ -440,26 +321,10 @@ def test_ten_thousand_devices():
     assert timing.seconds == pytest.approx(inside + across)
 
 
-MEMORY = """
-from d2lps.collectives import simulate, strategies, topology
-simulate.time(strategies.ring(16_384), topology.pcie_switch(16_384), 1e8)
-with open('/proc/self/status') as file:  # ru_maxrss begins with pytest's
-    print(file.read().split('VmHWM:')[1].split()[0])
-"""
-
-
-@pytest.mark.full
-@pytest.mark.skipif(not sys.platform.startswith('linux'), reason='no /proc')
-def test_ten_thousand_devices_fit_into_a_gigabyte(python):
-    folder = Path(simulate.__file__).parents[2]
-    done = python('-c', MEMORY, PYTHONPATH=str(folder))
-    assert 1e7 < 1024 * int(done.stdout) < 1e9, done.stderr
-
-
 # --- messages that cost their ends time -----------------------------------
 
-@pytest.mark.parametrize('n', [2, 8, 64])
-def test_each_end_handles_a_message_after_the_other(n):
+def test_each_end_handles_a_message_after_the_other():
+    n = 8
     # Messages without bytes, on cables without latency: only handling takes
     # time, and the last message of a round waits for all turns before it.
     def seconds(make, *args):
@@ -501,15 +366,6 @@ def test_equal_rounds_are_solved_once(monkeypatch):
     explicit = Schedule(list(map(list, sch.ring(16).rounds)), 16)
     simulate.time(explicit, top.pcie_switch(16), MB)
     assert len(calls) == 2
-
-
-def test_rounds_that_share_links_in_the_same_way_are_solved_once(monkeypatch):
-    calls = []
-    monkeypatch.setattr(simulate, 'flow',
-                        lambda *a: calls.append(a) or flows.flow(*a))
-    timing = simulate.time(sch.running_sum(100), top.pcie_switch(100), MB)
-    assert timing.seconds == pytest.approx(198 * MB / top.PCIE3)
-    assert len(calls) == 2  # there, and back to device 0
 
 
 # --- Timing ------------------------------------------------------------------
@@ -566,41 +422,10 @@ def flows_on_one_link(n):
 @pytest.mark.parametrize('call, words', [
     (lambda: simulate.time('ring', SWITCH, 1), 'schedule must be a Schedule'),
     (lambda: simulate.time(sch.ring(2), 2, 1), 'topology must be a Topology'),
-    (lambda: simulate.time(sch.ring(2), SWITCH, True), 'nbytes must be a num'),
-    (lambda: simulate.time(sch.ring(2), SWITCH, 1, 1), 'barrier must be True'),
     (lambda: flows.flow(*flows_on_one_link(1), [[0]]), 'flow 0 waits for'),
-    (lambda: flows.flow(*flows_on_one_link(1), [[7]]), 'flow 0 waits for'),
     (lambda: flows.flow(*flows_on_one_link(3), [[], [2], [1]]),
      r'flow 1 waits for \[2\], of'),
 ])
 def test_bad_arguments_are_named_and_nothing_hangs(call, words):
     with pytest.raises(ValueError, match=words):
         call()
-
-
-def test_a_flow_waits_for_another():
-    flow = np.array([[0], [0]]), np.array([6., 4]), np.array([0., 1])
-    starts, ends = flows.flow(*flow, np.array([2.]), [(), [0]])
-    assert starts.tolist() == [0, 3] and ends.tolist() == [3, 6]
-    starts, ends = flows.flow(*flow, np.array([2.]))
-    assert ends.tolist() == [5, 5]
-
-
-def test_a_missing_node_is_named():
-    with pytest.raises(ValueError, match="no node 'cpu'"):
-        simulate.time(sch.gather_broadcast(8, 'cpu'), top.nvlink_p3(), MB)
-
-
-@pytest.mark.full
-def test_large_schedules_take_few_steps(monkeypatch):
-    # Two million sends each; what would be slow is a step for each of them.
-    steps, fill = [], flows.fair_rates
-    monkeypatch.setattr(flows, 'fair_rates',
-                        lambda *args: steps.append(1) or fill(*args))
-    timing = simulate.time(sch.ring(1024), top.pcie_switch(1024), N)
-    assert timing.seconds == pytest.approx(2046 * N / 1024 / top.PCIE3)
-    assert timing.events[-1].round == 2046
-    schedule = sch.parameter_server(10_000, 100)
-    timing = simulate.time(schedule, top.ethernet(schedule.nodes), N)
-    assert timing.seconds == pytest.approx(2 * 100 * N / top.ETHERNET_10G)
-    assert 0 < len(steps) < 20

@@ -1,17 +1,14 @@
 """Links, routes, and whether the presets are the machines they claim to be."""
-from amount import cases
 import networkx as nx
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from d2lps.collectives import strategies as sch
 from d2lps.collectives import topology as top
 from d2lps.collectives.topology import Link, Topology
 from plans import topology_of
-
-quick = settings(deadline=None, derandomize=True, database=None)
 
 # Wang, Li, Liberty, Smola 2018: the GPUs of a p3.16xlarge in the order of
 # two rings, by the paper's numbers, and how many NVLinks make a hop.
@@ -49,8 +46,7 @@ def test_the_papers_rings_are_the_cables_of_the_p3():
     assert same(of_rings(PAPER_RINGS), of_matrix(top.P3_CABLES))
 
 
-@pytest.mark.parametrize('a, b, c, d', [
-    (0, 1, 0, 3), (0, 4, 0, 1), (0, 5, 1, 5), (2, 3, 3, 7)])
+@pytest.mark.parametrize('a, b, c, d', [(0, 1, 0, 3), (0, 5, 1, 5)])
 def test_with_a_wrong_cable_they_are_not(a, b, c, d):
     wrong = top.P3_CABLES.copy()
     wrong[[a, c], [b, d]] = wrong[[c, a], [d, b]]  # two entries exchanged
@@ -71,18 +67,6 @@ def test_the_cables_come_apart_into_two_rings():
     assert same(of_rings(rings), of_rings(PAPER_RINGS))
 
 
-def test_the_matrix_of_cables_cannot_be_changed():
-    with pytest.raises(ValueError, match='read-only'):
-        top.P3_CABLES[0, 1] = 2
-    assert top.P3_CABLES.sum(axis=1).tolist() == [6] * 8
-
-
-def test_rings_of_other_machines():
-    square = [[0, 1, 0, 1], [1, 0, 1, 0], [0, 1, 0, 1], [1, 0, 1, 0]]
-    assert top.rings_of(square) == [([0, 1, 2, 3], 1)]
-    assert top.rings_of(np.zeros((3, 3), int)) == []
-
-
 TWO_TRIANGLES = np.kron(np.eye(2, dtype=int), 1 - np.eye(3, dtype=int))
 CHAIN = np.diag([3, 3], 1) + np.diag([3, 3], -1)
 
@@ -92,10 +76,7 @@ CHAIN = np.diag([3, 3], 1) + np.diag([3, 3], -1)
     (CHAIN, 'pairs with 3 of them do not make'),
     (1 - np.eye(4, dtype=int), 'pairs with 1 of them do not make'),
     (np.triu(np.ones((3, 3), int), 1), 'symmetric matrix'),
-    (np.ones((3, 3), int), '0 on its diagonal'),
-    (np.ones((2, 3), int), 'must be'), (top.P3_CABLES / 1, 'must be'),
-    (-top.P3_CABLES, 'must be'), ([[0, 1], [1, 0]], 'of 3 rows or more'),
-    (None, 'must be'), ('two', 'must be'), ([[0], [1, 2]], 'must be')])
+    ([[0], [1, 2]], 'must be')])
 def test_cables_that_make_no_rings(cables, words):
     with pytest.raises(ValueError, match=f'^cables.*{words}'):
         top.rings_of(cables)
@@ -107,43 +88,6 @@ def test_nvlink_is_built_from_the_matrix_in_its_numbering():
     graph = of_topology(topology)
     assert nx.utils.graphs_equal(graph, of_matrix(top.P3_CABLES))
     assert len(topology.links) == 2 * graph.number_of_edges() == 32
-
-
-@pytest.mark.parametrize('both_ways', [False, True])
-def test_two_rings_use_every_cable_of_the_p3_and_no_other(both_ways):
-    used = {frozenset(send[:2]) for sends in sch.two_rings(both_ways).rounds
-            for send in sends}
-    assert {frozenset(edge) for edge in of_topology(
-        top.nvlink_p3()).edges} == used
-
-
-def test_nvlink_has_the_bandwidth_of_the_book_or_of_the_data_sheet():
-    for bandwidth, total in ((top.NVLINK, 108e9), (top.NVLINK_V100, 150e9)):
-        links = top.nvlink_p3(bandwidth).links
-        assert sum(link.bandwidth for link in links if link.src == 0) == total
-    assert {link.latency for link in top.nvlink_p3(latency=1e-6).links
-            } == {1e-6}
-    assert [a[:2] for a in top.nvlink_p3().route(0, 3)] == [(0, 3)]
-    assert len(top.nvlink_p3().route(0, 5)) == 2  # no cable between them
-
-
-def test_constants_are_line_rates():
-    for bits, rate in ((1e9, top.ETHERNET_1G), (10e9, top.ETHERNET_10G),
-                       (100e9, top.ETHERNET_100G)):
-        assert rate == bits / 8
-    # 16 lanes of 8 and of 16 Gbit/s
-    assert [top.PCIE3, top.PCIE4] == [16 * 8e9 / 8, 16 * 16e9 / 8]
-
-
-LATENCY = 3e-6
-
-
-@pytest.mark.parametrize('topology', [
-    top.pcie_switch(3, latency=LATENCY), top.ethernet(3, latency=LATENCY),
-    top.nvlink_p3(latency=LATENCY),
-    top.cluster(2, 2, latency=LATENCY, network_latency=LATENCY)], ids=repr)
-def test_latency_is_that_of_a_cable(topology):
-    assert {link.latency for link in topology.links} == {LATENCY}
 
 
 def test_pcie_switch():
@@ -210,7 +154,6 @@ def graphs(draw):
     return graph, inner if keep else []
 
 
-@settings(quick, max_examples=cases(150))
 @given(graphs())
 def test_routes_are_shortest_paths(case):
     graph, switches = case
@@ -230,78 +173,27 @@ def test_routes_are_shortest_paths(case):
                     for path in nx.all_shortest_paths(graph, a, b)))
 
 
-def test_many_routes_at_once_are_the_routes_one_by_one():
-    topology = top.cluster(3, 3)
-    k = np.arange(len(topology.nodes))
-    src, dst = np.repeat(k, len(k)), np.tile(k, len(k))
-    src, dst = src[src != dst], dst[src != dst]
-    for a, b, row in zip(src, dst, topology.routes(src, dst)):
-        links = [topology.links[i] for i in row if i < len(topology.links)]
-        assert links == topology.route(topology.nodes[a], topology.nodes[b])
-
-
-def test_an_undirected_graph_has_links_both_ways():
-    graph = nx.path_graph(3)
-    nx.set_edge_attributes(graph, 5e9, 'bandwidth')
-    topology = topology_of(graph)
-    assert len(topology.links) == 4
-    assert topology.route(2, 0) == [Link(2, 1, 5e9, 0.0), Link(1, 0, 5e9, 0.0)]
-    back = topology.graph()
-    assert back.edges[1, 2]['bandwidth'] == 5e9 and len(back.edges) == 4
-
-
 def one_way():
     return Topology([Link(0, 1, 1.0, 0.0)])
 
 
 @pytest.mark.parametrize('bad, words', [
     (lambda: Topology([Link(0, 1, 1, 0), Link(0, 1, 2, 0)]), 'join the same'),
-    (lambda: Topology([Link(0, 1, 0, 0)]),
-     r'links\[0\].bandwidth must be a posi'),
-    (lambda: Topology([Link(0, 1, 1, -1)]),
-     r'links\[0\].latency must be a number of'),
+    (lambda: Topology([Link(0, 1, np.inf, 0)]), r'links\[0\].bandwidth must'),
+    (lambda: Topology([Link(0, 0, 1, 0)]), r'links\[0\] joins 0 to itself'),
+    (lambda: Topology([(0, 1, 1, 0)]), 'links must be a list of Link'),
+    (lambda: Topology([Link(0, 1, 1, 0)], [2]), 'switches: no link goes to 2'),
     (lambda: one_way().route(1, 0), 'no way from 1 to 0'),
     (lambda: one_way().route(0, 'cpu'), "no node 'cpu'; it has 0, 1"),
     (lambda: top.pcie_switch(2).route(0, 'switch'), "no node 'switch'"),
-    (lambda: top.pcie_switch(-3), 'n must be a whole .*was -3'),
     (lambda: top.pcie_switch(10 ** 9), 'n must be .*from 1 to 100,000'),
-    (lambda: top.pcie_switch(4, np.inf), 'bandwidth must be a positive'),
-    (lambda: top.pcie_switch(4, np.nan), 'bandwidth must be a positive'),
-    (lambda: top.pcie_switch(4, latency=np.inf), 'latency must be a number'),
-    (lambda: top.ethernet('two'), 'hosts must be'),
     (lambda: top.ethernet([]), 'hosts must be a whole number'),
     (lambda: top.ethernet([1, 1]), 'hosts must be .* different names'),
-    (lambda: top.ethernet([0, 1.5]), r'hosts\[1\] must be a name of a no'),
-    (lambda: top.cluster(2, -1), 'num_devices must be a .*was -1'),
-    (lambda: top.cluster(2, 2, num_servers=-1), 'num_servers must be a '),
     (lambda: top.cluster(10 ** 4, 10 ** 3),
      '10,010,000 nodes, and at most 100,000'),
-    (lambda: top.cluster(2, 2, network=0), 'network must be a positive'),
     (lambda: top.nvlink_p3(True), 'bandwidth must be a positive .*True'),
-    (lambda: top.both_ways(0, 1, '16e9'), 'bandwidth must be'),
     (lambda: top.both_ways(0.5, 1, 1), 'a must be a name of a node'),
-    (lambda: Topology('links'), 'links must be a list of Link'),
-    (lambda: Topology([(0, 1, 1, 0)]), 'links must be a list of Link'),
-    (lambda: Topology([Link(0, [1], 1, 0)]), r'links\[0\] must be a name'),
-    (lambda: Topology([Link(0, 0, 1, 0)]), r'links\[0\] joins 0 to itself'),
-    (lambda: Topology([Link(0, 1, np.inf, 0)]), r'links\[0\].bandwidth must'),
-    (lambda: Topology([Link(0, 1, 1, 0)], 'switch'), 'switches must be a lis'),
-    (lambda: Topology([Link(0, 1, 1, 0)], [2]), 'switches: no link goes to 2'),
-    (lambda: Topology([Link(0, 1, 1, 0)], name=3), 'name must be a text'),
-    (lambda: one_way().route(True, 0), 'src must be a name .*was True'),
-    (lambda: one_way().route(0, [1]), 'dst must be a name'),
-    (lambda: one_way().positions(3), 'nodes must be a list'),
-    (lambda: one_way().routes(np.array([0]), np.array([2])), 'dst must be'),
-    (lambda: one_way().routes(np.array([-1]), np.array([1])), 'src must be'),
-    (lambda: one_way().routes([0], 1), 'dst must be an array'),
-    (lambda: one_way().routes([0], [1, 0]), 'as many in src as in dst'),
 ])
 def test_bad_arguments_are_named(bad, words):
     with pytest.raises(ValueError, match=words):
         bad()
-
-
-def test_a_count_may_be_numpys():
-    assert top.ethernet(np.int64(4)).nodes == (0, 1, 2, 3)
-    assert repr(top.pcie_switch(np.int64(2))) == repr(top.pcie_switch(2))
-    assert type(top.pcie_switch(2, np.float32(8)).links[0].bandwidth) is float

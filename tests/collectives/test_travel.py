@@ -5,7 +5,6 @@ arrays. What is wrong must be said, by all, and nobody may hang.
 """
 import contextlib
 import os
-import pickle
 import random
 import re
 import signal
@@ -16,17 +15,15 @@ import time
 
 import numpy as np
 import pytest
-from amount import QUICK, cases
 from clusters import HANGS, wait_for
 from d2lps.collectives import Schedule, Send, strategies, travel
 from d2lps.cluster.peers import joining
-from d2lps.cluster.peers.exchange import (PeerError, Peers, PlanError,
-                                          join_peers)
+from d2lps.cluster.peers.exchange import (PeerError, Peers, PlanError)
 from d2lps.collectives.schedule import ScheduleError
 from d2lps.cluster.processes.calls import first_of
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
-from plans import BY_N, BY_TWO, quick, schedules
+from plans import BY_N, BY_TWO, schedules
 from travellers import (Crew, first, go, in_round, join, memory, open_now,
                         settled, still_well)
 
@@ -86,7 +83,7 @@ def some(plan, shape, dtype='f4', seed=0):
 # What comes out.
 
 @pytest.mark.parametrize('name', BY_N)
-@pytest.mark.parametrize('n', [1, 2, 3, 4, 5])
+@pytest.mark.parametrize('n', [1, 2, 5])
 def test_every_plan(crews, name, n):
     plan = BY_N[name](n)
     for size in 0, 1, 7, 1000:
@@ -94,19 +91,10 @@ def test_every_plan(crews, name, n):
 
 
 @pytest.mark.parametrize('name', BY_TWO)
-@pytest.mark.parametrize('m, d', [(1, 1), (2, 1), (1, 2), (2, 2), (3, 2)])
+@pytest.mark.parametrize('m, d', [(1, 2), (3, 2)])
 def test_every_plan_of_two_numbers(crews, name, m, d):
     plan = BY_TWO[name](m, d)
     same(plan, some(plan, 1001), crews(len(plan.nodes)))
-
-
-@pytest.mark.parametrize('plan', [
-    strategies.ring(3), strategies.tree(4), strategies.halving_doubling(4),
-    strategies.gather_broadcast(3, 'cpu'), strategies.sharded(5)],
-    ids=lambda plan: plan.name)
-def test_a_few_megabytes(crews, plan):
-    """Longer than a socket's room, and than the pieces that are added."""
-    same(plan, some(plan, 700_001, 'f8'), crews(len(plan.nodes)))
 
 
 OPS = {'add': np.add, 'maximum': np.maximum, 'multiply': np.multiply,
@@ -139,8 +127,6 @@ def any_plan(draw):
     return Schedule(rounds, n, nodes[n:], [1, *weights], 'any')
 
 
-@pytest.mark.cases
-@settings(quick, max_examples=cases(300))
 @given(plan=schedules(5) | any_plan(), dtype=st.sampled_from(DTYPES),
        op=st.sampled_from(sorted(OPS)), layout=st.sampled_from([*LAYOUTS]),
        shape=st.lists(st.integers(0, 9), min_size=1, max_size=3),
@@ -188,17 +174,7 @@ def test_events(crews):
         for send in sends)
 
 
-def test_a_plan_of_one_and_one_of_nothing(crews):
-    plan = Schedule([], 3)
-    same(strategies.ring(1), some(strategies.ring(1), 5), crews(1))
-    same(plan, some(plan, 5), crews(3))
-
-
 # Bad arguments.
-
-class Subclass(np.ndarray):
-    pass
-
 
 READ_ONLY = np.ones(3)
 READ_ONLY.flags.writeable = False
@@ -207,14 +183,9 @@ READ_ONLY.flags.writeable = False
 @pytest.mark.parametrize('arguments, words', [
     (dict(plan=strategies.ring(3)), 'plan must be for 2 nodes, as there are '
      r'so many workers; ring\(3\) has 3'),
-    (dict(plan=strategies.gather_broadcast(2, 'cpu')), 'plan must be for 2'),
     (dict(plan='ring'), 'plan must be a Schedule'),
     (dict(peers='me'), 'peers must be the Peers that d2lps.join_peers'),
-    (dict(array=np.array([object()])), 'array must be a NumPy array of numb'),
-    (dict(array=np.array(['a'])), 'array must be a NumPy array of numbers'),
     (dict(array=[1, 2]), 'array must be a NumPy array of numbers'),
-    (dict(array=np.ones(3).view(Subclass)), 'array must be a NumPy array'),
-    (dict(array=np.ma.ones(3)), 'array must be a NumPy array'),
     (dict(array=READ_ONLY), 'array is read-only'),
     (dict(op=3), 'op must be a function'),
     (dict(events=3), 'events must be a list'),
@@ -235,32 +206,13 @@ def test_bad_arguments(crews, arguments, words):
 
 @pytest.mark.parametrize('arguments, words', [
     (dict(rank=2), 'rank must be below 2, the number of addresses; it was 2'),
-    (dict(rank=-1), 'rank must be a whole number of at least 0'),
-    (dict(rank='0'), 'rank must be a whole number'),
-    (dict(addresses=[]), 'addresses is too short'),
-    (dict(addresses={'/a', '/b'}), 'addresses must be a list such as'),
     (dict(addresses='/a'), 'addresses must be a list such as'),
     (dict(addresses=['/a', '/a']), 'addresses must be a list of different'),
     (dict(addresses=['/a', '']), r'addresses\[1] must be the path of a Unix'),
-    (dict(addresses=['/a', 3]), r'addresses\[1] must be .* it was 3'),
-    (dict(addresses=['/a', None]), r'addresses\[1] must be'),
-    (dict(addresses=['a', '/b']), r'addresses\[0] must be'),
-    (dict(addresses=['/a\0b', '/b']), r'addresses\[0] must be'),
     (dict(addresses=['/a', '/b' * 60]), r'addresses\[1] must be .*at most 100'
      ' bytes'),
-    (dict(addresses=['lab1', '/a']), r'addresses\[0] must be'),
-    (dict(addresses=['lab1:', '/a']), r'addresses\[0] must be'),
-    (dict(addresses=[':2000', '/a']), r'addresses\[0] must be'),
-    (dict(addresses=['lab1:x', '/a']), r'addresses\[0] must be'),
-    (dict(addresses=['lab1:0', '/a']), r'addresses\[0] must be'),
     (dict(addresses=['lab1:65536', '/a']), r'addresses\[0] must be'),
-    (dict(addresses=['lab1:-1', '/a']), r'addresses\[0] must be'),
-    (dict(addresses=['::1:2000', '/a']), r'addresses\[0] must be'),
-    (dict(addresses=['lab1:2000\n', '/a']), r'addresses\[0] must be'),
     (dict(timeout=0), 'timeout must be a number from 0.1 to 1e.06'),
-    (dict(timeout='long'), 'timeout must be a number'),
-    (dict(secret=None), 'secret must be a text'),
-    (dict(secret=b'x'), 'secret must be a text'),
     (dict(addresses=['127.0.0.1:20000', '/b']), 'secret must be a text that '
      'no stranger knows')])
 def test_bad_arguments_of_peers(arguments, words):
@@ -306,51 +258,21 @@ def test_who_does_not_come(crew, tmp_path):
     assert settled(before)
 
 
-def test_a_socket_that_a_dead_worker_left(tmp_path, crew):
-    with socket.socket(socket.AF_UNIX) as left:
-        left.bind(str(tmp_path / '0'))
-    assert still_well(crew(2).joined())
-
-
-def test_an_error_travels_through_pickle():
-    error = PeerError('words', 1, 2, 3, closed=True)
-    again = pickle.loads(pickle.dumps(error))
-    assert str(again) == 'words' and vars(again) == vars(error)
-
-
-def test_peers_are_those_of_a_cluster():
-    with pytest.raises(RuntimeError, match='join_peers works in the workers '
-                       'of a cluster only'):
-        join_peers()
-
-
 # Workers that do not do the same.
 
 RING, TREE = strategies.ring(3), strategies.tree(3)
-LONG = [Schedule(RING.rounds, 3, name='x' * 263 + ' ' + end)
-        for end in ('one', 'two')]
 DIFFERENT = {
     'plan': [(RING, np.ones(6)), (TREE, np.ones(6)), (RING, np.ones(6))],
-    'size': [(RING, np.ones(6)), (RING, np.ones(7)), (RING, np.ones(6))],
-    'shape': [(RING, np.ones((2, 3))), (RING, np.ones((3, 2))),
-              (RING, np.ones((2, 3)))],
     'dtype': [(RING, np.ones(6)), (RING, np.ones(6, 'i8')),
               (RING, np.ones(6))],
-    'byte order': [(RING, np.ones(6)), (RING, np.ones(6, '>f8')),
-                   (RING, np.ones(6))],
-    'op': [(RING, np.ones(6)), (RING, np.ones(6), np.maximum),
-           (RING, np.ones(6))],
     'weights': [(RING, np.ones(6)), (Schedule(
         RING.rounds, 3, weights=[1, 1, 2], name=RING.name), np.ones(6)),
-        (RING, np.ones(6))],
-    'all': [(RING, np.ones(6)), (TREE, np.ones(6)), (RING, np.ones(5))],
-    'the end of a long name': [(LONG[k == 1], np.ones(6)) for k in range(3)]}
+        (RING, np.ones(6))]}
 
 
 # Two of three workers have the first op, the one between them the second.
 ONE_NAME = {
     'code': (lambda a, b: a + b, lambda a, b: a * b),
-    'a constant': (lambda a, b: a + 2 * b, lambda a, b: a + 3 * b),
     'a name': (lambda a, b: np.fmin(a, b), lambda a, b: np.fmax(a, b))}
 for about, ops in ONE_NAME.items():
     DIFFERENT[f'ops of one name: {about}'] = [
@@ -374,69 +296,14 @@ def test_workers_that_run_different_plans(crews, what):
         assert still_well(crews(3))
 
 
-def test_a_worker_that_goes_over_to_another_op_of_the_same_name(crew):
-    """What was agreed before is not taken for it."""
-    add, multiply = ONE_NAME['code']
-    c = crew(3).joined()
-    assert c(go, RING, np.ones(6), add)[0].tolist() == [3] * 6
-    errors = c.each(go, [(RING, np.ones(6), (add, multiply)[k == 1])
-                         for k in range(3)])
-    assert {*map(type, errors)} == {PeerError}, errors
-    assert any('it runs another plan' in str(one) for one in errors), errors
-    assert c.joined()(go, RING, np.full(6, 2.), multiply)[0].tolist() == (
-        [8] * 6)
-
-
-SAME_OP = """
-import numpy as np
-from functools import partial
-def helper(a, b):
-    return helper(b, a) if a is None else a + b
-def make(mine):
-    notes, count, scale = [mine], mine, 2
-    def op(a, b, c={'x', 'y', 'z'}):
-        nonlocal count
-        count += 1
-        notes.append(mine_too())
-        return np.add(a, scale * helper(a, b)) if 'x' in {'x', 'y'} else a
-    def mine_too():
-        return notes[0]
-    return op
-op = make(MINE)
-"""
-
-
-def test_one_op_that_each_worker_has_made_itself(crews):
-    """On another line, with other counts, and other seeds of hashes."""
-    def run(me):
-        space = {'__name__': '__main__', 'MINE': me.rank}
-        exec('\n' * me.rank + SAME_OP, space)
-        array = np.ones(6)
-        travel.run(me.peers, RING, array, space['op'])
-        travel.run(me.peers, RING, array, space['op'])  # the counts differ
-        return array
-    first, *others = crews(3)(run)
-    assert all((first == one).all() for one in others), (first, others)
-
-
-def test_a_long_name_that_is_cut_behind_a_word(crews):
-    """The place of a space decides nothing."""
-    for length in range(255, 305):
-        plan = Schedule(RING.rounds, 3, name='a ' * (length // 2))
-        same(plan, some(plan, 3), crews(3))
-
-
-@pytest.mark.parametrize('order', [(0, 1), pytest.param(
-    (1, 0), marks=pytest.mark.full)])
-def test_one_runs_a_plan_that_was_agreed_before(crew, order):
+def test_one_runs_a_plan_that_was_agreed_before(crew):
     """All end, nobody with a sum; and they can join again."""
     c = crew(3, timeout=3).joined()
     for plan in RING, TREE:
         c(go, plan, np.ones(6))
     new = Schedule(RING.rounds, 3, name='new')
     for others in TREE, new:
-        pair = [RING, others]
-        errors = c.each(go, [(pair[order[rank == 1]], np.ones(6))
+        errors = c.each(go, [(others if rank == 1 else RING, np.ones(6))
                              for rank in range(3)])
         assert {*map(type, errors)} == {PeerError}, errors
         # Those whose messages never meet hear of it when the time is over.
@@ -453,7 +320,6 @@ def test_one_runs_a_plan_that_was_agreed_before(crew, order):
 
 @pytest.mark.parametrize('op, words', [
     (lambda a, b: np.add(a, b).sum(), 'op must work element by element'),
-    (lambda a, b: None, 'op must work element by element'),
     (lambda a, b: 1 / 0, 'division by zero'),
     (lambda a, b: (a + b) * 1j, 'convert the arrays to complex128 first')])
 def test_an_op_that_fails(crew, op, words):
@@ -492,14 +358,13 @@ def check_the_others(plan, arrays, victim, results):
     return bool(errors)
 
 
-@pytest.mark.cases
 @pytest.mark.parametrize('how', ['killed', 'fails'])
 def test_who_ends_in_the_middle(how, tmp_path):
     """Any worker, in any round of any plan, with small and large arrays."""
     numbers, told = random.Random(7), 0
     act = {'killed': lambda: os.kill(os.getpid(), signal.SIGKILL),
            'fails': lambda: 1 / 0}[how]
-    many = 100 if not QUICK else 8
+    many = 8
     before = open_now()
     for number in range(many):
         plan, victim, round = a_plan(numbers)
@@ -521,10 +386,7 @@ def test_who_ends_in_the_middle(how, tmp_path):
     assert told > many / 2 and settled(before)
 
 
-LATE = {'ring': strategies.ring(4), 'tree': strategies.tree(5),
-        'halving and doubling': strategies.halving_doubling(4),
-        'recursive doubling': strategies.recursive_doubling(5),
-        'sharded': strategies.sharded(4)}
+LATE = strategies.ring(4), strategies.tree(5), strategies.sharded(4)
 
 
 @pytest.mark.parametrize('size', [10, pytest.param(
@@ -538,7 +400,7 @@ def test_who_is_late(tmp_path, size):
         in_round(me, number, act)
     numbers, left = random.Random(size), []
     with contextlib.ExitStack() as stack:
-        for plan in LATE.values():
+        for plan in LATE:
             victim = numbers.randrange(plan.num_devices)
             number, wake = numbers.randint(1, 2), tmp_path / f'w{plan.name}'
             c = stack.enter_context(Crew(plan.num_devices, timeout=3))
@@ -567,47 +429,14 @@ def test_who_is_late(tmp_path, size):
             assert check_the_others(plan, arrays, victim, results)
 
 
-@pytest.mark.full
-def test_many_messages_to_one_who_does_not_read(crew):
-    """They wait together, not one after the other."""
-    plan = Schedule([[Send(0, 1, c, True) for c in range(60)]], 2)
-    c = crew(2).joined()
-    assert c(go, plan, np.ones(4_000_000))[1].all()
-    c(lambda me: setattr(me.peers, 'timeout', 2))
-    os.kill(c.pids[1], signal.SIGSTOP)
-    start = time.monotonic()
-    c.tell(0, go, plan, np.ones(4_000_000))
-    error = c.hear(0)
-    assert 'in round 2 of schedule: worker 0 waited 2 s to send to wo' in str(
-        error)
-    assert error.waits_for == 1 and time.monotonic() - start < 120
-    os.kill(c.pids[1], signal.SIGCONT)
-
-
-def test_a_stopped_worker_goes_on(crew):
-    """If it was not for too long."""
-    def large(me):
-        return (go(me, strategies.ring(3), np.ones(1_000_000)) == 3).all()
-    c = crew(3).joined()
-    os.kill(c.pids[1], signal.SIGSTOP)
-    for rank in range(3):
-        c.tell(rank, large)
-    time.sleep(0.3)
-    os.kill(c.pids[1], signal.SIGCONT)
-    assert [c.hear(rank) for rank in range(3)] == [True] * 3
-
-
 @pytest.mark.parametrize('waits, who', [
     ({}, None),
     ({0: (1, 2, False)}, 1),
     ({0: (1, 3, False), 1: (2, 2, False)}, 2),
-    ({1: (2, 2, False), 0: (1, 3, False), 3: (0, 4, False)}, 2),
     # They read what one has not sent completely, who has closed its line.
     ({0: (1, 1, True), 1: (2, 1, True), 3: (0, 1, True)}, 2),
     # Who was late finds a line closed, in any round.
     ({0: (1, 2, False), 1: (0, 2, True)}, 1),
-    ({1: (0, 1, True), 0: (1, 2, False)}, 1),
-    ({2: (0, 3, True), 0: (1, 2, False), 1: (2, 2, True)}, 1),
     # They contradict each other; it ends.
     ({0: (1, 2, True), 1: (0, 2, True)}, None)])
 def test_who_was_first(waits, who):
@@ -713,11 +542,6 @@ def scans(line, rank):
     return True
 
 
-def talks_http(line, rank):
-    line.sendall(b'GET / HTTP/1.1\r\nHost: x\r\n\r\n')
-    return closes(line)
-
-
 def sends_byte_by_byte(line, rank):
     """Each byte is early enough, and the last is not."""
     with contextlib.suppress(OSError):
@@ -734,14 +558,6 @@ def echoes(line, rank):
     return True
 
 
-def echoes_with_another_rank(line, rank):
-    """Our own number, which it hopes that we have signed."""
-    data = bytearray(line.recv(joining.GREETING.size))
-    data[8:12] = rank.to_bytes(4, 'big')
-    line.sendall(data)
-    return echoes(line, rank)
-
-
 def knows_another_secret(line, rank):
     """As a worker of an older run would."""
     with line, pytest.raises(ConnectionError):
@@ -750,8 +566,7 @@ def knows_another_secret(line, rank):
     return True
 
 
-STRANGERS = [says_nothing, says_garbage, scans, talks_http, echoes,
-             sends_byte_by_byte, echoes_with_another_rank,
+STRANGERS = [says_nothing, says_garbage, scans, echoes, sends_byte_by_byte,
              knows_another_secret]
 
 
@@ -772,41 +587,7 @@ def test_strangers_that_connect(crew, stranger):
             socket.create_connection(joining.place_of(address)[1], 5)
 
 
-def greeted(address, rank):
-    """A line on which worker 0 has welcomed this rank."""
-    line, end = connected(address), time.monotonic() + HANGS
-    try:
-        assert joining.greet(line, rank, b'known', end) == 0
-        assert joining.exactly(line, 1, end) == joining.WELCOME
-        return line
-    except BaseException:
-        line.close()
-        raise
-
-
-@pytest.mark.parametrize('rank', [0, 1, 7])
-def test_who_has_joined_already_or_has_no_rank(crew, rank):
-    """It knows the secret, and is refused in spite of it."""
-    c = crew(3, tcp=True)
-    c.tell(0, join)
-    with contextlib.ExitStack() as stack:
-        if rank == 1:
-            stack.enter_context(greeted(c.addresses[0], 1))
-        with pytest.raises(OSError):
-            greeted(c.addresses[0], rank)
-        with greeted(c.addresses[0], 2):  # it still listens
-            pass
-    if rank == 1:
-        assert c.hear(0) == 1
-        assert isinstance((c.tell(0, go, RING, np.ones(3)), c.hear(0))[1],
-                          PeerError)
-    else:
-        os.kill(c.pids[0], signal.SIGINT)
-        assert isinstance(c.hear(0), KeyboardInterrupt)
-    assert still_well(c.joined())
-
-
-@pytest.mark.parametrize('stranger', [*STRANGERS[:2], *STRANGERS[3:], None])
+@pytest.mark.parametrize('stranger', [says_nothing, echoes, None])
 def test_strangers_that_listen(crew, stranger):
     """A worker gives up in time; without the stranger, it joins."""
     c = crew(2, tcp=True)
@@ -837,20 +618,6 @@ def test_strangers_that_listen(crew, stranger):
     assert still_well(c.joined())
 
 
-def test_strangers_without_end(crew):
-    """The time is over all the same."""
-    c = crew(2, tcp=True)
-    c.tell(0, lambda me: join(me, timeout=1))
-    connected(c.addresses[0]).close()
-    with contextlib.suppress(OSError):  # until nobody listens
-        while True:
-            socket.create_connection(
-                joining.place_of(c.addresses[0])[1], HANGS).close()
-    error = c.hear(0)
-    assert isinstance(error, PeerError) and error.waits_for == 1
-    assert 'strangers were refused' in str(error)
-
-
 def test_a_socket_is_its_users_own(crew, tmp_path):
     """Whatever the umask; and it is gone when all have joined."""
     c = crew(2)
@@ -869,7 +636,7 @@ def test_a_socket_is_its_users_own(crew, tmp_path):
 
 # Again and again.
 
-def test_a_thousand_runs(crew):
+def test_many_runs_keep_nothing(crew):
     def runs(me, plans, times, start=0):
         for number in range(start, start + times):
             numbers = random.Random(number)
@@ -881,29 +648,9 @@ def test_a_thousand_runs(crew):
         return *open_now(), memory()
     plans = [BY_N[name](3) for name in BY_N if name != 'gather_cpu']
     c = crew(3).joined()
-    before = c(runs, plans, 200)
-    after = c(runs, plans, 1000, 200)
+    before = c(runs, plans, 100)
+    after = c(runs, plans, 300, 100)
     for (files, threads, bytes), (more_files, more_threads, more_bytes) in zip(
             before, after):
         assert more_files == files and more_threads <= 3  # one for each other
         assert more_bytes - bytes < 2e7
-
-
-@pytest.mark.full
-@pytest.mark.parametrize('tcp', [False, True])
-def test_joining_two_hundred_times(crew, tcp):
-    def again(me, times):
-        for _ in range(times):
-            with Peers(me.rank, me.addresses, HANGS, 'x') as one:
-                array = np.ones(300_000, 'u1')
-                travel.run(one, strategies.ring(2), array)
-                assert (array == 2).all()
-        assert 'closed: close() was called' in repr(one)
-        assert settled((me.files, 1))
-        return True
-
-    def count(me):
-        me.files = open_now()[0]
-    c = crew(2, tcp)
-    c(count)
-    assert c(again, 200) == [True] * 2
