@@ -1,14 +1,17 @@
-"""Answers to the exercises that are kept: wrong ones, and others' right ones.
+"""Answers to the exercises, wrong and right, for the checks to judge.
 
-They are in `answers/`, a file an exercise, which reads as a notebook does:
+`answers/` has a file for each exercise: the three likeliest mistakes, answers
+that once fooled a check, and one that is right in an unusual way. A file
+reads as a notebook does:
 
     # %% wrong: the root is left out
+    # loses: sum, time
     # says: device 0
     def climb(n): ...
 
-`says` is a part of the explanation that fits this mistake; answers that are
-right in another way than the solution have none. In place of the code there
-may be what is other than in the solution, whole lines that are there once:
+`loses` names the parts of the exercise that give no points for this answer.
+`says` is a piece of the explanation that the student reads. In place of the
+code there may be the lines that differ from the solution, old and new:
 
     #-    slowest = min(self.pushed)
     #+    slowest = max(self.pushed)
@@ -30,9 +33,10 @@ ANSWERS = Path(__file__).with_name('answers')
 
 
 class Answer(NamedTuple):
-    """exercise, title, says (None if it is right), code."""
+    """An answer in words and code; a right one loses and says nothing."""
     exercise: str
     title: str
+    loses: frozenset[str]
     says: str | None
     code: str
 
@@ -63,11 +67,14 @@ def answers_of(exercise):
     _, *parts = re.split(r'^# %% (wrong|right): (.*)\n', text, flags=re.M)
     answers = []
     for kind, title, code in zip(parts[::3], parts[1::3], parts[2::3]):
-        says = re.match(r'# says: (.*)\n', code)
-        assert bool(says) == (kind == 'wrong'), f'{exercise}: {title}'
+        loses, says = frozenset(), None
+        if kind == 'wrong':
+            lost, says = re.match(r'# loses: (.*)\n# says: (.*)\n',
+                                  code).groups()
+            loses = frozenset(lost.split(', '))
         if re.search('^#-', code, flags=re.M):
             code = _changed(exercise, code)
-        answers.append(Answer(exercise, title, says and says[1], code))
+        answers.append(Answer(exercise, title, loses, says, code))
     return answers
 
 

