@@ -32,5 +32,8 @@ class ThisPython(Environment):
         self._folder = self._checkouts[commit_hash]
 
     def run(self, args, env=os.environ, **kwargs):
-        return util.check_output([sys.executable, *args], **kwargs,
-                                 env={**env, 'PYTHONPATH': self._folder})
+        # asv's process reads the first, and those that it starts the second.
+        names = 'ASV_PYTHONPATH', 'PYTHONPATH'
+        return util.check_output(
+            [sys.executable, *args], **kwargs,
+            env={**env, **dict.fromkeys(names, self._folder)})

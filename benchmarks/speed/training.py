@@ -1,4 +1,6 @@
 """LeNet on one device and on two; its minibatches; its checkpoints."""
+import shutil
+
 import d2lps  # first: it prepares MXNet's engine
 import mxnet as mx
 import numpy as np
@@ -54,6 +56,7 @@ class Checkpoints:
 
     def teardown(self):
         self.checkpoint.close()
+        shutil.rmtree('checkpoints')
 
     def time_save(self):
         self.checkpoint.save(2, self.state)
