@@ -1,6 +1,5 @@
 """Schedules for tests: all strategies, by name or drawn at random."""
 import numpy as np
-from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
@@ -28,9 +27,6 @@ BY_TWO = {
     'parameter_server': sch.parameter_server,
     'colocated': lambda w, s: sch.parameter_server(w, s, colocated=True),
 }
-quick = settings(deadline=None, derandomize=True, database=None)
-
-
 @st.composite
 def schedules(draw, most=7):
     if draw(st.integers(0, 3)):

@@ -7,7 +7,7 @@ import pandas
 import pytest
 from d2lps import checks
 
-NO_NUMBERS = [None, 'two', True, np.True_, [2], (), {}, 1j, np.ones(2)]
+NO_NUMBERS = [None, 'two', np.True_, [2], 1j, np.ones(2)]
 
 
 @pytest.mark.parametrize('value', [3, np.int64(3), np.uint8(3), np.array(3)])
@@ -156,8 +156,8 @@ class Unreadable:
     ('\ud800', r'\\ud800'), ([['long' * 99] * 9] * 9, 'long')],
     ids=range(11))
 def test_whatever_it_was_the_error_is_clear_and_short(value, words):
-    for check in checks.positive, checks.boolean, checks.function, checks.one_of(
-            'sync'), checks.list_of(checks.positive, 'a list of numbers'):
+    for check in (checks.positive, checks.boolean, checks.one_of('sync'),
+                  checks.list_of(checks.positive, 'a list of numbers')):
         with pytest.raises(ValueError, match='x.* must be') as error:
             check('x', value)
         assert len(str(error.value)) < 500

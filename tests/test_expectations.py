@@ -27,9 +27,7 @@ def machine(monkeypatch):
     ({}, 'nothing is known that explains it'),
     ({'cores': 1}, 'there is only one core'),
     ({'limit': 1.5}, 'a container has a limit of 1.5 cores'),
-    ({'limit': 4.0}, 'nothing is known that explains it'),
     ({'others': 0.7}, 'other programs used 0.7 of the 2 cores'),
-    ({'others': 0.05}, 'nothing is known that explains it'),
     ({'others': 3.0, 'all_cores': 8}, 'nothing is known that explains it'),
     ({'cores': 1, 'others': 1.2}, 'there is only one core and other programs '
                                   'used 1.2 of the 2 cores')])
@@ -47,15 +45,8 @@ def test_what_came_so_is_said_in_a_line(capsys, held):
     assert capsys.readouterr().out == 'as expected: it is faster\n'
 
 
-def test_the_truth_of_an_array_of_mxnet(capsys):
-    from d2lps.engine import mx
-    d2lps.expect('it is', mx.np.array([3.0]).sum() > 2)
-    assert capsys.readouterr().out == 'as expected: it is\n'
-
-
 @pytest.mark.parametrize('words, held, says', [
-    ('', True, 'words must be a text'), (None, True, 'words must be a text'),
-    ('a', 'yes', 'held must be True or False'),
+    ('', True, 'words must be a text'),
     ('a', 1.5, 'held must be True or False'),
     ('a', onp.array([True, False]), 'held must be True or False')])
 def test_what_is_no_expectation_is_refused(words, held, says):
@@ -82,10 +73,6 @@ def test_what_others_used_while_a_cell_ran_and_the_one_before(monkeypatch):
     cells.end()
     cells.begin()
     assert cells.used_by_others() == 0.5
-
-
-def test_outside_of_a_notebook_nothing_is_known():
-    assert usage._Cells().used_by_others() == 0
 
 
 def test_a_notebook_tells_when_its_cells_begin_and_end(monkeypatch):

@@ -1,15 +1,12 @@
 """`python -m d2lps`: what a terminal shows."""
-import json
 import os
 import signal
 import subprocess
 import sys
-import threading
 
 import d2lps
 import pytest
 from d2lps.__main__ import main
-from d2lps.training.timeline import PHASES, Event
 
 
 @pytest.fixture
@@ -54,12 +51,6 @@ def test_train_passes_all_arguments_on(terminal, monkeypatch):
                           data='mnist', root='here', scale=0.01, seed=4)]
 
 
-def test_help_names_the_commands(terminal):
-    code, out, _ = terminal('--help')
-    assert code == 0
-    assert all(name in out for name in ('train', 'timeline', 'machine'))
-
-
 def test_machine_prints_the_machine(terminal):
     code, out, _ = terminal('machine')
     assert code == 0
@@ -67,37 +58,12 @@ def test_machine_prints_the_machine(terminal):
     assert len(out.splitlines()) == 1
 
 
-def test_timeline_prints_one_line(terminal):
-    code, out, _ = terminal('timeline', '--batch-size', 8)
-    assert code == 0
-    assert out.startswith('Timeline(2 devices, ')
-    assert len(out.splitlines()) == 1
-
-
-@pytest.mark.full
-def test_timeline_as_json_can_be_parsed(python):
-    done = python('-m', 'd2lps', 'timeline', '--json', '--num-devices', '2',
-                  '--batch-size', '16')
-    events = [Event(*event) for event in json.loads(done.stdout)]
-    assert {event.device for event in events} == {'cpu(0)', 'cpu(1)'}
-    assert {event.phase for event in events} >= set(PHASES) - {'other'}
-
-
 @pytest.mark.parametrize('args, words', [
     (['train', '--num-devices', '0'], 'num_devices must be'),
-    (['train', '--batch-size', '-1'], 'batch_size must be'),
     (['train', '--batch-size', '20000'], '20000 is more than the 12,132'),
-    (['train', '--num-epochs', '0'], 'num_epochs must be'),
-    (['train', '--lr', 'nan'], 'lr must be'),
-    (['train', '--scale', '-1'], 'scale must be'),
-    (['train', '--seed', '-1'], 'seed must be'),
-    (['train', '--root', 'somewhere'], 'root goes with'),
     (['train', '--data', 'mnist', '--root', 'nowhere'], "root='nowhere'"),
     (['train', '--lr', '1e6', '--num-devices', '1'], 'the loss became'),
-    (['timeline', '--num-devices', '0'], 'num_devices must be'),
-    (['timeline', '--batch-size', '0'], 'batch_size must be'),
-    (['timeline', '--num-devices', '99'], 'at most'),
-    (['timeline', '--num-devices', '9999'], 'from 1 to 1,024')])
+    (['timeline', '--num-devices', '99'], 'at most')])
 def test_a_bad_argument_is_explained_in_one_line(terminal, args, words):
     code, out, err = terminal(*args)
     assert code == 1
@@ -110,10 +76,7 @@ def test_a_bad_argument_is_explained_in_one_line(terminal, args, words):
 
 @pytest.mark.parametrize('args, words', [
     ([], 'COMMAND'), (['fly'], "invalid choice: 'fly'"),
-    (['train', '--num-devices', 'two'], '--num-devices: invalid int value'),
-    (['train', '--data', 'cifar'], "--data: invalid choice: 'cifar'"),
-    (['train', '--scale', 'Xavier'], "must be a number or 'xavier'; it was"),
-    (['train', '--speed', '9'], 'unrecognized arguments: --speed 9')])
+    (['train', '--scale', 'Xavier'], "must be a number or 'xavier'; it was")])
 def test_what_is_no_argument_is_explained(terminal, args, words):
     code, _, err = terminal(*args)
     assert code == 2
@@ -121,22 +84,14 @@ def test_what_is_no_argument_is_explained(terminal, args, words):
     assert words in err.splitlines()[-1]
 
 
-def test_a_bad_argument_shows_no_traceback(python):
-    done = python('-m', 'd2lps', 'train', '--num-devices', '0')
-    assert done.returncode == 1
-    assert len(done.stderr.splitlines()) == 1
-    assert done.stderr.startswith('d2lps: num_devices must be')
-
-
 @pytest.mark.full
+@pytest.mark.timeout(300)
 def test_ctrl_c_ends_the_training_and_says_so(idx_folder):
     command = [sys.executable, '-m', 'd2lps', 'train', '--num-devices', '2',
                '--batch-size', '64', '--num-epochs', '100000',
                '--data', 'mnist', '--root', str(idx_folder(train=500))]
     process = subprocess.Popen(command, stdout=subprocess.PIPE,
                                stderr=subprocess.PIPE)
-    deadline = threading.Timer(300, process.kill)
-    deadline.start()
     try:
         shown = b''
         while b'test_accuracy=' not in shown:
@@ -144,21 +99,10 @@ def test_ctrl_c_ends_the_training_and_says_so(idx_folder):
             assert part, shown.decode()
             shown += part
         process.send_signal(signal.SIGINT)
-        out, err = process.communicate(timeout=300)
+        out, err = process.communicate()
     finally:
-        deadline.cancel()
         process.kill()
         process.wait(timeout=30)
     assert process.returncode == 130
     assert b'Stopped in epoch' in out and b'test accuracy' in out
     assert b'Traceback' not in shown + err
-
-
-def test_ctrl_c_before_the_training_shows_no_traceback(
-        terminal, monkeypatch):
-    def train(**_):
-        raise KeyboardInterrupt
-    monkeypatch.setattr(d2lps, 'train', train)
-    code, out, err = terminal('train')
-    assert code == 130
-    assert (out + err).count('\n') <= 1

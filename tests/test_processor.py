@@ -26,9 +26,8 @@ def test_kernels_that_suit_the_processor(monkeypatch, flags, chosen):
     assert processor.settings() == chosen
 
 
-@pytest.mark.parametrize('machine', ['aarch64', 'arm64'])
-def test_an_arm_chooses_itself(monkeypatch, machine):
-    monkeypatch.setattr(platform, 'machine', lambda: machine)
+def test_an_arm_chooses_itself(monkeypatch):
+    monkeypatch.setattr(platform, 'machine', lambda: 'aarch64')
     assert processor.settings() == {}
 
 
@@ -40,15 +39,6 @@ def test_what_an_intel_mac_says(monkeypatch):
     monkeypatch.setattr(subprocess, 'run', lambda command, **_: (
         subprocess.CompletedProcess(command, 0, stdout=said)))
     assert processor.settings() == ALIKE
-
-
-@pytest.mark.parametrize('error', [OSError(2, 'No such file'),
-                                   subprocess.TimeoutExpired('sysctl', 10)])
-def test_where_nothing_is_known_nothing_is_chosen(monkeypatch, error):
-    def fail():
-        raise error
-    monkeypatch.setattr(processor, 'abilities', fail)
-    assert processor.settings() == {}
 
 
 @pytest.mark.full
@@ -64,12 +54,6 @@ def test_mxnet_takes_them_and_what_the_user_has_chosen(python):
     done = python('-c', code, OPENBLAS_CORETYPE='Nehalem',
                   DNNL_MAX_CPU_ISA='SSE41')
     assert done.stdout.split() == ['Nehalem', 'SSE41'], done.stderr
-
-
-def test_another_host_is_not_told_to_take_them():
-    """It may have another processor, and would stop at what it cannot do."""
-    from d2lps.cluster.hosts import ssh_command
-    assert not processor.settings().keys() & ssh_command.SETTINGS.keys()
 
 
 @pytest.fixture
@@ -89,7 +73,7 @@ def groups(monkeypatch, tmp_path):
 
 
 @pytest.mark.parametrize('limits, allowed', [
-    ({}, None), ({'user_lab': 'max 100000\n'}, None),
+    ({'user_lab': 'max 100000\n'}, None),
     ({'user_lab': '150000 100000\n'}, 1.5),
     ({'user_lab': 'max 100000\n', 'user': '50000 100000\n'}, 0.5),
     ({'_': '200000 100000\n', 'user_lab': '300000 100000\n'}, 2)])
@@ -105,11 +89,6 @@ def test_the_limit_as_linux_had_it_before(groups, tmp_path, quota, allowed):
     (tmp_path / 'cpu' / 'cpu.cfs_quota_us').write_text(f'{quota}\n')
     (tmp_path / 'cpu' / 'cpu.cfs_period_us').write_text('100000\n')
     assert processor.limit() == allowed
-
-
-def test_without_control_groups_there_is_no_limit(groups, tmp_path):
-    (tmp_path / 'own').unlink()
-    assert processor.limit() is None
 
 
 @pytest.mark.skipif(not hasattr(os, 'sched_setaffinity'), reason='on Linux')

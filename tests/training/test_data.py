@@ -47,12 +47,6 @@ def test_batches_have_the_promised_shapes_types_and_range():
         assert (low, high) == (0, 1)
 
 
-def test_digits_have_the_promised_number_of_examples():
-    train_iter, test_iter = load_data(100)
-    assert (train_iter.num_examples, test_iter.num_examples) == (12132, 449)
-    assert (len(train_iter), len(test_iter)) == (122, 5)
-
-
 def digits_of_the_file():
     """Pixels and labels, read without NumPy."""
     with gzip.open(Path(data.__file__).with_name('digits.csv.gz'),
@@ -88,12 +82,6 @@ def test_digits_are_shown_moved_by_two_pixels():
     assert (train_iter.labels == onp.tile(labels[train], 9)).all()
 
 
-def test_last_batch_is_smaller_and_kept():
-    batches = numbered(10, 4)
-    assert [len(y) for _, y in batches] == [4, 4, 2]
-    assert len(batches) == 3
-
-
 def test_images_stay_with_their_labels():
     images = onp.arange(10, dtype='uint8')[:, None, None].repeat(28, 1)
     batches = Batches(images.repeat(28, 2), onp.arange(10), 4, shuffle=True)
@@ -124,16 +112,8 @@ def test_load_data_passes_the_seed_on_and_leaves_the_test_set_in_order():
     assert first_labels(1, 1) == first_labels(2, 1)
 
 
-def test_no_test_digit_is_among_the_train_digits():
-    train_iter, test_iter = load_data(100)
-    train = {image.tobytes() for image in train_iter.images}
-    assert not any(image.tobytes() in train for image in test_iter.images)
-    # Nine moved copies of each: only the unmoved one is an original.
-    assert train_iter.num_examples // 9 + test_iter.num_examples == 1797
-
-
-@pytest.mark.parametrize('name', ['mnist', 'fashion_mnist'])
-@pytest.mark.parametrize('suffix', ['.gz', ''])
+@pytest.mark.parametrize('name, suffix', [
+    ('mnist', '.gz'), ('fashion_mnist', '')])
 def test_root_with_idx_files_is_read(idx_folder, name, suffix):
     folder = idx_folder(train=30, test=7, suffix=suffix)
     train_iter, test_iter = load_data(8, name, root=folder)
@@ -147,11 +127,6 @@ def test_root_with_idx_files_is_read(idx_folder, name, suffix):
     onp.testing.assert_allclose(X.asnumpy(), expected, atol=1e-6)
 
 
-def test_unknown_data_is_explained():
-    with pytest.raises(ValueError, match="^data must be .*'cifar'"):
-        load_data(8, 'cifar')
-
-
 @pytest.mark.parametrize('images, labels, words', [
     (onp.zeros((2, 28, 28)), onp.zeros(2, int), 'images must be .* bytes'),
     (onp.zeros((2, 28, 28), 'uint8'), onp.zeros(3, int), 'labels .* were 3'),
@@ -163,27 +138,11 @@ def test_bad_images_and_labels_are_explained(images, labels, words):
         Batches(images, labels, 2)
 
 
-def test_a_batch_larger_than_a_set_of_ones_own_is_the_set():
-    [(X, y)] = numbered(3, 10 ** 9)
-    assert (len(X), len(y)) == (3, 3)
-
-
 def test_loaded_digits_cannot_be_changed():
     for batches in load_data(8):
         for array in batches.images, batches.labels:
             with pytest.raises(ValueError, match='read-only'):
                 array[:4] = 0
-
-
-def test_root_may_start_at_home(idx_folder, monkeypatch):
-    folder = idx_folder(train=30, test=7)
-    monkeypatch.setenv('HOME', str(folder.parent))
-    assert load_data(8, 'mnist', root=f'~/{folder.name}')[1].num_examples == 7
-
-
-def test_a_bad_root_is_explained():
-    with pytest.raises(ValueError, match='^root must be a folder'):
-        load_data(8, 'mnist', root=2.5)
 
 
 def test_batch_larger_than_the_set_is_explained():
@@ -192,19 +151,12 @@ def test_batch_larger_than_the_set_is_explained():
         load_data(12133)
 
 
-@pytest.mark.parametrize('folder', ['missing', '.'])
+@pytest.mark.parametrize('folder', ['missing'])
 def test_root_without_files_is_explained(tmp_path, folder):
     with pytest.raises(FileNotFoundError) as error:
         load_data(8, 'mnist', root=tmp_path / folder)
     assert str(tmp_path / folder) in str(error.value)
     assert all(file in str(error.value) for file in FILES)
-
-
-def test_one_missing_file_is_named(idx_folder):
-    folder = idx_folder()
-    (folder / FILES[3]).unlink()
-    with pytest.raises(FileNotFoundError, match=f'neither {FILES[3]}'):
-        load_data(8, 'mnist', root=folder)
 
 
 def test_root_with_digits_is_explained(tmp_path):
@@ -226,34 +178,12 @@ def test_wrong_magic_number_is_explained(idx_folder):
     expect_damage(folder, 'begins with 00000801, expected 00000803')
 
 
-@pytest.mark.parametrize('length', [0, 3, 10, 500])
+@pytest.mark.parametrize('length', [0, 10, 500])
 def test_truncated_plain_file_is_explained(idx_folder, length):
     folder, name = idx_folder(suffix=''), IMAGES.removesuffix('.gz')
     content = (folder / name).read_bytes()
     (folder / name).write_bytes(content[:length])
     expect_damage(folder, 'cut short|is not an IDX file', name)
-
-
-def test_file_that_is_too_long_is_explained(idx_folder):
-    folder, name = idx_folder(suffix=''), IMAGES.removesuffix('.gz')
-    with open(folder / name, 'ab') as file:
-        file.write(b'x')
-    expect_damage(folder, 'promises', name)
-
-
-def test_header_of_absurd_size_is_explained(idx_folder):
-    folder, name = idx_folder(suffix=''), IMAGES.removesuffix('.gz')
-    # 2**31 images of 2**31 x 2**31: more than a 64-bit number holds.
-    (folder / name).write_bytes(bytes([0, 0, 8, 3]) + b'\x80\0\0\0' * 3)
-    expect_damage(folder, f'promises {2**93 + 16:,} bytes',
-                  name)
-
-
-def test_truncated_gz_file_is_explained(idx_folder):
-    folder = idx_folder()
-    content = (folder / IMAGES).read_bytes()
-    (folder / IMAGES).write_bytes(content[:200])
-    expect_damage(folder, 'damaged or was cut short')
 
 
 def test_gz_file_with_changed_bytes_is_explained(idx_folder):
@@ -264,30 +194,11 @@ def test_gz_file_with_changed_bytes_is_explained(idx_folder):
     expect_damage(folder, 'damaged or was cut short')
 
 
-def test_file_that_is_not_gz_at_all_is_explained(idx_folder):
-    folder = idx_folder()
-    (folder / IMAGES).write_text('<html>404 Not Found</html>')
-    expect_damage(folder, 'damaged or was cut short')
-
-
 def test_images_and_labels_of_different_number_are_explained(
         idx_folder, write_idx):
     folder = idx_folder()
     write_idx(folder / LABELS, onp.zeros(59))
     expect_damage(folder, 'labels .* of the 60 images; there were 59')
-
-
-def test_set_without_images_is_explained(idx_folder, write_idx):
-    folder = idx_folder()
-    write_idx(folder / IMAGES, onp.zeros((0, 28, 28)))
-    write_idx(folder / LABELS, onp.zeros(0))
-    expect_damage(folder, r'images must be .*it was .*shape \(0, 28, 28\)')
-
-
-def test_images_of_wrong_size_are_explained(idx_folder, write_idx):
-    folder = idx_folder()
-    write_idx(folder / IMAGES, onp.zeros((60, 32, 30)))
-    expect_damage(folder, r'\(n, 28, 28\); it was .*\(60, 32, 30\)')
 
 
 def test_label_above_nine_is_explained(idx_folder, write_idx):
@@ -365,12 +276,6 @@ def test_download_brings_the_four_files(cache, mirrors, server):
     assert server.asked == list(FILES)
 
 
-def test_download_shows_a_progress_bar(cache, mirrors, capfd):
-    mirrors('good')
-    load_data(8, 'mnist')
-    assert '100%' in capfd.readouterr().err
-
-
 @pytest.mark.parametrize('broken', ['missing', 'wrong', 'short', 'refused'])
 def test_next_mirror_is_used_if_one_is_broken(cache, mirrors, broken):
     mirrors(broken, 'good')
@@ -378,7 +283,7 @@ def test_next_mirror_is_used_if_one_is_broken(cache, mirrors, broken):
     assert files_in(cache) == sorted(FILES)
 
 
-@pytest.mark.parametrize('broken', ['missing', 'wrong', 'short', 'refused'])
+@pytest.mark.parametrize('broken', ['wrong', 'refused'])
 def test_no_mirror_works_is_explained_and_leaves_no_file(
         cache, mirrors, broken):
     urls = mirrors(broken, broken)
@@ -390,15 +295,6 @@ def test_no_mirror_works_is_explained_and_leaves_no_file(
     assert "data='digits'" in message and 'Call again' in message
     assert broken != 'wrong' or 'hash' in message
     assert files_in(cache) == []
-
-
-def test_cached_files_are_not_fetched_again(cache, mirrors, server):
-    mirrors('good')
-    load_data(8, 'mnist')
-    server.asked.clear()
-    mirrors('refused')
-    assert load_data(8, 'mnist')[0].num_examples == 60
-    assert server.asked == []
 
 
 def test_running_again_fetches_only_what_is_missing(cache, mirrors, server):
@@ -441,22 +337,11 @@ def test_full_disk_is_explained_and_leaves_no_file(
     assert len(server.asked) == 1  # another mirror cannot help
 
 
-def test_interrupted_download_leaves_no_file(cache, mirrors, monkeypatch):
-    mirrors('good')
-    break_writing(monkeypatch, KeyboardInterrupt())
-    with pytest.raises(KeyboardInterrupt):
-        load_data(8, 'mnist')
-    assert files_in(cache) == []
-
-
-@pytest.mark.parametrize('there', [True, False])
 def test_cache_that_may_not_be_written_is_explained(
-        cache, mirrors, server, monkeypatch, there):
+        cache, mirrors, server, monkeypatch):
     def refuse(*_, **__):
         raise PermissionError(errno.EACCES, 'Permission denied', str(cache))
     mirrors('good', 'good')
-    if there:
-        cache.mkdir(parents=True)
     monkeypatch.setattr('tempfile.NamedTemporaryFile', refuse)
     monkeypatch.setattr('os.makedirs', refuse)
     with pytest.raises(OSError, match='Permission denied') as error:
@@ -465,11 +350,3 @@ def test_cache_that_may_not_be_written_is_explained(
     assert server.asked == [] and files_in(cache.parent) == []
     # Another mirror cannot help: the problem is told once.
     assert str(error.value).count('Permission denied') == 1
-
-
-def test_file_where_the_cache_should_be_is_explained(cache, mirrors):
-    mirrors('good')
-    cache.parent.write_text('in the way')
-    with pytest.raises(OSError) as error:
-        load_data(8, 'mnist')
-    assert str(cache) in str(error.value)

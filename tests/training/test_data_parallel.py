@@ -4,10 +4,9 @@ import math
 import signal
 import threading
 
-from amount import cases
 import numpy as onp
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from mxnet import autograd, np
 
@@ -35,30 +34,7 @@ def test_get_params_copies_to_the_device():
     assert (params[0] != 7).all()
 
 
-def test_get_params_on_the_same_device_is_a_copy_too():
-    params = init_params()
-    get_params(params, params[0].ctx)[0][:] = 7
-    assert (params[0] != 7).all()
-
-
-def test_a_fresh_copy_has_zero_gradients():
-    for param in get_params(init_params(), devices(2)[1]):
-        assert param.grad.shape == param.shape
-        assert (param.grad == 0).all()
-
-
-def test_allreduce_of_ones_and_twos_is_threes_everywhere():
-    data = [np.ones((1, 2), ctx=device) * (i + 1)
-            for i, device in enumerate(devices(2))]
-    before = list(data)
-    allreduce(data)
-    assert [array.asnumpy().tolist() for array in data] == [[[3, 3]]] * 2
-    assert all(a is b for a, b in zip(data, before))
-    assert [array.ctx for array in data] == devices(2)
-
-
-@pytest.mark.parametrize('k', [1, 2, 3, 4])
-@pytest.mark.parametrize('shape', [(), (1,), (7,), (20, 1, 3, 3)])
+@pytest.mark.parametrize('k, shape', [(1, (7,)), (2, ()), (4, (20, 1, 3, 3))])
 def test_allreduce_sums_random_arrays(k, shape):
     values = onp.random.default_rng(k).normal(size=(k, *shape))
     data = [np.array(value, ctx=device, dtype='float32')
@@ -69,17 +45,6 @@ def test_allreduce_sums_random_arrays(k, shape):
         assert onp.array_equal(array.asnumpy(), data[0].asnumpy())
 
 
-def test_split_batch_of_the_book():
-    X, y = np.arange(20).reshape(4, 5), np.arange(4)
-    X_shards, y_shards = split_batch(X, y, devices(2))
-    assert [X_shard.shape for X_shard in X_shards] == [(2, 5), (2, 5)]
-    assert [shard.asnumpy().tolist() for shard in y_shards] == [[0, 1],
-                                                                [2, 3]]
-    assert [shard.ctx for shard in X_shards] == devices(2)
-    assert [shard.ctx for shard in y_shards] == devices(2)
-
-
-@settings(max_examples=cases(40), deadline=None)
 @given(n=st.integers(1, 40), k=st.integers(1, 6))
 def test_split_batch_loses_nothing_and_is_even(n, k):
     X, y = np.arange(3 * n).reshape(n, 3), np.arange(n)
@@ -94,20 +59,8 @@ def test_split_batch_loses_nothing_and_is_even(n, k):
         assert onp.array_equal(together, whole.asnumpy())
 
 
-def test_split_batch_explains_labels_that_do_not_match():
-    with pytest.raises(ValueError, match='X has 3 examples, but y has 2'):
-        split_batch(np.ones((3, 1)), np.ones(2), devices(2))
-
-
-def test_split_batch_explains_no_examples():
-    with pytest.raises(ValueError, match='X has no examples'):
-        split_batch(np.ones((0, 1)), np.ones(0), devices(2))
-
-
 @pytest.mark.parametrize('k, batch_size, start', [
-    (4, 100, BOOK), (2, 64, XAVIER),
-    *((k, batch_size, start) for start in (BOOK, XAVIER)
-      for k, batch_size in ((3, 50), (4, 7), (4, 2)))])
+    (4, 100, BOOK), (4, 2, BOOK), (3, 50, XAVIER)])
 def test_k_devices_train_as_one_does(k, batch_size, start):
     before = numbers(init_params(start[0]))
     [one], many = trained(1, batch_size, *start), trained(k, batch_size,
@@ -118,7 +71,7 @@ def test_k_devices_train_as_one_does(k, batch_size, start):
         onp.testing.assert_allclose(b, a, rtol=0, atol=1e-4)
 
 
-@pytest.mark.parametrize('k, batch_size', [(4, 100), (3, 50), (4, 2)])
+@pytest.mark.parametrize('k, batch_size', [(4, 100), (4, 2)])
 def test_copies_stay_bit_equal(k, batch_size):
     first, *others = trained(k, batch_size, *BOOK)
     for other in others:
@@ -153,7 +106,7 @@ def test_train_batch_moves_the_share_of_the_batch_and_the_gradients():
     assert traffic.bytes == 7 * one_image + (k - 1) * 2 * 129_068 * 4
 
 
-@pytest.mark.parametrize('k', [1, 2, 3])
+@pytest.mark.parametrize('k', [1, 3])
 def test_accuracy_is_the_share_of_right_answers(k):
     device_params = [get_params(init_params(), d) for d in devices(k)]
     _, test_iter = load_data(100)
@@ -163,17 +116,6 @@ def test_accuracy_is_the_share_of_right_answers(k):
         right += (scores.argmax(axis=1) == y.asnumpy()).sum()
     assert evaluate_accuracy(test_iter, device_params,
                              devices(k)) == right / 449
-
-
-@pytest.mark.parametrize('k', [1, 3])
-def test_accuracy_of_always_saying_three_is_the_share_of_threes(k):
-    params = init_params()
-    params[6][:] = 0
-    params[7][3] = 1
-    device_params = [get_params(params, device) for device in devices(k)]
-    data_iter = Batches(onp.zeros((8, 28, 28), 'uint8'),
-                        onp.array([3, 1, 3, 2, 0, 3, 9, 5]), 7)
-    assert evaluate_accuracy(data_iter, device_params, devices(k)) == 3 / 8
 
 
 def test_labels_that_are_no_class_are_refused():
@@ -228,18 +170,7 @@ def test_one_copy_cannot_serve_two_devices():
     assert all(map(onp.array_equal, *map(numbers, two)))
 
 
-def test_accuracy_takes_numpys_labels_and_no_others():
-    X, y = next(iter(load_data(30)[0]))
-    [expected, found] = [
-        evaluate_accuracy([(X, labels)], copies(2), devices(2))
-        for labels in (y, np.array(y.asnumpy().astype('int64'), 'int64'))]
-    assert expected == found
-    for bad in y + 100, y.astype('float32'):
-        with pytest.raises(ValueError, match='^y of data_iter must be '):
-            evaluate_accuracy([(X, bad)], copies(1), devices(1))
-
-
-@pytest.mark.parametrize('bad', [math.nan, math.inf, -math.inf])
+@pytest.mark.parametrize('bad', [math.nan, math.inf])
 def test_a_pixel_that_is_no_number_is_found_before_it_is_learned(bad):
     """MXNet's ReLU makes it 0, so the loss would be that of a black image."""
     X, y = next(iter(load_data(30)[0]))
@@ -250,8 +181,6 @@ def test_a_pixel_that_is_no_number_is_found_before_it_is_learned(bad):
     before = [*map(numbers, device_params)]
     for call in (
             lambda: train_batch(X, y, device_params, devices(2), 0.1),
-            lambda: data_parallel.compute_gradients(X, y, device_params,
-                                                    devices(2)),
             lambda: train_batch_store(X, y, device_params, devices(2), store),
             lambda: network_partition(X, y, stages, devices(2)),
             lambda: evaluate_accuracy([(X, y)], device_params, devices(2))):
@@ -262,20 +191,7 @@ def test_a_pixel_that_is_no_number_is_found_before_it_is_learned(bad):
         assert all(map(onp.array_equal, old, now))
 
 
-def test_evaluate_accuracy_goes_through_pairs():
-    X, y = next(iter(load_data(30)[0]))
-    device_params = copies(1)
-    expected = evaluate_accuracy([(X, y)], device_params, devices(1))
-    assert evaluate_accuracy(([X, y] for _ in range(2)), device_params,
-                             devices(1)) == expected
-    for bad in range(3), iter([X]), ([X, y, y] for _ in range(2)), (
-            one for one in 'ab'):
-        with pytest.raises(ValueError, match='minibatch of data_iter must be '
-                           'a pair X, y'):
-            evaluate_accuracy(bad, device_params, devices(1))
-
-
-@pytest.mark.parametrize('lr', [1e11, 1e20, 1e308])
+@pytest.mark.parametrize('lr', [1e11])
 def test_a_learning_rate_that_is_beyond_all_floats(lr):
     """With more than 1e19 or so all turns into nan, and no loss shows it."""
     X, y = next(iter(load_data(30)[0]))
@@ -286,20 +202,8 @@ def test_a_learning_rate_that_is_beyond_all_floats(lr):
             call()
 
 
-def test_copies_without_gradients_are_explained():
-    X, y = next(iter(load_data(30)[0]))
-    with pytest.raises(ValueError, match=r'params\[0\] must have gradients'):
-        train_batch(X, y, [init_params()], devices(1), 0.1)
-
-
-def test_evaluate_accuracy_explains_what_has_no_batches():
-    with pytest.raises(ValueError, match='^data_iter '):
-        evaluate_accuracy([()], copies(1), devices(1))
-
-
 @pytest.mark.parametrize('data', [
-    [np.ones(2), np.ones(1)], [np.ones(2), np.ones(2, dtype='int32')],
-    [np.ones(2), onp.ones(2)]])
+    [np.ones(2), np.ones(1)], [np.ones(2), np.ones(2, dtype='int32')]])
 def test_allreduce_explains_what_cannot_be_summed(data):
     before = data[0].asnumpy()
     with pytest.raises(ValueError, match='^data'):
@@ -360,11 +264,6 @@ def test_train_says_accuracy_seconds_and_devices(small_set, capsys):
     assert '2/2' in shown.err  # the progress bar
 
 
-def test_train_without_show_says_nothing(small_set, capfd):
-    d2lps.train(1, 48, 0.1, num_epochs=1, show=False)
-    assert capfd.readouterr() == ('', '')
-
-
 @pytest.mark.parametrize('data, scale', [('digits', None), ('mnist', None),
                                          ('digits', 0.5)])
 def test_train_starts_from_the_promised_scale(
@@ -380,24 +279,9 @@ def test_train_starts_from_the_promised_scale(
     assert asked == [(scale or default, 4)]
 
 
-def test_numbers_of_numpy_are_numbers(small_set):
-    results = [d2lps.train(kind(2), kind(32), onp.float32(.5), kind(1),
-                           seed=kind(1), show=False)
-               for kind in (int, onp.int64)]
-    assert bit_equal(results[0].params, results[1].params)
-
-
-@pytest.mark.parametrize('argument, bad', [
-    ('batch_size', 20_000), ('scale', 1e300), ('losses', 'step')])
-def test_train_explains_a_bad_argument(argument, bad):
-    """What is bad for any set and network is in test_bad_arguments."""
-    arguments = {'num_devices': 1, 'batch_size': 32, 'lr': 0.1, 'show': False,
-                 argument: bad}
-    if argument == 'losses':  # what the reader's own step returns
-        arguments = {**arguments, 'step': lambda *_: None}
-        del arguments['losses']
-    with pytest.raises(ValueError, match=f'^{argument}[ =]'):
-        d2lps.train(**arguments)
+def test_a_step_that_returns_no_losses_is_explained(small_set):
+    with pytest.raises(ValueError, match='^losses must be a list of MXNet'):
+        d2lps.train(1, 32, 0.1, step=lambda *_: None, show=False)
 
 
 def first_bad_step(train_iter, lr):
@@ -409,8 +293,7 @@ def first_bad_step(train_iter, lr):
             return step
 
 
-@pytest.mark.parametrize('k', [1, 2])
-@pytest.mark.parametrize('batch_size', [16, 32])
+@pytest.mark.parametrize('k, batch_size', [(1, 16), (2, 32)])
 def test_loss_that_is_no_number_names_step_and_lr(small_set, k, batch_size):
     step = first_bad_step(small_set(batch_size, 'digits', None, 0)[0], 1e6)
     last = 96 // batch_size
@@ -478,14 +361,6 @@ def test_ctrl_c_keeps_what_was_learned(small_set, monkeypatch, capsys, name,
     assert bit_equal(device_params[0], result.params)
 
 
-def test_ctrl_c_in_the_first_step_gives_a_result_too(small_set, monkeypatch):
-    press_ctrl_c(monkeypatch, 'train_batch', call=1)
-    result = train_with_ctrl_c(1)
-    assert result.accuracy == result.seconds == []
-    assert lenet(np.zeros((1, 1, 28, 28)), result.params).shape == (1, 10)
-    assert 'none yet' in repr(result)
-
-
 def test_ctrl_c_in_the_test_of_an_epoch_ends_the_training(
         small_set, monkeypatch, capsys):
     press_ctrl_c(monkeypatch, 'evaluate_accuracy', call=1)
@@ -501,13 +376,6 @@ def test_second_ctrl_c_interrupts_at_once(small_set, monkeypatch):
     press_ctrl_c(monkeypatch, 'train_batch', call=2, times=2)
     with pytest.raises(KeyboardInterrupt):
         d2lps.train(1, 32, 0.1, show=False)
-    assert signal.getsignal(signal.SIGINT) is before
-
-
-def test_handler_of_ctrl_c_is_restored_after_an_error(small_set):
-    before = signal.getsignal(signal.SIGINT)
-    with pytest.raises(FloatingPointError):
-        d2lps.train(1, 32, 1e6, show=False)
     assert signal.getsignal(signal.SIGINT) is before
 
 

@@ -4,10 +4,6 @@ import pytest
 from d2lps.training import progress
 
 
-def test_this_is_no_notebook():
-    assert not progress.in_notebook()
-
-
 def test_a_terminal_gets_a_progress_bar(capsys):
     with progress.accuracy_curve(2, show=True) as add:
         add(1, 0.25)

@@ -1,9 +1,7 @@
 """What each device did when: recorded, counted, and run elsewhere."""
 import collections
-import json
 import os
 import subprocess
-import threading
 
 import pytest
 from mxnet import np
@@ -11,7 +9,6 @@ from mxnet import np
 import d2lps
 from d2lps import Event, Timeline, devices, step_timeline
 from d2lps.engine import cores
-from d2lps.training import timeline as timeline_module
 from d2lps.training.timeline import PHASES
 
 STEP_PHASES = set(PHASES) - {'other'}
@@ -50,21 +47,10 @@ def test_hand_worked_busy_and_overlap():
     assert timeline.overlap == pytest.approx(0.2)
 
 
-def test_two_operations_on_one_device_are_no_overlap():
-    timeline = made_of((0, 0, 4), (0, 1, 3), (1, 4, 5))
-    assert timeline.overlap == 0
-    assert timeline.busy('cpu(0)') == pytest.approx(0.8)
-
-
 def test_busy_knows_the_devices_that_were_recorded():
     for device in ('cpu(2)', devices(3)[2], None, 0):
         with pytest.raises(ValueError, match=r'device must be one of cpu\(0'):
             made_of((0, 0, 4)).busy(device)
-
-
-def test_two_devices_all_the_time_overlap_all_the_time():
-    timeline = made_of((0, 0, 4), (1, 0, 2), (1, 2, 4))
-    assert timeline.overlap == timeline.busy('cpu(1)') == 1
 
 
 def test_an_empty_timeline_has_no_time():
@@ -72,17 +58,6 @@ def test_an_empty_timeline_has_no_time():
     assert (timeline.seconds, timeline.overlap) == (0, 0)
     assert timeline.busy('cpu(0)') == 0
     assert 'Timeline(2 devices, 0 events' in repr(timeline)
-
-
-def test_a_step_on_two_devices_has_all_phases():
-    timeline = step_timeline(2, 64)
-    assert_well_formed(timeline, ['cpu(0)', 'cpu(1)'])
-    assert {event.phase for event in timeline.events} >= STEP_PHASES
-    for device in devices(2):  # each does all but sum, which is on one
-        phases = {e.phase for e in timeline.events if e.device == str(device)}
-        assert {'forward', 'backward', 'update'} <= phases
-        assert 0 < timeline.busy(device) <= 1
-    assert 0 <= timeline.overlap <= 1
 
 
 def test_a_step_has_the_operations_that_one_can_count():
@@ -115,23 +90,6 @@ def test_phases_do_not_depend_on_what_comes_late():
         'sum', 'copy', 'sum', 'update', 'update', 'forward', 'forward']
 
 
-def test_a_step_on_one_device_sums_nothing():
-    timeline = step_timeline(1, 16)
-    assert_well_formed(timeline, ['cpu(0)'])
-    assert 'sum' not in {event.phase for event in timeline.events}
-    assert timeline.overlap == 0
-
-
-def test_recording_again_brings_the_new_events_only():
-    for _ in range(6):
-        with Timeline(devices(2)) as timeline:
-            for device in devices(2):
-                work(device)
-        assert_well_formed(timeline, ['cpu(0)', 'cpu(1)'])
-        names = [event.name for event in timeline.events]
-        assert names.count('_npi_sin') == 2
-
-
 def test_a_timeline_that_is_used_again_has_the_new_record():
     timeline = Timeline(devices(1))
     for function, name in (np.sin, '_npi_sin'), (np.cos, '_npi_cos'):
@@ -154,26 +112,6 @@ def test_one_timeline_at_a_time():
     with Timeline(devices(1)) as timeline:
         work(*devices(1))
     assert '_npi_sin' in {event.name for event in timeline.events}
-
-
-def test_one_timeline_at_a_time_in_threads():
-    def record():
-        try:
-            with Timeline(devices(1)) as timeline:
-                recording.wait(timeout=60)
-                work(*devices(1))
-            ends.append(len(timeline.events) > 0)
-        except RuntimeError as error:
-            ends.append(str(error))
-            recording.set()  # the first may go on
-    recording, ends = threading.Event(), []
-    threads = [threading.Thread(target=record) for _ in range(2)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(timeout=60)
-    assert ends[0].startswith('another Timeline') and ends[1] is True
-    test_a_timeline_that_is_used_again_has_the_new_record()
 
 
 def test_a_record_that_fails_does_not_block_the_next(monkeypatch):
@@ -203,26 +141,6 @@ print(d2lps.step_timeline(1, 8).seconds > 0)
     told, again = done.stdout.splitlines()
     assert 'could not write its whole record to' in told
     assert told.endswith('is the disk full?') and again == 'True'
-
-
-def test_what_was_started_before_is_not_recorded():
-    [device] = devices(1)
-    a = np.ones((300, 300), ctx=device)
-    for _ in range(20):
-        np.dot(a, a)
-    with Timeline([device]) as timeline:
-        work(device)
-    assert '_np_dot' not in {event.name for event in timeline.events}
-
-
-def test_a_block_without_work_has_no_events():
-    for _ in range(3):
-        with Timeline(devices(1)) as timeline:
-            pass
-        assert timeline.events == []
-    with Timeline(devices(1)) as timeline:
-        work(*devices(1))
-    assert timeline.events
 
 
 def test_only_the_given_devices_are_recorded_under_their_names():
@@ -271,9 +189,7 @@ def test_an_exception_in_the_block_ends_the_recording():
 
 
 @pytest.mark.parametrize('settings', [None, {}])
-@pytest.mark.parametrize('bad', [{'num_devices': 0}, {'batch_size': 0},
-                                 {'batch_size': '8'},
-                                 {'batch_size': 20_000}])
+@pytest.mark.parametrize('bad', [{'num_devices': 0}, {'batch_size': 20_000}])
 def test_a_bad_argument_of_step_timeline_is_explained(settings, bad):
     arguments = {'num_devices': 1, 'batch_size': 8, **bad}
     with pytest.raises(ValueError, match=f'^{next(iter(bad))}[ =]'):
@@ -296,27 +212,10 @@ def test_a_step_can_be_recorded_with_other_settings(monkeypatch):
 
 
 @pytest.mark.full
-def test_settings_change_the_step_that_is_recorded():
-    timeline = step_timeline(1, 8, {'MXNET_EXEC_BULK_EXEC_TRAIN': '0'})
-    names = {event.name for event in timeline.events}
-    assert 'ImperativeBulk' not in names
-    assert '_backward_Convolution' in names
-    assert {'forward', 'backward', 'update'} <= {
-        event.phase for event in timeline.events}
-
-
-@pytest.mark.full
 def test_a_step_that_fails_elsewhere_is_explained():
     with pytest.raises(RuntimeError, match='the step failed') as error:
         step_timeline(1, 8, {'MXNET_ENGINE_TYPE': 'NoSuchEngine'})
     assert 'NoSuchEngine' in str(error.value)
-
-
-@pytest.mark.full
-def test_a_step_that_takes_too_long_elsewhere_is_explained(monkeypatch):
-    monkeypatch.setattr(timeline_module, 'LIMIT', 0.01)
-    with pytest.raises(RuntimeError, match='did not end within 0.01 seconds'):
-        step_timeline(1, 8, {'MXNET_CPU_TEMP_COPY': '8'})
 
 
 def test_temporary_files_are_gone_when_python_ends(python, tmp_path):
@@ -335,8 +234,3 @@ print(len(os.listdir(os.environ['TMPDIR'])))
     assert done.stdout == '1\n', done.stderr
     assert done.stderr == ''
     assert os.listdir(folder) == []
-
-
-def test_events_survive_json():
-    event = Event('cpu(0)', 'copy', 'CopyCPU2CPU', 0.25, 0.5)
-    assert Event(*json.loads(json.dumps(event))) == event
