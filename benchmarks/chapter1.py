@@ -7,13 +7,10 @@ grows slower for all of them.
 import argparse
 import importlib.util
 import os
-import resource
 import statistics
 import subprocess
 import sys
-import tempfile
 import time
-from pathlib import Path
 
 BATCH_SIZE, LR = 256, 0.1
 OURS = {'OMP_NUM_THREADS': '1', 'MXNET_CPU_TEMP_COPY': '64'}
@@ -155,25 +152,6 @@ def our_loader(_):
     return epoch, data.num_examples
 
 
-def peak_memory():
-    """MB at most while training for an epoch on 60,000 images in files."""
-    import d2lps
-    images, labels = random_images(70_000)
-    with tempfile.TemporaryDirectory() as root:
-        for name, part in (('train', slice(60_000)),
-                           ('t10k', slice(60_000, None))):
-            for kind, array in (('images-idx3', images[part]),
-                                ('labels-idx1', labels[part])):
-                head = bytes([0, 0, 8, array.ndim]) + b''.join(
-                    n.to_bytes(4, 'big') for n in array.shape)
-                (Path(root) / f'{name}-{kind}-ubyte').write_bytes(
-                    head + array.astype('uint8').tobytes())
-        del images, labels, array
-        d2lps.train(2, BATCH_SIZE, 0.01, num_epochs=1, data='fashion_mnist',
-                    root=root, show=False)
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e3
-
-
 CONTESTANTS = {  # name: (function, its argument, environment)
     'book, 1 device': (book, 1, DEFAULT),
     'book, 2 devices': (book, 2, DEFAULT),
@@ -205,12 +183,6 @@ def start(*arguments, env):
     return subprocess.Popen([sys.executable, __file__, *arguments],
                             stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                             text=True, env={**clean, **env})
-
-
-def import_seconds(statement):
-    begin = time.perf_counter()
-    subprocess.run([sys.executable, '-c', statement], check=True)
-    return time.perf_counter() - begin
 
 
 def main(rounds):
@@ -245,25 +217,14 @@ def main(rounds):
             ratio = statistics.median(x / y for x, y in
                                       zip(speeds[a], speeds[b]))
             print(f'{a:<17} / {b:<22}{ratio:>6.2f}')
-    memory = start('--memory', env=OURS)
-    print(f'\npeak memory, 60,000 images: '
-          f'{float(memory.communicate(timeout=600)[0]):,.0f} MB')
-    imports = [(import_seconds('import d2lps.engine') -
-                import_seconds('import mxnet')) for _ in range(rounds)]
-    print(f'import d2lps.engine takes {statistics.median(imports):.2f} s '
-          'more than import mxnet')
 
 
 if __name__ == '__main__':
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument('--rounds', type=int, default=5)
     parser.add_argument('--serve', help=argparse.SUPPRESS)
-    parser.add_argument('--memory', action='store_true',
-                        help=argparse.SUPPRESS)
     args = parser.parse_args()
     if args.serve:
         serve(args.serve)
-    elif args.memory:
-        print(peak_memory())
     else:
         main(args.rounds)

@@ -10,8 +10,7 @@ and listens on 127.0.0.1 while this runs. Then in the slow network.
 All ways start from the same parameters, get the same minibatches, and do SGD
 with momentum. MXNet's steps are those of `d2lps.store_step` and of chapter
 13, for any layers. Each process computes with one thread. The ways take
-turns, and are compared with DDP round by round. --write FILE.csv keeps the
-tables, in FILE.csv and FILE-differences.csv.
+turns, and are compared with DDP round by round.
 """
 import argparse
 import contextlib
@@ -23,8 +22,6 @@ import statistics
 import sys
 import tempfile
 import time
-from pathlib import Path
-from types import SimpleNamespace
 from typing import NamedTuple
 from unittest import mock
 
@@ -36,9 +33,8 @@ from d2lps.cluster import Cluster, Network, network_problem
 
 BATCH_SIZE, LR, MOMENTUM, BATCHES, WAIT = 256, 0.02, 0.9, 10, 120
 BANDWIDTH = 12.5e6  # 100 Mbit/s
-LENET, MLP, WIDE, TINY = 'LeNet', 'MLP', 'wide MLP', 'tiny MLP'
-SIZES = {MLP: (784, *[512] * 4, 10), WIDE: (784, *[1024] * 4, 10),
-         TINY: (784, 4, 10)}
+LENET, MLP = 'LeNet', 'MLP'
+SIZES = {MLP: (784, *[512] * 4, 10)}
 LENET_SHAPES = ((20, 1, 3, 3), (20,), (50, 20, 5, 5), (50,), (800, 128),
                 (128,), (128, 10), (10,))
 ONE, MX_ONE = 'PyTorch, one device', 'MXNet, one device'
@@ -50,18 +46,12 @@ WAYS = DDP, RING, ZERO, FSDP, MX_RING, SERVER, SERVERS, CUT
 # MXNet gives each array to one server. From so many numbers on it cuts it up,
 # and each server gets a part.
 CUTS = {'MXNET_KVSTORE_BIGARRAY_BOUND': '1000'}
-NOTES = f"""
+NOTES = """
 n servers: as many as workers, on the workers' hosts; cut: each array in a
 part for each of them. 1 server has a host of its own.
 images/s: median and range of the rounds. ratio: to DDP in the same round.
 MB sent: by a worker, a step, headers included; mean of the workers. MB at
 most: what any host, also a server's, sends or receives in a step.
-Memory of the worker that has most, after {BATCHES} steps, more than before
-its network was built. held: with what was freed meanwhile, but not given back
-to the system, so about the most it ever had; kept: without. of arrays:
-parameters, gradients and momenta, by their sizes (momenta for the servers are
-not on the worker). in all: libraries, too, but not what processes share, and
-here PyTorch's workers share less of them than those of a cluster with servers.
 """
 
 
@@ -149,10 +139,9 @@ def ring_of_tensors(net, peers):
 
 
 def torch_job(way, model, values, peers):
-    """How to do a step, and to see what came of it."""
+    """A function that does a step, and one that waits for its end."""
     import torch
-    own = torch_net(model, values)
-    net, optimizer, sum_up = torch_way(way, own, peers)
+    net, optimizer, sum_up = torch_way(way, torch_net(model, values), peers)
     loss = torch.nn.CrossEntropyLoss()
 
     def step(X, y):
@@ -161,15 +150,7 @@ def torch_job(way, model, values, peers):
         if sum_up:
             sum_up()
         optimizer.step()
-
-    def whole():
-        found = [getattr(one, 'full_tensor', lambda one=one: one)()
-                 for one in own.parameters()]
-        return [one.detach().numpy().T if one.ndim == 2 else
-                one.detach().numpy() for one in found]
-    return SimpleNamespace(
-        step=step, whole=whole, wait=lambda: None, nbytes=lambda: torch_bytes(
-            own, optimizer))
+    return step, lambda: None
 
 
 def torch_array(array):
@@ -178,25 +159,15 @@ def torch_array(array):
         array.dtype.name))
 
 
-def torch_bytes(net, optimizer):
-    """Bytes of parameters, gradients, and the optimizer's state, here."""
-    states = getattr(optimizer, 'optim', optimizer).state  # ZeRO's: its part
-    arrays = [*net.parameters(), *(p.grad for p in net.parameters()), *(
-        one for state in states.values() for one in state.values())]
-    parts = [one.to_local() if hasattr(one, 'to_local') else one
-             for one in arrays if hasattr(one, 'nbytes')]
-    return sum(one.nbytes for one in parts)
-
-
 # MXNet, in a worker.
 
 def mx_exchange(way, params, peers):
-    """What a worker does when it has its gradients, and its momenta."""
+    """What a worker does when it has its gradients."""
     import mxnet as mx
     sgd = mx.optimizer.SGD(learning_rate=LR, momentum=MOMENTUM,
                            rescale_grad=1 / BATCH_SIZE)
     if way not in (MX_ONE, MX_RING):
-        return through_store(params, sgd), {}
+        return through_store(params, sgd)
     updater = mx.optimizer.get_updater(sgd)
 
     def update(grads):
@@ -213,7 +184,7 @@ def mx_exchange(way, params, peers):
         update([mx.np.array(part.reshape(param.shape)) for param, part in
                 zip(params, np.split(flat, ends[:-1]))])
     plan = d2lps.strategies.ring(peers.num_workers)
-    return alone if way == MX_ONE else by_ring, updater.states
+    return alone if way == MX_ONE else by_ring
 
 
 def through_store(params, optimizer):
@@ -243,18 +214,14 @@ def mx_job(way, model, values, peers):
         *[hidden] * (len(values) // 2 - 1), output)
     mx.npx.set_np()
     params = d2lps.get_params([*map(mx.np.array, values)], mx.cpu())
-    exchange, states = mx_exchange(way, params, peers)
+    exchange = mx_exchange(way, params, peers)
 
     def step(X, y):
         with mx.autograd.record():
             losses = loss(forward(X, params, layers), y)
         losses.backward()
         exchange()
-    return SimpleNamespace(
-        step=step, whole=lambda: [param.asnumpy() for param in params],
-        wait=mx.nd.waitall,
-        nbytes=lambda: sum(d2lps.nbytes(one) for one in params) * 2 + sum(
-            one.size * 4 for one in states.values()))
+    return step, mx.nd.waitall
 
 
 # What the workers of all ways do.
@@ -288,47 +255,14 @@ def build(folder, way, model):
 def turn(way, steps):
     """Seconds for some steps of all workers, which begin at once."""
     from __main__ import batches, jobs, peers
-    plan, job = d2lps.strategies.recursive_doubling(
-        peers.num_workers), jobs[way]
+    plan = d2lps.strategies.recursive_doubling(peers.num_workers)
+    step, wait = jobs[way]
     d2lps.travel.run(peers, plan, np.zeros(1))
     start = time.perf_counter()
     for X, y in itertools.islice(itertools.cycle(batches), steps):
-        job.step(X, y)
-    job.wait()
+        step(X, y)
+    wait()
     return time.perf_counter() - start
-
-
-def save(way, path):
-    """Keep the parameters as they are now."""
-    from __main__ import jobs, peers
-    parts = jobs[way].whole()  # all workers have to ask
-    np.save(f'{path} {peers.rank}', np.concatenate(
-        [part.ravel() for part in parts]))
-
-
-def used(trim=True):
-    """MB that this process alone has; first, `trim` gives back free ones."""
-    import ctypes
-
-    import psutil
-    if trim and sys.platform == 'linux':
-        ctypes.CDLL(None).malloc_trim(0)
-    return psutil.Process().memory_full_info().uss / 1e6
-
-
-def memory(folder, way):
-    """MB of this worker, more than before the model and its training."""
-    from __main__ import jobs
-    first = way if way.startswith('PyTorch') else MX_ONE
-    build(folder, first, TINY)  # a step of it loads all that loads late
-    turn(first, 1)
-    jobs.clear()
-    before = used()
-    build(folder, way, WIDE)
-    turn(way, BATCHES)
-    held, kept = used(trim=False), used()
-    return {'MB held': held - before, 'MB kept': kept - before,
-            'MB of arrays': jobs[way].nbytes() / 1e6, 'MB in all': held}
 
 
 def end():
@@ -424,8 +358,6 @@ def play(folder, case, clusters):
     for way, cluster in clusters.items():
         cluster.run(build, folder, way, case.model)
         cluster.run(turn, way, 1 if case.slow else BATCHES)  # not counted
-        if not case.slow:
-            cluster.run(save, way, f'{folder}/after {case} {way}')
     for number in range(case.rounds):
         for way in ways[::-1] if number % 2 else ways:
             found[way].append(measure(clusters[way], way, case))
@@ -451,34 +383,6 @@ def numbers(names, values, digits):
         names.split(), (statistics.median, min, max))}
 
 
-def differences(folder, case):
-    """How far each way's parameters are from one device's."""
-    def after(way):
-        return [np.load(path) for path in sorted(
-            Path(folder).glob(f'after {case} {way} [0-9]*.npy'))]
-    [torch], [mxnet] = after(ONE), after(MX_ONE)
-    begun, rows = np.load(f'{folder}/{case.model}.npy'), []
-    for way in (*WAYS, ONE, MX_ONE):
-        workers = after(way)
-        own = torch if way.startswith('PyTorch') else mxnet
-        rows.append({'way': way} | {name: max(
-            abs(one - other).max() for one in workers)
-            for name, other in (
-                ('worker 0', workers[0]), ('one device, its library', own),
-                ("MXNet's one device", mxnet), ('the start', begun))})
-    return pd.DataFrame(rows)
-
-
-def memories(folder, n, ways):
-    """What each way has in memory, in processes that do nothing else."""
-    rows = []
-    for way in ways:
-        with started(folder, way, n) as cluster:
-            most = pd.DataFrame(cluster.run(memory, folder, way)).max()
-        rows.append({'way': way} | most.round(1).to_dict())
-    return pd.DataFrame(rows)
-
-
 def plans(args):
     """{(workers, in the slow network?): cases}"""
     if args.quick:
@@ -491,56 +395,25 @@ def plans(args):
             for slow in (False, True) for n in (2, 4)}
 
 
-def show(title, frame, **how):
-    print(f'\n{title}\n{frame.to_string(index=False, **how)}', flush=True)
-
-
-def all_cases(args, folder, problem):
-    """Show the tables as they come: ({case: speeds}, {case: differences})"""
-    speeds, apart = {}, {}
-    for (n, slow), some in plans(args).items():
-        if slow and problem:
-            continue
-        with contextlib.ExitStack() as stack:
-            clusters = all_started(stack, folder, n, slow)
-            for case in some:
-                speeds[case] = table(play(folder, case, clusters))
-                show(f'{case}, {case.rounds} x {case.steps} steps',
-                     speeds[case])
-                if not slow:
-                    apart[case] = differences(folder, case)
-    return speeds, apart
-
-
 def main(args):
     import torch
     print(f'{d2lps.machine()}, PyTorch {torch.__version__}, '
           f'MXNet {mx.__version__}')
-    problem, n = network_problem(), 2 if args.quick else 4
+    problem = network_problem()
     if problem:
         print(f'without the slow network: {problem}')
     with tempfile.TemporaryDirectory() as folder:
         write_data(folder)
-        speeds, apart = all_cases(args, folder, problem)
-        for case, frame in apart.items():
-            show(f'{case}: largest difference of a parameter after {BATCHES}'
-                 ' steps, to', frame, float_format='{:.1e}'.format)
-        kept = {Case(WIDE, n, False, 1, BATCHES): memories(
-            folder, n, (DDP, FSDP, MX_RING) if args.quick else (
-                *WAYS[:6], ONE, MX_ONE))}
-    [[case, frame]] = kept.items()
-    show(f'{case}: memory', frame)
+        for (n, slow), some in plans(args).items():
+            if slow and problem:
+                continue
+            with contextlib.ExitStack() as stack:
+                clusters = all_started(stack, folder, n, slow)
+                for case in some:
+                    found = table(play(folder, case, clusters))
+                    print(f'\n{case}, {case.rounds} x {case.steps} steps\n'
+                          f'{found.to_string(index=False)}', flush=True)
     print(NOTES, end='')
-    if args.write:
-        write(Path(args.write), speeds=speeds, differences=apart, memory=kept)
-
-
-def write(path, **tables):
-    """Each kind of table in a file, with the case in the last columns."""
-    for kind, frames in tables.items():
-        pd.concat([frame.assign(**case._asdict())
-                   for case, frame in frames.items()]).to_csv(
-            path.with_stem(f'{path.stem}-{kind}'), index=False)
 
 
 if __name__ == '__main__':
@@ -548,7 +421,6 @@ if __name__ == '__main__':
     parser.add_argument('--rounds', type=int, default=4)
     parser.add_argument('--quick', action='store_true',
                         help='two small cases: does it work?')
-    parser.add_argument('--write', metavar='FILE.csv')
     if not importlib.util.find_spec('torch'):
         sys.exit('PyTorch is missing, and it is what we compare with here. '
                  'To install it: make lab TORCH=yes')

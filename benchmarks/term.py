@@ -6,7 +6,6 @@ Says how many minutes each step takes, and whether the registrar's table is
 right. With 60 students and all exercises that takes half an hour on two cores.
 """
 import argparse
-import ast
 import csv
 import datetime
 import json
@@ -23,7 +22,6 @@ import nbformat
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT), str(ROOT / 'tests' / 'teaching')]
-import importers  # noqa: E402
 from handins import (  # noqa: E402
     RUNNING,
     answer_cell,
@@ -42,14 +40,10 @@ NAMES = 'Zoë Müller', 'O’Neil, Pat', 'Ng; Li', 'Ødegård "Ole"', 'Иван'
 
 
 class HandIn(NamedTuple):
-    """What somebody hands in: code (None for nothing), and what it is.
-
-    days: how late. twice: is there an older one, which is none?
-    """
+    """What somebody hands in: code (None for nothing), and how late."""
     kind: str
     code: str | None
     days: int = 0
-    twice: bool = False
 
 
 def made_up(students, exercises, luck):
@@ -66,12 +60,8 @@ def made_up(students, exercises, luck):
                     'solution': solved, 'wrong': luck.choice(wrong),
                     'stub': answer_cell(released(exercise)).source,
                     'missing': None}[kind]
-            if kind != 'missing':
-                plan[student, exercise] = HandIn(
-                    kind, code, luck.choice([0] * 5 + [1, 3]),
-                    luck.random() < .15)
-            else:
-                plan[student, exercise] = HandIn(kind, code)
+            plan[student, exercise] = HandIn(kind, code, (
+                0 if code is None else luck.choice([0] * 5 + [1, 3])))
     return plan
 
 
@@ -98,9 +88,6 @@ def hand_in(folder, plan, exercises, week):
             continue
         when = deadline + datetime.timedelta(days=one.days, hours=-1)
         put(place, exercise, one.code, when)
-        if one.twice:
-            put(place / 'before', exercise, 'nothing = 1',
-                when - datetime.timedelta(days=20))
 
 
 class Minutes:
@@ -182,44 +169,6 @@ def mistakes(folder, plan, exercises):
     return found + [f'{student} is in it, too' for student in rows]
 
 
-def is_short(code):
-    """Perhaps too few statements for equal.csv, whose count is by lines."""
-    heads = ast.FunctionDef, ast.ClassDef
-    return sum(isinstance(node, ast.stmt) and not isinstance(node, heads)
-               for node in ast.walk(ast.parse(code))) <= 3
-
-
-def not_noticed(folder, plan):
-    """Who has handed in the same as somebody else, and is not in equal.csv."""
-    out = folder / 'out'
-    people = json.loads((out / 'kept' / 'people.json').read_text())
-    with open(out / 'equal.csv', newline='') as file:
-        rows = [(row['exercise'], {people[one][0] for one
-                                   in row['students'].split(', ')})
-                for row in csv.DictReader(file)]
-    same = {}
-    for (student, exercise), one in plan.items():
-        if one.kind not in ('stub', 'missing') and not is_short(one.code):
-            same.setdefault((exercise, one.code), set()).add(student)
-    return [f'{exercise}: {", ".join(students)} are equal'
-            for (exercise, _), students in same.items() if len(students) > 1
-            and not any(exercise == name and students <= found
-                        for name, found in rows)]
-
-
-def canvas_export(folder, students, exercises):
-    """A gradebook as Canvas exports it."""
-    path = folder / 'canvas.csv'
-    with open(path, 'w', newline='', encoding='utf-8') as file:
-        table = csv.writer(file)
-        table.writerow(['Student', 'ID', 'SIS Login ID', 'Section',
-                        f'{exercises[0]} (7)'])
-        table.writerow(['    Points Possible', '', '', '', '10'])
-        for k, student in enumerate(students):
-            table.writerow([student, 100 + k, f'login{k}', 'A', ''])
-    return path
-
-
 def main(args=None):
     parser = argparse.ArgumentParser()
     parser.add_argument('--students', type=int, default=60)
@@ -252,16 +201,7 @@ def main(args=None):
                           folder, exercises)
         if {exercise for _, exercise in anew} - {*second}:
             wrong.append(f'graded anew: {anew}')
-        export = canvas_export(folder, students, exercises)
-        minutes.of('for Canvas', run_grade, folder, exercises, '--lms',
-                   str(export))
         wrong += mistakes(folder, plan, exercises)
-        wrong += not_noticed(folder, plan)
-        entered, _ = importers.canvas(
-            (folder / 'out' / 'for-import.csv').read_text(),
-            {str(100 + k) for k in range(len(students))})
-        if len(entered) != len(plan):
-            wrong.append(f'Canvas has {len(entered)} grades of {len(plan)}')
     print(f'{minutes.all:.1f} minutes for {len(students)} students and '
           f'{len(exercises)} exercises, {len(plan)} answers')
     print(*wrong or ['the table is right'], sep='\n')

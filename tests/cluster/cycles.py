@@ -17,7 +17,7 @@ import mxnet as mx
 import psutil
 from d2lps.cluster import Cluster
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / 'tests'))
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from clusters import group_members, sockets_of
 
 
