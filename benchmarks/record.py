@@ -1,0 +1,71 @@
+"""What chapters 10, 11 and 15 measure on the slow network: python record.py
+
+Runs the notebooks and prints their tables. --write keeps the tables in
+notebooks/results, for readers whose machines do not permit the slow network.
+Run it on a quiet machine.
+"""
+import argparse
+import tempfile
+from pathlib import Path
+
+import nbformat
+from d2lps.cluster import network_problem
+from nbclient import NotebookClient
+
+NOTEBOOKS = Path(__file__).resolve().parents[1] / 'notebooks'
+# {notebook: {file in results: the table, in the notebook's names}}
+TABLES = {
+    '10-many-machines': {
+        '10-slow-network': """pd.DataFrame({
+            'push_then_pull': pd.Series(times), 'in_flight': pd.Series(
+                dict(zip(flights, both['four in flight']))),
+            'in_flight_tenth': pd.Series(
+                dict(zip(flights, both['a tenth of both'])))}).rename_axis(
+            ['servers on', 'workers', 'servers']).round(3)"""},
+    '11-all-reduce-between-machines': {
+        '11-pings': 'table.round(7)', '11-stars': 'stars.round(7)',
+        '11-plans': "taken.rename_axis(['bytes', 'run']).round(7)",
+        '11-store': "stored.to_frame('pushpull').round(7)"},
+    '15-overlap': {
+        '15-steps': """pd.DataFrame([
+            (way, task.what, *task.layers, task.start, task.end, rate)
+            for way, tasks in seen.items() for task in tasks], columns=[
+            'way', 'what', 'layer', 'start', 'end', 'rate']).set_index(
+            'way').round(5)""",
+        '15-in-flight': """pd.DataFrame({'measured': times}).rename_axis(
+            'window').round(5)""",
+        '15-link': 'links.loc[[4, 40]].iloc[::3].round(5)'}}
+
+
+def measured(name):
+    """{file: table} of a notebook, which is run."""
+    notebook = nbformat.read(NOTEBOOKS / f'{name}.ipynb', 4)
+    with tempfile.TemporaryDirectory() as folder:
+        paths = {file: Path(folder, f'{file}.csv') for file in TABLES[name]}
+        notebook.cells += [nbformat.v4.new_code_cell(
+            f'({table}).to_csv({str(paths[file])!r})')
+            for file, table in TABLES[name].items()]
+        NotebookClient(notebook, timeout=600, resources={
+            'metadata': {'path': str(NOTEBOOKS)}}).execute()
+        return {file: path.read_text() for file, path in paths.items()}
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument('chapters', nargs='*', metavar='CHAPTER',
+                        help='only these, such as 10 15 (default: all)')
+    parser.add_argument('--write', action='store_true')
+    args = parser.parse_args()
+    if problem := network_problem():
+        return print(problem)
+    for name in TABLES:
+        if args.chapters and name[:2] not in args.chapters:
+            continue
+        for file, text in measured(name).items():
+            print(f'{file}\n{text}')
+            if args.write:
+                (NOTEBOOKS / 'results' / f'{file}.csv').write_text(text)
+
+
+if __name__ == '__main__':
+    main()
