@@ -147,14 +147,10 @@ class Unreadable:
 
 @pytest.mark.parametrize('value, words', [
     (pandas.DataFrame({'a': [1, 2]}), r'pandas DataFrame of shape \(2, 1\)'),
-    (memoryview(b'abc'), r'memoryview of shape \(3,\)'),
     (Tensor(), r'Tensor of shape \(2, 3\), dtype torch.float32'),
-    (MATRIX, r'numpy matrix of shape \(1, 2\), dtype int64'),
     (np.zeros(2, object), r'numpy array of shape \(2,\), dtype object'),
-    (Unreadable(), 'Unreadable'), ([Unreadable()], 'Unreadable'),
-    (10 ** 400, '10000'), (10 ** 5000, 'object of type int'),
-    ('\ud800', r'\\ud800'), ([['long' * 99] * 9] * 9, 'long')],
-    ids=range(11))
+    (Unreadable(), 'Unreadable'), (10 ** 5000, 'object of type int'),
+    ([['long' * 99] * 9] * 9, 'long')], ids=range(6))
 def test_whatever_it_was_the_error_is_clear_and_short(value, words):
     for check in (checks.positive, checks.boolean, checks.one_of('sync'),
                   checks.list_of(checks.positive, 'a list of numbers')):

@@ -283,8 +283,8 @@ def is_true(schedule, topology, barrier, overhead):
 
 
 UNEQUAL = Schedule(
-    [[Send(k, (k + step) % 5, k, True) for k in range(5)]
-     for step in (1, 2, 1, 1, 2)], 5, weights=[1, 2, 3, 1, 2])
+    [[Send(k, (k + 1) % 5, (k + turn) % 5, True) for k in range(5)]
+     for turn in range(3)], 5, weights=[1, 2, 3, 1, 2])
 
 
 @pytest.mark.parametrize('overhead', [0, 3e-5])
