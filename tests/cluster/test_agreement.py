@@ -58,15 +58,6 @@ def test_a_pull_without_a_push_does_not_wait():
     assert w.replies.get(w.ask(1, "pull('a')", pull=['a'])) == {}
 
 
-def test_a_number_and_a_string_are_different_keys():
-    w = Workers()
-    w.tell(0, call='push', push=[3])
-    w.tell(1, call='push', push=['3'])
-    pull = w.ask(0, 'pull', pull=[3])
-    w.tell(1, call='push', push=[3])
-    assert w.replies == {pull: {}}
-
-
 def test_a_second_push_waits_until_the_first_is_complete():
     w = Workers()
     w.tell(0, call="push('a')", push=['a'])
@@ -142,34 +133,6 @@ def test_an_idle_worker_is_not_waited_for_so_long():
         barrier)
 
 
-def test_an_idle_worker_may_come_in_time():
-    w = Workers()
-    w.state(1, busy=False)
-    barrier = w.meet(0, 'barrier()')
-    w.wait(PATIENCE - 1)
-    w.state(1, busy=True)
-    w.wait(PATIENCE)
-    w.meet(1, 'barrier()')
-    assert w.replies[barrier] == {'for': 0}
-
-
-def test_a_busy_third_worker_may_still_help():
-    w = Workers(3)
-    w.state(2, busy=False)
-    w.meet(0, 'barrier()')
-    w.wait(PATIENCE + 1)  # worker 1 is busy
-    assert not w.replies
-
-
-def test_after_an_error_all_can_go_on():
-    w = Workers()
-    w.tell(0, call="push('a')", push=['a'])
-    w.ask(0, "pull('a')", pull=['a'])
-    w.wait(60)
-    w.tell(1, call="push('a')", push=['a'])
-    assert w.replies[w.ask(0, "pull('a')", pull=['a'])] == {}
-
-
 def test_an_interrupted_question_does_not_count():
     w = Workers()
     number = w.meet(0, 'barrier()')
@@ -231,16 +194,6 @@ def test_a_question_meanwhile_is_answered_in_its_turn():
     assert len(w.replies) == 3
 
 
-def test_a_push_that_was_not_granted_is_not_taken_back():
-    w = Workers(timeout=10)
-    w.tell(0, call="push('a')", push=['a'])
-    again = w.ask(0, "push('a')", push=['a'])
-    w.wait(10)
-    assert "worker 1 has not pushed 'a'" in w.error(again)
-    w.tell(0, 'cancel', number=again)  # Ctrl-C came with the answer
-    assert w.agreement.missing(1) == [['a', 1]]
-
-
 def test_others_that_are_busy_are_reported():
     """A cell that others are in does not end, and would hide the error."""
     for busy in True, False:
@@ -271,16 +224,6 @@ def test_calls_that_mxnet_does_not_end_are_overdue():
     assert w.agreement.overdue(w.now) == [0]
     assert w.agreement.state(0, w.now) == "waiting in pull('a') for 10.0 s"
     w.tell(0)
-    assert w.agreement.overdue(w.now) == []
-
-
-def test_a_wait_for_others_does_not_make_a_call_overdue():
-    w = Workers(timeout=10)
-    w.tell(0, call="push('a')", push=['a'])
-    w.ask(0, "pull('a')", pull=['a'])
-    w.now = 9
-    w.tell(1, call="push('a')", push=['a'])
-    w.now = 18
     assert w.agreement.overdue(w.now) == []
 
 
@@ -321,10 +264,3 @@ def test_state_in_words(messages, words):
         else:
             agreement.hear(0, message, 5)
     assert agreement.state(0, 5) == words
-
-
-def test_a_new_store_starts_from_nothing():
-    w = Workers()
-    w.tell(0, call='push', push=['a'])
-    w.agreement.start_over()
-    assert w.agreement.missing(1) == []

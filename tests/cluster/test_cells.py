@@ -1,13 +1,11 @@
 """Cells that do to their worker what no cell should, one after another."""
-import os
 import signal
-import stat
 import time
 from types import SimpleNamespace
 
 import pytest
 from clusters import HANGS
-from d2lps.cluster import Cluster, ClusterError, WorkerError
+from d2lps.cluster import Cluster, WorkerError
 from d2lps.cluster.processes import cells
 from d2lps.cluster.processes.cells import execute
 from d2lps.cluster.processes.supervisor import Supervisor
@@ -53,46 +51,6 @@ def test_a_syntax_error_shows_nothing_of_ours(one_worker):
         one_worker.run(execute, 'if True\n    pass')
     [note] = caught.value.__notes__
     assert 'if True' in note and 'ast.py' not in note
-
-
-def test_many_lines_come_in_order(one_worker, capsys):
-    one_worker.run(execute, 'for i in range(20_000): print(i)')
-    assert capsys.readouterr().out.splitlines() == [
-        f'[worker 0] {i}' for i in range(20_000)]
-
-
-def test_sockets_are_our_own_whatever_a_cell_has_set(one_worker):
-    """The names of all sockets are in a file of the cluster's folder."""
-    def create():
-        import mxnet as mx
-        os.umask(0)
-        mx.kv.create('dist_sync')
-    one_worker.run(create)
-    folder = one_worker._supervisor._group.folder
-    with open(os.path.join(folder, 'sockets')) as file:
-        modes = [stat.filemode(os.lstat(path).st_mode)
-                 for path in file.read().split() if os.path.lexists(path)]
-    assert len(modes) >= 3 and {*modes} == {'srwx------'}
-
-
-def test_a_closed_output_does_not_hang():
-    with Cluster(num_workers=1, num_servers=1) as c:
-        c.run(execute, 'import sys, threading, time\n'
-              'threading.Thread(target=time.sleep, args=[1000]).start()\n'
-              'sys.stdout.close()')
-        assert c.run(abs, -5) == [5]
-
-
-def test_a_second_ctrl_c_while_workers_stop(monkeypatch):
-    """The first waits for them; the reader does not want to."""
-    with Cluster(num_workers=1, num_servers=1) as c:
-        def pressed(*_):
-            raise KeyboardInterrupt
-        monkeypatch.setattr(c._supervisor, 'called', pressed)
-        with pytest.raises(KeyboardInterrupt):
-            c.interrupt()
-        with pytest.raises(ClusterError, match='interrupted twice'):
-            c.run(abs, -5)
 
 
 def test_ctrl_c_before_a_worker_has_begun(monkeypatch):

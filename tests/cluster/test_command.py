@@ -4,7 +4,6 @@ import signal
 import subprocess
 import sys
 import textwrap
-import threading
 from contextlib import contextmanager
 
 import psutil
@@ -82,9 +81,8 @@ def test_scripts_that_fail(python, script):
     assert len(frames) == 2 and all('script.py' in line for line in frames)
 
 
-@pytest.mark.parametrize('end', [r'\n', ''])
-def test_a_worker_that_dies(python, script, end):
-    script(f'import os; os.write(2, b"I am going{end}"); os._exit(7)')
+def test_a_worker_that_dies(python, script):
+    script('import os; os.write(2, b"I am going"); os._exit(7)')
     done = python('-m', 'd2lps', 'cluster', '--num-workers', '1', 'script.py')
     assert done.returncode == 1
     assert done.stderr.startswith('[worker 0] I am going\nd2lps: worker 0 (')
@@ -119,8 +117,6 @@ def test_ctrl_c_in_the_middle(script):
     process = subprocess.Popen(
         [sys.executable, '-m', 'd2lps', 'cluster', str(path)], text=True,
         stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-    deadline = threading.Timer(300, process.kill)
-    deadline.start()
     try:
         assert process.stdout.readline().startswith('[worker ')
         pids = [one.pid for one in psutil.Process(
@@ -128,7 +124,6 @@ def test_ctrl_c_in_the_middle(script):
         process.send_signal(signal.SIGINT)
         out, err = process.communicate(timeout=120)
     finally:
-        deadline.cancel()
         process.kill()
         process.wait(30)
     assert process.returncode == 130
@@ -164,12 +159,10 @@ def nothing():
 
 
 @pytest.mark.parametrize('options, wanted', [
-    ([], ((2, 1, 60), {})),
     (['--num-workers', '4', '--num-servers', '3', '--timeout', '5'],
      ((4, 3, 5), {})),
     (['--restarts', '3', '--elastic'],
      ((2, 1, 60), {'restarts': 3, 'elastic': True})),
-    (['--bandwidth', '1e7'], ((2, 1, 60), {'network': Network(1e7)})),
     (['--delay', '0.1', '--colocated'],
      ((2, 1, 60), {'network': Network(delay=0.1, colocated=True)})),
     (['--hosts', 'a,b', '--hosts', 'c\nd\n'],
@@ -187,11 +180,7 @@ def test_all_arguments_are_passed_on(terminal, tmp_path, options, wanted):
 @pytest.mark.parametrize('args, words', [
     (['no.py'], 'there is no script no.py'),
     (['--num-workers', '0', 'SCRIPT'], 'num_workers must be a whole number'),
-    (['--bandwidth', '1', 'SCRIPT'], 'bandwidth must be'),
-    (['--restarts', '-1', 'SCRIPT'], 'restarts must be a whole number'),
     (['--elastic', 'SCRIPT'], 'elastic goes with restarts='),
-    (['--hosts', '', 'SCRIPT'], "'' is no machine"),
-    (['--python', 'x', 'SCRIPT'], 'python goes with hosts='),
     (['--hosts', 'a', '--delay', '1', 'SCRIPT'], 'leave out it or hosts')])
 def test_bad_arguments_are_explained_in_one_line(
         terminal, tmp_path, args, words):
@@ -200,12 +189,3 @@ def test_bad_arguments_are_explained_in_one_line(
     code, shown = terminal(*args, fake=False)
     assert code.startswith('d2lps: ') and words in code and '\n' not in code
     assert not shown.out and not shown.err
-
-
-def test_help(terminal):
-    code, shown = terminal('--help', fake=False)
-    assert code == 0
-    assert all(option in shown.out for option in (
-        '--num-workers', '--hosts', '--bandwidth', '--restarts',
-        'examples:'))
-    assert max(map(len, shown.out.splitlines())) <= 80

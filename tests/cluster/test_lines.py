@@ -3,11 +3,9 @@ import os
 import selectors
 import signal
 import time
-from types import SimpleNamespace
 
 import pytest
-from clusters import wait_for
-from d2lps.cluster.processes import group, process
+from d2lps.cluster.processes import process
 from d2lps.cluster.processes.group import Group
 from d2lps.cluster.processes.lines import LONG, Inlet, Outlet, serve
 
@@ -51,14 +49,6 @@ def test_lines_come_whole_in_whatever_pieces(pipe):
     assert pipe.heard == ['one', 'two', '', 'three\r', '\ufffd']
     pipe.send(b'\n')
     assert pipe.heard[-1] == 'rest'
-
-
-def test_a_long_message_is_put_together_once(pipe):
-    """And not with each piece, which takes quadratic time."""
-    pipe.send(b'x' * 3_000_000)
-    assert max(map(len, pipe.inlet._rest)) <= LONG
-    pipe.send(b'\n')
-    assert [*map(len, pipe.heard)] == [3_000_000] and not pipe.inlet._rest
 
 
 def test_of_a_printed_line_that_is_too_long_the_beginning_is_kept(cut):
@@ -134,70 +124,3 @@ def test_a_failure_is_heard_whatever_goes_wrong_while_all_are_ended():
     finally:
         watch.close()
     assert not watch.is_alive()
-
-
-def test_nonsense_while_all_are_ended_does_not_stop_that(monkeypatch):
-    heard, seen = [], []
-
-    def nonsense(selector, seconds):
-        seen.append(seconds)
-        raise ValueError('a second line that nobody understands')
-    watch = Group(lambda *_: None, lambda now: None,
-                  lambda text, when: heard.append(text))
-    keeper = Keeper(lambda: None)
-    keeper.close_stdin = lambda: monkeypatch.setattr(group, 'serve', nonsense)
-    monkeypatch.setattr(group, 'GOODBYE', 0.2)
-    try:
-        watch.do(lambda: watch.keep(keeper))
-        end = time.monotonic() + 60
-        while not heard and time.monotonic() < end:
-            time.sleep(0.01)
-        assert 'a line that nobody' in heard[0] and 0.01 in seen
-        monkeypatch.undo()
-    finally:
-        watch.close()
-
-
-def test_what_was_said_while_nobody_listened_is_no_silence(monkeypatch):
-    """On a busy machine, the thread that watches may wait long for a core."""
-    monkeypatch.setattr(group, 'SILENCE', 0.5)
-    heard, keeper = [], Keeper(lambda: None)
-    keeper.ping = lambda now: vars(keeper).update(beat=now)
-    watch = Group(lambda *_: None, lambda now: None,
-                  lambda text, when: heard.append(text))
-    try:
-        watch.do(lambda: watch.keep(keeper))
-        for _ in range(3):  # each is followed by a look at the keeper
-            watch.do(lambda: time.sleep(1))
-        assert not watch.failure
-        keeper.ping = lambda now: None
-        assert wait_for(lambda: heard)
-        assert 'keeper has not given a sign of life for' in heard[0]
-    finally:
-        watch.close()
-
-
-def test_hosts_that_are_lost_are_swept_side_by_side(monkeypatch):
-    """One after the other, ten would take 30 seconds."""
-    monkeypatch.setattr(group, 'SWEEP', 0.5)
-
-    class Sweep:
-        waited, killed = 0, False
-
-        def wait(self, timeout=None):
-            if timeout is not None:
-                Sweep.waited += timeout
-                time.sleep(timeout)
-                raise group.subprocess.TimeoutExpired('ssh', timeout)
-
-        def kill(self):
-            self.killed = True
-    sweeps = [Sweep() for _ in range(20)]
-    group._wait_for(sweeps)
-    assert Sweep.waited <= 0.5 and all(one.killed for one in sweeps)
-
-
-def test_a_sweep_that_cannot_begin_is_no_error(monkeypatch):
-    from d2lps.cluster.hosts import host
-    ssh = SimpleNamespace(to=lambda name, code: ['/no/such/ssh', name, code])
-    assert host.Host('lab1', ssh).sweep('/tmp/d2lps-cluster-x', [1]) is None

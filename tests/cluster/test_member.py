@@ -28,11 +28,8 @@ class Process:
             'DMLC_ROLE': role, 'DMLC_PS_ROOT_URI': '127.0.0.1',
             'DMLC_PS_ROOT_PORT': '9', 'DMLC_NUM_WORKER': '1',
             'DMLC_NUM_SERVER': '1', 'DMLC_NODE_HOST': '127.0.0.1'}}
-        network = {'hosts': [], 'bandwidth': 1e6, 'delay': 0,
-                   'bucket': 4000, 'queue': 4000}
-        begin = {'do': 'begin', 'folder': str(folder), 'path': sys.path,
-                 'network': network if role == 'network' else None}
-        if role not in ('keeper', 'network'):
+        begin = {'do': 'begin', 'folder': str(folder), 'path': sys.path}
+        if role != 'keeper':
             messages = [{'do': 'start', 'number': 5, 'job': job}, *(
                 {'do': 'pass', 'number': 5, 'message': message}
                 for message in messages)]
@@ -92,20 +89,8 @@ def test_a_worker_that_is_asked_at_once_to_call_a_function(start):
     assert worker.hears('done') == {'kind': 'done', 'number': 7}
 
 
-def test_a_server_that_is_asked_at_once_to_load_an_optimizer(start):
-    server = start('server', {'do': 'check'}, BAD)
-    assert 'dance' in server.hears('broken')['text']
-
-
-def test_what_a_process_cannot_understand_is_reported(start):
-    assert 'KeyError' in start('scheduler', BAD).hears('broken')['text']
-
-
-@pytest.mark.parametrize('role', ['keeper', 'network'])
-def test_a_keeper_that_does_not_understand_ends(start, role):
-    if role == 'network' and sys.platform != 'linux':
-        pytest.skip('the network lab needs Linux')
-    one = start(role, BAD)
+def test_a_keeper_that_does_not_understand_ends(start):
+    one = start('keeper', BAD)
     assert one.process.wait(30) == 1
     assert "KeyError: 'dance'" in one.end()
 
@@ -125,7 +110,7 @@ HUGE = Path('/sys/kernel/mm/transparent_hugepage/enabled')
                     or platform.libc_ver() < ('glibc', '2.35'),
                     reason='this system gives no huge pages when asked')
 @pytest.mark.parametrize('own, huge', [
-    (None, True), ('glibc.malloc.perturb=0', True),
+    (None, True),
     ('glibc.malloc.hugetlb=0', False)])
 def test_memory_of_a_process_is_in_huge_pages(own, huge):
     """Unless the user has set that it shall not be."""

@@ -13,8 +13,7 @@ import mxnet as mx
 import psutil
 import pytest
 from clusters import all_gone, wait_for
-from d2lps.cluster import (Cluster, ClusterError, Network, network,
-                           network_problem)
+from d2lps.cluster import (Cluster, ClusterError, Network, network_problem)
 from d2lps.cluster.processes import namespaces, addresses
 from mxnet import np
 from test_cluster import PULL, dies, folder, hang  # noqa: F401
@@ -87,10 +86,9 @@ def test_bad_networks():
         Cluster(network='slow')
     with pytest.raises(ValueError, match='network=Network'):
         addresses.LocalPlaces(1, 1).traffic()
-    for many in (25, 25), (60, 10), (120, 4):  # which would hang
-        with pytest.raises(ValueError, match='network: Linux keeps up to 500 '
-                           'pairs of hosts that talk'):
-            Cluster(*many, network=Network())
+    with pytest.raises(ValueError, match='network: Linux keeps up to 500 '
+                       'pairs of hosts that talk'):
+        Cluster(25, 25, network=Network())  # which would hang
 
 
 def refuse(number):
@@ -101,8 +99,6 @@ def refuse(number):
 
 @pytest.mark.parametrize('number, words', [
     (1, 'denies network namespaces to this user (Operation not permitted)'),
-    (28, 'denies network namespaces to this user (a limit in /proc/sys/user '
-         'is reached)'),
     (22, 'lacks network namespaces (Invalid argument)')])
 def test_why_it_is_not_permitted(monkeypatch, number, words):
     monkeypatch.setattr(sys, 'platform', 'linux')
@@ -110,41 +106,17 @@ def test_why_it_is_not_permitted(monkeypatch, number, words):
     text = namespaces.problem(lambda: namespaces.build(
         [], 125e6, 0, 4000, 4000))
     assert text.startswith("this machine's Linux ") and words in text
-    assert '\n' not in text
-
-
-def test_it_needs_linux(monkeypatch):
-    monkeypatch.setattr(sys, 'platform', 'darwin')
-    text = namespaces.problem(lambda: namespaces.build(
-        [], 125e6, 0, 4000, 4000))
-    assert text == 'the slow network needs Linux; this is darwin'
-
-
-NO_BRIDGE = '''
-    class IPRoute:
-        def __enter__(self): return self
-        def __exit__(self, *exception): pass
-        def link(self, *args, **kwargs):
-            error = OSError()
-            error.code = 95
-            raise error
-'''
 
 
 @pytest.mark.full
 @pytest.mark.skipif(sys.platform != 'linux', reason='needs Linux')
-@pytest.mark.parametrize('pyroute2, words', [
-    ('raise ImportError("no pyroute2 here")',
-     'the slow network needs pyroute2 (no pyroute2 here)'),
-    pytest.param(NO_BRIDGE,
-                 "this machine's Linux lacks a network bridge (module "
-                 'bridge) (Operation not supported)', marks=needs_network)])
-def test_a_failure_in_the_start(monkeypatch, tmp_path, pyroute2, words):
+def test_a_failure_in_the_start(monkeypatch, tmp_path):
     own = tmp_path / 'own'
     own.mkdir()
-    (own / 'pyroute2.py').write_text(textwrap.dedent(pyroute2))
+    (own / 'pyroute2.py').write_text('raise ImportError("no pyroute2 here")')
     monkeypatch.setenv('PYTHONPATH', str(own), prepend=os.pathsep)
     monkeypatch.syspath_prepend(own)
+    words = 'the slow network needs pyroute2 (no pyroute2 here)'
     assert network_problem() == words
     before = held(ours=True)
     with pytest.raises(OSError) as error:
@@ -152,16 +124,6 @@ def test_a_failure_in_the_start(monkeypatch, tmp_path, pyroute2, words):
     assert str(error.value) == words
     assert not psutil.Process().children()
     assert wait_for(lambda: held(ours=True) <= before)
-
-
-@pytest.mark.full
-def test_a_network_that_never_gets_ready(monkeypatch):
-    monkeypatch.setattr(network.NetworkPlaces, 'patience', 0.5)
-    monkeypatch.setattr(addresses, 'start_here', lambda: ['sleep', '60'])
-    with pytest.raises(ClusterError, match=r'network \(process \d+\) did not '
-                       'answer within 0.5 s'):
-        Cluster(network=Network())
-    assert not psutil.Process().children()
 
 
 @pytest.mark.full
@@ -261,17 +223,6 @@ def in_use(c, colocated=False):
 
 @pytest.mark.full
 @needs_network
-def test_the_death_of_the_network():
-    with Cluster(network=Network()) as c:
-        used = in_use(c)
-        dies(c, lambda: c.kill('network'), [
-            f"network (process {c.pids['network']}) was ended by SIGKILL",
-            "worker 0: waiting in pull('w') for"], PULL, hang, 60)
-        leaves_nothing(*used)
-
-
-@pytest.mark.full
-@needs_network
 def test_a_death_in_the_network():
     with Cluster(network=Network()) as c:
         used = in_use(c)
@@ -324,18 +275,16 @@ UNPRIVILEGED = '''
         with Cluster(2, 1, network=Network()) as c:
             print(*c.run(push), os.getuid(), *c.traffic())
 '''
-# Root without its powers, and a user without a name.
-LESS = {0: ['--bounding-set=-sys_admin,-net_admin'],
-        65534: ['--reuid=65534', '--regid=65534', '--clear-groups']}
+# A user without a name.
+LESS = ['--reuid=65534', '--regid=65534', '--clear-groups']
 
 
 @pytest.mark.full
 @needs_network
-@pytest.mark.parametrize('user', LESS)
-def test_without_privileges(tmp_path, user):
+def test_without_privileges(tmp_path):
     if os.getuid() or not shutil.which('setpriv'):
         pytest.skip('needs root, to give up its privileges')
-    less = ['setpriv', *LESS[user]]
+    less, user = ['setpriv', *LESS], 65534
     home = tmp_path / 'home'
     home.mkdir()
     os.chown(home, user, user)

@@ -1,9 +1,7 @@
 """What chapters show where PyTorch, MXNet or the slow network is missing."""
-import io
 import json
 import os
 import re
-from importlib.metadata import PackageNotFoundError
 from pathlib import Path
 
 import numpy as np
@@ -70,17 +68,6 @@ def test_a_record_gives_what_was_written(record, capsys):
     known.close()
 
 
-def test_letters_that_the_readers_output_has_not(record, monkeypatch):
-    record.write_text(record.read_text().replace('hello', 'hell\\u014d'))
-    file = io.BytesIO()
-    with monkeypatch.context() as patch:
-        patch.setattr('sys.stdout', io.TextIOWrapper(file, 'ascii'))
-        known = Record(record, 'no torch')
-        known.run(cells.execute, CELL)
-        assert known.view['x'] == [1, 2]
-        assert rb'[worker 0] hell\u014d' in file.getvalue()
-
-
 def test_another_cell_is_not_run_and_says_why(record, capsys):
     known = Record(record, 'PyTorch is missing')
     assert known.run(cells.execute, CELL + '0') is None
@@ -95,24 +82,6 @@ def test_it_is_said_once_for_each_cell(record, capsys, monkeypatch):
     for name in 'x', 'y', 'x':
         known.view[name]
     assert capsys.readouterr().out.count('(recorded elsewhere') == 2
-
-
-def test_what_json_cannot_hold_is_refused_when_it_is_recorded(tmp_path):
-    recorder = Recorder(
-        type('One', (), {'num_workers': 1,
-                         'run': lambda *_: [Path('here')]})(),
-        str(tmp_path / 'record.json'), [])
-    with pytest.raises(TypeError, match='a record cannot hold .*here'):
-        recorder.view['x']
-
-
-def test_a_recorder_is_its_cluster_in_all_else(tmp_path):
-    with Recorder(Cluster(2, 0), str(tmp_path / 'record.json'),
-                  ['numpy']) as cluster:
-        assert 'running' in repr(cluster)
-        assert cluster.run(os.getpid) == [
-            cluster.pids[f'worker {rank}'] for rank in range(2)]
-    assert 'closed' in repr(cluster)
 
 
 def test_where_nothing_is_missing_it_is_a_cluster(tmp_path):
@@ -136,13 +105,6 @@ def test_what_is_missing_is_named(record, no_torch):
     words = repr(cluster_or_record(str(record), 2, network=NETWORK))
     assert words.startswith('PyTorch is not installed here: make lab '
                             'TORCH=yes.')
-
-
-def test_a_library_that_is_not_installed(monkeypatch):
-    def version(name):
-        raise PackageNotFoundError(name)
-    monkeypatch.setattr(recorded, 'version', version)
-    assert recorded.lacking(['mxnet'], None, False) == recorded.HOW['mxnet']
 
 
 def test_without_a_private_network_ports_are_opened_only_if_told_so(

@@ -162,25 +162,6 @@ def test_a_death_wins_over_the_errors_that_follow_from_it(
             'worker 1', 'has not given a sign of life for 3 s')
 
 
-def test_a_worker_that_ends_its_process_has_died(tmp_path):
-    def leave(folder):
-        import os
-        ends = [lambda: os._exit(7),
-                lambda: os.kill(os.getpid(), 11)]  # a segmentation fault
-        k = len(os.listdir(folder))
-        if k < len(ends):
-            open(f'{folder}/{k}', 'w').close()
-            ends[k]()
-        return 'well'
-    path = tmp_path / 'ends'
-    path.mkdir()
-    with Cluster(1, 1, restarts=2) as c:
-        assert c.run(leave, path) == ['well']
-        assert [death.who for death in c.deaths] == ['worker 0'] * 2
-        # What MXNet makes of the last one is exit code 255.
-        assert c.deaths[0].why == 'ended with exit code 7'
-
-
 def test_new_processes_start_where_the_first_did(tmp_path, monkeypatch):
     """Otherwise a training would not find its checkpoints."""
     def where():
@@ -238,8 +219,7 @@ def later(function, *args):
     return thread
 
 
-@pytest.mark.parametrize('most', [3, 2])
-def test_deaths_while_it_starts_anew(tmp_path, most):
+def test_deaths_while_it_starts_anew(tmp_path):
     """One after another; each of them counts."""
     path = tmp_path / 'x'
 
@@ -250,33 +230,23 @@ def test_deaths_while_it_starts_anew(tmp_path, most):
         for _ in range(2):
             pids = starts(c, pids.values())
             os.kill(pids['keeper'], signal.SIGKILL)
-    with Cluster(1, 1, restarts=most) as c:
+    with Cluster(1, 1, restarts=3) as c:
         thread = later(kill)
-        if most == 3:
-            assert c.run(sleep, path) == ['again']
-        else:
-            with pytest.raises(ClusterError, match='All deaths: server 0 was '
-                               'ended by SIGKILL; keeper was .*; keeper was'):
-                c.run(sleep, path)
+        assert c.run(sleep, path) == ['again']
         thread.join(10)
         assert [death.who for death in c.deaths] == [
             'server 0', 'keeper', 'keeper']
-        assert all((death.seconds is None) == (most == 2)
-                   for death in c.deaths)
+        assert all(death.seconds > 0 for death in c.deaths)
 
 
-@pytest.mark.parametrize('started', [False, True])
-def test_ctrl_c_while_it_starts_anew(tmp_path, started):
+def test_ctrl_c_while_it_starts_anew(tmp_path):
     path = tmp_path / 'x'
 
     def press():
         assert wait_for(path.exists)
         pids = c.pids
         c.kill('worker 1')
-        if started:
-            starts(c, pids.values())
-        else:
-            assert wait_for(lambda: 'starting anew' in repr(c))
+        starts(c, pids.values())
         os.kill(os.getpid(), signal.SIGINT)
     with Cluster(2, 1, restarts=3) as c:
         thread = later(press)
@@ -327,33 +297,11 @@ def test_close_in_the_main_thread_while_another_starts_it_anew(tmp_path):
         assert psutil.Process().children() == []
 
 
-def test_a_fork_while_another_thread_starts_it_anew(tmp_path):
-    path = tmp_path / 'x'
-    with ThreadPoolExecutor(1) as pool, Cluster(1, 1, restarts=3) as c:
-        running = pool.submit(c.run, sleep, path)
-        assert wait_for(path.exists)
-        c.kill('worker 0')
-        starts(c)
-        pid = os.fork()
-        if not pid:
-            try:
-                c.close()
-                c._finalizer()
-                c.run(len, 'ab')
-            except ClusterError as error:
-                os._exit(7 if 'forked' in str(error) else 1)
-            finally:
-                os._exit(1)
-        assert wait_for(lambda: os.waitpid(pid, os.WNOHANG)[0] or None)
-        assert running.result(30) == ['again']
-
-
-@pytest.mark.parametrize('more', [2, 6])
-def test_a_start_that_cannot_be_is_an_error_with_its_cause(more):
-    """Files are lacking for the watch, or for the first process."""
+def test_a_start_that_cannot_be_is_an_error_with_its_cause():
+    """Files are lacking for the watch."""
     limits = resource.getrlimit(resource.RLIMIT_NOFILE)
     with open(os.devnull) as file:
-        files = file.fileno() + more
+        files = file.fileno() + 2
     with Cluster(1, 1, restarts=3) as c:
         c.kill('worker 0')
         assert wait_for(lambda: c.deaths)
@@ -425,11 +373,6 @@ def test_in_a_slow_network(tmp_path):
         assert all_gone(killer.gone, 0)
 
 
-def test_elastic_goes_with_restarts():
-    with pytest.raises(ValueError, match='elastic goes with restarts='):
-        Cluster(elastic=True)
-
-
 # A real training.
 def progress(folder):
     """The last step that is in the log of a training, or 0."""
@@ -443,14 +386,6 @@ def progress(folder):
 def largest_difference(results, others):
     return max(float(abs(one - other).max()) for result in results
                for one, other in zip(result.params, others.params))
-
-
-@pytest.fixture(scope='module')
-def unhurt(tmp_path_factory):
-    """How two workers end that nothing happens to."""
-    with Cluster(2, 1) as c:
-        return c.run(train_with_checkpoints, tmp_path_factory.mktemp('unhurt'),
-                     **TRAINING)[0]
 
 
 TRAINING = dict(num_steps=20, batch_size=96, every=4)
@@ -474,8 +409,11 @@ def train_and_die(folder, **training):
     return train_with_checkpoints(f'{folder}/training', **training)
 
 
-def test_deaths_of_one_training(tmp_path, unhurt, capsys):
+def test_deaths_of_one_training(tmp_path, capsys):
     """One while a checkpoint is written, and two of other roles."""
+    with Cluster(2, 1) as c:
+        unhurt = c.run(train_with_checkpoints, tmp_path / 'unhurt',
+                       **TRAINING)[0]
     names = ['worker 0', 'server 1', 'scheduler']
     with Cluster(2, 2, restarts=3) as c:
         killer = Killer(c, lambda: progress(tmp_path / 'training'),
@@ -497,14 +435,3 @@ def test_deaths_of_one_training(tmp_path, unhurt, capsys):
     assert largest_difference(results, unhurt) <= 1e-6
     assert results[0].losses == pytest.approx(unhurt.losses, abs=1e-6)
     assert all_gone(killer.gone, 0)
-
-
-def test_a_worker_of_three_is_lost_for_good(tmp_path, unhurt, capsys):
-    with Cluster(3, 1, restarts=1, elastic=True) as c:
-        Killer(c, lambda: progress(tmp_path), [(9, 'worker 0')])
-        results = c.run(train_with_checkpoints, tmp_path, **TRAINING)
-        assert len(results) == c.num_workers == 2
-        assert [death.who for death in c.deaths] == ['worker 0']
-        assert results[0].steps < 20  # it did not begin at the first one
-    assert 'anew, with 2 workers (restart 1 of 1)' in capsys.readouterr().out
-    assert largest_difference(results, unhurt) <= 1e-4
