@@ -11,8 +11,16 @@ from IPython import get_ipython
 
 from d2lps.lazy import lazy
 from d2lps.pictures import sketch
-from d2lps.pictures.style import (BLUE, GRAY, GREEN, ORANGE, PURPLE,
-                                  RED, SKY, use_png_display)
+from d2lps.pictures.style import (
+    BLUE,
+    GRAY,
+    GREEN,
+    ORANGE,
+    PURPLE,
+    RED,
+    SKY,
+    use_png_display,
+)
 
 __getattr__, __dir__ = lazy(__name__, {
     '.plots': ('plot_comparison', 'plot_timing', 'plot_topology'),
@@ -31,18 +39,20 @@ __getattr__, __dir__ = lazy(__name__, {
     '.chart': ('Chart', 'new_chart', 'row_chart'),
     '.table_plots': ('plot_bars', 'plot_curves', 'plot_grid'),
     '.animation.animation': ('animate',),
-    '.drawings.draw_cluster': ('draw_cluster', 'draw_keys', 'draw_seven_steps'),
+    '.drawings.draw_cluster': ('draw_cluster', 'draw_keys',
+                               'draw_seven_steps'),
     '.drawings.draw_plans': ('draw_cables', 'draw_sums'),
     '.drawings.draw_roads': ('draw_roads',),
     '.drawings.draw_rounds': ('draw_rounds',),
     '.drawings.draw_store': ('draw_store',),
     '.drawings.draw_splits': ('draw_collectives', 'draw_layer_partition',
-                         'draw_sharded_update', 'draw_splits'),
+                              'draw_sharded_update', 'draw_splits'),
     '.drawings.draw_steps': ('draw_split_batch', 'draw_training_step'),
     '.toys.explore_devices': ('explore_devices',),
     '.toys.explore_keys': ('explore_keys',),
     '.toys.explore_latency': ('explore_latency',),
-    '.toys.explore_pipeline': ('draw_passes', 'explore_pipeline', 'pass_slots'),
+    '.toys.explore_pipeline': ('draw_passes', 'explore_pipeline',
+                               'pass_slots'),
     '.toys.explore_plans': ('explore_plans',),
     '.toys.explore_rounding': ('explore_rounding',),
     '.toys.explore_meter': ('Meter',),

@@ -4,19 +4,48 @@ Each function returns a `Drawing`, or a `Row` of some. Curves whose names
 begin with 'sync', 'async', 'bound' or 'backup' have the same colour
 everywhere.
 """
+from collections.abc import Mapping, Sequence
 from functools import partial
+from typing import Any
 
 import numpy as np
 
-from d2lps.asynchrony.clock import (KINDS, Plan, Point, step_times,
-                                    virtual_clock)
-from d2lps.checks import (instance_of, checked, from_zero, list_of, number, one_of,
-                          positive, refuse)
-from d2lps.pictures.chart import new_chart, row_chart, steps, words_of
+from d2lps.asynchrony.clock import (
+    KINDS,
+    Plan,
+    Point,
+    step_times,
+    virtual_clock,
+)
+from d2lps.checks import (
+    checked,
+    from_zero,
+    instance_of,
+    list_of,
+    number,
+    one_of,
+    positive,
+    refuse,
+)
+from d2lps.pictures.chart import (
+    Span,
+    format_number,
+    linear_ticks,
+    new_chart,
+    row_chart,
+)
 from d2lps.pictures.controls import choose, menu
-from d2lps.pictures.drawing import Row
-from d2lps.pictures.style import (BLUE, CHUNK_COLORS, GRAY, GREEN, ORANGE,
-                                  PURPLE, RED, SKY)
+from d2lps.pictures.drawing import Drawing, Row
+from d2lps.pictures.style import (
+    BLUE,
+    CHUNK_COLORS,
+    GRAY,
+    GREEN,
+    ORANGE,
+    PURPLE,
+    RED,
+    SKY,
+)
 from d2lps.pictures.table_plots import PIXELS, TEXT
 from d2lps.pictures.widgets import live_picture
 
@@ -43,7 +72,7 @@ def _colors(names):
     return colors
 
 
-def plans(name, value):
+def plans(name: str, value: Any) -> dict[Any, Plan]:
     """A check: Plans by the names of their curves."""
     if not isinstance(value, dict) or not value:
         refuse(name, value, "a dict such as {'async': virtual_clock(...)}")
@@ -51,7 +80,8 @@ def plans(name, value):
 
 
 @checked(plan=PLAN, until=positive, title=TEXT, width=PIXELS['width'])
-def plot_plan(plan, until=None, title=None, width=720):
+def plot_plan(plan: Plan, until: float | None = None, title: str | None = None,
+              width: float = 720) -> Drawing:
     """A row for each worker: when it computes, and when it waits.
 
     until: end of the time axis in virtual seconds.
@@ -60,9 +90,11 @@ def plot_plan(plan, until=None, title=None, width=720):
     if len(plan.events) > MOST:
         raise ValueError(f'plan has {len(plan.events):,} pulls and pushes, '
                          f'and at most {MOST:,} can be drawn')
-    bars = {(SKY, 'computes'): [], (RED, 'computes, dropped'): [],
-            (GRAY, 'waits'): []}
-    computes, dropped, waits = bars.values()
+    computes: list[Span] = []
+    dropped: list[Span] = []
+    waits: list[Span] = []
+    bars = {(SKY, 'computes'): computes, (RED, 'computes, dropped'): dropped,
+            (GRAY, 'waits'): waits}
     late = {event[:2] for event in plan.events if event.call == 'late'}
     for rank, start, end, after, _ in plan.steps:
         row = rank - 0.4, rank + 0.4
@@ -73,7 +105,7 @@ def plot_plan(plan, until=None, title=None, width=720):
             waits.append((end, min(after, until), *row))
     chart = row_chart(
         [f'worker {rank}' for rank in range(plan.num_workers)], until,
-        _plan_said(bars, plan.num_workers, until, title),
+        _plan_alt_text(bars, plan.num_workers, until, title),
         title=title or '', width=width, xlabel='virtual seconds',
         legend=[(words, color, 'box 1' if color == RED else 'box')
                 for (color, words), found in bars.items() if found])
@@ -82,22 +114,22 @@ def plot_plan(plan, until=None, title=None, width=720):
     return chart.drawing
 
 
-def _plan_said(bars, num_workers, until, title):
-    said = []
+def _plan_alt_text(bars, num_workers, until, title):
+    parts = []
     for rank in range(num_workers):
         shares = {words: sum(end - start for start, end, top, _ in found
                              if round(top + 0.4) == rank) / until
                   for (_, words), found in bars.items()}
-        said.append(f'worker {rank} ' + ', '.join(
+        parts.append(f'worker {rank} ' + ', '.join(
             f'{words} {share:.0%}' for words, share in shares.items()
             if share))
     begin = f'{title}. ' if title else ''
-    return (f'{begin}Of {words_of(until)} virtual seconds: '
-            f'{"; ".join(said)}.')
+    return (f'{begin}Of {format_number(until)} virtual seconds: '
+            f'{"; ".join(parts)}.')
 
 
-@checked(plans=plans, until=positive, **PIXELS)
-def plot_progress(plans, until=None, width=480, height=280):
+def plot_progress(plans: Mapping[str, Plan], until: float | None = None,
+                  width: float = 480, height: float = 280) -> Drawing:
     """Gradients that were used until then, against virtual seconds.
 
     plans: a dict of `Plan`s by name.
@@ -108,12 +140,12 @@ def plot_progress(plans, until=None, width=480, height=280):
     used = {name: max([event.gradients for event in plan.events
                        if event.time <= until], default=0)
             for name, plan in plans.items()}
-    said = ', '.join(f'{name} {count}' for name, count in used.items())
+    parts = ', '.join(f'{name} {count}' for name, count in used.items())
     colors = _colors(plans)
     dash = dict(zip(plans, ['-', '--', '-.', ':'] * len(plans)))
     chart = new_chart(
-        width, height, f'Gradients used after {words_of(until)} virtual '
-        f'seconds: {said}.', (0, until), (0, 1.05 * max(most, 1)),
+        width, height, f'Gradients used after {format_number(until)} virtual '
+        f'seconds: {parts}.', (0, until), (0, 1.05 * max(most, 1)),
         xlabel='virtual seconds', ylabel='gradients used',
         legend=[(name, colors[name], dash[name]) for name in plans])
     for name, plan in plans.items():
@@ -124,19 +156,19 @@ def plot_progress(plans, until=None, width=480, height=280):
 
 
 @checked(plans=plans)
-def plot_staleness(plans):
+def plot_staleness(plans: Mapping[str, Plan]) -> Row:
     """Histograms, one beside the other: updates that gradients missed."""
     most = max(max(plan.staleness) for plan in plans.values())
     highest = max(max(plan.staleness.values()) for plan in plans.values())
     colors, pictures = _colors(plans), []
     for name, plan in plans.items():
-        said = ', '.join(f'{count} missed {missed}' for missed, count
+        parts = ', '.join(f'{count} missed {missed}' for missed, count
                          in sorted(plan.staleness.items()))
         chart = new_chart(
             352 if len(plans) < 3 else 236, 240, f'{name}: of the gradients, '
-            f'{said}.', (-0.7, most + 0.7), (0, 1.05 * highest),
+            f'{parts}.', (-0.7, most + 0.7), (0, 1.05 * highest),
             title=str(name), xlabel='staleness', ylabel='gradients', grid='y',
-            xticks=[k for k in steps(0, most) if k == int(k)])
+            xticks=[k for k in linear_ticks(0, most) if k == int(k)])
         chart.bars([(missed - 0.4, missed + 0.4, 0, count)
                     for missed, count in plan.staleness.items()],
                    colors[name])
@@ -144,7 +176,7 @@ def plot_staleness(plans):
     return Row(*pictures)
 
 
-def curves(name, value):
+def curves(name: str, value: Any) -> dict[Any, list[list[Point]]]:
     """A check: lists of `follow`'s Points, one a seed, by name."""
     words = "a dict such as {'sync': [the Points of a seed, ...]}"
     if not isinstance(value, dict) or not value:
@@ -155,7 +187,7 @@ def curves(name, value):
 
 
 @checked(curves=curves)
-def plot_accuracy(curves):
+def plot_accuracy(curves: Mapping[str, Sequence[Sequence[Point]]]) -> Row:
     """Test accuracy against virtual seconds, and against gradients used.
 
     curves: for each name the `Point`s of some seeds, drawn thin; their mean
@@ -172,12 +204,12 @@ def _accuracy(curves, axis, xlabel):
         x, y = (np.array([[getattr(point, one) for point in run]
                           for run in runs]) for one in (axis, 'accuracy'))
         found[name] = x, y, marker + ('--' if 'divided' in name else '-')
-    said = '; '.join(f'{name} ends at {y[:, -1].mean():.2f} after '
-                     f'{words_of(x[:, -1].mean())}'
+    parts = '; '.join(f'{name} ends at {y[:, -1].mean():.2f} after '
+                     f'{format_number(x[:, -1].mean())}'
                      for name, (x, y, _) in found.items())
     most = max(x.max() for x, _, _ in found.values())
     chart = new_chart(
-        352, 320, f'Test accuracy against {xlabel}: {said}.',
+        352, 320, f'Test accuracy against {xlabel}: {parts}.',
         (0, 1.02 * most), (0, 1), xlabel=xlabel, ylabel='test accuracy',
         legend=[(name, colors[name], style)
                 for name, (_, _, style) in found.items()])
@@ -193,7 +225,8 @@ def _accuracy(curves, axis, xlabel):
 @checked(kind=one_of(*KINDS), bound=one_of(*AHEAD.values()),
          slowdown=partial(number, least=1, most=1e6, example=5),
          seed=from_zero)
-def explore_clock(kind='one straggler', bound=4, slowdown=5, seed=0):
+def explore_clock(kind: str = 'one straggler', bound: int | str = 4,
+                  slowdown: float = 5, seed: int = 0) -> None:
     """Choose who is slow and how far ahead the others may be.
 
     Left, what four workers do; right, how many gradients have been used.

@@ -1,12 +1,14 @@
 """Controls as widgets of Jupyter, above a picture that follows them."""
 import traceback
+from collections.abc import Callable, Iterable
 from html import escape
 from threading import Event, Lock
 
 import ipywidgets
-from IPython.display import display
+from IPython.display import DisplayHandle, display
 
-from d2lps.pictures.controls import limit, values_of
+from d2lps.pictures.controls import Control, limit, values_of
+from d2lps.pictures.drawing import Picture
 from d2lps.pictures.widgets import NOT_RUN
 
 NARROW = {'description_width': 'initial'}  # as wide as the words
@@ -18,7 +20,7 @@ class Board(ipywidgets.Box):
     A notebook that is read without a kernel says how to get them.
     """
 
-    def __init__(self, widgets):
+    def __init__(self, widgets: Iterable[ipywidgets.Widget]) -> None:
         super().__init__([*widgets], layout={
             'flex_flow': 'row wrap', 'align_items': 'center',
             'grid_gap': '0 16px'})
@@ -28,7 +30,8 @@ class Board(ipywidgets.Box):
         return bundle and {**bundle, 'text/plain': NOT_RUN}
 
 
-def show(widgets, picture):
+def show(widgets: Iterable[ipywidgets.Widget], picture: Picture
+        ) -> DisplayHandle:
     """Display widgets, and below them a picture, which can be updated."""
     display(Board(widgets))
     return display(picture, display_id=True)
@@ -37,10 +40,10 @@ def show(widgets, picture):
 class Problem:
     """What went wrong, in the place of a picture."""
 
-    def __init__(self, error):
+    def __init__(self, error: Exception) -> None:
         self.words = ''.join(traceback.format_exception(error)).rstrip()
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return self.words
 
     def _repr_html_(self):
@@ -48,7 +51,7 @@ class Problem:
                 f'{escape(self.words)}</pre>')
 
 
-def widget_of(control):
+def widget_of(control: Control) -> ipywidgets.Widget:
     """The widget that has the value of a `Control`."""
     same = {'value': control.value, 'description': control.label,
             'style': NARROW}
@@ -63,7 +66,7 @@ def widget_of(control):
     return ipywidgets.SelectionSlider(options=control.options, **same)
 
 
-def step_buttons(slider):
+def step_buttons(slider: ipywidgets.IntSlider) -> ipywidgets.Widget:
     """Back, forward and play for a slider, in a row."""
     play = ipywidgets.Play(value=slider.value, min=slider.min,
                            max=slider.max, interval=1000)
@@ -87,7 +90,8 @@ class LivePicture:
     sees the kernel's own words.
     """
 
-    def __init__(self, draw, controls):
+    def __init__(self, draw: Callable[..., Picture],
+                 controls: dict[str, Control]) -> None:
         self._draw, self._controls = draw, controls
         self._moved, self._drawing = Event(), Lock()
         self.widgets = {name: widget_of(control)

@@ -12,13 +12,19 @@ top left; `chart.x(value)` and `chart.y(value)` say where a value lies, so
 that all that a `Drawing` can do may be added.
 """
 import re
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
 from math import ceil, floor, isfinite, log10
+from typing import Any, Self, TypeAlias
 
 from d2lps.checks import shown
-from d2lps.pictures.drawing import INK, Drawing, width_of
+from d2lps.pictures.drawing import INK, Drawing, Point, width_of
 from d2lps.pictures.style import CHUNK_COLORS, rgb
 
+Limits: TypeAlias = tuple[float, float]  # both ends of an axis
+Ticks: TypeAlias = Sequence[float] | Mapping[float, str]
+Span: TypeAlias = tuple[float, float, float, float]  # x1, x2, y1, y2
+Entry: TypeAlias = tuple[str, str, str]  # of a legend: words, colour, style
 TITLE, WORDS = 13, 12
 AXIS, GRID = '#888', '#e6e6e6'
 DASHES = {'-': '', '--': '7 4', ':': '2 3', '-.': '8 3 2 3'}
@@ -35,14 +41,14 @@ OPEN = 'x+|'  # markers that are lines, not areas
 RADIUS = 4.5
 
 
-def words_of(value):
+def format_number(value: float) -> str:
     """A number as a reader wants it: 0.0123, 1.5, 12.3, 4,321."""
     if value and not 1e-5 < abs(value) < 1e9:
         return f'{value:.3g}'
     return f'{value:,.0f}' if abs(value) >= 99.95 else f'{value:.3g}'
 
 
-def steps(low, high, most=6):
+def linear_ticks(low: float, high: float, most: float = 6) -> list[float]:
     """Round numbers from low to high, about `most` of them."""
     wide = (high - low) / max(most, 1)
     step = 10.0 ** floor(log10(wide))
@@ -51,7 +57,7 @@ def steps(low, high, most=6):
         ceil(low / step - 1e-9), floor(high / step + 1e-9) + 1)]
 
 
-def decades(low, high, most=6):
+def log_ticks(low: float, high: float, most: float = 6) -> list[float]:
     """Powers of ten from low to high; with few of them 2 and 5 times, too."""
     powers = [*range(floor(log10(low)), ceil(log10(high)) + 1)]
     within = [k for k in powers if 0.999 * low <= 10.0 ** k <= 1.001 * high]
@@ -61,7 +67,7 @@ def decades(low, high, most=6):
             if 0.999 * low <= k * 10.0 ** power <= 1.001 * high]
 
 
-def tick_words(value):
+def format_tick(value: float) -> str:
     """A tick's number: 0.5, 1,000, and 10⁶ for what is long."""
     if value and not 1e-4 < abs(value) < 1e6:
         power = floor(log10(abs(value)) + 1e-9)
@@ -72,9 +78,10 @@ def tick_words(value):
     return f'{value:,.10g}'
 
 
-def wrapped(words, size, width, bold=False):
+def wrapped(words: object, size: float, width: float, bold: bool = False
+           ) -> list[str]:
     """Words in lines that are at most `width` pixels wide."""
-    lines = []
+    lines: list[str] = []
     for word in str(words).split(' '):
         if lines and width_of(f'{lines[-1]} {word}', size, bold) <= width:
             lines[-1] += f' {word}'
@@ -83,7 +90,7 @@ def wrapped(words, size, width, bold=False):
     return lines
 
 
-def parted(style):
+def parted(style: str) -> tuple[str, str]:
     """A marker and a line: ('o', '--') of 'o--' or '--o'."""
     marker = ''.join(c for c in style if c in MARKERS and c != '.')
     line = style.replace(marker, '') if marker else style
@@ -96,7 +103,7 @@ def parted(style):
     return marker, line
 
 
-def ink_on(color):
+def ink_on(color: str) -> str:
     """White or black, whichever is read more easily upon a colour."""
     red, green, blue = rgb(color)
     return 'white' if 0.3 * red + 0.59 * green + 0.11 * blue < 140 else INK
@@ -117,14 +124,17 @@ class Chart:
     other begin at the same place.
     """
 
-    def __init__(self, drawing, left, top, width, height, xlim, ylim, *,
-                 title='', xlabel='', ylabel='', xscale='linear',
-                 yscale='linear', xticks=None, yticks=None, legend=(),
-                 legend_at='below', grid='xy', least_left=0):
+    def __init__(self, drawing: Drawing, left: float, top: float, width: float,
+                 height: float, xlim: Limits, ylim: Limits, *, title: str = '',
+                 xlabel: str = '', ylabel: str = '', xscale: str = 'linear',
+                 yscale: str = 'linear', xticks: Ticks | None = None,
+                 yticks: Ticks | None = None, legend: Sequence[Entry] = (),
+                 legend_at: str = 'below', grid: str = 'xy',
+                 least_left: float = 0) -> None:
         self.drawing, self.xlim, self.ylim = drawing, xlim, ylim
         self.xscale, self.yscale = xscale, yscale
         titles = wrapped(title, TITLE, width - 8, True) if title else []
-        beside = below = 0
+        beside, below = 0.0, 0
         if legend and legend_at == 'right':
             beside = legend_width(legend)
         elif legend:
@@ -137,8 +147,8 @@ class Chart:
             lower += 16
         if yticks is None:
             yticks = _ticks(ylim, yscale, max(2, (lower - upper) / 36))
-        yticks = _named(yticks)
-        wide = max([width_of(words, WORDS) for words in yticks.values()],
+        y_names = _named(yticks)
+        wide = max([width_of(words, WORDS) for words in y_names.values()],
                    default=0)
         self.left = left + max(wide + 14, least_left)
         self.right = left + width - max(16, beside)
@@ -146,11 +156,11 @@ class Chart:
         if xticks is None:
             xticks = _ticks(xlim, xscale, max(2, (self.right - self.left)
                                               / 80))
-        xticks = _named(xticks)
+        x_names = _named(xticks)
         if not beside:  # the last words are centred at the end of the axis
             self.right -= max([0, *(width_of(words, WORDS) / 2 - 14
-                                    for words in xticks.values())])
-        self._axes(xticks, yticks, grid)
+                                    for words in x_names.values())])
+        self._axes(x_names, y_names, grid)
         if titles:
             drawing.text(left + 4, top + 6 + 8.5 * len(titles),
                          '\n'.join(titles), TITLE, 'start', bold=True)
@@ -178,12 +188,12 @@ class Chart:
         if legend:
             drawing.add('</g>')
 
-    def x(self, value):
+    def x(self, value: float) -> float:
         """Where a value of the data lies, in pixels from the left."""
         return self.left + _share(value, self.xlim, self.xscale) * (
             self.right - self.left)
 
-    def y(self, value):
+    def y(self, value: float) -> float:
         """Where a value of the data lies, in pixels from the top."""
         return self.bottom - _share(value, self.ylim, self.yscale) * (
             self.bottom - self.top)
@@ -233,8 +243,10 @@ class Chart:
         wide = 24 if box else 34
         self.drawing.text(x + wide, y, words, WORDS, 'start')
 
-    def curve(self, xs, ys, color=CHUNK_COLORS[0], style='-', width=2,
-              opacity=1, steps=False, size=1):
+    def curve(self, xs: Iterable[float], ys: Iterable[float],
+              color: str = CHUNK_COLORS[0], style: str = '-', width: float = 2,
+              opacity: float = 1, steps: bool = False, size: float = 1
+             ) -> Self:
         """A line, markers or both through points.
 
         style: a line (-, --, :, -.), a marker (o . s ^ v < > D x + P |), or
@@ -242,7 +254,8 @@ class Chart:
         holds until the next point. size: of markers, 1 is usual.
         """
         marker, line = parted(style)
-        runs, beyond = [[]], False
+        runs: list[list[Point]] = [[]]
+        beyond = False
         for x, y in zip(xs, ys):
             if not (isfinite(x) and isfinite(y)) or (
                     self.xscale == 'log' and x <= 0) or (
@@ -253,7 +266,7 @@ class Chart:
             runs[-1].append((self.x(x), self.y(y)))
         shapes = []
         if line:
-            d = ''.join(_way(run, steps) for run in runs if len(run) > 1)
+            d = ''.join(_svg_path(run, steps) for run in runs if len(run) > 1)
             if d:
                 shapes.append(_path(d, color, width, DASHES[line], opacity))
         if marker:
@@ -265,14 +278,16 @@ class Chart:
             box = (f'{self.left:.1f} {self.top:.1f} '
                    f'{self.right - self.left:.1f} '
                    f'{self.bottom - self.top:.1f}')
-            x, y, wide, high = box.split()
-            shapes = [f'<svg x="{x}" y="{y}" width="{wide}" height="{high}" '
+            left, top, wide, high = box.split()
+            shapes = [f'<svg x="{left}" y="{top}" '
+                      f'width="{wide}" height="{high}" '
                       f'viewBox="{box}">', *shapes, '</svg>']
         if shapes:
             self.drawing.add(''.join(shapes))
         return self
 
-    def bar(self, x1, x2, y1, y2, color, text='', pattern=None):
+    def bar(self, x1: float, x2: float, y1: float, y2: float, color: str,
+            text: object = '', pattern: int | None = None) -> Self:
         """A filled box between two values of x and two of y.
 
         text: words in its middle, if they fit. pattern: a device's number,
@@ -294,7 +309,8 @@ class Chart:
                       fill=INK if hatched else ink_on(color), plate=hatched)
         return self
 
-    def bars(self, spans, color, pattern=None):
+    def bars(self, spans: Iterable[Span], color: str,
+             pattern: int | None = None) -> Self:
         """Many filled boxes (x1, x2, y1, y2) of one colour, without words.
 
         They take little room: all are one shape, and slivers on the same
@@ -305,7 +321,7 @@ class Chart:
             (*sorted((round(self.y(y1), 2), round(self.y(y2), 2))),
              round(self.x(max(x1, low)), 1), round(self.x(min(x2, high)), 1))
             for x1, x2, y1, y2 in spans if x1 <= high and x2 >= low)
-        joined = []
+        joined: list[list[float]] = []
         for top, bottom, x1, x2 in boxes:
             if joined and joined[-1][:2] == [top, bottom] and (
                     x1 - joined[-1][3] < 0.3 and min(
@@ -325,14 +341,17 @@ class Chart:
                 self.drawing.add(self.drawing.pattern_on(d, pattern))
         return self
 
-    def rule(self, x=None, y=None, color=INK, style='--', text=''):
+    def rule(self, x: float | None = None, y: float | None = None,
+             color: str = INK, style: str = '--', text: str = '') -> Self:
         """A line right across, at a value of x, with words at it, or of y."""
         if x is not None:
             at = self.x(x)
             d = f'M{at:.1f} {self.top:.1f}V{self.bottom:.1f}'
-        else:
+        elif y is not None:
             at = self.y(y)
             d = f'M{self.left:.1f} {at:.1f}H{self.right:.1f}'
+        else:
+            raise ValueError('a rule needs a value of x or of y')
         self.drawing.add(_path(d, color, 1.3, DASHES[style]))
         if text:
             right = at + width_of(text, WORDS) + 8 > self.right
@@ -340,21 +359,25 @@ class Chart:
                               WORDS, 'end' if right else 'start')
         return self
 
-    def text(self, x, y, words, dx=0, dy=0, anchor='middle', **how):
+    def text(self, x: float, y: float, words: object, dx: float = 0,
+             dy: float = 0, anchor: str = 'middle', **how: Any) -> Self:
         """Words at a point of the data, moved by (dx, dy) pixels."""
         self.drawing.text(self.x(x) + dx, self.y(y) + dy, words, WORDS,
                           anchor, **how)
         return self
 
 
-def new_chart(width, height, alt, xlim, ylim, **axes):
+def new_chart(width: float, height: float, alt: str, xlim: Limits,
+              ylim: Limits, **axes: Any) -> Chart:
     """A `Chart` that has a `Drawing` of its own; axes: as for `Chart`."""
     drawing = Drawing(width, height, alt)
     return Chart(drawing, 0, 0, width, height, xlim, ylim, **axes)
 
 
-def row_chart(names, until, alt, *, width=720, high=26, title='',
-              least_left=92, grid='x', ends=None, **axes):
+def row_chart(names: Sequence[object], until: float, alt: str, *,
+              width: float = 720, high: float = 26, title: str = '',
+              least_left: float = 92, grid: str = 'x',
+              ends: Limits | None = None, **axes: Any) -> Chart:
     """A `Chart` with a row for each name, the first on top, from 0 to until.
 
     Row k lies between y = k - 0.5 and k + 0.5; `high`: its pixels. ends: of
@@ -372,19 +395,19 @@ def row_chart(names, until, alt, *, width=720, high=26, title='',
         least_left=least_left, grid=grid, **axes)
 
 
-def pile(*drawings):
+def stack(*drawings: Drawing) -> Drawing:
     """Drawings one below the other, as one."""
     whole = Drawing(max(one.width for one in drawings),
                     sum(one.height for one in drawings),
                     ' '.join(one.alt for one in drawings))
-    down = 0
+    down = 0.0
     for one in drawings:
         whole.put(one, 0, down)
         down += one.height
     return whole
 
 
-def legend_width(legend):
+def legend_width(legend: Iterable[Entry]) -> float:
     """How much room entries of a legend take, one below the other."""
     return max((24 if style[:3] == 'box' else 34) + width_of(words, WORDS) + 18
                for words, _, style in legend)
@@ -410,12 +433,12 @@ def _legend_rows(legend, width):
 
 def _ticks(limits, scale, most):
     low, high = sorted(limits)
-    return (decades if scale == 'log' else steps)(low, high, most)
+    return (log_ticks if scale == 'log' else linear_ticks)(low, high, most)
 
 
 def _named(ticks):
     return (ticks if isinstance(ticks, dict) else
-            {value: tick_words(value) for value in ticks})
+            {value: format_tick(value) for value in ticks})
 
 
 def _share(value, limits, scale):
@@ -431,23 +454,23 @@ def _inside(value, limits):
     return low - slack <= value <= high + slack
 
 
-def _way(points, steps):
+def _svg_path(points, steps):
     """A path through points; what would lie on one pixel is left out."""
     points = [(round(x, 1), round(y, 1)) for x, y in points]
     if steps:
         points = [points[0], *(corner for (_, y), (x, new) in pairwise(points)
                                for corner in ((x, y), (x, new)))]
-    way = points[:1]
+    kept = points[:1]
     for point, after in pairwise(points[1:]):
-        if not _between(way[-1], point, after):
-            way.append(point)
+        if not _between(kept[-1], point, after):
+            kept.append(point)
     if len(points) > 1:
-        way.append(points[-1])
-    return 'M' + 'L'.join(f'{x:g} {y:g}' for x, y in way)
+        kept.append(points[-1])
+    return 'M' + 'L'.join(f'{x:g} {y:g}' for x, y in kept)
 
 
 def _between(before, point, after):
-    """Is it on the straight way, upright or level, to the next one?"""
+    """Is it on the straight line, upright or level, to the next one?"""
     (x1, y1), (x, y), (x2, y2) = before, point, after
     upright = x1 == x == x2 and (y - y1) * (y2 - y) >= 0
     level = y1 == y == y2 and (x - x1) * (x2 - x) >= 0

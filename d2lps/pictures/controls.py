@@ -3,7 +3,7 @@
 A notebook makes widgets of them, see `d2lps.pictures.board`; the book, which
 has no kernel, makes controls of its own.
 """
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,12 +20,12 @@ class Control:
     """
     kind: str
     label: str
-    options: list
+    options: list[tuple[str, Any]]
     value: Any
     most: Callable | None = None
 
 
-def in_words(value):
+def in_words(value: object) -> str:
     """A value as a control shows it: 1,000 or sharded."""
     if isinstance(value, (int, float)):
         return f'{value:,}'.removesuffix('.0')
@@ -40,7 +40,8 @@ def _pairs(options):
             for one in options]
 
 
-def choose(options, value, label):
+def choose(options: Iterable[float] | dict[str, Any], value: Any, label: str
+          ) -> Control:
     """A slider over numbers, to which `value` is added; it begins there.
 
     options: numbers, or a dict {words: value}, which stays as it is.
@@ -50,31 +51,34 @@ def choose(options, value, label):
     return Control('slider', label, _pairs(options), value)
 
 
-def menu(options, value, label):
+def menu(options: Iterable[Any] | dict[str, Any], value: Any, label: str
+        ) -> Control:
     """A menu of values, of (words, value), or of a dict {words: value}."""
     return Control('menu', label, _pairs(options), value)
 
 
-def check(value, label):
+def check(value: bool, label: str) -> Control:
     """A box with a tick, or without."""
     return Control('checkbox', label, [('no', False), ('yes', True)], value)
 
 
-def steps(most, value, label):
+def steps(most: int | Callable[..., int | None], value: int, label: str
+         ) -> Control:
     """Steps from 0 to `most`, to go through one by one.
 
     most: a number, or a function of the values of all controls by name.
     """
-    last, most = (0, most) if callable(most) else (most, None)
-    return Control('steps', label, _pairs(range(last + 1)), value, most)
+    if callable(most):
+        return Control('steps', label, _pairs(range(1)), value, most)
+    return Control('steps', label, _pairs(range(most + 1)), value)
 
 
-def values_of(controls):
+def values_of(controls: dict[str, Control]) -> dict[str, Any]:
     """The value of each of a dict of controls, by name."""
     return {name: one.value for name, one in controls.items()}
 
 
-def limit(controls):
+def limit(controls: dict[str, Control]) -> None:
     """Let 'steps' end where they do with the values of all controls."""
     for one in controls.values():
         if one.most:

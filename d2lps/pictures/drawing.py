@@ -1,20 +1,31 @@
 """Boxes, arrows and words in one style: SVG pictures, shown as images."""
 from base64 import b64encode
+from collections.abc import Sequence
 from html import escape
 from math import hypot
 from pathlib import Path
+from typing import Self, TypeAlias
 
-from d2lps.checks import instance_of, checked, list_of, positive, text, writable
+from d2lps.annotations import PathLike
+from d2lps.checks import (
+    checked,
+    instance_of,
+    list_of,
+    positive,
+    text,
+    writable,
+)
 from d2lps.pictures.style import CHUNK_COLORS
 
 # One for each device, so that a picture is read without colours, too: lines
 # of a pattern that is 8 wide and 8 high.
 PATTERNS = ('', 'M0 8L8 0', 'M0 4H8', 'M0 0L8 8', 'M4 0V8', 'M0 4H8M4 0V8',
             'M0 0L8 8M0 8L8 0', 'M4 3v2')
+Point: TypeAlias = tuple[float, float]  # x and y in pixels, from the top left
 INK, PALE, FRAME = '#222', '#f4f4f4', '#555'
 
 
-def color(device):
+def color(device: int) -> str:
     """The colour of a device's contribution, or of a chunk."""
     return CHUNK_COLORS[device % len(CHUNK_COLORS)]
 
@@ -29,7 +40,7 @@ WIDTHS = dict(zip(map(chr, range(32, 127)), map(int, (
 ).split())))
 
 
-def width_of(text, size, bold=False):
+def width_of(text: object, size: float, bold: bool = False) -> float:
     """About how wide the longest line is, in pixels."""
     return (1.14 if bold else 1.01) * size / 100 * max(
         sum(WIDTHS.get(character, 84 if character > 'ʯ' else 66)
@@ -50,31 +61,37 @@ class Drawing:
     """
 
     @checked(width=positive, height=positive, alt=_alt)
-    def __init__(self, width, height, alt):
+    def __init__(self, width: float, height: float, alt: str) -> None:
         self.width, self.height, self.alt = width, height, alt
-        self._shapes, self._patterns = [], set()
+        self._shapes: list[str] = []
+        self._patterns: set[int] = set()
+        self.defined: dict[str, str] = {}  # shapes to be copied: their names
 
-    def add(self, shape):
+    def add(self, shape: str) -> Self:
         """A shape of your own, as SVG."""
         self._shapes.append(shape)
         return self
 
-    def box(self, x, y, width, height, text='', fill=PALE, size=13,
-            dashed=False, stroke=FRAME):
+    def box(self, x: float, y: float, width: float, height: float,
+            text: object = '', fill: str | int | Sequence[int] = PALE,
+            size: float = 13, dashed: bool = False, stroke: str = FRAME
+           ) -> Self:
         """A box with words in its middle.
 
         fill: a colour, or a device's number for its colour and pattern, or a
         list of numbers: what devices have added up, a band for each.
         """
-        devices = [fill] if isinstance(fill, int) else fill
-        if isinstance(fill, str):
-            devices = []
+        devices: Sequence[int] = []
+        if isinstance(fill, int):
+            devices = [fill]
+        elif not isinstance(fill, str):
+            devices = fill
         for k, device in enumerate(devices):
             high = height / len(devices)
             band = x, y + high * k, width, high
             self._rect(*band, f'fill="{color(device)}" fill-opacity=".6"')
             self.add(self.hatch(*band, device))
-        fill = 'none' if devices else fill
+        fill = fill if isinstance(fill, str) else 'none'
         dash = ' stroke-dasharray="5 4"' if dashed else ''
         self._rect(x, y, width, height,
                    f'rx="3" fill="{fill}" stroke="{stroke}"{dash}')
@@ -87,21 +104,23 @@ class Drawing:
         self.add(f'<rect x="{x:g}" y="{y:g}" width="{width:g}" '
                  f'height="{height:g}" {more}/>')
 
-    def hatch(self, x, y, width, height, device):
+    def hatch(self, x: float, y: float, width: float, height: float,
+              device: int) -> str:
         """The pattern of a device, over a box that is filled: SVG."""
         self._patterns.add(device % len(PATTERNS))
         return (f'<rect x="{x:g}" y="{y:g}" width="{width:g}" '
                 f'height="{height:g}" '
                 f'fill="url(#p{device % len(PATTERNS)})"/>')
 
-    def pattern_on(self, way, device):
+    def pattern_on(self, path: str, device: int) -> str:
         """The pattern of a device, on a filled path: SVG."""
         self._patterns.add(device % len(PATTERNS))
-        return (f'<path class="pattern" d="{way}" '
+        return (f'<path class="pattern" d="{path}" '
                 f'fill="url(#p{device % len(PATTERNS)})"/>')
 
-    def text(self, x, y, text, size=13, anchor='middle', bold=False,
-             fill=INK, plate=False):
+    def text(self, x: float, y: float, text: object, size: float = 13,
+             anchor: str = 'middle', bold: bool = False, fill: str = INK,
+             plate: bool = False) -> Self:
         """Words around (x, y), a line for each line; anchor: of SVG.
 
         plate: white behind them, for words on a pattern.
@@ -122,29 +141,31 @@ class Drawing:
                      f'{escape(line)}</text>')
         return self
 
-    def badge(self, x, y, number, fill=INK):
+    def badge(self, x: float, y: float, number: int, fill: str = INK) -> Self:
         """A number in a circle, to refer to."""
         self.add(f'<circle cx="{x:g}" cy="{y:g}" r="11" fill="{fill}"/>')
         return self.text(x, y, number, 13, bold=True, fill='white')
 
-    def line(self, *points, stroke=FRAME, width=1.5, dashed=False):
+    def line(self, *points: Point, stroke: str = FRAME, width: float = 1.5,
+             dashed: bool = False) -> Self:
         """A line through points (x, y)."""
         dash = ' stroke-dasharray="5 4"' if dashed else ''
-        way = 'L'.join(f'{x:g} {y:g}' for x, y in points)
-        return self.add(f'<path d="M{way}" fill="none" stroke="{stroke}" '
+        path = 'L'.join(f'{x:g} {y:g}' for x, y in points)
+        return self.add(f'<path d="M{path}" fill="none" stroke="{stroke}" '
                         f'stroke-width="{width:g}"{dash}/>')
 
-    def arrow(self, *points, stroke=INK, width=2, dashed=False, text='',
-              size=12, both=False):
+    def arrow(self, *points: Point, stroke: str = INK, width: float = 2,
+              dashed: bool = False, text: str = '', size: float = 12,
+              both: bool = False) -> Self:
         """An arrow through points (x, y), with words beside its middle.
 
         both: with a head at each end.
         """
-        way = [*points]
-        way[-1] = self._head(way[-1], way[-2], stroke, width)
+        path = [*points]
+        path[-1] = self._head(path[-1], path[-2], stroke, width)
         if both:
-            way[0] = self._head(way[0], way[1], stroke, width)
-        self.line(*way, stroke=stroke, width=width, dashed=dashed)
+            path[0] = self._head(path[0], path[1], stroke, width)
+        self.line(*path, stroke=stroke, width=width, dashed=dashed)
         if text:
             (x1, y1), (x2, y2) = points[:2]
             flat = abs(x2 - x1) > abs(y2 - y1)
@@ -163,13 +184,13 @@ class Drawing:
                  f'{y - dy - dx / 2:g}z" fill="{stroke}"/>')
         return x - 0.9 * dx, y - 0.9 * dy
 
-    def put(self, drawing, x, y):
+    def put(self, drawing: 'Drawing', x: float, y: float) -> Self:
         """Another drawing, its upper left corner at (x, y)."""
         self._patterns |= drawing._patterns
         return self.add(f'<g transform="translate({x:g} {y:g})">'
                         f'{"".join(drawing._shapes)}</g>')
 
-    def svg(self):
+    def svg(self) -> str:
         """The picture as SVG, a text."""
         patterns = ''.join(
             f'<pattern id="p{k}" width="8" height="8" '
@@ -185,15 +206,15 @@ class Drawing:
             f'<rect width="100%" height="100%" fill="white"/>'
             f'{"".join(self._shapes)}</svg>')
 
-    def save(self, path):
+    def save(self, path: PathLike) -> Self:
         """Write the SVG into a file; returns the drawing itself."""
         Path(path).write_text(self.svg())
         return self
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return self.alt  # what a notebook shows where it shows no image
 
-    def _repr_html_(self):
+    def _repr_html_(self) -> str:
         data = b64encode(self.svg().encode()).decode()
         return (f'<img alt="{escape(self.alt)}" style="max-width:100%" '
                 f'src="data:image/svg+xml;base64,{data}">')
@@ -205,11 +226,11 @@ DRAWINGS = list_of(instance_of(Drawing, 'a Drawing'), 'one Drawing or more')
 class Row:
     """Drawings side by side; where there is no room, one below the other."""
 
-    def __init__(self, *drawings):
+    def __init__(self, *drawings: Drawing) -> None:
         self.drawings = DRAWINGS('drawings', drawings)
         self.alt = ' '.join(drawing.alt for drawing in drawings)
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return self.alt
 
     def _repr_html_(self):
@@ -218,3 +239,6 @@ class Row:
             'style="', 'style="vertical-align:top;', 1)
             for one in self.drawings)
         return f'<div class="d2lps-row">{images}</div>'
+
+
+Picture: TypeAlias = Drawing | Row

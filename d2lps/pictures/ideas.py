@@ -14,7 +14,7 @@ WIDE, HIGH = 240, 150
 WORKS, SENDS = '#c5dff0', '#f5d58f'  # the grounds of words
 
 
-def ring():
+def ring() -> Drawing:
     """After the first round: each has a chunk with two parts, to pass on."""
     drawing = Drawing(WIDE, HIGH, 'Four GPUs in a circle, each with four '
                       'chunks. In one chunk of each is a part of the GPU '
@@ -33,7 +33,7 @@ def ring():
     return drawing
 
 
-def queues():
+def queues() -> Drawing:
     """A store: what is pushed waits in a queue until it is added."""
     drawing = Drawing(WIDE, HIGH, 'Two workers push gradients into the queue '
                       'of a server, which adds them one after the other. '
@@ -51,7 +51,7 @@ def queues():
     return drawing
 
 
-def killed():
+def killed() -> Drawing:
     """A server is killed; its neighbour has a copy."""
     drawing = Drawing(WIDE, HIGH, 'Three servers with keys. The one in the '
                       'middle is crossed out; its key is on the next server, '
@@ -73,7 +73,7 @@ def killed():
     return drawing
 
 
-def overlap():
+def overlap() -> Drawing:
     """Sending behind computing: the same work, done sooner."""
     drawing = Drawing(WIDE, HIGH, 'Two pairs of bars over time. Above, '
                       'sending begins when all is computed. Below, each part '
@@ -91,7 +91,7 @@ def overlap():
     return drawing
 
 
-def straggler():
+def straggler() -> Drawing:
     """One slow worker: all wait for it."""
     drawing = Drawing(WIDE, HIGH, 'Bars of four workers over time. Three have '
                       'done their work and wait for the fourth, which takes '
@@ -109,7 +109,7 @@ def straggler():
     return drawing
 
 
-def tree():
+def tree() -> Drawing:
     """Sums climb a tree: few rounds, so good for what is small."""
     drawing = Drawing(WIDE, HIGH, 'Seven GPUs as a tree. Sums climb from four '
                       'to two, and to the one at the top.')
@@ -146,7 +146,7 @@ IDEAS = {
                'bring its parameters back.', killed)}
 
 
-def drawings():
+def drawings() -> dict[str, Drawing]:
     """Each idea's `Drawing`, a dict from the names of its files."""
     return {f'idea-{name}': idea[-1]() for name, idea in IDEAS.items()}
 

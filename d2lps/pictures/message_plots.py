@@ -1,13 +1,19 @@
 """When messages went over cables, as simulated or as measured."""
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from math import cos, hypot, pi, sin
 
-from d2lps.checks import instance_of, checked, list_of, one_of, refuse, integer
+from d2lps.checks import checked, instance_of, integer, list_of, one_of, refuse
 from d2lps.collectives import strategies
 from d2lps.collectives.simulate import Event
-from d2lps.pictures.chart import (TITLE, WORDS, ink_on, pile, row_chart,
-                                  words_of)
+from d2lps.pictures.chart import (
+    TITLE,
+    WORDS,
+    format_number,
+    ink_on,
+    row_chart,
+    stack,
+)
 from d2lps.pictures.controls import choose, menu
 from d2lps.pictures.drawing import Drawing, color
 from d2lps.pictures.style import GRAY, GREEN, RED
@@ -28,7 +34,7 @@ def _panels(name, value):
 
 
 @checked(panels=_panels)
-def plot_messages(panels):
+def plot_messages(panels: Mapping[str, Sequence[Event]]) -> Drawing:
     """For each worker a row, with a bar for each message that comes to it.
 
     panels: {title: a list of `Event`}; the panels share their axes. A bar
@@ -47,7 +53,7 @@ def plot_messages(panels):
         last = title == [*panels][-1]
         chart = row_chart(
             [f'to worker {row}' for row in rows], 1e3 * (until or 1e-6) * 1.02,
-            _said(title, events, begins[title]), title=title,
+            _alt_text(title, events, begins[title]), title=title,
             xlabel='time / ms (a colour for each chunk; numbers are rounds)'
             if last else '')
         for event in events:
@@ -57,16 +63,16 @@ def plot_messages(panels):
                       row - 0.4, row + 0.4, color(event.send.chunk),
                       event.round)
         charts.append(chart.drawing)
-    return pile(*charts)
+    return stack(*charts)
 
 
-def _said(title, events, begin):
+def _alt_text(title, events, begin):
     """How many messages there are, and until when."""
     end = 1e3 * max(event.end - begin for event in events)
     workers = len({event.send.dst for event in events})
     return (f'{title}: {len(events)} messages to {workers} workers in '
             f'{max(event.round for event in events)} rounds, the last ends '
-            f'after {words_of(end)} ms.')
+            f'after {format_number(end)} ms.')
 
 
 def _waits(plan, late, stops):
@@ -90,7 +96,7 @@ def _draw(plan, late, stops):
     when = (f'before round {stops} of {count}' if stops <= count else
             f'at {stops}, after its {count} rounds')
     title = f'{plan}: worker {late} stops {when}'
-    drawing = Drawing(440, 410, f'{title}. {_waiting_said(found)}')
+    drawing = Drawing(440, 410, f'{title}. {_waiting_alt_text(found)}')
     drawing.text(4, 15, title, TITLE, 'start', bold=True)
     at = [(220 + 150 * sin(pi * k / 4), 195 - 150 * cos(pi * k / 4))
           for k in range(8)]
@@ -114,15 +120,15 @@ def _draw(plan, late, stops):
                         'orange: has stopped; green: is done', WORDS)
 
 
-def _waiting_said(found):
-    said = [f'{worker} waits for {other} in round {number}'
+def _waiting_alt_text(found):
+    parts = [f'{worker} waits for {other} in round {number}'
             for worker, (other, number) in found.items()]
-    return f'Worker {"; ".join(said)}.' if said else 'Nobody waits.'
+    return f'Worker {"; ".join(parts)}.' if parts else 'Nobody waits.'
 
 
 @checked(plan=one_of(*HUNG), late=partial(integer, least=0, most=7),
          stops=integer)
-def explore_hang(plan='ring', late=2, stops=3):
+def explore_hang(plan: str = 'ring', late: int = 2, stops: int = 3) -> None:
     """Stop a worker of eight before a round, and see who waits for whom."""
     live_picture(_draw, dict(
         plan=menu([*HUNG], plan, 'plan'),

@@ -2,6 +2,8 @@
 import re
 from colorsys import hls_to_rgb, rgb_to_hls
 
+from d2lps.annotations import PathLike
+from d2lps.pictures.drawing import Drawing
 from d2lps.pictures.style import rgb
 
 NAMES = {'white': '#ffffff', 'black': '#000000'}
@@ -12,7 +14,7 @@ PLACE = re.compile(r'((?:fill|stroke|stop-color|color)(?:=")|'
                    r'(?:fill|stroke|color):)([^";}]+)')
 
 
-def dark(color):
+def dark(color: str) -> str:
     """Greys and pale colours become their opposite, others light enough."""
     red, green, blue = (part / 255 for part in rgb(NAMES.get(color, color)))
     hue, light, full = rgb_to_hls(red, green, blue)
@@ -26,13 +28,13 @@ def dark(color):
                          for part in hls_to_rgb(hue, light, full))
 
 
-def night(svg):
+def night(svg: str) -> str:
     """An SVG picture as it is on a dark page."""
     return PLACE.sub(lambda match: match[1] + COLOR.sub(
         lambda color: dark(color[0]), match[2]), svg)
 
 
-def save_both(drawing, path):
+def save_both(drawing: Drawing, path: PathLike) -> None:
     """Write PATH.svg and PATH-dark.svg."""
     drawing.save(f'{path}.svg')
     with open(f'{path}-dark.svg', 'w') as file:

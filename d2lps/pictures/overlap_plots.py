@@ -1,10 +1,18 @@
 """A training step in rows: what is computed, and what is sent meanwhile."""
-from d2lps.asynchrony.overlap import (ORDERS, Task, best_possible,
-                                      simulate_step)
-from d2lps.checks import instance_of, checked, list_of, number, one_of, positive
-from d2lps.pictures.chart import row_chart, words_of
+from collections.abc import Sequence
+
+from d2lps.asynchrony.overlap import ORDERS, Task, best_possible, simulate_step
+from d2lps.checks import (
+    checked,
+    instance_of,
+    list_of,
+    number,
+    one_of,
+    positive,
+)
+from d2lps.pictures.chart import format_number, row_chart
 from d2lps.pictures.controls import choose, menu
-from d2lps.pictures.drawing import color
+from d2lps.pictures.drawing import Drawing, color
 from d2lps.pictures.table_plots import TEXT
 from d2lps.pictures.widgets import live_picture
 
@@ -20,7 +28,9 @@ ROWS = {'backward': 'compute', 'forward': 'compute', 'push': 'push',
 @checked(tasks=list_of(instance_of(Task, 'a Task'), 'a list of Tasks'),
          title=TEXT, until=positive, best=number,
          rows=list_of(TEXT, 'a list of texts'))
-def plot_step(tasks, title='', until=None, best=None, rows=None):
+def plot_step(tasks: Sequence[Task], title: str = '',
+              until: float | None = None, best: float | None = None,
+              rows: Sequence[str] | None = None) -> Drawing:
     """Draw a step: a row for computing and for each direction of the link.
 
     A colour and a number for each layer, or for the first one of a bucket;
@@ -41,7 +51,7 @@ def plot_step(tasks, title='', until=None, best=None, rows=None):
     words = f'{title}: {words}' if title else words
     chart = row_chart(
         rows, (until or total * 1.02 or 1) * 1e3,
-        f'{words}. {_said(tasks, in_row)}', title=words, high=32,
+        f'{words}. {_alt_text(tasks, in_row)}', title=words, high=32,
         xlabel='time / ms')
     for task, name in zip(tasks, in_row):
         row = rows.index(name)
@@ -53,16 +63,16 @@ def plot_step(tasks, title='', until=None, best=None, rows=None):
     return chart.drawing
 
 
-def _said(tasks, in_row):
+def _alt_text(tasks, in_row):
     """What is in each row, and when."""
     rows = []
     for name in dict.fromkeys(in_row):
         own = sorted((task for task, row in zip(tasks, in_row)
                       if row == name), key=lambda task: task.start)
-        shown = [f'{_numbers(task)} at {words_of(1e3 * task.start)}'
+        shown = [f'{_numbers(task)} at {format_number(1e3 * task.start)}'
                  for task in own[:12]]
-        rows.append(f'{name}, from {words_of(1e3 * own[0].start)} to '
-                    f'{words_of(1e3 * own[-1].end)} ms: layers '
+        rows.append(f'{name}, from {format_number(1e3 * own[0].start)} to '
+                    f'{format_number(1e3 * own[-1].end)} ms: layers '
                     f'{", ".join(shown)}{" ..." * (len(own) > 12)}')
     return f'{"; ".join(rows)}.'
 
@@ -75,7 +85,8 @@ def _numbers(task):
 
 @checked(bandwidth=positive, latency=number, bucket_size=number,
          order=one_of(*ORDERS))
-def explore_overlap(bandwidth=1000, latency=0, bucket_size=0, order='fifo'):
+def explore_overlap(bandwidth: float = 1000, latency: float = 0,
+                    bucket_size: float = 0, order: str = 'fifo') -> None:
     """Choose a link and an order; see a step of the toy of eight layers.
 
     bandwidth: MB/s. latency: ms for each message. bucket_size: MB.

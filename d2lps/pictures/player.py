@@ -1,7 +1,8 @@
 """Who holds whose contributions after a round of a schedule."""
 import numpy as np
 
-from d2lps.checks import checked, boolean, from_zero, integer
+from d2lps.checks import boolean, checked, from_zero, integer
+from d2lps.collectives import Schedule
 from d2lps.collectives.schedule import any_schedule
 from d2lps.pictures.chart import TITLE, WORDS, wrapped
 from d2lps.pictures.drawing import INK, Drawing, color, width_of
@@ -24,7 +25,7 @@ def _small(schedule, number, **_):
         raise ValueError(f'{schedule!r}: too many nodes x chunks (over 144)')
 
 
-def _heap(shapes, look, kind):
+def _joined_path(shapes, look, kind):
     """Many shapes of one look, as one."""
     return (f'<path class="{kind}" d="{"".join(shapes)}" {look}/>'
             if shapes else '')
@@ -43,8 +44,9 @@ def _arrow(x, y1, y2, half=4.5, wide=0.5):
 
 @checked(_small, schedule=any_schedule, number=from_zero, sums=boolean,
          title=TEXT, width=PIXELS['width'], signs=boolean)
-def plot_holdings(schedule, number=0, title=None, sums=False, width=None,
-                  signs=False):
+def plot_holdings(schedule: Schedule, number: int = 0,
+                  title: str | None = None, sums: bool = False,
+                  width: float | None = None, signs: bool = False) -> Drawing:
     """Who holds what after round `number`: a row per node, a box per chunk.
 
     A bar in a box is the contribution of one device, in its colour; a red
@@ -67,66 +69,94 @@ def plot_holdings(schedule, number=0, title=None, sums=False, width=None,
     width = width or max(  # room for the title in one line
         min(width_of(title, TITLE, True) + 12, 720), left + chunks * min(
             78 + 6 * lanes, max(620 / chunks, 14)) + 8)
-    column = min((width - left - 8) / chunks, 150)
     lines = wrapped(title, TITLE, width - 8, True) if title else []
-    row_high = min(36, max(22, 340 / nodes))
-    top, high = 10 + 17 * len(lines), 0.72 * row_high
-    wide = max(0.4 * column, min(BOX * column, column - LANE * (lanes + 1)))
+    grid = _Grid(left, 10 + 17 * len(lines),
+                 min((width - left - 8) / chunks, 150),
+                 min(36, max(22, 340 / nodes)), lanes)
     below = _sign_places(width) if signs else []
-    bottom = top + row_high * nodes
+    bottom = grid.top + grid.row * nodes
     drawing = Drawing(width, bottom + 24 + (
-        22 * (1 + below[-1][1]) if below else 0), _holdings_said(
+        22 * (1 + below[-1][1]) if below else 0), _holdings_alt_text(
             schedule, held, number, title, names))
     if title:
         drawing.text(4, 6 + 8.5 * len(lines), '\n'.join(lines), TITLE,
                      'start', bold=True)
-
-    middles = [top + row_high * (row + 0.5) for row in range(nodes)]
-
-    def corner(row, chunk):
-        return left + column * chunk, middles[row] - high / 2
-
-    drawing.add(_heap([_square(*corner(row, chunk), wide, high)
-                       for row, chunk in np.ndindex(nodes, chunks)],
-                      'fill="#f5f5f5" stroke="#ccc"', 'boxes'))
-    bars = {}
-    for row, chunk, who in np.argwhere(held).tolist():
-        x, y = corner(row, chunk)
-        bars.setdefault(who, []).append(_square(
-            x + wide * who / devices, y, wide / devices, high))
-    edge = 'stroke="white" stroke-width=".5"' if devices <= 8 else ''
-    faint = ' fill-opacity=".3"' if sums else ''
-    for who, squares in bars.items():
-        drawing.add(_heap(squares, f'fill="{color(who)}"{faint} {edge}',
-                          f'bars of-{who}'))
-    full = (held == 1).all(axis=2)
-    middle = [(x + wide / 2, y + high / 2) for x, y in (
-        corner(row, chunk) for row, chunk in np.argwhere(full).tolist())]
-    if sums:
-        _write_sums(drawing, held, full, corner, wide, high)
-    else:
-        discs = [_circle(x, y, min(9, high / 2)) for x, y in middle]
-        drawing.add(_heap(discs, 'fill="white"', 'discs'))
-        drawing.add(_heap([f'M{x:.5g} {y:.5g}{CHECK}' for x, y in middle],
-                          f'fill="none" stroke="{GREEN}" stroke-width="2.4"',
-                          'ticks'))
+    _draw_bars(drawing, held, grid, ' fill-opacity=".3"' if sums else '')
+    (_write_sums if sums else _draw_ticks)(drawing, held, grid)
     for row, chunk, who in np.argwhere(held > 1).tolist():
-        x, y = corner(row, chunk)
-        drawing.text(x + wide * (who + 0.5) / devices, y + high / 2,
+        x, y = grid.corner(row, chunk)
+        drawing.text(x + grid.wide * (who + 0.5) / devices, y + grid.high / 2,
                      held[row, chunk, who], WORDS, bold=True, fill='#c00',
                      plate=True)
     if number:
-        _draw_sends(drawing, schedule.rounds[number - 1], corner, column,
-                    wide, high)
+        _draw_sends(drawing, schedule.rounds[number - 1], grid)
     for chunk in range(chunks):
-        drawing.text(left + column * chunk + wide / 2, bottom + 10,
-                     f'chunk {chunk}' if column > 62 else chunk, WORDS)
+        x, _ = grid.middle(0, chunk)
+        drawing.text(x, bottom + 10, f'chunk {chunk}' if grid.column > 62
+                     else chunk, WORDS)
     for row, name in enumerate(names):
-        drawing.text(left - 8, middles[row], name, WORDS, 'end',
-                     bold=True, fill=color(row) if row < devices else INK)
+        _, y = grid.middle(row, 0)
+        drawing.text(left - 8, y, name, WORDS, 'end', bold=True,
+                     fill=color(row) if row < devices else INK)
     for x, line, kind in below:
         _draw_sign(drawing, x, bottom + 34 + 22 * line, kind, sums)
     return drawing
+
+
+class _Grid:
+    """Where the boxes are: a row for each node, a column for each chunk.
+
+    left, top: where they begin. column, row: how wide and how high they are,
+    with the gaps, in which there is room for `lanes` arrows.
+    """
+
+    def __init__(self, left: float, top: float, column: float, row: float,
+                 lanes: int) -> None:
+        self.left, self.top, self.column, self.row = left, top, column, row
+        self.high = 0.72 * row
+        self.wide = max(0.4 * column, min(BOX * column,
+                                          column - LANE * (lanes + 1)))
+
+    def corner(self, row, chunk):
+        """The upper left one of a box."""
+        return (self.left + self.column * chunk,
+                self.top + self.row * (row + 0.5) - self.high / 2)
+
+    def middle(self, row, chunk):
+        return (self.left + self.column * chunk + self.wide / 2,
+                self.top + self.row * (row + 0.5))
+
+    def box(self, row, chunk, part=0, parts=1):
+        """The outline of a box, or of one of its parts, side by side."""
+        x, y = self.corner(row, chunk)
+        return _square(x + self.wide * part / parts, y, self.wide / parts,
+                       self.high)
+
+
+def _draw_bars(drawing, held, grid, faint):
+    """All boxes, and in each a bar for each device that is in it."""
+    nodes, chunks, devices = held.shape
+    boxes = [grid.box(row, chunk) for row, chunk in np.ndindex(nodes, chunks)]
+    drawing.add(_joined_path(boxes, 'fill="#f5f5f5" stroke="#ccc"', 'boxes'))
+    bars = {}
+    for row, chunk, who in np.argwhere(held).tolist():
+        bars.setdefault(who, []).append(grid.box(row, chunk, who, devices))
+    edge = 'stroke="white" stroke-width=".5"' if devices <= 8 else ''
+    for who, shapes in bars.items():
+        drawing.add(_joined_path(shapes, f'fill="{color(who)}"{faint} {edge}',
+                                 f'bars of-{who}'))
+
+
+def _draw_ticks(drawing, held, grid):
+    """A tick in each box that has all contributions once."""
+    whole = np.argwhere((held == 1).all(axis=2)).tolist()
+    middles = [(x + grid.wide / 2, y + grid.high / 2) for x, y in (
+        grid.corner(row, chunk) for row, chunk in whole)]
+    discs = [_circle(x, y, min(9, grid.high / 2)) for x, y in middles]
+    drawing.add(_joined_path(discs, 'fill="white"', 'discs'))
+    drawing.add(_joined_path(
+        [f'M{x:.5g} {y:.5g}{CHECK}' for x, y in middles],
+        f'fill="none" stroke="{GREEN}" stroke-width="2.4"', 'ticks'))
 
 
 def _most(sends):
@@ -139,40 +169,42 @@ def _circle(x, y, r=9):
             f'a{r} {r} 0 1 0 {-2 * r} 0')
 
 
-def _write_sums(drawing, held, full, corner, wide, high):
+def _write_sums(drawing, held, grid):
     """A number in each box for what it holds; device k brings k + 1."""
     sums = held @ np.arange(1, held.shape[-1] + 1)
+    full = (held == 1).all(axis=2)
     for (row, chunk), value in np.ndenumerate(sums):
-        x, y = corner(row, chunk)
+        x, y = grid.corner(row, chunk)
         if value:
-            drawing.text(x + wide / 2, y + high / 2, value, 13,
+            drawing.text(x + grid.wide / 2, y + grid.high / 2, value, 13,
                          bold=bool(full[row, chunk]),
                          fill=WHOLE if full[row, chunk] else INK)
 
 
-def _draw_sends(drawing, sends, corner, column, wide, high):
+def _draw_sends(drawing, sends, grid):
     """A round's arrows, each in a lane of its own, and what they changed."""
     src, dst, chunk = (part.tolist() for part in (
         sends.src, sends.dst, sends.chunk))
-    drawing.add(_heap([_square(*corner(row, k), wide, high)
-                       for row, k in zip(dst, chunk)],
-                      f'fill="none" stroke="{INK}" stroke-width="2.2"',
-                      'frames'))
-    lane, used, arrows, dots = (column - wide) / (_most(sends) + 1), {}, {}, []
+    drawing.add(_joined_path(
+        [grid.box(row, k) for row, k in zip(dst, chunk)],
+        f'fill="none" stroke="{INK}" stroke-width="2.2"', 'frames'))
+    lane = (grid.column - grid.wide) / (_most(sends) + 1)
     half = min(4.5, max(0.45 * lane, 2))
+    used, arrows, dots = {}, {}, []
     for begin, end, k, adds in zip(src, dst, chunk, sends.reduce.tolist()):
         used[k] = used.get(k, 0) + 1
-        x = corner(begin, k)[0] + wide + lane * used[k]
-        y, y2 = (corner(row, k)[1] + high / 2 for row in (begin, end))
+        x = grid.corner(begin, k)[0] + grid.wide + lane * used[k]
+        y, y2 = (grid.corner(row, k)[1] + grid.high / 2
+                 for row in (begin, end))
         dots.append(_circle(x, y, min(2.5, half)))
         arrows.setdefault(adds, []).append(
             _arrow(x, y, y2, half, 0.5 * adds))
     for adds, shapes in arrows.items():  # white around them, first
         look = f'fill="{INK if adds else "white"}" stroke="{INK}"'
-        drawing.add(_heap(shapes, 'fill="white" stroke="white" '
-                          'stroke-width="4"', 'halos'))
-        drawing.add(_heap(shapes, look, 'adds' if adds else 'replaces'))
-    drawing.add(_heap(dots, f'fill="{INK}"', 'dots'))
+        drawing.add(_joined_path(shapes, 'fill="white" stroke="white" '
+                                 'stroke-width="4"', 'halos'))
+        drawing.add(_joined_path(shapes, look, 'adds' if adds else 'replaces'))
+    drawing.add(_joined_path(dots, f'fill="{INK}"', 'dots'))
 
 
 def _sign_places(width):
@@ -204,9 +236,9 @@ def _draw_sign(drawing, x, y, kind, sums):
     drawing.text(x + 24, y, SIGNS[kind], WORDS, 'start')
 
 
-def _holdings_said(schedule, held, number, title, names):
+def _holdings_alt_text(schedule, held, number, title, names):
     full = (held == 1).all(axis=2).sum(axis=1)
-    said = [f'{name} has {several((row > 0).sum(), "contribution")}, '
+    parts = [f'{name} has {several((row > 0).sum(), "contribution")}, '
             f'{several(done, "whole sum")}'
             for name, row, done in zip(names, held, full)]
     round_ = ''
@@ -215,4 +247,4 @@ def _holdings_said(schedule, held, number, title, names):
         adds = int(sends.reduce.sum())
         round_ = (f' In this round {several(len(sends.src), "message")}: '
                   f'{adds} added, {len(sends.src) - adds} replacing.')
-    return f'{title or schedule.name}. {"; ".join(said)}.{round_}'
+    return f'{title or schedule.name}. {"; ".join(parts)}.{round_}'

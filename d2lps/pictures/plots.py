@@ -1,8 +1,18 @@
 """Pictures of what joins devices, and of what it carries when: `Drawing`s."""
+from collections.abc import Sequence
 from math import hypot
 
-from d2lps.checks import (instance_of, checked, boolean, list_of, number, positive,
-                          refuse, integer)
+from d2lps.annotations import Node
+from d2lps.checks import (
+    boolean,
+    checked,
+    instance_of,
+    integer,
+    list_of,
+    number,
+    positive,
+    refuse,
+)
 from d2lps.collectives.simulate import Timing
 from d2lps.collectives.topology import Topology
 from d2lps.pictures.chart import GRID, TITLE, WORDS, row_chart, wrapped
@@ -14,7 +24,7 @@ from d2lps.pictures.table_plots import PIXELS, TEXT, plot_bars
 SHOWN_SCALE = 'share of capacity: 0'
 
 
-def load_color(share):
+def load_color(share: float) -> str:
     """The colour of a link that carried a share of what it could."""
     place = min(max(share, 0), 1) * (len(IDLE_TO_BUSY) - 1)
     k = min(int(place), len(IDLE_TO_BUSY) - 2)
@@ -33,11 +43,14 @@ def _load_of_links(topology, load, **_):
             raise ValueError(f'load: {topology.name} has no link {pair!r}')
 
 
-@checked(_load_of_links, topology=instance_of(Topology, 'a Topology: pcie_switch(4)'),
+@checked(_load_of_links,
+         topology=instance_of(Topology, 'a Topology: pcie_switch(4)'),
          load=instance_of(dict, 'a dict such as timing.busy()'), scale=boolean,
          device=instance_of(str, 'a text'), title=TEXT, width=PIXELS['width'])
-def plot_topology(topology, load=None, scale=True, device='', title=None,
-                  width=352):
+def plot_topology(topology: Topology,
+                  load: dict[tuple[Node, Node], float] | None = None,
+                  scale: bool = True, device: str = '',
+                  title: str | None = None, width: float = 352) -> Drawing:
     """Nodes on a circle, switches between what they join.
 
     A link's width shows its bandwidth, its colour its entry in `load`, a
@@ -58,7 +71,7 @@ def plot_topology(topology, load=None, scale=True, device='', title=None,
     half = max(width_of(words, WORDS) for words in names.values()) / 2 + 6
     side, scaled = 0.36 * width, load is not None and scale
     drawing = Drawing(width, top + 2 * side + 36 + 26 * scaled,
-                      _topology_said(topology, load, title, names))
+                      _topology_alt_text(topology, load, title, names))
     if title:
         drawing.text(4, 6 + 8.5 * len(lines), '\n'.join(lines), TITLE,
                      'start', bold=True)
@@ -100,19 +113,19 @@ def plot_topology(topology, load=None, scale=True, device='', title=None,
     return drawing
 
 
-def _topology_said(topology, load, title, names):
+def _topology_alt_text(topology, load, title, names):
     nodes = [names[node] for node in topology.nodes]
-    said = f'{title or topology.name}: {", ".join(nodes)}'
+    words = f'{title or topology.name}: {", ".join(nodes)}'
     if topology.switches:
-        said += ', joined by ' + ', '.join(map(str, topology.switches))
-    said += f'; {len(topology.links)} links, one for each direction.'
+        words += ', joined by ' + ', '.join(map(str, topology.switches))
+    words += f'; {len(topology.links)} links, one for each direction.'
     if load:
         busiest = max(load.values())
         pairs = [f'{src} to {dst}' for (src, dst), share in load.items()
                  if share > 0.999 * busiest > 0]
-        said += (f' Busiest, {busiest:.0%} of what they can carry: '
+        words += (f' Busiest, {busiest:.0%} of what they can carry: '
                  f'{_some(pairs)}.' if pairs else ' None is busy.')
-    return said
+    return words
 
 
 def _some(words, most=6):
@@ -121,7 +134,7 @@ def _some(words, most=6):
     return ', '.join(words[:most]) + (f' and {more} more' if more > 0 else '')
 
 
-def shown_ms(timing):
+def shown_ms(timing: Timing) -> float:
     """The three digits shown; of two with the same ones none is better.
 
     First, errors of computing are rounded away.
@@ -131,7 +144,9 @@ def shown_ms(timing):
 
 @checked(timings=list_of(instance_of(Timing, 'a Timing'), 'a list of Timings'),
          title=TEXT, width=PIXELS['width'], target=positive)
-def plot_comparison(timings, title='', width=640, target=None):
+def plot_comparison(timings: Sequence[Timing], title: str = '',
+                    width: float = 640, target: float | None = None
+                   ) -> Drawing:
     """A bar per `Timing`, in the order given; the best ones are marked.
 
     target: a dashed line, in seconds.
@@ -141,18 +156,19 @@ def plot_comparison(timings, title='', width=640, target=None):
     labels = [f'{shown_ms(timing):,g}' + ' best' * is_good
               for timing, is_good in zip(timings, good)]
     names = [timing.schedule.name for timing in timings]
-    said = '; '.join(map('{}: {}'.format, names, labels))
+    parts = '; '.join(map('{}: {}'.format, names, labels))
     return plot_bars(
         [(name, 1e3 * timing.seconds) for name, timing in zip(names, timings)],
         'time / ms', title, labels=labels, width=width,
         colors=[GREEN if is_good else SKY for is_good in good],
         verticals=[1e3 * target] if target else [],
-        alt=f'{title or "Bars"}, time in ms. {said}.')
+        alt=f'{title or "Bars"}, time in ms. {parts}.')
 
 
 @checked(timing=instance_of(Timing, 'a Timing, which simulate.time returns'),
          most=integer, title=TEXT, until=positive)
-def plot_timing(timing, most=24, title=None, until=None):
+def plot_timing(timing: Timing, most: int = 24, title: str | None = None,
+                until: float | None = None) -> Drawing:
     """A row per link: when it carries which send, coloured by chunk.
 
     A bar is as high as the send is fast: one that has the link for itself
@@ -164,7 +180,8 @@ def plot_timing(timing, most=24, title=None, until=None):
     axis in seconds, to compare two pictures.
     """
     busy = timing.busy()
-    links = sorted(sorted(busy, key=busy.get)[-most:], key=lambda link: [
+    busiest = sorted(busy, key=lambda link: busy[link])[-most:]
+    links = sorted(busiest, key=lambda link: [
         (type(end).__name__, end) for end in link])
     if title is None:
         title = (f'{timing.schedule.name} on {timing.topology.name}: '
@@ -173,7 +190,7 @@ def plot_timing(timing, most=24, title=None, until=None):
         title += f', the busiest {most} links'
     names = [f'{src} to {dst}' for src, dst in links]
     chart = row_chart(
-        names, 1e3 * (until or timing.seconds or 1), _timing_said(
+        names, 1e3 * (until or timing.seconds or 1), _timing_alt_text(
             title, names, [busy[link] for link in links]), title=title,
         xlabel='time / ms (a colour for each chunk; height: share of '
                'capacity)')
@@ -210,7 +227,7 @@ def _bars(timing, links):
     return found
 
 
-def _timing_said(title, names, shares):
-    said = [f'{name} {share:.0%}' for name, share in zip(names, shares)]
+def _timing_alt_text(title, names, shares):
+    parts = [f'{name} {share:.0%}' for name, share in zip(names, shares)]
     return (f'{title}. A row for each link, filled by what it carries: '
-            f'{_some(said, 12)}.')
+            f'{_some(parts, 12)}.')

@@ -1,10 +1,15 @@
 """Where nodes stand in the picture of a topology, or of a tree."""
 import itertools
+from collections.abc import Iterable, Mapping
+from typing import Any
 
 import numpy as np
 
+from d2lps.annotations import Node
+from d2lps.collectives.topology import Topology
 
-def positions(topology):
+
+def positions(topology: Topology) -> dict[Node, Any]:
     """A point for every node and switch, a dict from name to (x, y).
 
     Nodes stand on a circle, switches between what they join.
@@ -22,7 +27,8 @@ def positions(topology):
     return at
 
 
-def tree_places(parents, nodes):
+def tree_places(parents: Mapping[Node, Node], nodes: Iterable[Node]
+               ) -> dict[Node, tuple[float, int]]:
     """Where the nodes of trees stand: {node: (from the left, depth)}.
 
     parents: {child: parent}. Leaves stand at 0, 1, 2, ..., the others over

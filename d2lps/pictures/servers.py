@@ -1,10 +1,11 @@
 """Workers and servers to play with, without starting any."""
 from functools import partial
 
-from d2lps.checks import checked, boolean, number, positive, integer
+from d2lps.checks import boolean, checked, integer, number, positive
 from d2lps.collectives import simulate, strategies, topology
+from d2lps.collectives.simulate import Timing
 from d2lps.kvstore.store_arguments import up_to_1000
-from d2lps.pictures.chart import new_chart, words_of
+from d2lps.pictures.chart import format_number, new_chart
 from d2lps.pictures.controls import choose, menu
 from d2lps.pictures.drawing import Row
 from d2lps.pictures.style import BLUE, GRAY, ORANGE
@@ -24,8 +25,8 @@ def _room(num_workers, num_servers, colocated=False, **others):
 
 @checked(_room, num_workers=COUNT, num_servers=COUNT, nbytes=number,
          bandwidth=positive, colocated=boolean)
-def predicted_seconds(num_workers, num_servers, nbytes, bandwidth,
-                      colocated=False):
+def predicted_seconds(num_workers: int, num_servers: int, nbytes: float,
+                      bandwidth: float, colocated: bool = False) -> float:
     """Seconds for all workers to push `nbytes`, and then to pull as much.
 
     Every machine has a link of `bandwidth` bytes per second each way, and
@@ -50,8 +51,9 @@ def _not_too_many(num_workers, num_servers, pieces=None, **others):
 
 @checked(_not_too_many, num_workers=COUNT, num_servers=COUNT, nbytes=number,
          bandwidth=positive, colocated=boolean, pieces=integer)
-def simulated(num_workers, num_servers, nbytes, bandwidth, colocated=False,
-              pieces=None):
+def simulated(num_workers: int, num_servers: int, nbytes: float,
+              bandwidth: float, colocated: bool = False,
+              pieces: int | None = None) -> Timing:
     """The `Timing` of the same, by the flow simulator.
 
     pieces: cut what goes to a server into so many, each of which is pulled
@@ -65,10 +67,8 @@ def simulated(num_workers, num_servers, nbytes, bandwidth, colocated=False,
                          nbytes, barrier=not pieces)
 
 
-@checked(_room, num_workers=COUNT, num_servers=COUNT, nbytes=positive,
-         bandwidth=positive, colocated=boolean)
-def plot_servers(num_workers, num_servers, nbytes, bandwidth,
-                 colocated=False):
+def plot_servers(num_workers: int, num_servers: int, nbytes: float,
+                 bandwidth: float, colocated: bool = False) -> Row:
     """Time for every number of servers, and which links are busy how long.
 
     Left, `predicted_seconds` for a line and the simulator for a point;
@@ -96,7 +96,7 @@ def plot_servers(num_workers, num_servers, nbytes, bandwidth,
 
 
 def _listed(sizes, seconds):
-    return '; '.join(f'{several(n, "server")} {words_of(one)} s'
+    return '; '.join(f'{several(n, "server")} {format_number(one)} s'
                      for n, one in zip(sizes, seconds))
 
 
@@ -104,9 +104,10 @@ def _plot_links(bars):
     """Seconds by kind of link; there is always room for four of them."""
     longest = max(bars.values(), default=0)
     names = dict(enumerate(bars))
-    said = '; '.join(f'{name} {words_of(t)} s' for name, t in bars.items())
+    parts = '; '.join(f'{name} {format_number(seconds)} s'
+                      for name, seconds in bars.items())
     chart = new_chart(
-        352, 250, f'Busy links: {said}.', (0, 1.4 * longest or 1),
+        352, 250, f'Busy links: {parts}.', (0, 1.4 * longest or 1),
         (max(len(bars), 4) - 0.4, -0.6), yticks=names, grid='x',
         title='Links, the busiest coloured',
         xlabel='seconds that a link is busy')
@@ -132,8 +133,9 @@ def _bars(timing, num_servers, bandwidth, colocated):
 
 @checked(num_workers=up_to_1000, num_servers=up_to_1000, megabytes=positive,
          gigabits=positive, colocated=boolean)
-def explore_servers(num_workers=4, num_servers=1, megabytes=40, gigabits=1,
-                    colocated=False):
+def explore_servers(num_workers: int = 4, num_servers: int = 1,
+                    megabytes: float = 40, gigabits: float = 1,
+                    colocated: bool = False) -> None:
     """Choose workers, servers, data, links; see how long push, pull take."""
     def draw(num_workers, num_servers, megabytes, gigabits, colocated):
         if colocated:  # a worker's machine has room for one server

@@ -1,8 +1,12 @@
 """A schedule in one drawing: a line per node, an arrow per send."""
 from itertools import groupby
 from math import hypot
+from typing import TYPE_CHECKING
 
 from d2lps.pictures.drawing import Drawing, color, width_of
+
+if TYPE_CHECKING:
+    from d2lps.collectives import Schedule
 
 MOST, HIGHEST = 720, 900  # pixels: as wide as a page
 GAP, EDGE = 12, 16  # pixels: between rounds, and inside one
@@ -11,7 +15,7 @@ DIGIT = 8  # how wide one is
 GROUND = '#f3f3f3'
 
 
-def draw(schedule):
+def draw(schedule: 'Schedule') -> Drawing | None:
     """The `Drawing` of a `Schedule`; None if it is too large to be read.
 
     Nodes are lines, time goes to the right, and each round is a field. An
@@ -148,7 +152,7 @@ def _legend(drawing, x, y):
         x += 125
 
 
-def html(schedule):
+def html(schedule: 'Schedule') -> str | None:
     """The drawing as an image; None as for `draw`."""
     drawing = draw(schedule)
-    return drawing and drawing._repr_html_()
+    return drawing._repr_html_() if drawing else None

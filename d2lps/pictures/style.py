@@ -10,14 +10,14 @@ CHUNK_COLORS = BLUE, ORANGE, GREEN, RED, PURPLE, SKY, '#000000', '#B8A800'
 IDLE_TO_BUSY = '#E0E0E0', ORANGE, '#6B1A00'  # links; between them, mixtures
 
 
-def rgb(color):
+def rgb(color: str) -> list[int]:
     """Red, green and blue of '#0072B2' or of '#222', from 0 to 255."""
     digits = color[1:] if len(color) == 7 else ''.join(
         2 * digit for digit in color[1:])
     return [int(digits[k:k + 2], 16) for k in (0, 2, 4)]
 
 
-def use_png_display():
+def use_png_display() -> None:
     """Show what Matplotlib draws, also for d2l, as sharp PNGs.
 
     d2l takes SVG, which JupyterLab does not show in a notebook that was run

@@ -1,17 +1,37 @@
 """Pictures of tables: curves, bars, and a grid of shaded cells."""
 import re
+from collections.abc import Mapping, Sequence
 from functools import partial
 from math import inf, isfinite, log10
+from typing import Any, TypeAlias
 
 import numpy as np
 
-from d2lps.checks import (LARGEST, instance_of, as_array, checked, either, boolean,
-                          list_of, number, one_of, positive, refuse, text)
-from d2lps.pictures.chart import (WORDS, ink_on, new_chart, parted,
-                                  row_chart, words_of)
+from d2lps.annotations import Array
+from d2lps.checks import (
+    LARGEST,
+    as_array,
+    boolean,
+    checked,
+    either,
+    instance_of,
+    list_of,
+    number,
+    one_of,
+    positive,
+    refuse,
+    text,
+)
+from d2lps.pictures.chart import (
+    WORDS,
+    format_number,
+    ink_on,
+    new_chart,
+    parted,
+    row_chart,
+)
 from d2lps.pictures.drawing import INK, Drawing, width_of
-from d2lps.pictures.style import (BLUE, CHUNK_COLORS, GREEN, ORANGE, PURPLE,
-                                  RED)
+from d2lps.pictures.style import BLUE, CHUNK_COLORS, GREEN, ORANGE, PURPLE, RED
 
 COLORS = BLUE, ORANGE, GREEN, RED, PURPLE, CHUNK_COLORS[5], INK, '#8A7D00'
 RULE, RULES = '#555', ['--', ':', '-.']
@@ -20,6 +40,9 @@ TEXT = partial(text, least=0)
 MOST, LEAST = LARGEST, 1 / LARGEST
 any_number = partial(number, least=-MOST, most=MOST)
 SCALE = one_of('linear', 'log')
+Table: TypeAlias = Any  # a table or column of pandas, or a dict by name
+Ends: TypeAlias = tuple[float | None, float | None]  # None: as the data
+Styles: TypeAlias = str | Sequence[str] | Mapping[str, str]
 PIXELS = dict(width=lambda name, value: number(name, value, 200, 2000, 640),
               height=lambda name, value: number(name, value, 60, 2000, 300))
 
@@ -37,7 +60,7 @@ def _ticks(name, value):
     if isinstance(value, dict):
         return {any_number(f'a place of {name}', place): str(words)
                 for place, words in value.items()}
-    return {one: words_of(one) for one in _all_numbers(
+    return {one: format_number(one) for one in _all_numbers(
         name, value, 'a list of numbers, or a dict of their words', 0)}
 
 
@@ -128,7 +151,7 @@ def _above_zero(curves, xscale, yscale, xlim, ylim, lines, verticals, points,
                 if not isinstance(one, (str, type(None))) and one < LEAST:
                     raise ValueError(
                         f'{name} must be above 0 in {axis}, because {axis}'
-                        f"scale is 'log'; it had {words_of(one)}")
+                        f"scale is 'log'; it had {format_number(one)}")
 
 
 def _curves(name, value):
@@ -209,11 +232,14 @@ def _styled(names, given, usual):
          xscale=SCALE, yscale=SCALE, xlim=_limit, ylim=_limit, xticks=_ticks,
          yticks=_ticks, lines=_numbers, verticals=_numbers, points=_points,
          styles=STYLED, colors=COLORED, steps=boolean, **PIXELS)
-def plot_curves(curves, xlabel='', ylabel='', title='', xscale='linear',
-                yscale='linear', xlim=None, ylim=None, xticks=None,
-                yticks=None, styles=None, colors=None, lines=None,
-                verticals=None, points=None, steps=False, width=640,
-                height=320):
+def plot_curves(curves: Table, xlabel: str = '', ylabel: str = '',
+                title: str = '', xscale: str = 'linear',
+                yscale: str = 'linear', xlim: Ends | None = None,
+                ylim: Ends | None = None, xticks: Any = None,
+                yticks: Any = None, styles: Styles | None = None,
+                colors: Styles | None = None, lines: Any = None,
+                verticals: Any = None, points: Any = None, steps: bool = False,
+                width: float = 640, height: float = 320) -> Drawing:
     """Curves over a common axis, as a `Drawing`.
 
     curves: a table, with a curve for each column over its index, or a dict
@@ -232,8 +258,8 @@ def plot_curves(curves, xlabel='', ylabel='', title='', xscale='linear',
     if words:  # such as sizes: '4 kB', '1 MB'
         curves = {name: ([words.index(x) for x in xs], ys)
                   for name, (xs, ys) in curves.items()}
-        xticks, xlim = dict(enumerate(words)), xlim or [
-            -0.3, len(words) - 0.7]
+        xticks = dict(enumerate(words))
+        xlim = xlim or (-0.3, len(words) - 0.7)
     styles = _styled(names, styles, STYLES)
     colors = _styled(names, colors, COLORS)
     lines, verticals, points = lines or {}, verticals or {}, points or {}
@@ -245,14 +271,14 @@ def plot_curves(curves, xlabel='', ylabel='', title='', xscale='linear',
                in zip(verticals.items(), RULES[::-1] * len(verticals)))]
     legend += [(text, color, dash) for text, color, _, dash in ruled]
     legend = [(text or ' ', color, style) for text, color, style in legend]
-    xs = [x for x, _ in curves.values()]
-    ys = [y for _, y in curves.values()]
+    all_xs = [x for xs, _ in curves.values() for x in xs]
+    all_ys = [y for _, ys in curves.values() for y in ys]
     at = [*points.values()]
     chart = new_chart(
-        width, height, _said(curves, xlabel, ylabel, title),
-        _ends('xlim', [*sum(xs, []), *verticals.values(), *(x for x, _ in at)],
+        width, height, _alt_text(curves, xlabel, ylabel, title),
+        _ends('xlim', [*all_xs, *verticals.values(), *(x for x, _ in at)],
               xlim, xscale),
-        _ends('ylim', [*sum(ys, []), *lines.values(), *(y for _, y in at)],
+        _ends('ylim', [*all_ys, *lines.values(), *(y for _, y in at)],
               ylim, yscale),
         title=title, xlabel=xlabel, ylabel=ylabel, xscale=xscale,
         yscale=yscale, xticks=xticks, yticks=yticks, legend=legend,
@@ -260,7 +286,8 @@ def plot_curves(curves, xlabel='', ylabel='', title='', xscale='linear',
     for text, color, (x, y), dash in ruled:
         chart.rule(x, y, color, dash)
     for name, color, style in zip(names, colors, styles):
-        chart.curve(*curves[name], color, style, steps=steps)
+        xs, ys = curves[name]
+        chart.curve(xs, ys, color, style, steps=steps)
     for text, (x, y) in points.items():
         right = chart.x(x) + width_of(text, WORDS) + 12 > chart.right
         chart.curve([x], [y], INK, 'o')
@@ -276,32 +303,32 @@ def _beside(legend, width):
         'below')
 
 
-def _said(curves, xlabel, ylabel, title):
+def _alt_text(curves, xlabel, ylabel, title):
     """The alternative text: where each curve begins and ends."""
-    said = []
+    parts = []
     for name, (xs, ys) in curves.items():
         known = [(x, y) for x, y in zip(xs, ys) if isfinite(y)]
         if not known:
             continue
         (x1, y1), (x2, y2) = known[0], known[-1]
         if len(known) == 1:
-            way = f'{words_of(y1)} at {_at(x1)}'
+            course = f'{format_number(y1)} at {_at(x1)}'
         else:
             top, low = max(y for _, y in known), min(y for _, y in known)
-            way = (f'from {words_of(y1)} at {_at(x1)} to {words_of(y2)} at '
-                   f'{_at(x2)}')
+            course = (f'from {format_number(y1)} at {_at(x1)} to '
+                      f'{format_number(y2)} at {_at(x2)}')
             if top > max(y1, y2):
-                way += f', at most {words_of(top)}'
+                course += f', at most {format_number(top)}'
             if low < min(y1, y2):
-                way += f', at least {words_of(low)}'
-        said.append(f'{name}: {way}' if name else way)
+                course += f', at least {format_number(low)}'
+        parts.append(f'{name}: {course}' if name else course)
     axes = ' against '.join(filter(None, (ylabel, xlabel)))
     begin = ': '.join(filter(None, (title, axes))) or 'Curves'
-    return f'{begin}. {"; ".join(said)}.'
+    return f'{begin}. {"; ".join(parts)}.'
 
 
 def _at(x):
-    return x if isinstance(x, str) else words_of(x)
+    return x if isinstance(x, str) else format_number(x)
 
 
 def _table(name, value):
@@ -336,9 +363,13 @@ def _table(name, value):
          labels=list_of(TEXT, 'a list of texts'),
          columns=list_of(TEXT, 'a list of texts'),
          verticals=list_of(number, 'a list of numbers', 0))
-def plot_bars(values, xlabel='', title='', stacked=False, colors=None,
-              marks=None, labels=None, verticals=(), until=None, columns=None,
-              width=640, alt=None):
+def plot_bars(values: Table, xlabel: str = '', title: str = '',
+              stacked: bool = False, colors: Styles | None = None,
+              marks: Mapping[str, Sequence[float]] | None = None,
+              labels: Sequence[str] | None = None,
+              verticals: Sequence[float] = (), until: float | None = None,
+              columns: Sequence[str] | None = None, width: float = 640,
+              alt: str | None = None) -> Drawing:
     """Bars from left to right with their numbers beside, as a `Drawing`.
 
     values: a dict or Series of numbers by name, a list of (name, number), or
@@ -358,9 +389,9 @@ def plot_bars(values, xlabel='', title='', stacked=False, colors=None,
                          f'there were {len(columns)}')
     several = len(columns) > 1
     if several:
-        colors = [[*_styled(columns, colors, COLORS)]] * len(rows)
+        inks = [[*_styled(columns, colors, COLORS)]] * len(rows)
     else:
-        colors = [[color] for color in _styled(rows, colors, [BLUE])]
+        inks = [[color] for color in _styled(rows, colors, [BLUE])]
     sums = np.nansum(numbers, axis=1)
     ends = sums if stacked else np.nanmax(numbers, axis=1)
     longest = max([*ends, *verticals, *(max(given)
@@ -368,18 +399,18 @@ def plot_bars(values, xlabel='', title='', stacked=False, colors=None,
     if labels and (several or len(labels) != len(rows)):
         raise ValueError(f'labels must be one for each of {len(rows)} bars, '
                          f'in one column; there were {len(labels)}')
-    texts = labels or [words_of(one) for one in sums]
+    texts = labels or [format_number(one) for one in sums]
     room = max(width_of(words, WORDS) * 1.13 for words in [
-        *texts, *map(words_of, [] if stacked else numbers.flat)]) + 14
+        *texts, *map(format_number, [] if stacked else numbers.flat)]) + 14
     legend = [(name, color, 'box') for name, color in
-              zip(columns, colors[0])] if several else []
+              zip(columns, inks[0])] if several else []
     legend += [(words, INK, '|') for words in marks]
     left = max(width_of(name, WORDS) for name in rows) + 14
     inner = max(width - left - 16, 120)
     until = until or (longest or 1) * inner / max(inner - room, 60)
     bars = 1 if stacked else len(columns)
     chart = row_chart(
-        rows, until, alt or _bars_said(
+        rows, until, alt or _bars_alt_text(
             (rows, columns, numbers), xlabel, title), width=width,
         high=26 if bars == 1 else 12 + 18 * bars, title=title, xlabel=xlabel,
         legend=legend, least_left=0)
@@ -389,9 +420,9 @@ def plot_bars(values, xlabel='', title='', stacked=False, colors=None,
             one = 0 if np.isnan(one) else one
             low = row - high / 2 + (0 if stacked else k * high / bars)
             chart.bar(begin, begin + one, low, low + high / bars,
-                      colors[row][k], words_of(one) if stacked else '')
+                      inks[row][k], format_number(one) if stacked else '')
             if not stacked:
-                words = words_of(one) if several else texts[row]
+                words = format_number(one) if several else texts[row]
                 at = _free(chart, one, words, [
                     *verticals, *(given[row] for given in marks.values())])
                 chart.text(at, low + high / bars / 2, words, 6, 0, 'start')
@@ -416,14 +447,14 @@ def _free(chart, value, words, marks):
     return value
 
 
-def _bars_said(values, xlabel, title):
+def _bars_alt_text(values, xlabel, title):
     rows, columns, matrix = values
-    said = [f'{row}: ' + ', '.join(
-        (f'{column} ' if column else '') + words_of(one)
+    parts = [f'{row}: ' + ', '.join(
+        (f'{column} ' if column else '') + format_number(one)
         for column, one in zip(columns, numbers))
         for row, numbers in zip(rows, matrix.tolist())]
     begin = ': '.join(filter(None, (title, xlabel))) or 'Bars'
-    return f'{begin}. {"; ".join(said)}.'
+    return f'{begin}. {"; ".join(parts)}.'
 
 
 def _matrix(name, value):
@@ -442,13 +473,16 @@ def _names(name, value):
     text_or_number = either(TEXT, any_number, words='a text or a number')
     given = [*value] if isinstance(value, range) else value
     list_of(text_or_number, 'a list of texts or numbers')(name, given)
-    return [one if isinstance(one, str) else words_of(one) for one in given]
+    return [one if isinstance(one, str) else format_number(one)
+            for one in given]
 
 
 @checked(values=_matrix, rows=_names, columns=_names,
          xlabel=TEXT, ylabel=TEXT, title=TEXT, most=number)
-def plot_grid(values, rows=None, columns=None, xlabel='', ylabel='',
-              title='', most=None):
+def plot_grid(values: Array, rows: Sequence[object] | None = None,
+              columns: Sequence[object] | None = None, xlabel: str = '',
+              ylabel: str = '', title: str = '', most: float | None = None
+             ) -> Drawing:
     """A matrix of numbers, each in a cell that is the darker the larger.
 
     rows, columns: their names, or numbers from 0. most: what is darkest, to
@@ -461,7 +495,7 @@ def plot_grid(values, rows=None, columns=None, xlabel='', ylabel='',
                          f'{values.shape[1]} columns; there were {len(rows)} '
                          f'and {len(columns)} names')
     most = most or max(np.nanmax(values), 0) or 1
-    words = [[words_of(one) for one in row] for row in values]
+    words = [[format_number(one) for one in row] for row in values]
     wide = max(40, *(width_of(one, WORDS) + 10 for row in [*words, columns]
                      for one in row))
     left = max(width_of(row, WORDS) for row in rows) + 16
@@ -471,7 +505,8 @@ def plot_grid(values, rows=None, columns=None, xlabel='', ylabel='',
                 width_of(ylabel, WORDS) + 10,
                 left + width_of(xlabel, WORDS) + 10)
     drawing = Drawing(width, top + 32 * len(rows) + 24 + 18 * bool(xlabel),
-                      _grid_said(values, rows, columns, xlabel, ylabel, title))
+                      _grid_alt_text(values, rows, columns, xlabel, ylabel,
+                                     title))
     if title:
         drawing.text(4, 16, title, 13, 'start', bold=True)
     if ylabel:
@@ -502,10 +537,10 @@ def _shade(share):
                                                 (0, 84, 140)))
 
 
-def _grid_said(values, rows, columns, xlabel, ylabel, title):
-    said = '; '.join(f'row {name}: ' + ', '.join(map(words_of, row))
+def _grid_alt_text(values, rows, columns, xlabel, ylabel, title):
+    parts = '; '.join(f'row {name}: ' + ', '.join(map(format_number, row))
                      for name, row in zip(rows, values))
     axes = ', '.join(filter(None, (
         ylabel and f'rows: {ylabel}', xlabel and f'columns: {xlabel}')))
     begin = '. '.join(filter(None, (title, axes))) or 'A grid of numbers'
-    return f'{begin}. {said}.'
+    return f'{begin}. {parts}.'

@@ -1,12 +1,13 @@
 """A training step in one picture: which device does what when."""
-from d2lps.checks import instance_of, checked, positive, integer
+from d2lps.checks import checked, instance_of, integer, positive
 from d2lps.engine import cores
-from d2lps.training.timeline import PHASES, Timeline, step_timeline
-from d2lps.pictures.chart import row_chart, words_of
+from d2lps.pictures.chart import Span, format_number, row_chart
 from d2lps.pictures.controls import choose
+from d2lps.pictures.drawing import Drawing
 from d2lps.pictures.style import BLUE, GRAY, GREEN, ORANGE, RED, SKY
 from d2lps.pictures.table_plots import TEXT
 from d2lps.pictures.widgets import live_picture
+from d2lps.training.timeline import PHASES, Timeline, step_timeline
 
 ROW = 30  # pixels
 PHASE_COLORS = dict(zip(PHASES, (SKY, BLUE, ORANGE, RED, GREEN, GRAY)))
@@ -14,9 +15,11 @@ PHASE_COLORS = dict(zip(PHASES, (SKY, BLUE, ORANGE, RED, GREEN, GRAY)))
 PHASE_PATTERNS = dict(zip(PHASES, (None, None, 3, 1, 2, None)))
 
 
-@checked(timeline=instance_of(Timeline, 'a Timeline, such as step_timeline(2, 256)'),
-         title=TEXT, until=positive)
-def plot_timeline(timeline, title=None, until=None):
+@checked(timeline=instance_of(
+    Timeline, 'a Timeline, such as step_timeline(2, 256)'),
+    title=TEXT, until=positive)
+def plot_timeline(timeline: Timeline, title: str | None = None,
+                  until: float | None = None) -> Drawing:
     """Draw a `Timeline`: a row for each device, a bar for each operation.
 
     title: words above; how much the devices overlapped is added.
@@ -24,7 +27,8 @@ def plot_timeline(timeline, title=None, until=None):
     Returns a `Drawing`.
     """
     rows = len(timeline.devices)
-    bars = {}  # by phase: one shape each, since one a bar is large
+    # By phase: one shape for all bars, since one for each bar is large.
+    bars: dict[str, list[Span]] = {}
     for event in timeline.events:
         row = timeline.devices.index(event.device)
         bars.setdefault(event.phase, []).append((
@@ -37,7 +41,7 @@ def plot_timeline(timeline, title=None, until=None):
                   'of the time')
     chart = row_chart(
         timeline.devices, (until or timeline.seconds or 1) * 1e3,
-        f'{words}. {_said(timeline)}', title=words, high=ROW,
+        f'{words}. {_alt_text(timeline)}', title=words, high=ROW,
         xlabel='time / ms', legend=[
             *((phase, color, f'box {PHASE_PATTERNS[phase] or 0}')
               for phase, color in PHASE_COLORS.items() if phase in bars),
@@ -47,7 +51,7 @@ def plot_timeline(timeline, title=None, until=None):
     return chart.drawing
 
 
-def _said(timeline):
+def _alt_text(timeline):
     """How long each device was at what."""
     rows = []
     for device in timeline.devices:
@@ -57,13 +61,13 @@ def _said(timeline):
                 took[event.phase] = took.get(event.phase, 0) + (
                     event.end - event.start)
         rows.append(f'{device}: ' + (', '.join(
-            f'{phase} {words_of(1e3 * took[phase])} ms'
+            f'{phase} {format_number(1e3 * took[phase])} ms'
             for phase in PHASES if phase in took) or 'idle'))
     return f'{"; ".join(rows)}.'
 
 
 @checked(num_devices=integer, batch_size=integer)
-def explore_timeline(num_devices=2, batch_size=16):
+def explore_timeline(num_devices: int = 2, batch_size: int = 16) -> None:
     """Choose devices and batch size, see one training step's timeline.
 
     Four steps are made for each picture, the last of which is recorded; so

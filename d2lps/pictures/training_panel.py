@@ -4,20 +4,33 @@ import re
 import threading
 import time
 import weakref
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
+from typing import Any, TypeAlias
 
 import ipywidgets
 import numpy as np
 
 from d2lps import recovery
-from d2lps.checks import instance_of, checked, folder, number, refuse, text, integer
+from d2lps.annotations import PathLike
+from d2lps.checks import (
+    checked,
+    folder,
+    instance_of,
+    integer,
+    number,
+    refuse,
+    text,
+)
 from d2lps.pictures.board import show, widget_of
 from d2lps.pictures.chart import Chart
 from d2lps.pictures.controls import menu
 from d2lps.pictures.drawing import Drawing, width_of
 from d2lps.pictures.style import BLUE, GRAY, ORANGE, RED
 
+Step: TypeAlias = tuple[float, float, float]  # its number, loss and time
+Death: TypeAlias = tuple[float, str]  # seconds since 1970, and who died
 LINES = 5  # of names of the dead, one above the other
 NOTHING = ('all steps were done before: run the cells from the first one of '
            'this training on again')
@@ -32,7 +45,9 @@ def _progress(folder):
             for line in text.split('\n')[1:-1] if ROW.fullmatch(line)]
 
 
-def draw_progress(rows, num_steps, deaths=(), unhurt=()):
+def draw_progress(rows: Sequence[Step], num_steps: int,
+                  deaths: Sequence[Death] = (), unhurt: Sequence[float] = ()
+                 ) -> Drawing:
     """The loss of each step, and when it was taken: a `Drawing`.
 
     rows: what `_progress` gives. deaths: [(seconds since 1970, who), ...].
@@ -115,16 +130,18 @@ class TrainingPanel:
     _last = None
 
     @checked(cluster=_cluster, folder=folder, num_steps=integer,
-             kill_at=_victims, unhurt=instance_of((list, tuple), 'a list of losses'))
-    def __init__(self, cluster, folder, num_steps, kill_at=None, unhurt=(),
-                 **settings):
+             kill_at=_victims,
+             unhurt=instance_of((list, tuple), 'a list of losses'))
+    def __init__(self, cluster: Any, folder: PathLike, num_steps: int,
+                 kill_at: dict[int, str] | None = None,
+                 unhurt: Sequence[float] = (), **settings: Any) -> None:
         if TrainingPanel._last:
             TrainingPanel._last.stop()
         self._cluster = cluster  # until the training has ended
         self._weak_cluster = weakref.ref(cluster)
-        self.deaths = []
+        self.deaths: list[Death] = []
         # Wherever its processes are, and the reader goes.
-        self.folder = folder.absolute()
+        self.folder = Path(folder).absolute()
         # Steps and deaths of an earlier training.
         self._skip = len(_progress(self.folder))
         self._died_before = len(cluster.deaths)
@@ -154,15 +171,15 @@ class TrainingPanel:
         TrainingPanel._last = self  # not before: it may fail
 
     @property
-    def cluster(self):
+    def cluster(self) -> Any:
         """The `Cluster`; None if it and the training have ended."""
         return self._weak_cluster()
 
-    def rows(self):
+    def rows(self) -> list[Step]:
         """The steps so far: [(step, loss, seconds since 1970), ...]"""
         return _progress(self.folder)[self._skip:]
 
-    def kill(self, name):
+    def kill(self, name: str) -> None:
         """Kill a process of the cluster, such as 'server 1'."""
         cluster = self.cluster
         if not cluster:
@@ -206,7 +223,7 @@ class TrainingPanel:
     def _picture(self):
         return self._draw(self.rows())
 
-    def stop(self):
+    def stop(self) -> None:
         """End the training, and the cluster with it, if it still goes on."""
         cluster = self.cluster
         if self._training.is_alive() and cluster:
@@ -215,7 +232,7 @@ class TrainingPanel:
         self._watching.join()
 
     @checked(seconds=number)
-    async def wait(self, seconds=120):
+    async def wait(self, seconds: float = 120) -> Any:
         """Wait for the end of the training; an interrupt ends it.
 
         `await panel.wait()` lets clicks through, which wait for the end of

@@ -1,11 +1,15 @@
 """Numbers as readers want them: with a unit that makes them small."""
-TIMES = (1, 's'), (1e-3, 'ms'), (1e-6, 'µs')
+from collections.abc import Sequence
+from typing import TypeAlias
+
+Unit: TypeAlias = tuple[float, str]  # its size and its name
+TIMES: tuple[Unit, ...] = (1, 's'), (1e-3, 'ms'), (1e-6, 'µs')
 SHORT_TIMES = *TIMES, (1e-9, 'ns')
 SIZES = (1e9, 'GB'), (1e6, 'MB'), (1e3, 'kB'), (1, 'bytes')
 RATES = (1e9, 'GB/s'), (1e6, 'MB/s'), (1e3, 'kB/s'), (1, 'B/s')
 
 
-def with_unit(value, units):
+def with_unit(value: float, units: Sequence[Unit]) -> str:
     """A value in three digits, in the first of units that is small enough.
 
     units: (size, name), the largest first.
@@ -14,6 +18,6 @@ def with_unit(value, units):
     return f'{float(f"{value / size:.3g}"):,g} {unit}'
 
 
-def several(number, word):
+def several(number: int, word: str) -> str:
     """'1 worker', or '3 workers'."""
     return f'{number} {word}' if number == 1 else f'{number} {word}s'

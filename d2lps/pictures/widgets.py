@@ -1,25 +1,26 @@
 """Things to play with: controls, and a picture that follows them."""
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import NamedTuple
 
-from d2lps.checks import checked, function, refuse
 from d2lps.pictures.controls import Control, limit
+from d2lps.pictures.drawing import Picture
 
 # What a notebook shows in the place of controls when it was not run.
 NOT_RUN = 'Run this cell, and controls appear here.'
-_catching = ContextVar('catching', default=None)
+_catching: ContextVar['list[Toy] | None'] = ContextVar(
+    'catching', default=None)
 
 
 class Toy(NamedTuple):
     """What `live_picture` was given: see there."""
-    draw: Callable
-    controls: dict
+    draw: Callable[..., Picture]
+    controls: dict[str, Control]
 
 
 @contextmanager
-def caught():
+def caught() -> Iterator[list[Toy]]:
     """Toys that are called inside are not shown, but come into a list.
 
         with caught() as toys:
@@ -28,7 +29,7 @@ def caught():
         toy.draw(num_servers=3, split_from=100)  # a Drawing
         toy.controls['num_servers'].options  # [('1', 1), ('2', 2), ...]
     """
-    toys = []
+    toys: list[Toy] = []
     token = _catching.set(toys)
     try:
         yield toys
@@ -36,17 +37,8 @@ def caught():
         _catching.reset(token)
 
 
-def _controls(name, value):
-    """A dict of `Control`s by name."""
-    if not isinstance(value, dict) or not all(
-            isinstance(one, Control) for one in value.values()):
-        refuse(name, value, 'a dict of controls by name, such as '
-                            "{'n': choose([1, 2, 4], 2, 'devices')}")
-    return value
-
-
-@checked(draw=function, controls=_controls)
-def live_picture(draw, controls):
+def live_picture(draw: Callable[..., Picture], controls: dict[str, Control]
+                ) -> None:
     """Show `controls` above a picture that follows them.
 
     controls: a dict of `Control`s by name. draw: called with their values by

@@ -195,7 +195,8 @@ def test_it_can_be_ended(panel, shown, monkeypatch, end):
 
 
 @pytest.mark.parametrize('cluster, more, words', [
-    (3, {}, 'cluster must be'), (Trained(), {'num_steps': 0}, 'num_steps must'),
+    (3, {}, 'cluster must be'),
+    (Trained(), {'num_steps': 0}, 'num_steps must be'),
     (Trained(), {'kill_at': {3: 0}}, r'kill_at\[3\] must be a text')])
 def test_what_cannot_be_is_refused(panel, cluster, more, words):
     with pytest.raises(ValueError, match=words):

@@ -137,7 +137,6 @@ def test_a_sum_has_a_band_with_a_colour_and_a_pattern_for_each_device():
      'number .*0 to 2'),
     ('plot_holdings', {'schedule': strategies.ring(13)}, 'over 144'),
     ('plot_topology', {'topology': SWITCH, 'load': {(0, 1): 1}}, 'no link'),
-    ('plot_circle', {'before': [0, 'x'], 'after': [0]}, r'before\[1\]'),
     ('draw_sums', {'plans': [strategies.recursive_doubling(4)]},
      'do not go along a tree')])
 def test_a_wrong_argument_is_named(name, arguments, words):

@@ -8,10 +8,11 @@ from pathlib import Path
 
 from d2lps.collectives import simulate, strategies, topology
 from d2lps.pictures.animation.animation import animate
+from d2lps.pictures.drawing import Drawing
 from d2lps.pictures.night import save_both
 
 
-def readme_pictures():
+def readme_pictures() -> dict[str, Drawing]:
     """The pictures of the README, a dict from their names."""
     server = topology.pcie_switch(4)
     race = animate(

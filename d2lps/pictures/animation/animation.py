@@ -1,14 +1,24 @@
 """Timings as a picture that plays by itself, and as one that stands still."""
 import textwrap
 from base64 import b64encode
+from collections.abc import Sequence
 from functools import partial
 
 import numpy as np
 
-from d2lps.checks import instance_of, checked, list_of, number, one_of, text, integer
+from d2lps.checks import (
+    checked,
+    instance_of,
+    integer,
+    list_of,
+    number,
+    one_of,
+    text,
+)
 from d2lps.collectives.simulate import Timing
+from d2lps.pictures.animation.layout import Places
 from d2lps.pictures.animation.playtime import Looping, Playing, Stopped
-from d2lps.pictures.animation.timing_panel import WAY, Panel
+from d2lps.pictures.animation.timing_panel import SEND_LINE, Panel
 from d2lps.pictures.drawing import INK, Drawing, width_of
 from d2lps.pictures.units import RATES, TIMES, with_unit
 
@@ -54,8 +64,10 @@ def _points(name, value):
     names=list_of(text, 'a list of names'),
     device=text, layout=one_of('circle', 'tree', 'cube'),
     positions=_points)
-def animate(*timings, title='', unit=None, names=None, device=None,
-            layout=None, positions=None):
+def animate(*timings: Timing, title: str = '', unit: str | None = None,
+            names: Sequence[str] | None = None, device: str | None = None,
+            layout: str | None = None, positions: Places | None = None
+           ) -> 'Animation':
     """Chunks that travel, as fast as the simulator says: an `Animation`.
 
     timings: from `simulate.time`; several play side by side on one clock.
@@ -77,7 +89,9 @@ class Animation(Drawing):
     on a web page, in a README. timings: what it shows.
     """
 
-    def __init__(self, timings, title, unit, names, device, layout, positions):
+    def __init__(self, timings: Sequence[Timing], title: str, unit: str | None,
+                 names: Sequence[str] | None, device: str | None,
+                 layout: str | None, positions: Places | None) -> None:
         self.timings, self.title, self.unit = timings, title, unit
         self.seconds = max(timing.seconds for timing in timings)
         rates = sorted({rate for timing in timings for rate in
@@ -118,7 +132,7 @@ class Animation(Drawing):
                 f'src="data:image/svg+xml;base64,{data}"></details></div>')
 
     @checked(moments=integer)
-    def still(self, moments=4):
+    def still(self, moments: int = 4) -> Drawing:
         """A `Drawing` of key moments: start, late in some rounds, end."""
         late = sorted({
             0.3 * begin + 0.7 * end for panel in self.panels
@@ -133,7 +147,7 @@ class Animation(Drawing):
                              for now in times])
         return drawing
 
-    def looping(self):
+    def looping(self) -> Drawing:
         """A `Drawing` that plays over and over, for a page of its own."""
         drawing = Drawing.__new__(Drawing)
         drawing.alt = self.alt
@@ -164,13 +178,12 @@ class Animation(Drawing):
         if side_by_side:
             least = max([least, *(panel.width for panel in self.panels)])
         low = top + high * -(-len(clocks) // columns)
-        said = textwrap.wrap(
+        legend = textwrap.wrap(
             '✓ The sum of all is there. A message with a full frame is added '
             'to what is there, one with a dashed frame replaces it.',
             int((least if side_by_side else full) / 6.9))
         Drawing.__init__(drawing, full, low + 20 * (
-            (n > 4) + len(said) + len(panel.rates)) + 24, drawing.alt)
-        drawing.defined = {}
+            (n > 4) + len(legend) + len(panel.rates)) + 24, drawing.alt)
         drawing.add('<style>.n{font:bold 12px sans-serif;text-anchor:middle;'
                     f'fill:{INK}}}'
                     '.n,.over text{paint-order:stroke;stroke:white;'
@@ -201,12 +214,12 @@ class Animation(Drawing):
         for bandwidth in panel.rates:
             low += 20
             drawing.line((12, low), (46, low), **(
-                WAY if panel.direct else panel.wire(bandwidth)))
+                SEND_LINE if panel.direct else panel.wire(bandwidth)))
             what = ('who sends to whom, over cables' if panel.direct
                     else 'a cable')
             rate = with_unit(bandwidth, RATES)
             drawing.text(54, low, f'{what} of {rate} each way', 13, 'start')
-        for line in said:
+        for line in legend:
             low += 20
             drawing.text(12, low, line, 13, 'start')
         drawing.add('</g>')

@@ -1,14 +1,26 @@
 """Where devices, switches and cables are drawn, in pixels."""
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TypeAlias
+
 import numpy as np
 
+from d2lps.annotations import Node
+from d2lps.collectives import Schedule
+from d2lps.collectives.topology import Topology
+from d2lps.pictures.drawing import Point
 from d2lps.pictures.positions import positions as spread_out
 from d2lps.pictures.positions import tree_places
 
+Places: TypeAlias = Mapping[Node, Sequence[float]]  # x and y of each
+Size: TypeAlias = tuple[float, float]  # width and height
+Frame: TypeAlias = tuple[float, float, float, float, str]
+Bars: TypeAlias = Mapping[Node, tuple[float, float, float]]
+Ports: TypeAlias = Mapping[tuple[Node, Node], Point]
 GAP, CABLE, BAR, SMALL = 10, 76, 44, 30  # between boxes; heights
 
 
 class Layout:
-    """Places for the nodes of a topology, and the ways between them.
+    """Places for the nodes of a topology, and the paths between them.
 
     at: the middle of each box, (x, y); size(node): its width and height.
     bars: switches drawn as bars, {switch: (left, right, y)}; ports: where a
@@ -17,10 +29,14 @@ class Layout:
     an ellipse with two radii.
     """
 
-    def __init__(self, at, size, bars=(), ports=(), frames=(), arcs=(),
-                 radii=()):
+    def __init__(self, at: Places, size: Callable[[Node], Size],
+                 bars: Bars | None = None,
+                 ports: Ports | None = None,
+                 frames: Iterable[Frame] = (),
+                 arcs: Iterable[tuple[Node, Node]] = (),
+                 radii: Sequence[float] = ()) -> None:
         self.at, self.size, self.frames = at, size, frames
-        self.bars, self.ports = dict(bars), dict(ports)
+        self.bars, self.ports = dict(bars or {}), dict(ports or {})
         self.radii = np.array(radii)
         self.arcs = {*arcs, *(pair[::-1] for pair in arcs)}
         areas = [(x - size(node)[0] / 2, y - size(node)[1] / 2, *size(node))
@@ -32,7 +48,7 @@ class Layout:
         self.width = (x + wide).max() - self.left
         self.height = (y + high).max() - self.top
 
-    def way(self, src, dst, count=6):
+    def path(self, src: Node, dst: Node, count: int = 6) -> np.ndarray:
         """Points from edge to edge, an array: 2, or `count` for an arc."""
         ends = np.array([self.ports.get((src, dst), self.at[src]),
                          self.ports.get((dst, src), self.at[dst])], float)
@@ -52,7 +68,9 @@ class Layout:
         return points[np.linspace(0, len(points) - 1, count).astype(int)]
 
 
-def choose(topology, plan, box, layout=None, positions=None):
+def choose(topology: Topology, plan: Schedule, box: Size,
+           layout: str | None = None, positions: Places | None = None
+          ) -> Layout:
     """The `Layout` of a topology, or of a plan's sends; box: of a device."""
     used = {node for sends in plan.rounds for send in sends
             for node in send[:2]} | {*range(plan.num_devices)}

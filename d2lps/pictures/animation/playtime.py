@@ -1,8 +1,10 @@
 """Simulated time as the time of a picture that plays, or that stands still."""
 import math
+from collections.abc import Sequence
 
 import numpy as np
 
+from d2lps.pictures.drawing import Drawing, Point
 from d2lps.pictures.units import TIMES, with_unit
 
 LEAD, HOLD, PLAYS = 0.8, 2.0, 2  # s before and after what moves; how often
@@ -15,7 +17,7 @@ class Clock:
     where it is not there. seconds: simulated. unit: for times, or None.
     """
 
-    def __init__(self, seconds, unit=None):
+    def __init__(self, seconds: float, unit: str | None = None) -> None:
         self.seconds = seconds
         self.unit = [next((u for u in TIMES if unit == u[1] or (
             unit is None and seconds >= u[0])), TIMES[-1])]
@@ -29,22 +31,32 @@ class Playing(Clock):
     """
 
     plays = PLAYS
+    repeats = str(PLAYS)  # the same for CSS
 
-    def __init__(self, seconds, unit, longer):
+    def __init__(self, seconds: float, unit: str | None, longer: float
+                ) -> None:
         super().__init__(seconds, unit)
         self.longer, self.cycle = longer, LEAD + longer + HOLD
-        self._names = {}
+        # Names of CSS rules, by what stands before and inside the braces.
+        self._names: dict[tuple[str, str], str] = {}
 
-    def real(self, seconds):
+    def real(self, seconds: float) -> float:
         """Real seconds from the beginning of a play."""
         return LEAD + self.longer * seconds / (self.seconds or 1)
 
-    def share(self, seconds):
+    def share(self, seconds: float) -> str:
         """The same as a share of a play, in words of CSS."""
         return f'{100 * self.real(seconds) / self.cycle:.2f}%'
 
-    def _name(self, kind, rule):
-        return self._names.setdefault(kind + rule, f't{len(self._names)}')
+    def _keyframes(self, steps):
+        """The name of a CSS animation with these steps, written once."""
+        return self._names.setdefault(('@keyframes ', steps),
+                                      f't{len(self._names)}')
+
+    def _class(self, declarations):
+        """The name of a CSS class with these declarations, written once."""
+        return self._names.setdefault(('.', declarations),
+                                      f't{len(self._names)}')
 
     def _times(self, name, start, stop, how=''):
         return ','.join(
@@ -52,7 +64,7 @@ class Playing(Clock):
             f'{round(start + play * self.cycle, 3):g}s{how}'
             for play in range(self.plays))
 
-    def visible(self, begin, end=None):
+    def visible(self, begin: float, end: float | None = None) -> str:
         """For what is there from `begin` to `end`, None for good."""
         start = self.real(begin) if begin > 0 else 0
         if end is None and not start:
@@ -60,29 +72,29 @@ class Playing(Clock):
         rule = f'animation:{self._times("h", 0, start)}' if end is None else (
             'visibility:hidden;animation:'
             + self._times('s', start, self.real(end)))
-        return f' class="{self._name(".", f"{{{rule}}}")}"'
+        return f' class="{self._class(rule)}"'
 
-    def moving(self, points, shares, begin, end):
+    def moving(self, points: Sequence[Point], shares: Sequence[float],
+               begin: float, end: float) -> str:
         """For what is at points[k] when shares[k] of its time have gone."""
         steps = ''.join(
             f'{100 * at:.0f}%{{transform:translate({x:.0f}px,{y:.0f}px)}}'
             for at, (x, y) in zip(shares, points))
-        name = self._name('@keyframes ', f'{{{steps}}}')
+        name = self._keyframes(steps)
         when = self._times('s', self.real(begin), self.real(end), ' linear')
-        both = self._name(
-            '.', f'{{visibility:hidden;animation:{when},{when}}}')
+        both = self._class(f'visibility:hidden;animation:{when},{when}')
         names = ','.join([name] * self.plays + ['s'] * self.plays)
         return f' class="{both}" style="animation-name:{names}"'
 
-    def growing(self, end):
+    def growing(self, end: float) -> str:
         """For a bar that grows to the right until `end`."""
-        name = self._name(
-            '@keyframes ', f'{{0%,{self.share(0)}{{transform:scaleX(0)}}'
-            f'{self.share(end)},to{{transform:none}}}}')
+        name = self._keyframes(
+            f'0%,{self.share(0)}{{transform:scaleX(0)}}'
+            f'{self.share(end)},to{{transform:none}}')
         return (' style="transform-box:fill-box;animation:'
-                f'{name} {self.cycle:g}s linear {self.plays}"')
+                f'{name} {self.cycle:g}s linear {self.repeats}"')
 
-    def counter(self, drawing, x, y, size):
+    def counter(self, drawing: Drawing, x: float, y: float, size: int) -> None:
         """The time, as it runs: numbers on a strip, behind a window."""
         most, high = self.seconds, round(1.5 * size)
         (size_of, unit), = self.unit
@@ -106,7 +118,7 @@ class Playing(Clock):
         how = 'animation-timing-function:step'
         drawing.add(
             f'<style>.clock{{{top};animation:clock {self.cycle:g}s '
-            f'{self.plays}}}'
+            f'{self.repeats}}}'
             f'@keyframes clock{{0%,{first}{{transform:none;{how}s('
             f'{max(count, 1)})}}{last}{{{up};{how}-end}}{end},to{{{top}}}}}'
             '</style>')
@@ -114,10 +126,10 @@ class Playing(Clock):
     def _rules(self):
         return ('@keyframes h{0%,to{visibility:hidden}}@keyframes s{0%,to{'
                 'visibility:visible}}' + ''.join(
-                    rule.replace('{', name + '{', 1)
-                    for rule, name in self._names.items()))
+                    f'{before}{name}{{{inside}}}'
+                    for (before, inside), name in self._names.items()))
 
-    def style(self):
+    def style(self) -> str:
         """What makes it move; to be added when all has been drawn."""
         return (f'<style>{self._rules()}'
                 '@media print,(prefers-reduced-motion:reduce){*{animation:'
@@ -128,13 +140,14 @@ class Looping(Playing):
     """The same over and over, with a pause at the end: for a page on which
     nobody knows when it is looked at."""
 
-    plays = 'infinite'
+    repeats = 'infinite'
 
-    def __init__(self, seconds, unit, longer):
+    def __init__(self, seconds: float, unit: str | None, longer: float
+                ) -> None:
         super().__init__(seconds, unit, longer)
         self.cycle = LEAD + longer + 2 * HOLD
 
-    def visible(self, begin, end=None):
+    def visible(self, begin: float, end: float | None = None) -> str:
         if begin <= 0 and end is None:
             return ''
         steps = (f'{self.share(begin) if begin > 0 else "0%"}'
@@ -143,7 +156,8 @@ class Looping(Playing):
             steps += f'{self.share(end)}{{visibility:hidden}}'
         return self._cycle(steps, 'step-end', end is None)
 
-    def moving(self, points, shares, begin, end):
+    def moving(self, points: Sequence[Point], shares: Sequence[float],
+               begin: float, end: float) -> str:
         first, last = self.real(begin), self.real(end)
         steps = ';visibility:visible}'.join(
             f'{100 * (first + at * (last - first)) / self.cycle:.2f}%{{'
@@ -156,10 +170,10 @@ class Looping(Playing):
         if not steps.startswith('0%'):
             steps = ('0%{visibility:hidden;animation-timing-function:step-end}'
                      + steps)
-        name = self._name('@keyframes ', f'{{{steps}}}')
+        name = self._keyframes(steps)
         hidden = 'visibility:hidden;' * (not last)
-        both = self._name('.', f'{{{hidden}animation:{name} {self.cycle:g}s '
-                          f'{how} {self.plays}}}')
+        both = self._class(f'{hidden}animation:{name} {self.cycle:g}s {how} '
+                           f'{self.repeats}')
         return f' class="{both}"'
 
 
@@ -169,9 +183,9 @@ class Driven(Playing):
     A unit, such as a ms, is a second of the style.
     """
 
-    plays = 1
+    plays, repeats = 1, '1'
 
-    def real(self, seconds):
+    def real(self, seconds: float) -> float:
         return seconds / self.unit[0][0]
 
     def _times(self, name, start, stop, how=' linear'):
@@ -180,7 +194,7 @@ class Driven(Playing):
         return (f'{name} {round(stop - start, 4):g}s{how} '
                 f'calc({start:.9g}s - var(--now)*1s) paused')
 
-    def style(self):
+    def style(self) -> str:
         """Of one of several pictures on a page."""
         return f'<style>{self._rules()}</style>'
 
@@ -188,16 +202,17 @@ class Driven(Playing):
 class Stopped(Clock):
     """The picture at one moment."""
 
-    def __init__(self, seconds, unit, now):
+    def __init__(self, seconds: float, unit: str | None, now: float) -> None:
         super().__init__(seconds, unit)
         self.now = now
 
-    def visible(self, begin, end=None):
+    def visible(self, begin: float, end: float | None = None) -> str | None:
         """For what is there from `begin` to `end`, None for good."""
         now = self.now + 1e-9 * self.seconds
         return '' if begin <= now and (end is None or now < end) else None
 
-    def moving(self, points, shares, begin, end):
+    def moving(self, points: Sequence[Point], shares: Sequence[float],
+               begin: float, end: float) -> str | None:
         """For what is at points[k] when shares[k] of its time have gone."""
         if not begin < self.now < end:
             return None
@@ -205,11 +220,11 @@ class Stopped(Clock):
         x, y = (np.interp(gone, shares, side) for side in np.transpose(points))
         return f' transform="translate({x:.4g} {y:.4g})"'
 
-    def growing(self, end):
+    def growing(self, end: float) -> str:
         """For a bar that grows to the right until `end`."""
         share = min(1, self.now / end) if end else 1
         return f' style="transform-box:fill-box;transform:scaleX({share:.3g})"'
 
-    def counter(self, drawing, x, y, size):
+    def counter(self, drawing: Drawing, x: float, y: float, size: int) -> None:
         """What the clock shows."""
         drawing.text(x, y, with_unit(self.now, self.unit), size, 'end', True)

@@ -49,7 +49,7 @@ class Racer:
     when each GPU has all of the sum. All times are in ms.
     """
 
-    def __init__(self, plan, links):
+    def __init__(self, plan: str, links: str) -> None:
         self.name, self.words, schedule = PLANS[plan]
         # The CPU is drawn where it does something.
         place = (topology.pcie_switch(NUM) if plan == 'cpu' else
@@ -60,7 +60,6 @@ class Racer:
         panel = Panel(timing, '', 'GPU', rates, None, None)
         drawing = Drawing(panel.width, panel.height - TITLE - FOOT + 8,
                           f'{self.name}, with {LINKS[links][0]}')
-        drawing.defined = {}
         panel.draw(drawing, clock, 0, -TITLE, None)
         drawing.add(clock.style())
         self.svg = _alone(drawing.svg(), f'{plan}-{links}-')
@@ -77,7 +76,7 @@ def _alone(svg, prefix):
     return MOVES.sub(lambda match: prefix + match[1], svg)
 
 
-def racers():
+def racers() -> dict[str, dict[str, Racer]]:
     """All that can race, a dict from links to a dict from plans."""
     return {links: {plan: Racer(plan, links) for plan in PLANS
                     if links == 'switch' or plan != 'cpu'}

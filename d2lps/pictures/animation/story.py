@@ -1,9 +1,15 @@
 """What a timing tells: messages on their way, and who holds what when."""
+from collections.abc import Callable, Iterator, Sequence
 from itertools import groupby
 from operator import itemgetter
-from typing import Any, NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
+
+from d2lps.annotations import Node
+from d2lps.collectives.simulate import Timing
+
+Cable: TypeAlias = tuple[Node, Node]  # from where to where
 
 
 class Message(NamedTuple):
@@ -13,25 +19,27 @@ class Message(NamedTuple):
     each send the chunk, and whose parts are in it, counted (devices,).
     """
     round: int
-    src: Any
-    dst: Any
+    src: Node
+    dst: Node
     start: float
     end: float
     reduce: bool
-    sends: list
-    chunks: list
-    held: list
+    sends: list[int]
+    chunks: list[int]
+    held: list[np.ndarray]
 
 
 class Story:
     """A timing's messages; rounds: when each round begins, in s."""
 
-    def __init__(self, timing):
+    def __init__(self, timing: Timing) -> None:
         plan = timing.schedule
-        states, together = list(plan.states()), {}
+        states = list(plan.states())
+        together: dict[tuple, list[tuple]] = {}
         self.place = {node: k for k, node in enumerate(plan.nodes)}
         self.rounds = [np.inf] * len(plan.rounds)
-        self._first, self._arriving = states[0], {}
+        self._first = states[0]
+        self._arriving: dict[tuple[Node, int], list[tuple]] = {}
         for k, (start, end, number, send) in enumerate(timing.events):
             src, dst, chunk, reduce = send
             held = states[number - 1][self.place[src], chunk]
@@ -45,12 +53,14 @@ class Story:
         self.messages = [Message(*key, *map(list, zip(*sends)))
                          for key, sends in together.items()]
 
-    def held(self, node, chunk):
+    def held(self, node: Node, chunk: int
+            ) -> Iterator[tuple[float, float | None, np.ndarray]]:
         """How often each device's part is there, and from when to when.
 
         Yields (begin, end, counts); the last end is None: for good.
         """
-        first, begin, there = self._first[self.place[node], chunk], 0.0, []
+        first, begin = self._first[self.place[node], chunk], 0.0
+        there: list[tuple] = []
         counts, time = first, itemgetter(0)
         arriving = sorted(self._arriving.get((node, chunk), ()), key=time)
         for end, some in groupby(arriving, time):
@@ -62,7 +72,9 @@ class Story:
         yield begin, None, counts
 
 
-def lanes(messages, routes, extent, room=np.inf):
+def lanes(messages: Sequence[Message], routes: Sequence[Sequence[Cable]],
+          extent: Callable[[Message, Cable], float], room: float = np.inf
+         ) -> tuple[dict[tuple[int, Cable], float], float]:
     """Messages that share a cable at the same time go side by side.
 
     routes: for each message the (src, dst) of the links it goes through.
@@ -71,12 +83,15 @@ def lanes(messages, routes, extent, room=np.inf):
     Returns {(number of the message, link): pixels to the right of the
     cable}, and how wide the widest messages side by side are.
     """
-    cables, offsets, widest = {}, {}, 0
+    cables: dict[frozenset[Node], list[tuple[int, Cable]]] = {}
+    offsets: dict[tuple[int, Cable], float] = {}
+    widest = 0.0
     for k in sorted(range(len(messages)), key=lambda k: messages[k].start):
         for link in routes[k]:
             cables.setdefault(frozenset(link), []).append((k, link))
     for users in cables.values():
-        free = {link: [] for _, link in users}  # from when on, of each lane
+        # Of each lane: from when on it is free.
+        free: dict[Cable, list[float]] = {link: [] for _, link in users}
         lane, meet = {}, False
         for k, link in users:
             ends, now = free[link], messages[k].start

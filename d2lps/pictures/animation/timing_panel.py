@@ -1,21 +1,29 @@
 """One timing as a picture: machines, cables, and chunks that travel."""
+from collections.abc import Iterator, Sequence
+from functools import partial
+from typing import Any
+
 import numpy as np
 
-from d2lps.pictures.animation.layout import BAR, GAP, choose
+from d2lps.annotations import Node
+from d2lps.collectives.simulate import Timing
+from d2lps.pictures.animation.layout import BAR, GAP, Places, choose
+from d2lps.pictures.animation.playtime import Playing, Stopped
 from d2lps.pictures.animation.story import Story, lanes
-from d2lps.pictures.drawing import FRAME, INK, color, width_of
+from d2lps.pictures.drawing import FRAME, INK, Drawing, color, width_of
 from d2lps.pictures.units import with_unit
 
 HEAD, FOOT, TITLE, TICKS = 56, 38, 20, 14  # heights: of a panel, of a box
 TEXT = 12  # the smallest words: pixels
 # How much narrower and lower messages are, the first that has room.
 SHRUNK = [(1, 1), (.8, 1), (.6, 1), (.4, 1), (.4, .8), (.3, .8), (.3, .6)]
-INSIDE = 0.12  # how long a way in a box or switch takes, of one on a cable
+INSIDE = 0.12  # how long a path in a box or switch takes, of one on a cable
 NARROWEST = 340
 ABREAST = 36  # pixels across the cable of a circle that messages may take
 DONE, METAL, PAPER = '#00664b', '#e3e6ea', '#fbfbfb'
 WIRES = '#93b9d6', '#e6bd72', '#b9bec4'  # fastest first; one kind: the last
-WAY = {'stroke': '#9aa1a8', 'width': 2, 'dashed': True}  # no cable: a send
+# Where a send is drawn, and no cable.
+SEND_LINE = {'stroke': '#9aa1a8', 'width': 2, 'dashed': True}
 
 
 class Panel:
@@ -25,7 +33,9 @@ class Panel:
     highest first, of this and of other topologies beside it.
     """
 
-    def __init__(self, timing, name, device, rates, layout, positions):
+    def __init__(self, timing: Timing, name: str, device: str,
+                 rates: Sequence[float], layout: str | None,
+                 positions: Places | None) -> None:
         self.timing, self.story = timing, Story(timing)
         self.topology, self.plan = timing.topology, timing.schedule
         self.name, self.device = name, device
@@ -45,48 +55,51 @@ class Panel:
                          24 + width_of(name, 15, True))
         self.height = HEAD + self.layout.height + FOOT
         self.rates = rates
-        self._make_ways()
+        self._make_paths()
 
-    def _make_ways(self):
+    def _make_paths(self):
         """Of each message points, and the share of its time at each."""
         messages = self.story.messages
         routes = [[(m.src, m.dst)] if self.direct else [
             link[:2] for link in self.topology.route(m.src, m.dst)]
             for m in messages]
-        ways = {link: self.layout.way(*link)
+        paths = {link: self.layout.path(*link)
                 for route in routes for link in route}
 
-        def extent(message, link):
-            wide, high = self._size(message)
-            x, y = np.abs(ways[link][-1] - ways[link][0])
+        def extent(shrunk, message, link):
+            """How wide a message is across a cable."""
+            wide, high = self._size(message, shrunk)
+            x, y = np.abs(paths[link][-1] - paths[link][0])
             return ((wide + 3) * y + (high + 3) * x) / (np.hypot(x, y) or 1)
 
         # Around a circle those that pass a device are seldom abreast.
         room = ABREAST if self.layout.arcs else np.inf
-        for self.shrunk in SHRUNK:
-            offsets, widest = lanes(messages, routes, extent, room)
+        for shrunk in SHRUNK:
+            offsets, widest = lanes(messages, routes,
+                                    partial(extent, shrunk), room)
             if widest <= self.box[0] + GAP:
                 break
-        self.ways = []
+        self.shrunk = shrunk  # the last one, if there is room for none
+        self.paths = []
         for k, (message, route) in enumerate(zip(messages, routes)):
             points, times = [self._middle(message.src, message.chunks)], [0]
             for link in route:
-                along = np.gradient(ways[link], axis=0).T
+                along = np.gradient(paths[link], axis=0).T
                 x, y = along / (np.hypot(*along) + 1e-9)
-                points += [*ways[link]
+                points += [*paths[link]
                            + offsets[k, link] * np.stack([-y, x], axis=1)]
                 times += [INSIDE, *[1 / (len(x) - 1)] * (len(x) - 1)]
             points.append(self._middle(message.dst, message.chunks))
             times = np.cumsum([*times, INSIDE])
-            self.ways.append((points, times / times[-1]))
+            self.paths.append((points, times / times[-1]))
 
     def _rows(self, message):
         """Whose parts are in a message: a row of it for each."""
         return np.flatnonzero(np.sum(message.held, axis=0)).tolist()
 
-    def _size(self, message):
-        """Width and height of a message's shape."""
-        across, down = self.shrunk
+    def _size(self, message, shrunk):
+        """Width and height of a message's shape, shrunk by two factors."""
+        across, down = shrunk
         return (max(6, self.wide[message.chunks].sum() * across),
                 max(8, len(self._rows(message)) * self.row * down))
 
@@ -96,7 +109,7 @@ class Panel:
         return np.array([x + (self.begin + self.wide / 2)[chunks].mean(),
                          y + (TITLE - TICKS) / 2])
 
-    def wire(self, bandwidth):
+    def wire(self, bandwidth: float) -> dict[str, Any]:
         """How a cable is drawn: the wider, the faster."""
         number = min(self.rates.index(bandwidth), len(WIRES) - 1)
         if len(self.rates) == 1:  # all are alike
@@ -104,14 +117,15 @@ class Panel:
         return {'stroke': WIRES[number],
                 'width': 3 + 6 * (bandwidth / self.rates[0]) ** 0.5}
 
-    def label(self, node):
+    def label(self, node: Node) -> str:
         """A node's name as readers see it."""
         if isinstance(node, int):
             return f'{self.device} {node}'
         pcie = node == 'switch' and self.topology.name.startswith('pcie')
         return 'PCIe switch' if pcie else str(node).replace('cpu', 'CPU')
 
-    def draw(self, drawing, clock, x, y, longest):
+    def draw(self, drawing: Drawing, clock: Playing | Stopped, x: float,
+             y: float, longest: float | None) -> None:
         """Put it into a `Drawing` at (x, y), as it is by the clock.
 
         longest: seconds that a progress bar of full width stands for, or
@@ -125,24 +139,18 @@ class Panel:
         left = x + (self.width - self.layout.width) / 2 - self.layout.left
         drawing.add(f'<g transform="translate({left:g} '
                     f'{y + HEAD - self.layout.top:g})">')
-        for *area, name in self.layout.frames:
-            drawing.box(*area, fill=PAPER, stroke='#999', dashed=True)
-            drawing.text(area[0] + 8, area[1] + 11, name, 13, 'start')
-        for pair in dict.fromkeys(tuple(sorted(pair, key=str)) for pair in (
-                self.topology.number if not self.direct else
-                ((m.src, m.dst) for m in self.story.messages))):
-            number = self.topology.number.get(
-                pair, self.topology.number.get(pair[::-1]))
-            drawing.line(*self.layout.way(*pair, 25).tolist(), **(
-                WAY if self.direct else self.wire(
-                    self.topology.links[number].bandwidth)))
+        for x, y, width, height, name in self.layout.frames:
+            drawing.box(x, y, width, height, fill=PAPER, stroke='#999',
+                        dashed=True)
+            drawing.text(x + 8, y + 11, name, 13, 'start')
+        self._cables(drawing)
         for low, high, middle in self.layout.bars.values():
             drawing.box(low, middle - BAR / 2, high - low, BAR, fill=METAL)
         ticks = {node: self._node(node) for node in self.layout.at
                  if node not in self.layout.bars}
-        for message, way in zip(self.story.messages, self.ways):
+        for message, (points, shares) in zip(self.story.messages, self.paths):
             self._use(self._sprite(message), 0, 0, clock.moving(
-                *way, message.start, message.end), ' data-sends="'
+                points, shares, message.start, message.end), ' data-sends="'
                 f'{" ".join(map(str, message.sends))}"')
         self.complete = sorted(time for time in ticks.values()
                                if time < np.inf)
@@ -150,6 +158,22 @@ class Panel:
         for node, (x, y) in self.layout.at.items():
             self._name(node, x, y, ticks.get(node, np.inf))
         drawing.add('</g></g>')
+
+    def _cables(self, drawing):
+        """A line for each cable, or for each pair that sends."""
+        ends = ([(m.src, m.dst) for m in self.story.messages] if self.direct
+                else self.topology.number)
+        for one, other in dict.fromkeys(tuple(sorted(pair, key=str))
+                                        for pair in ends):
+            style = SEND_LINE if self.direct else self.wire(
+                self.topology.links[self._number(one, other)].bandwidth)
+            drawing.line(*self.layout.path(one, other, 25).tolist(), **style)
+
+    def _number(self, one, other):
+        """The number of a link between two nodes, in either direction."""
+        number = self.topology.number
+        return number[(one, other) if (one, other) in number else
+                      (other, one)]
 
     def _node(self, node):
         """A box with a column for each chunk, a row for each device.
@@ -250,7 +274,8 @@ class Panel:
 
     def _sprite(self, message):
         """The shape of a message, in the middle of what it carries."""
-        rows, (wide, high) = self._rows(message), self._size(message)
+        rows, (wide, high) = self._rows(message), self._size(message,
+                                                              self.shrunk)
         widths = self.wide[message.chunks]
         widths = widths * wide / widths.sum()
         left, out = -wide / 2, ''
@@ -281,7 +306,7 @@ class Panel:
                 f'{area}{x + 8 + begin * scale:.5g}" fill="none" stroke='
                 f'"{FRAME}" width="{(until - begin) * scale:.5g}"/>')
 
-    def rounds(self):
+    def rounds(self) -> Iterator[tuple[str, float, float]]:
         """Words for each round, when it begins, and when the next does."""
         end = self.timing.seconds
         begins = [*self.story.rounds, end]

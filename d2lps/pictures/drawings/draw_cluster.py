@@ -1,20 +1,22 @@
 """Drawings of several machines: processes, keys, and the seven steps."""
 from functools import partial
+from typing import Any
 
-from d2lps.checks import checked, one_of, refuse, integer
-from d2lps.kvstore.store_arguments import store_key
+from d2lps.annotations import Key
+from d2lps.checks import checked, integer, one_of, refuse
 from d2lps.kvstore.placement import place
+from d2lps.kvstore.store_arguments import store_key
 from d2lps.pictures.drawing import FRAME, INK, Drawing, width_of
 from d2lps.pictures.style import BLUE, RED
 
 up_to_four = partial(integer, most=4)
 NUM_KEYS = 8  # of LeNet
-PUSH = {'stroke': BLUE}
-PULL = {'stroke': RED, 'dashed': True}
+PUSH: dict[str, Any] = {'stroke': BLUE}
+PULL: dict[str, Any] = {'stroke': RED, 'dashed': True}
 apart_or_together = one_of('apart', 'together')
 
 
-def keyed_sizes(name, value):
+def keyed_sizes(name: str, value: Any) -> dict[Key, int]:
     """A check: a dict from keys to numbers of elements."""
     if not isinstance(value, dict) or not value:
         refuse(name, value, "a dict from keys to sizes, such as {'w': 100}")
@@ -28,7 +30,8 @@ def _middles(number, width, left):
 
 @checked(num_workers=up_to_four, num_servers=up_to_four,
          machines=apart_or_together)
-def draw_cluster(num_workers=2, num_servers=2, machines=None):
+def draw_cluster(num_workers: int = 2, num_servers: int = 2,
+                 machines: str | None = None) -> Drawing:
     """Workers, servers and the scheduler: who sends what to whom.
 
     num_workers, num_servers: 1 to 4. The servers have the keys 0 to 7, which
@@ -93,7 +96,8 @@ def _machines(workers, servers, machines):
 
 @checked(sizes=keyed_sizes, num_servers=partial(integer, most=8),
          split_from=integer)
-def draw_keys(sizes, num_servers, split_from=1_000_000):
+def draw_keys(sizes: dict[Key, int], num_servers: int,
+              split_from: int = 1_000_000) -> Drawing:
     """Keys of a store, as long as they are large, and the servers' parts.
 
     sizes: a dict from up to 12 keys to numbers of elements; num_servers: up
@@ -119,7 +123,7 @@ def draw_keys(sizes, num_servers, split_from=1_000_000):
     drawing.text(362, 12, 'servers', 13, 'start', bold=True)
     ys = dict(zip(sizes, _middles(len(sizes), high - 30, 26)))
     rows = _middles(num_servers, high - 30, 26)
-    x = [366] * num_servers
+    x = [366.0] * num_servers
     for k, (key, size) in enumerate(sizes.items()):
         y, long = ys[key], max(3, size * scale)
         for server, start, end in places[key]:
@@ -179,7 +183,7 @@ def _arrows(left):
 
 
 @checked(step=partial(integer, most=7))
-def draw_seven_steps(step=None):
+def draw_seven_steps(step: int | None = None) -> Drawing:
     """A training step over two machines of two GPUs, with a central server.
 
     step: 1 to 7 to light up one of its parts; None shows all alike.

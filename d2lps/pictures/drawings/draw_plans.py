@@ -1,14 +1,16 @@
 """Cables between devices in a circle, and who sends sums to whom."""
+from collections.abc import Sequence
 from functools import partial
 from math import cos, pi, sin
 
-from d2lps.checks import instance_of, checked, list_of, integer
-from d2lps.collectives import limits
+import numpy as np
+
+from d2lps.checks import checked, instance_of, integer, list_of
+from d2lps.collectives import Schedule, limits
 from d2lps.collectives.schedule import any_schedule
-from d2lps.pictures.drawing import Drawing, Row
+from d2lps.pictures.drawing import Drawing, Picture, Row
 from d2lps.pictures.positions import tree_places
-from d2lps.pictures.style import (BLUE, GRAY, GREEN, ORANGE, PURPLE, RED,
-                                  SKY)
+from d2lps.pictures.style import BLUE, GRAY, GREEN, ORANGE, PURPLE, RED, SKY
 
 RING_COLORS = BLUE, ORANGE, PURPLE, GREEN, RED, SKY
 
@@ -24,8 +26,10 @@ def _readable(cables, rings):
 
 
 @checked(_readable, cables=limits.matrix, rings=list_of(
-    instance_of(tuple, 'a tuple: a list of devices, and cables per hop'), least=0))
-def draw_cables(cables, rings=()):
+    instance_of(tuple, 'a tuple: a list of devices, and cables per hop'),
+    least=0))
+def draw_cables(cables: np.ndarray,
+                rings: Sequence[tuple[Sequence[int], int]] = ()) -> Drawing:
     """Devices on a circle, a line for each cable that joins two of them.
 
     cables: a symmetric matrix, how many cables join devices i and j.
@@ -64,7 +68,8 @@ def _readable_trees(plans, chunks):
 @checked(_readable_trees, plans=list_of(any_schedule,
                                         'a list of Schedules'),
          chunks=list_of(partial(integer, least=0), 'a list of chunks'))
-def draw_sums(plans, chunks=(0,)):
+def draw_sums(plans: Sequence[Schedule], chunks: Sequence[int] = (0,)
+             ) -> Picture:
     """Who sends sums of a chunk to whom: a picture for each plan and chunk.
 
     The device that ends with the total is on top. Raises ValueError for a
@@ -75,12 +80,14 @@ def draw_sums(plans, chunks=(0,)):
              for plan in plans for chunk in chunks]
     deepest = max(depth for *_, places in trees
                   for _, depth in places.values())
-    drawings = [_sums(*tree, 70 + 44 * deepest) for tree in trees]
+    high = 70 + 44 * deepest
+    drawings = [_sums(plan, chunk, parents, places, high)
+                for plan, chunk, parents, places in trees]
     return Row(*drawings) if len(drawings) > 1 else drawings[0]
 
 
-def _sums(plan, chunk, parents, places, high):
-    drawing = Drawing(320, high, f'Sums of chunk {chunk} in {plan.name}: '
+def _sums(plan, chunk, parents, places, height):
+    drawing = Drawing(320, height, f'Sums of chunk {chunk} in {plan.name}: '
                       + ', '.join(f'{low} sends to {high}'
                                   for low, high in parents.items()) + '.')
     drawing.text(160, 14, f'{plan.name}: sums of chunk {chunk}')

@@ -1,8 +1,9 @@
 """A map: towns on a circle, and roads with their lengths."""
+from collections.abc import Sequence
 from math import cos, pi, sin
 
-from d2lps.checks import checked, list_of, refuse, text, integer
-from d2lps.pictures.drawing import Drawing, INK
+from d2lps.checks import checked, integer, list_of, refuse, text
+from d2lps.pictures.drawing import INK, Drawing
 
 
 def _road(name, value):
@@ -18,7 +19,8 @@ def _between_towns(towns, roads):
 
 
 @checked(_between_towns, towns=list_of(text), roads=list_of(_road))
-def draw_roads(towns, roads):
+def draw_roads(towns: Sequence[str], roads: Sequence[tuple[int, int, float]]
+              ) -> Drawing:
     """towns: their names. roads: (from, to, length), towns by number."""
     picture = Drawing(560, 320, (
         f'{len(towns)} towns on a circle and {len(roads)} roads: ' + ', '.join(

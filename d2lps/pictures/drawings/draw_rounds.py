@@ -1,11 +1,14 @@
 """What each device holds after each round of a plan: numbers in boxes."""
 
+from collections.abc import Callable, Sequence
+from typing import Any
+
 import numpy as np
 
 from d2lps.checks import checked, from_zero, function, refuse
 from d2lps.collectives import Schedule
 from d2lps.collectives.schedule import any_schedule
-from d2lps.pictures.drawing import Drawing, INK, PALE, width_of
+from d2lps.pictures.drawing import INK, PALE, Drawing, width_of
 
 HIGH, GAP, TOP, LEFT, MOST = 46, 44, 34, 70, 720
 
@@ -30,7 +33,9 @@ def _small(schedule, arrays, **_):
 
 
 @checked(_small, schedule=any_schedule, op=function, rounds=from_zero)
-def draw_rounds(schedule, arrays, op=np.add, rounds=None):
+def draw_rounds(schedule: Schedule, arrays: Sequence[Any],
+                op: Callable[[Any, Any], Any] = np.add,
+                rounds: int | None = None) -> Drawing:
     """The arrays after each round: a column for a round, a row per device.
 
     An arrow is a message; what a message has changed has a dark frame.

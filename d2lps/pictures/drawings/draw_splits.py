@@ -1,8 +1,10 @@
 """Drawings of how work is split over devices, and what they exchange."""
+from collections.abc import Sequence
 from functools import partial
+from typing import Any, TypeAlias
 
-from d2lps.checks import checked, one_of, integer
-from d2lps.pictures.drawing import FRAME, Drawing, Row
+from d2lps.checks import checked, integer, one_of
+from d2lps.pictures.drawing import FRAME, Drawing, Picture, Row
 from d2lps.pictures.style import RED
 
 few_devices = partial(integer, least=2, most=4)
@@ -25,16 +27,18 @@ SPLITS = {
         'sums of gradients cross\nonce per minibatch',
         'has the whole network and a part of the examples; sums of gradients '
         'cross once per minibatch')}
+# Of each device a row: words and a fill for each chunk, None for an empty box.
+Stage: TypeAlias = Sequence[Sequence[tuple[object, Any] | None]]
 
 
-def cuts(num_rows, num_parts):
+def cuts(num_rows: int, num_parts: int) -> list[tuple[int, int]]:
     """(start, end) of each part, as `split_batch` cuts."""
     bounds = [num_rows * i // num_parts for i in range(num_parts + 1)]
     return list(zip(bounds, bounds[1:]))
 
 
 @checked(only=one_of(*SPLITS), num_devices=few_devices)
-def draw_splits(only=None, num_devices=2):
+def draw_splits(only: str | None = None, num_devices: int = 2) -> Picture:
     """Three ways to split a network over devices, or `only` one of them.
 
     only: 'layers', 'channels' or 'examples'; num_devices: 2 to 4.
@@ -140,7 +144,7 @@ COLLECTIVES = {
                   'has every chunk'}
 
 
-def draw_layer_partition():
+def draw_layer_partition() -> Drawing:
     """One layer of which each of two devices has half, there and back."""
     drawing = Drawing(720, 372, (
         'Above, the forward pass: each of two devices has the whole input H '
@@ -178,7 +182,7 @@ def draw_layer_partition():
 
 
 @checked(only=one_of(*COLLECTIVES), num_devices=few_devices)
-def draw_collectives(only=None, num_devices=3):
+def draw_collectives(only: str | None = None, num_devices: int = 3) -> Drawing:
     """All-reduce as reduce-scatter and all-gather, or `only` one of the three.
 
     The number of a box is that of device d times 10 ** d, so that a sum shows
@@ -186,9 +190,10 @@ def draw_collectives(only=None, num_devices=3):
     num_devices: 2 to 4.
     """
     n = num_devices
-    own = [[((c + 1) * 10 ** d, d) for c in range(n)] for d in range(n)]
+    own: Stage = [[((c + 1) * 10 ** d, d) for c in range(n)]
+                  for d in range(n)]
     sums = [((c + 1) * int('1' * n), [*range(n)]) for c in range(n)]
-    after = [sums] * n
+    after: Stage = [sums] * n
     if only == 'all-gather':
         after = [[own[c][c] for c in range(n)]] * n
     piece = [[after[d][c] if c == d else None for c in range(n)]
@@ -231,7 +236,7 @@ def draw_collectives(only=None, num_devices=3):
 
 
 @checked(num_devices=partial(integer, least=2, most=3))
-def draw_sharded_update(num_devices=3):
+def draw_sharded_update(num_devices: int = 3) -> Drawing:
     """A reduce-scatter, an update of a chunk on each device, an all-gather.
 
     num_devices: 2 or 3.
@@ -240,11 +245,13 @@ def draw_sharded_update(num_devices=3):
     own = [[((c + 1) * 10 ** d, d) for c in range(n)] for d in range(n)]
     sums = [((c + 1) * int('1' * n), [*range(n)]) for c in range(n)]
     weights = [(f'w{c}', '#f4f4f4') for c in range(n)]
-    stages = {'gradients': own, 'a sum each': None, 'new weights': None,
-              'all weights': [weights] * n}
-    for name, row in (('a sum each', sums), ('new weights', weights)):
-        stages[name] = [[row[c] if c == d else None for c in range(n)]
-                        for d in range(n)]
+
+    def one_each(row):
+        return [[row[c] if c == d else None for c in range(n)]
+                for d in range(n)]
+    stages: dict[str, Stage] = {
+        'gradients': own, 'a sum each': one_each(sums),
+        'new weights': one_each(weights), 'all weights': [weights] * n}
     gap = (720 - 74 - 4 * 38 * n) / 3
     drawing = Drawing(720, 104 + 38 * n, (
         f'{n} devices with a gradient each, in {n} chunks. A reduce-scatter '

@@ -7,7 +7,7 @@ from d2lps.pictures.drawings.draw_splits import CROSSING, cuts, few_devices
 
 
 @checked(rows=partial(integer, most=8), num_devices=partial(integer, most=4))
-def draw_split_batch(rows=4, num_devices=2):
+def draw_split_batch(rows: int = 4, num_devices: int = 2) -> Drawing:
     """Examples X (rows, 5) and labels y (rows,), cut up by `split_batch`.
 
     rows: 1 to 8; num_devices: 1 to 4. With fewer rows than devices, the last
@@ -27,9 +27,9 @@ def draw_split_batch(rows=4, num_devices=2):
         start, end = parts[device] if device < len(parts) else (0, 0)
         size = 28 * (end - start)
         drawing.box(414, y, 300, size + 36, fill='white', dashed=True)
-        names = f'X_shards[{device}]', f'y_shards[{device}]'
+        names = [f'X_shards[{device}]', f'y_shards[{device}]']
         if start == end:
-            names = 'no examples',
+            names = ['no examples']
         drawing.text(406, y + size / 2 + 18, f'device {device}', 13, 'end')
         for x, name in zip((524, 664), names):
             drawing.text(x, y + 17, name, 12)
@@ -56,7 +56,7 @@ LEFT, PITCH = 50, 134  # where frames begin, and how far apart they are
 
 
 @checked(num_devices=few_devices)
-def draw_training_step(num_devices=2):
+def draw_training_step(num_devices: int = 2) -> Drawing:
     """One step of data parallelism in five frames; num_devices: 2 to 4."""
     n = num_devices
     drawing = Drawing(720, 88 + 76 * n, (

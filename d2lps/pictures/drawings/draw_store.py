@@ -1,13 +1,17 @@
 """A key-value store from inside: queues, a sum, an updater, a value."""
+from collections.abc import Sequence
+from typing import Any
+
 from d2lps.checks import checked, either, list_of, number, text
-from d2lps.pictures.drawing import Drawing, INK
+from d2lps.pictures.drawing import INK, Drawing
 
 VALUE = either(number, text, words="a number, or a text such as 'g'")
 QUEUES = list_of(list_of(VALUE, least=0), 'a list of queues, one per worker')
 
 
 @checked(queues=QUEUES, value=VALUE, key=text)
-def draw_store(queues=(('1', '1'), ()), value='0', key='w'):
+def draw_store(queues: Sequence[Sequence[Any]] = (('1', '1'), ()),
+               value: float | str = '0', key: str = 'w') -> Drawing:
     """Workers, what waits in the queues of a store, and its value.
 
     queues: for each worker what it has pushed and nobody has used, the

@@ -2,15 +2,16 @@
 import time
 from functools import partial
 
-from d2lps.checks import checked, number, one_of, integer
+from d2lps.checks import checked, integer, number, one_of
 from d2lps.collectives import strategies
 from d2lps.engine import devices, mx
-from d2lps.training.data_parallel import allreduce
-from d2lps.training.stopwatch import Stopwatch
 from d2lps.pictures.chart import new_chart
 from d2lps.pictures.controls import choose, menu
+from d2lps.pictures.drawing import Drawing
 from d2lps.pictures.style import BLUE, ORANGE
 from d2lps.pictures.widgets import live_picture
+from d2lps.training.data_parallel import allreduce
+from d2lps.training.stopwatch import Stopwatch
 
 # How many copies one after the other, if each device had its own cable.
 COPIES = {'allreduce': lambda n: 2 * (n - 1),
@@ -48,7 +49,7 @@ def _measure(n, megabytes, way):
     return {name: min(turn[name] for turn in turns[1:]) for name in jobs}
 
 
-def draw_devices(num_devices, megabytes, way):
+def draw_devices(num_devices: int, megabytes: float, way: str) -> Drawing:
     """Measure, and draw what was measured beside what copies predict."""
     seconds = _measure(num_devices, megabytes, way)
     copy = seconds.pop('copy')
@@ -74,9 +75,11 @@ def draw_devices(num_devices, megabytes, way):
     return chart.drawing
 
 
-@checked(num_devices=partial(integer, least=2, most=4), way=one_of(ALL, *COPIES),
+@checked(num_devices=partial(integer, least=2, most=4),
+         way=one_of(ALL, *COPIES),
          megabytes=partial(number, least=0.01, most=40))
-def explore_devices(num_devices=2, megabytes=4, way=ALL):
+def explore_devices(num_devices: int = 2, megabytes: float = 4, way: str = ALL
+                   ) -> None:
     """Choose devices and data; see what a sum takes on this machine.
 
     Each change measures anew, a few turns of which the fastest counts.

@@ -1,16 +1,19 @@
 """Which key of a store lies on which server, and how equal they are."""
 from functools import partial
 
+from d2lps.annotations import Key
 from d2lps.checks import checked, integer
 from d2lps.kvstore.placement import place
 from d2lps.pictures.controls import choose
+from d2lps.pictures.drawing import Drawing
 from d2lps.pictures.drawings.draw_cluster import draw_keys, keyed_sizes
 from d2lps.pictures.toys.explore_splits import LAYERS
 from d2lps.pictures.widgets import live_picture
 
 # Numbers of LeNet's parameters, in order: each layer's weights, and biases.
-LENET = dict(enumerate(size for channels, _, weights, _ in LAYERS
-                       for size in (channels * weights, channels)))
+LENET: dict[Key, int] = dict(enumerate(
+    size for channels, _, weights, _ in LAYERS
+    for size in (channels * weights, channels)))
 
 
 MOST = 8  # servers
@@ -32,7 +35,8 @@ def _in_words(sizes, num_servers, split_from):
                 'share.' if fullest > 1.005 else 'its share: they are equal.'))
 
 
-def draw_shares(sizes, num_servers, split_from):
+def draw_shares(sizes: dict[Key, int] | None, num_servers: int, split_from: int
+               ) -> Drawing:
     """The picture of the toy, whose arguments these are."""
     shown = sizes or LENET
     picture = draw_keys(shown, num_servers, split_from)
@@ -48,7 +52,8 @@ def draw_shares(sizes, num_servers, split_from):
 
 @checked(sizes=keyed_sizes, num_servers=partial(integer, most=MOST),
          split_from=integer)
-def explore_keys(sizes=None, num_servers=2, split_from=1_000_000):
+def explore_keys(sizes: dict[Key, int] | None = None, num_servers: int = 2,
+                 split_from: int = 1_000_000) -> None:
     """Choose how many servers share the keys; see what lies where.
 
     sizes: a dict from up to 12 keys to numbers of elements; without it, the

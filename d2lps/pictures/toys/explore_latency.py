@@ -5,7 +5,7 @@ from itertools import combinations
 
 import numpy as np
 
-from d2lps.checks import checked, boolean, number, integer
+from d2lps.checks import boolean, checked, integer, number
 from d2lps.collectives import simulate, strategies, topology
 from d2lps.pictures.chart import DASHES, Chart
 from d2lps.pictures.controls import check, choose
@@ -56,8 +56,9 @@ def _plan(name, num_devices):
     return plan, _costs(plan)
 
 
-def _decades(low, high, units):
+def _log_ticks(limits, units):
     """Powers of ten between two numbers, in words."""
+    low, high = limits
     powers = range(math.ceil(math.log10(low) - 1e-9),
                    math.floor(math.log10(high) + 1e-9) + 1)
     step = math.ceil(len(powers) / 8)
@@ -65,7 +66,8 @@ def _decades(low, high, units):
             for k in powers[::step]}
 
 
-def draw_latency(num_devices, megabytes, latency, bandwidth, sharded):
+def draw_latency(num_devices: int, megabytes: float, latency: float,
+                 bandwidth: float, sharded: bool) -> Drawing:
     """Lines by formula, points at the chosen size by the simulator."""
     nbytes, latency, bandwidth = (  # bytes, seconds, bytes per second
         megabytes * 1e6, latency / 1e6, bandwidth * 1e9)
@@ -82,12 +84,12 @@ def draw_latency(num_devices, megabytes, latency, bandwidth, sharded):
     title = (f'{with_unit(nbytes, SIZES)} on {num_devices} devices: best: '
              f'{best}, {with_unit(least, SHORT_TIMES)}')
     drawing = Drawing(720, 536, title)
-    xlim, ylim = BYTES[[0, -1]], (lowest / 2, highest * 2)
+    xlim, ylim = (BYTES[0], BYTES[-1]), (lowest / 2, highest * 2)
     chart = Chart(drawing, 0, 0, 720, 340, xlim, ylim, title=title,
                   xlabel='size on each device', ylabel='time',
                   xscale='log', yscale='log',
-                  xticks=_decades(*xlim, SIZES),
-                  yticks=_decades(*ylim, SHORT_TIMES))
+                  xticks=_log_ticks(xlim, SIZES),
+                  yticks=_log_ticks(ylim, SHORT_TIMES))
     chart.rule(x=nbytes, color=GRAY, style='-')
     for name in names:
         _, color, style, width = PLANS[name]
@@ -136,8 +138,9 @@ def _mark_crossings(chart, costs, latency, bandwidth):
          megabytes=partial(number, least=1e-4, most=1000),
          latency=partial(number, most=1e6),
          bandwidth=partial(number, least=1e-3, most=1e4))
-def explore_latency(num_devices=8, megabytes=0.1, latency=10, bandwidth=16,
-                    sharded=False):
+def explore_latency(num_devices: int = 8, megabytes: float = 0.1,
+                    latency: float = 10, bandwidth: float = 16,
+                    sharded: bool = False) -> None:
     """Move latency, bandwidth and devices; see which plan is best for what.
 
     The devices have a cable each to one switch. megabytes: of each device's

@@ -1,7 +1,9 @@
 """What a training step of LeNet really costs: its layers, measured."""
 from collections import Counter
+from collections.abc import Callable, Sequence
 from functools import wraps
 
+from d2lps.annotations import Array, Device
 from d2lps.checks import checked, function, list_of
 from d2lps.engine import Traffic, array, array_list, device_list, nbytes
 
@@ -24,14 +26,16 @@ class Meter:
     """
 
     @checked(layers=list_of(function, 'the functions of LAYERS'))
-    def __init__(self, layers):
-        self._notes, self.calls = None, []  # None: nothing is measured
+    def __init__(self, layers: Sequence[Callable[..., Array]]) -> None:
+        self._notes: list[tuple] | None = None  # None: nothing is measured
+        self.calls: list[str] = []
+        self._noted: set[Callable[..., Array]] = set()
         self.layers = [self.noted(layer) for layer in layers]
 
     @checked(function=function)
-    def noted(self, function):
+    def noted(self, function: Callable[..., Array]) -> Callable[..., Array]:
         """The same function, but `measure` notes its calls."""
-        if getattr(function, 'meter', None) is self:  # a cell that ran twice
+        if function in self._noted:  # a cell that ran twice
             return function
 
         @wraps(function)
@@ -42,29 +46,32 @@ class Meter:
                                     _before_pooling(function, X, args,
                                                     result)))
             return result
-        call.meter = self
+        self._noted.add(call)
         return call
 
     @checked(step=function, placed=list_of(array_list, 'lists of parameters'),
              devices=device_list, X=array, y=array)
-    def measure(self, step, placed, devices, X, y):
+    def measure(self, step: Callable[..., object],
+                placed: Sequence[Sequence[Array]], devices: Sequence[Device],
+                X: Array, y: Array) -> tuple[list[int], list[int], int]:
         """Run `step(X, y, placed, devices)`; what the first `Costs` were.
 
         If the output of a layer is the input of the next one, it is one
         array in memory, and is counted once.
         """
-        self._notes = []
+        notes: list[tuple] = []
+        self._notes = notes
         try:
             with Traffic() as traffic:
                 step(X, y, placed, devices)
         finally:
-            notes, self._notes = self._notes, None
+            self._notes = None
         self.calls = [name for name, *_ in notes]
         layers = [note for note in notes
                   if note[0] in ('conv', 'hidden', 'output')]
         kept = {id(array): array for _, taken, given, _ in layers
                 for array in (taken, given)}
-        active = Counter()  # bytes on each device
+        active: Counter[Device] = Counter()  # bytes on each device
         for array in kept.values():
             active[array.ctx] += nbytes(array)
         for _, _, given, inside in layers:

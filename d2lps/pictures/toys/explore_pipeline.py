@@ -1,7 +1,8 @@
 """Micro-batches through stages of a pipeline: who is idle, what is kept."""
+from collections.abc import Sequence
 from functools import partial
 
-from d2lps.checks import checked, one_of, refuse, integer
+from d2lps.checks import checked, integer, one_of, refuse
 from d2lps.pictures.controls import choose, menu
 from d2lps.pictures.drawing import Drawing, width_of
 from d2lps.pictures.style import BLUE, GRAY, ORANGE
@@ -35,7 +36,7 @@ def _orders(name, value):
 
 
 @checked(orders=_orders)
-def pass_slots(orders):
+def pass_slots(orders: Sequence[str]) -> list[list[int]]:
     """When each pass can begin, if each takes one slot of time: lists.
 
     orders: for each stage what it does, in order: a text with F for the
@@ -43,8 +44,10 @@ def pass_slots(orders):
     oldest one. A forward pass waits for that of the stage before, a backward
     pass for that of the stage behind.
     """
-    last, done = len(orders) - 1, {}  # (stage, pass, micro-batch): its end
-    slots, progress = [[] for _ in orders], True
+    last = len(orders) - 1
+    done: dict[tuple[int, str, int], int] = {}  # when it ends, of each pass
+    slots: list[list[int]] = [[] for _ in orders]
+    progress = True
     while progress:
         progress = False
         for stage, order in enumerate(orders):
@@ -72,7 +75,7 @@ def _most_kept(order):
 
 
 @checked(orders=_orders)
-def draw_passes(orders):
+def draw_passes(orders: Sequence[str]) -> Drawing:
     """A chart: a row for each stage, a box for each pass. orders: as above.
 
     Beside a row: of how many micro-batches the stage keeps activations.
@@ -111,7 +114,7 @@ def draw_passes(orders):
     return drawing
 
 
-def draw_pipeline(num_stages, num_batches, schedule):
+def draw_pipeline(num_stages: int, num_batches: int, schedule: str) -> Drawing:
     """The picture of the toy: of one size, however many stages there are."""
     drawing = draw_passes([_order(stage, num_stages, num_batches, schedule)
                            for stage in range(num_stages)])
@@ -122,7 +125,8 @@ def draw_pipeline(num_stages, num_batches, schedule):
 @checked(num_stages=partial(integer, least=2, most=MOST_STAGES),
          num_batches=partial(integer, least=2, most=MOST_BATCHES),
          schedule=one_of(*ORDERS))
-def explore_pipeline(num_stages=4, num_batches=8, schedule='GPipe'):
+def explore_pipeline(num_stages: int = 4, num_batches: int = 8,
+                     schedule: str = 'GPipe') -> None:
     """Choose stages, micro-batches and their order; see who is idle."""
     live_picture(draw_pipeline, {
         'num_stages': choose([*range(2, MOST_STAGES + 1)], num_stages,

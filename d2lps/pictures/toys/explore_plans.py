@@ -1,7 +1,8 @@
 """Every strategy to step through, with as many devices as one likes."""
+from collections.abc import Sequence
 from functools import cache, partial
 
-from d2lps.checks import checked, boolean, from_zero, list_of, one_of, integer
+from d2lps.checks import boolean, checked, from_zero, integer, list_of, one_of
 from d2lps.pictures.controls import choose, menu, steps
 from d2lps.pictures.drawing import Drawing
 from d2lps.pictures.menus import PLANS, STEPPED
@@ -37,7 +38,8 @@ def _height(plans):
     return plot_holdings(most, signs=True, width=720).height
 
 
-def draw_plan(plan, num_devices, number, sums, plans=tuple(PLANS)):
+def draw_plan(plan: str, num_devices: int, number: int, sums: bool,
+              plans: tuple[str, ...] = tuple(PLANS)) -> Drawing:
     """The picture of the toy: `plan` after round `number`, or the last.
 
     plans: those of the menu, for which pictures have one height.
@@ -61,8 +63,9 @@ def draw_plan(plan, num_devices, number, sums, plans=tuple(PLANS)):
 @checked(plan=one_of(*PLANS), number=from_zero, sums=boolean,
          num_devices=partial(integer, least=STEPPED[0], most=STEPPED[-1]),
          plans=list_of(one_of(*PLANS), "a list such as ['ring', 'tree']"))
-def explore_plans(plan='ring', num_devices=4, number=0, plans=None,
-                  sums=False):
+def explore_plans(plan: str = 'ring', num_devices: int = 4, number: int = 0,
+                  plans: Sequence[str] | None = None, sums: bool = False
+                 ) -> None:
     """Choose a strategy and devices, and go through its rounds.
 
     number: the round to begin after; beyond the last, all are over.

@@ -36,7 +36,7 @@ def _error(found, right):
     return np.linalg.norm(found - right) / np.linalg.norm(right)
 
 
-def draw_rounding(levels, num_workers):
+def draw_rounding(levels: int, num_workers: int) -> Drawing:
     """The picture of the toy, whose arguments these are."""
     right, ring, once = _sums(levels, num_workers)
     errors = [_error(one, right) for one in (ring, once)]
@@ -68,7 +68,7 @@ def draw_rounding(levels, num_workers):
 
 @checked(levels=partial(integer, most=127),
          num_workers=partial(integer, least=2, most=64))
-def explore_rounding(levels=7, num_workers=8):
+def explore_rounding(levels: int = 7, num_workers: int = 8) -> None:
     """Choose how coarse numbers are that travel, and how many workers sum.
 
     levels: values above 0; there are as many below, and 0. 127 is int8.

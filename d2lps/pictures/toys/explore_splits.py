@@ -2,7 +2,7 @@
 from functools import partial
 from typing import NamedTuple
 
-from d2lps.checks import checked, one_of, integer
+from d2lps.checks import checked, integer, one_of
 from d2lps.pictures.controls import choose, menu
 from d2lps.pictures.drawing import Drawing
 from d2lps.pictures.style import GRAY, GREEN, SKY
@@ -15,7 +15,8 @@ LAYERS = ((20, 13 * 13, 1 * 3 * 3, 2 * 26 * 26),
           (50, 4 * 4, 20 * 5 * 5, 2 * 9 * 9), (128, 1, 800, 0),
           (10, 1, 128, 0))
 IMAGE, NUMBER = 28 * 28, 4  # pixels; bytes of a float32, or of a label
-check = checked(way=one_of(*WAYS), num_devices=partial(integer, least=2, most=4),
+check = checked(way=one_of(*WAYS),
+                num_devices=partial(integer, least=2, most=4),
                 batch_size=partial(integer, least=4, most=1_000_000))
 
 
@@ -30,8 +31,8 @@ class Costs(NamedTuple):
     `barriers`: points that no device passes before all have reached them;
     `hand_overs`: how often one device waits for what another hands on.
     """
-    parameters: list
-    activations: list
+    parameters: list[int]
+    activations: list[int]
     sent: int
     barriers: int = 0
     hand_overs: int = 0
@@ -43,7 +44,8 @@ def _share(total, i, k):
 
 
 @check
-def split_costs(way, num_devices=2, batch_size=256):
+def split_costs(way: str, num_devices: int = 2, batch_size: int = 256
+               ) -> Costs:
     """`Costs` of a step of LeNet, worked out from its shapes.
 
     Network partitioning gives device i of k the layers from 4 i // k up to
@@ -155,8 +157,8 @@ def _draw_sent(picture, chosen, k, batch_size):
                      'start')
 
 
-@check
-def draw_costs(way, num_devices=2, batch_size=256):
+def draw_costs(way: str, num_devices: int = 2, batch_size: int = 256
+              ) -> Drawing:
     """A `Drawing` of who has what, and what it costs."""
     costs = split_costs(way, num_devices, batch_size)
     held = ', '.join(_megabytes(2 * a + b) for a, b in zip(*costs[:2]))
@@ -171,7 +173,8 @@ def draw_costs(way, num_devices=2, batch_size=256):
 
 
 @check
-def explore_splits(way=WAYS[0], num_devices=2, batch_size=256):
+def explore_splits(way: str = WAYS[0], num_devices: int = 2,
+                   batch_size: int = 256) -> None:
     """Choose a way to split LeNet; see who has what, and what it costs."""
     live_picture(draw_costs, {
         'way': menu(WAYS, way, 'way'),

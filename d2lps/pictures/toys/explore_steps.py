@@ -8,7 +8,7 @@ from d2lps.pictures.widgets import live_picture
 
 
 @checked(step=partial(integer, most=7))
-def explore_steps(step=1):
+def explore_steps(step: int = 1) -> None:
     """Choose one of the seven parts of a step; see what travels where.
 
     step: 1 to 7, the one that it begins with.

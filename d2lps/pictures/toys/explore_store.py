@@ -1,13 +1,15 @@
 """A server to push to and to pull from, button by button."""
 from functools import partial
+from typing import Literal, TypeAlias
 
 from d2lps.checks import checked, integer
 from d2lps.engine import mx
-from d2lps.kvstore.store_arguments import how_consistent
 from d2lps.kvstore.store import KVStore
+from d2lps.kvstore.store_arguments import how_consistent
 from d2lps.pictures.controls import menu
 from d2lps.pictures.drawing import INK, Drawing
 
+Consistency: TypeAlias = int | Literal['sync', 'async']
 KEY, MOST_SHOWN = 'w', 6
 RED = '#B00020'
 
@@ -28,16 +30,22 @@ class _Play:
     Worker k pushes 10 ** k, so that a value's digits count its pushes.
     """
 
-    def __init__(self, num_workers, consistency):
+    def __init__(self, num_workers: int, consistency: Consistency) -> None:
+        self.begin(num_workers, consistency)
+
+    def begin(self, num_workers: int, consistency: Consistency) -> None:
+        """With a server that has the value 0."""
         [self.server] = KVStore(num_workers, consistency=consistency).servers
         self.at_once = consistency not in ('sync', 0)
         self.server.updater = _add
         self.server.init(KEY, mx.np.zeros(1))
         self.shard = self.server.shards[KEY]
-        self.pulled, self.waiting = [None] * num_workers, {}
-        self.words, self.arrows = ['Nobody has pushed yet.'], []
+        self.pulled: list[str | None] = [None] * num_workers
+        self.waiting: dict[int, list[int]] = {}
+        self.words = ['Nobody has pushed yet.']
+        self.arrows: list[tuple[int, str, object]] = []
 
-    def do(self, what, rank):
+    def do(self, what: str, rank: int) -> None:
         """'push' or 'pull' of a worker, and the pulls that it lets go on."""
         self.words, self.arrows = [], []
         if rank in self.waiting:
@@ -76,7 +84,7 @@ class _Play:
         self.arrows.append((rank, 'pull', self.pulled[rank]))
         self.words.append(f'Worker {rank} pulls {self.pulled[rank]}.')
 
-    def draw(self):
+    def draw(self) -> Drawing:
         """The server, its queues, and the workers below it."""
         width, end = 720, 118 + 30 * self.server.num_workers
         value = f'{self.shard.value.item():g}'
@@ -123,7 +131,8 @@ class _Play:
 
 
 @checked(num_workers=partial(integer, most=4), consistency=how_consistent)
-def explore_store(num_workers=2, consistency='sync'):
+def explore_store(num_workers: int = 2, consistency: Consistency = 'sync'
+                 ) -> None:
     """Push to a server and pull from it; see what waits for whom.
 
     It is a `Server` of `d2lps.kvstore`, and a pull waits while its
@@ -139,6 +148,7 @@ def explore_store(num_workers=2, consistency='sync'):
     if consistency not in ways.values():
         ways[f'at most {consistency} rounds ahead'] = consistency
     import ipywidgets
+
     from d2lps.pictures.board import show, widget_of
     chosen = widget_of(menu(ways, consistency, 'server'))
 
@@ -150,8 +160,8 @@ def explore_store(num_workers=2, consistency='sync'):
         one.on_click(act)
         return one
 
-    again = button('start again', lambda: play.__init__(
-        num_workers, chosen.value))
+    again = button('start again',
+                   lambda: play.begin(num_workers, chosen.value))
     chosen.observe(lambda _: again.click(), 'value')
     shown = show([ipywidgets.VBox([
         button(f'worker {k}: push {10 ** k}', play.do, 'push', k),

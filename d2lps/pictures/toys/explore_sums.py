@@ -7,7 +7,7 @@ import numpy as np
 from d2lps.checks import checked, from_zero, one_of
 from d2lps.pictures.chart import new_chart
 from d2lps.pictures.controls import choose, menu
-from d2lps.pictures.drawing import INK
+from d2lps.pictures.drawing import INK, Drawing
 from d2lps.pictures.style import BLUE, GRAY, GREEN, ORANGE
 from d2lps.pictures.widgets import live_picture
 
@@ -95,7 +95,8 @@ def _scale(precision, seed):
         math.ceil(math.log10(SIZES[-1] * unit)) + 1)]
 
 
-def draw_sum(order, precision, num_numbers, seed=0):
+def draw_sum(order: str, precision: str, num_numbers: int, seed: int = 0
+            ) -> Drawing:
     """The picture of the toy, whose arguments these are."""
     exact, sums = _measure(precision, seed)
     unit = 2.0 ** -DIGITS[precision]
@@ -135,8 +136,8 @@ def draw_sum(order, precision, num_numbers, seed=0):
 
 @checked(order=one_of(*ORDERS), precision=one_of(*DIGITS), seed=from_zero,
          num_numbers=one_of(*SIZES))
-def explore_sums(order='ring', precision='bfloat16', num_numbers=4096,
-                 seed=0):
+def explore_sums(order: str = 'ring', precision: str = 'bfloat16',
+                 num_numbers: int = 4096, seed: int = 0) -> None:
     """Add numbers between 0 and 1 in some order and precision; see the error.
 
     order: 'ring', 'tree' or 'sorted'. precision: 'float16', 'bfloat16' or

@@ -1,8 +1,16 @@
 """Which strategy is fastest over which links?"""
+from collections.abc import Sequence
 from functools import cache, partial
 
-from d2lps.checks import (checked, list_of, number, one_of, positive, refuse,
-                          integer)
+from d2lps.checks import (
+    checked,
+    integer,
+    list_of,
+    number,
+    one_of,
+    positive,
+    refuse,
+)
 from d2lps.collectives import simulate
 from d2lps.pictures.chart import wrapped
 from d2lps.pictures.controls import choose, menu
@@ -33,8 +41,9 @@ def _sentence(best, worst):
             f'Worst: {worst.schedule.name}, {shown_ms(worst):,g} ms.')
 
 
-def draw_synchronisation(links, n, megabytes, bandwidth, latency, which,
-                         plans=STRATEGIES):
+def draw_synchronisation(links: str, n: int, megabytes: float,
+                         bandwidth: float, latency: float, which: str,
+                         plans: Sequence[str] = STRATEGIES) -> Row:
     """The picture of the toy: times on the left, links on the right.
 
     which: 'best' or 'worst', whose links are shown.
@@ -63,9 +72,10 @@ def draw_synchronisation(links, n, megabytes, bandwidth, latency, which,
          bandwidth=positive, latency=number,
          num_devices=partial(integer, least=2, most=16),
          plans=list_of(one_of(*STRATEGIES), 'a list of names of strategies'))
-def explore_synchronisation(links='one PCIe switch', num_devices=4,
-                            megabytes=160, bandwidth=16, latency=0,
-                            plans=None):
+def explore_synchronisation(links: str = 'one PCIe switch',
+                            num_devices: int = 4, megabytes: float = 160,
+                            bandwidth: float = 16, latency: float = 0,
+                            plans: Sequence[str] | None = None) -> None:
     """Choose links and data; see what each strategy would take.
 
     megabytes: of each device's array. bandwidth: GB/s of a cable, each way.
