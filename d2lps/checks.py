@@ -1,4 +1,4 @@
-"""Bad arguments are met here: with an error that says what would work.
+"""Checks of arguments, whose errors say what would work.
 
 A check is a function of an argument's name and value. It returns the value
 as the code wants it (an int for NumPy's int64, say) or raises a ValueError
@@ -43,7 +43,7 @@ def shown(value: object) -> str:
 
 
 def _array_shown(value):
-    """What is said of arrays, tables and tensors; '' for what is none."""
+    """Type, shape and dtype of an array, table or tensor; '' for others."""
     if not getattr(value, 'shape', ()):
         return ''
     kind = f'{type(value).__module__.split(".")[0]} {type(value).__name__}'
@@ -56,12 +56,12 @@ def _array_shown(value):
 
 
 def as_array(value: Any, dtype: Any = None) -> np.ndarray:
-    """What `np.asarray` makes of a value; ValueError where that cannot be.
+    """What `np.asarray` makes of a value.
 
-    A mask would be dropped, and integers may be too large for floats.
+    ValueError if it would drop a mask, and for integers too large for floats.
     """
     parts = value if isinstance(value, (list, tuple)) else [value]
-    if any(isinstance(one, np.ma.MaskedArray) for one in parts):
+    if any(isinstance(part, np.ma.MaskedArray) for part in parts):
         raise ValueError('it has a mask')
     try:
         return np.asarray(value, dtype)
@@ -73,22 +73,22 @@ def integer(name: str, value: Any, least: int = 1,
             most: int | None = None) -> int:
     """An int from `least` to `most`."""
     try:
-        found = None if isinstance(value, BOOL) else operator.index(value)
+        number = None if isinstance(value, BOOL) else operator.index(value)
     except TypeError:
-        found = None
-    if found is None or found < least or most is not None and found > most:
+        number = None
+    if number is None or number < least or most is not None and number > most:
         limit = (f'of at least {least}' if most is None else
                  f'from {least} to {most:,}')
         refuse(name, value, f'a whole number {limit}, for example '
                f'{name}={max(least, 2 if most is None else min(2, most))}')
-    return found
+    return number
 
 
 from_zero = functools.partial(integer, least=0)  # a seed, a rank, an index
 
 
 def _float(value):
-    """A number as a float; what is none is nan, which lies in no limits."""
+    """A number as a float; nan, which is outside all limits, for others."""
     if not isinstance(value, numbers.Real) or isinstance(value, BOOL):
         return math.nan
     try:
@@ -100,22 +100,22 @@ def _float(value):
 def number(name: str, value: object, least: float = 0,
            most: float = LARGEST, example: float = 1) -> float:
     """A float from `least` to `most`."""
-    found = _float(value)
-    if not least <= found <= most:
+    x = _float(value)
+    if not least <= x <= most:
         limit = (f'from {least:g} to {most:g}' if most < LARGEST
-                 or found > most else f'of at least {least:g}')
+                 or x > most else f'of at least {least:g}')
         refuse(name, value, f'a number {limit}, such as {example:g}')
-    return found
+    return x
 
 
 def positive(name: str, value: object, example: float = 1,
              least: float = 1 / LARGEST, most: float = LARGEST) -> float:
     """A float above 0, from `least` to `most`."""
-    found = _float(value)
-    if not least <= found <= most:
-        limit = f' from {least:g} to {most:g}' if found > 0 else ''
+    x = _float(value)
+    if not least <= x <= most:
+        limit = f' from {least:g} to {most:g}' if x > 0 else ''
         refuse(name, value, f'a positive number{limit} such as {example:g}')
-    return found
+    return x
 
 
 def boolean(name: str, value: object) -> bool:
@@ -130,13 +130,13 @@ def text(name: str, value: object, example: str = 'name',
     """A str of `least` characters or more, which can be written somewhere."""
     if not isinstance(value, str) or len(value) < least:
         refuse(name, value, f'a text such as {example!r}')
-    if any('\ud800' <= one <= '\udfff' for one in value):
-        refuse(name, value, 'a text without half a character (a surrogate)')
+    if any('\ud800' <= letter <= '\udfff' for letter in value):
+        refuse(name, value, 'a text without surrogates (halves of characters)')
     return value
 
 
 def writable(words: str) -> str:
-    """A text as UTF-8 can have it: half a character (a surrogate) is '?'."""
+    """The text with '?' for each surrogate, which UTF-8 cannot encode."""
     return words.encode(errors='replace').decode()
 
 
@@ -149,7 +149,7 @@ def folder(name: str, value: object) -> Path:
             # Linux has room for so many bytes in a name.
             if b'\0' not in b''.join(parts) and max(map(len, parts)) < 256:
                 return path
-    # ~someone, and there is no such user; or half a character
+    # No user has the name after the ~, or the text has a surrogate.
     except (RuntimeError, UnicodeError):
         pass
     refuse(name, value, "a folder, such as '~/data', with no name in it that "
@@ -192,7 +192,7 @@ def list_of(check: Check, words: str = 'a list',
         if len(value) < least:
             raise ValueError(f'{name} is too short: it must be {words}, '
                              f'of {least} or more; it had {len(value)}')
-        return [check(f'{name}[{k}]', one) for k, one in enumerate(value)]
+        return [check(f'{name}[{k}]', entry) for k, entry in enumerate(value)]
     return check_all
 
 

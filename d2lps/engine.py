@@ -65,8 +65,8 @@ def device(name: str, value: Device) -> Device:
 
 
 def _refuse_colliding_threads(name, contexts):
-    """Refuse several CPU devices where a product on two may never end."""
-    cpus = {one for one in contexts if one.device_type != 'gpu'}
+    """Refuse several CPU devices if their OpenMP threads would collide."""
+    cpus = {context for context in contexts if context.device_type != 'gpu'}
     if THREADS != 1 and len(cpus) > 1:
         threads = ('mxnet was imported before d2lps' if THREADS is None else
                    f'OMP_NUM_THREADS is {THREADS}')
@@ -80,16 +80,16 @@ def _refuse_colliding_threads(name, contexts):
 def device_list(name: str, value: Any) -> list[Device]:
     """A check: a list of devices that can be used together."""
     words = 'a list of devices, such as d2lps.devices(2)'
-    found = list_of(device, words)(name, value)
-    _refuse_colliding_threads(name, found)
-    return found
+    contexts = list_of(device, words)(name, value)
+    _refuse_colliding_threads(name, contexts)
+    return contexts
 
 
 def array_list(name: str, value: Any) -> list[Array]:
     """A check: a list of MXNet arrays, on devices that go together."""
-    found = list_of(array, 'a list of MXNet arrays')(name, value)
-    _refuse_colliding_threads(name, [one.ctx for one in found])
-    return found
+    arrays = list_of(array, 'a list of MXNet arrays')(name, value)
+    _refuse_colliding_threads(name, [array.ctx for array in arrays])
+    return arrays
 
 
 def num_devices(name: str, value: Any) -> int:
@@ -110,11 +110,11 @@ def devices(n: int) -> list[Device]:
     one when its device is first used. If it cannot, because others have been
     started meanwhile, it raises MXNetError, and Python never ends.)
     """
-    found = _contexts(n)
-    if found[0].device_type != 'gpu' and n > _threads_seen[0]:
+    contexts = _contexts(n)
+    if contexts[0].device_type != 'gpu' and n > _threads_seen[0]:
         _check_threads(n)
         _threads_seen[0] = n
-    return found
+    return contexts
 
 
 _threads_seen = [0]  # the most CPU devices whose threads could be started
@@ -149,7 +149,7 @@ def _contexts(n):
 
 
 def _numpy_array(name, value):
-    """A check: a NumPy array that MXNet can have, too."""
+    """A check: a NumPy array of a type that MXNet has, too."""
     if (not isinstance(value, onp.ndarray) or value.dtype.name not in DTYPES
             or isinstance(value, onp.ma.MaskedArray)):
         refuse(name, value, f'a NumPy array of {", ".join(DTYPES)}')
@@ -159,8 +159,8 @@ def _numpy_array(name, value):
 @checked(arrays=list_of(_numpy_array, 'a list of NumPy arrays'))
 def on_devices(arrays: Sequence[onp.ndarray]) -> list[Array]:
     """Copies of NumPy's arrays as MXNet's, the i-th on the i-th device."""
-    return [mx.np.array(one, one.dtype, ctx=device)
-            for one, device in zip(arrays, devices(len(arrays)))]
+    return [mx.np.array(array, array.dtype, ctx=device)
+            for array, device in zip(arrays, devices(len(arrays)))]
 
 
 @checked(array=array)

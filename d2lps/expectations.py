@@ -17,18 +17,18 @@ MUCH = 0.1  # cores
 
 
 def hindrances() -> list[str]:
-    """What is known to have kept this machine from its full speed: words."""
-    found = []
+    """The known reasons why this machine did not run at full speed."""
+    reasons = []
     if cores() == 1:
-        found.append('there is only one core')
+        reasons.append('there is only one core')
     allowed = limit()
     if allowed is not None and allowed < cores():
-        found.append(f'a container has a limit of {allowed:g} cores')
+        reasons.append(f'a container has a limit of {allowed:g} cores')
     others, all_cores = CELLS.used_by_others(), os.cpu_count() or cores()
     if others >= MUCH and all_cores - others < cores():
-        found.append(f'other programs used {others:.1f} of the '
+        reasons.append(f'other programs used {others:.1f} of the '
                      f'{all_cores} cores')
-    return found
+    return reasons
 
 
 def truth(name: str, value: Any) -> bool:

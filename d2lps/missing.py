@@ -17,7 +17,7 @@ ON_WINDOWS = ('open a Linux terminal with WSL 2 (wsl --install) and run "make '
 class NoMXNet(ImportError):
     """MXNet, or a library that it needs, is not on this machine.
 
-    why: which one. besides: what needs none, in a sentence.
+    why: what is missing. besides: a sentence on what works without it.
     """
 
     def __init__(self, why: object, besides: str = '') -> None:
@@ -61,7 +61,7 @@ def where_it_runs() -> str:
 
 
 def is_hidden(library: str) -> bool:
-    """Does D2LPS_WITHOUT name it, to see what is done without it?"""
+    """Does D2LPS_WITHOUT name it, so that it counts as not installed?"""
     return library in os.environ.get('D2LPS_WITHOUT', '').split()
 
 
@@ -74,7 +74,7 @@ def has_mxnet() -> bool:
 
 
 class Finder:
-    """Comes last, so it is asked for what nothing else has found."""
+    """Is asked last: for modules that no other finder has found."""
 
     @staticmethod
     def find_spec(name: str, path: object = None,

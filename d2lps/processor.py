@@ -48,15 +48,15 @@ def abilities() -> set[str]:
 def best_kernels() -> str | None:
     """OpenBLAS's name for the kernels that suit this processor.
 
-    None if it shall choose itself: on ARM, where it is the system's and of
-    today, or if nothing is known of the processor.
+    None if OpenBLAS had better choose itself: on ARM, where it is up to date,
+    and if nothing is known of the processor.
     """
     try:
-        found = abilities()
-    except Exception:  # no such file, or a program that does not answer
+        known = abilities()
+    except Exception:  # the file is missing, or the program does not answer
         return None
     for name, needed in KERNELS.items():
-        if needed <= found:
+        if needed <= known:
             return name
     return None
 
@@ -68,10 +68,10 @@ def settings() -> dict[str, str]:
     they round alike, and training leads to the same figures on each.
     """
     best = best_kernels()
-    found = {'OPENBLAS_CORETYPE': best} if best else {}
+    chosen = {'OPENBLAS_CORETYPE': best} if best else {}
     if best == 'Haswell':
-        found['DNNL_MAX_CPU_ISA'] = 'AVX2'
-    return found
+        chosen['DNNL_MAX_CPU_ISA'] = 'AVX2'
+    return chosen
 
 
 def kernels_in_use() -> str | None:
@@ -107,7 +107,7 @@ def _limit_in(folder):
 
 
 def limit() -> float | None:
-    """How many cores a container may keep busy, such as 1.5; None if all.
+    """How many cores a container may use, such as 1.5; None without a limit.
 
     The tightest limit of this process's control groups counts.
     """
@@ -120,5 +120,5 @@ def limit() -> float | None:
         path = line.split(':', 2)[-1]
         inner = CGROUPS / path.lstrip('/')
         folders += [inner, *inner.parents]
-    found = [_limit_in(folder) for folder in folders]
-    return min((one for one in found if one is not None), default=None)
+    limits = [_limit_in(folder) for folder in folders]
+    return min((cores for cores in limits if cores is not None), default=None)

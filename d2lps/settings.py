@@ -28,10 +28,10 @@ def setup() -> int | None:
     """
     for name, value in processor.settings().items():
         os.environ[name] = os.environ.get(name) or value
-    found = {name: os.environ.get(name) for name in SETTINGS}
-    late = 'mxnet' in sys.modules and not all(found.values())
+    given = {name: os.environ.get(name) for name in SETTINGS}
+    late = 'mxnet' in sys.modules and not all(given.values())
     for name, value in SETTINGS.items():
-        os.environ[name] = value = found[name] or value
+        os.environ[name] = value = given[name] or value
         if not (value.isascii() and value.isdigit() and 0 < int(value) < 1e6):
             raise ImportError(
                 f'{name} is {value!r}, and MXNet would crash: it must be a '
@@ -43,7 +43,7 @@ def setup() -> int | None:
             'side (and a matrix product on two of them can run forever). '
             'Write "import d2lps" above "import mxnet" and restart Python.',
             stacklevel=4)
-        return int(found['OMP_NUM_THREADS'] or 0) or None
+        return int(given['OMP_NUM_THREADS'] or 0) or None
     for name, fine, harm in (
             ('OMP_NUM_THREADS', threads == 1,
              'with more than one thread for each device, a matrix product on '

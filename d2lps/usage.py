@@ -33,7 +33,7 @@ def usage() -> Usage:
 
 
 class _Cells:
-    """Looks when a notebook's cells begin and end."""
+    """Notes the processor time when a notebook's cells begin and end."""
 
     def __init__(self) -> None:
         self.begun: Usage | None = None
@@ -47,14 +47,17 @@ class _Cells:
             self.last = self.begun, usage()
 
     def used_by_others(self) -> float:
-        """Cores that others used, the worse of this cell and the last."""
+        """How many cores others used during this cell or the last one.
+
+        The larger of the two.
+        """
         spans = [self.last] if self.last else []
         if self.begun:
             spans.append((self.begun, usage()))
-        found = [((end.all - start.all) - (end.ours - start.ours))
-                 / (end.now - start.now) for start, end in spans
-                 if end.now - start.now > 0.05]  # the clocks are coarse
-        return max(found, default=0)
+        shares = [((end.all - start.all) - (end.ours - start.ours))
+                  / (end.now - start.now) for start, end in spans
+                  if end.now - start.now > 0.05]  # the clocks are coarse
+        return max(shares, default=0)
 
 
 CELLS = _Cells()

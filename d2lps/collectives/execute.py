@@ -54,10 +54,10 @@ class Executor:
         buffers = self.buffers.pop(kind, {})
         _Run(schedule, flat, where, op, buffers).run()
         self.buffers[kind] = buffers
-        for array, one in zip(arrays, flat):
+        for array, result in zip(arrays, flat):
             if isinstance(array, np.ndarray) and (
-                    not np.may_share_memory(array, one)):
-                array[...] = one.reshape(array.shape)
+                    not np.may_share_memory(array, result)):
+                array[...] = result.reshape(array.shape)
 
 
 class _Run:
@@ -75,8 +75,8 @@ class _Run:
         self.schedule, self.where, self.op = schedule, where, op
         cuts = schedule.cuts(flat[0].size)
         self.chunks = {c for c, end in enumerate(cuts[1:]) if cuts[c] < end}
-        self.home = {(node, c): one[cuts[c]:cuts[c + 1]]
-                     for node, one in enumerate(flat) for c in self.chunks}
+        self.home = {(node, c): array[cuts[c]:cuts[c + 1]]
+                     for node, array in enumerate(flat) for c in self.chunks}
         self.held = dict(self.home)
         self.moved: set[tuple[int, int]] = set()
         self.buffers, self.last_use = buffers, _last_use(schedule)
@@ -139,9 +139,10 @@ class _Run:
 
 
 def fitting(both: Any, mine: Array) -> Array:
-    """What op made of `mine` and another, if it can take the place of mine.
+    """Return `both`, the result of op, if it can replace `mine`.
 
-    It may be of another type, such as bool, if nothing is cut off.
+    Its type may differ, such as bool, if nothing is cut off. ValueError if it
+    cannot.
     """
     if getattr(both, 'shape', None) != mine.shape:
         raise ValueError('op must work element by element: of two arrays '
@@ -155,7 +156,7 @@ def fitting(both: Any, mine: Array) -> Array:
 
 
 def _last_use(schedule):
-    """For each place the number of the last round that needs what is there."""
+    """For each node and chunk, the last round that reads what is there."""
     last = np.full((len(schedule.nodes), len(schedule.weights)), -1)
     for number, sends in enumerate(schedule.rounds):
         last[sends.src, sends.chunk] = number
@@ -209,12 +210,13 @@ def _description(array):
 
 
 def _overlaps(array, others):
-    """Do elements of NumPy arrays lie on each other, or on its own others?"""
+    """Does a NumPy array share memory with itself or with another one?"""
     span = sum((n - 1) * abs(step) for n, step in zip(
         array.shape, array.strides))
     try:
         return array.size > 1 and span + array.itemsize < array.nbytes or any(
-            np.shares_memory(array, one, max_work=10_000) for one in others)
+            np.shares_memory(array, other, max_work=10_000)
+            for other in others)
     except RuntimeError:  # too hard to say
         return True
 
@@ -232,5 +234,5 @@ def _copy(value, to):
 
 
 def _shares_memory(here, there):
-    """Can code on `there` read memory of `here`? CPU contexts share it."""
+    """Can code on `there` read the memory of `here`? CPU contexts can."""
     return here == there or here.device_type == there.device_type == 'cpu'

@@ -76,19 +76,19 @@ def array(ndim: int, kinds: str = 'iuf') -> Callable[[str, Any], np.ndarray]:
     """
     def check(name, value):
         try:
-            found = as_array(value)
-            if not found.size:
-                found = found.astype(int)  # no numbers are whole numbers
-            if found.dtype == object and {*map(type, found.flat)} == {int}:
-                found = as_array(value, float)  # too large for whole numbers
-            good = found.ndim == ndim and found.dtype.kind in kinds and (
-                (found >= 0) & (found < np.inf)).all()
+            numbers = as_array(value)
+            if not numbers.size:
+                numbers = numbers.astype(int)  # NumPy makes [] floats
+            if numbers.dtype == object and {*map(type, numbers.flat)} == {int}:
+                numbers = as_array(value, float)  # too large for int64
+            good = numbers.ndim == ndim and numbers.dtype.kind in kinds and (
+                (numbers >= 0) & (numbers < np.inf)).all()
         except (TypeError, ValueError):
             good = False
         if not good:
             refuse(name, value, f'an array of {ndim} dimensions, of numbers '
                    'of 0 or more')
-        return found if kinds == 'iu' else found.astype(float)
+        return numbers if kinds == 'iu' else numbers.astype(float)
     return check
 
 

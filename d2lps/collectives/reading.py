@@ -28,7 +28,7 @@ class Reader:
         self._most = dict(src=len(nodes), dst=len(nodes), chunk=chunks)
         # Copies, by their type, shape and bytes.
         self._kept: dict[tuple, np.ndarray] = {}
-        # What was found out about read-only arrays, see _remembered.
+        # Results for read-only arrays, see _remembered.
         self._done: dict[tuple, tuple] = {}
 
     def columns(self, name: str, sends: Sequence) -> list[np.ndarray]:
@@ -75,23 +75,23 @@ class Reader:
         if isinstance(value, str) and value not in self._helpers:
             raise ValueError(f'{name}: {value!r} is no helper; name it')
         try:
-            found = as_array(self._helpers[value] if isinstance(value, str)
-                             else value)
-            good = not found.size or found.dtype.kind in kinds
+            numbers = as_array(self._helpers[value] if isinstance(value, str)
+                               else value)
+            good = not numbers.size or numbers.dtype.kind in kinds
         except ValueError:  # such as lists that are not of one length
             good = False
         if not good:
             refuse(name, value, f'{must}, or an array of them')
         if field == 'reduce':
-            return self._keep(found.astype(bool, copy=False))
-        found = self._keep(found.astype(int, copy=False))
-        last, most = int(found.max(initial=0)), self._most[field]
-        if found.min(initial=0) < 0 or last >= most:
+            return self._keep(numbers.astype(bool, copy=False))
+        numbers = self._keep(numbers.astype(int, copy=False))
+        last, most = int(numbers.max(initial=0)), self._most[field]
+        if numbers.min(initial=0) < 0 or last >= most:
             what = 'chunk' if field == 'chunk' else 'node'
             raise ValueError(f'{name} names a {what} outside 0 to {most - 1}')
         if field == 'chunk':
             self.last_chunk = max(self.last_chunk, last)
-        return found
+        return numbers
 
     def _spread(self, field, shape):
         if field.shape == shape and len(shape) == 1:
@@ -110,6 +110,6 @@ class Reader:
 
 
 def _is_constant(array):
-    """Whether nobody can change it."""
+    """Whether nobody can write to the array's memory."""
     owner = array if array.base is None else array.base
     return not getattr(owner, 'flags', array.flags).writeable

@@ -16,10 +16,10 @@ MOST_LAYERS = 3  # of switches above a node; deeper networks are searched
 class Router:
     """Finds the routes of a topology, many at once.
 
-    What hangs on one other vertex by a cable is taken off, in layers: most of
-    a network is such layers, and a route climbs them and comes down again.
-    `up` and `down` have each vertex's link in each layer, `gate` where its way
-    leaves the last one. Only ways from gate to gate have to be searched.
+    Vertices with a single neighbour are taken off, layer by layer: most of a
+    network is such layers, and a route climbs them and comes down again. `up`
+    and `down` have each vertex's link in each layer, `gate` the vertex above
+    the last one. Only the routes from gate to gate have to be searched.
     """
 
     def __init__(self, topology: Topology) -> None:
@@ -40,7 +40,8 @@ class Router:
         for _ in range(MOST_LAYERS):
             above = np.arange(len(place))
             cables = np.full((2, len(place)), self.none)
-            for vertex in [one for one in near if len(near[one]) == 1]:
+            leaves = [vertex for vertex in near if len(near[vertex]) == 1]
+            for vertex in leaves:
                 parent = next(iter(near[vertex]), None)  # None: it came off
                 up = number.get((vertex, parent), self.none)
                 down = number.get((parent, vertex), self.none)

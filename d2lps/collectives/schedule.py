@@ -176,7 +176,7 @@ class Schedule:
         return self
 
     def _first_mistake(self, end, wrong):
-        """Where the first mistake was made, in words."""
+        """A sentence that says where the first mistake was made."""
         written = np.zeros(wrong.shape[:2], int)
         for number, sends in enumerate(self.rounds, 1):
             real = sends.dst < self.num_devices
@@ -244,12 +244,12 @@ any_schedule = instance_of(Schedule, 'a Schedule, such as strategies.ring(4)')
 
 
 def _all_differ(dst):
-    """Does no node get more than one of the sends to these nodes?"""
+    """Does each node get at most one of the sends to these nodes?"""
     return np.bincount(dst).max() == 1
 
 
 def _shares_place(dst, place):
-    """Which sends share their place, node and chunk, with another one."""
+    """Which sends go to a node and chunk that another send goes to, too."""
     if _all_differ(dst):
         return np.zeros(len(place), bool)
     _, which, sends = np.unique(place, return_inverse=True, return_counts=True)

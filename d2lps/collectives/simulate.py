@@ -30,7 +30,7 @@ class Event(NamedTuple):
 
 
 class Timing:
-    """What `time` found out.
+    """When the sends of a schedule began and ended, as `time` found.
 
     seconds: when the last byte arrives.
     events: one `Event` per send, in the order of the schedule.
@@ -165,7 +165,7 @@ def time(schedule: Schedule, topology: Topology, nbytes: float,
 
 
 def _turns(sends):
-    """Each send's turn in its round, from 1, at that end which is later."""
+    """When each send's ends handle it, from 1 on: the later of the two."""
     turns, sent, received = {}, Counter(), Counter()
     pairs = [*zip(sends.src.tolist(), sends.dst.tolist())]
     for src, dst in dict.fromkeys(pairs):

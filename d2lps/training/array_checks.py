@@ -1,4 +1,4 @@
-"""What fits together: checks and rules for the arrays of a training step."""
+"""Checks and rules for the arrays of a training step."""
 import math
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
@@ -11,8 +11,8 @@ from d2lps.checks import number, positive, refuse
 from d2lps.engine import array
 
 
-# With more, parameters get too large for floats in one step, and ReLUs, for
-# which what is no number is 0, hide it from the loss.
+# Larger rates make parameters overflow in one step. The loss would not show
+# it, because MXNet's ReLU makes nan 0.
 learning_rate = partial(positive, least=1e-30, most=1e10, example=0.1)
 rate_or_zero = partial(number, most=1e10, example=0.1)
 
@@ -52,15 +52,15 @@ def one_label_each_image(images: onp.ndarray, labels: onp.ndarray,
 
 
 def class_labels(name: str, value: Array) -> Array:
-    """A check: labels (b,) from 0 to 9. It waits for them and no more."""
+    """A check: labels (b,) from 0 to 9. It waits for these labels only."""
     class_numbers(name, array(name, value).asnumpy())
     return value
 
 
 def finite(name: str, value: Array) -> Array:
-    """A check: an array of numbers only. It waits for them and no more.
+    """A check: an array without nan and inf. It waits for this array only.
 
-    For a ReLU of MXNet what is no number is 0, so no loss would show it.
+    MXNet's ReLU makes nan 0, so the loss would not show it.
     """
     if not onp.isfinite(array(name, value).asnumpy()).all():
         raise ValueError(f'{name} must have finite numbers only; some are nan '
@@ -71,7 +71,7 @@ def finite(name: str, value: Array) -> Array:
 def minibatches(name: str, value: Any) -> Iterator[tuple[Array, Array]]:
     """A check: something that a `for X, y in` can go through.
 
-    What it returns checks each minibatch, when it is its turn.
+    It returns an iterator that checks each minibatch before it yields it.
     """
     fits = hasattr(value, '__iter__') and not (
         hasattr(value, 'shape') or isinstance(value, (str, dict)))
@@ -140,9 +140,9 @@ def _is_like(name, array, first, other):
 def alike(**arrays: Sequence[Array]) -> None:
     """A rule: all in a list of arrays have one shape and one dtype."""
     [(name, [first, *others])] = arrays.items()
-    for i, one in enumerate(others, start=1):
-        if (one.shape, one.dtype) != (first.shape, first.dtype):
-            refuse(f'{name}[{i}]', one, f'of shape {first.shape} and dtype '
+    for i, other in enumerate(others, start=1):
+        if (other.shape, other.dtype) != (first.shape, first.dtype):
+            refuse(f'{name}[{i}]', other, f'of shape {first.shape} and dtype '
                    f'{onp.dtype(first.dtype).name}, as {name}[0] is')
 
 
@@ -158,7 +158,7 @@ def one_label_each(X: Array, y: Array, **_: object) -> None:
 
 def params_on_each(devices: Sequence[Device], data_iter: object = None,
                    **params: Sequence[Sequence[Array]]) -> None:
-    """A rule: a list has parameters for each device, and they are there."""
+    """A rule: a list of parameters for each device, which lie on it."""
     [(name, parts)] = params.items()
     if len(parts) != len(devices):
         raise ValueError(

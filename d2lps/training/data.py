@@ -70,8 +70,8 @@ class Batches:
         if self.shuffle:
             onp.random.default_rng((self.seed, self.epoch)).shuffle(order)
         self.epoch += 1
-        # Bytes in memory, floats only for the batch: a quarter the size.
-        # One place for them all: new memory is slow to come by.
+        # Only the batch is made floats: bytes take a quarter of the memory.
+        # All batches use one buffer, because new memory is slow.
         floats = onp.empty((min(self.batch_size, len(order)), 1, IMAGE_SIZE,
                             IMAGE_SIZE), 'float32')
         for start in range(0, len(order), self.batch_size):
@@ -105,11 +105,11 @@ def _digits() -> tuple[Examples, Examples]:
     wide = onp.pad(images[train], ((0, 0), (2, 2), (2, 2)))  # black around
     moved = [wide[:, down:down + IMAGE_SIZE, right:right + IMAGE_SIZE]
              for down in (4, 2, 0) for right in (4, 2, 0)]
-    found = (onp.concatenate(moved), onp.tile(labels[train], len(moved)),
-             images[test], labels[test])
-    for array in found:  # all that is loaded from now on shares them
+    arrays = (onp.concatenate(moved), onp.tile(labels[train], len(moved)),
+              images[test], labels[test])
+    for array in arrays:  # they are cached, and shared by all iterators
         array.flags.writeable = False
-    return found[:2], found[2:]
+    return arrays[:2], arrays[2:]
 
 
 def _read_idx(path, dimensions):

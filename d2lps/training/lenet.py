@@ -95,11 +95,11 @@ def forward(X: Array, params: Sequence[Array],
 
 def lenet_params(name: str, value: Any) -> list[Array]:
     """A check: the eight parameters of LeNet, or of one shaped as it is."""
-    found = array_list(name, value)
-    if len(found) != len(PARAM_SHAPES):
+    params = array_list(name, value)
+    if len(params) != len(PARAM_SHAPES):
         raise ValueError(f'{name} must be the {len(PARAM_SHAPES)} arrays of '
-                         f'd2lps.init_params(); it had {len(found)}')
-    return found
+                         f'd2lps.init_params(); it had {len(params)}')
+    return params
 
 
 @checked(agree(X='b 1 28 28'), X=array, params=lenet_params)

@@ -76,7 +76,7 @@ CHAIN = np.diag([3, 3], 1) + np.diag([3, 3], -1)
     (CHAIN, 'pairs with 3 of them do not make'),
     (1 - np.eye(4, dtype=int), 'pairs with 1 of them do not make'),
     (np.triu(np.ones((3, 3), int), 1), 'symmetric matrix'),
-    ([[0], [1, 2]], 'must be')])
+    ('two', 'must be'), ([[0], [1, 2]], 'must be')])
 def test_cables_that_make_no_rings(cables, words):
     with pytest.raises(ValueError, match=f'^cables.*{words}'):
         top.rings_of(cables)
