@@ -32,7 +32,7 @@ def scale(text: str) -> str | float:
             f"it must be a number or 'xavier'; it was {text!r}") from None
 
 
-def main(argv: Sequence[str] | None = None) -> Any:
+def main(argv: Sequence[str] | None = None) -> None:
     """Run a command; its options are the arguments of a function above."""
     parser = argparse.ArgumentParser(prog='d2lps', description=d2lps.__doc__)
     commands = parser.add_subparsers(required=True, metavar='COMMAND')
@@ -70,7 +70,8 @@ def main(argv: Sequence[str] | None = None) -> Any:
     try:
         if argv[:1] == ['cluster']:  # takes a while to load
             from d2lps.cluster import command
-            return command.main(argv[1:])
+            command.main(argv[1:])
+            return
         arguments = vars(parser.parse_args(argv))
         run = arguments.pop('run')
         run(**arguments)

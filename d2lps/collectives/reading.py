@@ -31,7 +31,7 @@ class Reader:
         # Results for read-only arrays, see _remembered.
         self._done: dict[tuple, tuple] = {}
 
-    def columns(self, name: str, sends: Sequence) -> list[np.ndarray]:
+    def columns(self, name: str, sends: Sequence[tuple]) -> list[np.ndarray]:
         """A list of `Send` as four arrays, with an entry for each."""
         parts = [self._columns(f'{name}.sends[{k}]', send)
                  for k, send in enumerate(sends)]

@@ -7,7 +7,7 @@ to whom and when. It can be checked by counting, run on arrays, timed
 """
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, overload
 
 import numpy as np
 
@@ -36,7 +36,7 @@ class Send(NamedTuple):
     reduce: Any
 
 
-class Round(Sequence):
+class Round(Sequence[Send]):
     """Sends that happen at the same time; reads as a tuple of `Send`.
 
     Kept as four columns, `src`, `dst`, `chunk`, `reduce`, arrays with an entry
@@ -52,7 +52,13 @@ class Round(Sequence):
     def __len__(self) -> int:
         return len(self.src)
 
-    def __getitem__(self, k: Any) -> Any:
+    @overload
+    def __getitem__(self, k: int) -> Send: ...
+
+    @overload
+    def __getitem__(self, k: slice) -> tuple[Send, ...]: ...
+
+    def __getitem__(self, k):
         if isinstance(k, slice):
             return tuple(self[i] for i in range(*k.indices(len(self))))
         return Send(self.nodes[self.src[k]], self.nodes[self.dst[k]],

@@ -6,7 +6,7 @@ least bandwidth. `time` adds up rounds; `flows.flow` plays each of them.
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias, overload
 
 import numpy as np
 
@@ -86,7 +86,7 @@ class Timing:
                 f'{self.seconds * 1e3:.4g} ms, {len(self.events)} sends>')
 
 
-class _Events(Sequence):
+class _Events(Sequence[Event]):
     """Events made when asked for: equal rounds are kept once only."""
 
     def __init__(self, schedule: Schedule, spans: Sequence[tuple]) -> None:
@@ -96,7 +96,13 @@ class _Events(Sequence):
     def __len__(self) -> int:
         return self.first[-1]
 
-    def __getitem__(self, k: Any) -> Any:
+    @overload
+    def __getitem__(self, k: int) -> Event: ...
+
+    @overload
+    def __getitem__(self, k: slice) -> list[Event]: ...
+
+    def __getitem__(self, k):
         if isinstance(k, slice):
             return [self[i] for i in range(*k.indices(len(self)))]
         k = range(len(self))[k]  # from the end, or an IndexError
