@@ -19,13 +19,14 @@ from d2lps.checks import (checked, from_zero, list_of, number, one_of,
                           positive, integer)
 from d2lps.kvstore.store_arguments import how_consistent, up_to_1000
 
-MOST = 1_000_000  # steps to draw or play, or it takes too long
+MAX_STEPS = 1_000_000  # of all workers; more would take too long
 
 
 def _not_too_many(num_workers, num_steps, **_):
-    if num_workers * num_steps > MOST:
-        raise ValueError(f'num_steps must be at most {MOST // num_workers:,} '
-                         f'for {num_workers:,} workers; it was {num_steps:,}')
+    if num_workers * num_steps > MAX_STEPS:
+        raise ValueError('num_steps must be at most '
+                         f'{MAX_STEPS // num_workers:,} for {num_workers:,} '
+                         f'workers; it was {num_steps:,}')
 
 
 KINDS = 'equal', 'one straggler', 'a new straggler each round', 'heavy tail'
@@ -52,7 +53,7 @@ def step_times(kind: str, num_workers: int = 4, num_steps: int = 1000,
         unlucky = random.integers(num_workers, size=num_steps)
         times[unlucky, np.arange(num_steps)] = slowdown
     elif kind == 'heavy tail':
-        # Of all operations, IEEE 754 fixes a square root and a division, too.
+        # IEEE 754 fixes the results of square roots and divisions, too.
         times = 1 / np.sqrt(1 - random.random(times.shape))
     return times
 
@@ -71,7 +72,7 @@ class Event(NamedTuple):
 
 
 class Point(NamedTuple):
-    """Test accuracy after so many gradients and virtual seconds."""
+    """Test accuracy after a number of gradients and virtual seconds."""
     gradients: int
     seconds: float
     accuracy: float
@@ -147,11 +148,11 @@ class Plan:
         return [seconds / self.seconds for seconds in waited]
 
 
-def _fits(times, consistency, backups, num_gradients):
+def _arguments_fit(times, consistency, backups, num_gradients):
     up_to_1000('the number of rows in times', len(times))
-    if len(times) * num_gradients > MOST:
+    if len(times) * num_gradients > MAX_STEPS:
         raise ValueError(
-            f'num_gradients must be at most {MOST // len(times):,} for '
+            f'num_gradients must be at most {MAX_STEPS // len(times):,} for '
             f'{len(times):,} workers; it was {num_gradients:,}')
     if backups and (consistency not in ('sync', 0) or backups >= len(times)):
         raise ValueError(
@@ -162,13 +163,13 @@ def _fits(times, consistency, backups, num_gradients):
 
 def table(name: str, value: Any) -> list[list[float]]:
     """A check: a row of positive numbers for each worker."""
-    if isinstance(value, np.ndarray) and value.size <= MOST:
+    if isinstance(value, np.ndarray) and value.size <= MAX_STEPS:
         value = value.tolist()
     return list_of(list_of(positive, 'a list of positive numbers'), (
         'a table of seconds such as [[1], [1], [5]]'))(name, value)
 
 
-@checked(_fits, times=table, consistency=how_consistent,
+@checked(_arguments_fit, times=table, consistency=how_consistent,
          num_gradients=partial(integer, most=1_000_000), backups=from_zero)
 def virtual_clock(times: np.ndarray | Sequence[Sequence[float]],
                   consistency: int | Literal['sync', 'async'] = 'sync',
@@ -182,7 +183,7 @@ def virtual_clock(times: np.ndarray | Sequence[Sequence[float]],
         num_gradients: an update uses that of one worker, with 'sync' those
             of all.
         backups: with 'sync', an update uses the gradients of all but so many
-            workers; who comes later is dropped (Chen et al. 2016).
+            workers; later ones are dropped (Chen et al. 2016).
 
     Pushes and pulls take no time. At one moment, ranks come in order.
     """

@@ -1,4 +1,4 @@
-"""What goes over a worker's link meanwhile, and keys that are in flight."""
+"""What a worker's link carries during a step, and keys in flight."""
 import threading
 import time
 from collections.abc import Sequence
@@ -12,12 +12,14 @@ from d2lps.engine import mx  # before psutil: it says what is missing
 
 import psutil
 
-TICK = 0.003  # seconds between two looks
-SEEN = 0.03  # share of a message that tells it from packets' confirmations
+TICK = 0.003  # seconds between two samples
+# A message begins when this share of it has been carried, because TCP's
+# acknowledgements of other messages use the link, too.
+THRESHOLD = 0.03
 
 
 class LinkMeter:
-    """Watch the links of this process's host in a `with` block.
+    """Sample the traffic of this process's host in a `with` block.
 
     Attributes:
         samples: a list of (moment, bytes sent, bytes received) since the
@@ -59,7 +61,7 @@ class LinkMeter:
 def seen_tasks(ready: Sequence[float],
                samples: Sequence[tuple[float, int, int]], start: float = 0
                ) -> list[Task]:
-    """A worker's step as a list of `Task`, from what was seen of it.
+    """A worker's step as a list of `Task`, worked out from its traffic.
 
     ready: when each layer's gradient was ready, the last layer's first.
     samples: of a `LinkMeter` during the step, in which equal layers were
@@ -79,10 +81,10 @@ def seen_tasks(ready: Sequence[float],
     for what, counts in zip(('push', 'pull'), rows.T[1:]):
         share = (counts - counts[0]) / (counts[-1] - counts[0])
         for number, layer in enumerate(layers):
-            begin, end = np.interp(
-                [(number + SEEN) / len(ready), (number + 1 - SEEN) /
-                 len(ready)], share, rows[:, 0]) - start
-            tasks.append(Task(what, (layer,), float(begin), float(end)))
+            ends = np.array([number + THRESHOLD, number + 1 - THRESHOLD])
+            begin, end = np.interp(ends / len(ready), share, rows[:, 0])
+            tasks.append(Task(what, (layer,), float(begin - start),
+                              float(end - start)))
     return tasks
 
 

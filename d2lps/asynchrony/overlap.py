@@ -1,8 +1,8 @@
 """Sending while computing: a training step that can be worked by hand.
 
 The backward pass makes gradients layer by layer, the last layer's first. One
-link carries them, one message after the other. Who goes when? What comes out
-is a list of `Task`; picture, table and total time are made from it.
+link carries them, one message after the other. Which message goes when? The
+answer is a list of `Task`, from which picture, table and total are made.
 """
 import math
 from collections.abc import Callable, Sequence
@@ -11,11 +11,11 @@ from typing import NamedTuple
 from d2lps.checks import boolean, checked, list_of, number, one_of, positive
 
 ORDERS = 'sequential', 'fifo', 'priority'
-MOST = 1000  # messages, or it takes too long
+MAX_MESSAGES = 1000  # more would take too long
 
 
 class Task(NamedTuple):
-    """Something that is done for `layers`, from `start` to `end` seconds.
+    """Work done for some `layers`, from second `start` to second `end`.
 
     `what` is 'backward', 'push', 'pull' or 'forward'. What is sent has
     `nbytes`, and was `ready` before it could start.
@@ -29,7 +29,7 @@ class Task(NamedTuple):
 
 
 class Message(NamedTuple):
-    """Gradients that travel together, from when on they are `ready`."""
+    """Gradients that travel together; all of them exist from `ready` on."""
     layers: tuple[int, ...]
     nbytes: float
     ready: float
@@ -91,7 +91,7 @@ def send(what: str, messages: Sequence[Message], bandwidth: float,
 
 
 def replies(sent: Sequence[Task]) -> list[Message]:
-    """The sums that come back, from when on they can.
+    """Messages with the sums that come back, and when each can start.
 
     A request for a sum goes out when the push has arrived, behind all pushes
     that wait by then. (So it is in MXNet's store, where both go through one
@@ -110,25 +110,25 @@ def forward_pass(forward: Sequence[float], sent: Sequence[Task]
     now: float
     tasks, now = [], 0
     for layer, seconds in enumerate(forward):
-        came = max(task.end for task in sent if layer in task.layers)
-        start = max(now, came)
+        arrived = max(task.end for task in sent if layer in task.layers)
+        start = max(now, arrived)
         now = start + seconds
         tasks.append(Task('forward', (layer,), start, now))
     return tasks
 
 
-def _as_many(backward, nbytes, forward=(), slice_size=None, **_):
+def _lengths_fit(backward, nbytes, forward=(), slice_size=None, **_):
     """A number for each layer, and not too many layers and messages."""
     for name, value in ('nbytes', nbytes), ('forward', forward):
         if len(value) != len(backward) and (value or name == 'nbytes'):
             raise ValueError(f'{name} must have a number for each of the '
                              f'{len(backward)} layers; it had {len(value)}')
-    if len(backward) > MOST:
-        raise ValueError(f'backward must have at most {MOST:,} layers; it '
-                         f'had {len(backward):,}')
-    if slice_size and sum(nbytes) / slice_size + len(nbytes) > MOST:
+    if len(backward) > MAX_MESSAGES:
+        raise ValueError(f'backward must have at most {MAX_MESSAGES:,} '
+                         f'layers; it had {len(backward):,}')
+    if slice_size and sum(nbytes) / slice_size + len(nbytes) > MAX_MESSAGES:
         raise ValueError(f'slice_size is {slice_size:g}: that makes more than '
-                         f'{MOST} messages')
+                         f'{MAX_MESSAGES} messages')
 
 
 LAYERS: dict[str, Callable] = {
@@ -138,7 +138,7 @@ LAYERS: dict[str, Callable] = {
     'bandwidth': positive, 'latency': number, 'pull': boolean}
 
 
-@checked(_as_many, **LAYERS, order=one_of(*ORDERS), bucket_size=number,
+@checked(_lengths_fit, **LAYERS, order=one_of(*ORDERS), bucket_size=number,
          slice_size=positive)
 def simulate_step(backward: Sequence[float], nbytes: Sequence[float],
                   bandwidth: float, latency: float = 0, order: str = 'fifo',
@@ -186,7 +186,7 @@ def simulate_step(backward: Sequence[float], nbytes: Sequence[float],
     return tasks + forward_pass(forward, sent)
 
 
-@checked(_as_many, **LAYERS)
+@checked(_lengths_fit, **LAYERS)
 def best_possible(backward: Sequence[float], nbytes: Sequence[float],
                   bandwidth: float, latency: float = 0, pull: bool = False,
                   forward: Sequence[float] = ()) -> float:

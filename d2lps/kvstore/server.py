@@ -38,7 +38,7 @@ def parts(value: Array, places: Sequence[tuple[int, int, int]]
 
 
 class Shard:
-    """A value, or a part of one, on its server, which checks all arguments.
+    """A value, or a part of one, on its server; the server checks arguments.
 
     `round` counts its updates; `pushes` has a queue for each worker.
     """
@@ -95,7 +95,7 @@ class Server:
         self.shards[key] = Shard(key, copy, self.num_workers)
 
     def complete(self, shard: Shard) -> bool:
-        # (ps-lite counts pushes: there, two of one worker would do as well.)
+        # (ps-lite counts pushes: two of one worker complete its round, too.)
         return all(len(queue) > 0 for queue in shard.pushes)
 
     @checked(known, key=store_key, value=array)
@@ -119,10 +119,11 @@ class Server:
 
 
 class BoundedServer(Server):
-    """Bounded delay: uses each push at once, whoever it is from, but who is
-    more than `bound` rounds ahead of the slowest must wait to pull.
+    """Bounded delay: each push is an update, but a worker more than `bound`
+    rounds ahead of the slowest worker must wait to pull.
 
-    By key and rank: `pushed`, how often; `seen`, the round of the last pull.
+    By key and rank, `pushed` counts the pushes, and `seen` has the round of
+    the last pull. `staleness` counts pushes by the updates they had missed.
     """
 
     seen: dict[tuple[Key, int], int]

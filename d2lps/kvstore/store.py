@@ -24,7 +24,7 @@ np = mx.np
 
 
 class Stopped(RuntimeError):
-    """What a worker meets whose fellow has failed; see `KVStore.run`."""
+    """Ends the calls of other workers when one has failed: `KVStore.run`."""
 
 
 class KVStore:
@@ -52,8 +52,8 @@ class KVStore:
 
     Raises, from every call:
         ValueError: for a bad argument; nothing has changed then.
-        TimeoutError: after `timeout` seconds, with the names of those who
-            are missing. What was pushed stays, and a later pull may succeed.
+        TimeoutError: after `timeout` seconds, with the names of the missing
+            workers. What was pushed stays, and a later pull may succeed.
     """
 
     servers: list[Server]
@@ -133,7 +133,7 @@ class KVStore:
 
     @contextmanager
     def _held(self):
-        """Keep other calls out; an updater can make that take long."""
+        """Hold the lock. Another call's updater may keep it for long."""
         if not self._changed.acquire(timeout=self.timeout):
             raise TimeoutError(f'worker {self.rank} waited {self.timeout:g} s '
                                'for the updater in a call of another worker')
@@ -147,7 +147,7 @@ class KVStore:
         """Let `updater(key, sum, stored)` change `stored`, in place.
 
         With None the sum replaces what was stored. Servers call it for their
-        part of a split value. What it raises reaches the last one to push.
+        part of a split value. What it raises reaches the last worker to push.
         All workers may call it; worker 0's call counts, and the others wait
         for it if their pushes are not to wait for each other.
         """
@@ -187,7 +187,7 @@ class KVStore:
                 if len(arrays) > 1 or (self.rank, k) in self._inits:
                     raise ValueError(f'key {k!r} is initialised already; '
                                      'push changes its value')
-            self._called('init', key)
+            self._note_call('init', key)
             if self.rank == 0:
                 for k, [value] in groups.items():
                     self._kinds[k] = value.shape, value.dtype
@@ -211,7 +211,7 @@ class KVStore:
                 raise ValueError(
                     f'a store with consistency={self.consistency!r} needs an '
                     'updater: call set_updater or set_optimizer first')
-            self._called('push', key)
+            self._note_call('push', key)
             for k, arrays in groups.items():
                 for server, part in self._parts(k, total(arrays)):
                     try:
@@ -224,9 +224,7 @@ class KVStore:
 
     @checked(key=store_key)
     def missing(self, key: Key) -> list[int]:
-        """The ranks of those for whose push a pull of `key` would wait.
-
-        If it is empty, a pull waits for nobody.
+        """The ranks of the workers whose push a pull of `key` would wait for.
         """
         with self._held():
             self._check({key: []}, 'key')
@@ -237,15 +235,15 @@ class KVStore:
         """Copy values into `out`: an array, or a list of one per device."""
         with self._held():
             groups = self._check(by_key(key, out, mx.np.ndarray, 'out'), 'out')
-            self._called('pull', key)
+            self._note_call('pull', key)
             self._wait('push', groups, self._missing)
             for k, arrays in groups.items():
-                found = [self.servers[number].pull(k, self.rank)
-                         for number, _, _ in self._places[k]]
-                value = found[0]
-                if len(found) > 1:
+                pulled = [self.servers[number].pull(k, self.rank)
+                          for number, _, _ in self._places[k]]
+                value = pulled[0]
+                if len(pulled) > 1:
                     value = np.concatenate([part.as_in_ctx(value.ctx)
-                                            for part in found])
+                                            for part in pulled])
                     value = value.reshape(arrays[0].shape)
                 for array in arrays:
                     value.copyto(array)
@@ -282,32 +280,32 @@ class KVStore:
                         f'{onp.dtype(array.dtype)} of shape {array.shape}')
         return groups
 
-    def _go_on(self):
+    def _raise_if_ended(self):
         if self._ended:
             raise Stopped(f'worker {self.rank} was stopped, as another failed '
                           'or Ctrl-C came')
 
-    def _called(self, call, key):
-        self._go_on()
+    def _note_call(self, call, key):
+        self._raise_if_ended()
         self._last[self.rank] = f'{call}({key!r})', time.monotonic()
 
     def _missing(self, key):
         number, _, _ = self._places[key][0]  # all parts wait together
         return self.servers[number].missing(key, self.rank)
 
-    def _wait(self, call, keys, late):
-        """Sleep until nobody is `late` for any key, or time is up."""
+    def _wait(self, call, keys, missing):
+        """Sleep until no worker is `missing` for any key, or time is up."""
         self._changed.wait_for(lambda: self._ended or not any(
-            map(late, keys)), self.timeout)
-        if not any(map(late, keys)):
+            map(missing, keys)), self.timeout)
+        if not any(map(missing, keys)):
             return
-        self._go_on()
-        key, now = next(filter(late, keys)), time.monotonic()
-        whom = ' and '.join(f'worker {rank}' for rank in late(key))
+        self._raise_if_ended()
+        key, now = next(filter(missing, keys)), time.monotonic()
+        workers = ' and '.join(f'worker {rank}' for rank in missing(key))
         ahead = (f', being more than {self.consistency} ahead'
                  if call == 'push' and not self._in_rounds else '')
         raise TimeoutError('\n  '.join([
             f'worker {self.rank} waited {self.timeout:g} s for '
-            f'{call}({key!r}) of {whom}{ahead}. Last calls:',
+            f'{call}({key!r}) of {workers}{ahead}. Last calls:',
             *(f'worker {rank}: {what}, {now - when:.1f} s ago'
               for rank, (what, when) in enumerate(self._last))]))

@@ -20,9 +20,9 @@ from d2lps.annotations import Array, PathLike
 from d2lps.checks import (checked, folder, instance_of, integer, list_of,
                           refuse)
 from d2lps.engine import mx
-import fcntl  # after MXNet: Windows has neither, and that one is explained
+import fcntl  # after MXNet, whose absence on Windows is explained
 from d2lps.recovery.file import (CheckpointError, as_parts, flush_folder,
-                                 open_only_here, read, write)
+                                 open_regular_file, read, write)
 
 NAME = re.compile(r'step-([0-9]{8,})\.checkpoint')
 STEP = partial(integer, least=0, most=10 ** 15)
@@ -31,14 +31,14 @@ PARAMS = list_of(instance_of((onp.ndarray, mx.np.ndarray), 'an array'),
 
 
 def _shapes(params):
-    """The shapes of a list of arrays; a file may have anything there."""
+    """The shapes of a list of arrays; None for anything else in a file."""
     if isinstance(params, list):
-        return [getattr(one, 'shape', None) for one in params]
+        return [getattr(array, 'shape', None) for array in params]
     return None
 
 
 class Checkpoint:
-    """The checkpoints in a folder, of which one process at a time writes.
+    """The checkpoints in a folder, where one process at a time may write.
 
     Args:
         folder: made if need be; on several machines, a folder they share.
@@ -85,20 +85,20 @@ class Checkpoint:
         return [(step, self._path(step)) for step in sorted(steps)[::-1]]
 
     def lock(self) -> None:
-        """Become the one who writes here, until `close`; `save` does it, too.
+        """Let nobody else write here until `close`; `save` calls this, too.
 
-        When this process and its forks end, however they do, the operating
-        system takes the lock away. What dead writers left is removed here.
+        When this process and its forks have ended, for whatever reason, the
+        operating system releases the lock. Unfinished files are removed.
 
         Raises:
             CheckpointError: if another training has it.
         """
         if self._release and self._owner == os.getpid():
             return
-        self.close()  # a fork's: the lock is its parent's
+        self.close()  # in a fork, because its parent has the lock
         self._owner = os.getpid()
-        # Whoever may read it could lock it.
-        file = self._lock_fd = open_only_here(
+        # A user who may read the file could lock it.
+        file = self._lock_fd = open_regular_file(
             self.folder / 'lock', os.O_RDWR | os.O_CREAT, 0o600)
         self._release = weakref.finalize(self, os.close, file)
         try:
@@ -115,7 +115,7 @@ class Checkpoint:
             raise CheckpointError(
                 f'{self.folder} is in use by another training ({who!a}): wait '
                 'for its end, or take another folder') from None
-        with contextlib.suppress(OSError):  # a full disk: it has no name
+        with contextlib.suppress(OSError):  # a full disk
             os.ftruncate(file, 0)
             os.write(file, f'process {os.getpid()} on {platform.node()}'
                      .encode())
@@ -175,13 +175,13 @@ class Checkpoint:
                     'Load it and go on from there, or take an empty folder')
             if step not in self._steps and os.path.lexists(path):
                 os.replace(path, f'{path}.damaged')
-            temporary.unlink(missing_ok=True)  # an interrupted save's
+            temporary.unlink(missing_ok=True)  # of an interrupted save
             write(temporary, parts)
             os.replace(temporary, path)
             flush_folder(self.folder)
         except OSError as error:
             with contextlib.suppress(OSError):
-                if self._release:  # otherwise it may be another's
+                if self._release:  # without the lock it may be another's
                     temporary.unlink()
             raise OSError(error.errno, f'{error.strerror}: the checkpoint of '
                           f'step {step} was not saved; those before it are as '

@@ -15,26 +15,29 @@ from d2lps.checks import (checked, either, folder, from_zero, integer,
 from d2lps.engine import devices, mx
 from d2lps.kvstore.store_training import a_store, share
 from d2lps.recovery.checkpoint import Checkpoint
-from d2lps.recovery.file import CheckpointError, open_only_here
+from d2lps.recovery.file import CheckpointError, open_regular_file
 from d2lps.training import (Batches, compute_gradients, get_params,
                             init_params, load_data)
 from d2lps.training.array_checks import learning_rate
 
 np = mx.np
 LOSS, SEEN = 8, 9  # keys in the store, after those of the eight parameters
-MOST = 2 ** 24  # float32, in which stores add, has no 2 ** 24 + 1
-WAIT = 30  # seconds for somebody to kill a process
+MAX_STEP = 2 ** 24  # float32, in which stores add, has no 2 ** 24 + 1
+WAIT = 30  # seconds in which the reader can kill a process
 
 
 class Trained(NamedTuple):
-    """The end: `params` as NumPy's arrays, the loss of every step from the
-    first on, and how many `steps` this call took."""
+    """A finished training.
+
+    `params` are NumPy's arrays, `losses` has one for every step from the
+    first on, and `steps` is how many of them this call took.
+    """
     params: list[onp.ndarray]
     losses: list[float]
     steps: int
 
 
-@checked(folder=folder, num_steps=partial(integer, most=MOST),
+@checked(folder=folder, num_steps=partial(integer, most=MAX_STEP),
          batch_size=integer, lr=learning_rate, every=integer, keep=integer,
          momentum=either(
              partial(number, most=0), partial(number, least=1e-30, most=0.999),
@@ -113,7 +116,7 @@ def train_with_checkpoints(folder: PathLike, num_steps: int,
         if store.rank == 0:
             log = stack.enter_context(open(
                 checkpoint.folder / 'progress.csv', 'a+', buffering=1,
-                errors='replace', opener=open_only_here))
+                errors='replace', opener=open_regular_file))
             log.write('\n' if log.tell() else 'step,loss,time\n')
             log.seek(0)
             before = log.read() if wait_at else ''
@@ -125,7 +128,7 @@ def train_with_checkpoints(folder: PathLike, num_steps: int,
             X = np.roll(X, shift.tolist(), axis=(2, 3))
             losses.append(sum_gradients(X, y, params, device, store))
             for k, arrays in enumerate(zip(params, momenta)):
-                weight, velocity = (one.as_nd_ndarray() for one in arrays)
+                weight, velocity = (a.as_nd_ndarray() for a in arrays)
                 sgd.update(k, weight, weight.grad, velocity)
             if not math.isfinite(losses[-1] + sum(
                     float(param.sum()) for param in params)):
@@ -156,8 +159,10 @@ def forever(data: Batches, batch: int) -> Iterator[tuple[Array, Array]]:
 
 def sum_gradients(X: Array, y: Array, params: Sequence[Array], device: Device,
                   store: Store) -> float:
-    """Make the gradients those of the mean loss over X, of which each worker
-    computes its share. Returns that loss."""
+    """Make the gradients those of the mean loss over X, and return that loss.
+
+    Each worker computes its share of X.
+    """
     mine, weight, loss = share(len(X), store), 0.0, np.zeros(1)
     if len(X[mine]):  # otherwise there are more workers than examples
         [losses] = compute_gradients(X[mine], y[mine], [params], [device])
@@ -173,11 +178,11 @@ def newest_for_all(checkpoint: Checkpoint, store: Store,
                    params: Sequence[Array]) -> tuple[int, dict] | None:
     """(step, state) of the newest checkpoint good for all workers, or None.
 
-    Through the store, each tells the others which it can read. If one finds
-    the newest damaged, all take the one before.
+    Each worker pushes the step and the checksum of the newest checkpoint
+    that it can read. If the rows differ, all try the oldest of these steps.
     """
     store.init(SEEN, np.zeros((store.num_workers, 2)))
-    at_most = MOST
+    at_most = MAX_STEP
     while True:
         found = checkpoint.load(like=params, at_most=at_most)
         table = np.zeros((store.num_workers, 2))

@@ -24,7 +24,7 @@ import numpy as onp
 from d2lps.annotations import PathLike
 from d2lps.checks import from_zero, refuse
 from d2lps.engine import mx
-import fcntl  # after MXNet: Windows has neither, and that one is explained
+import fcntl  # after MXNet, whose absence on Windows is explained
 
 FORMAT = 1
 HEAD = re.compile(rb'd2lps checkpoint, format ([0-9]{1,9})\n')
@@ -36,7 +36,7 @@ class CheckpointError(RuntimeError):
 
 
 def pack(state: Any, arrays: list[onp.ndarray], where: str = 'state') -> Any:
-    """What JSON can hold of `state`; its arrays go to the end of `arrays`."""
+    """`state` as JSON can hold it; its arrays are appended to `arrays`."""
     if isinstance(state, dict):
         for key in state:
             if not isinstance(key, str):
@@ -62,7 +62,7 @@ def pack(state: Any, arrays: list[onp.ndarray], where: str = 'state') -> Any:
 
 
 def unpack(tree: Any, arrays: list[onp.ndarray]) -> Any:
-    """The state of which `pack` made this tree and these arrays."""
+    """The state from which `pack` made this tree and these arrays."""
     if isinstance(tree, list):
         return [unpack(one, arrays) for one in tree]
     if isinstance(tree, dict) and 'array' in tree:
@@ -99,28 +99,33 @@ def as_parts(step: int, state: dict) -> tuple[list, str]:
     return [head, found, b'\n', *body], found.decode()
 
 
-def open_only_here(path: PathLike, flags: int, mode: int = 0o666) -> int:
-    """`os.open` for a folder in which others may put what they like: it
-    neither follows a link nor waits for a pipe; ValueError if it is one."""
+def open_regular_file(path: PathLike, flags: int, mode: int = 0o666) -> int:
+    """`os.open` for a folder in which other users may create files.
+
+    It follows no link and waits for no pipe, but raises ValueError.
+    """
     file = os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK, mode)
     about = os.fstat(file)
-    # What is to be changed might also be a file of ours elsewhere.
+    # A file with a second name might be one of this user's, elsewhere.
     writes = flags & os.O_ACCMODE != os.O_RDONLY
     if not stat.S_ISREG(about.st_mode) or writes and about.st_nlink > 1:
         os.close(file)
-        raise ValueError(f'{os.path.basename(path)} is no file, or one that '
-                         'is elsewhere, too: remove it')
+        raise ValueError(f'{os.path.basename(path)} is not a regular file, or '
+                         'has a second name (hard link): remove it')
     return file
 
 
 def read(path: Path) -> tuple[int, dict, str]:
-    """(step, state, checksum) of a checkpoint's file; ValueError if it is
-    damaged or not ours, CheckpointError if it is good but not for us."""
-    with open(path, 'rb', opener=open_only_here) as file:
+    """(step, state, checksum) of a checkpoint's file.
+
+    ValueError if it is damaged or another user's; CheckpointError if it has
+    another format.
+    """
+    with open(path, 'rb', opener=open_regular_file) as file:
         owners = os.geteuid(), path.parent.stat().st_uid
         if os.fstat(file.fileno()).st_uid not in owners:
             raise ValueError('it belongs to another user')
-        start = file.read(40)  # of what may be any file, of any size
+        start = file.read(40)  # first: it may be any file, of any size
         return parsed(start + file.read() if HEAD.match(start) else start)
 
 
@@ -147,7 +152,7 @@ def parsed(content: bytes) -> tuple[int, dict, str]:
             arrays.append(onp.lib.format.read_array(file, allow_pickle=False))
         step = from_zero('step', tree['step'])
         return step, dict(unpack(tree['state'], arrays)), found.decode()
-    except Exception as error:  # anybody can compute a checksum
+    except Exception as error:  # a right checksum proves nothing
         raise ValueError(f'it holds no state: {error!r}') from error
 
 
@@ -155,10 +160,10 @@ def flush(file: int) -> None:
     """Wait until a file, or the names in a folder, are on the disk itself."""
     try:
         os.fsync(file)
-    except OSError as error:  # some drives of networks have it for no folder
+    except OSError as error:  # some network drives cannot sync a folder
         if error.errno != errno.EINVAL:
             raise
-    if hasattr(fcntl, 'F_FULLFSYNC'):  # a Mac's fsync leaves it to the disk
+    if hasattr(fcntl, 'F_FULLFSYNC'):  # a Mac's fsync stops at its cache
         with contextlib.suppress(OSError):  # a file system without it
             fcntl.fcntl(file, fcntl.F_FULLFSYNC)
 

@@ -19,7 +19,7 @@ server_number = partial(integer, least=0, most=1000)
 
 class ReplicatedStore:
     """A store whose servers can be killed; each key is on several of them.
-    After a death, `repair` makes the lost copies anew.
+    After a death, `repair` makes new copies of what was lost.
 
     Args:
         num_servers: they have the numbers 0, 1, ...
@@ -63,7 +63,7 @@ class ReplicatedStore:
     def set_updater(self, updater: Updater | None) -> None:
         """Let `updater(key, sum, stored)` change `stored`, at the head.
 
-        What it remembers by itself, such as a momentum, has no replicas.
+        What the updater itself stores, such as momentum, has no replicas.
         """
         self._updater = updater
         for server in self.servers.values():
@@ -121,17 +121,17 @@ class ReplicatedStore:
         return self._messages(key, values)
 
     def _messages(self, key, values):
-        """Down the chain; its last server tells the workers."""
+        """Down the chain; its last server acknowledges the push."""
         servers = self._living_chain(key)
         sender, number = 'workers', self.rounds[key] + 1
-        this = [value.asnumpy().tobytes() for value in values]
+        pushed = [value.asnumpy().tobytes() for value in values]
         begun = self.servers[servers[0]].shards[key].round == number
-        if begun and this != self._latest[key]:
+        if begun and pushed != self._latest[key]:
             raise ValueError(f'the push of key {key!r} before was not '
                              'acknowledged: push its values again')
-        self._latest[key] = this
+        self._latest[key] = pushed
         for server in servers:
-            # Who has this round already only hands it on.
+            # A server that has this round already only passes it on.
             if self.servers[server].shards[key].round < number:
                 if sender == 'workers':
                     for rank, value in enumerate(values):
@@ -139,7 +139,7 @@ class ReplicatedStore:
                 else:
                     self._copy(key, sender, server)
             yield sender, server
-            if self.chain(key) != servers or self._latest[key] is not this:
+            if self.chain(key) != servers or self._latest[key] is not pushed:
                 return
             sender = server
         self.rounds[key] = number
@@ -160,7 +160,8 @@ class ReplicatedStore:
         if server not in self.servers:
             refuse('server', server, f'one of {[*self.servers]}')
         del self.servers[server]
-        self._places = [one for one in self._places if one[1] != server]
+        self._places = [(position, owner) for position, owner in self._places
+                        if owner != server]
 
     @checked(server=server_number)
     def join(self, server: int) -> None:
@@ -196,9 +197,9 @@ class ReplicatedStore:
         servers, (shape, dtype) = self.chain(key), self._kinds[key]
         if not servers:
             raise LookupError(f'key {key!r} is lost: its servers are dead')
-        for one in arrays:
-            if (one.shape, one.dtype) != (shape, dtype):
+        for array in arrays:
+            if (array.shape, array.dtype) != (shape, dtype):
                 raise ValueError(f'the arrays of key {key!r} must be of shape '
                                  f'{shape} and of the dtype given to init; '
-                                 f'one was of shape {one.shape}')
+                                 f'one was of shape {array.shape}')
         return servers

@@ -272,7 +272,7 @@ def test_workers_all_see_the_sum_of_each_round():
 
 def test_who_waits_for_a_worker_that_failed_ends_and_all_errors_are_shown():
     """Not after the timeout, with a word of the wrong worker."""
-    store = KVStore(num_workers=4, timeout=3600)
+    store = KVStore(num_workers=4, timeout=60)
 
     def work(handle):
         if handle.rank in (1, 3):
