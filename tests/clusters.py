@@ -1,10 +1,5 @@
 """What the tests of clusters share."""
-import inspect
-import json
 import os
-import subprocess
-import sys
-import textwrap
 import time
 from contextlib import contextmanager
 from pathlib import Path
@@ -62,25 +57,3 @@ def empty_in_the_end(tmp_path, monkeypatch):
     monkeypatch.setattr('tempfile.tempdir', str(folder))
     yield folder
     assert wait_for(lambda: not os.listdir(folder)), os.listdir(folder)
-
-
-@contextmanager
-def running(lab, folder):
-    """A process of `sshlab` or `opensshlab`, which stays for many tests."""
-    with subprocess.Popen(
-            [sys.executable, lab.__file__, str(folder)], text=True,
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
-        assert process.stdout.readline() == 'ready\n'
-        yield process
-        process.stdin.close()
-
-
-def run_body(process, folder, prelude, function):
-    """Run what is inside of a function in a lab, as a reader's program."""
-    lines = inspect.getsource(function).split('\n', 1)[1]
-    script = folder / 'script.py'
-    script.write_text(prelude + textwrap.dedent(lines))
-    print(script, file=process.stdin, flush=True)
-    code, out, err = json.loads(process.stdout.readline())
-    print(out, err)
-    assert code == 0, err
