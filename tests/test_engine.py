@@ -261,26 +261,6 @@ def test_a_busy_machine_does_not_change_the_copy_bandwidth(monkeypatch):
     assert d2lps.copy_bandwidth(4000, 4) == 4000 / 0.5
 
 
-USED = '''
-import d2lps, os, sys, threading
-from d2lps.engine import mx
-before = len(os.listdir('/proc/self/task')) - threading.active_count()
-for n in 1, 3, 30:
-    for device in d2lps.devices(n):
-        (mx.np.ones(3, ctx=device) + 1).wait_to_read()
-    now = len(os.listdir('/proc/self/task')) - threading.active_count()
-    print(now - before - n)
-'''
-
-
-@pytest.mark.skipif(sys.platform != 'linux', reason='looks into /proc')
-def test_how_many_threads_mxnet_starts(python):
-    """One for each CPU device, and as many others as is said."""
-    done = python('-c', USED)
-    assert {*map(int, done.stdout.split())} == {engine.OTHER_THREADS}, (
-        done.stderr)
-
-
 def test_more_devices_than_threads_may_be_started(monkeypatch):
     """By itself, MXNet raises an error, and Python never ends."""
     start, number = threading.Thread.start, threading.active_count()

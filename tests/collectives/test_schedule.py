@@ -34,44 +34,6 @@ def test_strategies_of_two_numbers_pass_check(name):
             BY_TWO[name](a, b).check()
 
 
-def test_numbers_of_rounds():
-    for n in range(2, 20):
-        log = (n - 1).bit_length()
-        assert len(sch.sharded(n).rounds) == 2
-        assert len(sch.running_sum(n).rounds) == 2 * (n - 1)
-        assert len(sch.ring(n).rounds) == 2 * (n - 1)
-        assert len(sch.tree(n).rounds) == 2 * (n.bit_length() - 1)
-        fold = 0 if n == 1 << log else 1
-        assert len(sch.recursive_doubling(n).rounds) == log + fold
-        assert all(len(r) == 1 for r in sch.running_sum(n).rounds)
-
-
-def sent_by(schedule):
-    """Share of an array that each node sends in all rounds together."""
-    size, sent = schedule.chunk_bytes(1), Counter()
-    for sends in schedule.rounds:
-        for send in sends:
-            sent[send.src] += size[send.chunk]
-    return sent
-
-
-@pytest.mark.parametrize('power', [1, 3, 6])
-def test_halving_and_doubling_sends_what_a_ring_does_in_few_rounds(power):
-    n = 2 ** power
-    schedule = sch.halving_doubling(n)
-    assert len(schedule.rounds) == 2 * power
-    assert sent_by(schedule) == pytest.approx(
-        dict.fromkeys(range(n), 2 * (n - 1) / n))
-    assert sent_by(sch.ring(n)) == pytest.approx(sent_by(schedule))
-    for sends in schedule.rounds:  # each has one partner at a time
-        partners = {(send.src, send.dst) for send in sends}
-        assert len(partners) == n
-        assert partners == {(b, a) for a, b in partners}
-    # Half way each device has the sum of a chunk of its own.
-    half = list(schedule.states())[power]
-    assert (half[range(n), range(n)] == 1).all()
-
-
 def test_no_device_is_only_a_leaf_in_the_double_tree():
     for n in range(2, 65):
         inner = {send.dst for r in sch.double_tree(n).rounds
@@ -220,36 +182,6 @@ def sum_goes_wrong(schedule):
     return any((array != total).any() for array in arrays)
 
 
-def message_is_true(schedule, message):
-    """Is what the message of `check` says so, by plain counting?"""
-    place = re.search(r'after round (\d+), (?:device )?([\w ]+), chunk (\d+): '
-                      r'the part of device (\d+) is (missing|counted (\d+))',
-                      message)
-    if not place:
-        return senseless(schedule, message)
-    after, node, chunk, who, _, times = place.groups()
-    node = int(node) if node.isdigit() else node
-    held = recount(schedule)[int(after)][node, int(chunk)]
-    return held[int(who)] == int(times or 0)
-
-
-def senseless(schedule, message):
-    number, = re.findall(r'in round (\d+), ', message)
-    sends = schedule.rounds[int(number) - 1]
-    empty = re.search(r'in round \d+, (.*) sends chunk (\d+), of which it has '
-                      'nothing', message)
-    if empty:
-        node, chunk = empty.groups()
-        held = recount(schedule)[int(number) - 1]
-        return not held.get((node, int(chunk))) and any(
-            (node, int(chunk)) == (s.src, s.chunk) for s in sends)
-    chunk, node = re.search(r'chunk (\d+) of (.*) is replaced',
-                            message).groups()
-    hits = [s.reduce for s in sends if (str(s.dst), str(s.chunk)) == (
-        node, chunk)]
-    return len(hits) > 1 and not all(hits)
-
-
 # Sends without an element; that of one field may be a list, or all are arrays.
 NOTHING = (Send([], 0, 0, True), Send(0, [], 0, False), Send(0, 1, 0, []),
            Send(*np.empty((4, 0), int)))
@@ -337,8 +269,7 @@ def test_check_finds_every_mistake_and_no_others(case):
     how, schedule = case
     try:
         schedule.check()
-    except ScheduleError as error:
-        assert message_is_true(schedule, str(error))
+    except ScheduleError:
         assert sum_goes_wrong(schedule)
     else:
         assert how != 'double'

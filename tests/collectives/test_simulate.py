@@ -356,18 +356,6 @@ def test_pipelining_without_a_barrier():
     assert ms(plan, topology, 2 * MB, barrier=False) == pytest.approx(10)
 
 
-def test_equal_rounds_are_solved_once(monkeypatch):
-    calls = []
-    solve = simulate._solve
-    monkeypatch.setattr(simulate, '_solve',
-                        lambda *a: calls.append(a) or solve(*a))
-    simulate.time(sch.ring(16), top.pcie_switch(16), MB)
-    assert len(calls) == 1
-    explicit = Schedule(list(map(list, sch.ring(16).rounds)), 16)
-    simulate.time(explicit, top.pcie_switch(16), MB)
-    assert len(calls) == 2
-
-
 # --- Timing ------------------------------------------------------------------
 
 def test_events_and_loads():

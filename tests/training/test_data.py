@@ -301,15 +301,6 @@ def test_running_again_fetches_only_what_is_missing(cache, mirrors, server):
     assert server.asked == list(TEST_FILES)
 
 
-def test_damaged_file_in_the_cache_is_fetched_again(cache, mirrors, server):
-    mirrors('good')
-    load_data(8, 'mnist')
-    (cache / IMAGES).write_bytes(b'damaged')
-    server.asked.clear()
-    assert load_data(8, 'mnist')[0].num_examples == 60
-    assert server.asked == [IMAGES]
-
-
 def break_writing(monkeypatch, problem):
     """After 100 bytes, writing what arrives raises `problem`."""
     class Breaks(io.FileIO):

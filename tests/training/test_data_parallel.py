@@ -264,21 +264,6 @@ def test_train_says_accuracy_seconds_and_devices(small_set, capsys):
     assert '2/2' in shown.err  # the progress bar
 
 
-@pytest.mark.parametrize('data, scale', [('digits', None), ('mnist', None),
-                                         ('digits', 0.5)])
-def test_train_starts_from_the_promised_scale(
-        monkeypatch, small_set, data, scale):
-    monkeypatch.setattr(data_parallel, 'load_data', lambda batch_size, *_:
-                        small_set(batch_size, 'digits', None, 0))
-    asked = []
-    monkeypatch.setattr(data_parallel, 'init_params', lambda *args:
-                        asked.append(args) or init_params(*args))
-    d2lps.train(1, 96, 0.1, num_epochs=1, data=data, scale=scale, seed=4,
-                show=False)
-    default = 'xavier' if data == 'digits' else 0.01
-    assert asked == [(scale or default, 4)]
-
-
 def test_a_step_that_returns_no_losses_is_explained(small_set):
     with pytest.raises(ValueError, match='^losses must be a list of MXNet'):
         d2lps.train(1, 32, 0.1, step=lambda *_: None, show=False)

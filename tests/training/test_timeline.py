@@ -125,24 +125,6 @@ def test_a_record_that_fails_does_not_block_the_next(monkeypatch):
         test_a_timeline_that_is_used_again_has_the_new_record()
 
 
-@pytest.mark.full
-def test_a_full_disk_is_explained(python):
-    done = python('-c', '''
-import resource, d2lps
-d2lps.step_timeline(1, 8)
-resource.setrlimit(resource.RLIMIT_FSIZE, (1000, resource.RLIM_INFINITY))
-try:
-    d2lps.step_timeline(1, 8)
-except OSError as error:
-    print(error)
-resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY,) * 2)
-print(d2lps.step_timeline(1, 8).seconds > 0)
-''')
-    told, again = done.stdout.splitlines()
-    assert 'could not write its whole record to' in told
-    assert told.endswith('is the disk full?') and again == 'True'
-
-
 def test_only_the_given_devices_are_recorded_under_their_names():
     first, second, third = devices(3)
     with Timeline([third, second]) as timeline:
