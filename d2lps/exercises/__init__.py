@@ -1,7 +1,8 @@
 """Exercises of the chapters, and checks that say why an answer is wrong.
 
-The notebooks are in `notebooks/exercises`. An exercise has a module here of
-the same name; what all have in common is in `checking`, and what the ones with
-plans have, in `plans`: it judges their sums and times.
+The notebooks are in `notebooks/exercises`; each has a module here with the
+same name. All modules use `checking`. Exercises whose answer is a plan use
+`plan_checks`, which judges sums and times. `turns` runs workers as threads
+that take turns: `numpygroup` with NumPy arrays, `torchgroup` with tensors.
 """
 from d2lps.exercises.checking import EXERCISES, check, hidden, picture

@@ -5,29 +5,31 @@ To chapter 1, notebooks/01-data-parallelism.ipynb.
 from decimal import Decimal
 from numbers import Real
 from reprlib import repr as short
+from typing import NoReturn
 
 import numpy as np
 
-from d2lps.exercises.checking import Check, Wrong, scalar
+from d2lps.exercises.checking import (Answer, Check, Notes, Picture, Wrong,
+                                      scalar)
 from d2lps.exercises.images import are_torn, images_of, numbers_of
 
 
 class Count:
-    """A number of right answers that may be in the making: int() waits."""
+    """A count of right answers that a device still computes: int() waits."""
 
-    def __init__(self, number, log, right):
+    def __init__(self, number: int, log: list, right: int) -> None:
         self._number, self._log, self._right = number, log, right
 
-    def __int__(self):
+    def __int__(self) -> int:
         self._log.append(['wait', self._number])
         return self._right
 
     __index__ = __int__
 
-    def __float__(self):
+    def __float__(self) -> float:
         return float(int(self))
 
-    def __add__(self, other):
+    def __add__(self, other: object) -> NoReturn:
         raise Wrong('counts lie on different devices and cannot be added '
                     'there. int(count) brings one to Python.')
 
@@ -43,10 +45,12 @@ def _data(num_images, seed):
                                                    (labels + 1) % 10)
 
 
-def run(answer, num_images, k, seed=0):
+def run(answer: Answer, num_images: int, k: int, seed: int = 0) -> Notes:
     """Which device was asked for what, when Python waited, and the result."""
     X, labels, said = _data(num_images, seed)
-    asked, log, torn = [], [], []
+    asked: list[list] = []
+    log: list[list] = []
+    torn: list[int] = []
 
     def begin(i, X_part, y_part):
         rows = numbers_of(X_part)
@@ -63,7 +67,7 @@ def run(answer, num_images, k, seed=0):
     returned = answer(images, y, k, begin)
     changed = not (np.array_equal(images, before) and
                    np.array_equal(y, labels))
-    accuracy = short(returned)
+    accuracy: str | float = short(returned)
     returned = scalar(returned)
     if isinstance(returned, (Real, Decimal)):
         accuracy = float(returned)
@@ -71,10 +75,12 @@ def run(answer, num_images, k, seed=0):
             'changed': changed, 'torn': torn}
 
 
-def judge_accuracy(notes, num_images, k, seed=0):
+def judge_accuracy(notes: Notes, num_images: int, k: int,
+                   seed: int = 0) -> None:
     """Every image once, and the share of right answers."""
     _, labels, said = _data(num_images, seed)
-    seen, accuracies, given = {}, [], notes['accuracy']
+    accuracies, given = [], notes['accuracy']
+    seen: dict[int, int] = {}
     for number, (device, rows, y) in enumerate(notes['asked']):
         if not 0 <= device < k:
             raise Wrong(f'there is no device {device}; they are 0 to '
@@ -153,7 +159,7 @@ def _timeline(notes, k):
     return work, waits
 
 
-def judge_time(notes, num_images, k, seed=0):
+def judge_time(notes: Notes, num_images: int, k: int, seed: int = 0) -> None:
     """An image takes a millisecond; all devices work side by side."""
     for device, *_ in notes['asked']:
         if not 0 <= device < k:
@@ -161,8 +167,8 @@ def judge_time(notes, num_images, k, seed=0):
                         f'0 to {k - 1}.')
     tested = sum(len(rows) for _, rows, _ in notes['asked'])
     if not tested and num_images < k:
-        return  # all were left over: of that the first check tells
-    if tested < num_images / 2:  # of a few that are left out, the first tells
+        return  # nothing was tested; the first check says so
+    if tested < num_images / 2:  # the first check tells of a few left out
         raise Wrong(f'{tested} of {num_images} images were tested.')
     if not any(what == 'wait' for what, _ in notes['log']):
         raise Wrong('int() never took a count, so Python never waited for a '
@@ -183,7 +189,7 @@ def judge_time(notes, num_images, k, seed=0):
                 'do you call int()?')
 
 
-def picture(answer):
+def picture(answer: Answer) -> Picture:
     """Who worked when, with the student's function."""
     from d2lps.pictures import BLUE, ORANGE, row_chart
     notes, k = run(answer, 449, 4), 4

@@ -2,16 +2,21 @@
 
 To chapter 11, notebooks/11-all-reduce-between-machines.ipynb.
 """
+from collections.abc import Iterable, Sequence
 from reprlib import repr as short
 
 import numpy as np
 
+from d2lps.annotations import Array
 from d2lps.checks import shown
-from d2lps.exercises.checking import Check, Wrong, scalar, without
+from d2lps.exercises.checking import (Answer, Check, Notes, Picture, Wrong,
+                                      forbidding, scalar)
 
 
-def ping_pong(alpha_us=50, MB_per_s=1000, sizes=(8, 33554432), count=12,
-              repeats=9, late=(), seed=1, mixed=False):
+def ping_pong(alpha_us: float = 50, MB_per_s: float = 1000,
+              sizes: tuple[int, int] = (8, 33554432), count: int = 12,
+              repeats: int = 9, late: Iterable[tuple[int, int, float]] = (),
+              seed: int = 1, mixed: bool = False) -> tuple[Array, Array]:
     """A made table: sizes in bytes (count,), and seconds (count, repeats).
 
     alpha_us, MB_per_s: the truth, around which times scatter by 3%.
@@ -72,8 +77,9 @@ def _right(nbytes, seconds):
     return _line(nbytes, usual, 1 / usual)
 
 
-def run(answer, table, nbytes, us):
-    with without(_right, _line):
+def run(answer: Answer, table: str, nbytes: Sequence[int],
+        us: Sequence[Sequence[float]]) -> list[float]:
+    with forbidding(_right, _line):
         found = answer(*_table(nbytes, us))
     try:
         alpha, bandwidth = map(scalar, found)
@@ -83,7 +89,8 @@ def run(answer, table, nbytes, us):
                     'wanted, alpha and the bandwidth.') from None
 
 
-def judge(found, table, nbytes, us):
+def judge(found: Notes, table: str, nbytes: Sequence[int],
+          us: Sequence[Sequence[float]]) -> None:
     nbytes, seconds = _table(nbytes, us)
     (alpha, bandwidth), truth = found, _right(nbytes, seconds)
     off = [mine / true - 1 for mine, true in zip(found, truth)]
@@ -156,7 +163,8 @@ def _which(found, nbytes, seconds):
         'is not that: does') + ' a percent count the same at every size?'
 
 
-def run_crossover(answer, n, alpha_us, MB_per_s):
+def run_crossover(answer: Answer, n: int, alpha_us: float,
+                  MB_per_s: float) -> float:
     found = scalar(answer(n, alpha_us * 1e-6, MB_per_s * 1e6))
     try:
         return float(found)
@@ -165,7 +173,8 @@ def run_crossover(answer, n, alpha_us, MB_per_s):
                     'bytes is wanted.') from None
 
 
-def judge_crossover(found, n, alpha_us, MB_per_s):
+def judge_crossover(found: float, n: int, alpha_us: float,
+                    MB_per_s: float) -> None:
     alpha, bandwidth = alpha_us * 1e-6, MB_per_s * 1e6
     right = n * alpha * bandwidth
     if np.isclose(found, right, rtol=1e-3, atol=1):
@@ -186,7 +195,7 @@ def judge_crossover(found, n, alpha_us, MB_per_s):
     raise Wrong(text)
 
 
-def picture(answer, crossover):
+def picture(answer: Answer, crossover: Answer) -> Picture:
     """The times of a table, and the student's line, on log axes."""
     from d2lps.pictures import BLUE, ORANGE, plot_curves
     nbytes, seconds = _table(BUSY['nbytes'], BUSY['us'])
@@ -207,7 +216,7 @@ def picture(answer, crossover):
         at = run_crossover(crossover, 4, alpha * 1e6, bandwidth / 1e6)
         if 0 < at < 1e15:
             ring = {f'a ring of 4 with {at / 1e3:,.0f} kB': at / 4}
-    except NotImplementedError:  # the second function is not there yet
+    except NotImplementedError:  # the student has no second function yet
         pass
     return plot_curves(
         curves, 'bytes of a message', 'µs', f'alpha = {alpha * 1e6:.1f} µs, '

@@ -3,10 +3,13 @@
 To chapter 16, notebooks/16-asynchrony.ipynb.
 """
 import heapq
+from collections.abc import Callable, Iterable, Sequence
 from operator import index
 from reprlib import repr as short
+from typing import Any, TypeAlias
 
-from d2lps.exercises.checking import Check, Wrong, without
+from d2lps.exercises.checking import (Answer, Case, Check, Notes, Picture,
+                                      Wrong, forbidding)
 
 
 class Race:
@@ -16,25 +19,33 @@ class Race:
     most: the greatest lead with which somebody has begun a step.
     """
 
-    def __init__(self, num_workers):
-        self.pushed, self.now, self.most = [0] * num_workers, 0, 0
-        self.waiting, self.done, self.events = set(), set(), []
+    def __init__(self, num_workers: int) -> None:
+        self.pushed, self.now, self.most = [0] * num_workers, 0.0, 0
+        self.waiting: set[int] = set()
+        self.done: set[int] = set()
+        self.events: list[tuple[float, int, str]] = []
 
-    def slowest(self):
+    def slowest(self) -> int:
         return min({*range(len(self.pushed))} - self.done,
                    key=self.pushed.__getitem__)
 
-    def ahead(self, rank):
+    def ahead(self, rank: int) -> int:
         return self.pushed[rank] - self.pushed[self.slowest()]
 
 
-def play(decide, times, pushes, batches=None):
+# A function of the race, the rank that pushes and whether it is its last push.
+# It returns the ranks that go on.
+Decide: TypeAlias = Callable[[Race, int, bool], Iterable[int]]
+
+
+def play(decide: Decide, times: Sequence[Sequence[float]], pushes: int,
+         batches: Sequence[int] | None = None) -> Race:
     """Follow a virtual clock until nobody computes, or for so many pushes.
 
-    decide(race, rank, last): called for each push; says who goes on.
     times: as in the chapter. batches: how many each worker has, or no end.
     """
-    race, computing = Race(len(times)), []
+    race = Race(len(times))
+    computing: list[tuple[float, int]] = []  # when it ends, and whose
 
     def begin(rank):
         race.waiting.discard(rank)
@@ -49,32 +60,33 @@ def play(decide, times, pushes, batches=None):
         race.now, rank = heapq.heappop(computing)
         race.pushed[rank] += 1
         race.events.append((race.now, rank, 'push'))
-        last = bool(batches) and race.pushed[rank] == batches[rank]
+        last = race.pushed[rank] == batches[rank] if batches else False
         (race.done if last else race.waiting).add(rank)
         for other in sorted({*decide(race, rank, last)} & race.waiting):
             begin(other)
     return race
 
 
-def obey(bound):
+def obey(bound: int) -> Decide:
     """Decide as it should be."""
     return lambda race, rank, last: [
         r for r in race.waiting if race.ahead(r) <= bound]
 
 
-def repeat(said):
+def repeat(said: Iterable[Sequence[int]]) -> Decide:
     """Decide as the student's server did."""
     said = iter(said)
     return lambda race, rank, last: [index(r) for r in next(said, ())]
 
 
-def run(answer, times, bound, pushes, batches=None):
+def run(answer: Answer, times: Sequence[Sequence[float]], bound: int,
+        pushes: int, batches: Sequence[int] | None = None) -> Notes:
     ours = Race.__init__, Race.slowest, Race.ahead, play
-    with without(*ours):
+    with forbidding(*ours):
         gate, said = answer(len(times), bound), []
 
     def decide(race, rank, last):
-        with without(*ours):
+        with forbidding(*ours):
             go = gate.push(rank, last)
         try:
             said.append([index(r) for r in go])
@@ -87,7 +99,7 @@ def run(answer, times, bound, pushes, batches=None):
     return said
 
 
-def judge(said, bound, slack=0, **case):
+def judge(said: Notes, bound: int, slack: int = 0, **case: Any) -> None:
     """slack: so many more or less ahead is forgiven."""
     repeated, end = repeat(said), play(repeat(said), **case)
     wanted = min(case['pushes'], sum(case.get('batches') or [10 ** 9]))
@@ -114,7 +126,7 @@ def judge(said, bound, slack=0, **case):
         raise Wrong(stuck[0].lower() + stuck[1:])
 
 
-def judge_last(said, bound, **case):
+def judge_last(said: Notes, bound: int, **case: Any) -> None:
     """Who is done; of one more or less ahead, the first check tells."""
     judge(said, bound, slack=1, **case)
 
@@ -156,7 +168,7 @@ def _need_not_wait(race, r, rank, bound):
             f'slowest, worker {race.slowest()}; the bound is {bound}.')
 
 
-def judge_figure(said, bound, **world):
+def judge_figure(said: Notes, bound: int, **world: Any) -> None:
     end, best = play(repeat(said), **world), play(obey(bound), **world)
     if sum(end.pushed) < world['pushes']:
         raise Wrong(f'at {end.now:g} s, after {sum(end.pushed)} gradients, '
@@ -170,7 +182,7 @@ def judge_figure(said, bound, **world):
                     f'the bound permits {rates[1]}: somebody waits in vain.')
 
 
-def picture(answer):
+def picture(answer: Answer) -> Picture:
     """Draw who computes and who waits."""
     from d2lps.asynchrony.clock import Event, Plan
     from d2lps.pictures import plot_plan
@@ -185,7 +197,7 @@ def picture(answer):
 
 SLOW = [[1], [1], [1], [5]]
 TURNS = [[5, 1, 1, 1, 1], [1, 1, 5, 1, 1], [1, 1, 1, 5, 5], [1, 5, 1, 1, 1]]
-TARGET = {'bound': 2, 'pushes': 200, 'times': TURNS}
+TARGET: Case = {'bound': 2, 'pushes': 200, 'times': TURNS}
 CHECKS = {
     'rule': Check(
         [{'bound': 2, 'pushes': 24, 'times': SLOW},

@@ -3,18 +3,23 @@
 To chapter 18, notebooks/18-in-pytorch.ipynb.
 """
 from collections import Counter
+from collections.abc import Sequence
 from itertools import takewhile
 from reprlib import repr as short
+from typing import Any
 
 import numpy as np
 
-from d2lps.exercises.checking import Check, Wrong, the_torch, without
+from d2lps.annotations import Array
+from d2lps.exercises.checking import (Answer, Case, Check, Notes, Picture,
+                                      Wrong, forbidding, the_torch)
 
-INPUTS = 3  # numbers that each layer gets
+INPUTS = 3  # of each layer
 LR = 0.1
 
 
-def network(sizes, dtype='float32', frozen=(), seed=0):
+def network(sizes: Sequence[int], dtype: str = 'float32',
+            frozen: Sequence[str] = (), seed: int = 0) -> Any:
     """Layers beside each other: a `ModuleList`, the same in every worker.
 
     sizes: of each layer how many numbers it gives; it gets INPUTS of them.
@@ -32,7 +37,8 @@ def network(sizes, dtype='float32', frozen=(), seed=0):
     return layers
 
 
-def loss_of(layers, used, rank=0, step=0):
+def loss_of(layers: Any, used: Sequence[int], rank: int = 0,
+            step: int = 0) -> Array:
     """A loss to which the layers `used` add something, in this order.
 
     used: numbers of layers. rank, step: they tell which examples it is of.
@@ -62,14 +68,16 @@ def _right_buckets(model, most):
     return buckets
 
 
-def run_buckets(answer, sizes, most, dtype='float32', frozen=()):
+def run_buckets(answer: Answer, sizes: Sequence[int], most: int,
+                dtype: str = 'float32',
+                frozen: Sequence[str] = ()) -> list[list[str]]:
     model = network(sizes, dtype, frozen)
-    with without(_right_buckets):
+    with forbidding(_right_buckets):
         found = answer(model, most)
     names = _name_of(model)
     try:
         if any(id(one) in names for one in found):
-            raise TypeError  # parameters, in no bucket
+            raise TypeError  # a list of parameters, not of buckets
         return [[names[id(param)] for param in bucket] for bucket in found]
     except TypeError:
         raise Wrong(f'your function returned {short(found)}. A list of lists '
@@ -80,7 +88,8 @@ def run_buckets(answer, sizes, most, dtype='float32', frozen=()):
                     'copies and no names.') from None
 
 
-def judge_buckets(found, sizes, most, dtype='float32', frozen=()):
+def judge_buckets(found: Notes, sizes: Sequence[int], most: int,
+                  dtype: str = 'float32', frozen: Sequence[str] = ()) -> None:
     model = network(sizes, dtype, frozen)
     names, nbytes = _name_of(model), {
         name: param.numel() * param.element_size()
@@ -133,8 +142,10 @@ def _layers_used(use, rank, step):
     return row[rank % len(row)]
 
 
-def run(answer, num_workers, sizes, most, use, steps=1, keep=False,
-        frozen=(), dtype='float32'):
+def run(answer: Answer, num_workers: int, sizes: Sequence[int], most: int,
+        use: Sequence[Sequence[Sequence[int]]], steps: int = 1,
+        keep: bool = False, frozen: Sequence[str] = (),
+        dtype: str = 'float32') -> Notes:
     """What every worker did, and the gradients that it had after each step.
 
     use: for each step and rank, which layers the loss has, in which order.
@@ -184,10 +195,10 @@ def _step(layers, reducer, worker, keep, step, used):
 class _Alone:
     """Stands for a worker, to see which gradients come when."""
 
-    def __init__(self):
-        self.came = []
+    def __init__(self) -> None:
+        self.came: list[str] = []
 
-    def note(self, _, name):
+    def note(self, _: str, name: str) -> None:
         self.came.append(name)
 
 
@@ -225,7 +236,7 @@ def _array(param):
     return param.grad.double().numpy().copy()
 
 
-def judge_means(found, num_workers, **case):
+def judge_means(found: Notes, num_workers: int, **case: Any) -> None:
     """The gradients, whenever they were sent."""
     for step, (_, own, mean) in enumerate(_truth(num_workers, **case)):
         for rank in range(num_workers):
@@ -266,7 +277,8 @@ def _which(got, right, name, own, rank):
             'parameter?')
 
 
-def judge_calls(found, num_workers, sizes, most, **case):
+def judge_calls(found: Notes, num_workers: int, sizes: Sequence[int],
+                most: int, **case: Any) -> None:
     """When each bucket left, whatever the gradients are."""
     truth = _truth(num_workers, sizes, most, **case)
     layers = network(sizes, case.get('dtype', 'float32'),
@@ -382,22 +394,22 @@ def _another(elements, sent, buckets):
     return ''
 
 
-def judge(found, **case):
+def judge(found: Notes, **case: Any) -> None:
     judge_calls(found, **case)
     judge_means(found, **case)
 
 
-def picture(buckets_of, reducer):
+def picture(buckets_of: Answer, reducer: Answer) -> Picture:
     """What happens on two workers in a step, one thing after the other."""
-    from d2lps.pictures.chart import pile
+    from d2lps.pictures.chart import stack
     layers = network(SHOWN['sizes'])
     names = _name_of(layers)
     buckets = [[names[id(param)] for param in bucket]
                for bucket in buckets_of(layers, SHOWN['most'])]
     events = _watched(buckets_of, reducer)
     most = max(map(len, events))
-    return pile(*(_draw(rank, found, buckets, most, rank == len(events) - 1)
-                  for rank, found in enumerate(events)))
+    return stack(*(_draw(rank, found, buckets, most, rank == len(events) - 1)
+                   for rank, found in enumerate(events)))
 
 
 def _watched(buckets_of, reducer):
@@ -414,7 +426,7 @@ def _watched(buckets_of, reducer):
         try:
             mine = reducer(buckets_of(layers, SHOWN['most']),
                            worker.all_reduce, 2)
-        except NotImplementedError:  # the class is not there yet
+        except NotImplementedError:  # the student has no class yet
             mine = Without()
         used = _layers_used(SHOWN['use'], worker.rank, 0)
         _step(layers, mine, worker, False, 0, used)
@@ -456,8 +468,8 @@ def _draw(rank, events, buckets, most, last):
 
 
 ALL = [[[0, 1, 2]]]
-SHOWN = {'sizes': [2, 3, 4, 5], 'most': 80,
-         'use': [[[0, 1, 2, 3], [1, 0, 3]]]}
+SHOWN: Case = {'sizes': [2, 3, 4, 5], 'most': 80,
+               'use': [[[0, 1, 2, 3], [1, 0, 3]]]}
 CHECKS = {
     'buckets': Check(
         [{'sizes': [2, 3, 4], 'most': 64},

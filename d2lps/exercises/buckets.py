@@ -4,24 +4,28 @@ To chapter 15, notebooks/15-overlap.ipynb.
 """
 import signal
 import threading
+from collections.abc import Iterable, Sequence
 from contextlib import contextmanager
 from operator import index
 from reprlib import repr as short
 
 import numpy as np
 
-from d2lps.exercises.checking import Check, Wrong
+from d2lps.exercises.checking import Answer, Case, Check, Picture, Wrong
 
 # Unlike layers, and a high latency: no size for all buckets is good here.
-UNLIKE = {'ms': [1, 4, 2, 2, 10, 1, 20, 1], 'MB': [1, 1, 1, 10, 10, 1, 10, 10],
-          'latency_ms': 10, 'MB_per_s': 1000}
+UNLIKE: Case = {
+    'ms': [1, 4, 2, 2, 10, 1, 20, 1], 'MB': [1, 1, 1, 10, 10, 1, 10, 10],
+    'latency_ms': 10, 'MB_per_s': 1000}
 TOY = {'ms': [12, 12, 10, 10, 8, 4, 2, 2], 'MB': [1, 1, 2, 2, 4, 10, 30, 10],
        'latency_ms': 3, 'MB_per_s': 1000}  # the chapter's network
-MOST_SECONDS = 6  # of computing; the solution needs a tenth of one
-tried = []  # ways whose end was asked for, while a check runs
+MOST_SECONDS = 6  # of processor time; the solution needs 0.1
+tried: list[int] = []  # grows with each call of end_of_step in a check
 
 
-def end_of_step(buckets, backward, nbytes, bandwidth, latency):
+def end_of_step(buckets: Iterable[Iterable[int]], backward: Sequence[float],
+                nbytes: Sequence[float], bandwidth: float,
+                latency: float) -> float:
     """Seconds until the last message has arrived.
 
     buckets: lists of layers; each list is a message. They go in this order,
@@ -43,7 +47,9 @@ def _messages(buckets, backward, nbytes, bandwidth, latency):
         yield ready, start, end
 
 
-def _link(latency_ms, MB_per_s, ms=(), MB=(), n=0, seed=0):
+def _link(latency_ms: float, MB_per_s: float, ms: Sequence[float] = (),
+          MB: Sequence[float] = (), n: int = 0, seed: int = 0
+          ) -> tuple[list[float], list[float], float, float]:
     """The arguments of the student's function; n: that many made-up layers."""
     if n:
         random = np.random.default_rng(seed)
@@ -55,9 +61,9 @@ def _link(latency_ms, MB_per_s, ms=(), MB=(), n=0, seed=0):
 
 @contextmanager
 def _in_time(n):
-    """Raise `Wrong` if what runs inside computes for too long.
+    """Raise `Wrong` if the code inside `with` computes for too long.
 
-    Where there are no signals, as on Windows, it may take its time.
+    There is no limit where there are no signals, as on Windows.
     """
     tried.clear()
     if not hasattr(signal, 'setitimer') or (
@@ -182,7 +188,7 @@ def _best(backward, nbytes, bandwidth, latency):
     return 1e3 * ends[0]
 
 
-def picture(answer):
+def picture(answer: Answer) -> Picture:
     """Draw the step with the best size for all buckets, and the student's."""
     from d2lps.asynchrony.overlap import Task, backward_pass, simulate_step
     from d2lps.pictures import Row, plot_step

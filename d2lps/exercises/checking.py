@@ -1,23 +1,33 @@
-"""What the check cells of all exercises do, here and when they are graded.
+"""What the check cells of all exercises do, for students and in grading.
 
-A check has two halves. `run` calls the student's function and notes what came
-out, in plain numbers; it runs beside the student's code. `judge` says what is
-wrong with that. When a teacher grades, the notes leave the student's process,
-and `teaching.judging` calls `judge`, where no student's code can reach it.
+A check has two halves. `run` calls the student's function and notes the
+result in plain numbers; it runs in the same process as the student's code.
+`judge` says what is wrong with these notes. When a teacher grades, the notes
+leave the student's process. Then `teaching.judging` calls `judge` in a process
+of its own, which no student's code can reach.
 """
 import inspect
 import json
 import os
 import sys
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from importlib import import_module
-from typing import NamedTuple
+from types import ModuleType
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 
 from d2lps.missing import NO_TORCH, is_hidden
+
+if TYPE_CHECKING:
+    from d2lps.pictures.drawing import Drawing, Row
+
+Answer: TypeAlias = Callable[..., Any]  # a student's function or class
+Case: TypeAlias = dict[str, Any]  # arguments of a check, by name
+Notes: TypeAlias = Any  # numbers, texts, lists, dictionaries, as JSON has them
+Picture: TypeAlias = 'Drawing | Row'
 
 EXERCISES = (
     'minibatch', 'learning-rate', 'sum-in-parts', 'accuracy-on-all-devices',
@@ -27,27 +37,27 @@ EXERCISES = (
     'bounded-delay', 'server-lost', 'checkpoint', 'bucketed-ddp',
     'sharded-optimizer', 'zero-step')
 WITH_TORCH = 'bucketed-ddp', 'sharded-optimizer'
-# A file of a teacher's, with cases that are in no notebook: there while an
-# exercise is graded.
+# This environment variable is set while an exercise is graded. It names the
+# teacher's file of hidden cases.
 CASES = 'D2LPS_CASES'
-NOTES = 'application/vnd.d2lps.notes'  # how notes leave a graded notebook
+NOTES = 'application/vnd.d2lps.notes'  # the MIME type of notes in an output
 NO_ANSWER = ('there is no answer yet. Write yours in place of the line that '
              'raises NotImplementedError.')
-MOST_NOTES = 4_000_000  # characters: more is no answer of any exercise
+MOST_NOTES = 4_000_000  # characters; right answers need far fewer
 
 
 class Wrong(Exception):
-    """An answer is wrong; the text says why, to a student."""
+    """An answer is wrong; the text tells the student why."""
 
-    def _render_traceback_(self):
-        """IPython shows this: what is in our files would only distract."""
+    def _render_traceback_(self) -> list[str]:
+        """IPython shows this line in place of a traceback of our files."""
         return [f'Not yet. {self}']
 
 
 class Missing(Wrong):
-    """An exercise needs what is not installed; the text says how to get it."""
+    """A package is not installed; the text says how to install it."""
 
-    def _render_traceback_(self):
+    def _render_traceback_(self) -> list[str]:
         return [str(self)]
 
 
@@ -55,20 +65,20 @@ class Check(NamedTuple):
     """One thing that an answer must do.
 
     cases: dictionaries of plain values, the arguments of `run` and `judge`.
-    run(answer, **case): calls the student's function. Returns its notes:
-        numbers, texts, lists, dictionaries and NumPy arrays. May raise
-        `Wrong` for what is no answer at all.
+    run(answer, **case): calls the student's function and returns notes:
+        numbers, texts, lists, dictionaries and NumPy arrays. Raises `Wrong`
+        if the answer has a wrong form, such as a text in place of a list.
     judge(notes, **case): raises `Wrong` if the notes are not those of a right
-        answer. Gets lists where `run` gave arrays or tuples.
-    right: what was seen to be right, in words.
+        answer. Arrays and tuples of `run` arrive here as lists.
+    right: the words that a student reads when the check is passed.
     """
-    cases: list
-    run: Callable
-    judge: Callable
+    cases: Sequence[Case]
+    run: Callable[..., Notes]
+    judge: Callable[..., object]
     right: str
 
 
-def module_of(exercise):
+def module_of(exercise: str) -> ModuleType:
     """The module of an exercise, found by its name, such as 'tree'."""
     if exercise not in EXERCISES:
         raise ValueError(f'exercise must be one of {", ".join(EXERCISES)}; '
@@ -76,7 +86,7 @@ def module_of(exercise):
     return import_module('d2lps.exercises.' + exercise.replace('-', '_'))
 
 
-def the_torch():
+def the_torch() -> ModuleType:
     """The module `torch`; raises `Missing` if there is none.
 
     D2LPS_WITHOUT=torch hides it, to see what is done without.
@@ -89,14 +99,14 @@ def the_torch():
         raise Missing(NO_TORCH) from None
 
 
-def need(exercise):
-    """Raise `Missing` if something is not here that an exercise needs."""
+def need(exercise: str) -> None:
+    """Raise `Missing` if a package that the exercise needs is missing."""
     if exercise in WITH_TORCH:
         the_torch()
 
 
-def check_of(exercise, part):
-    """The `Check` that a cell of an exercise names."""
+def check_of(exercise: str, part: str) -> Check:
+    """The `Check` of one part of an exercise, by name."""
     checks = module_of(exercise).CHECKS
     if part not in checks:
         raise ValueError(f'part must be one of {", ".join(checks)}; it was '
@@ -104,30 +114,30 @@ def check_of(exercise, part):
     return checks[part]
 
 
-def check(exercise, part, answer):
-    """Say whether a student's function is right, and if not, why.
+def check(exercise: str, part: str, answer: Answer) -> None:
+    """Say whether a student's function is right; if not, raise `Wrong`.
 
-    exercise, part: names. answer: the function.
-    Raises `Wrong`. While a teacher grades, only notes are taken: see above.
+    exercise, part: names. answer: the student's function.
+    While a teacher grades, this only takes notes: see above.
     """
-    one = check_of(exercise, part)
+    chosen = check_of(exercise, part)
     need(exercise)
-    notes = take_notes(one, answer, one.cases)
+    notes = take_notes(chosen, answer, chosen.cases)
     if os.environ.get(CASES):
         hand_over(notes)
     else:
-        judge_notes(one, notes, one.cases)
-        print(f'Right: {one.right}')
+        judge_notes(chosen, notes, chosen.cases)
+        print(f'Right: {chosen.right}')
 
 
-def hidden(exercise, part, answer):
-    """The same on cases that no student has seen; only while one grades."""
-    one = check_of(exercise, part)
+def hidden(exercise: str, part: str, answer: Answer) -> None:
+    """Check cases that students do not see; works only while one grades."""
+    chosen = check_of(exercise, part)
     need(exercise)
     if os.environ.get(CASES):
         with open(os.environ[CASES]) as file:
             cases = json.load(file)[part]
-        hand_over(take_notes(one, answer, cases))
+        hand_over(take_notes(chosen, answer, cases))
     elif os.environ.get('NBGRADER_EXECUTION'):
         raise Wrong('hidden checks run only with: make grade')
     else:
@@ -135,25 +145,27 @@ def hidden(exercise, part, answer):
               'grades.')
 
 
-def picture(exercise, *answers):
-    """Draw the student's own result; not while a teacher grades.
+def picture(exercise: str, *answers: Answer) -> 'Picture | None':
+    """Draw the student's own result; draw nothing while a teacher grades.
 
     answers: the functions that the exercise's `picture` asks for.
     """
-    if not os.environ.get(CASES):
-        need(exercise)
-        return module_of(exercise).picture(*answers)
+    if os.environ.get(CASES):
+        return None
+    need(exercise)
+    return module_of(exercise).picture(*answers)
 
 
-def scalar(returned):
-    """The same, but NumPy's array of no dimension as a number of Python's."""
+def scalar(returned: Any) -> Any:
+    """A Python number for a NumPy array without dimensions; else the same."""
     return returned.item() if isinstance(
         returned, np.ndarray) and returned.ndim == 0 else returned
 
 
 @contextmanager
-def without(*functions):
-    """Raise `Wrong` if what runs inside calls one of these functions."""
+def forbidding(*functions: Callable[..., Any]) -> Iterator[None]:
+    """Raise `Wrong` if the code inside `with` calls one of these functions.
+    """
     forbidden = {inspect.unwrap(function).__code__ for function in functions}
     before = sys.getprofile()
 
@@ -169,10 +181,12 @@ def without(*functions):
         sys.setprofile(before)
 
 
-def twice(answer, note, *values):
-    """What `note` notes of answer(*values), if a second call gives the same.
+def call_twice(answer: Answer, note: Callable[[Any], Notes],
+               *values: Any) -> Notes:
+    """Call answer(*values) twice; return what `note` makes of the result.
 
-    Raises `Wrong` if it does not: then something stays from call to call.
+    Raises `Wrong` if the results differ: a list that lives outside of the
+    function may grow from call to call.
     """
     names = getattr(getattr(answer, '__code__', None), 'co_names', ())
     outside = {name: len(answer.__globals__[name]) for name in names
@@ -192,12 +206,12 @@ def twice(answer, note, *values):
     return first
 
 
-def take_notes(one, answer, cases):
-    """Run a check's cases until one fails: a JSON text that tells all."""
+def take_notes(chosen: Check, answer: Answer, cases: Sequence[Case]) -> str:
+    """Run the cases until one fails; return all notes as a JSON text."""
     notes = []
     for case in cases:
         try:
-            notes.append(json.dumps({'notes': one.run(answer, **case)},
+            notes.append(json.dumps({'notes': chosen.run(answer, **case)},
                                     default=_plain))
             continue
         except NotImplementedError:
@@ -208,39 +222,39 @@ def take_notes(one, answer, cases):
             if not os.environ.get(CASES):  # here it is the student's Ctrl-C
                 raise
             wrong = ('your function did not end in time: it was stopped'
-                     f'{where(error)}')
+                     f'{student_line(error)}')
         except Exception as error:
             wrong = ('your function stopped with '
-                     f'{type(error).__name__}: {error}{where(error)}')
+                     f'{type(error).__name__}: {error}{student_line(error)}')
         notes.append(json.dumps({'wrong': wrong}))
         break
     return f'[{", ".join(notes)}]'
 
 
-def judge_notes(one, notes, cases):
+def judge_notes(chosen: Check, notes: str, cases: Sequence[Case]) -> None:
     """Raise `Wrong` unless the notes, a JSON text, are right for all cases.
 
-    The notes may come from a process that a student's code has changed:
-    whatever cannot be judged is wrong.
+    The student's code may have changed the process that made the notes, so
+    notes that cannot be judged are wrong.
     """
     try:
-        notes = json.loads(notes)
+        taken = json.loads(notes)
         for k, case in enumerate(cases):
-            if 'wrong' in notes[k]:
-                raise Wrong(f'{_words(case, lists=True)}{notes[k]["wrong"]}')
+            if 'wrong' in taken[k]:
+                raise Wrong(f'{_words(case, lists=True)}{taken[k]["wrong"]}')
             try:
-                one.judge(notes[k]['notes'], **case)
+                chosen.judge(taken[k]['notes'], **case)
             except Wrong as error:
                 raise Wrong(f'{_words(case)}{error}') from None
     except Wrong:
         raise
-    except Exception as error:  # the notes are not what `run` makes
+    except Exception as error:  # `run` did not make these notes
         raise Wrong('what your function returned could not be judged '
                     f'({type(error).__name__}). Does it return what the '
                     'exercise asks for?') from None
 
 
-def hand_over(notes):
+def hand_over(notes: str) -> None:
     """Put notes into the output of a graded notebook's cell."""
     from IPython.display import display
     if len(notes) > MOST_NOTES:
@@ -248,8 +262,8 @@ def hand_over(notes):
     display({NOTES: notes}, raw=True)
 
 
-def where(error):
-    """The student's line that failed: the last that is in no file of ours."""
+def student_line(error: BaseException) -> str:
+    """Words about the last line of the student's code in a traceback."""
     frames = [frame for frame in traceback.extract_tb(error.__traceback__)
               if 'd2lps' not in frame.filename and frame.line]
     own = [frame for frame in frames if 'ipykernel' in frame.filename or
@@ -260,8 +274,10 @@ def where(error):
 
 
 def _words(case, lists=False):
-    """The plain values of a case, and its short lists if these are wanted,
-    to begin a message with."""
+    """The beginning of a message: the plain values of a case.
+
+    lists: whether short lists are named, too.
+    """
     words = [f'{name} = {value}' for name, value in case.items()
              if isinstance(value, (int, float, str)) or lists and
              isinstance(value, (list, tuple)) and len(str(value)) <= 60]
@@ -269,7 +285,7 @@ def _words(case, lists=False):
 
 
 def _plain(value):
-    """For JSON: NumPy's arrays and numbers."""
+    """Make NumPy arrays and numbers plain, for JSON."""
     if isinstance(value, (np.ndarray, np.generic)):
         return value.tolist()
     raise Wrong(f'your function returned a {type(value).__name__} where '

@@ -4,17 +4,19 @@ Chapter 17, when a server dies. The student writes a class that saves and
 loads, on a disk that is a model.
 """
 import random
+from collections.abc import Sequence
 from reprlib import repr as short
 from textwrap import shorten
+from typing import Any
 
-from d2lps.exercises.checking import Check, Wrong
+from d2lps.exercises.checking import Answer, Check, Notes, Picture, Wrong
 from d2lps.exercises.disk import Disk, PowerCut
 
-SHARES = 0, 0.5, 1  # of what was not flushed
+SHARES = 0, 0.5, 1  # of an unflushed text that a power cut leaves
 MOST_FILES = 2
 
 
-def state_of(step, seed, size):
+def state_of(step: int, seed: int, size: int) -> dict[str, Any]:
     """What the chapter's training keeps in a checkpoint."""
     draw = random.Random(seed * 100_003 + step)
     return {'params': [draw.random() for _ in range(size)],
@@ -22,7 +24,8 @@ def state_of(step, seed, size):
             'position': 64 * step, 'random': draw.randrange(2 ** 31)}
 
 
-def save_all(answer, disk, steps, seed, size):
+def save_all(answer: Answer, disk: Disk, steps: Sequence[int], seed: int,
+             size: int) -> tuple[int | None, int | None]:
     """Save until the end or the power cut: the step that was saved last, and
     the one that was being saved (or None)."""
     done, now = None, None
@@ -36,7 +39,7 @@ def save_all(answer, disk, steps, seed, size):
     return done, now
 
 
-def load(answer, disk):
+def load(answer: Answer, disk: Disk) -> dict[str, Any]:
     """What a new process loads, or how it failed."""
     try:
         found = answer(disk).load()
@@ -63,15 +66,16 @@ def _meant(note):
     return {**note, 'found': [step, state]}
 
 
-def run_whole(answer, steps, seed, size):
+def run_whole(answer: Answer, steps: Sequence[int], seed: int,
+              size: int) -> Notes:
     """A new process loads after each save, and once from another disk."""
     disk, notes = Disk(), []
     notes.append(load(answer, disk))
     for step in steps:
         save_all(answer, disk, [step], seed, size)
         notes.append(load(answer, disk))
-    # The disk alone keeps a checkpoint, also while others are saved elsewhere.
-    files, state = disk.left(1), state_of(steps[0], seed, size)
+    # A checkpoint lives on its disk alone, even while another disk is used.
+    files, state = disk.after_power_cut(1), state_of(steps[0], seed, size)
     save_all(answer, Disk(), steps, seed + 1, size)
     notes.append(load(answer, Disk(files)))
     answer(Disk()).save(steps[0], state)
@@ -79,7 +83,8 @@ def run_whole(answer, steps, seed, size):
     return [*notes, load(answer, Disk()), same]
 
 
-def judge_whole(notes, steps, seed, size):
+def judge_whole(notes: Notes, steps: Sequence[int], seed: int,
+                size: int) -> None:
     *notes, same = notes
     wanted = [None, *steps, steps[-1], None]
     for step, note in zip(wanted, notes, strict=True):
@@ -93,7 +98,8 @@ def judge_whole(notes, steps, seed, size):
                     'training goes on with it.')
 
 
-def judge_found(note, steps, seed, size, when, why='', roughly=False):
+def judge_found(note: Notes, steps: Sequence[int | None], seed: int, size: int,
+                when: str, why: str = '', roughly: bool = False) -> None:
     """One of these steps, whole; None stands for no checkpoint at all.
 
     roughly: only the parameters are compared, and these may be rounded.
@@ -141,7 +147,8 @@ def judge_found(note, steps, seed, size, when, why='', roughly=False):
                     'the one that was saved has not.')
 
 
-def run_crashes(answer, steps, seed, size, again=0, shift=0):
+def run_crashes(answer: Answer, steps: Sequence[int], seed: int, size: int,
+                again: int = 0, shift: int = 0) -> Notes:
     """The power goes after each operation; then one loads.
 
     again: the training goes on after the cut, with the steps that are missing,
@@ -154,13 +161,14 @@ def run_crashes(answer, steps, seed, size, again=0, shift=0):
         done, now = save_all(answer, disk, steps, seed, size)
         for share in SHARES:
             last_disk = disk
-            loaded = _meant(load(answer, Disk(disk.left(share))))
+            files = disk.after_power_cut(share)
+            loaded = _meant(load(answer, Disk(files)))
             note = {'done': done, 'now': now, 'share': share,
                     'diary': disk.diary[-4:]}
             found = (loaded.get('found') or [None])[0]
             if again and now is not None and 'error' not in loaded and (
                     found in (done, now)):
-                last_disk = Disk(disk.left(share), again)
+                last_disk = Disk(files, again)
                 rest = [step + shift for step in steps
                         if found is None or step > found]
                 last, note['now'] = save_all(answer, last_disk, rest, seed,
@@ -168,8 +176,10 @@ def run_crashes(answer, steps, seed, size, again=0, shift=0):
                 note.update(done=found if last is None else last,
                             diary=['a first power cut',
                                    *last_disk.diary[-4:]])
-                loaded = _meant(load(answer, Disk(last_disk.left(share))))
-            note.update(loaded, most=last_disk.most, loose=last_disk.loose())
+                files = last_disk.after_power_cut(share)
+                loaded = _meant(load(answer, Disk(files)))
+            note.update(loaded, most=last_disk.most_files,
+                        unflushed=last_disk.unflushed())
             notes.append(note)
         if now is None:
             return notes
@@ -178,7 +188,8 @@ def run_crashes(answer, steps, seed, size, again=0, shift=0):
             raise Wrong('your save needs more than 40 operations of the disk.')
 
 
-def judge_crashes(notes, steps, seed, size, again=0, shift=0):
+def judge_crashes(notes: Notes, steps: Sequence[int], seed: int, size: int,
+                  again: int = 0, shift: int = 0) -> None:
     if notes and all('found' in note and not note['found']
                      for note in notes):
         raise Wrong('load returned None whenever the power went, and also '
@@ -194,7 +205,7 @@ def judge_crashes(notes, steps, seed, size, again=0, shift=0):
             allowed.append(note['now'])
         if note['done'] is None and note.get('error', '').startswith(
                 FileNotFoundError.__name__):
-            continue  # of a disk without a checkpoint the first check tells
+            continue  # the first check tells of a disk without a checkpoint
         judge_found(note, allowed, seed, size, when, reason(note, kept),
                     roughly=True)
         if again and note['most'] > MOST_FILES:
@@ -205,15 +216,15 @@ def judge_crashes(notes, steps, seed, size, again=0, shift=0):
         raise Wrong('not all steps were saved.')
 
 
-def reason(note, kept):
+def reason(note: Notes, kept: str) -> str:
     """What may have led to this."""
-    renamed = [name for name in note['loose'] if any(
+    renamed = [name for name in note['unflushed'] if any(
         f', {name!r})' in done for done in note['diary'])]
     if renamed:
         return (f' {renamed[0]!r} got its name by rename before its text was '
                 f'flushed: {kept} of the text is there.')
-    if note['loose']:
-        return (f' {note["loose"][0]!r} was written and not flushed, so '
+    if note['unflushed']:
+        return (f' {note["unflushed"][0]!r} was written and not flushed, so '
                 f'{kept} of the text is there. Was it read nevertheless, or '
                 'is it the name of the last good checkpoint?')
     if note['done'] is None:  # so there is no old one
@@ -221,11 +232,12 @@ def reason(note, kept):
     return ' Was the old checkpoint gone before the new one was in its place?'
 
 
-def picture(answer, steps=(8, 9, 10), seed=1, size=20):
+def picture(answer: Answer, steps: Sequence[int] = (8, 9, 10), seed: int = 1,
+            size: int = 20) -> Picture:
     """Which step is loaded after a power cut at each moment."""
     from d2lps.pictures import BLUE, RED, row_chart
     notes = run_crashes(answer, steps, seed, size)
-    first = steps[0] - 1  # stands for none
+    first = steps[0] - 1  # stands for no checkpoint
     operations = [note['diary'][-1] if note['diary'] else 'at the start'
                   for note in notes[::len(SHARES)]]
     operations[-1] = 'the end'

@@ -1,8 +1,10 @@
-"""Arrays that live on devices and count what is copied between them.
+"""Arrays on devices that log each copy from one device to another.
 
-They have MXNet's names, and no MXNet behind them.
+Their methods have MXNet's names; the numbers are NumPy's.
 """
 import operator
+from collections.abc import Iterable, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -10,49 +12,51 @@ from d2lps.exercises.checking import Wrong
 
 
 class Counted:
-    """Some numbers on device `ctx`.
+    """An array on device `ctx`.
 
     log: a list that all arrays share, with a message [src, dst, numbers,
-    way] for each copy. The way is 'sum' once what was copied has been added
-    to something, and 'back' if it has only been written.
+    way] for each copy. The way is 'sum' if the copy was added to an array,
+    and 'back' if it was only written into one.
     """
 
-    def __init__(self, data, ctx, log, message=None):
+    def __init__(self, data: np.ndarray, ctx: int, log: list,
+                 message: list | None = None) -> None:
         self.data, self.ctx, self.log = data, ctx, log
         self.message = message
         self.shape, self.size = data.shape, data.size
 
-    def __len__(self):
+    def __len__(self) -> int:
         return len(self.data)
 
-    def copyto(self, other):
-        """A copy on a device, or into an array, as MXNet's."""
-        array = isinstance(other, Counted)
-        ctx, message = other.ctx if array else other, self.message
+    def copyto(self, other: 'Counted | int') -> 'Counted':
+        """Copy to a device, or into an array, as in MXNet."""
+        ctx = other.ctx if isinstance(other, Counted) else other
+        message = self.message
         if ctx != self.ctx:
             message = [self.ctx, ctx, int(self.size), 'back']
             self.log.append(message)
         copy = Counted(self.data.copy(), ctx, self.log, message)
-        if array:
-            other[:] = copy
-        return other if array else copy
+        if not isinstance(other, Counted):
+            return copy
+        other[:] = copy
+        return other
 
-    def copy(self):
+    def copy(self) -> 'Counted':
         return self.copyto(self.ctx)
 
-    def as_in_ctx(self, ctx):
+    def as_in_ctx(self, ctx: int) -> 'Counted':
         return self if ctx == self.ctx else self.copyto(ctx)
 
-    def reshape(self, *shape):
-        """A copy, as MXNet's: what is written into it stays in it."""
+    def reshape(self, *shape: Any) -> 'Counted':
+        """A copy, as in MXNet: writing into it leaves this array alone."""
         return Counted(self.data.reshape(*shape).copy(), self.ctx, self.log,
                        self.message)
 
-    def __getitem__(self, key):
+    def __getitem__(self, key: Any) -> 'Counted':
         return Counted(self.data[key], self.ctx, self.log, self.message)
 
-    def __setitem__(self, key, other):
-        if other is not self:  # `a[:] += b` ends in this
+    def __setitem__(self, key: Any, other: Any) -> None:
+        if other is not self:  # Python ends `a[:] += b` with a[:] = a
             self.data[key] = self._numbers(other)
 
     def _numbers(self, other):
@@ -71,28 +75,29 @@ class Counted:
                 one.message[3] = 'sum'
         return add(self.data, numbers)
 
-    def __add__(self, other):
+    def __add__(self, other: Any) -> 'Counted':
         return Counted(self._added(other, operator.add), self.ctx, self.log)
 
     __radd__ = __add__
 
-    def __iadd__(self, other):
+    def __iadd__(self, other: Any) -> 'Counted':
         self._added(other, operator.iadd)
         return self
 
-    def __truediv__(self, number):
+    def __truediv__(self, number: float) -> 'Counted':
         return Counted(self.data / number, self.ctx, self.log)
 
-    def __itruediv__(self, number):
+    def __itruediv__(self, number: float) -> 'Counted':
         self.data /= number
         return self
 
-    def __mul__(self, number):
+    def __mul__(self, number: float) -> 'Counted':
         return Counted(self.data * number, self.ctx, self.log)
 
 
-def busiest(messages, k):
-    """Numbers over each device's link: {way: (into, out of)}, as lists."""
+def busiest(messages: Iterable[Sequence],
+            k: int) -> dict[str, tuple[np.ndarray, np.ndarray]]:
+    """Numbers over the link of each of k devices: {way: (into, out of)}."""
     found = {way: (np.zeros(k), np.zeros(k)) for way in ('sum', 'back')}
     for src, dst, size, way in messages:
         into, out = found[way]

@@ -5,17 +5,23 @@ To chapter 4, notebooks/04-on-your-own-machine.ipynb.
 import math
 import random
 from collections import Counter
+from collections.abc import Callable, Sequence
 from statistics import mean, median
+from typing import Any
 
 from d2lps.checks import shown
-from d2lps.exercises.checking import Check, Wrong, scalar
+from d2lps.exercises.checking import (Answer, Case, Check, Notes, Picture,
+                                      Wrong, scalar)
 
 MOST_RUNS = 24
-NEAR = 0.02  # how far a ratio may be away
-SCATTER = 0.008  # of every time, up and down
+NEAR = 0.02  # the largest relative error of a ratio
+SCATTER = 0.008  # relative noise of every time
 
 
-def virtual_machine(names, ms, cold=(), slow=(), odd=(), drift=0, seed=1):
+def virtual_machine(names: Sequence[str], ms: Sequence[float],
+                    cold: Sequence[float] = (), slow: Sequence[float] = (),
+                    odd: Sequence[Sequence] = (), drift: float = 0,
+                    seed: int = 1) -> Callable[[str], float]:
     """A function run(name) that makes up how many ms a repetition takes.
 
     names, ms: the programs, and what a repetition takes if nothing is odd.
@@ -26,7 +32,9 @@ def virtual_machine(names, ms, cold=(), slow=(), odd=(), drift=0, seed=1):
         long; a repetition is counted from 0, for each name.
     drift: by which share the machine is slower from one run to the next.
     """
-    made, often, noise = [], Counter(), random.Random(seed)
+    made: list[str] = []
+    often: Counter[str] = Counter()
+    noise = random.Random(seed)
 
     def run(name):
         usual = ms[names.index(name)] * (1 + drift) ** len(made)
@@ -45,7 +53,8 @@ def virtual_machine(names, ms, cold=(), slow=(), odd=(), drift=0, seed=1):
     return run
 
 
-def run(answer, machine, names, **world):
+def run(answer: Answer, machine: str, names: Sequence[str],
+        **world: Any) -> Notes:
     """Which runs the student's function made, and what it returned."""
     order, one = [], virtual_machine(names, **world)
 
@@ -59,7 +68,7 @@ def run(answer, machine, names, **world):
         return one(name)
 
     found = answer([*names], repetition)
-    if len(order) > MOST_RUNS:  # the student's code caught what was raised
+    if len(order) > MOST_RUNS:  # the student's code caught our error
         raise Wrong(_too_many(names))
     return {'order': order, 'found': _numbers(found, names)}
 
@@ -98,15 +107,18 @@ def _numbers(found, names):
     return [float(scalar(one)) for one in found]
 
 
-def replay(order, names, **world):
+def replay(order: Sequence[int], names: Sequence[str],
+           **world: Any) -> list[list[tuple[int, float]]]:
     """Of each name: its runs, as (number of the run, ms)."""
-    one, runs = virtual_machine(names, **world), [[] for _ in names]
+    one = virtual_machine(names, **world)
+    runs: list[list[tuple[int, float]]] = [[] for _ in names]
     for number, k in enumerate(order):
         runs[k].append((number, one(names[k])))
     return runs
 
 
-def judge(notes, machine, names, ms, **world):
+def judge(notes: Notes, machine: str, names: Sequence[str],
+          ms: Sequence[float], **world: Any) -> None:
     """Every ratio within 2% of the truth."""
     runs = replay(notes['order'][:MOST_RUNS], names, ms=ms, **world)
     found = [float(one) for one in notes['found']]
@@ -145,7 +157,8 @@ def _upside_down(runs, found):
     return False
 
 
-def judge_cold(notes, machine, names, ms, **world):
+def judge_cold(notes: Notes, machine: str, names: Sequence[str],
+               ms: Sequence[float], **world: Any) -> None:
     """The ratios, and this once: are they ms at all?"""
     judge(notes, machine, names, ms, **world)
     runs = replay(notes['order'][:MOST_RUNS], names, ms=ms, **world)
@@ -164,7 +177,8 @@ def _in_ms(names, runs, found, text):
                         'repetition?')
 
 
-def worst_pair(found, ms):
+def worst_pair(found: Sequence[float],
+               ms: Sequence[float]) -> tuple[float, int, int]:
     """How far the worst ratio is away, and whose it is: (share, i, j)."""
     pairs = [(abs(found[i] / found[j] / (ms[i] / ms[j]) - 1), i, j)
              for i in range(len(ms)) for j in range(len(ms))
@@ -350,10 +364,10 @@ def _order(i, j, runs, names, drift):
             'in which order, so that these two are the same?')
 
 
-def picture(answer):
+def picture(answer: Answer) -> Picture:
     """The machine's runs in order, and the result beside the truth."""
     from d2lps.pictures import BLUE, GRAY, GREEN, ORANGE, new_chart, plot_bars
-    from d2lps.pictures.chart import pile
+    from d2lps.pictures.chart import stack
     names, ms, (first, last, _) = RACE['names'], RACE['ms'], RACE['slow']
     notes = run(answer, **RACE)
     runs = replay(notes['order'], **{key: value for key, value in RACE.items()
@@ -381,7 +395,7 @@ def picture(answer):
         chart.curve([number + 1 for number, _ in mine], one, color, marker)
     found, fastest = notes['found'], ms.index(min(ms))
     off = worst_pair(found, ms)[0] if min(found) > 0 else math.inf
-    return pile(chart.drawing, plot_bars(
+    return stack(chart.drawing, plot_bars(
         {name: [one / found[fastest], true / min(ms)]
          for name, one, true in zip(names, found, ms)},
         f'times as long as {names[fastest]}', f'Your result: the worst ratio '
@@ -390,9 +404,10 @@ def picture(answer):
 
 
 TWO, THREE = ['sharded', 'copy'], ['allreduce', 'mx.kv', 'sharded']
-RACE = {'machine': 'all but drift', 'names': TWO, 'ms': [33, 30],
-        'cold': [3, 1.6], 'slow': [4, 9, 1.4], 'seed': 4,
-        'odd': [['copy', 5, 1.9], ['sharded', 6, 0.85], ['sharded', 8, 2.5]]}
+RACE: Case = {
+    'machine': 'all but drift', 'names': TWO, 'ms': [33, 30],
+    'cold': [3, 1.6], 'slow': [4, 9, 1.4], 'seed': 4,
+    'odd': [['copy', 5, 1.9], ['sharded', 6, 0.85], ['sharded', 8, 2.5]]}
 CHECKS = {
     'cold': Check(
         [{'machine': 'cold start', 'names': TWO, 'ms': [30, 24],

@@ -6,16 +6,18 @@ import numpy as np
 
 from d2lps.collectives import strategies, topology
 from d2lps.exercises import plan_checks
-from d2lps.exercises.checking import Check, Wrong, without
+from d2lps.exercises.checking import (Answer, Check, Notes, Picture, Wrong,
+                                      forbidding)
 
 
-def run(answer, n):
-    with without(strategies.halving_doubling), plan_checks.counted_from_1(n):
+def run(answer: Answer, n: int) -> Notes:
+    with (forbidding(strategies.halving_doubling),
+          plan_checks.number_rounds_from_1(n)):
         plan = answer(n)
     return plan_checks.notes_of(plan, n)
 
 
-def judge_rounds(notes, n):
+def judge_rounds(notes: Notes, n: int) -> None:
     """Few rounds, and one partner in each of them."""
     plan = plan_checks.judge_work(notes, n, whole=False)
     plan_checks.judge_rounds(plan, 2 * (n.bit_length() - 1))
@@ -32,7 +34,7 @@ def judge_rounds(notes, n):
                     'receive from the same.')
 
 
-def judge_bytes(notes, n):
+def judge_bytes(notes: Notes, n: int) -> None:
     """No device sends more of its gradient than it must."""
     plan = plan_checks.judge_work(notes, n)
     size, sent = plan.chunk_bytes(1), np.zeros((len(plan.rounds), n))
@@ -51,7 +53,7 @@ def judge_bytes(notes, n):
                     f'chunks; {n} are wanted.')
 
 
-def picture(answer, n=8):
+def picture(answer: Answer, n: int = 8) -> Picture:
     """The student's plan, and the time it takes beside others'."""
     plan = plan_checks.plan_of(run(answer, n), n)
     others = [make(n) for make in (strategies.recursive_doubling,

@@ -2,14 +2,17 @@
 
 To chapter 12, notebooks/12-when-a-ring-hangs.ipynb.
 """
+from collections.abc import Collection, Mapping
 from operator import index
 from reprlib import repr as short
+from typing import Any
 
-from d2lps.collectives import strategies
-from d2lps.exercises.checking import Check, Wrong, without
+from d2lps.collectives import Schedule, strategies
+from d2lps.exercises.checking import (Answer, Check, Notes, Picture, Wrong,
+                                      forbidding)
 
 
-def senders(plan, rank, k):
+def senders(plan: Schedule, rank: int, k: int) -> list[int]:
     """Whose messages `rank` receives in round k, in plan order: a list.
 
     Rounds are counted from 1; [] for a round that the plan does not have.
@@ -19,7 +22,9 @@ def senders(plan, rank, k):
     return [send.src for send in plan.rounds[k - 1] if send.dst == rank]
 
 
-def carry_out(plan, stops, lost=()):
+def carry_out(plan: Schedule, stops: Mapping[int, int],
+              lost: Collection[tuple[int, int, int]] = ()
+             ) -> dict[int, tuple[int, int]]:
     """What the ranks say if some stop: {rank: (waits_for, round)}.
 
     stops: {rank: round}, the round that this rank does not begin.
@@ -84,8 +89,8 @@ def _first_rounds(plan, said):
     return last
 
 
-def run(answer, **case):
-    with without(_guilty, _first_rounds):
+def run(answer: Answer, **case: Any) -> list[int]:
+    with forbidding(_guilty, _first_rounds):
         found = answer(*_hang(**case))
     if found is None:
         raise Wrong('your function returned nothing: is there a `return`?')
@@ -102,7 +107,7 @@ def _says(rank, src, k):
     return f'rank {rank} waits for {src} in round {k}'
 
 
-def judge(found, **case):
+def judge(found: Notes, **case: Any) -> None:
     plan, said = _hang(**case)
     own, right = _of_plan(plan, said), _guilty(plan, said)
     for rank in found:
@@ -154,7 +159,7 @@ def _why(rank, said, own):
             'must look at why that did not arrive.')
 
 
-def judge_begun(found, **case):
+def judge_begun(found: Notes, **case: Any) -> None:
     plan, said = _hang(**case)
     own, right = _of_plan(plan, said), _first_rounds(plan, said)
     if len(found) != len(right):
@@ -194,7 +199,7 @@ def _shows(plan, own, last, rank, k):
                        'others received shows')
 
 
-def picture(answer, begun):
+def picture(answer: Answer, begun: Answer) -> Picture:
     """How far each rank is, and for whom it waits; culprits stand out."""
     from d2lps.pictures import Row
     drawings = []
@@ -203,7 +208,7 @@ def picture(answer, begun):
         found = run(answer, **case)
         try:
             last = run(begun, **case)
-        except NotImplementedError:  # the second function is not there yet
+        except NotImplementedError:  # the student has no second function yet
             last = []
         if len(last) != plan.num_devices:
             last = [said.get(rank, (0, 0))[1]

@@ -2,12 +2,14 @@
 
 To chapter 1, notebooks/01-data-parallelism.ipynb.
 """
+from collections.abc import Sequence
 from itertools import islice
 from reprlib import repr as short
+from typing import Any
 
 import numpy as np
 
-from d2lps.exercises.checking import Check, Wrong
+from d2lps.exercises.checking import Answer, Check, Notes, Picture, Wrong
 
 SETS = 'validation', 'test'
 
@@ -15,10 +17,10 @@ SETS = 'validation', 'test'
 class Model:
     """What `train` returns: it knows nothing but who it is."""
 
-    def __init__(self, number):
+    def __init__(self, number: int) -> None:
         self.number = number
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f'<model {self.number}>'
 
 
@@ -45,10 +47,11 @@ def _world(seed, lrs, counts, equal=(), step=0.08):
     return {'validation': validation, 'test': test}
 
 
-def run(answer, lrs, counts, b, **more):
+def run(answer: Answer, lrs: Sequence[float], counts: Sequence[int], b: int,
+        **more: Any) -> Notes:
     """What was trained, what was looked at, in order; what came back."""
     accuracies = _world(lrs=lrs, counts=counts, **more)
-    notes = {'trained': [], 'looks': []}
+    notes: dict[str, list] = {'trained': [], 'looks': []}
     models = []
 
     def train(num_devices, batch_size, lr):
@@ -88,9 +91,10 @@ def _devices(n):
     return f'{n} device' + 's' * (n > 1)
 
 
-def judge_runs(notes, lrs, counts, b, **_):
+def judge_runs(notes: Notes, lrs: Sequence[float], counts: Sequence[int],
+               b: int, **_: Any) -> None:
     """Each pair once, with b images on each device."""
-    seen = {}
+    seen: dict[tuple, int] = {}
     for n, size, lr in notes['trained']:
         if size != n * b:
             raise Wrong(f'you trained {_devices(n)} with minibatches of '
@@ -110,7 +114,8 @@ def judge_runs(notes, lrs, counts, b, **_):
                 'run returns: real ones take minutes.')
 
 
-def judge_sets(notes, lrs, counts, **_):
+def judge_sets(notes: Notes, lrs: Sequence[float], counts: Sequence[int],
+               **_: Any) -> None:
     """The test set is looked at once a count, when the rate is chosen."""
     for n in counts:
         looks = [(name, lr) for count, lr, name in notes['looks']
@@ -152,7 +157,8 @@ def _list(rates):
     return ', '.join(map(str, dict.fromkeys(rates)))
 
 
-def judge_rates(notes, lrs, counts, b, **more):
+def judge_rates(notes: Notes, lrs: Sequence[float], counts: Sequence[int],
+                b: int, **more: Any) -> None:
     """The rate that is best in validation, and its accuracy on the test."""
     if 'returned' in notes:
         raise Wrong(f'your function returned {notes["returned"]}. Two lists '
@@ -209,12 +215,12 @@ def _judge_rate(n, lrs, seen, unseen, rate):
                 f'{top:.4g}.{why}')
 
 
-def picture(answer):
+def picture(answer: Answer) -> Picture:
     """Train small networks; draw what the student looked at."""
     import d2lps
     from d2lps.pictures import BLUE, ORANGE, plot_curves
     lrs, counts, sets = [0.05, 0.1, 0.2, 0.4], [1, 2], {}
-    looks = {n: {} for n in counts}
+    looks: dict[int, dict] = {n: {} for n in counts}
     held_out = d2lps.load_data(32)[1]
     images, labels = held_out.images, held_out.labels
     for name, half in (('validation', slice(None, None, 2)),

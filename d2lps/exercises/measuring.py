@@ -1,8 +1,8 @@
-"""What two plans take on this machine, among processes: chapter 11's way.
+"""Measure two plans between processes of this machine, as in chapter 11.
 
-No port is open: the processes talk over Unix sockets, which only their user
-can open, or inside a network of their own. All that is started here has ended
-when `measure` returns, and every wait has a limit.
+No port is opened: the processes use Unix sockets of this user, or a network
+namespace of their own. All processes have ended when `measure` returns, and
+every wait has a timeout.
 """
 import os
 import time
@@ -11,13 +11,13 @@ from typing import NamedTuple
 import numpy as np
 
 from d2lps.collectives import Schedule, Send, strategies
-from d2lps.exercises.checking import CASES
+from d2lps.exercises.checking import CASES, Answer
 
 WORKERS = 4
-LINK, BUCKET = 12.5e6, 2000  # of the slow network: bytes per second, bytes
+LINK, BUCKET = 12.5e6, 2000  # the slow network: bytes per second, bytes
 WAIT = 10  # seconds that a worker may wait for another
-SECONDS = 4.0  # that each of the three parts of a measurement may take
-LARGEST = 32_000_000  # bytes of an array
+SECONDS = 4.0  # the longest time of each of a measurement's three parts
+LARGEST = 32_000_000  # bytes of the largest array
 
 
 class Links(NamedTuple):
@@ -36,8 +36,9 @@ class Measured(NamedTuple):
     seconds: np.ndarray
 
 
-def measure(predict, first, second):
-    """Predict what two plans for four workers take here; then run them.
+def measure(predict: Answer, first: Schedule,
+            second: Schedule) -> Measured | None:
+    """Predict how long two plans for four workers take here; then run them.
 
     predict: the student's function. Returns a `Measured`, or None where no
     processes can be started, and while a teacher grades.

@@ -2,13 +2,19 @@
 
 To chapter 2, notebooks/02-three-ways-to-split.ipynb, and to chapter 20.
 """
+from collections.abc import Sequence
 from operator import index
 from reprlib import repr as short
+from typing import TypeAlias
 
-from d2lps.exercises.checking import Check, Wrong, twice, without
+from d2lps.exercises.checking import (Answer, Check, Notes, Picture, Wrong,
+                                      call_twice, forbidding)
+
+Order: TypeAlias = Sequence[tuple[str, int]]  # a device's: ('F', 0), ...
 
 
-def needs(device, kind, m, num_devices):
+def needs(device: int, kind: str, m: int,
+          num_devices: int) -> tuple[int, str, int] | None:
     """The pass of a neighbour that this one waits for; None if there is none.
 
     A pass: (device, 'F' or 'B', micro-batch).
@@ -17,13 +23,15 @@ def needs(device, kind, m, num_devices):
     return (other, kind, m) if 0 <= other < num_devices else None
 
 
-def timetable(orders):
+def timetable(orders: Sequence[Order]
+             ) -> tuple[dict[tuple[int, str, int], int], list[int]]:
     """When each pass begins, if each device keeps to its list.
 
     Returns {pass: slot}, and how many passes of its list each device has
     done when nobody can go on.
     """
-    begins, done = {}, [0] * len(orders)
+    begins: dict[tuple[int, str, int], int] = {}
+    done = [0] * len(orders)
     free = [0] * len(orders)  # the next slot of each device
 
     def earliest(device):
@@ -51,7 +59,7 @@ def timetable(orders):
     return begins, done
 
 
-def held(order):
+def held(order: Order) -> list[int]:
     """Of how many micro-batches a device holds activations, after each pass
     of its list."""
     counts, number = [], 0
@@ -61,10 +69,10 @@ def held(order):
     return counts
 
 
-def run(answer, K, M):
+def run(answer: Answer, K: int, M: int) -> Notes:
     from d2lps.pictures.toys import explore_pipeline
-    with without(explore_pipeline._order, explore_pipeline.draw_pipeline):
-        return twice(answer, _notes, K, M)
+    with forbidding(explore_pipeline._order, explore_pipeline.draw_pipeline):
+        return call_twice(answer, _notes, K, M)
 
 
 def _notes(found):
@@ -135,7 +143,7 @@ def _pass(one):
         return False
 
 
-def judge_order(found, K, M):
+def judge_order(found: Notes, K: int, M: int) -> None:
     orders = found['orders']
     if len(orders) != K:
         why = ''
@@ -212,7 +220,7 @@ def _all_done(found, K, M):
     return begins
 
 
-def judge_slots(found, K, M):
+def judge_slots(found: Notes, K: int, M: int) -> None:
     begins = _all_done(found, K, M)
     slots, best = max(begins.values()) + 1, 2 * (M + K - 1)
     if slots > best:
@@ -245,7 +253,7 @@ def _waits(orders, begins):
             f'Where does device {slow} have that backward pass in its list?')
 
 
-def judge_kept(found, K, M):
+def judge_kept(found: Notes, K: int, M: int) -> None:
     begins, orders = _all_done(found, K, M), found['orders']
     for device, order in enumerate(orders):
         counts = held(order)
@@ -265,7 +273,7 @@ def judge_kept(found, K, M):
                     f'{slots} slots. Let devices work at the same time.')
 
 
-def picture(answer):
+def picture(answer: Answer) -> Picture:
     """A row for each device: its passes, and below them what it holds."""
     from d2lps.pictures import Drawing
     orders = run(answer, **SHOWN)['orders']

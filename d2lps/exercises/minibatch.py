@@ -4,10 +4,12 @@ To chapter 1, notebooks/01-data-parallelism.ipynb.
 """
 from numbers import Real as Number
 from reprlib import repr as short
+from typing import Any
 
 import numpy as np
 
-from d2lps.exercises.checking import Check, Wrong, scalar
+from d2lps.exercises.checking import (Answer, Check, Notes, Picture, Wrong,
+                                      scalar)
 from d2lps.exercises.images import are_torn, images_of, numbers_of
 
 
@@ -16,9 +18,11 @@ def _labels(num_images):
     return np.arange(num_images) * 7 % 10
 
 
-def run(answer, num_images, k, b, lr=0.1):
+def run(answer: Answer, num_images: int, k: int, b: int,
+        lr: float = 0.1) -> Notes:
     """Of each step: image numbers, labels and learning rate."""
-    steps, torn = [], []
+    steps: list[list] = []
+    torn: list[int] = []
 
     def train_batch(X_batch, y_batch, rate):
         size = len(X_batch)
@@ -41,9 +45,11 @@ def run(answer, num_images, k, b, lr=0.1):
             'returned': returned}
 
 
-def judge_steps(notes, num_images, k, b, **_):
+def judge_steps(notes: Notes, num_images: int, k: int, b: int,
+                **_: Any) -> None:
     """Every image once, with its label, k * b in a step."""
-    steps, labels, seen = notes['steps'], _labels(num_images), {}
+    steps, labels = notes['steps'], _labels(num_images)
+    seen: dict[int, int] = {}
     for number, (rows, given, _) in enumerate(steps):
         if not rows:
             raise Wrong(f'step {number} has no images. Where does the last '
@@ -86,14 +92,15 @@ def judge_steps(notes, num_images, k, b, **_):
                     'needs them as they were; make a copy and change that.')
 
 
-def judge_rate(notes, num_images, k, b, lr):
+def judge_rate(notes: Notes, num_images: int, k: int, b: int,
+               lr: float) -> None:
     """Each image counts lr / b, in the last step as well."""
     trained = sum(len(rows) for rows, *_ in notes['steps'])
     if trained < num_images / 2:  # of a few that are left out, judge_steps
         raise Wrong(f'{trained} of {num_images} images were trained.')
     for number, (rows, _, rate) in enumerate(notes['steps']):
         if not rows:
-            continue  # of these the first check tells
+            continue  # the first check tells of these
         if not abs(rate / len(rows) * b / lr - 1) <= 1e-6:  # nan, too
             last = ' It is the last step, a smaller one.' * (
                 len(rows) < k * b)
@@ -105,7 +112,7 @@ def judge_rate(notes, num_images, k, b, lr):
                 f'counted {lr} / {b} = {lr / b:.6g}.{last}')
 
 
-def picture(answer):
+def picture(answer: Answer) -> Picture:
     """Train an epoch on one and two devices with the student's loop."""
     import time
 

@@ -6,22 +6,22 @@ from d2lps.exercises.checking import Wrong
 
 
 class Worker(turns.Worker):
-    """One worker, and what it can call; all else is in `turns`."""
+    """A worker with collective calls for NumPy arrays."""
 
-    def all_gather(self, shard):
-        """The shards of all workers, one after the other: a new array.
+    def all_gather(self, shard: np.ndarray) -> np.ndarray:
+        """The shards of all workers, joined by rank in a new array.
 
-        shard: of one dimension, and as many numbers in each worker.
+        shard: one-dimensional, of the same length in each worker.
         """
         shard = self._flat('all_gather', shard)
         self.note('all_gather', shard.size)
-        return np.concatenate(self._all('all_gather', shard))
+        return np.concatenate(self._gather('all_gather', shard))
 
-    def reduce_scatter(self, array):
-        """The part of this worker of the sum over all workers: a new array.
+    def reduce_scatter(self, array: np.ndarray) -> np.ndarray:
+        """This worker's part of the sum over all workers, in a new array.
 
-        array: of one dimension, with a multiple of num_workers numbers. The
-        first part of the sum is for rank 0, the next one for rank 1.
+        array: one-dimensional; its length is a multiple of num_workers. Rank 0
+        gets the first part of the sum, rank 1 the next.
         """
         array, n = self._flat('reduce_scatter', array), self.num_workers
         if array.size % n:
@@ -30,17 +30,17 @@ class Worker(turns.Worker):
                 f'numbers, which make no {n} equal parts. What fills up the '
                 'last one?')
         self.note('reduce_scatter', array.size)
-        total = sum(self._all('reduce_scatter', array))
+        total = sum(self._gather('reduce_scatter', array))
         return np.split(total, n)[self.rank].copy()
 
-    def _all(self, kind, array):
-        """What all workers give in this call, by rank."""
+    def _gather(self, kind, array):
+        """The arrays of all workers in this call, by rank."""
         call = self.meet(kind, array, array.size)
         self.wait(call)
         return call.all()
 
     def _flat(self, kind, array):
-        """A copy; raises `Wrong` for what is no flat array of numbers."""
+        """A copy of a one-dimensional array of floats; else raise `Wrong`."""
         if not isinstance(array, np.ndarray):
             raise Wrong(f'rank {self.rank} calls {kind} with a '
                         f'{type(array).__name__}. A NumPy array is wanted.')

@@ -1,19 +1,24 @@
-"""Plans that students make: as plain notes, and what is wrong with them."""
+"""Students' plans as plain notes, and checks that say what is wrong."""
 import re
 from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from d2lps.checks import shown
-from d2lps.collectives import Schedule, Send, simulate
-from d2lps.exercises.checking import Wrong
+from d2lps.collectives import Schedule, Send, simulate, topology
+from d2lps.exercises.checking import Notes, Picture, Wrong
+
+if TYPE_CHECKING:
+    from d2lps.pictures.drawing import Row
 
 MOST_ROUNDS, MOST_CHUNKS, MOST_SENDS = 200, 1000, 20_000
 
 
-def notes_of(plan, n):
-    """A student's plan for n devices as notes, see `plan_of`.
+def notes_of(plan: Any, n: int) -> dict[str, Any]:
+    """Notes of a student's plan for n devices; `plan_of` reads them.
 
     plan: a `Schedule`, or a list of rounds, which are lists of `Send`.
     """
@@ -37,24 +42,24 @@ def notes_of(plan, n):
     if len(plan.nodes) > n:
         raise Wrong(f'your plan has a helper, {plan.nodes[n]!r}; only the '
                     'devices may take part.')
-    _few(plan.rounds, plan.weights)
+    _refuse_large(plan.rounds, plan.weights)
     return {'rounds': [list(zip(*r.columns())) for r in plan.rounds],
             'weights': plan.weights, 'is_schedule': is_schedule}
 
 
-def plan_of(notes, n):
-    """The plan that notes tell of: all sends of all rounds, four numbers each.
+def plan_of(notes: Notes, n: int) -> Schedule:
+    """The plan that is in notes: four numbers for each send of each round.
 
-    Whatever is no plan raises an error.
+    Raises an error for notes that are no plan.
     """
     rounds, weights = notes['rounds'], notes['weights']
-    _few(rounds, weights)
+    _refuse_large(rounds, weights)
     return Schedule([[Send(*map(np.array, zip(*sends)))] for sends in rounds],
                     n, weights=weights, name='your plan')
 
 
-def _few(rounds, weights):
-    """Refuse what would take long to judge."""
+def _refuse_large(rounds, weights):
+    """Raise `Wrong` for a plan that is too large to be judged quickly."""
     for what, count, most in (
             ('rounds', len(rounds), MOST_ROUNDS),
             ('chunks', len(weights), MOST_CHUNKS),
@@ -65,10 +70,10 @@ def _few(rounds, weights):
 
 
 @contextmanager
-def counted_from_1(n):
-    """Add to what `Schedule` says of rounds[k] which of the rounds it is.
+def number_rounds_from_1(n: int) -> Iterator[None]:
+    """Add to an error of `Schedule` which round it is, counted from 1.
 
-    n: for how many devices the plan is to be.
+    n: the number of devices that the plan must have.
     """
     try:
         yield
@@ -90,18 +95,19 @@ def _which_round(error, n):
     return f' ({text})'
 
 
-def judge_sum(notes, n, devices='n'):
-    """The plan, if it gives all devices all parts, once each.
+def judge_sum(notes: Notes, n: int, devices: str = 'n') -> Schedule:
+    """The plan, if every device ends with the part of every device, once.
 
-    devices: how many there are, in the words of the exercise.
+    devices: the exercise's name for the number of devices.
     """
-    plan = judge_part(notes, n, devices)
+    plan = judge_takes_part(notes, n, devices)
     judge_total(plan)
     return plan
 
 
-def judge_part(notes, n, devices='n'):
-    """The plan, if each device and each chunk has a part in it."""
+def judge_takes_part(notes: Notes, n: int, devices: str = 'n') -> Schedule:
+    """The plan, if each device sends and is sent to, and each chunk is sent.
+    """
     plan = _sends_of(notes, n)
     if not notes['is_schedule']:
         raise Wrong('your function returned a list of rounds. Return a '
@@ -124,29 +130,29 @@ def judge_part(notes, n, devices='n'):
     return plan
 
 
-def judge_total(plan):
-    """Raise `Wrong` unless all devices end with all parts, once each."""
-    end = held_at_last(plan)
+def judge_total(plan: Schedule) -> None:
+    """Raise `Wrong` unless every device ends with every part, once."""
+    end = final_state(plan)
     if (end > 1).any():
-        _counted_twice(plan, np.argwhere(end > 1)[0, 1])
+        _refuse_counted_twice(plan, np.argwhere(end > 1)[0, 1])
     if (end < 1).any():
-        _missing(plan, end)
+        _refuse_missing(plan, end)
 
 
 def _sends_of(notes, n):
-    """The plan that notes tell of, if no send disturbs another."""
+    """The plan that is in notes, if no send overwrites another."""
     plan = plan_of(notes, n)
     for number, sends in enumerate(plan.rounds, 1):
         places = [*zip(sends.dst.tolist(), sends.chunk.tolist())]
         count = Counter(places)
         for place, reduce in zip(places, sends.reduce):
             if count[place] > 1 and not reduce:
-                _collide(number, sends, *place)
+                _refuse_collision(number, sends, *place)
     return plan
 
 
-def _collide(number, sends, dst, chunk):
-    """Say who all send a chunk to a device that replaces its own by it."""
+def _refuse_collision(number, sends, dst, chunk):
+    """Say which devices send one chunk that replaces another's at once."""
     here = (sends.dst == dst) & (sends.chunk == chunk)
     froms = sorted({*sends.src[here].tolist()})
     if len(froms) == 1:
@@ -165,15 +171,16 @@ def _collide(number, sends, dst, chunk):
                 'may.')
 
 
-def judge_work(notes, n, whole=True):
-    """A plan whose cost can be judged, though its sums may be wrong.
+def judge_work(notes: Notes, n: int, whole: bool = True) -> Schedule:
+    """The plan, if its cost can be judged; its sums may be wrong.
 
-    whole: whether it must send as much as a sum for all devices takes.
+    whole: whether it must send at least as much as a sum for all needs.
     """
     plan = plan_of(notes, n)
     if n > 1:
-        ends = [end for sends in plan.rounds for end in (sends.src, sends.dst)]
-        idle = {*range(n)} - {*np.concatenate(ends or [[]]).tolist()}
+        busy = {int(end) for sends in plan.rounds
+                for ends in (sends.src, sends.dst) for end in ends}
+        idle = {*range(n)} - busy
         if idle:
             raise Wrong(f'device {min(idle)} is left out: it sends nothing '
                         'and is sent nothing.')
@@ -186,15 +193,15 @@ def judge_work(notes, n, whole=True):
     return plan
 
 
-def held_at_last(plan):
-    """The last of the states of a plan."""
+def final_state(plan: Schedule) -> np.ndarray:
+    """What each device holds of each chunk at the end of a plan."""
     for held in plan.states():
         pass
     return held
 
 
-def _counted_twice(plan, chunk):
-    """Say where a part of a chunk was first added to what had it."""
+def _refuse_counted_twice(plan, chunk):
+    """Say in which round a part of a chunk was first counted twice."""
     number, held = next(
         (number, held[:, chunk]) for number, held in enumerate(plan.states())
         if (held[:, chunk] > 1).any())
@@ -208,8 +215,8 @@ def _counted_twice(plan, chunk):
         'which goes on from there.')
 
 
-def _missing(plan, end):
-    """Say which part does not arrive, and why."""
+def _refuse_missing(plan, end):
+    """Say which part does not arrive at a device, and why."""
     node, chunk, who = np.argwhere(end < 1)[0].tolist()
     text = (f'in the end chunk {chunk} of device {node} is not the sum: the '
             f'part of device {who} is missing. ')
@@ -230,8 +237,8 @@ def _missing(plan, end):
         f'{node}.' if totals else 'No device has the total.'))
 
 
-def judge_rounds(plan, most):
-    """Raise `Wrong` for a plan of more rounds."""
+def judge_rounds(plan: Schedule, most: int) -> None:
+    """Raise `Wrong` if the plan has more than `most` rounds."""
     if len(plan.rounds) > most:
         alone = sum(len(r) == 1 for r in plan.rounds)
         text = (f' In {alone} of them there is one message only, and all '
@@ -240,10 +247,12 @@ def judge_rounds(plan, most):
                     f'{most}.{text}')
 
 
-def judge_time(plan, links, nbytes, target, why):
-    """Raise `Wrong` if a plan takes more than `target` seconds.
+def judge_time(plan: Schedule, links: topology.Topology, nbytes: float,
+               target: float,
+               why: Callable[[Schedule, simulate.Timing], str]) -> None:
+    """Raise `Wrong` if the plan takes more than `target` seconds.
 
-    why(plan, timing): what makes it slow, in words.
+    why(plan, timing): the reason in words.
     """
     timing = simulate.time(plan, links, nbytes)
     if timing.seconds > target * (1 + 1e-6):
@@ -251,8 +260,8 @@ def judge_time(plan, links, nbytes, target, why):
                     f'{target * 1e3:.3f} ms. {why(plan, timing)}')
 
 
-def through_one(plan, timing):
-    """Where most messages go into, or come from, one device in one round."""
+def busiest_device(plan: Schedule, timing: simulate.Timing) -> str:
+    """Words about the device with most messages in one round."""
     crowds = []
     for number, sends in enumerate(plan.rounds, 1):
         for what, ends in (('into', sends.dst), ('from', sends.src)):
@@ -266,21 +275,23 @@ def through_one(plan, timing):
             'the same time and share its cable.')
 
 
-def _has(held):
-    """What a device ends with, in words."""
+def _result_in_words(held):
+    """What a device has in the end, in words."""
     if (held == 1).all():
         return 'the sum'
     return 'a part twice' if (held > 1).any() else 'a part missing'
 
 
-def draw_plan(plan, title):
-    """A column for each round, an arrow for what goes to another device.
+def draw_plan(plan: Schedule, title: str) -> Picture:
+    """Draw a column for each round and an arrow for each message.
 
-    A number beside it says how many chunks do. Who has the sum is told last.
+    A number beside an arrow says how many chunks the message carries. At the
+    right end stands what each device has.
     """
     from d2lps.pictures import BLUE
     from d2lps.pictures.chart import row_chart
-    rounds, ends = len(plan.rounds), [*map(_has, held_at_last(plan))]
+    rounds = len(plan.rounds)
+    ends = [_result_in_words(held) for held in final_state(plan)]
     said = '; '.join(f'device {node} ends with {words}'
                      for node, words in enumerate(ends))
     chart = row_chart(
@@ -311,14 +322,17 @@ def draw_plan(plan, title):
     return draw
 
 
-def picture_of(plan, others, links, nbytes, target, left=draw_plan):
-    """Draw a plan, and beside it how long it and others take.
+def picture_of(plan: Schedule, others: Sequence[Schedule],
+               links: topology.Topology, nbytes: float, target: float,
+               left: Callable[[Schedule, str], Picture] = draw_plan
+              ) -> 'Row':
+    """Draw a plan, and beside it the times of this plan and of others.
 
-    A plan that does not sum on all devices has no time. target: in seconds.
+    A plan that does not sum on all devices gets no time. target: seconds.
     left(plan, title): draws the plan.
     """
     from d2lps.pictures import Row, plot_comparison
-    summed = (held_at_last(plan) == 1).all(axis=(1, 2)).sum()
+    summed = (final_state(plan) == 1).all(axis=(1, 2)).sum()
     right, title = [plan], f'dashed: the target, {target * 1e3:.3g} ms'
     if summed < plan.num_devices:
         right, title = [], f'{title}; {plan.name}: no sum, no time'

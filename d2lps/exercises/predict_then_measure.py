@@ -6,27 +6,30 @@ checked are predictions for machines in a table; a time is never judged.
 import copy
 import math
 import time
+from collections.abc import Mapping, Sequence
 from functools import partial
+from typing import Any
 
 from d2lps.checks import shown
-from d2lps.exercises.checking import Check, Wrong, scalar, without
+from d2lps.exercises.checking import (Answer, Check, Notes, Picture, Wrong,
+                                      forbidding, scalar)
 
 PARTS = 'compute', 'allreduce', 'python', 'work', 'step'
-NEAR = 1e-3  # how far a part may be away, as a share
+NEAR = 1e-3  # the largest relative error of a part
 
 
-def shards_of(k, b):
+def shards_of(k: int, b: int) -> list[int]:
     """How many of b images each of k devices gets, as in chapter 1."""
     return [b * (i + 1) // k - b * i // k for i in range(k)]
 
 
-def line(images, ms, n):
+def line(images: Sequence[float], ms: Sequence[float], n: int) -> float:
     """ms of n images, on the straight line through two measurements."""
     slope = (ms[1] - ms[0]) / (images[1] - images[0])
     return ms[0] + slope * (n - images[0])
 
 
-def model(k, b, m):
+def model(k: int, b: int, m: Mapping[str, Any]) -> dict[str, float]:
     """All parts of the prediction, in ms."""
     shards = [line(m['images'], m['ms'], n) for n in shards_of(k, b)]
     allreduce = (k - 1) * (2 * m['copy_ms'] + m['add_ms'])
@@ -37,10 +40,11 @@ def model(k, b, m):
             'step': max(python, max(shards) + allreduce, work)}
 
 
-def run(part, predict, machine, k, b, **m):
+def run(part: str, predict: Answer, machine: str, k: int, b: int,
+        **m: Any) -> dict[str, float]:
     """The student's numbers: those of `predict`, as far as they are there."""
     mine = copy.deepcopy(m)
-    with without(model):
+    with forbidding(model):
         found = predict(k, b, mine)
     if mine != m:
         raise Wrong('`m` is another when your function is done. It belongs '
@@ -69,7 +73,8 @@ def _number(name, value, wanted):
                     ) from None
 
 
-def judge(part, found, machine, k, b, **m):
+def judge(part: str, found: Notes, machine: str, k: int, b: int,
+          **m: Any) -> None:
     """One part, of which the others may be wrong."""
     mine, true = found[part], model(k, b, m)
     own = {name: found.get(name) if _is_time(found.get(name)) else true[name]
@@ -235,12 +240,12 @@ LAST = {
             'the largest shard with the all-reduce, and the cores.'}
 
 
-def measured_parts(seconds=3):
+def measured_parts(seconds: float = 3) -> dict[str, Any]:
     """What `predict` needs to know of this machine; needs MXNet."""
     from d2lps.engine import cores
     copy_all, add_all, calls = _copies_and_additions()
-    jobs = {n: _step(1, n) for n in (2, 8, 256)}
-    jobs.update(copy=copy_all, add=add_all, call=calls)
+    jobs: dict[int | str, Any] = {n: _step(1, n) for n in (2, 8, 256)}
+    jobs |= {'copy': copy_all, 'add': add_all, 'call': calls}
     took = _in_turns(jobs, seconds)
     return {'images': [8, 256], 'ms': [took[8][0], took[256][0]],
             'python_ms': took[2][1], 'call_ms': took['call'][0], 'arrays': 8,
@@ -318,15 +323,16 @@ def _in_turns(jobs, seconds, most=9):
             for name, rows in taken.items()}
 
 
-def picture(predict, sizes=(8, 256), counts=(1, 2, 4)):
+def picture(predict: Answer, sizes: Sequence[int] = (8, 256),
+            counts: Sequence[int] = (1, 2, 4)) -> Picture:
     """Predict for this machine, print it, and only then measure."""
     from d2lps.pictures import BLUE, GREEN, ORANGE, PURPLE, plot_bars
-    from d2lps.pictures.chart import pile
+    from d2lps.pictures.chart import stack
     m = measured_parts()
     print('Measured here:', ', '.join(f'{name} = {_short(value)}'
                                       for name, value in m.items()))
     cases = [(k, b) for b in sizes for k in counts]
-    predicted = {}
+    predicted: dict[tuple[int, int], dict[str, float]] = {}
     for k, b in cases:
         predicted[k, b] = {}
         for part in PARTS:
@@ -354,7 +360,7 @@ def picture(predict, sizes=(8, 256), counts=(1, 2, 4)):
                 'Python', 'largest shard + all-reduce', 'all work on the '
                 'cores', 'measured'], colors=[PURPLE, BLUE, GREEN, ORANGE],
             width=680))
-    return pile(*charts)
+    return stack(*charts)
 
 
 def _short(value):

@@ -6,20 +6,23 @@ import numpy as np
 
 from d2lps.collectives import Schedule, Send, strategies, topology
 from d2lps.exercises import plan_checks
-from d2lps.exercises.checking import Check, Wrong, twice, without
+from d2lps.exercises.checking import (Answer, Check, Notes, Picture, Wrong,
+                                      call_twice, forbidding)
 
 LATENCY, NETWORK_LATENCY = 5e-6, 12.5e-6  # seconds, of a cable
 
 
-def run(answer, machines, gpus):
+def run(answer: Answer, machines: int, gpus: int) -> Notes:
     n = machines * gpus
-    with without(strategies.hierarchical), plan_checks.counted_from_1(n):
-        return twice(answer, lambda plan: plan_checks.notes_of(plan, n),
-                     machines, gpus)
+    with (forbidding(strategies.hierarchical),
+          plan_checks.number_rounds_from_1(n)):
+        return call_twice(answer, lambda plan: plan_checks.notes_of(plan, n),
+                          machines, gpus)
 
 
-def judge_sum(notes, machines, gpus):
-    plan = plan_checks.judge_part(notes, machines * gpus, 'machines * gpus')
+def judge_sum(notes: Notes, machines: int, gpus: int) -> None:
+    plan = plan_checks.judge_takes_part(notes, machines * gpus,
+                                        'machines * gpus')
     try:
         plan_checks.judge_total(plan)
     except Wrong as error:
@@ -65,7 +68,7 @@ def _named(device, gpus):
             f'{device // gpus})')
 
 
-def judge_rails(notes, machines, gpus):
+def judge_rails(notes: Notes, machines: int, gpus: int) -> None:
     """From machine to machine, each message stays on its rail."""
     plan = _plan(notes, machines, gpus)
     left = [_leaves(sends, gpus) for sends in plan.rounds]
@@ -110,7 +113,7 @@ def _carried(plan, gpus, outside):
     return both
 
 
-def judge_cards(notes, machines, gpus):
+def judge_cards(notes: Notes, machines: int, gpus: int) -> None:
     """No network card carries more than its share."""
     plan = _plan(notes, machines, gpus)
     both = _carried(plan, gpus, outside=True)
@@ -123,7 +126,7 @@ def judge_cards(notes, machines, gpus):
                 least / machines / gpus, gpus)
 
 
-def judge_inside(notes, machines, gpus):
+def judge_inside(notes: Notes, machines: int, gpus: int) -> None:
     """Within its machine, too, no GPU sends or gets more than it must."""
     plan = _plan(notes, machines, gpus)
     both = _carried(plan, gpus, outside=False)
@@ -155,7 +158,7 @@ def _judge_most(both, where, target, gpus):
         f'{", ".join(rounds)}.{text}')
 
 
-def judge_rounds(notes, machines, gpus):
+def judge_rounds(notes: Notes, machines: int, gpus: int) -> None:
     """Few rounds: two inside, the others on rails."""
     plan = _plan(notes, machines, gpus)
     if len(plan.rounds) > 2 * machines:
@@ -168,7 +171,7 @@ def judge_rounds(notes, machines, gpus):
             f'machines, in {across} from machine to machine.')
 
 
-def one_speaker(machines, gpus):
+def one_speaker(machines: int, gpus: int) -> Schedule:
     """GPU 0 of each machine gathers, is in a ring, and tells the others."""
     n, chunks = machines * gpus, np.arange(machines)
     rest = np.array([d for d in range(n) if d % gpus], int)[:, None]
@@ -180,7 +183,7 @@ def one_speaker(machines, gpus):
                     name='one GPU speaks')
 
 
-def cables(machines, gpus):
+def cables(machines: int, gpus: int) -> topology.Topology:
     """The chapter's machines, with a network card for each GPU."""
     links = []
     for device in range(machines * gpus):
@@ -191,7 +194,7 @@ def cables(machines, gpus):
     return topology.Topology(links, name='rails')
 
 
-def target_seconds(machines, gpus, nbytes):
+def target_seconds(machines: int, gpus: int, nbytes: float) -> float:
     """What the plan takes on `cables` with a ring on each rail."""
     inside = (gpus - 1) / gpus * nbytes / topology.PCIE3
     across = nbytes / machines / gpus / topology.ETHERNET_10G
@@ -199,7 +202,8 @@ def target_seconds(machines, gpus, nbytes):
             2 * (machines - 1) * (2 * NETWORK_LATENCY + across))
 
 
-def picture(answer, machines=4, gpus=4, nbytes=160e6):
+def picture(answer: Answer, machines: int = 4, gpus: int = 4,
+            nbytes: float = 160e6) -> Picture:
     """What each card sends, beside a plan that uses one of each machine."""
     plan = plan_checks.plan_of(run(answer, machines, gpus), machines * gpus)
     other = one_speaker(machines, gpus)

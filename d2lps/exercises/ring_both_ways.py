@@ -4,28 +4,32 @@ Chapter 5, rings. The student's function makes the plan; `plans` judges it.
 """
 from d2lps.collectives import strategies, topology
 from d2lps.exercises import plan_checks
-from d2lps.exercises.checking import Check, without
+from d2lps.exercises.checking import Answer, Check, Notes, Picture, forbidding
 
 NBYTES = 160e6
 
 
-def run(answer, n, there=18, back=18):
-    with without(strategies.ring, strategies.bidirectional_ring,
-                 strategies._ring), plan_checks.counted_from_1(n):
+def run(answer: Answer, n: int, there: float = 18, back: float = 18) -> Notes:
+    with (forbidding(strategies.ring, strategies.bidirectional_ring,
+                     strategies._ring),
+          plan_checks.number_rounds_from_1(n)):
         plan = answer(n, there, back)
     return plan_checks.notes_of(plan, n)
 
 
-def judge_sum(notes, n, there=18, back=18):
+def judge_sum(notes: Notes, n: int, there: float = 18,
+              back: float = 18) -> None:
     plan_checks.judge_sum(notes, n)
 
 
-def judge_time(notes, n, there=18, back=18):
-    plan_checks.judge_time(plan_checks.judge_work(notes, n), *_task(n, there, back),
-                     _shares)
+def judge_time(notes: Notes, n: int, there: float = 18,
+               back: float = 18) -> None:
+    plan_checks.judge_time(plan_checks.judge_work(notes, n),
+                           *_task(n, there, back), why=_shares)
 
 
-def _task(n, there, back):
+def _task(n: int, there: float, back: float
+          ) -> tuple[topology.Topology, float, float]:
     """The cables, bytes, and the time to reach in seconds."""
     links = topology.Topology(
         [topology.Link(i, (i + 1) % n, there * 1e9, 0.0) for i in range(n)] +
@@ -57,7 +61,7 @@ def _shares(plan, timing):
     return text
 
 
-def picture(answer, n=4):
+def picture(answer: Answer, n: int = 4) -> Picture:
     """When each cable is in use, and the time beside others'."""
     from d2lps.collectives import simulate
     from d2lps.pictures import Row, plot_timing
@@ -72,7 +76,7 @@ def picture(answer, n=4):
         plan = plan_checks.plan_of(run(answer, n, there, back), n)
         rows += plan_checks.picture_of(plan, [
             strategies.ring(n), strategies.running_sum(n)], *task,
-            left).drawings
+            left=left).drawings
     return Row(*rows)
 
 

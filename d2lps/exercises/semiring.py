@@ -9,15 +9,16 @@ import numpy as np
 
 from d2lps.checks import shown
 from d2lps.collectives import Schedule, strategies
-from d2lps.exercises.checking import Check, Wrong
+from d2lps.exercises.checking import Answer, Check, Notes, Picture, Wrong
 
-# plus, times, zero.
-SEMIRINGS = {'numbers': (np.add, np.multiply, 0.0),
-             'shortest way': (np.minimum, np.add, np.inf),
-             'widest way': (np.maximum, np.minimum, 0.0),
-             'log-probability': (np.logaddexp, np.add, -np.inf),
-             # No semiring, but such a product: the order counts in times.
-             'largest difference': (np.maximum, np.subtract, -np.inf)}
+# Each has plus, times and the zero of plus.
+SEMIRINGS: dict[str, tuple[np.ufunc, np.ufunc, float]] = {
+    'numbers': (np.add, np.multiply, 0.0),
+    'shortest way': (np.minimum, np.add, np.inf),
+    'widest way': (np.maximum, np.minimum, 0.0),
+    'log-probability': (np.logaddexp, np.add, -np.inf),
+    # No semiring, but such a product: the order counts in times.
+    'largest difference': (np.maximum, np.subtract, -np.inf)}
 ROADS = [(0, 1, 7), (1, 2, 4), (2, 3, 6), (3, 4, 3), (4, 5, 8), (5, 6, 2),
          (6, 7, 5), (7, 0, 9), (1, 5, 12)]  # the chapter's
 
@@ -38,7 +39,8 @@ def _matrices(semiring, inner, seed, whole):
         1, 900, shape)) for shape in ((3, inner), (inner, 4))]
 
 
-def run(answer, semiring, n, inner, seed=0, whole=False):
+def run(answer: Answer, semiring: str, n: int, inner: int, seed: int = 0,
+        whole: bool = False) -> Notes:
     plan, parts, kinds, ends = strategies.ring(n), [], [], []
 
     def run(arrays, op=np.add):
@@ -48,7 +50,7 @@ def run(answer, semiring, n, inner, seed=0, whole=False):
         parts.append(before)
         ends.append(deepcopy(arrays[0]))
 
-    plan.run = run
+    plan.run = run  # type: ignore[method-assign]  # of this plan alone
     A, B = _matrices(semiring, inner, seed, whole)
     C = answer(A, B, *SEMIRINGS[semiring], plan)
     if np.shape(C) != (3, 4):
@@ -60,7 +62,8 @@ def run(answer, semiring, n, inner, seed=0, whole=False):
             'ends': ends}
 
 
-def judge(notes, semiring, n, inner, seed=0, whole=False):
+def judge(notes: Notes, semiring: str, n: int, inner: int, seed: int = 0,
+          whole: bool = False) -> None:
     plus, times, zero = SEMIRINGS[semiring]
     A, B = (matrix.astype(float)
             for matrix in _matrices(semiring, inner, seed, whole))
@@ -128,7 +131,7 @@ def _judge_shares(parts, n, inner):
                     f'target is {target} at most: all devices are to work.')
 
 
-def picture(answer):
+def picture(answer: Answer) -> Picture:
     """Shortest ways between eight towns, after one product and after two."""
     from d2lps.pictures import Row
     plus, times, zero = SEMIRINGS['shortest way']

@@ -4,12 +4,19 @@ Chapter 17, when a server dies. The student's function gives the orders.
 """
 import math
 import random
+from collections.abc import Callable, Iterable, Sequence
 from operator import index
+from typing import Any, TypeAlias
 
-from d2lps.exercises.checking import Check, Wrong
+from d2lps.exercises.checking import Answer, Check, Notes, Picture, Wrong
+
+# For each key: the servers that have a copy, and the number of its last push.
+Copies: TypeAlias = dict[int, dict[int, int]]
+Call: TypeAlias = Sequence[int]  # an order: key, sender, receiver
 
 
-def first_copies(keys, servers, replicas, random):
+def first_copies(keys: int, servers: int, replicas: int,
+                 random: random.Random) -> Copies:
     """{key: {server: push}}: each key on the servers with the fewest keys."""
     load, copies = [0] * servers, {}
     for key in range(keys):
@@ -21,7 +28,7 @@ def first_copies(keys, servers, replicas, random):
     return copies
 
 
-def push(copies, random):
+def push(copies: Copies, random: random.Random) -> None:
     """A push of each key; some have not reached the whole chain."""
     for key, at in copies.items():
         newest = max(at.values()) + 1
@@ -30,7 +37,9 @@ def push(copies, random):
         copies[key] = {server: newest + (server not in late) for server in at}
 
 
-def story(calls_of, keys, servers, replicas, deaths, seed, judge_death):
+def story(calls_of: Callable[..., tuple], keys: int, servers: int,
+          replicas: int, deaths: Iterable[Sequence[int]], seed: int,
+          judge_death: Callable[..., Copies]) -> list[tuple]:
     """Live through all deaths; [(dead, alive, copies before, after), ...]
 
     calls_of(copies, alive, replicas): the orders, and the lost keys.
@@ -53,7 +62,7 @@ def story(calls_of, keys, servers, replicas, deaths, seed, judge_death):
     return told
 
 
-def obeyed(answer, notes):
+def obeyed(answer: Answer, notes: list) -> Callable[..., tuple]:
     """The student's function as `story` wants it; all goes into `notes`."""
     def calls_of(copies, alive, replicas):
         calls = []
@@ -68,13 +77,14 @@ def obeyed(answer, notes):
     return calls_of
 
 
-def run(answer, **case):
-    notes = []
+def run(answer: Answer, **case: Any) -> Notes:
+    notes: list[tuple] = []
     story(obeyed(answer, notes), **case, judge_death=after_calls)
     return notes
 
 
-def after_calls(copies, alive, replicas, calls, lost):
+def after_calls(copies: Copies, alive: Sequence[int], replicas: int,
+                calls: Iterable[Call], lost: Any) -> Copies:
     """What there is after the orders, as far as they can be done."""
     new = {key: {server: number for server, number in at.items()
                  if server in alive} for key, at in copies.items()}
@@ -84,7 +94,8 @@ def after_calls(copies, alive, replicas, calls, lost):
     return new
 
 
-def one_copy(new, alive, key, sender, receiver):
+def one_copy(new: Copies, alive: Sequence[int], key: int, sender: int,
+             receiver: int) -> None:
     """Do what `copy(key, sender, receiver)` says, or say why not."""
     order = f'copy({key!r}, {sender!r}, {receiver!r})'
     if key not in new:
@@ -109,7 +120,8 @@ def one_copy(new, alive, key, sender, receiver):
     at[receiver] = newest
 
 
-def judge_calls(copies, alive, replicas, calls, lost):
+def judge_calls(copies: Copies, alive: Sequence[int], replicas: int,
+                calls: Iterable[Call], lost: Any) -> Copies:
     """Can each order be obeyed, is it needed, and what has each server?"""
     new = after_calls(copies, alive, replicas, (), lost)
     for call in calls:
@@ -125,7 +137,8 @@ def judge_calls(copies, alive, replicas, calls, lost):
     return new
 
 
-def judge_count(copies, alive, replicas, calls, lost):
+def judge_count(copies: Copies, alive: Sequence[int], replicas: int,
+                calls: Iterable[Call], lost: Any) -> Copies:
     """Has each key as many copies as it can, and are the lost ones named?"""
     if isinstance(lost, str):
         raise Wrong(f'your function returned {lost}. Return the list of the '
@@ -159,27 +172,28 @@ def judge_count(copies, alive, replicas, calls, lost):
     return new
 
 
-def judge(notes, judge_death=judge_calls, **case):
+def judge(notes: Notes, judge_death: Callable[..., Copies] = judge_calls,
+          **case: Any) -> list[tuple]:
     if len(notes) != len(case['deaths']):
         raise Wrong('your function did not end after each death.')
     notes = iter(notes)
     return story(lambda *_: next(notes), **case, judge_death=judge_death)
 
 
-def judge_again(notes, **case):
+def judge_again(notes: Notes, **case: Any) -> None:
     judge(notes, judge_count, **case)
 
 
-def load_of(copies, servers):
+def load_of(copies: Copies, servers: Iterable[int]) -> list[int]:
     return [sum(server in at for at in copies.values()) for server in servers]
 
 
-def most(after, alive):
+def most(after: Copies, alive: Sequence[int]) -> int:
     """The target: the mean number of keys on a server, rounded up, and 1."""
     return math.ceil(sum(map(len, after.values())) / len(alive)) + 1
 
 
-def judge_load(notes, **case):
+def judge_load(notes: Notes, **case: Any) -> None:
     for _, alive, copies, after in judge(notes, after_calls, **case):
         for key, at in after.items():
             if at and len(at) < min(case['replicas'], len(alive)):
@@ -197,10 +211,12 @@ def judge_load(notes, **case):
                         'and its link and memory are the bottleneck.')
 
 
-def picture(answer, keys=60, servers=5, replicas=2, dead=2, seed=1):
+def picture(answer: Answer, keys: int = 60, servers: int = 5,
+            replicas: int = 2, dead: int = 2, seed: int = 1) -> Picture:
     """How many keys each server has before and after a death."""
     from d2lps.pictures import BLUE, ORANGE, plot_bars
-    seen, notes = [], []
+    seen: list[tuple] = []
+    notes: list[tuple] = []
     follow = obeyed(answer, notes)
 
     def calls_of(*world):

@@ -2,17 +2,22 @@
 
 To chapter 19, notebooks/19-larger-models.ipynb.
 """
+from collections.abc import Sequence
 from types import ModuleType
+from typing import Any
 
 import numpy as np
 
-from d2lps.exercises.checking import Check, Wrong, the_torch
+from d2lps.annotations import Array
+from d2lps.exercises.checking import (Answer, Case, Check, Notes, Picture,
+                                      Wrong, the_torch)
 
 LR, MOMENTUM = 0.1, 0.9
-DEEPEST = 6  # lists in objects in dictionaries: as deep as a tensor may be
+DEEPEST = 6  # how many lists, objects and dictionaries may be nested
 
 
-def parameters(shapes, dtype='float32', seed=0):
+def parameters(shapes: Sequence[Sequence[int]], dtype: str = 'float32',
+               seed: int = 0) -> list[Array]:
     """A list of parameters of these shapes, the same in every worker."""
     torch = the_torch()
     random = torch.Generator().manual_seed(seed)
@@ -20,7 +25,7 @@ def parameters(shapes, dtype='float32', seed=0):
         getattr(torch, dtype))) for shape in shapes]
 
 
-def set_gradients(params, rank, step):
+def set_gradients(params: Sequence[Array], rank: int, step: int) -> None:
     """Give each parameter the gradient that this worker has in this step."""
     torch = the_torch()
     random = torch.Generator().manual_seed(1000 * (step + 1) + rank)
@@ -28,7 +33,7 @@ def set_gradients(params, rank, step):
         param.grad = torch.randn(param.shape, generator=random).to(param.dtype)
 
 
-def kept(thing, params):
+def kept(thing: object, params: Sequence[Array]) -> dict[str, int]:
     """How many numbers an object keeps in tensors and arrays, by name.
 
     Not counted are the parameters and their gradients, nor what shares their
@@ -36,7 +41,7 @@ def kept(thing, params):
     """
     known = {_memory(one) for param in params
              for one in (param, param.grad) if one is not None}
-    found = {}
+    found: dict[str, int] = {}
     _collect(vars(thing) if hasattr(thing, '__dict__') else {}, '', known,
              found, DEEPEST)
     return found
@@ -52,7 +57,7 @@ def _collect(thing, name, known, found, deep):
     if isinstance(thing, torch.Tensor):
         if _memory(thing) not in known:
             known.add(_memory(thing))
-            # A view keeps the whole tensor that it is of.
+            # A view keeps its whole base tensor in memory.
             many = thing.untyped_storage().nbytes() // thing.element_size()
             if many > thing.numel():
                 name = f'{name or "it"}, {thing.numel()} that are a view of'
@@ -76,8 +81,9 @@ def _inside(thing):
     return [*getattr(thing, '__dict__', {}).items()]
 
 
-def run(answer, num_workers, shapes, steps=1, dtype='float32', lr=LR,
-        momentum=MOMENTUM):
+def run(answer: Answer, num_workers: int, shapes: Sequence[Sequence[int]],
+        steps: int = 1, dtype: str = 'float32', lr: float = LR,
+        momentum: float = MOMENTUM) -> Notes:
     """What every worker called and kept, and its parameters after each step.
     """
     from d2lps.exercises.torchgroup import Group
@@ -131,8 +137,10 @@ def _truth(num_workers, shapes, steps, dtype, lr, momentum):
     return after
 
 
-def judge_params(found, num_workers, shapes, steps=1, dtype='float32', lr=LR,
-                 momentum=MOMENTUM):
+def judge_params(found: Notes, num_workers: int,
+                 shapes: Sequence[Sequence[int]], steps: int = 1,
+                 dtype: str = 'float32', lr: float = LR,
+                 momentum: float = MOMENTUM) -> None:
     """The parameters, however the state is divided."""
     case = num_workers, shapes, steps, dtype, lr
     for step, right in enumerate(_truth(*case, momentum)):
@@ -212,7 +220,9 @@ def _size(shapes, num_workers):
     return total, -(-total // num_workers)
 
 
-def judge_calls(found, num_workers, shapes, steps=1, **_):
+def judge_calls(found: Notes, num_workers: int,
+                shapes: Sequence[Sequence[int]], steps: int = 1,
+                **_: Any) -> None:
     """One reduce-scatter and one all-gather in a step, of flat tensors."""
     total, shard = _size(shapes, num_workers)
     right = [['reduce_scatter', num_workers * shard], ['all_gather', shard]]
@@ -261,7 +271,8 @@ def _calls(mine, right, n, total):
             f'{shard}. A rank needs to send no more.')
 
 
-def judge_kept(found, num_workers, shapes, **_):
+def judge_kept(found: Notes, num_workers: int, shapes: Sequence[Sequence[int]],
+               **_: Any) -> None:
     """What each rank keeps between the steps."""
     total, shard = _size(shapes, num_workers)
     for rank, by_name in enumerate(found['kept']):
@@ -280,7 +291,7 @@ def judge_kept(found, num_workers, shapes, **_):
                         f'shard has {shard}.{why}')
 
 
-def picture(optimizer):
+def picture(optimizer: Answer) -> Picture:
     """Who updates what, and who keeps how much."""
     from d2lps.pictures import BLUE, ORANGE, row_chart
     found = run(optimizer, **SHOWN)
@@ -328,7 +339,8 @@ def _draw_rank(chart, rank, found, keeps, total):
                f'keeps {keeps} of {total}', anchor='start')
 
 
-SHOWN = {'num_workers': 4, 'shapes': [[5, 4], [5], [2, 5], [2]], 'steps': 2}
+SHOWN: Case = {'num_workers': 4, 'shapes': [[5, 4], [5], [2, 5], [2]],
+               'steps': 2}
 EVEN = [[3, 4], [4], [2, 2], [4]]  # 24 numbers: for 1, 2, 3 and 4 workers
 CHECKS = {
     'even': Check(

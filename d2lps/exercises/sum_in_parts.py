@@ -2,14 +2,15 @@
 
 To chapter 1, notebooks/01-data-parallelism.ipynb, and chapter 3.
 """
+from collections.abc import Sequence
 from math import prod
 
 import numpy as np
 
-from d2lps.exercises.checking import Check, Wrong
+from d2lps.exercises.checking import Answer, Check, Notes, Picture, Wrong
 from d2lps.exercises.counting import Counted, busiest
 
-GB_PER_S = 16  # each way, of each device's link; an MB is a number here
+GB_PER_S = 16  # of each device's link, each way; a number counts as 1 MB
 
 
 def _factors(shape):
@@ -22,14 +23,15 @@ def _gradients(k, shape):
     return [(8.0 ** i * _factors(shape)).reshape(shape) for i in range(k)]
 
 
-def run(answer, k, shape):
+def run(answer: Answer, k: int, shape: Sequence[int]) -> Notes:
     """The messages, and what every array holds in the end."""
-    log, numbers = [], _gradients(k, shape)
+    log: list[list] = []
+    numbers = _gradients(k, shape)
     answer([Counted(array, i, log) for i, array in enumerate(numbers)])
     return {'log': log, 'ends': [array.reshape(-1) for array in numbers]}
 
 
-def judge_sum(notes, k, shape):
+def judge_sum(notes: Notes, k: int, shape: Sequence[int]) -> None:
     """On every device the sum of all."""
     ends = np.array(notes['ends'], float)
     size, total = prod(shape), sum(8.0 ** i for i in range(k))
@@ -46,7 +48,7 @@ def judge_sum(notes, k, shape):
         if len(wrong):
             raise Wrong(f'on device {i}, number {wrong[0]} of {size}: '
                         f'{_why(end[wrong[0]], i, k)}')
-    # Each gradient but one has to leave its device, and each sum to come.
+    # All gradients but one leave their devices; all sums but one arrive.
     copied = sum(numbers for _, _, numbers, _ in notes['log'])
     least = 2 * (k - 1) * size
     if copied < least:
@@ -80,12 +82,12 @@ def _times(log, k):
             for links in busiest(log, k).values()]
 
 
-def judge_time(notes, k, shape):
+def judge_time(notes: Notes, k: int, shape: Sequence[int]) -> None:
     """No device has more to do than the one with the largest chunk."""
     size, times = prod(shape), _times(notes['log'], k)
     largest, took = -(-size // k), sum(times)
     target = 2 * (k - 1) * largest / GB_PER_S
-    # What is left over, and forgotten, costs the points of the sum alone.
+    # Forgotten numbers cost the points of the part `sum` alone.
     least = (k - 1) * (size // k or size / k) / GB_PER_S
     for seen, fewest, what in ((times[0], least, 'to be summed'),
                                (took, 2 * least, 'there and back')):
@@ -117,7 +119,7 @@ def judge_time(notes, k, shape):
                 'go only to where it is summed.')
 
 
-def picture(answer):
+def picture(answer: Answer) -> Picture:
     """The bytes over each link, with the student's function."""
     from d2lps.pictures import BLUE, ORANGE, Row, plot_bars
     k, size = 4, 160

@@ -1,27 +1,28 @@
 """Workers for the exercises with PyTorch: threads, and no network."""
+from d2lps.annotations import Array
 from d2lps.exercises import turns
 from d2lps.exercises.checking import Wrong, the_torch
 
 torch = the_torch()
-# Whoever makes the first optimizer imports PyTorch's compiler, for seconds.
-# That is here, where a notebook begins, and no student's answer waits for it.
+# The first optimizer imports PyTorch's compiler, which takes seconds. Make it
+# here, at the start of a notebook, so that no student's answer waits for it.
 torch.optim.SGD([torch.nn.Parameter(torch.zeros(1))], lr=1)
 
 
 class Worker(turns.Worker):
-    """One worker, and what it can call; all else is in `turns`."""
+    """A worker with collective calls for tensors."""
 
-    def __init__(self, group, rank):
+    def __init__(self, group: turns.Group, rank: int) -> None:
         super().__init__(group, rank)
-        self._sums = 0
+        self._num_sums = 0
 
-    def all_reduce(self, tensor):
-        """Sum a flat tensor over all workers, in place. Returns at once.
+    def all_reduce(self, tensor: Array) -> 'Handle':
+        """Sum a tensor over all workers, in place. Returns a handle at once.
 
-        tensor: of one dimension. Until `wait()` of the handle that is
-        returned, its numbers are nan, as nobody may use them.
+        tensor: one-dimensional. Its numbers are nan until `wait()` of the
+        handle returns, because nobody may use them before.
         """
-        self._look_at('all_reduce', tensor=tensor)
+        self._check_tensors('all_reduce', tensor=tensor)
         if tensor.dim() != 1:
             raise Wrong(f'rank {self.rank} calls all_reduce with a tensor of '
                         f'shape {tuple(tensor.shape)}. A flat one is wanted, '
@@ -29,16 +30,16 @@ class Worker(turns.Worker):
         self.note('all_reduce', tensor.numel())
         call = self._meet('all_reduce', tensor)
         tensor.detach().fill_(float('nan'))
-        self._sums += 1
-        return Handle(self, call, tensor, self._sums)
+        self._num_sums += 1
+        return Handle(self, call, tensor, self._num_sums)
 
-    def reduce_scatter(self, output, input):
-        """Sum `input` over all workers; a part of the sum for each.
+    def reduce_scatter(self, output: Array, input: Array) -> None:
+        """Sum `input` over all workers; each gets its part in `output`.
 
-        input: num_workers times as many elements as output, which gets the
-        part of this rank. Returns when that is there.
+        input: num_workers times as many elements as output. Returns when the
+        part is there.
         """
-        self._look_at('reduce_scatter', output=output, input=input)
+        self._check_tensors('reduce_scatter', output=output, input=input)
         n = self.num_workers
         if input.numel() != n * output.numel():
             raise Wrong(f'{self._sizes("reduce_scatter", output, input)} '
@@ -46,16 +47,16 @@ class Worker(turns.Worker):
         self.note('reduce_scatter', input.numel())
         call = self._meet('reduce_scatter', input)
         self.wait(call)
-        part = _all(call).sum(0).flatten().tensor_split(n)[self.rank]
+        part = _stack(call).sum(0).flatten().tensor_split(n)[self.rank]
         output.detach().copy_(part.view_as(output))
 
-    def all_gather(self, output, input):
-        """The `input` of all workers, one after the other, into `output`.
+    def all_gather(self, output: Array, input: Array) -> None:
+        """Write the `input` of all workers into `output`, by rank.
 
-        output: num_workers times as many elements as input, rank 0's first.
-        Returns when they are there.
+        output: num_workers times as many elements as input. Returns when all
+        are there.
         """
-        self._look_at('all_gather', output=output, input=input)
+        self._check_tensors('all_gather', output=output, input=input)
         n = self.num_workers
         if output.numel() != n * input.numel():
             raise Wrong(f'{self._sizes("all_gather", output, input)} '
@@ -63,14 +64,14 @@ class Worker(turns.Worker):
         self.note('all_gather', input.numel())
         call = self._meet('all_gather', input)
         self.wait(call)
-        output.detach().copy_(_all(call).flatten().view_as(output))
+        output.detach().copy_(_stack(call).flatten().view_as(output))
 
     def _sizes(self, kind, output, input):
         return (f'rank {self.rank} calls {kind} with {output.numel()} '
                 f'elements of output and {input.numel()} of input:')
 
-    def _look_at(self, kind, **tensors):
-        """Raise `Wrong` for what PyTorch would refuse, too."""
+    def _check_tensors(self, kind, **tensors):
+        """Raise `Wrong` for tensors that PyTorch would refuse, too."""
         for name, one in tensors.items():
             if not isinstance(one, torch.Tensor):
                 raise Wrong(f'rank {self.rank} calls {kind} with a '
@@ -95,13 +96,14 @@ class Group(turns.Group):
 
 
 class Handle:
-    """An all-reduce that is under way; `wait()` ends when it is done."""
+    """An all-reduce under way; `wait()` returns when it is done."""
 
-    def __init__(self, worker, call, tensor, number):
+    def __init__(self, worker: Worker, call: turns.Call, tensor: Array,
+                 number: int) -> None:
         self._worker, self._call, self._tensor = worker, call, tensor
         self._number, self._done = number, False
 
-    def wait(self):
+    def wait(self) -> bool:
         if self._done:
             return True
         self._worker.note('wait', self._number)
@@ -111,11 +113,11 @@ class Handle:
                 f'rank {self._worker.rank} wrote into the tensor of its '
                 f'all_reduce {self._number} while that was under way. Nobody '
                 'may read or write it before wait() has returned.')
-        self._tensor.detach().copy_(_all(self._call).sum(0))
+        self._tensor.detach().copy_(_stack(self._call).sum(0))
         self._done = True
         return True
 
 
-def _all(call):
-    """Shape (num_workers, ...), by rank."""
+def _stack(call):
+    """The tensors of a call, by rank: shape (num_workers, ...)."""
     return torch.stack(call.all())

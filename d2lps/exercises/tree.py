@@ -2,13 +2,15 @@
 
 Chapter 6, trees and machines. The student's function makes the plan.
 """
+from typing import Any
+
 from d2lps.collectives import strategies, topology
 from d2lps.exercises import plan_checks
-from d2lps.exercises.checking import Check, Wrong
+from d2lps.exercises.checking import Answer, Check, Notes, Picture, Wrong
 
 
-def run(answer, n, **_):
-    with plan_checks.counted_from_1(n):
+def run(answer: Answer, n: int, **_: Any) -> Notes:
+    with plan_checks.number_rounds_from_1(n):
         return plan_checks.notes_of(answer(n), n)
 
 
@@ -17,7 +19,7 @@ def _levels(n):
     return (n - 1).bit_length()
 
 
-def judge_sum(notes, n, **_):
+def judge_sum(notes: Notes, n: int, **_: Any) -> None:
     """The sum everywhere, with as few whole gradients as can be."""
     if len(notes['weights']) > 1:
         raise Wrong('your plan cuts the gradient into '
@@ -31,24 +33,27 @@ def judge_sum(notes, n, **_):
                     'one sends one sum up and gets one total.')
 
 
-def judge_rounds(notes, n):
+def judge_rounds(notes: Notes, n: int) -> None:
     plan_checks.judge_rounds(plan_checks.judge_work(notes, n, whole=False),
-                       2 * _levels(n))
+                             2 * _levels(n))
 
 
-def judge_time(notes, n, microseconds, megabytes):
+def judge_time(notes: Notes, n: int, microseconds: float,
+               megabytes: float) -> None:
     plan_checks.judge_time(plan_checks.judge_work(notes, n),
-                     *_task(n, microseconds, megabytes), plan_checks.through_one)
+                           *_task(n, microseconds, megabytes),
+                           why=plan_checks.busiest_device)
 
 
-def _task(n, microseconds=10, megabytes=160):
+def _task(n: int, microseconds: float = 10, megabytes: float = 160
+          ) -> tuple[topology.Topology, float, float]:
     """The cables, bytes, and the time to reach in seconds."""
     latency, nbytes = microseconds / 1e6, megabytes * 1e6
     return (topology.pcie_switch(n, latency=latency / 2), nbytes,
             2 * _levels(n) * (latency + nbytes / topology.PCIE3))
 
 
-def picture(answer, n=8):
+def picture(answer: Answer, n: int = 8) -> Picture:
     """The student's plan, and the time it takes beside others'."""
     plan = plan_checks.plan_of(run(answer, n), n)
     others = [make(n) for make in (strategies.tree, strategies.running_sum,

@@ -1,18 +1,23 @@
 """Workers for exercises: threads that take turns, and no network.
 
-One runs at a time, until it waits or ends. So all happens in the same order
-in each run, and if nobody can go on, it is known at once who waits for whom.
-What workers can call is in `numpygroup` and `torchgroup`.
+One worker runs at a time, until it waits or ends. So each run has the same
+order of events. If no worker can go on, the error says at once who waits for
+whom. The calls of workers are in `numpygroup` and `torchgroup`.
 """
 import ctypes
 import sys
 import threading
 import time
+from collections.abc import Callable, Iterable
+from typing import Any
 
+from d2lps.annotations import Array
 from d2lps.exercises.checking import Wrong
 
-LIMIT = 8  # seconds that a worker may compute without a call
-LONGEST = 60  # seconds that this may take, should others need the processors
+# A worker may compute for so many seconds between two of its calls: of the
+# processor's time, and by the clock, in case other programs use the processor.
+CPU_LIMIT = 8
+WALL_LIMIT = 60
 
 
 class _Ended(BaseException):
@@ -22,30 +27,31 @@ class _Ended(BaseException):
 class Worker:
     """One worker: its rank, and how it meets others.
 
-    num_workers: of the whole group. events: what it did, as lists, such as
-    ['all_reduce', 12], the last being the number of elements.
+    num_workers: of the whole group. events: its calls, as lists such as
+    ['all_reduce', 12] with the number of elements.
     """
 
-    def __init__(self, group, rank):
+    def __init__(self, group: 'Group', rank: int) -> None:
         self._group, self.rank = group, rank
-        self.events, self.waits, self.ended = [], None, False
-        self.returned, self._calls = None, 0
+        self.events: list[list] = []
+        self.waits: Call | None = None
+        self.ended, self.returned, self._calls = False, None, 0
 
     @property
-    def num_workers(self):
+    def num_workers(self) -> int:
         return len(self._group.workers)
 
-    def note(self, *event):
+    def note(self, *event: Any) -> None:
         self.events.append([*event])
 
-    def can_go_on(self):
+    def can_go_on(self) -> bool:
         return not self.ended and (self.waits is None or
                                    self.waits.is_complete())
 
-    def meet(self, kind, array, size):
-        """This worker's next call: the same for all.
+    def meet(self, kind: str, array: Array, size: int) -> 'Call':
+        """Join the next call of this worker, in which all workers meet.
 
-        array: what it gives, a copy; size: of how many elements.
+        array: a copy of its contribution. size: the number of elements.
         """
         calls, k = self._group.calls, self._calls
         self._calls += 1
@@ -54,7 +60,7 @@ class Worker:
         calls[k].join(self.rank, kind, array, size)
         return calls[k]
 
-    def wait(self, call):
+    def wait(self, call: 'Call') -> None:
         if not call.is_complete():
             self._group.wait_for(self, call)
 
@@ -66,18 +72,19 @@ class Group:
     """
     worker = Worker
 
-    def __init__(self, num_workers):
+    def __init__(self, num_workers: int) -> None:
         self.workers = [self.worker(self, rank)
                         for rank in range(num_workers)]
-        self.calls, self._error = [], None
+        self.calls: list[Call] = []
+        self._error: BaseException | None = None
         self._changed = threading.Condition()
-        self._turn, self._beats = 0, 0
+        self._turn, self._progress = 0, 0
 
-    def run(self, function):
-        """Let every worker run `function(worker)`: a list of what it returned.
+    def run(self, function: Callable[[Any], Any]) -> list:
+        """Run `function(worker)` in every worker; return a list of results.
 
-        An error of one worker ends all, and is raised here. So is `Wrong`, if
-        some worker waits for one that does not come.
+        An error in one worker ends all workers and is raised here. `Wrong` is
+        raised if a worker waits for another that never makes the same call.
         """
         threads = [threading.Thread(target=self._start, daemon=True,
                                     args=(function, worker))
@@ -93,8 +100,8 @@ class Group:
         return [worker.returned for worker in self.workers]
 
     def _start(self, function, worker):
-        """What a thread does."""
-        if 'mxnet' in sys.modules:  # it keeps this for each thread
+        """The body of a worker's thread."""
+        if 'mxnet' in sys.modules:  # each thread has this setting of its own
             sys.modules['mxnet'].npx.set_np()
         try:
             self._take_turn(worker)
@@ -109,35 +116,38 @@ class Group:
                 self._pass_on(worker)
 
     def _watch(self, threads):
-        """Wait for all to end, or for one to fail, or to call nothing."""
+        """Wait until all workers have ended or one has failed."""
         with self._changed:
             while self._error is None and not all(
                     worker.ended for worker in self.workers):
                 self._watch_turn(threads[self._turn])
         if self._error is None:
-            self._look_back()
+            self._check_calls()
 
     def _watch_turn(self, thread):
-        """Wait for the next call; `thread` is whose turn it is."""
-        seen, start = self._beats, time.monotonic()
-        computed_before = _computed(thread)
-        while not self._changed.wait_for(lambda: self._beats != seen,
-                                         LIMIT / 8):
+        """Wait for the next call; fail if it does not come in time.
+
+        thread: the thread of the worker whose turn it is.
+        """
+        seen, start = self._progress, time.monotonic()
+        cpu_before = _cpu_seconds(thread)
+        while not self._changed.wait_for(lambda: self._progress != seen,
+                                         CPU_LIMIT / 8):
             waited = time.monotonic() - start
-            if _computed(thread) - computed_before > LIMIT or (
-                    waited > LONGEST):
+            if _cpu_seconds(thread) - cpu_before > CPU_LIMIT or (
+                    waited > WALL_LIMIT):
                 self._fail(Wrong(
                     f'rank {self._turn} has called nothing for {waited:.2g} '
                     's: is there a loop that does not end?'))
 
     def _end(self, threads):
-        """Nobody goes on after this."""
+        """End all threads."""
         with self._changed:
             if not all(worker.ended for worker in self.workers):
-                self._fail(_Ended())  # we were interrupted
+                self._fail(_Ended())  # Ctrl-C came
         for thread in threads:
             thread.join(1)
-            if thread.is_alive():  # it computes, and waits for nobody
+            if thread.is_alive():  # it is in a loop without calls
                 ctypes.pythonapi.PyThreadState_SetAsyncExc(
                     ctypes.c_ulong(thread.ident), ctypes.py_object(_Ended))
                 thread.join(1)
@@ -146,7 +156,7 @@ class Group:
         with self._changed:
             if self._error is None:
                 self._error = error
-            self._beats += 1
+            self._progress += 1
             self._changed.notify_all()
 
     def _take_turn(self, worker):
@@ -157,7 +167,7 @@ class Group:
                 raise _Ended
 
     def _pass_on(self, worker):
-        """The next one that can go on does so; that may be the same."""
+        """Give the turn to the next worker that can go on."""
         n = len(self.workers)
         turns = [(worker.rank + k) % n for k in range(1, n + 1)]
         able = [rank for rank in turns if self.workers[rank].can_go_on()]
@@ -165,11 +175,11 @@ class Group:
             self._turn = able[0]
         elif not all(one.ended for one in self.workers):
             self._fail(Wrong(f'nobody can go on: {self._who_waits()}'))
-        self._beats += 1
+        self._progress += 1
         self._changed.notify_all()
 
-    def wait_for(self, worker, call):
-        """Let others go on until all have made this call."""
+    def wait_for(self, worker: Worker, call: 'Call') -> None:
+        """Let other workers run until all of them have made this call."""
         with self._changed:
             worker.waits = call
             self._pass_on(worker)
@@ -188,8 +198,8 @@ class Group:
         return (f'{"; ".join(words)}. All workers must make the same calls, '
                 'in the same order.')
 
-    def _look_back(self):
-        """Raise `Wrong` if a call was not made by all."""
+    def _check_calls(self):
+        """Raise `Wrong` if some worker has left out a call of the others."""
         for call in self.calls:
             if not call.is_complete():
                 raise Wrong(
@@ -199,14 +209,15 @@ class Group:
 
 
 class Call:
-    """The k-th call of every worker; given: their arrays, by rank."""
+    """The k-th call of every worker. given: contributions, by rank."""
 
-    def __init__(self, kind, k, num_workers):
+    def __init__(self, kind: str, k: int, num_workers: int) -> None:
         self.kind, self.title = kind, f'{kind} (call {k})'
-        self._k, self._num_workers, self.given = k, num_workers, {}
-        self._size = None
+        self._k, self._num_workers = k, num_workers
+        self.given: dict[int, Array] = {}
+        self._size: int | None = None
 
-    def join(self, rank, kind, array, size):
+    def join(self, rank: int, kind: str, array: Array, size: int) -> None:
         for other, theirs in self.given.items():
             if (kind, size, array.dtype) != (self.kind, self._size,
                                              theirs.dtype):
@@ -218,25 +229,25 @@ class Call:
                     'in the same order.')
         self.given[rank], self._size = array, size
 
-    def is_complete(self):
+    def is_complete(self) -> bool:
         return len(self.given) == self._num_workers
 
-    def absent(self):
+    def absent(self) -> list[int]:
         return [rank for rank in range(self._num_workers)
                 if rank not in self.given]
 
-    def all(self):
-        """What was given, a list by rank."""
+    def all(self) -> list[Array]:
+        """The contributions, a list by rank."""
         return [self.given[rank] for rank in sorted(self.given)]
 
 
-def _computed(thread):
-    """Seconds that a thread, which has not ended, has had a processor."""
+def _cpu_seconds(thread):
+    """Seconds of processor time that a living thread has used."""
     if hasattr(time, 'pthread_getcpuclockid'):
         return time.clock_gettime(time.pthread_getcpuclockid(thread.ident))
     return time.monotonic()
 
 
-def ranks_of(ranks):
-    ranks = [*map(str, ranks)]
-    return f'rank{"s" * (len(ranks) > 1)} {", ".join(ranks)}'
+def ranks_of(ranks: Iterable[int]) -> str:
+    words = [*map(str, ranks)]
+    return f'rank{"s" * (len(words) > 1)} {", ".join(words)}'

@@ -8,16 +8,19 @@ import random
 import sys
 import tracemalloc
 from collections import Counter
-from typing import NamedTuple
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from d2lps.exercises.checking import Check, Wrong, where, without
+from d2lps.exercises.checking import (Answer, Check, Notes, Picture, Wrong,
+                                      forbidding, student_line)
 
 FORM = np.array([1, 0.5])  # a push of 3 is the array [3, 1.5]
 NEW_KEYS = (f'new {number}' for number in itertools.count())
-JUNK = -7.0  # what a worker writes into an array that it uses again
-WARM, ROUNDS, LARGE = 10, 30, 2_000  # rounds, and elements, for the memory
+JUNK = -7.0  # a worker writes this into an array that it uses again
+# The check of memory: rounds before it, rounds of it, elements of an array.
+WARM, ROUNDS, LARGE = 10, 30, 2_000
 
 
 class Push(NamedTuple):
@@ -41,8 +44,9 @@ class Pull(NamedTuple):
     right: list | None
 
 
-def calls_of(num_workers, calls=(), seed=0, keys=('w',), rounds=3,
-             ahead=True, early=False):
+def calls_of(num_workers: int, calls: Sequence[Sequence] = (), seed: int = 0,
+             keys: Sequence = ('w',), rounds: int = 3, ahead: bool = True,
+             early: bool = False) -> list[tuple]:
     """What the workers call: (key, rank, value) to push, (key, rank) to pull.
 
     calls: such a list; without it, one is made up by chance. ahead: whether
@@ -51,7 +55,9 @@ def calls_of(num_workers, calls=(), seed=0, keys=('w',), rounds=3,
     """
     if calls:
         return [tuple(call) for call in calls]
-    chance, made, pushed = random.Random(seed), [], Counter()
+    chance = random.Random(seed)
+    made: list[tuple] = []
+    pushed: Counter = Counter()
     done = set()  # (key, rank, round) that is pulled
     order = []
     for _ in range(rounds):
@@ -76,9 +82,11 @@ def calls_of(num_workers, calls=(), seed=0, keys=('w',), rounds=3,
                    if early or (key, rank, rounds) not in done]
 
 
-def pulls_of(num_workers, **order):
+def pulls_of(num_workers: int, **order: Any) -> list[Pull]:
     """Of each pull what it should find, as a list of `Pull`."""
-    pushes, pulls, pushed = [], [], Counter()
+    pushes: list[Push] = []
+    pulls: list[Pull] = []
+    pushed: Counter = Counter()
     for key, rank, *value in calls_of(num_workers, **order):
         if value:
             pushed[key, rank] += 1
@@ -92,7 +100,7 @@ def pulls_of(num_workers, **order):
     return pulls
 
 
-def run(answer, num_workers, **order):
+def run(answer: Answer, num_workers: int, **order: Any) -> Notes:
     """What each pull returned, and what if each key has its own server."""
     first, calls = _first_round(answer, num_workers), calls_of(
         num_workers, **order)
@@ -116,7 +124,7 @@ def _first_round(answer, num_workers):
         for rank in range(num_workers):
             server.push(key, rank, FORM.copy())
         found = other.pull(key, 0), server.pull(key, 0)
-    except Exception:  # what is wrong shows where all calls are known
+    except Exception:  # the other calls will show what is wrong
         return 'stopped'
     if np.array_equal(found[0], num_workers * FORM):
         raise Wrong('each worker has pushed to one SyncServer, and nobody to '
@@ -143,7 +151,7 @@ def _play(answer, num_workers, calls, use_again=''):
     for k, (key, rank, *value) in enumerate(calls):
         array = value[0] * FORM if value else None
         try:
-            with without(*_chapters(), pulls_of):
+            with forbidding(*_chapters(), pulls_of):
                 if value:
                     server.push(key, rank, array)
                 else:
@@ -156,7 +164,7 @@ def _play(answer, num_workers, calls, use_again=''):
             raise Wrong(
                 f'{_pushed(key, calls[:k])}. Then `{name}({key!r}, {rank}'
                 f'{more})` stops with {type(error).__name__}: {error}'
-                f'{where(error)}') from None
+                f'{student_line(error)}') from None
         if value:
             given.append(array)
         else:
@@ -198,7 +206,7 @@ def _overwrite(array):
                         "the worker's own, who may change it.") from None
 
 
-def judge(found, num_workers, **order):
+def judge(found: Notes, num_workers: int, **order: Any) -> None:
     """The sums, of pulls that need not wait."""
     _judge_first(found['first'], num_workers)
     _judge_keys(_judge_sums, found, num_workers, order)
@@ -288,7 +296,8 @@ def _and(words):
                         + words[-1:])
 
 
-def parts_of(number, pushes, most=2):
+def parts_of(number: float, pushes: Sequence[Push],
+             most: int = 2) -> dict[Push, int] | None:
     """Which pushes make this sum, each up to `most` times: {push: times}.
 
     If there are several ways, the largest values are used first. None if
@@ -354,7 +363,7 @@ def _why(pull, number, num_workers):
             f'round {pull.mine}. {lost}')
 
 
-def judge_wait(found, num_workers, **order):
+def judge_wait(found: Notes, num_workers: int, **order: Any) -> None:
     """Who waits, whatever the sums are."""
     _judge_first(found['first'], num_workers)
     _judge_keys(_judge_waits, found, num_workers, order)
@@ -389,7 +398,7 @@ def _not_whole(pull, num_workers):
             f'worker {late} is missing.')
 
 
-def run_arrays(answer, num_workers, **order):
+def run_arrays(answer: Answer, num_workers: int, **order: Any) -> Notes:
     """The same calls three times: with arrays that are left alone, with
     pushed ones that are used again, and with pulled ones that are."""
     first, calls = _first_round(answer, num_workers), calls_of(
@@ -399,7 +408,7 @@ def run_arrays(answer, num_workers, **order):
         for use in ('', 'pushed', 'pulled')}}
 
 
-def judge_arrays(found, num_workers, **order):
+def judge_arrays(found: Notes, num_workers: int, **order: Any) -> None:
     """Whether arrays are the workers' own, whatever the sums are."""
     _judge_first(found['first'], num_workers)
     pulls = pulls_of(num_workers, **order)
@@ -443,7 +452,8 @@ def _first(value):
     return f'{value:.10g}' if isinstance(value, float) else str(value)
 
 
-def run_memory(answer, num_workers, pulls, ahead=1, keys=1):
+def run_memory(answer: Answer, num_workers: int, pulls: int, ahead: int = 1,
+               keys: int = 1) -> Notes:
     """By how many arrays the memory grows in `ROUNDS` more rounds.
 
     pulls: who pulls after its rounds. ahead: how many
@@ -462,7 +472,7 @@ def run_memory(answer, num_workers, pulls, ahead=1, keys=1):
             sizes.append(tracemalloc.get_traced_memory()[0])
         array = np.ones(LARGE).nbytes
         if sizes[1] - sizes[0] > array:
-            gc.collect()  # what nobody can reach is not kept
+            gc.collect()  # an unreachable array is not kept
             sizes[1] = tracemalloc.get_traced_memory()[0]
         grown = (sizes[1] - sizes[0]) / array
     finally:
@@ -485,7 +495,8 @@ def _rounds(server, num_workers, pulls, ahead, keys, chance):
     return told
 
 
-def judge_memory(found, num_workers, pulls, keys=1, **case):
+def judge_memory(found: Notes, num_workers: int, pulls: int, keys: int = 1,
+                 **case: Any) -> None:
     """Whether what is kept grows, if there is a sum in the end."""
     _judge_first(found['first'], num_workers)
     if not found['told']:
@@ -505,7 +516,7 @@ def judge_memory(found, num_workers, pulls, keys=1, **case):
                     f'keeps {grown:.0f} arrays more than before{what}.{why}')
 
 
-def picture(answer):
+def picture(answer: Answer) -> Picture:
     """Which pushes go together, and which sums come out."""
     from d2lps.pictures import row_chart
     from d2lps.pictures.style import CHUNK_COLORS
@@ -518,7 +529,7 @@ def picture(answer):
         title=f'What is pulled: {told}', xlabel='pushes, one after the other',
         xticks=[*range(1, len(SHOWN) + 1)], high=44)
     pushes = pulls_of(3, calls=[*SHOWN, ('w', 0)])[-1].before
-    colors = {}
+    colors: dict[Push, str] = {}
     for color, (_, number) in zip(CHUNK_COLORS, sums):
         for push in parts_of(number, pushes, most=1) or ():
             colors.setdefault(push, color)

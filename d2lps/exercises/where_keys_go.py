@@ -3,18 +3,20 @@
 To chapters 9 and 10, notebooks/09-a-real-parameter-server.ipynb.
 """
 import sys
+from collections.abc import Sequence
 from contextlib import contextmanager
 from functools import wraps
 from operator import index
 from reprlib import repr as short
 
-from d2lps.exercises.checking import Check, Wrong, without
+from d2lps.exercises.checking import (Answer, Check, Notes, Picture, Wrong,
+                                      forbidding)
 
 # Elements of LeNet's parameters, keys 0 to 7: weights are even, biases odd.
 LENET = [180, 20, 25_000, 50, 102_400, 128, 1_280, 10]
 
 
-def run(answer, sizes, n):
+def run(answer: Answer, sizes: Sequence[int], n: int) -> Notes:
     """The pieces, twice, and whether the list of sizes was left alone.
 
     Both calls are in one process. What differs from process to process, such
@@ -22,7 +24,7 @@ def run(answer, sizes, n):
     """
     from d2lps.kvstore.placement import place
     mine = [*sizes]
-    with without(place, _share), _few_lines():
+    with forbidding(place, _share), _few_lines():
         pieces = _plain(answer(mine, n))
         again = _plain(answer([*sizes], n))
     return {'pieces': pieces, 'same': pieces == again, 'sizes': mine,
@@ -89,7 +91,7 @@ def _explained(judge):
 
 
 @_explained
-def judge_whole(found, sizes, n):
+def judge_whole(found: Notes, sizes: Sequence[int], n: int) -> None:
     """Is each element of each key in one piece?"""
     for piece in found['pieces']:
         server, key, start, end = piece
@@ -117,7 +119,7 @@ def judge_whole(found, sizes, n):
             raise Wrong(f'the piece {_piece(piece)} goes from {start} to '
                         f'{end}, and the size of key {key} is '
                         f'{sizes[key]:,}. {why}')
-    of_key = [[] for _ in sizes]
+    of_key: list[list] = [[] for _ in sizes]
     for piece in found['pieces']:
         of_key[piece[1]].append(piece)
     for key, pieces in enumerate(of_key):
@@ -156,7 +158,7 @@ def _judge_key(key, size, pieces):
     for piece in sorted(pieces, key=lambda piece: piece[2:]):
         _, _, start, end = piece
         if start == end:
-            continue  # is nothing, and counts as a piece elsewhere
+            continue  # an empty piece; another check counts it
         if start > reached:
             raise Wrong(f'{_lost(key, reached, size)} before the piece '
                         f'{_piece(piece)}. Does `end` count itself?')
@@ -185,7 +187,8 @@ def _share(sizes, n):
     return -(-sum(sizes) // n)
 
 
-def load_of(pieces, n, share=0):
+def load_of(pieces: Sequence[Sequence[int]], n: int,
+            share: int = 0) -> list[int]:
     """How many elements each server has; raises `Wrong` if there is none."""
     load = [0] * n
     for piece in pieces:
@@ -220,7 +223,7 @@ def _all_are_there(pieces, sizes):
 
 
 @_explained
-def judge_even(found, sizes, n):
+def judge_even(found: Notes, sizes: Sequence[int], n: int) -> None:
     """Has no server more than its share?"""
     share = _share(sizes, n)
     load = load_of(found['pieces'], n, share)
@@ -228,11 +231,11 @@ def judge_even(found, sizes, n):
     worst = max(load)
     if worst > share:
         server, text = load.index(worst), ''
-        of_key = {}
+        of_key: dict[int, int] = {}
         for owner, key, start, end in found['pieces']:
             if owner == server:
                 of_key[key] = of_key.get(key, 0) + end - start
-        key = max(of_key, key=of_key.get)
+        key = max(of_key, key=of_key.__getitem__)
         if load.count(0) and n <= sum(sizes):
             text = f' Server {load.index(0)} has none.'
         elif sum(sizes) % n == 0 and worst == share + 1:
@@ -247,7 +250,7 @@ def judge_even(found, sizes, n):
 
 
 @_explained
-def judge_pieces(found, sizes, n):
+def judge_pieces(found: Notes, sizes: Sequence[int], n: int) -> None:
     """Are there no more pieces than a cut for each border needs?
 
     To cut nothing needs few pieces, too. So it counts if all elements are
@@ -267,17 +270,18 @@ def judge_pieces(found, sizes, n):
         raise Wrong(f'there are {len(pieces)} pieces, and keys + n - 1 = '
                     f'{most} are enough. {of_key.count(often)} are of key '
                     f'{often}. How many cuts do {n} servers need?')
-    load, share = {}, _share(sizes, n)
+    share = _share(sizes, n)
+    load: dict[int, int] = {}
     for server, _, start, end in pieces:
         load[server] = load.get(server, 0) + end - start
-    worst = max(load, key=load.get)
+    worst = max(load, key=load.__getitem__)
     if load[worst] > share + n + len(sizes):
         raise Wrong(f'server {worst} has {load[worst]:,} elements, and a '
                     f'share is {share:,}. Few pieces count when no server '
                     'has far more.')
 
 
-def picture(answer):
+def picture(answer: Answer) -> Picture:
     """What lies on each server: by the chapter's rule, and by the answer."""
     from d2lps.kvstore.placement import place
     from d2lps.pictures import row_chart
@@ -317,7 +321,7 @@ def _words(rows, loads):
                      (who, server, _), load in zip(rows, loads)) + '.'
 
 
-MOST_LINES = 2_000_000  # that run in both calls; right answers need few
+MOST_LINES = 2_000_000  # executed in both calls; right answers need few
 MANY = [(37 * key) % 101 for key in range(60)]
 CHECKS = {
     'whole': Check(

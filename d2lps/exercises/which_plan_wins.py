@@ -9,8 +9,9 @@ import numpy as np
 
 from d2lps.checks import shown
 from d2lps.collectives import Schedule, Send, simulate, strategies
-from d2lps.exercises.checking import Check, Wrong, scalar, without
-from d2lps.exercises.measuring import Links
+from d2lps.exercises.checking import (Answer, Check, Notes, Picture, Wrong,
+                                      forbidding, scalar)
+from d2lps.exercises.measuring import Links, Measured
 
 PLANS = {name: getattr(strategies, name) for name in (
     'ring', 'bidirectional_ring', 'tree', 'double_tree', 'running_sum',
@@ -91,12 +92,13 @@ def _number(returned, what):
 
 
 def _asked(answer, plan, *numbers):
-    with without(_truth, _counts, _seconds, simulate.time):
+    with forbidding(_truth, _counts, _seconds, simulate.time):
         returned = answer(plan, *numbers)
     return _number(returned, 'A number of seconds is wanted.')
 
 
-def run(answer, plan, n, nbytes, **links):
+def run(answer: Answer, plan: str, n: int, nbytes: float,
+        **links: float) -> Notes:
     """Seconds for nothing, for all, and with three times of one thing."""
     alpha, bandwidth, overhead = _links(**links)
     schedule = _plan(plan, n)
@@ -177,7 +179,8 @@ def _busiest_in(counts, by, of):
     return total
 
 
-def judge_rounds(notes, plan, n, nbytes, **links):
+def judge_rounds(notes: Notes, plan: str, n: int, nbytes: float,
+                 **links: float) -> None:
     _finite(notes)
     alpha, _, _ = _links(**links)
     nothing, one, three, *_ = notes
@@ -185,17 +188,17 @@ def judge_rounds(notes, plan, n, nbytes, **links):
         raise Wrong('without bytes, with alpha = 0 and overhead = 0, you '
                     f'predict {nothing:.4g} s. Then nothing is left that '
                     'costs time.')
-    plan = _plan(plan, n)
-    _not_too_large(notes, plan, nbytes, _links(**links))
-    counts, mine = _counts(plan), (three - one) / (2 * alpha)
-    right, *_ = _truth(plan)
+    schedule = _plan(plan, n)
+    _not_too_large(notes, schedule, nbytes, _links(**links))
+    counts, mine = _counts(schedule), (three - one) / (2 * alpha)
+    right, *_ = _truth(schedule)
     if right and notes[6] == 0 and _near(mine, right):
         raise Wrong('for arrays of 0 bytes you predict 0 s. But the messages '
                     f'of {right} rounds are still under way.')
     messages = counts[:, 2].sum()
     _count_is(mine, right,
               f'when alpha grows by 1 µs, your prediction grows by '
-              f'{mine:.4g} µs. {plan.name} has {right} rounds.', [
+              f'{mine:.4g} µs. {schedule.name} has {right} rounds.', [
                   ('Is it a formula for the ring? Others have other rounds.',
                    2 * (n - 1)),
                   ('That is the number of sends. Those of a round are under '
@@ -214,21 +217,23 @@ def judge_rounds(notes, plan, n, nbytes, **links):
                   *_units(right)])
 
 
-def judge_messages(notes, plan, n, nbytes, **links):
+def judge_messages(notes: Notes, plan: str, n: int, nbytes: float,
+                   **links: float) -> None:
     _finite(notes)
     _, _, overhead = _links(**links)
-    plan = _plan(plan, n)
-    _not_too_large(notes, plan, nbytes, _links(**links))
-    counts = _counts(plan)
+    schedule = _plan(plan, n)
+    _not_too_large(notes, schedule, nbytes, _links(**links))
+    counts = _counts(schedule)
     mine = (notes[3] - notes[1]) / (2 * overhead)
-    _, right, _ = _truth(plan)
+    _, right, _ = _truth(schedule)
     text = (f'when the overhead grows by 1 µs, your prediction grows by '
-            f'{mine:.4g} µs; {right:.4g} is right for {plan.name}.')
+            f'{mine:.4g} µs; {right:.4g} is right for {schedule.name}.')
     out, into, sends, gets = counts.max(axis=2, initial=0)[:, 2:].T
     busiest = np.maximum(out, into)
     if len(busiest):
         number = int(busiest.argmax())
-        text += (f' In round {number + 1}, say, {_busy(plan, counts, number)}'
+        text += (f' In round {number + 1}, say, '
+                 f'{_busy(schedule, counts, number)}'
                  '.')
     _count_is(mine, right, text, [
         ('You count the first message of a round, too: its handling is in '
@@ -258,7 +263,7 @@ def judge_messages(notes, plan, n, nbytes, **links):
         ('You add what the busiest sends and what the busiest gets. Both '
          'are handled at the same time.',
          (counts[:, 2:4].sum(axis=1).max(axis=1, initial=0) - 1).sum()),
-        ('Servers are busy, too.', _without_servers(plan, counts, 2)
+        ('Servers are busy, too.', _without_servers(schedule, counts, 2)
          - len(counts)),
         *[(words, wrong) for words, wrong in _several_rounds(
             np.maximum(counts[:, 2:4] - 1, 0), right)
@@ -305,18 +310,19 @@ def _arrays(many):
     return f'{many:.4g} array{"s" * (f"{many:.4g}" != "1")}'
 
 
-def judge_bytes(notes, plan, n, nbytes, **links):
+def judge_bytes(notes: Notes, plan: str, n: int, nbytes: float,
+                **links: float) -> None:
     _finite(notes)
     _, bandwidth, _ = _links(**links)
-    plan = _plan(plan, n)
-    counts = _counts(plan)
+    schedule = _plan(plan, n)
+    counts = _counts(schedule)
     grown = notes[4] - notes[1]
     mine = grown / (2 * nbytes) * bandwidth
-    *_, right = _truth(plan)
+    *_, right = _truth(schedule)
     text = (f'for {2 * nbytes:,} bytes more, your prediction grows by '
             f'{grown * 1e3:.4g} ms, as if {_arrays(mine)} went through a '
             f'cable one after the other; {right:.4g} is right for '
-            f'{plan.name}.')
+            f'{schedule.name}.')
     if math.isclose(mine * 1e6, right, rel_tol=1e-3):
         raise Wrong(f'for {2 * nbytes:,} bytes more, your prediction grows by '
                     f'{grown:.4g} s, a million times too little. Beta is in '
@@ -327,12 +333,12 @@ def judge_bytes(notes, plan, n, nbytes, **links):
         number = int(load.argmax())
         way, node = np.unravel_index(counts[number, :2].argmax(),
                                      counts[number, :2].shape)
-        text += (f' In round {number + 1}, say, {_named(plan, node)} '
+        text += (f' In round {number + 1}, say, {_named(schedule, node)} '
                  f'{("sends", "gets")[way]} {load[number]:.4g} × nbytes, and '
                  'nobody more.')
-    chunks = len(plan.weights)
-    largest = np.array([plan.chunk_bytes(1)[sends.chunk].max()
-                        for sends in plan.rounds])
+    chunks = len(schedule.weights)
+    largest = np.array([schedule.chunk_bytes(1)[sends.chunk].max()
+                        for sends in schedule.rounds])
     _count_is(mine, right, text, [
         ('You add what goes through different cables. They carry at the '
          'same time.', out.sum()),
@@ -361,9 +367,9 @@ def judge_bytes(notes, plan, n, nbytes, **links):
          right * bandwidth ** 2),
         ('You take the bytes of the worker with most messages. Who has most '
          'bytes may be another one.', _busiest_in(counts, 2, 0)),
-        ('Servers have cables, too.', _without_servers(plan, counts, 0)),
+        ('Servers have cables, too.', _without_servers(schedule, counts, 0)),
         ('Do you round the bytes of a chunk? They need not be whole.',
-         (_whole_bytes(plan, 3 * nbytes) - _whole_bytes(plan, nbytes))
+         (_whole_bytes(schedule, 3 * nbytes) - _whole_bytes(schedule, nbytes))
          / (2 * nbytes)),
         *_several_rounds(counts[:, :2], right), *_units(right)])
     fast = (notes[4] - notes[5]) * 2 * bandwidth / (3 * nbytes)
@@ -380,13 +386,14 @@ def _line(plan, n, links):
     return start, _seconds(plan, 1, 0.0, links[1], 0.0)
 
 
-def run_crossover(answer, first, second, n, **links):
+def run_crossover(answer: Answer, first: str, second: str, n: int,
+                  **links: float) -> float | str:
     def line(plan):
         start, slope = _line(plan, n, links)
         return lambda nbytes: start + slope * nbytes
 
     functions = line(first), line(second)
-    with without(_crossing):
+    with forbidding(_crossing):
         returned = answer(*functions)
     found = _number(returned, 'A number of bytes is wanted; float("inf") is '
                     'one, too.')
@@ -404,7 +411,8 @@ def _crossing(first, second, n, links):
     return max(0.0, (start_2 - start) / (slope - slope_2))
 
 
-def judge_crossover(found, first, second, n, **links):
+def judge_crossover(found: Notes, first: str, second: str, n: int,
+                    **links: float) -> None:
     found, right = float(found), _crossing(first, second, n, links)
     lines = [_line(plan, n, links) for plan in (first, second)]
     if right == math.inf:
@@ -444,7 +452,8 @@ def _there(found, right, lines):
 LIKE_CHAPTER = Links(180e-6, 11.8e6, 45e-6, 'A network like chapter 11\'s')
 
 
-def picture(predict, crossover, measured=None):
+def picture(predict: Answer, crossover: Answer,
+            measured: Measured | None = None) -> Picture:
     """What two plans take by the student's prediction, and measured."""
     from d2lps.pictures import BLUE, ORANGE, plot_curves
     plans, links, points = (strategies.recursive_doubling(4),
@@ -473,7 +482,7 @@ def picture(predict, crossover, measured=None):
         found = _number(crossover(*functions), 'A number of bytes is wanted.')
         if nbytes[0] < found < nbytes[-1]:
             at = {f'your crossover: {found:,.0f} bytes': found}
-    except NotImplementedError:  # the second function is not there yet
+    except NotImplementedError:  # the student has no second function yet
         pass
     return plot_curves(
         {**curves, **points}, 'bytes of the array', 'time / ms',

@@ -3,12 +3,14 @@
 To chapter 20, notebooks/20-today.ipynb, and to chapter 19.
 """
 import weakref
+from collections.abc import Sequence
 from reprlib import repr as short
 
 import numpy as np
 
-from d2lps.exercises import numpygroup
-from d2lps.exercises.checking import Check, Wrong, without
+from d2lps.exercises import numpygroup, turns
+from d2lps.exercises.checking import (Answer, Case, Check, Notes, Picture,
+                                      Wrong, forbidding)
 
 LR = 0.1
 BATCH = 3  # examples of each worker
@@ -21,18 +23,19 @@ class Layer:
     relu: whether negative outputs become 0.
     """
 
-    def __init__(self, inputs, outputs, relu=True):
+    def __init__(self, inputs: int, outputs: int, relu: bool = True) -> None:
         self.inputs, self.outputs, self.relu = inputs, outputs, relu
         self.size = (inputs + 1) * outputs
 
-    def forward(self, w, X):
+    def forward(self, w: np.ndarray, X: np.ndarray) -> np.ndarray:
         """The outputs for inputs X, a row for each example."""
         self._look_at('forward', w=(w, self.size), X=(X, self.inputs))
         outputs = X @ w[:-self.outputs].reshape(
             self.inputs, self.outputs) + w[-self.outputs:]
         return np.maximum(outputs, 0) if self.relu else outputs
 
-    def backward(self, w, X, G):
+    def backward(self, w: np.ndarray, X: np.ndarray,
+                 G: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """The gradient for X, and that for w, which is flat as w is.
 
         X: what `forward` got. G: the gradient for the outputs.
@@ -63,11 +66,11 @@ class Layer:
                 raise Wrong(f'{function} of {self} got {name} of shape '
                             f'{array.shape}; {size} columns are wanted.{why}')
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f'the layer from {self.inputs} to {self.outputs}'
 
 
-def loss_gradient(outputs, y):
+def loss_gradient(outputs: np.ndarray, y: np.ndarray) -> np.ndarray:
     """The gradient of the mean loss of these examples, for the outputs.
 
     The loss of an example: half the sum of the squared differences.
@@ -75,20 +78,21 @@ def loss_gradient(outputs, y):
     return (outputs - y) / len(y)
 
 
-def layers_of(widths, kind=Layer):
+def layers_of(widths: Sequence[int], kind: type[Layer] = Layer) -> list[Layer]:
     """The layers between these numbers of inputs and outputs."""
     last = len(widths) - 2
-    return [kind(*widths[k:k + 2], relu=k < last) for k in range(last + 1)]
+    return [kind(widths[k], widths[k + 1], relu=k < last)
+            for k in range(last + 1)]
 
 
-def parameters(widths):
+def parameters(widths: Sequence[int]) -> list[np.ndarray]:
     """The parameters of each layer at the start, flat."""
     chance = np.random.default_rng(0)
     return [chance.normal(size=layer.size) / layer.inputs ** 0.5
             for layer in layers_of(widths)]
 
 
-def shard_of(array, rank, num_workers):
+def shard_of(array: np.ndarray, rank: int, num_workers: int) -> np.ndarray:
     """A worker's shard: a copy, with zeros if the array does not suffice."""
     size = -(-array.size // num_workers)
     padded = np.zeros(num_workers * size)
@@ -96,7 +100,8 @@ def shard_of(array, rank, num_workers):
     return padded[rank * size:(rank + 1) * size].copy()
 
 
-def batch(widths, rank, step):
+def batch(widths: Sequence[int], rank: int,
+          step: int) -> tuple[np.ndarray, np.ndarray]:
     """The examples of a worker in a step: X, y."""
     chance = np.random.default_rng([1 + step, rank])
     return (chance.normal(size=(BATCH, widths[0])),
@@ -107,30 +112,34 @@ class Watched(numpygroup.Worker):
     """Notes what is still there of the arrays that it knows, by weak
     references. What somebody copies is not seen."""
 
-    def __init__(self, group, rank):
+    def __init__(self, group: turns.Group, rank: int) -> None:
         super().__init__(group, rank)
-        self.gathered, self.gradients, self.layer = [], [], None
-        self.size = self.for_inputs = self.reduced = None  # of this layer
+        self.gathered: list[weakref.ref] = []
+        self.gradients: list[tuple[int, weakref.ref]] = []
+        self.layer: int | None = None
+        # Of the layer that computes now:
+        self.size = self.reduced = 0
+        self.for_inputs: tuple[int, ...] = ()
 
-    def held(self):
+    def held(self) -> tuple[list[int], list[int]]:
         """Calls of all_gather, and layers: whose whole arrays are there."""
         return ([k for k, one in enumerate(self.gathered)
                  if one() is not None],
                 sorted({k for k, one in self.gradients if one() is not None}))
 
-    def all_gather(self, shard):
+    def all_gather(self, shard: np.ndarray) -> np.ndarray:
         self.note('held', *self.held())
         whole = super().all_gather(shard)
         self.gathered.append(weakref.ref(whole))
         return whole
 
-    def reduce_scatter(self, array):
+    def reduce_scatter(self, array: np.ndarray) -> np.ndarray:
         if isinstance(array, np.ndarray) and self.layer is not None:
             self.gradients.append((self.layer, weakref.ref(array)))
             self.reduced = array.size
         return super().reduce_scatter(array)
 
-    def hint(self, text):
+    def hint(self, text: str) -> str:
         """What may have led to an error with this text, or ''."""
         if self.layer is None:
             return ''
@@ -144,7 +153,7 @@ class Watched(numpygroup.Worker):
                     f'How many zeros are missing where {n} divides the size?)')
         return ''
 
-    def enter(self, kind, layer, w):
+    def enter(self, kind: str, layer: int, w: np.ndarray) -> None:
         """A layer computes with these parameters: what is held now?"""
         source = [k for k in self.held()[0]
                   if np.may_share_memory(self.gathered[k](), w)]
@@ -158,16 +167,17 @@ class Group(numpygroup.Group):
 class WatchedLayer(Layer):
     """Tells its worker what it computes."""
 
-    def watch(self, worker, number):
+    def watch(self, worker: Watched, number: int) -> 'WatchedLayer':
         self._worker, self._number = worker, number
         return self
 
-    def forward(self, w, X):
+    def forward(self, w: np.ndarray, X: np.ndarray) -> np.ndarray:
         outputs = super().forward(w, X)
         self._worker.enter('forward', self._number, w)
         return outputs
 
-    def backward(self, w, X, G):
+    def backward(self, w: np.ndarray, X: np.ndarray,
+                 G: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         for_inputs, gradient = super().backward(w, X, G)
         self._worker.enter('backward', self._number, w)
         self._worker.layer, self._worker.size = self._number, self.size
@@ -176,7 +186,8 @@ class WatchedLayer(Layer):
         return for_inputs, gradient
 
 
-def run(answer, num_workers, widths, steps=1):
+def run(answer: Answer, num_workers: int, widths: Sequence[int],
+        steps: int = 1) -> Notes:
     """What every worker did, and its shards after each step."""
     def work(worker):
         layers = [layer.watch(worker, k) for k, layer in enumerate(
@@ -188,7 +199,7 @@ def run(answer, num_workers, widths, steps=1):
             worker.note('step', step)
             X, y = batch(widths, worker.rank, step)
             try:
-                with without(_truth, _gradients):
+                with forbidding(_truth, _gradients):
                     answer(worker, [*layers], shards, X, y, LR)
             except (ValueError, Wrong) as error:
                 error.args = f'{error}{worker.hint(str(error))}',
@@ -200,7 +211,8 @@ def run(answer, num_workers, widths, steps=1):
             after.append(_lists(shards, len(layers)))
         return after
 
-    group, changed = Group(num_workers), set()
+    group = Group(num_workers)
+    changed: set[str] = set()
     after = group.run(work)
     return {'events': [worker.events for worker in group.workers],
             'shards': after, 'changed': sorted(changed)}
@@ -244,7 +256,8 @@ def _truth(num_workers, widths, steps, lr=LR, ranks=None):
     return after
 
 
-def judge_params(found, num_workers, widths, steps=1):
+def judge_params(found: Notes, num_workers: int, widths: Sequence[int],
+                 steps: int = 1) -> None:
     """The parameters after each step, however they were sent."""
     right = _truth(num_workers, widths, steps)
     for step in range(steps):
@@ -355,7 +368,8 @@ def _sent(events, num_workers):
                 if event[0] == 'reduce_scatter'))
 
 
-def judge_sent(found, num_workers, widths, steps=1):
+def judge_sent(found: Notes, num_workers: int, widths: Sequence[int],
+               steps: int = 1) -> None:
     """How many numbers each worker sends in a step."""
     n, (own, each) = num_workers, _size(widths, num_workers)
     once = (n - 1) * own
@@ -400,7 +414,8 @@ def _reduced(reduced, once, events, gathers, each):
             'more zeros than make its numbers a multiple of num_workers.')
 
 
-def judge_held(found, num_workers, widths, steps=1):
+def judge_held(found: Notes, num_workers: int, widths: Sequence[int],
+               steps: int = 1) -> None:
     """What each worker holds whole when it gathers, and when it computes."""
     _, each = _size(widths, num_workers)
     for rank, events in enumerate(found['events']):
@@ -408,7 +423,7 @@ def judge_held(found, num_workers, widths, steps=1):
                  if event[0] == 'all_gather']
         for step, some in enumerate(_steps(events)):
             where = f'step {step + 1}, rank {rank}: '
-            waiting = None  # a layer whose gradient is not summed yet
+            waiting = None  # the layer whose gradient is still to be summed
             for k, event in enumerate(some):
                 kind = event[0]
                 if kind == 'held':
@@ -454,7 +469,7 @@ def _judge_gather(where, event, size, calls, each, waiting):
                     f'whole gradient of layer {which}: {more}.')
 
 
-def picture(answer):
+def picture(answer: Answer) -> Picture:
     """What worker 0 holds while each layer computes."""
     from d2lps.pictures import BLUE, GREEN, ORANGE, new_chart
     found, n, widths = run(answer, **SHOWN), SHOWN['num_workers'], (
@@ -532,7 +547,7 @@ def _data_parallel(passes, widths):
     return line
 
 
-SHOWN = {'num_workers': 4, 'widths': [11, 8, 12, 8, 12, 8, 12]}
+SHOWN: Case = {'num_workers': 4, 'widths': [11, 8, 12, 8, 12, 8, 12]}
 EVEN = [5, 12, 24, 12]  # 72, 312 and 300 numbers: for 1, 2, 3 and 4 workers
 CHECKS = {
     'params': Check(

@@ -140,7 +140,7 @@ def test_an_error_of_one_worker_ends_all_and_is_raised():
 
 
 def test_a_loop_without_end_is_ended(monkeypatch):
-    monkeypatch.setattr(turns, 'LIMIT', 0.3)
+    monkeypatch.setattr(turns, 'CPU_LIMIT', 0.3)
 
     def work(worker):
         worker.all_reduce(torch.ones(1)).wait()
@@ -156,7 +156,7 @@ def test_a_loop_without_end_is_ended(monkeypatch):
 @pytest.mark.skipif(not hasattr(time, 'pthread_getcpuclockid'),
                     reason='a thread\'s own time is not known here')
 def test_who_gets_no_processor_is_not_blamed(monkeypatch):
-    monkeypatch.setattr(turns, 'LIMIT', 0.2)
+    monkeypatch.setattr(turns, 'CPU_LIMIT', 0.2)
 
     def work(worker):
         time.sleep(0.6)
@@ -167,8 +167,8 @@ def test_who_gets_no_processor_is_not_blamed(monkeypatch):
             time.sleep(0.01)
 
     assert Group(2).run(work) == [0, 1]
-    monkeypatch.setattr(turns, 'LIMIT', 8)
-    monkeypatch.setattr(turns, 'LONGEST', 0.3)
+    monkeypatch.setattr(turns, 'CPU_LIMIT', 8)
+    monkeypatch.setattr(turns, 'WALL_LIMIT', 0.3)
     assert 'rank 0 has called nothing for' in fails(forever)
 
 

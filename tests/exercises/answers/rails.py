@@ -64,6 +64,13 @@ def rails(machines, gpus):
     return Schedule([*halves[0], *across, *halves[1]], machines * gpus)
 
 
+# %% wrong: one ring through all GPUs, in order
+# loses: rails, cards, inside, rounds
+# says: to another machine, and to another rail
+def rails(machines, gpus):
+    return strategies.ring(machines * gpus)
+
+
 # %% wrong: the rounds of the package's, with another plan on the rails
 # loses: sum, rails, cards, inside, rounds
 # says: hierarchical of d2lps was called
