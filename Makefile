@@ -1,36 +1,40 @@
 # make lab    open the notebooks in JupyterLab (installs what is missing)
-# make lab-light  chapters 3, 5, 6, 7, 11, 12, 14, 18 and 19 without MXNet, on any Python from 3.11
 #             (with PyTorch, for chapters 18 and 19: make lab TORCH=yes)
 # make test   install what is missing, then run every notebook and the tests
 #             that matter most, in 5 to 11 minutes on 2 cores
 # make test-all  all tests: also in JupyterLab, of the book, of installing, ...
+# make book   the notebooks as pages of a web book
 # make measure   how often what the chapters expect comes so on this machine
-PYTHON ?= python3.11
+# make compare BASE=commit   what became slower since then
+#
+# The Python to install for, such as 3.13 or a path. If none is named: 3.11
+# where MXNet runs, else any from 3.11.
+PYTHON ?=
 VENV = .venv
 # More for JupyterLab, such as: make lab ARGS='--no-browser --port=9000'
 ARGS ?=
 # TORCH=yes adds PyTorch.
 TORCH ?=
-# What conda would install, so that environment.yml cannot rot unnoticed.
-PIP_SECTION = $(shell sed -n 's/^ *- \(-r .*\)$$/\1/p' environment.yml)
 # JupyterLab will not serve root (in a container, say) unless told to.
 ROOT = $(if $(filter 0,$(shell id -u)),--allow-root)
 # Settings for this JupyterLab alone: no news, no questions.
 SETTINGS = $(CURDIR)/setup/jupyter
+# Windows has its programs elsewhere.
+PROGRAMS = $(if $(filter Windows_NT,$(OS)),Scripts,bin)
 # Modules of another Python, such as `module load` names on a cluster, are not
 # for ours. (For those that you mean: make lab PYTHONPATH=folder)
-ifeq ($(filter-out lab lab-light book,$(MAKECMDGOALS)),)
+ifeq ($(filter-out lab book,$(MAKECMDGOALS)),)
 unexport PYTHONHOME
 ifneq ($(origin PYTHONPATH),command line)
 unexport PYTHONPATH
 endif
 endif
 
-.PHONY: lab lab-light book test test-rest test-all measure release grade \
+.PHONY: lab book test test-rest test-all measure release grade \
   handback benchmark lock moved home
 lab: home $(VENV)/installed $(if $(TORCH),$(VENV)/torch)
 	cd notebooks && JUPYTER_CONFIG_PATH="$(SETTINGS)$${JUPYTER_CONFIG_PATH:+:$$JUPYTER_CONFIG_PATH}" \
-	  ../$(VENV)/bin/jupyter lab --ip=127.0.0.1 $(ROOT) $(ARGS)
+	  ../$(VENV)/$(PROGRAMS)/jupyter lab --ip=127.0.0.1 $(ROOT) $(ARGS)
 
 # JupyterLab writes there, too, unless told where else.
 home:
@@ -38,14 +42,6 @@ home:
 	  test "$$JUPYTER_DATA_DIR$$JUPYTER_RUNTIME_DIR" || { echo 'd2lps:' \
 	  "JupyterLab writes into your home folder, and cannot: HOME=$$HOME"; \
 	  exit 1; }
-
-# Without MXNet, wherever there is a Python from 3.11. (On Windows without make:
-# python setup/install.py light, which says how to go on.)
-LIGHT = .venv-light
-PROGRAMS = $(if $(filter Windows_NT,$(OS)),Scripts,bin)
-lab-light: home $(LIGHT)/installed $(if $(TORCH),$(LIGHT)/torch)
-	cd notebooks && ../$(LIGHT)/$(PROGRAMS)/jupyter lab --ip=127.0.0.1 \
-	  $(ROOT) $(ARGS)
 
 # Tests of processes wait half of their time: three keep two cores at work.
 # All that a run writes is in a folder of its own, and goes with it.
@@ -55,7 +51,11 @@ PYTEST = new=$$(mktemp -d "$${TMPDIR:-/tmp}/d2lps.XXXXXX") && \
   TMPDIR="$$new" $(VENV)/bin/python -m pytest -n 3 --dist loadfile \
     --no-loadscope-reorder
 test: $(VENV)/installed-tests
+	@test -d $(VENV)/lib/python3.11/site-packages/mxnet || { echo 'd2lps: the' \
+	  'tests need MXNet, and so Python 3.11: see docs/install.md'; exit 1; }
 	$(VENV)/bin/ruff check
+	$(VENV)/bin/mypy
+	$(VENV)/bin/lint-imports
 	@$(PYTEST) -m 'not full' $(ARGS)
 
 # What `make test` leaves out, and what has more cases than it tries there.
@@ -109,63 +109,47 @@ benchmark: $(VENV)/installed
 	-$(VENV)/bin/python benchmarks/pytorch.py
 
 # Programs in .venv know their folder: if that was moved, all is made anew; and
-# if their Python is gone, or is a later one, which looks elsewhere for pip.
-moved = $(shell test "$$(cat $(1)/folder 2>/dev/null)" -ef . && \
-  $(1)/$(PROGRAMS)/python -Ic 'import pip' 2>/dev/null || echo moved)
-NEEDS = environment.yml requirements.lock pyproject.toml \
-  $(call moved,$(VENV))
-INSTALL = @PYTHON="$(PYTHON)" sh setup/install.sh
-$(VENV)/installed: $(NEEDS)
-	$(INSTALL) installed $(PIP_SECTION)
+# if their Python is gone.
+moved := $(shell test "$$(cat $(VENV)/folder 2>/dev/null)" -ef . && \
+  $(VENV)/$(PROGRAMS)/python -Ic '' 2>/dev/null || echo moved)
+INSTALL = PYTHON="$(PYTHON)" VENV="$(VENV)" sh setup/install.sh
+$(VENV)/installed: requirements.lock pyproject.toml $(moved)
+	@$(INSTALL) installed
 
-# In one go, which is sooner done than one after the other.
-$(VENV)/installed-tests: $(NEEDS) requirements-test.lock
-	$(INSTALL) installed-tests $(PIP_SECTION) -r requirements-test.lock
-
-# The first Python from 3.11, or the one you name.
-INSTALL_ON_ANY = @PYTHON="$(if $(filter file,$(origin PYTHON)),,$(PYTHON))" \
-  sh setup/install.sh
-$(LIGHT)/installed: requirements-light.lock pyproject.toml \
-  $(call moved,$(LIGHT))
-	$(INSTALL_ON_ANY) light
+# In one go, which is sooner done than one after the other. With bytecode for
+# all: a grading's processes could not write it.
+$(VENV)/installed-tests: requirements-dev.lock pyproject.toml $(moved)
+	@UV_COMPILE_BYTECODE=1 $(INSTALL) installed-tests
 
 # PyTorch beside what is there, for TORCH=yes and for test-rest.
 $(VENV)/torch: requirements-torch.lock $(VENV)/installed
-	$(INSTALL) torch
-$(LIGHT)/torch: requirements-torch.lock $(LIGHT)/installed
-	$(INSTALL_ON_ANY) light-torch
+	@UV_COMPILE_BYTECODE=1 $(INSTALL) torch
 
 # The book: the committed notebooks as pages, without a kernel. A page that is
 # broken is an error, now and, as nothing is kept then, the next time, too:
 # what is kept has another name until all is done, should a build be killed,
 # and one of its own, should two be under way.
-BOOK = .venv-book
-book: PAGES = docs/_build/html
-book: KEPT = $(BOOK)/kept
-book: $(BOOK)/installed $(BOOK)/begun
+BUILD = docs/_build
+book: PAGES = $(BUILD)/html
+book: KEPT = $(BUILD)/kept
+book: $(VENV)/installed-tests $(BUILD)/begun
 	@new="$(KEPT).$$$$"; trap 'rm -rf "$$new"' EXIT; \
 	  test ! -d "$(KEPT)" || mv "$(KEPT)" "$$new"; \
-	  $(BOOK)/bin/python -m sphinx -q -W --keep-going -c docs/book -d "$$new" \
+	  $(VENV)/bin/python -m sphinx -q -W --keep-going -c docs/book -d "$$new" \
 	    . "$(PAGES)" && rm -rf "$(KEPT)" && mv "$$new" "$(KEPT)"
 	@echo 'The book: $(PAGES)/index.html'
 
 # What one of these changes, it changes on pages that Sphinx thinks finished.
-$(BOOK)/begun: $(wildcard docs/book/*.* docs/book/*/*.* d2lps/pictures/*.py \
-  d2lps/pictures/*/*.py d2lps/*.py d2lps/*/*.py) README.md \
-  $(BOOK)/installed
-	@rm -rf $(BOOK)/kept* && touch $@
+$(BUILD)/begun: $(wildcard docs/book/*.* docs/book/*/*.* d2lps/*.py \
+  d2lps/*/*.py d2lps/*/*/*.py) README.md requirements-dev.lock
+	@mkdir -p $(BUILD) && rm -rf $(BUILD)/kept* && touch $@
 
-$(BOOK)/installed: requirements-book.lock $(call moved,$(BOOK))
-	$(INSTALL_ON_ANY) book
-
-# After a change of pyproject.toml (uv: https://docs.astral.sh/uv).
-COMPILE = uv pip compile --universal --python-version 3.11 --generate-hashes \
-  --no-header --no-emit-index-url --no-emit-find-links
-lock:
-	$(COMPILE) --group build --extra mxnet pyproject.toml -o requirements.lock
-	$(COMPILE) --group test -c requirements.lock -o requirements-test.lock
-	$(COMPILE) --group build pyproject.toml -o requirements-light.lock
-	$(COMPILE) --group pyproject.toml:book -c requirements-light.lock \
-	  -o requirements-book.lock
-	$(COMPILE) --group pyproject.toml:torch -c requirements.lock \
-	  -c requirements-light.lock -o requirements-torch.lock
+# After a change of pyproject.toml.
+COMPILE = $(VENV)/bin/uv pip compile --quiet --universal --python-version 3.11 \
+  --generate-hashes --no-header --no-emit-index-url --no-emit-find-links
+lock: $(VENV)/installed-tests
+	$(COMPILE) --group build pyproject.toml -o requirements.lock
+	$(COMPILE) --group build --group dev -c requirements.lock pyproject.toml \
+	  -o requirements-dev.lock
+	$(COMPILE) --group pyproject.toml:torch -c requirements-dev.lock \
+	  -o requirements-torch.lock

@@ -1,8 +1,8 @@
 """What is said where MXNet is missing; the chapters on collectives need none.
 
-`make lab-light` installs all but MXNet. An import of MXNet then says what to
-do, also one that a notebook makes itself, below its `import d2lps`. Clusters
-without servers need no MXNet, but processes that fork.
+`make lab` installs MXNet where it runs. Elsewhere an import of MXNet says what
+to do, also one that a notebook makes itself, below its `import d2lps`.
+Clusters without servers need no MXNet, but processes that fork.
 """
 import importlib.util
 import os
@@ -55,8 +55,11 @@ def where_it_runs() -> str:
                 f'12): {ON_WINDOWS}')
     if sys.platform == 'darwin' and platform.machine() == 'arm64':
         return ('There is none for Apple silicon: start Docker and run '
-                '"docker compose up", or install conda, and "make lab" takes '
-                'an x86-64 Python from it.')
+                '"docker compose up".')
+    if sys.version_info >= (3, 12):
+        return ('There is none for a Python later than 3.11: remove the '
+                'folder .venv, and "make lab" looks for a Python 3.11 or gets '
+                'one.')
     return '"make lab" installs it, and names what else it lacks.'
 
 

@@ -178,7 +178,7 @@ def test_another_kernel_and_a_new_notebook_are_written(manager):
 
 
 def test_jupyterlab_finds_the_extension_where_it_was_copied(tmp_path):
-    """As for lab-light, which copies all settings."""
+    """As on Windows, where all settings are copied."""
     shutil.copytree(SETUP, tmp_path / 'jupyter')
     config = PyFileConfigLoader('jupyter_lab_config.py', str(
         tmp_path / 'jupyter')).load_config()

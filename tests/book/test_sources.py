@@ -24,15 +24,15 @@ class Small:
     def __init__(self, folder):
         self.folder, self.pages = folder, folder / 'docs/_build/html'
         shutil.copytree(ROOT / 'docs' / 'book', folder / 'docs' / 'book')
-        for name in ('Makefile', 'README.md', 'requirements-book.lock'):
+        for name in ('Makefile', 'README.md', 'requirements-dev.lock'):
             shutil.copy2(ROOT / name, folder)
         for package in ('d2lps',):
             (folder / package).symlink_to(ROOT / package)
         for name in ('docs/pictures', 'notebooks/pictures'):
             shutil.copytree(ROOT / name, folder / name)
-        venv = folder / '.venv-book'
+        venv = folder / '.venv'
         venv.mkdir()
-        for path in (ROOT / '.venv-book').iterdir():
+        for path in (ROOT / '.venv').iterdir():
             if path.name in ('bin', 'lib', 'pyvenv.cfg'):
                 (venv / path.name).symlink_to(path)
         self.write('docs/book/index.md', INDEX)
@@ -59,7 +59,7 @@ class Small:
                if not name.startswith(('MAKE', 'MFLAGS', 'PYTHON'))}
         env['TMPDIR'] = str(self.folder)  # what Sphinx says of an error
         return subprocess.Popen(
-            ['make', '-o', '.venv-book/installed', 'book'], cwd=self.folder,
+            ['make', '-o', '.venv/installed-tests', 'book'], cwd=self.folder,
             env=env, text=True, stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT, start_new_session=True)
 
@@ -110,6 +110,6 @@ def test_a_broken_page_is_an_error_also_after_a_build_was_killed(small, stop):
     if process.poll() is None:
         os.killpg(process.pid, stop)
     process.communicate(timeout=600)
-    assert not (small.folder / '.venv-book/kept').exists()
+    assert not (small.folder / 'docs/_build/kept').exists()
     said, well = small.make()
     assert not well and 'is-nowhere' in said, said
