@@ -1,5 +1,5 @@
-"""Lines between workers, over which plans travel: sockets, and NumPy only.
+"""Connections between workers, over which plans travel; they need NumPy only.
 
-`joining`: how each worker gets a line to each of the others. `exchange`: what
-goes over them in a run of `d2lps.collectives.travel`.
+`joining`: each worker gets a connection to each of the others. `exchange`:
+what the connections carry in a run of `d2lps.collectives.travel`.
 """

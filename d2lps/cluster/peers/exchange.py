@@ -1,7 +1,7 @@
-"""The other workers, seen from one: messages that come in their order.
+"""The other workers, seen from one: messages arrive in the order of the plan.
 
-Every wait has a limit, and says who waited for whom. Nothing that arrives is
-ever run: it is numbers, and stands behind a header that says which.
+Every wait has a timeout, and its error names both workers. A message is a
+header and an array. Nothing that arrives is ever run.
 """
 import contextlib
 import hashlib
@@ -41,7 +41,7 @@ class PeerError(RuntimeError):
         rank: the worker that says so.
         waits_for: the rank of the one that it waited for.
         round: in which round, from 1; 0 is before the first.
-        closed: did that one close its line? If not, it was late.
+        closed: did that worker close its connection? If not, it was late.
     """
 
     def __init__(self, words: str, rank: int | None = None,
@@ -100,10 +100,10 @@ class Peers(Connections):
         self.rank, self.num_workers = rank, len(addresses)
         self.timeout, self.round, self._why_closed = timeout, 0, ''
         self._plan, self._run, self._name = 0, 0, 'the plan'
-        self._lost = None  # the first error of a message that did not leave
+        self._lost = None  # the first error of a send
         self._pid = os.getpid()
-        # Numbers of plans that all run: by what was said of them, and, which
-        # takes less time, {plan: {(shape, dtype, meaning of op): its number}}.
+        # The number of each plan that all run: by its description, and, which
+        # is faster, {plan: {(shape, dtype, meaning of op): number}}.
         self._agreed: dict[bytes, int] = {}
         self._numbers: WeakKeyDictionary[Schedule, dict[tuple, int]] = (
             WeakKeyDictionary())
@@ -111,14 +111,14 @@ class Peers(Connections):
         self._turn = threading.Lock()
         self._room = memoryview(bytearray(PIECE))
         try:
-            self._lines, self.strangers = join(rank, addresses, timeout,
-                                               secret.encode())
+            self._connections, self.strangers = join(
+                rank, addresses, timeout, secret.encode())
         except Late as late:
             other, why = late.args
             raise self._error(f'waited {timeout:g} s for worker {other} to '
                               f'join ({why})', other) from None
         self._senders = {other: ThreadPoolExecutor(1)
-                         for other in self._lines}
+                         for other in self._connections}
 
     def __repr__(self) -> str:
         state = f'closed: {self._why_closed}' if self._why_closed else 'open'
@@ -130,8 +130,8 @@ class Peers(Connections):
     def running(self, plan: Schedule, array: Array, op: Op) -> Iterator[None]:
         """All workers are about to run this; see `travel.run`.
 
-        After an error nobody knows what is under way in the lines, so they
-        are closed, and the others hear of it.
+        After an error nobody knows which bytes are still in the connections.
+        So they are closed, and the other workers get an error, too.
         """
         if os.getpid() != self._pid:
             raise RuntimeError('peers work in the worker itself only, not in '
@@ -176,9 +176,9 @@ class Peers(Connections):
             return self._agreed[mine]
         self._plan, said = 0, {self.rank: mine}
         message = np.frombuffer(mine, np.uint8)
-        for other in self._lines:
+        for other in self._connections:
             self.send(other, message)
-        for other in self._lines:
+        for other in self._connections:
             theirs = np.empty_like(message)
             self.receive(other, theirs)
             said[other] = theirs.tobytes()
@@ -218,10 +218,10 @@ class Peers(Connections):
     def _push(self, dst, parts):
         """Send what finds room now; return what is left."""
         try:
-            sent = self._lines[dst].sendmsg(parts)
+            sent = self._connections[dst].sendmsg(parts)
         except BlockingIOError:
             return parts
-        except OSError as error:  # who waits for that worker says so first
+        except OSError as error:  # a worker that waits for it says so first
             self._lost = self._lost or self._gone(dst, error)
             return []
         rest = []
@@ -233,7 +233,7 @@ class Peers(Connections):
 
     def _push_all(self, dst, parts, round, before):
         if before:
-            before.result()  # nothing goes after what has failed
+            before.result()  # nothing is sent after a failure
         while parts := self._push(dst, parts):
             self._wait(dst, select.POLLOUT, round + 1)
 
@@ -262,10 +262,10 @@ class Peers(Connections):
 
     def _read(self, src, view):
         """Fill a memoryview of bytes with what comes from a worker."""
-        line = self._lines[src]
+        connection = self._connections[src]
         while view:
             try:
-                count = line.recv_into(view)
+                count = connection.recv_into(view)
             except BlockingIOError:
                 self._wait(src, select.POLLIN, self.round)
                 continue
@@ -288,7 +288,7 @@ class Peers(Connections):
 
     def _wait(self, other, event, round):
         poll = select.poll()
-        poll.register(self._lines[other], event)
+        poll.register(self._connections[other], event)
         if not poll.poll(self.timeout * 1e3):
             verb = 'for' if event == select.POLLIN else 'to send to'
             raise self._error(f'waited {self.timeout:g} s {verb} worker '
@@ -297,7 +297,7 @@ class Peers(Connections):
     def _gone(self, other, error=None):
         why = f' ({error.strerror or error})' if error else ''
         return self._error(f'waited for worker {other}, which has closed its '
-                           f'line{why}', other, closed=True)
+                           f'connection{why}', other, closed=True)
 
     def _error(self, words, waits_for, round=None, closed=False):
         round = self.round if round is None else round
@@ -306,13 +306,13 @@ class Peers(Connections):
                          waits_for, round, closed)
 
     def close(self, why: str = 'close() was called') -> None:
-        """Close the lines; the others' runs end with an error."""
+        """Close the connections; the others' runs end with an error."""
         self._why_closed = self._why_closed or why
-        for line in self._lines.values():
-            with contextlib.suppress(OSError):  # it may be closed there
-                if os.getpid() == self._pid:  # a fork's end is no end
-                    line.shutdown(socket.SHUT_RDWR)
-            line.close()
+        for connection in self._connections.values():
+            with contextlib.suppress(OSError):  # the other end may be closed
+                if os.getpid() == self._pid:  # not in a forked process
+                    connection.shutdown(socket.SHUT_RDWR)
+            connection.close()
         for sender in self._senders.values():
             sender.shutdown(wait=False)
 

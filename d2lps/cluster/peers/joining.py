@@ -1,9 +1,9 @@
-"""How workers find each other: each has a line to each of the others.
+"""How workers find each other: each has a connection to each of the others.
 
-On one machine these are Unix sockets, which only their user can open. Where
-they are TCP's, both ends of a line prove first that they know the run's
-secret (HMAC, RFC 2104), and then talk in the clear: it keeps out strangers
-who can connect, and not those who can read along or change what is sent.
+On one machine the connections are Unix sockets, which only their user can
+open. Both ends of a TCP connection first prove that they know the run's
+secret (HMAC, RFC 2104), and then send plain bytes. This keeps out strangers
+who can connect. It does not stop those who can read or change the packets.
 """
 import contextlib
 import hmac
@@ -20,9 +20,9 @@ from d2lps.checks import refuse
 
 GREETING = struct.Struct('!8sI16s')  # who we are, rank, a random number
 MAGIC, PROOF = b'd2lps 1\n', 32  # PROOF: bytes
-WELCOME = b'!'  # the last word: who has listened takes this line
+WELCOME = b'!'  # the last byte: the listener accepts this connection
 MOST = 100  # bytes of the path of a Unix socket; a Mac takes 103
-STRANGER = 2.0  # seconds for who connects to say who it is
+STRANGER = 2.0  # seconds for a new connection to prove itself
 AGAIN = 0.01  # seconds until the next try
 
 
@@ -36,32 +36,35 @@ def join(rank: int, addresses: Sequence[str], timeout: float,
 
     A worker connects to those of lower rank, and the others connect to it.
     """
-    end, lines, strangers = time.monotonic() + timeout, {}, 0
+    end, connections, strangers = time.monotonic() + timeout, {}, 0
     with listening(addresses[rank], len(addresses)) as listener:
         for other in range(rank):
-            lines[other] = connect(addresses[other], other, rank, secret, end)
-        while len(lines) < len(addresses) - 1:
+            connections[other] = connect(addresses[other], other, rank,
+                                         secret, end)
+        while len(connections) < len(addresses) - 1:
             try:
                 listener.settimeout(left(end))
-                line, _ = listener.accept()
+                connection, _ = listener.accept()
             except TimeoutError:
-                late = {*range(len(addresses))} - {rank, *lines}
+                late = {*range(len(addresses))} - {rank, *connections}
                 raise Late(min(late), f'{strangers} strangers were refused'
                            ) from None
             try:
-                other = greet(line, rank, secret, time.monotonic() + STRANGER)
-                if other < rank or other >= len(addresses) or other in lines:
+                other = greet(connection, rank, secret,
+                              time.monotonic() + STRANGER)
+                if (other < rank or other >= len(addresses)
+                        or other in connections):
                     raise ConnectionError('nobody is missing')
-                line.sendall(WELCOME)
-                lines[other] = line
+                connection.sendall(WELCOME)
+                connections[other] = connection
             except OSError:
                 strangers += 1
-                line.close()
-    for line in lines.values():
-        line.setblocking(False)
-        if line.family != socket.AF_UNIX:  # small messages go at once
-            line.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-    return lines, strangers
+                connection.close()
+    for connection in connections.values():
+        connection.setblocking(False)
+        if connection.family != socket.AF_UNIX:  # small messages go at once
+            connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    return connections, strangers
 
 
 @contextlib.contextmanager
@@ -70,7 +73,7 @@ def listening(address: str, count: int) -> Iterator[socket.socket]:
     family, where = place_of(address)
     with socket.socket(family) as listener:
         if family == socket.AF_UNIX:
-            remove(address)  # that of a worker which was killed
+            remove(address)  # a killed worker leaves its socket
         else:
             listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
@@ -97,20 +100,20 @@ def remove(path: str) -> None:
 
 def connect(address: str, other: int, rank: int, secret: bytes,
             end: float) -> socket.socket:
-    """A line to a worker; it is tried until the time `end`."""
+    """A connection to a worker; it is tried until the time `end`."""
     family, where = place_of(address)
     while True:
-        line = socket.socket(family)
+        connection = socket.socket(family)
         try:
-            line.settimeout(left(end))
-            line.connect(where)
-            if (greet(line, rank, secret, end) == other
-                    and exactly(line, len(WELCOME), end) == WELCOME):
-                return line
+            connection.settimeout(left(end))
+            connection.connect(where)
+            if (greet(connection, rank, secret, end) == other
+                    and exactly(connection, len(WELCOME), end) == WELCOME):
+                return connection
             why = 'somebody else listens there'
-        except OSError as error:  # it does not listen yet, say
+        except OSError as error:  # most often, nobody listens yet
             why = error.strerror or str(error)
-        line.close()
+        connection.close()
         if time.monotonic() > end:
             raise Late(other, f'{address}: {why}')
         time.sleep(AGAIN)
@@ -136,32 +139,33 @@ def place_of(
     return socket.AF_INET, (host, int(port))
 
 
-def greet(line: socket.socket, rank: int, secret: bytes, end: float) -> int:
-    """Both ends of a line say who they are, and prove it: the other's rank.
+def greet(connection: socket.socket, rank: int, secret: bytes,
+          end: float) -> int:
+    """Exchange ranks and proofs; returns the rank of the other end.
 
     Raises OSError if the other end is a stranger.
     """
     mine = GREETING.pack(MAGIC, rank, os.urandom(16))
-    line.sendall(mine)
-    theirs = exactly(line, GREETING.size, end)
+    connection.sendall(mine)
+    theirs = exactly(connection, GREETING.size, end)
     magic, other, _ = GREETING.unpack(theirs)
     if magic != MAGIC or other == rank:
         raise ConnectionError('a stranger')
-    line.sendall(hmac.digest(secret, mine + theirs, 'sha256'))
+    connection.sendall(hmac.digest(secret, mine + theirs, 'sha256'))
     proof = hmac.digest(secret, theirs + mine, 'sha256')
-    if not hmac.compare_digest(exactly(line, PROOF, end), proof):
+    if not hmac.compare_digest(exactly(connection, PROOF, end), proof):
         raise ConnectionError('a stranger, who does not know the secret')
     return other
 
 
-def exactly(line: socket.socket, count: int, end: float) -> bytes:
-    """So many bytes from a line, until the time `end`."""
+def exactly(connection: socket.socket, count: int, end: float) -> bytes:
+    """So many bytes from a connection, until the time `end`."""
     data = b''
     while len(data) < count:
-        line.settimeout(left(end))
-        more = line.recv(count - len(data))
+        connection.settimeout(left(end))
+        more = connection.recv(count - len(data))
         if not more:
-            raise ConnectionError('it has closed its line')
+            raise ConnectionError('it has closed the connection')
         data += more
     return data
 

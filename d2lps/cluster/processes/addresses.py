@@ -87,7 +87,7 @@ class LocalPlaces:
         return KeeperLine(name, start_here(), path=sys.path[:], **begin)
 
     def settle(self) -> None:
-        """Make use of what the keepers have told.
+        """Use what the keepers have said of their machines.
 
         Raises:
             OSError: if their machines do not permit what is wanted.
@@ -104,9 +104,9 @@ class LocalPlaces:
         return is_free(self.head.address, port)
 
     def take(self, port: int) -> None:
-        """Keep the port that the scheduler will have; OSError if it is gone.
+        """Reserve the scheduler's port; OSError if it is taken.
 
-        (Where ports are real ones, nothing keeps them until it listens.)
+        (A TCP port cannot be reserved; it is only tried here.)
         """
         if not self.is_free(port):
             raise OSError(f'port {port} is in use')
@@ -128,11 +128,11 @@ class LocalPlaces:
 
 
 class UnixSocketPlaces(LocalPlaces):
-    """All processes on this machine; nobody else can connect with them.
+    """All processes on this machine; no other user can connect to them.
 
-    They talk over Unix sockets, which MXNet names by what would be a port.
-    Nobody can guess ours, and take one first: they are random, and larger
-    than any port.
+    They use Unix sockets. MXNet names a socket by a number in place of a
+    port. Ours are random and larger than any port, so nobody can guess one
+    and take it first.
     """
     env = {'DMLC_LOCAL': '1'}
 
@@ -140,7 +140,7 @@ class UnixSocketPlaces(LocalPlaces):
         return not os.path.lexists(sockets.socket_of(port))
 
     def take(self, port: int) -> None:
-        # With an empty socket of ours, which the scheduler's will replace.
+        # The scheduler's socket will replace this one.
         with socket.socket(socket.AF_UNIX) as empty:
             try:
                 empty.bind(sockets.socket_of(port))
@@ -169,7 +169,7 @@ def plain(address: str) -> str:
 
 
 def check_process(processes: int) -> None:
-    """Can this process start so many others, and talk with them?
+    """Check that this process can start so many others.
 
     Raises:
         OSError: if not; it says what to do.

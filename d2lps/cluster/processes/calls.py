@@ -11,7 +11,7 @@ from d2lps.cluster.processes import cells
 
 
 # Whom a worker waited for, in which round, and whether that one had closed
-# its line.
+# its connection.
 Wait: TypeAlias = tuple[int, int, bool]
 PATIENCE = 2.0  # seconds until the reader hears who waits in vain
 
@@ -57,11 +57,11 @@ def first_of(waits: dict[int, Wait] | None) -> int | None:
     """Who was late first, a rank, by what those say who waited.
 
     waits: {rank: (the rank that it waited for, in which round, and whether
-    that one closed its line)}.
-    A worker sends all that its round has for others as the round begins. So
-    who is late in a round has not come to it: it waits in an earlier one, or
-    it is the first; as it is if it found a line closed when it came at last.
-    Who closed its line knows why.
+    that one closed its connection)}.
+    A worker sends all messages of a round as the round begins. So a worker
+    that is late in a round has not reached it: it waits in an earlier round,
+    or it is the first, also if it found a closed connection when it came at
+    last. A worker that closed its connection knows why.
     """
     if not waits:
         return None

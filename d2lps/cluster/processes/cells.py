@@ -1,4 +1,4 @@
-"""A worker's main loop: it does what the reader sends, one after another."""
+"""A worker's main loop: it makes the reader's calls, one after another."""
 import ast
 import base64
 import contextlib
@@ -22,17 +22,17 @@ from d2lps.annotations import Message
 from d2lps.cluster.peers.exchange import PeerError
 from d2lps.cluster.store.client import Channel
 
-WAITS = 'waits_for', 'round', 'closed'  # what a PeerError tells `first_of`
+WAITS = 'waits_for', 'round', 'closed'  # `first_of` needs these of a PeerError
 PART = 50_000  # characters of a call or a result that go into one message
 MOST = 100_000  # characters of an error, and of its traceback
-OURS = __file__, ast.__file__, '<frozen runpy>'  # are left out of tracebacks
-variables = types.ModuleType('__main__')  # has the variables of all cells
+OURS = __file__, ast.__file__, '<frozen runpy>'  # not in tracebacks
+variables = types.ModuleType('__main__')  # of all cells
 _numbers = itertools.count(1)
 
 
 class Output(io.TextIOWrapper):
-    """What a worker prints; the reader is shown full lines at once."""
-    ended = True  # the last line
+    """What a worker prints; the reader sees each line as soon as it ends."""
+    ended = True  # whether the last line has ended
 
     def __init__(self, file: int) -> None:
         super().__init__(open(file, 'wb', closefd=False), 'utf-8',
@@ -58,9 +58,9 @@ def work(channel: 'Channel', calls: 'SimpleQueue[Message]') -> NoReturn:
         call = calls.get()
         result, error = make(call['packed'], channel)
         for output in outputs:
-            with contextlib.suppress(ValueError):  # the cell has closed it
+            with contextlib.suppress(ValueError):  # a cell has closed it
                 output.end()
-        if os.getpid() != pid:  # the cell has forked us
+        if os.getpid() != pid:  # a cell has forked this process
             os._exit(0)
         channel.tell('state', busy=False, error=error.get('error', ''))
         for start in range(0, len(result), PART):
@@ -70,15 +70,15 @@ def work(channel: 'Channel', calls: 'SimpleQueue[Message]') -> NoReturn:
 
 
 def make(packed: str, channel: 'Channel') -> tuple[str, Message]:
-    """Call a function that came packed: its result, packed, and its error."""
+    """Call a packed function; return its packed result, and its error."""
     try:
         try:
-            # Only in here does Ctrl-C count.
+            # Ctrl-C interrupts only what is inside this block.
             signal.signal(signal.SIGINT, signal.default_int_handler)
             channel.tell('state', busy=True)
             function, args, kwargs = unpack(packed)
             return pack(function(*args, **kwargs), 'its result'), {}
-        finally:  # if it comes just now, this raises it
+        finally:  # a Ctrl-C arriving here is raised by this call
             signal.signal(signal.SIGINT, signal.SIG_IGN)
     except BaseException as error:
         signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -86,7 +86,7 @@ def make(packed: str, channel: 'Channel') -> tuple[str, Message]:
 
 
 def pack(thing: Any, what: str = 'the function or an argument') -> str:
-    """As a text; functions and classes of a notebook go by value."""
+    """A thing as a text; functions and classes of a notebook go by value."""
     try:
         return base64.b64encode(cloudpickle.dumps(thing)).decode()
     except Exception as error:
@@ -95,7 +95,7 @@ def pack(thing: Any, what: str = 'the function or an argument') -> str:
 
 
 def unpack(text: str, what: str = 'the function or an argument') -> Any:
-    """What was packed in another process."""
+    """The thing that another process has packed."""
     try:
         return cloudpickle.loads(base64.b64decode(text))
     except Exception as error:

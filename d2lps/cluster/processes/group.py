@@ -120,7 +120,7 @@ class Group(threading.Thread):
         while not self._ended:
             try:
                 self._step()
-            except Exception:  # no one else would ever hear of it
+            except Exception:  # nobody sees an error of this thread
                 self.fail('the cluster stopped working because of an error:\n'
                           + traceback.format_exc())
         for end in (self._woken, self._selector, self._wake):
@@ -142,18 +142,18 @@ class Group(threading.Thread):
             self._hear(process, message)
 
     def _check(self, now):
-        """Has a process ended, or fallen silent?"""
-        # On a busy machine, this thread may wait long for a core, or for
-        # another thread; what it has not heard meanwhile is no silence.
+        """End all if a process has ended, or fallen silent."""
+        # On a busy machine, this thread may wait long for a core or a lock.
+        # That time is no silence of the others.
         missed = max(0, now - self._looked - SILENCE / 10)
         self._looked = now
         for one in (*self.keepers, *self.processes):
             one.beat = min(now, one.beat + missed)
         dead = [one for one in [*self.keepers, *self.processes]
                 if one.fate() and not _ended_as_asked(one)]
-        # While nothing is heard of its keeper, it need not be to blame.
+        # A process whose keeper is silent, too, need not be to blame.
         silent = {one: now - one.beat for one in self.keepers
-                  if not one.status.get('loading')}  # then it says nothing
+                  if not one.status.get('loading')}  # it cannot write then
         silent |= {one: now - one.beat for one in self.processes
                    if now - one.keeper.beat < SILENCE / 2}
         silent = {one: seconds for one, seconds in silent.items()
@@ -170,7 +170,7 @@ class Group(threading.Thread):
 
     def fail_dead(self, dead: dict[Any, str]) -> None:
         """End all processes because of `dead`, {process: how it died}."""
-        # One that dies as it is forked has its keeper's line for errors.
+        # A process that dies as it is forked writes to its keeper's errors.
         keepers = dict.fromkeys(one.keeper for one in dead if not one.printed
                                 and one not in self.keepers)
         self.fail('; '.join(f'{one.label()} {why}' for one, why
@@ -196,19 +196,19 @@ class Group(threading.Thread):
         self.failure = '\n'.join(words)
         try:
             self._end()
-        except Exception:  # whoever waits must hear of the failure
+        except Exception:  # waiting calls must get the failure all the same
             self.failure += '\nto end all was an error:\n' + (
                 traceback.format_exc())
         self._failed(self.failure, now)
 
     def _end(self):
-        """End all processes; one that cannot be ended keeps no other."""
+        """End all processes, also if one of them cannot be ended."""
         for keeper in self.keepers:
             keeper.close_stdin()
         end = time.monotonic() + GOODBYE
         while (any(keeper.code is None for keeper in self.keepers)
                and time.monotonic() < end):
-            with suppress(Exception):  # by now they may say what they like
+            with suppress(Exception):  # messages no longer matter
                 serve(self._selector, 0.01)
         with ExitStack() as in_any_case:
             in_any_case.callback(tidy, self.folder)
@@ -221,7 +221,7 @@ class Group(threading.Thread):
 
     def close(self) -> None:
         """End all processes and the watch; may be called twice."""
-        # A process forked from this one has no part in it, not even at exit.
+        # A process forked from this one must not end the cluster.
         if self._ended or os.getpid() != self._pid:
             return
         if threading.current_thread() is self:  # a finalizer, say
@@ -234,7 +234,7 @@ class Group(threading.Thread):
         self.join()
 
     def _finish(self):
-        self.failure = self.failure or 'closed'  # nothing is heard any more
+        self.failure = self.failure or 'closed'  # messages are ignored now
         try:
             self._end()
         finally:

@@ -1,12 +1,13 @@
-"""Keeps the processes of a cluster that run in one place.
+"""A keeper starts, watches and ends the processes of a cluster in one place.
 
-The place is this machine, one in the slow network, or another machine, at the
-far end of an `ssh`: a keeper is the same everywhere.  It forks the processes
-(see `member`), passes on what they and the reader's process say to each
-other, and ends them all when that is gone.  MXNet takes a second to load; it
-is loaded here, before the first process is forked, and not once in each.
+The place is this machine, the slow network, or another machine at the far end
+of an `ssh`; a keeper is the same everywhere. It forks the processes (see
+`member`), passes messages between them and the reader's process, and ends all
+of them when the reader's process has ended. MXNet takes a second to load, so
+it is loaded here once, before the first fork.
 
-Nothing here loads MXNet, or anything that another machine may lack, at once.
+Importing this module loads neither MXNet nor anything that another machine
+may lack.
 """
 import ctypes
 import functools
@@ -35,7 +36,7 @@ PR_SET_PDEATHSIG = 1
 
 
 class Kept:
-    """A process that is kept; `number` is its name between both ends."""
+    """A process of this keeper; messages name it by its `number`."""
 
     def __init__(self, number: int, pid: int, outlet: Outlet,
                  inlets: Sequence[Inlet]) -> None:
@@ -53,12 +54,12 @@ class Kept:
         return self.code
 
     def computes(self) -> bool:
-        """Whether it uses or waits for a core, or has since the last look.
+        """Whether it uses a core or waits for one, now or since the last look.
 
-        Python code that computes without a break lets no thread of its
-        process say that it lives.
+        While C code computes without releasing Python's lock, no thread of
+        the process can send a sign of life.
         """
-        if descendants.runs(self.pid):  # on a busy machine it gets few turns
+        if descendants.runs(self.pid):
             return True
         try:
             import psutil
@@ -70,7 +71,7 @@ class Kept:
         return used - before[0] > BUSY * (now - before[1])
 
     def signal_all(self, number: int) -> bool:
-        """Send a signal to it and its group; is there anybody in that?"""
+        """Send a signal to it and its group; returns if anybody is in that."""
         if self.code is None:
             with suppress(OSError):  # it may have left its group
                 os.kill(self.pid, number)
@@ -90,7 +91,7 @@ class Kept:
         self.wait()
 
     def close(self) -> None:
-        """Hear its last words."""
+        """Read what is left in its pipes, and close them."""
         for inlet in self._inlets:
             inlet.drain()
             inlet.close()
@@ -133,8 +134,8 @@ class Keeper:
         self._write(json.dumps({'kind': kind} | fields))
 
     def _write(self, message):
-        """Write a message, however slowly it is read."""
-        # What runs at a login may have left a line open.
+        """Write a message, even if the reader reads slowly."""
+        # A login script may have printed a line without its end.
         line = memoryview(f'\n{{"keeper": {message}}}\n'.encode())
         try:
             while line:
@@ -160,7 +161,7 @@ class Keeper:
             self._do(**json.loads(line))
 
     def _do(self, do='', number=None, **message):
-        kept = self._kept.get(number)  # None, too, if it has just ended
+        kept = self._kept.get(number)  # None if it has just ended
         if do == 'begin':
             self._begin(**message)
         elif not self._folder:
@@ -183,7 +184,7 @@ class Keeper:
 
     def _begin(self, folder='', path=(), cwd='', silence=None, look=None,
                network=None):
-        """Get ready; `look` and `network` are for `probe` and `namespaces`."""
+        """Get ready; `look` is for `probe`, and `network` for `namespaces`."""
         told, self._silence = {}, silence or float('inf')
         sys.path[:] = [*map(os.path.abspath, path)] or sys.path
         with suppress(OSError):  # only where machines share their files
@@ -202,10 +203,10 @@ class Keeper:
         store = job.get('store', True)
         if member.may_be_forked(store):
             self.tell('loading', loading=True)
-            with suppress(Exception):  # the process itself will say so
+            with suppress(Exception):  # the process will report the error
                 member.load(store)
             self.tell('loading', loading=False)
-            self._heard = time.monotonic()  # nobody was listening
+            self._heard = time.monotonic()  # nobody listened meanwhile
         with or_end(f'{job["name"]} could not be started'):
             hears, tell = os.pipe()
             heard, says = os.pipe()
@@ -216,7 +217,7 @@ class Keeper:
         if not pid:
             host = self._hosts[job['host']] if self._hosts else None
             become_member(job, theirs, host)
-        with suppress(OSError):  # it may have done so itself, and ended
+        with suppress(OSError):  # it may have done this itself, and ended
             os.setpgid(pid, pid)
         for end in theirs:
             os.close(end)
@@ -225,12 +226,12 @@ class Keeper:
                          cut=True)
                    for stream, end in (('stdout', out), ('stderr', err))]
 
-        def pass_on(lines):  # which are messages already
-            for inlet in printed:  # what was printed before goes first
+        def pass_on(lines):  # each line is a message
+            for inlet in printed:  # first pass on what was printed before
                 inlet.ready()
             self._write(f'{{"kind": "said", "number": {number}, '
                         f'"messages": [{", ".join(lines)}]}}')
-        # A server's report of a fault goes before a worker's question.
+        # A server's fault must arrive before a worker's next question.
         said = Inlet(self._selector, os.fdopen(heard, 'rb', 0), pass_on,
                      urgent=job['role'] == 'server')
         outlet = Outlet(self._selector, os.fdopen(tell, 'wb', 0))
@@ -241,7 +242,7 @@ class Keeper:
         self.tell('printed', number=number, stream=stream, lines=lines)
 
     def _reap(self, kept):
-        """It has ended, or has to."""
+        """End a process if it still runs, and report its exit code."""
         kept.kill()
         kept.close()
         self.tell('ended', number=kept.number, code=kept.code)
@@ -257,7 +258,7 @@ class Keeper:
         if self._folder:
             tidy(self._folder)
         if lost and command_of(os.getppid()).startswith('sshd'):
-            # Nobody else would end the server's end of the line.
+            # Nobody else would end this session of the SSH server.
             os.kill(os.getppid(), signal.SIGTERM)
         os._exit(code)
 
@@ -276,14 +277,14 @@ def become_member(job: dict[str, Any], pipes: Sequence[int],
 
 
 def main() -> NoReturn:
-    for name in [*os.environ]:  # set for another cluster, not for ours
+    for name in [*os.environ]:  # they are of another cluster
         if name.startswith(('DMLC_', 'PS_', 'PORT')):
             del os.environ[name]
-    os.umask(0o077)  # what we make, such as a socket, is our own
-    if sys.platform == 'linux':  # a stopped keeper, too, has to notice that
+    os.umask(0o077)  # other users cannot open our sockets and files
+    if sys.platform == 'linux':  # wake up, even if stopped, as the reader ends
         ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGCONT)
-    descendants.adopt()  # what leaves a worker's group ends with the cluster
-    signal.signal(signal.SIGHUP, signal.SIG_IGN)  # the end of input says it
+    descendants.adopt()  # daemons of workers end with the cluster, too
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)  # the end of input counts
     signal.signal(signal.SIGTERM, lambda *_: sys.exit('it had to end'))
     keeper = Keeper()
     try:

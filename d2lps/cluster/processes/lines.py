@@ -1,4 +1,4 @@
-"""Lines of JSON through pipes; nobody waits for the other end of one."""
+"""Lines of JSON through pipes; neither end ever blocks the other."""
 import json
 import os
 import selectors
@@ -10,9 +10,9 @@ LONG = 1 << 16  # bytes; what a program prints may come in longer lines
 
 
 def serve(selector: BaseSelector, seconds: float) -> None:
-    """Read and write what can be read and written in so many seconds.
+    """Wait up to so many seconds; read and write what is ready.
 
-    What is urgent goes first.
+    Urgent pipes go first.
     """
     ready = [key.data for key, _ in selector.select(seconds)]
     for end in sorted(ready, key=lambda end: not end.urgent):
@@ -20,9 +20,9 @@ def serve(selector: BaseSelector, seconds: float) -> None:
 
 
 class Inlet:
-    """Our end of a pipe whose lines go to `heard(lines)`, as texts.
+    """The reading end of a pipe: `heard(lines)` is called with its lines.
 
-    With `cut`, of longer ones than LONG only the beginning is kept.
+    With `cut`, only the beginning of a line longer than LONG is kept.
     """
 
     def __init__(self, selector: BaseSelector, pipe: IO[bytes],
@@ -58,7 +58,7 @@ class Inlet:
         self._length += len(part)
 
     def _line(self):
-        """The line that has come, and nothing of the next one."""
+        """The line that has just ended, as a text."""
         line, length = b''.join(self._rest), self._length
         self._rest, self._length = [], 0
         if self._cut and length > LONG:
@@ -68,7 +68,7 @@ class Inlet:
 
     def drain(self) -> None:
         """Read the last words of a process that has ended."""
-        for _ in range(20):  # another may have the pipe, and go on writing
+        for _ in range(20):  # another process may go on writing to the pipe
             self.ready()
 
     @property
@@ -79,12 +79,12 @@ class Inlet:
         if not self.closed:
             self._selector.unregister(self._pipe)
             self._pipe.close()
-            if self._cut and self._rest:  # words without an end of line
+            if self._cut and self._rest:  # the last line has no end
                 self._heard([self._line()])
 
 
 class Outlet:
-    """Our end of a pipe for messages; what finds no room in it waits here."""
+    """The writing end of a pipe; messages wait here while it is full."""
     urgent = False
 
     def __init__(self, selector: BaseSelector, pipe: IO[bytes]) -> None:
@@ -104,7 +104,7 @@ class Outlet:
             del self._rest[:os.write(self._pipe.fileno(), self._rest)]
         except BlockingIOError:
             pass
-        except OSError:  # nobody is there any more; others will notice
+        except OSError:  # the other end has closed; its owner is found dead
             self._rest.clear()
         if self._waits != bool(self._rest):
             self._waits = not self._waits

@@ -1,8 +1,8 @@
-"""What runs in each process of a cluster, be it scheduler, server or worker.
+"""What runs in each process of a cluster: scheduler, server or worker.
 
-A `keeper` forks it.  The two talk in lines of JSON.  All that the program
-prints goes to another pipe.  When what comes in ends, the keeper is gone, and
-this process ends itself.
+A `keeper` forks it. The two exchange lines of JSON; what the program prints
+goes through a pipe of its own. When the pipe from the keeper closes, the
+keeper has ended, and this process ends itself.
 """
 import ctypes
 import importlib.util
@@ -32,11 +32,10 @@ UNWANTED = 'sklearn', 'scipy.stats'
 
 
 def may_be_forked(store: bool) -> bool:
-    """Can what a process needs be loaded before it is forked?
+    """Can the libraries be loaded before the process is forked?
 
-    MXNet prepares for that, but gives the new process only one OpenMP thread
-    (other settings are possible, if not wise); and GPUs do not allow it.
-    Without a store there is only NumPy, and a Mac's does not like it.
+    A forked MXNet has only one OpenMP thread, and GPUs do not work in it.
+    Without a store only NumPy is loaded, and on a Mac it may not be forked.
     """
     if not store:
         return sys.platform == 'linux'
@@ -49,9 +48,8 @@ def load(store: bool = True) -> None:
     importlib.import_module('d2lps.cluster.processes.cells')
     if not store or 'mxnet' in sys.modules:
         return
-    # MXNet would load them where they are installed, which takes a third of
-    # the time, for classes that nobody needs here. Nothing else is imported
-    # in this process meanwhile; afterwards they can be imported.
+    # MXNet imports these where they are installed. That takes a third of the
+    # time, and a worker does not need them. Afterwards they can be imported.
     for name in UNWANTED:  # None forbids the import
         sys.modules[name] = None  # type: ignore[assignment]
     try:
@@ -76,7 +74,7 @@ class NoServers(dict):
 
 
 class Storeless:
-    """Where MXNet is imported, its stores say that there are no servers."""
+    """If MXNet is imported, its stores say that there are no servers."""
 
     @classmethod
     def find_spec(cls, name: str, path: Any = None,
@@ -119,23 +117,23 @@ class Channel:
         """Send a message and go on."""
         messages.check(messages.FROM_MEMBER, kind, message)
         text = json.dumps({'kind': kind} | message) + '\n'
-        line = memoryview(text.encode())  # what is left of one costs no copy
-        with defer_sigint(), self._lock:  # or there would be half a line
+        line = memoryview(text.encode())  # slices of it are not copied
+        with defer_sigint(), self._lock:  # a line must be written as a whole
             while line:
                 line = line[os.write(self._out, line):]
 
     def ask(self, **message: Any) -> Message:
         """Send a message and wait for the answer, a dictionary.
 
-        The group answers every question in bounded time, if only to say
-        that it took too long.
+        The group answers every question in bounded time, with an error if
+        the others are too late.
         """
         number = next(self._numbers)
         answer = self._answers[number] = queue.SimpleQueue()
         try:
             self.tell('question', number=number, **message)
             return answer.get()
-        except BaseException:  # Ctrl-C: the group must not count on us
+        except BaseException:  # Ctrl-C: this worker no longer waits
             self.tell('cancel', number=number)
             raise
         finally:
@@ -146,14 +144,14 @@ class Channel:
             try:
                 message = json.loads(line)
                 self._handlers[message['do']](message)
-            except Exception:  # nobody would hear of it in this thread
+            except Exception:  # nobody sees an error of this thread
                 self.tell('broken', text=f'cannot handle {line[:200].strip()}'
                           f':\n{traceback.format_exc()}')
         end_all()
 
     def _answer(self, message):
         waiting = self._answers.get(message['number'])
-        if waiting:  # and was not interrupted meanwhile
+        if waiting:  # it was not interrupted meanwhile
             waiting.put(message)
 
     def _beat(self):
@@ -161,7 +159,7 @@ class Channel:
             while True:
                 self.tell('beat')
                 time.sleep(BEAT)
-        except OSError:  # nobody reads any more
+        except OSError:  # the keeper has ended
             end_all()
 
 
@@ -191,7 +189,7 @@ def work(channel: Channel) -> NoReturn:
         else:
             sys.meta_path.insert(0, Storeless)
         cells.work(channel, calls)
-    finally:  # else a thread of the reader's could keep us, and we beat on
+    finally:  # else a thread of the reader's would keep this process alive
         traceback.print_exc()
         os._exit(1)
 
@@ -203,14 +201,14 @@ def serve(channel: Channel) -> NoReturn:
 
 
 def main(job: Message, pipes: Sequence[int], host: int | None) -> NoReturn:
-    """Be a process of a cluster, which was just forked from its keeper.
+    """Be a process of a cluster, just forked from its keeper.
 
     Args:
-        job: what it is to be, and what it must know.
-        pipes: what it hears, says, prints, and prints as errors.
-        host: that of a slow network to `enter`, or None.
+        job: its role, rank, name and environment.
+        pipes: for messages in, messages out, standard output and errors.
+        host: the host of a slow network to `enter`, or None.
     """
-    os.setpgid(0, 0)  # its keeper ends it and all that it starts
+    os.setpgid(0, 0)  # so its keeper can end it and all that it starts
     for number in signal.SIGHUP, signal.SIGTERM:
         signal.signal(number, signal.SIG_DFL)
     if host is not None:
@@ -227,7 +225,7 @@ def main(job: Message, pipes: Sequence[int], host: int | None) -> NoReturn:
         # End even when this process is stopped or hangs.
         prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
         prctl(PR_SET_NAME, job['name'].encode())
-    if 'numpy' in sys.modules:  # else all draw the same random numbers
+    if 'numpy' in sys.modules:  # or all would draw the same random numbers
         sys.modules['numpy'].random.seed()
     channel = Channel(job, *pipes[:2])
     if job['role'] != 'worker':  # without a role, mxnet starts no server

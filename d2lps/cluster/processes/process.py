@@ -1,4 +1,4 @@
-"""Processes of a cluster, and the lines to those that keep them."""
+"""The reader's end: processes of a cluster, and the pipes to their keepers."""
 import json
 import os
 import signal
@@ -17,10 +17,10 @@ from d2lps.cluster.processes.lines import Inlet, Outlet
 from d2lps.cluster.processes.shortage import needs
 from d2lps.cluster.processes.sockets import sweep
 
-LINES, LONG = 12, 1000  # of what a process printed are kept; characters
-# Memory that glibc asks the system for anew costs a store more time than its
-# copying: let it keep what it has, in pages of 2 MB where the system permits
-# (glibc 2.35; a user's own settings go last, and so they count).
+LINES, LONG = 12, 1000  # kept of what a process printed; characters each
+# To get new memory from the system costs a store more time than to copy it.
+# So glibc keeps freed memory, in pages of 2 MB where the system permits that
+# (glibc 2.35). A user's own settings stand last, so they win.
 MEMORY = {'MALLOC_MMAP_MAX_': '0', 'MALLOC_TRIM_THRESHOLD_': str(1 << 40),
           'MALLOC_ARENA_MAX': '1', 'GLIBC_TUNABLES': ':'.join(filter(None, (
               'glibc.malloc.hugetlb=1', os.environ.get('GLIBC_TUNABLES'))))}
@@ -67,7 +67,7 @@ class Process:
         return how_it_ended(self.code)
 
     def drain(self) -> None:
-        """Its keeper has sent its last words; its first may be there, too."""
+        """Read the errors that its keeper has passed on."""
         self.keeper.drain_errors()
 
     def tell_keeper(self, do: str, **message: Any) -> None:
@@ -82,7 +82,7 @@ class Process:
 
 
 class KeeperLine:
-    """The line to a keeper; like a process of the cluster, it can end.
+    """The reader's end of the pipes to a keeper.
 
     Args:
         name: what it is called in errors.
@@ -154,7 +154,7 @@ class KeeperLine:
         self._out.send({'do': do, **fields})
 
     def ping(self, now: float) -> None:
-        """A keeper that hears nothing for long may end its processes."""
+        """Tell the keeper that the reader lives, once a second."""
         if now - self._pinged > 1:
             self._pinged = now
             self.send(do='ping')
@@ -204,11 +204,11 @@ class KeeperLine:
                 self._heard(process, message)
 
     def drain_errors(self) -> None:
-        """Read what it, or what it has just forked, wrote as an error."""
+        """Read the errors of the keeper, or of a process just forked."""
         self._in[1].drain()
 
     def drain(self) -> None:
-        """Read its last words."""
+        """Read what is left in the pipes."""
         for inlet in self._in:
             inlet.drain()
 
@@ -217,9 +217,9 @@ class KeeperLine:
         self._out.close()
 
     def end(self) -> subprocess.Popen[bytes] | None:
-        """It has ended, or has not done so in time.
+        """Kill the keeper unless it has ended well, and remove what it left.
 
-        What it has left is removed; if another program does that, returns it.
+        Returns the program that does so on another machine, or None.
         """
         code = self.code
         if code != 0:

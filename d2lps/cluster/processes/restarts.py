@@ -38,8 +38,8 @@ class Restarts:
         self._most_restarts, self._num_restarts = restarts, 0
         self._elastic = elastic
         self._cells_ran = False  # on the processes that run now
-        self._cells_lost = False  # what cells have made on earlier ones
-        self._cwd = os.getcwd()  # the reader may go elsewhere meanwhile
+        self._cells_lost = False  # were variables of cells lost by a restart?
+        self._cwd = os.getcwd()  # the reader may change it later
         self._recovering, self._changing = threading.Lock(), threading.Lock()
         self.supervisor = Supervisor(places, *self._options)
 
@@ -52,7 +52,7 @@ class Restarts:
         end = time.monotonic() + START
         try:
             self.supervisor.start()
-        except OSError:  # it may only follow from a death
+        except OSError:  # a death may be its cause
             self._check()
             raise
         while self.supervisor.num_ready < self.supervisor.num_workers:
@@ -103,7 +103,7 @@ class Restarts:
             return None
         gone = [who for who in dead if self._elastic and (
             who.startswith('worker ')
-            # A host that was there may come again; is this the second try?
+            # A host may come back; it is lost if it fails at a start.
             or who.startswith('host ') and not self.supervisor.num_ready)]
         return self.supervisor.places.again(gone)
 
@@ -144,7 +144,7 @@ class Restarts:
         except BaseException as error:
             if (isinstance(error, ClusterError) and self.supervisor.died
                     and self.supervisor.places is places):
-                return  # it is the next death
+                return  # the next death; `recover` goes on
             with defer_sigint():
                 self.close('its processes could not be started anew ('
                            f'{str(error) or type(error).__name__}) after '
@@ -166,10 +166,10 @@ class Restarts:
                 self._cells_ran = False
 
     def begin_cell(self) -> None:
-        """A cell is going to make something on the workers.
+        """Note that a cell is going to run on the workers.
 
         Raises:
-            ClusterError: if what others have made was lost; once.
+            ClusterError: once, if a restart has lost what cells have made.
         """
         if self._cells_lost:
             self._cells_lost = False
@@ -182,7 +182,7 @@ class Restarts:
     def close(self,
               why: str = 'this cluster is closed; start a new one') -> None:
         """End all processes for good; may be called twice."""
-        if os.getpid() == self.pid:  # a fork may have a lock that is taken
+        if os.getpid() == self.pid:  # a forked process may copy a taken lock
             with self._changing:
                 self.closed = self.closed or why
             self.supervisor.close()

@@ -31,7 +31,7 @@ class Supervisor:
 
     Attributes:
         failure: why all processes have been ended, or ''.
-        died: those that were the reason, if any; a list of `Death`.
+        died: the deaths that ended the cluster, a list of `Death`.
         num_ready: how many workers wait for calls.
 
     Methods with an underscore run in the group's thread.
@@ -99,7 +99,7 @@ class Supervisor:
 
     def call_workers(self, number: int, packed: str) -> None:
         """Have all workers call a function; see `calling`."""
-        # While a keeper reads a long message, it does not say that it lives.
+        # A keeper that reads a long message sends no sign of life meanwhile.
         *parts, last = [packed[start:start + PART]
                         for start in range(0, len(packed), PART)]
 
@@ -132,7 +132,7 @@ class Supervisor:
         Raises:
             ValueError: if there is none of that name.
         """
-        def send():  # to nobody if all have just ended
+        def send():  # nobody is there if all have just ended
             found = self._named()
             if name in found:
                 found[name].signal(number)
@@ -176,7 +176,7 @@ class Supervisor:
         root, *ports = self.places.free_ports(
             1 + self.num_servers + self.num_workers)
         root = self._port or root
-        # First the names, so that a full disk leaves no socket behind.
+        # Write the names first: a full disk then leaves no socket behind.
         names = Path(self._group.folder, 'sockets')
         with needs('no file for the names of the sockets'):
             new = names.with_suffix('.new')
@@ -205,14 +205,14 @@ class Supervisor:
                 if process.role in roles]
 
     def _hear(self, one, message):
-        """A process has said something."""
+        """Hand a message of a process to the method for its kind."""
         hear = self.HEARD_BY.get(message.get('kind'))
         if hear:
             return hear(self, one, message)
         self._broken(one, {'text': f'says what nobody knows: {message}'})
 
     def _ready(self, one, message):
-        """A worker has loaded all that it needs."""
+        """A worker waits for calls."""
         self.num_ready += 1
 
     def _joins(self, one, message):
@@ -258,7 +258,7 @@ class Supervisor:
                 worker.send(do='answer', number=number, **reply)
 
     def _met(self, questions):
-        """All workers have made the same call: see to it; see Agreement."""
+        """Do what a collective call needs, and return the replies."""
         if 'create' in questions[0]:
             if self._used:
                 self._start_servers()

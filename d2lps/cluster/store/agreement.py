@@ -1,9 +1,9 @@
 """What the workers have to agree on before they use their store.
 
-Every worker tells the cluster what it is about to do.  The cluster keeps
-count here, lets a worker go on once the others have done their part, and
-tells it whom it waits for if they never do.  No process, no clock and no
-network in here: the time is always an argument, in seconds.
+Every worker tells the cluster which call it is about to make. This module
+counts the calls. It lets a worker go on once the others have made theirs, or
+tells the worker for whom it has waited in vain. There is no process, no clock
+and no network in here: the time is always an argument, in seconds.
 """
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -20,10 +20,11 @@ SETTLING = 60.0  # seconds at least that a late reply may take
 class Worker:
     """What is known of one worker.
 
-    `call` is its last call of the store, made at `called`; `question` is
-    the one that waits for an answer; `inside` is the time when MXNet itself
-    began to work on a call that has not ended, or None. `ahead` is how many
-    functions it was asked to run and has not begun, the last time at `asked`.
+    `call` is its last call of the store, made at the time `called`.
+    `question` is its question that waits for an answer. `inside` is the time
+    when MXNet began a call that has not ended, or None. `ahead` is how many
+    functions it was asked to run and has not begun; the last was asked for at
+    the time `asked`.
     """
     busy: bool | None = None
     error: str = ''
@@ -130,7 +131,7 @@ class Agreement:
     def _go(self, now):
         """Answer every question that can be answered now."""
         going = True
-        while going:  # a push that goes on may be what a pull waits for
+        while going:  # a pull may wait for a push that goes on here
             going = [rank for rank, worker in enumerate(self.workers)
                      if worker.question and 'same' not in worker.question
                      and not self.lagging(rank)]
@@ -150,7 +151,7 @@ class Agreement:
                 self.reply_all(replies, now)
 
     def _grant(self, rank):
-        """Return worker `rank`'s question, which is going to be answered."""
+        """Take worker `rank`'s question, to answer it."""
         worker = self.workers[rank]
         worker.granted, worker.question = worker.question or {}, None
         return worker.granted
@@ -177,10 +178,10 @@ class Agreement:
                 if counts[rank] < max(counts)]
 
     def check(self, now: float) -> None:
-        """Tell workers that have waited for too long, or in vain.
+        """Send an error to workers that have waited too long, or in vain.
 
-        Nobody will move any more when each worker waits for another, or is
-        idle and has been for a while.
+        They wait in vain when every worker waits for another one, or has been
+        idle for some seconds.
         """
         waits = {rank: worker.question
                  for rank, worker in enumerate(self.workers)
@@ -234,7 +235,7 @@ class Agreement:
         return words
 
     def overdue(self, now: float) -> list[int]:
-        """Ranks for which MXNet itself has not done a call in time."""
+        """Ranks of the workers whose call of MXNet has not ended in time."""
         return [rank for rank, worker in enumerate(self.workers)
                 if worker.inside is not None
                 and now - worker.inside >= self.timeout]

@@ -1,4 +1,4 @@
-"""A worker asks the cluster before it calls MXNet, which might never return.
+"""A worker asks the cluster before each call of MXNet that may never return.
 
 The cluster's answers come from `d2lps.cluster.store.agreement`.
 """
@@ -34,9 +34,9 @@ class StoreError(RuntimeError):
 
 
 def single_threaded(method: Callable[..., T]) -> Callable[..., T]:
-    """Let a method of a store refuse what would hang.
+    """Let a method of a store refuse a second thread, and a forked process.
 
-    That is a second thread, and a process that was forked from the worker.
+    MXNet would hang there.
     """
     @functools.wraps(method)
     def call(self, *args, **kwargs):
@@ -81,7 +81,7 @@ class StoreClient:
         self._channel = channel
 
     def tell(self, kind: str = 'call', **message: Any) -> None:
-        """Say what MXNet is going to do, or without a message: it is done.
+        """Say what MXNet is going to do; without a message, that it is done.
 
         call: the call, in words.
         push: the keys that are pushed.
@@ -90,10 +90,10 @@ class StoreClient:
         self._channel.tell(kind, **message)
 
     def ask(self, call: str, faults: bool = True, **message: Any) -> Message:
-        """Wait until the other workers have done what `call` builds on.
+        """Wait until the other workers have made the calls that `call` needs.
 
-        Returns the cluster's reply, a dictionary. Unless `faults`, a failed
-        update has to wait.
+        Returns the cluster's reply, a dictionary. With `faults=False`, an
+        update that failed at a server is not reported now.
 
         Raises:
             StoreError: if they do not do it in time, or cannot; or if a
@@ -102,16 +102,16 @@ class StoreClient:
         if faults:
             self.check_faults()
         reply = self._channel.ask(call=call, **message)
-        # A push that was granted is counted, and must go: the next call says
+        # A granted push is counted, so it must be sent. The next call reports
         # what failed meanwhile.
         if faults and ('error' in reply or 'push' not in message):
             try:
                 self.check_faults()
             except StoreError:
-                self.tell()  # nor are we going to be in a pull
+                self.tell()  # this worker will not be in a pull
                 raise
         if 'error' in reply:
-            if reply.get('others'):  # which may let nobody see the error yet
+            if reply.get('others'):  # busy workers delay the cell's error
                 print(f"StoreError: {reply['error']}", file=sys.stderr,
                       flush=True)
             raise StoreError(reply['error'])
