@@ -3,9 +3,8 @@
 LeNet and an MLP of a million parameters, 256 images a step in all, on 2 and 4
 workers: by PyTorch's DistributedDataParallel (DDP), ZeRO-1 and fully_shard
 (FSDP2), all over Gloo; by our ring in PyTorch and in MXNet; by MXNet's
-parameter servers; and, without a network, on one device. First on this
-machine alone: our ring and MXNet talk over Unix sockets, but Gloo has none,
-and listens on 127.0.0.1 while this runs. Then in the slow network.
+parameter servers; and on one device. Our ring and MXNet talk over Unix
+sockets, but Gloo has none, and listens on 127.0.0.1 while this runs.
 
 All ways start from the same parameters, get the same minibatches, and do SGD
 with momentum. MXNet's steps are those of `d2lps.store_step` and of chapter
@@ -22,17 +21,14 @@ import statistics
 import sys
 import tempfile
 import time
-from typing import NamedTuple
 from unittest import mock
 
-import d2lps  # first: it prepares MXNet's engine
-import mxnet as mx
+import d2lps
 import numpy as np
 import pandas as pd
-from d2lps.cluster import Cluster, Network, network_problem
+from d2lps.cluster import Cluster
 
 BATCH_SIZE, LR, MOMENTUM, BATCHES, WAIT = 256, 0.02, 0.9, 10, 120
-BANDWIDTH = 12.5e6  # 100 Mbit/s
 LENET, MLP = 'LeNet', 'MLP'
 SIZES = {MLP: (784, *[512] * 4, 10)}
 LENET_SHAPES = ((20, 1, 3, 3), (20,), (50, 20, 5, 5), (50,), (800, 128),
@@ -42,17 +38,10 @@ DDP, RING, ZERO, FSDP = ('PyTorch, ' + word for word in (
     'DDP', 'our ring', 'ZeRO-1', 'fully_shard'))
 MX_RING, SERVER, SERVERS, CUT = ('MXNet, ' + word for word in (
     'our ring', '1 server', 'n servers', 'n servers, cut'))
-WAYS = DDP, RING, ZERO, FSDP, MX_RING, SERVER, SERVERS, CUT
+WAYS = DDP, RING, ZERO, FSDP, MX_RING, SERVER, SERVERS, CUT, ONE, MX_ONE
 # MXNet gives each array to one server. From so many numbers on it cuts it up,
 # and each server gets a part.
 CUTS = {'MXNET_KVSTORE_BIGARRAY_BOUND': '1000'}
-NOTES = """
-n servers: as many as workers, on the workers' hosts; cut: each array in a
-part for each of them. 1 server has a host of its own.
-images/s: median and range of the rounds. ratio: to DDP in the same round.
-MB sent: by a worker, a step, headers included; mean of the workers. MB at
-most: what any host, also a server's, sends or receives in a step.
-"""
 
 
 # PyTorch, in a worker. What it imports, only its workers load.
@@ -273,7 +262,7 @@ def end():
             distributed.destroy_process_group()
 
 
-# Models, and cases: a model, a number of workers, and a network or none.
+# What this process does.
 
 def shapes(model):
     """Of its parameters, as MXNet has them."""
@@ -299,27 +288,13 @@ def write_data(folder):
         np.save(f'{folder}/{model}', np.concatenate(parts, dtype='float32'))
 
 
-class Case(NamedTuple):
-    model: str
-    workers: int
-    slow: bool
-    rounds: int
-    steps: int
-
-    def __str__(self):
-        where = (f'{BANDWIDTH / 1e6:g} MB per second' if self.slow else
-                 'this machine alone')
-        return f'{self.model}, {self.workers} workers, {where}'
-
-
 @contextlib.contextmanager
-def started(folder, way, n, slow=False):
+def started(folder, way, n):
     """A cluster for a way; PyTorch's share one."""
     n = 1 if way in (ONE, MX_ONE) else n
     num_servers = {SERVER: 1, SERVERS: n, CUT: n}.get(way, 0)
-    network = Network(BANDWIDTH, colocated=num_servers > 1) if slow else None
     with mock.patch.dict(os.environ, CUTS if way == CUT else {}):
-        cluster = Cluster(n, num_servers, timeout=WAIT, network=network)
+        cluster = Cluster(n, num_servers, timeout=WAIT)
     with cluster:
         cluster.run(prepare, folder, way.split(',')[0],
                     f'{tempfile.mkdtemp(dir=folder)}/group')
@@ -327,101 +302,62 @@ def started(folder, way, n, slow=False):
         cluster.run(end)
 
 
-def all_started(stack, folder, n, slow):
+def all_started(stack, folder, n):
     """{way: its cluster}"""
     clusters = {}
-    for way in WAYS if slow else (*WAYS, ONE, MX_ONE):
+    for way in WAYS:
         shared = way in (RING, ZERO, FSDP)
         clusters[way] = clusters[DDP] if shared else stack.enter_context(
-            started(folder, way, n, slow))
+            started(folder, way, n))
     return clusters
 
 
-def measure(cluster, way, case):
-    """A turn: images per second, and MB a step over the links."""
-    before = cluster.traffic() if case.slow else {}
-    seconds = max(cluster.run(turn, way, case.steps))
-    found = {'speed': case.steps * BATCH_SIZE / seconds}
-    if before:
-        after = cluster.traffic()
-        moved = {name: [(new - old) / case.steps / 1e6 for new, old in
-                        zip(after[name], before[name])] for name in after}
-        sent = [moved[name][1] for name in moved if 'worker' in name]
-        found |= {'MB sent': statistics.mean(sent),
-                  'MB at most': max(map(max, moved.values()))}
-    return found
-
-
-def play(folder, case, clusters):
-    """All ways take turns: {way: [what each turn found]}"""
+def play(folder, model, clusters, args):
+    """All ways take turns: {way: [images per second of each turn]}"""
     found, ways = {way: [] for way in clusters}, [*clusters]
     for way, cluster in clusters.items():
-        cluster.run(build, folder, way, case.model)
-        cluster.run(turn, way, 1 if case.slow else BATCHES)  # not counted
-    for number in range(case.rounds):
+        cluster.run(build, folder, way, model)
+        cluster.run(turn, way, args.steps)  # not counted
+    for number in range(args.rounds):
         for way in ways[::-1] if number % 2 else ways:
-            found[way].append(measure(clusters[way], way, case))
+            seconds = max(clusters[way].run(turn, way, args.steps))
+            found[way].append(args.steps * BATCH_SIZE / seconds)
     return found
 
 
 def table(found):
-    """A line for each way."""
-    rows, peer = [], [one['speed'] for one in found[DDP]]
-    for way, turns in found.items():
-        speeds = [one['speed'] for one in turns]
-        ratios = [one / other for one, other in zip(speeds, peer)]
-        rows.append({'way': way, **numbers('images/s min max', speeds, None),
-                     **numbers('ratio from to', ratios, 2)} | {
-            name: round(statistics.median(one[name] for one in turns), 2)
-            for name in [*turns[0]][1:]})
-    return pd.DataFrame(rows)
+    """A line for each way: medians and ranges, also of ratios to DDP."""
+    rows = {}
+    for way, speeds in found.items():
+        ratios = [one / other for one, other in zip(speeds, found[DDP])]
+        rows[way] = [round(f(values), digits) for values, digits in (
+            (speeds, 0), (ratios, 2)) for f in (statistics.median, min, max)]
+    return pd.DataFrame(rows, [
+        'images/s', 'min', 'max', 'ratio to DDP', 'from', 'to']).T
 
 
-def numbers(names, values, digits):
-    """The median and the range, in columns of these names."""
-    return {name: round(f(values), digits) for name, f in zip(
-        names.split(), (statistics.median, min, max))}
-
-
-def plans(args):
-    """{(workers, in the slow network?): cases}"""
-    if args.quick:
-        return {(2, False): [Case(LENET, 2, False, 2, 5)],
-                (2, True): [Case(MLP, 2, True, 1, 1)]}
-    return {(n, slow): [
-        Case(model, n, slow, min(args.rounds, 3) if slow else args.rounds,
-             steps) for model, steps in (
-                 (LENET, 4 if slow else 10), (MLP, 1 if slow else 10))]
-            for slow in (False, True) for n in (2, 4)}
-
-
-def main(args):
-    import torch
-    print(f'{d2lps.machine()}, PyTorch {torch.__version__}, '
-          f'MXNet {mx.__version__}')
-    problem = network_problem()
-    if problem:
-        print(f'without the slow network: {problem}')
-    with tempfile.TemporaryDirectory() as folder:
-        write_data(folder)
-        for (n, slow), some in plans(args).items():
-            if slow and problem:
-                continue
-            with contextlib.ExitStack() as stack:
-                clusters = all_started(stack, folder, n, slow)
-                for case in some:
-                    found = table(play(folder, case, clusters))
-                    print(f'\n{case}, {case.rounds} x {case.steps} steps\n'
-                          f'{found.to_string(index=False)}', flush=True)
-    print(NOTES, end='')
-
-
-if __name__ == '__main__':
+def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument('--rounds', type=int, default=4)
-    parser.add_argument('--quick', action='store_true',
-                        help='two small cases: does it work?')
+    parser.add_argument('--steps', type=int, default=10)
+    parser.add_argument('--workers', type=int, nargs='+', default=[2, 4])
+    args = parser.parse_args()
     if not importlib.util.find_spec('torch'):
         sys.exit('PyTorch is missing, and it is what we compare with here. '
                  'To install it: make lab TORCH=yes')
-    main(parser.parse_args())
+    print(d2lps.machine())
+    with tempfile.TemporaryDirectory() as folder:
+        write_data(folder)
+        for n in args.workers:
+            with contextlib.ExitStack() as stack:
+                clusters = all_started(stack, folder, n)
+                for model in LENET, MLP:
+                    found = table(play(folder, model, clusters, args))
+                    print(f'\n{model}, {n} workers\n{found.to_string()}',
+                          flush=True)
+    print('\nn servers: as many as workers; cut: each array in a part for '
+          'each of them.')
+
+
+if __name__ == '__main__':
+    main()
