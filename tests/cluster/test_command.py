@@ -91,22 +91,6 @@ def test_a_worker_that_dies(python, script):
     assert 'Traceback' not in done.stderr
 
 
-def test_a_script_is_run_again_from_its_beginning(python, script):
-    script("""
-        import os
-        try:
-            open('first', 'x')
-            os._exit(7)
-        except FileExistsError:
-            print('again')
-        """)
-    done = python('-m', 'd2lps', 'cluster', '--num-workers', '1',
-                  '--restarts', '1', 'script.py')
-    assert done.returncode == 0 and done.stdout.splitlines() == [
-        'worker 0 ended with exit code 7; all processes are started anew '
-        '(restart 1 of 1)', '[worker 0] again']
-
-
 def test_ctrl_c_in_the_middle(script):
     path = script("""
         import time

@@ -235,6 +235,19 @@ def test_an_open_round_does_not_hinder_the_next_store(cluster):
     assert still_works(cluster)
 
 
+def test_a_function_on_a_server_has_the_shapes_of_numpy(cluster):
+    def go():
+        kv, out = fresh()
+
+        def update(key, gradient, value):
+            shapes = np.zeros(()).shape, gradient[0].shape
+            value[:] = 7 if shapes == ((), ()) else -7
+        kv.set_updater(update)
+        kv.pushpull('w', out)
+        return out.tolist()
+    assert cluster.run(go) == [[7] * 3] * 2
+
+
 # What MXNet answers with a hang, an abort or a wrong sum.
 
 def both(cluster, text, function, *args):
@@ -397,20 +410,6 @@ def test_an_optimizer_that_the_servers_cannot_load(cluster):
     both(cluster, 'server 0: ImportError: no such module here', go)
 
 
-def test_an_update_on_a_server_has_the_shapes_of_numpy(cluster):
-    def go():
-        kv, out = fresh()
-
-        def update(key, gradient, value):
-            shapes = np.zeros(()).shape, gradient[0].shape
-            value[:] = 7 if shapes == ((), ()) else -7
-        kv.set_updater(update)
-        kv.push('w', out)
-        kv.pull('w', out)
-        return out.tolist()
-    assert cluster.run(go) == [[7] * 3] * 2
-
-
 def test_an_update_that_fails_is_reported_to_the_workers(cluster):
     def go():
         kv, out = fresh()
@@ -431,40 +430,6 @@ def test_an_optimizer_that_is_wrong_is_reported_by_the_first_pull(cluster):
         kv.push('w', out)
         kv.pull('w', out)
     both(cluster, 'could not update, so the value stayed as it was', go)
-
-
-def test_a_pull_asks_for_faults_while_there_may_be_some(cluster):
-    """A reader's update may fail any time; MXNet's own fail at once."""
-    def go(mine):
-        kv, out = fresh()
-
-        def update(key, gradient, value):
-            value += gradient
-
-        class Schedule(mx.lr_scheduler.LRScheduler):
-            def __call__(self, step):
-                return 0.1
-        optimizer = mx.optimizer.SGD(
-            lr_scheduler=Schedule() if mine == 'schedule' else
-            mx.lr_scheduler.FactorScheduler(10))
-        if mine == 'update':
-            kv.set_updater(update)
-        else:
-            kv.set_optimizer(optimizer)
-        asked, ask = [], kv._client.ask
-        kv._client.ask = lambda *args, **message: (
-            asked.append(message), ask(*args, **message))[1]
-        counts = []
-        for _ in range(3):
-            kv.push('w', np.ones(3))
-            asked.clear()
-            kv.pull('w', out)
-            counts.append(asked.count({}))
-        del kv._client.ask
-        return counts
-    for mine, counts in (('update', [1, 1, 1]), ('schedule', [1, 1, 1]),
-                         ('nothing', [1, 0, 0])):
-        assert cluster.run(go, mine) == [counts] * 2
 
 
 def test_a_pull_waits_for_the_one_before_of_its_key(cluster):
@@ -560,47 +525,3 @@ def test_ctrl_c_waits_until_a_push_is_sent():
             seen.append('sent')
     assert seen == ['sent']
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
-
-
-def test_one_worker_with_two_servers():
-    def go():
-        kv, out = fresh()
-        kv.init('v', np.zeros(2_000_000))
-        kv.set_optimizer(mx.optimizer.SGD(learning_rate=1, wd=0))
-        big = np.zeros(2_000_000)
-        kv.pushpull(['w', 'v'], [out + 1, big + 1], out=[out, big])
-        return out.tolist(), float(big.min()), float(big.max())
-    with Cluster(num_workers=1, num_servers=2) as cluster:
-        assert cluster.run(go) == [([-1.0] * 3, -1.0, -1.0)]
-
-
-@pytest.mark.full
-def test_a_fault_that_comes_while_a_worker_waits():
-    """It is caught, and the store stays usable."""
-    def work():
-        kv = mx.kv.create('dist_sync')
-        kv.init(['a', 'b'], [np.zeros(2), np.zeros(2)])
-
-        def update(key, grad, value):
-            if int(key) == 0:
-                raise ValueError('a fails')
-            value += grad
-        kv.set_updater(update)
-        out, caught = np.zeros(2), []
-
-        def do(method, *args):
-            try:
-                method(*args)
-            except RuntimeError as error:
-                caught.append('a fails' in str(error))
-                return False
-            return True
-        kv.push('a', np.ones(2))
-        if kv.rank:
-            time.sleep(1)  # meanwhile the other waits for our push of 'b'
-        do(kv.push, 'b', np.ones(2)) or kv.push('b', np.ones(2))
-        do(kv.push, 'b', np.ones(2)) or kv.push('b', np.ones(2))
-        do(kv.pull, 'b', out) or (time.sleep(6), kv.pull('b', out))
-        return out.tolist(), caught
-    with Cluster(num_workers=2, num_servers=1, timeout=5) as c:
-        assert c.run(work) == [([4.0, 4.0], [True])] * 2

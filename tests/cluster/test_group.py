@@ -335,25 +335,6 @@ def test_death_in_the_middle():
     assert len(os.listdir('/dev/fd')) <= files
 
 
-def first_time(path, victim):
-    """Worker `victim` dies in the middle of a plan, if it is the first."""
-    n = int(os.environ['WORLD_SIZE'])
-    act = kill if not os.path.exists(path) else (lambda: None)
-    if os.environ['RANK'] == str(victim):
-        open(path, 'w').close()
-    return middle(strategies.ring(n), victim, 2, act)
-
-
-def test_restarts(tmp_path):
-    with Cluster(3, 0, restarts=2, elastic=True) as c:
-        # All have looked before one of them writes the file.
-        assert well(c)
-        assert c.run(first_time, tmp_path / 'x', 0) == [2, 2]
-        [death] = c.deaths
-        assert death.who == 'worker 0' and death.seconds > 0
-        assert c.num_workers == 2 and well(c)
-
-
 # Without MXNet.
 
 HIDDEN = '''

@@ -1,7 +1,6 @@
 """The slow network lab: what it permits, carries, counts and leaves behind."""
 import os
 import shutil
-import signal
 import socket
 import subprocess
 import sys
@@ -231,34 +230,6 @@ def test_a_death_in_the_network():
         with pytest.raises(ClusterError):
             c.traffic()
         leaves_nothing(*used)
-
-
-SCRIPT = '''
-    import os, signal, threading, time
-    from d2lps.cluster import Cluster, Network
-    if __name__ == '__main__':
-        c = Cluster(network=Network())
-        pids = c.pids.values()
-        print(*pids, flush=True)
-        print(*(os.readlink(f'/proc/{pid}/ns/net') for pid in pids),
-              flush=True)
-        threading.Thread(target=c.run, args=[time.sleep, 60]).start()
-        os.kill(os.getpid(), signal.SIGKILL)
-'''
-
-
-@pytest.mark.full
-@needs_network
-def test_the_end_of_the_process_that_started_it(tmp_path):
-    script = tmp_path / 'script.py'
-    script.write_text(textwrap.dedent(SCRIPT))
-    before = {name for _, name in socket.if_nameindex()}
-    run = subprocess.run([sys.executable, str(script)], text=True, timeout=300,
-                         stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
-    assert run.returncode == -signal.SIGKILL
-    pids, networks = (line.split() for line in run.stdout.splitlines())
-    assert len(pids) == 5 and len(set(networks)) == 5
-    leaves_nothing([int(pid) for pid in pids], set(networks), before)
 
 
 UNPRIVILEGED = '''

@@ -3,7 +3,6 @@
 The functions that `run` gets are executed on the workers.
 """
 import os
-import resource
 import signal
 import threading
 from concurrent.futures import ThreadPoolExecutor
@@ -13,7 +12,6 @@ import pytest
 from clusters import all_gone, empty_in_the_end, wait_for
 from d2lps.cluster import (Cluster, ClusterError, Network, WorkerError,
                            network_problem)
-from d2lps.cluster.processes import group
 from d2lps.cluster.processes.cells import execute
 from d2lps.recovery import train_with_checkpoints
 
@@ -137,31 +135,6 @@ def test_an_error_of_the_readers_is_not_tried_again(tmp_path):
         assert (tmp_path / 'x 0').read_text() == 'x'
 
 
-def test_a_death_wins_over_the_errors_that_follow_from_it(
-        tmp_path, monkeypatch):
-    """Worker 1 is stopped; worker 0 gives up waiting, and long after that
-    worker 1 is known to be silent."""
-    monkeypatch.setattr(group, 'SILENCE', 3)
-
-    def wait_for_the_other(path):
-        import os
-        import signal
-
-        import mxnet as mx
-        store = mx.kv.create('dist_sync')
-        store.init('w', mx.np.zeros(1))
-        if store.rank == 1 and not os.path.exists(path):
-            open(path, 'w').close()
-            os.kill(os.getpid(), signal.SIGSTOP)
-        store.pushpull('w', mx.np.zeros(1))
-        return 'well'
-    with Cluster(2, 1, timeout=1, restarts=1) as c:
-        assert c.run(wait_for_the_other, tmp_path / 'x') == ['well'] * 2
-        [death] = c.deaths
-        assert (death.who, death.why) == (
-            'worker 1', 'has not given a sign of life for 3 s')
-
-
 def test_new_processes_start_where_the_first_did(tmp_path, monkeypatch):
     """Otherwise a training would not find its checkpoints."""
     def where():
@@ -219,26 +192,6 @@ def later(function, *args):
     return thread
 
 
-def test_deaths_while_it_starts_anew(tmp_path):
-    """One after another; each of them counts."""
-    path = tmp_path / 'x'
-
-    def kill():
-        assert wait_for(path.exists)
-        pids = c.pids
-        c.kill('server 0')
-        for _ in range(2):
-            pids = starts(c, pids.values())
-            os.kill(pids['keeper'], signal.SIGKILL)
-    with Cluster(1, 1, restarts=3) as c:
-        thread = later(kill)
-        assert c.run(sleep, path) == ['again']
-        thread.join(10)
-        assert [death.who for death in c.deaths] == [
-            'server 0', 'keeper', 'keeper']
-        assert all(death.seconds > 0 for death in c.deaths)
-
-
 def test_ctrl_c_while_it_starts_anew(tmp_path):
     path = tmp_path / 'x'
 
@@ -281,40 +234,6 @@ def test_a_run_in_another_thread(tmp_path):
         c.close()
         with pytest.raises(ClusterError, match='this cluster is closed'):
             running.result(10)
-
-
-def test_close_in_the_main_thread_while_another_starts_it_anew(tmp_path):
-    path = tmp_path / 'x'
-    with ThreadPoolExecutor(1) as pool, Cluster(1, 1, restarts=3) as c:
-        running = pool.submit(c.run, sleep, path)
-        assert wait_for(path.exists)
-        pids = c.pids.values()
-        c.kill('worker 0')
-        starts(c, pids)
-        c.close()
-        with pytest.raises(ClusterError, match='this cluster is closed'):
-            running.result(10)
-        assert psutil.Process().children() == []
-
-
-def test_a_start_that_cannot_be_is_an_error_with_its_cause():
-    """Files are lacking for the watch."""
-    limits = resource.getrlimit(resource.RLIMIT_NOFILE)
-    with open(os.devnull) as file:
-        files = file.fileno() + 2
-    with Cluster(1, 1, restarts=3) as c:
-        c.kill('worker 0')
-        assert wait_for(lambda: c.deaths)
-        try:
-            resource.setrlimit(resource.RLIMIT_NOFILE, (files, limits[1]))
-            with pytest.raises(ClusterError, match='Too many open files.*'
-                               'after worker 0 was ended by SIGKILL'):
-                c.run(len, 'ab')
-        finally:
-            resource.setrlimit(resource.RLIMIT_NOFILE, limits)
-        with pytest.raises(ClusterError, match='could not be started anew'):
-            c.run(len, 'ab')
-        assert len(c.deaths) == 1
 
 
 GONE = 'run the %%px cells again from the first one on'
