@@ -1,14 +1,13 @@
 """Networks cut by layers and by channels compute what one device does."""
 import numpy as onp
 import pytest
-from mxnet import autograd, np
+from mxnet import autograd
 
 import d2lps
 from d2lps import devices, get_params, init_params, load_data, loss
 from d2lps.training import lenet
-from d2lps.training.partition import (all_gather, channels,
-                                      network_partition, reduce_scatter,
-                                      split_by_channel, split_by_layer)
+from d2lps.training.partition import (network_partition, split_by_channel,
+                                      split_by_layer)
 from layerwise import layer_partition
 
 BATCH = 12
@@ -107,29 +106,3 @@ def test_layer_partition_moves_every_layer_to_all_and_back(batch, k):
 def test_more_devices_than_channels_is_explained():
     with pytest.raises(ValueError, match='10'):
         split_by_channel(init_params(), devices(11))
-
-
-def test_channels_are_all_there_once():
-    array = np.arange(20).reshape(2, 10)
-    pieces = [channels(array, part, 3) for part in range(3)]
-    assert [piece.shape[1] for piece in pieces] == [3, 3, 4]
-    assert (np.concatenate(pieces, axis=1) == array).all()
-    assert (channels(array, 1, 2, axis=0) == array[1:]).all()
-
-
-def test_all_gather_gives_everything_to_everyone():
-    parts = [np.full((2, i + 1), i, ctx=device)
-             for i, device in enumerate(devices(3))]
-    whole = all_gather(parts)
-    assert [array.ctx for array in whole] == devices(3)
-    for array in whole:
-        assert array.asnumpy().tolist() == [[0, 1, 1, 2, 2, 2]] * 2
-
-
-def test_reduce_scatter_gives_each_its_piece_of_the_sum():
-    full = [np.array([[1., 2, 3, 4]], ctx=device) * 10 ** i
-            for i, device in enumerate(devices(2))]
-    pieces = reduce_scatter(full)
-    assert [piece.ctx for piece in pieces] == devices(2)
-    assert [piece.asnumpy().tolist() for piece in pieces] == [[[11, 22]],
-                                                              [[33, 44]]]
