@@ -5,7 +5,7 @@
 
 `submissions` reads what came, `executing` runs it behind `walls`, `judging`
 applies visible and hidden checks where no student's code runs. `results` keeps
-what was found; `tables`, `feedback`, `late`, `equal` and `lms` make of it what
+what was found; `spreadsheets`, `feedback`, `late` and `lms` make of it what
 teachers, students, and Moodle or Canvas get.
 
 See teaching/README.md. Nothing here is installed with the package.

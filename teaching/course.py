@@ -30,8 +30,8 @@ from nbconvert.exporters import NotebookExporter
 
 class Refused(NotebookExporter):
     def __init__(self, *args, **kwargs):
-        raise RuntimeError('nbgrader does not grade this course: it would '
-                           'run code of students as you. See teaching/README.md')
+        raise RuntimeError('nbgrader does not grade this course: it would run '
+                           'code of students as you. See teaching/README.md')
 
 
 c = get_config()

@@ -6,7 +6,6 @@ the grading of the others, and each result is there as soon as it is found.
 """
 import argparse
 import asyncio
-import copy
 import functools
 import os
 import sys
@@ -19,27 +18,27 @@ from pathlib import Path
 from sqlalchemy.exc import SQLAlchemyError
 
 import d2lps
-from teaching import equal, late, lms, spreadsheets, walls
+from d2lps.exercises.checking import (EXERCISES, NO_TORCH, WITH_TORCH, Missing,
+                                      the_torch)
+from teaching import late, lms, spreadsheets, walls
 from teaching.course import Course
 from teaching.executing import Disturbed, execute
 from teaching.judging import judge
 from teaching.results import (KEPT, Result, Results, digest, known_people,
-                               rules_of)
-from teaching.submissions import (hidden_cases, imports_of, is_check, loose,
-                                   read_all, rebuild)
-from d2lps.exercises import checking
-from d2lps.exercises.checking import (EXERCISES, NO_TORCH, WITH_TORCH, Missing,
-                                      the_torch)
+                              rules_of)
+from teaching.submissions import (hidden_cases, is_check, loose, read_all,
+                                  rebuild)
 
 HIDDEN = Path(__file__).with_name('hidden')
 MISSING = 'missing'  # no file, and nothing that could be meant for it
 NEEDS_TORCH = 'not graded: needs PyTorch'
-TABLES = 'grades.csv', 'students.csv', 'equal.csv', lms.FILLED_IN
+TABLES = 'grades.csv', 'students.csv', lms.FILLED_IN
 MADE = {'course', 'feedback', 'results', KEPT, *TABLES,
-        *(f'{name}.new' for name in TABLES)}
-# Modules of ours on which a result depends; others write it down.
-JUDGES = ('clock', 'executing', 'harmless', 'judging', 'messages', 'start',
-          'submissions', 'walls')
+        *(f'{name}.new' for name in TABLES),
+        'equal.csv'}  # which earlier versions wrote
+# The modules here on which a result depends; the others write results down.
+JUDGES = ('executing', 'harmless', 'judging', 'kernel_messages', 'own_time',
+          'start', 'submissions', 'walls')
 
 
 class Grading:
@@ -47,8 +46,8 @@ class Grading:
 
     to: the folder, with what an earlier grading has left: what has not
     changed since is not graded again, but for the students named in `again`.
-    asked_for: exercises that count for all, also for who handed in nothing.
-    rules: of late days; None for those of before.
+    asked_for: exercises that count for all, also for students who handed in
+    nothing. rules: of late days; None for those of the earlier grading.
     """
 
     def __init__(self, submissions, exercises, to, behind_walls=True,
@@ -61,16 +60,11 @@ class Grading:
         self._walls = behind_walls
         self._again, self._asked_for = again, asked_for
         self.graded, self._torch = set(), False
-        self._disturbed = []  # what is executed once more, alone
+        self._disturbed = []  # tasks to be executed once more, alone
 
     def run(self):
         self._note_by_hand()
-        try:
-            asyncio.run(self._run())
-        finally:
-            self.results.write_equal({
-                exercise: equal.answer_of(template, imports_of(template))
-                for exercise, template in self._templates.items()})
+        asyncio.run(self._run())
         self._note_by_hand()  # graded anew, or written in the meantime
 
     def _note_by_hand(self):
@@ -91,9 +85,14 @@ class Grading:
                      for exercise in self._exercises)
         self._torch = needed and await asyncio.to_thread(has_torch,
                                                          self._walls)
-        todo = [task for one in self._submissions
-                for exercise in self._exercises
-                if (task := self._todo(one, exercise))]
+        todo = []
+        for submission in self._submissions:
+            for exercise in self._exercises:
+                name = self._digest(submission, exercise)
+                if self._to_execute(submission, exercise, name):
+                    todo.append((submission, exercise, name))
+                else:
+                    self._keep(submission, exercise, name)
         self.results.write(*(one.student for one in self._submissions))
         self._progress = Progress(len(todo), slots.qsize())
         # The gradebook is for one at a time, and slow: results do not wait.
@@ -103,34 +102,42 @@ class Grading:
             for task in self._disturbed:
                 await self._safely(*task, slots, gradebook, True)
 
-    def _todo(self, submission, exercise):
-        """What there is to execute: arguments of `_one`, or None."""
-        student, template = submission.student, self._templates[exercise]
-        remarks = list(submission.remarks.get(exercise, []))
-        handed_in = submission.notebooks.get(exercise)
-        time = submission.times.get(exercise)
-
-        def without(points, *told):
-            self.results.keep(Result(student, exercise, points,
-                                     _most(template), [*told], []))
-        if handed_in is None:
-            if self.results.was_graded(student, exercise):
-                print(f'{student}, {exercise}: not handed in this time; the '
-                      'result of before stays')
-            elif remarks or exercise in self._asked_for:
-                without(0., *remarks or [MISSING])
+    def _digest(self, submission, exercise):
+        """The name of all that a result depends on; None without a file."""
+        if exercise not in submission.notebooks:
             return None
-        name = digest(handed_in, remarks, template,
+        return digest(submission.notebooks[exercise],
+                      submission.remarks.get(exercise, []),
+                      self._templates[exercise],
                       hidden_cases(HIDDEN, exercise), _checks())
-        known = self.results.known(student, exercise, name)
-        if known and student not in self._again:
+
+    def _to_execute(self, submission, exercise, name):
+        """Is there a notebook that was not graded yet, and can be?"""
+        if name is None or exercise in WITH_TORCH and not self._torch:
+            return False
+        return submission.student in self._again or not (
+            self.results.known(submission.student, exercise, name))
+
+    def _keep(self, submission, exercise, name):
+        """Note the result of a notebook that is not executed."""
+        student, time = submission.student, submission.times.get(exercise)
+        remarks = list(submission.remarks.get(exercise, []))
+        known = name and self.results.known(student, exercise, name)
+        if known:
             if known.time != time:
                 self.results.keep(known._replace(time=time), name)
-            return None
-        if exercise in WITH_TORCH and not self._torch:
-            without(None, NEEDS_TORCH, *remarks)
-            return None
-        return submission, exercise, name
+        elif name is not None:
+            self._no_result(student, exercise, None, [NEEDS_TORCH, *remarks])
+        elif self.results.was_graded(student, exercise):
+            print(f'{student}, {exercise}: not handed in this time; the '
+                  'result of before stays')
+        elif remarks or exercise in self._asked_for:
+            self._no_result(student, exercise, 0., remarks or [MISSING])
+
+    def _no_result(self, student, exercise, points, remarks):
+        self.results.keep(Result(student, exercise, points,
+                                 _most(self._templates[exercise]), remarks,
+                                 []))
 
     async def _safely(self, *task):
         submission, exercise, name, _, _, *alone = task
@@ -161,9 +168,7 @@ class Grading:
         cases = hidden_cases(HIDDEN, exercise)
         slot = await slots.get()
         try:
-            notebook, more = rebuild(copy.deepcopy(template), copy.deepcopy(
-                submission.notebooks[exercise]))
-            answer = equal.answer_of(notebook, imports_of(template))
+            notebook, more = rebuild(template, submission.notebooks[exercise])
             problems = await execute(notebook, cases, slot, self._walls, alone)
         except Disturbed:
             problems = None
@@ -183,7 +188,7 @@ class Grading:
         result = Result(student, exercise, sum(
             one.points for one in verdicts if one.wrong is None),
                         _most(notebook), remarks + more, verdicts,
-                        submission.times.get(exercise), answer)
+                        submission.times.get(exercise))
         self.results.add(result)
         self.graded.add((student, exercise))
         self._progress.tell(f'{student}, {exercise}: {result.points:g} of '
@@ -233,12 +238,10 @@ def has_torch(behind_walls):
 
 @functools.cache
 def _checks():
-    """The code that answers are checked with: the lesson's as well."""
-    folders = [Path(module.__file__).parent for module in (
-        checking, d2lps)]
+    """The code with which answers are checked, d2lps included."""
     ours = [Path(__file__).with_name(f'{name}.py') for name in JUDGES]
-    return [path.read_text() for path in [*ours, *(
-        path for folder in folders for path in sorted(folder.rglob('*.py')))]]
+    lesson = sorted(Path(d2lps.__file__).parent.rglob('*.py'))
+    return [path.read_text() for path in [*ours, *lesson]]
 
 
 def _most(notebook):

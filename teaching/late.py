@@ -101,7 +101,8 @@ def read_times(path, students):
     students: from a name that may stand there to a student.
     """
     told = {}
-    for row in spreadsheets.read(Path(path).expanduser(), 'student', 'exercise'):
+    for row in spreadsheets.read(Path(path).expanduser(), 'student',
+                                 'exercise'):
         _known(path, row['exercise'], EXERCISES, 'exercise')
         _known(path, row['student'], students, 'student')
         key = students[row['student']], row['exercise']

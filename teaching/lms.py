@@ -138,8 +138,8 @@ class Export:
         if scale and most:
             points *= most / of
         if most and points > most and self.kind != 'canvas':
-            self.said.append(f'{what}: {spreadsheets.number(points)} points are '
-                             f'more than Moodle takes, so {most:g}')
+            self.said.append(f'{what}: {spreadsheets.number(points)} points '
+                             f'are more than Moodle takes, so {most:g}')
             points = most
         text = spreadsheets.number(points)
         row[column] = text.replace('.', ',') if comma else text

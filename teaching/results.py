@@ -9,9 +9,9 @@ import json
 from pathlib import Path
 from typing import NamedTuple
 
-from teaching import byhand, equal, feedback, late, spreadsheets
-from teaching.judging import Verdict
 from d2lps.exercises.checking import EXERCISES
+from teaching import byhand, feedback, late, spreadsheets
+from teaching.judging import Verdict
 
 # Beside the folder of results, where a student may be called the same.
 KEPT = 'kept'
@@ -23,8 +23,7 @@ class Result(NamedTuple):
 
     Without verdicts nothing was graded: the remarks say why. Then there are 0
     points, or None, where that is not the student's fault. time: when it was
-    handed in, see `Submission`. answer: see `equal.answer_of`. comments: of a
-    teacher. days: how late it was.
+    handed in, see `Submission`. comments: of a teacher. days: how late it was.
     """
     student: str
     exercise: str
@@ -33,7 +32,6 @@ class Result(NamedTuple):
     remarks: list
     verdicts: list
     time: str | None = None
-    answer: list | None = None
     comments: list = []
     days: int = 0
 
@@ -76,6 +74,7 @@ class Results:
             told = json.loads(path.read_text())
             told['verdicts'] = [Verdict(*one) for one in told['verdicts']]
             self._known[path.parent.name, path.stem] = told.pop('digest')
+            told.pop('answer', None)  # which earlier versions wrote
             self._found[path.parent.name, path.stem] = Result(**told)
 
     def known(self, student, exercise, digest):
@@ -128,7 +127,8 @@ class Results:
         results = self.all()
         folders = {student: folder for student, (folder, _)
                    in self.people.items()}
-        _replace(self.folder / 'grades.csv', spreadsheets.long(results, folders))
+        _replace(self.folder / 'grades.csv',
+                 spreadsheets.long(results, folders))
         # Spreadsheets take this sign for UTF-8, and no sign for what is not.
         _replace(self.folder / 'students.csv', '\ufeff' + spreadsheets.wide(
             results, folders, {student: one.remarks.get('', [])
@@ -140,11 +140,6 @@ class Results:
                          feedback.page(self._submissions[student], [
                              one for one in results
                              if one.student == student]))
-
-    def write_equal(self, solutions):
-        """Write equal.csv; solutions: what `equal.answer_of` says of each."""
-        _replace(self.folder / 'equal.csv', equal.table(self.all(),
-                                                        solutions))
 
 
 def known_people(folder):

@@ -1,4 +1,5 @@
 """What students handed in: found, read, and made into what is graded."""
+import copy
 import json
 import re
 from itertools import pairwise
@@ -8,9 +9,9 @@ from typing import NamedTuple
 import nbformat
 from nbformat.v4 import new_code_cell, new_markdown_cell
 
-from teaching import late
 from d2lps.checks import writable
 from d2lps.exercises.checking import EXERCISES
+from teaching import late
 
 LARGEST = 20_000_000  # bytes of a notebook
 MOST_FILES = 100_000  # that are looked at in a student's folder
@@ -330,16 +331,50 @@ def _recognised(notebook):
 def rebuild(template, handed_in):
     """What is graded: the student's cells, and the check cells of the source.
 
-    template: the solved source. Returns a notebook and a list of remarks.
+    template: the solved source. Returns a new notebook and a list of remarks.
     """
-    ours = {cell.metadata.nbgrader.grade_id: cell for cell in template.cells
-            if cell.metadata.get('nbgrader')}
-    checks = [cell for cell in ours.values() if is_check(cell)]
-    imports, asked = imports_of(template), asked_for(checks)
+    made = copy.deepcopy(template)
+    checks = [cell for cell in made.cells if is_check(cell)]
+    asked = asked_for(checks)
     cells, seen, places = _taken_apart(handed_in, checks)
-    remarks = [f'the cell {name} was {what}: put back' for name, what in (
-        (cell.metadata.nbgrader.grade_id, _change(cell, seen))
-        for cell in checks) if what]
+    remarks = _changed_checks(checks, seen)
+    answers, more = _answers(cells, asked, places[0])
+    remarks += more
+    written = _written(cells, asked)
+    place, more = _place_of_checks(cells, written, asked, places)
+    remarks += more
+    _drop_stubs(cells, written, answers)
+    [ours] = [cell for cell in made.cells if _grade_id(cell) == 'answer']
+    answers[-1].metadata = ours.metadata
+    before = [cell for _, cell in cells[:place]]
+    if not _has_lines(before, imports_of(template)):
+        remarks.append('lines of the first cell, which imports, were changed, '
+                       'moved or deleted: they are run before yours')
+        before.insert(0, new_code_cell(imports_of(template)))
+    for cell in checks:
+        cell.source = IMPORT + cell.source
+    # Hidden checks come last: a visible check's reason could tell their cases.
+    checks.sort(key=lambda cell: _grade_id(cell).startswith('hidden'))
+    made.cells = [*before, *checks, *(cell for _, cell in cells[place:])]
+    for k, cell in enumerate(made.cells):
+        cell.id = cell.metadata.get('nbgrader', {}).get('grade_id', f'c{k}')
+    return made, remarks
+
+
+def _changed_checks(checks, seen):
+    """Remarks on check cells that a student changed or deleted."""
+    changes = [(_grade_id(cell), _change(cell, seen)) for cell in checks]
+    return [f'the cell {name} was {change}: put back'
+            for name, change in changes if change]
+
+
+def _answers(cells, asked, place):
+    """The student's cells with an answer, and remarks on them.
+
+    An answer that was made text becomes code again. If there is none, an
+    empty one is inserted at `place`.
+    """
+    remarks = []
     if _code_again(cells, asked):
         remarks.append('the cell for the answer was made text: it was run as '
                        'code')
@@ -348,17 +383,26 @@ def rebuild(template, handed_in):
     if not answers:
         remarks.append('the cell for the answer is not there')
         answers = [new_code_cell('')]
-        cells.insert(places[0], ('answer', answers[0]))
-    written = _written(cells, asked)
-    needed = _needed(cells, written, asked)
+        cells.insert(place, ('answer', answers[0]))
+    return answers, remarks
+
+
+def _place_of_checks(cells, written, asked, places):
+    """Before which of the cells the checks are run, and remarks on that.
+
+    places: those where the student's check cells were. They go to the first
+    one with the whole answer above it; of two answers the lower one counts,
+    if one of the places is below it.
+    """
+    remarks, needed = [], _needed(cells, written, asked)
 
     def missing(place):
         return needed.difference(*written[:place])
-    fitting = [one for one in places if not missing(one)] or places[:1]
-    place = fitting[0]
-    for one in fitting:  # of two answers the lower one, if a check is below it
-        if needed.intersection(set().union(*written[place:one])):
-            place = one
+    complete = [place for place in places if not missing(place)]
+    place = (complete or places)[0]
+    for lower in complete:
+        if needed.intersection(set().union(*written[place:lower])):
+            place = lower
     below = [k for k, names in enumerate(written) if names & missing(place)]
     if below:
         place = below[-1] + 1
@@ -367,27 +411,15 @@ def rebuild(template, handed_in):
     if asked.intersection(set().union(*written[place:])):
         remarks.append('below the last check the answer is written once more: '
                        'the one above was checked')
-    if _lacks(cells[:place], imports):
-        remarks.append('lines of the first cell, which imports, were changed, '
-                       'moved or deleted: they are run before yours')
-        cells.insert(0, (None, new_code_cell(imports)))
-        written.insert(0, set())
-        place += 1
+    return place, remarks
+
+
+def _drop_stubs(cells, written, answers):
+    """Drop stubs from the answers, of names that another cell writes."""
     for answer in answers:
         elsewhere = set().union(*(names for names, (_, cell) in zip(
             written, cells) if cell is not answer))
         answer.source = _without_stubs(answer.source, elsewhere)
-    # What looks at hidden cases comes last: others' words would tell them.
-    checks.sort(key=lambda cell: _grade_id(cell).startswith('hidden'))
-    for cell in checks:
-        cell.source = IMPORT + cell.source
-    answers[-1].metadata = ours['answer'].metadata
-    made = [cell for _, cell in cells]
-    made[place:place] = checks
-    for k, cell in enumerate(made):
-        cell.id = cell.metadata.get('nbgrader', {}).get('grade_id', f'c{k}')
-    template.cells = made
-    return template, remarks
 
 
 def _taken_apart(handed_in, checks):
@@ -481,11 +513,11 @@ def imports_of(notebook):
                 if cell.cell_type == 'code')
 
 
-def _lacks(cells, imports):
-    """Is one of these lines in no cell of the student's?"""
-    there = {line.strip() for _, cell in cells if cell.cell_type == 'code'
+def _has_lines(cells, text):
+    """Is each line of a text in some code cell?"""
+    there = {line.strip() for cell in cells if cell.cell_type == 'code'
              for line in cell.source.splitlines()}
-    return not there.issuperset(map(str.strip, imports.splitlines()))
+    return there.issuperset(map(str.strip, text.splitlines()))
 
 
 def asked_for(checks):

@@ -19,7 +19,6 @@ from handins import (
 from nbformat.v4 import new_code_cell
 
 from teaching import walls
-from teaching.equal import answer_of
 from teaching.executing import execute
 from teaching.grade import _checks, chosen, folder_for_results
 from teaching.grade import main as grade
@@ -565,14 +564,6 @@ def test_an_answer_within_a_block_is_one(around, where):
     notebook.cells.insert(notebook.cells.index(answer_cell(notebook)) + where,
                           new_code_cell(code))
     assert 'Schedule' in checked(notebook)[0]
-
-
-def test_two_answers_below_each_other_are_as_one():
-    notebook = answered()
-    cell = answer_cell(notebook)
-    one = answer_of(rebuild(solution('tree'), notebook)[0], '')
-    notebook.cells.insert(notebook.cells.index(cell), copied(cell))
-    assert answer_of(rebuild(solution('tree'), notebook)[0], '') == one
 
 
 @pytest.mark.full
