@@ -17,6 +17,28 @@ def predict():
     return names['predict']
 
 
+def table_of(notebook):
+    """The rows with numbers in the notebook."""
+    [text] = [cell.source for cell in notebook.cells
+              if '| k, b |' in cell.source]
+    rows = [line.strip('| ').split(' | ') for line in text.splitlines()
+            if line.startswith('| ')]
+    return {tuple(map(int, k_b.split(', '))): [float(one) for one in numbers]
+            for k_b, *numbers in rows[1:]}
+
+
+def test_the_figures_of_the_notebook(predict):
+    table = table_of(solution('predict-then-measure'))
+    assert len(table) == 2
+    for (k, b), numbers in table.items():
+        assert [*predict(k, b, exercise.MANY).values()] == pytest.approx(
+            numbers)
+    assert round(table[1, 64][-1] / table[4, 64][-1], 2) == 2.62
+    names = {}
+    exec(solution('predict-then-measure').cells[1].source, names)
+    assert names['m'] == exercise.MANY
+
+
 def test_shards_are_those_of_the_chapter():
     import d2lps
     import numpy as np

@@ -29,6 +29,16 @@ def test_without_overhead_the_simulator_says_the_same(name):
                                                     OVERHEAD)
 
 
+def test_the_figures_of_the_notebook():
+    ring, doubling = (_seconds(PLANS[name](4), 4_000_000, ALPHA, BETA,
+                               OVERHEAD)
+                      for name in ('ring', 'recursive_doubling'))
+    assert (round(ring * 1e3), round(doubling * 1e3)) == (510, 678)
+    assert round(_crossing('recursive_doubling', 'ring', 4, LINKS)) == 16_992
+    assert _seconds(strategies.gather_broadcast(3), 1000, 100e-6, 10e6,
+                    50e-6) == pytest.approx(700e-6)
+
+
 @pytest.mark.parametrize('first, second, n', [
     ('recursive_doubling', 'ring', 4), ('ring', 'recursive_doubling', 4),
     ('sharded', 'ring', 12), ('ring', 'ring', 5)])
