@@ -14,7 +14,8 @@ from sources import sources  # noqa: E402
 
 project = 'd2lps'
 extensions = ['myst_nb', 'access', 'folding', 'formulas', 'front', 'headings',
-              'pages', 'front_race', 'sources', 'stills', 'narrow_tables', 'toys']
+              'pages', 'front_race', 'sources', 'stills', 'narrow_tables',
+              'toys']
 root_doc = 'docs/book/index'
 include_patterns = sources()
 nb_execution_mode = 'off'

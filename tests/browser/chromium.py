@@ -4,6 +4,7 @@ import os
 CHROMIUM = os.environ.get('D2LPS_CHROMIUM')
 FLAGS = ['--no-sandbox', '--disable-gpu', '--disable-background-networking',
          '--disable-component-update', '--disable-sync']
+PHONE = {'width': 390, 'has_touch': True, 'is_mobile': True}
 # Layout is done, and so is what scripts do when it has changed.
 PAINTED = '''() => new Promise(done => requestAnimationFrame(
   () => requestAnimationFrame(() => done())))'''

@@ -156,8 +156,10 @@ def largest(frames):
 
 
 def room(frames, most):
-    """[(width, height), ...] for which there must be room, if there is one
-    picture in a frame: of those that need most."""
+    """Largest sizes of single-picture frames: [(width, height), ...].
+
+    They are a Pareto front: no other picture is higher without being wider.
+    """
     sizes = {tuple(size_of(svgs[0])) for svgs, _ in frames if not most}
     return sorted(one for one in sizes if not any(
         other != one and other[0] <= one[0] and other[1] >= one[1]

@@ -10,7 +10,8 @@ from pathlib import Path
 
 from d2lps.pictures.animation.race import LINKS, PLANS, racers
 
-PAGE, PLACE, SCRIPTS = 'docs/book/index', '% the race', ('race-data.js', 'race.js')
+PAGE, PLACE = 'docs/book/index', '% the race'
+SCRIPTS = 'race-data.js', 'race.js'
 LINK, CHOSEN, NOW = 'switch', ('gather', 'sharded'), 6  # at first; ms
 SIGNS = ('A colour is what one GPU brought; a box on a cable is on its way. '
          'Full frame: it will be added. Dashed frame: it is a sum, and '
@@ -50,9 +51,9 @@ def html():
         f'{options(links, LINK)}</select></label>'
         f'<p class="race-signs">{SIGNS}</p></div>'
         '<noscript><p>Without scripts, the race is a film:</p>'
-        '<figure><img src="../../_static/where-to-sum.svg" alt="Two machines on '
-        'one clock: GPU 0 adds everything, done after 60 ms; each GPU adds a '
-        'quarter, done after 15 ms."></figure></noscript>')
+        '<figure><img src="../../_static/where-to-sum.svg" alt="Two '
+        'machines on one clock: GPU 0 adds everything, done after 60 ms; each '
+        'GPU adds a quarter, done after 15 ms."></figure></noscript>')
 
 
 def put_in(app, docname, source):

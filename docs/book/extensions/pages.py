@@ -20,7 +20,8 @@ GRADES = '### BEGIN HIDDEN TESTS'  # does nothing for readers
 
 def adapt(app, docname, source):
     """A link to the README leads to the book's first page."""
-    source[0] = source[0].replace('](../README.md)', '](../docs/book/index.md)')
+    source[0] = source[0].replace('](../README.md)',
+                                  '](../docs/book/index.md)')
     if docname == EXERCISES:
         source[0] = with_pages(source[0])
     if docname == 'docs/book/index':

@@ -19,8 +19,9 @@ MADE = '<!-- Generated with Sphinx'  # what a page says at its top
 def sources():
     """From the project's folder."""
     index = (ROOT / 'docs/book/index.md').read_text('utf-8')
-    names = ['docs/book/index', *(f'docs/book/{name}' for tree in TREE.findall(index)
-                             for name in ENTRY.findall(tree))]
+    names = ['docs/book/index', *(
+        f'docs/book/{name}' for tree in TREE.findall(index)
+        for name in ENTRY.findall(tree))]
     readme = ROOT / EXERCISES / 'README.md'
     if readme.exists():
         names += [f'{EXERCISES}/{page}'
