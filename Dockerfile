@@ -13,7 +13,7 @@ RUN case "$(dpkg --print-architecture)" in \
       *) MORE="$MORE libquadmath0" ;; \
     esac && \
     apt-get update && \
-    apt-get install -y --no-install-recommends make python3.11-venv libgomp1 \
+    apt-get install -y --no-install-recommends make python3-venv libgomp1 \
       $MORE && \
     rm -rf /var/lib/apt/lists/* /var/cache/apt /var/log/apt /var/log/dpkg.log
 # A Mac's group is one of Debian's own, too. A reader who is root is refused.
@@ -26,18 +26,12 @@ WORKDIR /home/reader/d2lps
 
 FROM system AS lab
 # What takes long comes first: only another lock downloads anything again.
-COPY --chown=reader:reader requirements.lock ./
-# (Bytecode as setup/install.py makes it, so that it finds nothing to do.)
-RUN python3.11 -m venv .venv && printf %s "$PWD" > .venv/folder && \
-    .venv/bin/pip install -q --no-cache-dir --disable-pip-version-check \
-      --no-compile --require-hashes -r requirements.lock && \
-    { .venv/bin/python -m compileall -qq -j0 -x 'site-packages/.*/tests?/' \
-      .venv/lib || true; }
-COPY --chown=reader:reader Makefile README.md environment.yml pyproject.toml ./
-COPY --chown=reader:reader setup setup
-COPY --chown=reader:reader d2lps d2lps
-RUN PIP_NO_CACHE_DIR=1 make .venv/installed
+ENV PIP_NO_CACHE_DIR=1 UV_NO_CACHE=1 UV_COMPILE_BYTECODE=1
+COPY --chown=reader:reader requirements.lock requirements-dev.lock ./
+COPY --chown=reader:reader setup/install.py setup/
+RUN python3 setup/install.py packages
 COPY --chown=reader:reader . .
+RUN make .venv/installed
 
 # As `make lab` has it: no news, no questions.
 ENV PATH=/home/reader/d2lps/.venv/bin:$PATH \
