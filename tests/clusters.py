@@ -1,5 +1,6 @@
 """What the tests of clusters share."""
 import os
+import tempfile
 import time
 from contextlib import contextmanager
 from pathlib import Path
@@ -49,11 +50,14 @@ def wait_for(done, seconds=HANGS):
 
 
 @contextmanager
-def empty_in_the_end(tmp_path, monkeypatch):
-    """A temporary folder for clusters, in which nothing may be left."""
-    folder = tmp_path / 'tmp'
-    folder.mkdir()
+def empty_in_the_end(monkeypatch):
+    """A temporary folder for clusters, in which nothing may be left.
+
+    Its name is short: a folder for sockets with a long one would be elsewhere.
+    """
+    folder = Path(tempfile.mkdtemp(dir='/tmp'))
     monkeypatch.setenv('TMPDIR', str(folder))
     monkeypatch.setattr('tempfile.tempdir', str(folder))
     yield folder
     assert wait_for(lambda: not os.listdir(folder)), os.listdir(folder)
+    folder.rmdir()

@@ -123,7 +123,7 @@ class Output:
         return False
 
     def drain(self) -> None:
-        """Read its last words; what still writes is not waited for."""
+        """Read what is left; do not wait for what is still being written."""
         for _ in range(20):
             if not self.ready():
                 break
@@ -140,7 +140,7 @@ class Output:
 
 def wait(first: Popen[bytes], selector: BaseSelector,
          outputs: Sequence[Output], seconds: float) -> None:
-    """Wait for all to end, or so long after a worker has written a line."""
+    """Wait until all have ended, or some seconds after the first output."""
     end = time.monotonic() + LIFE
     while first.poll() is None and time.monotonic() < end:
         serve(selector, 0.05)
@@ -168,7 +168,7 @@ def remove(ports: Iterable[int]) -> None:
 def first() -> None:
     """Be the first process, which forks the others and ends them all.
 
-    MXNet takes a second to load, and the others find it loaded.
+    MXNet takes a second to load; the others are forked with it.
     """
     script, jobs = json.load(sys.stdin)
     pids, pid = {}, None
@@ -224,7 +224,7 @@ def be(script: str, role: str, port: int, file: int) -> None:
                   'mxnet.kvstore.kvstore_server._init_kvstore_server_module()')
     try:
         exec(compile(script, '<string>', 'exec'), main.__dict__)
-    except Exception as error:  # without this line of ours
+    except Exception as error:  # the traceback begins in the script
         trace = error.__traceback__
         traceback.print_exception(error.with_traceback(
             trace and trace.tb_next))

@@ -66,8 +66,8 @@ class Cluster:
     variables x of their cells; `run` calls a function on all of them.  In a
     worker, `mx.kv.create('dist_sync')` gives its end of the store (see
     `d2lps.cluster.store.worker`).  With or without servers,
-    `d2lps.join_peers()` gives a worker a line to each of the others, over
-    which plans travel (`d2lps.collectives.travel`).  RANK, WORLD_SIZE,
+    `d2lps.join_peers()` gives a worker a connection to each of the others,
+    over which plans travel (`d2lps.collectives.travel`).  RANK, WORLD_SIZE,
     MASTER_ADDR and MASTER_PORT are in its environment, as `torchrun` sets
     them, so that other libraries can meet there.
 

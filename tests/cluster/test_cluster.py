@@ -21,14 +21,14 @@ from clusters import HANGS, all_gone, empty_in_the_end, sockets_of, wait_for
 from d2lps.cluster import Cluster, ClusterError, WorkerError
 from d2lps.cluster.processes import group
 from d2lps.cluster.processes.lines import Outlet
-from d2lps.cluster.processes.process import KeeperLine
+from d2lps.cluster.processes.process import KeeperConnection
 from mxnet import np
 
 
 @pytest.fixture(autouse=True)
 def folder(tmp_path, monkeypatch):
     """A temporary folder of its own, which has to be empty in the end."""
-    with empty_in_the_end(tmp_path, monkeypatch) as folder:
+    with empty_in_the_end(monkeypatch) as folder:
         yield folder
 
 
@@ -502,7 +502,7 @@ def test_mxnet_is_loaded_before_processes_are_forked(monkeypatch):
 @pytest.mark.full
 def test_who_computes_without_a_break_lives(tmp_path, monkeypatch):
     """No other thread of the worker can say so meanwhile."""
-    said, sort, enough = [], KeeperLine._sort, tmp_path / 'enough'
+    said, sort, enough = [], KeeperConnection._sort, tmp_path / 'enough'
 
     def noted(self, kind, number=None, **more):
         process = self.processes.get(number)
@@ -512,7 +512,7 @@ def test_who_computes_without_a_break_lives(tmp_path, monkeypatch):
             said.append((process.name, process.beat > before))
             if len(said) == 3:
                 enough.touch()
-    monkeypatch.setattr(KeeperLine, '_sort', noted)
+    monkeypatch.setattr(KeeperConnection, '_sort', noted)
 
     def compute():
         end = time.monotonic() + HANGS
@@ -529,7 +529,7 @@ def test_who_computes_without_a_break_lives(tmp_path, monkeypatch):
 
 def test_a_beat_is_no_answer():
     """Over a slow SSH, a keeper may say it before it has been asked."""
-    line = KeeperLine('keeper', ['true'])
+    line = KeeperConnection('keeper', ['true'])
     line._hear(['{"keeper": {"kind": "beat"}}'])
     assert not line.status
     line._hear(['{"keeper": {"kind": "place", "pid": 7}}'])

@@ -19,7 +19,7 @@ pytestmark = pytest.mark.skipif(
 def folder(tmp_path, monkeypatch):
     # On a busy machine, no keeper may be killed before it has ended all.
     monkeypatch.setattr(group, 'GOODBYE', HANGS)
-    with empty_in_the_end(tmp_path, monkeypatch) as folder:
+    with empty_in_the_end(monkeypatch) as folder:
         yield folder
 
 

@@ -24,7 +24,7 @@ STEPS = 60
 def folder(tmp_path, monkeypatch):
     """A temporary folder of its own, which has to be empty in the end."""
     before = psutil.Process().children()
-    with empty_in_the_end(tmp_path, monkeypatch) as folder:
+    with empty_in_the_end(monkeypatch) as folder:
         yield folder
     assert psutil.Process().children() == before
 

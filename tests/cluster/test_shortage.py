@@ -26,7 +26,7 @@ def nothing_is_left(tmp_path, monkeypatch):
     """No file, no process, no thread, no open file."""
     threading.Thread(target=int).start()  # what the first one leaves open
     before = shape()
-    with empty_in_the_end(tmp_path, monkeypatch):
+    with empty_in_the_end(monkeypatch):
         yield
     assert wait_for(lambda: shape() == before), (before, shape())
 

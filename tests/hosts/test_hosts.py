@@ -44,7 +44,7 @@ def far_processes():
 def folder(tmp_path, monkeypatch):
     """In the end, no process and no file may be left."""
     monkeypatch.setenv('LAB', str(tmp_path))
-    with empty_in_the_end(tmp_path, monkeypatch):
+    with empty_in_the_end(monkeypatch):
         yield tmp_path
     assert wait_for(lambda: not far_processes()), far_processes()
 

@@ -37,8 +37,8 @@ ADVICE = {
     'not found': 'Name the Python that has d2lps there: --python'}
 
 
-class Line:
-    """The line to a host's keeper, which answers one question at a time.
+class Session:
+    """An SSH session with a host's keeper, which answers questions in turn.
 
     Attributes:
         status: what the keeper has answered first; {} if it has not.
@@ -101,35 +101,37 @@ def check(hosts: Sequence[str], address: str | None = None,
     ssh_command = SshCommand(**options)
     question = {'ports': numbers, 'python': list(sys.version_info[:2])}
     with ThreadPoolExecutor(len(hosts)) as pool:
-        lines = [*pool.map(
-            lambda host: Line(ssh_command, host, question), hosts)]
+        sessions = [*pool.map(
+            lambda host: Session(ssh_command, host, question), hosts)]
         try:
-            yield from _check(lines, address, numbers, pool.map)
+            yield from _check(sessions, address, numbers, pool.map)
         finally:
-            for line in lines:
-                line.close()
+            for session in sessions:
+                session.close()
 
 
-def _check(lines, address, ports, each):
-    for line in lines:
-        yield f'{line.host}: SSH and Python', line.problem, next(
-            (advice.format(host=line.host) for words, advice
-             in ADVICE.items() if words in line.problem), '')
-    lines = [line for line in lines if line.status]
-    for line, status in zip(lines, each(
-            lambda line: line.ask('load', 'load', PATIENCE + probe.IMPORT,
-                                  args=[]), lines)):
-        yield (f'{line.host}: d2lps and MXNet', line.problem or status['load'],
+def _check(sessions, address, ports, each):
+    for session in sessions:
+        yield f'{session.host}: SSH and Python', session.problem, next(
+            (advice.format(host=session.host) for words, advice
+             in ADVICE.items() if words in session.problem), '')
+    sessions = [session for session in sessions if session.status]
+    patience = PATIENCE + probe.IMPORT
+    loaded = each(lambda session: session.ask('load', 'load', patience,
+                                              args=[]), sessions)
+    for session, status in zip(sessions, loaded):
+        yield (f'{session.host}: d2lps and MXNet',
+               session.problem or status['load'],
                'Install d2lps there, into this Python, or name another: '
                '--python')
-    lines = [line for line in lines if not line.problem]
-    if not lines:
+    sessions = [session for session in sessions if not session.problem]
+    if not sessions:
         return
-    addresses = [line.status['address'] for line in lines]
+    addresses = [session.status['address'] for session in sessions]
     problem = ''
     try:
-        head = head_of([line.host for line in lines], addresses,
-                       address or lines[0].status['reader'])
+        head = head_of([session.host for session in sessions], addresses,
+                       address or sessions[0].status['reader'])
     except ClusterError as error:
         problem = str(error)
     yield 'addresses', problem, 'See address= in docs/several-machines.md'
@@ -137,28 +139,28 @@ def _check(lines, address, ports, each):
         return
     free = [port for port in ports if probe.is_free(head, port)]
     for name, left in ((HERE, free), *(
-            (line.host, line.status['ports']) for line in lines)):
+            (session.host, session.status['ports']) for session in sessions)):
         if not left:
             yield (f'{name}: free ports', f'none of {ports[0]} to {ports[-1]} '
                    'is free', 'End what uses them, or choose others: --ports')
             return
     places = [[HERE, head, port] for port in {*free[:1], *free[-1:]}]
     probe.listen(head, [port for *_, port in places])
-    for line, where in zip(lines, addresses):
-        free = line.status['ports']
+    for session, where in zip(sessions, addresses):
+        free = session.status['ports']
         mine = [*{*free[:1], *free[-1:]}]
-        places += [[line.host, where, port] for port in mine]
-        line.ask('listen', 'listen', args=[where, mine])
+        places += [[session.host, where, port] for port in mine]
+        session.ask('listen', 'listen', args=[where, mine])
 
-    def reach(line):
-        name = line.host if line else HERE
+    def reach(session):
+        name = session.host if session else HERE
         targets = [one for one in places if one[0] != name]
-        if not line:
+        if not session:
             return name, probe.reach(targets)
-        status = line.ask('reach', 'reach', args=[targets])
-        return name, status.get('reach', [[*one, line.problem]
+        status = session.ask('reach', 'reach', args=[targets])
+        return name, status.get('reach', [[*one, session.problem]
                                         for one in targets])
-    for name, found in each(reach, [None, *lines]):
+    for name, found in each(reach, [None, *sessions]):
         for other in dict.fromkeys(one for one, *_ in found):
             wrong = [f'{where}:{port}: {words}' for one, where, port, words
                      in found if one == other and words]

@@ -4,12 +4,12 @@ from collections.abc import Sequence
 from typing import Any
 
 from d2lps.cluster.hosts.ssh_command import SshCommand
-from d2lps.cluster.processes.process import KeeperLine
+from d2lps.cluster.processes.process import KeeperConnection
 
 CONNECTION = 255  # the exit code of ssh when it is the connection that failed
 
 
-class Host(KeeperLine):
+class Host(KeeperConnection):
     """An `ssh` with a keeper at its far end.
 
     Args:

@@ -15,7 +15,8 @@ from typing import Any
 
 from d2lps.cluster.processes import sockets
 from d2lps.cluster.processes.probe import is_free
-from d2lps.cluster.processes.process import KeeperLine, Process, start_here
+from d2lps.cluster.processes.process import (KeeperConnection, Process,
+                                             start_here)
 
 LOOPBACK = '127.0.0.1'
 # Below the ports that systems give to outgoing connections.
@@ -42,7 +43,7 @@ class Place:
         address: where MXNet listens there, and the others find it.
         host: which one of a slow network it is.
     """
-    keeper: KeeperLine
+    keeper: KeeperConnection
     address: str = LOOPBACK
     host: int = 0
 
@@ -82,9 +83,9 @@ class LocalPlaces:
         left = len(self.workers) - len(lost)
         return type(self)(left, len(self.servers)) if left else None
 
-    def keeper(self, name: str = 'keeper', **begin: Any) -> KeeperLine:
+    def keeper(self, name: str = 'keeper', **begin: Any) -> KeeperConnection:
         """A keeper on this machine."""
-        return KeeperLine(name, start_here(), path=sys.path[:], **begin)
+        return KeeperConnection(name, start_here(), path=sys.path[:], **begin)
 
     def settle(self) -> None:
         """Use what the keepers have said of their machines.

@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 from d2lps.annotations import Message
 from d2lps.cluster.processes.calls import ClusterError
 from d2lps.cluster.processes.lines import Inlet, serve
-from d2lps.cluster.processes.process import KeeperLine, Process
+from d2lps.cluster.processes.process import KeeperConnection, Process
 from d2lps.cluster.processes.shortage import advice_for, needs
 from d2lps.cluster.processes.sockets import make_folder, tidy
 
@@ -66,7 +66,7 @@ class Group(threading.Thread):
                  tick: Callable[[float], None],
                  failed: Callable[[str, float], None]) -> None:
         super().__init__(name='d2lps cluster', daemon=True)
-        self.keepers: list[KeeperLine] = []
+        self.keepers: list[KeeperConnection] = []
         self.failure, self.died = '', list[Death]()
         self._hear, self._tick, self._failed = hear, tick, failed
         self._tasks: queue.Queue[tuple[Callable[[], Any], Future[Any]]] = (
@@ -111,7 +111,7 @@ class Group(threading.Thread):
         return [process for keeper in self.keepers
                 for process in keeper.processes.values()]
 
-    def keep(self, keeper: KeeperLine) -> None:
+    def keep(self, keeper: KeeperConnection) -> None:
         """Start a keeper."""
         keeper.start(self._selector, self._heard, self.folder)
         self.keepers.append(keeper)

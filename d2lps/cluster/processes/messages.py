@@ -3,16 +3,16 @@
     reader's process           keeper           member (forked)
     ----------------           ------           ---------------
     Cluster, Supervisor        one in           scheduler, server
-    Group: a KeeperLine  --->  each      --->   or worker: Channel
-    for each keeper      <---  place     <---
+    Group: a Keeper-     --->  each      --->   or worker: Channel
+    Connection for each  <---  place     <---
 
-All go through pipes, as lines of JSON. Who sends one checks it here, so no
-process hears of what it does not know. Fields may be left out.
+All go through pipes, as lines of JSON. The sender checks each message here,
+so no process gets one that it does not know. Fields may be left out.
 """
 from collections.abc import Iterable
 
-# From `KeeperLine`, or `Line` of --check, to `Keeper`; `do` names the kind.
-# `number` is a member's.
+# From `KeeperConnection`, or `Session` of --check, to `Keeper`; `do` names the
+# kind. `number` is a member's.
 TO_KEEPER = {
     'begin': {'folder', 'path', 'cwd', 'silence', 'look', 'network'},
     'ping': set(),  # the reader's process is alive
@@ -49,7 +49,8 @@ FROM_MEMBER = {
     'fault': {'text'},  # server: an update, or the updater, failed
     'broken': {'text'}}  # any: a message that it could not handle
 
-# From `Keeper` to `KeeperLine`; `kind` names the kind. `number` is a member's.
+# From `Keeper` to `KeeperConnection`; `kind` names the kind. `number` is a
+# member's.
 FROM_KEEPER = {
     'place': {'pid', 'folder', 'problem',  # answers `begin`; the last three
               'address', 'reader', 'ports'},  # if that asked to `look`

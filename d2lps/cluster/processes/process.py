@@ -50,7 +50,7 @@ class Process:
     pid: int | None = None  # until its keeper says it
     code: int | None = None  # while it runs
 
-    def __init__(self, role: str, rank: int, keeper: 'KeeperLine',
+    def __init__(self, role: str, rank: int, keeper: 'KeeperConnection',
                  number: int) -> None:
         self.role, self.rank, self.keeper = role, rank, keeper
         self.name = role if role == 'scheduler' else f'{role} {rank}'
@@ -81,7 +81,7 @@ class Process:
         self.tell_keeper('signal', signal=number)
 
 
-class KeeperLine:
+class KeeperConnection:
     """The reader's end of the pipes to a keeper.
 
     Args:
