@@ -5,11 +5,7 @@
 Any Python from 3.8 runs it. uv does the work: it installs what a lock names,
 compares hashes, and brings a Python 3.11 where there is none. When all is
 there and starts, the file .venv/installed is written, or the one named above.
-<<<<<<< HEAD
 (`packages` installs all but the project, for a layer of the container.)
-=======
-(`packages` leaves out the project itself: a layer of the container.)
->>>>>>> origin/main
 """
 import ctypes
 import importlib.util
@@ -177,11 +173,7 @@ def install(uv, names):
     # What uv has downloaded before needs no network.
     check_download(succeeds(*sync, '--offline', stderr=subprocess.DEVNULL)
                    or succeeds(*sync), 'uv')
-<<<<<<< HEAD
     if Path('pyproject.toml').exists():  # not in a layer of the container
-=======
-    if 'packages' not in names:
->>>>>>> origin/main
         succeeds(uv, 'pip', 'install', '--quiet', *python, '--no-deps',
                  '--no-build-isolation', '--editable', '.') or refuse(
                      'uv could not install the project itself')
@@ -238,18 +230,11 @@ def main(name='installed'):
         say(f'uv installs what is missing in {VENV}: at first {download} MB '
             f'to download, and {disk} MB of disk')
         install(uv, names)
-<<<<<<< HEAD
         if name == 'packages':
             return
         try_it(names)
         for stamp in names:
             (VENV / stamp).touch()
-=======
-        if 'packages' not in names:
-            try_it(names)
-            for stamp in names:
-                (VENV / stamp).touch()
->>>>>>> origin/main
     if 'MAKELEVEL' not in os.environ:  # as on Windows
         shutil.copytree('setup/jupyter', VENV / 'etc' / 'jupyter',
                         dirs_exist_ok=True)
