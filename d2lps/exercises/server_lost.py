@@ -16,24 +16,24 @@ Call: TypeAlias = Sequence[int]  # an order: key, sender, receiver
 
 
 def first_copies(keys: int, servers: int, replicas: int,
-                 random: random.Random) -> Copies:
+                 chance: random.Random) -> Copies:
     """{key: {server: push}}: each key on the servers with the fewest keys."""
     load, copies = [0] * servers, {}
     for key in range(keys):
         order = sorted(range(servers), key=lambda s: (load[s],
-                                                      random.random()))
+                                                      chance.random()))
         copies[key] = dict.fromkeys(sorted(order[:replicas]), 0)
         for server in copies[key]:
             load[server] += 1
     return copies
 
 
-def push(copies: Copies, random: random.Random) -> None:
+def push(copies: Copies, chance: random.Random) -> None:
     """A push of each key; some have not reached the whole chain."""
     for key, at in copies.items():
         newest = max(at.values()) + 1
-        behind = random.random() < 0.3 and random.randrange(1, len(at) + 1)
-        late = random.sample([*at], behind)
+        behind = chance.random() < 0.3 and chance.randrange(1, len(at) + 1)
+        late = chance.sample([*at], behind)
         copies[key] = {server: newest + (server not in late) for server in at}
 
 

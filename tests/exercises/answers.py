@@ -9,7 +9,7 @@ reads as a notebook does:
     # says: device 0
     def climb(n): ...
 
-`loses` names the parts of the exercise that give no points for this answer.
+`loses` names the parts of the exercise in which this answer loses points.
 `says` is a piece of the explanation that the student reads. In place of the
 code there may be the lines that differ from the solution, old and new:
 
@@ -47,9 +47,9 @@ RUNNING = [exercise for exercise in EXERCISES
 
 
 def runs(exercise, *values):
-    """A test's parameters; it is skipped where PyTorch is needed and not here.
+    """Parameters of a test; it is skipped if it needs PyTorch in vain.
 
-    values: what follows the exercise.
+    values: the parameters after the exercise.
     """
     marks = [pytest.mark.skipif(exercise not in RUNNING,
                                 reason='needs PyTorch')]
