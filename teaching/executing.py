@@ -18,7 +18,7 @@ from teaching.own_time import LOOK, Clock
 from teaching.kernel_messages import Outputs, Replies
 from d2lps.exercises.checking import CASES, MOST_NOTES, NOTES
 
-# Seconds are a kernel's own (see `clock`), unless another word is here.
+# Seconds are a kernel's own (see `own_time`), unless another word is here.
 SECONDS = 10  # for a cell; then it is interrupted
 FIRST = 60  # for the first: it imports
 WHOLE = 120  # for all cells of a notebook

@@ -41,17 +41,10 @@ except OSError:
 MISCHIEF = {
     'loops': ('import time\nwhile True: time.sleep(1)',
               'did not end within 10 s'),
-    'loops-on': ('import time\nwhile True:\n    try:\n'
-                 '        time.sleep(1)\n    except BaseException: pass',
-                 '3 cells did not end within 10 s'),
     'eats-memory': ('x = bytearray(6 * 2 ** 30)\nx[::4096] = b"1" * len('
                     'x[::4096])', None),
     'forks': ('import os, time\nfor _ in range(10 ** 6):\n'
               '    os.fork() or time.sleep(60)', None),
-    'digs': ('import os\nos.chdir(os.path.dirname(os.environ["D2LPS_CASES"]))'
-             '\nfor _ in range(1200):\n    os.mkdir("a")\n    os.chdir("a")\n'
-             'os.chdir("/tmp")', None),
-    'raises': ('import no_such_module', None),
     'prints': ('for k in range(10 ** 5): print(k)', None),
     'ends-itself': ('import os; os._exit(0)', 'the process ended'),
     'forges': ('import d2lps.exercises.checking as c\nc.judge_notes = '
@@ -97,12 +90,10 @@ def judged(course, wrong=(), exercise='tree'):
 
 
 def make_class(folder, port):
-    """A folder of 24 submissions; port: one where somebody listens."""
-    def put(student, notebook, name='tree', ending='.ipynb'):
+    """A folder of a class; port: one where somebody listens."""
+    def put(student, notebook, name='tree'):
         (folder / student).mkdir(exist_ok=True, parents=True)
         nbformat.write(notebook, folder / student / f'{name}.ipynb')
-        (folder / student / f'{name}.ipynb').rename(
-            folder / student / f'{name}{ending}')
 
     for name in EXERCISES:
         put('solved', solution(name), name)
@@ -125,19 +116,11 @@ def make_class(folder, port):
     for cell in filter(is_check, notebook.cells):
         cell.source = 'print("Right: all of it")'
     put('edits', notebook)
-    notebook = with_cell(answered(), 'up_and_down = None')
-    [cell] = [cell for cell in notebook.cells if cell.get('id') == 'answer']
-    notebook.cells.insert(0, nbformat.from_dict(cell))
-    put('copies', notebook)
-    put('no-metadata', answered())
-    notebook = answered()
-    for cell in notebook.cells:
-        cell.metadata.pop('nbgrader', None)
-    put('no-metadata', notebook)
     (folder / 'no-notebook').mkdir()
     (folder / 'no-notebook' / 'tree.ipynb').write_text('{"cells": [')
     put('misnames', answered(), 'Übung 3 (1)')
-    put('other-ending', answered(), ending='.ipynb.txt')
+    (folder / 'misnames' / 'timestamp.txt').write_text(
+        '2026-11-22 10:00:00.000000 UTC')
     (folder / 'missing').mkdir()
     (folder / 'links').mkdir()
     os.symlink(folder / 'solved' / 'tree.ipynb',

@@ -77,7 +77,7 @@ class Hub:
         self.address = f'http://127.0.0.1:{ports[0]}'
         words = CONFIG + ('' if REAL else ONE_USER)
         (folder / 'state' / 'config.py').write_text(words.format(
-            config=str(ROOT / 'docs' / 'hub' / 'jupyterhub_config.py'),
+            config=str(ROOT / 'teaching' / 'hub' / 'jupyterhub_config.py'),
             ports=ports, root=str(ROOT), start=START,
             password=self._password))
         view, self._said = self._view(), folder / 'state' / 'said'

@@ -2,13 +2,12 @@
 import csv
 import shutil
 import sqlite3
-import time
+import subprocess
+import sys
 
 import nbformat
 import pytest
 from handins import answered, judged
-from nbgrader.api import Gradebook
-from sqlalchemy.exc import DatabaseError
 
 from teaching import walls
 from teaching.byhand import ByHand
@@ -33,33 +32,6 @@ def made(tmp_path_factory):
 def course(made, tmp_path):
     shutil.copytree(made, tmp_path / 'course')
     return Course(tmp_path / 'course')
-
-
-def test_it_says_what_was_judged(course):
-    course.grade('ada', 'tree', judged(course, ['check-sum']))
-    points, most = course.points('ada', 'tree')
-    assert points.pop('check-sum') == 0 < most.pop('check-sum')
-    assert points == most and len(points) == 5
-    course.grade('ada', 'tree', judged(course))
-    assert sum(course.points('ada', 'tree')[0].values()) == 10
-
-
-def test_a_class_is_entered_in_one_go(course, monkeypatch):
-    """To open it takes 50 ms, the statements of one notebook 10."""
-    opened = []
-
-    def open_it(*args):
-        opened.append(args)
-        return Gradebook(*args)
-    monkeypatch.setattr('nbgrader.apps.api.Gradebook', open_it)
-    notebook = judged(course)
-    start = time.perf_counter()
-    for k in range(60):
-        course.grade(f'student{k}', 'tree', notebook)
-    print(f'{(time.perf_counter() - start) / 60 * 1000:.0f} ms a notebook')
-    assert len(opened) == 1
-    with course.api.gradebook as gradebook:
-        assert len(gradebook.assignment_submissions('tree')) == 60
 
 
 def write_by_hand(course, **points):
@@ -130,24 +102,6 @@ def test_points_by_hand_win_and_say_so(tmp_path):
     assert 'Fine.' in (tmp_path / 'feedback' / 'ada.html').read_text()
 
 
-def test_points_by_hand_for_an_older_notebook_are_told(tmp_path):
-    graded(tmp_path, 'ada').note_by_hand({
-        ('ada', 'tree'): ByHand({'check-sum': 1.5}, [], True)})
-    assert 'graded anew since' in row(tmp_path, 'ada')['remarks']
-
-
-def test_after_an_error_it_is_opened_anew(course, tmp_path):
-    file = tmp_path / 'course' / 'gradebook.db'
-    course.grade('ada', 'tree', judged(course))
-    whole = file.read_bytes()
-    file.write_bytes(b'no database' * 1000)
-    with pytest.raises(DatabaseError):
-        course.grade('bob', 'tree', judged(course))
-    file.write_bytes(whole)
-    course.grade('bob', 'tree', judged(course))
-    assert sum(course.points('bob', 'tree')[0].values()) == 10
-
-
 def test_the_same_again_brings_what_was_written(tmp_path):
     """And loses none of it when the gradebook is in use, or is damaged."""
     (tmp_path / 'in' / 'ada').mkdir(parents=True)
@@ -179,3 +133,11 @@ def test_the_same_again_brings_what_was_written(tmp_path):
     file.write_bytes(b'no database' * 1000)
     result, told = grade()
     assert result.points == 9 and told['points'] == '9'
+
+
+def test_nbgraders_own_command_does_not_grade(course):
+    done = subprocess.run(
+        [sys.executable, '-m', 'nbgrader', 'autograde', 'tree', '--force'],
+        cwd=course.folder, text=True, capture_output=True, timeout=120)
+    assert done.returncode
+    assert 'nbgrader does not grade this course' in done.stderr

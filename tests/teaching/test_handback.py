@@ -34,10 +34,3 @@ def test_pages_and_signs_are_beside_each_other(folders, capsys):
     (graded / 'feedback' / 'ada.html').write_text('ada: 9')
     main(*folders)
     assert (place / 'tree.html').read_text() == 'ada: 9'
-
-
-def test_folders_that_are_none_of_these_are_refused(folders, tmp_path):
-    graded, course = folders
-    for wrong in (course, course), (graded, graded), (tmp_path / 'no', course):
-        with pytest.raises(SystemExit, match='there is no folder'):
-            main(*wrong)

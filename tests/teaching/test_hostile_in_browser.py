@@ -1,21 +1,30 @@
 """A teacher opens a hostile submission in the formgrader and JupyterLab."""
 import json
+import os
+import secrets
 import shutil
+import subprocess
+import sys
+from pathlib import Path
 
 import nbformat
 import pytest
-from handins import judged
+import requests
+from handins import ROOT, judged
 from hostile import HTML, MARKDOWN, PWNED, hostile
-from test_formgrader import (  # noqa: F401
-    LIMIT,
-    CHROMIUM,
-    FLAGS,
-    lab,
-    pytestmark,
-)
+from hub import free_ports
 
 from teaching.course import Course
 
+sys.path.append(str(ROOT / 'tests' / 'browser'))
+from chromium import CHROMIUM, FLAGS
+from labserver import GUARD, until
+
+pytestmark = [
+    pytest.mark.full,
+    pytest.mark.skipif(not CHROMIUM, reason='there is no Chromium'),
+    pytest.mark.filterwarnings('ignore::sqlalchemy.exc.SAWarning')]
+LIMIT = 120_000  # ms, for what is a moment on a machine with nothing to do
 LINKS = (f'a[href*="{PWNED}"]:not([href^="#"]), a[href^="javascript"], '
          'a[href^="/"]')
 # From the top to the end: JupyterLab draws a cell when it comes into view.
@@ -43,6 +52,44 @@ def course(tmp_path_factory):
                        for one in HTML[:5]]
     place.write_text(json.dumps(notebook))
     return made
+
+
+@pytest.fixture(scope='module')
+def lab(course):
+    """JupyterLab, started in the course's folder; its address and a token."""
+    token, port = secrets.token_hex(16), free_ports(1)[0]
+    said = course.folder.parent / 'said'
+    # A question about news would lie above what is to be clicked.
+    shutil.copytree(ROOT / 'setup' / 'jupyter' / 'labconfig',
+                    course.folder.parent / '.jupyter' / 'labconfig')
+    env = {name: value for name, value in os.environ.items()
+           if not name.startswith('JUPYTER')}
+    env |= {'HOME': str(course.folder.parent), 'JUPYTER_TOKEN': token,
+            'PATH': os.pathsep.join([str(Path(sys.executable).parent),
+                                     env['PATH']])}
+    with open(said, 'w') as file:
+        server = subprocess.Popen(
+            [sys.executable, '-m', 'jupyterlab', '--no-browser',
+             '--ip=127.0.0.1', f'--port={port}', '--allow-root'],
+            cwd=course.folder, env=env, stdout=file, stderr=file,
+            start_new_session=True)
+    guard = subprocess.Popen([sys.executable, '-c', GUARD, str(server.pid)],
+                             stdin=subprocess.PIPE, start_new_session=True)
+    address = f'http://127.0.0.1:{port}'
+
+    def is_up():
+        assert server.poll() is None, said.read_text()
+        try:
+            return requests.get(f'{address}/api/status', timeout=30,
+                                params={'token': token}).ok
+        except requests.ConnectionError:
+            return False
+    try:
+        until(is_up, 'JupyterLab starts')
+        yield address, token
+    finally:
+        guard.communicate(timeout=30)
+        server.wait(timeout=60)
 
 
 @pytest.fixture
@@ -78,7 +125,7 @@ def ran(page):
             if frame.evaluate(f'window.{PWNED}')]
 
 
-def test_nothing_runs_in_the_formgrader(browser_page, lab, course):  # noqa: F811
+def test_nothing_runs_in_the_formgrader(browser_page, lab, course):
     path = 'formgrader/submissions/{}/'
     page = browser_page
     asked = seen(page, *lab, path.format(submission(course, 'eve')),
@@ -93,7 +140,7 @@ def test_nothing_runs_in_the_formgrader(browser_page, lab, course):  # noqa: F81
     assert asked
 
 
-def test_nothing_runs_in_jupyterlab(browser_page, lab, course):  # noqa: F811
+def test_nothing_runs_in_jupyterlab(browser_page, lab, course):
     path = course.folder / 'autograded' / 'eve' / 'tree' / 'tree.ipynb'
     shutil.copy(path, course.folder / 'a.ipynb')  # Lab has no second `tree`
     page, last = browser_page, len(nbformat.read(path, 4).cells) - 1

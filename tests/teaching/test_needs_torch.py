@@ -3,7 +3,7 @@ import csv
 
 import nbformat
 import pytest
-from handins import EXERCISES, RUNNING, released, solution
+from handins import released, solution
 
 from teaching import walls
 from teaching.grade import NEEDS_TORCH, main
@@ -44,20 +44,3 @@ def test_the_table_the_page_and_the_terminal_say_so(tmp_path, capsys,
     assert page.count('no points yet') == 2
     assert said.count(NO_TORCH) == 1
     assert f'3 notebooks are not graded, of {", ".join(WITH_TORCH)}.' in said
-
-
-@pytest.mark.full
-@pytest.mark.skipif({*EXERCISES} != {*RUNNING}, reason='needs PyTorch')
-def test_with_pytorch_the_same_again_grades_them(tmp_path, capsys,
-                                                 monkeypatch):
-    exercise = WITH_TORCH[1]
-    hand_in(tmp_path, 'ada', exercise, solution(exercise))
-    monkeypatch.setenv('D2LPS_WITHOUT', 'torch')
-    rows, _ = grade(tmp_path, capsys)
-    assert rows['ada', exercise]['points'] == ''
-    monkeypatch.delenv('D2LPS_WITHOUT')
-    rows, said = grade(tmp_path, capsys)
-    assert rows['ada', exercise]['points'] == '10' and NO_TORCH not in said
-    monkeypatch.setenv('D2LPS_WITHOUT', 'torch')
-    rows, said = grade(tmp_path, capsys)  # what was graded stays
-    assert rows['ada', exercise]['points'] == '10' and NO_TORCH not in said

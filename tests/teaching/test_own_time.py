@@ -3,7 +3,6 @@ import asyncio
 import os
 import subprocess
 import sys
-import time
 from collections import Counter
 from types import SimpleNamespace
 
@@ -95,75 +94,6 @@ def test_only_own_time_counts(monkeypatch, look, seconds):
     assert found == pytest.approx(10 * LOOK * seconds)
 
 
-@pytest.mark.parametrize('others, seconds', [(0, 1), (0.25, 0.75), (2, 0)])
-def test_who_waits_for_what_is_their_own_is_credited_nothing(
-        monkeypatch, others, seconds):
-    """A hundred threads that wake at the same moment, for a moment.
-
-    They have waited for each other, but for what others have used.
-    """
-    look = LOOK, {}, dict.fromkeys(range(100), LOOK / 20), 0
-    found = own_seconds(monkeypatch, *[look] * 50, others=others)
-    assert found == pytest.approx(50 * LOOK * seconds, abs=LOOK)
-
-
-@needs_linux
-@pytest.mark.parametrize('ask', ['os.nice(1)', (
-    'os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))'), (
-    'os.sched_setscheduler(0, os.SCHED_BATCH, os.sched_param(0))'), ''])
-def test_who_asks_to_come_after_others_waits_for_nobody(ask):
-    code = f"import os, sys\n{ask}\nprint('here', flush=True)\n" + (
-        'sys.stdin.read()')
-    with subprocess.Popen([sys.executable, '-c', code], text=True,
-                          stdin=subprocess.PIPE,
-                          stdout=subprocess.PIPE) as process:
-        assert process.stdout.readline() == 'here\n'
-        noted = own_time._Noted(process.pid)
-    assert str(process.pid) in noted.ran
-    assert (str(process.pid) in noted.delays) == (not ask)
-
-
-@needs_linux
-def test_the_machine_is_at_least_as_busy_as_we():
-    before, ran = own_time._busy(), time.process_time()
-    while time.process_time() - ran < 0.5:
-        pass
-    assert own_time._busy() - before > 0.3
-
-
-def test_what_is_noted_too_late_is_made_up_for(monkeypatch):
-    """But who computes in seventy processes is owed no sleep for that."""
-    late = (LOOK, {}, {'a': 2 * LOOK}, 0), (LOOK, {}, {'a': 0}, 0)
-    assert own_seconds(monkeypatch, *late) == pytest.approx(0)
-    many = (LOOK, {}, dict.fromkeys(range(70), LOOK), 0)
-    sleep = (LOOK, {}, {}, 0)
-    assert own_seconds(monkeypatch, many, *[sleep] * 5) == pytest.approx(
-        4 * LOOK)
-
-
-@needs_linux
-def test_a_process_of_any_name_is_looked_at():
-    code = ("import ctypes, os, time\n"
-            "ctypes.CDLL(None).prctl(15, b'\\xff) 1 \\n', 0, 0, 0)\n"
-            "os.fork()\nprint('here', flush=True)\ntime.sleep(600)")
-    with subprocess.Popen([sys.executable, '-c', code], text=True,
-                          stdout=subprocess.PIPE) as process:
-        try:
-            for _ in range(2):
-                process.stdout.readline()
-            family = own_time.family(process.pid)
-            assert len(family) == 2 and family[0] == process.pid
-            one = Clock(process.pid)
-            until = time.monotonic() + 60
-            while one.look() < 1:  # it sleeps
-                assert time.monotonic() < until
-                time.sleep(LOOK)
-        finally:
-            walls.end(psutil.Process(process.pid))
-            process.kill()
-    assert one.look() < 60 and not own_time._Noted(process.pid).delays
-
-
 def run(code, alone=True, behind_walls=False):
     """The points of a right answer with a cell of code above it, and why a
     cell has no outputs."""
@@ -201,26 +131,10 @@ def test_who_sleeps_is_late(monkeypatch):
 
 
 @pytest.mark.full
-def test_no_wait_is_without_a_limit(monkeypatch):
-    monkeypatch.setattr(executing, 'LONGEST', -1)
-    with pytest.raises(Disturbed, match='taken -1 s'):
-        run('pass', alone=False)
-    assert run('pass') == (10, {})
-    monkeypatch.setattr(executing, 'ALONE', -2)
-    points, problems = run('pass')
-    assert points == 0 and 'taken -2 s' in str(problems)
-
-
-@pytest.mark.full
 def test_what_others_may_have_ended_is_executed_alone(tmp_path, monkeypatch):
     """As where all memory is taken: somebody's kernel ends, or none starts."""
     with pytest.raises(Disturbed, match='the process ended'):
         run('import os\nos._exit(1)', alone=False)
-    monkeypatch.setattr(walls, 'command', lambda *_: [
-        sys.executable, '-c', 'raise MemoryError'])
-    with pytest.raises(Disturbed, match='RuntimeError: Kernel died'):
-        run('pass', alone=False)
-    monkeypatch.undo()
     for student in 'ada', 'bob', 'eve':
         (tmp_path / 'in' / student).mkdir(parents=True)
         nbformat.write(with_cell(answered(), f'name = {student!r}'),
@@ -247,20 +161,6 @@ def test_what_others_may_have_ended_is_executed_alone(tmp_path, monkeypatch):
                                ('bob', True), ('eve', False)]
     assert [(one.points, one.remarks) for one in grading.results.all()] == [
         (10, [])] * 3
-
-
-@needs_linux
-@pytest.mark.full
-@pytest.mark.parametrize('behind_walls', WALLS)
-def test_where_memory_is_short_a_notebook_is_ended_before_the_grading(
-        behind_walls):
-    """Its cell ends the process where Linux has not been told so."""
-    assert run("""
-import os
-with open('/proc/self/oom_score_adj') as file:
-    if int(file.read()) != 1000:
-        os._exit(1)
-""", behind_walls=behind_walls) == (10, {})
 
 
 @pytest.mark.full

@@ -70,39 +70,8 @@ def test_moodle_gives_folders(tmp_path):
     assert all(not one.remarks for one in found)
 
 
-def test_moodle_gives_files(tmp_path):
-    put(tmp_path / 'Zoë Müller_12_assignsubmission_file_tree.ipynb')
-    put(tmp_path / 'Zoë Müller_12_assignsubmission_file_buckets.ipynb')
-    put(tmp_path / 'Zoë Müller_13_assignsubmission_file_tree.ipynb')
-    first, second = read_all(tmp_path)
-    assert (first.student, first.folder, first.number) == (
-        'Zoë_Müller_12', 'Zoë Müller_12', '12')
-    assert {*first.notebooks} == {'tree', 'buckets'}
-    assert {*second.notebooks} == {'tree'}
-
-
-def test_a_link_among_the_files_is_not_followed(tmp_path):
-    put(tmp_path / 'else' / 'tree.ipynb')
-    (tmp_path / 'in').mkdir()
-    (tmp_path / 'in' / 'ada_1_2_tree.ipynb').symlink_to(
-        tmp_path / 'else' / 'tree.ipynb')
-    [ada] = read_all(tmp_path / 'in')
-    assert not ada.notebooks and 'is a link' in str(ada.remarks)
-
-
-def test_no_name_of_a_file_stops_the_grading(tmp_path, capsys):
-    (tmp_path / 'in').mkdir()
-    (tmp_path / 'in' / 'a\udcff\x1b[31m.txt').touch()
-    (tmp_path / 'in' / 'ada\udcff\x1b').mkdir()
-    with pytest.raises(SystemExit, match='FROM has no exercise in it'):
-        grade([str(tmp_path / 'in'), '--to', str(tmp_path / 'out'),
-               '--walls', 'none'])
-    said = capsys.readouterr().out
-    assert 'so left out: a  [31m.txt\n' in said
-
-
-@pytest.mark.full
 def test_from_canvas_and_back(tmp_path, capsys):
+    """The one grading in `make test` from end to end."""
     put(tmp_path / 'in' / 'lovelaceada_LATE_101_9001_tree.ipynb')
     put(tmp_path / 'in' / 'gaußcarl_102_9002_tree.ipynb')
     (tmp_path / 'exported.csv').write_text(
