@@ -27,7 +27,7 @@ __getattr__, __dir__ = lazy(__name__, {
     '.expectations': ('expect',),
     '.missing': ('has_mxnet',),
     '.engine': ('Machine', 'Traffic', 'copy_bandwidth', 'devices', 'machine',
-                'nbytes', 'on_devices'),
+                'nbytes'),
     '.training': ('Batches', 'Event', 'Stopwatch', 'Timeline', 'TrainResult',
                   'allreduce', 'compute_gradients', 'evaluate_accuracy',
                   'get_params', 'init_params', 'lenet', 'load_data', 'loss',

@@ -9,7 +9,6 @@ import platform
 import threading
 import timeit
 from contextlib import suppress
-from collections.abc import Sequence
 from functools import partial, wraps
 from typing import Any, NamedTuple
 
@@ -23,8 +22,6 @@ from d2lps.settings import THREADS  # they come before MXNet
 
 MOST_DEVICES = 1024  # each CPU device is a thread
 OTHER_THREADS = 4  # that MXNet starts with its first device
-DTYPES = ('float32', 'float64', 'float16', 'uint8', 'int8', 'int32', 'int64',
-          'bool')  # of MXNet's arrays
 
 try:
     import mxnet as mx
@@ -146,21 +143,6 @@ def _check_threads(n):
 def _contexts(n):
     npx.set_np()  # MXNet keeps this for each thread, and this may be new
     return list(map(mx.gpu if npx.num_gpus() >= n else mx.cpu, range(n)))
-
-
-def _numpy_array(name, value):
-    """A check: a NumPy array of a type that MXNet has, too."""
-    if (not isinstance(value, onp.ndarray) or value.dtype.name not in DTYPES
-            or isinstance(value, onp.ma.MaskedArray)):
-        refuse(name, value, f'a NumPy array of {", ".join(DTYPES)}')
-    return value
-
-
-@checked(arrays=list_of(_numpy_array, 'a list of NumPy arrays'))
-def on_devices(arrays: Sequence[onp.ndarray]) -> list[Array]:
-    """Copies of NumPy's arrays as MXNet's, the i-th on the i-th device."""
-    return [mx.np.array(array, array.dtype, ctx=device)
-            for array, device in zip(arrays, devices(len(arrays)))]
 
 
 @checked(array=array)

@@ -137,28 +137,6 @@ def test_who_imports_mxnet_first_is_told_in_which_line(python, tmp_path):
             in done.stderr)
 
 
-def test_arrays_of_numpy_go_to_a_device_each_with_their_type():
-    given = [onp.arange(3, dtype='int32'), onp.ones((2, 2), 'float32')]
-    arrays = d2lps.on_devices(given)
-    assert [one.ctx for one in arrays] == d2lps.devices(2)
-    for one, other in zip(arrays, given):
-        assert one.dtype == other.dtype
-        assert (one.asnumpy() == other).all()
-    arrays[0][:] = 7
-    assert given[0].tolist() == [0, 1, 2]  # a copy
-    for kind in engine.DTYPES:
-        [one] = d2lps.on_devices([onp.ones(2, kind)])
-        assert onp.dtype(one.dtype) == kind and one.tolist() == [1, 1]
-
-
-@pytest.mark.parametrize('bad', [
-    onp.ones(2, 'int16'), onp.ma.array([1.0], mask=[True])], ids=repr)
-def test_arrays_that_mxnet_does_not_have_are_refused(bad):
-    with pytest.raises(ValueError, match=r'arrays\[0\] must be a NumPy array '
-                       'of float32, float64'):
-        d2lps.on_devices([bad])
-
-
 def test_devices_are_limited():
     assert len(d2lps.devices(1024)) == 1024
     with pytest.raises(ValueError, match='n must be .* from 1 to 1,024'):
