@@ -58,9 +58,9 @@ test: $(VENV)/installed-tests
 	$(VENV)/bin/lint-imports
 	@$(PYTEST) -m 'not full' $(ARGS)
 
-# What `make test` leaves out, and what has more cases than it tries there.
+# What `make test` leaves out.
 test-rest: $(VENV)/installed-tests $(VENV)/torch
-	@$(PYTEST) -m 'full or hypothesis or cases' $(ARGS)
+	@$(PYTEST) -m full $(ARGS)
 
 test-all: test
 	@$(MAKE) --no-print-directory test-rest
