@@ -44,19 +44,6 @@ def test_pushes_come_when_the_recursion_says(times, bound):
                    expected[rank][len(found[rank]):])
 
 
-@given(times=TIMES, bound=st.integers(0, 5))
-def test_nobody_is_ever_more_than_the_bound_ahead(times, bound):
-    pushed = [0] * len(times)
-    computing = set()
-    for event in virtual_clock(times, bound, 60).events:
-        if event.call == 'pull':
-            computing.add(event.rank)
-        else:
-            pushed[event.rank] += 1
-            computing.remove(event.rank)
-        assert all(pushed[r] - min(pushed) <= bound for r in computing)
-
-
 @given(times=TIMES, data=st.data())
 def test_backup_workers_as_simulated_round_by_round(times, data):
     n = len(times)
@@ -82,20 +69,6 @@ def test_backup_workers_as_simulated_round_by_round(times, data):
     assert plan.events[-1].updates == round_
     assert sum(event.call == 'late' for event in plan.events) == late
     assert set(plan.staleness) == {0}
-
-
-@pytest.mark.parametrize('times', [STRAGGLER, [[2], [3]], [[1]] * 3,
-                                   [[0.5], [4], [1]]])
-def test_throughput_in_the_long_run_is_the_formula(times):
-    slowest, rates = max(times)[0], [1 / row[0] for row in times]
-    n = len(times)
-    for consistency, expected in (('sync', n / slowest),
-                                  ('async', sum(rates)),
-                                  (0, n / slowest), (4, n / slowest)):
-        plan = virtual_clock(times, consistency, 4_000)
-        assert math.isclose(plan.throughput, expected, rel_tol=0.02)
-    plan = virtual_clock(times, 'sync', 4_000, backups=n - 1)
-    assert plan.throughput >= 1 / min(times)[0] - 1e-9
 
 
 def sooner(times, consistency, num_gradients, **how):

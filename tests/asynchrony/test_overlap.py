@@ -1,6 +1,4 @@
 """A step's tasks against worked figures, every order there is, and a clock."""
-import itertools
-import math
 
 import pytest
 from d2lps.asynchrony.overlap import (ORDERS, backward_pass, best_possible,
@@ -96,41 +94,6 @@ def test_a_step_takes_what_a_clock_counts(layers, order, latency, pull):
         assert seconds(backward, nbytes, 1, latency, order, pull=pull,
                        forward=list(last)) == by_the_tick(
             backward, nbytes, order, list(last), latency, pull)
-
-
-def best_of_all_orders(backward, nbytes, forward, latency):
-    """Try every order, in which the link may also wait for a message."""
-    n, best = len(backward), math.inf
-    ready = [sum(backward[layer:]) for layer in range(n)]
-    for order in itertools.permutations(range(n)):
-        came, now = {}, 0
-        for layer in order:
-            now = max(now, ready[layer]) + latency + nbytes[layer]
-            came[layer] = now
-        for layer in range(n):
-            if not layer:
-                now = 0
-            now = max(now, came[layer]) + forward[layer]
-        best = min(best, max(now, *came.values()))
-    return best
-
-
-@given(step(5, True), st.integers(0, 2))
-def test_the_bound_is_one_and_slices_come_near_it(layers, latency):
-    backward, nbytes, forward = layers
-    best = best_possible(backward, nbytes, 1, latency, forward=forward)
-    assert best <= best_of_all_orders(backward, nbytes, forward, latency)
-    for order in ORDERS:
-        assert seconds(backward, nbytes, 1, latency, order,
-                       forward=forward) >= best
-    for slice_size in 1, 2:
-        sliced = seconds(backward, nbytes, 1, 0, 'priority', forward=forward,
-                         slice_size=slice_size)
-        least = best_possible(backward, nbytes, 1, forward=forward)
-        # It may have to wait for the slice under way. Whole numbers come out
-        # even: a slice of one never stands in the way.
-        late = sliced - least
-        assert -1e-9 <= late <= (slice_size > 1) * slice_size + 1e-9
 
 
 @given(step(6, True), st.integers(0, 3), st.integers(0, 12), st.booleans(),

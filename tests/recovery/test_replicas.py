@@ -54,14 +54,6 @@ def test_few_keys_move_and_loads_are_even(names):
     assert onp.mean([a != b for a, b in zip(first, second)]) > 0.8
 
 
-@pytest.mark.parametrize('n', [1, 5, 8])
-def test_the_first_of_a_chain_is_the_owner(n):
-    places = circle(range(n))
-    assert len(places) == 1024 * n
-    assert [chain(key, places)[0] for key in range(500)] == list(
-        owners(hashed(f'key {key}' for key in range(500)), n))
-
-
 @given(key=st.integers() | st.text(max_size=5).filter(str.isprintable),
        servers=st.sets(st.integers(0, 50), min_size=1, max_size=7),
        num_points=st.integers(1, 5), replicas=st.integers(1, 9))

@@ -103,13 +103,6 @@ def test_workers_may_come_and_go(tmp_path, unhurt, before, after):
             onp.testing.assert_allclose(a, b, rtol=0, atol=1e-5)
 
 
-def test_more_workers_than_examples(tmp_path):
-    one, = by_threads(1, tmp_path / 'one', 2, batch_size=2)
-    for end in by_threads(3, tmp_path / 'three', 2, batch_size=2):
-        for a, b in zip(one.params, end.params):
-            onp.testing.assert_allclose(a, b, rtol=0, atol=1e-5)
-
-
 def test_it_waits_to_be_killed_but_not_when_a_step_is_taken_again(
         tmp_path, unhurt, monkeypatch):
     waits = []  # lines of progress.csv when it waited, below the first one
