@@ -47,7 +47,7 @@ RUNNING = [exercise for exercise in EXERCISES
 
 
 def runs(exercise, *values):
-    """Parameters of a test; it is skipped if it needs PyTorch in vain.
+    """A test's parameters; it is skipped if PyTorch is needed and missing.
 
     values: the parameters after the exercise.
     """
