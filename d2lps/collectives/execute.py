@@ -33,11 +33,11 @@ def deliver(held: dict[tuple[Node, int], Any], sends: Sequence[Send],
 
 
 class Executor:
-    """Carries a schedule out on arrays, as often as it is asked to.
+    """Carries out a schedule on arrays, any number of times.
 
-    New memory is slow: the system hands it out page by page. So what one run
-    made for chunks on the move is kept in `buffers` for the next, a set for
-    each size, type and place of arrays.
+    New memory is slow, because the system hands it out page by page. Arrays
+    that one run made for chunks on the move are therefore kept in `buffers`
+    for the next run: a set for each size, type and place of arrays.
     """
 
     def __init__(self) -> None:
@@ -50,7 +50,7 @@ class Executor:
         schedule.check_sends()
         flat = [_flattened(array) for array in arrays]
         kind = flat[0].size, str(flat[0].dtype), str(where)
-        # Out of reach while in use: another thread's run makes its own.
+        # Taken out while in use, so that another thread makes its own.
         buffers = self.buffers.pop(kind, {})
         _Run(schedule, flat, where, op, buffers).run()
         self.buffers[kind] = buffers
@@ -63,10 +63,11 @@ class Executor:
 class _Run:
     """One run on flat arrays. A place is a pair (node, chunk).
 
-    home: the slices of the arrays, where sums end up. held: what is at a
-    place now. MXNet never works on two slices of one array at the same time,
-    so whatever moves on gets an array of its own: then its place is in
-    `moved`.
+    home: the slice of an array for each place, where the sum ends up.
+    held: the array that is at each place now.
+    moved: places whose chunk has an array of its own. MXNet never works on
+        two slices of one array at the same time, so a chunk that is sent on
+        must not be a slice.
     """
 
     def __init__(self, schedule: Schedule, flat: list[Array],
@@ -110,7 +111,7 @@ class _Run:
             self.held[place] = self.combine(place, value)
         elif place not in self.home or self.last_use[place] >= number:
             self.held[place] = self.copy(value, *place)
-        else:  # nobody asks for it again: straight to where it ends up
+        else:  # no later round reads it: copy it to where it ends up
             _copy(value, self.home[place])
             self.moved.discard(place)
             return
@@ -168,7 +169,7 @@ def check_arrays(schedule: Schedule, arrays: Sequence[Array]
                  ) -> list[Device | None]:
     """Raise ValueError for arrays that do not fit; else list their contexts.
 
-    The list goes on with contexts for the helpers; it has None for NumPy.
+    After the arrays' contexts come those of the helpers; None for NumPy.
     """
     if not isinstance(arrays, (list, tuple)) or (
             len(arrays) != schedule.num_devices):

@@ -37,7 +37,7 @@ def flow(paths: np.ndarray, size: np.ndarray, delay: np.ndarray,
         then = min(finish.min(initial=np.inf), begin.min())
         left[running] -= rates * (then - now)
         now = then
-        # Rounding must not make many events of what is one.
+        # Flows that end within a rounding error end together.
         soon = now * (1 + 1e-9)
         done = running[finish <= soon]
         ends[done] = now

@@ -87,7 +87,7 @@ class Timing:
 
 
 class _Events(Sequence[Event]):
-    """Events made when asked for: equal rounds are kept once only."""
+    """The events, made when they are read: equal rounds are stored once."""
 
     def __init__(self, schedule: Schedule, spans: Sequence[tuple]) -> None:
         self._rounds, self._spans = schedule.rounds, spans
@@ -142,7 +142,7 @@ def time(schedule: Schedule, topology: Topology, nbytes: float,
     equal = (sizes == sizes[0]).all()
 
     def alike(sends):
-        """What is the same for rounds that take the same time."""
+        """A key: rounds with equal keys take the same time."""
         return (id(sends.src), id(sends.dst),
                 None if equal else sizes[sends.chunk].tobytes())
 

@@ -240,10 +240,10 @@ def _ring(order, first=0):
     order = np.array(order)
     n, onward = len(order), np.concatenate([order[1:], order[:1]])
     twice = first + np.arange(2 * n) % n
-    # What nobody can write to a schedule reads once, and does not copy.
+    # A schedule reads a read-only array once, and does not copy it.
     for array in order, onward, twice:
         array.flags.writeable = False
-    # All are windows of one array: one of its own each would fill memory.
+    # All are windows of one array, because n arrays would fill the memory.
     chunks = [twice[n - r:2 * n - r] for r in range(n)]
     return [[Send(order, onward, chunks[r % n], r < n - 1)]
             for r in range(2 * n - 2)]

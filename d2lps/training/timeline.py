@@ -1,4 +1,4 @@
-"""What each device did when: a reader-friendly end of MXNet's profiler."""
+"""What each device did when, as MXNet's profiler recorded it."""
 import atexit
 import json
 import os
