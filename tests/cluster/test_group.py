@@ -14,6 +14,7 @@ import d2lps
 import numpy as np
 import pytest
 from clusters import HANGS, all_gone, empty_in_the_end, wait_for
+from d2lps.cluster.processes.calls import first_of
 from d2lps.collectives import strategies, travel
 from d2lps.cluster import (Cluster, ClusterError, Network, WorkerError,
                            network_problem)
@@ -219,6 +220,16 @@ def test_a_worker_that_forks(shared):
 
 # Who was first.
 
+@pytest.mark.parametrize('waits, first', [
+    ({}, None),
+    ({3: (2, 2, False), 0: (3, 3, False)}, 2),  # worker 2 is late
+    ({3: (2, 2, True), 2: (1, 3, True)}, 1),  # one closes after another
+    ({0: (1, 1, False), 1: (0, 1, False)}, 1)])  # what they say contradicts
+def test_who_was_first(waits, first):
+    """waits: {rank: (waits for, in which round, did that one close?)}."""
+    assert first_of(waits) == first
+
+
 def middle(plan, victim, number, act, size=1000):
     """Run a plan in which worker `victim` does something in a round."""
     rank, peers = int(os.environ['RANK']), d2lps.join_peers()
@@ -347,6 +358,7 @@ SCRIPT = '''
 import os, sys
 import numpy as np
 import d2lps
+from d2lps.cluster.processes.calls import first_of
 from d2lps.collectives import strategies, travel
 peers = d2lps.join_peers()
 array = np.full(3, peers.rank + 1)
