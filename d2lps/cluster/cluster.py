@@ -39,55 +39,56 @@ class Cluster:
             no store, and MXNet is not needed: see below.
         timeout: how long one worker may wait for another, or for a server,
             in seconds.
-        port: where the scheduler listens, from 1024 to 65535; by default
-            anywhere. On one machine it names a socket, /tmp/<port>.
-        network: a `Network` for workers and servers to talk over; by
-            default they talk as fast as this machine can.
-        hosts: other machines for workers and servers, as `ssh` takes them
-            (['lab1', 'user@lab2']); number k of each is on host k modulo
-            their number. With these go:
-        server_hosts: machines for the servers, if they shall have others.
-        address: this machine's, as the hosts know it; by default the one
-            from which the first host sees the connection come. Without
-            hosts it can only be '127.0.0.1', see below.
+        port: the scheduler's port, from 1024 to 65535; by default any free
+            one. On one machine it names a socket, /tmp/<port>.
+        network: a slow `Network` between workers and servers; by default
+            they communicate as fast as this machine can.
+        hosts: other machines for workers and servers, named as for `ssh`
+            (['lab1', 'user@lab2']). Worker k and server k run on host k
+            modulo the number of hosts. The next five arguments need `hosts`.
+        server_hosts: machines for the servers, by default `hosts`.
+        address: this machine's address, as the hosts know it; by default
+            the one from which the first host sees the connection come.
+            Without hosts it can only be '127.0.0.1', see below.
         python: the Python on the hosts that has d2lps; by default the same
             path as here.
         ssh: the command, such as ['ssh', '-p', '2222'].
-        ports: on which all of them must reach each other, by default
-            range(20000, 21000).
-        restarts: how often, in all, `run` may start all processes anew
-            after a death, and call the function again, from its beginning:
-            it has to go on from what it has saved (see `d2lps.recovery`).
-        elastic: a worker that died is lost, and the others go on; so are
-            those on a host that cannot be reached. See `num_workers`.
+        ports: the ports on which all machines must reach each other, by
+            default range(20000, 21000).
+        restarts: how many times, in all, `run` may start all processes anew
+            after a death. It then calls the function again from its
+            beginning, which goes on from what it has saved (see
+            `d2lps.recovery`).
+        elastic: True goes on without a worker that died, and without the
+            workers of a host that cannot be reached. See `num_workers`.
 
     It runs from here to `close()`, or to the end of a `with` block.  In a
-    notebook, `%%px` cells then run on all workers, and `view['x']` has the
-    variables x of their cells; `run` calls a function on all of them.  In a
-    worker, `mx.kv.create('dist_sync')` gives its end of the store (see
+    notebook, `%%px` cells then run on all workers, and `view['x']` is a list
+    of their variables x; `run` calls a function on all of them.  In a
+    worker, `mx.kv.create('dist_sync')` makes its end of the store (see
     `d2lps.cluster.store.worker`).  With or without servers,
     `d2lps.join_peers()` gives a worker a connection to each of the others,
     over which plans travel (`d2lps.collectives.travel`).  RANK, WORLD_SIZE,
     MASTER_ADDR and MASTER_PORT are in its environment, as `torchrun` sets
     them, so that other libraries can meet there.
 
-    What a function starts on a worker ends with the cluster, at the latest:
-    also a daemon, or a process in a session of its own.  Only Linux finds
-    these; on a Mac, and where a keeper is itself killed, those live on that
-    have left the worker's process group.
+    Whatever a function starts on a worker ends with the cluster: also a
+    daemon, or a process in a session of its own.  On a Mac, and if a keeper
+    is itself killed, processes that have left the worker's process group
+    live on.
 
-    MXNet's servers run what anybody sends them who can connect.
-    On one machine nobody else can: they talk over Unix sockets, in /tmp,
-    which only this user may open (and root, who may do everything), and no
-    port is open.  Where such sockets cannot be had, an OSError says so; with
-    `address='127.0.0.1'` they listen there, where every user of the machine
-    can reach them.  With `network`, they listen on addresses that exist only
-    inside that network.  With `hosts`, they listen on the machines' own
-    addresses: use it only where you trust everybody who can reach these.
+    MXNet's servers run whatever a program sends them that can connect.  On
+    one machine no other user can connect: the processes use Unix sockets in
+    /tmp, which only this user (and root) may open, and no port is open.
+    Without Unix sockets there is an OSError; with `address='127.0.0.1'` the
+    processes listen there, where every user of the machine can reach them.
+    With `network`, they listen on addresses that exist only inside that
+    network.  With `hosts`, they listen on the machines' own addresses: use
+    it only where you trust everybody who can reach these.
 
     Attributes:
         num_workers, num_servers: how many of each there are now.
-        deaths: a list of what has died: `who` ('server 1'), `why`, and the
+        deaths: the processes that died: `who` ('server 1'), `why`, and the
             `seconds` until the function was called again.
 
     Raises:
@@ -97,8 +98,9 @@ class Cluster:
             just taken.
         ClusterError: if it cannot start; and, from `run`, `pids`, `kill`,
             `traffic`, `check` and `%%px`, when a process has died, fallen
-            silent for 30 s, or been stuck for `timeout`. All ended by then.
-            Also while they are started anew, but from `run`.
+            silent for 30 s, or been stuck for `timeout`. All processes have
+            been ended by then. Also while all are started anew, except from
+            `run`.
     """
 
     @checked(num_workers=COUNT, num_servers=partial(COUNT, least=0),
@@ -161,7 +163,7 @@ class Cluster:
         return self._supervisor.pids()
 
     def traffic(self) -> dict[str, tuple[int, int]]:
-        """What has gone over each host's link in the network so far.
+        """The bytes that each host's link in the network has carried so far.
 
         Returns {'worker 0': (bytes received, bytes sent), …}, packets'
         headers included.
@@ -192,8 +194,8 @@ class Cluster:
             **kwargs: Any) -> list[Any]:
         """Call `function(*args, **kwargs)` on every worker at once.
 
-        What the workers print is shown as it comes. Returns the results,
-        worker 0's first. See `restarts` for what happens after a death.
+        Shows what the workers print as it comes. Returns their results in
+        the order of the ranks. After a death, see `restarts`.
 
         Raises:
             ValueError: if the function, an argument or a result cannot be
@@ -231,7 +233,7 @@ class Cluster:
         end = time.monotonic() + BEGIN
         signalled: set[str] = set()
         try:
-            # One that has not begun its call would not hear the signal.
+            # A worker that has not begun its call ignores the signal.
             while not self._supervisor.failure and self._supervisor.called():
                 for name in {*self._supervisor.busy()} - signalled:
                     self._supervisor.signal(name, signal.SIGINT)
@@ -281,10 +283,10 @@ class Cluster:
 
 
 def _check_mxnet():
-    """MXNet has to be there; the processes load it, and we need not.
+    """Check that MXNet is installed; only the cluster's processes load it.
 
-    Where a notebook has loaded it, its `mx.kv.create` tells from now on that
-    stores of several processes are for workers.
+    If a notebook has loaded it, `mx.kv.create` says from now on that stores
+    of several processes are for workers.
     """
     try:
         importlib.util.find_spec('mxnet')

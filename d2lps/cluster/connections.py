@@ -15,10 +15,10 @@ SIZE = RECEIVED + 8
 
 
 def bytes_received() -> dict[str, int]:
-    """What this process has received over each of its TCP connections.
+    """The bytes that this process has received over each TCP connection.
 
     Returns {'sender > receiver': bytes so far}, with both ends' addresses.
-    What was lost and sent again counts once.
+    Bytes that were lost and sent again count once.
 
     Raises:
         OSError: on other systems than Linux.
@@ -35,7 +35,7 @@ def bytes_received() -> dict[str, int]:
                 info = one.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO,
                                       SIZE)
                 [found[ends]] = struct.unpack_from('Q', info, RECEIVED)
-        except OSError:  # closed meanwhile, or no connection of TCP
+        except OSError:  # closed meanwhile, or not a TCP connection
             pass
     return found
 

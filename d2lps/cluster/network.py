@@ -19,8 +19,9 @@ from d2lps.cluster.processes.addresses import LocalPlaces, Place
 
 SECONDS = 20  # for a look at what this machine permits
 RECEIVED, SENT = 0, 8  # where bytes stand in a line of /proc/…/net/dev
-# Linux knows 1,024 neighbours, for all networks of a machine together; each
-# worker is one of each server, these are of it, and all are of the scheduler.
+# Linux keeps at most 1,024 neighbours for all networks of a machine. A pair of
+# hosts that communicate takes two: each worker with each server, and the
+# scheduler with all of them.
 MOST_PAIRS = 500
 DELAY = partial(number, most=10, example=0.001)  # seconds
 BYTES = partial(integer, least=2000, most=10 ** 9)  # a packet, or more
@@ -34,16 +35,16 @@ class Network:
     Args:
         bandwidth: of every host's link, each way, in bytes per second; 125e6
             is 1 Gbit/s.
-        delay: seconds that a packet takes from a host to another, more than
-            the bandwidth makes it wait.
+        delay: seconds that a packet takes from one host to another, on top
+            of what the bandwidth takes.
         colocated: server i shares the host of worker i (modulo the number
-            of workers), rather than to have one of its own.
+            of workers), instead of having a host of its own.
         bucket: bytes that a link lets through at once after a pause, before
-            the bandwidth counts (a token bucket). A small one shows what
-            small messages take; Linux takes more of a core for it.
-        queue: bytes that may wait for a link; what comes when it is full is
-            lost, and TCP sends it again. By default, what the link carries
-            in 0.05 s.
+            the bandwidth counts (a token bucket). A small bucket shows the
+            time of small messages; it costs more of a core.
+        queue: bytes that may wait for a link. When the queue is full, packets
+            are lost, and TCP sends them again. By default, the queue is what
+            the link carries in 0.05 s.
 
     Workers and servers reach each other over these links, and nothing else.
     (Linux only; see `network_problem`.)
@@ -82,7 +83,7 @@ def network_problem(delay: float = 0) -> str:
     """Why `Cluster(network=…)` cannot work here, in a line; '' if it can.
 
     Args:
-        delay: seconds, as in `Network`; that needs more of the kernel.
+        delay: seconds, as in `Network`; a delay needs a kernel module.
     """
     try:
         return subprocess.run(

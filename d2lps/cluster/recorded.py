@@ -1,8 +1,8 @@
 """A cluster for chapters that need what not every machine has.
 
-Where PyTorch, say, is missing, the chapter goes on with a `Record`: it gives
-what the same calls of the same cells gave on another machine, from a file that
-was written there.  With D2LPS_RECORD=yes in the environment, cells write it.
+If PyTorch is missing, for example, the chapter goes on with a `Record`. It
+returns what the same calls returned on another machine, from a file that was
+written there. With D2LPS_RECORD=yes in the environment, cells write the file.
 """
 import base64
 import hashlib
@@ -34,7 +34,7 @@ EXPOSED = ('Without it, PyTorch would listen on ports of this machine, where '
 
 def lacking(needs: Iterable[str], network: Network | None,
             loopback: bool) -> str:
-    """What this machine has not, in a line; '' if it has all."""
+    """What this machine lacks, in a line; '' if nothing."""
     for library in needs:
         if not has(library):
             return HOW[library]
@@ -95,7 +95,7 @@ def cluster_or_record(record: str, num_workers: int,
 
 
 def key_of(function: Callable[..., Any], args: Sequence[Any]) -> str:
-    """What a call is found by: the text of its cell, or its name."""
+    """The key of a call in a record: a hash of its cell, or its name."""
     if function is cells.execute:
         return 'cell ' + hashlib.sha256(args[0].strip().encode()).hexdigest()
     return ' '.join([function.__name__, *(
@@ -105,7 +105,7 @@ def key_of(function: Callable[..., Any], args: Sequence[Any]) -> str:
 class Record:
     """Stands for a cluster that cannot run here: `view`, `run`, `traffic`.
 
-    Called for the second time, they give what they gave at the second time.
+    The second call returns what the second call returned there, and so on.
     """
 
     def __init__(self, path: str, why: str) -> None:
@@ -136,7 +136,7 @@ class Record:
         return value
 
     def _say_so(self):
-        """Once for each cell: nobody shall take it for measured here."""
+        """Say once for each cell that the results come from elsewhere."""
         cell = number_of_cell()
         if cell is None or cell != self._said:
             show(f'(recorded elsewhere: {self._from})')
@@ -163,7 +163,7 @@ def number_of_cell() -> int | None:
 
 
 class Recorder:
-    """A cluster that writes down what it gives."""
+    """A cluster that writes its results into a record."""
 
     def __init__(self, cluster: Cluster, path: str,
                  needs: Iterable[str]) -> None:
@@ -208,7 +208,7 @@ class Recorder:
 
 
 class Both(io.StringIO):
-    """Keeps what is printed, and shows it."""
+    """Keeps what is printed, and also shows it."""
 
     def __init__(self) -> None:
         super().__init__()
