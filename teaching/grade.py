@@ -63,11 +63,11 @@ class Grading:
         self._disturbed = []  # tasks to be executed once more, alone
 
     def run(self):
-        self._note_by_hand()
+        self._read_by_hand()
         asyncio.run(self._run())
-        self._note_by_hand()  # graded anew, or written in the meantime
+        self._read_by_hand()  # graded anew, or written in the meantime
 
-    def _note_by_hand(self):
+    def _read_by_hand(self):
         """What a teacher wrote; what is known stays if it cannot be read."""
         try:
             self.results.note_by_hand(self._course.by_hand())
@@ -97,10 +97,10 @@ class Grading:
         self._progress = Progress(len(todo), slots.qsize())
         # The gradebook is for one at a time, and slow: results do not wait.
         with ThreadPoolExecutor(1) as gradebook:
-            await asyncio.gather(*[self._safely(*task, slots, gradebook)
-                                   for task in todo])
+            await asyncio.gather(*[
+                self._grade_safely(*task, slots, gradebook) for task in todo])
             for task in self._disturbed:
-                await self._safely(*task, slots, gradebook, True)
+                await self._grade_safely(*task, slots, gradebook, True)
 
     def _digest(self, submission, exercise):
         """The name of all that a result depends on; None without a file."""
@@ -109,7 +109,7 @@ class Grading:
         return digest(submission.notebooks[exercise],
                       submission.remarks.get(exercise, []),
                       self._templates[exercise],
-                      hidden_cases(HIDDEN, exercise), _checks())
+                      hidden_cases(HIDDEN, exercise), _judging_code())
 
     def _to_execute(self, submission, exercise, name):
         """Is there a notebook that was not graded yet, and can be?"""
@@ -135,33 +135,32 @@ class Grading:
             self._no_result(student, exercise, 0., remarks or [MISSING])
 
     def _no_result(self, student, exercise, points, remarks):
-        self.results.keep(Result(student, exercise, points,
-                                 _most(self._templates[exercise]), remarks,
-                                 []))
+        most = _max_points(self._templates[exercise])
+        self.results.keep(Result(student, exercise, points, most, remarks, []))
 
-    async def _safely(self, *task):
+    async def _grade_safely(self, *task):
         submission, exercise, name, _, _, *alone = task
         try:
             try:
-                await self._one(*task)
-            except Exception as error:  # ours, or nbgrader's: the others go on
+                await self._grade(*task)
+            except Exception as error:  # a fault of this code or of nbgrader
                 if isinstance(error, OSError) and not alone:
                     raise
-                self._could_not(submission, exercise, error)
-        except OSError:  # such as a full disk, which may be so for a moment
+                self._note_failure(submission, exercise, error)
+        except OSError:  # such as a disk that is full for a moment
             if alone:
                 raise
             self._disturbed.append((submission, exercise, name))
 
-    def _could_not(self, submission, exercise, error):
+    def _note_failure(self, submission, exercise, error):
         self.results.add(Result(
             submission.student, exercise, None,
-            _most(self._templates[exercise]),
+            _max_points(self._templates[exercise]),
             [f'could not be graded: {type(error).__name__}: {error}'], []))
         self._progress.tell(f'{submission.student}, {exercise}: could not be '
                             'graded')
 
-    async def _one(self, submission, exercise, name, slots, gradebook,
+    async def _grade(self, submission, exercise, name, slots, gradebook,
                    alone=False):
         student, template = submission.student, self._templates[exercise]
         remarks = list(submission.remarks.get(exercise, []))
@@ -187,7 +186,7 @@ class Grading:
                                            problems)
         result = Result(student, exercise, sum(
             one.points for one in verdicts if one.wrong is None),
-                        _most(notebook), remarks + more, verdicts,
+                        _max_points(notebook), remarks + more, verdicts,
                         submission.times.get(exercise))
         self.results.add(result)
         self.graded.add((student, exercise))
@@ -237,14 +236,14 @@ def has_torch(behind_walls):
 
 
 @functools.cache
-def _checks():
+def _judging_code():
     """The code with which answers are checked, d2lps included."""
     ours = [Path(__file__).with_name(f'{name}.py') for name in JUDGES]
     lesson = sorted(Path(d2lps.__file__).parent.rglob('*.py'))
     return [path.read_text() for path in [*ours, *lesson]]
 
 
-def _most(notebook):
+def _max_points(notebook):
     return float(sum(cell.metadata.nbgrader.points for cell in notebook.cells
                      if is_check(cell)))
 

@@ -15,7 +15,7 @@ from teaching.judging import Verdict
 
 # Beside the folder of results, where a student may be called the same.
 KEPT = 'kept'
-OURS = BY_HAND, LATE, PEOPLE = 'by-hand.json', 'late.json', 'people.json'
+BY_HAND, LATE, PEOPLE = 'by-hand.json', 'late.json', 'people.json'
 
 
 class Result(NamedTuple):
@@ -37,54 +37,49 @@ class Result(NamedTuple):
 
 
 def digest(*parts):
-    """A text that is another one if anything is that a result depends on."""
+    """A text that changes whenever one of the parts changes."""
     words = [json.dumps(part, sort_keys=True) for part in parts]
     return hashlib.sha256('\0'.join(words).encode(
         errors='backslashreplace')).hexdigest()
 
 
 class Results:
-    """Those in a folder; the submissions tell the order of students."""
+    """The results in a folder, with students in the order of submissions."""
 
     def __init__(self, folder, submissions, rules=None):
-        self.folder, self._found, self._known = Path(folder), {}, {}
+        self.folder, self._results, self._digests = Path(folder), {}, {}
         self._submissions = {one.student: one for one in submissions}
-        self._noted = self.folder / 'results'  # students' names are in it
-        self._noted.mkdir(parents=True, exist_ok=True)
-        self._kept = self.folder / KEPT
-        self._kept.mkdir(exist_ok=True)
-        for name in OURS:  # where an older version had them
-            if (older := self._noted / name).is_file():
-                older.replace(self._kept / name)
-            if (older := self._noted / f'{name}.new').is_file():
-                older.unlink()  # see `_replace`: it was ended there
+        self._results_folder = self.folder / 'results'  # one a student
+        self._results_folder.mkdir(parents=True, exist_ok=True)
+        self._kept_folder = self.folder / KEPT
+        self._kept_folder.mkdir(exist_ok=True)
         self._by_hand = {  # for when the gradebook cannot be read
             (student, exercise): byhand.ByHand(*one)
             for student, exercise, one in json.loads(
                 _read(folder, BY_HAND) or '[]')}
         self._rules = rules or rules_of(folder)
-        _replace(self._kept / LATE, late.saved(self._rules))
+        _replace(self._kept_folder / LATE, late.saved(self._rules))
         people = json.loads(_read(folder, PEOPLE) or '{}')
         self.people = {student: tuple(one) for student, one
                        in people.items()} | {
             one.student: (one.folder or one.student, one.number)
             for one in submissions}
-        _replace(self._kept / PEOPLE, json.dumps(self.people))
-        for path in sorted(self._noted.glob('*/*.json')):
+        _replace(self._kept_folder / PEOPLE, json.dumps(self.people))
+        for path in sorted(self._results_folder.glob('*/*.json')):
             told = json.loads(path.read_text())
             told['verdicts'] = [Verdict(*one) for one in told['verdicts']]
-            self._known[path.parent.name, path.stem] = told.pop('digest')
+            self._digests[path.parent.name, path.stem] = told.pop('digest')
             told.pop('answer', None)  # which earlier versions wrote
-            self._found[path.parent.name, path.stem] = Result(**told)
+            self._results[path.parent.name, path.stem] = Result(**told)
 
     def known(self, student, exercise, digest):
         """The result of just this notebook, or None."""
-        if self._known.get((student, exercise)) == digest:
-            return self._found[student, exercise]
+        if self._digests.get((student, exercise)) == digest:
+            return self._results[student, exercise]
         return None
 
     def was_graded(self, student, exercise):
-        one = self._found.get((student, exercise))
+        one = self._results.get((student, exercise))
         return bool(one and one.verdicts)
 
     def add(self, result, digest=None):
@@ -97,10 +92,11 @@ class Results:
 
     def keep(self, result, digest=None):
         """Write a result alone; `write` must follow."""
-        self._found[result.student, result.exercise] = result
-        self._known[result.student, result.exercise] = digest
-        path = self._noted / result.student / f'{result.exercise}.json'
-        path.parent.mkdir(parents=True, exist_ok=True)
+        self._results[result.student, result.exercise] = result
+        self._digests[result.student, result.exercise] = digest
+        folder = self._results_folder / result.student
+        folder.mkdir(parents=True, exist_ok=True)
+        path = folder / f'{result.exercise}.json'
         _replace(path, json.dumps(result._asdict() | {'digest': digest}))
 
     def note_by_hand(self, found):
@@ -108,19 +104,19 @@ class Results:
         if found == self._by_hand:
             return
         self._by_hand = found
-        _replace(self._kept / BY_HAND, json.dumps(
+        _replace(self._kept_folder / BY_HAND, json.dumps(
             [[*key, one] for key, one in found.items()]))
         self.write(*self._submissions)
 
     def all(self):
         """All results, by student and then by exercise."""
         order = [*self._submissions, *sorted(
-            {student for student, _ in self._found} - {*self._submissions})]
+            {student for student, _ in self._results} - {*self._submissions})]
         return [self._rules.applied(byhand.applied(
-                    self._found[student, exercise],
+                    self._results[student, exercise],
                     self._by_hand.get((student, exercise))))
                 for student in order for exercise in EXERCISES
-                if (student, exercise) in self._found]
+                if (student, exercise) in self._results]
 
     def write(self, *students):
         """Write the tables, and the pages of these students."""
@@ -155,11 +151,9 @@ def rules_of(folder):
 
 
 def _read(folder, name):
-    """The text of a file of ours, also where an older version had it."""
-    for place in KEPT, 'results':
-        if (path := Path(folder) / place / name).is_file():
-            return path.read_text()
-    return None
+    """The text of a file in `kept`, or None if there is none."""
+    path = Path(folder) / KEPT / name
+    return path.read_text() if path.is_file() else None
 
 
 def _replace(path, text):

@@ -19,7 +19,7 @@ from nbformat.v4 import new_code_cell
 
 from teaching import walls
 from teaching.executing import execute
-from teaching.grade import _checks, chosen, folder_for_results
+from teaching.grade import _judging_code, chosen, folder_for_results
 from teaching.grade import main as grade
 from teaching.judging import judge
 from teaching.submissions import (
@@ -54,7 +54,7 @@ def test_submissions_are_never_emptied(tmp_path):
 
 
 def test_results_depend_on_the_lesson_that_judges_them():
-    assert any('class Schedule' in code for code in _checks())
+    assert any('class Schedule' in code for code in _judging_code())
 
 
 def test_exercises_are_those_handed_in_or_named(tmp_path):
