@@ -22,7 +22,7 @@ MAKES = sorted({*re.findall(r'^(make [\w-]+)', PAGES, re.M),
 # What this module does not run: it is another test's, or the run of all of
 # them, or a measurement. For these, make says what it would do.
 ELSEWHERE = {'make test', 'make test-all', 'make measure', 'make benchmark',
-             'make lock', 'make grade', 'make book',
+             'make compare', 'make lock', 'make grade', 'make book',
              'make release'}
 SCRIPT = '''
 import d2lps
