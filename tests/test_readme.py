@@ -21,9 +21,9 @@ MAKES = sorted({*re.findall(r'^(make [\w-]+)', PAGES, re.M),
                 *re.findall(r'`(make [\w-]+)[^`]*`', PAGES)})
 # What this module does not run: it is another test's, or the run of all of
 # them, or a measurement. For these, make says what it would do.
-ELSEWHERE = {'make test', 'make test-all', 'make measure', 'make benchmark',
-             'make compare', 'make lock', 'make grade', 'make book',
-             'make release'}
+ELSEWHERE = {'make test', 'make test-all', 'make test-rest', 'make measure',
+             'make benchmark', 'make compare', 'make lock', 'make grade',
+             'make book', 'make release'}
 SCRIPT = '''
 import d2lps
 from mxnet import kv, np
