@@ -136,6 +136,8 @@ def test_the_same_again_brings_what_was_written(tmp_path):
 
 
 def test_nbgraders_own_command_does_not_grade(course):
+    """It would run students' code as the teacher."""
+    course.grade('ada', 'tree', judged(course))
     done = subprocess.run(
         [sys.executable, '-m', 'nbgrader', 'autograde', 'tree', '--force'],
         cwd=course.folder, text=True, capture_output=True, timeout=120)

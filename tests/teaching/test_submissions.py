@@ -25,7 +25,6 @@ from teaching.judging import judge
 from teaching.submissions import (
     BEGIN,
     END,
-    defined,
     hidden_cases,
     imports_of,
     read,
@@ -273,23 +272,6 @@ def test_an_answer_that_became_text_is_code_again():
     assert not any(one.wrong for one in graded_here(notebook))
 
 
-@pytest.mark.parametrize('where', [-1, 0])
-def test_an_old_answer_stays_text(where):
-    """Whose answer is in another cell has made text of the old one."""
-    notebook = answered()
-    old = answer_cell(notebook)
-    old.cell_type = 'raw'
-    elsewhere = 'def up_and_down(n):\n    return new'
-    new = new_code_cell(elsewhere)
-    notebook.cells.insert(notebook.cells.index(old) - where, new)
-    new.metadata = {'nbgrader': {'grade_id': 'answer'}}
-    made, remarks = rebuild(solution('tree'), notebook)
-    assert not remarks
-    assert [cell.source for cell in made.cells if cell.cell_type == 'code'
-            and 'up_and_down' in cell.source and not is_check(cell)] == [
-        elsewhere, "picture('tree', up_and_down)"]
-
-
 @pytest.mark.full
 @pytest.mark.parametrize('below', [False, True])
 def test_a_copied_check_cell_is_a_cell_like_others(below):
@@ -331,9 +313,6 @@ def test_what_stands_in_our_check_cells_is_not_run_twice():
 WRONG = 'def up_and_down(n):\n    return None'
 ONCE_MORE = ('below the last check the answer is written once more: the one '
              'above was checked')
-LEFT = "\n    raise NotImplementedError('write your answer here')\n"
-
-
 def checked(notebook):
     """What its cells define as up_and_down when its checks come: a text."""
     made, remarks = rebuild(solution('tree'), notebook)
@@ -366,16 +345,3 @@ def test_the_lower_answer_counts_if_a_check_is_below_it(
     names, remarks = checked(notebook)
     assert ('Schedule' in names) == (right_first != bool(with_check))
     assert remarks == ([] if with_check else [ONCE_MORE])
-
-
-def test_what_returns_above_our_line_is_an_answer():
-    notebook = with_cell(answered(), WRONG)
-    answer = answer_cell(notebook)
-    answer.source = answer.source.rstrip() + LEFT
-    assert 'Schedule' in checked(notebook)[0]
-    # A class with one method that is not written is not done.
-    whole = 'class A:\n    def a(self):\n        return 1\n'
-    for text, is_stub in (
-            (whole, False), (f'{whole}    {LEFT.lstrip(chr(10))}', False),
-            (f'{whole}    def b(self):\n    {LEFT.lstrip(chr(10))}', True)):
-        assert [one for _, _, one in defined(text)] == [is_stub], text
