@@ -193,6 +193,9 @@ def test_it_is_the_server_of_the_package(consistency):
     assert type(play.server) is type(theirs) and isinstance(theirs, Server)
     waits = consistency in ('sync', 0)
     assert play.waiting == ({0: [1]} if waits else {})
+    play.do('push', 1)
+    assert ('adds one push of each worker' if waits else
+            'adds it to its value') in play.words[0]
 
 
 def test_buttons_move_the_real_server(shown, readable):
