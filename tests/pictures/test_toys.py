@@ -29,14 +29,17 @@ def test_a_toy_renders_and_follows_each_control(name, readable):
     with widgets.caught() as toys:
         getattr(pictures, name)()
     [toy] = toys
-    values, seen = values_of(toy.controls), {}
+    values, seen, heights = values_of(toy.controls), {}, set()
     for key, control in toy.controls.items():
         assert control.label
         for _, value in control.options[0], control.options[-1]:
             picture = toy.draw(**{**values, key: value})
             readable(picture)
             seen.setdefault(key, set()).add(picture._repr_html_())
+            drawings = getattr(picture, 'drawings', [picture])
+            heights.add(tuple(drawing.height for drawing in drawings))
     assert all(len(found) == 2 for found in seen.values()), seen.keys()
+    assert len(heights) == 1, heights  # what is below stays where it is
 
 
 def controls(shown):
