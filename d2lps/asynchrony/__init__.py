@@ -1,8 +1,9 @@
-"""What need not wait: sending while computing, and workers for each other.
+"""Waits that can be avoided: for messages, and for other workers.
 
-`overlap`, `link`: messages that go during a step. `clock`: which worker pushes
-next; `training`: real gradients in that order. `servers`: backup workers, and
-old gradients divided. The server with a bound is `kvstore.BoundedServer`.
+`overlap`, `link`: messages that are sent during a step. `clock`: which worker
+pushes next; `asynchronous_training`: real gradients in that order.
+`late_gradients`: backup workers, and stale gradients divided. The server with
+a bound is `kvstore.BoundedServer`.
 """
 from d2lps.lazy import lazy
 

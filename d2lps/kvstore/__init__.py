@@ -1,7 +1,8 @@
 """A key-value store from scratch, and training through any store.
 
-`store`: the workers' calls, and who waits. `server`: what holds and sums, also
-with a bound on the delay. `places`: large values are cut over the servers.
+`store`: the workers' calls, and which of them wait. `server`: stores and sums,
+also with a bound on the delay. `placement`: large values are split over the
+servers. `store_training`: a training step through a store.
 """
 from d2lps.lazy import lazy
 

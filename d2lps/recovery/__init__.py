@@ -1,7 +1,8 @@
 """What a death costs: replicas, checkpoints, and starting again.
 
-`hashing`: who has a key. `replicas`: chains acknowledge a push; repair.
-`file`, `checkpoint`, `training`: after a power failure. `interval`: how often.
+`hashing`: which servers have a key. `replicas`: chains of servers acknowledge
+a push, and are repaired. `file`, `checkpoint`, `checkpointed_training`: what
+outlives a power failure. `interval`: how often to save.
 """
 from d2lps.lazy import lazy
 

@@ -152,14 +152,6 @@ def test_any_script_gives_what_it_gives_with_mxnet(
             == Script(theirs, kind, updater).play(steps))
 
 
-def test_the_names_of_the_store_are_those_of_mxnet():
-    ours, theirs = KVStore(), mx.kv.create('local')
-    for name in 'type', 'rank', 'num_workers':
-        assert getattr(ours, name) == getattr(theirs, name)
-    assert KVStore(num_workers=2).type == 'dist_sync'
-    assert KVStore(num_workers=2, consistency='async').type == 'dist_async'
-
-
 @pytest.mark.parametrize('optimizer', [
     mx.optimizer.SGD(learning_rate=0.1, momentum=0.9),
     mx.optimizer.Adam(learning_rate=0.1)])

@@ -35,7 +35,7 @@ def course(made, tmp_path):
 
 
 def write_by_hand(course, **points):
-    """What the formgrader saves, see test_formgrader.py."""
+    """What the formgrader saves when a teacher writes into its fields."""
     with course.api.gradebook as gradebook:
         for name, (score, extra) in points.items():
             grade = gradebook.find_grade(name.replace('_', '-'), 'tree',
