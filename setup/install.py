@@ -21,8 +21,8 @@ VENV = Path(os.environ.get('VENV') or '.venv')
 UV_VENV = Path('.venv-uv')  # for uv alone, where the system has none
 TORCH_SIZE = (3100, 5500) if sys.platform == 'linux' else (150, 700)
 # Megabytes: to download at first, and on the disk.
-SIZES = {'packages': (200, 900), 'installed': (200, 900),
-         'installed-tests': (300, 1600), 'torch': TORCH_SIZE}
+SIZES = {'packages': (250, 800), 'installed': (250, 800),
+         'installed-tests': (450, 1600), 'torch': TORCH_SIZE}
 MACHINE = sys.platform, platform.machine()
 MXNET_RUNS = sys.platform == 'linux' or MACHINE == ('darwin', 'x86_64')
 WITHOUT_MXNET = 'chapters 3, 5, 6, 7, 11, 12, 14, 18 and 19'
