@@ -43,7 +43,7 @@ __getattr__, __dir__ = lazy(__name__, {
                             'simulate_step'),
     '.recovery': ('Checkpoint', 'train_with_checkpoints'),
     '.cluster.peers.exchange': ('PeerError', 'Peers', 'PlanError',
-                             'join_peers'),
+                                'join_peers'),
     '.cluster.connections': ('bytes_received', 'who_to_whom'),
     '.cluster.recorded': ('cluster_or_record',),
     '.cluster': ('Cluster', 'ClusterError', 'Network', 'StoreError',

@@ -27,7 +27,7 @@ def hindrances() -> list[str]:
     others, all_cores = CELLS.used_by_others(), os.cpu_count() or cores()
     if others >= MUCH and all_cores - others < cores():
         reasons.append(f'other programs used {others:.1f} of the '
-                     f'{all_cores} cores')
+                       f'{all_cores} cores')
     return reasons
 
 

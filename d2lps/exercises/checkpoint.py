@@ -1,7 +1,7 @@
 """Checkpoints that a power cut at any moment leaves whole.
 
-Chapter 17, when a server dies. The student writes a class that saves and
-loads, on a disk that is a model.
+To chapter 17, notebooks/17-when-a-server-dies.ipynb. The student writes a
+class that saves and loads, on a disk that is a model.
 """
 import random
 from collections.abc import Sequence

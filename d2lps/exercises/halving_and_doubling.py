@@ -1,6 +1,6 @@
 """Half of the data to a partner, half of that to the next, and back.
 
-Chapter 6, trees and machines. The student's function makes the plan.
+To chapter 6, notebooks/06-trees.ipynb. The student's function makes the plan.
 """
 import numpy as np
 

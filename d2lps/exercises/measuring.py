@@ -130,7 +130,7 @@ def _times(plans, sizes, repeats):
     in the sum before a plan whether its time is over.
     """
     from d2lps import join_peers, travel
-    meet, end = strategies.recursive_doubling(WORKERS), None
+    meet = strategies.recursive_doubling(WORKERS)
     taken = [[[] for _ in sizes] for _ in plans]
     with join_peers() as peers:
         end = time.monotonic() + SECONDS

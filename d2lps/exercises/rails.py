@@ -1,6 +1,7 @@
 """A hierarchical sum in which every GPU's network card works.
 
-Chapter 14, ten thousand GPUs. The student's function makes the plan.
+To chapter 14, notebooks/14-ten-thousand-gpus.ipynb. The student's
+function makes the plan.
 """
 import numpy as np
 

@@ -1,6 +1,7 @@
 """A ring that uses both directions of its cables, fast ones and slow ones.
 
-Chapter 5, rings. The student's function makes the plan; `plans` judges it.
+To chapter 5, notebooks/05-rings.ipynb. The student's function makes the plan;
+`plan_checks` judges it.
 """
 from d2lps.collectives import strategies, topology
 from d2lps.exercises import plan_checks

@@ -1,7 +1,7 @@
 """Matrix products with other pairs than sum and product.
 
-Chapter 7, more than sums. The student writes a product whose work is spread
-over devices.
+To chapter 7, notebooks/07-more-than-sums.ipynb. The student writes a product
+whose work is spread over devices.
 """
 from copy import deepcopy
 

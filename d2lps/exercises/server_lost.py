@@ -1,6 +1,7 @@
 """Going on after servers were lost: which keys need copies, from and to whom.
 
-Chapter 17, when a server dies. The student's function gives the orders.
+To chapter 17, notebooks/17-when-a-server-dies.ipynb. The student's function
+gives the orders.
 """
 import math
 import random

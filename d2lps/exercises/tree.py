@@ -1,6 +1,6 @@
 """A tree for any number of devices, with no two messages on a cable.
 
-Chapter 6, trees and machines. The student's function makes the plan.
+To chapter 6, notebooks/06-trees.ipynb. The student's function makes the plan.
 """
 from typing import Any
 

@@ -151,7 +151,7 @@ def _not_too_large(notes, plan, nbytes, links):
                     'terms is so large, and in which unit is it?')
 
 
-def _several_rounds(amount, right):
+def _several_rounds(amount):
     """Mistakes that have to do with more rounds than one.
 
     amount: what each node sends and gets, (rounds, 2, nodes).
@@ -266,7 +266,7 @@ def judge_messages(notes: Notes, plan: str, n: int, nbytes: float,
         ('Servers are busy, too.', _without_servers(schedule, counts, 2)
          - len(counts)),
         *[(words, wrong) for words, wrong in _several_rounds(
-            np.maximum(counts[:, 2:4] - 1, 0), right)
+            np.maximum(counts[:, 2:4] - 1, 0))
           if not words.startswith('You still')],
         ('You still have in it what earlier rounds counted.',
          (counts[:, 2:4].cumsum(axis=0).max(axis=(1, 2), initial=0)
@@ -371,7 +371,7 @@ def judge_bytes(notes: Notes, plan: str, n: int, nbytes: float,
         ('Do you round the bytes of a chunk? They need not be whole.',
          (_whole_bytes(schedule, 3 * nbytes) - _whole_bytes(schedule, nbytes))
          / (2 * nbytes)),
-        *_several_rounds(counts[:, :2], right), *_units(right)])
+        *_several_rounds(counts[:, :2]), *_units(right)])
     fast = (notes[4] - notes[5]) * 2 * bandwidth / (3 * nbytes)
     _count_is(fast, right, 'with twice the bandwidth, you predict '
               f'{notes[5] * 1e3:.4g} ms in place of {notes[4] * 1e3:.4g}; '
@@ -438,10 +438,10 @@ def judge_crossover(found: Notes, first: str, second: str, n: int,
         raise Wrong(f'you say {found:,.6g} bytes. {both} So the second is '
                     f'faster for all sizes, from 0 on.{remark}')
     raise Wrong(f'you say {found:,.6g} bytes; {right:,.6g} is right. {both} '
-                + _there(found, right, lines))
+                + _there(found, lines))
 
 
-def _there(found, right, lines):
+def _there(found, lines):
     if not 0 <= found < 1e15:
         return 'The lines cross: the second has the lower price of a byte.'
     one, two = (start + slope * found for start, slope in lines)
