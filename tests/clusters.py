@@ -53,7 +53,8 @@ def wait_for(done, seconds=HANGS):
 def empty_in_the_end(monkeypatch):
     """A temporary folder for clusters, in which nothing may be left.
 
-    Its name is short: a folder for sockets with a long one would be elsewhere.
+    Its name is short: with a long one, folders for sockets are elsewhere. A
+    test takes `tmp_path` before, or pytest would make that one in here.
     """
     folder = Path(tempfile.mkdtemp(dir='/tmp'))
     monkeypatch.setenv('TMPDIR', str(folder))

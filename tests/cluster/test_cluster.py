@@ -26,7 +26,7 @@ from mxnet import np
 
 
 @pytest.fixture(autouse=True)
-def folder(monkeypatch):
+def folder(tmp_path, monkeypatch):
     """A temporary folder of its own, which has to be empty in the end."""
     with empty_in_the_end(monkeypatch) as folder:
         yield folder

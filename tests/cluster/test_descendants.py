@@ -16,7 +16,7 @@ pytestmark = pytest.mark.skipif(
 
 
 @pytest.fixture(autouse=True)
-def folder(monkeypatch):
+def folder(tmp_path, monkeypatch):
     # On a busy machine, no keeper may be killed before it has ended all.
     monkeypatch.setattr(group, 'GOODBYE', HANGS)
     with empty_in_the_end(monkeypatch) as folder:

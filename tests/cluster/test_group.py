@@ -26,7 +26,7 @@ PLANS = [BY_N[name](3) for name in BY_N if name != 'gather_cpu']
 
 
 @pytest.fixture(autouse=True)
-def folder(monkeypatch):
+def folder(tmp_path, monkeypatch):
     """A temporary folder of its own, which has to be empty in the end."""
     with empty_in_the_end(monkeypatch) as folder:
         yield folder

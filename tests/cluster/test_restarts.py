@@ -21,7 +21,7 @@ STEPS = 60
 
 
 @pytest.fixture(autouse=True)
-def folder(monkeypatch):
+def folder(tmp_path, monkeypatch):
     """A temporary folder of its own, which has to be empty in the end."""
     before = psutil.Process().children()
     with empty_in_the_end(monkeypatch) as folder:

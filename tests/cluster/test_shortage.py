@@ -22,7 +22,7 @@ def shape():
 
 
 @pytest.fixture(autouse=True)
-def nothing_is_left(monkeypatch):
+def nothing_is_left(tmp_path, monkeypatch):
     """No file, no process, no thread, no open file."""
     threading.Thread(target=int).start()  # what the first one leaves open
     before = shape()
