@@ -176,6 +176,29 @@ def test_which_python(monkeypatch, capsys, found, brought):
     assert install.choose_python('uv') == '3.13'
 
 
+@pytest.mark.parametrize('before, locks', [
+    ([], ['requirements.lock']),
+    (['installed', 'torch'], ['requirements.lock', 'requirements-torch.lock']),
+    (['installed', 'installed-tests'], ['requirements-dev.lock'])])
+def test_what_was_installed_before_stays(monkeypatch, folder, before, locks):
+    """Also if `make lab` brings only what the notebooks need."""
+    called = []
+    monkeypatch.setattr(install, 'succeeds', lambda *command, **_: (
+        called.append([*map(str, command)]) or True))
+    monkeypatch.setattr(install, 'is_ready', lambda: True)
+    monkeypatch.setattr(install, 'try_it', lambda _: None)
+    monkeypatch.setenv('MAKELEVEL', '1')
+    Path('.venv').mkdir()
+    for name in ('folder', *before):
+        (Path('.venv') / name).touch()
+    install.main('installed')
+    [sync] = [command for command in called if 'sync' in command]
+    assert '--require-hashes' in sync
+    assert [word for word in sync if word.endswith('.lock')] == locks
+    assert {path.name for path in Path('.venv').iterdir()} == {
+        'folder', 'installed', *before}
+
+
 def test_without_any_python(tmp_path):
     """Also without a program but sh."""
     said = run(shutil.which('sh'), ROOT / 'setup' / 'install.sh', fails=True,

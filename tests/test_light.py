@@ -15,6 +15,7 @@ from d2lps.missing import Finder, NoMXNet
 from jupyter_client.kernelspec import KernelSpec
 from jupyter_client.manager import AsyncKernelManager
 from nbclient import NotebookClient
+from traitlets.config import PyFileConfigLoader
 
 ROOT = Path(__file__).resolve().parents[1]
 CHAPTERS = [next(ROOT.glob(f'notebooks/{number}-*.ipynb'))
@@ -170,6 +171,16 @@ def test_a_terminal_shows_one_sentence(python, command, besides):
                   f'import main\nmain({command})')
     assert done.returncode == 1
     assert done.stderr == says(besides=besides) + '\n'
+
+
+@pytest.mark.parametrize('has_mxnet, begins', [
+    (True, 'index'), (False, '03-where-to-sum')])
+def test_jupyterlab_begins_with_what_runs(monkeypatch, has_mxnet, begins):
+    monkeypatch.setattr('importlib.util.find_spec', lambda _: has_mxnet)
+    config = PyFileConfigLoader('jupyter_lab_config.py', str(
+        ROOT / 'setup' / 'jupyter')).load_config()
+    assert config.LabApp.default_url == f'/lab/tree/{begins}.ipynb'
+    assert (ROOT / 'notebooks' / f'{begins}.ipynb').exists()
 
 
 # From here on with a Python for which there is no MXNet.
