@@ -155,8 +155,8 @@ assert "mxnet" not in sys.modules
     assert (done.stdout, done.stderr, done.returncode) == ('[True]\n', '', 0)
 
 
-def test_a_store_without_a_cluster_says_what_is_missing():
-    """When `%%px` was forgotten."""
+def test_a_store_without_a_cluster_says_what_is_missing(shared):
+    """When `%%px` was forgotten, in a reader who has started a cluster."""
     with pytest.raises(RuntimeError, match='in the workers of a cluster only: '
                        'write %%px above the cell'):
         mx.kv.create('dist_sync')
