@@ -19,10 +19,11 @@ from pathlib import Path
 
 VENV = Path(os.environ.get('VENV') or '.venv')
 UV_VENV = Path('.venv-uv')  # for uv alone, where the system has none
-TORCH_SIZE = (3100, 5500) if sys.platform == 'linux' else (150, 700)
 # Megabytes: to download at first, and on the disk.
 SIZES = {'packages': (250, 800), 'installed': (250, 800),
-         'installed-tests': (450, 1600), 'torch': TORCH_SIZE}
+         'installed-tests': (450, 1600), 'torch': (150, 700)}
+if sys.platform == 'linux':  # there with the libraries for NVIDIA's GPUs
+    SIZES['torch'] = 3100, 5500
 MACHINE = sys.platform, platform.machine()
 MXNET_RUNS = sys.platform == 'linux' or MACHINE == ('darwin', 'x86_64')
 WITHOUT_MXNET = 'chapters 3, 5, 6, 7, 11, 12, 14, 18 and 19'
@@ -100,12 +101,11 @@ def check_disk(name):
                'Nothing was downloaded yet.')
 
 
-def check_download(done, who):
-    done or refuse(
-        f'{who} failed, and says why above. Is this machine connected to the '
-        'Internet? Behind a proxy, set https_proxy. If your institution reads '
-        'what is encrypted, set SSL_CERT_FILE (for uv) and PIP_CERT (for pip) '
-        'to the file of its certificate.')
+def refuse_after(who):
+    refuse(f'{who} failed, and says why above. Is this machine connected to '
+           'the Internet? Behind a proxy, set https_proxy. If your '
+           'institution reads what is encrypted, set SSL_CERT_FILE (for uv) '
+           'and PIP_CERT (for pip) to the file of its certificate.')
 
 
 def get_uv():
@@ -116,9 +116,10 @@ def get_uv():
     lock = Path('requirements-dev.lock').read_text()
     entry = UV_VENV / 'uv.txt'
     entry.write_text(re.search(r'^uv==.*(\n +--hash.*)+', lock, re.M)[0])
-    check_download(succeeds(
-        program(UV_VENV, 'python'), '-m', 'pip', 'install', '--quiet',
-        '--disable-pip-version-check', '--require-hashes', '-r', entry), 'pip')
+    if not succeeds(program(UV_VENV, 'python'), '-m', 'pip', 'install',
+                    '--quiet', '--disable-pip-version-check',
+                    '--require-hashes', '-r', entry):
+        refuse_after('pip')
     return program(UV_VENV, 'uv')
 
 
@@ -165,18 +166,24 @@ def make_venv(uv):
 
 def install(uv, names):
     """Make the packages in .venv those of the locks; add the project."""
-    locks = ['requirements-dev.lock' if 'installed-tests' in names else
-             'requirements.lock']
-    locks += ['requirements-torch.lock'] * ('torch' in names)
+    locks = ['requirements.lock']
+    if 'installed-tests' in names:
+        locks = ['requirements-dev.lock']
+    if 'torch' in names:
+        locks.append('requirements-torch.lock')
     python = ['--python', program(VENV, 'python')]
     sync = [uv, 'pip', 'sync', *python, '--require-hashes', *locks]
     # What uv has downloaded before needs no network.
-    check_download(succeeds(*sync, '--offline', stderr=subprocess.DEVNULL)
-                   or succeeds(*sync), 'uv')
-    if Path('pyproject.toml').exists():  # not in a layer of the container
-        succeeds(uv, 'pip', 'install', '--quiet', *python, '--no-deps',
-                 '--no-build-isolation', '--editable', '.') or refuse(
-                     'uv could not install the project itself')
+    if not (succeeds(*sync, '--offline', stderr=subprocess.DEVNULL)
+            or succeeds(*sync)):
+        refuse_after('uv')
+    for mxnet in VENV.glob('lib/python*/site-packages/mxnet'):
+        link_for_arm(mxnet)
+    if not Path('pyproject.toml').exists():  # in a layer of the container
+        return
+    if not succeeds(uv, 'pip', 'install', '--quiet', *python, '--no-deps',
+                    '--no-build-isolation', '--editable', '.'):
+        refuse('uv could not install the project itself')
 
 
 def link_for_arm(mxnet):
@@ -191,18 +198,18 @@ def link_for_arm(mxnet):
 
 def try_it(names):
     """Import what was installed, and say what was not."""
-    mxnet = list(VENV.glob('lib/python*/site-packages/mxnet'))
-    for folder in mxnet:
-        link_for_arm(folder)
-    for module in ['torch'] * ('torch' in names) + [
-            'd2lps.engine' if mxnet else 'd2lps.pictures']:
+    has_mxnet = any(VENV.glob('lib/python*/site-packages/mxnet'))
+    modules = ['d2lps.engine' if has_mxnet else 'd2lps.pictures']
+    if 'torch' in names:
+        modules.append('torch')
+    for module in modules:
         done = subprocess.run(
             [str(program(VENV, 'python')), '-c', f'import {module}'],
             stderr=subprocess.PIPE, text=True)
         if done.returncode:
             refuse('all is installed, but does not start:\n'
                    + (done.stderr.strip().splitlines() or ['killed'])[-1])
-    if not mxnet:
+    if not has_mxnet:
         say(f'{WITHOUT_MXNET} are ready. The others need MXNet, which there '
             'is for Python 3.11 on Linux and on Macs with an Intel processor: '
             'see docs/install.md')
