@@ -19,8 +19,8 @@ TABLES = {
         '10-slow-network': """pd.DataFrame({
             'push_then_pull': pd.Series(times), 'in_flight': pd.Series(
                 dict(zip(flights, both['four in flight']))),
-            'in_flight_tenth': pd.Series(
-                dict(zip(flights, both['a tenth of both'])))}).rename_axis(
+            'in_flight_whole': pd.Series(
+                {('apart', 4, 4): whole})}).rename_axis(
             ['servers on', 'workers', 'servers']).round(3)"""},
     '11-all-reduce-between-machines': {
         '11-pings': 'table.round(7)', '11-stars': 'stars.round(7)',
