@@ -88,10 +88,13 @@ def check_system():
             if shutil.which(manager):
                 how = ' '.join([f'    {manager} install', *(
                     packages[number] for packages in missing.values())])
-        refuse(f'this system lacks {", ".join(missing)}. Nothing was '
-               f'downloaded yet. First, as root (sudo):\n{how}\nThen the same '
-               f'again. For {WITHOUT_MXNET}, which need no MXNet, another '
-               'Python will do, too: make lab PYTHON=3.13')
+        words = (f'this system lacks {", ".join(missing)}. Nothing was '
+                 f'downloaded yet. First, as root (sudo):\n{how}\nThen the '
+                 'same again.')
+        if missing.keys() & LIBRARIES.keys():
+            words += (f' For {WITHOUT_MXNET}, which need no MXNet, another '
+                      'Python will do, too: make lab PYTHON=3.13')
+        refuse(words)
 
 
 def check_disk(name):
