@@ -1,8 +1,11 @@
 """What a teacher wrote into nbgrader's gradebook: comments, and points."""
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
-from nbgrader.api import Comment, Grade
+from nbgrader.api import Comment, Grade, Gradebook
 from sqlalchemy import or_
+
+if TYPE_CHECKING:
+    from teaching.results import Result
 
 
 class ByHand(NamedTuple):
@@ -10,33 +13,42 @@ class ByHand(NamedTuple):
 
     comments: texts. older: was the notebook graded anew since?
     """
-    points: dict
-    comments: list
+    points: dict[str, float]
+    comments: list[str]
     older: bool
 
 
-def written(gradebook):
+Written: TypeAlias = dict[tuple[str, str], ByHand]  # by student and exercise
+
+
+def written(gradebook: Gradebook) -> Written:
     """From (student, exercise) to a `ByHand`, where there is something."""
-    found = {}
+    found: Written = {}
 
     def of(row):
-        key = row.student.id, row.assignment.name
-        return found.setdefault(key, {'points': {}, 'comments': [],
-                                      'older': False})
+        return found.setdefault(_key(row), ByHand({}, [], False))
+
     # An extra of 0 is what the formgrader saves with the points.
     for row in gradebook.db.query(Grade).filter(
             or_(Grade.manual_score.is_not(None), Grade.extra_credit > 0)):
-        of(row)['points'][row.name] = row.score
-        of(row)['older'] |= row.needs_manual_grade
+        by_hand = of(row)
+        by_hand.points[row.name] = row.score
+        if row.needs_manual_grade:
+            found[_key(row)] = by_hand._replace(older=True)
     for row in gradebook.db.query(Comment).filter(Comment.manual_comment > ''):
-        of(row)['comments'].append(row.manual_comment)
-    return {key: ByHand(**one) for key, one in found.items()}
+        of(row).comments.append(row.manual_comment)
+    return found
 
 
-def applied(result, by_hand):
-    """A `Result` with the points that a teacher gave, and the comments."""
+def _key(row):
+    return row.student.id, row.assignment.name
+
+
+def applied(result: 'Result', by_hand: ByHand | None) -> 'Result':
+    """The result with the points that a teacher gave, and the comments."""
     if by_hand is None or not result.verdicts:
         return result
+    assert result.points is not None  # since it was graded
     verdicts = [one._replace(by_hand=by_hand.points.get(
         f'{"hidden" if one.hidden else "check"}-{one.part}'))
         for one in result.verdicts]

@@ -8,17 +8,20 @@ import json
 import logging
 import os
 import sys
+from collections.abc import Iterable, Mapping
 from pathlib import Path
+from typing import Any, NamedTuple
 
 import nbformat
 from nbgrader.apps import NbGraderAPI
 from nbgrader.utils import determine_grade, is_grade
+from nbformat import NotebookNode
 from traitlets.config import Config
 
-from teaching import walls
-from teaching.byhand import written
-from teaching.harmless import harmless
+from d2lps.annotations import PathLike
 from d2lps.exercises.checking import EXERCISES
+from teaching import byhand, walls
+from teaching.harmless import harmless
 
 SOLUTIONS = walls.ROOT / 'notebooks' / 'exercises' / 'solutions'
 STUB = ("# your lines here, in place of the next one\n"
@@ -41,17 +44,23 @@ c.Autograde.exporter_class = Refused
 '''
 
 
-def _source(exercise):
+def _source(exercise: str) -> NotebookNode:
     notebook = nbformat.read(SOLUTIONS / f'{exercise}.ipynb', 4)
     for cell in notebook.cells:  # it tells what the solution drew
         cell.metadata.pop('alt', None)
     return notebook
 
 
+class Points(NamedTuple):
+    """What the gradebook has for a notebook, by the name of the check."""
+    given: Mapping[str, float]
+    most: Mapping[str, float]
+
+
 class Course:
     """An nbgrader course in a folder."""
 
-    def __init__(self, folder):
+    def __init__(self, folder: PathLike) -> None:
         self.folder = Path(folder)
         config = Config()
         config.CourseDirectory.root = str(self.folder)
@@ -63,12 +72,13 @@ class Course:
             os.environ['PATH'] += os.pathsep + programs
         self.api = NbGraderAPI(config=config)
         self.api.log.setLevel(logging.INFO)
-        self._gradebook = None
+        self._gradebook: Any = None  # nbgrader's, while it is open
 
     @classmethod
-    def make(cls, folder, exercises=EXERCISES):
+    def make(cls, folder: PathLike,
+             exercises: Iterable[str] = EXERCISES) -> 'Course':
         """A new course with these exercises, released."""
-        folder = Path(folder)
+        folder, exercises = Path(folder), list(exercises)
         for name in exercises:
             place = folder / 'source' / name
             place.mkdir(parents=True, exist_ok=True)
@@ -82,13 +92,14 @@ class Course:
         return course
 
     @classmethod
-    def open(cls, folder, exercises):
+    def open(cls, folder: PathLike, exercises: Iterable[str]) -> 'Course':
         """The course in a folder, with these exercises as they are now."""
         def is_there(name):
             files = [Path(folder, kind, name, f'{name}.ipynb')
                      for kind in ('source', 'release')]
             return all(file.exists() for file in files) and (
                 files[0].read_text() == nbformat.writes(_source(name)) + '\n')
+
         course = cls.make(folder, [name for name in exercises
                                    if not is_there(name)])
         course._make_harmless()
@@ -112,8 +123,8 @@ class Course:
             _write(path, found)
         mark.write_text(version)
 
-    def _ours(self, exercise):
-        """What the text cells say that students get: a set."""
+    def _ours(self, exercise: str) -> set[str]:
+        """What the text cells say that students get."""
         source = self.folder / 'source' / exercise / f'{exercise}.ipynb'
         return {cell.source for cell in self.template(exercise).cells
                 if cell.cell_type == 'markdown'} if source.exists() else set()
@@ -126,11 +137,11 @@ class Course:
                 raise KeyboardInterrupt
             raise RuntimeError(f'nbgrader could not {what} {args[0]}: {why}')
 
-    def released(self, exercise):
-        """The students' version: a path."""
+    def released(self, exercise: str) -> Path:
+        """The students' version."""
         return self.folder / 'release' / exercise / f'{exercise}.ipynb'
 
-    def template(self, exercise):
+    def template(self, exercise: str) -> NotebookNode:
         """The notebook that is graded, but for the answer: hidden checks in.
 
         What a student may not change comes from here, never from them.
@@ -138,7 +149,8 @@ class Course:
         return nbformat.read(
             self.folder / 'source' / exercise / f'{exercise}.ipynb', 4)
 
-    def grade(self, student, exercise, notebook):
+    def grade(self, student: str, exercise: str,
+              notebook: NotebookNode) -> None:
         """Enter an executed and judged notebook into the gradebook.
 
         As `nbgrader autograde` does, but without another execution, and in a
@@ -161,25 +173,22 @@ class Course:
             self._gradebook = None
             raise
 
-    def by_hand(self):
-        """What a teacher wrote into the gradebook, see `byhand.written`."""
+    def by_hand(self) -> byhand.Written:
+        """What a teacher wrote into the gradebook."""
         with self.api.gradebook as gradebook:
-            return written(gradebook)
+            return byhand.written(gradebook)
 
-    def points(self, student, exercise):
-        """Points by the name of the check, and the most: from the gradebook.
-
-        Two dictionaries.
-        """
+    def points(self, student: str, exercise: str) -> Points:
+        """The points in the gradebook."""
         with self.api.gradebook as gradebook:
             found = gradebook.find_submission_notebook(
                 exercise, exercise, student)
-            return ({grade.name: grade.auto_score or 0.
-                     for grade in found.grades},
-                    {grade.name: grade.max_score for grade in found.grades})
+            return Points(
+                {grade.name: grade.auto_score or 0. for grade in found.grades},
+                {grade.name: grade.max_score for grade in found.grades})
 
 
-def _write(path, notebook):
+def _write(path: Path, notebook: NotebookNode) -> None:
     """Write a notebook anew, so that it is whole at any moment."""
     new = path.with_name(f'{path.name}.new')
     new.write_text(nbformat.writes(notebook) + '\n', encoding='utf-8')

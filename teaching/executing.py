@@ -4,19 +4,24 @@ import json
 import subprocess
 import tempfile
 import time
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any, NamedTuple, TypeAlias
 
 import psutil
 import zmq
-from jupyter_client import AsyncKernelManager
+from jupyter_client import AsyncKernelClient, AsyncKernelManager
 from jupyter_client.kernelspec import KernelSpec
 from nbclient import NotebookClient
 from nbclient.exceptions import DeadKernelError
+from nbformat import NotebookNode
 
+from d2lps.exercises.checking import CASES, MOST_NOTES, NOTES, Case
 from teaching import walls
-from teaching.own_time import LOOK, Clock
 from teaching.kernel_messages import Outputs, Replies
-from d2lps.exercises.checking import CASES, MOST_NOTES, NOTES
+from teaching.own_time import LOOK, Clock
+
+HiddenCases: TypeAlias = Mapping[str, Sequence[Case]]  # by part of an exercise
 
 # Seconds are a kernel's own (see `own_time`), unless another word is here.
 SECONDS = 10  # for a cell; then it is interrupted
@@ -41,10 +46,21 @@ class Disturbed(Exception):
     """What others did at the same time may be why a notebook was stopped."""
 
 
+class Problem(NamedTuple):
+    """Why a cell has no outputs, in words.
+
+    skipped: was it not even started, because a cell above had ended all?
+    """
+    words: str
+    skipped: bool = False
+
+
 class Manager(AsyncKernelManager):
     """Refuses long messages as they come, and keeps few of them waiting."""
 
-    def client(self, **settings):
+    # jupyter_client declares a blocking client, and returns this one.
+    def client(  # type: ignore[override]
+            self, **settings: Any) -> AsyncKernelClient:
         client = super().client(**settings)
         client.iopub_channel_class = Outputs
         client.shell_channel_class = Replies
@@ -56,22 +72,22 @@ class Manager(AsyncKernelManager):
 class Client(NotebookClient):
     """Runs cells one by one, and keeps only what outputs we can use."""
 
-    def __init__(self, notebook, **settings):
+    def __init__(self, notebook: NotebookNode, **settings: Any) -> None:
         super().__init__(notebook, timeout=None, allow_errors=True,
                          startup_timeout=START,
                          record_timing=False, store_widget_state=False,
                          shutdown_kernel='immediate',
                          **settings)
-        self.text, self.notes, self.late = 0, 0, 0
-        self.clock, self.until = None, None  # from the first cell on
-        self.longest = LONGEST
+        self.text, self.notes = 0, 0  # characters of outputs, and of notes
+        self.late = 0  # cells that did not end in time
 
-    def start_clock(self, alone):
-        self.clock = Clock(self.km.provisioner.pid)
+    def start_clock(self, pid: int, alone: bool) -> None:
+        """Start the limits for all cells. pid: the kernel's process."""
+        self.clock = Clock(pid)
         self.longest = ALONE if alone else LONGEST
         self.until = time.monotonic() + self.longest
 
-    def limit(self, cell):
+    def limit(self, cell: NotebookNode) -> int:
         """Seconds that a cell has."""
         first = next(one for one in self.nb.cells if one.cell_type == 'code')
         return FIRST if cell is first else SECONDS
@@ -86,7 +102,8 @@ class Client(NotebookClient):
         except AssertionError:  # the client has closed since: no more to ask
             assert self.kc is None
 
-    def process_message(self, msg, cell, cell_index):
+    def process_message(self, msg: dict[str, Any], cell: NotebookNode,
+                        cell_index: int) -> NotebookNode | None:
         """Outputs beyond a limit are dropped, and what changes others."""
         kind, content = msg['msg_type'], msg['content']
         if kind in ('stream', 'display_data', 'execute_result', 'error'):
@@ -141,14 +158,16 @@ class Client(NotebookClient):
         return task.done()
 
 
-async def execute(notebook, cases, slot, behind_walls=True, alone=True):
+async def execute(notebook: NotebookNode, cases: HiddenCases, slot: int,
+                  behind_walls: bool = True,
+                  alone: bool = True) -> dict[str, Problem]:
     """Run all code cells of `notebook`; outputs go into it.
 
-    cases: the hidden cases of its exercise, a dictionary.
+    cases: the hidden cases of its exercise.
     slot: a number that no other notebook has at the same time. alone: is none
     executed at the same time?
-    Returns a dictionary from a cell's id to why it has no outputs, in words:
-    it did not end in time, or the process had ended before.
+    Returns, from a cell's id, why it has no outputs: it did not end in time,
+    or the process had ended before.
     Raises `Disturbed` if it ended, or did not start, and is not alone: others
     may have taken all memory, or have filled the disk.
     """
@@ -162,7 +181,7 @@ async def execute(notebook, cases, slot, behind_walls=True, alone=True):
                                   folder)
         finally:
             # Python's own rmtree fails where folders are nested too deep.
-            await asyncio.to_thread(subprocess.run, ['rm', '-rf', folder])
+            await asyncio.to_thread(subprocess.run, ['rm', '-rf', str(folder)])
     except (RuntimeError, OSError, psutil.Error) as error:
         if alone:
             raise
@@ -177,7 +196,8 @@ async def _execute(notebook, cases, slot, behind_walls, alone, folder):
         argv=walls.command(folder, slot, behind_walls),
         interrupt_mode='message', language='python', display_name='d2lps')
     client = Client(notebook, km=manager)
-    problems, ended = {}, ''
+    problems = {}
+    ended = ''  # why no further cell is run
     shown = False
     # nbclient's would end one kernel, and the grading would go on.
     asyncio.get_running_loop().add_signal_handler = lambda *_: None
@@ -186,7 +206,7 @@ async def _execute(notebook, cases, slot, behind_walls, alone, folder):
             cwd=str(folder), stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL, cleanup_kc=True):
         kernel = psutil.Process(manager.provisioner.pid)
-        client.start_clock(alone)
+        client.start_clock(kernel.pid, alone)
         try:
             for k, cell in enumerate(notebook.cells):
                 if cell.cell_type != 'code' or not cell.source.strip():
@@ -194,7 +214,8 @@ async def _execute(notebook, cases, slot, behind_walls, alone, folder):
                 if not ended and client.clock.seconds > WHOLE:
                     ended = f'all cells together had taken {WHOLE} s'
                 if ended:
-                    problems[cell.id] = f'before it came to this cell, {ended}'
+                    problems[cell.id] = Problem(
+                        f'before it came to this cell, {ended}', skipped=True)
                     continue
                 late = client.late
                 try:
@@ -203,19 +224,20 @@ async def _execute(notebook, cases, slot, behind_walls, alone, folder):
                         shown = True
                     await client.async_execute_cell(cell, k)
                 except (DeadKernelError, Disturbed, Stopped) as error:
-                    ended = problems[cell.id] = _why(error)
+                    ended = _why(error)
+                    problems[cell.id] = Problem(ended)
                     if not alone and not isinstance(error, Stopped):
                         raise Disturbed(ended) from None
                     continue
                 except (OSError, psutil.Error, zmq.ZMQError):  # of ours
                     raise
                 except Exception as error:  # all else comes from the kernel
-                    ended = problems[cell.id] = (
-                        'what its process sent could not be understood '
-                        f'({type(error).__name__})')
+                    ended = ('what its process sent could not be understood '
+                             f'({type(error).__name__})')
+                    problems[cell.id] = Problem(ended)
                     continue
                 if client.late > late:
-                    problems[cell.id] = (
+                    problems[cell.id] = Problem(
                         f'it did not end within {client.limit(cell)} s')
         finally:
             await asyncio.to_thread(walls.end, kernel,

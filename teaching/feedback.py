@@ -1,10 +1,17 @@
 """The page that a student gets: what was right, and what was not, and why."""
 import re
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, NamedTuple
 
 from jinja2 import Environment
 from markupsafe import Markup, escape
 
 from d2lps.exercises.checking import NO_ANSWER, check_of
+from teaching.judging import Verdict
+
+if TYPE_CHECKING:
+    from teaching.results import Result
+    from teaching.submissions import Submission
 
 PAGE = Environment(autoescape=True, trim_blocks=True,
                    lstrip_blocks=True).from_string('''\
@@ -38,12 +45,13 @@ that no notebook has.</p>
 {% if no_answer %}<p>{{ no_answer }}</p>
 {% else %}
 <ul>
-{% for one, part, words in lines %}
-<li class="{{ 'wrong' if one.wrong else 'right' }}">
-<b>{{ '%g' % (one.by_hand if one.by_hand is not none else
-   0 if one.wrong else one.points) }} of {{ '%g' % one.points }}
-{{- ' by hand' if one.by_hand is not none }}</b>, {{ part }}:
-{{ words }}
+{% for line in lines %}
+{% set verdict = line.verdict %}
+<li class="{{ 'wrong' if verdict.wrong else 'right' }}">
+<b>{{ '%g' % (verdict.by_hand if verdict.by_hand is not none else
+   0 if verdict.wrong else verdict.points) }} of {{ '%g' % verdict.points }}
+{{- ' by hand' if verdict.by_hand is not none }}</b>, {{ line.part }}:
+{{ line.words }}
 </li>
 {% endfor %}
 </ul>
@@ -57,7 +65,14 @@ that no notebook has.</p>
 ''')
 
 
-def page(submission, results):
+class Line(NamedTuple):
+    """What the page says of one check."""
+    verdict: Verdict
+    part: str
+    words: Markup
+
+
+def page(submission: 'Submission', results: 'Sequence[Result]') -> str:
     """HTML that needs nothing else. results: those of this student."""
     graded = [result for result in results if result.points is not None]
     return PAGE.render(
@@ -66,21 +81,23 @@ def page(submission, results):
         exercises=[(result, _lines(result), _no_answer(result))
                    for result in results],
         remarks=submission.remarks.get('', []),
-        points=round(sum(result.points for result in graded), 2),
+        points=round(sum(result.points or 0 for result in graded), 2),
         most=sum(result.of for result in graded))
 
 
-def _no_answer(result):
+def _no_answer(result: 'Result') -> str | None:
     """What to say once, where no check found an answer; else nothing."""
     empty = [one.wrong for one in result.verdicts if not one.hidden]
     if empty and all(NO_ANSWER in (wrong or '') for wrong in empty) and all(
             one.wrong and one.by_hand is None for one in result.verdicts):
         return NO_ANSWER[0].upper() + NO_ANSWER[1:]
+    return None
 
 
-def _lines(result):
+def _lines(result: 'Result') -> list[Line]:
     """What to say of each check: the same long reason only once."""
-    lines, reasons = [], {}
+    lines = []
+    reasons: dict[str, Verdict] = {}  # to the first check that it was for
     for one in result.verdicts:
         if not one.wrong:
             words = check_of(result.exercise, one.part).right
@@ -89,15 +106,15 @@ def _lines(result):
             first = reasons.setdefault(reason, one)
             words = 'not yet: ' + (one.wrong if first is one else
                                    f'as in {_part(first)}')
-        lines.append((one, _part(one), _code(words)))
+        lines.append(Line(one, _part(one), _code(words)))
     return lines
 
 
-def _part(one):
+def _part(one: Verdict) -> str:
     return f'{one.part}{", other cases" if one.hidden else ""}'
 
 
-def _code(text):
+def _code(text: str) -> Markup:
     """What stands between two backticks, as code."""
     return Markup().join(
         Markup('<code>{}</code>').format(part) if k % 2 else escape(part)

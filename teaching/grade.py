@@ -12,12 +12,16 @@ import sys
 import time
 import warnings
 from collections import Counter
+from collections.abc import Collection, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import NamedTuple
 
+from nbformat import NotebookNode
 from sqlalchemy.exc import SQLAlchemyError
 
 import d2lps
+from d2lps.annotations import PathLike
 from d2lps.exercises.checking import (EXERCISES, NO_TORCH, WITH_TORCH, Missing,
                                       the_torch)
 from teaching import late, lms, spreadsheets, walls
@@ -26,8 +30,8 @@ from teaching.executing import Disturbed, execute
 from teaching.judging import judge
 from teaching.results import (KEPT, Result, Results, digest, known_people,
                               rules_of)
-from teaching.submissions import (hidden_cases, is_check, loose, read_all,
-                                  rebuild)
+from teaching.submissions import (Submission, hidden_cases, is_check, loose,
+                                  read_all, rebuild)
 
 HIDDEN = Path(__file__).with_name('hidden')
 MISSING = 'missing'  # no file, and nothing that could be meant for it
@@ -41,6 +45,32 @@ JUDGES = ('executing', 'harmless', 'judging', 'kernel_messages', 'own_time',
           'start', 'submissions', 'walls')
 
 
+class Task(NamedTuple):
+    """A student's exercise, to be graded.
+
+    digest: of all that the result depends on; None if nothing was handed in.
+    alone: is no other notebook executed at the same time?
+    """
+    submission: Submission
+    exercise: str
+    digest: str | None
+    alone: bool = False
+
+    @property
+    def student(self) -> str:
+        return self.submission.student
+
+    @property
+    def remarks(self) -> list[str]:
+        """A new list of what was remarked as the answer was read."""
+        return [*self.submission.remarks.get(self.exercise, [])]
+
+    @property
+    def time(self) -> str | None:
+        """When it was handed in, if that is known."""
+        return self.submission.times.get(self.exercise)
+
+
 class Grading:
     """Grades what was read, into a folder.
 
@@ -50,19 +80,24 @@ class Grading:
     nothing. rules: of late days; None for those of the earlier grading.
     """
 
-    def __init__(self, submissions, exercises, to, behind_walls=True,
-                 again=(), asked_for=(), rules=None):
+    def __init__(self, submissions: Sequence[Submission],
+                 exercises: Sequence[str], to: PathLike,
+                 behind_walls: bool = True, again: Collection[str] = (),
+                 asked_for: Collection[str] = (),
+                 rules: late.Rules | None = None) -> None:
         self._course = Course.open(Path(to) / 'course', exercises)
         self.results = Results(to, submissions, rules)
         self._submissions, self._exercises = submissions, exercises
         self._templates = {exercise: self._course.template(exercise)
                            for exercise in exercises}
-        self._walls = behind_walls
+        self._behind_walls = behind_walls
         self._again, self._asked_for = again, asked_for
-        self.graded, self._torch = set(), False
-        self._disturbed = []  # tasks to be executed once more, alone
+        self.graded: set[tuple[str, str]] = set()  # (student, exercise)
+        self._torch = False  # can students' code import PyTorch?
+        self._disturbed: list[Task] = []  # to be executed once more, alone
 
-    def run(self):
+    def run(self) -> None:
+        """Grade all that is new or changed."""
         self._read_by_hand()
         asyncio.run(self._run())
         self._read_by_hand()  # graded anew, or written in the meantime
@@ -83,27 +118,28 @@ class Grading:
         needed = any(exercise in WITH_TORCH and exercise in one.notebooks
                      for one in self._submissions
                      for exercise in self._exercises)
-        self._torch = needed and await asyncio.to_thread(has_torch,
-                                                         self._walls)
+        self._torch = needed and await asyncio.to_thread(
+            has_torch, self._behind_walls)
         todo = []
         for submission in self._submissions:
             for exercise in self._exercises:
-                name = self._digest(submission, exercise)
-                if self._to_execute(submission, exercise, name):
-                    todo.append((submission, exercise, name))
+                task = Task(submission, exercise,
+                            self._digest(submission, exercise))
+                if self._to_execute(task):
+                    todo.append(task)
                 else:
-                    self._keep(submission, exercise, name)
+                    self._keep(task)
         self.results.write(*(one.student for one in self._submissions))
         self._progress = Progress(len(todo), slots.qsize())
         # The gradebook is for one at a time, and slow: results do not wait.
         with ThreadPoolExecutor(1) as gradebook:
             await asyncio.gather(*[
-                self._grade_safely(*task, slots, gradebook) for task in todo])
+                self._grade_safely(task, slots, gradebook) for task in todo])
             for task in self._disturbed:
-                await self._grade_safely(*task, slots, gradebook, True)
+                await self._grade_safely(task, slots, gradebook)
 
-    def _digest(self, submission, exercise):
-        """The name of all that a result depends on; None without a file."""
+    def _digest(self, submission: Submission, exercise: str) -> str | None:
+        """See `Task`."""
         if exercise not in submission.notebooks:
             return None
         return digest(submission.notebooks[exercise],
@@ -111,64 +147,66 @@ class Grading:
                       self._templates[exercise],
                       hidden_cases(HIDDEN, exercise), _judging_code())
 
-    def _to_execute(self, submission, exercise, name):
+    def _to_execute(self, task: Task) -> bool:
         """Is there a notebook that was not graded yet, and can be?"""
-        if name is None or exercise in WITH_TORCH and not self._torch:
+        if task.digest is None:
             return False
-        return submission.student in self._again or not (
-            self.results.known(submission.student, exercise, name))
+        if task.exercise in WITH_TORCH and not self._torch:
+            return False
+        return task.student in self._again or not (
+            self.results.known(task.student, task.exercise, task.digest))
 
-    def _keep(self, submission, exercise, name):
+    def _keep(self, task: Task) -> None:
         """Note the result of a notebook that is not executed."""
-        student, time = submission.student, submission.times.get(exercise)
-        remarks = list(submission.remarks.get(exercise, []))
-        known = name and self.results.known(student, exercise, name)
+        known = task.digest and self.results.known(
+            task.student, task.exercise, task.digest)
         if known:
-            if known.time != time:
-                self.results.keep(known._replace(time=time), name)
-        elif name is not None:
-            self._no_result(student, exercise, None, [NEEDS_TORCH, *remarks])
-        elif self.results.was_graded(student, exercise):
-            print(f'{student}, {exercise}: not handed in this time; the '
-                  'result of before stays')
-        elif remarks or exercise in self._asked_for:
-            self._no_result(student, exercise, 0., remarks or [MISSING])
+            if known.time != task.time:
+                self.results.keep(known._replace(time=task.time), task.digest)
+        elif task.digest is not None:
+            self._no_result(task, None, [NEEDS_TORCH, *task.remarks])
+        elif self.results.was_graded(task.student, task.exercise):
+            print(f'{task.student}, {task.exercise}: not handed in this time; '
+                  'the result of before stays')
+        elif task.remarks or task.exercise in self._asked_for:
+            self._no_result(task, 0., task.remarks or [MISSING])
 
-    def _no_result(self, student, exercise, points, remarks):
-        most = _max_points(self._templates[exercise])
-        self.results.keep(Result(student, exercise, points, most, remarks, []))
+    def _no_result(self, task: Task, points: float | None,
+                   remarks: list[str]) -> None:
+        most = _max_points(self._templates[task.exercise])
+        self.results.keep(Result(task.student, task.exercise, points, most,
+                                 remarks, []))
 
-    async def _grade_safely(self, *task):
-        submission, exercise, name, _, _, *alone = task
+    async def _grade_safely(self, task, slots, gradebook):
         try:
             try:
-                await self._grade(*task)
+                await self._grade(task, slots, gradebook)
             except Exception as error:  # a fault of this code or of nbgrader
-                if isinstance(error, OSError) and not alone:
+                if isinstance(error, OSError) and not task.alone:
                     raise
-                self._note_failure(submission, exercise, error)
+                self._note_failure(task, error)
         except OSError:  # such as a disk that is full for a moment
-            if alone:
+            if task.alone:
                 raise
-            self._disturbed.append((submission, exercise, name))
+            self._disturbed.append(task._replace(alone=True))
 
-    def _note_failure(self, submission, exercise, error):
+    def _note_failure(self, task: Task, error: Exception) -> None:
         self.results.add(Result(
-            submission.student, exercise, None,
-            _max_points(self._templates[exercise]),
+            task.student, task.exercise, None,
+            _max_points(self._templates[task.exercise]),
             [f'could not be graded: {type(error).__name__}: {error}'], []))
-        self._progress.tell(f'{submission.student}, {exercise}: could not be '
+        self._progress.tell(f'{task.student}, {task.exercise}: could not be '
                             'graded')
 
-    async def _grade(self, submission, exercise, name, slots, gradebook,
-                   alone=False):
-        student, template = submission.student, self._templates[exercise]
-        remarks = list(submission.remarks.get(exercise, []))
+    async def _grade(self, task, slots, gradebook):
+        student, exercise, remarks = task.student, task.exercise, task.remarks
         cases = hidden_cases(HIDDEN, exercise)
         slot = await slots.get()
         try:
-            notebook, more = rebuild(template, submission.notebooks[exercise])
-            problems = await execute(notebook, cases, slot, self._walls, alone)
+            notebook, more = rebuild(self._templates[exercise],
+                                     task.submission.notebooks[exercise])
+            problems = await execute(notebook, cases, slot, self._behind_walls,
+                                     task.alone)
         except Disturbed:
             problems = None
         finally:
@@ -177,17 +215,16 @@ class Grading:
             # Our Ctrl-C, which nbclient has taken for the kernel's death.
             raise asyncio.CancelledError
         if problems is None:
-            self._disturbed.append((submission, exercise, name))
+            self._disturbed.append(task._replace(alone=True))
             return
         numbers = {cell.id: k for k, cell in enumerate(notebook.cells, 1)}
-        more += [f'cell {numbers[cell]}: {why}' for cell, why
-                 in problems.items() if not why.startswith('before')]
+        more += [f'cell {numbers[cell]}: {problem.words}' for cell, problem
+                 in problems.items() if not problem.skipped]
         verdicts = await asyncio.to_thread(judge, exercise, notebook, cases,
                                            problems)
-        result = Result(student, exercise, sum(
-            one.points for one in verdicts if one.wrong is None),
-                        _max_points(notebook), remarks + more, verdicts,
-                        submission.times.get(exercise))
+        points = sum(one.points for one in verdicts if one.wrong is None)
+        result = Result(student, exercise, points, _max_points(notebook),
+                        remarks + more, verdicts, task.time)
         self.results.add(result)
         self.graded.add((student, exercise))
         self._progress.tell(f'{student}, {exercise}: {result.points:g} of '
@@ -200,7 +237,7 @@ class Grading:
                            f'{type(error).__name__}: {error}')
             self.results.add(result._replace(remarks=remarks + more))
         else:
-            self.results.keep(result, name)
+            self.results.keep(result, task.digest)
 
 
 class Progress:
@@ -210,11 +247,12 @@ class Progress:
     done at about the same moment, so they do not tell yet how long one takes.
     """
 
-    def __init__(self, of, together):
+    def __init__(self, of: int, together: int) -> None:
         self._of, self._together = of, together
         self._done, self._start = 0, time.monotonic()
 
-    def tell(self, words):
+    def tell(self, words: str) -> None:
+        """Print that one more is done, and what it is, in words."""
         self._done = min(self._done + 1, self._of)  # one may be done again
         left = ''
         if self._together < self._done < self._of:
@@ -226,7 +264,7 @@ class Progress:
         print(f'{self._done} of {self._of}{left}: {words}', flush=True)
 
 
-def has_torch(behind_walls):
+def has_torch(behind_walls: bool) -> bool:
     """Is PyTorch here, and where students' code runs?"""
     try:
         the_torch()
@@ -236,19 +274,19 @@ def has_torch(behind_walls):
 
 
 @functools.cache
-def _judging_code():
+def _judging_code() -> list[str]:
     """The code with which answers are checked, d2lps included."""
     ours = [Path(__file__).with_name(f'{name}.py') for name in JUDGES]
     lesson = sorted(Path(d2lps.__file__).parent.rglob('*.py'))
     return [path.read_text() for path in [*ours, *lesson]]
 
 
-def _max_points(notebook):
+def _max_points(notebook: NotebookNode) -> float:
     return float(sum(cell.metadata.nbgrader.points for cell in notebook.cells
                      if is_check(cell)))
 
 
-def folder_for_results(to, submitted):
+def folder_for_results(to: PathLike, submitted: PathLike) -> Path:
     """The folder `to`, in which nothing is but what was made here."""
     to, submitted = (Path(path).expanduser().resolve()
                      for path in (to, submitted))
@@ -266,7 +304,8 @@ def folder_for_results(to, submitted):
     return to
 
 
-def chosen(submissions, names):
+def chosen(submissions: Sequence[Submission],
+           names: Collection[str]) -> list[str]:
     """The exercises to grade: those named, or all that anybody handed in."""
     unknown = {*names} - {*EXERCISES}
     if unknown:
@@ -280,7 +319,7 @@ def chosen(submissions, names):
     return [name for name in EXERCISES if name in found]
 
 
-def main(args=None):
+def main(words: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog='teaching.grade')
     parser.add_argument('submitted', help='a folder with one for each student')
     parser.add_argument('--to', default='graded', help='where results go',
@@ -297,7 +336,7 @@ def main(args=None):
     parser.add_argument('--scale', action='store_true',
                         help="points to the platform's maximum")
     parser.add_argument('--walls', choices=['bwrap', 'none'], default='bwrap')
-    args = parser.parse_args(args)
+    args = parser.parse_args(words)
     warnings.simplefilter('ignore')  # of nbgrader, for its own developers
     start = time.time()
     try:
@@ -338,7 +377,8 @@ def main(args=None):
             time.time() - start, to)
 
 
-def rules_for(args, submissions):
+def rules_for(args: argparse.Namespace,
+              submissions: Sequence[Submission]) -> late.Rules:
     """The rules for late days: those of before, with what is new."""
     rules = rules_of(args.to)
     if args.due:
@@ -356,7 +396,9 @@ def rules_for(args, submissions):
     return rules
 
 
-def summary(grading, submissions, exercises, asked_for, seconds, to):
+def summary(grading: Grading, submissions: Sequence[Submission],
+            exercises: Sequence[str], asked_for: Collection[str],
+            seconds: float, to: Path) -> None:
     """Say what was done, and what was not."""
     results = grading.results.all()
     kept = sum(bool(result.verdicts) for result in results) - len(

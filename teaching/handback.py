@@ -6,17 +6,22 @@ GRADED is what `make grade` wrote, COURSE the course of nbgrader whose folder
 import shutil
 import sys
 from pathlib import Path
+from typing import NamedTuple
 
 # What came with a submission: by these, a student's command finds its page.
 SIGNS = 'timestamp.txt', 'submission_secret.txt'
 
 
-def hand_back(graded, course):
-    """Copy each student's page beside the signs of what they submitted.
+class HandedBack(NamedTuple):
+    """What was handed back. left_out: students without page or signs."""
+    exercises: list[str]
+    left_out: list[str]
 
-    Returns the exercises, and students without a page or without signs.
-    """
-    exercises, left_out = set(), set()
+
+def hand_back(graded: Path, course: Path) -> HandedBack:
+    """Copy each student's page beside the signs of what they submitted."""
+    exercises: set[str] = set()
+    left_out: set[str] = set()
     for submitted in sorted((course / 'submitted').glob('*/*')):
         student, exercise = submitted.parts[-2:]
         page = graded / 'feedback' / f'{student}.html'
@@ -30,11 +35,12 @@ def hand_back(graded, course):
         for sign in signs:
             shutil.copy(sign, place)
         exercises.add(exercise)
-    return sorted(exercises), sorted(left_out)
+    return HandedBack(sorted(exercises), sorted(left_out))
 
 
-def main(graded, course):
-    graded, course = (Path(one).expanduser() for one in (graded, course))
+def main(graded_folder: str, course_folder: str) -> None:
+    graded = Path(graded_folder).expanduser()
+    course = Path(course_folder).expanduser()
     for folder in graded / 'feedback', course / 'submitted':
         if not folder.is_dir():
             sys.exit(f'd2lps: there is no folder {folder}')

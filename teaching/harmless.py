@@ -9,25 +9,32 @@ tables, lists, code and emphasis stay.
 """
 import base64
 import re
+from collections.abc import Collection
+from typing import Any, TypeGuard
 
-from nbformat import from_dict
+from nbformat import NotebookNode, from_dict
 
 from d2lps.checks import writable
 
 PICTURES = {'image/png': b'\x89PNG\r\n\x1a\n', 'image/jpeg': b'\xff\xd8\xff'}
 MOST_PIXELS = 20_000_000  # a file of few bytes can have more than memory
 STREAMS = 'stdout', 'stderr'
-KINDS = 'code', 'markdown', 'raw'
+KINDS = 'code', 'markdown', 'raw'  # of cells
 LARGEST_COUNT = 10 ** 6
-# Characters that are shown: what makes HTML of them may take a time that grows
-# with the square of a cell's length. A cell that is hardly longer stays whole.
-CELL, NOTEBOOK, HARDLY = 10_000, 100_000, 100
+# Characters that are shown of a text cell, and of all cells of a notebook. The
+# time to make HTML of a cell may grow with the square of its length.
+CELL, NOTEBOOK = 10_000, 100_000
+HARDLY = 100  # a cell that is longer by no more than this stays whole
 NAME = re.compile(r'[\w-]{1,64}', re.ASCII)
-METADATA = {  # of cells: what nbgrader has to know, and of which form it is
+# What nbgrader has to know of a cell: keys of its metadata, each with a type,
+# or with NAME, which the value has to match.
+METADATA: dict[str, Any] = {
     'grade': bool, 'grade_id': NAME, 'locked': bool, 'points': (int, float),
     'schema_version': int, 'solution': bool, 'task': bool, 'cell_type': NAME,
     'checksum': NAME}
-# Behind each of these comes the space. An address alone becomes a link, too.
+# Where a pattern below is found, a space is put behind it: `<script>` becomes
+# `< script>`. So each matches only the beginning of what it is about.
+# An address alone becomes a link, too.
 ADDRESS = re.compile(r':(?=//)|\bwww(?=\.)', re.IGNORECASE)
 ACTIVE = re.compile(
     r'<(?=[a-z/!?])'  # HTML, <javascript:...>
@@ -39,25 +46,28 @@ ACTIVE = re.compile(
     r'|\\(?=href|url|csname|require|mmltoken|class|cssid|style|data|bbox)'
     r'|@(?=[\w-])|'  # a mail address
     + ADDRESS.pattern, re.IGNORECASE)
-# A frame in JPEG: FF C0 to CF, length, bits, height, width, colours. Wherever
-# it stands: programs differ in where they look for one.
+# The header of a frame in JPEG: FF C0 to CF, length, bits, height and width,
+# which the group takes, and colours. It is looked for everywhere, because
+# programs differ in where they look for it.
 FRAME = re.compile(rb'(?=\xff[\xc0-\xc3\xc5-\xc7\xc9-\xcb\xcd-\xcf]\0.'
                    rb'.(....)[\1-\4])', re.DOTALL)
 # A terminal's codes but for colours, such as those of links.
 CODES = re.compile(r'\x1b(?!\[)')
 
 
-def words(text):
+def words(text: str) -> str:
     """Markdown that has no HTML, no links and no pictures."""
     return ACTIVE.sub(r'\g<0> ', writable(str(text)))
 
 
-def harmless(notebook, ours=()):
+def harmless(notebook: NotebookNode,
+             ours: Collection[str] = ()) -> NotebookNode:
     """A graded notebook that can be shown to a teacher: a new one.
 
     ours: sources of text cells that are not a student's; they stay. Of a
     student's long cells the beginning is shown, and how much is not.
     """
+    # Characters that may still be shown, of code and of text.
     room = {'code': NOTEBOOK, 'text': NOTEBOOK}
     return from_dict({
         'nbformat': 4, 'nbformat_minor': 5, 'metadata': {
@@ -69,29 +79,41 @@ def harmless(notebook, ours=()):
 
 
 def _cell(cell, k, ours, room):
-    found = {'cell_type': cell.cell_type if cell.cell_type in KINDS else 'raw',
-             'id': _fitting(cell.get('id'), NAME) or f'c{k}', 'metadata': {}}
-    told = cell.metadata.get('nbgrader')
-    if isinstance(told, dict) and _fitting(told.get('grade_id'), NAME):
-        found['metadata']['nbgrader'] = {
-            key: told[key] for key, form in METADATA.items()
-            if _fitting(told.get(key), form) is not None}
-    if found['cell_type'] == 'code':
-        outputs = map(_output, cell.get('outputs', ()))
+    """The harmless version of the cell with number k, as a dictionary."""
+    nbgrader = _nbgrader(cell)
+    made = {'cell_type': cell.cell_type if cell.cell_type in KINDS else 'raw',
+            'id': _fitting(cell.get('id'), NAME) or f'c{k}',
+            'metadata': {'nbgrader': nbgrader} if nbgrader else {}}
+    if made['cell_type'] == 'code':
         source = writable(str(cell.source))
-        if not found['metadata'].get('nbgrader', {}).get('grade'):
+        if not nbgrader.get('grade'):  # check cells are ours, and stay whole
             source = _cut(source, room, 'code', NOTEBOOK, '# ')
+        outputs = map(_output, cell.get('outputs', ()))
         count = cell.get('execution_count')
-        return found | {'source': source,
-                        'execution_count': count if is_count(count) else None,
-                        'outputs': [one for one in outputs if one]}
+        return made | {'source': source,
+                       'execution_count': count if is_count(count) else None,
+                       'outputs': [one for one in outputs if one]}
     if cell.cell_type == 'markdown' and cell.source in ours:
-        return found | {'source': cell.source}
-    return found | {'source': _cut(words(cell.source), room, 'text', CELL)}
+        return made | {'source': cell.source}
+    return made | {'source': _cut(words(cell.source), room, 'text', CELL)}
+
+
+def _nbgrader(cell):
+    """What nbgrader has to know of a cell; empty if that is not a cell of its.
+    """
+    metadata = cell.metadata.get('nbgrader')
+    if not isinstance(metadata, dict) or not (
+            _fitting(metadata.get('grade_id'), NAME)):
+        return {}
+    return {key: metadata[key] for key, form in METADATA.items()
+            if _fitting(metadata.get(key), form) is not None}
 
 
 def _cut(text, room, kind, most, before=''):
-    """The beginning of a text, for which there is room in its notebook."""
+    """The beginning of a text: at most `most` characters, if there is room.
+
+    before: what begins the line that says how much is not shown.
+    """
     length = min(most, room[kind])
     room[kind] -= min(length, len(text))
     more = len(text) - length
@@ -100,29 +122,30 @@ def _cut(text, room, kind, most, before=''):
 
 
 def _fitting(value, form):
-    """The value if it is of this form, else None."""
+    """The value if it is of this form, else None. form: see `METADATA`."""
     if form is NAME:
-        return value if isinstance(value, str) and NAME.fullmatch(value) else (
-            None)
-    return value if isinstance(value, form) else None
+        fits = isinstance(value, str) and NAME.fullmatch(value)
+    else:
+        fits = isinstance(value, form)
+    return value if fits else None
 
 
-def is_count(value):
+def is_count(value: object) -> TypeGuard[int]:
     """Can it be the number of a cell's run?"""
     return type(value) is int and 0 <= value < LARGEST_COUNT
 
 
-def _output(told):
-    """An output without what is active, or None if nothing is left."""
-    kind, data = told.get('output_type'), told.get('data')
+def _output(output):
+    """An output without what is active, or nothing if nothing is left."""
+    kind, data = output.get('output_type'), output.get('data')
     if kind == 'stream':
-        name = told.get('name')
-        return {'output_type': kind, 'text': _plain(told.get('text')),
+        name = output.get('name')
+        return {'output_type': kind, 'text': _plain(output.get('text')),
                 'name': name if name in STREAMS else STREAMS[0]}
     if kind == 'error':
-        return {'output_type': kind, 'ename': _plain(told.get('ename')),
-                'evalue': _plain(told.get('evalue')),
-                'traceback': [*map(_plain, told.get('traceback') or ())]}
+        return {'output_type': kind, 'ename': _plain(output.get('ename')),
+                'evalue': _plain(output.get('evalue')),
+                'traceback': [*map(_plain, output.get('traceback') or ())]}
     if not isinstance(data, dict):
         return None
     left = {name: picture for name, begin in PICTURES.items()
@@ -133,19 +156,23 @@ def _output(told):
                      'metadata': {}}
 
 
-def _plain(told):
+def _plain(text):
     """Text, without the addresses that JupyterLab makes links of."""
-    return ADDRESS.sub(r'\g<0> ', CODES.sub('', writable(_joined(told))))
+    return ADDRESS.sub(r'\g<0> ', CODES.sub('', writable(_joined(text))))
 
 
-def _joined(told):
-    return ''.join(map(str, told)) if isinstance(told, list) else str(told)
+def _joined(text):
+    """One text; notebooks may have a list of its lines."""
+    return ''.join(map(str, text)) if isinstance(text, list) else str(text)
 
 
-def _picture(told, begin):
-    """A picture in base64, if it is one, and none that fills the memory."""
+def _picture(text, begin):
+    """A picture in base64, if it is one, and none that fills the memory.
+
+    begin: the bytes with which pictures of its kind begin.
+    """
     try:
-        found = base64.b64decode(''.join(_joined(told).split()), validate=True)
+        found = base64.b64decode(''.join(_joined(text).split()), validate=True)
     except ValueError:
         return None
     if not found.startswith(begin) or _pixels(found) > MOST_PIXELS:
@@ -155,10 +182,11 @@ def _picture(told, begin):
 
 def _pixels(picture):
     """How many a PNG or JPEG says that it has, or 0: then none is drawn."""
-    if picture.startswith(PICTURES['image/png']):
-        sizes = [picture[16:24]] if picture[12:16] == b'IHDR' else []
-    else:
+    sizes = []  # bytes: one half is for a side, the other for the other side
+    if not picture.startswith(PICTURES['image/png']):
         sizes = [found[1] for found in FRAME.finditer(picture)]
+    elif picture[12:16] == b'IHDR':
+        sizes = [picture[16:24]]
     return max((int.from_bytes(one[:len(one) // 2], 'big')
                 * int.from_bytes(one[len(one) // 2:], 'big')
                 for one in sizes), default=0)

@@ -1,11 +1,15 @@
 """Verdicts on an executed notebook, given outside of the student's process."""
 import builtins
 import json
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
+from nbformat import NotebookNode
 from nbformat.v4 import new_output
 
-from d2lps.exercises.checking import NOTES, Wrong, check_of, judge_notes
+from d2lps.exercises.checking import (NOTES, Case, Check, Wrong, check_of,
+                                      judge_notes)
+from teaching.executing import HiddenCases, Problem
 
 
 class Verdict(NamedTuple):
@@ -20,11 +24,12 @@ class Verdict(NamedTuple):
     by_hand: float | None = None
 
 
-def judge(exercise, notebook, cases, problems):
-    """A list of `Verdict`, one for each check cell, part by part.
+def judge(exercise: str, notebook: NotebookNode, cases: HiddenCases,
+          problems: Mapping[str, Problem]) -> list[Verdict]:
+    """One verdict for each check cell, part by part.
 
     The outputs of these cells become what nbgrader counts: an error or none.
-    cases: hidden ones by part. problems: why a cell has no outputs, by id.
+    problems: from the id of a cell to why it has no outputs.
     """
     verdicts, broken = [], _broken(notebook)
     for cell in notebook.cells:
@@ -39,7 +44,7 @@ def judge(exercise, notebook, cases, problems):
             else:
                 judge_notes(one, notes, one.cases)
             if cell.id in problems:  # too late, and then right
-                raise Wrong(f'{problems[cell.id]}.')
+                raise Wrong(f'{problems[cell.id].words}.')
             wrong = None
             output = new_output('stream', name='stdout',
                                 text=f'Right: {one.right}\n')
@@ -54,7 +59,7 @@ def judge(exercise, notebook, cases, problems):
     return sorted(verdicts, key=lambda one: parts.index(one.part))
 
 
-def _judge_hidden(one, notes, cases):
+def _judge_hidden(one: Check, notes: str, cases: Sequence[Case]) -> None:
     """What a student's code says could tell the cases: only ours is told."""
     try:
         told = json.loads(notes)
@@ -67,7 +72,7 @@ def _judge_hidden(one, notes, cases):
     judge_notes(one, notes, cases)
 
 
-def _broken(notebook):
+def _broken(notebook: NotebookNode) -> str:
     """What stopped a cell of the student's before the checks, in words."""
     for cell in notebook.cells:
         if cell.metadata.get('nbgrader', {}).get('grade'):
@@ -78,14 +83,15 @@ def _broken(notebook):
     return ''
 
 
-def _notes(cell, problems, broken, hidden):
+def _notes(cell: NotebookNode, problems: Mapping[str, Problem], broken: str,
+           hidden: bool) -> str:
     """The notes that a check cell handed over; raises `Wrong` if none."""
     found = [output.data[NOTES] for output in cell.outputs
              if NOTES in output.get('data', ())]
     if len(found) == 1:  # also of a check that was stopped: it tells where
         return found[0]
     if cell.id in problems:
-        raise Wrong(f'{problems[cell.id]}.')
+        raise Wrong(f'{problems[cell.id].words}.')
     if found:
         raise Wrong('something else than the check spoke for it.')
     for output in cell.outputs:

@@ -2,12 +2,20 @@
 import functools
 import json
 import re
-from datetime import UTC, datetime, timedelta
+from collections.abc import Collection, Mapping
+from datetime import UTC, datetime, timedelta, tzinfo
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
-from teaching import spreadsheets
+from d2lps.annotations import PathLike
 from d2lps.exercises.checking import EXERCISES
+from teaching import spreadsheets
+
+if TYPE_CHECKING:
+    from teaching.results import Result
+
+# By student and exercise: a time that `moment` reads, or a number of days.
+Told: TypeAlias = Mapping[tuple[str, str], str | int]
 
 MARKED = 'late'  # in place of a time: Canvas says so, and not since when
 DAY = timedelta(days=1)
@@ -20,11 +28,11 @@ class Rules(NamedTuple):
     or to a number of days, which a teacher gave: they win. percent: of the
     points, for each day; 0 only tells the days.
     """
-    due: dict = {}
-    told: dict = {}
+    due: Mapping[str, str] = {}
+    told: Told = {}
     percent: float = 0
 
-    def days(self, result):
+    def days(self, result: 'Result') -> int:
         """Days that have begun since a result's notebook was due."""
         time = self.told.get((result.student, result.exercise), result.time)
         if isinstance(time, int):
@@ -36,8 +44,8 @@ class Rules(NamedTuple):
             return 0
         return max(0, -((moment(due) - moment(time)) // DAY))
 
-    def applied(self, result):
-        """The `Result` with its late days, and what they cost."""
+    def applied(self, result: 'Result') -> 'Result':
+        """The result with its late days, and what they cost."""
         days = self.days(result) if result.verdicts else 0
         if not days:
             return result
@@ -55,7 +63,7 @@ class Rules(NamedTuple):
 
 
 @functools.cache
-def moment(text, zone=None):
+def moment(text: str, zone: tzinfo | None = None) -> datetime:
     """The time that a text tells, such as 2026-11-20 13:45:12.1 UTC.
 
     A day alone means its end. zone: of what names none; None for ours.
@@ -74,7 +82,7 @@ def moment(text, zone=None):
                          '18:00') from None
 
 
-def handed_in(notebook):
+def handed_in(notebook: Path) -> str | None:
     """The time that nbgrader's exchange wrote beside a notebook, or None.
 
     A text that `moment` reads. Raises ValueError if it is none.
@@ -86,21 +94,21 @@ def handed_in(notebook):
         return moment(file.read(100), UTC).isoformat()
 
 
-def read_due(path):
+def read_due(path: PathLike) -> dict[str, str]:
     """From exercise to time, of a table with the columns exercise, due."""
-    due = {}
+    due: dict[str, str] = {}
     for row in spreadsheets.read(Path(path).expanduser(), 'exercise', 'due'):
         _known(path, row['exercise'], EXERCISES, 'exercise')
         due[row['exercise']] = moment(row['due']).isoformat()
     return due
 
 
-def read_times(path, students):
+def read_times(path: PathLike, students: Mapping[str, str]) -> Told:
     """From (student, exercise) to a time or days, of a teacher's table.
 
     students: from a name that may stand there to a student.
     """
-    told = {}
+    told: dict[tuple[str, str], str | int] = {}
     for row in spreadsheets.read(Path(path).expanduser(), 'student',
                                  'exercise'):
         _known(path, row['exercise'], EXERCISES, 'exercise')
@@ -116,18 +124,20 @@ def read_times(path, students):
     return told
 
 
-def _known(path, name, names, what):
+def _known(path: PathLike, name: str, names: Collection[str],
+           what: str) -> None:
     if name not in names:
         raise ValueError(f'{path} has {name!r}, which is no {what} here')
 
 
-def saved(rules):
+def saved(rules: Rules) -> str:
     """Rules as a text, for `loaded`."""
     return json.dumps([rules.due, [[*key, value] for key, value
                                    in rules.told.items()], rules.percent])
 
 
-def loaded(text):
+def loaded(text: str) -> Rules:
+    """The rules that `saved` wrote."""
     due, told, percent = json.loads(text)
     return Rules(due, {(student, exercise): value
                        for student, exercise, value in told}, percent)

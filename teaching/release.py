@@ -8,14 +8,15 @@ import tempfile
 import warnings
 from pathlib import Path
 
+from d2lps.annotations import PathLike
+from d2lps.exercises.checking import EXERCISES
 from teaching.course import Course
 from teaching.walls import ROOT
-from d2lps.exercises.checking import EXERCISES
 
 TASKS = ROOT / 'notebooks' / 'exercises' / 'tasks'
 
 
-def release(to):
+def release(to: Path) -> None:
     """Write every exercise without its solution and its hidden checks."""
     with tempfile.TemporaryDirectory() as folder:
         course = Course.make(Path(folder) / 'course')
@@ -24,9 +25,9 @@ def release(to):
             shutil.copy(course.released(name), to)
 
 
-def main(to=TASKS):
+def main(folder: PathLike = TASKS) -> None:
     warnings.simplefilter('ignore')  # of nbgrader, for its own developers
-    to = Path(to).resolve()
+    to = Path(folder).resolve()
     try:
         if to != TASKS and to.is_dir() and (
                 {path.stem for path in to.iterdir()} - {*EXERCISES}):

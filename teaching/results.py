@@ -6,12 +6,15 @@ same checks, is not graded again.
 """
 import hashlib
 import json
+from collections.abc import Iterable
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+from d2lps.annotations import PathLike
 from d2lps.exercises.checking import EXERCISES
 from teaching import byhand, feedback, late, spreadsheets
 from teaching.judging import Verdict
+from teaching.submissions import Submission
 
 # Beside the folder of results, where a student may be called the same.
 KEPT = 'kept'
@@ -29,14 +32,20 @@ class Result(NamedTuple):
     exercise: str
     points: float | None
     of: float
-    remarks: list
-    verdicts: list
+    remarks: list[str]
+    verdicts: list[Verdict]
     time: str | None = None
-    comments: list = []
+    comments: list[str] = []
     days: int = 0
 
 
-def digest(*parts):
+class Called(NamedTuple):
+    """What a student's folder is called, and the number of a platform."""
+    folder: str
+    number: str
+
+
+def digest(*parts: Any) -> str:
     """A text that changes whenever one of the parts changes."""
     words = [json.dumps(part, sort_keys=True) for part in parts]
     return hashlib.sha256('\0'.join(words).encode(
@@ -46,24 +55,29 @@ def digest(*parts):
 class Results:
     """The results in a folder, with students in the order of submissions."""
 
-    def __init__(self, folder, submissions, rules=None):
-        self.folder, self._results, self._digests = Path(folder), {}, {}
+    def __init__(self, folder: PathLike, submissions: Iterable[Submission],
+                 rules: late.Rules | None = None) -> None:
+        self.folder = Path(folder)
+        # By student and exercise.
+        self._results: dict[tuple[str, str], Result] = {}
+        self._digests: dict[tuple[str, str], str | None] = {}
         self._submissions = {one.student: one for one in submissions}
         self._results_folder = self.folder / 'results'  # one a student
         self._results_folder.mkdir(parents=True, exist_ok=True)
         self._kept_folder = self.folder / KEPT
         self._kept_folder.mkdir(exist_ok=True)
-        self._by_hand = {  # for when the gradebook cannot be read
+        # For when the gradebook cannot be read.
+        self._by_hand: byhand.Written = {
             (student, exercise): byhand.ByHand(*one)
             for student, exercise, one in json.loads(
                 _read(folder, BY_HAND) or '[]')}
         self._rules = rules or rules_of(folder)
         _replace(self._kept_folder / LATE, late.saved(self._rules))
         people = json.loads(_read(folder, PEOPLE) or '{}')
-        self.people = {student: tuple(one) for student, one
+        self.people = {student: Called(*one) for student, one
                        in people.items()} | {
-            one.student: (one.folder or one.student, one.number)
-            for one in submissions}
+            student: Called(one.folder or student, one.number)
+            for student, one in self._submissions.items()}
         _replace(self._kept_folder / PEOPLE, json.dumps(self.people))
         for path in sorted(self._results_folder.glob('*/*.json')):
             told = json.loads(path.read_text())
@@ -72,17 +86,18 @@ class Results:
             told.pop('answer', None)  # which earlier versions wrote
             self._results[path.parent.name, path.stem] = Result(**told)
 
-    def known(self, student, exercise, digest):
+    def known(self, student: str, exercise: str,
+              digest: str) -> Result | None:
         """The result of just this notebook, or None."""
         if self._digests.get((student, exercise)) == digest:
             return self._results[student, exercise]
         return None
 
-    def was_graded(self, student, exercise):
+    def was_graded(self, student: str, exercise: str) -> bool:
         one = self._results.get((student, exercise))
         return bool(one and one.verdicts)
 
-    def add(self, result, digest=None):
+    def add(self, result: Result, digest: str | None = None) -> None:
         """Write a result, the tables with it, and the student's page.
 
         Without a digest it is graded anew the next time.
@@ -90,7 +105,7 @@ class Results:
         self.keep(result, digest)
         self.write(result.student)
 
-    def keep(self, result, digest=None):
+    def keep(self, result: Result, digest: str | None = None) -> None:
         """Write a result alone; `write` must follow."""
         self._results[result.student, result.exercise] = result
         self._digests[result.student, result.exercise] = digest
@@ -99,7 +114,7 @@ class Results:
         path = folder / f'{result.exercise}.json'
         _replace(path, json.dumps(result._asdict() | {'digest': digest}))
 
-    def note_by_hand(self, found):
+    def note_by_hand(self, found: byhand.Written) -> None:
         """What a teacher wrote, as `byhand.written` found it: it wins."""
         if found == self._by_hand:
             return
@@ -108,7 +123,7 @@ class Results:
             [[*key, one] for key, one in found.items()]))
         self.write(*self._submissions)
 
-    def all(self):
+    def all(self) -> list[Result]:
         """All results, by student and then by exercise."""
         order = [*self._submissions, *sorted(
             {student for student, _ in self._results} - {*self._submissions})]
@@ -118,10 +133,10 @@ class Results:
                 for student in order for exercise in EXERCISES
                 if (student, exercise) in self._results]
 
-    def write(self, *students):
+    def write(self, *students: str) -> None:
         """Write the tables, and the pages of these students."""
         results = self.all()
-        folders = {student: folder for student, (folder, _)
+        folders = {student: called.folder for student, called
                    in self.people.items()}
         _replace(self.folder / 'grades.csv',
                  spreadsheets.long(results, folders))
@@ -138,25 +153,25 @@ class Results:
                              if one.student == student]))
 
 
-def known_people(folder):
+def known_people(folder: PathLike) -> dict[str, str]:
     """From what a student's folder was called to the student."""
     return {called: student for student, (called, _)
             in json.loads(_read(folder, PEOPLE) or '{}').items()}
 
 
-def rules_of(folder):
+def rules_of(folder: PathLike) -> late.Rules:
     """The rules for late days of an earlier grading, or none."""
     told = _read(folder, LATE)
     return late.loaded(told) if told else late.Rules()
 
 
-def _read(folder, name):
+def _read(folder: PathLike, name: str) -> str | None:
     """The text of a file in `kept`, or None if there is none."""
     path = Path(folder) / KEPT / name
     return path.read_text() if path.is_file() else None
 
 
-def _replace(path, text):
+def _replace(path: Path, text: str) -> None:
     """Write a file anew, so that it is whole at any moment."""
     new = path.with_name(f'{path.name}.new')
     with open(new, 'w', newline='', encoding='utf-8',

@@ -2,8 +2,14 @@
 import csv
 import io
 import re
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
 
 from d2lps.exercises.checking import EXERCISES
+
+if TYPE_CHECKING:
+    from teaching.results import Result
 
 SEPARATORS = ',;\t'
 # What begins a formula; also behind what another spreadsheet, which cuts
@@ -13,33 +19,37 @@ GRADES = ('student', 'folder', 'exercise', 'points', 'of', 'late days',
           'remarks')
 
 
-def plain(text):
+class Table(NamedTuple):
+    """A table of text. bom: does the file begin with the sign for UTF-8?"""
+    rows: list[list[str]]
+    separator: str
+    bom: bool
+
+
+def plain(text: str) -> str:
     """Without what a terminal or a file of text cannot have."""
     return ''.join(letter if letter.isprintable() else ' ' for letter in text)
 
 
-def safe(text):
+def safe(text: str) -> str:
     """The text of a cell, which no spreadsheet runs as a formula."""
     return FORMULA.sub(r"\1\2'", plain(text))
 
 
-def number(value):
+def number(value: float | None) -> str:
     """As a cell has it: nothing for None."""
     return '' if value is None else f'{round(value, 2):g}'
 
 
-def written(rows, separator=','):
+def written(rows: Iterable[Sequence[object]], separator: str = ',') -> str:
     """Rows as the text of a table."""
     file = io.StringIO(newline='')
     csv.writer(file, delimiter=separator).writerows(rows)
     return file.getvalue()
 
 
-def rows_of(path):
-    """The rows of a table, how it separates cells, and has it a BOM?
-
-    Raises ValueError if it is none.
-    """
+def rows_of(path: Path) -> Table:
+    """The table in a file; raises ValueError if it is none."""
     try:
         text = path.read_bytes().decode('utf-8')
     except OSError as error:
@@ -50,20 +60,24 @@ def rows_of(path):
     bom = text.startswith('\ufeff')
     text = text.removeprefix('\ufeff')
 
-    def cut(separator):
+    def cut(separator: str) -> list[list[str]]:
         try:
             return [*csv.reader(io.StringIO(text, newline=''),
                                 delimiter=separator)]
         except csv.Error as error:
             raise ValueError(f'{path} is no table: {error}') from None
-    separator = max(SEPARATORS, key=lambda one: len(next(
-        iter(cut(one)), ())))
-    return cut(separator), separator, bom
+
+    def columns(separator):
+        rows = cut(separator)
+        return len(rows[0]) if rows else 0
+
+    separator = max(SEPARATORS, key=columns)
+    return Table(cut(separator), separator, bom)
 
 
-def read(path, *columns):
+def read(path: Path, *columns: str) -> list[dict[str, str]]:
     """Dictionaries, a row each, of a table with at least these columns."""
-    header, *rows = rows_of(path)[0] or [[]]
+    header, *rows = rows_of(path).rows or [[]]
     header = [name.strip().lower() for name in header]
     lacking = [name for name in columns if name not in header]
     if lacking:
@@ -74,15 +88,19 @@ def read(path, *columns):
             for row in rows if any(cell.strip() for cell in row)]
 
 
-def long(results, folders):
-    """grades.csv: a row for each student and exercise."""
-    return written([GRADES] + [[
+def long(results: 'Iterable[Result]', folders: Mapping[str, str]) -> str:
+    """grades.csv: a row for each student and exercise.
+
+    folders: from a student to what the folder is called.
+    """
+    return written([GRADES, *([
         one.student, safe(folders.get(one.student, one.student)),
         one.exercise, number(one.points), number(one.of),
-        one.days or '', safe('; '.join(one.remarks))] for one in results])
+        one.days or '', safe('; '.join(one.remarks))] for one in results)])
 
 
-def wide(results, folders, remarks):
+def wide(results: 'Sequence[Result]', folders: Mapping[str, str],
+         remarks: Mapping[str, Sequence[str]]) -> str:
     """students.csv: a row for each student, and a column for each exercise.
 
     An empty cell is an exercise that gave no points, and not 0 of them
@@ -93,8 +111,9 @@ def wide(results, folders, remarks):
     exercises = [name for name in EXERCISES if name in there]
     found = {(one.student, one.exercise): one for one in results}
     students = [*dict.fromkeys([*remarks, *(one.student for one in results)])]
-    rows = [['student', 'folder', *exercises, 'total', 'of', 'late days',
-             'remarks']]
+    rows: list[list[object]] = [[
+        'student', 'folder', *exercises, 'total', 'of', 'late days',
+        'remarks']]
     for student in students:
         mine = [found[student, exercise] for exercise in exercises
                 if (student, exercise) in found]
@@ -107,7 +126,7 @@ def wide(results, folders, remarks):
             *(number(found[student, exercise].points)
               if (student, exercise) in found else ''
               for exercise in exercises),
-            number(sum(one.points for one in graded)),
+            number(sum(one.points or 0 for one in graded)),
             number(sum(one.of for one in graded)),
             sum(one.days for one in mine) or '', safe('; '.join(told))])
     return written(rows)

@@ -8,6 +8,10 @@ import resource
 import sys
 from collections import Counter
 from contextlib import suppress
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from ipykernel.kernelapp import IPKernelApp
 
 MEMORY = 2 * 2 ** 30  # bytes
 FILES = 50 * 2 ** 20  # bytes of a file
@@ -15,23 +19,24 @@ PROCESSES = 100  # and threads, of this user here; a cluster needs 86
 TEXT = 1_000_000  # characters that are printed: what follows is dropped
 
 
-def limit(kind, most):
-    """Not above what we have been permitted."""
+def limit(kind: int, most: int) -> None:
+    """Set a limit of `resource`, not above what we have been permitted."""
     _, hard = resource.getrlimit(kind)
     most = most if hard == resource.RLIM_INFINITY else min(most, hard)
     resource.setrlimit(kind, (most, most))
 
 
-def be_ended_first():
+def be_ended_first() -> None:
     """Where memory is short, Linux ends this before the grading itself."""
     with suppress(OSError), open('/proc/self/oom_score_adj', 'w') as file:
         file.write('1000')
 
 
-def shorten_prints():
+def shorten_prints() -> None:
     """Or a loop that prints would fill the memory of who reads along."""
     from ipykernel.iostream import OutStream
-    write, printed = OutStream.write, Counter()
+    write = OutStream.write
+    printed: Counter[str] = Counter()  # characters of each stream
 
     def write_some(self, text):
         room = max(0, TEXT - printed[self.name])
@@ -39,20 +44,21 @@ def shorten_prints():
         write(self, text[:room])
         return len(text)
 
-    OutStream.write = write_some
+    OutStream.write = write_some  # type: ignore[method-assign]
 
 
-def go_on_after_exit(app):
+def go_on_after_exit(app: 'IPKernelApp') -> None:
     """`exit` and `quit` would end the kernel, but only some cells later.
 
     They, and whatever else asks for a shutdown, set this trait of IPython's
     shell, and it tells the loop of the kernel to stop a moment later. As after
     `sys.exit()`, the cells below are run here all the same.
     """
+    assert app.shell is not None  # it has one since `initialize`
     app.shell.unobserve_all('exit_now')
 
 
-def main(user, connection_file, *options):
+def main(user: str, connection_file: str, *options: str) -> None:
     limit(resource.RLIMIT_DATA, MEMORY)
     limit(resource.RLIMIT_AS, 2 * MEMORY)  # memory that is shared, too
     limit(resource.RLIMIT_FSIZE, FILES)

@@ -2,15 +2,18 @@
 import copy
 import json
 import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
 
 import nbformat
+from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell, new_markdown_cell
 
+from d2lps.annotations import PathLike
 from d2lps.checks import writable
-from d2lps.exercises.checking import EXERCISES
+from d2lps.exercises.checking import EXERCISES, Case
 from teaching import late
 
 LARGEST = 20_000_000  # bytes of a notebook
@@ -44,11 +47,11 @@ class Submission(NamedTuple):
     for `late.moment`, or `late.MARKED`; those that are known.
     """
     student: str
-    notebooks: dict
-    remarks: dict
+    notebooks: dict[str, NotebookNode]
+    remarks: dict[str, list[str]]
     folder: str = ''
     number: str = ''
-    times: dict = {}
+    times: dict[str, str] = {}
 
 
 class File(NamedTuple):
@@ -63,12 +66,49 @@ class File(NamedTuple):
     is_late: bool = False
 
 
-def read_all(folder, known=()):
-    """A list of `Submission`, from a folder with a folder for each student.
+class Flat(NamedTuple):
+    """Files of one student in a folder without folders, the newest first."""
+    number: str
+    files: list[File]
+
+
+class Rebuilt(NamedTuple):
+    """A notebook to grade, and remarks on what its student had changed."""
+    notebook: NotebookNode
+    remarks: list[str]
+
+
+class Definition(NamedTuple):
+    """A function or class that a cell defines. lines: of the cell's source."""
+    name: str
+    lines: slice
+    is_stub: bool
+
+
+class Cell(NamedTuple):
+    """A student's cell, with the name that nbgrader has for it."""
+    grade_id: str | None
+    cell: NotebookNode
+
+
+class Apart(NamedTuple):
+    """A student's notebook without our check cells.
+
+    seen: from the name of a check (None: it had none) to the texts of its
+    cells. places: where the checks may go, each before the cell of this index.
+    """
+    cells: list[Cell]
+    seen: dict[str | None, set[str]]
+    places: list[int]
+
+
+def read_all(folder: PathLike,
+             known: Mapping[str, str] | None = None) -> list[Submission]:
+    """What was handed in, from a folder with a folder for each student.
 
     Or with no such folders, but files that Canvas or Moodle have named after
-    students. known: who is who, a dictionary from what a folder is called to
-    the student, of an earlier grading.
+    students. known: of an earlier grading, from what a folder is called to
+    the student.
     Raises ValueError if there is no student in it.
     """
     folder = Path(folder).expanduser()
@@ -78,27 +118,28 @@ def read_all(folder, known=()):
     if not people and not flat:
         raise ValueError(f'FROM must be a folder with a folder for each '
                          f'student in it; {folder} has none')
-    names = _Names(dict(known))
+    names = _Names(known or {})
     found = []
     for path in people:
         found.append(_read_safely(path, names.of(path.name)))
-    for called, (number, files) in flat.items():
+    for called, one in flat.items():
         student = names.of(called)
-        found.append(_read(files, student)._replace(
-            folder=called, number=number))
+        found.append(_read(one.files, student)._replace(
+            folder=called, number=one.number))
     return found
 
 
-def loose(folder):
+def loose(folder: PathLike) -> list[str]:
     """The names of files that are no student's."""
-    taken = {file.path for _, files in _flat(Path(folder).expanduser())
-             .values() for file in files}
-    return [path.name for path in sorted(Path(folder).expanduser().iterdir())
+    folder = Path(folder).expanduser()
+    taken = {file.path for one in _flat(folder).values()
+             for file in one.files}
+    return [path.name for path in sorted(folder.iterdir())
             if path.is_file() and not path.name.startswith('.')
             and path not in taken]
 
 
-def _people(folder):
+def _people(folder: Path) -> list[Path]:
     """Students' folders; of those with Moodle's texts, what has no file."""
     paths = sorted(path for path in folder.iterdir()
                    if path.is_dir() and not path.name.startswith('.'))
@@ -108,11 +149,13 @@ def _people(folder):
         (text := MOODLE_TEXT.fullmatch(path.name)) and text[1] in numbers)]
 
 
-def _flat(folder):
-    """From a student's name to the number and files, the newest first."""
-    found = {}
+def _flat(folder: Path) -> dict[str, Flat]:
+    """The files that a platform named after students, by student."""
+    # By the student's number: what the student is called, and the files, each
+    # with the parts of its name.
+    found: dict[str, tuple[str, list[tuple[re.Match[str], Path]]]] = {}
     for path in sorted(folder.iterdir()):
-        parts = not path.is_dir() and _parts(path.name)
+        parts = None if path.is_dir() else _parts(path.name)
         if parts and _may_be_one(parts['file']):
             number, files = found.setdefault(parts['number'], (
                 f'{parts["name"]}_{parts["number"]}'
@@ -123,14 +166,14 @@ def _flat(folder):
         files.sort(key=lambda one: _newest_first(
             one[1], one[0]['file'], int(one[0].groupdict().get(
                 'attachment') or 0)))
-        flat[called] = number, [
+        flat[called] = Flat(number, [
             File(path, parts['file'], path.name,
                  bool(parts.groupdict().get('late')))
-            for parts, path in files]
+            for parts, path in files])
     return flat
 
 
-def _parts(name):
+def _parts(name: str) -> re.Match[str] | None:
     """What a platform's name of a file tells; None if it is no such name.
 
     Nor if it can be read in two ways: students choose the names of files.
@@ -146,11 +189,11 @@ def _parts(name):
 class _Names:
     """Students' names, which can be names of files, and are no one else's."""
 
-    def __init__(self, known):
+    def __init__(self, known: Mapping[str, str]) -> None:
         self._known = known
         self._taken = {name.lower() for name in known.values()}
 
-    def of(self, called):
+    def of(self, called: str) -> str:
         """The name of whose folder is called so."""
         if called in self._known:
             return self._known[called]
@@ -165,7 +208,7 @@ class _Names:
         return name
 
 
-def _read_safely(path, student):
+def _read_safely(path: Path, student: str) -> Submission:
     try:
         submission = read(path, student)
     except (OSError, RecursionError) as error:
@@ -179,7 +222,7 @@ def _read_safely(path, student):
                                number=moodle['number'] if moodle else '')
 
 
-def read(folder, student):
+def read(folder: Path, student: str) -> Submission:
     """The `Submission` in a student's folder, at whatever depth."""
     files, all_of_them = _files(folder)
     submission = _read([File(path, path.name, str(path.relative_to(folder)))
@@ -191,9 +234,11 @@ def read(folder, student):
     return submission
 
 
-def _read(files, student):
+def _read(files: Iterable[File], student: str) -> Submission:
     """The `Submission` of these files; of two answers the first counts."""
-    notebooks, remarks, times = {}, {}, {}
+    notebooks: dict[str, NotebookNode] = {}
+    remarks: dict[str, list[str]] = {}
+    times: dict[str, str] = {}
 
     def remark(exercise, text):
         remarks.setdefault(exercise, []).append(text)
@@ -235,13 +280,14 @@ def _read(files, student):
     return Submission(student, notebooks, remarks, times=times)
 
 
-def _files(folder):
+def _files(folder: Path) -> tuple[list[Path], bool]:
     """Files that may be a student's answers, and whether that is all.
 
     The newest first; of those of the same second, which may have come out of
     one archive, the ones with an exercise's exact name.
     """
-    found, complete = [], True
+    found: list[Path] = []
+    complete = True
     for looked_at, path in enumerate(folder.rglob('*'), 1):
         if looked_at > MOST_FILES or len(found) > MOST_NOTEBOOKS:
             complete = False
@@ -261,18 +307,18 @@ def _newest_first(path, called, attachment=0):
             Path(called).stem not in EXERCISES, path)
 
 
-def _may_be_one(called):
-    return called.lower().endswith('.ipynb') or _named(called)
+def _may_be_one(called: str) -> bool:
+    return called.lower().endswith('.ipynb') or bool(_named(called))
 
 
-def _named(called):
+def _named(called: str) -> str | None:
     """The exercise that a file's name means, such as 'Tree (1).ipynb'."""
     words = re.sub(r'[^a-z]+', '-', called.split('.')[0].lower())
     fitting = [name for name in EXERCISES if name in words]
     return max(fitting, key=len, default=None)
 
 
-def _notebook(path):
+def _notebook(path: Path) -> NotebookNode:
     """The notebook in a file, with nothing in it but what is graded.
 
     Raises ValueError with what is wrong.
@@ -320,7 +366,7 @@ def _cell(told):
     return found
 
 
-def _recognised(notebook):
+def _recognised(notebook: NotebookNode) -> str | None:
     """The exercise that a notebook's check cells name."""
     text = '\n'.join(cell.source for cell in notebook.cells)
     found = {name for name in re.findall(r"check\('([\w-]+)'", text)
@@ -328,10 +374,10 @@ def _recognised(notebook):
     return found.pop() if len(found) == 1 else None
 
 
-def rebuild(template, handed_in):
+def rebuild(template: NotebookNode, handed_in: NotebookNode) -> Rebuilt:
     """What is graded: the student's cells, and the check cells of the source.
 
-    template: the solved source. Returns a new notebook and a list of remarks.
+    template: the solved source.
     """
     made = copy.deepcopy(template)
     checks = [cell for cell in made.cells if is_check(cell)]
@@ -354,21 +400,24 @@ def rebuild(template, handed_in):
     for cell in checks:
         cell.source = IMPORT + cell.source
     # Hidden checks come last: a visible check's reason could tell their cases.
-    checks.sort(key=lambda cell: _grade_id(cell).startswith('hidden'))
+    checks.sort(key=lambda cell: cell.metadata.nbgrader.grade_id.startswith(
+        'hidden'))
     made.cells = [*before, *checks, *(cell for _, cell in cells[place:])]
     for k, cell in enumerate(made.cells):
         cell.id = cell.metadata.get('nbgrader', {}).get('grade_id', f'c{k}')
-    return made, remarks
+    return Rebuilt(made, remarks)
 
 
-def _changed_checks(checks, seen):
+def _changed_checks(checks: Iterable[NotebookNode],
+                    seen: Mapping[str | None, set[str]]) -> list[str]:
     """Remarks on check cells that a student changed or deleted."""
     changes = [(_grade_id(cell), _change(cell, seen)) for cell in checks]
     return [f'the cell {name} was {change}: put back'
             for name, change in changes if change]
 
 
-def _answers(cells, asked, place):
+def _answers(cells: list[Cell], asked: set[str],
+             place: int) -> tuple[list[NotebookNode], list[str]]:
     """The student's cells with an answer, and remarks on them.
 
     An answer that was made text becomes code again. If there is none, an
@@ -383,11 +432,13 @@ def _answers(cells, asked, place):
     if not answers:
         remarks.append('the cell for the answer is not there')
         answers = [new_code_cell('')]
-        cells.insert(place, ('answer', answers[0]))
+        cells.insert(place, Cell('answer', answers[0]))
     return answers, remarks
 
 
-def _place_of_checks(cells, written, asked, places):
+def _place_of_checks(cells: Sequence[Cell], written: Sequence[set[str]],
+                     asked: set[str],
+                     places: Sequence[int]) -> tuple[int, list[str]]:
     """Before which of the cells the checks are run, and remarks on that.
 
     places: those where the student's check cells were. They go to the first
@@ -398,6 +449,7 @@ def _place_of_checks(cells, written, asked, places):
 
     def missing(place):
         return needed.difference(*written[:place])
+
     complete = [place for place in places if not missing(place)]
     place = (complete or places)[0]
     for lower in complete:
@@ -414,7 +466,8 @@ def _place_of_checks(cells, written, asked, places):
     return place, remarks
 
 
-def _drop_stubs(cells, written, answers):
+def _drop_stubs(cells: Sequence[Cell], written: Sequence[set[str]],
+                answers: Iterable[NotebookNode]) -> None:
     """Drop stubs from the answers, of names that another cell writes."""
     for answer in answers:
         elsewhere = set().union(*(names for names, (_, cell) in zip(
@@ -422,20 +475,22 @@ def _drop_stubs(cells, written, answers):
         answer.source = _without_stubs(answer.source, elsewhere)
 
 
-def _taken_apart(handed_in, checks):
+def _taken_apart(handed_in: NotebookNode,
+                 checks: Iterable[NotebookNode]) -> Apart:
     """What a student wrote, and where our check cells were.
 
     A check cell in which something else stands is a student's own: who copies
-    one, copies its name. Returns the student's cells, each with its name; from
-    the name of a check (None: it had none) to the texts of its cells; and
-    where the checks may go: before which of the student's cells, a list.
+    one, copies its name.
     """
     names = {cell.metadata.nbgrader.grade_id for cell in checks}
     plain = {text for cell in checks
              for text in (cell.source, visible(cell.source))}
     lines = {line for text in plain for line in _lines(text)}
     calls = {line for line in lines if line.startswith('check(')}
-    cells, seen, places, changed = [], {}, [], []
+    cells: list[Cell] = []
+    seen: dict[str | None, set[str]] = {}
+    places: list[int] = []
+    changed: list[int] = []
     for cell in handed_in.cells:
         grade_id = _grade_id(cell)
         named = grade_id in names
@@ -449,21 +504,21 @@ def _taken_apart(handed_in, checks):
             continue
         make = (new_code_cell if cell.cell_type == 'code'
                 else new_markdown_cell)
-        cells.append((grade_id, make(cell.source)))
+        cells.append(Cell(grade_id, make(cell.source)))
         if named:
             changed.append(len(cells))
         if places and calls & _lines(cell.source):  # an answer with its check
             places.append(len(cells))
-    return cells, seen, places or changed or [len(cells)]
+    return Apart(cells, seen, places or changed or [len(cells)])
 
 
-def _lines(source):
+def _lines(source: str) -> set[str]:
     """Lines that are neither empty nor comments."""
     return {line for line in map(str.strip, source.splitlines())
             if line and not line.startswith('#')}
 
 
-def _code_again(cells, asked):
+def _code_again(cells: list[Cell], asked: set[str]) -> bool:
     """Make code of an answer that is text now, unless one is code: was it?
 
     One key does that in Jupyter. Who has answered in another cell may keep an
@@ -472,23 +527,24 @@ def _code_again(cells, asked):
     places = [k for k, (grade_id, cell) in enumerate(cells)
               if grade_id == 'answer' and cell.cell_type != 'code']
     there = set().union(*_written(cells, asked))
-    lost = [k for k in places if asked - there & _names(cells[k][1].source)]
+    lost = [k for k in places if asked - there & _names(cells[k].cell.source)]
     if not any(grade_id == 'answer' and cell.cell_type == 'code'
                for grade_id, cell in cells):
         lost = lost or places[-1:]
     for k in lost:
-        cells[k] = 'answer', new_code_cell(cells[k][1].source)
+        cells[k] = Cell('answer', new_code_cell(cells[k].cell.source))
     return bool(lost)
 
 
-def _grade_id(cell):
+def _grade_id(cell: NotebookNode) -> str | None:
     """nbgrader's name of a cell; a cell's id is the same in our notebooks."""
     found = cell.metadata.get('nbgrader')
     found = found.get('grade_id') if isinstance(found, dict) else None
     return found if isinstance(found, str) else cell.get('id')
 
 
-def _change(cell, seen):
+def _change(cell: NotebookNode,
+            seen: Mapping[str | None, set[str]]) -> str | None:
     """What was done to a check cell: 'deleted', 'changed', or None."""
     named = seen.get(cell.metadata.nbgrader.grade_id, set())
     if {cell.source, visible(cell.source)} & (named | seen.get(None, set())):
@@ -496,38 +552,39 @@ def _change(cell, seen):
     return 'changed' if named else 'deleted'
 
 
-def visible(source):
+def visible(source: str) -> str:
     """One of our cells as students see it, without hidden tests."""
     before, begin, rest = source.partition(BEGIN)
     _, _, after = rest.partition(END)
     return before.removesuffix('\n') + after if begin else source
 
 
-def is_check(cell):
+def is_check(cell: NotebookNode) -> bool:
+    """Is it one of our cells that check, and give points?"""
     return bool(cell.metadata.get('nbgrader', {}).get('grade'))
 
 
-def imports_of(notebook):
-    """What the first cell with code imports: a text."""
+def imports_of(notebook: NotebookNode) -> str:
+    """The first cell with code, which imports."""
     return next(cell.source for cell in notebook.cells
                 if cell.cell_type == 'code')
 
 
-def _has_lines(cells, text):
+def _has_lines(cells: Iterable[NotebookNode], text: str) -> bool:
     """Is each line of a text in some code cell?"""
     there = {line.strip() for cell in cells if cell.cell_type == 'code'
              for line in cell.source.splitlines()}
     return there.issuperset(map(str.strip, text.splitlines()))
 
 
-def asked_for(checks):
+def asked_for(checks: Iterable[NotebookNode]) -> set[str]:
     """The names of the functions and classes that are checked."""
     return {name for cell in checks for name in re.findall(
         r"\('[\w-]+', '[\w-]+', (\w+)\)", cell.source)}
 
 
-def defined(source):
-    """Functions and classes of a cell: (name, its lines, is it a stub?).
+def defined(source: str) -> Iterator[Definition]:
+    """The functions and classes of a cell.
 
     Found without Python's parser, which deep nesting can crash.
     """
@@ -537,10 +594,10 @@ def defined(source):
         found = re.match(r'(?:async def|def|class) (\w+)', lines[begin])
         if found:
             text = ''.join(lines[begin:end])
-            yield found[1], slice(begin, end), _is_stub(text)
+            yield Definition(found[1], slice(begin, end), _is_stub(text))
 
 
-def _is_stub(text):
+def _is_stub(text: str) -> bool:
     """Does a function come to our line before it can return anything?"""
     returns = True
     for line in text.splitlines():
@@ -553,12 +610,12 @@ def _is_stub(text):
     return False
 
 
-def _names(source):
+def _names(source: str) -> set[str]:
     """The names of functions and classes that are written, and no stubs."""
-    return {name for name, _, is_stub in defined(source) if not is_stub}
+    return {one.name for one in defined(source) if not one.is_stub}
 
 
-def _written(cells, asked):
+def _written(cells: Sequence[Cell], asked: set[str]) -> list[set[str]]:
     """Of each cell the names of `_names`, a list of sets.
 
     A name that is asked for and nowhere written so may be in `name = other`,
@@ -576,9 +633,12 @@ def _written(cells, asked):
     return written
 
 
-def _needed(cells, written, asked):
+def _needed(cells: Sequence[Cell], written: Sequence[set[str]],
+            asked: set[str]) -> set[str]:
     """Names asked for, and those that their cells name in turn, if written."""
-    there, needed, more = set().union(*written), set(), set(asked)
+    there: set[str] = set().union(*written)
+    needed: set[str] = set()
+    more = set(asked)
     words = [{*re.findall(r'\w+', cell.source)} & there for _, cell in cells]
     while more:
         needed |= more
@@ -587,15 +647,15 @@ def _needed(cells, written, asked):
     return needed & there
 
 
-def _without_stubs(source, names):
+def _without_stubs(source: str, names: set[str]) -> str:
     """Without what is no answer yet, of these names."""
     lines = source.splitlines(keepends=True)
-    for name, where, is_stub in reversed([*defined(source)]):
-        if is_stub and name in names:
-            del lines[where]
+    for one in reversed([*defined(source)]):
+        if one.is_stub and one.name in names:
+            del lines[one.lines]
     return ''.join(lines)
 
 
-def hidden_cases(folder, exercise):
-    """The cases of hidden checks: a dictionary from parts to lists."""
+def hidden_cases(folder: PathLike, exercise: str) -> dict[str, list[Case]]:
+    """The cases of hidden checks, by part of the exercise."""
     return json.loads((Path(folder) / f'{exercise}.json').read_text())

@@ -9,6 +9,7 @@ import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 
@@ -31,7 +32,7 @@ TRIES = 10  # to end processes that go on starting others
 
 
 @functools.cache
-def problem():
+def problem() -> str | None:
     """Why there are no walls on this machine; None if there are."""
     if not shutil.which('bwrap'):
         return ('the program bwrap is not here (Debian and Ubuntu: sudo apt '
@@ -44,12 +45,13 @@ def problem():
         return f'bwrap does not work here: {error}'
     if done.returncode:
         return f'bwrap does not work here: {done.stderr.strip()[-300:]}'
+    return None
 
 
-def can_import(library, walls):
-    """Can code that runs there import it?"""
-    words = [*(_walls(Path('/tmp')) if walls else ()), sys.executable, '-c',
-             f'import {library}']
+def can_import(library: str, behind_walls: bool) -> bool:
+    """Can students' code import it, where it runs?"""
+    words = [*(_walls(Path('/tmp')) if behind_walls else ()), sys.executable,
+             '-c', f'import {library}']
     try:
         return not subprocess.run(words, capture_output=True, timeout=120,
                                   env=environment(), cwd='/').returncode
@@ -57,26 +59,26 @@ def can_import(library, walls):
         return False
 
 
-def command(folder, slot, walls):
-    """The command that starts a kernel, a list of words.
+def command(folder: Path, slot: int, behind_walls: bool) -> list[str]:
+    """The command that starts a kernel, as its words.
 
     folder: what the kernel may write to. slot: a number that no other kernel
-    has at the same time. walls: False for none, with the same limits.
+    has at the same time. behind_walls: without walls the limits are the same.
     """
     user = NOBODY
     if os.geteuid() == 0:  # two gradings at a time have other users
         user = FIRST_USER + os.getpid() % 100 * MOST_SLOTS + slot
     # -P: beside START there are modules that are not meant.
-    return [*(_walls(folder) if walls else ()), sys.executable, '-P',
-            str(START), str(user if walls else 0), '{connection_file}']
+    return [*(_walls(folder) if behind_walls else ()), sys.executable, '-P',
+            str(START), str(user if behind_walls else 0), '{connection_file}']
 
 
-def end(kernel, folder=None):
+def end(kernel: psutil.Process, folder: Path | None = None) -> None:
     """End all that a kernel has started, and wait until it is gone.
 
-    Also what is in a session of its own. kernel: a `psutil.Process`, of the
-    kernel, or of the walls around it. folder: the kernel's, where there are no
-    walls; then its environment tells of a process whose parent has ended.
+    Also what is in a session of its own. kernel: the process of the kernel, or
+    of the walls around it. folder: the kernel's, where there are no walls;
+    then its environment tells of a process whose parent has ended.
     """
     for _ in range(TRIES):
         found = _started_by(kernel, folder)
@@ -106,7 +108,7 @@ def _lives(process):
     return False
 
 
-def environment():
+def environment() -> dict[str, str]:
     """What a kernel sees of our environment: next to nothing."""
     return {'PATH': '/usr/bin:/bin', 'LANG': 'C.UTF-8', 'HOME': '/tmp',
             'PYTHONPATH': str(ROOT), 'PYTHONDONTWRITEBYTECODE': '1',
@@ -116,7 +118,7 @@ def environment():
             'MALLOC_ARENA_MAX': '1', 'MPLBACKEND': 'agg'}
 
 
-def _walls(folder):
+def _walls(folder: Path) -> list[str]:
     """bwrap with what can be seen, and as what.
 
     Root keeps the name of root until the limits are set, see `start`; anybody
@@ -126,7 +128,7 @@ def _walls(folder):
         '--unshare-user', '--uid', str(NOBODY), '--gid', str(NOBODY)]
     pythons = [Path(prefix, name) for name in PYTHON
                for prefix in (sys.base_prefix, sys.prefix)]
-    seen = [*map(Path, SYSTEM), *pythons]
+    seen: list[Path] = [*map(Path, SYSTEM), *pythons]
     # This project may be below one of them, with solutions and submissions.
     covers = any(path in ROOT.parents for path in seen)
     packages = [path.parent for path in ROOT.glob('d2lps*/__init__.py')]
@@ -148,7 +150,7 @@ def _walls(folder):
             '--remount-ro', '/dev', '--chdir', '/tmp']
 
 
-def _bound(paths):
+def _bound(paths: Iterable[Path]) -> list[str]:
     """Words that show these in there, if they are here."""
     return [word for path in dict.fromkeys(map(str, paths))
             for word in ('--ro-bind-try', path, path)]

@@ -3,7 +3,7 @@ import importers
 import pytest
 
 from teaching import lms
-from teaching.results import Result
+from teaching.results import Called, Result
 
 CANVAS = '''\
 Student,ID,SIS User ID,SIS Login ID,Section,Intro (71),tree (72),Final Score
@@ -59,6 +59,7 @@ def graded(**points):
 
 
 def fill(one, results, people, exercises=('tree', 'buckets'), **options):
+    people = {student: Called(*called) for student, called in people.items()}
     lms.fill_in(one, results, people, exercises, **options)
     return one.text(), '\n'.join(one.said)
 

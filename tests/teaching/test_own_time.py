@@ -13,7 +13,7 @@ from handins import ROOT, answered, solution, with_cell
 
 from teaching import own_time, executing, grade, walls
 from teaching.own_time import LOOK, Clock
-from teaching.executing import Disturbed, execute
+from teaching.executing import Disturbed, Problem, execute
 from teaching.grade import Grading, folder_for_results
 from teaching.judging import judge
 from teaching.submissions import hidden_cases, read_all, rebuild
@@ -71,7 +71,7 @@ def own_seconds(monkeypatch, *looks, others=CORES):
             at=at, used=ran.total(), ran=dict(ran), delays=dict(delays),
             busy=ran.total() + others * at, stalled=stalled))
     notes = iter(told)
-    monkeypatch.setattr(own_time, '_Noted', lambda pid: next(notes))
+    monkeypatch.setattr(own_time, '_counters', lambda pid: next(notes))
     monkeypatch.setattr(own_time, 'CORES', CORES)
     one = Clock(1)
     for _ in looks:
@@ -127,7 +127,7 @@ def test_who_sleeps_is_late(monkeypatch):
     monkeypatch.setattr(executing, 'SECONDS', 2)
     points, problems = run('import time\ntime.sleep(3600)')
     assert points == 10
-    assert [*problems.values()] == ['it did not end within 2 s']
+    assert [*problems.values()] == [Problem('it did not end within 2 s')]
 
 
 @pytest.mark.full
