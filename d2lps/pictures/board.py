@@ -7,7 +7,7 @@ from threading import Event, Lock
 import ipywidgets
 from IPython.display import DisplayHandle, display
 
-from d2lps.pictures.controls import Control, limit, values_of
+from d2lps.pictures.controls import Control, clamp_steps, values_of
 from d2lps.pictures.drawing import Picture
 from d2lps.pictures.widgets import NOT_RUN
 
@@ -110,7 +110,7 @@ class LivePicture:
     def _picture(self):
         for name, control in self._controls.items():
             control.value = self.widgets[name].value
-        limit(self._controls)
+        clamp_steps(self._controls)
         for name, control in self._controls.items():
             if control.most:  # which may take the value down to it
                 self.widgets[name].max = len(control.options) - 1

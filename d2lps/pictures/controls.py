@@ -22,7 +22,7 @@ class Control:
     label: str
     options: list[tuple[str, Any]]
     value: Any
-    most: Callable | None = None
+    most: Callable[..., int | None] | None = None
 
 
 def in_words(value: object) -> str:
@@ -57,7 +57,7 @@ def menu(options: Iterable[Any] | dict[str, Any], value: Any, label: str
     return Control('menu', label, _pairs(options), value)
 
 
-def check(value: bool, label: str) -> Control:
+def checkbox(value: bool, label: str) -> Control:
     """A box with a tick, or without."""
     return Control('checkbox', label, [('no', False), ('yes', True)], value)
 
@@ -78,7 +78,7 @@ def values_of(controls: dict[str, Control]) -> dict[str, Any]:
     return {name: one.value for name, one in controls.items()}
 
 
-def limit(controls: dict[str, Control]) -> None:
+def clamp_steps(controls: dict[str, Control]) -> None:
     """Let 'steps' end where they do with the values of all controls."""
     for one in controls.values():
         if one.most:

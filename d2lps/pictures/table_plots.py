@@ -24,6 +24,7 @@ from d2lps.checks import (
 )
 from d2lps.pictures.chart import (
     WORDS,
+    Ticks,
     format_number,
     ink_on,
     new_chart,
@@ -235,8 +236,8 @@ def _styled(names, given, usual):
 def plot_curves(curves: Table, xlabel: str = '', ylabel: str = '',
                 title: str = '', xscale: str = 'linear',
                 yscale: str = 'linear', xlim: Ends | None = None,
-                ylim: Ends | None = None, xticks: Any = None,
-                yticks: Any = None, styles: Styles | None = None,
+                ylim: Ends | None = None, xticks: Ticks | None = None,
+                yticks: Ticks | None = None, styles: Styles | None = None,
                 colors: Styles | None = None, lines: Any = None,
                 verticals: Any = None, points: Any = None, steps: bool = False,
                 width: float = 640, height: float = 320) -> Drawing:
@@ -505,7 +506,7 @@ def plot_grid(values: Array, rows: Sequence[object] | None = None,
                 width_of(ylabel, WORDS) + 10,
                 left + width_of(xlabel, WORDS) + 10)
     drawing = Drawing(width, top + 32 * len(rows) + 24 + 18 * bool(xlabel),
-                      _grid_alt_text(values, rows, columns, xlabel, ylabel,
+                      _grid_alt_text(values, rows, xlabel, ylabel,
                                      title))
     if title:
         drawing.text(4, 16, title, 13, 'start', bold=True)
@@ -537,7 +538,7 @@ def _shade(share):
                                                 (0, 84, 140)))
 
 
-def _grid_alt_text(values, rows, columns, xlabel, ylabel, title):
+def _grid_alt_text(values, rows, xlabel, ylabel, title):
     parts = '; '.join(f'row {name}: ' + ', '.join(map(format_number, row))
                      for name, row in zip(rows, values))
     axes = ', '.join(filter(None, (

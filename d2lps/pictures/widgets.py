@@ -4,7 +4,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import NamedTuple
 
-from d2lps.pictures.controls import Control, limit
+from d2lps.pictures.controls import Control, clamp_steps
 from d2lps.pictures.drawing import Picture
 
 # What a notebook shows in the place of controls when it was not run.
@@ -47,7 +47,7 @@ def live_picture(draw: Callable[..., Picture], controls: dict[str, Control]
     The picture is an output of the cell, not part of a widget, so it is still
     there when the notebook is read without a kernel.
     """
-    limit(controls)
+    clamp_steps(controls)
     toys = _catching.get()
     if toys is not None:
         toys.append(Toy(draw, controls))

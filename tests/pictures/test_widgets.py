@@ -6,7 +6,7 @@ import ipywidgets
 import pytest
 
 from d2lps.pictures import widgets
-from d2lps.pictures.controls import check, choose, menu, steps
+from d2lps.pictures.controls import checkbox, choose, menu, steps
 from d2lps.pictures.drawing import Drawing
 
 WIDGET = 'application/vnd.jupyter.widget-view+json'
@@ -45,7 +45,7 @@ def test_a_notebook_that_was_not_run_says_how_to_get_controls(shown):
 def test_controls_are_what_was_described(shown):
     widgets.live_picture(lambda **_: picture('a'), {
         'n': choose([1, 1000, 0.5], 7.0, 'MB'), 'm': menu({'x y': 3}, 3, 'so'),
-        'c': check(True, 'also'), 's': steps(4, 2, 'round')})
+        'c': checkbox(True, 'also'), 's': steps(4, 2, 'round')})
     number, one, tick, step, buttons = shown[0].children
     assert [words for words, _ in number.options] == ['0.5', '1', '7', '1,000']
     assert number.value == 7 and one.value == 3 and tick.value is True

@@ -8,7 +8,7 @@ import numpy as np
 from d2lps.checks import boolean, checked, integer, number
 from d2lps.collectives import simulate, strategies, topology
 from d2lps.pictures.chart import DASHES, Chart
-from d2lps.pictures.controls import check, choose
+from d2lps.pictures.controls import checkbox, choose
 from d2lps.pictures.drawing import FRAME, INK, Drawing
 from d2lps.pictures.style import BLUE, GRAY, GREEN, ORANGE, PURPLE, RED
 from d2lps.pictures.units import SHORT_TIMES, SIZES, with_unit
@@ -157,4 +157,4 @@ def explore_latency(num_devices: int = 8, megabytes: float = 0.1,
                           'latency µs'),
         'bandwidth': choose([.1, 1, 2, 4, 10, 16, 32, 100], bandwidth,
                             'GB/s'),
-        'sharded': check(sharded, 'also sharded')})
+        'sharded': checkbox(sharded, 'also sharded')})

@@ -15,9 +15,9 @@ LAYERS = ((20, 13 * 13, 1 * 3 * 3, 2 * 26 * 26),
           (50, 4 * 4, 20 * 5 * 5, 2 * 9 * 9), (128, 1, 800, 0),
           (10, 1, 128, 0))
 IMAGE, NUMBER = 28 * 28, 4  # pixels; bytes of a float32, or of a label
-check = checked(way=one_of(*WAYS),
-                num_devices=partial(integer, least=2, most=4),
-                batch_size=partial(integer, least=4, most=1_000_000))
+checked_costs = checked(
+    way=one_of(*WAYS), num_devices=partial(integer, least=2, most=4),
+    batch_size=partial(integer, least=4, most=1_000_000))
 
 
 class Costs(NamedTuple):
@@ -43,7 +43,7 @@ def _share(total, i, k):
     return total * (i + 1) // k - total * i // k
 
 
-@check
+@checked_costs
 def split_costs(way: str, num_devices: int = 2, batch_size: int = 256
                ) -> Costs:
     """`Costs` of a step of LeNet, worked out from its shapes.
@@ -76,9 +76,9 @@ def split_costs(way: str, num_devices: int = 2, batch_size: int = 256
             barriers=2 * len(LAYERS) - 1)
     mine = [_share(batch_size, i, k) * NUMBER for i in range(k)]
     return Costs([sum(sizes)] * k,
-                  [part * (IMAGE + sum(outputs) + sum(inside))
-                   for part in mine],
-                  sum(mine[1:]) * (IMAGE + 1) + 2 * (k - 1) * sum(sizes), 1)
+                 [part * (IMAGE + sum(outputs) + sum(inside))
+                  for part in mine],
+                 sum(mine[1:]) * (IMAGE + 1) + 2 * (k - 1) * sum(sizes), 1)
 
 
 def _pieces(way, k):
@@ -172,7 +172,7 @@ def draw_costs(way: str, num_devices: int = 2, batch_size: int = 256
     return picture
 
 
-@check
+@checked_costs
 def explore_splits(way: str = WAYS[0], num_devices: int = 2,
                    batch_size: int = 256) -> None:
     """Choose a way to split LeNet; see who has what, and what it costs."""
