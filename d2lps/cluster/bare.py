@@ -17,11 +17,11 @@ from functools import partial
 from selectors import BaseSelector
 from subprocess import Popen
 
-from d2lps.checks import checked, positive, text, integer
+from d2lps.checks import checked, integer, positive, text
 from d2lps.cluster.processes import descendants
+from d2lps.cluster.processes.addresses import UnixSocketPlaces
 from d2lps.cluster.processes.lines import serve
 from d2lps.cluster.processes.member import may_be_forked
-from d2lps.cluster.processes.addresses import UnixSocketPlaces
 from d2lps.cluster.processes.process import how_it_ended
 from d2lps.cluster.processes.shortage import advice_for, needs
 from d2lps.cluster.processes.sockets import socket_of
@@ -32,7 +32,7 @@ REGISTERING = 0.2  # seconds for a script to create its store
 LIFE = 60  # seconds; the kernel's alarm clock ends what lives longer
 ENDS = 'SIGTERM', 'SIGALRM'
 FIRST = f'''import signal; signal.alarm({LIFE})
-from d2lps.cluster import bare; bare.first()'''
+from d2lps.cluster import bare; bare.run_first()'''
 
 
 @checked(script=text, num_workers=partial(integer, most=8), seconds=positive)
@@ -75,16 +75,16 @@ def bare_mxnet(script: str, num_workers: int = 2,
             files = [output.file for output in outputs]
             json.dump([script, [*zip(roles, ports, files)]], task)
             task.seek(0)
-            in_any_case.callback(remove, ports)
+            in_any_case.callback(remove_sockets, ports)
             first = subprocess.Popen(
                 [sys.executable, '-u', '-c', FIRST], env=env, umask=0o077,
                 stdin=task, stderr=errors.file, pass_fds=files,
                 start_new_session=True)
         try:
-            wait(first, selector, outputs[1:-1], seconds)
+            wait_for_output(first, selector, outputs[1:-1], seconds)
             failed = first.poll()
         finally:
-            end(first)
+            end_first(first)
         for output in (*outputs, errors):
             output.drain()
         if failed:
@@ -138,8 +138,8 @@ class Output:
         return b''.join(parts).decode(errors='replace')
 
 
-def wait(first: Popen[bytes], selector: BaseSelector,
-         outputs: Sequence[Output], seconds: float) -> None:
+def wait_for_output(first: Popen[bytes], selector: BaseSelector,
+                    outputs: Sequence[Output], seconds: float) -> None:
     """Wait until all have ended, or some seconds after the first output."""
     end = time.monotonic() + LIFE
     while first.poll() is None and time.monotonic() < end:
@@ -148,7 +148,7 @@ def wait(first: Popen[bytes], selector: BaseSelector,
             end, seconds = min(end, time.monotonic() + seconds), LIFE
 
 
-def end(first: Popen[bytes]) -> None:
+def end_first(first: Popen[bytes]) -> None:
     """End the first process, which ends all others."""
     first.terminate()
     try:
@@ -158,14 +158,14 @@ def end(first: Popen[bytes]) -> None:
         first.wait()
 
 
-def remove(ports: Iterable[int]) -> None:
+def remove_sockets(ports: Iterable[int]) -> None:
     """Remove the sockets that a killed process has left."""
     for path in map(socket_of, ports):
         if os.path.exists(path):
             os.unlink(path)
 
 
-def first() -> None:
+def run_first() -> None:
     """Be the first process, which forks the others and ends them all.
 
     MXNet takes a second to load; the others are forked with it.
@@ -180,7 +180,7 @@ def first() -> None:
         gc.freeze()  # or each of the others looks through all of it at its end
     try:
         for job in jobs:
-            if job[0] == 'scheduler':  # the last: see `server.serve`
+            if job[0] == 'scheduler':  # the last: see `mxnet_server.serve`
                 time.sleep(REGISTERING)
             pid = os.fork()
             if not pid:
@@ -192,7 +192,7 @@ def first() -> None:
         if pid != 0:  # we are not one of them
             end_all(pids)
     if not pid:
-        be(script, *job)
+        become(script, *job)
 
 
 def end_all(pids: Iterable[int]) -> None:
@@ -209,7 +209,7 @@ def end_all(pids: Iterable[int]) -> None:
     descendants.end_children()
 
 
-def be(script: str, role: str, port: int, file: int) -> None:
+def become(script: str, role: str, port: int, file: int) -> None:
     """Be one of MXNet's processes."""
     for name in ENDS:
         signal.signal(signal.Signals[name], signal.SIG_DFL)

@@ -14,16 +14,15 @@ from typing import Any, NoReturn
 from d2lps import checks
 from d2lps.checks import (boolean, checked, from_zero, instance_of, integer,
                           number, shown, text)
-from d2lps.missing import NoMXNet, check_fork
 from d2lps.cluster.network import Network, NetworkPlaces
-from d2lps.cluster.processes.calls import (ClusterError, View, WorkerError,
-                                           register_magic)
-from d2lps.cluster.processes.cells import (FOR_CELLS, close_store,
-                                           pack, unpack)
 from d2lps.cluster.processes.addresses import (LOOPBACK, LocalPlaces,
                                                check_process,
                                                unix_socket_places)
+from d2lps.cluster.processes.calls import (ClusterError, View, WorkerError,
+                                           register_magic)
+from d2lps.cluster.processes.cells import FOR_CELLS, close_store, pack, unpack
 from d2lps.cluster.processes.restarts import Restarts
+from d2lps.missing import NoMXNet, check_fork
 
 COUNT = partial(integer, most=256)  # processes of a kind
 BEGIN = 60.0  # seconds for a call to reach the workers

@@ -113,9 +113,11 @@ def check(args: argparse.Namespace) -> int:
 
 def run(args: argparse.Namespace) -> None:
     """Run the script."""
-    script = Path(args.script or '').resolve()
+    if not args.script:
+        sys.exit('d2lps: name a script: python -m d2lps cluster train.py')
+    script = Path(args.script).resolve()
     if not script.is_file():
-        sys.exit(f'd2lps: there is no script {args.script or ""}')
+        sys.exit(f'd2lps: there is no script {args.script}')
     far = options(args)
     slow = given(args, 'bandwidth', 'delay', 'colocated')
     again = given(args, 'restarts', 'elastic')

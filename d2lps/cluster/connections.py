@@ -7,7 +7,6 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from d2lps.annotations import Array
 from d2lps.checks import checked, list_of
 
 RECEIVED = 128  # where `tcpi_bytes_received` stands in Linux's tcp_info
@@ -53,7 +52,7 @@ def _counts(name, value):
 
 @checked(workers=list_of(_counts, 'a list with what bytes_received() returns '
                                   'on each worker'))
-def who_to_whom(workers: Sequence[dict[str, int]]) -> Array:
+def who_to_whom(workers: Sequence[dict[str, int]]) -> np.ndarray:
     """The bytes that each worker sent to each, an array (n, n).
 
     workers: what `bytes_received` returned on each of them, or how much more

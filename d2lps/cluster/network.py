@@ -9,13 +9,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import NamedTuple
 
-from d2lps.checks import checked, boolean, number, integer
-from d2lps.collectives.topology import PAYLOAD
+from d2lps.checks import boolean, checked, integer, number
 from d2lps.cluster.processes import namespaces
-from d2lps.cluster.processes.namespaces import link_of
 from d2lps.cluster.processes.addresses import LocalPlaces, Place
+from d2lps.cluster.processes.namespaces import link_of
+from d2lps.collectives.topology import PAYLOAD
 
 SECONDS = 20  # for a look at what this machine permits
 RECEIVED, SENT = 0, 8  # where bytes stand in a line of /proc/…/net/dev
@@ -94,6 +94,13 @@ def network_problem(delay: float = 0) -> str:
         return f'the slow network fails: {words.splitlines()[-1]}'
 
 
+class VirtualHost(NamedTuple):
+    """A host in the network: the name of its link, and its addresses."""
+    name: str
+    addresses: list[str]
+    slow: bool = True  # is it behind a slow link?
+
+
 class NetworkPlaces(LocalPlaces):
     """Places on the hosts of a `Network`; see `addresses.LocalPlaces`."""
     card = 'eth0'
@@ -110,28 +117,28 @@ class NetworkPlaces(LocalPlaces):
         # MXNet gives the first rank to what comes last in the alphabet.
         free = (f'10.0.{high}.{low}' for high in range(254, 99, -1)
                 for low in range(254, 99, -1))
-        # [name, addresses, is it behind a slow link?]
-        self._hosts: list[Any] = [['scheduler', [next(free)], False]]
-        self._hosts += [[f'worker {rank}', [next(free)], True]
+        self._hosts = [VirtualHost('scheduler', [next(free)], slow=False)]
+        self._hosts += [VirtualHost(f'worker {rank}', [next(free)])
                         for rank in range(num_workers)]
         for rank in range(num_servers):
             if network.colocated:
-                self._hosts[1 + rank % num_workers][1].append(next(free))
+                host = self._hosts[1 + rank % num_workers]
+                host.addresses.append(next(free))
             else:
-                self._hosts.append([f'server {rank}', [next(free)], True])
+                self._hosts.append(VirtualHost(f'server {rank}', [next(free)]))
         [self._keeper] = self.keepers = [self.keeper('network', network={
             'hosts': self._hosts, 'bandwidth': network.bandwidth,
             'delay': network.delay, 'bucket': network.bucket,
             'queue': network.queue})]
         self.head, *places = [
             Place(self._keeper, address, number)
-            for number, (_, addresses, _) in enumerate(self._hosts)
-            for address in addresses]
+            for number, host in enumerate(self._hosts)
+            for address in host.addresses]
         places.sort(key=lambda place: place.address, reverse=True)
         self.workers, self.servers = (
             places[:num_workers], places[num_workers:])
 
-    def again(self, lost: Sequence[str]) -> 'NetworkPlaces | None':
+    def without(self, lost: Sequence[str]) -> 'NetworkPlaces | None':
         left = len(self.workers) - len(lost)
         return (NetworkPlaces(self._network, left, len(self.servers))
                 if left else None)
@@ -139,7 +146,7 @@ class NetworkPlaces(LocalPlaces):
     def is_free(self, port: int) -> bool:
         return True  # the scheduler's host is its own
 
-    def settle(self) -> None:
+    def use_answers(self) -> None:
         if self._keeper.status['problem']:
             raise OSError(self._keeper.status['problem'])
 
@@ -151,6 +158,7 @@ class NetworkPlaces(LocalPlaces):
             link, _, numbers = line.partition(':')
             found[link.strip()] = numbers.split()
         # These are the switch's ends: what it has sent, the host received.
-        return {name: (int(found[link_of(name)][SENT]),
-                       int(found[link_of(name)][RECEIVED]))
-                for name, _, slow in self._hosts if slow}
+        links = {host.name: found[link_of(host.name)]
+                 for host in self._hosts if host.slow}
+        return {name: (int(numbers[SENT]), int(numbers[RECEIVED]))
+                for name, numbers in links.items()}

@@ -21,11 +21,11 @@ import numpy as np
 
 from d2lps.checks import (boolean, checked, from_zero, instance_of, integer,
                           list_of, one_of, text)
-from d2lps.missing import NO_TORCH, is_hidden
 from d2lps.cluster.cluster import Cluster
 from d2lps.cluster.network import Network, network_problem
 from d2lps.cluster.processes import cells
 from d2lps.cluster.processes.calls import View, register_magic, show
+from d2lps.missing import NO_TORCH, is_hidden
 
 HOW = {'torch': NO_TORCH, 'mxnet': 'MXNet is not installed here'}
 EXPOSED = ('Without it, PyTorch would listen on ports of this machine, where '
@@ -81,7 +81,8 @@ def cluster_or_record(record: str, num_workers: int,
 
     Raises:
         ValueError: for a bad argument.
-        FileNotFoundError: if something is missing here, and `record`, too.
+        FileNotFoundError: if something is missing here and the file `record`
+            does not exist.
     """
     why = lacking(needs, network, loopback)
     if why:
@@ -117,10 +118,10 @@ class Record:
         register_magic(self)
 
     def run(self, function: Callable[..., Any], /, *args: Any,
-            **kwargs: Any) -> Any:
+            **kwargs: Any) -> list[Any] | None:
         return self._next(key_of(function, args))
 
-    def traffic(self) -> Any:
+    def traffic(self) -> dict[str, list[int]] | None:
         return self._next('traffic')
 
     def _next(self, key):
@@ -185,14 +186,14 @@ class Recorder:
         self._cluster.close()
 
     def run(self, function: Callable[..., Any], /, *args: Any,
-            **kwargs: Any) -> Any:
+            **kwargs: Any) -> list[Any]:
         printed = Both()
         with redirect_stdout(printed):
             value = self._cluster.run(function, *args, **kwargs)
         self._note(key_of(function, args), value, printed.getvalue())
         return value
 
-    def traffic(self) -> Any:
+    def traffic(self) -> dict[str, tuple[int, int]]:
         value = self._cluster.traffic()
         self._note('traffic', {name: [*both] for name, both in value.items()})
         return value

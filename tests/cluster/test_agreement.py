@@ -1,6 +1,6 @@
 """What workers are told when they do, and do not, agree: no process here."""
 import pytest
-from d2lps.cluster.store.agreement import PATIENCE, SETTLING, Agreement
+from d2lps.cluster.store.agreement import IDLE_PATIENCE, SETTLING, Agreement
 
 
 class Workers:
@@ -125,7 +125,7 @@ def test_an_idle_worker_is_not_waited_for_so_long():
     w = Workers()
     w.state(1, busy=False, error='ZeroDivisionError: division by zero')
     barrier = w.meet(0, 'barrier()')
-    w.wait(PATIENCE - 0.1)
+    w.wait(IDLE_PATIENCE - 0.1)
     assert not w.replies
     w.wait(0.2)
     assert 'idle for 5.1 s' in w.error(barrier)
@@ -233,7 +233,7 @@ def test_a_worker_that_was_called_is_not_idle():
     w.state(1, busy=False)
     w.agreement.note_call(1, w.now)
     barrier = w.meet(0, 'barrier()')
-    w.wait(PATIENCE + 1)
+    w.wait(IDLE_PATIENCE + 1)
     assert not w.replies
     w.state(1, busy=True)
     w.meet(1, 'barrier()')

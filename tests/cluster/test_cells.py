@@ -82,7 +82,7 @@ def test_ctrl_c_just_as_a_call_fails(monkeypatch):
         return set_handler(number, handler)
     monkeypatch.setattr(signal, 'signal', late)
     try:
-        result, error = cells.make(
+        result, error = cells.call_packed(
             cells.pack((int, ('x',), {})),
             SimpleNamespace(tell=lambda kind, **message: None))
         assert signal.getsignal(signal.SIGINT) == signal.SIG_IGN

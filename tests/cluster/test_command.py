@@ -162,6 +162,7 @@ def test_all_arguments_are_passed_on(terminal, tmp_path, options, wanted):
 
 
 @pytest.mark.parametrize('args, words', [
+    ([], 'name a script: python -m d2lps cluster train.py'),
     (['no.py'], 'there is no script no.py'),
     (['--num-workers', '0', 'SCRIPT'], 'num_workers must be a whole number'),
     (['--elastic', 'SCRIPT'], 'elastic goes with restarts='),

@@ -17,7 +17,7 @@ from mxnet import np
 def cluster():
     with (pytest.MonkeyPatch.context() as patch,
           Cluster(num_workers=2, num_servers=1) as cluster):
-        patch.setattr(agreement, 'PATIENCE', 1)
+        patch.setattr(agreement, 'IDLE_PATIENCE', 1)
         yield cluster
 
 

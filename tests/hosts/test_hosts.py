@@ -223,11 +223,12 @@ def test_addresses_that_the_machines_cannot_use(answers, wrong):
     for host, told in zip(places._hosts, answers):
         host.status = told
     with pytest.raises(ClusterError, match=wrong):
-        places.settle()
+        places.use_answers()
 
 
-def test_an_address_is_spelled_for_its_rank():
-    texts = [machines.spelled(address, rank) for rank, address in enumerate(
-        ['10.9.0.1', '10.9.0.2', '192.168.1.7', '9.1.1.1'])]
+def test_an_address_for_each_rank():
+    addresses = ['10.9.0.1', '10.9.0.2', '192.168.1.7', '9.1.1.1']
+    texts = [machines.address_for_rank(address, rank)
+             for rank, address in enumerate(addresses)]
     assert texts == sorted(texts, reverse=True)
     assert texts[:3] == ['012.9.0.1', '0012.9.0.2', '000300.168.1.7']

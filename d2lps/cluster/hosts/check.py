@@ -8,13 +8,13 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from d2lps.annotations import Message
-from d2lps.cluster.processes import messages, probe
-from d2lps.cluster.processes.calls import ClusterError
 from d2lps.cluster.hosts.machines import SshPlaces, head_of
 from d2lps.cluster.hosts.ssh_command import (SshCommand, check_hosts,
                                              check_ports)
+from d2lps.cluster.processes import messages, probe
+from d2lps.cluster.processes.calls import ClusterError
 
-PATIENCE = SshPlaces.patience  # seconds for an answer
+ANSWER_PATIENCE = SshPlaces.patience  # seconds for an answer
 HERE = 'this machine'
 # What to do if these words are in an error.
 ADVICE = {
@@ -54,7 +54,7 @@ class Session:
         self.problem, self.status = '', {}
         self.status = self.ask('address', 'begin', look=question)
 
-    def ask(self, answer: str, do: str, patience: float = PATIENCE,
+    def ask(self, answer: str, do: str, patience: float = ANSWER_PATIENCE,
             **fields: Any) -> Message:
         """The first message that has the key `answer`, or {}.
 
@@ -116,7 +116,7 @@ def _check(sessions, address, ports, each):
             (advice.format(host=session.host) for words, advice
              in ADVICE.items() if words in session.problem), '')
     sessions = [session for session in sessions if session.status]
-    patience = PATIENCE + probe.IMPORT
+    patience = ANSWER_PATIENCE + probe.IMPORT
     loaded = each(lambda session: session.ask('load', 'load', patience,
                                               args=[]), sessions)
     for session, status in zip(sessions, loaded):

@@ -8,12 +8,12 @@ from collections.abc import Sequence
 from typing import NoReturn
 
 from d2lps.checks import shown
-from d2lps.cluster.processes.calls import ClusterError
-from d2lps.cluster.processes.addresses import LocalPlaces, Place
-from d2lps.cluster.processes.probe import is_free
 from d2lps.cluster.hosts.host import Host
 from d2lps.cluster.hosts.ssh_command import (SshCommand, check_hosts,
                                              check_ports)
+from d2lps.cluster.processes.addresses import LocalPlaces, Place
+from d2lps.cluster.processes.calls import ClusterError
+from d2lps.cluster.processes.probe import is_free
 
 BLOCK = 20  # clusters that start at once shall not want the same ports
 SILENCE = 30.0  # seconds without a word after which a keeper gives up
@@ -72,7 +72,7 @@ class SshPlaces(LocalPlaces):
             for name in self._names]
         self.keepers += self._hosts
 
-    def again(self, lost: Sequence[str]) -> 'SshPlaces | None':
+    def without(self, lost: Sequence[str]) -> 'SshPlaces | None':
         workers, servers = self._for
         left = [name for name in self._names if f'host {name}' not in lost]
         workers = [name for rank, name in enumerate(workers)
@@ -86,7 +86,7 @@ class SshPlaces(LocalPlaces):
             new._connect()
         return new if workers else None
 
-    def settle(self) -> None:
+    def use_answers(self) -> None:
         """Take addresses and ports from what the keepers have said."""
         said = [host.status for host in self._hosts]
         addresses = [status['address'] for status in said]
@@ -99,7 +99,7 @@ class SshPlaces(LocalPlaces):
         for mine, names in zip((self.workers, self.servers), self._for):
             for rank, k in enumerate(map(self._names.index, names)):
                 mine[rank] = Place(self._hosts[k],
-                                   spelled(addresses[k], rank))
+                                   address_for_rank(addresses[k], rank))
 
     def free_ports(self, n: int) -> list[int]:
         """The next ports that are free here; in the end, the first again.
@@ -137,7 +137,7 @@ def head_of(hosts: Sequence[str], addresses: Sequence[str], head: str) -> str:
     return head
 
 
-def spelled(address: str, rank: int) -> str:
+def address_for_rank(address: str, rank: int) -> str:
     """An address as a text that gives a process this rank.
 
     MXNet gives rank 0 to the greatest address, as texts are sorted.  A

@@ -6,8 +6,8 @@ import shutil
 import sys
 from collections.abc import Sequence
 
-from d2lps.cluster.processes.process import MEMORY
 from d2lps.checks import shown
+from d2lps.cluster.processes.process import MEMORY
 from d2lps.settings import SETTINGS
 
 # What the reader has set for other purposes must not get in the way.

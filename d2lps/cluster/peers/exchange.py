@@ -12,25 +12,22 @@ import socket
 import struct
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial
-from typing import TypeAlias
 from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from d2lps.annotations import Array
-from d2lps.checks import checked, list_of, number, refuse, text, integer
-from d2lps.collectives.execute import IN_PLACE, fitting
+from d2lps.checks import checked, integer, list_of, number, refuse, text
 from d2lps.cluster.peers.joining import Late, address, join
+from d2lps.collectives.execute import IN_PLACE, fitting
 from d2lps.collectives.schedule import Schedule
-from d2lps.collectives.travel import Connections
+from d2lps.collectives.travel import Connections, Op
 
 PIECE = 1 << 18  # bytes that are received before they are added
 # Which plan (0: they still agree on one), run, round, and how many bytes.
 HEADER = struct.Struct('!IIIQ')
-Op: TypeAlias = Callable[..., Array]  # of two arrays, as NumPy's ufuncs
 DIGEST, WORDS = 32, 300  # bytes: a SHA-256, and what is said of a plan
 
 
@@ -127,7 +124,8 @@ class Peers(Connections):
     # One run of a plan.
 
     @contextlib.contextmanager
-    def running(self, plan: Schedule, array: Array, op: Op) -> Iterator[None]:
+    def running(self, plan: Schedule, array: np.ndarray,
+                op: Op) -> Iterator[None]:
         """All workers are about to run this; see `travel.run`.
 
         After an error nobody knows which bytes are still in the connections.
@@ -198,14 +196,14 @@ class Peers(Connections):
             sending.result()
         self._sending.clear()
 
-    def send(self, dst: int, chunk: Array) -> None:
+    def send(self, dst: int, chunk: np.ndarray) -> None:
         """Send a contiguous array to a worker, and go on at once.
 
         What finds no room in the socket goes on in a thread.
         """
         if not chunk.size:
             return
-        data = memoryview(chunk.view(np.uint8))
+        data = chunk.view(np.uint8).data
         parts = [HEADER.pack(self._plan, self._run, self.round, len(data)),
                  data]
         if dst not in self._sending:
@@ -237,7 +235,7 @@ class Peers(Connections):
         while parts := self._push(dst, parts):
             self._wait(dst, select.POLLOUT, round + 1)
 
-    def receive(self, src: int, chunk: Array,
+    def receive(self, src: int, chunk: np.ndarray,
                 op: Op | None = None) -> tuple[float, float]:
         """Receive an array from a worker into `chunk`, or op it onto that.
 
@@ -250,7 +248,7 @@ class Peers(Connections):
         start = time.monotonic()
         self._check(src, HEADER.unpack(header), chunk.nbytes)
         if op is None:
-            self._read(src, memoryview(chunk.view(np.uint8)))
+            self._read(src, chunk.view(np.uint8).data)
             return start, time.monotonic()
         step = PIECE // chunk.itemsize
         for first in range(0, chunk.size, step):
@@ -323,7 +321,7 @@ class Peers(Connections):
         self.close()
 
 
-def combine(op: Op, mine: Array, theirs: Array) -> None:
+def combine(op: Op, mine: np.ndarray, theirs: np.ndarray) -> None:
     """op(mine, theirs), in the place of mine."""
     if op in IN_PLACE:
         op(mine, theirs, out=mine)
@@ -332,11 +330,13 @@ def combine(op: Op, mine: Array, theirs: Array) -> None:
 
 
 def meaning(op: Op) -> str:
-    """A text that tells ops apart, and is the same in every process.
+    """A text that tells most ops apart, and is the same in every process.
 
-    Two lambdas have the same name, so bytecode, names and plain constants are
-    compared, too. Not compared are the functions that the op calls and the
-    values that it closes over.
+    All lambdas have the same name, so the text also has an op's bytecode,
+    names and plain constants. Ops have the same text if they differ only in
+    the functions that they call by one name, in defaults, or in values that
+    they close over. An op without bytecode of its own, such as a
+    `functools.partial`, is known by its name or its class.
     """
     name = getattr(op, '__name__', type(op).__name__)
     code = getattr(op, '__code__', None)
@@ -384,7 +384,8 @@ def join_peers(timeout: float | None = None,
                        for name in ('RANK', 'D2LPS_PEERS'))
     ranks = [*range(len(addresses))] if ranks is None else ranks
     if len({*ranks}) < len(ranks) or max(ranks) >= len(addresses):
-        refuse('ranks', ranks, f'different ones, below {len(addresses)}')
+        refuse('ranks', ranks, 'different ranks, from 0 to '
+               f'{len(addresses) - 1}')
     if timeout is None:
         timeout = float(os.environ['D2LPS_TIMEOUT'])
     if _joined is not None:

@@ -21,7 +21,7 @@ from d2lps.checks import refuse
 GREETING = struct.Struct('!8sI16s')  # who we are, rank, a random number
 MAGIC, PROOF = b'd2lps 1\n', 32  # PROOF: bytes
 WELCOME = b'!'  # the last byte: the listener accepts this connection
-MOST = 100  # bytes of the path of a Unix socket; a Mac takes 103
+MOST_PATH_BYTES = 100  # bytes of the path of a Unix socket; a Mac takes 103
 STRANGER = 2.0  # seconds for a new connection to prove itself
 AGAIN = 0.01  # seconds until the next try
 
@@ -123,10 +123,11 @@ def address(name: str, value: Any) -> str:
     """A check: where a worker can listen."""
     path = isinstance(value, str) and value.startswith('/')
     port = re.fullmatch(r'[^\s:/]+:([0-9]{1,5})', str(value))
-    if (path and (len(os.fsencode(value)) > MOST or '\0' in value)
+    if (path and (len(os.fsencode(value)) > MOST_PATH_BYTES or '\0' in value)
             or not path and not (port and 0 < int(port[1]) < 1 << 16)):
-        refuse(name, value, f'the path of a Unix socket (/…, at most {MOST} '
-               "bytes), or 'address:port', such as '127.0.0.1:20000'")
+        refuse(name, value, 'the path of a Unix socket (/…, at most '
+               f"{MOST_PATH_BYTES} bytes), or 'address:port', such as "
+               "'127.0.0.1:20000'")
     return value
 
 

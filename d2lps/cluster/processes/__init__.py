@@ -19,7 +19,8 @@ The path of one call, `cluster.run(f)`:
 3. The message is a line in the pipe to the worker's keeper, wrapped as `pass`;
    the `Keeper` writes what is inside to the pipe of the worker.
 4. In the worker, the thread of `Channel` puts it into a queue. The main thread
-   (`cells.work`) takes it out, says `state`, and calls f (`cells.make`).
+   (`cells.work`) takes it out, says `state`, and calls f
+   (`cells.call_packed`).
 5. What f prints goes through a pipe of its own to the keeper, and as `printed`
    to the reader. What f wants of the store is a `call`, or where it could
    hang, a `question`: `Agreement` in the reader's process answers when the
@@ -45,9 +46,9 @@ The path of one death, `cluster.kill('server 0')`:
 From the reader to the program that runs, each file calls the next:
 `restarts` puts new ones in the place of those that have ended; `supervisor`
 says who is started, and in what order; `group` watches them and ends them all
-when one dies; `process` is our end of the line to each;
-`keeper`, one in each place, forks them; `member` is what is forked, and goes
-on as a `server` or as a worker that waits for `cells`.
+when one dies; `process` is our end of the line to each; `keeper`, one in each
+place, forks them; `member` is what is forked, and goes on as an
+`mxnet_server` or as a worker that waits for `cells`.
 
 Beside them: `addresses` (and `d2lps.cluster.hosts`) say where processes run,
 `namespaces` makes the slow network, `calls` is the reader's end of `run` and

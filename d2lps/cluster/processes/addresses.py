@@ -74,7 +74,7 @@ class LocalPlaces:
         self.workers = [self.head] * num_workers
         self.servers = [self.head] * num_servers
 
-    def again(self, lost: Sequence[str]) -> 'LocalPlaces | None':
+    def without(self, lost: Sequence[str]) -> 'LocalPlaces | None':
         """Places for other processes, after those here have ended.
 
         `lost` names workers that shall have none, such as 'worker 1', and
@@ -87,7 +87,7 @@ class LocalPlaces:
         """A keeper on this machine."""
         return KeeperConnection(name, start_here(), path=sys.path[:], **begin)
 
-    def settle(self) -> None:
+    def use_answers(self) -> None:
         """Use what the keepers have said of their machines.
 
         Raises:
@@ -104,7 +104,7 @@ class LocalPlaces:
         """May the scheduler have this port?"""
         return is_free(self.head.address, port)
 
-    def take(self, port: int) -> None:
+    def reserve(self, port: int) -> None:
         """Reserve the scheduler's port; OSError if it is taken.
 
         (A TCP port cannot be reserved; it is only tried here.)
@@ -119,13 +119,13 @@ class LocalPlaces:
     def peers(self, folder: str) -> list[str]:
         """Addresses at which workers listen for each other; see `Peers`."""
         ports = self.free_ports(len(self.workers))
-        return [f'{plain(place.address)}:{port}'
+        return [f'{canonical(place.address)}:{port}'
                 for place, port in zip(self.workers, ports)]
 
     def master(self) -> tuple[str, int]:
         """Address and port at which other libraries may meet."""
         [port] = self.free_ports(1)
-        return plain(self.workers[0].address), port
+        return canonical(self.workers[0].address), port
 
 
 class UnixSocketPlaces(LocalPlaces):
@@ -140,7 +140,7 @@ class UnixSocketPlaces(LocalPlaces):
     def is_free(self, port: int) -> bool:
         return not os.path.lexists(sockets.socket_of(port))
 
-    def take(self, port: int) -> None:
+    def reserve(self, port: int) -> None:
         # The scheduler's socket will replace this one.
         with socket.socket(socket.AF_UNIX) as empty:
             try:
@@ -164,8 +164,8 @@ class UnixSocketPlaces(LocalPlaces):
         return LOOPBACK, port
 
 
-def plain(address: str) -> str:
-    """An address in its usual form; see `spelled` in `hosts.machines`."""
+def canonical(address: str) -> str:
+    """An address in its usual form; see `hosts.machines.address_for_rank`."""
     return socket.inet_ntoa(socket.inet_aton(address))
 
 
@@ -191,7 +191,7 @@ def check_process(processes: int) -> None:
 
 
 def unix_socket_places(num_workers: int, num_servers: int) -> UnixSocketPlaces:
-    """`UnixSocketPlaces` places; OSError where these cannot be had."""
+    """Places that use Unix sockets; OSError if the machine permits none."""
     places = UnixSocketPlaces(num_workers, num_servers)
     path = sockets.socket_of(*places.free_ports(1))
     try:

@@ -9,18 +9,17 @@ from typing import Any, Protocol, TypeAlias
 from d2lps.annotations import Message
 from d2lps.cluster.processes import cells
 
-
 # Whom a worker waited for, in which round, and whether that one had closed
 # its connection.
 Wait: TypeAlias = tuple[int, int, bool]
-PATIENCE = 2.0  # seconds until the reader hears who waits in vain
+REPORT_PATIENCE = 2.0  # seconds until the reader hears who waits in vain
 
 
 class HasRun(Protocol):
     """A `Cluster`, or what stands for one."""
 
     def run(self, function: Callable[..., Any], /, *args: Any,
-            **kwargs: Any) -> Any:
+            **kwargs: Any) -> list[Any] | None:
         """Call a function on every worker."""
 
 
@@ -133,8 +132,8 @@ class Call:
         unsaid: dict[int, str] = {}  # errors that were not shown yet
         while missing:
             try:
-                rank, message = self._heard.get(
-                    timeout=min(PATIENCE, seconds) if unsaid else seconds)
+                rank, message = self._heard.get(timeout=(
+                    min(REPORT_PATIENCE, seconds) if unsaid else seconds))
             except queue.Empty:
                 if not unsaid:
                     raise
@@ -170,7 +169,7 @@ class View:
     def __init__(self, cluster: HasRun) -> None:
         self._cluster = weakref.ref(cluster)
 
-    def __getitem__(self, name: str) -> list[Any]:
+    def __getitem__(self, name: str) -> list[Any] | None:
         return _open(self._cluster).run(cells.get, name)
 
 

@@ -24,7 +24,7 @@ from d2lps.cluster.store.client import Channel
 
 WAITS = 'waits_for', 'round', 'closed'  # `first_of` needs these of a PeerError
 PART = 50_000  # characters of a call or a result that go into one message
-MOST = 100_000  # characters of an error, and of its traceback
+MOST_CHARACTERS = 100_000  # characters of an error, and of its traceback
 OURS = __file__, ast.__file__, '<frozen runpy>'  # not in tracebacks
 variables = types.ModuleType('__main__')  # of all cells
 _numbers = itertools.count(1)
@@ -56,7 +56,7 @@ def work(channel: 'Channel', calls: 'SimpleQueue[Message]') -> NoReturn:
     pid = os.getpid()
     while True:
         call = calls.get()
-        result, error = make(call['packed'], channel)
+        result, error = call_packed(call['packed'], channel)
         for output in outputs:
             with contextlib.suppress(ValueError):  # a cell has closed it
                 output.end()
@@ -69,7 +69,7 @@ def work(channel: 'Channel', calls: 'SimpleQueue[Message]') -> NoReturn:
         channel.tell('done', number=call['number'], **error)
 
 
-def make(packed: str, channel: 'Channel') -> tuple[str, Message]:
+def call_packed(packed: str, channel: 'Channel') -> tuple[str, Message]:
     """Call a packed function; return its packed result, and its error."""
     try:
         try:
@@ -121,8 +121,10 @@ def described(error: BaseException) -> Message:
 
 
 def cut(text: str) -> str:
-    return text if len(text) <= MOST else (
-        f'{text[:MOST]} … ({len(text) - MOST:,} characters more)')
+    more = len(text) - MOST_CHARACTERS
+    if more <= 0:
+        return text
+    return f'{text[:MOST_CHARACTERS]} … ({more:,} characters more)'
 
 
 # What a worker can be asked to call.

@@ -168,17 +168,19 @@ class Group(threading.Thread):
             keeper.ping(now)
         self._tick(now)
 
-    def fail_dead(self, dead: dict[Any, str]) -> None:
+    def fail_dead(self, dead: dict[Process | KeeperConnection, str]) -> None:
         """End all processes because of `dead`, {process: how it died}."""
         # A process that dies as it is forked writes to its keeper's errors.
-        keepers = dict.fromkeys(one.keeper for one in dead if not one.printed
-                                and one not in self.keepers)
+        keepers = dict.fromkeys(
+            one.keeper for one in dead
+            if isinstance(one, Process) and not one.printed)
         self.fail('; '.join(f'{one.label()} {why}' for one, why
                             in dead.items()),
                   [*dead, *(one for one in keepers if one.printed)],
                   [(one.name, why) for one, why in dead.items()])
 
-    def fail(self, reason: str, culprits: Sequence[Any] = (),
+    def fail(self, reason: str,
+             culprits: Sequence[Process | KeeperConnection] = (),
              died: Sequence[tuple[str, str]] = ()) -> None:
         """End all processes because of `reason`, and report it.
 

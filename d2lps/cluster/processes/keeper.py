@@ -24,18 +24,17 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any, NoReturn
 
-from d2lps.cluster.processes import descendants, member, messages
-from d2lps.cluster.processes import namespaces, probe
+from d2lps.cluster.processes import (descendants, member, messages, namespaces,
+                                     probe)
 from d2lps.cluster.processes.lines import Inlet, Outlet, serve
 from d2lps.cluster.processes.shortage import or_end
 from d2lps.cluster.processes.sockets import PREFIX, command_of, tidy
 
 TICK = 0.1  # seconds between two looks at the processes
 BUSY = 0.1  # of a core: who uses more computes, and does not hang
-PR_SET_PDEATHSIG = 1
 
 
-class Kept:
+class Child:
     """A process of this keeper; messages name it by its `number`."""
 
     def __init__(self, number: int, pid: int, outlet: Outlet,
@@ -104,7 +103,7 @@ class Keeper:
     def __init__(self) -> None:
         self._parent, self._heard = os.getppid(), time.monotonic()
         self._silence = 60.0  # seconds without a word of the reader
-        self._kept: dict[int, Kept] = {}
+        self._children: dict[int, Child] = {}
         self._hosts: list[int] = []  # namespaces of a slow network
         self._folder = ''
         self._selector = selectors.DefaultSelector()
@@ -117,16 +116,16 @@ class Keeper:
         while True:
             serve(self._selector, TICK)
             self._check()
-            for kept in [*self._kept.values()]:
-                if kept.wait(os.WNOHANG) is not None:
-                    self._reap(kept)
-            descendants.bury([kept.pid for kept in self._kept.values()])
+            for child in [*self._children.values()]:
+                if child.wait(os.WNOHANG) is not None:
+                    self._reap(child)
+            descendants.bury([child.pid for child in self._children.values()])
             if time.monotonic() - beat > 1:
                 beat = time.monotonic()
                 self.tell('beat')
-                for kept in self._kept.values():
-                    if kept.computes():
-                        self.tell('beat', number=kept.number)
+                for child in self._children.values():
+                    if child.computes():
+                        self.tell('beat', number=child.number)
 
     def tell(self, kind: str, **fields: Any) -> None:
         """Send a message to the reader's process."""
@@ -161,7 +160,7 @@ class Keeper:
             self._do(**json.loads(line))
 
     def _do(self, do='', number=None, **message):
-        kept = self._kept.get(number)  # None if it has just ended
+        child = self._children.get(number)  # None if it has just ended
         if do == 'begin':
             self._begin(**message)
         elif not self._folder:
@@ -173,14 +172,15 @@ class Keeper:
             answer = getattr(probe, do)(*message['args'])
             self.tell('answer', **{do: answer})
         elif do in ('pass', 'signal', 'end'):
-            if kept and do == 'pass':
-                kept.outlet.send(message['message'])
-            elif kept and do == 'signal':
-                os.kill(kept.pid, message['signal'])
-            elif kept:
-                self._reap(kept)
+            if child and do == 'pass':
+                child.outlet.send(message['message'])
+            elif child and do == 'signal':
+                os.kill(child.pid, message['signal'])
+            elif child:
+                self._reap(child)
         elif do != 'ping':
-            raise KeyError(do)
+            raise ValueError(f'a keeper knows no message {do!r}: see '
+                             'messages.py')
 
     def _begin(self, folder='', path=(), cwd='', silence=None, look=None,
                network=None):
@@ -235,25 +235,25 @@ class Keeper:
         said = Inlet(self._selector, os.fdopen(heard, 'rb', 0), pass_on,
                      urgent=job['role'] == 'server')
         outlet = Outlet(self._selector, os.fdopen(tell, 'wb', 0))
-        self._kept[number] = Kept(number, pid, outlet, [said, *printed])
+        self._children[number] = Child(number, pid, outlet, [said, *printed])
         self.tell('started', number=number, pid=pid)
 
     def _pass_printed(self, number, stream, lines):
         self.tell('printed', number=number, stream=stream, lines=lines)
 
-    def _reap(self, kept):
+    def _reap(self, child):
         """End a process if it still runs, and report its exit code."""
-        kept.kill()
-        kept.close()
-        self.tell('ended', number=kept.number, code=kept.code)
-        del self._kept[kept.number]
+        child.kill()
+        child.close()
+        self.tell('ended', number=child.number, code=child.code)
+        del self._children[child.number]
 
     def end(self, code: int = 0, lost: bool = False) -> NoReturn:
         """End all processes, tidy up, and end."""
-        for kept in self._kept.values():
-            kept.signal_all(signal.SIGKILL)
-        for kept in self._kept.values():
-            kept.kill()
+        for child in self._children.values():
+            child.signal_all(signal.SIGKILL)
+        for child in self._children.values():
+            child.kill()
         descendants.end_children()
         if self._folder:
             tidy(self._folder)
@@ -282,7 +282,7 @@ def main() -> NoReturn:
             del os.environ[name]
     os.umask(0o077)  # other users cannot open our sockets and files
     if sys.platform == 'linux':  # wake up, even if stopped, as the reader ends
-        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGCONT)
+        ctypes.CDLL(None).prctl(member.PR_SET_PDEATHSIG, signal.SIGCONT)
     descendants.adopt()  # daemons of workers end with the cluster, too
     signal.signal(signal.SIGHUP, signal.SIG_IGN)  # the end of input counts
     signal.signal(signal.SIGTERM, lambda *_: sys.exit('it had to end'))

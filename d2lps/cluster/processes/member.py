@@ -21,13 +21,12 @@ from importlib.machinery import ModuleSpec
 from typing import Any, NoReturn
 
 from d2lps.annotations import Message
-from d2lps.cluster.processes import messages
-from d2lps.cluster.processes import namespaces
+from d2lps.cluster.processes import messages, namespaces
 from d2lps.cluster.processes.shortage import or_end
 from d2lps.cluster.store.client import defer_sigint
 
 BEAT = 1.0  # seconds between signs of life
-PR_SET_PDEATHSIG, PR_SET_NAME = 1, 15
+PR_SET_PDEATHSIG, PR_SET_NAME = 1, 15  # of prctl(2)
 UNWANTED = 'sklearn', 'scipy.stats'
 
 
@@ -95,7 +94,7 @@ class Storeless:
 
 
 class Channel:
-    """The line to the group; `job` says what this process is."""
+    """The line to the keeper; `job` says what this process is."""
 
     def __init__(self, job: Message, incoming: int, outgoing: int) -> None:
         self.job, self._in, self._out = job, os.fdopen(incoming), outgoing
@@ -125,7 +124,7 @@ class Channel:
     def ask(self, **message: Any) -> Message:
         """Send a message and wait for the answer, a dictionary.
 
-        The group answers every question in bounded time, with an error if
+        `Agreement` answers every question in bounded time, with an error if
         the others are too late.
         """
         number = next(self._numbers)
@@ -168,7 +167,7 @@ def end_all() -> None:
     os.killpg(os.getpgrp(), signal.SIGKILL)
 
 
-def work(channel: Channel) -> NoReturn:
+def become_worker(channel: Channel) -> NoReturn:
     """Be a worker."""
     calls: queue.SimpleQueue[Message] = queue.SimpleQueue()
     faults: list[Message] = []
@@ -194,7 +193,7 @@ def work(channel: Channel) -> NoReturn:
         os._exit(1)
 
 
-def serve(channel: Channel) -> NoReturn:
+def become_server(channel: Channel) -> NoReturn:
     """Be a scheduler or server."""
     from d2lps.cluster.processes import mxnet_server
     mxnet_server.serve(channel)
@@ -231,4 +230,5 @@ def main(job: Message, pipes: Sequence[int], host: int | None) -> NoReturn:
     if job['role'] != 'worker':  # without a role, mxnet starts no server
         load()
     os.environ.update(job['env'])
-    (work if job['role'] == 'worker' else serve)(channel)
+    become = become_worker if job['role'] == 'worker' else become_server
+    become(channel)

@@ -15,7 +15,6 @@ from mxnet import npx
 from mxnet.base import _LIB, check_call
 
 from d2lps.annotations import Array, Key
-
 from d2lps.cluster.processes.member import Channel
 
 REGISTERING = 0.05  # seconds that another process may take to send a message

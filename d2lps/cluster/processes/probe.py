@@ -31,7 +31,7 @@ def is_free(address: str, port: int) -> bool:
 
 
 def look(python: Sequence[int], ports: Iterable[int]) -> dict[str, Any]:
-    """What the group must know of this machine, a dictionary.
+    """What the cluster must know of this machine, a dictionary.
 
     An SSH server says at which addresses the connection arrived here, and
     from where it came.

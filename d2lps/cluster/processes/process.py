@@ -92,7 +92,7 @@ class KeeperConnection:
     Attributes:
         status: what the keeper has said of itself and of its place.
         processes: those that it keeps, by number.
-        where: ' on lab1', say, in errors about them; '' on this machine.
+        where: 'on lab1', say, in errors about them; '' on this machine.
         cwd: the folder in which it starts, by default the reader's.
     """
     where, cwd = '', None

@@ -105,7 +105,7 @@ class Restarts:
             who.startswith('worker ')
             # A host may come back; it is lost if it fails at a start.
             or who.startswith('host ') and not self.supervisor.num_ready)]
-        return self.supervisor.places.again(gone)
+        return self.supervisor.places.without(gone)
 
     def recover(self) -> None:
         """If a process has died, start all of them anew.

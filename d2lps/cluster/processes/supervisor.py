@@ -15,10 +15,11 @@ from d2lps.cluster.processes.addresses import LocalPlaces
 from d2lps.cluster.processes.calls import Call
 from d2lps.cluster.processes.cells import PART
 from d2lps.cluster.processes.group import Death, Group
+from d2lps.cluster.processes.process import KeeperConnection, Process
 from d2lps.cluster.processes.shortage import needs
 from d2lps.cluster.store.agreement import Agreement
 
-MOST = 100  # messages of what is printed between two calls
+MOST_MESSAGES = 100  # messages of what is printed between two calls
 
 
 class Supervisor:
@@ -63,15 +64,16 @@ class Supervisor:
         self._group.do(lambda: [*map(self._group.keep, keepers)])
         end = time.monotonic() + patience
         while not self._group.failure:  # nor closed
-            late = {keeper: f'did not answer within {patience:g} s'
-                    for keeper in keepers if not keeper.status}
+            late: dict[Process | KeeperConnection, str] = {
+                keeper: f'did not answer within {patience:g} s'
+                for keeper in keepers if not keeper.status}
             if not late:
                 break
             if time.monotonic() > end:
                 self._group.do(partial(self._group.fail_dead, late))
             time.sleep(0.005)
         if not self._group.failure:
-            self.places.settle()
+            self.places.use_answers()
             if self.num_servers:
                 self._group.do(self._start_servers)
             self._group.do(self._start_workers)
@@ -89,7 +91,7 @@ class Supervisor:
         self._calls[call.number] = call
         for said in self._between or ():
             call.hear(*said)
-        self._between = deque(maxlen=MOST)
+        self._between = deque(maxlen=MOST_MESSAGES)
         if self.failure:
             call.hear()
         try:
@@ -182,7 +184,7 @@ class Supervisor:
             new = names.with_suffix('.new')
             new.write_text(' '.join(map(sockets.socket_of, (root, *ports))))
         if self._port:
-            self.places.take(self._port)
+            self.places.reserve(self._port)
         new.rename(names)
         self._env = self.places.env | {
             'DMLC_PS_ROOT_URI': head.address,

@@ -7,12 +7,12 @@ and no network in here: the time is always an argument, in seconds.
 """
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-
 from typing import Any
 
 from d2lps.annotations import Key, Message
 
-PATIENCE = 5.0  # seconds that a worker may be idle while others wait for it
+# Seconds that a worker may be idle while others wait for it.
+IDLE_PATIENCE = 5.0
 SETTLING = 60.0  # seconds at least that a late reply may take
 
 
@@ -186,7 +186,7 @@ class Agreement:
         waits = {rank: worker.question
                  for rank, worker in enumerate(self.workers)
                  if worker.question}
-        patience = min(PATIENCE, self.timeout)
+        patience = min(IDLE_PATIENCE, self.timeout)
         idle = [worker for worker in self.workers if not worker.question]
         last = max(max(worker.since, worker.called)
                    for worker in self.workers)

@@ -9,11 +9,9 @@ import signal
 import sys
 import threading
 from collections.abc import Callable, Iterator
-
 from typing import Any, Protocol, TypeVar
 
 from d2lps.annotations import Message
-
 
 T = TypeVar('T')
 

@@ -5,23 +5,21 @@ wrong sum.  So each call is checked here before anything is sent, and what
 only the other workers can know is asked of the cluster first.
 """
 import os
-from collections.abc import Callable, Sequence
-from typing import Any, NoReturn, TypeAlias
+from collections.abc import Callable
+from typing import Any, NoReturn
 
 from mxnet.kvstore import KVStoreBase
 
 from d2lps.annotations import Array, Key
-from d2lps.checks import instance_of, checked, function, integer
-from d2lps.cluster.store.client import (StoreClient, StoreError,
-                                        defer_sigint, single_threaded)
+from d2lps.checks import checked, function, instance_of, integer
 from d2lps.cluster.store.arguments import (by_mxnet, compression, groups,
-                                              names, packed)
+                                           names, packed)
+from d2lps.cluster.store.client import (StoreClient, StoreError, defer_sigint,
+                                        single_threaded)
 from d2lps.engine import mx
+from d2lps.kvstore.store_arguments import Keys, Values
 
 KINDS = 'dist_sync', 'dist_async'
-Keys: TypeAlias = Key | Sequence[Key]
-Values: TypeAlias = Any  # an array for one key, or a list of arrays for the
-# devices; for several keys, a list of these
 SET_UPDATE = 0  # the number of the command "run this for each push"
 
 
@@ -41,7 +39,10 @@ class DistStore(KVStoreBase):
         RuntimeError: in a second thread, or a forked process.
     """
 
-    type = rank = num_workers = None  # set below; not as in the base class
+    # Attributes here, properties in the base class; `__init__` sets them.
+    type: str = ''
+    rank: int = 0
+    num_workers: int = 0
 
     def __init__(self, kind: str, create: Callable[[str], Any],
                  client: StoreClient) -> None:
@@ -50,13 +51,13 @@ class DistStore(KVStoreBase):
         self._buffers: dict[Key, Array] = {}
         self._shapes: dict[Key, tuple[int, ...]] = {}
         # How many values a key had in its first push of several.
-        self._most: dict[Key, int] = {}
+        self._max_values: dict[Key, int] = {}
         self._pushed: set[Key] = set()  # keys that were not pulled since
         # Arrays that were pulled and not waited for.
-        self._late: dict[Key, list[Array]] = {}
+        self._pending_pulls: dict[Key, list[Array]] = {}
         self._updates = False  # do the servers have an update?
         self._fails_at_once = False  # or never, that update
-        self._proved: set[Key] = set()  # keys with which it did not fail
+        self._verified_keys: set[Key] = set()  # with these it did not fail
         reply = client.meet(f'create({kind!r})', create=True, faults=False)
         client.faults.clear()  # they were in a store that is gone
         os.environ.update(reply['env'])
@@ -129,7 +130,7 @@ class DistStore(KVStoreBase):
             if len(arrays) == 1:
                 arrays = [arrays[0].copyto(self._buffers[key])]
             else:  # MXNet crashes if there are more than the first time
-                most = self._most.setdefault(key, len(arrays))
+                most = self._max_values.setdefault(key, len(arrays))
                 for extra in arrays[most:]:
                     arrays[0] = arrays[0] + extra.copyto(arrays[0].ctx)
                 arrays = arrays[:most]
@@ -158,17 +159,18 @@ class DistStore(KVStoreBase):
             self._client.tell(call=call, inside=True)
         outs = [[array.as_nd_ndarray() for array in arrays]
                 for arrays in given.values()]
-        for array in sum((self._late.pop(key, []) for key in keys), []):
-            array.wait_to_read()  # not later: `out` may be the same array
+        for name in keys:
+            for array in self._pending_pulls.pop(name, []):
+                array.wait_to_read()  # not later: `out` may be the same array
         self._kv.pull(keys, outs, priority)
         for array in sum(outs if wait else [], []):
             array.wait_to_read()
         if not wait:
-            self._late.update(zip(keys, outs))
-        elif self._updates and not self._proved.issuperset(keys):
+            self._pending_pulls.update(zip(keys, outs))
+        elif self._updates and not self._verified_keys.issuperset(keys):
             self._client.ask(call)  # by now servers have reported faults
             if self._fails_at_once:
-                self._proved.update(pushed)
+                self._verified_keys.update(pushed)
             return
         self._client.tell()
 
@@ -219,7 +221,7 @@ class DistStore(KVStoreBase):
                                 SET_UPDATE, body)
         self._client.meet(f'{call}, which is being sent')
         self._updates = True
-        self._proved.clear()
+        self._verified_keys.clear()
         self._fails_at_once = by_mxnet(update)
 
     @checked(params=compression)

@@ -47,7 +47,8 @@ def native_store(kind: str) -> Any:
     """MXNet's own store, in a worker."""
     assert _client is not None
     os.umask(0o077)  # its socket is our own, whatever a cell has set
-    _client.tell('joins')  # so the scheduler may begin; see `server.serve`
+    _client.tell('joins')  # so the scheduler may begin; see
+    # `processes.mxnet_server.serve`
     handle = mx.base.KVStoreHandle()
     mx.base.check_call(mx.base._LIB.MXKVStoreCreate(
         mx.base.c_str(kind), ctypes.byref(handle)))
