@@ -82,7 +82,8 @@ def run(peers: Connections, plan: Schedule, array: np.ndarray,
     Raises:
         ValueError: for a bad argument; before anything is sent.
         ScheduleError: for a send without meaning; before anything is sent.
-        PlanError: if the workers do not run the same; nothing is changed.
+        PlanError: if the workers run different plans, or pass different
+            kinds of arrays, or ops that can be told apart; nothing is changed.
         PeerError: if one died or was late. The array then has sums of some
             workers in some places: begin again from a copy.
     """
