@@ -166,9 +166,11 @@ def test_which_python(monkeypatch, capsys, found, brought):
     monkeypatch.setattr(install, 'MXNET_RUNS', True)
     chosen = install.choose_python('uv')
     assert called == ['find', 'install'][:1 if found else 2]
-    assert chosen == ('>=3.11,<3.12' if found or brought else sys.executable)
+    assert chosen == ('>=3.11,<3.12' if found or brought else
+                      sys._base_executable)
     said = capsys.readouterr().out
-    assert ('this goes on without MXNet' in said) == (chosen == sys.executable)
+    assert ('this goes on without MXNet' in said) == (
+        not found and not brought)
     monkeypatch.setattr(install.sys, 'version_info', (3, 10))
     monkeypatch.setattr(install, 'MXNET_RUNS', False)
     assert install.choose_python('uv') == '>=3.11'
