@@ -140,9 +140,8 @@ def choose_python(uv):
             return wanted
         say('uv could not get it, so this goes on without MXNet. (Later: '
             f'remove {VENV}, and the same again.)')
-    if sys.version_info >= (3, 11):
-        return sys._base_executable  # for this one may be that of .venv
-    return '>=3.11'
+    # Not sys.executable, which may be that of the .venv that is replaced.
+    return sys._base_executable if sys.version_info >= (3, 11) else '>=3.11'
 
 
 def is_ready():
