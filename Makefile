@@ -1,11 +1,15 @@
 # make lab    open the notebooks in JupyterLab (installs what is missing)
 #             (with PyTorch, for chapters 18 and 19: make lab TORCH=yes)
 # make test   install what is missing, then run every notebook and the tests
-#             that matter most, in 5 to 11 minutes on 2 cores
-# make test-all  all tests: also in JupyterLab, of the book, of installing, ...
+#             that take no long time, in about 5 minutes on 2 cores
+# make test-rest  the other tests: in JupyterLab, of the book, of installing
+# make test-all  both
 # make book   the notebooks as pages of a web book
 # make measure   how often what the chapters expect comes so on this machine
+# make benchmark  how fast it is beside what else one would take
 # make compare BASE=commit   what became slower since then
+# make release, make grade, make handback  for teachers: teaching/README.md
+# make lock   the lock files anew, after a change of pyproject.toml
 #
 # The Python to install for, such as 3.13 or a path. If none is named: 3.11
 # where MXNet runs, else any from 3.11.
@@ -31,7 +35,7 @@ endif
 endif
 
 .PHONY: lab book test test-rest test-all measure release grade \
-  handback benchmark lock moved home
+  handback benchmark compare lock moved home
 lab: home $(VENV)/installed $(if $(TORCH),$(VENV)/torch)
 	cd notebooks && JUPYTER_CONFIG_PATH="$(SETTINGS)$${JUPYTER_CONFIG_PATH:+:$$JUPYTER_CONFIG_PATH}" \
 	  ../$(VENV)/$(PROGRAMS)/jupyter lab --ip=127.0.0.1 $(ROOT) $(ARGS)
@@ -95,7 +99,6 @@ handback: $(VENV)/installed-tests
 	$(VENV)/bin/python -m teaching.handback "$(FROM)" "$(TO)"
 
 # What became slower since a commit, such as: make compare BASE=8ba0860
-.PHONY: compare
 ASV = $(VENV)/bin/asv --config benchmarks/asv.conf.json
 compare: $(VENV)/installed-tests
 	@$(ASV) machine --yes >/dev/null
