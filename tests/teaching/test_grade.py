@@ -131,7 +131,8 @@ def test_mischief_stops_nothing_and_is_named(graded, student):
     if student in points:
         assert graded.points(student) == points[student]
     if student == 'ends-itself':
-        assert 'the process ended' in graded.page(student)
+        assert 'before it came to this cell' in graded.page(student)
+        assert 'before it came' not in graded.remarks(student)
 
 
 def test_a_link_leads_the_hidden_cases_nowhere(graded):
