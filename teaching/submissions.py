@@ -384,8 +384,11 @@ def rebuild(template: NotebookNode, handed_in: NotebookNode) -> Rebuilt:
     asked = asked_for(checks)
     cells, seen, places = _taken_apart(handed_in, checks)
     remarks = _changed_checks(checks, seen)
+    number = len(cells)
     answers, more = _answers(cells, asked, places[0])
     remarks += more
+    if len(cells) > number:  # an empty answer: the cells below it moved down
+        places = [place + (place > places[0]) for place in places]
     written = _written(cells, asked)
     place, more = _place_of_checks(cells, written, asked, places)
     remarks += more

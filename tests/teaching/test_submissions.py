@@ -325,6 +325,19 @@ def checked(notebook):
     return names['up_and_down'].__code__.co_names, remarks
 
 
+def test_the_lower_answer_counts_without_the_cell_for_it():
+    """Written below in cells of one's own, first wrong and then right."""
+    notebook = answered()
+    cell, check = answer_cell(notebook), check_cells(notebook)[0]
+    right = cell.source
+    notebook.cells = [one for one in notebook.cells
+                      if one is not cell and not is_check(one)]
+    notebook.cells += [new_code_cell(WRONG), copied(check),
+                       new_code_cell(right), copied(check)]
+    names, remarks = checked(notebook)
+    assert names and ONCE_MORE not in remarks
+
+
 @pytest.mark.parametrize('with_check', ['', 'below', 'within'])
 @pytest.mark.parametrize('as_copy', [True, False])
 @pytest.mark.parametrize('right_first', [True, False])
