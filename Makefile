@@ -1,6 +1,6 @@
 # make lab    open the notebooks in JupyterLab (installs what is missing)
 #             (with PyTorch, for chapters 18 and 19: make lab TORCH=yes)
-# make test   install what is missing, then run every notebook and the tests
+# make test   install what is missing, then run every chapter and the tests
 #             that take no long time, in about 5 minutes on 2 cores
 # make test-rest  the other tests: in JupyterLab, of the book, of installing
 # make test-all  both
