@@ -1,4 +1,4 @@
-"""Grade a folder of submissions: python -m teaching.grade FROM [TO] [...].
+"""Grade a folder of submissions: python -m teaching.grade FROM [--to TO] ....
 
 Every notebook is executed in a process of its own, judged outside of it, and
 entered into an nbgrader gradebook. Nothing that one student hands in stops

@@ -131,8 +131,7 @@ def _walls(folder: Path) -> list[str]:
     seen: list[Path] = [*map(Path, SYSTEM), *pythons]
     # This project may be below one of them, with solutions and submissions.
     covers = any(path in ROOT.parents for path in seen)
-    packages = [path.parent for path in ROOT.glob('d2lps*/__init__.py')]
-    seen += [Path(sys.prefix, 'pyvenv.cfg'), *packages, START]
+    seen += [Path(sys.prefix, 'pyvenv.cfg'), ROOT / 'd2lps', START]
     above = {parent for path in (*seen, folder) for parent in path.parents} - {
         Path('/'), Path('/tmp')}
     ways = [word for path in sorted(above)  # or /root would be root's alone

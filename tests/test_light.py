@@ -61,14 +61,13 @@ import d2lps
 found = {{}}
 for room in 'd2lps', 'd2lps.pictures', 'd2lps.cluster', 'd2lps.recovery':
     module = import_module(room)
-    shown = room.replace('_', '.')  # d2lps.pictures, as readers write it
     for name in dir(module):
         try:
             getattr(module, name)
-            found[f'{{shown}}.{{name}}'] = None
+            found[f'{{room}}.{{name}}'] = None
         except Exception as error:
             words = f'{{type(error).__name__}}: {{error}}'
-            found[f'{{shown}}.{{name}}'] = words
+            found[f'{{room}}.{{name}}'] = words
 print(json.dumps(found))
 '''
 EXTRA = ['mxnet', 'd2l', 'pooch', 'scipy', 'tqdm']

@@ -44,7 +44,8 @@ class Cluster:
             they communicate as fast as this machine can.
         hosts: other machines for workers and servers, named as for `ssh`
             (['lab1', 'user@lab2']). Worker k and server k run on host k
-            modulo the number of hosts. The next five arguments need `hosts`.
+            modulo the number of hosts. The next five arguments need `hosts`,
+            but for `address='127.0.0.1'`.
         server_hosts: machines for the servers, by default `hosts`.
         address: this machine's address, as the hosts know it; by default
             the one from which the first host sees the connection come.

@@ -75,7 +75,7 @@ class Round(Sequence[Send]):
 
 
 class Schedule:
-    """A tuple of rounds; each round is a tuple of `Send`.
+    """A plan in `rounds`; each round is a tuple of `Send`.
 
     rounds: per round a list of `Send`; rounds without any are dropped.
         Arrays are copied, but for those that cannot be written to.

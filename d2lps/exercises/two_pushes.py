@@ -452,11 +452,11 @@ def _first(value):
     return f'{value:.10g}' if isinstance(value, float) else str(value)
 
 
-def run_memory(answer: Answer, num_workers: int, pulls: int, ahead: int = 1,
-               keys: int = 1) -> Notes:
+def run_memory(answer: Answer, num_workers: int, pulls: Sequence[int],
+               ahead: int = 1, keys: int = 1) -> Notes:
     """By how many arrays the memory grows in `ROUNDS` more rounds.
 
-    pulls: who pulls after its rounds. ahead: how many
+    pulls: the ranks that pull after each batch of rounds. ahead: how many
     rounds each worker pushes before the next one does.
     """
     first, chance = _first_round(answer, num_workers), (
@@ -495,8 +495,8 @@ def _rounds(server, num_workers, pulls, ahead, keys, chance):
     return told
 
 
-def judge_memory(found: Notes, num_workers: int, pulls: int, keys: int = 1,
-                 **case: Any) -> None:
+def judge_memory(found: Notes, num_workers: int, pulls: Sequence[int],
+                 keys: int = 1, **case: Any) -> None:
     """Whether what is kept grows, if there is a sum in the end."""
     _judge_first(found['first'], num_workers)
     if not found['told']:

@@ -1,6 +1,6 @@
 """Exercise: a training step in which everything is in shards (ZeRO, FSDP).
 
-To chapter 20, notebooks/20-today.ipynb, and to chapter 19.
+To chapter 19, notebooks/19-larger-models.ipynb, and to chapter 20.
 """
 import weakref
 from collections.abc import Sequence

@@ -124,9 +124,10 @@ class Supervisor:
             *self._group.keepers, *self._group.processes)}
 
     def pids(self) -> dict[str, int]:
-        """The processes: {'scheduler': 4711, 'server 0': …}."""
+        """The processes that have started: {'scheduler': 4711, …}."""
         return self._group.do(lambda: {
-            name: one.pid for name, one in self._named().items()})
+            name: one.pid for name, one in self._named().items()
+            if one.pid is not None})
 
     def signal(self, name: str, number: int) -> None:
         """Send a signal to the process `name`.
@@ -211,7 +212,7 @@ class Supervisor:
         hear = self.HEARD_BY.get(message.get('kind'))
         if hear:
             return hear(self, one, message)
-        self._broken(one, {'text': f'says what nobody knows: {message}'})
+        self._broken(one, {'text': f'sent an unknown message: {message}'})
 
     def _ready(self, one, message):
         """A worker waits for calls."""
