@@ -1,6 +1,6 @@
 # JupyterLab with the notebooks, on x86-64 and ARM; compose.yaml starts it.
 #
-# Debian 12, not python:3.11-slim: it has Python 3.11 itself, so what README
+# Debian 12, not python:3.11-slim: it has Python 3.11 itself, so what docs/install.md
 # says of Debian 12 is what happens here, and what was tried there holds here.
 FROM debian:12-slim AS system
 # Whose files the notebooks folder holds, as `id -u` and `id -g` tell them.
