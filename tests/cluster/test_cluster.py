@@ -524,7 +524,7 @@ def test_who_computes_without_a_break_lives(tmp_path, monkeypatch):
                 return 'done'
     with Cluster(1, 0) as c:
         c.run(sys.setswitchinterval, 60)
-        ours.update(c.pids().values())
+        ours.update(c.pids.values())
         assert c.run(compute) == ['done']
     assert {*said} == {('worker 0', True)}
 
