@@ -22,12 +22,14 @@ import numpy as np
 from d2lps.missing import NO_TORCH, is_hidden
 
 if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
     from d2lps.pictures.drawing import Drawing, Row
 
 Answer: TypeAlias = Callable[..., Any]  # a student's function or class
 Case: TypeAlias = dict[str, Any]  # arguments of a check, by name
+Picture: TypeAlias = 'Drawing | Row | Figure'
 Notes: TypeAlias = Any  # numbers, texts, lists, dictionaries, as JSON has them
-Picture: TypeAlias = 'Drawing | Row'
 
 EXERCISES = (
     'minibatch', 'learning-rate', 'sum-in-parts', 'accuracy-on-all-devices',

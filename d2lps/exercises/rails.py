@@ -214,7 +214,7 @@ def picture(answer: Answer, machines: int = 4, gpus: int = 4,
         left=lambda plan, title: _grid(plan, f'Your plan: {title}',
                                        machines, gpus))
     from d2lps.pictures import Row
-    left, right = beside.drawings
+    left, right = beside.pictures
     return Row(left, _grid(other, 'One GPU speaks for its machine', machines,
                            gpus), right)
 

@@ -77,7 +77,7 @@ def picture(answer: Answer, n: int = 4) -> Picture:
         plan = plan_checks.plan_of(run(answer, n, there, back), n)
         rows += plan_checks.picture_of(plan, [
             strategies.ring(n), strategies.running_sum(n)], *task,
-            left=left).drawings
+            left=left).pictures
     return Row(*rows)
 
 

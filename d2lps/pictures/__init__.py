@@ -19,7 +19,6 @@ from d2lps.pictures.style import (
     PURPLE,
     RED,
     SKY,
-    use_png_display,
 )
 
 __getattr__, __dir__ = lazy(__name__, {

@@ -1,28 +1,33 @@
 """Boxes, arrows and words in one style: SVG pictures, shown as images."""
 from base64 import b64encode
 from collections.abc import Sequence
+from functools import cache, lru_cache
 from html import escape
 from math import hypot
 from pathlib import Path
-from typing import Self, TypeAlias
+from typing import TYPE_CHECKING, Any, Self, TypeAlias
 
+from d2lps import figures
 from d2lps.annotations import PathLike
 from d2lps.checks import (
     checked,
-    instance_of,
-    list_of,
     positive,
+    refuse,
     text,
     writable,
 )
-from d2lps.pictures.style import CHUNK_COLORS
+from d2lps.pictures.style import CHUNK_COLORS, INK
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 # One for each device, so that a picture is read without colours, too: lines
 # of a pattern that is 8 wide and 8 high.
 PATTERNS = ('', 'M0 8L8 0', 'M0 4H8', 'M0 0L8 8', 'M4 0V8', 'M0 4H8M4 0V8',
             'M0 0L8 8M0 8L8 0', 'M4 3v2')
 Point: TypeAlias = tuple[float, float]  # x and y in pixels, from the top left
-INK, PALE, FRAME = '#222', '#f4f4f4', '#555'
+PALE, FRAME = '#f4f4f4', '#555'
+TITLE, WORDS = 13, 12  # sizes of letters
 
 
 def color(device: int) -> str:
@@ -30,21 +35,39 @@ def color(device: int) -> str:
     return CHUNK_COLORS[device % len(CHUNK_COLORS)]
 
 
-# Of the characters from the space on, in hundredths of the size: how wide
-# they are in DejaVu Sans, the widest of the fonts that a drawing asks for.
-WIDTHS = dict(zip(map(chr, range(32, 127)), map(int, (
-    '32 40 46 84 64 95 78 27 39 39 50 84 32 36 32 34 64 64 64 64 64 64 64 64 '
-    '64 64 34 34 84 84 84 53 100 68 69 70 77 63 58 77 75 29 29 66 56 86 75 '
-    '79 60 79 69 63 61 73 68 99 69 61 69 39 34 39 84 50 50 61 63 55 63 62 35 '
-    '63 63 28 28 58 28 97 63 61 63 63 41 52 39 63 59 82 59 59 52 64 34 64 84'
-).split())))
+@cache
+def _font(bold):
+    """DejaVu Sans, the widest of the fonts that a drawing asks for."""
+    from matplotlib.font_manager import FontProperties, findfont, get_font
+    return get_font(findfont(FontProperties(
+        'DejaVu Sans', weight='bold' if bold else 'normal')))
+
+
+@lru_cache(10_000)
+def _line_width(line, bold):
+    """How wide a line is in letters of 100 pixels."""
+    font = _font(bold)
+    font.set_size(100, 72)
+    font.set_text(line)
+    return font.get_width_height()[0] / 64
 
 
 def width_of(text: object, size: float, bold: bool = False) -> float:
-    """About how wide the longest line is, in pixels."""
-    return (1.14 if bold else 1.01) * size / 100 * max(
-        sum(WIDTHS.get(character, 84 if character > 'ʯ' else 66)
-            for character in line) for line in str(text).split('\n'))
+    """How wide the longest line is, in pixels."""
+    return size / 100 * max(_line_width(line, bold)
+                            for line in writable(str(text)).split('\n'))
+
+
+def wrapped(words: object, size: float, width: float, bold: bool = False
+           ) -> list[str]:
+    """Words in lines that are at most `width` pixels wide."""
+    lines: list[str] = []
+    for word in str(words).split(' '):
+        if lines and width_of(f'{lines[-1]} {word}', size, bold) <= width:
+            lines[-1] += f' {word}'
+        else:
+            lines.append(word)
+    return lines
 
 
 def _alt(name, value):
@@ -220,25 +243,51 @@ class Drawing:
                 f'src="data:image/svg+xml;base64,{data}">')
 
 
-DRAWINGS = list_of(instance_of(Drawing, 'a Drawing'), 'one Drawing or more')
-
-
 class Row:
-    """Drawings side by side; where there is no room, one below the other."""
+    """Pictures side by side; where there is no room, one below the other.
 
-    def __init__(self, *drawings: Drawing) -> None:
-        self.drawings = DRAWINGS('drawings', drawings)
-        self.alt = ' '.join(drawing.alt for drawing in drawings)
+    pictures: `Drawing`s, Matplotlib's figures, or `Axes` that stand for their
+    figure. A figure is then shown here, and not once more below the cell.
+    """
+
+    def __init__(self, *pictures: Any) -> None:
+        if not pictures:
+            raise ValueError('a Row needs one picture or more')
+        self.pictures = [_picture(one) for one in pictures]
+        self.alt = ' '.join(map(_alt_of, self.pictures))
 
     def __repr__(self) -> str:
         return self.alt
 
     def _repr_html_(self):
         # Images in a line break like words, without any style of ours.
-        images = ' '.join(one._repr_html_().replace(
+        images = ' '.join(html_of(one).replace(
             'style="', 'style="vertical-align:top;', 1)
-            for one in self.drawings)
+            for one in self.pictures)
         return f'<div class="d2lps-row">{images}</div>'
 
 
-Picture: TypeAlias = Drawing | Row
+def _picture(value):
+    """A Drawing or a figure, which Pyplot then no longer shows."""
+    if isinstance(value, Drawing):
+        return value
+    figure = getattr(value, 'figure', None)  # a Figure has itself
+    if not hasattr(figure, 'savefig'):
+        refuse('a picture of a Row', value, 'a Drawing, a Figure or Axes')
+    from matplotlib import pyplot as plt
+    plt.close(figure)
+    return figure
+
+
+def _alt_of(picture):
+    return picture.alt if isinstance(picture, Drawing) else (
+        figures.alt_text(picture))
+
+
+def html_of(picture: Any) -> str:
+    """The HTML of a Drawing, a Row or a figure."""
+    return (picture._repr_html_() if isinstance(picture, (Drawing, Row))
+            else figures.html(picture))
+
+
+Picture: TypeAlias = 'Drawing | Row | Figure'

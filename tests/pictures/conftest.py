@@ -21,7 +21,7 @@ def texts():
 def readable():
     """Check that a picture renders, and says in words what one sees."""
     def check(picture):
-        drawings = picture.drawings if isinstance(picture, Row) else [picture]
+        drawings = picture.pictures if isinstance(picture, Row) else [picture]
         assert picture.alt == ' '.join(drawing.alt for drawing in drawings)
         for drawing in drawings:
             assert isinstance(drawing, Drawing)

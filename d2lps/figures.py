@@ -1,0 +1,176 @@
+"""Matplotlib's figures as notebooks show them: small, sharp, and in words.
+
+`import d2lps` in a notebook takes the style of `figures.mplstyle`, and shows
+each figure, a reader's own as well, as an image of SVG with an alternative
+text. A notebook shows it without being run, and on a dark page there is no
+white box.
+"""
+import re
+import sys
+from base64 import b64encode
+from functools import cache
+from html import escape
+from io import BytesIO
+from math import isfinite
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+STYLE = Path(__file__).with_suffix('.mplstyle')
+MOST = 12  # values of bars that an alternative text tells
+NO_METADATA = dict.fromkeys(('Creator', 'Date', 'Format', 'Type'))
+
+
+def register() -> None:
+    """Use the style, and let a notebook show figures by `html`."""
+    ipython = sys.modules.get('IPython')
+    shell = ipython and ipython.get_ipython()
+    if shell is None:
+        return
+    from matplotlib_inline.config import InlineBackend
+    use_style()
+    # Its own PNGs would be a second copy of each figure. It forgets what is
+    # registered for `Figure` whenever a backend is chosen, but not its base.
+    InlineBackend.instance(parent=shell).figure_formats = set()
+    shell.display_formatter.formatters['text/html'].for_type_by_name(
+        'matplotlib.figure', 'FigureBase', html)
+    shell.events.register('pre_run_cell', _keep_formats)
+
+
+@cache
+def use_style() -> None:
+    """Use `figures.mplstyle`, once: what a reader sets later stays."""
+    import matplotlib.style
+    matplotlib.style.use(STYLE)
+
+
+def _keep_formats(*_):
+    """d2l asks for a second copy as SVG before each of its plots."""
+    d2l = sys.modules.get('d2l.mxnet')
+    if d2l:
+        d2l.use_svg_display = lambda: None
+
+
+def html(figure: 'Figure') -> str:
+    """A figure as an image with an alternative text."""
+    if any(ax.images for ax in figure.axes):  # photographs stay as they are
+        kind, data = 'png', _saved(figure, 'png')
+    else:
+        kind, data = 'svg+xml', svg(figure).encode()
+    wide = round(96 * figure.get_figwidth())
+    return (f'<img alt="{escape(alt_text(figure))}" width="{wide}" '
+            'style="max-width:100%" '
+            f'src="data:image/{kind};base64,{b64encode(data).decode()}">')
+
+
+def svg(figure: 'Figure') -> str:
+    """A figure as SVG, without what makes it large."""
+    text = _saved(figure, 'svg').decode()
+    text = re.sub(r'\s+', ' ', text[text.index('<svg'):])
+    text = re.sub(r'(\.\d\d)\d+', r'\1', text)  # hundredths of a point
+    text = text.replace('> <', '><')
+    return re.sub(r'(width|height)="([\d.]+)pt"', lambda found: (
+        f'{found[1]}="{float(found[2]) * 96 / 72:g}"'), text, count=2)
+
+
+def _saved(figure, kind):
+    file = BytesIO()
+    figure.savefig(file, format=kind, metadata=(
+        NO_METADATA if kind == 'svg' else None))
+    return file.getvalue()
+
+
+def alt_text(figure: 'Figure') -> str:
+    """What one sees, in words, for those who do not.
+
+    Of each `Axes` its label, if it was given one by `set_label`. Otherwise
+    the title and the names of both axes, the first and the last value of each
+    line, and the values of bars.
+    """
+    title = figure._suptitle.get_text() if figure._suptitle else ''
+    parts = [title, *map(_of_axes, figure.axes)]
+    return ' '.join(part if part[-1] in '.!?' else f'{part}.'
+                    for part in parts if part) or 'An empty figure.'
+
+
+def _of_axes(ax: 'Axes') -> str:
+    if ax.get_label():
+        return str(ax.get_label())
+    axes = ' against '.join(filter(None, (ax.get_ylabel(), ax.get_xlabel())))
+    begin = ': '.join(filter(None, (ax.get_title('left') or ax.get_title()
+                                    or ax.get_title('right'), axes)))
+    parts = [*map(_of_line, ax.lines), *(
+        _of_bars(ax, bars) for bars in ax.containers
+        if hasattr(bars, 'datavalues')), *map(_of_points, ax.collections)]
+    if ax.images:
+        parts.append('an image')
+    return '. '.join(filter(None, (begin, '; '.join(filter(None, parts)))))
+
+
+def _of_line(line):
+    """Where a line begins and ends, and how far it goes between."""
+    xs, ys = line.get_xdata(orig=True), line.get_ydata(orig=True)
+    known = [(x, y) for x, y in zip(xs, ys) if _known(y)]
+    if not known or not line.get_visible():
+        return ''
+    (x1, y1), (x2, y2) = known[0], known[-1]
+    transform, ax = line.get_transform(), line.axes
+    if transform == ax.get_yaxis_transform():
+        course = f'a line at {format_number(y1)}'
+    elif transform == ax.get_xaxis_transform():
+        course = f'an upright line at {format_number(x1)}'
+    elif len(known) == 1:
+        course = f'{format_number(y1)} at {format_number(x1)}'
+    else:
+        course = (f'from {format_number(y1)} at {format_number(x1)} to '
+                  f'{format_number(y2)} at {format_number(x2)}')
+        top, low = (end(y for _, y in known) for end in (max, min))
+        if top > max(y1, y2):
+            course += f', at most {format_number(top)}'
+        if low < min(y1, y2):
+            course += f', at least {format_number(low)}'
+    return _named(line, course)
+
+
+def _of_bars(ax, bars):
+    upright = bars.orientation == 'vertical'
+    names = {place: label.get_text() for place, label in zip(
+        *((ax.get_xticks(), ax.get_xticklabels()) if upright else
+          (ax.get_yticks(), ax.get_yticklabels())))}
+    values = []
+    for bar, value in zip(bars, bars.datavalues):
+        middle = (bar.get_x() + bar.get_width() / 2 if upright else
+                  bar.get_y() + bar.get_height() / 2)
+        near = min(names, key=lambda place: abs(place - middle), default=None)
+        name = names[near] if near is not None else ''
+        values.append(f'{name} {format_number(value)}'.strip())
+    more = f' and {len(values) - MOST} more' if len(values) > MOST else ''
+    return _named(bars, ', '.join(values[:MOST]) + more)
+
+
+def _of_points(collection):
+    number = len(collection.get_offsets())
+    name = collection.get_label()
+    return '' if name.startswith('_') else f'{name}: {number} points'
+
+
+def _named(artist, words):
+    name = str(artist.get_label())
+    return words if name.startswith('_') else f'{name}: {words}'
+
+
+def _known(value: Any) -> bool:
+    return not isinstance(value, (int, float)) or isfinite(value)
+
+
+def format_number(value: Any) -> str:
+    """A number as a reader wants it: 0.0123, 1.5, 12.3, 4,321."""
+    if isinstance(value, str):
+        return value
+    value = float(value)
+    if value and not 1e-5 < abs(value) < 1e9:
+        return f'{value:.3g}'
+    return f'{value:,.0f}' if abs(value) >= 99.95 else f'{value:.3g}'

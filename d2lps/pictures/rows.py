@@ -1,0 +1,110 @@
+"""Charts with a row for each of some things, and bars along a time axis."""
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, TypeAlias
+
+import numpy as np
+
+from d2lps.figures import use_style
+from d2lps.pictures.drawing import width_of
+from d2lps.pictures.style import ink_on
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+Span: TypeAlias = tuple[float, float, float]  # its ends in time, and its row
+WIDE = 7.2  # inches
+TITLE, AXIS, LEGEND = 0.3, 0.55, 0.35  # inches above and below the rows
+THIN = 0.004  # of the axis: a white edge would hide what is not wider
+
+
+def new_axes(ax: 'Axes | None', width: float = 5.4, height: float = 3.1
+             ) -> 'Axes':
+    """ax, or the `Axes` of a new figure, which its notebook cell shows.
+
+    width, height: of a new figure, in inches.
+    """
+    if ax is None:
+        from matplotlib import pyplot as plt
+        use_style()
+        _, ax = plt.subplots(figsize=(width, height))
+    return ax
+
+
+def new_figure(width: float = 5.4, height: float = 3.1,
+               layout: str | None = 'constrained') -> 'Figure':
+    """A figure that shows itself where it is returned, unlike Pyplot's.
+
+    width, height: inches. layout: of Matplotlib, see `Figure`.
+    """
+    from matplotlib.figure import Figure
+    use_style()
+    return Figure((width, height), layout=layout)
+
+
+def row_axes(names: Sequence[object], until: float, *,
+             ax: 'Axes | None' = None, begin: float = 0, title: str = '',
+             xlabel: str = '', row_height: float = 0.3, width: float = WIDE
+             ) -> 'Axes':
+    """`Axes` with a row for each name, the first on top.
+
+    Row k is at y = k. begin, until: both ends of the time axis. row_height:
+    inches. width: of a new figure, in inches.
+    """
+    ax = new_axes(ax, width, row_height * len(names) + (
+        TITLE * bool(title) + AXIS + LEGEND))
+    ax.set(xlim=(begin, until), ylim=(len(names) - 0.5, -0.5), title=title,
+           xlabel=xlabel)
+    ax.set_yticks(range(len(names)), [*map(str, names)])
+    ax.tick_params(axis='y', length=0)
+    ax.grid(False, axis='y')
+    return ax
+
+
+def draw_bars(ax: 'Axes', spans: Iterable[Span], color: str, label: str = '',
+              hatch: str = '', height: float = 0.72) -> None:
+    """Filled bars (start, end, row) of one colour, with one legend entry.
+
+    They are one shape, because one for each bar would make a large file.
+    height: of 1, which is the distance between rows.
+    """
+    from matplotlib.patches import PathPatch
+    from matplotlib.path import Path
+    start, end, row = np.array([*spans], float).reshape(-1, 3).T
+    left, right = ax.get_xlim()
+    thin = end - start < THIN * (right - left)
+    for which in thin, ~thin:
+        if not which.any():
+            continue
+        x1, x2, y = start[which], end[which], row[which]
+        x2 = np.maximum(x2, x1 + THIN / 4 * (right - left))
+        low, high = y - height / 2, y + height / 2
+        corners = np.stack([x1, low, x2, low, x2, high, x1, high, x1, low], 1)
+        codes = np.tile([Path.MOVETO, *[Path.LINETO] * 3, Path.CLOSEPOLY],
+                        len(y))
+        ax.add_patch(PathPatch(
+            Path(corners.reshape(-1, 2), codes), facecolor=color,
+            edgecolor='white', linewidth=0 if which is thin else 0.6,
+            hatch=hatch, label=label or '_bars'))
+        label = ''
+
+
+def name_bar(ax: 'Axes', start: float, end: float, row: float, text: object,
+             color: str) -> None:
+    """Words in the middle of a bar of this colour, if they fit."""
+    left, right = ax.get_xlim()
+    shown = min(end, right) - max(start, left)
+    pixels = shown / (right - left) * 0.85 * 96 * ax.figure.get_figwidth()
+    if width_of(text, 13) + 2 <= pixels:
+        ax.text(start + (end - start) / 2, row, str(text), ha='center',
+                va='center', color=ink_on(color), clip_on=True)
+
+
+def legend_below(ax: 'Axes', columns: int = 6) -> None:
+    """One legend for all `Axes` of a figure, below them."""
+    figure = ax.figure
+    entries = {label: handle for one in figure.axes for handle, label in zip(
+        *one.get_legend_handles_labels())}
+    figure.legends.clear()
+    figure.legend(entries.values(), entries.keys(), loc='outside lower left',
+                  ncols=min(columns, len(entries) or 1))
