@@ -3,6 +3,7 @@ from xml.etree import ElementTree
 
 import pytest
 
+from d2lps import figures
 from d2lps.pictures.drawing import Drawing, Row
 
 SVG = '{http://www.w3.org/2000/svg}'
@@ -21,13 +22,22 @@ def texts():
 def readable():
     """Check that a picture renders, and says in words what one sees."""
     def check(picture):
-        drawings = picture.pictures if isinstance(picture, Row) else [picture]
-        assert picture.alt == ' '.join(drawing.alt for drawing in drawings)
-        for drawing in drawings:
-            assert isinstance(drawing, Drawing)
-            root = ElementTree.fromstring(drawing.svg())
-            assert len(root) > 2  # more than patterns and ground
-            assert root.get('aria-label') == drawing.alt
-            assert len(drawing.alt) > 15
-            assert 0 < drawing.width <= 760 and 0 < drawing.height <= 1000
+        if isinstance(picture, Row):
+            assert picture.alt == ' '.join(map(_alt_of, picture.pictures))
+            picture = picture.pictures
+        for one in picture if isinstance(picture, list) else [picture]:
+            if isinstance(one, Drawing):
+                root = ElementTree.fromstring(one.svg())
+                assert root.get('aria-label') == one.alt
+            else:  # Matplotlib's Figure has itself as its figure
+                root = ElementTree.fromstring(figures.svg(one.figure))
+            assert len([*root.iter()]) > 3  # more than ground
+            assert len(_alt_of(one)) > 15
+            width, height = map(float, (root.get('width'), root.get('height')))
+            assert 0 < width <= 760 and 0 < height <= 1000
     return check
+
+
+def _alt_of(picture):
+    return picture.alt if isinstance(picture, Drawing) else (
+        figures.alt_text(picture.figure))

@@ -12,6 +12,7 @@ from d2lps.collectives import simulate, topology
 from d2lps.kvstore import KVStore, Server
 from d2lps.pictures import message_plots, recovery, servers, widgets
 from d2lps.pictures.controls import values_of
+from d2lps.pictures.drawing import Drawing, html_of
 from d2lps.pictures.menus import PLANS, STEPPED
 from d2lps.pictures.toys import (explore_devices, explore_keys,
                                  explore_latency, explore_meter,
@@ -35,9 +36,10 @@ def test_a_toy_renders_and_follows_each_control(name, readable):
         for _, value in control.options[0], control.options[-1]:
             picture = toy.draw(**{**values, key: value})
             readable(picture)
-            seen.setdefault(key, set()).add(picture._repr_html_())
-            drawings = getattr(picture, 'drawings', [picture])
-            heights.add(tuple(drawing.height for drawing in drawings))
+            seen.setdefault(key, set()).add(html_of(picture))
+            heights.add(tuple(
+                one.height if isinstance(one, Drawing) else one.get_figheight()
+                for one in getattr(picture, 'pictures', [picture])))
     assert all(len(found) == 2 for found in seen.values()), seen.keys()
     assert len(heights) == 1, heights  # what is below stays where it is
 
