@@ -93,20 +93,24 @@ def alt_text(figure: 'Figure') -> str:
     title = figure._suptitle.get_text() if figure._suptitle else ''
     parts = [title, *map(_of_axes, figure.axes)]
     return ' '.join(part if part[-1] in '.!?' else f'{part}.'
-                    for part in parts if part) or 'An empty figure.'
+                    for part in parts if part) or 'A figure that has no words.'
 
 
 def _of_axes(ax: 'Axes') -> str:
-    if ax.get_label():
-        return str(ax.get_label())
+    label = str(ax.get_label())
+    if label and not label.startswith('<'):  # Matplotlib's own: <colorbar>
+        return label
     axes = ' against '.join(filter(None, (ax.get_ylabel(), ax.get_xlabel())))
     begin = ': '.join(filter(None, (ax.get_title('left') or ax.get_title()
                                     or ax.get_title('right'), axes)))
-    parts = [*map(_of_line, ax.lines), *(
+    parts = [*map(_of_line, ax.lines), *map(_of_points, ax.collections), *(
         _of_bars(ax, bars) for bars in ax.containers
-        if hasattr(bars, 'datavalues')), *map(_of_points, ax.collections)]
+        if hasattr(bars, 'datavalues'))]
     if ax.images:
         parts.append('an image')
+    if not any(parts):  # a pie, say
+        parts = [', '.join(filter(None, (
+            text.get_text() for text in ax.texts[:MOST])))]
     return '. '.join(filter(None, (begin, '; '.join(filter(None, parts)))))
 
 
@@ -136,25 +140,33 @@ def _of_line(line):
 
 
 def _of_bars(ax, bars):
+    from matplotlib.category import StrCategoryLocator
+    from matplotlib.ticker import FixedLocator
     upright = bars.orientation == 'vertical'
-    names = {place: label.get_text() for place, label in zip(
-        *((ax.get_xticks(), ax.get_xticklabels()) if upright else
-          (ax.get_yticks(), ax.get_yticklabels())))}
+    axis = ax.xaxis if upright else ax.yaxis
+    names = {}
+    if isinstance(axis.get_major_locator(),
+                  (FixedLocator, StrCategoryLocator)):
+        names = dict(zip(axis.get_majorticklocs(), (
+            label.get_text() for label in axis.get_majorticklabels())))
     values = []
     for bar, value in zip(bars, bars.datavalues):
         middle = (bar.get_x() + bar.get_width() / 2 if upright else
                   bar.get_y() + bar.get_height() / 2)
         near = min(names, key=lambda place: abs(place - middle), default=None)
-        name = names[near] if near is not None else ''
-        values.append(f'{name} {format_number(value)}'.strip())
+        name = format_number(middle) if near is None else names[near]
+        values.append(f'{name} {format_number(value)}')
     more = f' and {len(values) - MOST} more' if len(values) > MOST else ''
     return _named(bars, ', '.join(values[:MOST]) + more)
 
 
 def _of_points(collection):
-    number = len(collection.get_offsets())
-    name = collection.get_label()
-    return '' if name.startswith('_') else f'{name}: {number} points'
+    """How many points a scatter plot has; nothing of areas and the like."""
+    from matplotlib.collections import PathCollection
+    name = str(collection.get_label())
+    if name.startswith('_') or not isinstance(collection, PathCollection):
+        return ''
+    return f'{name}: {len(collection.get_offsets())} points'
 
 
 def _named(artist, words):
@@ -162,15 +174,21 @@ def _named(artist, words):
     return words if name.startswith('_') else f'{name}: {words}'
 
 
-def _known(value: Any) -> bool:
-    return not isinstance(value, (int, float)) or isfinite(value)
+def _known(value):
+    try:
+        return not getattr(value, 'mask', False) and isfinite(value)
+    except TypeError:  # words, or a date
+        return True
 
 
 def format_number(value: Any) -> str:
     """A number as a reader wants it: 0.0123, 1.5, 12.3, 4,321."""
-    if isinstance(value, str):
-        return value
-    value = float(value)
+    if str(getattr(value, 'dtype', '')).startswith('datetime'):
+        return str(value)[:10]
+    try:
+        value = float(value)
+    except (TypeError, ValueError):
+        return str(value)
     if value and not 1e-5 < abs(value) < 1e9:
         return f'{value:.3g}'
     return f'{value:,.0f}' if abs(value) >= 99.95 else f'{value:.3g}'

@@ -1,0 +1,208 @@
+"""Matplotlib's figures: their style, their SVG, and their words."""
+import re
+from base64 import b64decode
+from xml.etree import ElementTree
+
+import numpy as np
+import pandas as pd
+import pytest
+from d2lps import figures
+from d2lps.pictures import rows
+from d2lps.pictures.drawing import Row
+
+SVG = '{http://www.w3.org/2000/svg}'
+CURVES = pd.DataFrame({'ring': [1.0, 4, 9], 'tree': [2.0, 7, 5]}, [1, 2, 4])
+
+
+@pytest.fixture
+def axes():
+    """`Axes` of a figure of their own."""
+    return rows.new_figure().subplots()
+
+
+def words(ax):
+    return figures.alt_text(ax.figure)
+
+
+# What is said of a figure.
+def test_lines_are_told_by_their_ends_and_by_what_is_beyond_them(axes):
+    CURVES.plot(ax=axes, title='Times', xlabel='devices', ylabel='ms')
+    axes.axhline(3, label='best')
+    axes.axvline(2)
+    assert words(axes) == (
+        'Times: ms against devices. ring: from 1 at 1 to 9 at 4; tree: from 2 '
+        'at 1 to 5 at 4, at most 7; best: a line at 3; an upright line at 2.')
+
+
+def test_gaps_words_and_dates_are_told_as_well(axes):
+    axes.plot(['1 kB', '1 MB'], [np.nan, 3], label='sizes')
+    assert words(axes) == 'sizes: 3 at 1 MB.'
+    dates = rows.new_figure().subplots()
+    dates.plot(pd.date_range('2020-01-01', periods=2), [1, 2])
+    assert words(dates) == 'from 1 at 2020-01-01 to 2 at 2020-01-02.'
+
+
+@pytest.mark.parametrize('kind', ['bar', 'barh'])
+def test_bars_are_told_by_their_names(axes, kind):
+    CURVES.set_axis(list('abc')).plot(kind=kind, stacked=True, ax=axes)
+    assert words(axes) == 'ring: a 1, b 4, c 9; tree: a 2, b 7, c 5.'
+
+
+def test_of_many_bars_the_first_are_told(axes):
+    axes.hist(np.arange(40), bins=20)
+    assert words(axes).startswith('0.975 2, 2.92 2, ')
+    assert words(axes).endswith(' and 8 more.')
+
+
+def test_an_axes_label_stands_for_all_that_is_in_it(axes):
+    axes.plot([1, 2])
+    axes.set_label('Device 0 waits.')
+    axes.figure.suptitle('Both')
+    assert words(axes) == 'Both. Device 0 waits.'
+
+
+def draw_pie(ax):
+    ax.pie([1, 2], labels=['push', 'pull'])
+
+
+def draw_odd(ax):
+    ax.contour(np.add.outer(np.arange(4), np.arange(4)))
+    ax.boxplot([[1, 2], [2, 3]])
+    ax.errorbar([1], [2], yerr=1, label='error')
+    ax.fill_between([1, 2], [3, 4], label='area')
+    ax.scatter([1, 2], [3, 4], label='dots')
+    ax.twinx().plot(np.ma.masked_array([1, 2], [True, False]))
+    ax.figure.colorbar(ax.collections[0], ax=ax)
+
+
+@pytest.mark.parametrize('draw, said', [
+    (lambda ax: ax.plot([]), 'A figure that has no words.'),
+    (draw_pie, 'push, pull.'), (draw_odd, 'dots: 2 points. 2 at 1')])
+def test_a_readers_own_figure_is_shown_whatever_it_is(axes, draw, said):
+    draw(axes)
+    assert said in words(axes)
+    assert figures.html(axes.figure).startswith('<img alt="')
+
+
+# What is shown.
+def test_an_image_is_small_and_has_its_words_as_words(axes):
+    CURVES.plot(ax=axes, title='a < b & "c"', xlabel='devices')
+    image = ElementTree.fromstring(
+        figures.html(axes.figure).replace('>', '/>'))
+    assert image.get('alt') == words(axes)
+    data = image.get('src').removeprefix('data:image/svg+xml;base64,')
+    root = ElementTree.fromstring(b64decode(data))
+    texts = [text.text for text in root.iter(f'{SVG}text')]
+    assert {'a < b & "c"', 'devices', 'ring', 'tree'} <= {*texts}
+    assert float(root.get('width')) == pytest.approx(5.4 * 96)
+    assert int(image.get('width')) == round(5.4 * 96)
+    assert len(data) < 20_000
+    assert not root.findall('.//{*}metadata')
+
+
+def test_a_figure_has_no_ground_and_is_the_same_each_time(axes):
+    CURVES.plot(ax=axes)
+    first = figures.svg(axes.figure)
+    assert first == figures.svg(axes.figure)
+    assert not re.search('fill: (#ffffff|white)', first)
+
+
+def test_photographs_are_pngs(axes):
+    axes.imshow(np.eye(3))
+    assert 'data:image/png' in figures.html(axes.figure)
+    assert words(axes) == 'an image.'
+
+
+def test_lines_differ_without_colours():
+    figures.use_style()
+    ax = CURVES.plot(ax=rows.new_figure().subplots())
+    assert ax.lines[0].get_linestyle() != ax.lines[1].get_linestyle()
+
+
+# In a notebook.
+SHELL = """if True:
+    from IPython.core.interactiveshell import InteractiveShell
+    shell = InteractiveShell.instance()
+    shell.enable_gui = lambda gui=None: None  # a kernel's, which has one
+    import d2lps
+    from matplotlib import pyplot as plt
+    def kinds():
+        plt.plot([1, 2])
+        data, _ = shell.display_formatter.format(plt.gcf())
+        return ' '.join(sorted(data))
+"""
+
+
+def test_a_notebook_shows_a_readers_own_plot_once(python):
+    code = SHELL + """
+    shell.enable_matplotlib('inline')
+    print(kinds(), plt.rcParams['figure.figsize'])
+    shell.enable_matplotlib('agg')
+    shell.enable_matplotlib('inline')
+    print(kinds())
+    """
+    assert python('-c', code).stdout.splitlines() == [
+        'text/html text/plain [5.4, 3.1]', 'text/html text/plain']
+
+
+def test_d2l_does_not_show_its_plots_twice(python):
+    code = SHELL + """
+    shell.enable_matplotlib('inline')
+    from d2l import mxnet as d2l
+    shell.run_cell('pass')
+    d2l.use_svg_display()
+    print(kinds())
+    """
+    assert python('-c', code).stdout == 'text/html text/plain\n'
+
+
+def test_outside_of_a_notebook_matplotlib_is_not_loaded(python):
+    code = 'import sys, d2lps; print("matplotlib" in sys.modules)'
+    assert python('-c', code).stdout == 'False\n'
+
+
+# Rows and bars.
+def test_rows_are_named_from_the_top(axes):
+    ax = rows.row_axes(['worker 0', 'worker 1'], 10, ax=axes)
+    assert [label.get_text() for label in ax.get_yticklabels()] == [
+        'worker 0', 'worker 1']
+    assert ax.get_ylim() == (1.5, -0.5) and ax.get_xlim() == (0, 10)
+
+
+def test_bars_of_one_colour_are_one_shape_and_one_entry(axes):
+    rows.row_axes('ab', 10, ax=axes)
+    rows.draw_bars(axes, [(0, 1, 0), (3, 5, 1)], '#0072B2', 'computes')
+    [shape] = axes.patches
+    left, low = shape.get_path().vertices.min(axis=0)
+    right, high = shape.get_path().vertices.max(axis=0)
+    assert (left, right) == (0, 5)
+    assert (low, high) == pytest.approx((-0.36, 1.36))
+    rows.draw_bars(axes, [(0, 1e-9, 0), (3, 5, 1)], '#E69F00', 'waits')
+    assert len(axes.patches) == 3  # what is thin has no edge
+    assert axes.patches[1].get_linewidth() == 0
+    rows.legend_below(axes)
+    rows.legend_below(axes)  # as two panels do
+    [legend] = axes.figure.legends
+    assert [text.get_text() for text in legend.get_texts()] == [
+        'computes', 'waits']
+
+
+def test_a_bar_is_named_if_there_is_room(axes):
+    rows.row_axes('a', 100, ax=axes)
+    rows.name_bar(axes, 0, 50, 0, 'layers 1-3', '#0072B2')
+    rows.name_bar(axes, 0, 5, 0, 'layers 1-3', '#0072B2')
+    [text] = axes.texts
+    assert text.get_color() == 'white' and text.get_position() == (25, 0)
+
+
+def test_a_row_shows_figures_instead_of_their_cell():
+    from matplotlib import pyplot as plt
+    ax = rows.new_axes(None)
+    ax.plot([1, 2])
+    assert plt.get_fignums()
+    row = Row(ax, ax.figure)
+    assert not plt.get_fignums()
+    assert row.alt == repr(row) == ' '.join(2 * ['from 1 at 0 to 2 at 1.'])
+    assert row._repr_html_().count('data:image/svg+xml') == 2
+    with pytest.raises(ValueError, match='a Drawing, a Figure or Axes'):
+        Row(3)
