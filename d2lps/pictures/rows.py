@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 
 from d2lps.figures import use_style
-from d2lps.pictures.drawing import width_of
+from d2lps.pictures.drawing import width_of, wrapped
 from d2lps.pictures.style import ink_on
 
 if TYPE_CHECKING:
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 Span: TypeAlias = tuple[float, float, float]  # its ends in time, and its row
 WIDE = 7.2  # inches
 TITLE, AXIS, LEGEND = 0.3, 0.55, 0.35  # inches above and below the rows
+LETTERS = 13.3  # pixels, of the style's 10 points
 THIN = 0.004  # of the axis: a white edge would hide what is not wider
 
 
@@ -35,11 +36,12 @@ def new_figure(width: float = 5.4, height: float = 3.1,
                layout: str | None = 'constrained') -> 'Figure':
     """A figure that shows itself where it is returned, unlike Pyplot's.
 
-    width, height: inches. layout: of Matplotlib, see `Figure`.
+    width, height: inches. layout: of Matplotlib, see `Figure`; None: places
+    are fixed.
     """
     from matplotlib.figure import Figure
     use_style()
-    return Figure((width, height), layout=layout)
+    return Figure((width, height), layout=layout or 'none')
 
 
 def row_axes(names: Sequence[object], until: float, *,
@@ -51,10 +53,16 @@ def row_axes(names: Sequence[object], until: float, *,
     Row k is at y = k. begin, until: both ends of the time axis. row_height:
     inches. width: of a new figure, in inches.
     """
+    if ax is None:
+        room = 96 * width - 20 - max(
+            width_of(name, LETTERS) for name in names)
+    else:
+        room = 96 * ax.figure.get_figwidth() * ax.get_position().width
+    lines = wrapped(title, LETTERS, room, True) if title else []
     ax = new_axes(ax, width, row_height * len(names) + (
-        TITLE * bool(title) + AXIS + LEGEND))
-    ax.set(xlim=(begin, until), ylim=(len(names) - 0.5, -0.5), title=title,
-           xlabel=xlabel)
+        TITLE * bool(lines) + 0.16 * len(lines[1:]) + AXIS + LEGEND))
+    ax.set(xlim=(begin, until), ylim=(len(names) - 0.5, -0.5),
+           title='\n'.join(lines), xlabel=xlabel)
     ax.set_yticks(range(len(names)), [*map(str, names)])
     ax.tick_params(axis='y', length=0)
     ax.grid(False, axis='y')
@@ -65,15 +73,16 @@ def draw_bars(ax: 'Axes', spans: Iterable[Span], color: str, label: str = '',
               hatch: str = '', height: float = 0.72) -> None:
     """Filled bars (start, end, row) of one colour, with one legend entry.
 
-    They are one shape, because one for each bar would make a large file.
-    height: of 1, which is the distance between rows.
+    They are one shape, because one for each bar would make a large file;
+    slivers on the same spot are one bar. height: of 1, which is the distance
+    between rows.
     """
     from matplotlib.patches import PathPatch
     from matplotlib.path import Path
-    start, end, row = np.array([*spans], float).reshape(-1, 3).T
     left, right = ax.get_xlim()
+    start, end, row = np.array(_joined(spans, right - left)).reshape(-1, 3).T
     thin = end - start < THIN * (right - left)
-    for which in thin, ~thin:
+    for which in ~thin, thin:
         if not which.any():
             continue
         x1, x2, y = start[which], end[which], row[which]
@@ -85,8 +94,22 @@ def draw_bars(ax: 'Axes', spans: Iterable[Span], color: str, label: str = '',
         ax.add_patch(PathPatch(
             Path(corners.reshape(-1, 2), codes), facecolor=color,
             edgecolor='white', linewidth=0 if which is thin else 0.6,
-            hatch=hatch, label=label or '_bars'))
+            hatch=hatch if which is not thin else '',
+            label=label or '_bars'))
         label = ''
+
+
+def _joined(spans, wide):
+    """Spans, of which slivers are one where nobody could tell them apart."""
+    found = []
+    for start, end, row in sorted(spans, key=lambda span: (span[2], *span)):
+        if found and found[-1][2] == row and (
+                start - found[-1][1] < THIN / 8 * wide and
+                min(end - start, start - found[-1][0]) < THIN / 2 * wide):
+            found[-1][1] = max(end, found[-1][1])
+        else:
+            found.append([start, end, row])
+    return found
 
 
 def name_bar(ax: 'Axes', start: float, end: float, row: float, text: object,

@@ -1,54 +1,62 @@
 """A training step in one picture: which device does what when."""
-from d2lps.checks import checked, instance_of, integer, positive
+from functools import partial
+from typing import TYPE_CHECKING
+
+from d2lps.checks import checked, instance_of, integer, positive, text
 from d2lps.engine import cores
-from d2lps.pictures.chart import Span, format_number, row_chart
+from d2lps.figures import format_number
 from d2lps.pictures.controls import choose
-from d2lps.pictures.drawing import Drawing
+from d2lps.pictures.rows import (
+    WIDE,
+    Span,
+    draw_bars,
+    legend_below,
+    new_figure,
+    row_axes,
+)
 from d2lps.pictures.style import BLUE, GRAY, GREEN, ORANGE, RED, SKY
-from d2lps.pictures.table_plots import TEXT
 from d2lps.pictures.widgets import live_picture
 from d2lps.training.timeline import PHASES, Timeline, step_timeline
 
-ROW = 30  # pixels
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
 PHASE_COLORS = dict(zip(PHASES, (SKY, BLUE, ORANGE, RED, GREEN, GRAY)))
 # Lines on what is as light as another, for who sees no colours.
-PHASE_PATTERNS = dict(zip(PHASES, (None, None, 3, 1, 2, None)))
+PHASE_HATCHES = dict(zip(PHASES, ('', '', '\\\\', '//', '--', '')))
 
 
 @checked(timeline=instance_of(
     Timeline, 'a Timeline, such as step_timeline(2, 256)'),
-    title=TEXT, until=positive)
+    title=partial(text, least=0), until=positive)
 def plot_timeline(timeline: Timeline, title: str | None = None,
-                  until: float | None = None) -> Drawing:
+                  until: float | None = None, ax: 'Axes | None' = None
+                  ) -> 'Axes':
     """Draw a `Timeline`: a row for each device, a bar for each operation.
 
     title: words above; how much the devices overlapped is added.
     until: end of the time axis in seconds, to compare two pictures.
-    Returns a `Drawing`.
     """
-    rows = len(timeline.devices)
-    # By phase: one shape for all bars, since one for each bar is large.
     bars: dict[str, list[Span]] = {}
     for event in timeline.events:
-        row = timeline.devices.index(event.device)
         bars.setdefault(event.phase, []).append((
-            event.start * 1e3, event.end * 1e3, row - 0.36, row + 0.36))
+            event.start * 1e3, event.end * 1e3,
+            timeline.devices.index(event.device)))
     words = f'{timeline.seconds * 1e3:.0f} ms'
     if title:
         words = f'{title}: {words}'
-    if rows > 1:
+    if len(timeline.devices) > 1:
         words += (f', more than one device at work {timeline.overlap:.0%} '
                   'of the time')
-    chart = row_chart(
-        timeline.devices, (until or timeline.seconds or 1) * 1e3,
-        f'{words}. {_alt_text(timeline)}', title=words, high=ROW,
-        xlabel='time / ms', legend=[
-            *((phase, color, f'box {PHASE_PATTERNS[phase] or 0}')
-              for phase, color in PHASE_COLORS.items() if phase in bars),
-            ('idle', 'white', 'box')])
-    for phase, spans in bars.items():
-        chart.bars(spans, PHASE_COLORS[phase], PHASE_PATTERNS[phase])
-    return chart.drawing
+    ax = row_axes(
+        timeline.devices, (until or timeline.seconds or 1) * 1e3, ax=ax,
+        title=words, xlabel='time / ms')
+    for phase, color in PHASE_COLORS.items():
+        if phase in bars:
+            draw_bars(ax, bars[phase], color, phase, PHASE_HATCHES[phase])
+    legend_below(ax)
+    ax.set_label(f'{words}. {_alt_text(timeline)}')
+    return ax
 
 
 def _alt_text(timeline):
@@ -77,11 +85,16 @@ def explore_timeline(num_devices: int = 2, batch_size: int = 16) -> None:
     integer('num_devices', num_devices, most=most)
 
     def draw(num_devices, batch_size):
-        picture = plot_timeline(
+        figure = new_figure(WIDE, 1.3 + 0.3 * most, None)
+        figure.subplots_adjust(
+            0.09, 0.85 / figure.get_figheight(), 0.98,
+            1 - 0.35 / figure.get_figheight())
+        ax = plot_timeline(
             step_timeline(num_devices, batch_size),
-            f'{batch_size / num_devices:.3g} examples on each device')
-        picture.height += ROW * (most - num_devices)  # that of all devices
-        return picture
+            f'{batch_size / num_devices:.3g} examples on each device',
+            ax=figure.subplots())
+        ax.set_ylim(most - 0.5, -0.5)  # rows for all devices
+        return figure
 
     live_picture(draw, {
         'num_devices': choose([*range(1, most + 1)], num_devices, 'devices'),
