@@ -70,7 +70,8 @@ def svg(figure: 'Figure') -> str:
     """A figure as SVG, without what makes it large."""
     text = _saved(figure, 'svg').decode()
     text = re.sub(r'\s+', ' ', text[text.index('<svg'):])
-    text = re.sub(r'(\.\d\d)\d+', r'\1', text)  # hundredths of a point
+    text = re.sub(r'<[^>]+>', lambda tag: re.sub(  # words stay as they are
+        r'(\.\d\d)\d+', r'\1', tag[0]), text)  # hundredths of a point
     text = text.replace('> <', '><')
     return re.sub(r'(width|height)="([\d.]+)pt"', lambda found: (
         f'{found[1]}="{float(found[2]) * 96 / 72:g}"'), text, count=2)

@@ -86,14 +86,14 @@ def test_a_readers_own_figure_is_shown_whatever_it_is(axes, draw, said):
 
 # What is shown.
 def test_an_image_is_small_and_has_its_words_as_words(axes):
-    CURVES.plot(ax=axes, title='a < b & "c"', xlabel='devices')
+    CURVES.plot(ax=axes, title='a < b & "c"', xlabel='0.125 devices')
     image = ElementTree.fromstring(
         figures.html(axes.figure).replace('>', '/>'))
     assert image.get('alt') == words(axes)
     data = image.get('src').removeprefix('data:image/svg+xml;base64,')
     root = ElementTree.fromstring(b64decode(data))
     texts = [text.text for text in root.iter(f'{SVG}text')]
-    assert {'a < b & "c"', 'devices', 'ring', 'tree'} <= {*texts}
+    assert {'a < b & "c"', '0.125 devices', 'ring', 'tree'} <= {*texts}
     assert float(root.get('width')) == pytest.approx(5.4 * 96)
     assert int(image.get('width')) == round(5.4 * 96)
     assert len(data) < 20_000
