@@ -2,6 +2,7 @@
 from xml.etree import ElementTree
 
 import pytest
+from matplotlib import pyplot
 
 from d2lps import figures
 from d2lps.pictures.drawing import Drawing, Row
@@ -20,24 +21,40 @@ def texts():
 
 @pytest.fixture
 def readable():
-    """Check that a picture renders, and says in words what one sees."""
+    """Check that a picture renders, and says in words what one sees.
+
+    Axes, one or a list of them, stand for their figure.
+    """
     def check(picture):
-        if isinstance(picture, Row):
-            assert picture.alt == ' '.join(map(_alt_of, picture.pictures))
-            picture = picture.pictures
-        for one in picture if isinstance(picture, list) else [picture]:
-            if isinstance(one, Drawing):
-                root = ElementTree.fromstring(one.svg())
-                assert root.get('aria-label') == one.alt
-            else:  # Matplotlib's Figure has itself as its figure
-                root = ElementTree.fromstring(figures.svg(one.figure))
-            assert len([*root.iter()]) > 3  # more than ground
-            assert len(_alt_of(one)) > 15
-            width, height = map(float, (root.get('width'), root.get('height')))
-            assert 0 < width <= 760 and 0 < height <= 1000
+        one = picture[0] if isinstance(picture, list) else picture
+        if hasattr(one, 'figure'):
+            check_figure(one.figure)
+        elif isinstance(one, Row):
+            for part in one.pictures:
+                check(part)
+        else:
+            check_drawing(one)
     return check
 
 
-def _alt_of(picture):
-    return picture.alt if isinstance(picture, Drawing) else (
-        figures.alt_text(picture.figure))
+def check_drawing(drawing):
+    assert isinstance(drawing, Drawing)
+    root = ElementTree.fromstring(drawing.svg())
+    assert len(root) > 2  # more than patterns and ground
+    assert root.get('aria-label') == drawing.alt
+    assert len(drawing.alt) > 15
+    assert 0 < drawing.width <= 760 and 0 < drawing.height <= 1000
+
+
+def check_figure(figure):
+    """It renders, and none of its words is cut at its edge."""
+    pyplot.close(figure)
+    root = ElementTree.fromstring(figures.svg(figure))
+    assert [*root.iter(f'{SVG}path')]
+    assert len(figures.alt_text(figure)) > 15
+    figure.draw_without_rendering()
+    drawn = figure.get_tightbbox()  # inches
+    width, height = figure.get_size_inches()
+    assert width <= 7.4 and height <= 10
+    assert min(drawn.x0, drawn.y0) > -0.02
+    assert drawn.x1 < width + 0.02 and drawn.y1 < height + 0.02

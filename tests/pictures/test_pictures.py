@@ -4,7 +4,6 @@ from base64 import b64decode
 from xml.etree import ElementTree
 
 import numpy as np
-import pandas as pd
 import pytest
 
 from d2lps import Event, Timeline, devices, pictures
@@ -19,7 +18,6 @@ from d2lps.pictures.ideas import drawings as ideas
 SWITCH = topology.pcie_switch(4)
 RING = simulate.time(strategies.ring(4), SWITCH, 160e6)
 SHARDED = simulate.time(strategies.sharded(4), SWITCH, 160e6)
-CURVES = pd.DataFrame({'ring': [1.0, 4, 9], 'tree': [2.0, 3, 5]}, [1, 2, 4])
 CLOCKS = {name: virtual_clock([[1], [5]], name, 8)
           for name in ('sync', 'async')}
 POINTS = {name: [[Point(10, 1.0, 0.2), Point(20, 2.0, 0.6)]]
@@ -68,15 +66,8 @@ PICTURES = [picture for picture, _ in (
     made_by('draw_sums', [strategies.ring(8), strategies.tree(8)]),
     made_by('draw_training_step', 4),
     made_by('plot_accuracy', POINTS),
-    made_by('plot_bars', {'ring': 15, 'tree': 60}, 'ms', 'Times'),
-    made_by('plot_bars', CURVES, stacked=True, marks={'limit': [3, 4, 5]}),
     made_by('plot_circle', [0, 1, 2, 3], [0, 2, 3], 2),
     made_by('plot_comparison', [RING, SHARDED], target=0.01),
-    made_by('plot_curves', CURVES, 'devices', 'ms', xscale='log',
-            yscale='log', lines={'best': 2}, points={'here': (2, 4)}),
-    made_by('plot_curves', {'a': (['1 kB', '1 MB'], [1, np.nan])},
-            steps=True, verticals={'now': 1}),
-    made_by('plot_grid', [[1, 2], [3, np.nan]], ['a', 'b'], title='Pairs'),
     made_by('plot_holdings', strategies.ring(4), 2, signs=True),
     made_by('plot_holdings', TWICE, 2, sums=True),
     made_by('plot_messages', {'simulated': RING.events}),
@@ -131,8 +122,6 @@ def test_a_sum_has_a_band_with_a_colour_and_a_pattern_for_each_device():
     ('draw_cluster', {'num_servers': 5}, 'num_servers must'),
     ('draw_seven_steps', {'step': 'one'}, 'step must'),
     ('draw_passes', {'orders': ['FB', 'F']}, 'FBFB'),
-    ('plot_curves', {'curves': 3}, 'curves must'),
-    ('plot_bars', {'values': {'a': -1}}, 'values must'),
     ('plot_holdings', {'schedule': strategies.ring(2), 'number': 3},
      'number .*0 to 2'),
     ('plot_holdings', {'schedule': strategies.ring(13)}, 'over 144'),
@@ -167,7 +156,7 @@ def test_notebooks_show_it_and_nothing_for_a_large_one(python):
         "['text/html', 'text/plain']", "['text/plain']"]
 
 
-def test_pictures_load_neither_mxnet_nor_what_else_draws(python):
+def test_pictures_load_neither_mxnet_nor_widgets(python):
     code = """if True:
         import sys
         from d2lps import pictures
@@ -175,9 +164,8 @@ def test_pictures_load_neither_mxnet_nor_what_else_draws(python):
         ring, links = strategies.ring(4), topology.pcie_switch(4)
         pictures.plot_holdings(ring, 2)
         pictures.plot_timing(simulate.time(ring, links, 8))
-        pictures.plot_curves({'a': ([1, 2], [3, 4])})
         pictures.explore_synchronisation, pictures.explore_plans
-        heavy = {'mxnet', 'matplotlib', 'pandas', 'ipywidgets'}
+        heavy = {'mxnet', 'pandas', 'ipywidgets'}
         print(heavy & {*sys.modules})
     """
     assert python('-c', code).stdout == 'set()\n'
