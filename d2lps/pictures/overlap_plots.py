@@ -1,5 +1,7 @@
 """A training step in rows: what is computed, and what is sent meanwhile."""
 from collections.abc import Sequence
+from functools import partial
+from typing import TYPE_CHECKING
 
 from d2lps.asynchrony.overlap import ORDERS, Task, best_possible, simulate_step
 from d2lps.checks import (
@@ -9,12 +11,23 @@ from d2lps.checks import (
     number,
     one_of,
     positive,
+    text,
 )
-from d2lps.pictures.chart import format_number, row_chart
+from d2lps.figures import format_number
 from d2lps.pictures.controls import choose, menu
-from d2lps.pictures.drawing import Drawing, color
-from d2lps.pictures.table_plots import TEXT
+from d2lps.pictures.drawing import color
+from d2lps.pictures.rows import (
+    WIDE,
+    Span,
+    draw_bars,
+    name_bar,
+    new_figure,
+    row_axes,
+)
 from d2lps.pictures.widgets import live_picture
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 # The toy: eight layers, as in a network for images. The first compute most,
 # the last have most of the parameters.
@@ -26,18 +39,18 @@ ROWS = {'backward': 'compute', 'forward': 'compute', 'push': 'push',
 
 
 @checked(tasks=list_of(instance_of(Task, 'a Task'), 'a list of Tasks'),
-         title=TEXT, until=positive, best=number,
-         rows=list_of(TEXT, 'a list of texts'))
+         title=partial(text, least=0), until=positive, best=number,
+         rows=list_of(partial(text, least=0), 'a list of texts'))
 def plot_step(tasks: Sequence[Task], title: str = '',
               until: float | None = None, best: float | None = None,
-              rows: Sequence[str] | None = None) -> Drawing:
+              rows: Sequence[str] | None = None, ax: 'Axes | None' = None
+              ) -> 'Axes':
     """Draw a step: a row for computing and for each direction of the link.
 
     A colour and a number for each layer, or for the first one of a bucket;
     the forward pass is hatched. until: end of the time axis in seconds, to
     compare two pictures. best: a dashed line, in seconds. rows: the name of
-    each task's row, if it shall not be 'compute', 'push' or 'pull'. Returns
-    a `Drawing`.
+    each task's row, if it shall not be 'compute', 'push' or 'pull'.
     """
     in_row = rows or [ROWS[task.what] for task in tasks]
     if len(in_row) != len(tasks):
@@ -49,18 +62,20 @@ def plot_step(tasks: Sequence[Task], title: str = '',
     if best is not None:
         words += f', dashed: no less than {best * 1e3:.0f} ms'
     words = f'{title}: {words}' if title else words
-    chart = row_chart(
-        rows, (until or total * 1.02 or 1) * 1e3,
-        f'{words}. {_alt_text(tasks, in_row)}', title=words, high=32,
-        xlabel='time / ms')
+    ax = row_axes(rows, (until or total * 1.02 or 1) * 1e3, ax=ax, title=words,
+                  xlabel='time / ms', row_height=0.33, legend=False)
+    bars: dict[tuple[str, bool], list[Span]] = {}
     for task, name in zip(tasks, in_row):
-        row = rows.index(name)
-        chart.bar(task.start * 1e3, task.end * 1e3, row - 0.4, row + 0.4,
-                  color(task.layers[0]), _numbers(task),
-                  pattern=1 if task.what == 'forward' else None)
+        bar = task.start * 1e3, task.end * 1e3, rows.index(name)
+        which = color(task.layers[0]), task.what == 'forward'
+        bars.setdefault(which, []).append(bar)
+        name_bar(ax, *bar, _numbers(task), *which)
+    for (fill, forward), spans in bars.items():
+        draw_bars(ax, spans, fill, hatch='//' if forward else '')
     if best is not None:
-        chart.rule(x=best * 1e3)
-    return chart.drawing
+        ax.axvline(best * 1e3, color='#888888', linestyle='--', linewidth=1.5)
+    ax.set_label(f'{words}. {_alt_text(tasks, in_row)}')
+    return ax
 
 
 def _alt_text(tasks, in_row):
@@ -97,8 +112,11 @@ def explore_overlap(bandwidth: float = 1000, latency: float = 0,
         tasks = simulate_step(
             *TOY.values(), *link, order, bucket_size * 1e6,
             slice_size * 1e6 or None, forward=FORWARD)
-        return plot_step(tasks, order, best=best_possible(
-            *TOY.values(), *link, forward=FORWARD))
+        figure = new_figure(WIDE, 1.9, None)
+        figure.subplots_adjust(0.1, 0.3, 0.98, 0.84)
+        best = best_possible(*TOY.values(), *link, forward=FORWARD)
+        plot_step(tasks, order, best=best, ax=figure.subplots())
+        return figure
 
     live_picture(draw, {
         'bandwidth': choose([250, 500, 1000, 2000, 4000, 10000], bandwidth,

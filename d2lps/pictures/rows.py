@@ -46,12 +46,13 @@ def new_figure(width: float = 5.4, height: float = 3.1,
 
 def row_axes(names: Sequence[object], until: float, *,
              ax: 'Axes | None' = None, begin: float = 0, title: str = '',
-             xlabel: str = '', row_height: float = 0.3, width: float = WIDE
-             ) -> 'Axes':
+             xlabel: str = '', row_height: float = 0.3, width: float = WIDE,
+             legend: bool = True) -> 'Axes':
     """`Axes` with a row for each name, the first on top.
 
     Row k is at y = k. begin, until: both ends of the time axis. row_height:
-    inches. width: of a new figure, in inches.
+    inches. width: of a new figure, in inches; legend: whether it has room
+    for one below.
     """
     if ax is None:
         room = 96 * width - 20 - max(
@@ -60,7 +61,8 @@ def row_axes(names: Sequence[object], until: float, *,
         room = 96 * ax.figure.get_figwidth() * ax.get_position().width
     lines = wrapped(title, LETTERS, room, True) if title else []
     ax = new_axes(ax, width, row_height * len(names) + (
-        TITLE * bool(lines) + 0.16 * len(lines[1:]) + AXIS + LEGEND))
+        TITLE * bool(lines) + 0.16 * len(lines[1:]) + AXIS
+        + LEGEND * legend))
     ax.set(xlim=(begin, until), ylim=(len(names) - 0.5, -0.5),
            title='\n'.join(lines), xlabel=xlabel)
     ax.set_yticks(range(len(names)), [*map(str, names)])
@@ -113,14 +115,19 @@ def _joined(spans, wide):
 
 
 def name_bar(ax: 'Axes', start: float, end: float, row: float, text: object,
-             color: str) -> None:
-    """Words in the middle of a bar of this colour, if they fit."""
+             color: str, hatched: bool = False) -> None:
+    """Words in the middle of a bar of this colour, if they fit.
+
+    hatched: there are lines on the bar, but none behind the words.
+    """
     left, right = ax.get_xlim()
     shown = min(end, right) - max(start, left)
     pixels = shown / (right - left) * 0.85 * 96 * ax.figure.get_figwidth()
     if width_of(text, 13) + 2 <= pixels:
         ax.text(start + (end - start) / 2, row, str(text), ha='center',
-                va='center', color=ink_on(color), clip_on=True)
+                va='center', color=ink_on(color), clip_on=True,
+                bbox={'facecolor': color, 'edgecolor': 'none', 'pad': 1}
+                if hatched else None)
 
 
 def legend_below(ax: 'Axes', columns: int = 6) -> None:
