@@ -69,7 +69,10 @@ def html(figure: 'Figure') -> str:
 def svg(figure: 'Figure') -> str:
     """A figure as SVG, without what makes it large."""
     text = _saved(figure, 'svg').decode()
-    text = re.sub(r'\s+', ' ', text[text.index('<svg'):])
+    text = re.sub(r'<!--.*?-->', '', text[text.index('<svg'):], flags=re.S)
+    text = re.sub(r'\s+', ' ', text)
+    # The letters of powers of ten, where a reader has no such font.
+    text = text.replace("'DejaVu Sans'\"", "'DejaVu Sans', sans-serif\"")
     text = re.sub(r'<[^>]+>', lambda tag: re.sub(  # words stay as they are
         r'(\.\d\d)\d+', r'\1', tag[0]), text)  # hundredths of a point
     text = text.replace('> <', '><')
@@ -92,7 +95,8 @@ def alt_text(figure: 'Figure') -> str:
     line, and the values of bars.
     """
     title = figure._suptitle.get_text() if figure._suptitle else ''
-    parts = [title, *map(_of_axes, figure.axes)]
+    parts = [' '.join(part.split())  # names may have several lines
+             for part in (title, *map(_of_axes, figure.axes))]
     return ' '.join(part if part[-1] in '.!?' else f'{part}.'
                     for part in parts if part) or 'A figure that has no words.'
 
