@@ -179,7 +179,7 @@ def test_bars_of_one_colour_are_one_shape_and_one_entry(axes):
     assert (low, high) == pytest.approx((-0.36, 1.36))
     rows.draw_bars(axes, [(0, 1e-9, 0), (3, 5, 1)], '#E69F00', 'waits')
     assert len(axes.patches) == 3  # what is thin has no edge
-    assert axes.patches[1].get_linewidth() == 0
+    assert axes.patches[2].get_linewidth() == 0
     rows.legend_below(axes)
     rows.legend_below(axes)  # as two panels do
     [legend] = axes.figure.legends
