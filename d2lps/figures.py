@@ -152,8 +152,10 @@ def _of_bars(ax, bars):
     names = {}
     if isinstance(axis.get_major_locator(),
                   (FixedLocator, StrCategoryLocator)):
-        names = dict(zip(axis.get_majorticklocs(), (
-            label.get_text() for label in axis.get_majorticklabels())))
+        # Not its labels: where axes are shared, inner ones have none.
+        places = axis.get_majorticklocs()
+        names = dict(zip(places, axis.get_major_formatter().format_ticks(
+            places)))
     values = []
     for bar, value in zip(bars, bars.datavalues):
         middle = (bar.get_x() + bar.get_width() / 2 if upright else

@@ -48,6 +48,13 @@ def test_bars_are_told_by_their_names(axes, kind):
     assert words(axes) == 'ring: a 1, b 4, c 9; tree: a 2, b 7, c 5.'
 
 
+def test_bars_of_an_inner_axes_are_told_by_the_names_that_it_shares():
+    figure = rows.new_figure()
+    for ax in figure.subplots(1, 2, sharey=True):
+        ax.barh(['ring', 'tree'], [1, 2])
+    assert figures.alt_text(figure).count('ring 1, tree 2') == 2
+
+
 def test_of_many_bars_the_first_are_told(axes):
     axes.hist(np.arange(40), bins=20)
     assert words(axes).startswith('0.975 2, 2.92 2, ')
