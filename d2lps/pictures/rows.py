@@ -17,6 +17,7 @@ WIDE = 7.2  # inches
 TITLE, AXIS, LEGEND = 0.3, 0.55, 0.35  # inches above and below the rows
 LETTERS = 13.3  # pixels, of the style's 10 points
 THIN = 0.004  # of the axis: a white edge would hide what is not wider
+FLAT = 0.1  # of the distance between rows: nor what is not higher
 
 
 def new_axes(ax: 'Axes | None', width: float = 5.4, height: float = 3.1
@@ -40,8 +41,11 @@ def new_figure(width: float = 5.4, height: float = 3.1,
     are fixed.
     """
     from matplotlib.figure import Figure
+    from matplotlib.layout_engine import PlaceHolderLayoutEngine
     use_style()
-    return Figure((width, height), layout=layout or 'none')
+    # After it has saved a figure with 'none', Matplotlib takes the style's.
+    return Figure((width, height),
+                  layout=layout or PlaceHolderLayoutEngine(True, True))
 
 
 def row_axes(names: Sequence[object], until: float, *,
@@ -95,7 +99,8 @@ def draw_bars(ax: 'Axes', spans: Iterable[Span], color: str, label: str = '',
                         len(y))
         ax.add_patch(PathPatch(
             Path(corners.reshape(-1, 2), codes), facecolor=color,
-            edgecolor='white', linewidth=0 if which is thin else 0.6,
+            edgecolor='white',
+            linewidth=0 if which is thin or height < FLAT else 0.6,
             hatch=hatch if which is not thin else '',
             label=label or '_bars'))
         label = ''
