@@ -110,9 +110,9 @@ def test_the_formula_is_what_is_simulated(name):
                 simulate.time(plan, links, size).seconds)
 
 
-def test_lines_cross_where_they_are_equal(shown, texts):
+def test_lines_cross_where_they_are_equal(shown):
     pictures.explore_latency(8, 0.1, 10, 16)
-    told = texts(shown[-1])
+    told = [text.get_text() for text in shown[-1].texts]
     at = told.index('Lines cross (circles) at') + 1
     assert told[at:at + 3] == [
         '155 kB: ring – tree',
@@ -326,8 +326,12 @@ def test_the_toy_leaves_room_for_one_server_a_worker():
     with widgets.caught() as toys:
         servers.explore_servers(num_workers=2, num_servers=128)
     values = values_of(toys[0].controls)
-    assert toys[0].draw(**{**values, 'colocated': True}).alt.startswith(
-        '2 workers, 2 servers:')
+    left, right = toys[0].draw(**{**values, 'colocated': True}).axes
+    assert left.get_title('left') == '2 workers, 2 servers: 0.335 s'
+    assert [*left.lines[0].get_xdata()] == [1, 2]
+    predicted, [simulated] = (line.get_ydata() for line in left.lines)
+    assert predicted[1] == pytest.approx(simulated)
+    assert [text.get_text() for text in right.texts] == ['0.167'] * 2
 
 
 def test_it_starts_with_the_server_of_the_notebook(shown):

@@ -1,17 +1,22 @@
 """Sum arrays on this machine's devices, now, beside what copies predict."""
 import time
 from functools import partial
+from typing import TYPE_CHECKING
+
+import numpy as np
 
 from d2lps.checks import checked, integer, number, one_of
 from d2lps.collectives import strategies
 from d2lps.engine import devices, mx
-from d2lps.pictures.chart import new_chart
 from d2lps.pictures.controls import choose, menu
-from d2lps.pictures.drawing import Drawing
+from d2lps.pictures.rows import new_figure
 from d2lps.pictures.style import BLUE, ORANGE
 from d2lps.pictures.widgets import live_picture
 from d2lps.training.data_parallel import allreduce
 from d2lps.training.stopwatch import Stopwatch
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 # How many copies one after the other, if each device had its own cable.
 COPIES = {'allreduce': lambda n: 2 * (n - 1),
@@ -49,30 +54,30 @@ def _measure(n, megabytes, way):
     return {name: min(turn[name] for turn in turns[1:]) for name in jobs}
 
 
-def draw_devices(num_devices: int, megabytes: float, way: str) -> Drawing:
+def draw_devices(num_devices: int, megabytes: float, way: str) -> 'Figure':
     """Measure, and draw what was measured beside what copies predict."""
     seconds = _measure(num_devices, megabytes, way)
     copy = seconds.pop('copy')
-    title = (f'{megabytes:g} MB on each of {num_devices} devices; one copy '
-             f'takes {1e3 * copy:.3g} ms')
-    bars = {name: ((COPIES[name](num_devices) * copy, BLUE),
-                   (one, ORANGE)) for name, one in seconds.items()}
-    chart = new_chart(
-        720, 300, f'{title}. ' + ' '.join(
-            f'{name}: predicted {1e3 * predicted:.3g} ms, measured '
-            f'{1e3 * measured:.3g} ms.'
-            for name, ((predicted, _), (measured, _)) in bars.items()),
-        (0, 1.25 * max(time for pair in bars.values() for time, _ in pair)),
-        (len(COPIES) - 0.5, -0.5), title=title, xticks=[], grid='',
-        yticks=dict(enumerate(bars)), least_left=130, legend=[
-            ('predicted by copies', BLUE, 'box'),
-            ('measured just now', ORANGE, 'box')])
-    for row, pair in enumerate(bars.values()):
-        for place, (time_, color) in zip((-0.2, 0.2), pair):
-            chart.bar(0, time_, row + place - 0.18, row + place + 0.18, color)
-            chart.text(time_, row + place, f'{1e3 * time_:.3g} ms', dx=6,
-                       anchor='start')
-    return chart.drawing
+    figure = new_figure(7.2, 3.5, layout=None)
+    ax = figure.add_axes(
+        (0.19, 0.25, 0.79, 0.67), ylim=(len(COPIES) - 0.5, -0.5),
+        xlabel='time / ms',
+        title=f'{megabytes:g} MB on each of {num_devices} devices; one copy '
+        f'takes {1e3 * copy:.3g} ms')
+    for place, label, times, color, hatch in (
+            (-0.2, 'predicted by copies', [
+                COPIES[name](num_devices) * copy for name in seconds],
+             BLUE, ''),
+            (0.2, 'measured just now', seconds.values(), ORANGE, '//')):
+        bars = ax.barh(np.arange(len(seconds)) + place, [
+            1e3 * one for one in times], 0.36, color=color, hatch=hatch,
+            label=label)
+        ax.bar_label(bars, fmt='{:.3g} ms', padding=4)
+    ax.set_yticks(range(len(seconds)), [*seconds])
+    ax.grid(False, axis='y')
+    ax.margins(x=0.15)
+    figure.legend(loc='lower left', ncols=2)
+    return figure
 
 
 @checked(num_devices=partial(integer, least=2, most=4),

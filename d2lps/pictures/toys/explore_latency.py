@@ -2,17 +2,21 @@
 import math
 from functools import cache, partial
 from itertools import combinations
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from d2lps.checks import boolean, checked, integer, number
 from d2lps.collectives import simulate, strategies, topology
-from d2lps.pictures.chart import DASHES, Chart
 from d2lps.pictures.controls import checkbox, choose
-from d2lps.pictures.drawing import FRAME, INK, Drawing
+from d2lps.pictures.drawing import wrapped
+from d2lps.pictures.rows import new_figure
 from d2lps.pictures.style import BLUE, GRAY, GREEN, ORANGE, PURPLE, RED
 from d2lps.pictures.units import SHORT_TIMES, SIZES, with_unit
 from d2lps.pictures.widgets import live_picture
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 # By name: the function of the number of devices; colour, style and width.
 PLANS = {
@@ -67,71 +71,75 @@ def _log_ticks(limits, units):
 
 
 def draw_latency(num_devices: int, megabytes: float, latency: float,
-                 bandwidth: float, sharded: bool) -> Drawing:
+                 bandwidth: float, sharded: bool) -> 'Figure':
     """Lines by formula, points at the chosen size by the simulator."""
     nbytes, latency, bandwidth = (  # bytes, seconds, bytes per second
         megabytes * 1e6, latency / 1e6, bandwidth * 1e9)
     links = topology.pcie_switch(num_devices, bandwidth, latency / 2)
     names = [name for name in PLANS if name != 'sharded' or sharded]
     costs = {name: _plan(name, num_devices)[1] for name in names}
-    curves = {name: rounds * latency + times * BYTES / bandwidth
-              for name, (rounds, times) in costs.items()}
     points = {name: simulate.time(_plan(name, num_devices)[0], links,
                                   nbytes).seconds for name in names}
     least = min(points.values()) * (1 + 1e-9)
     best = ' and '.join(name for name in names if points[name] <= least)
-    lowest, highest = np.sort([*curves.values()], axis=None)[[0, -1]]
     title = (f'{with_unit(nbytes, SIZES)} on {num_devices} devices: best: '
              f'{best}, {with_unit(least, SHORT_TIMES)}')
-    drawing = Drawing(720, 536, title)
-    xlim, ylim = (BYTES[0], BYTES[-1]), (lowest / 2, highest * 2)
-    chart = Chart(drawing, 0, 0, 720, 340, xlim, ylim, title=title,
-                  xlabel='size on each device', ylabel='time',
-                  xscale='log', yscale='log',
-                  xticks=_log_ticks(xlim, SIZES),
-                  yticks=_log_ticks(ylim, SHORT_TIMES))
-    chart.rule(x=nbytes, color=GRAY, style='-')
-    for name in names:
+    figure = new_figure(7.2, 5.7, layout=None)
+    figure.suptitle('\n'.join(wrapped(title, 13.3, 680, True)), x=0.01,
+                    ha='left', va='top')
+    ax = figure.add_axes((0.115, 0.44, 0.845, 0.48), xscale='log',
+                         yscale='log', xlabel='size on each device',
+                         ylabel='time', xlim=(BYTES[0], BYTES[-1]))
+    ax.axvline(nbytes, color=GRAY, linewidth=1.5)
+    for name, (rounds, times) in costs.items():
         _, color, style, width = PLANS[name]
-        chart.curve(BYTES, curves[name], color, style, width)
+        ax.plot(BYTES, rounds * latency + times * BYTES / bandwidth,
+                color=color, linestyle=style, linewidth=width,
+                label=f'{name}: {rounds} × latency + {times:.3g} × size / '
+                'bandwidth')
+    low, high = ax.dataLim.intervaly
+    ax.set_ylim(low / 2, high * 2)
     for name in names:
-        chart.curve([nbytes], [points[name]], PLANS[name][1], 'o')
-    _mark_crossings(chart, costs, latency, bandwidth)
-    for row, (name, (rounds, times)) in enumerate(costs.items()):
-        _, color, style, width = PLANS[name]
-        y = 356 + 19 * row
-        drawing.add(f'<path d="M12 {y}h34" stroke="{color}" stroke-width='
-                    f'"{width}" stroke-dasharray="{DASHES[style]}"/>')
-        drawing.text(54, y, f'{name}: {rounds} × latency + {times:.3g} × '
-                     'size / bandwidth', 12, 'start')
-    drawing.text(708, 356, 'lines: the formula', 12, 'end')
-    drawing.text(708, 375, 'dots: simulated', 12, 'end')
-    drawing.alt += ('. Lines for each plan show how long it takes for 100 '
-                    'bytes to 1 GB on each device.')
-    return drawing
-
-
-def _mark_crossings(chart, costs, latency, bandwidth):
-    """Circles where lines cross, and a list of them below the chart."""
-    drawing = chart.drawing
+        ax.plot(nbytes, points[name], 'o', color=PLANS[name][1])
+    for axis, units in (ax.xaxis, SIZES), (ax.yaxis, SHORT_TIMES):
+        ticks = _log_ticks(axis.get_view_interval(), units)
+        axis.set_ticks([*ticks], [*ticks.values()])
+    ax.minorticks_off()  # Matplotlib's own words would take long
     crossings = _crossings(costs, latency, bandwidth)
-    for size, seconds, _ in crossings:
-        if seconds <= 1.0001 * min(a * latency + b * size / bandwidth
-                                   for a, b in costs.values()):
-            chart.rule(x=size, color=FRAME, style=':')
-            right = size < 1e7
-            drawing.text(chart.x(size) + (4 if right else -4), chart.top + 9,
-                         with_unit(size, SIZES), 12,
-                         'start' if right else 'end', bold=True)
-        drawing.add(f'<circle cx="{chart.x(size):.1f}" cy="'
-                    f'{chart.y(seconds):.1f}" r="4" fill="none" '
-                    f'stroke="{INK}" stroke-width="1.5"/>')
+    _mark_crossings(ax, crossings, costs, latency, bandwidth)
+    figure.legend(loc='upper left', bbox_to_anchor=(0, 0.36),
+                  borderaxespad=0)
+    figure.text(0.99, 0.345, 'lines: the formula\ndots: simulated',
+                ha='right', va='top')
+    ax.set_label(
+        'Lines for each plan show how long it takes for 100 bytes to 1 GB on '
+        'each device; circles show where they cross: ' + ('; '.join(
+            f'{with_unit(size, SIZES)}, {names}'
+            for size, _, names in crossings) or 'nowhere'))
+    return figure
+
+
+def _mark_crossings(ax, crossings, costs, latency, bandwidth):
+    """Circles where lines cross, and a list of them below the chart."""
+    ax.plot([size for size, *_ in crossings],
+            [seconds for _, seconds, _ in crossings], 'o', color='C6',
+            fillstyle='none', markersize=8, markeredgewidth=1.8)
+    best = [size for size, seconds, _ in crossings
+            if seconds <= 1.0001 * min(a * latency + b * size / bandwidth
+                                       for a, b in costs.values())]
+    for size in best:  # at most two, whose words go to both sides
+        ax.axvline(size, color='C6', linestyle=':', linewidth=1.5)
+        right = size == best[-1] and size < 4.5e8
+        ax.annotate(with_unit(size, SIZES), (size, 1), (
+            4 if right else -4, -2), ha='left' if right else 'right',
+            va='top', xycoords=ax.get_xaxis_transform(),
+            textcoords='offset points', weight='bold')
     if crossings:
-        drawing.text(12, 456, 'Lines cross (circles) at', 12, 'start',
-                     bold=True)
+        ax.figure.text(0.015, 0.155, 'Lines cross (circles) at', va='top',
+                       weight='bold')
     for k, (size, _, names) in enumerate(crossings):
-        drawing.text(12 + 356 * (k % 2), 475 + 17 * (k // 2),
-                     f'{with_unit(size, SIZES)}: {names}', 12, 'start')
+        ax.figure.text(0.015 + 0.5 * (k % 2), 0.12 - 0.032 * (k // 2),
+                       f'{with_unit(size, SIZES)}: {names}', va='top', size=9)
 
 
 @checked(num_devices=partial(integer, least=2, most=64), sharded=boolean,

@@ -1,15 +1,18 @@
 """Gradients rounded to a few levels: what a sum loses, and where."""
 from functools import cache, partial
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from d2lps.checks import checked, integer
 from d2lps.collectives import strategies
-from d2lps.pictures.chart import Chart
 from d2lps.pictures.controls import choose
-from d2lps.pictures.drawing import Drawing
+from d2lps.pictures.rows import new_figure
 from d2lps.pictures.style import BLUE, GRAY, ORANGE
 from d2lps.pictures.widgets import live_picture
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 LEVELS, WORKERS, SHOWN = [1, 3, 7, 31, 127], [2, 4, 8, 16, 32], 24
 
@@ -36,34 +39,36 @@ def _error(found, right):
     return np.linalg.norm(found - right) / np.linalg.norm(right)
 
 
-def draw_rounding(levels: int, num_workers: int) -> Drawing:
+def draw_rounding(levels: int, num_workers: int) -> 'Figure':
     """The picture of the toy, whose arguments these are."""
     right, ring, once = _sums(levels, num_workers)
     errors = [_error(one, right) for one in (ring, once)]
-    title = (f'{SHOWN} numbers, summed over {num_workers} workers, in '
-             f'{2 * levels + 1} values')
-    drawing = Drawing(720, 330, (
-        f'{title}. Rounded at every hop, the sum has an error of '
-        f'{errors[0]:.1%}; rounded once each way, of {errors[1]:.1%}.'))
-    most = 1.1 * max(abs(one[:SHOWN]).max() for one in (right, ring, once))
-    chart = Chart(drawing, 0, 0, 520, 330, (-1, SHOWN), (-most, most),
-                  title=title, xlabel='place in the array',
-                  ylabel='value of the sum', grid='y', legend=[
-                      ('the sum', GRAY, 'box'),
-                      ('rounded at every hop', ORANGE, 'x'),
-                      ('rounded once each way', BLUE, '.')])
-    for k, value in enumerate(right[:SHOWN]):
-        chart.bar(k - 0.4, k + 0.4, 0, value, GRAY)
     places = range(SHOWN)
-    chart.curve(places, ring[:SHOWN], ORANGE, 'x')
-    chart.curve(places, once[:SHOWN], BLUE, '.', size=1.6)
-    bars = Chart(drawing, 520, 0, 200, 330, (-0.6, 1.6),
-                 (0, 1.25 * max(errors)), title='error of the sum', yticks=[],
-                 xticks={0: 'every hop', 1: 'once'}, grid='')
-    for k, (error, color) in enumerate(zip(errors, (ORANGE, BLUE))):
-        bars.bar(k - 0.4, k + 0.4, 0, error, color)
-        bars.text(k, error, f'{error:.1%}', dy=-9)
-    return drawing
+    figure = new_figure(7.2, 3.5, layout=None)
+    figure.subplots_adjust(0.08, 0.25, 0.99, 0.91, wspace=0.08)
+    ax, bars = figure.subplots(1, 2, width_ratios=[3, 1])
+    ax.set(title=f'{SHOWN} numbers, summed over {num_workers} workers, in '
+           f'{2 * levels + 1} values', xlabel='place in the array',
+           ylabel='value of the sum')
+    ax.grid(False, axis='x')
+    ax.bar(places, right[:SHOWN], color=GRAY, label='the sum')
+    ax.plot(places, ring[:SHOWN], 'x', color=ORANGE, markeredgewidth=2,
+            label='rounded at every hop')
+    ax.plot(places, once[:SHOWN], '.', color=BLUE, markersize=9,
+            label='rounded once each way')
+    most = 1.1 * max(abs(one[:SHOWN]).max() for one in (right, ring, once))
+    ax.set_ylim(-most, most)
+    bars.set(title='error of the sum', yticks=[], ylim=(0, 1.2 * max(errors)))
+    bars.grid(False)
+    bars.bar_label(bars.bar(['every hop', 'once'], errors,
+                            color=[ORANGE, BLUE]), fmt='{:.1%}')
+    figure.legend(loc='lower left', ncols=3)
+    ax.set_label(f'{ax.get_title("left")}: bars of the sums, and marks beside '
+                 'their ends for what rounding makes of them.')
+    bars.set_label(f'Rounded at every hop, the sum has an error of '
+                   f'{errors[0]:.1%}; rounded once each way, of '
+                   f'{errors[1]:.1%}.')
+    return figure
 
 
 @checked(levels=partial(integer, most=127),

@@ -1,24 +1,27 @@
 """The same numbers, added in another order or precision."""
 import math
 from functools import cache, partial
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from d2lps.checks import checked, from_zero, one_of
-from d2lps.pictures.chart import new_chart
 from d2lps.pictures.controls import choose, menu
-from d2lps.pictures.drawing import INK, Drawing
+from d2lps.pictures.rows import new_figure
 from d2lps.pictures.style import BLUE, GRAY, GREEN, ORANGE
 from d2lps.pictures.widgets import live_picture
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 SIZES = [2 ** k for k in range(1, 13)]
 TRIALS = 16  # arrays of numbers; a single one's error jumps up and down
 DIGITS = {'float16': 11, 'bfloat16': 8, 'float32': 24}  # binary ones
-# In words, and a colour.
+# In words, a colour and a marker.
 ORDERS = {
-    'ring': ('one by one, as in a ring', BLUE),
-    'tree': ('in pairs, as in recursive doubling', GREEN),
-    'sorted': ('one by one, smallest first', ORANGE)}
+    'ring': ('one by one, as in a ring', BLUE, 'o'),
+    'tree': ('in pairs, as in recursive doubling', GREEN, 's'),
+    'sorted': ('one by one, smallest first', ORANGE, '^')}
 
 
 def _rounded(x, precision):
@@ -96,42 +99,48 @@ def _scale(precision, seed):
 
 
 def draw_sum(order: str, precision: str, num_numbers: int, seed: int = 0
-            ) -> Drawing:
+            ) -> 'Figure':
     """The picture of the toy, whose arguments these are."""
     exact, sums = _measure(precision, seed)
     unit = 2.0 ** -DIGITS[precision]
     sizes, where = np.array(SIZES), SIZES.index(num_numbers)
     got, right = sums[order][where, 0], exact[where, 0]
-    title = (f'{num_numbers:,} numbers in {precision}: {got:.7g} instead of '
-             f'{right:.7g}, error {_share(abs(got - right) / right)}')
     ticks = _scale(precision, seed)
-    limits = (('n − 1 roundings: the limit of any order', INK, '--'),
-              ('log₂ n roundings: the limit of pairs', INK, ':'))
-    chart = new_chart(
-        720, 440, f'{title}. Lines show how the mean error of {TRIALS} sums '
-        f'grows with the numbers that are added, {ORDERS[order][0]} the '
-        'thick one, below the limits of what rounding can do.',
-        (SIZES[0] / 1.2, SIZES[-1] * 1.2), (ticks[0], ticks[-1]), title=title,
-        xlabel='numbers that are added (n)', xscale='log', yscale='log',
-        ylabel=f'error, a mean of {TRIALS} sums (one rounding: at most '
-        f'{_share(unit)})', xticks={n: f'{n:,}' for n in SIZES[::2]},
-        yticks={one: _share(one) for one in ticks}, legend=[
-            *((words, color, 'o-') for words, color in ORDERS.values()),
-            *limits])
-    chart.rule(x=num_numbers, color=GRAY, style='-')
-    for times, (_, color, style) in zip((sizes - 1, np.log2(sizes)), limits):
-        chart.curve(sizes, times * unit, color, style, 1.5)
-    for name, (_, color) in ORDERS.items():
-        error = _errors(sums[name], exact)
-        chart.curve(sizes, error, color, 'o-', 4 if name == order else 1.5,
-                    size=0.8)
-    error = _errors(sums[order], exact)[where]
-    if error > 0:
-        chart.drawing.add(
-            f'<circle cx="{chart.x(num_numbers):.1f}" '
-            f'cy="{chart.y(error):.1f}" r="8" fill="{ORDERS[order][1]}" '
-            f'stroke="{INK}" stroke-width="2"/>')
-    return chart.drawing
+    figure = new_figure(7.2, 4.6, layout=None)
+    figure.suptitle(
+        f'{num_numbers:,} numbers in {precision}: {got:.7g} instead of '
+        f'{right:.7g}, error {_share(abs(got - right) / right)}', x=0.01,
+        ha='left')
+    ax = figure.add_axes((0.245, 0.29, 0.735, 0.62), xscale='log',
+                         yscale='log', ylim=(ticks[0], ticks[-1]),
+                         xlim=(SIZES[0] / 1.2, SIZES[-1] * 1.2),
+                         xlabel='numbers that are added (n)')
+    ax.set_ylabel(f'error, a mean of {TRIALS} sums\n(one rounding: at most '
+                  f'{_share(unit)})')
+    ax.yaxis.set_label_coords(-0.265, 0.5)  # there for all precisions
+    ax.set_xticks(SIZES[::2], [f'{n:,}' for n in SIZES[::2]])
+    ax.set_yticks(ticks, [*map(_share, ticks)])
+    ax.minorticks_off()
+    ax.axvline(num_numbers, color=GRAY, linewidth=1.5)
+    for name, (words, color, marker) in ORDERS.items():
+        thick = name == order
+        ax.plot(sizes, _errors(sums[name], exact), color=color,
+                linestyle='-', marker=marker, markersize=6,
+                linewidth=4 if thick else 1.5, label=words)
+        if thick:
+            ax.plot(num_numbers, _errors(sums[name], exact)[where], 'o',
+                    color=color, markersize=12, markeredgewidth=2,
+                    markeredgecolor='C6')
+    for times, style, words in (
+            (sizes - 1, '--', 'n − 1 roundings: the limit of any order'),
+            (np.log2(sizes), ':', 'log₂ n roundings: the limit of pairs')):
+        ax.plot(sizes, times * unit, color='C6', linestyle=style,
+                linewidth=1.5, label=words)
+    figure.legend(loc='lower left', ncols=2)
+    ax.set_label(f'Lines show how the mean error of {TRIALS} sums grows with '
+                 f'the numbers that are added, {ORDERS[order][0]} the thick '
+                 'one, below the limits of what rounding can do.')
+    return figure
 
 
 @checked(order=one_of(*ORDERS), precision=one_of(*DIGITS), seed=from_zero,
@@ -145,7 +154,7 @@ def explore_sums(order: str = 'ring', precision: str = 'bfloat16',
     distance from the exact sum of the same rounded numbers.
     """
     live_picture(partial(draw_sum, seed=seed), {
-        'order': menu([(words, name) for name, (words, _) in ORDERS.items()],
+        'order': menu([(words, name) for name, (words, *_) in ORDERS.items()],
                       order, 'order'),
         'precision': menu([*DIGITS], precision, 'format'),
         'num_numbers': choose(SIZES, num_numbers, 'numbers')})
