@@ -191,7 +191,8 @@ def judge_time(notes: Notes, num_images: int, k: int, seed: int = 0) -> None:
 
 def picture(answer: Answer) -> Picture:
     """Who worked when, with the student's function."""
-    from d2lps.pictures import BLUE, ORANGE, row_chart
+    from d2lps.pictures import BLUE, ORANGE
+    from d2lps.pictures.rows import WIDE, draw_bars, new_figure, row_axes
     notes, k = run(answer, 449, 4), 4
     if not all(0 <= device < k for device, *_ in notes['asked']):
         raise Wrong(f'there are devices 0 to {k - 1} in this picture.')
@@ -203,15 +204,18 @@ def picture(answer: Answer) -> Picture:
     title = f'accuracy {accuracy} after {last} ms; dotted: the target'
     told = '; '.join(f'device {device} from {start} to {end} ms'
                      for device, start, end in work)
-    chart = row_chart(
+    figure = new_figure(WIDE, 2.3)
+    ax = row_axes(
         ['Python waits', *(f'device {i}' for i in range(k))],
-        1.1 * max(last, 113), f'{title}, 113 ms. At work: {told}.',
-        title=title, xlabel='time / ms')
-    for start, end in waits:
-        chart.bar(start, end, -0.36, 0.36, ORANGE, pattern=1)
-    for device, start, end in work:
-        chart.bar(start, end, device + 0.64, device + 1.36, BLUE)
-    return chart.rule(x=113, style=':').drawing
+        1.1 * max(last, 113), ax=figure.subplots(), title=title,
+        xlabel='time / ms')
+    ax.set_label(f'{title}, 113 ms. At work: {told}.')
+    draw_bars(ax, [(start, end, 0) for start, end in waits], ORANGE,
+              hatch='//')
+    draw_bars(ax, [(start, end, device + 1) for device, start, end in work],
+              BLUE)
+    ax.axvline(113, color='gray', linestyle=':')
+    return figure
 
 
 CASES = [{'num_images': n, 'k': k} for n, k in (

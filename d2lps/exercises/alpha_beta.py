@@ -197,7 +197,8 @@ def judge_crossover(found: float, n: int, alpha_us: float,
 
 def picture(answer: Answer, crossover: Answer) -> Picture:
     """The times of a table, and the student's line, on log axes."""
-    from d2lps.pictures import BLUE, ORANGE, plot_curves
+    from d2lps.pictures import BLUE, ORANGE
+    from d2lps.pictures.rows import legend_below, new_figure
     nbytes, seconds = _table(BUSY['nbytes'], BUSY['us'])
     alpha, bandwidth = run(answer, **BUSY)
     if not (np.isfinite([alpha, bandwidth]).all() and bandwidth > 0):
@@ -207,22 +208,28 @@ def picture(answer: Answer, crossover: Answer) -> Picture:
     line = alpha + x / bandwidth
     late = seconds > 1.3 * np.median(seconds, 1)[:, None]
     sizes = np.repeat(nbytes[:, None], seconds.shape[1], 1)
-    curves = {f'{words}: {which.sum()}': (sizes[which], seconds[which] * 1e6)
-              for which, words in ((~late, 'times'), (late, 'late'))}
-    curves['your alpha + n / bandwidth'] = x[line > 0], line[line > 0] * 1e6
-    words = '' if (line > 0).all() else ', below zero for small messages'
-    ring = {}
+    figure = new_figure(5.4, 3.6)
+    ax = figure.subplots()
+    for words, which, marker, color in (('times', ~late, '.', BLUE),
+                                        ('late', late, 'x', ORANGE)):
+        ax.loglog(sizes[which], seconds[which] * 1e6, marker, color=color,
+                  label=f'{words}: {which.sum()}')
+    ax.plot(x[line > 0], line[line > 0] * 1e6, color='gray',
+            label='your alpha + n / bandwidth')
+    words = '' if (line > 0).all() else (
+        ',\nbelow zero for small messages')
     try:
         at = run_crossover(crossover, 4, alpha * 1e6, bandwidth / 1e6)
         if 0 < at < 1e15:
-            ring = {f'a ring of 4 with {at / 1e3:,.0f} kB': at / 4}
+            ax.axvline(at / 4, color='gray', linestyle='--',
+                       label=f'a ring of 4 with {at / 1e3:,.0f} kB')
     except NotImplementedError:  # the student has no second function yet
         pass
-    return plot_curves(
-        curves, 'bytes of a message', 'µs', f'alpha = {alpha * 1e6:.1f} µs, '
-        f'bandwidth = {bandwidth / 1e6:.0f} MB/s{words}', xscale='log',
-        yscale='log', styles=['o', 'x', '-'], colors=[BLUE, ORANGE, '#222222'],
-        verticals=ring)
+    ax.set(xlabel='bytes of a message', ylabel='time / µs', title=(
+        f'alpha = {alpha * 1e6:.1f} µs, '
+        f'bandwidth = {bandwidth / 1e6:.0f} MB/s{words}'))
+    legend_below(ax, columns=2)
+    return figure
 
 
 def _case(table, **made):

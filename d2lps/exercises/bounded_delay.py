@@ -185,14 +185,14 @@ def judge_figure(said: Notes, bound: int, **world: Any) -> None:
 def picture(answer: Answer) -> Picture:
     """Draw who computes and who waits."""
     from d2lps.asynchrony.clock import Event, Plan
-    from d2lps.pictures import plot_plan
+    from d2lps.pictures import Row, plot_plan
     race = play(repeat(run(answer, **TARGET)), TURNS, TARGET['pushes'])
     plan = Plan(4, 2, 0, tuple(Event(*event, k, k) for k, event in
                                enumerate(race.events)))
-    return plot_plan(plan, until=40, title=(
+    return Row(plot_plan(plan, until=40, title=(
         f'bound 2: {sum(race.pushed)} gradients, '
         f'{sum(race.pushed) / race.now:.2f} per second; at most {race.most} '
-        'ahead'))
+        'ahead')))
 
 
 SLOW = [[1], [1], [1], [5]]

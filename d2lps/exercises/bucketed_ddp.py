@@ -401,15 +401,19 @@ def judge(found: Notes, **case: Any) -> None:
 
 def picture(buckets_of: Answer, reducer: Answer) -> Picture:
     """What happens on two workers in a step, one thing after the other."""
-    from d2lps.pictures.chart import stack
+    from d2lps.pictures.rows import WIDE, new_figure
     layers = network(SHOWN['sizes'])
     names = _name_of(layers)
     buckets = [[names[id(param)] for param in bucket]
                for bucket in buckets_of(layers, SHOWN['most'])]
     events = _watched(buckets_of, reducer)
-    most = max(map(len, events))
-    return stack(*(_draw(rank, found, buckets, most, rank == len(events) - 1)
-                   for rank, found in enumerate(events)))
+    rows = max(len(buckets), *(sum(what == 'all_reduce' for what, _ in found)
+                               for found in events))
+    figure = new_figure(WIDE, 1.2 + 0.7 * (1 + rows))
+    for rank, ax in enumerate(figure.subplots(len(events), sharex=True)):
+        _draw(ax, rank, events[rank], buckets, rows, max(map(len, events)))
+    ax.set_xlabel('one thing after the other (w: weight, b: bias)')
+    return figure
 
 
 def _watched(buckets_of, reducer):
@@ -436,35 +440,34 @@ def _watched(buckets_of, reducer):
     return [worker.events[1:] for worker in group.workers]
 
 
-def _draw(rank, events, buckets, most, last):
+def _draw(ax, rank, events, buckets, rows, most):
     """A row of gradients, and below it a row for each bucket's all-reduce."""
-    from d2lps.pictures.chart import ink_on, row_chart
     from d2lps.pictures.drawing import color
-    from d2lps.pictures.style import GRAY
-    rows = max(len(buckets), sum(what == 'all_reduce' for what, _ in events))
+    from d2lps.pictures.rows import draw_bars, row_axes
+    from d2lps.pictures.style import GRAY, ink_on
+    row_axes(['gradients', *(f'bucket {k}' for k in range(rows))], most,
+             ax=ax, title=f'rank {rank}')
+    ax.set_xticks([])
     told = ', '.join(what if value is None else f'{what} {value}'
                      for what, value in events)
-    chart = row_chart(
-        ['gradients', *(f'bucket {k}' for k in range(rows))], most,
-        f'On rank {rank}: {told}.', title=f'rank {rank}', high=38, xticks=[],
-        xlabel='one thing after the other (w: weight, b: bias)' * last)
+    ax.set_label(f'On rank {rank}: {told}.')
     left = []
     for x, (what, value) in enumerate(events):
         if what == 'grad':
             k = [k for k, names in enumerate(buckets) if value in names]
             fill = color(k[0]) if k else GRAY
-            chart.bar(x, x + 0.94, -0.42, 0.42, fill)
             layer, _, kind = value.partition('.')
-            chart.text(x + 0.47, 0, f'{layer}.{kind[:1]}', bold=True,
-                       fill=ink_on(fill))
+            draw_bars(ax, [(x, x + 0.94, 0)], fill)
+            ax.text(x + 0.47, 0, f'{layer}.{kind[:1]}', ha='center',
+                    va='center', color=ink_on(fill))
         elif what == 'all_reduce':
             left.append(x)
         elif what == 'wait':
-            chart.bar(left[value - 1], x + 0.9, value - 0.4, value + 0.4,
+            draw_bars(ax, [(left[value - 1], x + 0.9, value)],
                       color(value - 1))
         elif what == 'finish':
-            chart.rule(x=x + 0.45, text='finish()')
-    return chart.drawing
+            ax.axvline(x + 0.45, color='gray', linestyle='--')
+            ax.text(x + 0.6, 0, 'finish()', va='center')
 
 
 ALL = [[[0, 1, 2]]]

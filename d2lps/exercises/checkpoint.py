@@ -235,18 +235,20 @@ def reason(note: Notes, kept: str) -> str:
 def picture(answer: Answer, steps: Sequence[int] = (8, 9, 10), seed: int = 1,
             size: int = 20) -> Picture:
     """Which step is loaded after a power cut at each moment."""
-    from d2lps.pictures import BLUE, RED, row_chart
+    from d2lps.pictures import BLUE, RED
+    from d2lps.pictures.rows import (WIDE, draw_bars, legend_below, new_figure,
+                                     row_axes)
     notes = run_crashes(answer, steps, seed, size)
     first = steps[0] - 1  # stands for no checkpoint
     operations = [note['diary'][-1] if note['diary'] else 'at the start'
                   for note in notes[::len(SHARES)]]
     operations[-1] = 'the end'
-    whole, broken, allowed = [], [], []
+    whole, broken, allowed = [], [], set()
     for k, note in enumerate(notes):
         k //= len(SHARES)
         low = first if note['done'] is None else note['done']
-        allowed.append((low - 0.1, 0.1 + (
-            low if note['now'] is None else note['now']), k - 0.3, k + 0.3))
+        allowed.add((low - 0.1, 0.1 + (
+            low if note['now'] is None else note['now']), k))
         step = (note.get('found') or [None])[0]
         place = step if isinstance(step, int) else first, k
         try:
@@ -256,20 +258,21 @@ def picture(answer: Answer, steps: Sequence[int] = (8, 9, 10), seed: int = 1,
         except Wrong:
             broken.append(place)
     title = f'{len(broken)} of {len(notes)} times not as it must be'
-    chart = row_chart(
-        operations, 1, f'What is loaded after a power cut at each of '
-        f'{len(operations)} moments: {title}.', title=title, high=22,
-        ends=(first - 0.5, steps[-1] + 0.5),
-        xlabel='step that load returns if the power goes after …',
-        xticks={first: 'none', **{step: str(step) for step in steps}},
-        legend=[('may be loaded', '#d9d9d9', 'box'),
-                ('whole checkpoint', BLUE, 'o'),
-                ('not as it must be', RED, 'x')])
-    chart.bars(allowed, '#d9d9d9')
-    for places, color, marker in (whole, BLUE, 'o'), (broken, RED, 'x'):
-        chart.curve([x for x, _ in places], [y for _, y in places], color,
-                    marker, size=1 if marker == 'o' else 1.4)
-    return chart.drawing
+    figure = new_figure(WIDE, 1.3 + 0.23 * len(operations))
+    ax = row_axes(
+        operations, steps[-1] + 0.5, begin=first - 0.5, ax=figure.subplots(),
+        title=title, xlabel='step that load returns if the power goes after …')
+    ax.set_xticks([first, *steps], ['none', *map(str, steps)])
+    ax.set_label(f'What is loaded after a power cut at each of '
+                 f'{len(operations)} moments: {title}.')
+    draw_bars(ax, sorted(allowed), '#d9d9d9', 'may be loaded', height=0.6)
+    for places, color, marker, label in (
+            (whole, BLUE, 'o', 'whole checkpoint'),
+            (broken, RED, 'x', 'not as it must be')):
+        ax.plot([x for x, _ in places], [y for _, y in places], marker,
+                color=color, markeredgewidth=2, label=label)
+    legend_below(ax)
+    return figure
 
 
 CHECKS = {

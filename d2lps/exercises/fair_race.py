@@ -366,41 +366,51 @@ def _order(i, j, runs, names, drift):
 
 def picture(answer: Answer) -> Picture:
     """The machine's runs in order, and the result beside the truth."""
-    from d2lps.pictures import BLUE, GRAY, GREEN, ORANGE, new_chart, plot_bars
-    from d2lps.pictures.chart import stack
+    from d2lps.pictures import BLUE, GRAY, GREEN, ORANGE
+    from d2lps.pictures.rows import WIDE, new_figure
     names, ms, (first, last, _) = RACE['names'], RACE['ms'], RACE['slow']
     notes = run(answer, **RACE)
     runs = replay(notes['order'], **{key: value for key, value in RACE.items()
                                      if key != 'machine'})
     shares = [[time / ms[k] for _, time in mine]
               for k, mine in enumerate(runs)]
-    colors, markers = (BLUE, ORANGE, GREEN), ('o', 's', '^')
     title = (f'{len(notes["order"])} runs: how many times as long as the '
              'truth each took')
     said = '; '.join(
         f'{name}: ' + ', '.join(f'{share:.2f} in run {number + 1}' for
                                 (number, _), share in zip(mine, one))
         for name, mine, one in zip(names, runs, shares))
-    chart = new_chart(
-        680, 300, f'{title}. The machine is slow in runs {first + 1} to '
-        f'{last + 1}. {said}.', (0, MOST_RUNS + 1),
-        (0.7, max([2, *(max(one) for one in shares if one)]) + 0.2),
-        title=title, xlabel='run of the machine',
-        xticks=[1, 4, 8, 12, 16, 20, 24], legend=[
-            *zip(names, colors, markers), ('slow phase', '#e3e3e3', 'box'),
-            ('truth', '#222222', '-')])
-    chart.bar(first + 0.5, last + 1.5, *chart.ylim, '#e3e3e3')
-    chart.rule(y=1, color='#222222', style='-')
-    for mine, one, color, marker in zip(runs, shares, colors, markers):
-        chart.curve([number + 1 for number, _ in mine], one, color, marker)
+    figure = new_figure(WIDE, 5.2)
+    top, ax = figure.subplots(2, height_ratios=[3, 2])
+    top.set_label(f'{title}. The machine is slow in runs {first + 1} to '
+                  f'{last + 1}. {said}.')
+    for name, mine, one, color, marker in zip(
+            names, runs, shares, (BLUE, ORANGE, GREEN), 'os^'):
+        top.plot([number + 1 for number, _ in mine], one, marker, color=color,
+                 label=name)
+    top.axvspan(first + 0.5, last + 1.5, color='gray', alpha=0.3, linewidth=0,
+                label='slow phase')
+    top.axhline(1, color='gray', label='truth', zorder=1)
+    top.set(title=title, xlabel='run of the machine',
+            xlim=(0, MOST_RUNS + 1), xticks=[1, 4, 8, 12, 16, 20, 24],
+            ylim=(0.7, max([2, *(max(one) for one in shares if one)]) + 0.2))
     found, fastest = notes['found'], ms.index(min(ms))
     off = worst_pair(found, ms)[0] if min(found) > 0 else math.inf
-    return stack(chart.drawing, plot_bars(
-        {name: [one / found[fastest], true / min(ms)]
-         for name, one, true in zip(names, found, ms)},
-        f'times as long as {names[fastest]}', f'Your result: the worst ratio '
-        f'is {off:.1%} away from the truth', columns=['yours', 'truth'],
-        colors=[BLUE, GRAY], width=680))
+    for move, color, label, times in ((-0.2, BLUE, 'yours', found),
+                                      (0.2, GRAY, 'truth', ms)):
+        bars = ax.barh([k + move for k in range(len(names))],
+                       [one / times[fastest] for one in times], 0.38,
+                       color=color, label=label)
+        ax.bar_label(bars, fmt='%.3g', padding=4)
+    ax.set_yticks(range(len(names)), names)
+    ax.invert_yaxis()
+    ax.margins(x=0.1)
+    ax.grid(False, axis='y')
+    ax.set(xlabel=f'times as long as {names[fastest]}', title='Your result: '
+           f'the worst ratio is {off:.1%} away from the truth')
+    for one in top, ax:
+        one.legend(loc='upper left', bbox_to_anchor=(1, 1))
+    return figure
 
 
 TWO, THREE = ['sharded', 'copy'], ['allreduce', 'mx.kv', 'sharded']

@@ -201,9 +201,9 @@ def _shows(plan, own, last, rank, k):
 
 def picture(answer: Answer, begun: Answer) -> Picture:
     """How far each rank is, and for whom it waits; culprits stand out."""
-    from d2lps.pictures import Row
-    drawings = []
-    for case in SHOWN:
+    from d2lps.pictures.rows import WIDE, new_figure
+    figure = new_figure(WIDE, 3.6)
+    for ax, case in zip(figure.subplots(1, len(SHOWN)), SHOWN):
         plan, said = _hang(**case)
         found = run(answer, **case)
         try:
@@ -213,37 +213,35 @@ def picture(answer: Answer, begun: Answer) -> Picture:
         if len(last) != plan.num_devices:
             last = [said.get(rank, (0, 0))[1]
                     for rank in range(plan.num_devices)]
-        drawings.append(_draw(plan, said, found, last))
-    return Row(*drawings)
+        _draw(ax, plan, said, found, last)
+    return figure
 
 
-def _draw(plan, said, found, last):
-    from d2lps.pictures import BLUE, GRAY, ORANGE, row_chart
+def _draw(ax, plan, said, found, last):
+    from d2lps.pictures import BLUE, GRAY, ORANGE
+    from d2lps.pictures.rows import draw_bars, row_axes
     ranks = range(plan.num_devices)
     words = {rank: 'waits' if rank in said else 'silent' for rank in ranks}
     words |= {rank: 'culprit' for rank in ranks if rank in found}
+    names = [f'rank {rank}' if words[rank] == 'waits' else
+             f'{words[rank]}: rank {rank}' for rank in ranks]
     title = f'{plan.name}: {len(said)} wait, you name {found}'
     told = '; '.join(f'rank {rank}, {words[rank]}, has begun round '
                      f'{last[rank]}' for rank in ranks)
     most = max([*last, 1])
-    chart = row_chart(
-        [f'rank {rank}' for rank in ranks], most * 1.05, f'{title}. {told}.',
-        title=title, width=352, least_left=0,
-        xlabel='the last round that a rank has begun',
-        xticks=[*range(0, most + 1, 1 + most // 10)])
-    colors = {'culprit': ORANGE, 'waits': BLUE, 'silent': GRAY}
-    for rank in ranks:
-        chart.bar(0, last[rank], rank - 0.25, rank + 0.25,
-                  colors[words[rank]])
+    row_axes(names, most * 1.05, ax=ax, title=title,
+             xlabel='the last round that a rank has begun')
+    ax.set_xticks(range(0, most + 1, 1 + most // 10))
+    ax.set_label(f'{title}. {told}.')
+    for word, color, hatch in (('culprit', ORANGE, '//'), ('waits', BLUE, ''),
+                               ('silent', GRAY, '')):
+        draw_bars(ax, [(0, last[rank], rank) for rank in ranks
+                       if words[rank] == word], color, hatch=hatch, height=0.5)
     for rank, (src, _) in said.items():
         if src in ranks:
-            chart.drawing.arrow((chart.x(last[rank]), chart.y(rank)),
-                                (chart.x(last[src]), chart.y(src)), width=1)
-    for rank in ranks:
-        if words[rank] != 'waits':
-            chart.text(0, rank, words[rank], 6, 0, 'start', plate=True,
-                       bold=words[rank] == 'culprit')
-    return chart.drawing
+            ax.annotate('', (last[src], src), (last[rank], rank), arrowprops={
+                'arrowstyle': '-|>', 'color': 'gray', 'shrinkA': 0,
+                'shrinkB': 0})
 
 
 def _case(plan, n, stops=(), lost=(), mute=(), odd=()):

@@ -218,7 +218,8 @@ def _judge_rate(n, lrs, seen, unseen, rate):
 def picture(answer: Answer) -> Picture:
     """Train small networks; draw what the student looked at."""
     import d2lps
-    from d2lps.pictures import BLUE, ORANGE, plot_curves
+    from d2lps.pictures import BLUE, ORANGE
+    from d2lps.pictures.rows import legend_below, new_figure
     lrs, counts, sets = [0.05, 0.1, 0.2, 0.4], [1, 2], {}
     looks: dict[int, dict] = {n: {} for n in counts}
     held_out = d2lps.load_data(32)[1]
@@ -249,20 +250,27 @@ def picture(answer: Answer) -> Picture:
                     'the validation set.')
     try:
         rates, tested = returned
-        points = {f'test, {_devices(n)}: {number:.3f}': (
-            float(rate), float(number))
-            for n, rate, number in zip(counts, rates, tested)}
+        points = [(float(rate), float(number))
+                  for rate, number in zip(rates, tested)]
     except (TypeError, ValueError):
         raise Wrong(f'your function returned {short(returned)}. Two lists '
                     'are wanted, of rates and of test accuracies.') from None
-    curves = {f'validation, {_devices(n)}': (
-        sorted(of), [of[lr] for lr in sorted(of)])
-        for n, of in looks.items() if of}
-    return plot_curves(curves, 'learning rate', 'accuracy', xscale='log',
-                       title='Points: the chosen rates on the test set',
-                       xlim=(0.04, 0.5), ylim=(0, 1), xticks=lrs,
-                       styles=['o-', 's--'], colors=[BLUE, ORANGE],
-                       points=points)
+    figure = new_figure(5.4, 3.5)
+    ax = figure.subplots()
+    for n, style, color in zip(counts, ('o-', 's--'), (BLUE, ORANGE)):
+        if looks[n]:
+            ax.semilogx(*zip(*sorted(looks[n].items())), style, color=color,
+                        label=f'validation, {_devices(n)}')
+    for n, (rate, number), color in zip(counts, points, (BLUE, ORANGE)):
+        ax.plot(rate, number, '*', color=color, markersize=14,
+                markeredgecolor='gray',
+                label=f'test, {_devices(n)}: {number:.3f}')
+    ax.set(xlabel='learning rate', ylabel='accuracy', ylim=(0, 1),
+           title='Stars: the chosen rates on the test set')
+    ax.set_xticks(lrs, map(str, lrs))
+    ax.minorticks_off()
+    legend_below(ax, columns=2)
+    return figure
 
 
 PLAIN = {'lrs': [0.05, 0.1, 0.2, 0.4], 'counts': [1, 2, 4], 'b': 128,

@@ -118,7 +118,8 @@ def picture(answer: Answer) -> Picture:
 
     import d2lps
     from d2lps.engine import mx
-    from d2lps.pictures import BLUE, ORANGE, Row, plot_bars
+    from d2lps.pictures import BLUE, ORANGE
+    from d2lps.pictures.rows import WIDE, new_figure
     train, test = d2lps.load_data(256)
     order = np.random.default_rng(0).permutation(len(train.labels))[:6000]
     X, y = train.images[order, None] / np.float32(255), train.labels[order]
@@ -141,13 +142,17 @@ def picture(answer: Answer) -> Picture:
         speed.append(sum(seen) / (time.perf_counter() - start))
         accuracy.append(d2lps.evaluate_accuracy(test, copies, devices))
         names.append(f'{k} device{"s" * (k > 1)}, {len(seen)} steps')
-    return Row(*(
-        plot_bars(dict(zip(names, values)), label, width=352,
-                  labels=[form.format(value) for value in values],
-                  colors=[color] * 2)
-        for values, form, color, label in (
-            (accuracy, '{:.3f}', BLUE, 'test accuracy'),
-            (speed, '{:.0f}', ORANGE, 'images per second'))))
+    figure = new_figure(WIDE, 1.4)
+    left, right = figure.subplots(1, 2, sharey=True)
+    for ax, values, fmt, color, label in (
+            (left, accuracy, '%.3f', BLUE, 'test accuracy'),
+            (right, speed, '%.0f', ORANGE, 'images per second')):
+        ax.bar_label(ax.barh(names, values, color=color), fmt=fmt, padding=4)
+        ax.set_xlabel(label)
+        ax.margins(x=0.2)
+        ax.grid(False, axis='y')
+    left.invert_yaxis()
+    return figure
 
 
 CASES = [{'num_images': n, 'k': k, 'b': b}

@@ -1,6 +1,6 @@
 """Students' plans as plain notes, and checks that say what is wrong."""
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
@@ -288,38 +288,46 @@ def draw_plan(plan: Schedule, title: str) -> Picture:
     A number beside an arrow says how many chunks the message carries. At the
     right end stands what each device has.
     """
+    from matplotlib.markers import CARETDOWN, CARETUP
+
     from d2lps.pictures import BLUE
-    from d2lps.pictures.chart import row_chart
+    from d2lps.pictures.rows import WIDE, new_figure, row_axes
     rounds = len(plan.rounds)
     ends = [_result_in_words(held) for held in final_state(plan)]
     said = '; '.join(f'device {node} ends with {words}'
                      for node, words in enumerate(ends))
-    chart = row_chart(
-        [f'device {node}' for node in range(plan.num_devices)],
-        (rounds or 1) + max(1, 0.4 * rounds), f'{title}. {said}.',
-        title=title, high=30, grid='', least_left=0,
-        xlabel='round (solid: added, dashed: replaces)',
-        xticks={k + 0.5: str(k + 1) for k in range(rounds)})
-    draw = chart.drawing
-    for node in range(plan.num_devices):
-        draw.line((chart.x(0), chart.y(node)), (chart.x(rounds),
-                  chart.y(node)), stroke='#ddd', width=1)
+    n = plan.num_devices
+    figure = new_figure(WIDE, 0.9 + 0.31 * n)
+    ax = row_axes([f'device {node}' for node in range(n)], rounds or 1,
+                  ax=figure.subplots(), title=title,
+                  xlabel='round (solid: added, dashed: replaces)')
+    ax.set_label(f'{title}. {said}.')
+    numbered = range(0, rounds, 1 + rounds // 30)
+    ax.set_xticks([k + 0.5 for k in numbered], [k + 1 for k in numbered])
+    ax.grid(False, axis='x')
+    ax.grid(axis='y')
     for k in range(1, rounds):
-        draw.line((chart.x(k), chart.top), (chart.x(k), chart.bottom),
-                  stroke='#ddd', width=1, dashed=True)
+        ax.axvline(k, color='gray', alpha=0.3, linewidth=1, linestyle='--')
+    arrows = defaultdict(list)
     for k, sends in enumerate(plan.rounds):
         counts = Counter((src, dst, reduce) for src, dst, _, reduce in sends)
         for j, ((src, dst, reduce), count) in enumerate(counts.items()):
-            x = chart.x(k + 0.1 + 0.8 * (j + 0.5) / len(counts))
-            draw.arrow((x, chart.y(src)), (x, chart.y(dst)), stroke=BLUE,
-                       width=1.5, dashed=not reduce)
-            if count > 1:
-                draw.text(x, chart.y(src + 0.3 * np.sign(dst - src)), count,
-                          12, plate=True)
+            x = k + 0.1 + 0.8 * (j + 0.5) / len(counts)
+            up = dst < src
+            arrows[up, reduce].append((x, src, dst))
+            if count > 1:  # behind the tail
+                ax.text(x, src + (0.3 if up else -0.3), str(count), size=9,
+                        ha='center', va='center')
+    for (up, reduce), places in arrows.items():
+        xs, begins, tips = zip(*places)
+        ax.vlines(xs, begins, tips, BLUE, '-' if reduce else '--',
+                  linewidth=1.5)
+        ax.plot(xs, tips, color=BLUE, linestyle='none',
+                marker=CARETUP if up else CARETDOWN)
     for node, words in enumerate(ends):
-        chart.text(rounds, node, words, 5, 0, 'start',
-                   bold=words != 'the sum')
-    return draw
+        ax.text(1.01, node, words, transform=ax.get_yaxis_transform(),
+                va='center', weight='normal' if words == 'the sum' else 'bold')
+    return figure
 
 
 def picture_of(plan: Schedule, others: Sequence[Schedule],
@@ -339,5 +347,5 @@ def picture_of(plan: Schedule, others: Sequence[Schedule],
     return Row(
         left(plan, f'{summed} of {plan.num_devices} devices end with the sum'),
         plot_comparison([simulate.time(one, links, nbytes)
-                         for one in (*right, *others)], width=480,
+                         for one in (*right, *others)],
                         title=title, target=target))

@@ -48,3 +48,14 @@ def test_a_cut_cable_stops_both_sides():
     said = hung_ring.carry_out(strategies.recursive_doubling(4), {},
                                [(0, 1, 1), (1, 0, 1)])
     assert said[0] == (1, 1) and said[1] == (0, 1)
+
+
+def test_the_picture_names_the_culprit_and_who_waits_for_whom():
+    figure = hung_ring.picture(
+        lambda plan, said: [3],
+        lambda plan, said: rounds_begun(plan, {3: 4}))
+    ring, _ = figure.axes
+    names = [label.get_text() for label in ring.get_yticklabels()]
+    assert [k for k, name in enumerate(names) if 'culprit' in name] == [3]
+    arrows = {(arrow.xyann, arrow.xy) for arrow in ring.texts}
+    assert ((4, 4), (3, 3)) in arrows and len(arrows) == 7

@@ -42,14 +42,24 @@ def test_what_would_take_long_is_refused():
             plan_checks.plan_of({**RIGHT, **changes}, 2)
 
 
+def test_each_message_is_an_arrow():
+    plan = strategies.halving_doubling(4)
+    ax, = plan_checks.draw_plan(plan, 'four devices').axes
+    tips = [y for line in ax.lines for y in line.get_ydata()
+            if line.get_marker() != 'None']
+    assert sorted(tips) == sorted(4 * [*range(4)])
+    words = [text.get_text() for text in ax.texts]
+    assert words.count('the sum') == 4 and words.count('2') == 8
+
+
 def test_a_plan_without_the_sum_has_no_time():
     """However soon it ends, it is not the best."""
     whole = strategies.tree(4)
     for plan in (whole, Schedule([*whole.rounds][:-1], 4, name='your plan')):
         right = plan is whole
-        _, times = plan_checks.picture_of(
+        alt = plan_checks.picture_of(
             plan, [strategies.running_sum(4)], topology.pcie_switch(4), 1e6,
-            1e-4).drawings
-        assert ('tree(4)' in times.alt) == right
-        assert ('your plan: no sum, no time' in times.svg()) != right
-        assert 'running_sum(4)' in times.alt
+            1e-4).alt
+        assert ('tree(4)' in alt) == right
+        assert ('your plan: no sum, no time' in alt) != right
+        assert 'running_sum(4)' in alt
