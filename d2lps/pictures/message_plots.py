@@ -2,22 +2,19 @@
 from collections.abc import Mapping, Sequence
 from functools import partial
 from math import cos, hypot, pi, sin
+from typing import TYPE_CHECKING
 
 from d2lps.checks import checked, instance_of, integer, list_of, one_of, refuse
 from d2lps.collectives import strategies
 from d2lps.collectives.simulate import Event
-from d2lps.pictures.chart import (
-    TITLE,
-    WORDS,
-    format_number,
-    ink_on,
-    row_chart,
-    stack,
-)
+from d2lps.figures import format_number, use_style
 from d2lps.pictures.controls import choose, menu
-from d2lps.pictures.drawing import Drawing, color
-from d2lps.pictures.style import GRAY, GREEN, RED
+from d2lps.pictures.drawing import TITLE, WORDS, Drawing, color
+from d2lps.pictures.style import GRAY, GREEN, RED, ink_on
 from d2lps.pictures.widgets import live_picture
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 HUNG = {'ring': strategies.ring, 'tree': strategies.tree,
         'sharded': strategies.sharded,
@@ -34,36 +31,41 @@ def _panels(name, value):
 
 
 @checked(panels=_panels)
-def plot_messages(panels: Mapping[str, Sequence[Event]]) -> Drawing:
+def plot_messages(panels: Mapping[str, Sequence[Event]]
+                  ) -> 'list[Axes]':
     """For each worker a row, with a bar for each message that comes to it.
 
     panels: {title: a list of `Event`}; the panels share their axes. A bar
     goes from the first byte to the last, its number is the round, and its
-    colour the chunk. Times count from the first byte of the panel. Returns a
-    `Drawing`.
+    colour the chunk. Times count from the first byte of the panel.
     """
+    from matplotlib import pyplot as plt
+
+    from d2lps.pictures.rows import WIDE, draw_bars, name_bar, row_axes
+    use_style()
     begins = {title: min(event.start for event in events)
               for title, events in panels.items()}
     until = max(event.end - begins[title] for title, events in panels.items()
                 for event in events)
     rows = sorted({event.send.dst for events in panels.values()
                    for event in events})
-    charts = []
-    for title, events in panels.items():
-        last = title == [*panels][-1]
-        chart = row_chart(
-            [f'to worker {row}' for row in rows], 1e3 * (until or 1e-6) * 1.02,
-            _alt_text(title, events, begins[title]), title=title,
-            xlabel='time / ms (a colour for each chunk; numbers are rounds)'
-            if last else '')
+    _, axes = plt.subplots(
+        len(panels), sharex=True, sharey=True, squeeze=False,
+        figsize=(WIDE, 0.4 + len(panels) * (0.4 + 0.27 * len(rows))))
+    for ax, (title, events) in zip(axes.flat, panels.items()):
+        row_axes([f'to worker {row}' for row in rows],
+                 1e3 * (until or 1e-6) * 1.02, ax=ax, title=title)
         for event in events:
             start = (event.start - begins[title]) * 1e3
-            row = rows.index(event.send.dst)
-            chart.bar(start, start + max(event.end - event.start, 1e-6) * 1e3,
-                      row - 0.4, row + 0.4, color(event.send.chunk),
-                      event.round)
-        charts.append(chart.drawing)
-    return stack(*charts)
+            bar = (start, start + max(event.end - event.start, 1e-6) * 1e3,
+                   rows.index(event.send.dst))
+            draw_bars(ax, [bar], color(event.send.chunk))
+            name_bar(ax, *bar, event.round, color(event.send.chunk))
+        for artist in [*ax.patches, *ax.texts]:
+            artist.set_zorder(2)  # a later bar hides an earlier number
+        ax.set_label(_alt_text(title, events, begins[title]))
+    ax.set_xlabel('time / ms (a colour for each chunk; numbers are rounds)')
+    return [*axes.flat]
 
 
 def _alt_text(title, events, begin):

@@ -1,6 +1,8 @@
-"""Pictures of what joins devices, and of what it carries when: `Drawing`s."""
+"""Pictures of what joins devices, and of what it carries when."""
 from collections.abc import Sequence
+from functools import partial
 from math import hypot
+from typing import TYPE_CHECKING
 
 from d2lps.annotations import Node
 from d2lps.checks import (
@@ -12,16 +14,26 @@ from d2lps.checks import (
     number,
     positive,
     refuse,
+    text,
 )
 from d2lps.collectives.simulate import Timing
 from d2lps.collectives.topology import Topology
-from d2lps.pictures.chart import GRID, TITLE, WORDS, row_chart, wrapped
-from d2lps.pictures.drawing import Drawing, color, width_of
+from d2lps.pictures.drawing import (
+    TITLE,
+    WORDS,
+    Drawing,
+    color,
+    width_of,
+    wrapped,
+)
 from d2lps.pictures.positions import positions
 from d2lps.pictures.style import GREEN, IDLE_TO_BUSY, SKY, rgb
-from d2lps.pictures.table_plots import PIXELS, TEXT, plot_bars
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 SHOWN_SCALE = 'share of capacity: 0'
+TEXT = partial(text, least=0)
 
 
 def load_color(share: float) -> str:
@@ -46,7 +58,8 @@ def _load_of_links(topology, load, **_):
 @checked(_load_of_links,
          topology=instance_of(Topology, 'a Topology: pcie_switch(4)'),
          load=instance_of(dict, 'a dict such as timing.busy()'), scale=boolean,
-         device=instance_of(str, 'a text'), title=TEXT, width=PIXELS['width'])
+         device=instance_of(str, 'a text'), title=TEXT,
+         width=partial(number, least=200, most=2000))
 def plot_topology(topology: Topology,
                   load: dict[tuple[Node, Node], float] | None = None,
                   scale: bool = True, device: str = '',
@@ -143,32 +156,47 @@ def shown_ms(timing: Timing) -> float:
 
 
 @checked(timings=list_of(instance_of(Timing, 'a Timing'), 'a list of Timings'),
-         title=TEXT, width=PIXELS['width'], target=positive)
+         title=TEXT, target=positive)
 def plot_comparison(timings: Sequence[Timing], title: str = '',
-                    width: float = 640, target: float | None = None
-                   ) -> Drawing:
+                    target: float | None = None, ax: 'Axes | None' = None
+                   ) -> 'Axes':
     """A bar per `Timing`, in the order given; the best ones are marked.
 
     target: a dashed line, in seconds.
     """
+    from d2lps.pictures.rows import LETTERS, row_axes
     best = min(map(shown_ms, timings))
     good = [shown_ms(timing) == best for timing in timings]
     labels = [f'{shown_ms(timing):,g}' + ' best' * is_good
               for timing, is_good in zip(timings, good)]
     names = [timing.schedule.name for timing in timings]
+    lengths = [1e3 * timing.seconds for timing in timings]
+    longest = max([*lengths, 1e3 * (target or 0)]) or 1
+    ax = row_axes(names, longest, ax=ax, title=title, xlabel='time / ms',
+                  width=6.4, legend=False)
+    ax.barh(range(len(names)), lengths, 0.72, color=[
+        GREEN if is_good else SKY for is_good in good])
+    wide = 96 * ax.figure.get_figwidth() * ax.get_position().width
+    rooms = [width_of(label, LETTERS) + 8 for label in labels]
+    until = longest / max(1 - max(rooms) / wide, 0.3)
+    ax.set(xlim=(0, until), ylim=(len(names) - 0.5, -0.5))
+    line = 1e3 * target if target else until
+    for row, (length, room) in enumerate(zip(lengths, rooms)):
+        beside = length < line < length + room / wide * until
+        ax.annotate(labels[row], (line if beside else length, row), (4, 0),
+                    textcoords='offset points', va='center')
+    if target:
+        ax.axvline(line, color='#888888', linestyle='--')
     parts = '; '.join(map('{}: {}'.format, names, labels))
-    return plot_bars(
-        [(name, 1e3 * timing.seconds) for name, timing in zip(names, timings)],
-        'time / ms', title, labels=labels, width=width,
-        colors=[GREEN if is_good else SKY for is_good in good],
-        verticals=[1e3 * target] if target else [],
-        alt=f'{title or "Bars"}, time in ms. {parts}.')
+    ax.set_label(f'{title or "Bars"}, time in ms. {parts}.')
+    return ax
 
 
 @checked(timing=instance_of(Timing, 'a Timing, which simulate.time returns'),
          most=integer, title=TEXT, until=positive)
 def plot_timing(timing: Timing, most: int = 24, title: str | None = None,
-                until: float | None = None) -> Drawing:
+                until: float | None = None, ax: 'Axes | None' = None
+               ) -> 'Axes':
     """A row per link: when it carries which send, coloured by chunk.
 
     A bar is as high as the send is fast: one that has the link for itself
@@ -179,6 +207,7 @@ def plot_timing(timing: Timing, most: int = 24, title: str | None = None,
     what is sent over what, and how long it takes. until: end of the time
     axis in seconds, to compare two pictures.
     """
+    from d2lps.pictures.rows import draw_bars, row_axes
     busy = timing.busy()
     busiest = sorted(busy, key=lambda link: busy[link])[-most:]
     links = sorted(busiest, key=lambda link: [
@@ -189,22 +218,21 @@ def plot_timing(timing: Timing, most: int = 24, title: str | None = None,
     if len(busy) > most:
         title += f', the busiest {most} links'
     names = [f'{src} to {dst}' for src, dst in links]
-    chart = row_chart(
-        names, 1e3 * (until or timing.seconds or 1), _timing_alt_text(
-            title, names, [busy[link] for link in links]), title=title,
-        xlabel='time / ms (a colour for each chunk; height: share of '
-               'capacity)')
-    floors = ''.join(f'M{chart.left:.1f} {chart.y(row + 0.4):.1f}H'
-                     f'{chart.right:.1f}' for row in range(len(names)))
-    chart.drawing.add(f'<path class="grid" d="{floors}" fill="none" '
-                      f'stroke="{GRID}"/>')
-    for ink, spans in _bars(timing, links).items():
-        chart.bars(spans, ink)
-    return chart.drawing
+    ax = row_axes(names, 1e3 * (until or timing.seconds or 1), ax=ax,
+                  title=title, row_height=0.27, legend=False, xlabel=(
+                      'time / ms (a colour for each chunk; height: share of '
+                      'capacity)'))
+    for row in range(len(names)):
+        ax.axhline(row + 0.4, color='#888888', linewidth=0.8, alpha=0.3)
+    for (ink, share), spans in _bars(timing, links).items():
+        draw_bars(ax, spans, ink, height=share)
+    ax.set_label(_timing_alt_text(title, names, [
+        busy[link] for link in links]))
+    return ax
 
 
 def _bars(timing, links):
-    """{colour: boxes (start, end, top, bottom)}, in ms and rows."""
+    """{(colour, height): bars (start, end, middle)}, in ms and rows."""
     row = {link: k for k, link in enumerate(links)}
     last, found = {}, {}  # of each link and send the bar that may go on
     for start, end, which, rates in timing.rates():
@@ -221,8 +249,9 @@ def _bars(timing, links):
                 if was == [start, low, share]:
                     bar[1] = 1e3 * end
                 else:
-                    bar = [1e3 * start, 1e3 * end, low, low - share]
-                    found.setdefault(color(send.chunk), []).append(bar)
+                    bar = [1e3 * start, 1e3 * end, low - share / 2]
+                    found.setdefault((color(send.chunk), share), []).append(
+                        bar)
                 last[link, k] = bar, end, low, share
     return found
 
