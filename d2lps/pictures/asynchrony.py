@@ -1,12 +1,12 @@
 """Workers on a virtual clock: who waits when, and what it costs.
 
-Each function returns a `Drawing`, or a `Row` of some. Curves whose names
-begin with 'sync', 'async', 'bound' or 'backup' have the same colour
+Each function returns Matplotlib's `Axes`, or a list of some. Curves whose
+names begin with 'sync', 'async', 'bound' or 'backup' have the same colour
 everywhere.
 """
 from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -26,19 +26,21 @@ from d2lps.checks import (
     one_of,
     positive,
     refuse,
+    text,
 )
-from d2lps.pictures.chart import (
-    Span,
-    format_number,
-    linear_ticks,
-    new_chart,
-    row_chart,
-)
+from d2lps.figures import format_number, use_style
 from d2lps.pictures.controls import choose, menu
-from d2lps.pictures.drawing import Drawing, Row
+from d2lps.pictures.rows import (
+    WIDE,
+    Span,
+    draw_bars,
+    legend_below,
+    new_axes,
+    new_figure,
+    row_axes,
+)
 from d2lps.pictures.style import (
     BLUE,
-    CHUNK_COLORS,
     GRAY,
     GREEN,
     ORANGE,
@@ -46,16 +48,19 @@ from d2lps.pictures.style import (
     RED,
     SKY,
 )
-from d2lps.pictures.table_plots import PIXELS, TEXT
 from d2lps.pictures.widgets import live_picture
 
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
 COLORS = {'sync': BLUE, 'bound': GREEN, 'async': ORANGE, 'backup': PURPLE}
-OTHERS = *CHUNK_COLORS[6:], RED
+OTHERS = '#707070', '#8A7D00', RED
 PLAN = instance_of(Plan, 'a Plan, such as virtual_clock([[1], [5]])')
 MOST = 20_000
 UNTIL = 60  # virtual seconds that the toy shows, four steps in each at most
 ENOUGH = 4 * UNTIL
-MARKS = ['o', 's', '^', 'D', 'v', 'x']  # of curves, in order
+MARKS = 'os^Dvx'  # of curves, in order
+DASHES = '-', '--', '-.', ':'
 AHEAD = {'0': 0, '1': 1, '2': 2, '4': 4, '8': 8, '16': 16,
          'any': 'async'}
 
@@ -79,9 +84,9 @@ def plans(name: str, value: Any) -> dict[Any, Plan]:
     return {key: PLAN(f'{name}[{key!r}]', one) for key, one in value.items()}
 
 
-@checked(plan=PLAN, until=positive, title=TEXT, width=PIXELS['width'])
+@checked(plan=PLAN, until=positive, title=partial(text, least=0))
 def plot_plan(plan: Plan, until: float | None = None, title: str | None = None,
-              width: float = 720) -> Drawing:
+              ax: 'Axes | None' = None) -> 'Axes':
     """A row for each worker: when it computes, and when it waits.
 
     until: end of the time axis in virtual seconds.
@@ -93,33 +98,29 @@ def plot_plan(plan: Plan, until: float | None = None, title: str | None = None,
     computes: list[Span] = []
     dropped: list[Span] = []
     waits: list[Span] = []
-    bars = {(SKY, 'computes'): computes, (RED, 'computes, dropped'): dropped,
-            (GRAY, 'waits'): waits}
     late = {event[:2] for event in plan.events if event.call == 'late'}
     for rank, start, end, after, _ in plan.steps:
-        row = rank - 0.4, rank + 0.4
         if start < until:
             kind = dropped if (end, rank) in late else computes
-            kind.append((start, min(end, until), *row))
+            kind.append((start, min(end, until), rank))
         if end < min(after, until):
-            waits.append((end, min(after, until), *row))
-    chart = row_chart(
-        [f'worker {rank}' for rank in range(plan.num_workers)], until,
-        _plan_alt_text(bars, plan.num_workers, until, title),
-        title=title or '', width=width, xlabel='virtual seconds',
-        legend=[(words, color, 'box 1' if color == RED else 'box')
-                for (color, words), found in bars.items() if found])
-    for (color, _), found in bars.items():
-        chart.bars(found, color, 1 if color == RED else None)
-    return chart.drawing
+            waits.append((end, min(after, until), rank))
+    ax = row_axes([f'worker {rank}' for rank in range(plan.num_workers)],
+                  until, ax=ax, title=title or '', xlabel='virtual seconds')
+    bars = {'computes': computes, 'computes, dropped': dropped, 'waits': waits}
+    for (words, spans), color in zip(bars.items(), (SKY, RED, GRAY)):
+        draw_bars(ax, spans, color, words, '//' if spans is dropped else '')
+    legend_below(ax)
+    ax.set_label(_plan_alt_text(bars, plan.num_workers, until, title))
+    return ax
 
 
 def _plan_alt_text(bars, num_workers, until, title):
     parts = []
     for rank in range(num_workers):
-        shares = {words: sum(end - start for start, end, top, _ in found
-                             if round(top + 0.4) == rank) / until
-                  for (_, words), found in bars.items()}
+        shares = {words: sum(end - start for start, end, row in spans
+                             if row == rank) / until
+                  for words, spans in bars.items()}
         parts.append(f'worker {rank} ' + ', '.join(
             f'{words} {share:.0%}' for words, share in shares.items()
             if share))
@@ -129,51 +130,49 @@ def _plan_alt_text(bars, num_workers, until, title):
 
 
 def plot_progress(plans: Mapping[str, Plan], until: float | None = None,
-                  width: float = 480, height: float = 280) -> Drawing:
+                  ax: 'Axes | None' = None) -> 'Axes':
     """Gradients that were used until then, against virtual seconds.
 
     plans: a dict of `Plan`s by name.
     """
     until = until or max(plan.seconds for plan in plans.values())
-    most = max(event.gradients for plan in plans.values()
-               for event in plan.events if event.time <= until)
-    used = {name: max([event.gradients for event in plan.events
-                       if event.time <= until], default=0)
-            for name, plan in plans.items()}
-    parts = ', '.join(f'{name} {count}' for name, count in used.items())
+    ax = new_axes(ax)
     colors = _colors(plans)
-    dash = dict(zip(plans, ['-', '--', '-.', ':'] * len(plans)))
-    chart = new_chart(
-        width, height, f'Gradients used after {format_number(until)} virtual '
-        f'seconds: {parts}.', (0, until), (0, 1.05 * max(most, 1)),
-        xlabel='virtual seconds', ylabel='gradients used',
-        legend=[(name, colors[name], dash[name]) for name in plans])
-    for name, plan in plans.items():
-        chart.curve([0, *(event.time for event in plan.events)],
-                    [0, *(event.gradients for event in plan.events)],
-                    colors[name], dash[name], steps=True)
-    return chart.drawing
+    for k, (name, plan) in enumerate(plans.items()):
+        used = {0.0: 0} | {event.time: event.gradients for event in plan.events
+                           if event.time <= until}
+        used.setdefault(min(until, plan.seconds), max(used.values()))
+        ax.step([*used], [*used.values()], where='post', color=colors[name],
+                linestyle=DASHES[k % len(DASHES)], label=name)
+    ax.set(xlim=(0, until), xlabel='virtual seconds', ylabel='gradients used')
+    ax.set_ylim(bottom=0)
+    legend_below(ax)
+    return ax
 
 
 @checked(plans=plans)
-def plot_staleness(plans: Mapping[str, Plan]) -> Row:
+def plot_staleness(plans: Mapping[str, Plan]) -> 'list[Axes]':
     """Histograms, one beside the other: updates that gradients missed."""
-    most = max(max(plan.staleness) for plan in plans.values())
-    highest = max(max(plan.staleness.values()) for plan in plans.values())
-    colors, pictures = _colors(plans), []
-    for name, plan in plans.items():
-        parts = ', '.join(f'{count} missed {missed}' for missed, count
-                         in sorted(plan.staleness.items()))
-        chart = new_chart(
-            352 if len(plans) < 3 else 236, 240, f'{name}: of the gradients, '
-            f'{parts}.', (-0.7, most + 0.7), (0, 1.05 * highest),
-            title=str(name), xlabel='staleness', ylabel='gradients', grid='y',
-            xticks=[k for k in linear_ticks(0, most) if k == int(k)])
-        chart.bars([(missed - 0.4, missed + 0.4, 0, count)
-                    for missed, count in plan.staleness.items()],
-                   colors[name])
-        pictures.append(chart.drawing)
-    return Row(*pictures)
+    axes = _side_by_side(len(plans), 2.5, sharex=True)
+    colors = _colors(plans)
+    for ax, (name, plan) in zip(axes, plans.items()):
+        missed = sorted(plan.staleness)
+        ax.bar(missed, [plan.staleness[one] for one in missed],
+               color=colors[name])
+        ax.set(title=name, xlabel='staleness')
+        ax.xaxis.get_major_locator().set_params(integer=True)
+        ax.grid(False, axis='x')
+    axes[0].set_ylabel('gradients')
+    return axes
+
+
+def _side_by_side(number, height, **shared):
+    """`Axes` of a new figure, in a row, with one y axis."""
+    from matplotlib import pyplot as plt
+    use_style()
+    _, axes = plt.subplots(1, number, figsize=(WIDE, height), sharey=True,
+                           squeeze=False, **shared)
+    return [*axes[0]]
 
 
 def curves(name: str, value: Any) -> dict[Any, list[list[Point]]]:
@@ -187,39 +186,37 @@ def curves(name: str, value: Any) -> dict[Any, list[list[Point]]]:
 
 
 @checked(curves=curves)
-def plot_accuracy(curves: Mapping[str, Sequence[Sequence[Point]]]) -> Row:
+def plot_accuracy(curves: Mapping[str, Sequence[Sequence[Point]]]
+                  ) -> 'list[Axes]':
     """Test accuracy against virtual seconds, and against gradients used.
 
     curves: for each name the `Point`s of some seeds, drawn thin; their mean
     is thick. What is 'divided' is dashed.
     """
-    return Row(*(_accuracy(curves, axis, xlabel) for axis, xlabel in (
-        ('seconds', 'virtual seconds'), ('gradients', 'gradients used'))))
+    axes = _side_by_side(2, 3.2)
+    _draw_accuracy(axes[0], curves, 'seconds', 'virtual seconds')
+    _draw_accuracy(axes[1], curves, 'gradients', 'gradients used')
+    axes[0].set(ylim=(0, 1), ylabel='test accuracy')
+    legend_below(axes[0])
+    return axes
 
 
-def _accuracy(curves, axis, xlabel):
-    colors, found = _colors(curves), {}
-    for (name, runs), marker in zip(curves.items(),
-                                    MARKS * len(curves)):
+def _draw_accuracy(ax, curves, what, xlabel):
+    colors, ends = _colors(curves), []
+    for k, (name, runs) in enumerate(curves.items()):
         x, y = (np.array([[getattr(point, one) for point in run]
-                          for run in runs]) for one in (axis, 'accuracy'))
-        found[name] = x, y, marker + ('--' if 'divided' in name else '-')
-    parts = '; '.join(f'{name} ends at {y[:, -1].mean():.2f} after '
-                     f'{format_number(x[:, -1].mean())}'
-                     for name, (x, y, _) in found.items())
-    most = max(x.max() for x, _, _ in found.values())
-    chart = new_chart(
-        352, 320, f'Test accuracy against {xlabel}: {parts}.',
-        (0, 1.02 * most), (0, 1), xlabel=xlabel, ylabel='test accuracy',
-        legend=[(name, colors[name], style)
-                for name, (_, _, style) in found.items()])
-    for name, (x, y, style) in found.items():
-        line = style[1:]
-        for one, run in zip(x, y):
-            chart.curve(one, run, colors[name], line, 0.8, opacity=0.5)
-        chart.curve(x.mean(axis=0), y.mean(axis=0), colors[name], style,
-                    size=0.8)
-    return chart.drawing
+                          for run in runs]) for one in (what, 'accuracy'))
+        look = {'color': colors[name],
+                'linestyle': '--' if 'divided' in name else '-'}
+        ax.plot(x.T, y.T, **look, linewidth=0.8, alpha=0.5)
+        ax.plot(x.mean(axis=0), y.mean(axis=0), **look, label=name,
+                marker=MARKS[k % len(MARKS)], markersize=5)
+        ends.append(f'{name} ends at {y[:, -1].mean():.2f} after '
+                    f'{format_number(x[:, -1].mean())}')
+    ax.margins(x=0.02)
+    ax.set_xlim(left=0)
+    ax.set_xlabel(xlabel)
+    ax.set_label(f'Test accuracy against {xlabel}: {"; ".join(ends)}.')
 
 
 @checked(kind=one_of(*KINDS), bound=one_of(*AHEAD.values()),
@@ -237,11 +234,18 @@ def explore_clock(kind: str = 'one straggler', bound: int | str = 4,
         ways = {'sync': 'sync', chosen: bound, 'async': 'async'}
         played = {name: virtual_clock(times, value, ENOUGH)
                   for name, value in ways.items()}
-        left = plot_plan(
-            played[chosen], 30, f'{chosen}: '
-            f'{played[chosen].throughput:.3g} gradients per second', 400)
-        return Row(left, plot_progress(played, UNTIL, width=312,
-                                       height=left.height))
+        figure = new_figure(WIDE, 2.4, layout=None)
+        left = figure.add_axes((0.1, 0.33, 0.44, 0.55))
+        right = figure.add_axes((0.65, 0.33, 0.33, 0.55))
+        plot_plan(played[chosen], 30, f'{chosen}: '
+                  f'{played[chosen].throughput:.3g} gradients per second',
+                  left)
+        plot_progress(played, UNTIL, right)
+        figure.legends.clear()
+        for ax in left, right:  # each has its own
+            ax.legend(loc='upper left', bbox_to_anchor=(-0.22, -0.33), ncols=3,
+                      columnspacing=1)
+        return figure
 
     live_picture(draw, {
         'kind': menu(KINDS, kind, 'step times'),

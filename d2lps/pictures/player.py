@@ -1,13 +1,28 @@
 """Who holds whose contributions after a round of a schedule."""
+from functools import partial
+
 import numpy as np
 
-from d2lps.checks import boolean, checked, from_zero, integer
+from d2lps.checks import (
+    boolean,
+    checked,
+    from_zero,
+    integer,
+    number,
+    text,
+)
 from d2lps.collectives import Schedule
 from d2lps.collectives.schedule import any_schedule
-from d2lps.pictures.chart import TITLE, WORDS, wrapped
-from d2lps.pictures.drawing import INK, Drawing, color, width_of
+from d2lps.pictures.drawing import (
+    INK,
+    TITLE,
+    WORDS,
+    Drawing,
+    color,
+    width_of,
+    wrapped,
+)
 from d2lps.pictures.style import GREEN
-from d2lps.pictures.table_plots import PIXELS, TEXT
 from d2lps.pictures.units import several
 
 BOX = 0.72  # a box's share of its column: arrows are in the gap
@@ -43,7 +58,8 @@ def _arrow(x, y1, y2, half=4.5, wide=0.5):
 
 
 @checked(_small, schedule=any_schedule, number=from_zero, sums=boolean,
-         title=TEXT, width=PIXELS['width'], signs=boolean)
+         title=partial(text, least=0),
+         width=partial(number, least=200, most=2000), signs=boolean)
 def plot_holdings(schedule: Schedule, number: int = 0,
                   title: str | None = None, sums: bool = False,
                   width: float | None = None, signs: bool = False) -> Drawing:

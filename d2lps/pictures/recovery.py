@@ -5,9 +5,15 @@ from functools import partial
 from math import cos, pi, sin
 
 from d2lps.checks import checked, integer, one_of
-from d2lps.pictures.chart import TITLE, WORDS
 from d2lps.pictures.controls import choose, menu
-from d2lps.pictures.drawing import INK, Drawing, Row, color
+from d2lps.pictures.drawing import (
+    INK,
+    TITLE,
+    WORDS,
+    Drawing,
+    Row,
+    color,
+)
 from d2lps.pictures.widgets import live_picture
 from d2lps.recovery import chain, circle, position
 

@@ -1,16 +1,21 @@
 """Workers and servers to play with, without starting any."""
+from collections.abc import Sequence
 from functools import partial
+from typing import TYPE_CHECKING
 
 from d2lps.checks import boolean, checked, integer, number, positive
 from d2lps.collectives import simulate, strategies, topology
 from d2lps.collectives.simulate import Timing
+from d2lps.figures import format_number, use_style
 from d2lps.kvstore.store_arguments import up_to_1000
-from d2lps.pictures.chart import format_number, new_chart
 from d2lps.pictures.controls import choose, menu
-from d2lps.pictures.drawing import Row
+from d2lps.pictures.rows import WIDE, legend_below, new_figure
 from d2lps.pictures.style import BLUE, GRAY, ORANGE
 from d2lps.pictures.units import several
 from d2lps.pictures.widgets import live_picture
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 COUNT = partial(integer, most=10 ** 9)
 SIZES = [1, 2, 4, 8, 16, 32, 64, 128]
@@ -68,54 +73,55 @@ def simulated(num_workers: int, num_servers: int, nbytes: float,
 
 
 def plot_servers(num_workers: int, num_servers: int, nbytes: float,
-                 bandwidth: float, colocated: bool = False) -> Row:
+                 bandwidth: float, colocated: bool = False,
+                 axes: 'Sequence[Axes] | None' = None) -> 'list[Axes]':
     """Time for every number of servers, and which links are busy how long.
 
     Left, `predicted_seconds` for a line and the simulator for a point;
     right, for each kind of machine, the seconds that its links work.
-    Returns a `Row` of two `Drawing`s.
+    axes: two, or None for those of a new figure.
     """
-    sizes = [n for n in SIZES if n <= num_workers or not colocated]
-    predicted = [predicted_seconds(num_workers, n, nbytes, bandwidth,
-                                   colocated) for n in sizes]
+    if axes is None:
+        from matplotlib import pyplot as plt
+        use_style()
+        _, axes = plt.subplots(1, 2, figsize=(WIDE, 3))
+    left, right = axes
     timing = simulated(num_workers, num_servers, nbytes, bandwidth, colocated)
-    title = (f'{several(num_workers, "worker")}, '
-             f'{several(num_servers, "server")}: {timing.seconds:.3g} s')
-    most = max(*predicted, timing.seconds) or 1
-    ends = [*sizes, num_servers]
-    left = new_chart(
-        352, 250, f'{title}. Predicted: {_listed(sizes, predicted)}.',
-        (min(ends) / 1.2, max(ends) * 1.2), (0, 1.08 * most), title=title,
-        xlabel='servers', ylabel='seconds for push and pull', xscale='log',
-        xticks=sizes, legend=[('predicted', BLUE, '-'),
-                              ('simulated', ORANGE, 'o')])
-    left.curve(sizes, predicted, BLUE)
-    left.curve([num_servers], [timing.seconds], ORANGE, 'o', size=1.2)
-    bars = _bars(timing, num_servers, bandwidth, colocated)
-    return Row(left.drawing, _plot_links(bars))
+    sizes = [n for n in SIZES if n <= num_workers or not colocated]
+    left.plot(sizes, [predicted_seconds(num_workers, n, nbytes, bandwidth,
+                                        colocated) for n in sizes],
+              color=BLUE, label='predicted')
+    left.plot(num_servers, timing.seconds, 'o', color=ORANGE, markersize=8,
+              label='simulated', clip_on=False)
+    left.set_xscale('log')
+    left.set_xticks(sizes, [*map(str, sizes)])
+    left.minorticks_off()
+    left.set_title(f'{several(num_workers, "worker")}, '
+                   f'{several(num_servers, "server")}: '
+                   f'{format_number(timing.seconds)} s')
+    left.set(xlabel='servers', ylabel='seconds for push and pull')
+    left.set_ylim(bottom=0)
+    _draw_links(right, _bars(timing, num_servers, bandwidth, colocated))
+    legend_below(left)
+    for axis in left.yaxis, right.xaxis:
+        axis.set_major_formatter(lambda value, _: format_number(value))
+    return [left, right]
 
 
-def _listed(sizes, seconds):
-    return '; '.join(f'{several(n, "server")} {format_number(one)} s'
-                     for n, one in zip(sizes, seconds))
-
-
-def _plot_links(bars):
+def _draw_links(ax, bars):
     """Seconds by kind of link; there is always room for four of them."""
     longest = max(bars.values(), default=0)
-    names = dict(enumerate(bars))
-    parts = '; '.join(f'{name} {format_number(seconds)} s'
-                      for name, seconds in bars.items())
-    chart = new_chart(
-        352, 250, f'Busy links: {parts}.', (0, 1.4 * longest or 1),
-        (max(len(bars), 4) - 0.4, -0.6), yticks=names, grid='x',
-        title='Links, the busiest coloured',
-        xlabel='seconds that a link is busy')
-    for row, seconds in enumerate(bars.values()):
-        color = ORANGE if seconds > 0.999 * longest else GRAY
-        chart.bar(0, seconds, row - 0.36, row + 0.36, color)
-        chart.text(seconds, row, f'{seconds:.3g}', 6, 0, 'start')
-    return chart.drawing
+    found = ax.barh(range(len(bars)), bars.values(), 0.72, color=[
+        ORANGE if seconds > 0.999 * longest else GRAY
+        for seconds in bars.values()])
+    ax.bar_label(found, [*map(format_number, bars.values())], padding=4)
+    ax.set(xlim=(0, 1.4 * longest or 1), ylim=(max(len(bars), 4) - 0.5, -0.5),
+           title='Links, the busiest coloured',
+           xlabel='seconds that a link is busy')
+    ax.set_yticks(range(len(bars)), [*bars])
+    ax.locator_params(axis='x', nbins=3)
+    ax.tick_params(axis='y', length=0)
+    ax.grid(False, axis='y')
 
 
 def _bars(timing, num_servers, bandwidth, colocated):
@@ -127,7 +133,7 @@ def _bars(timing, num_servers, bandwidth, colocated):
         kind = 'server' if isinstance(host, str) else 'worker'
         if colocated and host < num_servers:
             kind = 'worker with server'
-        bars.setdefault(f'{kind} {does}', []).append(carried / bandwidth)
+        bars.setdefault(f'{kind}\n{does}', []).append(carried / bandwidth)
     return {name: max(bars[name]) for name in sorted(bars, reverse=True)}
 
 
@@ -141,8 +147,12 @@ def explore_servers(num_workers: int = 4, num_servers: int = 1,
         if colocated:  # a worker's machine has room for one server
             num_servers = min(num_servers, num_workers)
         rate = gigabits * 1e9 / 8 * topology.PAYLOAD
-        return plot_servers(num_workers, num_servers, megabytes * 1e6, rate,
-                            colocated)
+        figure = new_figure(WIDE, 3, layout=None)
+        axes = [figure.add_axes((left, 0.28, width, 0.62))
+                for left, width in ((0.12, 0.34), (0.66, 0.32))]
+        plot_servers(num_workers, num_servers, megabytes * 1e6, rate,
+                     colocated, axes)
+        return figure
 
     where = {'machines of their own': False, "the workers' machines": True}
     live_picture(draw, {

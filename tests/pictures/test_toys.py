@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 from layerwise import layer_partition
 
-from d2lps import (Traffic, devices, get_params, init_params, nbytes,
-                   pictures)
+from d2lps import (Traffic, devices, figures, get_params, init_params,
+                   nbytes, pictures)
+from d2lps.asynchrony.clock import Point, virtual_clock
 from d2lps.collectives import simulate, topology
 from d2lps.kvstore import KVStore, Server
 from d2lps.pictures import message_plots, recovery, servers, widgets
@@ -299,6 +300,44 @@ def test_stages_that_wait_for_each_other_are_found():
         pictures.pass_slots(['FBFB', 'FFBB'])
 
 
+# Workers on a virtual clock.
+def test_a_plan_tells_who_computes_in_vain_and_who_waits():
+    told = [figures.alt_text(pictures.plot_plan(virtual_clock(
+        [[1], [1], [4]], 'sync', 40, backups), 8, 'Ours').figure)
+        for backups in (0, 1)]
+    assert told == [f'Ours. Of 8 virtual seconds: {words}.' for words in (
+        'worker 0 computes 25%, waits 75%; worker 1 computes 25%, waits 75%; '
+        'worker 2 computes 100%',
+        'worker 0 computes 100%; worker 1 computes 100%; '
+        'worker 2 computes, dropped 100%')]
+
+
+def test_curves_of_plans_are_what_was_counted():
+    plans = {way: virtual_clock([[1], [5]], way, 40)
+             for way in ('sync', 'async')}
+    lines = pictures.plot_progress(plans, until=13).lines
+    assert [(*line.get_xydata()[-1], line.get_label()) for line in lines] == [
+        (13, 4, 'sync'), (13, 15, 'async')]
+    axes = pictures.plot_staleness(plans)
+    assert [{round(bar.get_x() + bar.get_width() / 2): bar.get_height()
+             for bar in ax.patches} for ax in axes] == [
+        plan.staleness for plan in plans.values()]
+    assert axes[0].get_ylim() == axes[1].get_ylim()
+
+
+def test_the_mean_of_seeds_is_thick():
+    runs = [[Point(8, 2.0, 0.1), Point(16, 4.0, last)] for last in (0.4, 0.6)]
+    axes = pictures.plot_accuracy({'async': runs})
+    for ax, end in zip(axes, (4, 16)):
+        *thin, mean = ax.lines
+        assert [*mean.get_xydata()[-1]] == [end, 0.5]
+        assert [line.get_ydata()[-1] for line in thin] == [0.4, 0.6]
+        assert all(line.get_linewidth() < mean.get_linewidth()
+                   for line in thin)
+    [legend] = axes[0].figure.legends
+    assert [text.get_text() for text in legend.texts] == ['async']
+
+
 # Workers and servers.
 SIZE, LINK = 40e6, 125e6
 
@@ -331,7 +370,7 @@ def test_the_toy_leaves_room_for_one_server_a_worker():
     assert [*left.lines[0].get_xdata()] == [1, 2]
     predicted, [simulated] = (line.get_ydata() for line in left.lines)
     assert predicted[1] == pytest.approx(simulated)
-    assert [text.get_text() for text in right.texts] == ['0.167'] * 2
+    assert [text.get_text() for text in right.texts] == ['0.335'] * 2
 
 
 def test_it_starts_with_the_server_of_the_notebook(shown):
