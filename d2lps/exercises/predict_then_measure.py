@@ -326,8 +326,11 @@ def _in_turns(jobs, seconds, most=9):
 def picture(predict: Answer, sizes: Sequence[int] = (8, 256),
             counts: Sequence[int] = (1, 2, 4)) -> Picture:
     """Predict for this machine, print it, and only then measure."""
-    from d2lps.pictures import BLUE, GREEN, ORANGE, PURPLE, plot_bars
-    from d2lps.pictures.chart import stack
+    import pandas as pd
+
+    from d2lps.figures import format_number
+    from d2lps.pictures import BLUE, GREEN, ORANGE, PURPLE
+    from d2lps.pictures.rows import legend_below, new_figure
     m = measured_parts()
     print('Measured here:', ', '.join(f'{name} = {_short(value)}'
                                       for name, value in m.items()))
@@ -344,23 +347,31 @@ def picture(predict: Answer, sizes: Sequence[int] = (8, 256),
             f'{one / predicted[k, b]["step"]:.2f} times as fast'
             for k in counts))
     took = _in_turns({case: _step(*case) for case in cases}, 6)
-    charts = []
-    for b in sizes:
-        rows = {}
-        for k in counts:
-            parts = predicted[k, b]
-            rows[f'{k} device{"s" * (k > 1)}'] = [
-                parts['python'], parts['compute'] + parts['allreduce'],
-                parts['work'], took[k, b][0]]
+    figure = new_figure(7.2, 3.2 * len(sizes))
+    for b, ax in zip(sizes, figure.subplots(len(sizes), squeeze=False)[:, 0]):
+        table = pd.DataFrame({
+            'Python': [predicted[k, b]['python'] for k in counts],
+            'largest shard + all-reduce': [
+                predicted[k, b]['compute'] + predicted[k, b]['allreduce']
+                for k in counts],
+            'all work on the cores': [predicted[k, b]['work']
+                                      for k in counts],
+            'measured': [took[k, b][0] for k in counts]},
+            [f'{k} device{"s" * (k > 1)}' for k in counts])
+        table.plot.barh(ax=ax, width=0.84, legend=False,
+                        color=[PURPLE, BLUE, GREEN, ORANGE])
+        for bars, hatch in zip(ax.containers, ('', '//', '\\\\', '')):
+            ax.bar_label(bars, fmt=format_number, padding=4)
+            for bar in bars:
+                bar.set_hatch(hatch)
         gains = [f'{took[1, b][0] / took[k, b][0]:.2f} with {k}'
                  for k in counts[1:]]
-        charts.append(plot_bars(
-            rows, 'ms of a step', f'{b} images. Measured speedup: '
-            f'{", ".join(gains)}', columns=[
-                'Python', 'largest shard + all-reduce', 'all work on the '
-                'cores', 'measured'], colors=[PURPLE, BLUE, GREEN, ORANGE],
-            width=680))
-    return stack(*charts)
+        ax.set(title=f'{b} images. Measured speedup: {", ".join(gains)}',
+               xlabel='ms of a step')
+        ax.set_ylim(len(counts) - 0.5, -0.5)
+        ax.grid(False, axis='y')
+    legend_below(ax)
+    return figure
 
 
 def _short(value):

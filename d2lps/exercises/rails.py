@@ -208,27 +208,44 @@ def picture(answer: Answer, machines: int = 4, gpus: int = 4,
     """What each card sends, beside a plan that uses one of each machine."""
     plan = plan_checks.plan_of(run(answer, machines, gpus), machines * gpus)
     other = one_speaker(machines, gpus)
-    beside = plan_checks.picture_of(
+    return plan_checks.picture_of(
         plan, [other], cables(machines, gpus), nbytes,
         target_seconds(machines, gpus, nbytes),
-        left=lambda plan, title: _grid(plan, f'Your plan: {title}',
-                                       machines, gpus))
-    from d2lps.pictures import Row
-    left, right = beside.pictures
-    return Row(left, _grid(other, 'One GPU speaks for its machine', machines,
-                           gpus), right)
+        left=lambda plan, title: _cards({
+            f'Your plan:\n{title}': plan,
+            'One GPU speaks\nfor its machine': other}, machines, gpus))
 
 
-def _grid(plan, title, machines, gpus):
-    """What each card sends, a row for each machine."""
-    from d2lps.pictures import plot_grid
-    sent = _carried(plan, gpus, outside=True)[0].sum(axis=0)
-    return plot_grid(
-        sent.reshape(machines, gpus),
-        [f'machine {machine}' for machine in range(machines)],
-        [f'rail {rail}' for rail in range(gpus)],
-        xlabel='sent over each network card, in gradients', title=title,
-        most=2 * (machines - 1) / machines)
+def _cards(plans, machines, gpus):
+    """What each card sends, by each plan: a row for each machine."""
+    from d2lps.figures import format_number
+    from d2lps.pictures.rows import new_figure
+    from d2lps.pictures.style import INK
+    figure, most = new_figure(7.2, 1.2 + 0.33 * machines), 2 - 2 / machines
+    for ax, (title, plan) in zip(figure.subplots(1, 2, sharey=True),
+                                 plans.items()):
+        sent = _carried(plan, gpus, outside=True)[0].sum(axis=0).reshape(
+            machines, gpus)
+        ax.grid(False)
+        ax.pcolormesh(sent, cmap='Blues', vmin=0, vmax=most,
+                      edgecolors='white')
+        for (machine, rail), value in np.ndenumerate(sent):
+            ax.text(rail + 0.5, machine + 0.5, format_number(value),
+                    ha='center', va='center',
+                    color='white' if value > 0.6 * most else INK)
+        ax.set_xticks(np.arange(gpus) + 0.5, [f'rail {k}'
+                                              for k in range(gpus)])
+        ax.set_yticks(np.arange(machines) + 0.5, [f'machine {k}'
+                                                  for k in range(machines)])
+        ax.tick_params(length=0)
+        ax.spines[:].set_visible(False)
+        ax.set(title=title, ylim=(machines, 0),
+               xlabel='gradients sent over each network card')
+        ax.set_label(f'{title}: gradients sent over each network card. ' +
+                     '; '.join(f'machine {k}: '
+                               f'{", ".join(map(format_number, row))}'
+                               for k, row in enumerate(sent)))
+    return figure
 
 
 def _cases(*sizes):

@@ -215,7 +215,10 @@ def judge_load(notes: Notes, **case: Any) -> None:
 def picture(answer: Answer, keys: int = 60, servers: int = 5,
             replicas: int = 2, dead: int = 2, seed: int = 1) -> Picture:
     """How many keys each server has before and after a death."""
-    from d2lps.pictures import BLUE, ORANGE, plot_bars
+    from d2lps.pictures import BLUE, ORANGE
+    from d2lps.pictures.drawing import wrapped
+    from d2lps.pictures.rows import legend_below, new_figure
+    from d2lps.pictures.style import ink_on
     seen: list[tuple] = []
     notes: list[tuple] = []
     follow = obeyed(answer, notes)
@@ -238,12 +241,26 @@ def picture(answer: Answer, keys: int = 60, servers: int = 5,
     names = [f'server {s}' + ('' if s in alive else ', dead')
              for s in range(servers)]
     most = math.ceil(keys * replicas / len(alive)) + 1
-    return plot_bars(
-        {name: pair for name, *pair in zip(names, had, came)}, 'keys',
-        f'{sum(came)} new copies, and {len(calls) - sum(came)} others; '
-        f'dashed: the target, at most {most}{said}', stacked=True,
-        columns=['had a copy before', 'new copies'], colors=[BLUE, ORANGE],
-        verticals=[most])
+    title = wrapped(f'{sum(came)} new copies, and {len(calls) - sum(came)} '
+                    f'others; dashed: the target, at most {most}{said}', 13,
+                    560, bold=True)
+    figure = new_figure(7.2, 1.2 + 0.25 * servers + 0.17 * len(title))
+    ax = figure.subplots()
+    for label, left, numbers, color in (
+            ('had a copy before', 0, had, BLUE),
+            ('new copies', had, came, ORANGE)):
+        bars = ax.barh(names, numbers, left=left, color=color, label=label)
+        ax.bar_label(bars, [number or '' for number in numbers],
+                     label_type='center', color=ink_on(color))
+    for row, total in enumerate(map(sum, zip(had, came))):
+        ax.annotate(str(total), (max(total, most), row), (6, 0), va='center',
+                    weight='bold', textcoords='offset points')
+    ax.axvline(most, color='gray', linestyle='--', linewidth=1.5)
+    ax.set(title='\n'.join(title), xlabel='keys')
+    ax.invert_yaxis()
+    ax.grid(False, axis='y')
+    legend_below(ax)
+    return figure
 
 
 def _case(keys, servers, replicas, deaths, seed):

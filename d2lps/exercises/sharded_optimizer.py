@@ -293,50 +293,55 @@ def judge_kept(found: Notes, num_workers: int, shapes: Sequence[Sequence[int]],
 
 def picture(optimizer: Answer) -> Picture:
     """Who updates what, and who keeps how much."""
-    from d2lps.pictures import BLUE, ORANGE, row_chart
+    from d2lps.pictures.rows import legend_below, new_figure, row_axes
     found = run(optimizer, **SHOWN)
     n, shapes = SHOWN['num_workers'], SHOWN['shapes']
     total, shard = _size(shapes, n)
     keeps = [sum(kept.values()) for kept in found['kept']]
     told = '; '.join(f'rank {rank} keeps {kept} of {total}'
                      for rank, kept in enumerate(keeps))
-    chart = row_chart(
-        ['parameters', *(f'rank {rank}' for rank in range(n))],
-        1.22 * n * shard, f'A row of parameters, cut for {n} ranks. {told}.',
-        high=34, xticks=[k * shard for k in range(n + 1)],
-        xlabel='place in the flat tensor',
-        legend=[('updates', BLUE, 'box'), ('keeps momentum', ORANGE, 'box')])
-    _draw_parameters(chart, shapes, n * shard)
+    figure = new_figure(7.2, 3)
+    ax = row_axes(['parameters', *(f'rank {rank}' for rank in range(n))],
+                  n * shard, ax=figure.subplots(),
+                  xlabel='place in the flat tensor')
+    ax.set_xticks([k * shard for k in range(n + 1)])
+    ax.set_label(f'A row of parameters, cut for {n} ranks. {told}.')
+    _draw_parameters(ax, shapes, n * shard)
     for rank in range(n):
-        _draw_rank(chart, rank, found, keeps[rank], total)
-    return chart.drawing
+        _draw_rank(ax, rank, found, keeps[rank], total)
+    ax.set_xlim(0, ax.dataLim.x1)  # of all bars
+    legend_below(ax)
+    return figure
 
 
-def _draw_parameters(chart, shapes, padded):
+def _draw_parameters(ax, shapes, padded):
     """A row with the parameters, one after the other, and the padding."""
     from d2lps.pictures import GRAY
+    from d2lps.pictures.rows import draw_bars, name_bar
     start = 0
     for k, shape in enumerate(shapes):
-        size = int(np.prod(shape))
-        chart.bar(start, start + size, -0.35, 0.35, GRAY, k)
-        start += size
+        end = start + int(np.prod(shape))
+        draw_bars(ax, [(start, end, 0)], GRAY)
+        name_bar(ax, start, end, 0, k, GRAY)
+        start = end
     if padded > start:
-        chart.bar(start, padded, -0.35, 0.35, '#e0e0e0', pattern=1)
+        draw_bars(ax, [(start, padded, 0)], GRAY, 'padding', '//')
 
 
-def _draw_rank(chart, rank, found, keeps, total):
+def _draw_rank(ax, rank, found, keeps, total):
     """What this rank gives to all, and above it what it keeps."""
     from d2lps.pictures import BLUE, ORANGE
+    from d2lps.pictures.rows import draw_bars
     gathered = [value for what, value in found['events'][rank]
                 if what == 'all_gather'][:1]
-    for size in gathered:
-        chart.bar(rank * size, (rank + 1) * size, rank + 1.05, rank + 1.35,
-                  BLUE)
     start = rank * keeps if keeps < total else 0
-    chart.bar(start, start + keeps, rank + 0.7, rank + 1, ORANGE)
-    padded = len(found['kept']) * (gathered[0] if gathered else keeps)
-    chart.text(max(padded, total) * 1.02, rank + 1,
-               f'keeps {keeps} of {total}', anchor='start')
+    draw_bars(ax, [(start, start + keeps, rank + 0.83)], ORANGE,
+              'keeps momentum', height=0.3)
+    for size in gathered:
+        draw_bars(ax, [(rank * size, (rank + 1) * size, rank + 1.17)], BLUE,
+                  'updates', '//', height=0.3)
+    ax.text(1.02, rank + 1, f'keeps {keeps} of {total}', va='center',
+            transform=ax.get_yaxis_transform())
 
 
 SHOWN: Case = {'num_workers': 4, 'shapes': [[5, 4], [5], [2, 5], [2]],

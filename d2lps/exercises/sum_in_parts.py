@@ -121,24 +121,39 @@ def judge_time(notes: Notes, k: int, shape: Sequence[int]) -> None:
 
 def picture(answer: Answer) -> Picture:
     """The bytes over each link, with the student's function."""
-    from d2lps.pictures import BLUE, ORANGE, Row, plot_bars
+    from d2lps.figures import format_number
+    from d2lps.pictures import BLUE, ORANGE
+    from d2lps.pictures.rows import legend_below, new_figure
+    from d2lps.pictures.style import ink_on
     k, size = 4, 160
     log = run(answer, k, [size])['log']
     first = [[i, 0, size, 'sum'] for i in range(1, k)] + [
         [0, i, size, 'back'] for i in range(1, k)]
     ways = {'all on device 0': first, 'yours': log}
-    loads = {name: {f'device {i} {way}': [
-        int(busiest(messages, k)[part][side][i]) for part in ('sum', 'back')]
-        for i in range(k) for side, way in enumerate(('receives', 'sends'))}
-        for name, messages in ways.items()}
-    most = max(sum(parts) for load in loads.values()
-               for parts in load.values())
-    return Row(*(
-        plot_bars(loads[name], 'MB over the link', stacked=True, width=352,
-                  title=f'{name}: {sum(_times(messages, k)):g} ms',
-                  columns=['to sum', 'the sum back'], until=1.2 * most,
-                  colors=[BLUE, ORANGE])
-        for name, messages in ways.items()))
+    names = [f'device {i} {way}' for i in range(k)
+             for way in ('receives', 'sends')]
+    figure = new_figure(7.2, 1 + 0.28 * 2 * k)
+    for ax, (name, messages) in zip(
+            figure.subplots(1, 2, sharex=True, sharey=True), ways.items()):
+        links, left = busiest(messages, k), np.zeros(2 * k)
+        for part, label, color in (('sum', 'to sum', BLUE),
+                                   ('back', 'the sum back', ORANGE)):
+            sizes = np.transpose(links[part]).ravel()
+            bars = ax.barh(range(2 * k), sizes, left=left, color=color,
+                           label=label)
+            ax.bar_label(bars, [format_number(one) if one else ''
+                                for one in sizes],
+                         label_type='center', color=ink_on(color))
+            left += sizes
+        ax.bar_label(bars, [*map(format_number, left)], padding=4,
+                     weight='bold')
+        ax.set_yticks(range(2 * k), names)
+        ax.set(title=f'{name}: {sum(_times(messages, k)):g} ms',
+               xlabel='MB over the link')
+        ax.grid(False, axis='y')
+    ax.invert_yaxis()
+    legend_below(ax)
+    return figure
 
 
 CHECKS = {

@@ -518,26 +518,28 @@ def judge_memory(found: Notes, num_workers: int, pulls: Sequence[int],
 
 def picture(answer: Answer) -> Picture:
     """Which pushes go together, and which sums come out."""
-    from d2lps.pictures import row_chart
+    from d2lps.pictures.rows import new_figure, row_axes
     from d2lps.pictures.style import CHUNK_COLORS
     sums = _sums(answer)
     told = ', '.join(f'{number:g}' for _, number in sums) or 'nothing'
     names = [f'worker {rank}' for rank in range(3)]
-    chart = row_chart(
-        [*names, 'pulled'], len(SHOWN) + 0.5,
-        f'9 pushes of 3 workers in a row for each. What is pulled: {told}.',
-        title=f'What is pulled: {told}', xlabel='pushes, one after the other',
-        xticks=[*range(1, len(SHOWN) + 1)], high=44)
+    figure = new_figure(7.2, 2.5)
+    ax = row_axes([*names, 'pulled'], len(SHOWN) + 0.5, begin=0.5,
+                  ax=figure.subplots(), title=f'What is pulled: {told}',
+                  xlabel='pushes, one after the other')
+    ax.set_xticks(range(1, len(SHOWN) + 1))
+    ax.set_label('9 pushes of 3 workers in a row for each. What is pulled: '
+                 f'{told}.')
     pushes = pulls_of(3, calls=[*SHOWN, ('w', 0)])[-1].before
     colors: dict[Push, str] = {}
     for color, (_, number) in zip(CHUNK_COLORS, sums):
         for push in parts_of(number, pushes, most=1) or ():
             colors.setdefault(push, color)
     for k, push in enumerate(pushes, 1):
-        _box(chart, k, push.rank, push.value, colors.get(push, '#e0e0e0'))
+        _box(ax, k, push.rank, push.value, colors.get(push, '#e0e0e0'))
     for color, (k, number) in zip(CHUNK_COLORS, sums):
-        _box(chart, k, 3, number, color)
-    return chart.drawing
+        _box(ax, k, 3, number, color)
+    return figure
 
 
 def _sums(answer):
@@ -555,9 +557,11 @@ def _sums(answer):
     return sums
 
 
-def _box(chart, k, row, number, color):
-    chart.bar(k - 0.45, k + 0.45, row - 0.33, row + 0.33, color,
-              f'{number:g}')
+def _box(ax, k, row, number, color):
+    from d2lps.pictures.rows import draw_bars, name_bar
+    ends = k - 0.45, k + 0.45
+    draw_bars(ax, [(*ends, row)], color)
+    name_bar(ax, *ends, row, f'{number:g}', color)
 
 
 # Round 1 is 1, 10 and 100, round 2 is 2, 20 and 200, and round 3 4, 40, 400.

@@ -284,7 +284,8 @@ def judge_pieces(found: Notes, sizes: Sequence[int], n: int) -> None:
 def picture(answer: Answer) -> Picture:
     """What lies on each server: by the chapter's rule, and by the answer."""
     from d2lps.kvstore.placement import place
-    from d2lps.pictures import row_chart
+    from d2lps.pictures.rows import (draw_bars, legend_below, name_bar,
+                                     new_figure, row_axes)
     from d2lps.pictures.style import CHUNK_COLORS
     n = 2
     rule = [[server, key, start, end] for key, size in enumerate(LENET)
@@ -296,24 +297,30 @@ def picture(answer: Answer) -> Picture:
     loads = load_of(rule, n) + load
     told = (f'The fullest server: {max(loads[:n]):,} elements by the rule, '
             f'{max(load):,} by yours, in {len(yours)} pieces')
-    large = [key for key, size in enumerate(LENET) if size >= 1000]
-    chart = row_chart(
-        [f'{who}: server {server}' for who, server, _ in rows],
-        max(loads) * 1.12, f'{told}. {_words(rows, loads)}',
-        title=f'{told}. Dashed: the share, {share:,}', high=40,
-        xlabel='elements of LeNet, on two servers', least_left=130,
-        legend=[(f'key {key}', CHUNK_COLORS[key], 'box') for key in large])
+    figure = new_figure(7.2, 3)
+    ax = row_axes([f'{who}: server {server}' for who, server, _ in rows],
+                  max(loads) * 1.12, ax=figure.subplots(),
+                  title=f'{told}. Dashed: the share, {share:,}',
+                  xlabel='elements of LeNet, on two servers')
+    ax.xaxis.set_major_formatter('{x:,.0f}')
+    ax.set_label(f'{told}. {_words(rows, loads)}')
+    named = set()
     for row, (_, server, pieces) in enumerate(rows):
         start = 0
         for owner, key, first, end in pieces:
             if owner == server and end > first:
-                wide = end - first
-                chart.bar(start, start + wide, row - 0.3, row + 0.3,
-                          CHUNK_COLORS[key % len(CHUNK_COLORS)])
-                start += wide
-        chart.text(start, row, f'{loads[row]:,}', 6, 0, 'start')
-    chart.curve([share, share], [-0.5, len(rows) - 0.5], '#222', '--')
-    return chart.drawing
+                end, words = start + end - first, f'key {key}'
+                color = CHUNK_COLORS[key % len(CHUNK_COLORS)]
+                is_new = LENET[key] >= 1000 and key not in named
+                draw_bars(ax, [(start, end, row)], color, words * is_new)
+                name_bar(ax, start, end, row, words, color)
+                named.add(key)
+                start = end
+        ax.annotate(f'{loads[row]:,}', (start, row), (6, 0), va='center',
+                    textcoords='offset points')
+    ax.axvline(share, color='gray', linestyle='--', linewidth=1.5)
+    legend_below(ax)
+    return figure
 
 
 def _words(rows, loads):

@@ -455,7 +455,8 @@ LIKE_CHAPTER = Links(180e-6, 11.8e6, 45e-6, 'A network like chapter 11\'s')
 def picture(predict: Answer, crossover: Answer,
             measured: Measured | None = None) -> Picture:
     """What two plans take by the student's prediction, and measured."""
-    from d2lps.pictures import BLUE, ORANGE, plot_curves
+    from d2lps.pictures import BLUE, ORANGE
+    from d2lps.pictures.rows import legend_below, new_figure
     plans, links, points = (strategies.recursive_doubling(4),
                             strategies.ring(4)), LIKE_CHAPTER, {}
     nbytes = links.alpha * links.bandwidth * 4.0 ** np.arange(-1, 5)
@@ -469,28 +470,35 @@ def picture(predict: Answer, crossover: Answer,
         return lambda nbytes: _asked(predict, plan, nbytes, *links[:3])
 
     functions = [seconds_of(plan) for plan in plans]
-    curves = {}
-    for plan, function in zip(plans, functions):
+    figure = new_figure(5.4, 4.4 if measured else 4)
+    ax = figure.subplots()
+    for plan, function, color, line in zip(plans, functions, (BLUE, ORANGE),
+                                           '- --'.split()):
         times = np.array([function(float(size)) for size in nbytes])
         if not (np.isfinite(times).all() and (times > 0).all()):
             raise Wrong(f'for {plan.name} your prediction goes from '
                         f'{times[0]:.4g} to {times[-1]:.4g} s: only what is '
                         'above 0 can be drawn.')
-        curves[f'{plan.name}, predicted'] = nbytes, times * 1e3
-    at = {}
+        ax.loglog(nbytes, times * 1e3, color=color, linestyle=line,
+                  label=f'{plan.name}, predicted')
+    for (label, (sizes, times)), color, marker in zip(
+            points.items(), (BLUE, ORANGE), 'os'):
+        ax.plot(sizes, times, marker, color=color, label=label)
     try:
         found = _number(crossover(*functions), 'A number of bytes is wanted.')
         if nbytes[0] < found < nbytes[-1]:
-            at = {f'your crossover: {found:,.0f} bytes': found}
+            ax.axvline(found, color='gray', linestyle='-.', linewidth=1.5,
+                       label=f'your crossover: {found:,.0f} bytes')
     except NotImplementedError:  # the student has no second function yet
         pass
-    return plot_curves(
-        {**curves, **points}, 'bytes of the array', 'time / ms',
-        f'{links.words}: alpha = {links.alpha * 1e6:.0f} µs, bandwidth = '
-        f'{links.bandwidth / 1e6:,.1f} MB/s, overhead = '
-        f'{links.overhead * 1e6:.0f} µs', xscale='log', yscale='log',
-        styles=['-', '--', 'o', 's'], colors=[BLUE, ORANGE] * 2,
-        verticals=at, width=720, height=400)
+    ax.set(title=f'{links.words}: alpha = {links.alpha * 1e6:.0f} µs,\n'
+           f'bandwidth = {links.bandwidth / 1e6:,.1f} MB/s, overhead = '
+           f'{links.overhead * 1e6:.0f} µs', xlabel='bytes of the array',
+           ylabel='time / ms')
+    ax.xaxis.set_major_formatter('{x:,.0f}')
+    ax.yaxis.set_major_formatter('{x:g}')
+    legend_below(ax, columns=1)
+    return figure
 
 
 def _cases(*plans):

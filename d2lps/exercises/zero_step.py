@@ -471,7 +471,9 @@ def _judge_gather(where, event, size, calls, each, waiting):
 
 def picture(answer: Answer) -> Picture:
     """What worker 0 holds while each layer computes."""
-    from d2lps.pictures import BLUE, GREEN, ORANGE, new_chart
+    from d2lps.pictures import BLUE, GREEN, ORANGE
+    from d2lps.pictures.rows import legend_below, new_figure
+    from d2lps.pictures.style import ink_on
     found, n, widths = run(answer, **SHOWN), SHOWN['num_workers'], (
         SHOWN['widths'])
     events = found['events'][0]
@@ -482,33 +484,35 @@ def picture(answer: Answer) -> Picture:
     most = max((own + gathered + gradient
                 for _, _, gathered, gradient in passes), default=own)
     line = _data_parallel(passes, widths)
-    title = (f'worker 0 of {n} holds {most} numbers at most, and sends {sent}'
-             f', {sent / total:.2f} for each of {total} parameters')
+    title = (f'worker 0 of {n} holds {most} numbers at most,\nand sends '
+             f'{sent}, {sent / total:.2f} for each of {total} parameters')
     told = '; '.join(f'{kind} {k}: {gathered} gathered, {gradient} of '
                      'gradients' for kind, k, gathered, gradient in passes)
-    chart = new_chart(
-        720, 330, f'{title}. It has {own} in its shards. {told}.',
-        xlim=(0, max(1, len(passes))),
-        ylim=(0, 1.08 * max([most, *line])), title=title,
-        ylabel='numbers held', xlabel='forward (f) and backward (b) of the '
-        'layers, in the order of the step',
-        xticks={at + 0.5: f'{kind[0]} {k}'
-                for at, (kind, k, _, _) in enumerate(passes)},
-        legend=[('own shards', BLUE, 'box'),
-                ('gathered parameters', ORANGE, 'box'),
-                ('whole gradients', GREEN, 'box'),
-                ('data parallelism', '#222', '--')])
-    for at, (_, _, gathered, gradient) in enumerate(passes):
-        low = 0
-        for high, color in (own, BLUE), (gathered, ORANGE), (gradient, GREEN):
-            room = chart.y(0) - chart.y(high) > 14
-            chart.bar(at + 0.08, at + 0.92, low, low + high, color,
-                      high if room else '')
-            low += high
+    figure = new_figure(7.2, 3.4)
+    ax = figure.subplots()
+    ax.set(title=title, ylabel='numbers held', xlabel='forward (f) and '
+           'backward (b) of the layers, in the order of the step')
+    ax.set_label(f'{title}. It has {own} in its shards. {told}.')
+    ax.set_xticks(range(len(passes)), [f'{kind[0]} {k}'
+                                       for kind, k, *_ in passes])
+    ax.grid(False, axis='x')
+    low, top = np.zeros(len(passes)), 1.08 * max([most, *line])
+    ax.margins(x=0.01)
+    ax.set_ylim(0, top)
+    for label, color, high in (
+            ('own shards', BLUE, [own] * len(passes)),
+            ('gathered parameters', ORANGE, [one[2] for one in passes]),
+            ('whole gradients', GREEN, [one[3] for one in passes])):
+        bars = ax.bar(range(len(passes)), high, 0.84, low, color=color,
+                      label=label)
+        ax.bar_label(bars, [one if one > 0.06 * top else '' for one in high],
+                     label_type='center', color=ink_on(color))
+        low += high
     if passes:
-        chart.curve([*range(len(passes) + 1)], [*line, line[-1]], '#222',
-                    '--', steps=True)
-    return chart.drawing
+        ax.step(np.arange(len(passes) + 1) - 0.5, [*line, line[-1]], '--',
+                where='post', color='gray', label='data parallelism')
+    legend_below(ax)
+    return figure
 
 
 def _passes(events, n, widths):

@@ -8,6 +8,7 @@ from answers import answer_cell, solution
 from teaching.submissions import rebuild
 from d2lps.exercises import predict_then_measure as exercise
 from d2lps.exercises.checking import CASES, picture
+from d2lps.figures import alt_text
 
 
 @pytest.fixture
@@ -83,9 +84,9 @@ def test_the_prediction_is_printed_before_anything_is_measured(
         return lambda: (7.0, 1.0)
 
     monkeypatch.setattr(exercise, '_step', step)
-    drawing = exercise.picture(predict)
+    figure = exercise.picture(predict)
     assert 'Your prediction for 256 images: 1 device: 140.0 ms' in printed[0]
-    assert 'measured 7' in drawing.alt
+    assert 'measured: 1 device 7, 2 devices 7' in alt_text(figure)
 
 
 def test_nothing_is_measured_while_a_teacher_grades(predict, monkeypatch):

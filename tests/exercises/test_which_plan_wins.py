@@ -10,6 +10,7 @@ from d2lps.collectives import simulate, strategies, topology
 from d2lps.exercises import measuring, which_plan_wins
 from d2lps.exercises.checking import CASES
 from d2lps.exercises.which_plan_wins import PLANS, _crossing, _line, _seconds
+from d2lps.figures import alt_text
 
 ALPHA, BETA, OVERHEAD = 180e-6, 11.8e6, 45e-6
 LINKS = {'alpha_us': 180, 'MB_per_s': 11.8, 'overhead_us': 45}
@@ -90,4 +91,4 @@ def test_it_predicts_first_and_then_measures(monkeypatch, capsys):
     assert found.seconds.shape == (2, len(found.nbytes))
     assert (found.seconds > 0).all()
     drawn = which_plan_wins.picture(predict, lambda *_: math.inf, found)
-    assert 'ring(4), measured' in drawn.alt
+    assert 'ring(4), measured' in alt_text(drawn)
