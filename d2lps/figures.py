@@ -112,8 +112,8 @@ def _of_axes(ax: 'Axes') -> str:
         _of_bars(ax, bars) for bars in ax.containers
         if hasattr(bars, 'datavalues'))]
     if ax.images:
-        parts.append('an image')
-    if not any(parts):  # a pie, say
+        begin = ': '.join(filter(None, ('an image', begin)))
+    elif not any(parts):  # a pie, say
         parts = [', '.join(filter(None, (
             text.get_text() for text in ax.texts[:MOST])))]
     return '. '.join(filter(None, (begin, '; '.join(filter(None, parts)))))
@@ -141,7 +141,16 @@ def _of_line(line):
             course += f', at most {format_number(top)}'
         if low < min(y1, y2):
             course += f', at least {format_number(low)}'
-    return _named(line, course)
+    return _named(_name_of(line), course)
+
+
+def _name_of(line):
+    """Its label; d2l's plots name lines in their legend only."""
+    label, legend = str(line.get_label()), line.axes.get_legend()
+    names = [*legend.get_texts()] if legend else []
+    if label.startswith('_') and len(names) == len(line.axes.lines):
+        return names[[*line.axes.lines].index(line)].get_text()
+    return label
 
 
 def _of_bars(ax, bars):
@@ -164,7 +173,7 @@ def _of_bars(ax, bars):
         name = format_number(middle) if near is None else names[near]
         values.append(f'{name} {format_number(value)}')
     more = f' and {len(values) - MOST} more' if len(values) > MOST else ''
-    return _named(bars, ', '.join(values[:MOST]) + more)
+    return _named(str(bars.get_label()), ', '.join(values[:MOST]) + more)
 
 
 def _of_points(collection):
@@ -176,8 +185,7 @@ def _of_points(collection):
     return f'{name}: {len(collection.get_offsets())} points'
 
 
-def _named(artist, words):
-    name = str(artist.get_label())
+def _named(name, words):
     return words if name.startswith('_') else f'{name}: {words}'
 
 

@@ -34,6 +34,14 @@ def test_lines_are_told_by_their_ends_and_by_what_is_beyond_them(axes):
         'at 1 to 5 at 4, at most 7; best: a line at 3; an upright line at 2.')
 
 
+def test_lines_are_told_by_the_names_in_the_legend(axes):
+    axes.plot([1, 2], [3, 4])
+    axes.plot([1, 2], [5, 6], label='own')
+    axes.legend(['ring', 'tree'])  # as d2l's plots do
+    assert words(axes) == (
+        'ring: from 3 at 1 to 4 at 2; own: from 5 at 1 to 6 at 2.')
+
+
 def test_gaps_words_and_dates_are_told_as_well(axes):
     axes.plot(['1 kB', '1 MB'], [np.nan, 3], label='sizes')
     assert words(axes) == 'sizes: 3 at 1 MB.'
@@ -118,6 +126,8 @@ def test_photographs_are_pngs(axes):
     axes.imshow(np.eye(3))
     assert 'data:image/png' in figures.html(axes.figure)
     assert words(axes) == 'an image.'
+    axes.set_title('7')
+    assert words(axes) == 'an image: 7.'
 
 
 def test_lines_differ_without_colours():

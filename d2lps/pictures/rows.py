@@ -58,9 +58,10 @@ def row_axes(names: Sequence[object], until: float, *,
     inches. width: of a new figure, in inches; legend: whether it has room
     for one below.
     """
-    if ax is None:
-        room = 96 * width - 20 - max(
-            width_of(name, LETTERS) for name in names)
+    if ax is None or ax.figure.get_layout_engine():
+        wide = width if ax is None else (
+            ax.figure.get_figwidth() / getattr(ax.get_gridspec(), 'ncols', 1))
+        room = 96 * wide - 20 - max(width_of(name, LETTERS) for name in names)
     else:
         room = 96 * ax.figure.get_figwidth() * ax.get_position().width
     lines = wrapped(title, LETTERS, room, True) if title else []

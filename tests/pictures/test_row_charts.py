@@ -66,7 +66,7 @@ def test_a_long_title_is_broken_and_has_room():
     assert tall > short + 0.1
     narrow = row_axes(['a'], 1, title=titles[1],
                       ax=new_figure(3, 2).subplots())
-    assert narrow.get_title('left').count('\n') > 3
+    assert narrow.get_title('left').count('\n') > 2
 
 
 def test_slivers_on_one_spot_are_one_bar_of_a_small_file():
@@ -100,9 +100,10 @@ def test_a_row_of_a_link_is_filled_as_far_as_it_was_busy():
         filled = dict.fromkeys(timing.busy(), 0)
         rows = [one.get_text() for one in ax.get_yticklabels()]
         for left, right, low, high in sum(map(boxes, ax.patches), []):
-            row = rows[round((low + high) / 2)]
+            row = round((low + high) / 2)
+            assert row - 0.4 <= low + 1e-5 and high - 1e-5 <= row + 0.4
             pair = next(pair for pair in filled
-                        if row == f'{pair[0]} to {pair[1]}')
+                        if rows[row] == f'{pair[0]} to {pair[1]}')
             filled[pair] += (right - left) * (high - low) / 0.8
         until = 1e3 * timing.seconds
         assert ax.get_xlim() == (0, pytest.approx(until))
