@@ -338,6 +338,15 @@ def test_the_mean_of_seeds_is_thick():
     assert [text.get_text() for text in legend.texts] == ['async']
 
 
+def test_a_pass_stands_in_its_slot_beside_what_is_kept():
+    [ax] = pictures.draw_passes(['FFBB', 'FBFB']).axes
+    words = [(text.get_text(), text.get_position()) for text in ax.texts]
+    assert words[:4] == [('0', (0.5, 0)), ('1', (1.5, 0)), ('0', (3.5, 0)),
+                         ('1', (5.5, 0))]
+    assert [text for text, (x, _) in words if x > 6] == ['2', '1', 'kept']
+    assert '33% of the slots are empty' in ax.get_label()
+
+
 # Workers and servers.
 SIZE, LINK = 40e6, 125e6
 

@@ -1,16 +1,22 @@
 """Micro-batches through stages of a pipeline: who is idle, what is kept."""
 from collections.abc import Sequence
 from functools import partial
+from typing import TYPE_CHECKING
 
 from d2lps.checks import checked, integer, one_of, refuse
 from d2lps.pictures.controls import choose, menu
-from d2lps.pictures.drawing import Drawing, width_of
-from d2lps.pictures.style import BLUE, GRAY, ORANGE
+from d2lps.pictures.drawing import width_of
+from d2lps.pictures.rows import WIDE, Span, draw_bars, new_figure, row_axes
+from d2lps.pictures.style import BLUE, ORANGE, ink_on
 from d2lps.pictures.widgets import live_picture
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 ORDERS = ['GPipe', '1F1B']
 MOST_STAGES, MOST_BATCHES = 8, 16
-LEFT, MOST_WIDE, HIGH = 80, 32, 30  # pixels: before the slots, of a slot
+COLORS = {'F': BLUE, 'B': ORANGE}
+MOST_WIDE, ROW = 0.33, 0.31  # inches, of a slot and of a row
 
 
 def _order(stage, num_stages, num_batches, schedule):
@@ -75,51 +81,58 @@ def _most_kept(order):
 
 
 @checked(orders=_orders)
-def draw_passes(orders: Sequence[str]) -> Drawing:
+def draw_passes(orders: Sequence[str]) -> 'Figure':
     """A chart: a row for each stage, a box for each pass. orders: as above.
 
     Beside a row: of how many micro-batches the stage keeps activations.
     """
+    return _draw(orders, len(orders))
+
+
+def _draw(orders, rows):
+    """`draw_passes` in a figure that has room for this many rows."""
     slots = pass_slots(orders)
     length = 1 + max(map(max, slots))
     idle = 1 - len(orders[0]) / length
     kept = [*map(_most_kept, orders)]
-    wide = min(MOST_WIDE, (720 - LEFT - 60) / length)
-    end = LEFT + wide * length
-    drawing = Drawing(
-        end + 60, HIGH * len(orders) + 62,
+    slot, high = min(MOST_WIDE, 6 / length), ROW * rows + 0.9  # inches
+    figure = new_figure(WIDE, high, layout=None)
+    deep = ROW * len(orders)
+    ax = row_axes(
+        [f'stage {stage}' for stage in range(len(orders))], length,
+        xlabel='time →', ax=figure.add_axes((
+            0.7 / WIDE, 1 - (0.3 + deep) / high, slot * length / WIDE,
+            deep / high), xticks=[], frame_on=False))
+    draw_bars(ax, [(0, length, stage) for stage in range(len(orders))],
+              '#88888840', f'idle: {idle:.0%}', height=0.9)
+    passes: dict[str, list[Span]] = {'F': [], 'B': []}
+    for stage, order in enumerate(orders):
+        for at, begin in enumerate(slots[stage]):
+            kind, batch = order[at], order[:at].count(order[at])
+            passes[kind].append((begin, begin + 1, stage))
+            if width_of(batch, 13) < 96 * slot:  # else there is no room
+                ax.text(begin + 0.5, stage, batch, ha='center',
+                        va='center_baseline', color=ink_on(COLORS[kind]))
+        ax.text(length + 0.3 / slot, stage, kept[stage], ha='center',
+                va='center_baseline', weight='bold')
+    draw_bars(ax, passes['F'], COLORS['F'], 'forward', height=0.8)
+    draw_bars(ax, passes['B'], COLORS['B'], 'backward', height=0.8)
+    ax.text(length + 0.3 / slot, -0.8, 'kept', ha='center')
+    figure.legend(loc='upper left', ncols=3, bbox_to_anchor=(
+        0.6 / WIDE, 1 - (0.5 + deep) / high))
+    ax.set_label(
         f'{len(orders)} stages of a pipeline, a row of slots of time each. '
         f'Forward passes are blue, backward passes are orange, and {idle:.0%} '
         'of the slots are empty. The stages keep the activations of at most '
         f'{", ".join(map(str, kept))} micro-batches.')
-    drawing.text(end + 30, 12, 'kept', 12)
-    for stage, order in enumerate(orders):
-        top = 24 + HIGH * stage
-        drawing.text(LEFT - 8, top + HIGH / 2, f'stage {stage}', 12, 'end')
-        drawing.box(LEFT, top + 2, wide * length, HIGH - 4, fill='#eee',
-                    stroke=GRAY)
-        for at, slot in enumerate(slots[stage]):
-            batch = order[:at].count(order[at])
-            x, gap = LEFT + wide * slot, min(1, wide / 12)
-            drawing.box(x + gap, top + 3, wide - 2 * gap, HIGH - 6,
-                        fill=BLUE if order[at] == 'F' else ORANGE)
-            if width_of(batch, 12) < wide:  # else there is no room
-                drawing.text(x + wide / 2, top + HIGH / 2, batch, 12,
-                             fill='white' if order[at] == 'F' else 'black')
-        drawing.text(end + 30, top + HIGH / 2, kept[stage],
-                     13, bold=True)
-    bottom = 24 + HIGH * len(orders) + 20
-    drawing.text(LEFT, bottom, f'time →   blue: forward, orange: backward, '
-                               f'idle: {idle:.0%}', 12, 'start')
-    return drawing
+    return figure
 
 
-def draw_pipeline(num_stages: int, num_batches: int, schedule: str) -> Drawing:
+def draw_pipeline(num_stages: int, num_batches: int, schedule: str
+                  ) -> 'Figure':
     """The picture of the toy: of one size, however many stages there are."""
-    drawing = draw_passes([_order(stage, num_stages, num_batches, schedule)
-                           for stage in range(num_stages)])
-    drawing.width, drawing.height = 720, HIGH * MOST_STAGES + 62
-    return drawing
+    return _draw([_order(stage, num_stages, num_batches, schedule)
+                  for stage in range(num_stages)], MOST_STAGES)
 
 
 @checked(num_stages=partial(integer, least=2, most=MOST_STAGES),
