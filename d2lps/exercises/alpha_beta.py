@@ -221,7 +221,7 @@ def picture(answer: Answer, crossover: Answer) -> Picture:
     try:
         at = run_crossover(crossover, 4, alpha * 1e6, bandwidth / 1e6)
         if 0 < at < 1e15:
-            ax.axvline(at / 4, color='gray', linestyle='--',
+            ax.axvline(at / 4, color='gray', linestyle=':',
                        label=f'a ring of 4 with {at / 1e3:,.0f} kB')
     except NotImplementedError:  # the student has no second function yet
         pass
