@@ -10,7 +10,7 @@ from d2lps.checks import boolean, checked, integer, number
 from d2lps.collectives import simulate, strategies, topology
 from d2lps.pictures.controls import checkbox, choose
 from d2lps.pictures.drawing import wrapped
-from d2lps.pictures.rows import new_figure
+from d2lps.pictures.rows import LETTERS, new_figure
 from d2lps.pictures.style import BLUE, GRAY, GREEN, ORANGE, PURPLE, RED
 from d2lps.pictures.units import SHORT_TIMES, SIZES, with_unit
 from d2lps.pictures.widgets import live_picture
@@ -85,7 +85,7 @@ def draw_latency(num_devices: int, megabytes: float, latency: float,
     title = (f'{with_unit(nbytes, SIZES)} on {num_devices} devices: best: '
              f'{best}, {with_unit(least, SHORT_TIMES)}')
     figure = new_figure(7.2, 5.7, layout=None)
-    figure.suptitle('\n'.join(wrapped(title, 13.3, 680, True)), x=0.01,
+    figure.suptitle('\n'.join(wrapped(title, LETTERS, 680, True)), x=0.01,
                     ha='left', va='top')
     ax = figure.add_axes((0.115, 0.44, 0.845, 0.48), xscale='log',
                          yscale='log', xlabel='size on each device',

@@ -12,11 +12,11 @@ from d2lps.checks import (
     refuse,
 )
 from d2lps.collectives import simulate
-from d2lps.pictures.chart import wrapped
 from d2lps.pictures.controls import choose, menu
-from d2lps.pictures.drawing import Drawing, Row
+from d2lps.pictures.drawing import Row, wrapped
 from d2lps.pictures.menus import CHOICES, LINKS, PLANS, STRATEGIES
 from d2lps.pictures.plots import plot_comparison, plot_topology, shown_ms
+from d2lps.pictures.rows import LETTERS, new_figure
 from d2lps.pictures.widgets import live_picture
 
 
@@ -53,18 +53,18 @@ def draw_synchronisation(links: str, n: int, megabytes: float,
     timings = [simulate.time(plan, joined, megabytes * 1e6) for plan in made
                if {*plan.nodes} <= {*joined.nodes}]
     best, worst = (find(timings, key=shown_ms) for find in (min, max))
-    words, bars = _sentence(best, worst), plot_comparison(timings, width=400)
-    # As high as with all plans, and with names that take most lines.
-    high = max(330, bars.height + 26 * (len(plans) - len(timings)) + 60)
-    left = Drawing(400, high, f'{words} {bars.alt}')
-    left.put(bars, 0, 56)
-    left.text(4, 30, '\n'.join(wrapped(words, 13, 390, True)), 13, 'start',
-              bold=True)
+    high = max(3.5, 1.4 + 0.27 * len(plans))  # inches
+    left = new_figure(4.2, high, layout=None)
+    left.suptitle('\n'.join(wrapped(_sentence(best, worst), LETTERS, 390,
+                                    True)), x=0.01, ha='left')
+    ax = left.add_axes((0.46, 0.55 / high, 0.49, 1 - 1.25 / high))
+    plot_comparison(timings, ax=ax)
+    ax.tick_params(axis='y', labelsize=9)  # points
     shown = {'best': best, 'worst': worst}[which]
     right = plot_topology(
         joined, shown.busy(), scale=False, width=312,
         title=f'The {which}, {shown.schedule.name}: busy links stand out')
-    right.height = high
+    right.height = 96 * high
     return Row(left, right)
 
 
