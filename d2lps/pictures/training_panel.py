@@ -7,7 +7,7 @@ import weakref
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import ipywidgets
 import numpy as np
@@ -24,10 +24,12 @@ from d2lps.checks import (
     text,
 )
 from d2lps.pictures.board import show, widget_of
-from d2lps.pictures.chart import Chart
 from d2lps.pictures.controls import menu
-from d2lps.pictures.drawing import Drawing, width_of
+from d2lps.pictures.rows import WIDE, new_figure
 from d2lps.pictures.style import BLUE, GRAY, ORANGE, RED
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 Step: TypeAlias = tuple[float, float, float]  # its number, loss and time
 Death: TypeAlias = tuple[float, str]  # seconds since 1970, and who died
@@ -47,8 +49,8 @@ def _progress(folder):
 
 def draw_progress(rows: Sequence[Step], num_steps: int,
                   deaths: Sequence[Death] = (), unhurt: Sequence[float] = ()
-                 ) -> Drawing:
-    """The loss of each step, and when it was taken: a `Drawing`.
+                 ) -> 'Figure':
+    """The loss of each step, and when it was taken.
 
     rows: what `_progress` gives. deaths: [(seconds since 1970, who), ...].
     unhurt: the losses of another run, for comparison.
@@ -57,47 +59,43 @@ def draw_progress(rows: Sequence[Step], num_steps: int,
     begin = min([*when, *(moment for moment, _ in deaths)], default=0)
     when, deaths = when - begin, [(at - begin, who) for at, who in deaths]
     again = np.array([one in step[:k] for k, one in enumerate(step)], bool)
-    drawing = Drawing(720, 300, (
-        f'Left, the loss of each step, right, when it was taken: '
-        f'{sum(~again)} of {num_steps} steps, {sum(again)} of them done '
-        'again. ' + ' '.join(f'{who} died after {at:.1f} seconds.'
-                             for at, who in deaths)))
     highest = max([*loss[np.isfinite(loss)], *unhurt, 0.1])
-    left = Chart(drawing, 0, 0, 360, 268, (0, num_steps + 1),
-                 (0, 1.05 * highest), xlabel='step', ylabel='loss')
     last = max([*when, *(at for at, _ in deaths)], default=1) or 1
-    right = Chart(drawing, 360, 0, 360, 268, (0, 1.03 * last),
-                  (0, num_steps + 1), xlabel='seconds', ylabel='step')
-    left.curve(range(1, len(unhurt) + 1), unhurt, GRAY, width=5)
+    figure = new_figure(WIDE, 3, None)
+    figure.subplots_adjust(0.075, 0.27, 0.98, 0.96, 0.22)
+    left, right = figure.subplots(1, 2)
+    left.set(xlim=(0, num_steps + 1), ylim=(0, 1.05 * highest), xlabel='step',
+             ylabel='loss')
+    right.set(xlim=(0, 1.03 * last), ylim=(0, num_steps + 1),
+              xlabel='time / s', ylabel='step')
+    left.plot(range(1, len(unhurt) + 1), unhurt, '-', color=GRAY, linewidth=5,
+              label='a run without deaths' if unhurt else '')
+    dead = {'color': RED, 'linestyle': '-', 'linewidth': 1.5}
     for number, (moment, who) in enumerate(deaths):
         back = min(when[when > moment], default=moment)
-        left.rule(x=max(step[when < moment], default=0), color=RED, style='-')
-        right.bar(moment, back, 0, num_steps + 1, '#e6e6e6')
-        right.rule(x=moment, color=RED, style='-')
+        left.axvline(max(step[when < moment], default=0), **dead)
+        right.axvspan(moment, back, color='#888888', alpha=0.25, linewidth=0)
+        # Each line ends at its name, and no other goes through the words.
         early = 2 * moment < last
-        right.text(moment, 0, who, 5 if early else -5,
-                   -9 - 14 * (number % LINES), 'start' if early else 'end',
-                   fill=RED)
-    there = np.isfinite(loss)
-    for chart, x, y in ((left, step, np.where(there, loss, -1)),
-                        (right, when, step)):
-        dots = ''.join(f'M{chart.x(a):.1f} {chart.y(b):.1f}h0'
-                       for a, b in zip(x[~again], y[~again]) if b >= 0)
-        drawing.add(f'<path class="first" d="{dots}" stroke="{BLUE}" '
-                    'stroke-width="4" stroke-linecap="round"/>')
+        top = 1 - 0.08 * ((number if early else len(deaths) - 1 - number)
+                          % LINES)
+        right.axvline(moment, 0, top, **dead)
+        right.annotate(who, (moment, top), (4 if early else -4, -5),
+                       right.get_xaxis_transform(), 'offset points',
+                       color=RED, va='center', ha='left' if early else 'right')
+    for ax, x, y in (left, step, loss), (right, when, step):
+        ax.plot(x[~again], y[~again], '.', color=BLUE, label='first time')
         # Rings, or what is below could not be seen.
-        drawing.add(''.join(
-            f'<circle cx="{chart.x(a):.1f}" cy="{chart.y(b):.1f}" r="4" '
-            f'fill="none" stroke="{ORANGE}" stroke-width="1.5"/>'
-            for a, b in zip(x[again], y[again]) if b >= 0))
-    x = 20
-    for words, color, wide in ((('a run without deaths', GRAY, 5),) * bool(
-            unhurt) + (('first time', BLUE, 3), ('done again', ORANGE, 3),
-                       ('a death', RED, 1.5))):
-        drawing.line((x, 286), (x + 22, 286), stroke=color, width=wide)
-        drawing.text(x + 28, 286, words, 12, 'start')
-        x += 52 + width_of(words, 12)
-    return drawing
+        ax.plot(x[again], y[again], 'o', color=ORANGE, fillstyle='none',
+                label='done again')
+    left.plot([], [], label='a death', **dead)
+    figure.legend(handles=left.get_legend_handles_labels()[0], ncols=4,
+                  loc='lower left')
+    left.set_label(f'Left, the loss of each step: {sum(~again)} of '
+                   f'{num_steps} steps, {sum(again)} of them done again.')
+    right.set_label(' '.join(('Right, when each was taken.', *(
+        f'{who} died after {at:.1f} seconds.' for at, who in deaths))))
+    return figure
 
 
 def _cluster(name, value):

@@ -26,7 +26,7 @@ def caught() -> Iterator[list[Toy]]:
         with caught() as toys:
             explore_keys()
         [toy] = toys
-        toy.draw(num_servers=3, split_from=100)  # a Drawing
+        toy.draw(num_servers=3, split_from=100)  # a picture
         toy.controls['num_servers'].options  # [('1', 1), ('2', 2), ...]
     """
     toys: list[Toy] = []
@@ -42,7 +42,7 @@ def live_picture(draw: Callable[..., Picture], controls: dict[str, Control]
     """Show `controls` above a picture that follows them.
 
     controls: a dict of `Control`s by name. draw: called with their values by
-    name, returns a `Drawing`, or what else shows itself.
+    name, returns a `Drawing`, a figure of Matplotlib, or a `Row` of them.
 
     The picture is an output of the cell, not part of a widget, so it is still
     there when the notebook is read without a kernel.

@@ -6,8 +6,9 @@ import weakref
 from types import SimpleNamespace
 
 import pytest
+from matplotlib import pyplot
 
-from d2lps import recovery
+from d2lps import figures, recovery
 from d2lps.pictures import training_panel as panels
 from d2lps.pictures.widgets import NOT_RUN
 
@@ -40,13 +41,44 @@ def test_progress_is_what_was_written_so_far(tmp_path, text, rows):
 
 
 @pytest.mark.parametrize('rows, deaths, words', [
-    ([], [(5.0, 'worker 0')], '0 of 10 steps'),
+    ([], [(5.0, 'worker 0')], ('0 of 10 steps, 0 of them done again.',
+                               'worker 0 died after 0.0 seconds.')),
     ([(1, 3, 100), (2, float('inf'), 101), (2, 2, 107)], [(102.5, 'server 1')],
-     '2 of 10 steps, 1 of them done again. server 1 died after 2.5 seconds.')])
+     ('2 of 10 steps, 1 of them done again.',
+      'server 1 died after 2.5 seconds.'))])
 def test_steps_done_again_and_deaths_are_told(readable, rows, deaths, words):
-    drawing = panels.draw_progress(rows, 10, deaths, [3, 2, 1.5])
-    readable(drawing)
-    assert words in drawing.alt
+    figure = panels.draw_progress(rows, 10, deaths, [3, 2, 1.5])
+    readable(figure)
+    for one in words:
+        assert one in figures.alt_text(figure)
+
+
+def test_losses_and_times_are_drawn_and_deaths_at_their_moments():
+    rows = [(1, 3, 100), (2, 2.5, 101), (2, 2, 107), (3, 1, 108)]
+    figure = panels.draw_progress(
+        rows, 10, [(101.5, 'server 1'), (107.5, 'worker 0')], [3, 2, 1.5])
+    left, right = figure.axes
+    curves = {line.get_label(): line.get_xydata().tolist()
+              for line in left.lines}
+    assert curves['first time'] == [[1, 3], [2, 2.5], [3, 1]]
+    assert curves['done again'] == [[2, 2]]
+    assert curves['a run without deaths'] == [[1, 3], [2, 2], [3, 1.5]]
+    assert [line.get_xydata().tolist() for line in right.lines[-2:]] == [
+        [[0, 1], [1, 2], [8, 3]], [[7, 2]]]
+    assert [(text.get_text(), text.xy[0]) for text in right.texts] == [
+        ('server 1', 1.5), ('worker 0', 7.5)]
+    gaps = [patch.get_window_extent().transformed(
+        right.transData.inverted()) for patch in right.patches]
+    assert [[*gap.intervalx] for gap in gaps] == [
+        pytest.approx([1.5, 7]), pytest.approx([7.5, 8])]
+    assert {word.get_text() for word in figure.legends[0].get_texts()} == {
+        'a run without deaths', 'first time', 'done again', 'a death'}
+
+
+def test_the_figure_of_a_panel_is_not_shown_once_more_by_pyplot():
+    before = pyplot.get_fignums()
+    panels.draw_progress([(1, 3, 100)], 10)
+    assert pyplot.get_fignums() == before
 
 
 class Trained:

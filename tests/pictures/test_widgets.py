@@ -106,6 +106,40 @@ def test_what_goes_wrong_is_shown_and_the_next_one_is_drawn(shown):
     assert shown[-1].alt == '2'
 
 
+def test_a_picture_may_be_a_figure_and_follows_in_a_notebook(python):
+    """Each is one image in the place of the one before, or the problem."""
+    code = '''if True:
+        from IPython.core.interactiveshell import InteractiveShell
+        shell = InteractiveShell.instance()
+        import d2lps
+        from d2lps.pictures import board, widgets
+        from d2lps.pictures.controls import choose
+        from d2lps.pictures.rows import new_figure
+        shown = []
+        publish = shell.display_pub.publish
+        shell.display_pub.publish = lambda data, *_, transient=None, **__: (
+            shown.append((data, transient)))
+
+        def draw(n):
+            figure = new_figure(3, 2, None)
+            figure.subplots().bar(["a", "b"], [1, 6 // n])
+            return figure
+
+        toy = board.LivePicture(draw, {"n": choose([0, 1, 2], 2, "n")})
+        for n in 1, 0, 2:
+            toy.widgets["n"].value = n
+        pictures = [one for one in shown if (one[1] or {}).get("display_id")]
+        assert len({one[1]["display_id"] for one in pictures}) == 1
+        for data, _ in pictures:
+            assert "image/png" not in data and "image/svg+xml" not in data
+            print(data["text/html"].split(" src")[0][:40])
+    '''
+    lines = python('-c', code).stdout.splitlines()
+    assert lines[0] == lines[3] == '<img alt="a 1, b 3." width="288" style="'
+    assert lines[1] == '<img alt="a 1, b 6." width="288" style="'
+    assert lines[2].startswith('<pre style="color')
+
+
 def test_toys_can_be_caught(shown):
     with widgets.caught() as toys:
         widgets.live_picture(lambda n, k: picture(f'{n}'), {
