@@ -121,6 +121,14 @@ def test_lines_cross_where_they_are_equal(shown):
         '1.41 MB: ring – recursive doubling']
 
 
+def test_dots_lie_on_the_lines():
+    [ax] = explore_latency.draw_latency(8, 0.1, 10, 16, True).axes
+    begin, lines = ax.lines[0].get_xdata()[0], ax.lines[1:6]
+    where = explore_latency.BYTES.tolist().index(begin)
+    assert begin == 1e5 and [line.get_ydata()[where] for line in lines] == (
+        pytest.approx([dot.get_ydata()[0] for dot in ax.lines[6:11]]))
+
+
 @pytest.mark.parametrize('precision, kind', [
     ('float16', np.float16), ('float32', np.float32)])
 def test_sums_are_those_of_numpy(precision, kind):
@@ -152,6 +160,14 @@ def test_errors_stay_below_the_lines(precision):
     assert all((error <= (n - 1) * unit).all() for error in errors.values())
     assert (errors['tree'] <= np.log2(n) * unit).all()
     assert errors['ring'][-1].mean() > 8 * errors['tree'][-1].mean()
+
+
+def test_the_chosen_order_is_thick_and_has_a_dot():
+    [ax] = explore_sums.draw_sum('tree', 'bfloat16', 64).axes
+    [thick] = [line for line in ax.lines if line.get_linewidth() == 4]
+    [dot] = [line for line in ax.lines if line.get_markersize() == 12]
+    assert thick.get_label() == explore_sums.ORDERS['tree'][0]
+    assert (64, dot.get_ydata()[0]) in zip(*thick.get_data())
 
 
 def test_coarser_steps_lose_more():
@@ -254,6 +270,17 @@ def test_costs_are_those_of_a_real_step(way, k):
         step(explore_devices.mx.np.zeros((B, 1, 28, 28)),
              explore_devices.mx.np.zeros(B, 'int32'), placed, devices(k))
     assert costs.sent == traffic.bytes
+
+
+def test_bars_are_as_long_as_the_costs():
+    costs = explore_splits.split_costs(LAYER, 3, B)
+    memory, sent = explore_splits.draw_costs(LAYER, 3, B).pictures[1].axes
+    first, second = ([bar.get_width() for bar in bars]
+                     for bars in memory.containers)
+    assert [first, second] == [[2 * n for n in costs.parameters],
+                               costs.activations]
+    assert sent.patches[explore_splits.WAYS.index(LAYER)].get_width() == (
+        costs.sent)
 
 
 @pytest.mark.parametrize('way, k', [(NETWORK, 2), (LAYER, 3)])

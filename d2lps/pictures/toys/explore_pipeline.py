@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from d2lps.checks import checked, integer, one_of, refuse
 from d2lps.pictures.controls import choose, menu
 from d2lps.pictures.drawing import width_of
-from d2lps.pictures.rows import WIDE, Span, draw_bars, new_figure, row_axes
+from d2lps.pictures.rows import WIDE, draw_bars, new_figure, row_axes
 from d2lps.pictures.style import BLUE, ORANGE, ink_on
 from d2lps.pictures.widgets import live_picture
 
@@ -105,7 +105,7 @@ def _draw(orders, rows):
             deep / high), xticks=[], frame_on=False))
     draw_bars(ax, [(0, length, stage) for stage in range(len(orders))],
               '#88888840', f'idle: {idle:.0%}', height=0.9)
-    passes: dict[str, list[Span]] = {'F': [], 'B': []}
+    passes = {'F': [], 'B': []}
     for stage, order in enumerate(orders):
         for at, begin in enumerate(slots[stage]):
             kind, batch = order[at], order[:at].count(order[at])

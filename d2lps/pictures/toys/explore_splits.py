@@ -4,8 +4,9 @@ from typing import NamedTuple
 
 from d2lps.checks import checked, integer, one_of
 from d2lps.pictures.controls import choose, menu
-from d2lps.pictures.drawing import Drawing
-from d2lps.pictures.style import GRAY, GREEN, SKY
+from d2lps.pictures.drawing import Drawing, Row
+from d2lps.pictures.rows import new_figure
+from d2lps.pictures.style import BLUE, GRAY, GREEN, SKY
 from d2lps.pictures.widgets import live_picture
 
 WAYS = 'network partitioning', 'layer partitioning', 'data parallelism'
@@ -123,53 +124,52 @@ def _draw_pieces(picture, way, k):
     picture.text(157, 316, 'across: channels, down: examples', 12)
 
 
-def _draw_memory(picture, costs):
+def _draw_memory(ax, costs):
     """A bar for each device: parameters and gradients, activations."""
-    picture.text(300, 14, 'MB in memory', 13, 'start', bold=True)
-    totals = [2 * a + b for a, b in zip(*costs[:2])]
-    scale = 210 / max(totals)
-    for i, (params, activations) in enumerate(zip(*costs[:2])):
-        y, first = 30 + i * 27, max(2 * params * scale, 1)
-        picture.text(300, y + 11, f'device {i}', 12, 'start')
-        picture.box(400, y, first, 22, fill=GREEN)
-        picture.box(400 + first, y, activations * scale, 22, fill=SKY)
-        picture.text(408 + totals[i] * scale, y + 11, ' + '.join(
-            map(_megabytes, (2 * params, activations))), 12, 'start')
-    picture.box(300, 142, 10, 10, fill=GREEN)
-    picture.text(315, 147, 'parameters, gradients', 12, 'start')
-    picture.box(480, 142, 10, 10, fill=SKY)
-    picture.text(495, 147, 'activations', 12, 'start')
+    first = [2 * nbytes for nbytes in costs.parameters]
+    names = [f'device {i}' for i in range(len(first))]
+    ax.barh(names, first, color=GREEN, label='parameters, gradients')
+    bars = ax.barh(names, costs.activations, left=first, color=SKY,
+                   hatch='//', label='activations')
+    ax.bar_label(bars, [' + '.join(map(_megabytes, both))
+                        for both in zip(first, costs.activations)], padding=4)
+    ax.set(title='MB in memory', ylim=(3.5, -0.5))
+    ax.legend(loc='upper left', bbox_to_anchor=(-0.35, -0.02), ncols=2)
 
 
-def _draw_sent(picture, chosen, k, batch_size):
+def _draw_sent(ax, chosen, k, batch_size):
     """A bar for each way, the chosen one dark: MB in a step."""
-    picture.text(300, 184, 'sent in a step', 13, 'start', bold=True)
-    costs = {way: split_costs(way, k, batch_size) for way in WAYS}
-    scale = 170 / max(cost.sent for cost in costs.values())
-    for row, (way, cost) in enumerate(costs.items()):
-        y = 200 + 40 * row
-        picture.text(300, y + 16, way.replace(' ', '\n'), 12, 'start',
-                     bold=way == chosen)
-        picture.box(400, y, cost.sent * scale, 32,
-                    fill=0 if way == chosen else GRAY)
-        picture.text(408 + cost.sent * scale, y + 16,
-                     f'{_megabytes(cost.sent)} MB,\n{_often(cost)}', 12,
-                     'start')
+    costs = [split_costs(way, k, batch_size) for way in WAYS]
+    bars = ax.barh([way.replace(' ', '\n') for way in WAYS],
+                   [cost.sent for cost in costs],
+                   color=[BLUE if way == chosen else GRAY for way in WAYS])
+    ax.bar_label(bars, [f'{_megabytes(cost.sent)} MB,\n{_often(cost)}'
+                        for cost in costs], padding=4)
+    ax.get_yticklabels()[WAYS.index(chosen)].set_weight('bold')
+    ax.set(title='sent in a step', ylim=(2.5, -0.5))
 
 
-def draw_costs(way: str, num_devices: int = 2, batch_size: int = 256
-              ) -> Drawing:
-    """A `Drawing` of who has what, and what it costs."""
+def draw_costs(way: str, num_devices: int = 2, batch_size: int = 256) -> Row:
+    """Who has what as boxes, and what it costs as charts beside them."""
     costs = split_costs(way, num_devices, batch_size)
+    boxes = Drawing(280, 330, (
+        f'LeNet on {num_devices} devices, {way}: each layer is a box, cut '
+        'into the pieces that devices have.'))
+    _draw_pieces(boxes, way, num_devices)
+    charts = new_figure(4.4, 330 / 96, layout=None)
+    charts.subplots_adjust(0.24, 0.02, 0.98, 0.93, hspace=0.45)
+    memory, sent = charts.subplots(2)
+    _draw_memory(memory, costs)
+    _draw_sent(sent, way, num_devices, batch_size)
+    for ax in memory, sent:
+        ax.set_xticks([])
+        ax.margins(x=0.45)  # room for words
+        ax.grid(False)
     held = ', '.join(_megabytes(2 * a + b) for a, b in zip(*costs[:2]))
-    picture = Drawing(720, 330, (
-        f'LeNet on {num_devices} devices, {way}, {batch_size} examples: '
-        f'{held} MB in memory, {_megabytes(costs.sent)} MB sent in a step, '
-        f'{_often(costs)}.'))
-    _draw_pieces(picture, way, num_devices)
-    _draw_memory(picture, costs)
-    _draw_sent(picture, way, num_devices, batch_size)
-    return picture
+    memory.set_label(f'{batch_size} examples: {held} MB in memory.')
+    sent.set_label(f'{_megabytes(costs.sent)} MB sent in a step, '
+                   f'{_often(costs)}.')
+    return Row(boxes, charts)
 
 
 @checked_costs
