@@ -81,9 +81,13 @@ def svg(figure: 'Figure') -> str:
 
 
 def _saved(figure, kind):
+    import matplotlib
     file = BytesIO()
-    figure.savefig(file, format=kind, metadata=(
-        NO_METADATA if kind == 'svg' else None))
+    # Or Matplotlib, when it has saved a figure without a layout engine, gives
+    # it the style's, and a second picture would look otherwise.
+    with matplotlib.rc_context({'figure.constrained_layout.use': False}):
+        figure.savefig(file, format=kind, metadata=(
+            NO_METADATA if kind == 'svg' else None))
     return file.getvalue()
 
 

@@ -41,11 +41,8 @@ def new_figure(width: float = 5.4, height: float = 3.1,
     are fixed.
     """
     from matplotlib.figure import Figure
-    from matplotlib.layout_engine import PlaceHolderLayoutEngine
     use_style()
-    # After it has saved a figure with 'none', Matplotlib takes the style's.
-    return Figure((width, height),
-                  layout=layout or PlaceHolderLayoutEngine(True, True))
+    return Figure((width, height), layout=layout or 'none')
 
 
 def row_axes(names: Sequence[object], until: float, *,
