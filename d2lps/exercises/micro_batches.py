@@ -275,10 +275,12 @@ def judge_kept(found: Notes, K: int, M: int) -> None:
 
 def picture(answer: Answer) -> Picture:
     """A row for each device: its passes, and below them what it holds."""
-    from d2lps.pictures import Drawing
+    from d2lps.pictures import BLUE, ORANGE, PURPLE
+    from d2lps.pictures.rows import (WIDE, draw_bars, legend_below, name_bar,
+                                     new_figure, row_axes)
     orders = run(answer, **SHOWN)['orders']
     other = _other_passes(orders, **SHOWN)
-    orders = orders[:MOST_ROWS]
+    orders = orders[:MOST_ROWS] or [[]]
     begins, done = timetable(orders)
     slots = 1 + max(begins.values(), default=0)
     busy = len(begins) / slots / max(len(orders), 1)
@@ -291,26 +293,38 @@ def picture(answer: Answer) -> Picture:
             for order, many in zip(orders, done)]
     told = '; '.join(f'device {d} holds {most} at most, K - d = '
                      f'{len(orders) - d}' for d, most in enumerate(kept))
-    drawing = Drawing(720, 58 + ROW * len(orders), f'{title}. {told}.')
-    drawing.text(LEFT, 12, title, 13, 'start', bold=True)
-    wide, scale = WIDE / slots, LANE / max([*kept, len(orders), 1])
-    wide = min(wide, 25)
+    figure = new_figure(WIDE, 1.2 + 0.5 * len(orders))
+    ax = row_axes([name for d, _ in enumerate(orders)
+                   for name in (f'device {d}', 'holds')], slots,
+                  ax=figure.subplots(), title=title, xlabel='slots of time')
+    ax.locator_params(axis='x', integer=True)
+    ax.set_label(f'{title}. {told}.')
+    draw_bars(ax, [(0, slots, 2 * d) for d, _ in enumerate(orders)],
+              '#88888840', 'idle', height=0.9)
+    for which, color, label in (('F', BLUE, 'forward'),
+                                ('B', ORANGE, 'backward')):
+        draw_bars(ax, [(slot, slot + 1, 2 * d) for (d, kind, _), slot
+                       in begins.items() if kind == which], color, label, '',
+                  0.9)
+        for (d, kind, m), slot in begins.items():
+            if kind == which:
+                name_bar(ax, slot, slot + 1, 2 * d, m, color)
     for d, order in enumerate(orders):
-        top = 26 + ROW * d
-        _draw_passes(drawing, top, wide, slots, d, begins)
-        _draw_held(drawing, top + HIGH + LANE, wide, scale, len(orders) - d,
-                   [*_by_slot(d, begins, slots)])
-        end = LEFT + wide * slots + 8
+        floor, high = 2 * d + 1.4, 0.8 / max([*kept, len(orders)])
+        ax.fill_between(
+            range(slots + 1), floor, [floor - high * count for count in
+                                      (*_by_slot(d, begins, slots), 0)],
+            step='post', color=PURPLE, linewidth=0, label='held')
+        limit = len(orders) - d
+        ax.hlines(floor - high * limit, 0, slots, 'gray', '--', label='K - d')
+        side = {'transform': ax.get_yaxis_transform(), 'va': 'center'}
         if done[d] < len(order):
-            drawing.text(end, top + HIGH / 2, 'cannot begin '
-                         + _name(*order[done[d]]), 12, 'start')
-        drawing.text(end, top + HIGH + LANE / 2, f'at most {kept[d]}; K - d '
-                     f'= {len(orders) - d}', 12, 'start',
-                     bold=kept[d] > len(orders) - d)
-    drawing.text(LEFT, 40 + ROW * len(orders), 'slots of time →   blue: '
-                 'forward, orange: backward, purple: held; dashed: K - d',
-                 12, 'start')
-    return drawing
+            ax.text(1.01, 2 * d, f'cannot begin {_name(*order[done[d]])}',
+                    **side)
+        ax.text(1.01, 2 * d + 1, f'at most {kept[d]}; K - d = {limit}',
+                weight='bold' if kept[d] > limit else 'normal', **side)
+    legend_below(ax)
+    return figure
 
 
 def _other_passes(orders, K, M):
@@ -329,33 +343,6 @@ def _other_passes(orders, K, M):
     return ''
 
 
-def _draw_passes(drawing, top, wide, slots, device, begins):
-    """A row of slots, and a box with its micro-batch for each pass."""
-    from d2lps.pictures import BLUE, GRAY, ORANGE
-    drawing.text(LEFT - 8, top + HIGH / 2, f'device {device}', 12, 'end')
-    drawing.box(LEFT, top, wide * slots, HIGH, fill='#eee', stroke=GRAY)
-    for (other, kind, m), slot in begins.items():
-        if other == device:
-            x = LEFT + wide * slot
-            drawing.box(x, top, wide, HIGH, stroke='white',
-                        fill=BLUE if kind == 'F' else ORANGE)
-            if wide >= 13:
-                drawing.text(x + wide / 2, top + HIGH / 2, m, 11,
-                             fill='white' if kind == 'F' else 'black')
-
-
-def _draw_held(drawing, low, wide, scale, most, counts):
-    """How many are held in each slot, and the line of K - d, `most`."""
-    from d2lps.pictures import PURPLE
-    drawing.text(LEFT - 8, low - LANE / 2, 'holds', 12, 'end')
-    way = ''.join(f'V{low - scale * count:.1f}h{wide:.2f}'
-                  for count in counts)
-    drawing.add(f'<path d="M{LEFT} {low}{way}V{low}z" fill="{PURPLE}"/>')
-    drawing.line((LEFT, low - scale * most),
-                 (LEFT + wide * len(counts), low - scale * most),
-                 stroke='#222', dashed=True)
-
-
 def _by_slot(device, begins, slots):
     """Of how many micro-batches it holds activations in each slot."""
     own = [(kind, slot) for (d, kind, _), slot in begins.items()
@@ -366,8 +353,6 @@ def _by_slot(device, begins, slots):
         yield came - went
 
 
-LEFT, WIDE = 84, 480  # pixels of the picture: before the slots, all slots
-HIGH, LANE, ROW = 24, 24, 62  # the boxes, what is held, both with a gap
 MOST_ROWS = 8
 SHOWN = {'K': 4, 'M': 8}
 SIZES = [SHOWN, {'K': 2, 'M': 2}, {'K': 3, 'M': 7}]

@@ -4,6 +4,7 @@ from itertools import permutations, product
 import pytest
 
 from d2lps.exercises import micro_batches
+from d2lps.figures import alt_text
 from d2lps.pictures.toys import explore_pipeline
 
 
@@ -63,5 +64,6 @@ def test_no_order_is_faster_and_whoever_stops_waits_for_a_neighbour(K, M):
 def test_the_picture_says_which_passes_are_wrong(change, title):
     orders = [change([tuple(one) for one in order])
               for order in orders_of(4, 8, '1F1B')]
-    drawing = micro_batches.picture(lambda K, M: orders)
-    assert title in drawing.alt and title in drawing.svg()
+    figure = micro_batches.picture(lambda K, M: orders)
+    assert title in alt_text(figure)
+    assert title in figure.axes[0].get_title('left')
