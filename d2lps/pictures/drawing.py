@@ -40,7 +40,7 @@ def _font(bold):
     """DejaVu Sans, the widest of the fonts that a drawing asks for."""
     from matplotlib.font_manager import FontProperties, findfont, get_font
     return get_font(findfont(FontProperties(
-        'DejaVu Sans', weight='bold' if bold else 'normal')))
+        family='DejaVu Sans', weight='bold' if bold else 'normal')))
 
 
 @lru_cache(10_000)

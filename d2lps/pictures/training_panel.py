@@ -62,7 +62,7 @@ def draw_progress(rows: Sequence[Step], num_steps: int,
     highest = max([*loss[np.isfinite(loss)], *unhurt, 0.1])
     last = max([*when, *(at for at, _ in deaths)], default=1) or 1
     figure = new_figure(WIDE, 3, None)
-    figure.subplots_adjust(0.075, 0.27, 0.98, 0.96, 0.22)
+    figure.subplots_adjust(0.1, 0.27, 0.98, 0.96, 0.24)
     left, right = figure.subplots(1, 2)
     left.set(xlim=(0, num_steps + 1), ylim=(0, 1.05 * highest), xlabel='step',
              ylabel='loss')

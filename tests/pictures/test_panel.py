@@ -47,6 +47,7 @@ def test_progress_is_what_was_written_so_far(tmp_path, text, rows):
      ('2 of 10 steps, 1 of them done again.',
       'server 1 died after 2.5 seconds.'))])
 def test_steps_done_again_and_deaths_are_told(readable, rows, deaths, words):
+    readable(panels.draw_progress(rows, 10, deaths))
     figure = panels.draw_progress(rows, 10, deaths, [3, 2, 1.5])
     readable(figure)
     for one in words:
