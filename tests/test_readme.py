@@ -128,24 +128,19 @@ def test_every_chapter_is_listed_once_in_order(folder, text):
 
 @pytest.mark.parametrize('name', IDEAS)
 def test_each_of_the_six_ideas_has_its_pictures_and_words(name):
-    """Those of the code, in README and on the map; dark ones at night."""
+    """Those of the code, in README and on the map."""
     number, title, sentence, draw = IDEAS[name]
     [chapter] = [path for path in CHAPTERS
                  if path.name.startswith(f'{number:02}')]
     for text in README, INDEX:
         assert draw().alt in text and title in text and sentence in text
         assert f'{chapter.name})' in text or f'{chapter.name}"' in text
-    for end in ('.svg', '-dark.svg'):
-        path = f'notebooks/pictures/idea-{name}{end}'
-        assert (ROOT / path).exists() and path in README
+    path = f'notebooks/pictures/idea-{name}.svg'
+    assert (ROOT / path).exists() and path in README
 
 
-def test_the_hero_moves_for_who_wants_it_and_is_dark_at_night():
+def test_the_hero_moves_for_who_wants_it():
     [hero] = re.findall(r'<picture>\n  <source.*?</picture><br>', README, re.S)
-    for name in ('', '-dark', '-still', '-still-dark'):
+    for name in '', '-still':
         path = f'docs/pictures/where-to-sum{name}.svg'
         assert f'"{path}"' in hero and (ROOT / path).exists()
-    # A browser takes the first that fits: the narrower condition before.
-    orders = re.findall(r'media="(.*?)"', hero)
-    assert orders == sorted(orders, key=lambda words: (
-        'and' not in words, 'motion' not in words))

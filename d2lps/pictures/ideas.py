@@ -7,10 +7,13 @@ import sys
 from pathlib import Path
 
 from d2lps.pictures.drawing import FRAME, INK, PALE, Drawing
-from d2lps.pictures.night import save_both
 from d2lps.pictures.style import BLUE, RED
 
 WIDE, HIGH = 240, 150
+# Light and dark change places on a dark page, and colours keep their hue: as
+# in JupyterLab and in the book, but a code host has no style of ours.
+NIGHT = ('<style>@media (prefers-color-scheme:dark){:root{filter:'
+         'invert(.925) hue-rotate(180deg)}}</style></svg>')
 WORKS, SENDS = '#c5dff0', '#f5d58f'  # the grounds of words
 
 
@@ -151,8 +154,13 @@ def drawings() -> dict[str, Drawing]:
     return {f'idea-{name}': idea[-1]() for name, idea in IDEAS.items()}
 
 
+def for_readme(drawing: Drawing) -> str:
+    """A picture as SVG that is dark on a dark page."""
+    return drawing.svg().removesuffix('</svg>') + NIGHT
+
+
 if __name__ == '__main__':
     folder = Path(sys.argv[1] if sys.argv[1:] else 'notebooks/pictures')
     folder.mkdir(exist_ok=True)
     for name, drawing in drawings().items():
-        save_both(drawing, folder / name)
+        (folder / f'{name}.svg').write_text(for_readme(drawing))

@@ -34,10 +34,13 @@ html_logo = html_favicon = 'static/ring.svg'
 html_theme_options = {
     'light_css_variables': {'color-brand-primary': '#00528a',
                             'color-brand-content': '#00528a',
-                            'color-brand-visited': '#6b3d8f'},
+                            'color-brand-visited': '#6b3d8f',
+                            'picture-filter': 'none'},
     'dark_css_variables': {'color-brand-primary': '#7cc0f0',
                            'color-brand-content': '#7cc0f0',
-                           'color-brand-visited': '#c9a7e8'}}
+                           'color-brand-visited': '#c9a7e8',
+                           'picture-filter':
+                               'invert(0.925) hue-rotate(180deg)'}}
 pygments_style = 'a11y-high-contrast-light'
 pygments_dark_style = 'a11y-high-contrast-dark'
 html_extra_path = ['extra']  # index.html, which leads to the first page

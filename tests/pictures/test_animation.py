@@ -17,7 +17,7 @@ from d2lps.pictures.animation.playtime import Looping
 from d2lps.pictures.animation.race import LINKS, PLANS, racers
 from d2lps.pictures.animation.story import Message, Story, lanes
 from d2lps.pictures.ideas import drawings as ideas
-from d2lps.pictures.night import night
+from d2lps.pictures.ideas import for_readme
 from d2lps.pictures.units import with_unit
 from tests.plans import schedules
 
@@ -189,24 +189,13 @@ def test_what_loops_shows_the_same_as_what_plays_twice():
     assert seen == 6 + 24
 
 
-def test_a_dark_picture_has_the_same_shapes_in_other_colours():
-    svg = readme_pictures()['where-to-sum-still'].svg()
-
-    def shapes(words):
-        return re.sub(r'#[0-9a-f]{3,6}\b|white', '', words, flags=re.I)
-    assert shapes(night(svg)) == shapes(svg)
-    assert night('fill="white"') == 'fill="#171717"'
-    assert night('>a white box</text>') == '>a white box</text>'
-
-
 @pytest.mark.parametrize('folder, make', [
     ('docs/pictures', readme_pictures), ('notebooks/pictures', ideas)])
 def test_the_committed_pictures_are_what_the_code_makes(folder, make):
     """Else: python -m d2lps.pictures.animation, or d2lps.pictures.ideas."""
     for name, drawing in make().items():
-        path, svg = ROOT / folder / name, drawing.svg()
-        assert Path(f'{path}.svg').read_text() == svg
-        assert Path(f'{path}-dark.svg').read_text() == night(svg)
+        path = ROOT / folder / f'{name}.svg'
+        assert path.read_text() == for_readme(drawing)
 
 
 # The race of the book's first page.

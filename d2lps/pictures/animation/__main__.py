@@ -1,7 +1,7 @@
 """Make the picture of the README: python -m d2lps.pictures.animation FOLDER
 
 NAME.svg plays over and over; NAME-still.svg is for readers who want no
-motion. Each has a dark one, NAME-dark.svg.
+motion.
 """
 import sys
 from pathlib import Path
@@ -9,7 +9,7 @@ from pathlib import Path
 from d2lps.collectives import simulate, strategies, topology
 from d2lps.pictures.animation.animation import animate
 from d2lps.pictures.drawing import Drawing
-from d2lps.pictures.night import save_both
+from d2lps.pictures.ideas import for_readme
 
 
 def readme_pictures() -> dict[str, Drawing]:
@@ -26,4 +26,4 @@ def readme_pictures() -> dict[str, Drawing]:
 
 if __name__ == '__main__':
     for name, drawing in readme_pictures().items():
-        save_both(drawing, Path(sys.argv[1], name))
+        Path(sys.argv[1], f'{name}.svg').write_text(for_readme(drawing))

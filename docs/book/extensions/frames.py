@@ -7,11 +7,13 @@ import hashlib
 import itertools
 import json
 import re
+import sys
 import zlib
 from base64 import b64decode, b64encode
 from functools import cache
 from html import unescape
 from math import prod
+from multiprocessing import get_context
 from pathlib import Path
 
 from sphinx.errors import ExtensionError
@@ -19,6 +21,7 @@ from sphinx.errors import ExtensionError
 import d2lps
 from d2lps import pictures
 from d2lps.pictures import widgets
+from d2lps.pictures.drawing import html_of
 
 # Where all combinations would be too many, fewer choices: by the name of the
 # toy, and of its control. That with which it begins is there, too.
@@ -31,13 +34,21 @@ FEWER = {
         'num_workers': [1, 2, 4, 8, 16, 32, 64], 'gigabits': [1, 10, 100],
         'num_servers': [1, 2, 4, 8, 16, 32, 64], 'megabytes': [10, 40, 160]}}
 MOST = 2000  # pictures of a toy
-NARROW = 460  # pixels: a phone shows what is not wider as a whole
+# Pixels: on a phone, what is not wider is shown as a whole, with letters of 9
+# pixels. What is wider is not made smaller than LEAST, and scrolls.
+NARROW_DRAWING, NARROW_FIGURE, LEAST = 460, 530, 576
 SVG = re.compile(r'src="data:image/svg\+xml;base64,([^"]+)"')
 ALT = re.compile(r'<img alt="([^"]*)"')
-SIZE = re.compile(r'viewBox="0 0 (\S+) (\S+)" width="\S+" height="\S+"')
-# The words are beside the picture; in a page, SVG needs no xmlns.
-NOT_HERE = re.compile(r' (?:xmlns|aria-label|role)="[^"]*"')
+ATTRIBUTE = re.compile(r'([\w-]+)="([^"]*)"')
+ADDRESS = re.compile(r'(\bid="|url\(#|href="#)')
 BETWEEN_SHAPES = re.compile(r'(?<=>)(?=<)')
+# Of Matplotlib's SVG: what nobody sees; and its style, which would be that of
+# all elements of the page.
+UNSEEN = re.compile(r'<path d="[^"]*" style="fill: none"/>|<g [^>]*/>|'
+                    r'<defs><style[^>]*>[^<]*</style></defs>')
+NOT_TURNED = re.compile(r' transform="rotate\(-0 [^)]*\)"')
+ID = re.compile(r' id="([^"]*)"')
+BAR = re.compile(r'M (\S+) (\S+) L (\S+) \2 L \3 (\S+) L \1 \4 z ?')
 
 
 class Toy:
@@ -92,8 +103,7 @@ class Toy:
         sizes = folder / f'{self.file}on'
         if not sizes.exists():
             folder.mkdir(parents=True, exist_ok=True)
-            frames = [parts(self._draw(**values))
-                      for values in self.settings()]
+            frames = drawn(self._draw, self.settings())
             most = largest(frames)
             script = b64encode(packed([(for_page(svgs, most), words)
                                        for svgs, words in frames])).decode()
@@ -125,23 +135,64 @@ def _place_of(value, options):
 def code():
     """A number that is another one if a toy may draw something else."""
     found = hashlib.sha256()
-    for package in d2lps, pictures:
-        for path in sorted(Path(package.__file__).parent.rglob('*.py')):
+    for path in sorted(Path(d2lps.__file__).parent.rglob('*')):
+        if path.suffix in ('.py', '.mplstyle'):
             found.update(path.read_bytes())
+    found.update(Path(__file__).read_bytes())
     return found.hexdigest()
 
 
-def parts(drawing):
+def drawn(draw, settings):
+    """The parts of a picture for each of the settings, drawn on all cores."""
+    drawn.draw = draw  # processes know it if they are forked, and only then
+    if sys.platform != 'linux':
+        return [*map(_drawn_one, settings)]
+    with get_context('fork').Pool() as pool:
+        return pool.map(_drawn_one, settings)
+
+
+def _drawn_one(values):
+    return parts(drawn.draw(**values))
+
+
+def parts(picture):
     """([SVG, ...], words) of what shows itself as one image or as several."""
-    html = drawing._repr_html_()
-    svgs = [b64decode(one).decode() for one in SVG.findall(html)]
+    html = html_of(picture)
+    svgs = [slim(b64decode(one).decode()) for one in SVG.findall(html)]
     if not svgs:
-        raise ExtensionError(f'{drawing!r} is no drawing')
+        raise ExtensionError(f'{picture!r} is no picture of a toy')
     return svgs, ' '.join(map(unescape, ALT.findall(html)))
 
 
+def slim(svg):
+    """Shorter, and without names that nothing uses: they are not the same
+    from frame to frame."""
+    used = {*re.findall(r'(?:url\(|href=")#([^")]*)', svg)}
+    svg = ID.sub(lambda it: it[0] if it[1] in used else '', svg)
+    svg = BAR.sub(r'M\1 \2H\3V\4H\1z', svg)
+    return NOT_TURNED.sub('', UNSEEN.sub('', svg))
+
+
+def root_of(svg):
+    """(attributes of an SVG's root, the text after its tag)."""
+    root, rest = svg.split('>', 1)
+    return dict(ATTRIBUTE.findall(root)), rest
+
+
+def is_figure(root):
+    """Matplotlib's, which counts in points, or else a Drawing."""
+    return 'font-family' not in root
+
+
 def size_of(svg):
-    return [float(one) for one in SIZE.search(svg).groups()]
+    root, _ = root_of(svg)
+    return [float(root[one]) for one in ('width', 'height')]
+
+
+def is_wide(svg, width):
+    """Whether a phone cannot show a picture as a whole."""
+    root, _ = root_of(svg)
+    return width > (NARROW_FIGURE if is_figure(root) else NARROW_DRAWING)
 
 
 def largest(frames):
@@ -156,11 +207,14 @@ def largest(frames):
 
 
 def room(frames, most):
-    """Largest sizes of single-picture frames: [(width, height), ...].
+    """Sizes of single pictures: [(width, height, its least width), ...].
 
     They are a Pareto front: no other picture is higher without being wider.
     """
-    sizes = {tuple(size_of(svgs[0])) for svgs, _ in frames if not most}
+    sizes = set()
+    for [svg] in (svgs for svgs, _ in frames if not most):
+        width, height = size_of(svg)
+        sizes.add((width, height, LEAST * is_wide(svg, width)))
     return sorted(one for one in sizes if not any(
         other != one and other[0] <= one[0] and other[1] >= one[1]
         for other in sizes))
@@ -168,17 +222,26 @@ def room(frames, most):
 
 def for_page(svgs, most):
     """The pictures of a frame as HTML, of sizes `most`, or of their own."""
-    return ''.join(resized(svg, size) for svg, size in zip(
-        svgs, most or map(size_of, svgs), strict=True))
+    return ''.join(resized(named(svg, f'{k}-' if k else ''), size)
+                   for k, (svg, size) in enumerate(zip(
+                       svgs, most or map(size_of, svgs), strict=True)))
+
+
+def named(svg, prefix):
+    """An SVG whose names have a prefix: those of a page are all its own."""
+    return ADDRESS.sub(rf'\g<1>{prefix}', svg)
 
 
 def resized(svg, size):
-    width, height = (f'{one:g}' for one in size)
-    wide = ' class="toy-wide"' if size[0] > NARROW else ''
-    svg = SIZE.sub(f'viewBox="0 0 {width} {height}" width="{width}" '
-                   f'height="{height}" aria-hidden="true"{wide}', svg, count=1)
-    root, rest = svg.split('>', 1)
-    return f'{NOT_HERE.sub("", root)}>{rest}'
+    """With room to the right and below; the words are beside the picture."""
+    root, rest = root_of(svg)
+    width, height = size
+    unit, style = ((72 / 96, 'stroke-linejoin="round"') if is_figure(root)
+                   else (1, f'font-family="{root["font-family"]}"'))
+    wide = ' class="toy-wide"' if is_wide(svg, width) else ''
+    return (f'<svg viewBox="0 0 {unit * width:g} {unit * height:g}" '
+            f'width="{width:g}" height="{height:g}" {style} '
+            f'aria-hidden="true"{wide}>{rest}')
 
 
 def packed(frames):

@@ -11,16 +11,14 @@ PAGE = 'docs/book/index'
 
 
 def ideas():
-    """A link with a picture and a sentence for each; at night a dark one."""
+    """A link with a picture and a sentence for each."""
     out = ''
     for name, (number, title, sentence, draw) in IDEAS.items():
         [path] = (ROOT / 'notebooks').glob(f'{number:02}-*.ipynb')
-        images = ''.join(
-            f'<img class="only-{light} as-it-is" width="{WIDE}" '
-            f'height="{HIGH}" alt="{escape(draw().alt)}" '
-            f'src="../../_static/idea-{name}{end}.svg">'
-            for light, end in (('light', ''), ('dark', '-dark')))
-        out += (f'<a href="../../notebooks/{path.stem}.html">{images}'
+        image = (f'<img width="{WIDE}" height="{HIGH}" '
+                 f'alt="{escape(draw().alt)}" '
+                 f'src="../../_static/idea-{name}.svg">')
+        out += (f'<a href="../../notebooks/{path.stem}.html">{image}'
                 f'<b>{number}. {title}</b>{escape(sentence)}</a>')
     return f'```{{raw}} html\n<div class="ideas">{out}</div>\n```'
 

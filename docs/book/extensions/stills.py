@@ -12,30 +12,29 @@ from base64 import b64decode, b64encode
 from docutils import nodes
 from sphinx.transforms import SphinxTransform
 
-from frames import NARROW
+from frames import is_wide, size_of
 
 SVG = 'src="data:image/svg+xml;base64,'
 IMAGE = re.compile(rf'(<img [^>]*?){re.escape(SVG)}([^"]+)("[^>]*>)')
 # What notebooks have for it, where no script plays a picture again.
 AGAIN = re.compile(r'<details><summary>Play it once more</summary>'
                    r'<img [^>]*></details>')
-WIDTH = re.compile(rb' width="(\S+?)"')
-MOVES = b'@keyframes'
-STOPPED = b'<style>*{animation:none!important}</style></svg>'
+STOPPED = '<style>*{animation:none!important}</style></svg>'
 
 
 def playing(match):
-    """The picture that plays, and the one for paper; others as they are."""
+    """The picture, and if it plays, the one for paper; others as they are."""
     begin, data, end = match.groups()
-    svg = b64decode(data)
-    kind = 'fits' if float(WIDTH.search(svg)[1]) <= NARROW else 'wide'
-    if MOVES not in svg:
-        return match[0].replace('<img ', f'<img class="{kind}" ', 1)
-    still = b64encode(svg.replace(b'</svg>', STOPPED)).decode()
-    stands = f'{begin}{SVG}{still}{end}'.replace(
+    svg = b64decode(data).decode()
+    moves, wide = '@keyframes' in svg, is_wide(svg, size_of(svg)[0])
+    kind = ' '.join(['plays'] * moves + ['wide'] * wide)
+    picture = match[0].replace('<img ', f'<img class="{kind}" ', bool(kind))
+    if not moves:
+        return picture
+    still = b64encode(svg.replace('</svg>', STOPPED).encode()).decode()
+    return picture + f'{begin}{SVG}{still}{end}'.replace(
         '<img ', '<img class="on-paper" ', 1).replace(
         'alt="', 'alt="Standing still: ', 1)
-    return match[0].replace('<img ', f'<img class="plays {kind}" ', 1) + stands
 
 
 class AddStills(SphinxTransform):
@@ -49,7 +48,7 @@ class AddStills(SphinxTransform):
 
 def add_script(app, page, template, context, document):
     """Before the pictures: it must be there when the first one comes."""
-    if 'class="plays ' in context.get('body', ''):
+    if 'class="plays' in context.get('body', ''):
         script = context['pathto']('_static/plays.js', 1)
         context['metatags'] += f'<script src="{script}"></script>'
 

@@ -23,7 +23,7 @@ from d2lps.pictures.menus import CHOICES, LINKS, PLANS, STEPPED, STRATEGIES
 from d2lps.pictures.positions import positions
 from d2lps.pictures.style import CHUNK_COLORS, IDLE_TO_BUSY
 from folding import is_cell, raw
-from frames import Toy
+from frames import Toy, named
 
 SCRIPTED = 'explore_plans', 'explore_synchronisation'
 # By the name of the toy, or of what shows pictures that are drawn before.
@@ -85,7 +85,9 @@ def replace_widgets(app, document):
                 toy = Toy(name, settings, kept(app))
                 app.env.metadata[app.env.docname].setdefault(
                     'toys', []).append(toy.file)
-                output[:] = [raw(framed(toy, getattr(pictures, name)))]
+                output[:] = [raw(framed(
+                    toy, getattr(pictures, name),
+                    f"toy-{app.env.new_serialno('toy')}-"))]
 
 
 def opening(name, settings):
@@ -94,14 +96,16 @@ def opening(name, settings):
             f'data-settings="{escape(json.dumps(settings))}">')
 
 
-def framed(toy, function):
-    """The page's HTML for a toy: its first picture, to which others follow."""
+def framed(toy, function, prefix):
+    """The page's HTML for a toy: its first picture, to which others follow.
+
+    prefix: of the names in its SVGs, which are those of the page.
+    """
     name = getdoc(function).split('\n')[0]
-    own = f'{Path(toy.file).stem}-'  # names in an SVG are those of the page
-    picture = re.sub(r'(\bid="|url\(#|href="#)', rf'\1{own}', toy.picture)
-    return (opening('frames', {'file': toy.file, 'name': name,
-                               'room': toy.room, 'controls': toy.controls}) +
-            f'<div class="toy-picture">{picture}</div>'
+    return (opening('frames', {
+        'file': toy.file, 'name': name, 'prefix': prefix, 'room': toy.room,
+        'controls': toy.controls}) +
+            f'<div class="toy-picture">{named(toy.picture, prefix)}</div>'
             f'<p class="toy-words">{escape(toy.words)}</p></div>')
 
 

@@ -7,9 +7,7 @@
   const KINDS = {menu: (label, words, value, changed) => menu(
                    label, words.map((word, k) => [word, k]), value, changed),
                  slider: scale, checkbox};
-  const NARROW = 420, WIDE = 576;  // pixels
   const wanted = new Map();  // by file: {promise, resolve}
-  let made = 0;  // numbers for ids
 
   // All that is packed, as an object.
   async function unpacked(text) {
@@ -51,17 +49,15 @@
   }
 
   // Pixels from the top of a picture to the bottom, as toys.css shows it.
-  function shownHeight([width, height], room) {
-    const most = width > NARROW ? Math.max(room, WIDE) : room;
-    return height * Math.min(1, most / width);
+  function shownHeight([width, height, least], room) {
+    return height * Math.min(1, Math.max(room, least) / width);
   }
 
-  // A toy; settings: its file, descriptions of its controls, and the sizes
-  // for which it needs room.
-  function frames(place, {file, name, controls, room}) {
+  // A toy; settings: its file, what the names in its pictures begin with on
+  // this page, the sizes for which it needs room, and its controls.
+  function frames(place, {file, name, prefix, room, controls}) {
     const picture = place.querySelector('.toy-picture');
     const says = place.querySelector('.toy-words');
-    const prefix = `toy-frames-${made += 1}-`;
     const moved = controls.map(({kind, label, words, value}) => KINDS[kind](
       label, words, value, refresh));
     let all = null, shown = null;  // the number of the one that is shown
@@ -72,7 +68,7 @@
         sum * words.length + Number(moved[k].value)), 0);
     }
 
-    // As SVG; its names are its own on this page.
+    // As SVG.
     function drawn(which) {
       const text = all.pictures[which].map(k => all.shapes[k]).join('');
       return text.replace(/(\bid="|url\(#|href="#)/g, `$1${prefix}`);

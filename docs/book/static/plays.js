@@ -46,7 +46,7 @@ if (!matchMedia('(prefers-reduced-motion: reduce)').matches) {
   const hold = (picture) => {
     const source = picture.getAttribute('src');
     sources.set(picture, narrow ? stacked(source) : source);
-    if (sources.get(picture) !== source) picture.classList.add('fits');
+    if (sources.get(picture) !== source) picture.classList.remove('wide');
     picture.src = changed(sources.get(picture), PAUSED);  // its first moment
   };
 
