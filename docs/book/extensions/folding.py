@@ -3,7 +3,9 @@
 Imports, code that only draws (its picture stays), and what answers a
 **Predict.**: the first result below the question (with its code, if that tells
 the answer), and all from there to the paragraph that begins with **Answer.**
-Checks are folded in the notebooks.
+Checks have tags in the notebooks, which MyST-NB folds by. It folds a single
+cell: not an answer, which is several cells and the paragraphs after them. And
+imports and code that draws need no tag here, which one could forget.
 """
 import ast
 import re
@@ -13,7 +15,7 @@ from docutils import nodes
 
 LEAST = 4  # lines; shorter code that draws stays as it is
 TELLS = 'answers'  # the tag of a cell whose code says what its result says
-MODULE = 'pictures'
+MODULES, METHOD = {'pictures', 'plt'}, 'plot'  # pandas has a method
 TOYS = 'explore_'  # these are played with, and never folded
 RESULTS = {'image': 'a picture', 'table': 'a table'}
 
@@ -84,17 +86,17 @@ def drawing(cell):
 
 
 def only_draws(code):
-    """Each statement uses `pictures`, or what came of it."""
-    drawn = {MODULE}
-    body = statements(code)
+    """Each statement draws, or uses what came of it, or lists ticks."""
+    drawn, body = {*MODULES}, statements(code)
     for one in body:
-        used = {node.id for node in ast.walk(one)
-                if isinstance(node, ast.Name)}
-        if not used & drawn:
+        names = [node for node in ast.walk(one) if isinstance(node, ast.Name)]
+        made, used = ({name.id for name in names if isinstance(name.ctx, how)}
+                      for how in (ast.Store, ast.Load))
+        plots = any(isinstance(node, ast.Attribute) and node.attr == METHOD
+                    for node in ast.walk(one))
+        if not plots and not used & drawn and (used or one is body[0]):
             return False
-        drawn |= {node.id for node in ast.walk(one)
-                  if isinstance(node, ast.Name)
-                  and isinstance(node.ctx, ast.Store)}
+        drawn |= made
     return bool(body)
 
 
