@@ -1,6 +1,9 @@
 """One page of each kind as readers see it, and what scripts do in pages."""
+from io import BytesIO
+
 import pytest
 from chromium import PAINTED, PHONE
+from matplotlib.image import imread
 from playwright.sync_api import expect
 from reading import axe, too_wide, unfold
 
@@ -11,11 +14,10 @@ SUMS, ASYNC = 'notebooks/03-where-to-sum', 'notebooks/16-asynchrony'
 KINDS = [FIRST, SUMS, 'notebooks/exercises/README',
          'notebooks/exercises/solutions/checkpoint', 'notebooks/glossary',
          'teaching/README', 'search']
-# The words of a picture, and whether it is there; one of two is for the dark.
+# The words of a picture, and whether it is there.
 PICTURES = '''async () => {
   await Promise.allSettled([...document.images].map(it => it.decode()));
-  const all = document.querySelectorAll('img:not(.only-dark)');
-  return [...all].map(it => [it.alt, it.naturalWidth > 0]);
+  return [...document.images].map(it => [it.alt, it.naturalWidth > 0]);
 }'''
 
 
@@ -97,12 +99,16 @@ def test_a_row_of_a_wide_table_is_a_card_on_a_phone(read):
 
 
 # What is folded.
-def test_imports_and_drawing_code_are_folded_and_the_picture_is_not(read):
-    tab = read(SUMS)
-    for kind, words in ('imports', 'Imports: d2lps'), (
-            'drawing', 'How this picture is drawn'):
+@pytest.mark.parametrize('name, code', [
+    (SUMS, 'pictures.Drawing('), ('notebooks/12-when-a-ring-hangs', '.plot(')])
+def test_imports_and_drawing_code_are_folded_and_the_picture_is_not(
+        read, name, code):
+    tab = read(name)
+    for kind, words, inside in ('imports', 'Imports: d2lps', 'import'), (
+            'drawing', 'How this picture is drawn', code):
         fold = tab.locator(f'details.fold.{kind}').first
         expect(fold.locator('pre')).to_be_hidden()
+        expect(fold.locator('pre')).to_contain_text(inside)
         expect(fold.locator('summary')).to_contain_text(words)
         assert not fold.locator('.cell_output').count()
 
@@ -174,6 +180,13 @@ def test_at_night_pictures_are_dark(read):
     # A reader's own choice is stronger than the system's.
     tab.evaluate('document.body.dataset.theme = "light"')
     assert picture.evaluate(look) == 'none'
+
+
+def test_a_picture_that_is_dark_by_itself_stays_so(read):
+    """Those of the README would be light again by the page's filter."""
+    tab = read(FIRST, color_scheme='dark')
+    shown = imread(BytesIO(tab.locator('.ideas img').first.screenshot()))
+    assert shown[3, 3, :3].max() < 0.2
 
 
 def test_without_scripts_pictures_play_toys_stand_and_answers_open(read):

@@ -7,11 +7,13 @@ import ast
 import json
 import random
 import re
+from base64 import b64decode
 from pathlib import Path
 from xml.etree import ElementTree
 
 import numpy as np
 import pytest
+from bs4 import BeautifulSoup
 from chromium import PHONE
 from playwright.sync_api import expect
 
@@ -19,6 +21,7 @@ import d2lps
 from d2lps import pictures
 from d2lps.collectives import Schedule, Send, simulate, topology
 from d2lps.pictures import widgets
+from d2lps.pictures.drawing import html_of
 from d2lps.pictures.menus import CHOICES, LINKS, PLANS, STEPPED, STRATEGIES
 
 pytestmark = pytest.mark.full
@@ -249,15 +252,23 @@ def move(toy, control, number):
 
 
 def shapes(svg):
-    """What is in an SVG, but for its size and the names of patterns."""
+    """What one sees in an SVG, but for its size.
+
+    Without names, groups, and turns by nothing; of a path, its numbers.
+    """
+    svg = re.sub(r' id="[^"]*"| transform="rotate\(-0 [^"]*"', '', svg)
     root = ElementTree.fromstring(
-        re.sub(r'(\bid="|url\(#|href="#)toy-frames-\d+-', r'\1', svg))
-    return [(one.tag, one.attrib, one.text) for one in root.iter()][1:]
+        re.sub(r'(url\(#|href="#)toy-\d+-(\d+-)?', r'\1', svg))
+    seen = [one for one in root.iter()
+            if one.tag.split('}')[1] not in ('svg', 'g', 'defs', 'style')
+            and one.get('style') != 'fill: none']
+    return [(one.tag, {**one.attrib, 'd': {*re.findall(
+        r'-?[\d.]+', one.get('d', ''))}}, one.text) for one in seen]
 
 
-# A slider and a box to tick, two pictures side by side, a menu.
+# A slider and a box to tick, a drawing beside a chart, a menu.
 @pytest.mark.parametrize('chapter', [
-    '06-trees', '16-asynchrony', '15-overlap'])
+    '06-trees', '02-three-ways-to-split', '15-overlap'])
 def test_pictures_are_those_of_the_notebook(read, chapter):
     rng = random.Random(7)
     toys, tab = drawn_before(chapter), read(f'notebooks/{chapter}')
@@ -274,15 +285,27 @@ def test_pictures_are_those_of_the_notebook(read, chapter):
                     move(place, there, number)
                 else:
                     assert values[name] == control.value
-            picture = toy.draw(**values)
+            images = BeautifulSoup(html_of(toy.draw(**values)),
+                                   'html.parser').find_all('img')
             expect(place.locator('.toy-words')).to_have_text(
-                picture.alt, use_inner_text=False)
+                ' '.join(image['alt'] for image in images),
+                use_inner_text=False)
             svgs = place.locator('.toy-picture > svg').evaluate_all(
                 '''all => all.map(
                     one => new XMLSerializer().serializeToString(one))''')
             assert [*map(shapes, svgs)] == [
-                shapes(one.svg())
-                for one in getattr(picture, 'drawings', [picture])], values
+                shapes(b64decode(image['src'].split(',')[1]).decode())
+                for image in images], values
+
+
+@pytest.mark.parametrize('chapter', ['02-three-ways-to-split', '15-overlap'])
+def test_names_are_their_own_on_a_page(read, chapter):
+    """Of patterns and clips, which an SVG would take from another one."""
+    tab = read(f'notebooks/{chapter}')
+    for _ in places(tab):
+        names = tab.evaluate(
+            '[...document.querySelectorAll("[id]")].map(it => it.id)')
+        assert len(names) == len({*names})
 
 
 def test_keys_move_it_and_what_is_below_stays(read):

@@ -44,7 +44,7 @@ ADDRESS = re.compile(r'(\bid="|url\(#|href="#)')
 BETWEEN_SHAPES = re.compile(r'(?<=>)(?=<)')
 # Of Matplotlib's SVG: what nobody sees; and its style, which would be that of
 # all elements of the page.
-UNSEEN = re.compile(r'<path d="[^"]*" style="fill: none"/>|<g [^>]*/>|'
+UNSEEN = re.compile(r'<path d="[^"]*" style="fill: none"/>|<g\b[^>]*/>|'
                     r'<defs><style[^>]*>[^<]*</style></defs>')
 NOT_TURNED = re.compile(r' transform="rotate\(-0 [^)]*\)"')
 ID = re.compile(r' id="([^"]*)"')

@@ -51,10 +51,10 @@ def html():
         f'{options(links, LINK)}</select></label>'
         f'<p class="race-signs">{SIGNS}</p></div>'
         '<noscript><p>Without scripts, the race is a film:</p>'
-        '<figure><img class="wide" src="../../_static/where-to-sum.svg" '
-        'alt="Two machines on one clock: GPU 0 adds everything, done after '
-        '60 ms; each GPU adds a quarter, done after 15 ms."></figure>'
-        '</noscript>')
+        '<div class="cell_output"><img class="wide" '
+        'src="../../_static/where-to-sum.svg" alt="Two machines on one clock: '
+        'GPU 0 adds everything, done after 60 ms; each GPU adds a quarter, '
+        'done after 15 ms."></div></noscript>')
 
 
 def put_in(app, docname, source):

@@ -36,7 +36,7 @@
   // A box that is wider inside than outside is reached with Tab, so that
   // arrow keys scroll it; it is skipped where there is nothing to scroll.
   const BOXES = 'pre, .math-wrapper, .math, .table-wrapper, .output, ' +
-    '.cell_output, figure, .toy-picture, math';
+    '.cell_output, .toy-picture, math';
   const showEdge = (box) => box.classList.toggle(
     'more-to-come', box.hasAttribute('tabindex') &&
       box.scrollLeft + box.clientWidth < box.scrollWidth - 1);
