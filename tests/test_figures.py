@@ -146,8 +146,10 @@ SHELL = """if True:
     def kinds():
         plt.plot([1, 2])
         data, _ = shell.display_formatter.format(plt.gcf())
+        plt.close()
         return ' '.join(sorted(data))
 """
+KINDS = 'text/html text/plain'
 
 
 def test_a_notebook_shows_a_readers_own_plot_once(python):
@@ -159,7 +161,7 @@ def test_a_notebook_shows_a_readers_own_plot_once(python):
     print(kinds())
     """
     assert python('-c', code).stdout.splitlines() == [
-        'text/html text/plain [5.4, 3.1]', 'text/html text/plain']
+        f'{KINDS} [5.4, 3.1]', KINDS]
 
 
 def test_d2l_does_not_show_its_plots_twice(python):
@@ -170,7 +172,7 @@ def test_d2l_does_not_show_its_plots_twice(python):
     d2l.use_svg_display()
     print(kinds())
     """
-    assert python('-c', code).stdout == 'text/html text/plain\n'
+    assert python('-c', code).stdout == f'{KINDS}\n'
 
 
 def test_outside_of_a_notebook_matplotlib_is_not_loaded(python):

@@ -3,8 +3,10 @@
     from d2lps import pictures
     pictures.plot_topology(topology.pcie_switch(4))
 
-A name is looked up when it is first used, so that what needs no MXNet does
-not load it. In a notebook that has imported this, a small `Schedule` shows as
+Charts are Matplotlib's: `plot_*` return `Axes`, which a reader can change, but
+for pictures of topologies and of what devices hold, which are `Drawing`s. A
+name is looked up when it is first used, so that what needs no MXNet does not
+load it. In a notebook that has imported this, a small `Schedule` shows as
 a drawing.
 """
 from IPython import get_ipython
@@ -35,8 +37,6 @@ __getattr__, __dir__ = lazy(__name__, {
     '.recovery': ('explore_circle', 'plot_circle'),
     '.training_panel': ('TrainingPanel',),
     '.drawing': ('Drawing', 'Row'),
-    '.chart': ('Chart', 'new_chart', 'row_chart'),
-    '.table_plots': ('plot_bars', 'plot_curves', 'plot_grid'),
     '.animation.animation': ('animate',),
     '.drawings.draw_cluster': ('draw_cluster', 'draw_keys',
                                'draw_seven_steps'),
