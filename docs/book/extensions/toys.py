@@ -23,7 +23,7 @@ from d2lps.pictures.menus import CHOICES, LINKS, PLANS, STEPPED, STRATEGIES
 from d2lps.pictures.positions import positions
 from d2lps.pictures.style import CHUNK_COLORS, IDLE_TO_BUSY
 from folding import is_cell, raw
-from frames import Toy, named
+from frames import Toy, code, named
 
 SCRIPTED = 'explore_plans', 'explore_synchronisation'
 # By the name of the toy, or of what shows pictures that are drawn before.
@@ -83,11 +83,18 @@ def replace_widgets(app, document):
                 output.append(raw('</noscript></div>'))
             else:
                 toy = Toy(name, settings, kept(app))
-                app.env.metadata[app.env.docname].setdefault(
-                    'toys', []).append(toy.file)
+                known = app.env.metadata[app.env.docname]
+                known['code'] = code()
+                known.setdefault('toys', []).append(toy.file)
                 output[:] = [raw(framed(
                     toy, getattr(pictures, name),
                     f"toy-{app.env.new_serialno('toy')}-"))]
+
+
+def changed_toys(app, env, *_):
+    """Pages from before, with toys that may draw something else by now."""
+    return [page for page, known in env.metadata.items()
+            if known.get('code', code()) != code()]
 
 
 def opening(name, settings):
@@ -198,6 +205,7 @@ def write_data(app):
 
 def setup(app):
     app.connect('builder-inited', write_data)
+    app.connect('env-get-outdated', changed_toys)
     app.connect('doctree-read', replace_widgets)
     app.connect('html-page-context', add_scripts)
     app.connect('build-finished', copy_frames)
