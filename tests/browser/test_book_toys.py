@@ -298,16 +298,6 @@ def test_pictures_are_those_of_the_notebook(read, chapter):
                 for image in images], values
 
 
-@pytest.mark.parametrize('chapter', ['02-three-ways-to-split', '15-overlap'])
-def test_names_are_their_own_on_a_page(read, chapter):
-    """Of patterns and clips, which an SVG would take from another one."""
-    tab = read(f'notebooks/{chapter}')
-    for _ in places(tab):
-        names = tab.evaluate(
-            '[...document.querySelectorAll("[id]")].map(it => it.id)')
-        assert len(names) == len({*names})
-
-
 def test_keys_move_it_and_what_is_below_stays(read):
     tab = read('notebooks/16-asynchrony', **PHONE)
     for toy in places(tab):

@@ -209,7 +209,7 @@ def largest(frames):
 def room(frames, most):
     """Sizes of single pictures: [(width, height, its least width), ...].
 
-    They are a Pareto front: no other picture is higher without being wider.
+    Of others there is one that is as high, not wider, and shown as large.
     """
     sizes = set()
     for [svg] in (svgs for svgs, _ in frames if not most):
@@ -217,7 +217,7 @@ def room(frames, most):
         sizes.add((width, height, LEAST * is_wide(svg, width)))
     return sorted(one for one in sizes if not any(
         other != one and other[0] <= one[0] and other[1] >= one[1]
-        for other in sizes))
+        and other[2] >= one[2] for other in sizes))
 
 
 def for_page(svgs, most):
