@@ -21,6 +21,10 @@ if TYPE_CHECKING:
 
 STYLE = Path(__file__).with_suffix('.mplstyle')
 MOST = 12  # values of bars that an alternative text tells
+# Dark words have a white edge, which nobody sees on white, and which lets them
+# be read on black.
+EDGE = ('text[style*="#333333"],[style*="#333333"] text{paint-order:stroke;'
+        'stroke:#fff;stroke-width:2px}')
 NO_METADATA = dict.fromkeys(('Creator', 'Date', 'Format', 'Type'))
 
 
@@ -56,8 +60,8 @@ def _keep_formats(*_):
 
 def html(figure: 'Figure') -> str:
     """A figure as an image with an alternative text."""
-    if any(ax.images for ax in figure.axes):  # photographs stay as they are
-        kind, data = 'png', _saved(figure, 'png')
+    if any(ax.images for ax in figure.axes):  # photographs, on white paper
+        kind, data = 'png', _saved(figure, 'png', transparent=False)
     else:
         kind, data = 'svg+xml', svg(figure).encode()
     wide = round(96 * figure.get_figwidth())
@@ -76,18 +80,19 @@ def svg(figure: 'Figure') -> str:
     text = re.sub(r'<[^>]+>', lambda tag: re.sub(  # words stay as they are
         r'(\.\d\d)\d+', r'\1', tag[0]), text)  # hundredths of a point
     text = text.replace('> <', '><')
+    text = text.replace('</style>', f'{EDGE}</style>', 1)
     return re.sub(r'(width|height)="([\d.]+)pt"', lambda found: (
         f'{found[1]}="{float(found[2]) * 96 / 72:g}"'), text, count=2)
 
 
-def _saved(figure, kind):
+def _saved(figure, kind, **options):
     import matplotlib
     file = BytesIO()
     # Or Matplotlib, when it has saved a figure without a layout engine, gives
     # it the style's, and a second picture would look otherwise.
     with matplotlib.rc_context({'figure.constrained_layout.use': False}):
         figure.savefig(file, format=kind, metadata=(
-            NO_METADATA if kind == 'svg' else None))
+            NO_METADATA if kind == 'svg' else None), **options)
     return file.getvalue()
 
 

@@ -130,6 +130,17 @@ def test_photographs_are_pngs(axes):
     assert words(axes) == 'an image: 7.'
 
 
+def test_words_can_be_read_on_black(axes):
+    axes.set_title('Times')
+    axes.set_xscale('log')
+    root = ElementTree.fromstring(figures.svg(axes.figure))
+    color = re.search(r'style\*="(#\w+)"', figures.EDGE)[1]
+    assert figures.EDGE in root.find(f'.//{SVG}style').text
+    for text in root.iter(f'{SVG}text'):
+        [group] = [one for one in root.iter() if text in [*one]]
+        assert color in text.get('style', '') + group.get('style', '')
+
+
 def test_lines_differ_without_colours():
     figures.use_style()
     ax = CURVES.plot(ax=rows.new_figure().subplots())

@@ -54,7 +54,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 COLORS = {'sync': BLUE, 'bound': GREEN, 'async': ORANGE, 'backup': PURPLE}
-OTHERS = '#707070', '#8A7D00', RED
+OTHERS = '#777777', '#8A7D00', RED
 PLAN = instance_of(Plan, 'a Plan, such as virtual_clock([[1], [5]])')
 MOST = 20_000
 UNTIL = 60  # virtual seconds that the toy shows, four steps in each at most

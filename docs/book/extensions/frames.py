@@ -27,12 +27,14 @@ from d2lps.pictures.drawing import html_of
 # toy, and of its control. That with which it begins is there, too.
 FEWER = {
     'explore_latency': {
-        'num_devices': [2, 4, 8, 16, 64], 'latency': [1, 10, 100],
+        'num_devices': [2, 4, 8, 16], 'latency': [1, 10, 100],
         'megabytes': [.001, .01, .1, 1, 10, 100], 'bandwidth': [1, 16, 100]},
-    'explore_overlap': {'latency': [0, 5, 10], 'slice_size': [0, 1]},
+    'explore_overlap': {
+        'bandwidth': [250, 1000, 2000, 4000], 'latency': [0, 5, 10],
+        'bucket_size': [0, 4, 12, 25, 60], 'slice_size': [0, 1]},
     'explore_servers': {
-        'num_workers': [1, 2, 4, 8, 16, 32, 64], 'gigabits': [1, 10, 100],
-        'num_servers': [1, 2, 4, 8, 16, 32, 64], 'megabytes': [10, 40, 160]}}
+        'num_workers': [1, 2, 4, 16, 64], 'gigabits': [1, 10, 100],
+        'num_servers': [1, 2, 4, 16, 64], 'megabytes': [40, 160]}}
 MOST = 2000  # pictures of a toy
 # Pixels: on a phone, what is not wider is shown as a whole, with letters of 9
 # pixels. What is wider is not made smaller than LEAST, and scrolls.
