@@ -20,10 +20,10 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 STYLE = Path(__file__).with_suffix('.mplstyle')
-MOST = 12  # values of bars that an alternative text tells
-# Dark words have a white edge, which nobody sees on white, and which lets them
-# be read on black.
-EDGE = ('text[style*="#333333"],[style*="#333333"] text{paint-order:stroke;'
+MOST_VALUES = 12  # of bars, in an alternative text
+# Dark words have a white halo. Nobody sees it on a white page; on a black one
+# it makes the words readable.
+HALO = ('text[style*="#333333"],[style*="#333333"] text{paint-order:stroke;'
         'stroke:#fff;stroke-width:2px}')
 NO_METADATA = dict.fromkeys(('Creator', 'Date', 'Format', 'Type'))
 
@@ -75,33 +75,32 @@ def svg(figure: 'Figure') -> str:
     text = _saved(figure, 'svg').decode()
     text = re.sub(r'<!--.*?-->', '', text[text.index('<svg'):], flags=re.S)
     text = re.sub(r'\s+', ' ', text)
-    # The letters of powers of ten, where a reader has no such font.
-    text = text.replace("'DejaVu Sans'\"", "'DejaVu Sans', sans-serif\"")
+    # Powers of ten name one font only, which a reader may not have.
+    text = re.sub(r"'DejaVu Sans'(?=[\";])", "'DejaVu Sans', sans-serif", text)
     text = re.sub(r'<[^>]+>', lambda tag: re.sub(  # words stay as they are
         r'(\.\d\d)\d+', r'\1', tag[0]), text)  # hundredths of a point
     text = text.replace('> <', '><')
-    text = text.replace('</style>', f'{EDGE}</style>', 1)
+    text = text.replace('</style>', f'{HALO}</style>', 1)
     return re.sub(r'(width|height)="([\d.]+)pt"', lambda found: (
         f'{found[1]}="{float(found[2]) * 96 / 72:g}"'), text, count=2)
 
 
 def _saved(figure, kind, **options):
-    import matplotlib
-    file = BytesIO()
-    # Or Matplotlib, when it has saved a figure without a layout engine, gives
-    # it the style's, and a second picture would look otherwise.
-    with matplotlib.rc_context({'figure.constrained_layout.use': False}):
-        figure.savefig(file, format=kind, metadata=(
-            NO_METADATA if kind == 'svg' else None), **options)
+    file, engine = BytesIO(), figure.get_layout_engine()
+    figure.savefig(file, format=kind, metadata=(
+        NO_METADATA if kind == 'svg' else None), **options)
+    if engine is None:  # Matplotlib has given it the style's layout engine
+        figure.set_layout_engine('none')
     return file.getvalue()
 
 
 def alt_text(figure: 'Figure') -> str:
     """What one sees, in words, for those who do not.
 
-    Of each `Axes` its label, if it was given one by `set_label`. Otherwise
-    the title and the names of both axes, the first and the last value of each
-    line, and the values of bars.
+    Of each `Axes` the title, the names of both axes, the first and the last
+    value of each line, the values of bars, and how many points are scattered.
+    A sentence that was given to an `Axes` by `set_label` stands for all that
+    is drawn in it.
     """
     title = figure._suptitle.get_text() if figure._suptitle else ''
     parts = [' '.join(part.split())  # names may have several lines
@@ -111,12 +110,14 @@ def alt_text(figure: 'Figure') -> str:
 
 
 def _of_axes(ax: 'Axes') -> str:
+    title = (ax.get_title('left') or ax.get_title()
+             or ax.get_title('right'))
     label = str(ax.get_label())
-    if label and not label.startswith('<'):  # Matplotlib's own: <colorbar>
-        return label
+    if label.endswith('.'):  # Matplotlib has labels of its own: <colorbar>
+        known = ' '.join(title.split()) in ' '.join(label.split())
+        return label if known else f'{title}. {label}'
     axes = ' against '.join(filter(None, (ax.get_ylabel(), ax.get_xlabel())))
-    begin = ': '.join(filter(None, (ax.get_title('left') or ax.get_title()
-                                    or ax.get_title('right'), axes)))
+    begin = ': '.join(filter(None, (title, axes)))
     parts = [*map(_of_line, ax.lines), *map(_of_points, ax.collections), *(
         _of_bars(ax, bars) for bars in ax.containers
         if hasattr(bars, 'datavalues'))]
@@ -124,13 +125,15 @@ def _of_axes(ax: 'Axes') -> str:
         begin = ': '.join(filter(None, ('an image', begin)))
     elif not any(parts):  # a pie, say
         parts = [', '.join(filter(None, (
-            text.get_text() for text in ax.texts[:MOST])))]
+            text.get_text() for text in ax.texts[:MOST_VALUES])))]
     return '. '.join(filter(None, (begin, '; '.join(filter(None, parts)))))
 
 
 def _of_line(line):
     """Where a line begins and ends, and how far it goes between."""
     xs, ys = line.get_xdata(orig=True), line.get_ydata(orig=True)
+    if len(ys) and isinstance(ys[0], str):  # names stand on the upright axis
+        xs, ys = ys, xs
     known = [(x, y) for x, y in zip(xs, ys) if _known(y)]
     if not known or not line.get_visible():
         return ''
@@ -155,10 +158,12 @@ def _of_line(line):
 
 def _name_of(line):
     """Its label; d2l's plots name lines in their legend only."""
-    label, legend = str(line.get_label()), line.axes.get_legend()
-    names = [*legend.get_texts()] if legend else []
-    if label.startswith('_') and len(names) == len(line.axes.lines):
-        return names[[*line.axes.lines].index(line)].get_text()
+    ax, label = line.axes, str(line.get_label())
+    legend = ax.get_legend()
+    names = legend.get_texts() if legend else []
+    if label.startswith('_') and len(names) == len(ax.lines) and (
+            not ax.get_legend_handles_labels()[1]):
+        return names[[*ax.lines].index(line)].get_text()
     return label
 
 
@@ -179,19 +184,23 @@ def _of_bars(ax, bars):
         middle = (bar.get_x() + bar.get_width() / 2 if upright else
                   bar.get_y() + bar.get_height() / 2)
         near = min(names, key=lambda place: abs(place - middle), default=None)
-        name = format_number(middle) if near is None else names[near]
-        values.append(f'{name} {format_number(value)}')
-    more = f' and {len(values) - MOST} more' if len(values) > MOST else ''
-    return _named(str(bars.get_label()), ', '.join(values[:MOST]) + more)
+        name, height = format_number(middle), format_number(value)
+        if near is not None and abs(near - middle) < 0.5:
+            name = names[near]
+        values.append(f'{height} at {name}' if name[:1].isdigit() else
+                      f'{name} {height}')
+    more = len(values) - MOST_VALUES
+    return _named(str(bars.get_label()), ', '.join(values[:MOST_VALUES]) + (
+        f' and {more} more' if more > 0 else ''))
 
 
 def _of_points(collection):
     """How many points a scatter plot has; nothing of areas and the like."""
     from matplotlib.collections import PathCollection
-    name = str(collection.get_label())
-    if name.startswith('_') or not isinstance(collection, PathCollection):
+    if not isinstance(collection, PathCollection):
         return ''
-    return f'{name}: {len(collection.get_offsets())} points'
+    return _named(str(collection.get_label()),
+                  f'{len(collection.get_offsets())} points')
 
 
 def _named(name, words):

@@ -36,10 +36,10 @@ def test_lines_are_told_by_their_ends_and_by_what_is_beyond_them(axes):
 
 def test_lines_are_told_by_the_names_in_the_legend(axes):
     axes.plot([1, 2], [3, 4])
-    axes.plot([1, 2], [5, 6], label='own')
+    axes.plot([1, 2], [5, 6])
     axes.legend(['ring', 'tree'])  # as d2l's plots do
     assert words(axes) == (
-        'ring: from 3 at 1 to 4 at 2; own: from 5 at 1 to 6 at 2.')
+        'ring: from 3 at 1 to 4 at 2; tree: from 5 at 1 to 6 at 2.')
 
 
 def test_gaps_words_and_dates_are_told_as_well(axes):
@@ -65,15 +65,51 @@ def test_bars_of_an_inner_axes_are_told_by_the_names_that_it_shares():
 
 def test_of_many_bars_the_first_are_told(axes):
     axes.hist(np.arange(40), bins=20)
-    assert words(axes).startswith('0.975 2, 2.92 2, ')
+    assert words(axes).startswith('2 at 0.975, 2 at 2.92, ')
     assert words(axes).endswith(' and 8 more.')
 
 
-def test_an_axes_label_stands_for_all_that_is_in_it(axes):
+def test_a_sentence_stands_for_all_that_is_in_an_axes(axes):
     axes.plot([1, 2])
     axes.set_label('Device 0 waits.')
     axes.figure.suptitle('Both')
     assert words(axes) == 'Both. Device 0 waits.'
+    axes.set_title('Device 0')
+    assert words(axes) == 'Both. Device 0 waits.'
+    axes.set_title('A title of the reader')
+    assert words(axes) == 'Both. A title of the reader. Device 0 waits.'
+
+
+def test_a_key_of_a_mosaic_is_no_sentence():
+    figure = rows.new_figure()
+    figure.subplot_mosaic('AB')['B'].plot([1, 2])
+    assert figures.alt_text(figure) == 'from 1 at 0 to 2 at 1.'
+
+
+def test_names_on_the_upright_axis_are_told_last(axes):
+    axes.plot([3, 4], ['ring', 'tree'], label='predicted')
+    assert words(axes) == 'predicted: from 3 at ring to 4 at tree.'
+
+
+def test_bars_between_ticks_are_told_by_their_places(axes):
+    axes.bar(range(3), [5, 6, 7])
+    axes.set_xticks([0, 2])
+    assert words(axes) == '5 at 0, 6 at 1, 7 at 2.'
+
+
+def test_a_legend_of_others_names_no_line(axes):
+    axes.bar([1], [2], label='measured')
+    axes.axhline(1)
+    axes.legend()
+    assert words(axes) == 'a line at 1; measured: 2 at 1.'
+
+
+def test_a_second_picture_has_the_same_places():
+    figure = rows.new_figure(layout=None)
+    figure.subplots().plot([1, 2])
+    figure.subplots_adjust(left=0.3)
+    first = figures.svg(figure)
+    assert figures.svg(figure) == first
 
 
 def draw_pie(ax):
@@ -134,8 +170,8 @@ def test_words_can_be_read_on_black(axes):
     axes.set_title('Times')
     axes.set_xscale('log')
     root = ElementTree.fromstring(figures.svg(axes.figure))
-    color = re.search(r'style\*="(#\w+)"', figures.EDGE)[1]
-    assert figures.EDGE in root.find(f'.//{SVG}style').text
+    color = re.search(r'style\*="(#\w+)"', figures.HALO)[1]
+    assert figures.HALO in root.find(f'.//{SVG}style').text
     for text in root.iter(f'{SVG}text'):
         [group] = [one for one in root.iter() if text in [*one]]
         assert color in text.get('style', '') + group.get('style', '')

@@ -330,7 +330,7 @@ def picture(predict: Answer, sizes: Sequence[int] = (8, 256),
 
     from d2lps.figures import format_number
     from d2lps.pictures import BLUE, GREEN, ORANGE, PURPLE
-    from d2lps.pictures.rows import legend_below, new_figure
+    from d2lps.pictures.rows import WIDE, legend_below, new_figure
     m = measured_parts()
     print('Measured here:', ', '.join(f'{name} = {_short(value)}'
                                       for name, value in m.items()))
@@ -347,7 +347,7 @@ def picture(predict: Answer, sizes: Sequence[int] = (8, 256),
             f'{one / predicted[k, b]["step"]:.2f} times as fast'
             for k in counts))
     took = _in_turns({case: _step(*case) for case in cases}, 6)
-    figure = new_figure(7.2, 3.2 * len(sizes))
+    figure = new_figure(WIDE, 3.2 * len(sizes))
     for b, ax in zip(sizes, figure.subplots(len(sizes), squeeze=False)[:, 0]):
         table = pd.DataFrame({
             'Python': [predicted[k, b]['python'] for k in counts],

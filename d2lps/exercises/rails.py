@@ -219,9 +219,9 @@ def picture(answer: Answer, machines: int = 4, gpus: int = 4,
 def _cards(plans, machines, gpus):
     """What each card sends, by each plan: a row for each machine."""
     from d2lps.figures import format_number
-    from d2lps.pictures.rows import new_figure
+    from d2lps.pictures.rows import WIDE, new_figure
     from d2lps.pictures.style import INK
-    figure, most = new_figure(7.2, 1.2 + 0.33 * machines), 2 - 2 / machines
+    figure, most = new_figure(WIDE, 1.2 + 0.33 * machines), 2 - 2 / machines
     for ax, (title, plan) in zip(figure.subplots(1, 2, sharey=True),
                                  plans.items()):
         sent = _carried(plan, gpus, outside=True)[0].sum(axis=0).reshape(

@@ -217,7 +217,7 @@ def picture(answer: Answer, keys: int = 60, servers: int = 5,
     """How many keys each server has before and after a death."""
     from d2lps.pictures import BLUE, ORANGE
     from d2lps.pictures.drawing import wrapped
-    from d2lps.pictures.rows import legend_below, new_figure
+    from d2lps.pictures.rows import WIDE, legend_below, new_figure
     from d2lps.pictures.style import ink_on
     seen: list[tuple] = []
     notes: list[tuple] = []
@@ -244,7 +244,7 @@ def picture(answer: Answer, keys: int = 60, servers: int = 5,
     title = wrapped(f'{sum(came)} new copies, and {len(calls) - sum(came)} '
                     f'others; dashed: the target, at most {most}{said}', 13,
                     560, bold=True)
-    figure = new_figure(7.2, 1.2 + 0.25 * servers + 0.17 * len(title))
+    figure = new_figure(WIDE, 1.2 + 0.25 * servers + 0.17 * len(title))
     ax = figure.subplots()
     for label, left, numbers, color in (
             ('had a copy before', 0, had, BLUE),

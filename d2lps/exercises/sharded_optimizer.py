@@ -293,14 +293,14 @@ def judge_kept(found: Notes, num_workers: int, shapes: Sequence[Sequence[int]],
 
 def picture(optimizer: Answer) -> Picture:
     """Who updates what, and who keeps how much."""
-    from d2lps.pictures.rows import legend_below, new_figure, row_axes
+    from d2lps.pictures.rows import WIDE, legend_below, new_figure, row_axes
     found = run(optimizer, **SHOWN)
     n, shapes = SHOWN['num_workers'], SHOWN['shapes']
     total, shard = _size(shapes, n)
     keeps = [sum(kept.values()) for kept in found['kept']]
     told = '; '.join(f'rank {rank} keeps {kept} of {total}'
                      for rank, kept in enumerate(keeps))
-    figure = new_figure(7.2, 3)
+    figure = new_figure(WIDE, 3)
     ax = row_axes(['parameters', *(f'rank {rank}' for rank in range(n))],
                   n * shard, ax=figure.subplots(),
                   xlabel='place in the flat tensor')

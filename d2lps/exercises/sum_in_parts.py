@@ -123,7 +123,7 @@ def picture(answer: Answer) -> Picture:
     """The bytes over each link, with the student's function."""
     from d2lps.figures import format_number
     from d2lps.pictures import BLUE, ORANGE
-    from d2lps.pictures.rows import legend_below, new_figure
+    from d2lps.pictures.rows import WIDE, legend_below, new_figure
     from d2lps.pictures.style import ink_on
     k, size = 4, 160
     log = run(answer, k, [size])['log']
@@ -132,7 +132,7 @@ def picture(answer: Answer) -> Picture:
     ways = {'all on device 0': first, 'yours': log}
     names = [f'device {i} {way}' for i in range(k)
              for way in ('receives', 'sends')]
-    figure = new_figure(7.2, 1 + 0.28 * 2 * k)
+    figure = new_figure(WIDE, 1 + 0.28 * 2 * k)
     for ax, (name, messages) in zip(
             figure.subplots(1, 2, sharex=True, sharey=True), ways.items()):
         links, left = busiest(messages, k), np.zeros(2 * k)

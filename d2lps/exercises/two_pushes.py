@@ -518,12 +518,12 @@ def judge_memory(found: Notes, num_workers: int, pulls: Sequence[int],
 
 def picture(answer: Answer) -> Picture:
     """Which pushes go together, and which sums come out."""
-    from d2lps.pictures.rows import new_figure, row_axes
+    from d2lps.pictures.rows import WIDE, new_figure, row_axes
     from d2lps.pictures.style import CHUNK_COLORS
     sums = _sums(answer)
     told = ', '.join(f'{number:g}' for _, number in sums) or 'nothing'
     names = [f'worker {rank}' for rank in range(3)]
-    figure = new_figure(7.2, 2.5)
+    figure = new_figure(WIDE, 2.5)
     ax = row_axes([*names, 'pulled'], len(SHOWN) + 0.5, begin=0.5,
                   ax=figure.subplots(), title=f'What is pulled: {told}',
                   xlabel='pushes, one after the other')

@@ -284,7 +284,7 @@ def judge_pieces(found: Notes, sizes: Sequence[int], n: int) -> None:
 def picture(answer: Answer) -> Picture:
     """What lies on each server: by the chapter's rule, and by the answer."""
     from d2lps.kvstore.placement import place
-    from d2lps.pictures.rows import (draw_bars, legend_below, name_bar,
+    from d2lps.pictures.rows import (WIDE, draw_bars, legend_below, name_bar,
                                      new_figure, row_axes)
     from d2lps.pictures.style import CHUNK_COLORS
     n = 2
@@ -297,7 +297,7 @@ def picture(answer: Answer) -> Picture:
     loads = load_of(rule, n) + load
     told = (f'The fullest server: {max(loads[:n]):,} elements by the rule, '
             f'{max(load):,} by yours, in {len(yours)} pieces')
-    figure = new_figure(7.2, 3)
+    figure = new_figure(WIDE, 3)
     ax = row_axes([f'{who}: server {server}' for who, server, _ in rows],
                   max(loads) * 1.12, ax=figure.subplots(),
                   title=f'{told}. Dashed: the share, {share:,}',

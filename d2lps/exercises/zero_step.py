@@ -472,7 +472,7 @@ def _judge_gather(where, event, size, calls, each, waiting):
 def picture(answer: Answer) -> Picture:
     """What worker 0 holds while each layer computes."""
     from d2lps.pictures import BLUE, GREEN, ORANGE
-    from d2lps.pictures.rows import legend_below, new_figure
+    from d2lps.pictures.rows import WIDE, legend_below, new_figure
     from d2lps.pictures.style import ink_on
     found, n, widths = run(answer, **SHOWN), SHOWN['num_workers'], (
         SHOWN['widths'])
@@ -488,7 +488,7 @@ def picture(answer: Answer) -> Picture:
              f'{sent}, {sent / total:.2f} for each of {total} parameters')
     told = '; '.join(f'{kind} {k}: {gathered} gathered, {gradient} of '
                      'gradients' for kind, k, gathered, gradient in passes)
-    figure = new_figure(7.2, 3.4)
+    figure = new_figure(WIDE, 3.4)
     ax = figure.subplots()
     ax.set(title=title, ylabel='numbers held', xlabel='forward (f) and '
            'backward (b) of the layers, in the order of the step')

@@ -3,11 +3,11 @@
     from d2lps import pictures
     pictures.plot_topology(topology.pcie_switch(4))
 
-Charts are Matplotlib's: `plot_*` return `Axes`, which a reader can change, but
-for pictures of topologies and of what devices hold, which are `Drawing`s. A
-name is looked up when it is first used, so that what needs no MXNet does not
-load it. In a notebook that has imported this, a small `Schedule` shows as
-a drawing.
+Charts are Matplotlib's: `plot_*` return `Axes`, or a list of them, which a
+reader can change. Only plot_topology, plot_holdings and plot_circle are
+`Drawing`s. A name is looked up when it is first used, so that what needs no
+MXNet does not load it. In a notebook that has imported this, a small
+`Schedule` shows as a drawing.
 """
 from IPython import get_ipython
 

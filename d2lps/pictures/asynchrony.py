@@ -57,7 +57,8 @@ COLORS = {'sync': BLUE, 'bound': GREEN, 'async': ORANGE, 'backup': PURPLE}
 OTHERS = '#777777', '#8A7D00', RED
 PLAN = instance_of(Plan, 'a Plan, such as virtual_clock([[1], [5]])')
 MOST = 20_000
-UNTIL = 60  # virtual seconds that the toy shows, four steps in each at most
+# The toy: virtual seconds of its two charts, four steps in each at most.
+PLAN_UNTIL, UNTIL = 30, 60
 ENOUGH = 4 * UNTIL
 MARKS = 'os^Dvx'  # of curves, in order
 DASHES = '-', '--', '-.', ':'
@@ -237,7 +238,7 @@ def explore_clock(kind: str = 'one straggler', bound: int | str = 4,
         figure = new_figure(WIDE, 2.4, layout=None)
         left = figure.add_axes((0.1, 0.33, 0.44, 0.55))
         right = figure.add_axes((0.65, 0.33, 0.33, 0.55))
-        plot_plan(played[chosen], 30, f'{chosen}: '
+        plot_plan(played[chosen], PLAN_UNTIL, f'{chosen}: '
                   f'{played[chosen].throughput:.3g} gradients per second',
                   left)
         plot_progress(played, UNTIL, right)

@@ -1,4 +1,5 @@
 """Boxes, arrows and words in one style: SVG pictures, shown as images."""
+import sys
 from base64 import b64encode
 from collections.abc import Sequence
 from functools import cache, lru_cache
@@ -71,7 +72,7 @@ def wrapped(words: object, size: float, width: float, bold: bool = False
 
 
 def _alt(name, value):
-    """A check for a text; the names of curves, say, may have half ones."""
+    """A check for a text; the names of plans may have half characters."""
     return text(name, writable(value) if isinstance(value, str) else value)
 
 
@@ -274,8 +275,9 @@ def _picture(value):
     figure = getattr(value, 'figure', None)  # a Figure has itself
     if not hasattr(figure, 'savefig'):
         refuse('a picture of a Row', value, 'a Drawing, a Figure or Axes')
-    from matplotlib import pyplot as plt
-    plt.close(figure)
+    pyplot = sys.modules.get('matplotlib.pyplot')
+    if pyplot:
+        pyplot.close(figure)
     return figure
 
 

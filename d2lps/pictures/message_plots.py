@@ -10,6 +10,7 @@ from d2lps.collectives.simulate import Event
 from d2lps.figures import format_number, use_style
 from d2lps.pictures.controls import choose, menu
 from d2lps.pictures.drawing import TITLE, WORDS, Drawing, color
+from d2lps.pictures.rows import WIDE, draw_bars, name_bar, row_axes
 from d2lps.pictures.style import GRAY, GREEN, RED, ink_on
 from d2lps.pictures.widgets import live_picture
 
@@ -40,8 +41,6 @@ def plot_messages(panels: Mapping[str, Sequence[Event]]
     colour the chunk. Times count from the first byte of the panel.
     """
     from matplotlib import pyplot as plt
-
-    from d2lps.pictures.rows import WIDE, draw_bars, name_bar, row_axes
     use_style()
     begins = {title: min(event.start for event in events)
               for title, events in panels.items()}

@@ -73,7 +73,7 @@ def plot_step(tasks: Sequence[Task], title: str = '',
     for (fill, forward), spans in bars.items():
         draw_bars(ax, spans, fill, hatch='//' if forward else '')
     if best is not None:
-        ax.axvline(best * 1e3, color='#888888', linestyle='--', linewidth=1.5)
+        ax.axvline(best * 1e3, color='gray', linestyle='--', linewidth=1.5)
     ax.set_label(f'{words}. {_alt_text(tasks, in_row)}')
     return ax
 

@@ -27,6 +27,7 @@ from d2lps.pictures.drawing import (
     wrapped,
 )
 from d2lps.pictures.positions import positions
+from d2lps.pictures.rows import LETTERS, draw_bars, row_axes
 from d2lps.pictures.style import GREEN, IDLE_TO_BUSY, SKY, rgb
 
 if TYPE_CHECKING:
@@ -164,7 +165,6 @@ def plot_comparison(timings: Sequence[Timing], title: str = '',
 
     target: a dashed line, in seconds.
     """
-    from d2lps.pictures.rows import LETTERS, row_axes
     best = min(map(shown_ms, timings))
     good = [shown_ms(timing) == best for timing in timings]
     labels = [f'{shown_ms(timing):,g}' + ' best' * is_good
@@ -182,11 +182,11 @@ def plot_comparison(timings: Sequence[Timing], title: str = '',
     ax.set(xlim=(0, until), ylim=(len(names) - 0.5, -0.5))
     line = 1e3 * target if target else until
     for row, (length, room) in enumerate(zip(lengths, rooms)):
-        beside = length < line < length + room / wide * until
+        beside = target and length < line < length + room / wide * until
         ax.annotate(labels[row], (line if beside else length, row), (4, 0),
                     textcoords='offset points', va='center')
     if target:
-        ax.axvline(line, color='#888888', linestyle='--')
+        ax.axvline(line, color='gray', linestyle='--')
     parts = '; '.join(map('{}: {}'.format, names, labels))
     ax.set_label(f'{title or "Bars"}, time in ms. {parts}.')
     return ax
@@ -207,7 +207,6 @@ def plot_timing(timing: Timing, most: int = 24, title: str | None = None,
     what is sent over what, and how long it takes. until: end of the time
     axis in seconds, to compare two pictures.
     """
-    from d2lps.pictures.rows import draw_bars, row_axes
     busy = timing.busy()
     busiest = sorted(busy, key=lambda link: busy[link])[-most:]
     links = sorted(busiest, key=lambda link: [
@@ -216,14 +215,15 @@ def plot_timing(timing: Timing, most: int = 24, title: str | None = None,
         title = (f'{timing.schedule.name} on {timing.topology.name}: '
                  f'{timing.seconds * 1e3:.3g} ms')
     if len(busy) > most:
-        title += f', the busiest {most} links'
+        title = ', '.join(filter(None, (
+            title, f'the busiest {most} links')))
     names = [f'{src} to {dst}' for src, dst in links]
     ax = row_axes(names, 1e3 * (until or timing.seconds or 1), ax=ax,
                   title=title, row_height=0.27, legend=False, xlabel=(
                       'time / ms (a colour for each chunk; height: share of '
                       'capacity)'))
     for row in range(len(names)):
-        ax.axhline(row + 0.4, color='#888888', linewidth=0.8, alpha=0.3)
+        ax.axhline(row + 0.4, color='gray', linewidth=0.8, alpha=0.3)
     for (ink, share), spans in _bars(timing, links).items():
         draw_bars(ax, spans, ink, height=share)
     ax.set_label(_timing_alt_text(title, names, [

@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
+from d2lps.checks import writable
 from d2lps.figures import use_style
 from d2lps.pictures.drawing import width_of, wrapped
 from d2lps.pictures.style import ink_on
@@ -16,8 +17,10 @@ Span: TypeAlias = tuple[float, float, float]  # its ends in time, and its row
 WIDE = 7.2  # inches
 TITLE, AXIS, LEGEND = 0.3, 0.55, 0.35  # inches above and below the rows
 LETTERS = 13.3  # pixels, of the style's 10 points
-THIN = 0.004  # of the axis: a white edge would hide what is not wider
-FLAT = 0.1  # of the distance between rows: nor what is not higher
+# Bars get a white edge, unless it would cover them.
+LEAST_WIDTH = 0.004  # of the time axis
+LEAST_HEIGHT = 0.1  # of the distance between rows
+OURS = 'legend below'  # the label of a legend that we have made
 
 
 def new_axes(ax: 'Axes | None', width: float = 5.4, height: float = 3.1
@@ -55,42 +58,51 @@ def row_axes(names: Sequence[object], until: float, *,
     inches. width: of a new figure, in inches; legend: whether it has room
     for one below.
     """
-    if ax is None or ax.figure.get_layout_engine():
-        wide = width if ax is None else (
-            ax.figure.get_figwidth() / getattr(ax.get_gridspec(), 'ncols', 1))
-        room = 96 * wide - 20 - max(width_of(name, LETTERS) for name in names)
-    else:
-        room = 96 * ax.figure.get_figwidth() * ax.get_position().width
+    names = [writable(str(name)) for name in names]
+    room = 96 * width if ax is None else _width(ax)
+    if ax is None or ax.figure.get_layout_engine():  # names take some of it
+        room -= 20 + max([width_of(name, LETTERS) for name in names],
+                         default=0)
     lines = wrapped(title, LETTERS, room, True) if title else []
     ax = new_axes(ax, width, row_height * len(names) + (
         TITLE * bool(lines) + 0.16 * len(lines[1:]) + AXIS
         + LEGEND * legend))
     ax.set(xlim=(begin, until), ylim=(len(names) - 0.5, -0.5),
-           title='\n'.join(lines), xlabel=xlabel)
-    ax.set_yticks(range(len(names)), [*map(str, names)])
+           xlabel=xlabel)
+    if lines:
+        ax.set_title('\n'.join(lines))
+    ax.set_yticks(range(len(names)), names)
     ax.tick_params(axis='y', length=0)
     ax.grid(False, axis='y')
     return ax
+
+
+def _width(ax):
+    """Of the axes, in pixels; with a layout engine that of their column."""
+    figure = ax.figure
+    if figure.get_layout_engine() and ax.get_gridspec():
+        return 96 * figure.get_figwidth() / ax.get_gridspec().ncols
+    return 96 * figure.get_figwidth() * ax.get_position().width
 
 
 def draw_bars(ax: 'Axes', spans: Iterable[Span], color: str, label: str = '',
               hatch: str = '', height: float = 0.72) -> None:
     """Filled bars (start, end, row) of one colour, with one legend entry.
 
-    They are one shape, because one for each bar would make a large file;
-    slivers on the same spot are one bar. height: of 1, which is the distance
-    between rows.
+    All are one shape, because a shape for each bar would make the file large.
+    Slivers on the same spot are drawn as one bar. height: a share of the
+    distance between rows.
     """
     from matplotlib.patches import PathPatch
     from matplotlib.path import Path
     left, right = ax.get_xlim()
     start, end, row = np.array(_joined(spans, right - left)).reshape(-1, 3).T
-    thin = end - start < THIN * (right - left)
+    thin = end - start < LEAST_WIDTH * (right - left)
     for which in ~thin, thin:
         if not which.any():
             continue
         x1, x2, y = start[which], end[which], row[which]
-        x2 = np.maximum(x2, x1 + THIN / 4 * (right - left))
+        x2 = np.maximum(x2, x1 + LEAST_WIDTH / 4 * (right - left))
         low, high = y - height / 2, y + height / 2
         corners = np.stack([x1, low, x2, low, x2, high, x1, high, x1, low], 1)
         codes = np.tile([Path.MOVETO, *[Path.LINETO] * 3, Path.CLOSEPOLY],
@@ -98,7 +110,7 @@ def draw_bars(ax: 'Axes', spans: Iterable[Span], color: str, label: str = '',
         ax.add_patch(PathPatch(
             Path(corners.reshape(-1, 2), codes), facecolor=color,
             edgecolor='white',
-            linewidth=0 if which is thin or height < FLAT else 0.6,
+            linewidth=0 if which is thin or height < LEAST_HEIGHT else 0.6,
             hatch=hatch if which is not thin else '',
             label=label or '_bars'))
         label = ''
@@ -106,11 +118,11 @@ def draw_bars(ax: 'Axes', spans: Iterable[Span], color: str, label: str = '',
 
 def _joined(spans, wide):
     """Spans, of which slivers are one where nobody could tell them apart."""
-    found = []
+    found, least = [], LEAST_WIDTH * wide
     for start, end, row in sorted(spans, key=lambda span: (span[2], *span)):
         if found and found[-1][2] == row and (
-                start - found[-1][1] < THIN / 8 * wide and
-                min(end - start, start - found[-1][0]) < THIN / 2 * wide):
+                start - found[-1][1] < least / 8 and
+                min(end - start, start - found[-1][0]) < least / 2):
             found[-1][1] = max(end, found[-1][1])
         else:
             found.append([start, end, row])
@@ -125,8 +137,8 @@ def name_bar(ax: 'Axes', start: float, end: float, row: float, text: object,
     """
     left, right = ax.get_xlim()
     shown = min(end, right) - max(start, left)
-    pixels = shown / (right - left) * 0.85 * 96 * ax.figure.get_figwidth()
-    if width_of(text, 13) + 2 <= pixels:
+    pixels = shown / (right - left) * 0.85 * _width(ax)
+    if width_of(text, LETTERS) + 2 <= pixels:
         ax.text(start + (end - start) / 2, row, str(text), ha='center',
                 va='center', color=ink_on(color), clip_on=True,
                 bbox={'facecolor': color, 'edgecolor': 'none', 'pad': 1}
@@ -134,10 +146,16 @@ def name_bar(ax: 'Axes', start: float, end: float, row: float, text: object,
 
 
 def legend_below(ax: 'Axes', columns: int = 6) -> None:
-    """One legend for all `Axes` of a figure, below them."""
+    """One legend for all `Axes` of a figure, below them.
+
+    It takes the place of an earlier one that was made here.
+    """
     figure = ax.figure
     entries = {label: handle for one in figure.axes for handle, label in zip(
         *one.get_legend_handles_labels())}
-    figure.legends.clear()
-    figure.legend(entries.values(), entries.keys(), loc='outside lower left',
-                  ncols=min(columns, len(entries) or 1))
+    for legend in [*figure.legends]:
+        if legend.get_label() == OURS:
+            legend.remove()
+    figure.legend(
+        entries.values(), entries.keys(), loc='outside lower left',
+        ncols=min(columns, len(entries) or 1)).set_label(OURS)

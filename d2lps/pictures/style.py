@@ -1,4 +1,4 @@
-"""Colours and the kind of picture, the same in all notebooks."""
+"""Colours, the same in all notebooks."""
 # Okabe and Ito's colours, which colour-blind readers can tell apart.
 BLUE, ORANGE, GREEN, RED, PURPLE, SKY, GRAY = (
     '#0072B2', '#E69F00', '#009E73', '#D55E00', '#CC79A7', '#56B4E9',

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 PHASE_COLORS = dict(zip(PHASES, (SKY, BLUE, ORANGE, RED, GREEN, GRAY)))
-# Lines on what is as light as another, for who sees no colours.
+# Two phases of the same lightness differ by their hatches.
 PHASE_HATCHES = dict(zip(PHASES, ('', '', '\\\\', '//', '--', '')))
 
 

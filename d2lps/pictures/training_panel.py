@@ -74,7 +74,7 @@ def draw_progress(rows: Sequence[Step], num_steps: int,
     for number, (moment, who) in enumerate(deaths):
         back = min(when[when > moment], default=moment)
         left.axvline(max(step[when < moment], default=0), **dead)
-        right.axvspan(moment, back, color='#888888', alpha=0.25, linewidth=0)
+        right.axvspan(moment, back, color='gray', alpha=0.25, linewidth=0)
         # Each line ends at its name, and no other goes through the words.
         early = 2 * moment < last
         top = 1 - 0.08 * ((number if early else len(deaths) - 1 - number)

@@ -2,8 +2,9 @@
 import json
 
 import pytest
+from matplotlib.markers import CARETDOWN
 
-from d2lps.collectives import Schedule, strategies, topology
+from d2lps.collectives import Schedule, Send, strategies, topology
 from d2lps.exercises import plan_checks, tree
 from d2lps.exercises.checking import Wrong, judge_notes
 
@@ -50,6 +51,15 @@ def test_each_message_is_an_arrow():
     assert sorted(tips) == sorted(4 * [*range(4)])
     words = [text.get_text() for text in ax.texts]
     assert words.count('the sum') == 4 and words.count('2') == 8
+
+
+def test_an_arrow_points_to_who_receives():
+    plan = Schedule([[Send(0, 2, 0, True)]], 3)
+    ax, = plan_checks.draw_plan(plan, 'down').axes
+    [[(_, begin), (_, end)]] = ax.collections[0].get_segments()
+    [tip] = [line for line in ax.lines if line.get_marker() != 'None']
+    assert (begin, end, *tip.get_ydata()) == (0, 2, 2)
+    assert tip.get_marker() == CARETDOWN
 
 
 def test_a_plan_without_the_sum_has_no_time():

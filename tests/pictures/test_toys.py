@@ -471,7 +471,7 @@ def test_copies_and_losses_are_counted(after, replicas):
             copied += len(next_servers(key, after, replicas) - had)
         else:
             lost += 1
-    _, right = recovery.plot_circle(before, after, replicas, 40, 2).drawings
+    _, right = recovery.plot_circle(before, after, replicas, 40, 2).pictures
     assert right.alt.startswith(
         f'{len(after)} servers: {copied} keys copied, {lost} lost')
     assert right.svg().count('class="fresh"') == copied

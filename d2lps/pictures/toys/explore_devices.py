@@ -9,7 +9,7 @@ from d2lps.checks import checked, integer, number, one_of
 from d2lps.collectives import strategies
 from d2lps.engine import devices, mx
 from d2lps.pictures.controls import choose, menu
-from d2lps.pictures.rows import new_figure
+from d2lps.pictures.rows import WIDE, new_figure
 from d2lps.pictures.style import BLUE, ORANGE
 from d2lps.pictures.widgets import live_picture
 from d2lps.training.data_parallel import allreduce
@@ -58,7 +58,7 @@ def draw_devices(num_devices: int, megabytes: float, way: str) -> 'Figure':
     """Measure, and draw what was measured beside what copies predict."""
     seconds = _measure(num_devices, megabytes, way)
     copy = seconds.pop('copy')
-    figure = new_figure(7.2, 3.5, layout=None)
+    figure = new_figure(WIDE, 3.5, layout=None)
     ax = figure.add_axes(
         (0.19, 0.25, 0.79, 0.67), ylim=(len(COPIES) - 0.5, -0.5),
         xlabel='time / ms',

@@ -10,7 +10,7 @@ from d2lps.checks import boolean, checked, integer, number
 from d2lps.collectives import simulate, strategies, topology
 from d2lps.pictures.controls import checkbox, choose
 from d2lps.pictures.drawing import wrapped
-from d2lps.pictures.rows import LETTERS, new_figure
+from d2lps.pictures.rows import WIDE, LETTERS, new_figure
 from d2lps.pictures.style import BLUE, GRAY, GREEN, ORANGE, PURPLE, RED
 from d2lps.pictures.units import SHORT_TIMES, SIZES, with_unit
 from d2lps.pictures.widgets import live_picture
@@ -65,7 +65,7 @@ def _log_ticks(limits, units):
     low, high = limits
     powers = range(math.ceil(math.log10(low) - 1e-9),
                    math.floor(math.log10(high) + 1e-9) + 1)
-    step = math.ceil(len(powers) / 8)
+    step = max(1, math.ceil(len(powers) / 8))
     return {10.0 ** k: with_unit(1.0001 * 10.0 ** k, units)
             for k in powers[::step]}
 
@@ -84,7 +84,7 @@ def draw_latency(num_devices: int, megabytes: float, latency: float,
     best = ' and '.join(name for name in names if points[name] <= least)
     title = (f'{with_unit(nbytes, SIZES)} on {num_devices} devices: best: '
              f'{best}, {with_unit(least, SHORT_TIMES)}')
-    figure = new_figure(7.2, 5.7, layout=None)
+    figure = new_figure(WIDE, 5.7, layout=None)
     figure.suptitle('\n'.join(wrapped(title, LETTERS, 680, True)), x=0.01,
                     ha='left', va='top')
     ax = figure.add_axes((0.115, 0.44, 0.845, 0.48), xscale='log',
@@ -122,13 +122,13 @@ def draw_latency(num_devices: int, megabytes: float, latency: float,
 def _mark_crossings(ax, crossings, costs, latency, bandwidth):
     """Circles where lines cross, and a list of them below the chart."""
     ax.plot([size for size, *_ in crossings],
-            [seconds for _, seconds, _ in crossings], 'o', color='C6',
+            [seconds for _, seconds, _ in crossings], 'o', color='gray',
             fillstyle='none', markersize=8, markeredgewidth=1.8)
     best = [size for size, seconds, _ in crossings
             if seconds <= 1.0001 * min(a * latency + b * size / bandwidth
                                        for a, b in costs.values())]
     for size in best:  # at most two, whose words go to both sides
-        ax.axvline(size, color='C6', linestyle=':', linewidth=1.5)
+        ax.axvline(size, color='gray', linestyle=':', linewidth=1.5)
         right = size == best[-1] and size < 4.5e8
         ax.annotate(with_unit(size, SIZES), (size, 1), (
             4 if right else -4, -2), ha='left' if right else 'right',

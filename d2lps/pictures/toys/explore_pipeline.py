@@ -6,7 +6,13 @@ from typing import TYPE_CHECKING
 from d2lps.checks import checked, integer, one_of, refuse
 from d2lps.pictures.controls import choose, menu
 from d2lps.pictures.drawing import width_of
-from d2lps.pictures.rows import WIDE, draw_bars, new_figure, row_axes
+from d2lps.pictures.rows import (
+    LETTERS,
+    WIDE,
+    draw_bars,
+    new_figure,
+    row_axes,
+)
 from d2lps.pictures.style import BLUE, ORANGE, ink_on
 from d2lps.pictures.widgets import live_picture
 
@@ -110,7 +116,7 @@ def _draw(orders, rows):
         for at, begin in enumerate(slots[stage]):
             kind, batch = order[at], order[:at].count(order[at])
             passes[kind].append((begin, begin + 1, stage))
-            if width_of(batch, 13) < 96 * slot:  # else there is no room
+            if width_of(batch, LETTERS) < 96 * slot:  # else there is no room
                 ax.text(begin + 0.5, stage, batch, ha='center',
                         va='center_baseline', color=ink_on(COLORS[kind]))
         ax.text(length + 0.3 / slot, stage, kept[stage], ha='center',

@@ -7,7 +7,7 @@ import numpy as np
 from d2lps.checks import checked, integer
 from d2lps.collectives import strategies
 from d2lps.pictures.controls import choose
-from d2lps.pictures.rows import new_figure
+from d2lps.pictures.rows import WIDE, new_figure
 from d2lps.pictures.style import BLUE, GRAY, ORANGE
 from d2lps.pictures.widgets import live_picture
 
@@ -44,7 +44,7 @@ def draw_rounding(levels: int, num_workers: int) -> 'Figure':
     right, ring, once = _sums(levels, num_workers)
     errors = [_error(one, right) for one in (ring, once)]
     places = range(SHOWN)
-    figure = new_figure(7.2, 3.5, layout=None)
+    figure = new_figure(WIDE, 3.5, layout=None)
     figure.subplots_adjust(0.08, 0.25, 0.99, 0.91, wspace=0.08)
     ax, bars = figure.subplots(1, 2, width_ratios=[3, 1])
     ax.set(title=f'{SHOWN} numbers, summed over {num_workers} workers, in '

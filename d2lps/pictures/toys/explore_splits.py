@@ -165,8 +165,9 @@ def draw_costs(way: str, num_devices: int = 2, batch_size: int = 256) -> Row:
         ax.set_xticks([])
         ax.margins(x=0.45)  # room for words
         ax.grid(False)
-    held = ', '.join(_megabytes(2 * a + b) for a, b in zip(*costs[:2]))
-    memory.set_label(f'{batch_size} examples: {held} MB in memory.')
+    held = ', '.join(f'device {device} holds {_megabytes(2 * a + b)} MB'
+                     for device, (a, b) in enumerate(zip(*costs[:2])))
+    memory.set_label(f'{batch_size} examples: {held}.')
     sent.set_label(f'{_megabytes(costs.sent)} MB sent in a step, '
                    f'{_often(costs)}.')
     return Row(boxes, charts)

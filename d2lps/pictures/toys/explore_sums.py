@@ -7,7 +7,7 @@ import numpy as np
 
 from d2lps.checks import checked, from_zero, one_of
 from d2lps.pictures.controls import choose, menu
-from d2lps.pictures.rows import new_figure
+from d2lps.pictures.rows import WIDE, new_figure
 from d2lps.pictures.style import BLUE, GRAY, GREEN, ORANGE
 from d2lps.pictures.widgets import live_picture
 
@@ -106,7 +106,7 @@ def draw_sum(order: str, precision: str, num_numbers: int, seed: int = 0
     sizes, where = np.array(SIZES), SIZES.index(num_numbers)
     got, right = sums[order][where, 0], exact[where, 0]
     ticks = _scale(precision, seed)
-    figure = new_figure(7.2, 4.6, layout=None)
+    figure = new_figure(WIDE, 4.6, layout=None)
     figure.suptitle(
         f'{num_numbers:,} numbers in {precision}: {got:.7g} instead of '
         f'{right:.7g}, error {_share(abs(got - right) / right)}', x=0.01,
@@ -130,11 +130,11 @@ def draw_sum(order: str, precision: str, num_numbers: int, seed: int = 0
         if thick:
             ax.plot(num_numbers, _errors(sums[name], exact)[where], 'o',
                     color=color, markersize=12, markeredgewidth=2,
-                    markeredgecolor='C6')
+                    markeredgecolor='gray')
     for times, style, words in (
             (sizes - 1, '--', 'n − 1 roundings: the limit of any order'),
             (np.log2(sizes), ':', 'log₂ n roundings: the limit of pairs')):
-        ax.plot(sizes, times * unit, color='C6', linestyle=style,
+        ax.plot(sizes, times * unit, color='gray', linestyle=style,
                 linewidth=1.5, label=words)
     figure.legend(loc='lower left', ncols=2)
     ax.set_label(f'Lines show how the mean error of {TRIALS} sums grows with '

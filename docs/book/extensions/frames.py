@@ -16,6 +16,8 @@ from math import prod
 from multiprocessing import get_context
 from pathlib import Path
 
+import matplotlib
+import numpy
 from sphinx.errors import ExtensionError
 
 import d2lps
@@ -136,7 +138,8 @@ def _place_of(value, options):
 @cache
 def code():
     """A number that is another one if a toy may draw something else."""
-    found = hashlib.sha256()
+    found = hashlib.sha256(f'{matplotlib.__version__} {numpy.__version__}'
+                           .encode())
     for path in sorted(Path(d2lps.__file__).parent.rglob('*')):
         if path.suffix in ('.py', '.mplstyle'):
             found.update(path.read_bytes())
@@ -211,7 +214,7 @@ def largest(frames):
 def room(frames, most):
     """Sizes of single pictures: [(width, height, its least width), ...].
 
-    Of others there is one that is as high, not wider, and shown as large.
+    A size is left out if another one is at least as high and not wider.
     """
     sizes = set()
     for [svg] in (svgs for svgs, _ in frames if not most):
