@@ -238,14 +238,14 @@ def test_rows_are_named_from_the_top(axes):
 def test_bars_of_one_colour_are_one_shape_and_one_entry(axes):
     rows.row_axes('ab', 10, ax=axes)
     rows.draw_bars(axes, [(0, 1, 0), (3, 5, 1)], '#0072B2', 'computes')
-    [shape] = axes.patches
+    _, shape = axes.patches  # the first one is for the legend only
     left, low = shape.get_path().vertices.min(axis=0)
     right, high = shape.get_path().vertices.max(axis=0)
     assert (left, right) == (0, 5)
     assert (low, high) == pytest.approx((-0.36, 1.36))
     rows.draw_bars(axes, [(0, 1e-9, 0), (3, 5, 1)], '#E69F00', 'waits')
-    assert len(axes.patches) == 3  # what is thin has no edge
-    assert axes.patches[2].get_linewidth() == 0
+    assert len(axes.patches) == 5  # what is thin has no edge
+    assert axes.patches[4].get_linewidth() == 0
     rows.legend_below(axes)
     rows.legend_below(axes)  # as two panels do
     [legend] = axes.figure.legends
@@ -259,6 +259,22 @@ def test_a_bar_is_named_if_there_is_room(axes):
     rows.name_bar(axes, 0, 5, 0, 'layers 1-3', '#0072B2')
     [text] = axes.texts
     assert text.get_color() == 'white' and text.get_position() == (25, 0)
+
+
+def test_parts_of_stacked_bars_are_labelled_if_they_fit_and_so_are_sums(axes):
+    table = pd.DataFrame({'compute': [30.0, 80], 'push': [10, 0.1]})
+    table.plot.barh(stacked=True, ax=axes)
+    rows.label_parts(axes)
+    texts = [text.get_text() for text in axes.texts]
+    assert texts == ['30', '80', '10', '', '40', '80.1']
+    assert axes.texts[0].get_color() == 'white'  # upon blue
+
+
+def test_thin_bars_have_their_hatch_in_the_legend(axes):
+    rows.row_axes('a', 10, ax=axes)
+    rows.draw_bars(axes, [(0, 1e-9, 0)], '#E69F00', 'copy', hatch='//')
+    [handle], [label] = axes.get_legend_handles_labels()
+    assert (handle.get_hatch(), label) == ('//', 'copy')
 
 
 def test_a_row_shows_figures_instead_of_their_cell():

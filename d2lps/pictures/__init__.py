@@ -37,6 +37,7 @@ __getattr__, __dir__ = lazy(__name__, {
     '.recovery': ('explore_circle', 'plot_circle'),
     '.training_panel': ('TrainingPanel',),
     '.drawing': ('Drawing', 'Row'),
+    '.rows': ('label_parts',),
     '.animation.animation': ('animate',),
     '.drawings.draw_cluster': ('draw_cluster', 'draw_keys',
                                'draw_seven_steps'),

@@ -28,10 +28,11 @@ from d2lps.checks import (
     refuse,
     text,
 )
-from d2lps.figures import format_number, use_style
+from d2lps.figures import format_number
 from d2lps.pictures.controls import choose, menu
+from d2lps.pictures.drawing import Row
 from d2lps.pictures.rows import (
-    WIDE,
+    HALF,
     Span,
     draw_bars,
     legend_below,
@@ -54,7 +55,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 COLORS = {'sync': BLUE, 'bound': GREEN, 'async': ORANGE, 'backup': PURPLE}
-OTHERS = '#777777', '#8A7D00', RED
+OTHERS = '#555555', '#8A7D00', RED
 PLAN = instance_of(Plan, 'a Plan, such as virtual_clock([[1], [5]])')
 MOST = 20_000
 # The toy: virtual seconds of its two charts, four steps in each at most.
@@ -153,27 +154,23 @@ def plot_progress(plans: Mapping[str, Plan], until: float | None = None,
 
 @checked(plans=plans)
 def plot_staleness(plans: Mapping[str, Plan]) -> 'list[Axes]':
-    """Histograms, one beside the other: updates that gradients missed."""
-    axes = _side_by_side(len(plans), 2.5, sharex=True)
+    """Histograms of the updates that gradients missed, a figure for each plan.
+
+    `Row(*plot_staleness(...))` shows them side by side.
+    """
+    axes = [new_axes(None, HALF, 2.5) for _ in plans]
+    most = max(max(plan.staleness) for plan in plans.values())
+    highest = max(max(plan.staleness.values()) for plan in plans.values())
     colors = _colors(plans)
     for ax, (name, plan) in zip(axes, plans.items()):
         missed = sorted(plan.staleness)
         ax.bar(missed, [plan.staleness[one] for one in missed],
                color=colors[name])
-        ax.set(title=name, xlabel='staleness')
+        ax.set(title=name, xlabel='staleness', ylabel='gradients',
+               xlim=(-0.7, most + 0.7), ylim=(0, 1.05 * highest))
         ax.xaxis.get_major_locator().set_params(integer=True)
         ax.grid(False, axis='x')
-    axes[0].set_ylabel('gradients')
     return axes
-
-
-def _side_by_side(number, height, **shared):
-    """`Axes` of a new figure, in a row, with one y axis."""
-    from matplotlib import pyplot as plt
-    use_style()
-    _, axes = plt.subplots(1, number, figsize=(WIDE, height), sharey=True,
-                           squeeze=False, **shared)
-    return [*axes[0]]
 
 
 def curves(name: str, value: Any) -> dict[Any, list[list[Point]]]:
@@ -192,13 +189,15 @@ def plot_accuracy(curves: Mapping[str, Sequence[Sequence[Point]]]
     """Test accuracy against virtual seconds, and against gradients used.
 
     curves: for each name the `Point`s of some seeds, drawn thin; their mean
-    is thick. What is 'divided' is dashed.
+    is thick. What is 'divided' is dashed. There are two figures, which
+    `Row(*plot_accuracy(...))` shows side by side.
     """
-    axes = _side_by_side(2, 3.2)
+    axes = [new_axes(None, HALF, 3.4) for _ in range(2)]
     _draw_accuracy(axes[0], curves, 'seconds', 'virtual seconds')
     _draw_accuracy(axes[1], curves, 'gradients', 'gradients used')
-    axes[0].set(ylim=(0, 1), ylabel='test accuracy')
-    legend_below(axes[0])
+    for ax in axes:
+        ax.set(ylim=(0, 1), ylabel='test accuracy')
+        legend_below(ax, columns=2)
     return axes
 
 
@@ -235,18 +234,14 @@ def explore_clock(kind: str = 'one straggler', bound: int | str = 4,
         ways = {'sync': 'sync', chosen: bound, 'async': 'async'}
         played = {name: virtual_clock(times, value, ENOUGH)
                   for name, value in ways.items()}
-        figure = new_figure(WIDE, 2.4, layout=None)
-        left = figure.add_axes((0.1, 0.33, 0.44, 0.55))
-        right = figure.add_axes((0.65, 0.33, 0.33, 0.55))
+        left = new_figure(3.8, 2.4, layout=None)
         plot_plan(played[chosen], PLAN_UNTIL, f'{chosen}: '
-                  f'{played[chosen].throughput:.3g} gradients per second',
-                  left)
-        plot_progress(played, UNTIL, right)
-        figure.legends.clear()
-        for ax in left, right:  # each has its own
-            ax.legend(loc='upper left', bbox_to_anchor=(-0.22, -0.33), ncols=3,
-                      columnspacing=1)
-        return figure
+                  f'{played[chosen].throughput:.3g} gradients a second',
+                  left.add_axes((0.2, 0.34, 0.78, 0.54)))
+        right = new_figure(3.35, 2.4, layout=None)
+        plot_progress(played, UNTIL,
+                      right.add_axes((0.21, 0.34, 0.76, 0.54)))
+        return Row(left, right)
 
     live_picture(draw, {
         'kind': menu(KINDS, kind, 'step times'),

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 
 from d2lps.checks import writable
-from d2lps.figures import use_style
+from d2lps.figures import format_number, use_style
 from d2lps.pictures.drawing import width_of, wrapped
 from d2lps.pictures.style import ink_on
 
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 Span: TypeAlias = tuple[float, float, float]  # its ends in time, and its row
 WIDE = 7.2  # inches
+HALF = 3.55  # inches, of one of two pictures of a `Row`
 TITLE, AXIS, LEGEND = 0.3, 0.55, 0.35  # inches above and below the rows
 LETTERS = 13.3  # pixels, of the style's 10 points
 # Bars get a white edge, unless it would cover them.
@@ -93,10 +94,13 @@ def draw_bars(ax: 'Axes', spans: Iterable[Span], color: str, label: str = '',
     Slivers on the same spot are drawn as one bar. height: a share of the
     distance between rows.
     """
-    from matplotlib.patches import PathPatch
+    from matplotlib.patches import PathPatch, Rectangle
     from matplotlib.path import Path
     left, right = ax.get_xlim()
     start, end, row = np.array(_joined(spans, right - left)).reshape(-1, 3).T
+    if label and len(row):  # an entry with a hatch, even if all bars are thin
+        ax.add_patch(Rectangle((left, 0), 0, 0, facecolor=color, hatch=hatch,
+                               edgecolor='white', linewidth=0, label=label))
     thin = end - start < LEAST_WIDTH * (right - left)
     for which in ~thin, thin:
         if not which.any():
@@ -111,9 +115,7 @@ def draw_bars(ax: 'Axes', spans: Iterable[Span], color: str, label: str = '',
             Path(corners.reshape(-1, 2), codes), facecolor=color,
             edgecolor='white',
             linewidth=0 if which is thin or height < LEAST_HEIGHT else 0.6,
-            hatch=hatch if which is not thin else '',
-            label=label or '_bars'))
-        label = ''
+            hatch=hatch if which is not thin else ''))
 
 
 def _joined(spans, wide):
@@ -143,6 +145,24 @@ def name_bar(ax: 'Axes', start: float, end: float, row: float, text: object,
                 va='center', color=ink_on(color), clip_on=True,
                 bbox={'facecolor': color, 'edgecolor': 'none', 'pad': 1}
                 if hatched else None)
+
+
+def label_parts(ax: 'Axes') -> None:
+    """Write its value into each part of stacked bars, and the sums beside.
+
+    ax: with bars from left to right, as of `DataFrame.plot.barh`.
+    """
+    values = np.nan_to_num([bars.datavalues for bars in ax.containers])
+    sums = values.sum(axis=0)
+    ax.set_xlim(right=1.1 * sums.max())
+    pixels = 0.85 * _width(ax) / (1.1 * sums.max())  # of a unit of x
+    for bars, parts in zip(ax.containers, values):
+        words = [*map(format_number, parts)]
+        ax.bar_label(bars, [
+            word if width_of(word, LETTERS) + 2 < part * pixels else ''
+            for word, part in zip(words, parts)], label_type='center',
+            color=ink_on(bars[0].get_facecolor()))
+    ax.bar_label(bars, [*map(format_number, sums)], padding=4, weight='bold')
 
 
 def legend_below(ax: 'Axes', columns: int = 6) -> None:

@@ -1,15 +1,17 @@
 """Workers and servers to play with, without starting any."""
 from collections.abc import Sequence
 from functools import partial
+from textwrap import wrap
 from typing import TYPE_CHECKING
 
 from d2lps.checks import boolean, checked, integer, number, positive
 from d2lps.collectives import simulate, strategies, topology
 from d2lps.collectives.simulate import Timing
-from d2lps.figures import format_number, use_style
+from d2lps.figures import format_number
 from d2lps.kvstore.store_arguments import up_to_1000
 from d2lps.pictures.controls import choose, menu
-from d2lps.pictures.rows import WIDE, legend_below, new_figure
+from d2lps.pictures.drawing import Row
+from d2lps.pictures.rows import HALF, legend_below, new_axes, new_figure
 from d2lps.pictures.style import BLUE, GRAY, ORANGE
 from d2lps.pictures.units import several
 from d2lps.pictures.widgets import live_picture
@@ -79,13 +81,10 @@ def plot_servers(num_workers: int, num_servers: int, nbytes: float,
 
     Left, `predicted_seconds` for a line and the simulator for a point;
     right, for each kind of machine, the seconds that its links work.
-    axes: two, or None for those of a new figure.
+    axes: two; without them there are two new figures, which
+    `Row(*plot_servers(...))` shows side by side.
     """
-    if axes is None:
-        from matplotlib import pyplot as plt
-        use_style()
-        _, axes = plt.subplots(1, 2, figsize=(WIDE, 3))
-    left, right = axes
+    left, right = axes or (new_axes(None, HALF, 3) for _ in range(2))
     timing = simulated(num_workers, num_servers, nbytes, bandwidth, colocated)
     sizes = [n for n in SIZES if n <= num_workers or not colocated]
     left.plot(sizes, [predicted_seconds(num_workers, n, nbytes, bandwidth,
@@ -133,7 +132,7 @@ def _bars(timing, num_servers, bandwidth, colocated):
         kind = 'server' if isinstance(host, str) else 'worker'
         if colocated and host < num_servers:
             kind = 'worker with server'
-        bars.setdefault(f'{kind}\n{does}', []).append(carried / bandwidth)
+        bars.setdefault('\n'.join(wrap(f'{kind} {does}', 14)), []).append(carried / bandwidth)
     return {name: max(bars[name]) for name in sorted(bars, reverse=True)}
 
 
@@ -147,12 +146,10 @@ def explore_servers(num_workers: int = 4, num_servers: int = 1,
         if colocated:  # a worker's machine has room for one server
             num_servers = min(num_servers, num_workers)
         rate = gigabits * 1e9 / 8 * topology.PAYLOAD
-        figure = new_figure(WIDE, 3, layout=None)
-        axes = [figure.add_axes((left, 0.28, width, 0.62))
-                for left, width in ((0.12, 0.34), (0.66, 0.32))]
-        plot_servers(num_workers, num_servers, megabytes * 1e6, rate,
-                     colocated, axes)
-        return figure
+        axes = [new_figure(HALF, 3, layout=None).add_axes(
+            (left, 0.28, 0.96 - left, 0.62)) for left in (0.2, 0.34)]
+        return Row(*plot_servers(num_workers, num_servers, megabytes * 1e6,
+                                 rate, colocated, axes))
 
     where = {'machines of their own': False, "the workers' machines": True}
     live_picture(draw, {

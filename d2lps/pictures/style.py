@@ -1,4 +1,6 @@
 """Colours, the same in all notebooks."""
+from typing import Any
+
 # Okabe and Ito's colours, which colour-blind readers can tell apart.
 BLUE, ORANGE, GREEN, RED, PURPLE, SKY, GRAY = (
     '#0072B2', '#E69F00', '#009E73', '#D55E00', '#CC79A7', '#56B4E9',
@@ -16,7 +18,11 @@ def rgb(color: str) -> list[int]:
     return [int(digits[k:k + 2], 16) for k in (0, 2, 4)]
 
 
-def ink_on(color: str) -> str:
-    """White or black, whichever is read more easily upon a colour."""
-    red, green, blue = rgb(color)
+def ink_on(color: Any) -> str:
+    """White or black, whichever is read more easily upon a colour.
+
+    color: any that Matplotlib knows.
+    """
+    from matplotlib.colors import to_rgb
+    red, green, blue = (255 * part for part in to_rgb(color))
     return 'white' if 0.3 * red + 0.59 * green + 0.11 * blue < 140 else INK

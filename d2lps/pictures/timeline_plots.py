@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 PHASE_COLORS = dict(zip(PHASES, (SKY, BLUE, ORANGE, RED, GREEN, GRAY)))
+ROW = 0.3  # inches, in the toy
 # Two phases of the same lightness differ by their hatches.
 PHASE_HATCHES = dict(zip(PHASES, ('', '', '\\\\', '//', '--', '')))
 
@@ -54,6 +55,8 @@ def plot_timeline(timeline: Timeline, title: str | None = None,
     for phase, color in PHASE_COLORS.items():
         if phase in bars:
             draw_bars(ax, bars[phase], color, phase, PHASE_HATCHES[phase])
+    ax.plot([], [], 's', markersize=8, markerfacecolor='none',
+            markeredgecolor='gray', label='idle')
     legend_below(ax)
     ax.set_label(f'{words}. {_alt_text(timeline)}')
     return ax
@@ -85,15 +88,13 @@ def explore_timeline(num_devices: int = 2, batch_size: int = 16) -> None:
     integer('num_devices', num_devices, most=most)
 
     def draw(num_devices, batch_size):
-        figure = new_figure(WIDE, 1.3 + 0.3 * most, None)
-        figure.subplots_adjust(
-            0.09, 0.85 / figure.get_figheight(), 0.98,
-            1 - 0.35 / figure.get_figheight())
-        ax = plot_timeline(
+        height = 1.3 + ROW * most  # there is room for all devices
+        figure = new_figure(WIDE, height, None)
+        rows = ROW * num_devices / height
+        plot_timeline(
             step_timeline(num_devices, batch_size),
             f'{batch_size / num_devices:.3g} examples on each device',
-            ax=figure.subplots())
-        ax.set_ylim(most - 0.5, -0.5)  # rows for all devices
+            ax=figure.add_axes((0.09, 1 - 0.35 / height - rows, 0.89, rows)))
         return figure
 
     live_picture(draw, {

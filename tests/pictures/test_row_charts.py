@@ -44,7 +44,7 @@ def test_bars_of_a_timeline_are_in_the_rows_of_devices():
     timeline.events = [Event('cpu(0)', 'forward', 'Convolution', 0, 0.002),
                        Event('cpu(1)', 'backward', 'Bulk', 0.001, 0.004)]
     ax = plot_timeline(timeline, 'Ours', until=0.005)
-    forward, backward = ax.patches
+    _, forward, _, backward = ax.patches  # each after its legend's
     assert boxes(forward) == [(0, 2, -0.36, 0.36)]
     assert boxes(backward) == [(1, 4, 0.64, 1.36)]
     assert [one.get_text() for one in ax.get_yticklabels()] == [

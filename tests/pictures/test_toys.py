@@ -401,7 +401,8 @@ def test_the_toy_leaves_room_for_one_server_a_worker():
     with widgets.caught() as toys:
         servers.explore_servers(num_workers=2, num_servers=128)
     values = values_of(toys[0].controls)
-    left, right = toys[0].draw(**{**values, 'colocated': True}).axes
+    row = toys[0].draw(**{**values, 'colocated': True})
+    [left], [right] = (figure.axes for figure in row.pictures)
     assert left.get_title('left') == '2 workers, 2 servers: 0.335 s'
     assert [*left.lines[0].get_xdata()] == [1, 2]
     predicted, [simulated] = (line.get_ydata() for line in left.lines)
