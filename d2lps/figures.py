@@ -14,6 +14,7 @@ from io import BytesIO
 from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -25,6 +26,7 @@ MOST_VALUES = 12  # of bars, in an alternative text
 # it makes the words readable.
 HALO = ('text[style*="#333333"],[style*="#333333"] text{paint-order:stroke;'
         'stroke:#fff;stroke-width:2px}')
+_described: 'WeakKeyDictionary[Axes, str]' = WeakKeyDictionary()
 NO_METADATA = dict.fromkeys(('Creator', 'Date', 'Format', 'Type'))
 
 
@@ -61,7 +63,7 @@ def _keep_formats(*_):
 def html(figure: 'Figure') -> str:
     """A figure as an image with an alternative text."""
     if any(ax.images for ax in figure.axes):  # photographs, on white paper
-        kind, data = 'png', _saved(figure, 'png', transparent=False)
+        kind, data = 'png', _saved(figure, 'png')
     else:
         kind, data = 'svg+xml', svg(figure).encode()
     wide = round(96 * figure.get_figwidth())
@@ -77,21 +79,32 @@ def svg(figure: 'Figure') -> str:
     text = re.sub(r'\s+', ' ', text)
     # Powers of ten name one font only, which a reader may not have.
     text = re.sub(r"'DejaVu Sans'(?=[\";])", "'DejaVu Sans', sans-serif", text)
-    text = re.sub(r'<[^>]+>', lambda tag: re.sub(  # words stay as they are
-        r'(\.\d\d)\d+', r'\1', tag[0]), text)  # hundredths of a point
+    # Hundredths of a point are enough; words and scales stay as they are.
+    text = re.sub(r'<[^>]+>', lambda tag: re.sub(
+        r'([1-9]\d*\.\d\d)\d+', r'\1', tag[0]), text)
     text = text.replace('> <', '><')
     text = text.replace('</style>', f'{HALO}</style>', 1)
     return re.sub(r'(width|height)="([\d.]+)pt"', lambda found: (
         f'{found[1]}="{float(found[2]) * 96 / 72:g}"'), text, count=2)
 
 
-def _saved(figure, kind, **options):
+def _saved(figure, kind):
+    from matplotlib.colors import to_hex
     file, engine = BytesIO(), figure.get_layout_engine()
+    # A ground that a reader has coloured stays.
+    white = all(to_hex(one.get_facecolor()) == '#ffffff'
+                for one in (figure, *figure.axes))
     figure.savefig(file, format=kind, metadata=(
-        NO_METADATA if kind == 'svg' else None), **options)
+        NO_METADATA if kind == 'svg' else None),
+        transparent=white and kind == 'svg')
     if engine is None:  # Matplotlib has given it the style's layout engine
         figure.set_layout_engine('none')
     return file.getvalue()
+
+
+def describe(ax: 'Axes', words: str) -> None:
+    """Say in words what an `Axes` shows, where lines and bars do not."""
+    _described[ax] = words
 
 
 def alt_text(figure: 'Figure') -> str:
@@ -99,8 +112,7 @@ def alt_text(figure: 'Figure') -> str:
 
     Of each `Axes` the title, the names of both axes, the first and the last
     value of each line, the values of bars, and how many points are scattered.
-    A sentence that was given to an `Axes` by `set_label` stands for all that
-    is drawn in it.
+    What `describe` says of an `Axes` stands for all that is drawn in it.
     """
     title = figure._suptitle.get_text() if figure._suptitle else ''
     parts = [' '.join(part.split())  # names may have several lines
@@ -112,10 +124,10 @@ def alt_text(figure: 'Figure') -> str:
 def _of_axes(ax: 'Axes') -> str:
     title = (ax.get_title('left') or ax.get_title()
              or ax.get_title('right'))
-    label = str(ax.get_label())
-    if label.endswith('.'):  # Matplotlib has labels of its own: <colorbar>
-        known = ' '.join(title.split()) in ' '.join(label.split())
-        return label if known else f'{title}. {label}'
+    if ax in _described:
+        told = _described[ax]
+        known = ' '.join(title.split()) in ' '.join(told.split())
+        return told if known else f'{title}. {told}'
     axes = ' against '.join(filter(None, (ax.get_ylabel(), ax.get_xlabel())))
     begin = ': '.join(filter(None, (title, axes)))
     parts = [*map(_of_line, ax.lines), *map(_of_points, ax.collections), *(

@@ -9,6 +9,7 @@ import pytest
 from d2lps import figures
 from d2lps.pictures import rows
 from d2lps.pictures.drawing import Row
+from matplotlib import pyplot as plt
 
 SVG = '{http://www.w3.org/2000/svg}'
 CURVES = pd.DataFrame({'ring': [1.0, 4, 9], 'tree': [2.0, 7, 5]}, [1, 2, 4])
@@ -69,9 +70,9 @@ def test_of_many_bars_the_first_are_told(axes):
     assert words(axes).endswith(' and 8 more.')
 
 
-def test_a_sentence_stands_for_all_that_is_in_an_axes(axes):
+def test_a_description_stands_for_all_that_is_in_an_axes(axes):
     axes.plot([1, 2])
-    axes.set_label('Device 0 waits.')
+    figures.describe(axes, 'Device 0 waits.')
     axes.figure.suptitle('Both')
     assert words(axes) == 'Both. Device 0 waits.'
     axes.set_title('Device 0')
@@ -156,6 +157,20 @@ def test_a_figure_has_no_ground_and_is_the_same_each_time(axes):
     first = figures.svg(axes.figure)
     assert first == figures.svg(axes.figure)
     assert not re.search('fill: (#ffffff|white)', first)
+
+
+def test_a_style_of_the_reader_keeps_its_ground():
+    with plt.style.context('ggplot'):
+        figure = plt.figure()
+        figure.subplots().plot([1, 2])
+    plt.close(figure)
+    assert 'fill: #e5e5e5' in figures.svg(figure)
+
+
+def test_letters_drawn_as_paths_keep_their_size(axes):
+    axes.set_title('Times')
+    with plt.rc_context({'svg.fonttype': 'path'}):
+        assert 'scale(0.015625)' in figures.svg(axes.figure)
 
 
 def test_photographs_are_pngs(axes):
@@ -278,7 +293,6 @@ def test_thin_bars_have_their_hatch_in_the_legend(axes):
 
 
 def test_a_row_shows_figures_instead_of_their_cell():
-    from matplotlib import pyplot as plt
     ax = rows.new_axes(None)
     ax.plot([1, 2])
     assert plt.get_fignums()

@@ -12,6 +12,7 @@ import numpy as np
 from d2lps.exercises.checking import (Answer, Check, Notes, Picture, Wrong,
                                       scalar)
 from d2lps.exercises.images import are_torn, images_of, numbers_of
+from d2lps.figures import describe
 
 
 class Count:
@@ -209,7 +210,7 @@ def picture(answer: Answer) -> Picture:
         ['Python waits', *(f'device {i}' for i in range(k))],
         1.1 * max(last, 113), ax=figure.subplots(), title=title,
         xlabel='time / ms')
-    ax.set_label(f'{title}, 113 ms. At work: {told}.')
+    describe(ax, f'{title}, 113 ms. At work: {told}.')
     draw_bars(ax, [(start, end, 0) for start, end in waits], ORANGE,
               hatch='//')
     draw_bars(ax, [(start, end, device + 1) for device, start, end in work],

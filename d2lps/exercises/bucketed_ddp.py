@@ -13,6 +13,7 @@ import numpy as np
 from d2lps.annotations import Array
 from d2lps.exercises.checking import (Answer, Case, Check, Notes, Picture,
                                       Wrong, forbidding, the_torch)
+from d2lps.figures import describe
 
 INPUTS = 3  # of each layer
 LR = 0.1
@@ -450,7 +451,7 @@ def _draw(ax, rank, events, buckets, rows, most):
     ax.set_xticks([])
     told = ', '.join(what if value is None else f'{what} {value}'
                      for what, value in events)
-    ax.set_label(f'On rank {rank}: {told}.')
+    describe(ax, f'On rank {rank}: {told}.')
     left = []
     for x, (what, value) in enumerate(events):
         if what == 'grad':

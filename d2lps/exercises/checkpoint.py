@@ -10,6 +10,7 @@ from textwrap import shorten
 from typing import Any
 
 from d2lps.exercises.checking import Answer, Check, Notes, Picture, Wrong
+from d2lps.figures import describe
 from d2lps.exercises.disk import Disk, PowerCut
 
 SHARES = 0, 0.5, 1  # of an unflushed text that a power cut leaves
@@ -263,7 +264,7 @@ def picture(answer: Answer, steps: Sequence[int] = (8, 9, 10), seed: int = 1,
         operations, steps[-1] + 0.5, begin=first - 0.5, ax=figure.subplots(),
         title=title, xlabel='step that load returns if the power goes after …')
     ax.set_xticks([first, *steps], ['none', *map(str, steps)])
-    ax.set_label(f'What is loaded after a power cut at each of '
+    describe(ax, f'What is loaded after a power cut at each of '
                  f'{len(operations)} moments: {title}.')
     draw_bars(ax, sorted(allowed), '#d9d9d9', 'may be loaded', height=0.6)
     for places, color, marker, label in (

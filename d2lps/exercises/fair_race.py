@@ -12,6 +12,7 @@ from typing import Any
 from d2lps.checks import shown
 from d2lps.exercises.checking import (Answer, Case, Check, Notes, Picture,
                                       Wrong, scalar)
+from d2lps.figures import describe
 
 MOST_RUNS = 24
 NEAR = 0.02  # the largest relative error of a ratio
@@ -382,7 +383,7 @@ def picture(answer: Answer) -> Picture:
         for name, mine, one in zip(names, runs, shares))
     figure = new_figure(WIDE, 5.2)
     top, ax = figure.subplots(2, height_ratios=[3, 2])
-    top.set_label(f'{title}. The machine is slow in runs {first + 1} to '
+    describe(top, f'{title}. The machine is slow in runs {first + 1} to '
                   f'{last + 1}. {said}.')
     for name, mine, one, color, marker in zip(
             names, runs, shares, (BLUE, ORANGE, GREEN), 'os^'):

@@ -10,6 +10,7 @@ from typing import Any
 from d2lps.collectives import Schedule, strategies
 from d2lps.exercises.checking import (Answer, Check, Notes, Picture, Wrong,
                                       forbidding)
+from d2lps.figures import describe
 
 
 def senders(plan: Schedule, rank: int, k: int) -> list[int]:
@@ -232,7 +233,7 @@ def _draw(ax, plan, said, found, last):
     row_axes(names, most * 1.05, ax=ax, title=title,
              xlabel='the last round that a rank has begun')
     ax.set_xticks(range(0, most + 1, 1 + most // 10))
-    ax.set_label(f'{title}. {told}.')
+    describe(ax, f'{title}. {told}.')
     for word, color, hatch in (('culprit', ORANGE, '//'), ('waits', BLUE, ''),
                                ('silent', GRAY, '')):
         draw_bars(ax, [(0, last[rank], rank) for rank in ranks

@@ -9,6 +9,7 @@ from typing import TypeAlias
 
 from d2lps.exercises.checking import (Answer, Check, Notes, Picture, Wrong,
                                       call_twice, forbidding)
+from d2lps.figures import describe
 
 Order: TypeAlias = Sequence[tuple[str, int]]  # a device's: ('F', 0), ...
 
@@ -298,7 +299,7 @@ def picture(answer: Answer) -> Picture:
                    for name in (f'device {d}', 'holds')], slots,
                   ax=figure.subplots(), title=title, xlabel='slots of time')
     ax.locator_params(axis='x', integer=True)
-    ax.set_label(f'{title}. {told}.')
+    describe(ax, f'{title}. {told}.')
     draw_bars(ax, [(0, slots, 2 * d) for d, _ in enumerate(orders)],
               '#88888840', 'idle', height=0.9)
     for which, color, label in (('F', BLUE, 'forward'),

@@ -10,6 +10,7 @@ import numpy as np
 from d2lps.checks import shown
 from d2lps.collectives import Schedule, Send, simulate, topology
 from d2lps.exercises.checking import Notes, Picture, Wrong
+from d2lps.figures import describe
 
 if TYPE_CHECKING:
     from d2lps.pictures.drawing import Row
@@ -301,7 +302,7 @@ def draw_plan(plan: Schedule, title: str) -> Picture:
     ax = row_axes([f'device {node}' for node in range(n)], rounds or 1,
                   ax=figure.subplots(), title=title,
                   xlabel='round (solid: added, dashed: replaces)')
-    ax.set_label(f'{title}. {said}.')
+    describe(ax, f'{title}. {said}.')
     numbered = range(0, rounds, 1 + rounds // 30)
     ax.set_xticks([k + 0.5 for k in numbered], [k + 1 for k in numbered])
     ax.grid(False, axis='x')

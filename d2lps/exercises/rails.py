@@ -9,6 +9,7 @@ from d2lps.collectives import Schedule, Send, strategies, topology
 from d2lps.exercises import plan_checks
 from d2lps.exercises.checking import (Answer, Check, Notes, Picture, Wrong,
                                       call_twice, forbidding)
+from d2lps.figures import describe
 
 LATENCY, NETWORK_LATENCY = 5e-6, 12.5e-6  # seconds, of a cable
 
@@ -241,7 +242,7 @@ def _cards(plans, machines, gpus):
         ax.spines[:].set_visible(False)
         ax.set(title=title, ylim=(machines, 0),
                xlabel='gradients sent over each network card')
-        ax.set_label(f'{title}: gradients sent over each network card. ' +
+        describe(ax, f'{title}: gradients sent over each network card. ' +
                      '; '.join(f'machine {k}: '
                                f'{", ".join(map(format_number, row))}'
                                for k, row in enumerate(sent)))

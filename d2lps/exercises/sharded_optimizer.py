@@ -11,6 +11,7 @@ import numpy as np
 from d2lps.annotations import Array
 from d2lps.exercises.checking import (Answer, Case, Check, Notes, Picture,
                                       Wrong, the_torch)
+from d2lps.figures import describe
 
 LR, MOMENTUM = 0.1, 0.9
 DEEPEST = 6  # how many lists, objects and dictionaries may be nested
@@ -305,7 +306,7 @@ def picture(optimizer: Answer) -> Picture:
                   n * shard, ax=figure.subplots(),
                   xlabel='place in the flat tensor')
     ax.set_xticks([k * shard for k in range(n + 1)])
-    ax.set_label(f'A row of parameters, cut for {n} ranks. {told}.')
+    describe(ax, f'A row of parameters, cut for {n} ranks. {told}.')
     _draw_parameters(ax, shapes, n * shard)
     for rank in range(n):
         _draw_rank(ax, rank, found, keeps[rank], total)

@@ -15,6 +15,7 @@ import numpy as np
 
 from d2lps.exercises.checking import (Answer, Check, Notes, Picture, Wrong,
                                       forbidding, student_line)
+from d2lps.figures import describe
 
 FORM = np.array([1, 0.5])  # a push of 3 is the array [3, 1.5]
 NEW_KEYS = (f'new {number}' for number in itertools.count())
@@ -528,7 +529,7 @@ def picture(answer: Answer) -> Picture:
                   ax=figure.subplots(), title=f'What is pulled: {told}',
                   xlabel='pushes, one after the other')
     ax.set_xticks(range(1, len(SHOWN) + 1))
-    ax.set_label('9 pushes of 3 workers in a row for each. What is pulled: '
+    describe(ax, '9 pushes of 3 workers in a row for each. What is pulled: '
                  f'{told}.')
     pushes = pulls_of(3, calls=[*SHOWN, ('w', 0)])[-1].before
     colors: dict[Push, str] = {}

@@ -11,6 +11,7 @@ from reprlib import repr as short
 
 from d2lps.exercises.checking import (Answer, Check, Notes, Picture, Wrong,
                                       forbidding)
+from d2lps.figures import describe
 
 # Elements of LeNet's parameters, keys 0 to 7: weights are even, biases odd.
 LENET = [180, 20, 25_000, 50, 102_400, 128, 1_280, 10]
@@ -303,7 +304,7 @@ def picture(answer: Answer) -> Picture:
                   title=f'{told}. Dashed: the share, {share:,}',
                   xlabel='elements of LeNet, on two servers')
     ax.xaxis.set_major_formatter('{x:,.0f}')
-    ax.set_label(f'{told}. {_words(rows, loads)}')
+    describe(ax, f'{told}. {_words(rows, loads)}')
     named = set()
     for row, (_, server, pieces) in enumerate(rows):
         start = 0

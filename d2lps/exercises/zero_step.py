@@ -11,6 +11,7 @@ import numpy as np
 from d2lps.exercises import numpygroup, turns
 from d2lps.exercises.checking import (Answer, Case, Check, Notes, Picture,
                                       Wrong, forbidding)
+from d2lps.figures import describe
 
 LR = 0.1
 BATCH = 3  # examples of each worker
@@ -492,7 +493,7 @@ def picture(answer: Answer) -> Picture:
     ax = figure.subplots()
     ax.set(title=title, ylabel='numbers held', xlabel='forward (f) and '
            'backward (b) of the layers, in the order of the step')
-    ax.set_label(f'{title}. It has {own} in its shards. {told}.')
+    describe(ax, f'{title}. It has {own} in its shards. {told}.')
     ax.set_xticks(range(len(passes)), [f'{kind[0]} {k}'
                                        for kind, k, *_ in passes])
     ax.grid(False, axis='x')

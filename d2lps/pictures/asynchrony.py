@@ -28,7 +28,7 @@ from d2lps.checks import (
     refuse,
     text,
 )
-from d2lps.figures import format_number
+from d2lps.figures import describe, format_number
 from d2lps.pictures.controls import choose, menu
 from d2lps.pictures.drawing import Row
 from d2lps.pictures.rows import (
@@ -91,7 +91,8 @@ def plot_plan(plan: Plan, until: float | None = None, title: str | None = None,
               ax: 'Axes | None' = None) -> 'Axes':
     """A row for each worker: when it computes, and when it waits.
 
-    until: end of the time axis in virtual seconds.
+    until: end of the time axis in virtual seconds. title: words above. ax: the
+    `Axes` to draw in; without it, those of a new figure.
     """
     until = until or plan.seconds
     if len(plan.events) > MOST:
@@ -113,7 +114,7 @@ def plot_plan(plan: Plan, until: float | None = None, title: str | None = None,
     for (words, spans), color in zip(bars.items(), (SKY, RED, GRAY)):
         draw_bars(ax, spans, color, words, '//' if spans is dropped else '')
     legend_below(ax)
-    ax.set_label(_plan_alt_text(bars, plan.num_workers, until, title))
+    describe(ax, _plan_alt_text(bars, plan.num_workers, until, title))
     return ax
 
 
@@ -135,7 +136,8 @@ def plot_progress(plans: Mapping[str, Plan], until: float | None = None,
                   ax: 'Axes | None' = None) -> 'Axes':
     """Gradients that were used until then, against virtual seconds.
 
-    plans: a dict of `Plan`s by name.
+    plans: a dict of `Plan`s by name. until: end of the time axis in virtual
+    seconds. ax: the `Axes` to draw in; without it, those of a new figure.
     """
     until = until or max(plan.seconds for plan in plans.values())
     ax = new_axes(ax)
@@ -216,7 +218,7 @@ def _draw_accuracy(ax, curves, what, xlabel):
     ax.margins(x=0.02)
     ax.set_xlim(left=0)
     ax.set_xlabel(xlabel)
-    ax.set_label(f'Test accuracy against {xlabel}: {"; ".join(ends)}.')
+    describe(ax, f'Test accuracy against {xlabel}: {"; ".join(ends)}.')
 
 
 @checked(kind=one_of(*KINDS), bound=one_of(*AHEAD.values()),

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from d2lps.checks import checked, instance_of, integer, list_of, one_of, refuse
 from d2lps.collectives import strategies
 from d2lps.collectives.simulate import Event
-from d2lps.figures import format_number, use_style
+from d2lps.figures import describe, format_number, use_style
 from d2lps.pictures.controls import choose, menu
 from d2lps.pictures.drawing import TITLE, WORDS, Drawing, color
 from d2lps.pictures.rows import WIDE, draw_bars, name_bar, row_axes
@@ -62,7 +62,7 @@ def plot_messages(panels: Mapping[str, Sequence[Event]]
             name_bar(ax, *bar, event.round, color(event.send.chunk))
         for artist in [*ax.patches, *ax.texts]:
             artist.set_zorder(2)  # a later bar hides an earlier number
-        ax.set_label(_alt_text(title, events, begins[title]))
+        describe(ax, _alt_text(title, events, begins[title]))
     ax.set_xlabel('time / ms (a colour for each chunk; numbers are rounds)')
     return [*axes.flat]
 

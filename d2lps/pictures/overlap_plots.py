@@ -13,7 +13,7 @@ from d2lps.checks import (
     positive,
     text,
 )
-from d2lps.figures import format_number
+from d2lps.figures import describe, format_number
 from d2lps.pictures.controls import choose, menu
 from d2lps.pictures.drawing import color
 from d2lps.pictures.rows import (
@@ -50,7 +50,8 @@ def plot_step(tasks: Sequence[Task], title: str = '',
     A colour and a number for each layer, or for the first one of a bucket;
     the forward pass is hatched. until: end of the time axis in seconds, to
     compare two pictures. best: a dashed line, in seconds. rows: the name of
-    each task's row, if it shall not be 'compute', 'push' or 'pull'.
+    each task's row, if it shall not be 'compute', 'push' or 'pull'. ax: the
+    `Axes` to draw in; without it, those of a new figure.
     """
     in_row = rows or [ROWS[task.what] for task in tasks]
     if len(in_row) != len(tasks):
@@ -74,7 +75,7 @@ def plot_step(tasks: Sequence[Task], title: str = '',
         draw_bars(ax, spans, fill, hatch='//' if forward else '')
     if best is not None:
         ax.axvline(best * 1e3, color='gray', linestyle='--', linewidth=1.5)
-    ax.set_label(f'{words}. {_alt_text(tasks, in_row)}')
+    describe(ax, f'{words}. {_alt_text(tasks, in_row)}')
     return ax
 
 

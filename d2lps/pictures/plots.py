@@ -18,6 +18,7 @@ from d2lps.checks import (
 )
 from d2lps.collectives.simulate import Timing
 from d2lps.collectives.topology import Topology
+from d2lps.figures import describe
 from d2lps.pictures.drawing import (
     TITLE,
     WORDS,
@@ -163,7 +164,8 @@ def plot_comparison(timings: Sequence[Timing], title: str = '',
                    ) -> 'Axes':
     """A bar per `Timing`, in the order given; the best ones are marked.
 
-    target: a dashed line, in seconds.
+    target: a dashed line, in seconds. title: words above. ax: the `Axes` to
+    draw in; without it, those of a new figure.
     """
     best = min(map(shown_ms, timings))
     good = [shown_ms(timing) == best for timing in timings]
@@ -188,7 +190,7 @@ def plot_comparison(timings: Sequence[Timing], title: str = '',
     if target:
         ax.axvline(line, color='gray', linestyle='--')
     parts = '; '.join(map('{}: {}'.format, names, labels))
-    ax.set_label(f'{title or "Bars"}, time in ms. {parts}.')
+    describe(ax, f'{title or "Bars"}, time in ms. {parts}.')
     return ax
 
 
@@ -205,7 +207,8 @@ def plot_timing(timing: Timing, most: int = 24, title: str | None = None,
     `Timing.busy()`. Latency is white: no byte flows then. With more than
     `most` links, only the busiest are shown. title: words above; without it,
     what is sent over what, and how long it takes. until: end of the time
-    axis in seconds, to compare two pictures.
+    axis in seconds, to compare two pictures. ax: the `Axes` to draw in;
+    without it, those of a new figure.
     """
     busy = timing.busy()
     busiest = sorted(busy, key=lambda link: busy[link])[-most:]
@@ -226,7 +229,7 @@ def plot_timing(timing: Timing, most: int = 24, title: str | None = None,
         ax.axhline(row + 0.4, color='gray', linewidth=0.8, alpha=0.3)
     for (ink, share), spans in _bars(timing, links).items():
         draw_bars(ax, spans, ink, height=share)
-    ax.set_label(_timing_alt_text(title, names, [
+    describe(ax, _timing_alt_text(title, names, [
         busy[link] for link in links]))
     return ax
 

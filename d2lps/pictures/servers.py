@@ -132,7 +132,8 @@ def _bars(timing, num_servers, bandwidth, colocated):
         kind = 'server' if isinstance(host, str) else 'worker'
         if colocated and host < num_servers:
             kind = 'worker with server'
-        bars.setdefault('\n'.join(wrap(f'{kind} {does}', 14)), []).append(carried / bandwidth)
+        name = '\n'.join(wrap(f'{kind} {does}', 14))
+        bars.setdefault(name, []).append(carried / bandwidth)
     return {name: max(bars[name]) for name in sorted(bars, reverse=True)}
 
 

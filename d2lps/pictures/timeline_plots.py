@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 from d2lps.checks import checked, instance_of, integer, positive, text
 from d2lps.engine import cores
-from d2lps.figures import format_number
+from d2lps.figures import describe, format_number
 from d2lps.pictures.controls import choose
 from d2lps.pictures.rows import (
     WIDE,
@@ -36,7 +36,8 @@ def plot_timeline(timeline: Timeline, title: str | None = None,
     """Draw a `Timeline`: a row for each device, a bar for each operation.
 
     title: words above; how much the devices overlapped is added.
-    until: end of the time axis in seconds, to compare two pictures.
+    until: end of the time axis in seconds, to compare two pictures. ax: the
+    `Axes` to draw in; without it, those of a new figure.
     """
     bars: dict[str, list[Span]] = {}
     for event in timeline.events:
@@ -58,7 +59,7 @@ def plot_timeline(timeline: Timeline, title: str | None = None,
     ax.plot([], [], 's', markersize=8, markerfacecolor='none',
             markeredgecolor='gray', label='idle')
     legend_below(ax)
-    ax.set_label(f'{words}. {_alt_text(timeline)}')
+    describe(ax, f'{words}. {_alt_text(timeline)}')
     return ax
 
 

@@ -23,6 +23,7 @@ from d2lps.checks import (
     refuse,
     text,
 )
+from d2lps.figures import describe
 from d2lps.pictures.board import show, widget_of
 from d2lps.pictures.controls import menu
 from d2lps.pictures.rows import WIDE, new_figure
@@ -91,9 +92,9 @@ def draw_progress(rows: Sequence[Step], num_steps: int,
     left.plot([], [], label='a death', **dead)
     figure.legend(handles=left.get_legend_handles_labels()[0], ncols=4,
                   loc='lower left')
-    left.set_label(f'Left, the loss of each step: {sum(~again)} of '
+    describe(left, f'Left, the loss of each step: {sum(~again)} of '
                    f'{num_steps} steps, {sum(again)} of them done again.')
-    right.set_label(' '.join(('Right, when each was taken.', *(
+    describe(right, ' '.join(('Right, when each was taken.', *(
         f'{who} died after {at:.1f} seconds.' for at, who in deaths))))
     return figure
 

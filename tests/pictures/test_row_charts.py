@@ -52,7 +52,7 @@ def test_bars_of_a_timeline_are_in_the_rows_of_devices():
     assert ax.get_xlim() == (0, 5) and ax.yaxis_inverted()
     [legend] = ax.figure.legends
     assert [one.get_text() for one in legend.get_texts()] == [
-        'forward', 'backward']
+        'forward', 'backward', 'idle']
     assert ax.get_title('left') == (
         'Ours: 4 ms, more than one device at work 25% of the time')
     assert 'cpu(1): backward 3 ms.' in figures.alt_text(ax.figure)

@@ -371,7 +371,7 @@ def test_a_pass_stands_in_its_slot_beside_what_is_kept():
     assert words[:4] == [('0', (0.5, 0)), ('1', (1.5, 0)), ('0', (3.5, 0)),
                          ('1', (5.5, 0))]
     assert [text for text, (x, _) in words if x > 6] == ['2', '1', 'kept']
-    assert '33% of the slots are empty' in ax.get_label()
+    assert '33% of the slots are empty' in figures.alt_text(ax.figure)
 
 
 # Workers and servers.

@@ -8,6 +8,7 @@ import numpy as np
 
 from d2lps.checks import boolean, checked, integer, number
 from d2lps.collectives import simulate, strategies, topology
+from d2lps.figures import describe
 from d2lps.pictures.controls import checkbox, choose
 from d2lps.pictures.drawing import wrapped
 from d2lps.pictures.rows import WIDE, LETTERS, new_figure
@@ -111,9 +112,9 @@ def draw_latency(num_devices: int, megabytes: float, latency: float,
                   borderaxespad=0)
     figure.text(0.99, 0.345, 'lines: the formula\ndots: simulated',
                 ha='right', va='top')
-    ax.set_label(
-        'Lines for each plan show how long it takes for 100 bytes to 1 GB on '
-        'each device; circles show where they cross: ' + ('; '.join(
+    describe(
+        ax, 'Lines for each plan show how long it takes for 100 bytes to 1 GB '
+        'on each device; circles show where they cross: ' + ('; '.join(
             f'{with_unit(size, SIZES)}, {names}'
             for size, _, names in crossings) or 'nowhere'))
     return figure

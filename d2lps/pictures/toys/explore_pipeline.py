@@ -4,6 +4,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from d2lps.checks import checked, integer, one_of, refuse
+from d2lps.figures import describe
 from d2lps.pictures.controls import choose, menu
 from d2lps.pictures.drawing import width_of
 from d2lps.pictures.rows import (
@@ -126,8 +127,8 @@ def _draw(orders, rows):
     ax.text(length + 0.3 / slot, -0.8, 'kept', ha='center')
     figure.legend(loc='upper left', ncols=3, bbox_to_anchor=(
         0.6 / WIDE, 1 - (0.5 + deep) / high))
-    ax.set_label(
-        f'{len(orders)} stages of a pipeline, a row of slots of time each. '
+    describe(
+        ax, f'{len(orders)} stages of a pipeline, a row of slots each. '
         f'Forward passes are blue, backward passes are orange, and {idle:.0%} '
         'of the slots are empty. The stages keep the activations of at most '
         f'{", ".join(map(str, kept))} micro-batches.')

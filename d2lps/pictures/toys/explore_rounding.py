@@ -6,6 +6,7 @@ import numpy as np
 
 from d2lps.checks import checked, integer
 from d2lps.collectives import strategies
+from d2lps.figures import describe
 from d2lps.pictures.controls import choose
 from d2lps.pictures.rows import WIDE, new_figure
 from d2lps.pictures.style import BLUE, GRAY, ORANGE
@@ -63,9 +64,9 @@ def draw_rounding(levels: int, num_workers: int) -> 'Figure':
     bars.bar_label(bars.bar(['every hop', 'once'], errors,
                             color=[ORANGE, BLUE]), fmt='{:.1%}')
     figure.legend(loc='lower left', ncols=3)
-    ax.set_label(f'{ax.get_title("left")}: bars of the sums, and marks beside '
+    describe(ax, f'{ax.get_title("left")}: bars of the sums, and marks beside '
                  'their ends for what rounding makes of them.')
-    bars.set_label(f'Rounded at every hop, the sum has an error of '
+    describe(bars, f'Rounded at every hop, the sum has an error of '
                    f'{errors[0]:.1%}; rounded once each way, of '
                    f'{errors[1]:.1%}.')
     return figure

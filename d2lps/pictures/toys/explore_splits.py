@@ -3,6 +3,7 @@ from functools import partial
 from typing import NamedTuple
 
 from d2lps.checks import checked, integer, one_of
+from d2lps.figures import describe
 from d2lps.pictures.controls import choose, menu
 from d2lps.pictures.drawing import Drawing, Row
 from d2lps.pictures.rows import new_figure
@@ -167,8 +168,8 @@ def draw_costs(way: str, num_devices: int = 2, batch_size: int = 256) -> Row:
         ax.grid(False)
     held = ', '.join(f'device {device} holds {_megabytes(2 * a + b)} MB'
                      for device, (a, b) in enumerate(zip(*costs[:2])))
-    memory.set_label(f'{batch_size} examples: {held}.')
-    sent.set_label(f'{_megabytes(costs.sent)} MB sent in a step, '
+    describe(memory, f'{batch_size} examples: {held}.')
+    describe(sent, f'{_megabytes(costs.sent)} MB sent in a step, '
                    f'{_often(costs)}.')
     return Row(boxes, charts)
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from d2lps.checks import checked, from_zero, one_of
+from d2lps.figures import describe
 from d2lps.pictures.controls import choose, menu
 from d2lps.pictures.rows import WIDE, new_figure
 from d2lps.pictures.style import BLUE, GRAY, GREEN, ORANGE
@@ -137,7 +138,7 @@ def draw_sum(order: str, precision: str, num_numbers: int, seed: int = 0
         ax.plot(sizes, times * unit, color='gray', linestyle=style,
                 linewidth=1.5, label=words)
     figure.legend(loc='lower left', ncols=2)
-    ax.set_label(f'Lines show how the mean error of {TRIALS} sums grows with '
+    describe(ax, f'Lines show how the mean error of {TRIALS} sums grows with '
                  f'the numbers that are added, {ORDERS[order][0]} the thick '
                  'one, below the limits of what rounding can do.')
     return figure
