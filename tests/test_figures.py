@@ -295,9 +295,10 @@ def test_thin_bars_have_their_hatch_in_the_legend(axes):
 def test_a_row_shows_figures_instead_of_their_cell():
     ax = rows.new_axes(None)
     ax.plot([1, 2])
-    assert plt.get_fignums()
+    number = ax.figure.number
+    assert plt.fignum_exists(number)
     row = Row(ax, ax.figure)
-    assert not plt.get_fignums()
+    assert not plt.fignum_exists(number)
     assert row.alt == repr(row) == ' '.join(2 * ['from 1 at 0 to 2 at 1.'])
     assert row._repr_html_().count('data:image/svg+xml') == 2
     with pytest.raises(ValueError, match='a Drawing, a Figure or Axes'):

@@ -86,7 +86,7 @@ def test_the_prediction_is_printed_before_anything_is_measured(
     monkeypatch.setattr(exercise, '_step', step)
     figure = exercise.picture(predict)
     assert 'Your prediction for 256 images: 1 device: 140.0 ms' in printed[0]
-    assert 'measured: 1 device 7, 2 devices 7' in alt_text(figure)
+    assert 'measured: 7 at 1 device, 7 at 2 devices' in alt_text(figure)
 
 
 def test_nothing_is_measured_while_a_teacher_grades(predict, monkeypatch):
