@@ -32,7 +32,7 @@ FEWER = {
         'num_devices': [2, 4, 8, 16], 'latency': [1, 10, 100],
         'megabytes': [.001, .01, .1, 1, 10, 100], 'bandwidth': [1, 16, 100]},
     'explore_overlap': {
-        'bandwidth': [250, 1000, 2000, 4000], 'latency': [0, 5, 10],
+        'bandwidth': [250, 500, 1000, 4000], 'latency': [0, 5, 10],
         'bucket_size': [0, 4, 12, 25, 60], 'slice_size': [0, 1]},
     'explore_servers': {
         'num_workers': [1, 2, 4, 16, 64], 'gigabits': [1, 10, 100],
