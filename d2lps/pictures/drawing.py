@@ -2,7 +2,7 @@
 import sys
 from base64 import b64encode
 from collections.abc import Sequence
-from functools import cache, lru_cache
+from functools import lru_cache
 from html import escape
 from math import hypot
 from pathlib import Path
@@ -36,18 +36,17 @@ def color(device: int) -> str:
     return CHUNK_COLORS[device % len(CHUNK_COLORS)]
 
 
-@cache
-def _font(bold):
-    """DejaVu Sans, the widest of the fonts that a drawing asks for."""
-    from matplotlib.font_manager import FontProperties, findfont, get_font
-    return get_font(findfont(FontProperties(
-        family='DejaVu Sans', weight='bold' if bold else 'normal')))
-
-
 @lru_cache(10_000)
 def _line_width(line, bold):
-    """How wide a line is in letters of 100 pixels."""
-    font = _font(bold)
+    """How wide a line is in letters of 100 pixels.
+
+    They are of DejaVu Sans, the widest of the fonts that a drawing asks for.
+    """
+    from matplotlib.font_manager import FontProperties, findfont, get_font
+    # Asked each time: it gives a font of its own to each thread, and to each
+    # forked process, which else would read the file at each other's places.
+    font = get_font(findfont(FontProperties(
+        family='DejaVu Sans', weight='bold' if bold else 'normal')))
     font.set_size(100, 72)
     font.set_text(line)
     return font.get_width_height()[0] / 64
