@@ -5,26 +5,26 @@ import pytest
 from d2lps.exercises import numpygroup, zero_step
 from d2lps.exercises.checking import Wrong
 
-WIDTHS = [4, 5, 3, 2]
+LAYERS = [4, 5, 3, 2]
 
 
 def loss(params, X, y):
     """The mean loss, worked out without `Layer`."""
-    sizes = [(a + 1) * b for a, b in zip(WIDTHS, WIDTHS[1:])]
+    sizes = [(a + 1) * b for a, b in zip(LAYERS, LAYERS[1:])]
     parts = np.split(params, np.cumsum(sizes)[:-1])
-    for k, (w, a, b) in enumerate(zip(parts, WIDTHS, WIDTHS[1:])):
+    for k, (w, a, b) in enumerate(zip(parts, LAYERS, LAYERS[1:])):
         X = np.c_[X, np.ones(len(X))] @ w.reshape(a + 1, b)
         X = X.clip(min=0) if k < len(parts) - 1 else X
     return ((X - y) ** 2).sum() / 2 / len(X)
 
 
 def test_gradients_are_the_slopes_of_the_loss():
-    X, y = zero_step.batch(WIDTHS, 0, 0)
-    params = zero_step.parameters(WIDTHS)
+    X, y = zero_step.batch(LAYERS, 0, 0)
+    params = zero_step.parameters(LAYERS)
     flat, h = np.concatenate(params), 1e-6
     slopes = [(loss(flat + h * one, X, y) - loss(flat - h * one, X, y)) / 2 / h
               for one in np.eye(flat.size)]
-    found = np.concatenate(zero_step._gradients(WIDTHS, params, X, y))
+    found = np.concatenate(zero_step._gradients(LAYERS, params, X, y))
     assert np.allclose(found, slopes, atol=1e-7)
     assert (abs(found) > 1e-3).mean() > 0.5
 
