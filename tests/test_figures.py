@@ -3,6 +3,7 @@ import re
 from base64 import b64decode
 from xml.etree import ElementTree
 
+import nbformat
 import numpy as np
 import pandas as pd
 import pytest
@@ -10,6 +11,7 @@ from d2lps import figures
 from d2lps.pictures import rows
 from d2lps.pictures.drawing import Row
 from matplotlib import pyplot as plt
+from nbclient import NotebookClient
 
 SVG = '{http://www.w3.org/2000/svg}'
 CURVES = pd.DataFrame({'ring': [1.0, 4, 9], 'tree': [2.0, 7, 5]}, [1, 2, 4])
@@ -235,6 +237,23 @@ def test_d2l_does_not_show_its_plots_twice(python):
     print(kinds())
     """
     assert python('-c', code).stdout == f'{KINDS}\n'
+
+
+def test_a_kernel_shows_a_plot_in_the_cell_that_imports_pyplot():
+    notebook = nbformat.v4.new_notebook(cells=[
+        nbformat.v4.new_code_cell('import d2lps'),
+        nbformat.v4.new_code_cell('from matplotlib import pyplot as plt\n'
+                                  'plt.plot([1, 2]);')])
+    NotebookClient(notebook, kernel_name='python3').execute()
+    [output] = notebook.cells[1].outputs
+    assert sorted(output.data) == ['text/html', 'text/plain']
+
+
+def test_nothing_is_loaded_where_an_exercise_is_graded(python):
+    code = SHELL.replace('import d2lps', """import d2lps, sys
+    print('matplotlib' in sys.modules)""").split('def kinds')[0].replace(
+        'from matplotlib import pyplot as plt', '')
+    assert python('-c', code, D2LPS_CASES='cases').stdout == 'False\n'
 
 
 def test_outside_of_a_notebook_matplotlib_is_not_loaded(python):

@@ -37,7 +37,7 @@ def test_pictures_of_a_frame_share_no_names_and_use_their_own(extension):
     assert len(names) == len({*names}) and {*names} == {*used}
     assert all(name.startswith('toy-0-') for name in names)
     assert '<style' not in page  # it would be that of all the page
-    assert words.endswith('3, 1 1, 2 2. A box.'), words
+    assert words.endswith('1 at 1, 2 at 2. A box.'), words
 
 
 def test_pictures_keep_their_scale_where_others_are_larger(extension):
