@@ -19,7 +19,9 @@ The lesson imports no machinery; the contract stands in pyproject.toml. Import
 d2lps before mxnet, because it makes the settings that MXNet reads when it
 starts (see `d2lps.settings`). Names are looked up when they are first used.
 """
-from d2lps import figures, missing, settings  # before MXNet is imported
+import sys
+
+from d2lps import missing, settings  # before MXNet is imported
 from d2lps.lazy import lazy
 from d2lps.usage import watch_cells
 
@@ -52,4 +54,6 @@ __getattr__, __dir__ = lazy(__name__, {
              '.exercises', '.kvstore', '.pictures', '.recovery',
              '.training'))
 watch_cells()
-figures.register()
+if 'IPython' in sys.modules:
+    from d2lps import figures
+    figures.register()

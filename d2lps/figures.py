@@ -33,8 +33,8 @@ NO_METADATA = dict.fromkeys(('Creator', 'Date', 'Format', 'Type'))
 
 def register() -> None:
     """Use the style, and let a notebook show figures by `html`."""
-    ipython = sys.modules.get('IPython')
-    shell = ipython and ipython.get_ipython()
+    from IPython import get_ipython
+    shell = get_ipython()
     if shell is None or os.environ.get('D2LPS_CASES'):  # nobody looks at it
         return
     # Imported by pyplot only, it would not show the plots of that cell.
