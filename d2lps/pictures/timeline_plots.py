@@ -92,10 +92,13 @@ def explore_timeline(num_devices: int = 2, batch_size: int = 16) -> None:
         height = 1.3 + ROW * most  # there is room for all devices
         figure = new_figure(WIDE, height, None)
         rows = ROW * num_devices / height
+        bottom = 1 - 0.35 / height - rows
         plot_timeline(
             step_timeline(num_devices, batch_size),
             f'{batch_size / num_devices:.3g} examples on each device',
-            ax=figure.add_axes((0.09, 1 - 0.35 / height - rows, 0.89, rows)))
+            ax=figure.add_axes((0.09, bottom, 0.89, rows)))
+        [legend] = figure.legends  # close below the axes
+        legend.set_bbox_to_anchor((0, bottom - 0.85 / height))
         return figure
 
     live_picture(draw, {
