@@ -2,8 +2,8 @@
 
 `import d2lps` in a notebook takes the style of `figures.mplstyle`, and shows
 each figure, a reader's own as well, as an image of SVG with an alternative
-text. A notebook shows it without being run, and on a dark page there is no
-white box.
+text. A notebook shows it without being run. On a dark page there is no white
+box, except behind photographs.
 """
 import os
 import re
@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 
 STYLE = Path(__file__).with_suffix('.mplstyle')
 MOST_VALUES = 12  # of bars, in an alternative text
-# Dark words have a white halo. Nobody sees it on a white page; on a black one
-# it makes the words readable.
+# Dark words have a white halo. A white page hides it; on a black page it makes
+# the words readable.
 HALO = ('text[style*="#333333"],[style*="#333333"] text{paint-order:stroke;'
         'stroke:#fff;stroke-width:2px}')
 _described: 'WeakKeyDictionary[Axes, str]' = WeakKeyDictionary()
@@ -35,13 +35,15 @@ def register() -> None:
     """Use the style, and let a notebook show figures by `html`."""
     from IPython import get_ipython
     shell = get_ipython()
-    if shell is None or os.environ.get('D2LPS_CASES'):  # nobody looks at it
+    if shell is None or os.environ.get('D2LPS_CASES'):  # it is graded
         return
-    # Imported by pyplot only, it would not show the plots of that cell.
+    # If pyplot were the first to import the inline backend, the plots of that
+    # cell would not be shown.
     from matplotlib_inline.config import InlineBackend
     use_style()
-    # Its own PNGs would be a second copy of each figure. It forgets what is
-    # registered for `Figure` whenever a backend is chosen, but not its base.
+    # The backend's own PNGs would be a second copy of each figure. When it is
+    # chosen again, it removes the formatters of `Figure`, but not those of its
+    # base class.
     InlineBackend.instance(parent=shell).figure_formats = set()
     shell.display_formatter.formatters['text/html'].for_type_by_name(
         'matplotlib.figure', 'FigureBase', html)
@@ -93,7 +95,7 @@ def svg(figure: 'Figure') -> str:
 def _saved(figure, kind):
     from matplotlib.colors import to_hex
     file, engine = BytesIO(), figure.get_layout_engine()
-    # A ground that a reader has coloured stays.
+    # A background that a reader has coloured stays.
     white = all(to_hex(one.get_facecolor()) == '#ffffff'
                 for one in (figure, *figure.axes))
     figure.savefig(file, format=kind, metadata=(

@@ -58,8 +58,8 @@ COLORS = {'sync': BLUE, 'bound': GREEN, 'async': ORANGE, 'backup': PURPLE}
 OTHERS = '#555555', '#8A7D00', RED
 PLAN = instance_of(Plan, 'a Plan, such as virtual_clock([[1], [5]])')
 MOST = 20_000
-# The toy: virtual seconds of its two charts, four steps in each at most.
-PLAN_UNTIL, UNTIL = 30, 60
+PLAN_UNTIL, UNTIL = 30, 60  # virtual seconds of the toy's two charts
+# Gradients: four workers make at most four in a virtual second.
 ENOUGH = 4 * UNTIL
 MARKS = 'os^Dvx'  # of curves, in order
 DASHES = '-', '--', '-.', ':'

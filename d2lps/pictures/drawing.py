@@ -43,8 +43,8 @@ def _line_width(line, bold):
     They are of DejaVu Sans, the widest of the fonts that a drawing asks for.
     """
     from matplotlib.font_manager import FontProperties, findfont, get_font
-    # Asked each time: it gives a font of its own to each thread, and to each
-    # forked process, which else would read the file at each other's places.
+    # get_font gives each thread and each forked process a font of its own. Two
+    # processes with one font would move each other's place in its file.
     font = get_font(findfont(FontProperties(
         family='DejaVu Sans', weight='bold' if bold else 'normal')))
     font.set_size(100, 72)
@@ -271,7 +271,7 @@ def _picture(value):
     """A Drawing or a figure, which Pyplot then no longer shows."""
     if isinstance(value, Drawing):
         return value
-    figure = getattr(value, 'figure', None)  # a Figure has itself
+    figure = getattr(value, 'figure', None)  # a Figure is its own
     if not hasattr(figure, 'savefig'):
         refuse('a picture of a Row', value, 'a Drawing, a Figure or Axes')
     pyplot = sys.modules.get('matplotlib.pyplot')

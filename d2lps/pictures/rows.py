@@ -119,7 +119,7 @@ def draw_bars(ax: 'Axes', spans: Iterable[Span], color: str, label: str = '',
 
 
 def _joined(spans, wide):
-    """Spans, of which slivers are one where nobody could tell them apart."""
+    """The spans; slivers that nobody could tell apart are joined."""
     found, least = [], LEAST_WIDTH * wide
     for start, end, row in sorted(spans, key=lambda span: (span[2], *span)):
         if found and found[-1][2] == row and (

@@ -170,8 +170,10 @@ def parts(picture):
 
 
 def slim(svg):
-    """Shorter, and without names that nothing uses: they are not the same
-    from frame to frame."""
+    """A shorter SVG, without names that nothing refers to.
+
+    These names differ from frame to frame, which would then share less.
+    """
     used = {*re.findall(r'(?:url\(|href=")#([^")]*)', svg)}
     svg = ID.sub(lambda it: it[0] if it[1] in used else '', svg)
     svg = BAR.sub(r'M\1 \2H\3V\4H\1z', svg)
