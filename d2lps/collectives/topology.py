@@ -5,22 +5,20 @@ link goes one way; a full-duplex cable is two links. A message pays the
 latency of every link on its way. The constants are nominal rates, each way:
 of what they promise, protocols leave less.
 """
-from __future__ import annotations
-
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from d2lps.annotations import Node
-from d2lps.checks import checked, number, positive, refuse, text
+from d2lps.checks import checked, number, positive
 from d2lps.collectives import limits
 from d2lps.collectives.cables import P3_CABLES, rings_of  # noqa: F401
-from d2lps.collectives.routes import Router
-
-if TYPE_CHECKING:
-    import networkx
+from d2lps.collectives.links import (Link, Topology, both_ways,  # noqa: F401
+                                     star)
+from d2lps.collectives.machines.nccl_xml import read_xml
+from d2lps.collectives.machines.nvidia_smi import read_table
+from d2lps.collectives.machines.server import Server, server_of
 
 PCIE3, PCIE4 = 16e9, 32e9  # 16 lanes
 NVLINK = 18e9  # one link of a V100, as in the book (Dive into Deep Learning)
@@ -31,113 +29,6 @@ ETHERNET_1G, ETHERNET_10G, ETHERNET_100G = 125e6, 1.25e9, 12.5e9
 PAYLOAD = 1448 / 1514
 
 
-class Link(NamedTuple):
-    """One direction of a cable: bandwidth in bytes/s, latency in s."""
-    src: Node
-    dst: Node
-    bandwidth: float
-    latency: float
-
-
-def _links(name, value):
-    """A check: a list of `Link`, no two of them between the same nodes."""
-    if not isinstance(value, (list, tuple)) or not all(
-            isinstance(link, Link) for link in value):
-        refuse(name, value, 'a list of Link, such as both_ways(0, 1, 16e9)')
-    for k, link in enumerate(value):
-        ends = [limits.node(f'{name}[{k}]', end) for end in link[:2]]
-        if ends[0] == ends[1]:
-            raise ValueError(f'{name}[{k}] joins {link.src!r} to itself')
-        positive(f'{name}[{k}].bandwidth', link.bandwidth)
-        number(f'{name}[{k}].latency', link.latency)
-    if len({link[:2] for link in value}) < len(value):
-        raise ValueError(f'{name}: two of them join the same nodes; make '
-                         'them one link with the sum of the bandwidths')
-    return value
-
-
-class Topology:
-    """Nodes and the links between them.
-
-    links: `Link`s, at most one from any node to any other.
-    switches: nodes that pass data on but are not the end of a route.
-
-    A route has as few links as possible, and then the faster ones.
-    bandwidth, latency: of all links, arrays; one entry more for no link.
-    Raises ValueError for a link that is there twice or has no bandwidth.
-    """
-
-    @checked(links=_links, switches=limits.names, name=text)
-    def __init__(self, links: Sequence[Link], switches: Iterable[Node] = (),
-                 name: str = 'topology') -> None:
-        self.links, self.name = tuple(links), name
-        self.switches = tuple(switches)
-        self.number = {link[:2]: k for k, link in enumerate(self.links)}
-        self.bandwidth, self.latency = np.array(
-            [link[2:] for link in self.links] + [(np.inf, 0.0)], float).T
-        ends = dict.fromkeys(end for link in self.links for end in link[:2])
-        passing = {*self.switches}
-        lost = [switch for switch in self.switches if switch not in ends]
-        if lost:
-            raise ValueError(f'switches: no link goes to {lost[0]!r}')
-        self.nodes = tuple(end for end in ends if end not in passing)
-        self.position = {node: k for k, node in enumerate(self.nodes)}
-        self._router = Router(self)
-
-    def __repr__(self) -> str:
-        return (f'<{self.name}: {len(self.nodes)} nodes, {len(self.switches)} '
-                f'switches, {len(self.links)} links>')
-
-    def graph(self) -> networkx.DiGraph:
-        """The topology as a `networkx.DiGraph`, to look at or change."""
-        import networkx  # here, because it takes 0.1 s to import
-        graph = networkx.DiGraph(name=self.name)
-        slowest = self.bandwidth.min()
-        for link in self.links:
-            # A link more is worse than any slow ones: the rest is below 1.
-            hop = 1 + slowest / link.bandwidth / (1 + len(self.links))
-            graph.add_edge(*link[:2], bandwidth=link.bandwidth,
-                           latency=link.latency, hop=hop)
-        return graph
-
-    def route(self, src: Node, dst: Node) -> list[Link]:
-        """The links from `src` to `dst`, a list of `Link`.
-
-        Raises ValueError if there is no such node or no way between them.
-        """
-        row, = self.routes(self.positions([src], 'src'),
-                           self.positions([dst], 'dst'))
-        return [self.links[k] for k in row if k < len(self.links)]
-
-    def positions(self, nodes: Iterable[Node],
-                  what: str = 'nodes') -> np.ndarray:
-        """Where `nodes` stand in `self.nodes`: an integer array.
-
-        what: how to call them in the ValueError for those that are not there.
-        """
-        for node in nodes:
-            if limits.node(what, node) not in self.position:
-                raise ValueError(f'{what}: {self.name} has no node {node!r}; '
-                                 f'it has {str(self.nodes[:20])[1:-1]} …')
-        return np.array([self.position[node] for node in nodes], int)
-
-    def routes(self, src: np.ndarray, dst: np.ndarray) -> np.ndarray:
-        """Routes of k pairs at once, as numbers of links.
-
-        src, dst: integer arrays (k,) of positions in `self.nodes`. Returns
-        an integer array (k, length of the longest route): row i has the
-        route from src[i] to dst[i]. Rows are filled up with len(links).
-        """
-        return self._router.routes(src, dst)
-
-
-@checked(a=limits.node, b=limits.node, bandwidth=positive, latency=number)
-def both_ways(a: Node, b: Node, bandwidth: float,
-              latency: float = 0.0) -> list[Link]:
-    """A full-duplex cable between `a` and `b`: a list of two `Link`s."""
-    return _star([a], b, bandwidth, latency)
-
-
 @checked(n=limits.LINEAR, bandwidth=positive, latency=number)
 def pcie_switch(n: int, bandwidth: float = PCIE3,
                 latency: float = 0.0) -> Topology:
@@ -146,7 +37,7 @@ def pcie_switch(n: int, bandwidth: float = PCIE3,
     bandwidth: bytes/s of each cable in each direction (PCIe 3.0 x16).
     latency: seconds per cable; a message takes two of them.
     """
-    links = _star([*range(n), 'cpu'], 'switch', bandwidth, latency)
+    links = star([*range(n), 'cpu'], 'switch', bandwidth, latency)
     return Topology(links, ['switch'], f'pcie_switch({n})')
 
 
@@ -160,7 +51,7 @@ def ethernet(hosts: int | Sequence[Node], bandwidth: float = ETHERNET_10G,
     latency: seconds per cable; a message takes two of them.
     """
     nodes = range(hosts) if isinstance(hosts, int) else hosts
-    links = _star(nodes, 'switch', bandwidth, latency)
+    links = star(nodes, 'switch', bandwidth, latency)
     return Topology(links, ['switch'], f'ethernet({len(nodes)})')
 
 
@@ -175,7 +66,7 @@ def nvlink_p3(bandwidth: float = NVLINK, latency: float = 0.0) -> Topology:
     """
     links = []
     for i, j in np.argwhere(np.triu(P3_CABLES)).tolist():
-        links += _star([i], j, int(P3_CABLES[i, j]) * bandwidth, latency)
+        links += star([i], j, int(P3_CABLES[i, j]) * bandwidth, latency)
     return Topology(links, name='nvlink_p3')
 
 
@@ -202,15 +93,38 @@ def cluster(num_machines: int, num_devices: int, inside: float = PCIE3,
     links = []
     for m in range(num_machines):
         own = range(m * num_devices, (m + 1) * num_devices)
-        links += _star([*own, f'cpu {m}'], f'switch {m}', inside, latency)
-        links += _star([f'switch {m}'], 'network', network, network_latency)
-    links += _star([f'server {j}' for j in range(num_servers)], 'network',
+        links += star([*own, f'cpu {m}'], f'switch {m}', inside, latency)
+        links += star([f'switch {m}'], 'network', network, network_latency)
+    links += star([f'server {j}' for j in range(num_servers)], 'network',
                    network, network_latency)
     switches = ['network', *(f'switch {m}' for m in range(num_machines))]
     return Topology(links, switches, f'cluster({num_machines}, {num_devices})')
 
 
-def _star(nodes, middle, bandwidth, latency):
-    """Cables between each of `nodes` and the middle."""
-    return [Link(*ends, bandwidth, latency) for node in nodes
-            for ends in ((node, middle), (middle, node))]
+def from_nvidia_smi(text: str, gpu: str | None = None,
+                    use: Sequence[int] | None = None,
+                    rates: str = 'usable') -> Server:
+    """The machine whose `nvidia-smi topo -m` somebody posted.
+
+    text: the table, with whatever stands around it.
+    gpu: which GPU it is, such as 'A100': the table does not say it.
+    use: the numbers of the GPUs that take part; all if left out.
+    rates: 'usable' (NCCL's estimates, `machines.rates`) or 'nominal' (data
+    sheets).
+
+    Returns a `Server`, a `Topology` without latencies. Raises ValueError for
+    a text that is cut off or contradicts itself; it says where.
+    """
+    return server_of(read_table(text), gpu, use, rates)
+
+
+def from_nccl_xml(text: str, gpu: str | None = None,
+                  use: Sequence[int] | None = None,
+                  rates: str = 'usable') -> Server:
+    """The machine in a file of NCCL: a dump of it, or one given to it.
+
+    text: the XML (NCCL writes it to `NCCL_TOPO_DUMP_FILE`).
+    gpu, use, rates and what is returned or raised: as in `from_nvidia_smi`;
+    a dump says which GPU it is.
+    """
+    return server_of(read_xml(text), gpu, use, rates)

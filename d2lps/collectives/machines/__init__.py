@@ -1,0 +1,6 @@
+"""Real machines, from what their owners post: wiring, rings, expectations.
+
+`rates`: what a link carries, with sources. `wiring`: what a text says.
+`nvidia_smi`, `nccl_xml`: the texts. `server`: the topology of one machine.
+`expectation`: what bus bandwidth it should show. `nccl_tests`: what it showed.
+"""

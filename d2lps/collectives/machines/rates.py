@@ -1,0 +1,144 @@
+"""What the links of real machines carry: data sheets, and NCCL's estimates.
+
+Rates are bytes per second, each way. *Nominal* is what a data sheet or a
+standard promises. *Usable* is what NCCL takes a link to carry when it plans:
+constants of its source, `src/graph/topo.h`, version 2.30. A packet of an
+NVLink has a header and at most 128 bytes that a GPU's core sent, so that
+about four fifths are left of the nominal rate.
+"""
+import re
+from typing import NamedTuple
+
+from d2lps.checks import refuse
+
+TOPO_H = 'NCCL 2.30, src/graph/topo.h'
+
+
+class Rate(NamedTuple):
+    """usable, nominal: bytes/s each way. source: of both."""
+    usable: float
+    nominal: float
+    source: str
+
+
+# One NVLink, by the generation of the GPU.
+NVLINKS = {
+    'P100': Rate(18e9, 20e9, f'{TOPO_H}, SM60; NVIDIA, Tesla P100'),
+    'V100': Rate(20e9, 25e9, f'{TOPO_H}, SM70; NVIDIA, Tesla V100'),
+    'A100': Rate(20e9, 25e9, f'{TOPO_H}, SM80; NVIDIA, A100'),
+    'A40': Rate(12e9, 14.0625e9, f'{TOPO_H}, SM86; NVIDIA, A40'),
+    'H100': Rate(20.6e9, 25e9, f'{TOPO_H}, SM90; NVIDIA, H100'),
+    'B200': Rate(40.1e9, 50e9, f'{TOPO_H}, SM100; NVIDIA, B200'),
+}
+# A PCIe slot of 16 lanes, by generation.
+PCIE = {
+    3: Rate(12e9, 15.75e9, f'{TOPO_H}, PCI_BW; PCI-SIG'),
+    4: Rate(24e9, 31.5e9, 'twice PCIe 3, as NCCL counts; PCI-SIG'),
+    5: Rate(48e9, 63e9, 'four times PCIe 3, as NCCL counts; PCI-SIG'),
+}
+# Between two CPU sockets, or inside an EPYC, by processor. PCIe 3, 4 and 5
+# came with these three.
+SOCKETS = {
+    'Skylake': Rate(10e9, 20.8e9, f'{TOPO_H}, SKL_QPI_BW; Intel, UPI'),
+    'EPYC': Rate(24e9, 24e9, f'{TOPO_H}; no data sheet says it'),
+    'Sapphire Rapids': Rate(22e9, 50e9, f'{TOPO_H}, SRP_QPI_BW; Intel, UPI'),
+}
+SOCKET_OF_PCIE = {3: 'Skylake', 4: 'EPYC', 5: 'Sapphire Rapids'}
+# A network card, for each Gbit/s of its data sheet.
+GBIT = Rate(12e9 / 100, 12.5e9 / 100, f'{TOPO_H}, NET_BW')
+
+
+class Gpu(NamedTuple):
+    """A kind of GPU.
+
+    sm: compute capability without its dot, 90 for 9.0.
+    nvlinks: how many NVLinks it has at most. nvlink: the `Rate` of one.
+    pcie: generation of its slot. peer: may it copy to another GPU over PCIe?
+    """
+    name: str
+    sm: int
+    nvlinks: int
+    nvlink: Rate | None
+    pcie: int
+    peer: bool = True
+
+    @property
+    def slot(self) -> Rate:
+        """The `Rate` of its PCIe slot."""
+        return PCIE[self.pcie]
+
+    @property
+    def adds_in_switch(self) -> bool:
+        """Can the NVLink switches of its machines add (NVLS)?"""
+        return self.sm >= 90 and self.nvlinks > 0
+
+
+def _gpus():
+    linked = {  # name: compute capability, NVLinks, whose rate, PCIe
+        'P100': (60, 4, 'P100', 3),
+        'V100': (70, 6, 'V100', 3), 'V100S': (70, 0, 'V100', 3),
+        'GV100': (70, 4, 'V100', 3), 'TITAN V': (70, 0, 'V100', 3),
+        'RTX 2080 TI': (75, 2, 'V100', 3), 'RTX 2080': (75, 1, 'V100', 3),
+        'TITAN RTX': (75, 2, 'V100', 3), 'RTX 5000': (75, 1, 'V100', 3),
+        'RTX 6000': (75, 2, 'V100', 3), 'RTX 8000': (75, 2, 'V100', 3),
+        'A100': (80, 12, 'A100', 4), 'A800': (80, 8, 'A100', 4),
+        'A30': (80, 4, 'A100', 4),
+        'A40': (86, 4, 'A40', 4), 'A6000': (86, 4, 'A40', 4),
+        'A5000': (86, 4, 'A40', 4), 'A5500': (86, 4, 'A40', 4),
+        'A4500': (86, 4, 'A40', 4), 'RTX 3090': (86, 4, 'A40', 4),
+        'RTX 3090 TI': (86, 4, 'A40', 4),
+        'H100': (90, 18, 'H100', 5), 'H200': (90, 18, 'H100', 5),
+        'H800': (90, 8, 'H100', 5), 'H20': (90, 18, 'H100', 5),
+        'GH200': (90, 18, 'H100', 5),
+        'B100': (100, 18, 'B200', 5), 'B200': (100, 18, 'B200', 5),
+        'GB200': (100, 18, 'B200', 5), 'B300': (103, 18, 'B200', 5),
+        'GB300': (103, 18, 'B200', 5)}
+    # GPUs without NVLink, and GeForce cards of today, which may not copy to
+    # each other over PCIe.
+    slots = {'K80': (37, 3), 'M40': (52, 3), 'M60': (52, 3), 'P40': (61, 3),
+             'P4': (61, 3), 'T4': (75, 3), 'A2': (86, 4), 'A10': (86, 4),
+             'A10G': (86, 4), 'A16': (86, 4), 'A4000': (86, 4),
+             'L4': (89, 4), 'L20': (89, 4), 'L40': (89, 4), 'L40S': (89, 4),
+             'RTX 6000 ADA': (89, 4), 'RTX 5000 ADA': (89, 4),
+             'RTX PRO 6000': (120, 5),
+             'GTX 1080 TI': (61, 3), 'GTX 1080': (61, 3),
+             'TITAN X': (61, 3), 'TITAN XP': (61, 3)}
+    geforce = {'RTX 3060': (86, 4), 'RTX 3070': (86, 4), 'RTX 3080': (86, 4),
+               'RTX 3080 TI': (86, 4), 'RTX 4070': (89, 4),
+               'RTX 4080': (89, 4), 'RTX 4090': (89, 4), 'RTX 5080': (120, 5),
+               'RTX 5090': (120, 5)}
+    for name, (sm, nvlinks, whose, pcie) in linked.items():
+        yield Gpu(name, sm, nvlinks, NVLINKS[whose], pcie,
+                  # Of these, GeForce cards copy over NVLink only.
+                  not name.startswith(('RTX 20', 'RTX 30', 'TITAN RTX')))
+    for name, (sm, pcie) in slots.items():
+        yield Gpu(name, sm, 0, None, pcie)
+    for name, (sm, pcie) in geforce.items():
+        yield Gpu(name, sm, 0, None, pcie, False)
+
+
+GPUS = {gpu.name: gpu for gpu in _gpus()}
+# What stands in a product's name besides the GPU.
+_SERIES = {'RTX', 'GTX', 'GEFORCE', 'TESLA', 'QUADRO', 'NVIDIA'}
+
+
+def _words(name):
+    """'NVIDIA GeForce RTX 2080Ti' as the set {'2080', 'TI'}."""
+    parted = re.sub(r'(?<=\d)(?=TI\b)|(?<=TX)(?=\d)', ' ', name.upper())
+    return {*re.findall(r'[A-Z0-9]+', parted)} - _SERIES
+
+
+_BY_WORDS = {frozenset(_words(name)): gpu for name, gpu in GPUS.items()}
+
+
+def find_gpu(name: str, argument: str = 'gpu') -> Gpu:
+    """The `Gpu` that a name means: 'A100', 'NVIDIA A100-SXM4-80GB', '4090'.
+
+    Raises ValueError for a name that means none of `GPUS`.
+    """
+    words = _words(name) if isinstance(name, str) else set()
+    known = [gpu for parts, gpu in _BY_WORDS.items() if parts <= words]
+    if not known:
+        refuse(argument, name, "the name of a GPU such as 'V100'; known are "
+               + ', '.join(GPUS))
+    return max(known, key=lambda gpu: len(_words(gpu.name)))

@@ -1,0 +1,187 @@
+"""One real machine as a topology."""
+from collections.abc import Sequence
+
+import numpy as np
+
+from d2lps.annotations import Node
+from d2lps.checks import (checked, from_zero, instance_of, list_of, one_of,
+                          refuse)
+from d2lps.collectives.links import Topology, star
+from d2lps.collectives.machines.rates import (SOCKET_OF_PCIE, SOCKETS, Gpu,
+                                              Rate, find_gpu)
+from d2lps.collectives.machines.wiring import Wiring
+
+
+class Server(Topology):
+    """The GPUs of one machine that take part, and all that joins them.
+
+    Nodes: k GPUs, 0 to k - 1; CPU sockets, 'cpu 0', ...; network cards, by
+    their names in the text. Switches: 'nvswitch', and PCIe switches, 'pcie
+    0', ... The numbers of the GPUs in the text are in `gpus`.
+
+    wiring: what the text said, of all GPUs of the machine.
+    gpu: a `rates.Gpu`. rates: 'usable' or 'nominal'.
+    gpus: tuple of k numbers: which GPUs of the text are nodes 0 to k - 1.
+    cables: integer array (k, k), NVLinks from GPU to GPU, without switches.
+    switched: NVLinks from each GPU to NVSwitches, or 0.
+    nvlink, slot: bytes/s of one NVLink (0 if there is none) and of a PCIe
+        slot.
+    """
+
+    def __init__(self, wiring: Wiring, gpu: Gpu, use: Sequence[int] | None,
+                 rates: str) -> None:
+        def rate(one: Rate | None) -> float:
+            return float(getattr(one, rates)) if one else 0.0
+
+        self.wiring, self.gpu, self.rates = wiring, gpu, rates
+        self.gpus = _known(wiring, use)
+        self.nvlink, self.slot = rate(gpu.nvlink), rate(gpu.slot)
+        switched = _through_switch(wiring, gpu)
+        which = [wiring.gpus.index(number) for number in self.gpus]
+        self.switched = min(switched[i] for i in which)
+        self.cables = (0 if self.switched else 1) * wiring.cables[
+            np.ix_(which, which)]
+        self.socket = rate(SOCKETS[wiring.cpu or SOCKET_OF_PCIE[gpu.pcie]])
+        links = []
+        for i, j in np.argwhere(np.triu(self.cables)).tolist():
+            links += star([i], j, int(self.cables[i, j]) * self.nvlink)
+        if self.switched:
+            links += star(range(len(which)), 'nvswitch',
+                          self.switched * self.nvlink)
+        tree = PcieTree(wiring, which)
+        for device, above in tree.above.items():
+            links += star([device], above, self.slot)
+        for k, cpu in enumerate(tree.cpus):
+            links += star(tree.cpus[:k], cpu, self.socket)
+        switches = [*tree.switches, *['nvswitch'][:self.switched]]
+        super().__init__(links, switches, f'{len(which)} {gpu.name}')
+
+    def path(self, i: int, j: int) -> str:
+        """What joins GPUs i and j, 0 to k - 1: 'NV2', 'PIX', ... 'SYS'."""
+        a, b = (self.wiring.gpus.index(self.gpus[k]) for k in (i, j))
+        cables = int(self.wiring.cables[a, b] or self.switched)
+        return f'NV{cables}' if cables else self.wiring.paths[a][b]
+
+
+class PcieTree:
+    """What stands above what: GPUs and cards, PCIe switches, sockets.
+
+    above: a dict from each device or switch to the node above it.
+    switches, cpus: their names.
+    """
+
+    def __init__(self, wiring: Wiring, which: Sequence[int]) -> None:
+        near = {'PIX', 'PXB'}
+        inside = near | {'PHB', 'NODE'}
+        n = len(wiring.gpus)
+        every = range(n)
+        names = [*every, *wiring.cards]
+
+        def path(i, j):
+            """The way from device i to j, where i comes first in names."""
+            if isinstance(j, str):
+                return '' if isinstance(i, str) else wiring.cards[j][i]
+            return wiring.paths[i][j]
+
+        pairs = [(i, j) for k, j in enumerate(names) for i in names[:k]]
+        switch = _groups(names, [pair for pair in pairs
+                                 if path(*pair) in near])
+        same = [(i, j) for i, j in pairs if path(i, j) in inside]
+        same += [(i, j) for j in every for i in range(j)
+                 if wiring.sockets[i] and wiring.cables[i, j]
+                 and wiring.sockets[i] == wiring.sockets[j]]
+        same += [(group[0], other) for group in switch for other in group]
+        sockets = _groups(names, same)
+        place = {i: k for k, i in enumerate(which)}  # GPU of text: our node
+        self.above: dict[Node, str] = {}
+        self.cpus: list[str] = []
+        self.switches: list[str] = []
+        for members in sockets:
+            if not any(i in place for i in members):
+                continue  # no GPU of it takes part
+            cpu = f'cpu {len(self.cpus)}'
+            self.cpus.append(cpu)
+            for group in switch:
+                if group[0] not in members:
+                    continue
+                here = [place.get(i, i) for i in group
+                        if isinstance(i, str) or i in place]
+                above = cpu
+                if len(group) > 1 and here:
+                    above = f'pcie {len(self.switches)}'
+                    self.switches.append(above)
+                    self.above[above] = cpu
+                self.above |= dict.fromkeys(here, above)
+
+
+def _groups(names, pairs):
+    """Lists of those that some pairs join, in the order of `names`."""
+    group = {name: [name] for name in names}
+    for a, b in pairs:
+        if group[a] is not group[b]:
+            joined = group[a] + group[b]
+            group |= dict.fromkeys(joined, joined)
+    order = {name: k for k, name in enumerate(names)}
+    found = {id(one): sorted(one, key=order.get) for one in group.values()}
+    return sorted(found.values(), key=lambda one: order[one[0]])
+
+
+def _known(wiring, use):
+    """The GPUs in `use`, or all of them; ValueError for others."""
+    if use is None:
+        return wiring.gpus
+    lost = [number for number in use if number not in wiring.gpus]
+    if lost or len({*use}) < len(use):
+        refuse('use', list(use), 'different GPUs out of '
+               f'{list(wiring.gpus)}')
+    return tuple(use)
+
+
+def _through_switch(wiring, gpu):
+    """NVLinks of each GPU to NVSwitches: a list; ValueError if too many.
+
+    A table names a number for each pair; where a GPU would need more NVLinks
+    than it has, all pairs share the same ones, through switches.
+    """
+    if wiring.switched.any():
+        return wiring.switched.tolist()
+    most = int(wiring.cables.max(initial=0))
+    if most > gpu.nvlinks:
+        raise ValueError(f'gpu: the text joins two GPUs by NV{most}, and a '
+                         f'{gpu.name} has {gpu.nvlinks or "no"} NVLinks: '
+                         'which GPU is it?')
+    needed = wiring.cables.sum(axis=1)
+    if needed.max(initial=0) <= gpu.nvlinks:
+        return [0] * len(needed)
+    every = wiring.cables[~np.eye(len(needed), dtype=bool)]
+    if (every != most).any():
+        raise ValueError(
+            f'GPU{wiring.gpus[int(needed.argmax())]} has {needed.max()} '
+            f'NVLinks in the text, and a {gpu.name} has {gpu.nvlinks}; with '
+            'a switch all pairs would have the same number')
+    return [most] * len(needed)
+
+
+@checked(use=list_of(from_zero, 'a list of GPUs, such as [0, 1]'),
+         rates=one_of('usable', 'nominal'), wiring=instance_of(
+             Wiring, 'a Wiring, which a text was read into'))
+def server_of(wiring: Wiring, gpu: str | None = None,
+              use: Sequence[int] | None = None,
+              rates: str = 'usable') -> Server:
+    """The `Server` with the wiring of a text.
+
+    gpu: which GPU it is, where the text does not say it.
+    use: the numbers of the GPUs that take part; all if left out.
+    rates: 'usable', NCCL's estimates, or 'nominal', of data sheets.
+    """
+    if gpu is None and wiring.gpu is None:
+        raise ValueError('gpu: the text does not say which GPU it is, so the '
+                         "rate of its links is unknown; say gpu='A100', or "
+                         'what it is')
+    kind = find_gpu(gpu or wiring.gpu or '')
+    if gpu and wiring.gpu:
+        said = find_gpu(wiring.gpu)
+        if (said.nvlink, said.pcie) != (kind.nvlink, kind.pcie):
+            raise ValueError(f'gpu was {gpu!r}, and the text says that it is '
+                             f'a {said.name}')
+    return Server(wiring, kind, use, rates)
