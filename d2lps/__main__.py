@@ -3,7 +3,7 @@ import argparse
 import sys
 from collections.abc import Sequence
 from json import dumps
-from typing import Any
+from typing import Any, NoReturn
 
 import d2lps
 from d2lps.missing import NoMXNet
@@ -32,12 +32,38 @@ def scale(text: str) -> str | float:
             f"it must be a number or 'xavier'; it was {text!r}") from None
 
 
+def server(**arguments: Any) -> None:
+    from d2lps.collectives.machines import command  # loads NumPy
+    try:
+        command.server(**arguments)
+    except (ValueError, OSError) as error:
+        print(f'd2lps server: {" ".join(str(error).split())}',
+              file=sys.stderr)
+        sys.exit(2)
+
+
+def numbers(text: str) -> list[int]:
+    try:
+        return [int(part) for part in text.split(',')]
+    except ValueError:
+        raise argparse.ArgumentTypeError(
+            f'they must be numbers such as 0,1,2; it was {text!r}') from None
+
+
+class OneLine(argparse.ArgumentParser):
+    """A parser whose errors are one line."""
+
+    def error(self, message: str) -> NoReturn:
+        self.exit(2, f'{self.prog}: error: {" ".join(message.split())}\n')
+
+
 def main(argv: Sequence[str] | None = None) -> None:
     """Run a command; its options are the arguments of a function above."""
-    parser = argparse.ArgumentParser(prog='d2lps', description=d2lps.__doc__)
-    commands = parser.add_subparsers(required=True, metavar='COMMAND')
+    parser = OneLine(prog='d2lps', description=d2lps.__doc__)
+    commands = parser.add_subparsers(required=True, metavar='COMMAND',
+                                     parser_class=OneLine)
 
-    step = argparse.ArgumentParser(add_help=False)
+    step = OneLine(add_help=False)
     step.add_argument('--num-devices', type=int, default=2, metavar='K',
                       help='devices that share each minibatch (default: 2)')
     step.add_argument('--batch-size', type=int, default=256, metavar='B',
@@ -65,6 +91,24 @@ def main(argv: Sequence[str] | None = None) -> None:
 
     p = commands.add_parser('machine', help='what this machine has')
     p.set_defaults(run=machine)
+
+    p = commands.add_parser(
+        'server', help='what a GPU server should show, read from what '
+        'nvidia-smi topo -m prints')
+    p.add_argument('file', metavar='FILE', help="the table, or NCCL's XML; - "
+                   'reads it from standard input')
+    p.add_argument('--gpu', help="which GPU it is, such as 'A100'")
+    p.add_argument('--use', type=numbers, metavar='0,1,...',
+                   help='GPUs that take part (default: all)')
+    p.add_argument('--log', help='a log of nccl-tests to judge')
+    p.add_argument('--machines', type=int, default=1, metavar='M',
+                   help='machines like this one (default: 1)')
+    p.add_argument('--cards', type=int, metavar='C',
+                   help='network cards of each machine')
+    p.add_argument('--card-gbit', type=float, metavar='G',
+                   help='Gbit/s of one card')
+    p.add_argument('--json', action='store_true', help='print one object')
+    p.set_defaults(run=server)
     commands.add_parser('cluster', help='run a script on many workers')
     argv = sys.argv[1:] if argv is None else argv
     try:

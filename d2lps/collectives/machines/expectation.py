@@ -1,10 +1,368 @@
-"""What bus bandwidth a machine should show, and what a measurement says."""
-from typing import NamedTuple
+"""What bus bandwidth a machine should show, and what a measurement says.
+
+*Bus bandwidth* (busbw) is how nccl-tests states the time t of an all-reduce
+of N bytes on n GPUs: 2 (n - 1) / n * N / t. For a ring that is what each GPU
+sends in a second; other plans send less, and so may show more than a wire
+carries.
+"""
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, NamedTuple
+
+from d2lps.checks import checked, instance_of, integer, positive
+from d2lps.collectives import limits
+from d2lps.collectives.cables import best_devices, rings_of
+from d2lps.collectives.machines.rates import GBIT, SOCKETS
+from d2lps.collectives.machines.server import Server
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+MiB, GiB = 1 << 20, 1 << 30
+
+# How far measured machines were from the rate of their links. Of 29 with
+# NVLink, 28 were within 15 %; two GPUs alone were 10 to 13 % below it, and
+# V100s up to 13 % above.
+OF_RING, OF_PAIR, OF_SLOT = (0.9, 1.16), (0.85, 1.05), (0.85, 1.05)
+# Switches that add (NVLS), by the generation of the GPU: what NCCL expects
+# of the best possible, 2 (n - 1) / (n + 1) times a ring's
+# (src/graph/tuning.cc, version 2.30), and how far measured machines were.
+ADDING = {90: 0.85, 100: 0.74}
+OF_ADDING = 0.87, 1.1
+FEWEST_ADDING = 5  # GPUs: with fewer, NCCL takes a ring
+# In NVLink domains of more machines than one (16 and 72 GPUs), measured
+# rates were 0.97 and 1.2 times a ring's.
+OF_DOMAIN = 0.95, 1.22
+# Through a CPU: from 0.14 to 1.27 times the rate of the slowest link.
+THROUGH_CPU = 0.14, 1.27
+# Several machines: 16 of 21 were between a ring and the best plan, and the
+# other five had no direct way from GPU to card.
+OF_NETWORK = 0.95, 1.05
+
+SETTINGS = (
+    'whether GPUs copy to each other or through host memory, BIOS (NUMA '
+    'nodes per socket), ACS, IOMMU, and virtual machines decide, and none of '
+    'them is in the text')
+DIRECT = (
+    'has each GPU a direct way to a card (GPUDirect RDMA: the module '
+    'nvidia-peermem or dma-buf; ACS and IOMMU off; a card below the PCIe '
+    'switch of its GPU, not on the other socket)?')
 
 
-class Expectation(NamedTuple):
-    """Bus bandwidth of a large all-reduce, from `low` to `high`, bytes/s."""
+class Verdict(NamedTuple):
+    """word: 'healthy', 'below' or 'above', or None if the log ends too
+    early. why: in sentences."""
+    word: str | None
+    why: str
+
+
+class _Inside(NamedTuple):
+    """One machine: the rate of its ring, the best rate, from, to, bytes/s."""
+    ring: float
+    best: float
     low: float
     high: float
     predictable: bool
+    plan: str
+    best_plan: str
     why: str
+
+
+@dataclass(frozen=True)
+class Expectation:
+    """The bus bandwidth of a large all-reduce, in bytes/s.
+
+    gpus: how many take part, on all machines.
+    rings: (order, cables per hop) inside a machine, with the numbers of the
+        GPUs in the text; empty where no ring runs over NVLinks only.
+    low, high: from, to. low_plan, high_plan: the plan behind each, in words.
+    predictable: False if hops lead through a CPU; then low and high are what
+        such machines showed.
+    why: in sentences. ring: bus bandwidth of a ring, as the rates say.
+    wire: what the cards of a machine carry, usable; None for one machine.
+    """
+    gpus: int
+    rings: list[tuple[list[int], int]]
+    low: float
+    high: float
+    low_plan: str
+    high_plan: str
+    predictable: bool
+    why: str
+    ring: float
+    wire: float | None = None
+    slots: float = 0.0  # of the GPUs of a machine together
+
+    def verdict(self, measured: float | pd.DataFrame) -> Verdict:
+        """What a measurement says of the machine.
+
+        measured: bus bandwidth in bytes/s, or a table of `read_nccl_tests`,
+        of which the largest one counts.
+        """
+        if isinstance(measured, (int, float)):
+            return self._judge(positive('measured', measured), '')
+        peak = float(measured['busbw'].max())
+        positive('measured', peak)
+        late = ''
+        if _still_rises(measured):
+            last = measured['size'].max()
+            late = (f' The log ends at {_size(last)}, where the bus bandwidth '
+                    'still rises: measure up to 8 GiB.')
+            if peak < self.low:
+                return Verdict(None, f'{_gb(peak)} so far.' + late)
+        return self._judge(peak, late)
+
+    def _judge(self, peak, late):
+        if peak > self.high:
+            return Verdict('above', self._above(peak) + late)
+        if peak < self.low:
+            return Verdict('below', self._below(peak) + late)
+        words = f'{_gb(peak)} is in the range.'
+        if self.wire and peak > self.wire:
+            words += f' {self._beyond_wire()}'
+        if not self.predictable:
+            words += (' That says little: machines with hops through a CPU '
+                      'showed all of this range.')
+        return Verdict('healthy', words + late)
+
+    def _beyond_wire(self):
+        return (f'It is more than the {_gb(self.wire)} of the cards, and no '
+                'mistake: bus bandwidth counts the bytes of a ring, and a '
+                'tree, or a sum inside each machine first, sends fewer.')
+
+    def _above(self, peak):
+        words = f'{_gb(peak)} is above the range.'
+        if self.wire:
+            words += f' {self._beyond_wire()}'
+        elif self.gpus > 2:
+            words += (' Bus bandwidth counts the bytes of a ring; switches '
+                      'that add send fewer.')
+        if peak > 2 * self.high:
+            words += (' But this is too much for any plan on these links: is '
+                      'it the right machine, and are these GB/s, not Gbit/s?')
+        return words
+
+    def _below(self, peak):
+        words = f'{_gb(peak)} is {1 - peak / self.low:.0%} below the range.'
+        if self.wire:
+            hints = [DIRECT]
+            if self.slots <= self.wire:
+                hints = ['do all cards of a machine hang on one PCIe slot, '
+                         'the GPU\'s? Then that slot is the limit;', *hints]
+        elif self.high_plan.startswith('switches') and (
+                peak > OF_RING[0] * self.ring):
+            hints = ['it is what a ring reaches: do the switches add (NVLS)? '
+                     'It needs NCCL 2.18 or later, the fabric manager, all '
+                     'GPUs of the machine free to use it, and '
+                     'NCCL_NVLS_ENABLE not 0.']
+        elif self.rings:
+            hints = ['it is what PCIe carries;' if peak < self.slots else '',
+                     'do only GPUs take part that NVLinks join, or one '
+                     'outside? Is a link down (nvidia-smi nvlink --status)? '
+                     'Does NCCL go through host memory (NCCL_P2P_DISABLE, a '
+                     'container without shared memory)?']
+        else:
+            hints = ['do the GPUs copy to each other, or through host memory '
+                     '(ACS, IOMMU, a virtual machine)?']
+        return ' '.join([words, 'Where to look:', *filter(None, hints)])
+
+
+def _rule(topology, nbytes, machines, cards, card_rate):
+    if machines > 1 and (cards is None or card_rate is None):
+        raise ValueError(
+            f'cards, card_rate: {machines} machines are joined by network '
+            'cards; say how many each has, and the bytes/s of one, such as '
+            'cards=8, card_rate=50e9 for 400 Gbit/s. (Machines that one '
+            'NVLink domain joins, such as a GB200 rack, count as one: give '
+            'a table of all its GPUs.)')
+    if machines * len(topology.gpus) < 2:
+        raise ValueError('use: one GPU of one machine has nobody to sum '
+                         'with; take 2 GPUs or more, or machines=2')
+
+
+@checked(_rule, nbytes=partial(positive, example=1e9), machines=limits.LINEAR,
+         topology=instance_of(Server, 'a Server, such as topology.'
+                                      'from_nvidia_smi(text, gpu="V100")'),
+         cards=partial(integer, most=1000),
+         card_rate=partial(positive, example=50e9))
+def expected(topology: Server, nbytes: float = GiB, machines: int = 1,
+             cards: int | None = None,
+             card_rate: float | None = None) -> Expectation:
+    """What bus bandwidth an all-reduce over these GPUs should show.
+
+    topology: one machine. machines: how many like it take part.
+    nbytes: bytes on each GPU.
+    cards, card_rate: network cards of each machine, and bytes/s of one each
+    way by its data sheet (50e9 for 400 Gbit/s).
+
+    Raises ValueError for one GPU alone, and for machines without cards.
+    """
+    rings = _rings(topology)
+    inside = _one_machine(topology, rings)
+    shown = [([topology.gpus[i] for i in order], count)
+             for order, count in rings]
+    if cards and card_rate and machines > 1:
+        return _machines(topology, inside, shown, machines, cards, card_rate)
+    return Expectation(len(topology.gpus), shown, inside.low, inside.high,
+                       inside.plan, inside.best_plan, inside.predictable,
+                       inside.why, inside.ring, slots=topology.slot)
+
+
+def _machines(server, inside, rings, machines, cards, card_rate):
+    """The `Expectation` for several machines like this one."""
+    k = len(server.gpus)
+    n = machines * k
+    card = card_rate * (1 if server.rates == 'nominal'
+                        else GBIT.usable / GBIT.nominal)
+    slots = k * server.slot
+    wire = min(cards * min(card, server.slot), slots)
+    ring = min(inside.ring, wire)
+    # The best plan sums inside each machine, then between machines, and
+    # does both at the same time, piece by piece. Either may be the slower.
+    best = wire * _ring_factor(n) / _ring_factor(machines)
+    if k > 1:
+        best = min(best, inside.best * _ring_factor(n) / _ring_factor(k))
+    low, high = OF_NETWORK[0] * ring, OF_NETWORK[1] * best
+    if not inside.predictable:
+        low = min(low, inside.low)
+    why = [f'The {cards} cards of a machine carry {_gb(cards * card)}.'
+           if cards > 1 else
+           f'The card of a machine carries {_gb(card)}.']
+    if wire < cards * card:
+        why.append(f'But the PCIe slots of {k} GPUs and {cards} cards let '
+                   f'only {_gb(wire)} through.')
+    if k > 1:
+        why.append('Inside: ' + inside.why)
+    why.append(f'One ring through all {n} GPUs would show {_gb(ring)}, the '
+               f'best plan {_gb(best)}; measured machines were between, give '
+               'or take 5 %. NCCL takes trees for two machines, and rings for '
+               'more.')
+    return Expectation(n, rings, low, high, f'a ring through all {n} GPUs',
+                       'sum inside each machine, then between machines, in '
+                       'pieces', inside.predictable, ' '.join(why), ring,
+                       wire, slots)
+
+
+def _ring_factor(n):
+    """What each of n GPUs sends in a ring, in arrays."""
+    return 2 * (n - 1) / n
+
+
+def _rings(server):
+    """(order, cables per hop) with devices 0 to k - 1; [] if there is none."""
+    k = len(server.gpus)
+    if k < 2:
+        return []
+    if server.switched:  # any order will do
+        return [([*range(k)], server.switched)]
+    try:
+        return rings_of(server.cables)
+    except ValueError:
+        return []
+
+
+def _one_machine(server, rings):
+    """What the GPUs of one machine should show, as `_Inside`."""
+    k = len(server.gpus)
+    if k == 1:
+        return _Inside(float('inf'), float('inf'), float('inf'),
+                       float('inf'), True, '', '', '')
+    if rings:
+        return _over_nvlink(server, rings)
+    ways = {server.path(i, j) for i in range(k) for j in range(i)}
+    if ways == {'PIX'} and server.gpu.peer:
+        low, high = (part * server.slot for part in OF_SLOT)
+        return _Inside(server.slot, server.slot, low, high, True, 'a ring',
+                       'a ring', 'All GPUs hang on one PCIe switch, and each '
+                       f'slot carries {_gb(server.slot)} each way.')
+    slowest = server.slot
+    if 'SYS' in ways:  # of the processors that it may have, the slowest way
+        slowest = min(slowest, *(getattr(one, server.rates)
+                                 for one in SOCKETS.values()))
+    low, high = THROUGH_CPU[0] * slowest, THROUGH_CPU[1] * server.slot
+    return _Inside(server.slot, high, low, high, False, 'a ring', 'a ring',
+                   f'{_no_ring(server, ways)} The range is what such '
+                   f'machines showed; {SETTINGS}.')
+
+
+def _over_nvlink(server, rings):
+    k = len(server.gpus)
+    cables = sum(count for _, count in rings)
+    if k > 2 and not server.switched:
+        cables *= 2  # a ring in both directions
+    ring = cables * server.nvlink
+    one = f'{server.nvlink / 1e9:.3g}'
+    if server.switched:
+        why = (f'Each GPU has {cables} NVLinks to switches; at {one} GB/s '
+               f'each way they carry {_gb(ring)}.')
+    elif k == 2:
+        why = f'{cables} NVLinks at {one} GB/s each way carry {_gb(ring)}.'
+    else:
+        why = (f'{len(rings)} different ring{"s" * (len(rings) > 1)} over '
+               f'NVLinks, run both ways, let a GPU send over {cables} '
+               f'NVLinks at a time; at {one} GB/s they carry {_gb(ring)}.')
+    best, best_plan = ring, 'the same'
+    low, high = (part * ring for part in (OF_PAIR if k == 2 else OF_RING))
+    if server.switched and server.gpu.adds_in_switch and k >= FEWEST_ADDING:
+        part = max((sm, part) for sm, part in ADDING.items()
+                   if sm <= server.gpu.sm)[1]
+        best = ring * 2 * (k - 1) / (k + 1) * part
+        best_plan = 'switches add (NVLS)'
+        why += (f' If the switches add (NVLS), {_gb(best)}: they receive '
+                f'each sum once, and NCCL counts {part:.0%} of what would be '
+                'possible.')
+        low, high = (part * best for part in OF_ADDING)
+        if k > 8:
+            low, high = (part * ring for part in OF_DOMAIN)
+            why += (' With more than eight GPUs in an NVLink domain, '
+                    'measured rates were nearer to a ring\'s.')
+    return _Inside(ring, best, low, high, True,
+                   'rings over NVLinks, both ways' if not server.switched
+                   and k > 2 else 'a ring over NVLinks', best_plan, why)
+
+
+def _no_ring(server, ways):
+    """Why no ring runs over NVLinks, or over one PCIe switch."""
+    if not server.cables.any():
+        words = 'No NVLinks join these GPUs.'
+        if ways == {'PIX'}:
+            return (f'{words} They hang on one PCIe switch, but a '
+                    f'{server.gpu.name} may not copy to another GPU, so data '
+                    'go through host memory.')
+        return f'{words} Their way leads through a CPU ({_names(ways)}).'
+    words = ('No ring over NVLinks goes through all of these GPUs, so some '
+             f'hops lead through a CPU ({_names(ways)}).')
+    text = server.wiring
+    better = best_devices(text.cables, len(server.gpus))
+    if not better and len(server.gpus) > 2:
+        better = best_devices(text.cables, 2)
+    if better:
+        names = ' '.join(str(text.gpus[i]) for i in better[0])
+        words += f' GPUs {names} would have one.'
+    return words
+
+
+def _names(ways):
+    return ', '.join(sorted(way for way in ways if not way.startswith('NV')))
+
+
+def _still_rises(log):
+    """Does the bus bandwidth grow at the end of a log by 10 % or more?"""
+    if log['size'].max() >= 256 * MiB:
+        return False
+    last = log.sort_values('size')['busbw'].tolist()
+    return log['size'].max() < 16 * MiB or (
+        len(last) > 1 and last[-1] > 1.1 * last[-2])
+
+
+def _gb(rate):
+    return f'{rate / 1e9:.3g} GB/s'
+
+
+def _size(nbytes):
+    for unit, size in (('GiB', GiB), ('MiB', MiB), ('KiB', 1 << 10)):
+        if nbytes >= size:
+            return f'{nbytes / size:.3g} {unit}'
+    return f'{nbytes:.0f} bytes'

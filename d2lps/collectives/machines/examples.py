@@ -1,0 +1,82 @@
+"""Tables of some machines, as `nvidia-smi topo -m` prints them.
+
+Typed from what owners posted or NVIDIA documents, without their cards where
+these do not matter: to try things with, and to compare with.
+"""
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from d2lps.collectives.cables import P3_CABLES
+
+# As the p3's, with the GPUs numbered otherwise (a server of 2019).
+PERMUTED = [0, 1, 2, 3, 6, 7, 4, 5]
+
+
+def table(n: int, cell: Callable[[int, int], str],
+          sockets: Sequence[int] | None = None) -> str:
+    """The text of a table for n GPUs.
+
+    cell: what stands in row i and column j, 'NV2' or 'SYS'. sockets: the
+    NUMA node of each GPU; left out, the table does not say it.
+    """
+    rows = ['\t'.join(['', *(f'GPU{i}' for i in range(n)),
+                       *(['NUMA Affinity'] if sockets else [])])]
+    rows += ['\t'.join([f'GPU{i}', *(' X ' if i == j else cell(i, j)
+                                     for j in range(n)),
+                        *([str(sockets[i])] if sockets else [])])
+             for i in range(n)]
+    return '\n'.join(rows) + '\n'
+
+
+def switched(n: int, nvlinks: int) -> str:
+    """n GPUs with so many NVLinks each to switches (NVSwitch)."""
+    return table(n, lambda i, j: f'NV{nvlinks}')
+
+
+def joined(cables: np.ndarray | Sequence[Sequence[int]]) -> str:
+    """Two sockets; NVLinks as in a symmetric table, else PCIe."""
+    cables = np.asarray(cables)
+    n = len(cables)
+    sockets = [2 * i // n for i in range(n)]
+
+    def cell(i, j):
+        if cables[i, j]:
+            return f'NV{cables[i, j]}'
+        return 'NODE' if sockets[i] == sockets[j] else 'SYS'
+    return table(n, cell, sockets)
+
+
+def one_switch(n: int) -> str:
+    """n GPUs on one PCIe switch, without NVLinks."""
+    return table(n, lambda i, j: 'PIX')
+
+
+def two_sockets(n: int) -> str:
+    """n GPUs in slots of two sockets, without NVLinks."""
+    return joined(np.zeros((n, n), int))
+
+
+def pairs(n: int, nvlinks: int) -> str:
+    """n GPUs in pairs, each joined by so many NVLinks; two sockets."""
+    pair = nvlinks * (1 - np.eye(2, dtype=int))
+    return joined(np.kron(np.eye(n // 2, dtype=int), pair))
+
+
+def all_joined(n: int, nvlinks: int) -> str:
+    """n GPUs, each two of them joined by so many NVLinks, without switch."""
+    return table(n, lambda i, j: f'NV{nvlinks}')
+
+
+MACHINES: dict[str, Callable[[int, int], str]] = {
+    'DGX-1': lambda n, nvlinks: joined(P3_CABLES),
+    'DGX-1, numbered otherwise':
+        lambda n, nvlinks: joined(P3_CABLES[np.ix_(PERMUTED, PERMUTED)]),
+    'NVSwitch': switched, 'pairs': pairs, 'all joined': all_joined,
+    'one PCIe switch': lambda n, nvlinks: one_switch(n),
+    'two sockets': lambda n, nvlinks: two_sockets(n)}
+
+
+def posted(wiring: str, n: int = 8, nvlinks: int = 0) -> str:
+    """The table of a wiring by its name, one of `MACHINES`."""
+    return MACHINES[wiring](n, nvlinks)

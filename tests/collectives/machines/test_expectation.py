@@ -1,0 +1,277 @@
+"""Which bus bandwidth a machine should show, and what a measurement says."""
+import json
+
+import pandas as pd
+import pytest
+from d2lps.__main__ import main
+from d2lps.collectives import simulate, strategies, topology
+from d2lps.collectives.links import Topology, both_ways
+from d2lps.collectives.machines import examples
+from d2lps.collectives.machines.expectation import expected
+from d2lps.collectives.machines.rates import GPUS, find_gpu
+
+N = 1e9  # bytes
+
+
+def server(wiring, gpu, n=8, nvlinks=0, use=None, rates='usable'):
+    text = examples.posted(wiring, n, nvlinks)
+    return topology.from_nvidia_smi(text, gpu, use, rates)
+
+
+def bus_bandwidth(plan, links):
+    """GB/s of a plan, as nccl-tests would state it."""
+    seconds = simulate.time(plan, links, N).seconds
+    n = plan.num_devices
+    return 2 * (n - 1) / n * N / seconds / 1e9
+
+
+CUBE = server('DGX-1', 'V100')
+HGX = server('NVSwitch', 'H100', 8, 18)
+
+
+@pytest.mark.parametrize('use, ring', [
+    ([0, 1, 2, 3], 80), ([0, 3, 4, 7], 40), ([0, 1, 4, 5], 40),
+    ([0, 1, 2], 40), ([0, 1, 2, 3, 4, 7], 40), (range(1, 8), 80),
+    (range(8), 120), ([0, 3], 40), ([0, 1], 20)])
+def test_gpus_of_a_dgx_1(use, ring):
+    """By how many rings they make, each NVLink with 20 GB/s."""
+    machine = server('DGX-1', 'V100', use=list(use))
+    found = expected(machine)
+    assert found.ring / 1e9 == pytest.approx(ring)
+    assert found.low < found.ring < found.high < 1.3 * found.low
+    assert found.predictable
+    # The simulator says the same of the plan.
+    rings = topology.rings_of(machine.cables)
+    plan = strategies.rings(rings).check()
+    assert bus_bandwidth(plan, machine) == pytest.approx(ring)
+    numbers = [order for order, _ in found.rings]
+    assert all(sorted(order) == sorted(use) for order in numbers)
+
+
+def test_five_gpus_of_a_dgx_1_have_no_ring():
+    found = expected(server('DGX-1', 'V100', use=[0, 1, 2, 3, 4]))
+    assert found.rings == [] and not found.predictable
+    assert 'through a CPU' in found.why and 'would have one' in found.why
+
+
+@pytest.mark.parametrize('gpu, nvlinks, n, ring, best', [
+    ('A100', 12, 8, 240, 240), ('H100', 18, 8, 370.8, 490.3),
+    ('H100', 18, 4, 370.8, 370.8), ('B200', 18, 8, 721.8, 830.9),
+    ('V100', 6, 16, 120, 120)])
+def test_gpus_on_switches(gpu, nvlinks, n, ring, best):
+    found = expected(server('NVSwitch', gpu, n, nvlinks))
+    assert found.ring / 1e9 == pytest.approx(ring)
+    assert found.low / 1e9 < best < found.high / 1e9
+    assert found.high < 1.3 * found.low
+    assert ('NVLS' in found.why) == (best > ring)
+
+
+def test_a_domain_of_several_machines_is_nearer_to_a_ring():
+    found = expected(server('NVSwitch', 'GB300', 16, 18))
+    assert found.low < found.ring < found.high < 1.3 * found.low
+
+
+def test_a_ring_over_switches_in_the_simulator():
+    plan = strategies.ring(8)
+    assert bus_bandwidth(plan, HGX) == pytest.approx(370.8)
+
+
+def several(machines, k, nvlink, slot, wire):
+    """GPUs on an NVSwitch in each machine; a network with one port each."""
+    links = []
+    for m in range(machines):
+        for d in range(k):
+            links += both_ways(m * k + d, f'nvswitch {m}', nvlink)
+            links += both_ways(m * k + d, f'cards {m}', slot)
+        links += both_ways(f'cards {m}', 'network', wire)
+    switches = ['network', *(f'{what} {m}' for m in range(machines)
+                             for what in ('nvswitch', 'cards'))]
+    return Topology(links, switches)
+
+
+@pytest.mark.parametrize('gpu, nvlinks, machines, cards, gbit', [
+    ('A100', 12, 2, 4, 100), ('A100', 12, 4, 8, 200), ('A100', 12, 3, 8, 100)])
+def test_both_ends_for_several_machines_are_plans_of_the_simulator(
+        gpu, nvlinks, machines, cards, gbit):
+    machine = server('NVSwitch', gpu, 8, nvlinks)
+    found = expected(machine, machines=machines, cards=cards,
+                     card_rate=gbit / 8 * 1e9)
+    assert found.gpus == 8 * machines
+    links = several(machines, 8, nvlinks * machine.nvlink, machine.slot,
+                    found.wire)
+    # A ring for each GPU, that leaves its machine there.
+    orders = [[8 * m + (d + turn) % 8 for m in range(machines)
+               for d in range(8)] for turn in range(8)]
+    ring = strategies.rings([(order, 1) for order in orders], False)
+    assert bus_bandwidth(ring, links) == pytest.approx(
+        found.low / 0.95e9, rel=0.01)
+    best = strategies.pipelined(strategies.hierarchical(machines, 8), 32)
+    assert bus_bandwidth(best, links) == pytest.approx(
+        found.high / 1.05e9, rel=0.06)
+
+
+def test_a_slot_for_four_cards():
+    """Four cards of 400 Gbit/s do not help one GPU: its slot is full."""
+    one = server('NVSwitch', 'H100', 8, 18, use=[0])
+    found = expected(one, machines=2, cards=4, card_rate=50e9)
+    assert found.gpus == 2 and found.wire == 48e9
+    assert 'slots' in found.why
+    assert expected(one, machines=2, cards=1, card_rate=50e9).wire == 48e9
+    assert 'slot' in found.verdict(41e9).why
+
+
+@pytest.mark.parametrize('wiring, gpu, use, predictable', [
+    ('one PCIe switch', 'V100', None, True),
+    ('one PCIe switch', 'RTX 4090', None, False),  # may not copy to others
+    ('two sockets', 'V100', None, False), ('two sockets', 'L40S', [0, 1],
+                                           False),
+    ('pairs', 'A40', [1, 2], False), ('pairs', 'A40', None, False)])
+def test_hops_through_a_cpu_are_not_predictable(wiring, gpu, use,
+                                                predictable):
+    found = expected(server(wiring, gpu, 8, 4, use))
+    assert found.predictable is predictable
+    if not predictable:
+        assert found.rings == [] and found.high > 8 * found.low
+        assert 'host memory' in found.why
+
+
+@pytest.mark.parametrize('measured, word, words', [
+    (129, 'healthy', ''), (60, 'below', 'nvidia-smi nvlink'),
+    (9, 'below', 'what PCIe carries'), (250, 'above', 'switches that add'),
+    (1032, 'above', 'Gbit/s')])
+def test_verdicts_for_one_machine(measured, word, words):
+    verdict = expected(CUBE).verdict(measured * 1e9)
+    assert verdict.word == word and words in verdict.why
+
+
+def test_a_rings_rate_where_switches_could_add():
+    verdict = expected(HGX).verdict(369e9)
+    assert verdict.word == 'below' and 'NVLS' in verdict.why
+    assert expected(HGX).verdict(482e9).word == 'healthy'
+
+
+@pytest.mark.parametrize('measured, word, words', [
+    (78, 'healthy', 'no mistake'), (47, 'healthy', ''),
+    (20, 'below', 'GPUDirect'), (200, 'above', 'no mistake')])
+def test_verdicts_for_two_machines(measured, word, words):
+    found = expected(server('NVSwitch', 'A100', 8, 12), machines=2, cards=4,
+                     card_rate=12.5e9)
+    verdict = found.verdict(measured * 1e9)
+    assert verdict.word == word and words in verdict.why
+    assert ('no mistake' in verdict.why) == (measured > 48)
+
+
+def curve(*points):
+    return pd.DataFrame(points, columns=['size', 'busbw'])
+
+
+def test_a_log_that_ends_too_early_is_not_judged():
+    found = expected(CUBE)
+    short = curve((1 << 20, 20e9), (1 << 21, 31e9))
+    assert found.verdict(short).word is None
+    assert '2 MiB' in found.verdict(short).why
+    flat = curve((1 << 24, 60e9), (1 << 25, 61e9))
+    assert found.verdict(flat).word == 'below'
+    assert found.verdict(curve((1 << 30, 129e9))).word == 'healthy'
+
+
+@pytest.mark.parametrize('change, words', [
+    (dict(machines=2), 'cards, card_rate: 2 machines'),
+    (dict(machines=2, cards=0, card_rate=1e9), 'cards must be'),
+    (dict(machines=0), 'machines must be'), (dict(nbytes=-1), 'nbytes'),
+    (dict(topology=topology.nvlink_p3()), 'topology must be a Server')])
+def test_what_is_not_expected(change, words):
+    with pytest.raises(ValueError, match=words):
+        expected(**{'topology': CUBE, **change})
+
+
+def test_one_gpu_alone():
+    with pytest.raises(ValueError, match='nobody to sum with'):
+        expected(server('DGX-1', 'V100', use=[0]))
+
+
+@pytest.mark.parametrize('name, gpu', [
+    ('NVIDIA A100-SXM4-80GB', 'A100'), ('Tesla V100-SXM2-16GB', 'V100'),
+    ('NVIDIA GeForce RTX 2080Ti', 'RTX 2080 TI'), ('3090', 'RTX 3090'),
+    ('rtx a6000', 'A6000'), ('RTX 6000 Ada Generation', 'RTX 6000 ADA'),
+    ('Quadro RTX 6000', 'RTX 6000'), ('H100 NVL', 'H100'),
+    ('NVIDIA GB300', 'GB300'), ('h200', 'H200')])
+def test_names_of_gpus(name, gpu):
+    assert find_gpu(name) == GPUS[gpu]
+
+
+@pytest.mark.parametrize('name', ['', 'GPU', 'MI300X', '80GB', 7])
+def test_what_is_no_gpu(name):
+    with pytest.raises(ValueError, match='^gpu must be the name'):
+        find_gpu(name)
+
+
+@pytest.fixture
+def ask(tmp_path, capsys):
+    """Run `d2lps server` on a text; returns (code, output, errors)."""
+    def run(text, *options, log=None):
+        path = tmp_path / 'table.txt'
+        path.write_text(text)
+        if log is not None:
+            (tmp_path / 'log.txt').write_text(log)
+            options = *options, '--log', str(tmp_path / 'log.txt')
+        try:
+            main(['server', str(path), *options])
+            code = 0
+        except SystemExit as end:
+            code = end.code
+        return code, *capsys.readouterr()
+    return run
+
+
+LOG = '''# size count type redop root time algbw busbw #wrong
+ 67108864 16777216 float sum -1 992.7 67.60 118.30 0
+134217728 33554432 float sum -1 1818.8 73.80 129.14 0
+'''
+
+
+def test_the_command(ask):
+    code, out, _ = ask(examples.posted('DGX-1'), '--gpu', 'V100', log=LOG)
+    assert code == 0
+    assert 'ring      0-3-2-1-5-6-7-4-0, 2 NVLinks per hop' in out
+    assert 'expected  108 to 139 GB/s' in out
+    assert 'verdict   healthy: 129 GB/s' in out
+
+
+def test_the_command_prints_an_object(ask):
+    code, out, _ = ask(examples.posted('DGX-1'), '--gpu', 'V100', '--json',
+                       log=LOG)
+    found = json.loads(out)
+    assert code == 0 and found.pop('why')
+    assert found == {
+        'gpus': 8, 'rings': [[[0, 3, 2, 1, 5, 6, 7, 4], 2],
+                             [[0, 1, 3, 7, 5, 4, 6, 2], 1]],
+        'low': 108.0, 'high': 139.2, 'predictable': True,
+        'verdict': 'healthy'}
+    _, out, _ = ask(examples.posted('DGX-1'), '--gpu', 'V100', '--json',
+                    '--use', '4,5,6,7', '--machines', '2', '--cards', '4',
+                    '--card-gbit', '100')
+    found = json.loads(out)
+    assert found['gpus'] == 8 and found['verdict'] is None
+    assert sorted(found['rings'][0][0]) == [4, 5, 6, 7]
+
+
+@pytest.mark.parametrize('options, words', [
+    ([], "say gpu='A100'"), (['--gpu', 'banana'], 'the name of a GPU'),
+    (['--gpu', 'V100', '--use', '0,9'], 'use must be'),
+    (['--gpu', 'V100', '--use', 'a'], 'they must be numbers'),
+    (['--gpu', 'V100', '--machines', '2'], 'cards'),
+    (['--gpu', 'V100', '--log', 'nowhere.txt'], 'nowhere.txt')])
+def test_bad_input_is_one_line_and_exit_code_2(ask, options, words):
+    code, out, err = ask(examples.posted('DGX-1'), *options)
+    assert code == 2 and out == ''
+    assert err.startswith('d2lps server: ') and err.count('\n') == 1
+    assert words in err
+
+
+def test_a_log_of_other_ranks_is_refused(ask):
+    ranks = ''.join(f'#  Rank {i} Pid 7 on host device {i} [0x0] V100\n'
+                    for i in range(4))
+    code, _, err = ask(examples.posted('DGX-1'), '--gpu', 'V100',
+                       log=ranks + LOG)
+    assert code == 2 and '4 ranks, and 8 GPUs' in err
