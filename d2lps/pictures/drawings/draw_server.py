@@ -1,0 +1,469 @@
+"""A real machine: its CPU sockets, PCIe switches, cards, GPUs and NVLinks."""
+from collections.abc import Sequence
+from itertools import combinations
+from typing import NamedTuple, TypeAlias
+
+from d2lps.checks import checked, instance_of, integer, list_of
+from d2lps.collectives.machines.rates import SOCKET_OF_PCIE
+from d2lps.collectives.machines.server import PcieTree, Server
+from d2lps.pictures.drawing import FRAME, PALE, Drawing, width_of, wrapped
+from d2lps.pictures.drawings.draw_plans import RING_COLORS
+from d2lps.pictures.style import INK
+from d2lps.pictures.units import RATES, several, with_unit
+
+WIDTH = 460  # pixels: a phone shows as much as a whole
+EDGE, PAD, GAP = 14, 6, 10  # around sockets, inside one, between two
+BAR, CARD, BOX = 22, 20, 28  # heights: of a CPU or switch, a card, a GPU
+TOP = 34  # below the title
+SMALL = 11  # letters on cards and switches
+Ring: TypeAlias = tuple[Sequence[int], int]  # order, NVLinks per hop
+SINGLE = 4  # so many NVLinks of a pair are lines of their own
+DASHES = '', '9 4', '3 3', '14 3 3 3', '6 2', '2 5'  # one for each ring
+FAINT, FAINT_WORDS, GPU = '#c8c8c8', '#767676', '#cfe3f3'
+
+
+class _Group(NamedTuple):
+    """What hangs on one PCIe switch, or else on the socket itself.
+
+    gpus: places in the text, 0 to n - 1. cards: names. switch: its words.
+    """
+    gpus: list[int]
+    cards: list[str]
+    switch: str
+
+    @property
+    def columns(self):
+        return max(len(self.gpus), len(self.cards) if self.switch else 1)
+
+
+class _Socket(NamedTuple):
+    """known: False for all GPUs of which the text shows no socket."""
+    name: str
+    groups: list[_Group]
+    known: bool
+
+    @property
+    def gpus(self):
+        return [i for group in self.groups for i in group.gpus]
+
+
+def _sockets(wiring):
+    """The `_Socket`s of a machine, with the GPUs that take no part."""
+    tree = PcieTree(wiring, range(len(wiring.gpus)))
+    below: dict[str, list] = {}
+    for device, above in tree.above.items():
+        below.setdefault(above, []).append(device)
+    sockets, lost = [], []
+    for cpu in tree.cpus:
+        groups, cards = [], []
+        for one in below[cpu]:
+            if one in tree.switches:
+                gpus = [k for k in below[one] if isinstance(k, int)]
+                own = [k for k in below[one] if isinstance(k, str)]
+                groups.append(_Group(gpus, own, _switch(wiring, gpus, own)))
+            elif isinstance(one, int):
+                groups.append(_Group([one], [], ''))
+            else:
+                cards.append(one)
+        if cards:
+            groups.append(_Group([], cards, ''))
+        sockets.append(_Socket(f'socket {len(sockets)}', groups, True))
+    for one in sockets:
+        if any(other is not one and not any(
+                _apart(wiring, i, j) for i in one.gpus for j in other.gpus)
+               for other in sockets):
+            lost.append(one)
+    if lost:  # they may all be one
+        sockets = [one for one in sockets if one not in lost]
+        sockets.append(_Socket('sockets: not in the text', [
+            group for one in lost for group in one.groups], False))
+    return sockets
+
+
+def _switch(wiring, gpus, cards):
+    ways = [wiring.paths[i][j] for i in gpus for j in gpus]
+    ways += [wiring.cards[card][i] for card in cards for i in gpus]
+    return 'PCIe switches' if 'PXB' in ways else 'PCIe switch'
+
+
+def _apart(wiring, i, j):
+    """Does the text say that GPUs i and j are on two sockets?"""
+    here, there = wiring.sockets[i], wiring.sockets[j]
+    ways = [(ways[i], ways[j]) for ways in wiring.cards.values()]
+    return (wiring.paths[i][j] == 'SYS' or bool(here and there)
+            and here != there or any(
+                'SYS' in pair and pair[0] != pair[1] and all(pair)
+                for pair in ways))
+
+
+def _hidden(wiring, socket, i):
+    """Does an NVLink in the text hide how GPU i is joined to its socket?"""
+    return not socket.known or any(
+        i != j and not wiring.paths[i][j] for j in socket.gpus)
+
+
+def _in_picture(server, rings):
+    """Refuse what nobody could read, and rings over NVLinks that are not."""
+    integer('GPUs in a picture', len(server.wiring.gpus), most=32)
+    left = server.cables.copy()
+    for order, count in rings:
+        for i, j in map(tuple, _pairs(order)):
+            if max(i, j) >= len(left) or left[i, j] < count:
+                raise ValueError(
+                    f'rings: {several(count, "NVLink")} from {i} to {j} are '
+                    'more than there are; take those of '
+                    'topology.rings_of(server.cables)')
+            left[i, j] -= count
+            left[j, i] -= count
+
+
+def _pairs(order):
+    """The hops of a ring; that of two devices has one."""
+    return {frozenset(hop) for hop in zip(order, [*order[1:], order[0]])}
+
+
+@checked(_in_picture, server=instance_of(
+    Server, "a Server, such as topology.from_nvidia_smi(text, gpu='V100')"),
+    rings=list_of(instance_of(
+        tuple, 'a tuple: a list of devices, and NVLinks per hop'), least=0))
+def draw_server(server: Server,
+                rings: Sequence[Ring] = ()) -> Drawing:
+    """The GPUs of a machine with all that joins them, as its text says.
+
+    CPU sockets are frames, GPUs have their numbers in the text, and those
+    that take no part are pale. A line is an NVLink; where more than 4 join
+    two GPUs, they are one thick line with their number. What the text does
+    not show is dashed.
+
+    rings: (order, NVLinks per hop) of `topology.rings_of(server.cables)`;
+    each has a colour and a pattern of its own.
+    """
+    return _Picture(server, rings).draw()
+
+
+class _Picture:
+    """Where everything stands: in one row of sockets, or in two, mirrored."""
+
+    def __init__(self, server: Server, rings: Sequence[Ring]) -> None:
+        self.server, self.wiring, self.rings = server, server.wiring, rings
+        self.used = [self.wiring.gpus.index(one) for one in server.gpus]
+        self.sockets = _sockets(self.wiring)
+        half = len(self.wiring.gpus) / 2
+        rows: list[list[_Socket]] = [[], []]
+        for one in self.sockets:
+            placed = sum(len(other.gpus) for other in rows[0])
+            rows[placed >= half or bool(rows[1])].append(one)
+        self.rows = [row for row in rows if row]
+        self._measure()
+        self.strands = [] if server.switched else self._strands()
+        deep = [max([0.75 * deep for pair, *_, deep in self.strands
+                     if {self.at[i][1] for i in pair} == {k}], default=0)
+                for k in range(len(self.rows))]
+        self.gap = 20 * (len(self.rows) - 1) + sum(deep)
+        if server.switched:
+            self.gap = BAR + 24 * len(self.rows)
+        elif len(self.rows) > 1 and self.strands:
+            self.gap = max(self.gap, 90)
+        self.legend = self._legend()
+
+    def _measure(self):
+        """Sizes in pixels, and `at`: {GPU: (x, number of its row)}."""
+        groups = [group for one in self.sockets for group in one.groups]
+        need = [(width_of(name, SMALL) + 10) * (
+                    len(group.cards) / group.columns if group.switch else 1)
+                for group in groups for name in group.cards]
+        columns = [sum(group.columns for one in row for group in one.groups)
+                   for row in self.rows]
+        frames = [2 * PAD * len(row) + GAP * (len(row) - 1)
+                  for row in self.rows]
+        self.pitch = max(need + [min(
+            (WIDTH - 2 * EDGE - frame) / number
+            for number, frame in zip(columns, frames))])
+        wide = [number * self.pitch + frame
+                for number, frame in zip(columns, frames)]
+        self.width = max(WIDTH, 2 * EDGE + max(wide))
+        own = any(group.cards and group.switch for group in groups)
+        switches = any(group.switch for group in groups)
+        stack = max([len(group.cards) for group in groups
+                     if not group.switch], default=0)
+        self.switch_y = PAD + BAR + 16 + own * (CARD + 8)
+        self.gpu_y = max(self.switch_y + switches * (BAR + 12),
+                         PAD + BAR + 8 + CARD * stack - BOX)
+        self.high = self.gpu_y + BOX + PAD  # of a row
+        self.lefts, self.at = [], {}
+        for k, (row, long) in enumerate(zip(self.rows, wide)):
+            x = (self.width - long) / 2
+            for one in row:
+                self.lefts.append(x)
+                self._place(one, k, x + PAD)
+                x += sum(group.columns for group in one.groups
+                         ) * self.pitch + 2 * PAD + GAP
+
+    def _place(self, socket, row, x):
+        for group in socket.groups:
+            wide = group.columns * self.pitch
+            for k, i in enumerate(group.gpus):
+                self.at[i] = x + wide * (k + 0.5) / len(group.gpus), row
+            x += wide
+
+    def _strands(self):
+        """The lines: [(pair, NVLinks, number of the ring or None, depth)]."""
+        rings = [[{self.used[i] for i in pair} for pair in _pairs(order)]
+                 for order, _ in self.rings]
+        found = []
+        for pair in combinations(range(len(self.wiring.gpus)), 2):
+            left = int(self.wiring.cables[pair])
+            parts = [(self.rings[k][1], k) for k, hops in enumerate(rings)
+                     if {*pair} in hops]
+            parts.append((left - sum(count for count, _ in parts), None))
+            if left <= SINGLE:
+                parts = [(1, k) for count, k in parts for _ in range(count)]
+            (x, _), (x2, _) = (self.at[i] for i in pair)
+            deep = 26 + 20 * abs(x2 - x) / self.pitch
+            found += [(pair, count, k, deep + 8 * number)
+                      for number, (count, k) in enumerate(parts) if count]
+        return found
+
+    def _y(self, row, y, high=0):
+        """From the top of the picture: y from the outer edge of a row."""
+        return TOP + y if row == 0 else (
+            TOP + 2 * self.high + self.gap - y - high)
+
+    def draw(self):
+        words = [line for *_, lines in self.legend for line in lines]
+        below = TOP + len(self.rows) * self.high + self.gap + 12
+        self.drawing = Drawing(self.width, below + 18 * len(words) + 8,
+                               self._alt())
+        self.drawing.text(EDGE, 15, self._title(), 14, 'start', bold=True)
+        self._between_sockets()
+        lefts = iter(self.lefts)
+        for row, sockets in enumerate(self.rows):
+            for one in sockets:
+                self._socket(one, row, next(lefts))
+        self._nvlinks()
+        for i, (x, row) in self.at.items():
+            self._gpu(i, x, row)
+        y = below + 9
+        for stroke, width, dash, lines in self.legend:
+            self._path(f'M{EDGE} {y:g}H{EDGE + 36}', stroke, width, dash)
+            for line in lines:
+                self.drawing.text(EDGE + 46, y, line, 13, 'start')
+                y += 18
+        return self.drawing
+
+    def _title(self):
+        n, k = len(self.wiring.gpus), len(self.used)
+        return (f'{k}{f" of {n}" * (k < n)} {self.server.gpu.name}; '
+                f'{self.server.rates} rates, each way')
+
+    def _path(self, path, stroke, width, dash=''):
+        dash = f' stroke-dasharray="{dash}"' if dash else ''
+        self.drawing.add(f'<path d="{path}" fill="none" stroke="{stroke}" '
+                         f'stroke-width="{width:g}"{dash}/>')
+
+    def _between_sockets(self):
+        """One line along the edge and from frame to frame."""
+        known = [one for one in self.sockets if one.known]
+        if len(known) < 2:
+            return
+        y = [self._y(row, PAD + BAR / 2) for row in range(len(self.rows))]
+        ends = [max(x for x, one in zip(self.lefts, self.sockets)
+                    if one in row and one.known) for row in self.rows
+                if any(one.known for one in row)]
+        points = [(ends[0] + 20, y[0]), (5, y[0])]
+        if len(ends) > 1:
+            points += [(5, y[1]), (ends[1] + 20, y[1])]
+        self.drawing.line(*points, stroke=FRAME, width=4)
+
+    def _socket(self, socket, row, left):
+        columns = sum(group.columns for group in socket.groups)
+        wide = columns * self.pitch + 2 * PAD
+        self.drawing.box(left, self._y(row, 0, self.high), wide, self.high,
+                         fill=PALE, dashed=not socket.known)
+        x = left + PAD
+        for group in socket.groups:
+            self._group(socket, group, row, x)
+            x += group.columns * self.pitch
+        name = f'CPU {socket.name}'
+        if width_of(name, 12) > wide - 2 * PAD - 4:
+            name = name.replace('socket ', '')
+        self.drawing.box(left + PAD, self._y(row, PAD, BAR), wide - 2 * PAD,
+                         BAR, name, 'white', 12, dashed=not socket.known)
+
+    def _group(self, socket, group, row, x):
+        wide, cpu = group.columns * self.pitch, PAD + BAR
+        if group.switch:
+            name = group.switch
+            if width_of(name, SMALL) > wide - 8:
+                name = 'PCIe'
+            up = x + 5 if group.cards else x + wide / 2
+            self._slot(up, row, cpu, self.switch_y, not socket.known)
+            for k, card in enumerate(group.cards):
+                middle = x + wide * (k + 0.5) / len(group.cards)
+                self._slot(middle, row, cpu + 12 + CARD, self.switch_y)
+                self._card(card, middle, row, cpu + 8)
+            for i in group.gpus:
+                self._slot(self.at[i][0], row, self.switch_y, self.gpu_y)
+            self.drawing.box(
+                x + 2, self._y(row, self.switch_y, BAR), wide - 4, BAR, name,
+                'white', SMALL)
+            return
+        for i in group.gpus:
+            self._slot(self.at[i][0], row, cpu, self.gpu_y,
+                       _hidden(self.wiring, socket, i))
+        for k, card in enumerate(group.cards):
+            self._slot(x + wide / 2, row, cpu, cpu + 8, not socket.known)
+            self._card(card, x + wide / 2, row, cpu + 8 + CARD * k)
+
+    def _slot(self, x, row, start, end, unknown=False):
+        self.drawing.line((x, self._y(row, start)), (x, self._y(row, end)),
+                          dashed=unknown)
+
+    def _card(self, name, middle, row, y):
+        wide = width_of(name, SMALL) + 6
+        self.drawing.box(middle - wide / 2, self._y(row, y, CARD), wide, CARD,
+                         name, 'white', SMALL)
+
+    def _gpu(self, i, x, row):
+        wide, name = min(self.pitch - 4, 60), f'GPU {self.wiring.gpus[i]}'
+        if width_of(name, 13, True) > wide - 4:
+            name = name.removeprefix('GPU ')
+        used = i in self.used
+        y = self._y(row, self.gpu_y, BOX)
+        self.drawing.box(x - wide / 2, y, wide, BOX,
+                         fill=GPU if used else 'white', dashed=not used,
+                         stroke=INK if used else FAINT)
+        self.drawing.text(x, y + BOX / 2, name, 13, bold=used,
+                          fill=INK if used else FAINT_WORDS)
+
+    def _nvlinks(self):
+        if self.server.switched:
+            self._nvswitch()
+        ends = self._ends()
+        labels = []
+        for k, (pair, count, ring, deep) in enumerate(self.strands):
+            (x, y, down), (x2, y2, down2) = (ends[i, k] for i in pair)
+            if down != down2:
+                deep = 0.5 * self.gap
+            path = (f'M{x:.4g} {y:.4g}C{x:.4g} {y + down * deep:.4g} '
+                    f'{x2:.4g} {y2 + down2 * deep:.4g} {x2:.4g} {y2:.4g}')
+            self._path(path, *self._look(pair, count, ring))
+            if count > 1:
+                labels.append(((x + x2) / 2, (y + y2) / 2 + 0.375 * deep * (
+                    down + down2), count, pair))
+        for x, y, count, pair in labels:
+            used = {*pair} <= {*self.used}
+            self.drawing.text(x, y, count, 13, bold=True, plate=True,
+                              fill=INK if used else FAINT_WORDS)
+
+    def _look(self, pair, count, ring):
+        """Colour, width and pattern of a line."""
+        width = 7 if count > 1 else 2.5
+        if not {*pair} <= {*self.used}:
+            return FAINT, width / 2
+        if ring is None:
+            return FRAME if not self.rings else '#999', width
+        return _of_ring(ring, width + 0.5)
+
+    def _ends(self):
+        """{(GPU, number of a strand): (x, y, 1 for down or -1 for up)}.
+
+        At each GPU, lines stand in an order in which few of them cross.
+        """
+        touching: dict[int, list] = {i: [] for i in self.at}
+        for k, (pair, *_) in enumerate(self.strands):
+            for i, j in (pair, pair[::-1]):
+                (x, row), (x2, row2) = self.at[i], self.at[j]
+                order = ((1 / (x2 - x), -k if x2 > x else k) if row == row2
+                         else ((x2 - x) * 1e-9, k))
+                touching[i].append((order, k))
+        ends = {}
+        for i, found in touching.items():
+            x, row = self.at[i]
+            wide = min(self.pitch - 4, 60) - 8
+            step = min(6, wide / max(1, len(found) - 1))
+            for slot, (_, k) in enumerate(sorted(found)):
+                ends[i, k] = (x + step * (slot - (len(found) - 1) / 2),
+                              self._y(row, self.gpu_y + BOX), 1 - 2 * row)
+        return ends
+
+    def _nvswitch(self):
+        top = self._y(0, self.high) + 24
+        for i, (x, row) in self.at.items():
+            used = i in self.used
+            self.drawing.line((x, self._y(row, self.gpu_y + BOX)),
+                              (x, top + BAR / 2), width=7 if used else 3,
+                              stroke=FRAME if used else FAINT)
+        words = f'NVSwitch: {several(self.server.switched, "NVLink")} each'
+        self.drawing.box(EDGE, top, self.width - 2 * EDGE, BAR, words,
+                         'white', 13, stroke=INK)
+
+    def _legend(self):
+        """[(colour, width and pattern of a sample, lines of words), ...]"""
+        def entry(stroke, width, dash, words):
+            found.append((stroke, width, dash, wrapped(
+                words, 13, self.width - 2 * EDGE - 46)))
+        found: list = []
+        server, known = self.server, [one for one in self.sockets
+                                      if one.known]
+        if server.switched:
+            entry(FRAME, 7, '', f'{several(server.switched, "NVLink")} of '
+                  + _rate(server.nvlink))
+        if self.strands:
+            many = any(count > 1 for _, count, *_ in self.strands)
+            entry(FRAME, 7 if many else 2.5, '', 'one NVLink: '
+                  + _rate(server.nvlink)
+                  + '; numbers count NVLinks' * many)
+        entry(FRAME, 1.5, '', f'PCIe slot: {_rate(server.slot)}')
+        if len(known) > 1:
+            kind = SOCKET_OF_PCIE[server.gpu.pcie]
+            entry(FRAME, 4, '', f'between sockets: {_rate(server.socket)}'
+                  + ('' if self.wiring.cpu else f' if the CPUs are {kind}'))
+        if any(_hidden(self.wiring, one, i) for one in self.sockets
+               for group in one.groups for i in group.gpus
+               if not (group.switch and one.known)):
+            entry(FRAME, 1.5, '5 4', 'a way over PCIe that is not in the text')
+        if len(self.used) < len(self.wiring.gpus):
+            entry(FAINT, 3, '', 'pale: takes no part')
+        for k, (order, count) in enumerate(self.rings):
+            entry(*_of_ring(k, 4), f'a ring of {several(count, "NVLink")} '
+                  f'per hop: {self._in_words(order)}')
+        return found
+
+    def _in_words(self, order):
+        gpus = [str(self.server.gpus[i]) for i in order]
+        return ' - '.join([*gpus, gpus[0]])
+
+    def _alt(self):
+        """What one sees, in words."""
+        def numbers(group):
+            gpus = ', '.join(str(self.wiring.gpus[i]) for i in group.gpus)
+            parts = [f'GPU{"s" * (len(group.gpus) > 1)} {gpus}'
+                     ] * bool(gpus) + group.cards
+            return (f'{group.switch} with ' * bool(group.switch)
+                    + ' and '.join(parts))
+        told = [f'{self._title()}.']
+        told += [f'CPU {one.name}: ' + '; '.join(map(numbers, one.groups))
+                 + '.' for one in self.sockets]
+        if self.server.switched:
+            told.append(f'{several(self.server.switched, "NVLink")} from '
+                        'each GPU to an NVSwitch.')
+        joined = {pair: int(self.wiring.cables[pair])
+                  for pair, *_ in self.strands}
+        if joined:
+            told.append('NVLinks: ' + ', '.join(
+                f'{self.wiring.gpus[i]}-{self.wiring.gpus[j]}'
+                + (f' ({count})' if count > 1 else '')
+                for (i, j), count in joined.items()) + '.')
+        told += [' '.join(lines) + '.' for *_, lines in self.legend]
+        return ' '.join(told)
+
+
+def _of_ring(k, width):
+    """Colour, width and pattern of the lines of ring k."""
+    colors, dashes = len(RING_COLORS), len(DASHES)
+    return RING_COLORS[k % colors], width, DASHES[(k + k // colors) % dashes]
+
+
+def _rate(rate):
+    return with_unit(rate, RATES)
