@@ -1,6 +1,341 @@
-"""Reads what `nvidia-smi topo -m` prints, however it was posted."""
+"""Reads what `nvidia-smi topo -m` prints, however it was posted.
+
+A post shifts the header, glues its words together, breaks lines, quotes them
+or cuts them off. So the header is not trusted. A row is a label (GPU3, NIC0,
+mlx5_0) and the cells after it, wherever lines break, and it proves its own
+place: it has its X in its own column. What the rows say twice has to agree.
+"""
+import re
+from collections import Counter
+from typing import NamedTuple
+
+import numpy as np
+
+from d2lps.checks import checked, text
+from d2lps.collectives.machines.rates import find_gpu
 from d2lps.collectives.machines.wiring import Wiring
 
+MOST_TEXT = 500_000  # characters
+MOST_GPUS = 128  # a rack of today joins 72 by NVLink
+MOST_CARDS = 512
+EXAMPLE = "'GPU0  X  NV4  SYS  0-31'"
 
+_CELL = re.compile(r'X|NV[1-9]\d?|SYS|SOC|NODE|PHB|PXB|PIX', re.I)
+_GPU = re.compile(r'GPU(\d{1,4})', re.I)
+# In capitals only: gpu59 is the name of somebody's machine.
+_NAMED = re.compile(r'(?<![A-Za-z_-])GPU(\d{1,4})')
+# A network card's name has a digit: NIC0, mlx5_0, bnxt_re0, rdmap16s27, ib0.
+_CARD = re.compile(r'(?=\D*\d)[A-Za-z][\w.+-]{0,40}')
+_AFFINITY = re.compile(r'\d+(-\d+)?(,\d+(-\d+)?)*,?|N/A|NA', re.I)
+# Underlining and colours, with or without the invisible first character.
+_ESCAPES = re.compile(r'(\x1b|\x9b|\^\[|\u241b)?\[[0-9;]{0,9}[mK]|\x1b')
+_INVISIBLE = re.compile('[\u200b-\u200f\u2060\ufeff\x00]')
+# What stands around cells in tables of Markdown and CSV files.
+_BARS = re.compile(r'[`|\u2502\u2503"]|\*\*|[,;](?=\s*[A-Za-z])'
+                   r'|(?<=[A-Za-z])[,;]')
+_LISTED = re.compile(r'^[^\w\n]*GPU (\d{1,4}(?:,\d{1,4})*): +(.{1,80})', re.M)
+
+
+class _Row(NamedTuple):
+    """A label, its cells, and what follows them; line: for messages."""
+    label: str
+    cells: tuple[str, ...]
+    after: tuple[str, ...]
+    line: int
+    start: int  # number of its label among all words
+
+    def __str__(self) -> str:
+        return f'the row of {self.label} (line {self.line})'
+
+
+@checked(text=text)
 def read_table(text: str) -> Wiring:
-    raise NotImplementedError
+    """The wiring in a table of `nvidia-smi topo -m`.
+
+    text: the table, with whatever stands around it. Lines of `nvidia-smi -L`
+    ('GPU 0: NVIDIA A100-SXM4-80GB') say which GPU it is.
+
+    Raises ValueError for a text without a table, a table that is cut off,
+    and one that contradicts itself; it says where.
+    """
+    if len(text) > MOST_TEXT:
+        raise ValueError(f'text has {len(text):,} characters, and at most '
+                         f'{MOST_TEXT:,} are read: post the table alone')
+    text = _BARS.sub(' ', _INVISIBLE.sub('', _ESCAPES.sub('', text)))
+    words = _words(text)
+    rows = _different(_rows(words))
+    gpus, others = _parted(rows)
+    n, width = len(gpus), len(gpus[0].cells)
+    _all_named(text, gpus)
+    names = _cards(_header(words, n, gpus[0].start), others, n, width,
+                   any('...' in row.after for row in gpus))
+    _two_ways(gpus, others)
+    cells = [row.cells[:n] for row in gpus]
+    cables = np.array([[_nvlinks(cell) for cell in row] for row in cells])
+    paths = tuple(tuple('' if cell == 'X' or _nvlinks(cell) else cell
+                        for cell in row) for row in cells)
+    sockets, notes = _sockets(text, gpus, paths)
+    kind, more = _kind(text)
+    if '...' in gpus[0].after:
+        more += 'Columns of the table were left out where it has "...".',
+    return Wiring(tuple(range(n)), cables, np.zeros(n, int), paths,
+                  {name: tuple(row.cells[n + k] for row in gpus)
+                   for k, name in enumerate(names)},
+                  sockets, kind, None, notes + more)
+
+
+def _words(text):
+    """Pairs (word, line) in the text's order; '' stands for a blank line.
+
+    Marks before lines (#, //, *, >, a file's name) are dropped.
+    """
+    lines = text.splitlines()
+    prefix = _prefix(lines)
+    words = []
+    for number, line in enumerate(lines, 1):
+        here = line.strip().removeprefix(prefix).split()
+        here = [word for word in map(_bare, here) if word] or ['']
+        words += [(word, number) for word in here]
+    return words
+
+
+def _bare(word):
+    """A word without what quotes it: '//GPU0' and 'topo.txt:GPU0' are GPU0.
+
+    A word of marks only becomes '', but '=' and '...' have a meaning.
+    """
+    if word[0] == '=' or word.startswith(('...', '\u2026')):
+        return word[0].replace('.', '...').replace('\u2026', '...')
+    inner = word.strip('#*>/:+-_.\\')
+    last = inner.rpartition(':')[2]
+    if _CARD.fullmatch(last) and (last != inner or word[0] in '#*>/'
+                                  or _GPU.fullmatch(last)):
+        return last
+    return word if inner else ''
+
+
+def _prefix(lines):
+    """What stands before the label in all rows of GPUs, or ''."""
+    found = set()
+    for line in lines:
+        label = _ROW.search(line)
+        if label:
+            found.add(line[:label.start()].strip())
+    same = found.pop() if len(found) == 1 else ''
+    return '' if _CELL.search(same) else same
+
+
+_ROW = re.compile(rf'(?<![^\W_])GPU\d+\s+(?:{_CELL.pattern})(?=\s|$)', re.I)
+
+
+def _rows(words):
+    """Each label that cells follow, as a `_Row`."""
+    rows = []
+    for k, (word, line) in enumerate(words):
+        if not _CARD.fullmatch(word) or _CELL.fullmatch(word):
+            continue
+        end = k + 1
+        while end < len(words) and _CELL.fullmatch(words[end][0]):
+            end += 1
+        if end == k + 1:
+            continue
+        after = [cell for cell, place in words[end:end + 5]
+                 if place == words[min(end, len(words) - 1)][1]]
+        good = [bool(cell == '...' or _AFFINITY.fullmatch(cell))
+                for cell in after] + [False]
+        rows.append(_Row(
+            word.upper() if _GPU.fullmatch(word) else word,
+            tuple(cell.upper().replace('SOC', 'SYS')
+                  for cell, _ in words[k + 1:end]),
+            tuple(after[:good.index(False)]), line, k))
+    # In prose, one cell may follow a name; in a table of two devices or more
+    # it is no row.
+    if any(len(row.cells) > 1 for row in rows):
+        rows = [row for row in rows if len(row.cells) > 1]
+    if not any(_GPU.fullmatch(row.label) for row in rows):
+        raise ValueError('text has no table of nvidia-smi topo -m: no row of '
+                         f'a GPU, such as {EXAMPLE}, was found')
+    return rows
+
+
+def _different(rows):
+    """The rows by label; the same row may stand in the text twice."""
+    common = Counter(len(row.cells) for row in rows).most_common(1)[0][0]
+    found: dict[str, _Row] = {}
+    for row in rows:
+        if len(row.cells) != common:
+            raise ValueError(f'{row} has {len(row.cells)} cells, and other '
+                             f'rows have {common}: a row is torn or cut off; '
+                             'post the table whole')
+        first = found.setdefault(row.label, row)
+        if first.cells != row.cells:
+            raise ValueError(f'{first} and {row} differ: give one table of '
+                             'nvidia-smi topo -m, of one machine')
+    return found
+
+
+def _parted(rows):
+    """The rows of GPUs, by number, and the others, each at its place."""
+    gpus = {int(label[3:]): row for label, row in rows.items()
+            if _GPU.fullmatch(label)}
+    if len(gpus) > MOST_GPUS or len(rows) > MOST_GPUS + MOST_CARDS:
+        raise ValueError(f'text has rows of {len(gpus)} GPUs and '
+                         f'{len(rows) - len(gpus)} cards; at most {MOST_GPUS} '
+                         f'and {MOST_CARDS} are read: post one machine')
+    for number in range(max(gpus)):
+        if number not in gpus:
+            _no_row(number)
+    for row in rows.values():
+        if row.cells.count('X') != 1:
+            raise ValueError(f'{row} must have one X, in its own column; it '
+                             f'has {row.cells.count("X")}: is it cut off?')
+    for number, row in gpus.items():
+        if row.cells.index('X') != number:
+            raise ValueError(f'{row} must have its X in column {number} '
+                             f'(from 0); it is in {row.cells.index("X")}: is '
+                             'a column missing, or a label damaged?')
+    ordered = [gpus[number] for number in sorted(gpus)]
+    others = [row for label, row in rows.items() if not _GPU.fullmatch(label)]
+    places = [row.cells.index('X') for row in others]
+    for row, place in zip(others, places):
+        if place < len(ordered):
+            raise ValueError(f'{row} has its X in column {place}, which is '
+                             f'that of GPU{place}: is a label damaged?')
+        if places.count(place) > 1:
+            raise ValueError(f'{row} has its X in column {place}, and so has '
+                             'another row')
+    return ordered, others
+
+
+def _no_row(number):
+    raise ValueError(f'text has no row for GPU{number}: is it cut off? post '
+                     'the table whole')
+
+
+def _all_named(text, gpus):
+    """ValueError if the text names a GPU that has no row."""
+    named = [int(number) for number in _NAMED.findall(text)]
+    for numbers, _ in _LISTED.findall(text):
+        named += map(int, numbers.split(','))
+    for number in sorted({*named}):
+        if number >= len(gpus):
+            _no_row(number)
+    if len(gpus) == 1 and len(named) == 1:
+        raise ValueError('text has one row, of GPU0, and no header that says '
+                         'that there is no other GPU: is it cut off?')
+
+
+def _header(words, n, end):
+    """The names after GPU0 ... GPUn-1 in the header; None if there is none."""
+    before = ' '.join(word for word, _ in words[:end])
+    every = r'\s?'.join(f'GPU{number}' for number in range(n))
+    found = [*re.finditer(rf'{every}(?!\d)', before, re.I)]
+    if not found:
+        return None
+    names = []
+    for word in before[found[-1].end():].split():
+        # Names of cards, too, may be glued together.
+        parts = re.findall(r'NIC\d+|mlx\d_\d+', word)
+        parts = parts if ''.join(parts) == word else [word]
+        if not _CARD.fullmatch(parts[0]) or _GPU.match(parts[0]):
+            break
+        names += parts
+    return names
+
+
+def _cards(header, others, n, width, left_out):
+    """A name for each column behind those of the GPUs.
+
+    A card's row names its column. Columns without rows are named by the
+    header, if it fits; otherwise they may be GPUs whose rows were cut off.
+    """
+    names = {row.cells.index('X'): row.label for row in others}
+    columns = range(n, width)
+    if header is not None and left_out:
+        header = header[:len(columns)]
+    if header is not None and len(header) > len(columns):
+        raise ValueError(f'the header names {len(header)} network cards, and '
+                         f'the rows have {len(columns)} cells for them: are '
+                         'columns missing?')
+    if header is not None and len(header) == len(columns):
+        for column, name in zip(columns, header):
+            if names.setdefault(column, name) != name:
+                raise ValueError(f'the row of {names[column]} has its X in '
+                                 f'the column of {name}')
+    for column in columns:
+        if column not in names:
+            raise ValueError(f'column {column} (from 0) has no row, and no '
+                             'header names it: is it a GPU whose row was cut '
+                             'off? post the table whole')
+    if len({*names.values()}) < len(names):
+        raise ValueError('two columns have the same name: '
+                         f'{", ".join(names.values())}')
+    return [names[column] for column in columns]
+
+
+def _two_ways(gpus, others):
+    """ValueError where two rows disagree about what joins them."""
+    rows = [*gpus, *others]
+    places = [row.cells.index('X') for row in rows]
+    for row, place in zip(rows, places):
+        for other, column in zip(rows, places):
+            there, back = row.cells[column], other.cells[place]
+            if there != back:
+                raise ValueError(f'{row} says {there} to {other.label}, and '
+                                 f'{other} says {back} to {row.label}')
+    for row in rows:
+        beyond = row.cells if row in others else row.cells[len(gpus):]
+        if any(map(_nvlinks, beyond)):
+            raise ValueError(f'{row} has an NVLink to a network card, which '
+                             'none has: is a column or a row missing?')
+
+
+def _nvlinks(cell):
+    """4 for 'NV4', and 0 for cells that are no NVLinks."""
+    return int(cell[2:]) if cell.startswith('NV') else 0
+
+
+def _sockets(text, gpus, paths):
+    """A text for each GPU's CPU, and notes.
+
+    The NUMA column is used if there is one, and the CPU affinity otherwise.
+    The last of three columns, GPU NUMA ID, is about the GPU's own memory.
+    """
+    titles = ' '.join(text.upper().split())
+    numa, own = 'NUMA AFFINITY' in titles, 'GPU NUMA ID' in titles
+    columns: list[tuple[str, str]] = []
+    for row in gpus:
+        cells = ['' if cell.upper() in ('N/A', 'NA', '-') else cell.strip(',')
+                 for cell in row.after if cell != '...'][:3]
+        if own and len(cells) > 1:
+            cells = cells[:-1]
+            # An empty cell is not seen: one that is left is the NUMA node.
+            cells = cells if len(cells) == 2 else ['', *cells]
+        cells = (cells + ['', ''])[:2]
+        columns.append((cells[0], cells[1] if numa or own else ''))
+    affinity, nodes = zip(*columns)
+    sockets = nodes if any(nodes) else affinity
+    n = len(gpus)
+    if any(paths[i][j] == 'SYS' and sockets[i] == sockets[j] != ''
+           for i in range(n) for j in range(i)):
+        return ('',) * n, (
+            'Its columns of affinities say one socket for GPUs that SYS, a '
+            'way between sockets, joins: they are not used.',)
+    return tuple(sockets), ()
+
+
+def _kind(text):
+    """The kind of GPU in lines of `nvidia-smi -L`, and notes."""
+    kinds, lost = set(), set()
+    for _, name in _LISTED.findall(text):
+        try:
+            kinds.add(find_gpu(name.split('(UUID')[0]).name)
+        except ValueError:
+            if re.search('NVIDIA|Tesla|GeForce|Quadro', name):
+                lost.add(name.split('(UUID')[0].strip())
+    if len(kinds) == 1 and not lost:
+        return kinds.pop(), ()
+    if not kinds and not lost:
+        return None, ()
+    names = ' and '.join(sorted(kinds | lost)[:4])
+    return None, (f'The text lists {names}: say which kind of GPU to take.',)
