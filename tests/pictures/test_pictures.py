@@ -4,6 +4,7 @@ from base64 import b64decode
 from xml.etree import ElementTree
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from d2lps import Event, Timeline, devices, pictures
@@ -11,9 +12,11 @@ from d2lps.asynchrony.asynchronous_training import Point
 from d2lps.asynchrony.clock import virtual_clock
 from d2lps.asynchrony.overlap import simulate_step
 from d2lps.collectives import Schedule, Send, simulate, strategies, topology
+from d2lps.collectives.machines.expectation import expected
 from d2lps.pictures import sketch
 from d2lps.pictures.drawing import Drawing, color
 from d2lps.pictures.ideas import drawings as ideas
+from d2lps.pictures.toys.explore_server import DGX1
 
 SWITCH = topology.pcie_switch(4)
 RING = simulate.time(strategies.ring(4), SWITCH, 160e6)
@@ -22,6 +25,7 @@ CLOCKS = {name: virtual_clock([[1], [5]], name, 8)
           for name in ('sync', 'async')}
 POINTS = {name: [[Point(10, 1.0, 0.2), Point(20, 2.0, 0.6)]]
           for name in ('sync', 'async, divided')}
+SERVER = topology.from_nvidia_smi(DGX1, 'V100')
 STEP = simulate_step([1, 2], [3, 4], 1, forward=[1, 1])
 TWICE = Schedule([[Send(0, 1, 0, True)]] * 2, 2)
 
@@ -58,6 +62,7 @@ PICTURES = [picture for picture, _ in (
     made_by('draw_roads', ['Ash', 'Bree', 'Cove'], [(0, 1, 7), (1, 2, 12)]),
     made_by('draw_rounds', strategies.ring(4), np.eye(4).tolist(), rounds=3),
     made_by('draw_seven_steps', 4),
+    made_by('draw_server', SERVER, topology.rings_of(SERVER.cables)),
     made_by('draw_sharded_update', 3),
     made_by('draw_split_batch', 7, 3),
     made_by('draw_split_batch', 2, 4),
@@ -68,6 +73,8 @@ PICTURES = [picture for picture, _ in (
     made_by('plot_accuracy', POINTS),
     made_by('plot_circle', [0, 1, 2, 3], [0, 2, 3], 2),
     made_by('plot_comparison', [RING, SHARDED], target=0.01),
+    made_by('plot_expected', expected(SERVER), pd.DataFrame(
+        {'size': [2e6, 2e9], 'busbw': [4e10, 1.3e11]})),
     made_by('plot_holdings', strategies.ring(4), 2, signs=True),
     made_by('plot_holdings', TWICE, 2, sums=True),
     made_by('plot_messages', {'simulated': RING.events}),

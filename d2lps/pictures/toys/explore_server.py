@@ -1,0 +1,250 @@
+"""Is this number normal? A machine, its rings, and what it should show."""
+import re
+from collections.abc import Sequence
+from functools import cache, partial
+from typing import TYPE_CHECKING
+
+
+from d2lps.checks import checked, instance_of, number, one_of, text
+from d2lps.collectives.machines.examples import pairs, table, two_sockets
+from d2lps.collectives.machines.expectation import Expectation, expected
+from d2lps.collectives.machines.nccl_tests import read_nccl_tests
+from d2lps.collectives.machines.rates import GPUS
+from d2lps.collectives.topology import from_nccl_xml, from_nvidia_smi
+from d2lps.figures import describe
+from d2lps.pictures.controls import choose, menu
+from d2lps.pictures.drawing import Drawing, Picture, Row, wrapped
+from d2lps.pictures.drawings.draw_server import WIDTH, draw_server
+from d2lps.pictures.rows import LETTERS, new_axes
+from d2lps.pictures.style import BLUE, GREEN
+from d2lps.pictures.widgets import live_picture
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.axes import Axes
+
+    from d2lps.collectives.machines.server import Server
+
+# As `nvidia-smi topo -m` prints it (NVIDIA, DGX-1 with V100).
+DGX1 = '''\
+      GPU0 GPU1 GPU2 GPU3 GPU4 GPU5 GPU6 GPU7 mlx5_0 mlx5_1 mlx5_2 mlx5_3 CPU
+GPU0    X  NV1  NV1  NV2  NV2  SYS  SYS  SYS   PIX    PHB    SYS    SYS   0-19
+GPU1   NV1   X  NV2  NV1  SYS  NV2  SYS  SYS   PIX    PHB    SYS    SYS   0-19
+GPU2   NV1 NV2    X  NV2  SYS  SYS  NV1  SYS   PHB    PIX    SYS    SYS   0-19
+GPU3   NV2 NV1  NV2    X  SYS  SYS  SYS  NV1   PHB    PIX    SYS    SYS   0-19
+GPU4   NV2 SYS  SYS  SYS    X  NV1  NV1  NV2   SYS    SYS    PIX    PHB  20-39
+GPU5   SYS NV2  SYS  SYS  NV1    X  NV2  NV1   SYS    SYS    PIX    PHB  20-39
+GPU6   SYS SYS  NV1  SYS  NV1  NV2    X  NV2   SYS    SYS    PHB    PIX  20-39
+GPU7   SYS SYS  SYS  NV1  NV2  NV1  NV2    X   SYS    SYS    PHB    PIX  20-39
+'''
+
+
+def _hgx(nvlinks):
+    return table(8, lambda i, j: f'NV{nvlinks}', [0, 0, 0, 0, 1, 1, 1, 1])
+
+
+MACHINES = {  # by name: table, kind of GPU
+    'DGX-1, 8 V100': (DGX1, 'V100'),
+    'HGX, 8 A100 and NVSwitch': (_hgx(12), 'A100'),
+    'HGX, 8 H100 and NVSwitch': (_hgx(18), 'H100'),
+    '8 A100 in pairs': (pairs(8, 12), 'A100'),
+    '8 L40S, PCIe only': (two_sockets(8), 'L40S')}
+CHOICES = {'all': (*range(8),), '0 and 1': (0, 1), '0 and 2': (0, 2),
+           '0 to 2': (0, 1, 2), '0 to 3': (0, 1, 2, 3),
+           '0, 1, 4, 5': (0, 1, 4, 5), '0 to 4': (0, 1, 2, 3, 4),
+           '0 to 5': (0, 1, 2, 3, 4, 5)}
+WORDS, HIGH = 250, 640  # pixels: of the words beside a machine, of both
+GBIT = 1e9 / 8  # bytes/s
+SIZES = {2.0 ** 10: 'KiB', 2.0 ** 20: 'MiB', 2.0 ** 30: 'GiB'}
+
+
+def draw_expected(server: 'Server', found: Expectation,
+                  measured: 'float | pd.DataFrame | None' = None,
+                  high: float = 0) -> Row:
+    """A machine with its rings, and beside it, what it should show and does.
+
+    measured: as for `Expectation.verdict`. high: pixels of both, at least.
+    """
+    rings = [] if server.switched else [
+        ([server.gpus.index(one) for one in order], count)
+        for order, count in found.rings]
+    told = [('Expected bus bandwidth', _range(found)), ('Why', found.why)]
+    if measured is not None:
+        verdict = found.verdict(measured)
+        told.append((f'Measured: {verdict.word or "not yet known"}',
+                     verdict.why))
+    told += [('Note', note) for note in server.wiring.notes]
+    machine, words = draw_server(server, rings), _in_words(told)
+    for one in machine, words:
+        one.height = max(high, one.height)
+    return Row(machine, words)
+
+
+def _range(found):
+    return (f'{found.low / 1e9:.3g} to {found.high / 1e9:.3g} GB/s, for '
+            'arrays of 1 GiB or more'
+            + '; not predictable' * (not found.predictable))
+
+
+def _in_words(told, width=WORDS):
+    """Headings with sentences below: a `Drawing`."""
+    lines = []
+    for heading, words in told:
+        lines += [(line, True)
+                  for line in wrapped(heading, 13, width - 16, True)]
+        lines += [(line, False) for line in wrapped(words, 12, width - 16)]
+        lines.append(('', False))
+    drawing = Drawing(width, 17 * len(lines), ' '.join(
+        f'{heading}: {words}' + '.' * (words[-1] not in '.!?')
+        for heading, words in told))
+    for k, (line, bold) in enumerate(lines):
+        drawing.text(8, 15 + 17 * k, line, 13 if bold else 12, 'start', bold)
+    return drawing
+
+
+@cache
+def _example(machine, use):
+    return from_nvidia_smi(*MACHINES[machine], use)
+
+
+def draw_example(machine: str, use: str, measured: float) -> Row:
+    """The picture of the toy, whose arguments these are."""
+    server = _example(machine, CHOICES[use])
+    return draw_expected(server, expected(server), measured * 1e9, HIGH)
+
+
+@checked(machine=one_of(*MACHINES), use=one_of(*CHOICES),
+         measured=partial(number, least=0.1, most=1e4))
+def explore_server(machine: str = 'DGX-1, 8 V100', use: str = 'all',
+                   measured: float = 130) -> None:
+    """Choose a machine and GPUs of it; see its rings, and what is normal.
+
+    machine: one of `MACHINES`. use: which GPUs take part, one of `CHOICES`.
+    measured: bus bandwidth of a large all-reduce, GB/s, to be judged.
+    """
+    live_picture(draw_example, {
+        'machine': menu([*MACHINES], machine, 'machine'),
+        'use': menu([*CHOICES], use, 'GPUs that take part'),
+        'measured': choose([4, 10, 20, 40, 80, 130, 200, 240, 370, 480],
+                           measured, 'measured GB/s')})
+
+
+def answer(text: str, gpu: str | None, use: str, log: str, machines: int,
+           cards: int, gigabits: float) -> Picture:
+    """What `ask_server` shows: pictures, or in words why there are none."""
+    try:
+        read = from_nccl_xml if '<system' in text else from_nvidia_smi
+        server = read(text, gpu, _numbers(use))
+        found = expected(server, machines=machines, cards=cards or None,
+                         card_rate=gigabits * GBIT or None)
+        if not log.strip():
+            return draw_expected(server, found)
+        measured = read_nccl_tests(log)
+        row = draw_expected(server, found, measured)
+        return Row(*row.pictures, plot_expected(found, measured))
+    except ValueError as error:
+        return _in_words([('This cannot be answered', str(error))], WIDTH)
+
+
+def _numbers(words):
+    """'0, 1' as [0, 1]; None for no words."""
+    if not re.fullmatch(r'[\d\s,]*', words):
+        raise ValueError(f'GPUs that take part were {words!r}; write their '
+                         'numbers, such as 0, 1, or nothing for all')
+    return [*map(int, re.findall(r'\d+', words))] or None
+
+
+@checked(text=text, gpu=one_of(*GPUS), log=partial(text, least=0))
+def ask_server(text: str = DGX1, gpu: str | None = 'V100',
+               use: Sequence[int] = (), log: str = '') -> None:
+    """Paste the table of a machine and a log; see what is normal for it.
+
+    text: of `nvidia-smi topo -m`, or NCCL's XML. gpu: which GPU it is; None
+    where the text says it. use: the numbers of the GPUs that take part; all
+    if left out. log: of nccl-tests, or nothing.
+    """
+    import ipywidgets
+
+    from d2lps.pictures.board import NARROW, Problem, show
+
+    def area(words, value):
+        return ipywidgets.Textarea(
+            value, description=words, rows=6, style=NARROW,
+            layout={'width': '100%'})
+
+    boxes = {
+        'text': area('nvidia-smi topo -m', text),
+        'gpu': ipywidgets.Dropdown(
+            options=[('as the text says', None), *zip(GPUS, GPUS)],
+            value=gpu, description='GPU', style=NARROW),
+        'use': ipywidgets.Text(
+            ', '.join(map(str, use)), style=NARROW, placeholder='all',
+            description='GPUs that take part'),
+        'machines': ipywidgets.BoundedIntText(
+            1, 1, 10_000, description='machines', style=NARROW),
+        'cards': ipywidgets.BoundedIntText(
+            0, 0, 1000, description='cards of each', style=NARROW),
+        'gigabits': ipywidgets.BoundedFloatText(
+            0, min=0, max=10_000, description='Gbit/s of a card',
+            style=NARROW),
+        'log': area('log of nccl-tests', log)}
+
+    def picture():
+        return answer(**{name: box.value for name, box in boxes.items()})
+
+    def follow(_):
+        try:
+            shown.update(picture())
+        except Exception as error:
+            shown.update(Problem(error))
+
+    shown = show(boxes.values(), picture())
+    for box in boxes.values():
+        box.observe(follow, 'value')
+
+
+def _has_columns(log, **_):
+    lost = {'size', 'busbw'} - {*getattr(log, 'columns', ())}
+    if lost:
+        raise ValueError('log must be a table of read_nccl_tests(text); it '
+                         f'has no {" and no ".join(sorted(lost))}')
+
+
+@checked(_has_columns, expectation=instance_of(
+    Expectation, 'an Expectation, such as expected(server)'))
+def plot_expected(expectation: Expectation, log: 'pd.DataFrame',
+                  ax: 'Axes | None' = None) -> 'Axes':
+    """Measured bus bandwidth by size, and the range for large arrays.
+
+    log: a table of `read_nccl_tests`, with columns size (bytes) and busbw
+    (bytes/s). The verdict stands in the title.
+    """
+    verdict = expectation.verdict(log)
+    ax = new_axes(ax)
+    ax.axhspan(expectation.low / 1e9, expectation.high / 1e9, color=GREEN,
+               alpha=0.25, linewidth=0, label='expected of large arrays')
+    log = log.sort_values('size')
+    ax.plot(log['size'], log['busbw'] / 1e9, 'o-', color=BLUE, markersize=4,
+            label='measured')
+    ax.set_xscale('log', base=2)
+    ax.set(xlabel='size on each GPU', ylabel='bus bandwidth, GB/s')
+    ax.set_ylim(bottom=0)
+    least, most = log['size'].min(), log['size'].max()
+    powers = [2.0 ** k for k in range(0, 61, 5)
+              if least / 2 <= 2.0 ** k <= most * 2] or [most]
+    ax.set_xticks(powers, [*map(_size, powers)])
+    ax.minorticks_off()
+    title = f'{verdict.word or "no verdict"}: '
+    title += verdict.why.split('. ')[0].rstrip('.')
+    width = 96 * ax.figure.get_figwidth() * 0.85
+    ax.set_title('\n'.join(wrapped(title, LETTERS, width, True)))
+    ax.legend(loc='best')
+    describe(ax, f'{title}. Expected: {_range(expectation)}. Measured: '
+             + ', '.join(f'{busbw / 1e9:.3g} GB/s at {_size(size)}'
+                         for size, busbw in zip(log['size'], log['busbw'])))
+    return ax
+
+
+def _size(nbytes):
+    unit = max((size for size in SIZES if size <= nbytes), default=1)
+    return f'{nbytes / unit:.3g} {SIZES.get(unit, "bytes")}'
