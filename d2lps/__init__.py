@@ -3,7 +3,7 @@
 The lesson. Chapters build these rooms, and they are meant to be read:
     training      one network on several devices (chapters 1, 2, 4)
     collectives   plans as data, their simulator, plans between processes
-                  (3, 5 to 7, 11 to 14)
+                  (3, 5 to 7, 11 to 14, 21)
     kvstore       a key-value store from scratch (8)
     asynchrony    a virtual clock, and sending while computing (15, 16)
     recovery      replicas, checkpoints, training that goes on (17)
@@ -34,6 +34,7 @@ __getattr__, __dir__ = lazy(__name__, {
                   'allreduce', 'compute_gradients', 'evaluate_accuracy',
                   'get_params', 'init_params', 'lenet', 'load_data', 'loss',
                   'split_batch', 'step_timeline', 'train', 'train_batch'),
+    '.collectives.machines': ('expected', 'read_nccl_tests'),
     '.collectives': ('Schedule', 'ScheduleError', 'Send', 'simulate',
                      'strategies', 'topology', 'travel'),
     '.kvstore': ('KVStore', 'prepare_store', 'store_step',

@@ -24,7 +24,7 @@ class NoMXNet(ImportError):
         self.why = why
         super().__init__(' '.join(filter(None, (
             f'd2lps needs mxnet 1.9.1 ({why}) for all but chapters 3, 5, 6, '
-            '7, 11, 12, 14, 18 and 19.', besides, where_it_runs()))))
+            '7, 11, 12, 14, 18, 19 and 21.', besides, where_it_runs()))))
 
     def _render_traceback_(self):
         """All that a notebook shows: nothing is wrong in its code."""

@@ -2,8 +2,9 @@
 
 `schedule`: a plan, its check, its run. `strategies`: all plans (rings, trees,
 ...). `topology`: links. `flows`: how they are shared. `simulate`: the times.
-`travel`: a plan between processes.
+`travel`: a plan between processes. `machines`: real ones, as posted.
 """
-from d2lps.collectives import simulate, strategies, topology, travel
+from d2lps.collectives import (machines, simulate, strategies, topology,
+                               travel)
 from d2lps.collectives.schedule import (Round, Schedule,
                                         ScheduleError, Send)

@@ -3,4 +3,9 @@
 `rates`: what a link carries, with sources. `wiring`: what a text says.
 `nvidia_smi`, `nccl_xml`: the texts. `server`: the topology of one machine.
 `expectation`: what bus bandwidth it should show. `nccl_tests`: what it showed.
+`protocols`: how long small arrays take. `examples`: tables to try.
 """
+from d2lps.collectives.machines import examples, protocols, rates
+from d2lps.collectives.machines.expectation import (Expectation, Verdict,
+                                                    expected)
+from d2lps.collectives.machines.nccl_tests import read_nccl_tests
