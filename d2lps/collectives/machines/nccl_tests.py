@@ -1,6 +1,284 @@
-"""Reads logs of nccl-tests, the usual measurement of collectives."""
-import pandas as pd
+"""Reads logs of nccl-tests, the usual measurement of collectives.
+
+A row of its tables says the same thing twice: algbw is size / time, and busbw
+is algbw times a factor, the same in all rows. So a row proves where its
+columns are, and a row that was damaged contradicts itself.
+"""
+import math
+import re
+from statistics import median
+from typing import TYPE_CHECKING, NamedTuple
+
+from d2lps.checks import checked, text
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+MOST_TEXT = 2_000_000  # characters
+MOST_ROWS = 10_000
+EXAMPLE = ("'1048576  262144  float  sum  -1  57.9  18.11  31.69  0' (size, "
+           'count, type, redop, root, time, algbw, busbw, #wrong) or '
+           "'1048576,57.9,18.11,31.69' (bytes, us, GB/s, GB/s)")
+
+_NUMBER = r'(?:\d[\d_]*(?:\.\d*)?(?:e[+-]?\d{1,3})?|\.\d+)'
+# size, count and type, after whatever stands before them in the line.
+_ROW = re.compile(
+    rf'(?<![\w.,])({_NUMBER})\s+({_NUMBER})\s+'
+    r'((?:u?int|float|bfloat|half|double|char|fp|f8|bf)\w*)(?=\s|$)', re.I)
+_CSV = re.compile(rf'^[^\w.]*({_NUMBER})\s*[,;]([^,;]*)[,;]([^,;]*)[,;]'
+                  r'([^,;]*)(?:$|[,;])', re.I)
+_OPS = ('all_reduce|all_gather|reduce_scatter|alltoallv?|all_to_all|sendrecv|'
+        'broadcast|hypercube|reduce|gather|scatter')
+_STARTED = re.compile(rf'Collective test starting: ({_OPS})_perf')
+_PROGRAM = re.compile(rf'(?<![A-Za-z_])({_OPS})_perf')
+_RANK = re.compile(r'(?<!\w)Rank\s+(\d+)\s.{0,200}?device\s+\d+', re.I)
+_AVERAGE = re.compile(rf'Avg bus bandwidth\s*:\s*({_NUMBER})', re.I)
 
 
-def read_nccl_tests(text: str) -> pd.DataFrame:
-    raise NotImplementedError
+class _Number(NamedTuple):
+    """A number as printed, and how far its rounding may have moved it."""
+    value: float
+    half: float
+
+    @property
+    def low(self) -> float:
+        return self.value - self.half
+
+    @property
+    def high(self) -> float:
+        return self.value + self.half
+
+
+class _Row(NamedTuple):
+    """What one line says; sizes in bytes, times in us, rates in GB/s."""
+    line: int
+    columns: int
+    size: float
+    width: float  # bytes of an element, or 0
+    out: tuple[_Number, ...]  # time, algbw, busbw; () if they do not fit
+    inside: tuple[_Number, ...]  # the same in place
+
+
+@checked(text=text)
+def read_nccl_tests(text: str) -> 'pd.DataFrame':
+    """The table in a log of nccl-tests, or in a CSV file of its columns.
+
+    text: the log of one run, with whatever stands around it.
+
+    Returns a row for each size, with the columns `size` (bytes), `time`
+    (seconds), `algbw` and `busbw` (bytes/s; these three out of place), and
+    `busbw_in_place` (bytes/s, nan where it is missing). In its `attrs`: `op`
+    ('all_reduce', ... or None), `ranks` (how many the log lists, or None),
+    `average` (its "Avg bus bandwidth", bytes/s, or None) and `notes`, a
+    tuple of sentences about what was left out.
+
+    Raises ValueError for a text without rows, and for a row that contradicts
+    itself or the other rows; it says in which line.
+    """
+    import pandas as pd
+    if len(text) > MOST_TEXT:
+        raise ValueError(f'text has {len(text):,} characters, and at most '
+                         f'{MOST_TEXT:,} are read: post the table alone')
+    lines = text.replace('|', ' ').splitlines()
+    notes: list[str] = []
+    rows = _whole(_rows(lines), lines, notes)
+    _same_factor(rows)
+    rows = _different(rows)
+    table = pd.DataFrame({
+        'size': [int(row.size) for row in rows],
+        'time': [row.out[0].value / 1e6 for row in rows],
+        'algbw': [row.out[1].value * 1e9 for row in rows],
+        'busbw': [row.out[2].value * 1e9 for row in rows],
+        'busbw_in_place': [row.inside[2].value * 1e9 if row.inside else
+                           math.nan for row in rows]})
+    table.attrs |= {'op': _op(text), 'ranks': _ranks(text),
+                    'average': _average(text)}
+    average, mean = table.attrs['average'], table.filter(like='busbw').stack()
+    if average and abs(mean.mean() / average - 1) > 0.02:
+        notes.append(f'The log says {average / 1e9:.4g} GB/s on average, and '
+                     f'its rows have {mean.mean() / 1e9:.4g}: rows are '
+                     'missing.')
+    table.attrs['notes'] = tuple(notes)
+    return table
+
+
+def _number(word):
+    """A `_Number`; its value is nan for N/A and for an empty cell."""
+    word = word.strip().replace('_', '')
+    if not re.fullmatch(_NUMBER, word, re.I):
+        return _Number(math.nan, 0)
+    digits, _, power = word.lower().partition('e')
+    decimals = len(digits.partition('.')[2]) - int(power or 0)
+    value = float(word)
+    return _Number(value, 0.51 * 10.0 ** min(-decimals, 300))
+
+
+def _rows(lines):
+    """What is a row in the lines, good or bad: of a log, or of a CSV file."""
+    logged, listed = [], []
+    for k, line in enumerate(lines):
+        found = _ROW.search(line)
+        if found:
+            numbers = _after(line[found.end():])
+            following = lines[k + 1] if k + 1 < len(lines) else ''
+            if _is_rest(following):  # a terminal broke the line
+                numbers += _after(following)
+            logged.append(_log_row(k + 1, *found.groups()[:2], numbers))
+        elif found := _CSV.search(line):
+            size, *out = map(_number, found.groups())
+            fits = _fits(size.value, out)
+            listed.append(_Row(k + 1, 4, size.value, 0,
+                               tuple(out) if fits else (), ()))
+    rows = logged or listed
+    if not any(row.out for row in rows) and not logged:
+        raise ValueError('text has no row of nccl-tests, such as ' + EXAMPLE)
+    if len(rows) > MOST_ROWS:
+        raise ValueError(f'text has {len(rows):,} rows, and at most '
+                         f'{MOST_ROWS:,} are read')
+    return rows
+
+
+def _is_rest(line):
+    """Is the line only numbers, and so the rest of the line before it?"""
+    words = line.split()
+    return 0 < len(words) < 9 and all(
+        word == 'N/A' or re.fullmatch(_NUMBER, word, re.I) for word in words)
+
+
+def _after(words):
+    """The numbers after the type of a row; names of operations are left out.
+
+    Ends at the first word that is neither.
+    """
+    numbers = []
+    for k, word in enumerate(words.split()):
+        if re.fullmatch('-?' + _NUMBER, word, re.I) or (
+                word.upper() in ('N/A', 'NAN')):
+            numbers.append(word)
+        elif k or not re.fullmatch(r'[A-Za-z]\w*', word):
+            break
+    return numbers
+
+
+def _log_row(line, size, count, words):
+    """A row of a log: the numbers after its type may begin with a root."""
+    size, count = _number(size).value, _number(count).value
+    width = size / count if count else 0
+    for root in (1, 0):
+        head, rest = words[:root], words[root:]
+        if head and not re.fullmatch(r'-?\d+', head[0]):
+            continue
+        out = tuple(map(_number, rest[:3]))
+        if _fits(size, out):
+            break
+    else:
+        return _Row(line, len(words), size, width, (), ())
+    rest = rest[3:]
+    # Between the two tables there may be a column of errors.
+    for inside in (rest[1:4], rest[:3]):
+        inside = tuple(map(_number, inside))
+        if _fits(size, inside):
+            return _Row(line, len(words), size, width, out, inside)
+    torn = len(rest) > 1  # an error alone belongs to the first table
+    return _Row(line, len(words), size, width, () if torn else out, ())
+
+
+def _fits(size, numbers):
+    """Are these a time, algbw and busbw of so many bytes?
+
+    What is missing in a CSV file (nan) fits, but for busbw.
+    """
+    if len(numbers) < 3 or not size < 2 ** 60 or size % 1:
+        return False
+    time, algbw, busbw = numbers
+    if not busbw.value < 1e9 or time.value <= 0:
+        return False
+    if math.isnan(time.value) or math.isnan(algbw.value):
+        return math.isnan(time.value) and math.isnan(algbw.value)
+    rate = size / 1e3  # bytes per us are MB/s
+    return (rate / time.high <= algbw.high
+            and (time.low <= 0 or rate / time.low >= algbw.low))
+
+
+def _whole(rows, lines, notes):
+    """The rows that are whole: the last one may be torn, others may not."""
+    usual = max(row.columns for row in rows)
+    widths = [row.width for row in rows if row.width]
+    width = median(widths) if widths else 0
+    for row in rows:
+        reason = ''
+        if not row.out:
+            reason = ('its algbw is not its size / time, or columns are '
+                      'missing')
+        elif row.columns < usual:
+            reason = f'it has {row.columns} numbers, and others have {usual}'
+        elif row.width and row.width != width:
+            reason = (f'its size is {row.width:g} times its count; in other '
+                      f'rows it is {width:g} times')
+        if not reason:
+            continue
+        if row is rows[-1] and len(rows) > 1 and not any(
+                line.strip() for line in lines[row.line:]):
+            notes.append(f'The last row (line {row.line}) is cut off, and '
+                         'left out.')
+            return rows[:-1]
+        raise ValueError(f'the row in line {row.line} contradicts itself or '
+                         f'is torn: {reason}; a row looks like {EXAMPLE}')
+    return rows
+
+
+def _same_factor(rows):
+    """ValueError for a row whose busbw / algbw is not that of the others.
+
+    Because of the roundings, each row leaves an interval for the factor.
+    """
+    left = [(row, busbw.low / algbw.high,
+             busbw.high / algbw.low if algbw.low > 0 else math.inf)
+            for row in rows for _, algbw, busbw in
+            filter(None, (row.out, row.inside))
+            if not math.isnan(algbw.value)]
+    # The factor that most rows allow: where most intervals overlap.
+    ends = sorted([(low, 0) for _, low, _ in left]
+                  + [(high, 1) for _, _, high in left])
+    inside = most = factor = 0
+    for end, closes in ends:
+        inside += -1 if closes else 1
+        if inside > most:
+            most, factor = inside, end
+    for row, low, high in left:
+        if not low <= factor <= high:
+            raise ValueError(
+                f'the row in line {row.line} contradicts the others: its '
+                f'busbw is not {factor:.4g} times its algbw')
+
+
+def _different(rows):
+    """The rows without repetitions; ValueError for two of one size."""
+    found: dict[float, _Row] = {}
+    for row in rows:
+        first = found.setdefault(row.size, row)
+        if first.out[2] != row.out[2] or first.inside != row.inside:
+            raise ValueError(
+                f'lines {first.line} and {row.line} are both about '
+                f'{row.size:.0f} bytes, and differ: give the log of one run '
+                '(nccl-tests built without MPI=1 runs once per process)')
+    return list(found.values())
+
+
+def _op(text):
+    """The collective that was measured, or None if the text names several."""
+    found = {*_STARTED.findall(text)} or {*_PROGRAM.findall(text)} or {
+        *re.findall(rf'^[# ]*({_OPS})\b', text, re.M)}
+    return found.pop() if len(found) == 1 else None
+
+
+def _ranks(text):
+    listed = {int(number) for number in _RANK.findall(text)}
+    said = {int(number) for number in re.findall(r'\branks=(\d{1,6})\b', text)}
+    found = {len(listed)} if listed else said
+    return found.pop() if len(found) == 1 else None
+
+
+def _average(text):
+    found = {float(number) * 1e9 for number in _AVERAGE.findall(text)}
+    return found.pop() if len(found) == 1 else None

@@ -62,7 +62,8 @@ def before_each(mark):
 SPELLINGS = {
     'tabs': TABLE,
     'spaces': spaced(TABLE),
-    'tabs and spaces': TABLE.replace('NV2\t', 'NV2 \t ').replace('\t0-', ' 0-'),
+    'tabs and spaces': TABLE.replace('NV2\t', 'NV2 \t ').replace(
+        '\t0-', ' 0-'),
     'header without its first tab': TABLE[1:],
     'header glued together': TABLE.replace(
         '\tGPU0\tGPU1\tGPU2\tGPU3\tmlx5_0', '\t    GPU0GPU1GPU2GPU3mlx5_0'),

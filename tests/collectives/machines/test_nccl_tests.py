@@ -1,0 +1,216 @@
+"""Logs of nccl-tests in the spellings in which people post them.
+
+One run is written in each of them, and the same table must be read.
+"""
+import math
+import re
+
+import numpy as np
+import pytest
+from d2lps.collectives.machines.nccl_tests import MOST_TEXT, read_nccl_tests
+
+HEAD = """\
+# nThread 1 nGpus 4 minBytes 8 maxBytes 33554432 step: 2(factor) validation: 1
+#
+# Using devices
+#  Rank  0 Group  0 Pid 4711 on  my-host device  0 [0x16] NVIDIA A100-SXM4-40GB
+#  Rank  1 Group  0 Pid 4711 on  my-host device  1 [0x27] NVIDIA A100-SXM4-40GB
+#  Rank  2 Group  0 Pid 4711 on  my-host device  2 [0x38] NVIDIA A100-SXM4-40GB
+#  Rank  3 Group  0 Pid 4711 on  my-host device  3 [0x5a] NVIDIA A100-SXM4-40GB
+#
+#                                     out-of-place          in-place
+#  size  count  type  redop  root  time  algbw  busbw #wrong
+#   (B)  (elements)                (us)  (GB/s)  (GB/s)
+"""
+ROWS = """\
+           8             2     float     sum      -1    12.34    0.00    0.00\
+      0    12.01    0.00    0.00      0
+     1048576        262144     float     sum      -1    40.00   26.21   39.32\
+      0    41.00   25.58   38.36      0
+    16777216       4194304     float     sum      -1    200.0   83.89  125.83\
+      0    201.5   83.26  124.89      0
+    33554432       8388608     float     sum      -1      335  100.16  150.24\
+      0      336   99.86  149.80      0
+"""
+TAIL = """\
+# Out of bounds values : 0 OK
+# Avg bus bandwidth    : 78.555
+#
+"""
+LOG = HEAD + ROWS + TAIL
+SIZES = [8, 1 << 20, 16 << 20, 32 << 20]
+TIMES = [12.34e-6, 40e-6, 200e-6, 335e-6]
+ALGBW = [0, 26.21e9, 83.89e9, 100.16e9]
+BUSBW = [0, 39.32e9, 125.83e9, 150.24e9]
+INSIDE = [0, 38.36e9, 124.89e9, 149.80e9]
+COMMAND = '$ mpirun -np 4 ./build/all_reduce_perf -b 8 -e 32M -f 2\n'
+CSV = ('# all_reduce, ranks=4\nsize_B,time_us,algbw_GBs,busbw_GBs\n'
+       '8,12.34,0.00,0.00\n1048576,40,26.21,39.32\n'
+       '16777216,200,83.89,125.83\n33554432,335,100.16,150.24\n')
+
+
+def without(pattern, text=LOG):
+    changed = re.sub(pattern, '', text)
+    assert changed != text
+    return changed
+
+
+def before_each(mark, text=LOG):
+    return ''.join(mark + line for line in text.splitlines(True))
+
+
+OUT = r'(?m)^(.* [\d.]+ +[\d.]+ +[\d.]+ +0)(?= +\d)'  # out of place
+OUT_ONLY = re.sub(OUT + '.*', r'\1', ROWS)
+SPELLINGS = {
+    'a log': LOG,
+    'only the rows': ROWS,
+    'without the head': ROWS + TAIL,
+    'without root': without(r'(?<=sum)      -1', LOG),
+    'without redop': without('sum', LOG),
+    'without redop and root': without('sum      -1', LOG),
+    'a root that is a rank': LOG.replace(' -1 ', '  2 '),
+    'N/A for what was not checked': re.sub(
+        r'(?m)(\d)( +)0( +\d.*) 0$', r'\1\2N/A\3 N/A', LOG),
+    'errors as small numbers': re.sub(
+        r'(?m)(\d)( +)0( +\d.*) 0$', r'\1\g<2>2e-07\3 4e-07', LOG),
+    'mpirun --tag-output': before_each('[1,0]<stdout>:'),
+    'srun --label': before_each('0: '), 'a host': before_each('gpu59: '),
+    '#': before_each('# '), '>': before_each('> '),
+    "a file's name": before_each('run1.log:'),
+    'a time': before_each('2026-11-26 10:00:00 '),
+    'sizes with _': LOG.replace('1048576 ', '1_048_576 ').replace(
+        '16777216 ', '16_777_216 '),
+    'sizes as 3.3554432e+07': LOG.replace('    33554432 ',
+                                          '3.3554432e+07 '),
+    'times as 3.35e+02': LOG.replace('      335 ', ' 3.35e+02 '),
+    'Windows': LOG.replace('\n', '\r\n'),
+    'a code fence': f'```\n{LOG}```\n',
+    'Markdown': re.sub(r'(?m)^|(?<=\S) +| *$', ' | ', ROWS),
+    'rows broken by the terminal': re.sub(OUT, r'\1\n', ROWS),
+    'messages of NCCL between': LOG.replace(
+        '    16777216  ', 'host:1:1 [0] NCCL INFO Channel 00/02 : 0 1\n'
+        '    16777216  '),
+    'half floats': LOG.replace('float', ' half'),
+    'the same rows twice': LOG + ROWS,
+}
+
+
+@pytest.mark.parametrize('spelling', SPELLINGS)
+def test_each_spelling_is_read_as_the_same_table(spelling):
+    table = read_nccl_tests(SPELLINGS[spelling])
+    assert list(table.columns) == ['size', 'time', 'algbw', 'busbw',
+                                   'busbw_in_place']
+    assert table['size'].tolist() == SIZES
+    assert table['size'].dtype.kind == 'i'
+    for name, right in (('time', TIMES), ('algbw', ALGBW), ('busbw', BUSBW),
+                        ('busbw_in_place', INSIDE)):
+        np.testing.assert_allclose(table[name], right)
+    assert table.attrs['notes'] == ()
+
+
+@pytest.mark.parametrize('text', [CSV, CSV.replace(',', ' ; '), OUT_ONLY,
+                                  without('#.*\n|size.*\n', CSV)])
+def test_without_columns_in_place_they_are_nan(text):
+    table = read_nccl_tests(text)
+    assert table['size'].tolist() == SIZES
+    np.testing.assert_allclose(table['busbw'], BUSBW)
+    np.testing.assert_allclose(table['time'], TIMES)
+    assert table['busbw_in_place'].isna().all()
+
+
+def test_what_the_log_says_besides_its_rows():
+    table = read_nccl_tests(COMMAND + LOG)
+    assert table.attrs == {'op': 'all_reduce', 'ranks': 4,
+                           'average': 78.555e9, 'notes': ()}
+    assert read_nccl_tests(ROWS).attrs == {'op': None, 'ranks': None,
+                                           'average': None, 'notes': ()}
+    assert read_nccl_tests(CSV).attrs['op'] == 'all_reduce'
+    assert read_nccl_tests(CSV).attrs['ranks'] == 4
+
+
+@pytest.mark.parametrize(('line', 'op'), [
+    ('# Collective test starting: sendrecv_perf', 'sendrecv'),
+    ('# Collective test starting: all_gather_perf_mpi', 'all_gather'),
+    ('./alltoall_perf -g 4', 'alltoall'),
+    ('Linking all_reduce_perf\nLinking broadcast_perf', None),
+    ('Linking all_reduce_perf\nLinking reduce_scatter_perf\n'
+     '# Collective test starting: reduce_scatter_perf', 'reduce_scatter')])
+def test_the_collective_is_that_of_the_program(line, op):
+    assert read_nccl_tests(f'{line}\n{LOG}').attrs['op'] == op
+
+
+@pytest.mark.parametrize('factor', [1, 7 / 8, 15 / 8])
+def test_other_factors_of_busbw(factor):
+    rows = [f'{size} {size // 4} float none 0 {time:.2f} '
+            f'{size / time / 1e3:.2f} {size / time / 1e3 * factor:.2f} 0'
+            for size, time in ((1 << 10, 9.0), (1 << 20, 51.3),
+                               (1 << 30, 7654.32))]
+    table = read_nccl_tests('\n'.join(rows))
+    np.testing.assert_allclose(table['busbw'][1:] / table['algbw'][1:],
+                               factor, rtol=1e-3)
+
+
+def test_a_torn_last_row_is_left_out_and_said():
+    for end in range(ROWS.rindex('float') + 6, len(ROWS.rstrip())):
+        table = read_nccl_tests(ROWS[:end])
+        assert table['size'].tolist() == SIZES[:3]
+        assert table.attrs['notes'] == (
+            'The last row (line 4) is cut off, and left out.',)
+
+
+def test_rows_that_the_average_counts_and_the_text_lacks_are_said():
+    table = read_nccl_tests(''.join(LOG.splitlines(True)[-5:]))
+    assert len(table) == 2
+    assert 'rows are missing' in table.attrs['notes'][0]
+
+
+REFUSED = {
+    'nothing': ('', 'text'),
+    'no row': (HEAD, "no row of nccl-tests, such as '1048576  262144"),
+    'a table of something else': ('ranks,busbw\n2,208\n3,20\n', 'no row'),
+    'an algbw that is not size / time': (
+        LOG.replace('83.89', '93.89'), 'line 14 .*not its size / time'),
+    'a size that is not algbw * time': (
+        LOG.replace('16777216 ', '16777219 '), 'line 14'),
+    'a count that does not fit': (LOG.replace('4194304 ', '4194305 '),
+                                  'line 14 .*times its count'),
+    'another factor': (LOG.replace('125.83', '115.83'),
+                       'line 14 contradicts the others: its busbw is not 1.5'),
+    'another factor in place': (LOG.replace('124.89', '104.89'), 'line 14'),
+    'a torn row within': (LOG.replace('  0    201.5   83.26  124.89', ''),
+                          'line 14 .*it has 5 numbers, and others have 9'),
+    'one row, and it is torn': ('1048576 262144 float sum -1 40.00 26.2',
+                                'line 1 '),
+    'two runs': (LOG + ROWS.replace(' 335 ', ' 330 ').replace(
+        '100.16  150.24', '101.68  152.52'), 'lines 15 and 22 .*one run'),
+    'a time of 0': ('1048576 262144 float sum -1 0.00 26.2 39.3', 'line 1 '),
+    'too long': (LOG + ' ' * MOST_TEXT, 'characters'),
+    'too many rows': ('8 2 float 9.0 0.00 0.00\n' * 10_001, '10,001 rows'),
+}
+
+
+@pytest.mark.parametrize('reason', REFUSED)
+def test_rows_that_contradict_are_refused(reason):
+    text, words = REFUSED[reason]
+    with pytest.raises(ValueError, match=words) as error:
+        read_nccl_tests(text)
+    assert '\n' not in str(error.value)
+
+
+@pytest.mark.parametrize('value', [None, 3, b'8 2 float', ['8 2'], '\ud800'])
+def test_only_texts_are_read(value):
+    with pytest.raises(ValueError, match='text must be'):
+        read_nccl_tests(value)
+
+
+@pytest.mark.parametrize('number', ['1e999', '1e-999', '9' * 400, '1e', '.'])
+def test_numbers_that_no_float_holds(number):
+    for text in (f'{number} 2 float 9.0 0.00 0.00',
+                 f'8 {number} float 9.0 0.00 0.00',
+                 f'8 2 float {number} 0.00 0.00',
+                 f'8 2 float 9.0 0.00 {number}', f'8,{number},0,{number}'):
+        try:
+            table = read_nccl_tests(text)
+        except ValueError:
+            continue
+        assert all(map(math.isfinite, table['busbw']))
