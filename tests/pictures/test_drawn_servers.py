@@ -35,7 +35,8 @@ def machine(cables, gpu, sockets, use=None, rates='usable', ways='NODE',
         tuple(tuple(way(i, j) for j in range(n)) for i in range(n)),
         {name: tuple(
             'PIX' if i // 2 == k else
-            'PHB' if sockets[i] == sockets[2 * k] else 'SYS'
+            'PHB' if sockets[2 * k:] and sockets[i] == sockets[2 * k]
+            else 'SYS'
             for i in range(n)) for k, name in enumerate(cards)},
         tuple(sockets), cpu=cpu), gpu, use, rates)
 
@@ -108,6 +109,13 @@ def test_a_dgx1_has_sockets_switches_cards_and_a_line_for_each_nvlink(texts):
     assert len(lines(drawing)) == P3_CABLES.sum() / 2
     assert 'PCIe switch with GPUs 2, 3 and mlx5_1' in drawing.alt
     assert '0-3 (2), 0-4 (2), 1-2 (2), 1-3,' in drawing.alt
+
+
+def test_a_card_far_from_all_gpus_is_named(texts):
+    drawing = pictures.draw_server(machine(
+        np.zeros((2, 2), int), 'L40S', '00', cards=['near', 'far']))
+    assert texts(drawing).count('near') == 1
+    assert 'on no socket of a GPU: far' in texts(drawing)
 
 
 def test_many_nvlinks_are_one_thick_line_with_their_number(texts):
@@ -191,7 +199,7 @@ def test_rates_are_written_at_the_kinds_of_links(texts, rates, nvlink, slot,
     (P3_CABLES, [], 'server must be a Server'),
     (MACHINES['DGX-1'], [([0, 7, 1], 1)], '1 NVLink from'),
     (MACHINES['DGX-1'], [([0, 3, 2], 2)], '2 NVLinks from'),
-    (MACHINES['HGX'], [([0, 1, 2], 1)], 'more than there are'),
+    (MACHINES['HGX'], [([0, 1, 2], 1)], 'not there'),
     (MACHINES['DGX-1'], [3], r'rings\[0\] must be a tuple')])
 def test_a_wrong_argument_is_named(server, rings, words):
     with pytest.raises(ValueError, match=words):

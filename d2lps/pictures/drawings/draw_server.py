@@ -110,9 +110,9 @@ def _in_picture(server, rings):
         for i, j in map(tuple, _pairs(order)):
             if max(i, j) >= len(left) or left[i, j] < count:
                 raise ValueError(
-                    f'rings: {several(count, "NVLink")} from {i} to {j} are '
-                    'more than there are; take those of '
-                    'topology.rings_of(server.cables)')
+                    f'rings: one takes {several(count, "NVLink")} from device '
+                    f'{i} to {j}, which are not there or already taken; '
+                    'draw those of topology.rings_of(server.cables)')
             left[i, j] -= count
             left[j, i] -= count
 
@@ -156,15 +156,20 @@ class _Picture:
         self.rows = [row for row in rows if row]
         self._measure()
         self.strands = [] if server.switched else self._strands()
-        deep = [max([0.75 * deep for pair, *_, deep in self.strands
-                     if {self.at[i][1] for i in pair} == {k}], default=0)
-                for k in range(len(self.rows))]
-        self.gap = 20 * (len(self.rows) - 1) + sum(deep)
-        if server.switched:
-            self.gap = BAR + 24 * len(self.rows)
-        elif len(self.rows) > 1 and self.strands:
-            self.gap = max(self.gap, 90)
+        self.gap = self._gap()  # below a row, or between both
         self.legend = self._legend()
+
+    def _gap(self):
+        rows = len(self.rows)
+        if self.server.switched:
+            return BAR + 24 * rows
+        lowest = [0.0] * rows  # points of curves that return to their row
+        for pair, *_, deep in self.strands:
+            for row in {self.at[i][1] for i in pair}:
+                # Where a curve of this kind is, 3/4 of the way to its handles.
+                lowest[row] = max(lowest[row], 0.75 * deep)
+        room = sum(lowest) + 20 * (rows - 1)
+        return max(room, 90) if rows > 1 and self.strands else room
 
     def _measure(self):
         """Sizes in pixels, and `at`: {GPU: (x, number of its row)}."""
@@ -186,13 +191,15 @@ class _Picture:
         switches = any(group.switch for group in groups)
         stack = max([len(group.cards) for group in groups
                      if not group.switch], default=0)
+        # From the outer edge of a row: CPU, cards, switches, GPUs.
         self.switch_y = PAD + BAR + 16 + own * (CARD + 8)
         self.gpu_y = max(self.switch_y + switches * (BAR + 12),
                          PAD + BAR + 8 + CARD * stack - BOX)
         self.high = self.gpu_y + BOX + PAD  # of a row
-        self.lefts, self.at = [], {}
-        for k, (row, long) in enumerate(zip(self.rows, wide)):
-            x = (self.width - long) / 2
+        self.lefts: list[float] = []
+        self.at: dict[int, tuple[float, int]] = {}
+        for k, row in enumerate(self.rows):
+            x = EDGE
             for one in row:
                 self.lefts.append(x)
                 self._place(one, k, x + PAD)
@@ -207,16 +214,19 @@ class _Picture:
             x += wide
 
     def _strands(self):
-        """The lines: [(pair, NVLinks, number of the ring or None, depth)]."""
+        """The lines: [(pair, NVLinks, number of the ring or None, depth)].
+
+        Depth is that of a curve from GPU to GPU of one row, in pixels.
+        """
         rings = [[{self.used[i] for i in pair} for pair in _pairs(order)]
                  for order, _ in self.rings]
         found = []
         for pair in combinations(range(len(self.wiring.gpus)), 2):
-            left = int(self.wiring.cables[pair])
+            total = int(self.wiring.cables[pair])
             parts = [(self.rings[k][1], k) for k, hops in enumerate(rings)
                      if {*pair} in hops]
-            parts.append((left - sum(count for count, _ in parts), None))
-            if left <= SINGLE:
+            parts.append((total - sum(count for count, _ in parts), None))
+            if total <= SINGLE:
                 parts = [(1, k) for count, k in parts for _ in range(count)]
             (x, _), (x2, _) = (self.at[i] for i in pair)
             deep = 26 + 20 * abs(x2 - x) / self.pitch
@@ -423,6 +433,11 @@ class _Picture:
                for group in one.groups for i in group.gpus
                if not (group.switch and one.known)):
             entry(FRAME, 1.5, '5 4', 'a way over PCIe that is not in the text')
+        cards = [card for one in self.sockets for group in one.groups
+                 for card in group.cards]
+        far = [card for card in self.wiring.cards if card not in cards]
+        if far:
+            entry('none', 0, '', f'on no socket of a GPU: {", ".join(far)}')
         if len(self.used) < len(self.wiring.gpus):
             entry(FAINT, 3, '', 'pale: takes no part')
         for k, (order, count) in enumerate(self.rings):
