@@ -167,13 +167,13 @@ def ask_server(text: str = DGX1, gpu: str | None = 'V100',
 
     from d2lps.pictures.board import NARROW, Problem, show
 
-    def area(words, value):
+    def area(words, value, rows):
         return ipywidgets.Textarea(
-            value, description=words, rows=6, style=NARROW,
+            value, description=words, rows=rows, style=NARROW,
             layout={'width': '100%'})
 
     boxes = {
-        'text': area('nvidia-smi topo -m', text),
+        'text': area('nvidia-smi topo -m', text, 10),
         'gpu': ipywidgets.Dropdown(
             options=[('as the text says', None), *zip(GPUS, GPUS)],
             value=gpu, description='GPU', style=NARROW),
@@ -187,7 +187,7 @@ def ask_server(text: str = DGX1, gpu: str | None = 'V100',
         'gigabits': ipywidgets.BoundedFloatText(
             0, min=0, max=10_000, description='Gbit/s of a card',
             style=NARROW),
-        'log': area('log of nccl-tests', log)}
+        'log': area('log of nccl-tests', log, 4)}
 
     def picture():
         return answer(**{name: box.value for name, box in boxes.items()})
