@@ -2,8 +2,8 @@
 
 Bandwidth is in bytes per second, latency in seconds, both of one link. A
 link goes one way; a full-duplex cable is two links. A message pays the
-latency of every link on its way. The constants are nominal rates, each way:
-of what they promise, protocols leave less.
+latency of every link on its way. The constants but NVLINK are nominal rates,
+each way: of what they promise, protocols leave less (`machines.rates`).
 """
 from collections.abc import Sequence
 from functools import partial
@@ -21,8 +21,10 @@ from d2lps.collectives.machines.nvidia_smi import read_table
 from d2lps.collectives.machines.server import Server, server_of
 
 PCIE3, PCIE4 = 16e9, 32e9  # 16 lanes
-NVLINK = 18e9  # one link of a V100, as in the book (Dive into Deep Learning)
-NVLINK_V100 = 25e9  # the same by NVIDIA's data sheet
+# One NVLink. 18 GB/s is the book's figure (Dive into Deep Learning) for the
+# V100. NCCL counts on it for the P100, and on 20 GB/s for the V100.
+NVLINK = 18e9
+NVLINK_V100 = 25e9  # by NVIDIA's data sheet
 ETHERNET_1G, ETHERNET_10G, ETHERNET_100G = 125e6, 1.25e9, 12.5e9
 # What TCP leaves: Ethernet carries 1,500 bytes at a time and adds 14; TCP and
 # IP take 52 of them.
