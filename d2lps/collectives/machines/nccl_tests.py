@@ -20,7 +20,7 @@ EXAMPLE = ("'1048576  262144  float  sum  -1  57.9  18.11  31.69  0' (size, "
            'count, type, redop, root, time, algbw, busbw, #wrong) or '
            "'1048576,57.9,18.11,31.69' (bytes, us, GB/s, GB/s)")
 
-_NUMBER = r'(?:\d[\d_]*(?:\.\d*)?(?:e[+-]?\d{1,3})?|\.\d+)'
+_NUMBER = r'(?:\d[\d_]*(?:\.\d+)?(?:e[+-]?\d{1,3})?|\.\d+)'
 # size, count and type, after whatever stands before them in the line.
 _ROW = re.compile(
     rf'(?<![\w.,])({_NUMBER})\s+({_NUMBER})\s+'
@@ -84,6 +84,9 @@ def read_nccl_tests(text: str) -> 'pd.DataFrame':
     rows = _whole(_rows(lines), lines, notes)
     _same_factor(rows)
     rows = _different(rows)
+    if not rows:
+        raise ValueError('text has no row of more than 0 bytes, such as '
+                         + EXAMPLE)
     table = pd.DataFrame({
         'size': [int(row.size) for row in rows],
         'time': [row.out[0].value / 1e6 for row in rows],
@@ -119,6 +122,9 @@ def _rows(lines):
     for k, line in enumerate(lines):
         found = _ROW.search(line)
         if found:
+            if _ROW.search(line, found.end()):
+                raise ValueError(f'line {k + 1} has two rows side by side: '
+                                 'give the log of one run')
             numbers = _after(line[found.end():])
             following = lines[k + 1] if k + 1 < len(lines) else ''
             if _is_rest(following):  # a terminal broke the line
@@ -215,10 +221,15 @@ def _whole(rows, lines, notes):
         elif row.width and row.width != width:
             reason = (f'its size is {row.width:g} times its count; in other '
                       f'rows it is {width:g} times')
+        last = row is rows[-1] and not any(
+            line.strip() for line in lines[row.line:])
+        if last and not reason and any(
+                some[1].half != some[2].half for some in (
+                    row.out, row.inside) if some) and row.width:
+            reason = 'its busbw has fewer decimals than its algbw'
         if not reason:
             continue
-        if row is rows[-1] and len(rows) > 1 and not any(
-                line.strip() for line in lines[row.line:]):
+        if last and len(rows) > 1:
             notes.append(f'The last row (line {row.line}) is cut off, and '
                          'left out.')
             return rows[:-1]
@@ -253,9 +264,13 @@ def _same_factor(rows):
 
 
 def _different(rows):
-    """The rows without repetitions; ValueError for two of one size."""
+    """The rows without repetitions; ValueError for two of one size.
+
+    Sizes that the ranks cannot share are rounded down to 0 in the logs; what
+    a row of 0 bytes says is left out.
+    """
     found: dict[float, _Row] = {}
-    for row in rows:
+    for row in filter(lambda row: row.size, rows):
         first = found.setdefault(row.size, row)
         if first.out[2] != row.out[2] or first.inside != row.inside:
             raise ValueError(

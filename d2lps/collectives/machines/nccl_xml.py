@@ -61,9 +61,9 @@ def read_xml(text: str) -> Wiring:
     Raises ValueError for a text that is no such XML, is cut off, names no
     GPU, or contradicts itself; it says where.
     """
-    gpus, cards = _devices(_system(text))
-    buses = _buses(gpus)
     notes: list[str] = []
+    gpus, cards = _devices(_system(text), notes)
+    buses = _buses(gpus)
     numbers = _numbers(gpus)
     kind = _kind(gpus, notes)
     cables, switched = _nvlinks(gpus, buses, numbers, notes)
@@ -96,6 +96,8 @@ def _system(text):
                          'topologies begin (NCCL_TOPO_DUMP_FILE)')
     if end < start:
         raise ValueError('text has no </system>: is it cut off?')
+    if re.search('<(cpu|pci|gpu)[ >]', text[:start] + text[end:]):
+        raise ValueError('text has parts of a topology outside its <system>')
     # An entity can unfold to more than memory holds; NCCL's files have none.
     if '<!DOCTYPE' in text or '<!ENTITY' in text:
         raise ValueError('text has a DOCTYPE or an ENTITY, which no file of '
@@ -118,7 +120,7 @@ def _system(text):
     return element
 
 
-def _devices(system):
+def _devices(system, notes):
     """The GPUs and network cards, in the text's order."""
     gpus, cards, chips = [], [], []
     stack = [(cpu, ()) for cpu in reversed(system)]
@@ -126,25 +128,32 @@ def _devices(system):
         element, above = stack.pop()
         if element.tag in ('pci', 'nic') and not above or (
                 element.tag == 'cpu' and above):
-            raise ValueError(f'a <{element.tag}> stands in a wrong place: '
+            raise ValueError(f'<{element.tag}> stands in a wrong place: '
                              'each <cpu> is in <system>, and all else in a '
                              '<cpu>')
         if element.tag in ('gpu', 'nvlink') and (
                 not above or above[-1].tag != {'gpu': 'pci',
                                                'nvlink': 'gpu'}[element.tag]):
-            raise ValueError(f'a <{element.tag}> stands in a wrong place: a '
+            raise ValueError(f'<{element.tag}> stands in a wrong place: a '
                              '<gpu> is in a <pci>, an <nvlink> in a <gpu>')
+        kind = element.get('class', '0x')
+        if element.tag == 'pci' and not re.fullmatch('0x[0-9a-fA-F]{0,6}',
+                                                     kind):
+            raise ValueError('class in <pci> must be a number such as '
+                             f'0x030200; it was {shown(kind)}')
         device = _Device(element, above)
         if element.tag == 'pci' and element.find('gpu') is not None:
             gpus.append(device)
         elif element.tag == 'pci' and _is_gpu(element):
             chips.append(device)
         elif element.tag == 'net' or element.tag == 'pci' and (
-                element.get('class', '').startswith(CARD_CLASS)
+                kind.startswith(CARD_CLASS)
                 and element.find('.//net') is None):
             cards.append(device)
         stack += [(inner, (*above, element)) for inner in reversed(element)]
-    # A dump also has the chips of GPUs that did not take part.
+    if gpus and chips:
+        notes.append(f'{len(chips)} more GPUs stand in the file without a '
+                     '<gpu>; they are left out.')
     gpus = gpus or chips
     if not gpus:
         raise ValueError('text names no GPU: no <gpu>, and no <pci> of class '
@@ -175,7 +184,7 @@ def _integer(element, name, default=None):
     except ValueError:
         number = -1
     if not 0 <= number < 1 << 63:
-        raise ValueError(f'{name} of a <{element.tag}> must be a whole number '
+        raise ValueError(f'{name} in <{element.tag}> must be a whole number '
                          f'of 0 or more; it was {shown(words)}')
     return number
 
@@ -255,11 +264,12 @@ def _nvlinks(gpus, buses, numbers, notes):
                      'they are left out.')
     if others:
         notes.append('Some NVLinks lead to a CPU; they are left out.')
-    ends = switched + cables.sum(axis=1)
-    if ends.any() and not ends.all():
-        without = ', '.join(f'GPU{numbers[i]}' for i in np.flatnonzero(
-            ends == 0))
-        notes.append(f'{without} has no NVLink, and other GPUs have some.')
+    most = int(switched.max())
+    fewer = ', '.join(f'GPU{numbers[i]} has {switched[i]}'
+                      for i in np.flatnonzero(switched < most))
+    if fewer:
+        notes.append(f'{fewer} of the {most} NVLinks to switches that other '
+                     'GPUs have: is one broken or switched off?')
     return cables, switched
 
 
@@ -318,8 +328,8 @@ def _kind(gpus, notes):
         if pci.get('vendor', NVIDIA).lower() == NVIDIA:
             kind = DEVICES.get(_integer(pci, 'device', 0))
         if kind and sm and GPUS[kind].sm != sm:
-            raise ValueError(f'device {pci.get("device")} is a {kind}, of '
-                             f'compute capability {GPUS[kind].sm}; the file '
+            raise ValueError(f'device {shown(pci.get("device"))} means '
+                             f'{kind}, whose sm is {GPUS[kind].sm}; the file '
                              f'says sm {sm}')
         kinds.add(kind or BY_SM.get(sm))
     if len(kinds) == 1:

@@ -26,6 +26,8 @@ _GPU = re.compile(r'GPU(\d{1,4})', re.I)
 _NAMED = re.compile(r'(?<![A-Za-z_-])GPU(\d{1,4})')
 # A network card's name has a digit: NIC0, mlx5_0, bnxt_re0, rdmap16s27, ib0.
 _CARD = re.compile(r'(?=\D*\d)[A-Za-z][\w.+-]{0,40}')
+# What nvidia-smi topo -p2p says of two GPUs.
+_COPIES = {'OK', 'CNS', 'GNS', 'TNS', 'NS', 'DR', 'U'}
 _AFFINITY = re.compile(r'\d+(-\d+)?(,\d+(-\d+)?)*,?|N/A|NA', re.I)
 # Underlining and colours, with or without the invisible first character.
 _ESCAPES = re.compile(r'(\x1b|\x9b|\^\[|\u241b)?\[[0-9;]{0,9}[mK]|\x1b')
@@ -137,19 +139,20 @@ def _rows(words):
         end = k + 1
         while end < len(words) and _CELL.fullmatch(words[end][0]):
             end += 1
-        if end == k + 1:
+        # In prose one such word may follow a name: 'an H100 node'. In a card's
+        # row there are two at least, and nvidia-smi topo -p2p writes OK.
+        known = bool(_GPU.fullmatch(word))
+        if end < k + 3 - known or words[end:] and words[end][0] in _COPIES:
             continue
         after = [cell for cell, place in words[end:end + 5]
                  if place == words[min(end, len(words) - 1)][1]]
         good = [bool(cell == '...' or _AFFINITY.fullmatch(cell))
                 for cell in after] + [False]
         rows.append(_Row(
-            word.upper() if _GPU.fullmatch(word) else word,
+            word.upper() if known else word,
             tuple(cell.upper().replace('SOC', 'SYS')
                   for cell, _ in words[k + 1:end]),
             tuple(after[:good.index(False)]), line, k))
-    # In prose, one cell may follow a name; in a table of two devices or more
-    # it is no row.
     if any(len(row.cells) > 1 for row in rows):
         rows = [row for row in rows if len(row.cells) > 1]
     if not any(_GPU.fullmatch(row.label) for row in rows):

@@ -90,6 +90,9 @@ SPELLINGS = {
     'messages of NCCL between': LOG.replace(
         '    16777216  ', 'host:1:1 [0] NCCL INFO Channel 00/02 : 0 1\n'
         '    16777216  '),
+    'rows of 0 bytes, of sizes that are not shared': LOG.replace(
+        ROWS, '0 0 float sum -1 6.36 0.00 0.00 0 6.40 0.00 0.00 0\n'
+        '0 0 float sum -1 6.43 0.00 0.00 0 6.35 0.00 0.00 0\n' + ROWS),
     'half floats': LOG.replace('float', ' half'),
     'the same rows twice': LOG + ROWS,
 }
@@ -183,6 +186,11 @@ REFUSED = {
                                 'line 1 '),
     'two runs': (LOG + ROWS.replace(' 335 ', ' 330 ').replace(
         '100.16  150.24', '101.68  152.52'), 'lines 15 and 22 .*one run'),
+    'two runs side by side': (re.sub('(?m)^(.+)$', r'\1 | \1', ROWS),
+                              'line 1 has two rows'),
+    'one row, and its busbw is torn': (
+        '1048576 262144 float sum -1 40.00 26.21 39.3', 'line 1 '),
+    'only rows of 0 bytes': ('0 0 float sum -1 6.36 0.00 0.00 0', 'no row'),
     'a time of 0': ('1048576 262144 float sum -1 0.00 26.2 39.3', 'line 1 '),
     'too long': (LOG + ' ' * MOST_TEXT, 'characters'),
     'too many rows': ('8 2 float 9.0 0.00 0.00\n' * 10_001, '10,001 rows'),

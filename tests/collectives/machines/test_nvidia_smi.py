@@ -110,6 +110,7 @@ SPELLINGS = {
                                  ).replace('\t0\n', '\t0\t\tN/A\n').replace(
                                      '\t1\n', '\t1\t\tN/A\n'),
     'rows in another order': '\n'.join([LINES[0], *LINES[:0:-1]]),
+    'names in sentences': f'An A100 node of 4. GPU0 PIX, GPU1 x.\n\n{TABLE}',
     'sentences around': f'We have 4 GPUs; NCCL takes GPU0 and GPU3.\n{TABLE}'
                         'Is it P2P? NCCL_P2P_LEVEL=SYS, PIX or X.',
 }
@@ -228,6 +229,8 @@ REFUSED = {
     'nothing': ('', 'text'),
     'no table': ('GPU bandwidth is low. X', 'no table'),
     'a header only': (LINES[0], 'no table'),
+    'a table of copies': ('\tGPU0\tGPU1\nGPU0\t X \tOK\nGPU1\tOK\t X \n',
+                          'no table'),
     'the last row of a GPU is missing': (
         '\n'.join(LINES[:4]), 'no row for GPU3: is it cut off'),
     'a row within is missing': (
