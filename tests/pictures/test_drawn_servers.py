@@ -161,6 +161,7 @@ def test_gpus_that_take_no_part_are_pale(texts):
     assert 'pale: takes no part' in words and 'GPU 0' in words
     pale = re.findall(r'fill="#767676">([^<]*)<', drawing.svg())
     assert pale == ['GPU 0', 'GPU 1', 'GPU 2', 'GPU 3']
+    assert 'GPUs that take part: 4, 5, 6, 7.' in drawing.alt
     ours = P3_CABLES[4:, 4:].sum() / 2
     assert len(lines(drawing, width='2.5')) == ours
 

@@ -1,13 +1,14 @@
 """A real machine: its CPU sockets, PCIe switches, cards, GPUs and NVLinks."""
 from collections.abc import Sequence
 from itertools import combinations
-from typing import NamedTuple, TypeAlias
+from typing import TypeAlias
 
 from d2lps.checks import checked, instance_of, integer, list_of
 from d2lps.collectives.machines.rates import SOCKET_OF_PCIE
-from d2lps.collectives.machines.server import PcieTree, Server
+from d2lps.collectives.machines.server import Server
 from d2lps.pictures.drawing import FRAME, PALE, Drawing, width_of, wrapped
 from d2lps.pictures.drawings.draw_plans import RING_COLORS
+from d2lps.pictures.sockets import Socket, sockets_of
 from d2lps.pictures.style import INK
 from d2lps.pictures.units import RATES, several, with_unit
 
@@ -20,86 +21,6 @@ Ring: TypeAlias = tuple[Sequence[int], int]  # order, NVLinks per hop
 SINGLE = 4  # so many NVLinks of a pair are lines of their own
 DASHES = '', '9 4', '3 3', '14 3 3 3', '6 2', '2 5'  # one for each ring
 FAINT, FAINT_WORDS, GPU = '#c8c8c8', '#767676', '#cfe3f3'
-
-
-class _Group(NamedTuple):
-    """What hangs on one PCIe switch, or else on the socket itself.
-
-    gpus: places in the text, 0 to n - 1. cards: names. switch: its words.
-    """
-    gpus: list[int]
-    cards: list[str]
-    switch: str
-
-    @property
-    def columns(self):
-        return max(len(self.gpus), len(self.cards) if self.switch else 1)
-
-
-class _Socket(NamedTuple):
-    """known: False for all GPUs of which the text shows no socket."""
-    name: str
-    groups: list[_Group]
-    known: bool
-
-    @property
-    def gpus(self):
-        return [i for group in self.groups for i in group.gpus]
-
-
-def _sockets(wiring):
-    """The `_Socket`s of a machine, with the GPUs that take no part."""
-    tree = PcieTree(wiring, range(len(wiring.gpus)))
-    below: dict[str, list] = {}
-    for device, above in tree.above.items():
-        below.setdefault(above, []).append(device)
-    sockets, lost = [], []
-    for cpu in tree.cpus:
-        groups, cards = [], []
-        for one in below[cpu]:
-            if one in tree.switches:
-                gpus = [k for k in below[one] if isinstance(k, int)]
-                own = [k for k in below[one] if isinstance(k, str)]
-                groups.append(_Group(gpus, own, _switch(wiring, gpus, own)))
-            elif isinstance(one, int):
-                groups.append(_Group([one], [], ''))
-            else:
-                cards.append(one)
-        if cards:
-            groups.append(_Group([], cards, ''))
-        sockets.append(_Socket(f'socket {len(sockets)}', groups, True))
-    for one in sockets:
-        if any(other is not one and not any(
-                _apart(wiring, i, j) for i in one.gpus for j in other.gpus)
-               for other in sockets):
-            lost.append(one)
-    if lost:  # they may all be one
-        sockets = [one for one in sockets if one not in lost]
-        sockets.append(_Socket('sockets: not in the text', [
-            group for one in lost for group in one.groups], False))
-    return sockets
-
-
-def _switch(wiring, gpus, cards):
-    ways = [wiring.paths[i][j] for i in gpus for j in gpus]
-    ways += [wiring.cards[card][i] for card in cards for i in gpus]
-    return 'PCIe switches' if 'PXB' in ways else 'PCIe switch'
-
-
-def _apart(wiring, i, j):
-    """Does the text say that GPUs i and j are on two sockets?"""
-    here, there = wiring.sockets[i], wiring.sockets[j]
-    ways = [(ways[i], ways[j]) for ways in wiring.cards.values()]
-    return (wiring.paths[i][j] == 'SYS' or bool(here and there)
-            and here != there or any(
-                'SYS' in pair and pair[0] != pair[1] and all(pair)
-                for pair in ways))
-
-
-def _hidden(wiring, socket, i):
-    """Does an NVLink in the text hide how GPU i is joined to its socket?"""
-    return not socket.known or any(
-        i != j and not wiring.paths[i][j] for j in socket.gpus)
 
 
 def _in_picture(server, rings):
@@ -147,9 +68,9 @@ class _Picture:
     def __init__(self, server: Server, rings: Sequence[Ring]) -> None:
         self.server, self.wiring, self.rings = server, server.wiring, rings
         self.used = [self.wiring.gpus.index(one) for one in server.gpus]
-        self.sockets = _sockets(self.wiring)
+        self.sockets = sockets_of(self.wiring)
         half = len(self.wiring.gpus) / 2
-        rows: list[list[_Socket]] = [[], []]
+        rows: list[list[Socket]] = [[], []]
         for one in self.sockets:
             placed = sum(len(other.gpus) for other in rows[0])
             rows[placed >= half or bool(rows[1])].append(one)
@@ -177,8 +98,7 @@ class _Picture:
         need = [(width_of(name, SMALL) + 10) * (
                     len(group.cards) / group.columns if group.switch else 1)
                 for group in groups for name in group.cards]
-        columns = [sum(group.columns for one in row for group in one.groups)
-                   for row in self.rows]
+        columns = [sum(one.columns for one in row) for row in self.rows]
         frames = [2 * PAD * len(row) + GAP * (len(row) - 1)
                   for row in self.rows]
         self.pitch = max(need + [min(
@@ -203,8 +123,7 @@ class _Picture:
             for one in row:
                 self.lefts.append(x)
                 self._place(one, k, x + PAD)
-                x += sum(group.columns for group in one.groups
-                         ) * self.pitch + 2 * PAD + GAP
+                x += one.columns * self.pitch + 2 * PAD + GAP
 
     def _place(self, socket, row, x):
         for group in socket.groups:
@@ -286,8 +205,7 @@ class _Picture:
         self.drawing.line(*points, stroke=FRAME, width=4)
 
     def _socket(self, socket, row, left):
-        columns = sum(group.columns for group in socket.groups)
-        wide = columns * self.pitch + 2 * PAD
+        wide = socket.columns * self.pitch + 2 * PAD
         self.drawing.box(left, self._y(row, 0, self.high), wide, self.high,
                          fill=PALE, dashed=not socket.known)
         x = left + PAD
@@ -320,7 +238,7 @@ class _Picture:
             return
         for i in group.gpus:
             self._slot(self.at[i][0], row, cpu, self.gpu_y,
-                       _hidden(self.wiring, socket, i))
+                       i in socket.hidden)
         for k, card in enumerate(group.cards):
             self._slot(x + wide / 2, row, cpu, cpu + 8, not socket.known)
             self._card(card, x + wide / 2, row, cpu + 8 + CARD * k)
@@ -429,13 +347,10 @@ class _Picture:
             kind = SOCKET_OF_PCIE[server.gpu.pcie]
             entry(FRAME, 4, '', f'between sockets: {_rate(server.socket)}'
                   + ('' if self.wiring.cpu else f' if the CPUs are {kind}'))
-        if any(_hidden(self.wiring, one, i) for one in self.sockets
-               for group in one.groups for i in group.gpus
-               if not (group.switch and one.known)):
+        if any(one.hidden for one in self.sockets):
             entry(FRAME, 1.5, '5 4', 'a way over PCIe that is not in the text')
-        cards = [card for one in self.sockets for group in one.groups
-                 for card in group.cards]
-        far = [card for card in self.wiring.cards if card not in cards]
+        near = [card for one in self.sockets for card in one.cards]
+        far = [card for card in self.wiring.cards if card not in near]
         if far:
             entry('none', 0, '', f'on no socket of a GPU: {", ".join(far)}')
         if len(self.used) < len(self.wiring.gpus):
@@ -458,6 +373,9 @@ class _Picture:
             return (f'{group.switch} with ' * bool(group.switch)
                     + ' and '.join(parts))
         told = [f'{self._title()}.']
+        if len(self.used) < len(self.wiring.gpus):
+            told.append('GPUs that take part: '
+                        + ', '.join(map(str, self.server.gpus)) + '.')
         told += [f'CPU {one.name}: ' + '; '.join(map(numbers, one.groups))
                  + '.' for one in self.sockets]
         if self.server.switched:

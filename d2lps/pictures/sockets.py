@@ -1,0 +1,109 @@
+"""What a posted text says of a machine, as parts that can be drawn."""
+from typing import NamedTuple
+
+from d2lps.collectives.machines.server import PcieTree
+from d2lps.collectives.machines.wiring import Wiring
+
+
+class Group(NamedTuple):
+    """What hangs on one PCIe switch, or else on the socket itself.
+
+    gpus: places in the text, 0 to n - 1. cards: names. switch: its words, or
+    '' for none. columns: how many devices stand side by side.
+    """
+    gpus: list[int]
+    cards: list[str]
+    switch: str = ''
+
+    @property
+    def columns(self) -> int:
+        return max(len(self.gpus), len(self.cards) if self.switch else 1)
+
+
+class Socket(NamedTuple):
+    """A CPU socket, or all GPUs of which the text shows no socket.
+
+    name: for a reader. known: does the text show it?
+    hidden: GPUs of which the text does not show how they are joined to it,
+        because it names an NVLink instead.
+    """
+    name: str
+    groups: list[Group]
+    known: bool
+    hidden: frozenset[int]
+
+    @property
+    def gpus(self) -> list[int]:
+        return [i for group in self.groups for i in group.gpus]
+
+    @property
+    def cards(self) -> list[str]:
+        return [card for group in self.groups for card in group.cards]
+
+    @property
+    def columns(self) -> int:
+        return sum(group.columns for group in self.groups)
+
+
+def sockets_of(wiring: Wiring) -> list[Socket]:
+    """The sockets of a machine, with the GPUs that take no part, too."""
+    tree = PcieTree(wiring, range(len(wiring.gpus)))
+    sockets: list[Socket] = []
+    for cpu in tree.cpus:
+        groups = _groups_of(wiring, tree, cpu)
+        sockets.append(Socket(f'socket {len(sockets)}', groups, True,
+                              _hidden(wiring, groups)))
+    lost = [one for one in sockets if any(
+        other is not one and not any(
+            _apart(wiring, i, j) for i in one.gpus for j in other.gpus)
+        for other in sockets)]
+    if not lost:
+        return sockets
+    # Nothing says that these are different sockets: they may all be one.
+    groups = [group for one in lost for group in one.groups]
+    return [one for one in sockets if one not in lost] + [Socket(
+        'sockets: not in the text', groups, False,
+        frozenset(i for group in groups for i in group.gpus))]
+
+
+def _groups_of(wiring, tree, cpu):
+    """The groups of a socket: its own cards are the last one."""
+    def below(what):
+        return [one for one, above in tree.above.items() if above == what]
+
+    groups, cards = [], []
+    for one in below(cpu):
+        if one in tree.switches:
+            devices = below(one)
+            gpus = [i for i in devices if isinstance(i, int)]
+            own = [card for card in devices if isinstance(card, str)]
+            groups.append(Group(gpus, own, _switch(wiring, gpus, own)))
+        elif isinstance(one, int):
+            groups.append(Group([one], []))
+        else:
+            cards.append(one)
+    return groups + [Group([], cards)] * bool(cards)
+
+
+def _hidden(wiring, groups):
+    gpus = [i for group in groups for i in group.gpus]
+    return frozenset(
+        i for group in groups if not group.switch for i in group.gpus
+        if not all(wiring.paths[i][j] for j in gpus if j != i))
+
+
+def _switch(wiring, gpus, cards):
+    ways = [wiring.paths[i][j] for i in gpus for j in gpus]
+    ways += [wiring.cards[card][i] for card in cards for i in gpus]
+    return 'PCIe switches' if 'PXB' in ways else 'PCIe switch'
+
+
+def _apart(wiring, i, j):
+    """Does the text say that GPUs i and j are on two sockets?"""
+    if wiring.paths[i][j] == 'SYS':
+        return True
+    if wiring.sockets[i] and wiring.sockets[j]:
+        return wiring.sockets[i] != wiring.sockets[j]
+    # A card on the socket of one of them, and not on that of the other.
+    return any(ways[i] and ways[j] and (ways[i] == 'SYS') != (
+        ways[j] == 'SYS') for ways in wiring.cards.values())
