@@ -12,7 +12,7 @@ from sphinx.errors import ExtensionError
 from sphinx.transforms import SphinxTransform
 
 README = Path(__file__).parents[3] / 'README.md'
-CHAPTERS = 20
+CHAPTERS = 21
 EXERCISES = 'notebooks/exercises/README'
 SETS_UP = re.compile(r'^%matplotlib .*\n+')  # for pictures
 GRADES = '### BEGIN HIDDEN TESTS'  # does nothing for readers
