@@ -1,10 +1,17 @@
-"""The cables of a machine as a matrix, and the rings that they make."""
-from collections.abc import Sequence
+"""The cables of a machine as a table, and the rings that they make."""
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from functools import partial
+from itertools import combinations
+from typing import TypeAlias
 
 import numpy as np
 
-from d2lps.checks import checked
+from d2lps.checks import checked, integer
 from d2lps.collectives import limits
+
+Table: TypeAlias = list[list[int]]  # how many cables join devices i and j
+Rings: TypeAlias = list[tuple[list[int], int]]  # (order, cables per hop)
 
 # How many NVLinks join GPU i and GPU j of a p3.16xlarge (and of a DGX-1 with
 # V100s), as `nvidia-smi topo -m` shows it there.
@@ -19,25 +26,272 @@ P3_CABLES = np.array([
     [0, 0, 0, 1, 2, 1, 2, 0]])
 P3_CABLES.flags.writeable = False
 
+# What takes long is limited by steps, not by seconds: so the same table has
+# the same rings on every machine. A step is one device put into a ring.
+STEPS_PER_TRY = 1250
+STEPS_FOR_ALL_SETS = 150_000
 
-@checked(cables=limits.matrix)
-def rings_of(cables: np.ndarray | Sequence[Sequence[int]]
-             ) -> list[tuple[list[int], int]]:
+
+class _OutOfSteps(Exception):
+    """A search has taken all the steps that it was given."""
+
+
+class _Steps:
+    """How many steps are left, here and in the larger search around."""
+
+    def __init__(self, left: int, around: '_Steps | None' = None) -> None:
+        self.left, self.around = left, around
+
+    def take(self) -> None:
+        if self.left == 0:
+            raise _OutOfSteps
+        self.left -= 1
+        if self.around:
+            self.around.take()
+
+
+def _small_enough(cables, **_):
+    integer('devices in cables', len(cables), least=2, most=16)
+    integer('cables between two devices', cables.max(), least=0, most=1000)
+
+
+@checked(_small_enough, cables=limits.matrix)
+def rings_of(cables: np.ndarray | Sequence[Sequence[int]]) -> Rings:
     """Take the cables of a machine apart into rings through all devices.
 
-    cables: a symmetric integer matrix, how many cables join i and j.
-    Returns a list of (order, cables per hop), widest first: one ring of all
-    pairs joined by as many cables. Raises ValueError where such pairs make
-    no ring through all devices.
+    cables: a symmetric table of integers, how many cables join i and j, for
+    2 to 16 devices.
+
+    Returns a list of (order, cables per hop), widest first, for as many
+    rings as were found. No cable is used twice. Equal rings are one of more
+    cables per hop. The "ring" of two devices is [0, 1], over all cables.
+    Raises ValueError where no ring goes through all devices: it says why,
+    and which of the devices do have one.
+
+    The idea: find one ring, take its cables out of the table, and find the
+    next ring in what is left. If there is none, go back and find another
+    ring before. Such a search takes too long for some tables, and is then
+    broken off: the result is the best that was found.
     """
-    cables, rings = np.asarray(cables), []
-    for count in sorted({*cables.ravel().tolist()} - {0}, reverse=True):
-        joined, order = cables == count, [0]
-        while near := [k for k in np.flatnonzero(joined[order[-1]]).tolist()
-                       if k not in order]:
-            order.append(near[0])
-        if len(order) < len(cables) or (joined.sum(axis=1) != 2).any():
-            raise ValueError(f'cables: the pairs with {count} of them do not '
-                             'make one ring through all devices')
-        rings.append((order, count))
+    table = np.asarray(cables, int).tolist()
+    rings = _most_rings(table)
+    if not rings:
+        raise ValueError(f'cables: {_why_not(table)}{_which_do(table)}')
     return rings
+
+
+def _k_of_them(cables, k):
+    _small_enough(cables)
+    integer('k', k, least=2, most=len(cables))
+
+
+@checked(_k_of_them, cables=limits.matrix, k=partial(integer, least=2))
+def best_devices(cables: np.ndarray | Sequence[Sequence[int]], k: int
+                 ) -> list[tuple[int, ...]]:
+    """Which k devices have the most rings: all sets that are equally good.
+
+    cables: as in `rings_of`. Returns tuples of devices, in order; none if
+    no k devices have a ring. Of thousands of sets, those with cables for
+    the most rings are searched first, and maybe not all.
+    """
+    return _best_devices(np.asarray(cables, int).tolist(), k,
+                         _Steps(STEPS_FOR_ALL_SETS))[0]
+
+
+def _best_devices(table, k, steps):
+    """The best sets of k devices, and how many rings each of them has."""
+    sets = np.array([*combinations(range(len(table)), k)])
+    parts = np.array(table)[sets[:, :, None], sets[:, None, :]]
+    bounds = _bounds(parts)
+    best, most = [], 1
+    known: dict[bytes, int] = {}  # many sets have equal tables
+    for which in np.argsort(-bounds, kind='stable'):
+        if bounds[which] < most or not steps.left:
+            break
+        part = parts[which]
+        if part.tobytes() not in known:
+            rings = _most_rings(part.tolist(), most, steps)
+            known[part.tobytes()] = sum(width for _, width in rings)
+        count = known[part.tobytes()]
+        if count > most:
+            best, most = [], count
+        if count == most:
+            best.append(tuple(sets[which].tolist()))
+    return sorted(best), most
+
+
+def _why_not(table):
+    """Why no ring goes through all devices, in words."""
+    reached = [0]
+    for i in reached:
+        reached += [j for j, count in enumerate(table[i])
+                    if count and j not in reached]
+    missing = [i for i in range(len(table)) if i not in reached]
+    if missing:
+        return (f'no way over cables goes from device 0 to {_words(missing)}, '
+                'and a ring goes through all devices')
+    for i, row in enumerate(table):
+        near = [j for j, count in enumerate(row) if count]
+        if len(near) == 1:
+            return (f'device {i} has cables to device {near[0]} only, and a '
+                    'ring needs two neighbours')
+    return ('each device has two neighbours, but no way over cables comes '
+            'back after all devices once')
+
+
+def _which_do(table):
+    """The end of that sentence: as many devices as have a ring, if any."""
+    steps = _Steps(STEPS_FOR_ALL_SETS)
+    for k in range(len(table) - 1, 1, -1):
+        best, most = _best_devices(table, k, steps)
+        if best:
+            what = 'cable' if k == 2 else 'ring'
+            return (f'; {_words(best[0])} have {most} {what}'
+                    + 's' * (most > 1))
+    return ''
+
+
+def _words(devices):
+    *most, last = map(str, devices)
+    return (f'devices {", ".join(most)} and {last}' if most else
+            f'device {last}')
+
+
+def _bounds(tables):
+    """More rings than this there cannot be, for each table, as an array.
+
+    A ring has two cables at each device, which go to two neighbours. So of
+    the cables to one neighbour, `count` rings use at most `count`.
+
+    tables: integer array of shape (tables, n, n).
+    """
+    if tables.shape[1] == 2:
+        return tables[:, 0, 1]
+    usable = tables
+    while True:
+        counts = usable.sum(axis=2).min(axis=1) // 2
+        usable = np.minimum(usable, counts[:, None, None])
+        if (usable.sum(axis=2).min(axis=1) // 2 == counts).all():
+            return counts
+
+
+def _most_rings(table, least=1, around=None):
+    """As many rings as are found, or [] if they are fewer than `least`.
+
+    around: `_Steps` that this search may take at most.
+    """
+    most = int(_bounds(np.array([table]))[0])
+    if most < least or len(table) == 2:
+        return [([0, 1], most)] if most >= least else []
+    # Is there any? This needs no limit: a way that does not come back is
+    # known by its last device and the set of those before, of which there
+    # are at most 15 * 2 ** 14.
+    best = _try(table, 1, True, _Steps(10 ** 9, around))
+    if not best:
+        return []
+    # Most tables have as many rings as the bound. For others, the range in
+    # which the number of rings is gets halved.
+    found, count = max(1, least - 1), most
+    while found < most:
+        rings = _try_often(table, count, around)
+        if rings:
+            best, found = rings, count
+        else:
+            most = count - 1
+        count = (found + most + 1) // 2
+    return _merged(best) if found >= least else []
+
+
+def _try_often(table, count, around):
+    """A list of `count` rings, or [] if no try found so many.
+
+    A search that begins badly takes very many steps to come back to its
+    beginning. Therefore each try is short, and the next begins at another
+    device. First rings get as many cables per hop as they can, then one.
+    """
+    n = len(table)
+    for widest_first in True, False:
+        for start in range(n):
+            devices = [*range(start, n), *range(start)]
+            turned = [[table[i][j] for j in devices] for i in devices]
+            rings = _try(turned, count, widest_first,
+                         _Steps(STEPS_PER_TRY, around))
+            if rings:
+                return [([devices[k] for k in order], width)
+                        for order, width in rings]
+    return []
+
+
+def _try(table, count, widest_first, steps):
+    """What `_search` finds, or [] if it finds none in so many steps."""
+    try:
+        return _search(table, count, widest_first, steps) or []
+    except _OutOfSteps:
+        return []
+
+
+def _search(table, count, widest_first, steps):
+    """A list of `count` rings, as (order, width), or None: there are none."""
+    if count == 0:
+        return []
+    table = [[min(cables, count) for cables in row] for row in table]
+    if min(map(sum, table)) < 2 * count:
+        return None
+    for order in _cycles(table, steps):
+        hops = [*zip(order, order[1:] + order[:1])]
+        widths = range(1, min(table[i][j] for i, j in hops) + 1)
+        for width in reversed(widths) if widest_first else widths:
+            steps.take()
+            left = [[*row] for row in table]
+            for i, j in hops:
+                left[i][j] -= width
+                left[j][i] -= width
+            rings = _search(left, count - width, widest_first, steps)
+            if rings is not None:
+                return [(order, width), *rings]
+    return None
+
+
+def _cycles(table: Table, steps: _Steps) -> Iterator[list[int]]:
+    """Orders of all devices along cables and back, depth first, from 0.
+
+    Next comes the neighbour that has the largest share of all its cables
+    here: so pairs with many cables come first, and devices with few keep
+    theirs for other rings. Of equal ones, the next by number comes first.
+    """
+    n = len(table)
+    near = [sorted((j % n for j in range(i, i + n) if row[j % n]),
+                   key=lambda j: -row[j] / sum(table[j]))
+            for i, row in enumerate(table)]
+    # The last device of a way and the set of its devices, as bits, where no
+    # way comes back from.
+    dead = set()
+
+    def extend(order, visited):
+        steps.take()
+        end, alive = order[-1], False
+        if len(order) == n and table[end][0]:
+            yield order
+        elif len(order) < n and (end, visited) not in dead:
+            for j in near[end]:
+                if not visited >> j & 1:
+                    for cycle in extend([*order, j], visited | 1 << j):
+                        alive = True
+                        yield cycle
+            if not alive:  # no cycle came
+                dead.add((end, visited))
+
+    return extend([0], 1)
+
+
+def _merged(rings):
+    """The same rings from device 0 on, equal ones as one, widest first."""
+    widths: Counter[tuple[int, ...]] = Counter()
+    for order, width in rings:
+        start = order.index(0)
+        order = order[start:] + order[:start]
+        if order[1] > order[-1]:
+            order = [0, *order[:0:-1]]
+        widths[tuple(order)] += width
+    return [([*order], width) for order, width in sorted(
+        widths.items(), key=lambda ring: (-ring[1], ring[0]))]

@@ -86,8 +86,9 @@ def array(ndim: int, kinds: str = 'iuf') -> Callable[[str, Any], np.ndarray]:
         except (TypeError, ValueError):
             good = False
         if not good:
-            refuse(name, value, f'an array of {ndim} dimensions, of numbers '
-                   'of 0 or more')
+            whole = 'whole ' if kinds == 'iu' else ''
+            refuse(name, value, f'an array of {ndim} dimensions, of {whole}'
+                   'numbers of 0 or more')
         return numbers if kinds == 'iu' else numbers.astype(float)
     return check
 
@@ -101,10 +102,10 @@ def weights(name: str, value: Any) -> np.ndarray:
 
 
 def matrix(name: str, value: Any) -> np.ndarray:
-    """A symmetric matrix of counts as an array, of 3 rows or more."""
+    """A symmetric matrix of counts as an array, of 2 rows or more."""
     table = array(2, 'iu')(name, value)
-    if len(table) < 3 or table.shape != table.T.shape or (
+    if len(table) < 2 or table.shape != table.T.shape or (
             table != table.T).any() or table.diagonal().any():
         refuse(name, value, 'a symmetric matrix of whole numbers, 0 on its '
-               'diagonal, of 3 rows or more')
+               'diagonal, of 2 rows or more')
     return table

@@ -2,14 +2,15 @@
 
 Each returns a `Schedule`. The n devices, 1 or more, are called 0 to n - 1.
 """
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from itertools import zip_longest
 
 import numpy as np
 
 from d2lps.annotations import Node
-from d2lps.checks import boolean, checked, either, function, integer, text
+from d2lps.checks import (boolean, checked, either, from_zero, function,
+                          integer, list_of, refuse, text)
 from d2lps.collectives.cables import P3_CABLES, rings_of
 from d2lps.collectives.limits import (LINEAR, QUADRATIC, check_size,
                                       known_root)
@@ -77,12 +78,51 @@ def two_rings(both_ways: bool = False) -> Schedule:
     third round the ring with one. both_ways: each ring in both directions,
     with half of its data in each. Source: Wang, Li, Liberty, Smola 2018.
     """
-    rings = rings_of(P3_CABLES)
-    if both_ways:
-        rings += [(order[::-1], links) for order, links in rings]
-    plans = [_ring(order, 8 * k) for k, (order, _) in enumerate(rings)]
-    return Schedule(_side_by_side(*plans), 8, name=f'two_rings({both_ways})',
-                    weights=np.repeat([links for _, links in rings], 8))
+    plan = rings(rings_of(P3_CABLES), both_ways)
+    plan.name = f'two_rings({both_ways})'
+    return plan
+
+
+def _ring_over_cables(name, value):
+    """A check: an order of devices, and how many cables make a hop."""
+    if not isinstance(value, (list, tuple)) or len(value) != 2:
+        refuse(name, value, 'a pair: an order of devices, and how many '
+               'cables make a hop, such as ([0, 1, 2], 1)')
+    order, count = value
+    return (list_of(from_zero, 'a list of devices', least=2)(
+        f'{name}[0]', order), integer(f'{name}[1]', count, most=1_000_000))
+
+
+def _through_the_same(rings, both_ways):
+    """A rule: all rings go once through each device, 0 to n - 1."""
+    n = len(rings[0][0])
+    for k, (order, _) in enumerate(rings):
+        if sorted(order) != [*range(n)]:
+            refuse(f'rings[{k}][0]', order, 'an order of all devices, '
+                   f'0 to {n - 1}, each once')
+    check_size('rings', 4 * n * (n - 1) * len(rings))
+
+
+@checked(_through_the_same, both_ways=boolean, rings=list_of(
+    _ring_over_cables, 'a list of rings, as from rings_of'))
+def rings(rings: Sequence[tuple[Sequence[int], int]],
+          both_ways: bool = True) -> Schedule:
+    """Several rings at the same time, each over cables of its own.
+
+    rings: a list of (order, cables per hop), as from `rings_of`. A ring gets
+    data in proportion to its cables, so that all end at the same time.
+    both_ways: each ring in both directions, with half of its data in each.
+    A ring of two devices is the same both ways: it always uses both
+    directions of its cables, each for all of its data.
+    """
+    n = len(rings[0][0])
+    ways = [(order, count) for order, count in rings]
+    if both_ways and n > 2:
+        ways += [(order[::-1], count) for order, count in rings]
+    plans = [_ring(order, n * k) for k, (order, _) in enumerate(ways)]
+    return Schedule(_side_by_side(*plans), n,
+                    name=f'rings({len(rings)} of {n} devices, {both_ways})',
+                    weights=np.repeat([count for _, count in ways], n))
 
 
 @checked(n=LINEAR)
