@@ -7,6 +7,7 @@ place: it has its X in its own column. What the rows say twice has to agree.
 """
 import re
 from collections import Counter
+from itertools import takewhile
 from typing import NamedTuple
 
 import numpy as np
@@ -21,6 +22,8 @@ MOST_CARDS = 512
 EXAMPLE = "'GPU0  X  NV4  SYS  0-31'"
 
 _CELL = re.compile(r'X|NV[1-9]\d?|SYS|SOC|NODE|PHB|PXB|PIX', re.I)
+# The beginning of the row of a GPU.
+_ROW = re.compile(rf'(?<![^\W_])GPU\d+\s+(?:{_CELL.pattern})(?=\s|$)', re.I)
 _GPU = re.compile(r'GPU(\d{1,4})', re.I)
 # In capitals only: gpu59 is the name of somebody's machine.
 _NAMED = re.compile(r'(?<![A-Za-z_-])GPU(\d{1,4})')
@@ -124,10 +127,7 @@ def _prefix(lines):
         if label:
             found.add(line[:label.start()].strip())
     same = found.pop() if len(found) == 1 else ''
-    return '' if _CELL.search(same) else same
-
-
-_ROW = re.compile(rf'(?<![^\W_])GPU\d+\s+(?:{_CELL.pattern})(?=\s|$)', re.I)
+    return '' if any(map(_CELL.fullmatch, same.split())) else same
 
 
 def _rows(words):
@@ -139,26 +139,29 @@ def _rows(words):
         end = k + 1
         while end < len(words) and _CELL.fullmatch(words[end][0]):
             end += 1
+        cells = tuple(cell.upper().replace('SOC', 'SYS')
+                      for cell, _ in words[k + 1:end])
+        following = words[end:end + 5]
+        same_line = (cell for cell, place in following
+                     if place == following[0][1])
+        after = tuple(takewhile(_is_affinity, same_line))
         # In prose one such word may follow a name: 'an H100 node'. In a card's
         # row there are two at least, and nvidia-smi topo -p2p writes OK.
-        known = bool(_GPU.fullmatch(word))
-        if end < k + 3 - known or words[end:] and words[end][0] in _COPIES:
-            continue
-        after = [cell for cell, place in words[end:end + 5]
-                 if place == words[min(end, len(words) - 1)][1]]
-        good = [bool(cell == '...' or _AFFINITY.fullmatch(cell))
-                for cell in after] + [False]
-        rows.append(_Row(
-            word.upper() if known else word,
-            tuple(cell.upper().replace('SOC', 'SYS')
-                  for cell, _ in words[k + 1:end]),
-            tuple(after[:good.index(False)]), line, k))
+        is_gpu = bool(_GPU.fullmatch(word))
+        copies = following and following[0][0] in _COPIES
+        if len(cells) > 1 or len(cells) == 1 and is_gpu and not copies:
+            label = word.upper() if is_gpu else word
+            rows.append(_Row(label, cells, after, line, k))
     if any(len(row.cells) > 1 for row in rows):
         rows = [row for row in rows if len(row.cells) > 1]
     if not any(_GPU.fullmatch(row.label) for row in rows):
         raise ValueError('text has no table of nvidia-smi topo -m: no row of '
                          f'a GPU, such as {EXAMPLE}, was found')
     return rows
+
+
+def _is_affinity(word):
+    return word == '...' or _AFFINITY.fullmatch(word)
 
 
 def _different(rows):

@@ -91,6 +91,8 @@ class PcieTree:
                  if wiring.sockets[i] and wiring.cables[i, j]
                  and wiring.sockets[i] == wiring.sockets[j]]
         same += [(group[0], other) for group in switch for other in group]
+        if not any(map(any, wiring.paths)) and not any(wiring.sockets):
+            same += [(0, i) for i in every]  # the text says nothing of them
         sockets = _groups(names, same)
         place = {i: k for k, i in enumerate(which)}  # GPU of text: our node
         self.above: dict[Node, str] = {}

@@ -23,6 +23,8 @@ class Wiring(NamedTuple):
     sockets: n texts: GPUs with the same belong to one CPU; '' is unknown.
     gpu, cpu: the kind of GPU (a name of `rates.GPUS`) and of processor (of
         `rates.SOCKETS`), or None where the text does not say it.
+    nvlinks_said: False for a text that says nothing of NVLinks, though its
+        GPUs may have some.
     notes: sentences for the reader: what in the text is not to be believed.
     """
     gpus: tuple[int, ...]
@@ -34,3 +36,4 @@ class Wiring(NamedTuple):
     gpu: str | None = None
     cpu: str | None = None
     notes: tuple[str, ...] = ()
+    nvlinks_said: bool = True

@@ -167,12 +167,23 @@ def curve(*points):
 
 def test_a_log_that_ends_too_early_is_not_judged():
     found = expected(CUBE)
-    short = curve((1 << 20, 20e9), (1 << 21, 31e9))
-    assert found.verdict(short).word is None
-    assert '2 MiB' in found.verdict(short).why
-    flat = curve((1 << 24, 60e9), (1 << 25, 61e9))
-    assert found.verdict(flat).word == 'below'
-    assert found.verdict(curve((1 << 30, 129e9))).word == 'healthy'
+    for last, busbw in ((1 << 21, 31e9), (1 << 27, 100e9)):
+        short = curve((1 << 20, 20e9), (last, busbw))
+        assert found.verdict(short).word is None
+        assert f'ends at {last >> 20} MiB' in found.verdict(short).why
+    assert found.verdict(curve((1 << 27, 129e9))).word == 'healthy'
+    assert found.verdict(curve((1 << 27, 30e9))).word == 'below'
+    assert found.verdict(curve((1 << 30, 100e9))).word == 'below'
+
+
+def test_smaller_arrays_may_show_less():
+    large = expected(CUBE, 1 << 30)
+    assert expected(CUBE) == expected(CUBE, 8 << 30) == large
+    lows = [expected(CUBE, size << 20).low for size in (512, 160, 40, 16)]
+    assert large.low > lows[0] > lows[1] > lows[2] > lows[3] > 0
+    assert expected(CUBE, 160 << 20).high == large.high
+    tiny = expected(CUBE, 1000)
+    assert tiny.low == 0 and not tiny.predictable and '1000 bytes' in tiny.why
 
 
 @pytest.mark.parametrize('change, words', [
