@@ -127,7 +127,7 @@ def _rows(lines):
                                  'give the log of one run')
             numbers = _after(line[found.end():])
             following = lines[k + 1] if k + 1 < len(lines) else ''
-            if False:  # a terminal broke the line
+            if _is_rest(following):  # a terminal broke the line
                 numbers += _after(following)
             logged.append(_log_row(k + 1, *found.groups()[:2], numbers))
         elif found := _CSV.search(line):
