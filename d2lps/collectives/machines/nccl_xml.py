@@ -68,8 +68,10 @@ def read_xml(text: str) -> Wiring:
     kind = _kind(gpus, notes)
     cables, switched = _nvlinks(gpus, buses, numbers, notes)
     _unbelieved(gpus, kind, notes)
-    if not any(_is_dumped(gpu) for gpu in gpus) and (
-            kind is None or GPUS[kind].nvlinks):
+    # A dump says all NVLinks; GPUs without any are no question.
+    said = any(map(_is_dumped, gpus)) or (
+        kind is not None and not GPUS[kind].nvlinks)
+    if not said:
         notes.append('The file does not say which NVLinks its GPUs have: it '
                      'was given to NCCL, which looks for them itself.')
     paths = tuple(tuple(
@@ -82,7 +84,7 @@ def read_xml(text: str) -> Wiring:
     return Wiring(numbers, cables, switched, paths,
                   {name: tuple(_path(card, gpu) for gpu in gpus)
                    for name, card in _named(cards).items()},
-                  _sockets(gpus), kind, _cpu(gpus, notes), tuple(notes))
+                  _sockets(gpus), kind, _cpu(gpus), tuple(notes), said)
 
 
 def _system(text):
@@ -311,9 +313,10 @@ def _named(cards):
     """The cards by name: that of <net>, or NIC0, NIC1, ..."""
     named: dict[str, _Device] = {}
     for card in cards:
-        name = card.element.get('name', '')[:100] or f'NIC{len(named)}'
-        if name in named:
-            name = f'{name} {len(named)}'
+        name = card.element.get('name', '')
+        if not re.fullmatch(r'[\w.+:-]{1,100}', name) or name in (
+                *named, 'nvswitch'):  # a `Server` has a node of that name
+            name = f'{name[:20]} NIC{len(named)}'.strip()
         named[name] = card
     return named
 
@@ -339,7 +342,7 @@ def _kind(gpus, notes):
     return None
 
 
-def _cpu(gpus, notes):
+def _cpu(gpus):
     """The kind of processor, a name of `rates.SOCKETS`, or None."""
     kinds = set()
     for gpu in gpus:

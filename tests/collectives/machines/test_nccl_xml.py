@@ -67,6 +67,7 @@ def test_nvlinks_paths_cards_and_sockets():
                             'mlx5_2': ('SYS', 'SYS', 'PHB', 'PHB')}
     assert wiring.sockets == ('0', '0', '1', '1')
     assert (wiring.gpu, wiring.cpu, wiring.notes) == ('V100', 'Skylake', ())
+    assert wiring.nvlinks_said
 
 
 def test_nvlinks_to_switches_are_counted():
@@ -97,6 +98,13 @@ def test_paths_over_pcie():
                             'eth0': ('PHB',) * 4 + ('SYS',)}
     assert (wiring.gpu, wiring.notes) == ('L40S', ())
     assert not wiring.cables.any()
+
+
+def test_cards_have_names_of_their_own():
+    wiring = read_xml(system([gpu(0), card('c1', 'ib0', 'ib0', 'nvswitch'),
+                              card('c2', '', 'cpu 0')]))
+    assert [*wiring.cards] == ['ib0', 'ib0 NIC1', 'nvswitch NIC2', 'NIC3',
+                               'cpu 0 NIC4']
 
 
 def test_a_link_without_tclass_leads_to_a_gpu_or_a_switch():
@@ -163,12 +171,14 @@ def test_a_file_given_to_nccl_does_not_say_its_nvlinks():
         assert wiring.cards == {'NIC0': ('PIX', 'PIX', 'SYS', 'SYS')}
         assert wiring.gpu is None
         assert 'does not say which NVLinks' in wiring.notes[0]
+        assert not wiring.nvlinks_said
 
 
 def test_no_note_about_nvlinks_where_the_gpus_have_none():
     kind = 'class="0x030200" vendor="0x10de" device="0x26b9"'
     wiring = read_xml(system([chip(k, kind, '16 GT/s') for k in range(4)]))
     assert (wiring.gpu, wiring.notes) == ('L40S', ())
+    assert wiring.nvlinks_said
 
 
 def test_chips_of_other_makers_are_no_gpus():
