@@ -149,6 +149,8 @@ def _rows(words):
         # row there are two at least, and nvidia-smi topo -p2p writes OK.
         is_gpu = bool(_GPU.fullmatch(word))
         copies = following and following[0][0] in _COPIES
+        if '...' in after and 'X' not in cells and not is_gpu:
+            continue  # its own column was left out
         if len(cells) > 1 or len(cells) == 1 and is_gpu and not copies:
             label = word.upper() if is_gpu else word
             rows.append(_Row(label, cells, after, line, k))

@@ -194,6 +194,15 @@ def test_columns_that_were_left_out_are_said():
     assert 'left out' in wiring.notes[0]
 
 
+@pytest.mark.parametrize('dots', ['...', '\u2026'])
+def test_columns_within_may_be_left_out(dots):
+    rows = ['\t'.join([*line.split('\t')[:6], dots, line.split('\t')[6]])
+            for line in LINES[:6]]
+    wiring = read_table('\n'.join([*rows, f'mlx5_9 SYS SYS SYS SYS {dots} X']))
+    assert wiring.cards == {'mlx5_0': CARDS['mlx5_0']}
+    assert 'left out' in wiring.notes[0]
+
+
 def test_one_gpu_is_a_machine_if_the_header_says_so():
     head = '\tGPU0\tNIC0\tCPU Affinity\n'
     row = 'GPU0\t X \tNODE\t0-19\n'
