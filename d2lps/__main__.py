@@ -94,13 +94,26 @@ def main(argv: Sequence[str] | None = None) -> None:
 
     p = commands.add_parser(
         'server', help='what a GPU server should show, read from what '
-        'nvidia-smi topo -m prints')
+        'nvidia-smi topo -m prints',
+        formatter_class=argparse.RawDescriptionHelpFormatter, description=(
+            'Which bus bandwidth an all-reduce of large arrays should show, '
+            'and whether a\nmeasurement is normal.'), epilog="""\
+Example: which rings have the GPUs of a DGX-1, and is this log normal?
+  nvidia-smi topo -m > table.txt
+  all_reduce_perf -b 8 -e 8G -f 2 -g 8 > log.txt      (of nccl-tests)
+  d2lps server table.txt --gpu V100 --log log.txt
+Two machines like it, each with four network cards of 100 Gbit/s:
+  d2lps server table.txt --gpu V100 --machines 2 --cards 4 --card-gbit 100""")
     p.add_argument('file', metavar='FILE', help="the table, or NCCL's XML; - "
                    'reads it from standard input')
-    p.add_argument('--gpu', help="which GPU it is, such as 'A100'")
+    p.add_argument('--gpu', help='which GPU it is, such as A100: a table '
+                   'does not say it')
     p.add_argument('--use', type=numbers, metavar='0,1,...',
                    help='GPUs that take part (default: all)')
-    p.add_argument('--log', help='a log of nccl-tests to judge')
+    p.add_argument('--log', help='a log of nccl-tests to judge; - reads it '
+                   'from standard input')
+    p.add_argument('--measured', type=float, metavar='B',
+                   help='or a bus bandwidth to judge, GB/s')
     p.add_argument('--machines', type=int, default=1, metavar='M',
                    help='machines like this one (default: 1)')
     p.add_argument('--cards', type=int, metavar='C',

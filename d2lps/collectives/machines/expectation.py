@@ -45,6 +45,7 @@ OF_NETWORK = 0.95, 1.05
 SHOWN = {512 * MiB: 0.8, 256 * MiB: 0.6, 128 * MiB: 0.5, 64 * MiB: 0.35,
          32 * MiB: 0.2, 16 * MiB: 0.15}
 
+ADDS = 'switches add (NVLS)'  # the plan, in words
 SETTINGS = (
     'whether GPUs copy to each other or through host memory, BIOS (NUMA '
     'nodes per socket), ACS, IOMMU, and virtual machines decide, and none of '
@@ -140,40 +141,43 @@ class Expectation:
                 'tree, or a sum inside each machine first, sends fewer.')
 
     def _above(self, peak):
-        words = f'{_gb(peak)} is above the range.'
+        if not self.predictable:
+            return (f'{_gb(peak)} is more than such machines showed. Do other '
+                    'GPUs take part, or NVLinks that the text does not name?')
+        hints = ['other GPUs, more cards or faster ones than were said?',
+                 'GB/s, not Gbit/s?']
         if self.wire:
-            words += f' {self._beyond_wire()}'
-        elif self.gpus > 2:
-            words += (' Bus bandwidth counts the bytes of a ring; switches '
-                      'that add send fewer.')
-        if peak > 2 * self.high:
-            words += (' But this is too much for any plan on these links: is '
-                      'it the right machine, and are these GB/s, not Gbit/s?')
-        return words
+            hints.append('switches of the network that add (SHARP)?')
+        return (f'{_gb(peak)} is above the range, so it is more than the best '
+                'plan on these links would show, though bus bandwidth may '
+                'be above the wire. Where to look: ' + ' '.join(hints))
 
     def _below(self, peak):
         words = f'{_gb(peak)} is {1 - peak / self.low:.0%} below the range.'
+        return ' '.join([words, 'Where to look:', *self._suspects(peak)])
+
+    def _suspects(self, peak):
+        """What may be wrong where `peak` is below the range: sentences."""
         if self.wire:
-            hints = [DIRECT]
-            if self.slots <= self.wire:
-                hints = ['do all cards of a machine hang on one PCIe slot, '
-                         'the GPU\'s? Then that slot is the limit;', *hints]
-        elif self.high_plan.startswith('switches') and (
-                peak > OF_RING[0] * self.ring):
-            hints = ['it is what a ring reaches: do the switches add (NVLS)? '
-                     'It needs NCCL 2.18 or later, the fabric manager, all '
-                     'GPUs of the machine free to use it, and '
-                     'NCCL_NVLS_ENABLE not 0.']
-        elif self.rings:
-            hints = ['it is what PCIe carries;' if peak < self.slots else '',
-                     'do only GPUs take part that NVLinks join, or one '
-                     'outside? Is a link down (nvidia-smi nvlink --status)? '
-                     'Does NCCL go through host memory (NCCL_P2P_DISABLE, a '
-                     'container without shared memory)?']
-        else:
-            hints = ['do the GPUs copy to each other, or through host memory '
-                     '(ACS, IOMMU, a virtual machine)?']
-        return ' '.join([words, 'Where to look:', *filter(None, hints)])
+            if self.wire == self.slots:
+                yield ("do all cards of a machine hang on one PCIe slot, the "
+                       "GPU's? Then that slot is the limit;")
+            yield DIRECT
+            return
+        if not self.rings:
+            yield ('do the GPUs copy to each other, or through host memory '
+                   '(ACS, IOMMU, a virtual machine)?')
+            return
+        if self.high_plan == ADDS and peak > OF_RING[0] * self.ring:
+            yield ('it is what a ring reaches: do the switches add (NVLS)? It '
+                   'needs NCCL 2.18 or later, the fabric manager, all GPUs of '
+                   'the machine free to use it, and NCCL_NVLS_ENABLE not 0.')
+            return
+        if peak < self.slots:
+            yield 'it is what PCIe carries;'
+        yield ('is an NVLink down (nvidia-smi nvlink --status)? Does NCCL go '
+               'through host memory (NCCL_P2P_DISABLE, a container without '
+               'shared memory)? Did other GPUs take part than were said?')
 
 
 def _rule(topology, nbytes, machines, cards, card_rate):
@@ -329,7 +333,7 @@ def _over_nvlink(server, rings):
         part = max((sm, part) for sm, part in ADDING.items()
                    if sm <= server.gpu.sm)[1]
         best = ring * 2 * (k - 1) / (k + 1) * part
-        best_plan = 'switches add (NVLS)'
+        best_plan = ADDS
         why += (f' If the switches add (NVLS), {_gb(best)}: they receive '
                 f'each sum once, and NCCL counts {part:.0%} of what would be '
                 'possible.')
@@ -351,9 +355,9 @@ def _no_ring(server, ways):
         if not server.wiring.nvlinks_said and ways == {'PIX'}:
             return words
         if ways == {'PIX'}:
-            return (f'{words} They hang on one PCIe switch, but a '
-                    f'{server.gpu.name} may not copy to another GPU, so data '
-                    'go through host memory.')
+            return (f'{words} They hang on one PCIe switch, but '
+                    f'{server.gpu.name} cards may not copy to each other, so '
+                    'data go through host memory.')
         if ways <= {'PIX', 'PXB'}:
             return f'{words} Their way leads through several PCIe switches.'
         return f'{words} Their way leads through a CPU ({_names(ways)}).'

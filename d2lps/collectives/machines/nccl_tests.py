@@ -10,6 +10,7 @@ from statistics import median
 from typing import TYPE_CHECKING, NamedTuple
 
 from d2lps.checks import checked, text
+from d2lps.collectives.machines.rates import find_gpu
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -32,6 +33,7 @@ _OPS = ('all_reduce|all_gather|reduce_scatter|alltoallv?|all_to_all|sendrecv|'
 _STARTED = re.compile(rf'Collective test starting: ({_OPS})_perf')
 _PROGRAM = re.compile(rf'(?<![A-Za-z_])({_OPS})_perf')
 _RANK = re.compile(r'(?<!\w)Rank\s+(\d+)\s.{0,200}?device\s+\d+', re.I)
+_DEVICE = re.compile(r'device\s+\d{1,4}\s+\[[^\]\n]{1,40}\]\s+(\S.{0,80})')
 _AVERAGE = re.compile(rf'Avg bus bandwidth\s*:\s*({_NUMBER})', re.I)
 
 
@@ -69,8 +71,9 @@ def read_nccl_tests(text: str) -> 'pd.DataFrame':
     (seconds), `algbw` and `busbw` (bytes/s; these three out of place), and
     `busbw_in_place` (bytes/s, nan where it is missing). In its `attrs`: `op`
     ('all_reduce', ... or None), `ranks` (how many the log lists, or None),
-    `average` (its "Avg bus bandwidth", bytes/s, or None) and `notes`, a
-    tuple of sentences about what was left out.
+    `average` (its "Avg bus bandwidth", bytes/s, or None), `gpu` (the kind
+    that it lists, a name of `rates.GPUS`, or None) and `notes`, a tuple of
+    sentences about what was left out.
 
     Raises ValueError for a text without rows, and for a row that contradicts
     itself or the other rows; it says in which line.
@@ -95,7 +98,7 @@ def read_nccl_tests(text: str) -> 'pd.DataFrame':
         'busbw_in_place': [row.inside[2].value * 1e9 if row.inside else
                            math.nan for row in rows]})
     table.attrs |= {'op': _op(text), 'ranks': _ranks(text),
-                    'average': _average(text)}
+                    'average': _average(text), 'gpu': _gpu(text)}
     average, mean = table.attrs['average'], table.filter(like='busbw').stack()
     if average and abs(mean.mean() / average - 1) > 0.02:
         notes.append(f'The log says {average / 1e9:.4g} GB/s on average, and '
@@ -292,6 +295,16 @@ def _ranks(text):
     said = {int(number) for number in re.findall(r'\branks=(\d{1,6})\b', text)}
     found = {len(listed)} if listed else said
     return found.pop() if len(found) == 1 else None
+
+
+def _gpu(text):
+    kinds = set()
+    for name in {*_DEVICE.findall(text)}:
+        try:
+            kinds.add(find_gpu(name).name)
+        except ValueError:
+            return None
+    return kinds.pop() if len(kinds) == 1 else None
 
 
 def _average(text):

@@ -37,6 +37,12 @@ class Server(Topology):
         self.gpus = _known(wiring, use)
         self.nvlink, self.slot = rate(gpu.nvlink), rate(gpu.slot)
         switched = _through_switch(wiring, gpu)
+        fewer = [number for number, links in zip(wiring.gpus, switched)
+                 if links < max(switched)]
+        if fewer:
+            self.wiring = wiring._replace(notes=(*wiring.notes, (
+                f'GPU{fewer[0]} has fewer NVLinks to switches than others: '
+                'is one down (nvidia-smi nvlink --status)?')))
         which = [wiring.gpus.index(number) for number in self.gpus]
         self.switched = min(switched[i] for i in which)
         self.cables = (0 if self.switched else 1) * wiring.cables[
@@ -149,19 +155,21 @@ def _through_switch(wiring, gpu):
         return wiring.switched.tolist()
     most = int(wiring.cables.max(initial=0))
     if most > gpu.nvlinks:
-        raise ValueError(f'gpu: the text joins two GPUs by NV{most}, and a '
+        raise ValueError(f'gpu: the text joins two GPUs by NV{most}; the '
                          f'{gpu.name} has {gpu.nvlinks or "no"} NVLinks: '
                          'which GPU is it?')
     needed = wiring.cables.sum(axis=1)
     if needed.max(initial=0) <= gpu.nvlinks:
         return [0] * len(needed)
-    every = wiring.cables[~np.eye(len(needed), dtype=bool)]
-    if (every != most).any():
+    # Through a switch, a pair has as many as the GPU with fewer has.
+    own = wiring.cables.max(axis=1)
+    pairs = np.minimum.outer(own, own)
+    if (pairs - np.diag(own) != wiring.cables).any():
         raise ValueError(
             f'GPU{wiring.gpus[int(needed.argmax())]} has {needed.max()} '
-            f'NVLinks in the text, and a {gpu.name} has {gpu.nvlinks}; with '
-            'a switch all pairs would have the same number')
-    return [most] * len(needed)
+            f'NVLinks in the text; the {gpu.name} has {gpu.nvlinks}, and '
+            'through a switch every pair would have as many as its GPUs')
+    return own.tolist()
 
 
 @checked(use=list_of(from_zero, 'a list of GPUs, such as [0, 1]'),
@@ -183,7 +191,7 @@ def server_of(wiring: Wiring, gpu: str | None = None,
     kind = find_gpu(gpu or wiring.gpu or '')
     if gpu and wiring.gpu:
         said = find_gpu(wiring.gpu)
-        if (said.nvlink, said.pcie) != (kind.nvlink, kind.pcie):
-            raise ValueError(f'gpu was {gpu!r}, and the text says that it is '
-                             f'a {said.name}')
+        if said.sm != kind.sm:
+            raise ValueError(f'gpu was {gpu!r}; the text says that it is '
+                             f'{said.name}')
     return Server(wiring, kind, use, rates)

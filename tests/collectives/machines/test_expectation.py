@@ -137,8 +137,8 @@ def test_hops_through_a_cpu_are_not_predictable(wiring, gpu, use,
 
 @pytest.mark.parametrize('measured, word, words', [
     (129, 'healthy', ''), (60, 'below', 'nvidia-smi nvlink'),
-    (9, 'below', 'what PCIe carries'), (250, 'above', 'switches that add'),
-    (1032, 'above', 'Gbit/s')])
+    (9, 'below', 'what PCIe carries'), (250, 'above', 'best plan'),
+    (1032, 'above', 'not Gbit/s')])
 def test_verdicts_for_one_machine(measured, word, words):
     verdict = expected(CUBE).verdict(measured * 1e9)
     assert verdict.word == word and words in verdict.why
@@ -152,13 +152,13 @@ def test_a_rings_rate_where_switches_could_add():
 
 @pytest.mark.parametrize('measured, word, words', [
     (78, 'healthy', 'no mistake'), (47, 'healthy', ''),
-    (20, 'below', 'GPUDirect'), (200, 'above', 'no mistake')])
+    (20, 'below', 'GPUDirect'), (200, 'above', 'SHARP')])
 def test_verdicts_for_two_machines(measured, word, words):
     found = expected(server('NVSwitch', 'A100', 8, 12), machines=2, cards=4,
                      card_rate=12.5e9)
     verdict = found.verdict(measured * 1e9)
     assert verdict.word == word and words in verdict.why
-    assert ('no mistake' in verdict.why) == (measured > 48)
+    assert ('no mistake' in verdict.why) == (48 < measured < 95)
 
 
 def curve(*points):
@@ -268,10 +268,10 @@ def test_the_command_prints_an_object(ask):
 
 
 @pytest.mark.parametrize('options, words', [
-    ([], "say gpu='A100'"), (['--gpu', 'banana'], 'the name of a GPU'),
+    ([], 'say --gpu A100'), (['--gpu', 'banana'], 'the name of a GPU'),
     (['--gpu', 'V100', '--use', '0,9'], 'use must be'),
     (['--gpu', 'V100', '--use', 'a'], 'they must be numbers'),
-    (['--gpu', 'V100', '--machines', '2'], 'cards'),
+    (['--gpu', 'V100', '--machines', '2'], '--cards 8 --card-gbit 400'),
     (['--gpu', 'V100', '--log', 'nowhere.txt'], 'nowhere.txt')])
 def test_bad_input_is_one_line_and_exit_code_2(ask, options, words):
     code, out, err = ask(examples.posted('DGX-1'), *options)
@@ -286,3 +286,29 @@ def test_a_log_of_other_ranks_is_refused(ask):
     code, _, err = ask(examples.posted('DGX-1'), '--gpu', 'V100',
                        log=ranks + LOG)
     assert code == 2 and '4 ranks, and 8 GPUs' in err
+
+
+def test_ranks_show_in_the_ratio_of_busbw_and_algbw(ask):
+    table = examples.posted('DGX-1')
+    code, _, err = ask(table, '--gpu', 'V100', '--use', '0,1', log=LOG)
+    assert code == 2 and '8 ranks, and 2 GPUs' in err
+    code, _, err = ask(table, '--gpu', 'V100', '--machines', '2', '--cards',
+                       '1', '--card-gbit', '100', log=LOG)
+    assert code == 2 and '8 ranks, and 16 GPUs' in err
+
+
+def test_a_log_says_which_gpu_it_is(ask):
+    ranks = ''.join(f'#  Rank {i} Group 0 Pid 7 on host device {i} [0000:04:0'
+                    f'{i}] Tesla V100-SXM2-16GB\n' for i in range(8))
+    code, out, _ = ask(examples.posted('DGX-1'), log=ranks + LOG)
+    assert code == 0 and '8 V100' in out and 'healthy' in out
+
+
+def test_a_number_can_be_judged_without_a_log(ask):
+    table = examples.posted('DGX-1')
+    assert 'healthy' in ask(table, '--gpu', 'V100', '--measured', '129')[1]
+    assert 'below' in ask(table, '--gpu', 'V100', '--measured', '12')[1]
+    code, _, err = ask(table, '--gpu', 'V100', '--measured', '0')
+    assert code == 2 and 'measured must be' in err
+    code, _, err = ask(table, '--gpu', 'V100', '--measured', '1', log=LOG)
+    assert code == 2 and 'only one of them' in err

@@ -124,7 +124,7 @@ def test_without_columns_in_place_they_are_nan(text):
 def test_what_the_log_says_besides_its_rows():
     table = read_nccl_tests(COMMAND + LOG)
     assert table.attrs == {'op': 'all_reduce', 'ranks': 4,
-                           'average': 78.555e9, 'notes': ()}
+                           'average': 78.555e9, 'gpu': 'A100', 'notes': ()}
     assert read_nccl_tests(ROWS).attrs == {'op': None, 'ranks': None,
                                            'average': None, 'notes': ()}
     assert read_nccl_tests(CSV).attrs['op'] == 'all_reduce'
