@@ -8,7 +8,8 @@ from scipy.optimize import LinearConstraint, milp
 
 from d2lps.collectives import simulate
 from d2lps.collectives import strategies as sch
-from d2lps.collectives.cables import P3_CABLES, best_devices, rings_of
+from d2lps.collectives.cables import (P3_CABLES, _cycles, _Steps,
+                                      best_devices, rings_of)
 from d2lps.collectives.links import Topology, star
 
 
@@ -104,6 +105,17 @@ def test_no_table_has_more_rings(n, most):
             check(cables, rings_of(cables))
         assert count_of(cables) == want, cables.tolist()
     assert max(counts) > min(counts)
+
+
+@pytest.mark.parametrize('n', [3, 5, 6])
+def test_the_search_comes_to_each_cycle_once(n):
+    random = np.random.default_rng(n)
+    for share in 0.5, 0.8, 1:
+        cables = at_random(random, n, 2, share)
+        found = [*_cycles(cables.tolist(), _Steps(10_000))]
+        assert sorted(found) == [
+            [0, *rest] for rest in permutations(range(1, n))
+            if all(cables[i, j] for i, j in hops([0, *rest]))]
 
 
 @pytest.mark.full
@@ -325,6 +337,7 @@ def test_two_devices_use_both_directions_once(both_ways):
     cables = [[0, 4], [4, 0]]
     plan = sch.rings(rings_of(cables), both_ways).check()
     assert busbw(plan, machine(cables, 12e9)) == pytest.approx(4 * 12e9)
+    assert len(plan.weights) == 2 and len(plan.rounds) == 2
     # Each direction carries all N bytes: half as sums, half as totals.
     timing = simulate.time(plan, machine(cables, 12e9), 160e6)
     assert timing.load == pytest.approx({(0, 1): 160e6, (1, 0): 160e6})
