@@ -2,16 +2,14 @@
 
 To chapter 15, notebooks/15-overlap.ipynb.
 """
-import signal
-import threading
 from collections.abc import Iterable, Sequence
-from contextlib import contextmanager
 from operator import index
 from reprlib import repr as short
 
 import numpy as np
 
-from d2lps.exercises.checking import Answer, Case, Check, Picture, Wrong
+from d2lps.exercises.checking import (Answer, Case, Check, Picture, Wrong,
+                                      in_time)
 
 # Unlike layers, and a high latency: no size for all buckets is good here.
 UNLIKE: Case = {
@@ -59,40 +57,20 @@ def _link(latency_ms: float, MB_per_s: float, ms: Sequence[float] = (),
             MB_per_s * 1e6, latency_ms / 1e3)
 
 
-@contextmanager
-def _in_time(n):
-    """Raise `Wrong` if the code inside `with` computes for too long.
-
-    There is no limit where there are no signals, as on Windows.
-    """
-    tried.clear()
-    if not hasattr(signal, 'setitimer') or (
-            threading.current_thread() is not threading.main_thread()):
-        yield
-        return
-
-    def stop(*_):
-        asked = (f' and asked end_of_step {len(tried):,} times' if tried
-                 else '')
-        raise Wrong(
-            f'your function was stopped. For {n} layers it had computed for '
+def _stopped(n):
+    """What a student reads whose function computes for too long."""
+    asked = (f' and asked end_of_step {len(tried):,} times' if tried else '')
+    return (f'your function was stopped. For {n} layers it had computed for '
             f'{MOST_SECONDS} seconds{asked}. To cut {n} layers there are '
             f'2 ** {n - 1} ways, too many to try each. How many different '
             'buckets of neighbours are there?')
-
-    before = signal.signal(signal.SIGVTALRM, stop)
-    signal.setitimer(signal.ITIMER_VIRTUAL, MOST_SECONDS)
-    try:
-        yield
-    finally:
-        signal.setitimer(signal.ITIMER_VIRTUAL, 0)
-        signal.signal(signal.SIGVTALRM, before)
 
 
 def _run(answer, **case):
     link = _link(**case)
     n = len(link[0])
-    with _in_time(n):
+    tried.clear()
+    with in_time(MOST_SECONDS, lambda: _stopped(n)):
         buckets = answer(*link)
     if buckets is None:
         raise Wrong('your function returned nothing: is there a `return`?')

@@ -9,7 +9,9 @@ of its own, which no student's code can reach.
 import inspect
 import json
 import os
+import signal
 import sys
+import threading
 import traceback
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -37,7 +39,7 @@ EXERCISES = (
     'tree', 'halving-and-doubling', 'semiring', 'two-pushes', 'where-keys-go',
     'hung-ring', 'alpha-beta', 'which-plan-wins', 'rails', 'buckets',
     'bounded-delay', 'server-lost', 'checkpoint', 'bucketed-ddp',
-    'sharded-optimizer', 'zero-step')
+    'sharded-optimizer', 'zero-step', 'unknown-rings', 'posted-machines')
 WITH_TORCH = 'bucketed-ddp', 'sharded-optimizer'
 # This environment variable is set while an exercise is graded. It names the
 # teacher's file of hidden cases.
@@ -164,6 +166,13 @@ def scalar(returned: Any) -> Any:
         returned, np.ndarray) and returned.ndim == 0 else returned
 
 
+def functions_of(module: ModuleType) -> list[Callable[..., Any]]:
+    """The functions that a module defines itself, for `forbidding`."""
+    return [one for one in vars(module).values()
+            if inspect.isfunction(inspect.unwrap(one))
+            and inspect.unwrap(one).__module__ == module.__name__]
+
+
 @contextmanager
 def forbidding(*functions: Callable[..., Any]) -> Iterator[None]:
     """Raise `Wrong` if the code inside `with` calls one of these functions.
@@ -173,14 +182,40 @@ def forbidding(*functions: Callable[..., Any]) -> Iterator[None]:
 
     def look(frame, event, _):
         if event == 'call' and frame.f_code in forbidden:
-            raise Wrong(f'{frame.f_code.co_name} of d2lps was called. Write '
-                        'yours without it.')
+            name = frame.f_code.co_name
+            what = (f'a function of {frame.f_globals["__name__"]}'
+                    if name.startswith('_') else f'{name} of d2lps')
+            raise Wrong(f'{what} was called. Write yours without it.')
 
     sys.setprofile(look)
     try:
         yield
     finally:
         sys.setprofile(before)
+
+
+@contextmanager
+def in_time(seconds: float, words: Callable[[], str]) -> Iterator[None]:
+    """Raise `Wrong` if the code inside `with` computes for too long.
+
+    seconds: of processor time. words: gives the text of `Wrong`.
+    There is no limit where there are no signals, as on Windows.
+    """
+    if not hasattr(signal, 'setitimer') or (
+            threading.current_thread() is not threading.main_thread()):
+        yield
+        return
+
+    def stop(*_):
+        raise Wrong(words())
+
+    before = signal.signal(signal.SIGVTALRM, stop)
+    signal.setitimer(signal.ITIMER_VIRTUAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_VIRTUAL, 0)
+        signal.signal(signal.SIGVTALRM, before)
 
 
 def call_twice(answer: Answer, note: Callable[[Any], Notes],

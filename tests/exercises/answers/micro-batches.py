@@ -40,7 +40,7 @@ def order(K, M):
 
 # %% wrong: the plan of the package
 # loses: order, slots, kept
-# says: _order of d2lps was called
+# says: a function of d2lps.pictures.toys.explore_pipeline was called
 from d2lps.pictures.toys.explore_pipeline import _order
 
 def order(K, M):

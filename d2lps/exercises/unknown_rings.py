@@ -1,0 +1,204 @@
+"""The rings of a wiring that nobody has seen before.
+
+To chapter 21, notebooks/21-your-own-server.ipynb. The student's function gets
+a table of NVLinks, and returns the order of GPUs of each ring. The truth is
+`rings_of`. Calls of it are found in the student's own thread only, and nothing
+keeps a student from copying its source.
+"""
+from collections import Counter
+from collections.abc import Sequence
+from operator import index
+from reprlib import repr as short
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from d2lps.collectives import cables as ours
+from d2lps.exercises.checking import (Answer, Check, Notes, Picture, Wrong,
+                                      call_twice, forbidding, functions_of,
+                                      in_time)
+from d2lps.figures import describe
+
+Table: TypeAlias = Sequence[Sequence[int]]  # NVLinks from GPU i to GPU j
+MOST_SECONDS = 2  # of processor time; the solution needs 0.1
+
+
+def run(answer: Answer, table: str, cables: Table) -> Notes:
+    late = (f'your function was stopped: it had searched for {MOST_SECONDS} '
+            'seconds. Does it look at the same rings again and again?')
+
+    def search():
+        return answer(np.array(cables))
+
+    with forbidding(*functions_of(ours)), in_time(MOST_SECONDS, lambda: late):
+        found = _orders(search())
+        if len(cables) < 5:  # a list that lives outside has grown
+            call_twice(search, lambda orders: len(_orders(orders)))
+    return found
+
+
+def _orders(found: Any) -> list[list[int]]:
+    """What a student's function returned, as lists of plain numbers."""
+    if found is None:
+        raise Wrong('your function returned nothing: is there a `return`?')
+    try:
+        return [[index(gpu) for gpu in order] for order in found]
+    except TypeError:
+        raise Wrong(f'your function returned {short(found)}. A list of '
+                    'orders is wanted, such as [[0, 1, 2], [0, 1, 2]] for '
+                    'two rings.') from None
+
+
+def _most(cables: Any) -> int:
+    """How many rings there are side by side, each over one cable a hop."""
+    try:
+        return sum(count for _, count in ours.rings_of(cables))
+    except ValueError:
+        return 0
+
+
+def _hops(order: Sequence[int]) -> list[tuple[int, int]]:
+    """The pairs of neighbours, lower GPU first, the closing one last."""
+    return [(min(pair), max(pair))
+            for pair in zip(order, [*order[1:], *order[:1]])]
+
+
+def _left(cables: Table, rings: Sequence[Sequence[int]]) -> np.ndarray:
+    """The cables that these rings do not use."""
+    left = np.array(cables)
+    for order in rings:
+        for a, b in _hops(order):
+            left[[a, b], [b, a]] -= 1
+    return left
+
+
+def judge_rings(found: Notes, table: str, cables: Table) -> None:
+    """Each order goes through all GPUs, over cables, and closes."""
+    gpus = range(len(cables))
+    if not found and _most(cables):
+        order, _ = ours.rings_of(cables)[0]
+        raise Wrong('you found no ring. There is one that begins with GPUs '
+                    f'{", ".join(map(str, order[:3]))}.')
+    for order in found:
+        if sorted(order) != [*gpus]:
+            lacks = [gpu for gpu in gpus if gpu not in order]
+            text = f'lacks GPU {lacks[0]}' if lacks else 'has a GPU too many'
+            raise Wrong(f'{short(order)} {text}. A ring goes through each of '
+                        f'GPUs 0 to {len(gpus) - 1} once.')
+        for a, b in _hops(order):
+            if not cables[a][b]:
+                closing = (' (a ring goes from its last GPU back to its first)'
+                           if {a, b} == {order[0], order[-1]} else '')
+                raise Wrong(f'{order} goes from GPU {a} to GPU {b}{closing}, '
+                            'and no cable joins these two.')
+
+
+def judge_once(found: Notes, table: str, cables: Table) -> None:
+    """No cable is in two rings."""
+    judge_rings(found, table, cables)
+    uses = Counter(hop for order in found for hop in _hops(order))
+    for (a, b), count in uses.items():
+        if count > cables[a][b]:
+            raise Wrong(f'{count} of your {len(found)} rings have GPUs {a} '
+                        f'and {b} as neighbours, and the table joins these '
+                        f'two by {cables[a][b]}.')
+
+
+def judge_most(found: Notes, table: str, cables: Table) -> None:
+    """There are as many rings as can be."""
+    judge_once(found, table, cables)
+    most = _most(cables)
+    if len(found) >= most:
+        return
+    text = f'you found {len(found)} of {most} rings.'
+    for k in range(1, len(found) + 1):
+        rest = _most(_left(cables, found[:k]))
+        if k + rest < most:
+            raise Wrong(f'{text} After {" and ".join(map(str, found[:k]))} '
+                        f'the cables that are left make {rest or "no"} '
+                        f'ring{"s" * (rest > 1)} more, whatever you do. Take '
+                        'the last of these back, and try another one.')
+    raise Wrong(f'{text} The cables that they leave make another one.')
+
+
+def picture(answer: Answer) -> Picture:
+    """The student's rings, each in a colour, over the cables of a table."""
+    from d2lps.pictures.rows import WIDE, new_figure
+    figure = new_figure(WIDE, 2.8)
+    for ax, case in zip(figure.subplots(1, len(SHOWN)), SHOWN):
+        _draw(ax, run(answer, **case), **case)
+    return figure
+
+
+def _draw(ax, found, table, cables):
+    """A line for each cable, beside those that join the same GPUs."""
+    from d2lps.pictures.style import CHUNK_COLORS, INK
+    n, used = len(cables), Counter()
+    angles = np.pi / 2 - 2 * np.pi * (np.arange(n) + 0.5) / n
+    places = np.stack([np.cos(angles), np.sin(angles)], 1)
+
+    def line(a, b, number, **style):
+        """Cable `number` between two GPUs."""
+        way = places[b] - places[a]
+        aside = np.array([-way[1], way[0]]) / np.hypot(*way)
+        shift = 0.08 * (number - (max(cables[a][b], 1) - 1) / 2) * aside
+        ax.plot(*(places[[a, b]] + shift).T, **style)
+
+    for a, b in np.argwhere(np.triu(cables)).tolist():
+        for number in range(cables[a][b]):
+            line(a, b, number, color='gray', linestyle='-', linewidth=1,
+                 alpha=0.5)
+    for k, order in enumerate(found):
+        for a, b in _hops([gpu for gpu in order if 0 <= gpu < n]):
+            if a != b:
+                line(a, b, used[a, b], linewidth=2.5, color=CHUNK_COLORS[
+                    k % len(CHUNK_COLORS)], linestyle=('-', '--', ':')[k % 3])
+                used[a, b] += 1
+    for gpu, (x, y) in enumerate(places):
+        ax.text(1.15 * x, 1.15 * y, str(gpu), ha='center', va='center',
+                color=INK)
+    ax.set(title=f'{table}\nyour rings: {len(found)}', xlim=(-1.3, 1.3),
+           ylim=(-1.3, 1.3), aspect='equal')
+    ax.axis('off')
+    describe(ax, f'{table}; your rings: '
+             f'{"; ".join(map(str, found)) or "none"}.')
+
+
+def _case(table, *joined, n, times=1):
+    """A table as plain lists. joined: (i, j) or (i, j, cables)."""
+    cables = np.zeros((n, n), int)
+    for i, j, *count in joined:
+        cables[[i, j], [j, i]] = count[0] if count else times
+    return {'table': table, 'cables': cables.tolist()}
+
+
+def _part(table, cables, gpus):
+    """These GPUs of a larger table, numbered anew."""
+    return {'table': table,
+            'cables': np.array(cables)[np.ix_(gpus, gpus)].tolist()}
+
+
+_QUADS = [(i + half, j + half) for half in (0, 4) for j in range(4)
+          for i in range(j)]
+V100 = _part('DGX-1 with V100', ours.P3_CABLES, [*range(8)])
+P100 = _case('DGX-1 with P100', *_QUADS, *((i, i + 4) for i in range(4)), n=8)
+FOUR = _case('four, each pair by two', *_QUADS[:6], n=4, times=2)
+THREE = _case('three GPUs', (0, 1, 2), (0, 2, 2), (1, 2, 3), n=3)
+ANEW = _part('a DGX-1, numbered anew', ours.P3_CABLES,
+             [2, 7, 4, 0, 5, 1, 6, 3])
+PAIRS = _case('two pairs', (0, 2), (1, 3), n=4, times=12)
+ROW = _case('four in a row', (0, 1), (1, 2), (2, 3), n=4, times=2)
+HANGING = _part('GPUs 0 to 4 of a DGX-1', ours.P3_CABLES, [*range(5)])
+SIX = _part('GPUs 0 to 5 of a DGX-1', ours.P3_CABLES, [*range(6)])
+SEVEN = _part('GPUs 1 to 7 of a DGX-1', ours.P3_CABLES, [*range(1, 8)])
+ODD = _case('wired by nobody yet', (0, 1), (0, 2, 2), (0, 5, 3), (1, 2),
+            (1, 3, 2), (1, 4, 2), (2, 4), (2, 5, 2), (3, 4, 3), (3, 5), n=6)
+SHOWN = [V100, FOUR, HANGING]
+_WITH = [V100, P100, FOUR, THREE, ANEW, SEVEN, ODD]
+CHECKS = {
+    'rings': Check(_WITH, run, judge_rings,
+                   'each is a ring through all GPUs, over cables.'),
+    'once': Check(_WITH, run, judge_once, 'no cable is in two rings.'),
+    'most': Check(_WITH, run, judge_most, 'there are as many as can be.'),
+    'none': Check([PAIRS, ROW, SIX, HANGING], run, judge_most,
+                  'where there is no ring, you return none.')}

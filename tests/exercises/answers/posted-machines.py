@@ -1,0 +1,145 @@
+# ruff: noqa: E402, F811, F821
+# %% wrong: what data sheets promise
+# loses: cables, switches, network
+# says: Yours is what data sheets promise
+#-    nvlink, slot = server.nvlink / 1e9, server.slot / 1e9
+#+    server = post.server('nominal')
+#+    nvlink, slot = server.nvlink / 1e9, server.slot / 1e9
+
+
+# %% wrong: a ring in one direction
+# loses: cables, network
+# says: Yours is 0.5 times as much
+#-        ways = 2 if k > 2 else 1
+#+        ways = 1
+
+
+# %% wrong: a pair has two directions as well
+# loses: cables
+# says: Yours is 2 times as much
+#-        ways = 2 if k > 2 else 1
+#+        ways = 2
+
+
+# %% wrong: two GPUs of a pair have the rings, so three have
+# loses: cables
+# says: None is right. No ring over NVLinks goes through all of these GPUs
+#-            return None
+#+            rings = [([*range(k)], server.cables.max())]
+
+
+# %% wrong: switches add for any number of GPUs
+# loses: switches
+# says: low is 315.2 GB/s in your answer, and should be 370.8
+#-        if server.gpu.adds_in_switch and k >= 5:
+#+        if server.gpu.adds_in_switch:
+
+
+# %% wrong: bus bandwidth cannot be more than the cards carry
+# loses: network
+# says: high is 48 GB/s in your answer, and should be 90
+#-    return min(ring, wire), high
+#+    return min(ring, wire), min(high, wire)
+
+
+# %% wrong: the slots are left out
+# loses: network
+# says: the PCIe slots of 1 GPUs and 4 cards let only 48 GB/s through
+#-    wire = min(post.cards * post.gbit * 0.12, k * slot)
+#+    wire = post.cards * post.gbit * 0.12
+
+
+# %% wrong: bytes per second
+# loses: cables, switches, network
+# says: Yours is 1e+09 times as much
+#-    nvlink, slot = server.nvlink / 1e9, server.slot / 1e9
+#+    nvlink, slot = server.nvlink, server.slot
+#-    wire = min(post.cards * post.gbit * 0.12, k * slot)
+#+    wire = min(post.cards * post.gbit * 0.12e9, k * slot)
+
+
+# %% wrong: more than the wire is a mistake
+# loses: verdict
+# says: bus bandwidth counts the bytes of a ring
+#-    if post.measured > 1.15 * min(cards, slots):
+#-        return 'healthy', 'fewer bytes'
+#+    if post.measured > 1.15 * min(cards, slots):
+#+        return 'above', 'Gbit/s'
+
+
+# %% wrong: without NVLinks a machine is ill
+# loses: verdict
+# says: you say below; it is healthy
+#-        return 'healthy', 'CPU'
+#+        return 'below', 'CPU'
+
+
+# %% wrong: the cards are the limit, whatever the slots carry
+# loses: verdict
+# says: let only 48 GB/s through
+#-    return 'healthy', 'one slot' if cards > slots else 'links'
+#+    return 'healthy', 'links'
+
+
+# %% wrong: the package says it
+# loses: cables, switches, network, verdict
+# says: a function of d2lps.collectives.machines.expectation was called
+from d2lps.collectives.machines.expectation import expected as theirs
+
+
+def bounds(post):
+    found = theirs(post.server())
+    return found.ring / 1e9, found.ring / 1e9
+
+
+def verdict(post, expected):
+    return theirs(post.server()).verdict(post.measured * 1e9).word, 'links'
+
+
+# %% right: NumPy's numbers, and the time of 1 GB
+import numpy as np
+
+
+def bounds(post):
+    server = post.server()
+    k, m, N = len(server.gpus), post.machines, 1.0
+    best = ring = np.inf
+    if k > 1:
+        try:
+            cables = server.switched or sum(
+                c for _, c in topology.rings_of(server.cables)) * min(k - 1, 2)
+        except ValueError:
+            return
+        ring = best = server.nvlink * cables / 1e9
+    if server.switched and server.gpu.adds_in_switch and k > 4:
+        best *= 2 * (k - 1) / (k + 1) * (.74 if server.gpu.sm > 99 else .85)
+    seconds = 2 * (k - 1) / k * N / best
+    low = best
+    if m > 1:
+        wire = min(post.cards * post.gbit / 100 * 12, k * server.slot / 1e9)
+        seconds = max(seconds, 2 * (m - 1) / m * N / wire)
+        low = min(ring, wire)
+    n = m * k
+    return np.array([low, 2 * (n - 1) / n * N / seconds])
+
+
+def verdict(post, expected):
+    server = post.server()
+    if not expected:
+        return ['healthy', 'CPU']
+    links = server.nvlink * server.switched / 1e9
+    adds = expected[0] > links > 0 and post.machines == 1
+    if post.measured < 0.85 * expected[0]:
+        if post.machines > 1:
+            return ['below', 'no direct way']
+        ring = adds and post.measured / links > 0.85
+        return ['below', ['PCIe', 'no NVLS'][bool(ring)]]
+    if post.measured > 1.15 * expected[1]:
+        return ['above', 'Gbit/s']
+    if post.machines == 1:
+        return ['healthy', ['links', 'NVLS'][bool(adds)]]
+    wire = post.cards * post.gbit * 0.12
+    slots = server.slot * len(server.gpus) / 1e9
+    if post.measured > 1.15 * min(wire, slots):
+        return ['healthy', 'fewer bytes']
+    return ['healthy', ['links', 'one slot'][wire > slots]]
