@@ -138,8 +138,8 @@ def test_the_rings_of_the_p3_are_those_of_chapter_5():
                                    ([0, 1, 3, 7, 5, 4, 6, 2], 1)]
 
 
-# Measured bus bandwidths by the GPUs of a DGX-1 that one takes; 20 GB/s of a
-# cable, each way, so that a ring both ways has 40.
+# Bus bandwidths by the GPUs of a DGX-1 that one takes: a cable carries 20 GB/s
+# each way (NCCL's estimate), so a ring in both directions carries 40.
 @pytest.mark.parametrize('devices, gigabytes', [
     ([0, 1, 2, 3], 80), ([0, 3, 4, 7], 40), ([0, 1, 4, 5], 40),
     ([0, 1, 2], 40), (range(6), 40), (range(7), 80), (range(8), 120)])
