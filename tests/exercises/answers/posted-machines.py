@@ -85,15 +85,16 @@
 # loses: cables, switches, network, verdict
 # says: a function of d2lps.collectives.machines.expectation was called
 from d2lps.collectives.machines.expectation import expected as theirs
+from d2lps.exercises.posted_machines import _verdict
 
 
 def bounds(post):
     found = theirs(post.server())
-    return found.ring / 1e9, found.ring / 1e9
+    return 2 * [found.ring / 1e9] if found.predictable else None
 
 
 def verdict(post, expected):
-    return theirs(post.server()).verdict(post.measured * 1e9).word, 'links'
+    return _verdict(post)
 
 
 # %% right: NumPy's numbers, and the time of 1 GB
