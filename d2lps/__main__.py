@@ -43,11 +43,16 @@ def server(**arguments: Any) -> None:
 
 
 def numbers(text: str) -> list[int]:
-    try:
-        return [int(part) for part in text.split(',')]
-    except ValueError:
-        raise argparse.ArgumentTypeError(
-            f'they must be numbers such as 0,1,2; it was {text!r}') from None
+    """'0,1,4-7' as [0, 1, 4, 5, 6, 7]."""
+    found: list[int] = []
+    for part in text.split(','):
+        first, dash, last = part.strip().partition('-')
+        if not first.isdecimal() or dash and not last.isdecimal() or (
+                len(part) > 9):
+            raise argparse.ArgumentTypeError(
+                f'they must be numbers such as 0,1,2 or 0-3; it was {text!r}')
+        found += range(int(first), int(last or first) + 1)
+    return found
 
 
 class OneLine(argparse.ArgumentParser):

@@ -57,6 +57,8 @@ def sockets_of(wiring: Wiring) -> list[Socket]:
         other is not one and not any(
             _apart(wiring, i, j) for i in one.gpus for j in other.gpus)
         for other in sockets)]
+    if not wiring.sockets_said:
+        lost = sockets
     if not lost:
         return sockets
     # Nothing says that these are different sockets: they may all be one.

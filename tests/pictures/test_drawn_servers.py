@@ -226,7 +226,7 @@ def test_it_begins_with_a_dgx1_that_is_healthy(shown):
     boxes['measured GB/s'].value = 40
     assert 'Measured: below: 40 GB/s' in shown[-1].alt
     boxes['GPUs that take part'].value = '0 to 4'
-    assert 'No ring over NVLinks' in shown[-1].alt
+    assert 'No ring over direct NVLinks' in shown[-1].alt
     assert 'not predictable' in shown[-1].alt
 
 

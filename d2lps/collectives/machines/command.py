@@ -4,13 +4,13 @@ import stat
 import sys
 from json import dumps
 
-from d2lps.checks import writable
+from d2lps.checks import integer, positive, writable
 from d2lps.collectives.machines.expectation import (Expectation, Verdict,
                                                     expected)
 from d2lps.collectives.machines.nccl_tests import read_nccl_tests
 from d2lps.collectives.machines.nccl_xml import read_xml
 from d2lps.collectives.machines.nvidia_smi import read_table
-from d2lps.collectives.machines.rates import GPUS
+from d2lps.collectives.machines.rates import GPUS, find_gpu
 from d2lps.collectives.machines.server import Server, server_of
 
 GBIT = 1e9 / 8  # bytes/s
@@ -30,41 +30,25 @@ def server(file: str, gpu: str | None = None, use: list[int] | None = None,
 
     Raises ValueError or OSError for what cannot be read or does not fit.
     """
-    if file == log == '-':
-        raise ValueError('FILE and --log: only one of them can be -, '
-                         'standard input')
-    if log is not None and measured is not None:
-        raise ValueError('--log and --measured: say only one of them')
-    if machines > 1 and (cards is None or card_gbit is None):
-        raise ValueError(
-            f'--machines {machines}: they are joined by network cards; say '
-            'how many each has and how fast one is, such as --cards 8 '
-            '--card-gbit 400. (Machines in one NVLink domain, such as a '
-            'GB200 rack, count as one: give a table of all their GPUs)')
+    _check_options(file, log, measured, machines, cards, card_gbit)
     text = _read(file)
     wiring = (read_xml if '<system' in text else read_table)(text)
+    if machines == 1 and len(use or wiring.gpus) < 2:
+        raise ValueError('one GPU of one machine has nobody to sum with; '
+                         'say --machines 2, or give a table of more GPUs')
     table = None if log is None else read_nccl_tests(_read(log))
-    gpu = gpu or wiring.gpu or (
-        None if table is None else table.attrs['gpu'])
-    if gpu is None:
-        raise ValueError('--gpu: the text does not say which GPU it is; say '
-                         '--gpu A100, or what it is: ' + ', '.join(GPUS))
-    machine = server_of(wiring, gpu, use)
+    kind = _kind(gpu, wiring.gpu, table)
+    machine = server_of(wiring, kind, use)
     found = expected(machine, machines=machines, cards=cards, card_rate=None
                      if card_gbit is None else card_gbit * GBIT)
     verdict = None
     if table is not None:
-        _same_ranks(table, found.gpus)
         verdict = found.verdict(table)
-    if measured is not None:
+    elif measured is not None:
         verdict = found.verdict(measured * 1e9)
-    notes = list(wiring.notes)
+    notes = list(machine.wiring.notes)
     if table is not None:
         notes += table.attrs['notes']
-        if table.attrs['op'] not in (None, 'all_reduce'):
-            notes.append(f'The log is of {table.attrs["op"]}; the range is '
-                         'of all_reduce. Over a ring both show the same, '
-                         'with switches that add they do not.')
     show = _print_object if json else _print_lines
     show(machine, found, verdict, notes, machines)
 
@@ -103,20 +87,42 @@ def _print_lines(machine: Server, found: Expectation,
         print(f'{name:9} {words}')
 
 
-def _same_ranks(table, gpus):
-    """Refuse a log of more or fewer ranks: it would be judged wrongly."""
-    ranks = table.attrs['ranks']
-    if ranks is None and table.attrs['op'] in (None, 'all_reduce'):
-        # busbw is algbw times 2 (n - 1) / n; both are rounded, and least so
-        # where they are large.
-        row = table.loc[table['busbw'].idxmax()]
-        factor = row['busbw'] / row['algbw']
-        if abs(factor / (2 * (gpus - 1) / gpus) - 1) > 0.02:
-            ranks = round(2 / (2 - factor)) if factor < 1.99 else 'more'
-    if ranks not in (None, gpus):
-        raise ValueError(f'--log: it has {ranks} ranks, and {gpus} GPUs take '
-                         'part; say --use 0,1 for some GPUs of a machine, or '
-                         '--machines 2 for several')
+def _check_options(file, log, measured, machines, cards, card_gbit):
+    """Refuse options that do not go together, in the command's own words."""
+    if file == log == '-':
+        raise ValueError('FILE and --log: only one of them can be -, '
+                         'standard input')
+    if log is not None and measured is not None:
+        raise ValueError('--log and --measured: say only one of them')
+    integer('--machines', machines)
+    if measured is not None:
+        positive('--measured', measured, 129)
+    if machines > 1 and (cards is None or card_gbit is None):
+        raise ValueError(
+            f'--machines {machines}: they are joined by network cards; say '
+            'how many each has and how fast one is, such as --cards 8 '
+            '--card-gbit 400. (Machines in one NVLink domain, such as a '
+            'GB200 rack, count as one: give a table of all their GPUs)')
+    if cards is not None:
+        integer('--cards', cards)
+    if card_gbit is not None:
+        positive('--card-gbit', card_gbit, 400)
+    if machines == 1 and (cards, card_gbit) != (None, None):
+        raise ValueError('--cards and --card-gbit are about several '
+                         'machines; say --machines 2')
+
+
+def _kind(gpu, said, table):
+    """Which GPU it is: as the option says, or the text, or the log."""
+    measured = table is not None and table.attrs.get('gpu') or None
+    kind = gpu or said or measured
+    if kind is None:
+        raise ValueError('--gpu: the text does not say which GPU it is; say '
+                         '--gpu A100, or what it is: ' + ', '.join(GPUS))
+    if measured and find_gpu(kind, '--gpu').sm != find_gpu(measured).sm:
+        raise ValueError(f'--log: it is of {measured} GPUs, and these are '
+                         f'{find_gpu(kind).name}')
+    return kind
 
 
 def _read(name):

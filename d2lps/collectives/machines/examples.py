@@ -4,10 +4,14 @@ Typed from what owners posted or NVIDIA documents, without their cards where
 these do not matter: to try things with, and to compare with.
 """
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 
 from d2lps.collectives.cables import P3_CABLES
+from d2lps.collectives.machines.expectation import Expectation, expected
+from d2lps.collectives.machines.nvidia_smi import read_table
+from d2lps.collectives.machines.server import server_of
 
 # As the p3's, with the GPUs numbered otherwise (a server of 2019).
 PERMUTED = [0, 1, 2, 3, 6, 7, 4, 5]
@@ -80,3 +84,17 @@ MACHINES: dict[str, Callable[[int, int], str]] = {
 def posted(wiring: str, n: int = 8, nvlinks: int = 0) -> str:
     """The table of a wiring by its name, one of `MACHINES`."""
     return MACHINES[wiring](n, nvlinks)
+
+
+def predicted(case: Any) -> Expectation:
+    """What a machine in `notebooks/results/21-servers.csv` should show.
+
+    case: a row of it, with its columns as attributes.
+    """
+    use = case.use.split() if isinstance(case.use, str) else []
+    table = read_table(posted(case.wiring, case.gpus, case.nvlinks))
+    server = server_of(table, case.gpu, [*map(int, use)] or None)
+    if case.machines == 1:
+        return expected(server)
+    return expected(server, machines=case.machines, cards=int(case.cards),
+                    card_rate=case.gbit / 8 * 1e9)

@@ -11,6 +11,8 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
+import numpy as np
+
 from d2lps.checks import checked, instance_of, integer, positive
 from d2lps.collectives import limits
 from d2lps.collectives.cables import best_devices, rings_of
@@ -26,12 +28,12 @@ MiB, GiB = 1 << 20, 1 << 30
 # NVLink, 28 were within 15 %; two GPUs alone were 10 to 13 % below it, and
 # V100s up to 13 % above.
 OF_RING, OF_PAIR, OF_SLOT = (0.9, 1.16), (0.85, 1.05), (0.85, 1.05)
-# Switches that add (NVLS), by the generation of the GPU: what NCCL expects
-# of the best possible, 2 (n - 1) / (n + 1) times a ring's
-# (src/graph/tuning.cc, version 2.30), and how far measured machines were.
-ADDING = {90: 0.85, 100: 0.74}
+# Switches that add (NVLS), by the generation of the GPU: which part of the
+# best possible NCCL expects (src/graph/tuning.cc, version 2.30), and how many
+# GPUs must take part, or else a ring was measured. The best possible is our
+# count: each GPU sends (n + 1) / n arrays, not 2 (n - 1) / n as in a ring.
+ADDING = {90: (0.85, 5), 100: (0.74, 6)}
 OF_ADDING = 0.87, 1.1
-FEWEST_ADDING = 5  # GPUs: with fewer, NCCL takes a ring
 # In NVLink domains of more machines than one (16 and 72 GPUs), measured
 # rates were 0.97 and 1.2 times a ring's.
 OF_DOMAIN = 0.95, 1.22
@@ -45,15 +47,17 @@ OF_NETWORK = 0.95, 1.05
 SHOWN = {512 * MiB: 0.8, 256 * MiB: 0.6, 128 * MiB: 0.5, 64 * MiB: 0.35,
          32 * MiB: 0.2, 16 * MiB: 0.15}
 
-ADDS = 'switches add (NVLS)'  # the plan, in words
+ADDS = 'switches add (NVLS)'  # plans, in words
+BOTH_WAYS = 'rings over NVLinks, both ways'
 SETTINGS = (
     'whether GPUs copy to each other or through host memory, BIOS (NUMA '
     'nodes per socket), ACS, IOMMU, and virtual machines decide, and none of '
     'them is in the text')
 DIRECT = (
-    'has each GPU a direct way to a card (GPUDirect RDMA: the module '
-    'nvidia-peermem or dma-buf; ACS and IOMMU off; a card below the PCIe '
-    'switch of its GPU, not on the other socket)?')
+    'has each GPU a direct way to a card (GPUDirect RDMA: a driver module '
+    'such as nvidia-peermem, or dma-buf; without a virtual machine, ACS and '
+    'IOMMU off; a card below the PCIe switch of its GPU, not on the other '
+    'socket)?')
 
 
 class Verdict(NamedTuple):
@@ -85,8 +89,10 @@ class Expectation:
     low, high: from, to. low_plan, high_plan: the plan behind each, in words.
     predictable: False if hops lead through a CPU; then low and high are what
         such machines showed.
-    why: in sentences. ring: bus bandwidth of a ring, as the rates say.
-    wire: what the cards of a machine carry, usable; None for one machine.
+    why: in sentences. ring, best: bus bandwidth of a ring and of the best
+        plan, as the rates say.
+    wire: what goes through the cards of a machine, at most; None for one
+        machine. slots: what the PCIe slots of its GPUs carry together.
     """
     gpus: int
     rings: list[tuple[list[int], int]]
@@ -97,9 +103,10 @@ class Expectation:
     predictable: bool
     why: str
     ring: float
+    best: float
+    slots: float
     wire: float | None = None
-    slots: float = 0.0  # of the GPUs of a machine together
-    one_gpu_each: bool = False  # on several machines
+    slots_limit: bool = False  # more cards would gain nothing
 
     def verdict(self, measured: float | pd.DataFrame) -> Verdict:
         """What a measurement says of the machine.
@@ -109,18 +116,45 @@ class Expectation:
         """
         if isinstance(measured, (int, float)):
             return self._judge(positive('measured', measured), '')
-        peak = float(measured['busbw'].max())
-        positive('measured', peak)
+        op = measured.attrs.get('op')
+        self._check_ranks(measured, op)
+        peak = positive('measured', float(measured['busbw'].max()))
+        if op not in (None, 'all_reduce') and not self._same_as(op):
+            return Verdict(None, f'The log is of {op}, and the range is of '
+                           'all_reduce, which shows another bus bandwidth '
+                           'here: run all_reduce_perf.')
         last = measured['size'].max()
-        share = 1.0 if self.one_gpu_each else _shown(last)
+        share = _shown(last)
         if share == 1:
             return self._judge(peak, '')
-        late = (f' The log ends at {_size(last)}. Arrays of this size showed '
-                f'{share:.0%} or more of what the largest did, on healthy '
-                'machines: measure up to 8 GiB.')
+        late = f' The log ends at {_size(last)}: measure up to 8 GiB.'
+        if share:
+            late += (f' Arrays of {_size(last)} showed {share:.0%} or more of '
+                     'what the largest did, on healthy machines.')
         if share * self.low <= peak < self.low:
             return Verdict(None, f'{_gb(peak)} so far.' + late)
         return self._judge(peak, late)
+
+    def _same_as(self, op):
+        """Does this collective show the same here as an all-reduce?"""
+        ring = self.rings and self.wire is None and self.high_plan != ADDS
+        return self.gpus == 2 or bool(ring) and op in ('all_gather',
+                                                       'reduce_scatter')
+
+    def _check_ranks(self, log, op):
+        """Refuse a log of more or fewer ranks: it would be judged wrongly."""
+        ranks = log.attrs.get('ranks')
+        if ranks is None and op in (None, 'all_reduce') and 'algbw' in log:
+            # busbw is algbw times 2 (n - 1) / n; both are rounded, and least
+            # so where they are large.
+            row = log.loc[log['busbw'].idxmax()]
+            factor = row['busbw'] / row['algbw']
+            if abs(factor / _ring_factor(self.gpus) - 1) > 0.02:
+                ranks = round(2 / (2 - factor)) if factor < 1.99 else 'more'
+        if ranks not in (None, self.gpus):
+            raise ValueError(f'the log has {ranks} ranks, and {self.gpus} '
+                             'GPUs take part: say which GPUs of a machine '
+                             'do, or how many machines')
 
     def _judge(self, peak, late):
         if peak > self.high:
@@ -148,6 +182,8 @@ class Expectation:
                  'GB/s, not Gbit/s?']
         if self.wire:
             hints.append('switches of the network that add (SHARP)?')
+        elif self.low_plan == BOTH_WAYS:
+            hints.append('ways over a GPU between, which NCCL may add?')
         return (f'{_gb(peak)} is above the range, so it is more than the best '
                 'plan on these links would show, though bus bandwidth may '
                 'be above the wire. Where to look: ' + ' '.join(hints))
@@ -159,9 +195,9 @@ class Expectation:
     def _suspects(self, peak):
         """What may be wrong where `peak` is below the range: sentences."""
         if self.wire:
-            if self.wire == self.slots:
-                yield ("do all cards of a machine hang on one PCIe slot, the "
-                       "GPU's? Then that slot is the limit;")
+            if self.slots_limit:
+                yield ('the slots of the GPUs are the limit: more cards than '
+                       'GPUs gain nothing;')
             yield DIRECT
             return
         if not self.rings:
@@ -170,24 +206,26 @@ class Expectation:
             return
         if self.high_plan == ADDS and peak > OF_RING[0] * self.ring:
             yield ('it is what a ring reaches: do the switches add (NVLS)? It '
-                   'needs NCCL 2.18 or later, the fabric manager, all GPUs of '
-                   'the machine free to use it, and NCCL_NVLS_ENABLE not 0.')
+                   'needs NCCL 2.17, a driver with multicast (CUDA 12.1), a '
+                   'fabric manager that works (in a virtual machine the '
+                   "host's must allow it), and NCCL_NVLS_ENABLE not 0.")
             return
         if peak < self.slots:
             yield 'it is what PCIe carries;'
         yield ('is an NVLink down (nvidia-smi nvlink --status)? Does NCCL go '
-               'through host memory (NCCL_P2P_DISABLE, a container without '
-               'shared memory)? Did other GPUs take part than were said?')
+               'through host memory (NCCL_P2P_DISABLE) or the network '
+               '(containers that do not share /dev/shm)? Did other GPUs take '
+               'part than were said?')
 
 
 def _rule(topology, nbytes, machines, cards, card_rate):
     if machines > 1 and (cards is None or card_rate is None):
         raise ValueError(
             f'cards, card_rate: {machines} machines are joined by network '
-            'cards; say how many each has, and the bytes/s of one, such as '
-            'cards=8, card_rate=50e9 for 400 Gbit/s. (Machines that one '
-            'NVLink domain joins, such as a GB200 rack, count as one: give '
-            'a table of all its GPUs.)')
+            'cards; say how many cards each has, and how fast one is: '
+            'cards=8, card_rate=50e9 are 8 cards of 400 Gbit/s. (Machines '
+            'that one NVLink domain joins, such as a GB200 rack, count as '
+            'one: give a table of all its GPUs.)')
     if machines * len(topology.gpus) < 2:
         raise ValueError('use: one GPU of one machine has nobody to sum '
                          'with; take 2 GPUs or more, or machines=2')
@@ -222,7 +260,7 @@ def expected(topology: Server, nbytes: float = GiB, machines: int = 1,
         found = Expectation(
             len(topology.gpus), shown, inside.low, inside.high, inside.plan,
             inside.best_plan, inside.predictable, inside.why, inside.ring,
-            slots=topology.slot)
+            inside.best, topology.slot)
     share = _shown(nbytes)
     if share == 1:
         return found
@@ -254,18 +292,20 @@ def _machines(server, inside, rings, machines, cards, card_rate):
            if cards > 1 else
            f'The card of a machine carries {_gb(card)}.']
     if wire < cards * card:
-        why.append(f'But the PCIe slots of {k} GPUs and {cards} cards let '
-                   f'only {_gb(wire)} through.')
+        why.append('But the PCIe slots '
+                   + ('of the GPU' if k == 1 else f'of {k} GPUs')
+                   + f' and of the cards let only {_gb(wire)} through.')
     if k > 1:
         why.append('Inside: ' + inside.why)
     why.append(f'One ring through all {n} GPUs would show {_gb(ring)}, the '
                f'best plan {_gb(best)}; measured machines were between, give '
-               'or take 5 %. NCCL takes trees for two machines, and rings for '
-               'more.')
+               'or take 5 %. For large arrays NCCL mostly takes trees for two '
+               'machines and rings for more. Switches of the network that add '
+               '(SHARP) are not counted.')
     return Expectation(n, rings, low, high, f'a ring through all {n} GPUs',
                        'sum inside each machine, then between machines, in '
                        'pieces', inside.predictable, ' '.join(why), ring,
-                       wire, slots, k == 1)
+                       best, slots, wire, slots < cards * card)
 
 
 def _ring_factor(n):
@@ -306,6 +346,9 @@ def _one_machine(server, rings):
         slowest = min(slowest, *(getattr(one, server.rates)
                                  for one in SOCKETS.values()))
     low, high = THROUGH_CPU[0] * slowest, THROUGH_CPU[1] * server.slot
+    over = _over_a_gpu(server)
+    if over:
+        high = max(high, OF_RING[1] * over)
     return _Inside(server.slot, high, low, high, False, 'a ring', 'a ring',
                    f'{_no_ring(server, ways)} The range is what such '
                    f'machines showed; {SETTINGS}.')
@@ -319,7 +362,7 @@ def _over_nvlink(server, rings):
     ring = cables * server.nvlink
     one = f'{server.nvlink / 1e9:.3g}'
     if server.switched:
-        why = (f'Each GPU has {cables} NVLinks to switches; at {one} GB/s '
+        why = (f'{cables} NVLinks lead from a GPU to switches; at {one} GB/s '
                f'each way they carry {_gb(ring)}.')
     elif k == 2:
         why = f'{cables} NVLinks at {one} GB/s each way carry {_gb(ring)}.'
@@ -329,22 +372,35 @@ def _over_nvlink(server, rings):
                f'NVLinks at a time; at {one} GB/s they carry {_gb(ring)}.')
     best, best_plan = ring, 'the same'
     low, high = (part * ring for part in (OF_PAIR if k == 2 else OF_RING))
-    if server.switched and server.gpu.adds_in_switch and k >= FEWEST_ADDING:
-        part = max((sm, part) for sm, part in ADDING.items()
-                   if sm <= server.gpu.sm)[1]
+    part, fewest = ADDING[100 if server.gpu.sm >= 100 else 90]
+    if server.switched and server.gpu.adds_in_switch and k >= fewest:
         best = ring * 2 * (k - 1) / (k + 1) * part
         best_plan = ADDS
-        why += (f' If the switches add (NVLS), {_gb(best)}: they receive '
-                f'each sum once, and NCCL counts {part:.0%} of what would be '
-                'possible.')
+        why += (f' If the switches add (NVLS), {_gb(best)}: a GPU then sends '
+                f'{k + 1}/{k} of its array, in a ring {2 * k - 2}/{k}, and '
+                f'NCCL counts on {part:.0%} of the rate that this gives.')
         low, high = (part * best for part in OF_ADDING)
         if k > 8:
             low, high = (part * ring for part in OF_DOMAIN)
             why += (' With more than eight GPUs in an NVLink domain, '
                     'measured rates were nearer to a ring\'s.')
     return _Inside(ring, best, low, high, True,
-                   'rings over NVLinks, both ways' if not server.switched
-                   and k > 2 else 'a ring over NVLinks', best_plan, why)
+                   BOTH_WAYS if not server.switched and k > 2
+                   else 'a ring over NVLinks', best_plan, why)
+
+
+def _over_a_gpu(server):
+    """The most that ways over NVLinks through a GPU between can carry.
+
+    Bytes/s: a GPU sends over all its NVLinks at most. 0 if some GPUs cannot
+    be reached over NVLinks.
+    """
+    reached = np.linalg.matrix_power(
+        np.eye(len(server.gpus), dtype=bool) | (server.cables > 0),
+        len(server.gpus))
+    if not reached.all():
+        return 0.0
+    return int(server.cables.sum(axis=1).min()) * server.nvlink
 
 
 def _no_ring(server, ways):
@@ -361,8 +417,14 @@ def _no_ring(server, ways):
         if ways <= {'PIX', 'PXB'}:
             return f'{words} Their way leads through several PCIe switches.'
         return f'{words} Their way leads through a CPU ({_names(ways)}).'
-    words = ('No ring over NVLinks goes through all of these GPUs, so some '
-             f'hops lead through a CPU ({_names(ways)}).')
+    words = 'No ring over direct NVLinks goes through all of these GPUs.'
+    over = _over_a_gpu(server)
+    if over:
+        words += (' NCCL 2.8 and later may send over NVLinks through a GPU '
+                  f'between, with at most {_gb(over)}; otherwise some hops '
+                  f'lead through a CPU ({_names(ways)}).')
+    else:
+        words += f' Some hops lead through a CPU ({_names(ways)}).'
     text = server.wiring
     better = best_devices(text.cables, len(server.gpus))
     if not better and len(server.gpus) > 2:

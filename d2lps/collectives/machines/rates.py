@@ -2,9 +2,9 @@
 
 Rates are bytes per second, each way. *Nominal* is what a data sheet or a
 standard promises. *Usable* is what NCCL takes a link to carry when it plans:
-constants of its source, `src/graph/topo.h`, version 2.30. A packet of an
-NVLink has a header and at most 128 bytes that a GPU's core sent, so that
-about four fifths are left of the nominal rate.
+constants of its source, `src/graph/topo.h`, version 2.30. The cores of a GPU
+send at most 128 bytes in a packet of an NVLink; headers, and data in both
+directions, leave about four fifths of the nominal rate.
 """
 import re
 from typing import NamedTuple
@@ -35,15 +35,19 @@ PCIE = {
     3: Rate(12e9, 15.75e9, f'{TOPO_H}, PCI_BW; PCI-SIG'),
     4: Rate(24e9, 31.5e9, 'twice PCIe 3, as NCCL counts; PCI-SIG'),
     5: Rate(48e9, 63e9, 'four times PCIe 3, as NCCL counts; PCI-SIG'),
+    6: Rate(96e9, 126e9, 'eight times PCIe 3, as NCCL counts; PCI-SIG'),
 }
-# Between two CPU sockets, or inside an EPYC, by processor. PCIe 3, 4 and 5
-# came with these three.
+# Between two NUMA nodes, by processor: sockets, or parts of an EPYC.
 SOCKETS = {
-    'Skylake': Rate(10e9, 20.8e9, f'{TOPO_H}, SKL_QPI_BW; Intel, UPI'),
-    'EPYC': Rate(24e9, 24e9, f'{TOPO_H}; no data sheet says it'),
+    'Broadwell': Rate(6e9, 19.2e9, f'{TOPO_H}, BDW_QPI_BW; Intel, one QPI'),
+    'Skylake': Rate(10e9, 20.8e9, f'{TOPO_H}, SKL_QPI_BW; Intel, one UPI'),
+    'EPYC': Rate(16e9, 16e9, f'{TOPO_H}, AMD_BW; nominal rate not known'),
     'Sapphire Rapids': Rate(22e9, 50e9, f'{TOPO_H}, SRP_QPI_BW; Intel, UPI'),
+    'Emerald Rapids': Rate(40e9, 50e9, f'{TOPO_H}, ERP_QPI_BW; Intel, UPI'),
 }
-SOCKET_OF_PCIE = {3: 'Skylake', 4: 'EPYC', 5: 'Sapphire Rapids'}
+# Of which processor a machine is thought to be if its text does not say it.
+SOCKET_OF_PCIE = {3: 'Skylake', 4: 'EPYC', 5: 'Sapphire Rapids',
+                  6: 'Emerald Rapids'}
 # A network card, for each Gbit/s of its data sheet.
 GBIT = Rate(12e9 / 100, 12.5e9 / 100, f'{TOPO_H}, NET_BW')
 
@@ -75,10 +79,12 @@ class Gpu(NamedTuple):
 
 def _gpus():
     linked = {  # name: compute capability, NVLinks, whose rate, PCIe
-        'P100': (60, 4, 'P100', 3),
+        'P100': (60, 4, 'P100', 3), 'GP100': (60, 4, 'P100', 3),
         'V100': (70, 6, 'V100', 3), 'V100S': (70, 0, 'V100', 3),
         'GV100': (70, 4, 'V100', 3), 'TITAN V': (70, 0, 'V100', 3),
         'RTX 2080 TI': (75, 2, 'V100', 3), 'RTX 2080': (75, 1, 'V100', 3),
+        'RTX 2080 SUPER': (75, 1, 'V100', 3),
+        'RTX 2070 SUPER': (75, 1, 'V100', 3),
         'TITAN RTX': (75, 2, 'V100', 3), 'RTX 5000': (75, 1, 'V100', 3),
         'RTX 6000': (75, 2, 'V100', 3), 'RTX 8000': (75, 2, 'V100', 3),
         'A100': (80, 12, 'A100', 4), 'A800': (80, 8, 'A100', 4),
@@ -91,35 +97,43 @@ def _gpus():
         'H800': (90, 8, 'H100', 5), 'H20': (90, 18, 'H100', 5),
         'GH200': (90, 18, 'H100', 5),
         'B100': (100, 18, 'B200', 5), 'B200': (100, 18, 'B200', 5),
-        'GB200': (100, 18, 'B200', 5), 'B300': (103, 18, 'B200', 5),
-        'GB300': (103, 18, 'B200', 5)}
+        'GB200': (100, 18, 'B200', 5), 'B300': (103, 18, 'B200', 6),
+        'GB300': (103, 18, 'B200', 6)}
     # GPUs without NVLink, and GeForce cards of today, which may not copy to
     # each other over PCIe.
-    slots = {'K80': (37, 3), 'M40': (52, 3), 'M60': (52, 3), 'P40': (61, 3),
-             'P4': (61, 3), 'T4': (75, 3), 'A2': (86, 4), 'A10': (86, 4),
-             'A10G': (86, 4), 'A16': (86, 4), 'A4000': (86, 4),
-             'L4': (89, 4), 'L20': (89, 4), 'L40': (89, 4), 'L40S': (89, 4),
-             'RTX 6000 ADA': (89, 4), 'RTX 5000 ADA': (89, 4),
-             'RTX PRO 6000': (120, 5),
-             'GTX 1080 TI': (61, 3), 'GTX 1080': (61, 3),
-             'TITAN X': (61, 3), 'TITAN XP': (61, 3)}
-    geforce = {'RTX 3060': (86, 4), 'RTX 3070': (86, 4), 'RTX 3080': (86, 4),
-               'RTX 3080 TI': (86, 4), 'RTX 4070': (89, 4),
-               'RTX 4080': (89, 4), 'RTX 4090': (89, 4), 'RTX 5080': (120, 5),
-               'RTX 5090': (120, 5)}
+    slots = {
+        (35, 3): ['K20', 'K40'], (37, 3): ['K80'], (52, 3): ['M40', 'M60'],
+        (61, 3): ['P40', 'P4', 'GTX 1070', 'GTX 1080', 'GTX 1080 TI',
+                  'TITAN X', 'TITAN XP'],
+        (75, 3): ['T4', 'RTX 4000'],
+        (86, 4): ['A2', 'A10', 'A10G', 'A16', 'A2000', 'A4000'],
+        (89, 4): ['L2', 'L4', 'L20', 'L40', 'L40S', 'RTX 2000 ADA',
+                  'RTX 4000 ADA', 'RTX 4500 ADA', 'RTX 5000 ADA',
+                  'RTX 5880 ADA', 'RTX 6000 ADA'],
+        (120, 5): ['RTX PRO 4000', 'RTX PRO 4500', 'RTX PRO 5000',
+                   'RTX PRO 6000']}
+    geforce = {
+        (86, 4): ['RTX 3060', 'RTX 3060 TI', 'RTX 3070', 'RTX 3070 TI',
+                  'RTX 3080', 'RTX 3080 TI'],
+        (89, 4): ['RTX 4060', 'RTX 4060 TI', 'RTX 4070', 'RTX 4070 TI',
+                  'RTX 4070 SUPER', 'RTX 4080', 'RTX 4080 SUPER',
+                  'RTX 4090'],
+        (120, 5): ['RTX 5060', 'RTX 5060 TI', 'RTX 5070', 'RTX 5070 TI',
+                   'RTX 5080', 'RTX 5090']}
     for name, (sm, nvlinks, whose, pcie) in linked.items():
         yield Gpu(name, sm, nvlinks, NVLINKS[whose], pcie,
                   # Of these, GeForce cards copy over NVLink only.
                   not name.startswith(('RTX 20', 'RTX 30', 'TITAN RTX')))
-    for name, (sm, pcie) in slots.items():
-        yield Gpu(name, sm, 0, None, pcie)
-    for name, (sm, pcie) in geforce.items():
-        yield Gpu(name, sm, 0, None, pcie, False)
+    for peer, kinds in ((True, slots), (False, geforce)):
+        for (sm, pcie), names in kinds.items():
+            yield from (Gpu(name, sm, 0, None, pcie, peer) for name in names)
 
 
 GPUS = {gpu.name: gpu for gpu in _gpus()}
 # What stands in a product's name besides the GPU.
 _SERIES = {'RTX', 'GTX', 'GEFORCE', 'TESLA', 'QUADRO', 'NVIDIA'}
+# What makes it another GPU.
+_VARIANTS = {'ADA', 'PRO', 'SUPER', 'TI'}
 
 
 def _words(name):
@@ -137,8 +151,12 @@ def find_gpu(name: str, argument: str = 'gpu') -> Gpu:
     Raises ValueError for a name that means none of `GPUS`.
     """
     words = _words(name) if isinstance(name, str) else set()
-    known = [gpu for parts, gpu in _BY_WORDS.items() if parts <= words]
+    known = [gpu for parts, gpu in _BY_WORDS.items() if parts <= words
+             and not (words - parts) & _VARIANTS]
     if not known:
         refuse(argument, name, "the name of a GPU such as 'V100'; known are "
                + ', '.join(GPUS))
-    return max(known, key=lambda gpu: len(_words(gpu.name)))
+    best = max(known, key=lambda gpu: len(_words(gpu.name)))
+    if not all(_words(gpu.name) <= _words(best.name) for gpu in known):
+        refuse(argument, name, 'the name of one GPU')
+    return best

@@ -37,12 +37,13 @@ class Server(Topology):
         self.gpus = _known(wiring, use)
         self.nvlink, self.slot = rate(gpu.nvlink), rate(gpu.slot)
         switched = _through_switch(wiring, gpu)
-        fewer = [number for number, links in zip(wiring.gpus, switched)
-                 if links < max(switched)]
-        if fewer:
-            self.wiring = wiring._replace(notes=(*wiring.notes, (
-                f'GPU{fewer[0]} has fewer NVLinks to switches than others: '
-                'is one down (nvidia-smi nvlink --status)?')))
+        for number, links in zip(wiring.gpus, switched):
+            if 0 < links < gpu.nvlinks:
+                self.wiring = wiring._replace(notes=(*wiring.notes, (
+                    f'GPU{number} has {links} NVLinks to switches, and the '
+                    f'{gpu.name} has {gpu.nvlinks}: is one down (nvidia-smi '
+                    'nvlink --status)?')))
+                break
         which = [wiring.gpus.index(number) for number in self.gpus]
         self.switched = min(switched[i] for i in which)
         self.cables = (0 if self.switched else 1) * wiring.cables[
@@ -97,8 +98,8 @@ class PcieTree:
                  if wiring.sockets[i] and wiring.cables[i, j]
                  and wiring.sockets[i] == wiring.sockets[j]]
         same += [(group[0], other) for group in switch for other in group]
-        if not any(map(any, wiring.paths)) and not any(wiring.sockets):
-            same += [(0, i) for i in every]  # the text says nothing of them
+        if not wiring.sockets_said:
+            same += [(0, i) for i in every]
         sockets = _groups(names, same)
         place = {i: k for k, i in enumerate(which)}  # GPU of text: our node
         self.above: dict[Node, str] = {}

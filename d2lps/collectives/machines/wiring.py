@@ -37,3 +37,8 @@ class Wiring(NamedTuple):
     cpu: str | None = None
     notes: tuple[str, ...] = ()
     nvlinks_said: bool = True
+
+    @property
+    def sockets_said(self) -> bool:
+        """Does the text say anything of the sockets of its GPUs?"""
+        return any(map(any, self.paths)) or any(self.sockets)

@@ -1,5 +1,6 @@
 """Which bus bandwidth a machine should show, and what a measurement says."""
 import json
+from pathlib import Path
 
 import pandas as pd
 import pytest
@@ -9,8 +10,10 @@ from d2lps.collectives.links import Topology, both_ways
 from d2lps.collectives.machines import examples
 from d2lps.collectives.machines.expectation import expected
 from d2lps.collectives.machines.rates import GPUS, find_gpu
+from d2lps.collectives.machines.server import server_of
 
 N = 1e9  # bytes
+CASES = (Path(__file__).parents[3] / 'notebooks/results/21-servers.csv')
 
 
 def server(wiring, gpu, n=8, nvlinks=0, use=None, rates='usable'):
@@ -52,6 +55,14 @@ def test_five_gpus_of_a_dgx_1_have_no_ring():
     found = expected(server('DGX-1', 'V100', use=[0, 1, 2, 3, 4]))
     assert found.rings == [] and not found.predictable
     assert 'through a CPU' in found.why and 'would have one' in found.why
+    # GPU 4 has two NVLinks, both to GPU 0, over which NCCL may send on.
+    assert 'at most 40 GB/s' in found.why
+    assert found.verdict(40e9).word == 'healthy'
+
+
+def test_a_gpu_without_nvlinks_is_reached_through_a_cpu():
+    found = expected(server('pairs', 'A100', 8, 12, [0, 1, 2]))
+    assert 'between' not in found.why and found.high < 31e9
 
 
 @pytest.mark.parametrize('gpu, nvlinks, n, ring, best', [
@@ -117,7 +128,7 @@ def test_a_slot_for_four_cards():
     assert found.gpus == 2 and found.wire == 48e9
     assert 'slots' in found.why
     assert expected(one, machines=2, cards=1, card_rate=50e9).wire == 48e9
-    assert 'slot' in found.verdict(41e9).why
+    assert 'slots' in found.verdict(41e9).why
 
 
 @pytest.mark.parametrize('wiring, gpu, use, predictable', [
@@ -206,12 +217,14 @@ def test_one_gpu_alone():
     ('NVIDIA GeForce RTX 2080Ti', 'RTX 2080 TI'), ('3090', 'RTX 3090'),
     ('rtx a6000', 'A6000'), ('RTX 6000 Ada Generation', 'RTX 6000 ADA'),
     ('Quadro RTX 6000', 'RTX 6000'), ('H100 NVL', 'H100'),
-    ('NVIDIA GB300', 'GB300'), ('h200', 'H200')])
+    ('NVIDIA GB300', 'GB300'), ('h200', 'H200'),
+    ('NVIDIA RTX PRO 5000 Blackwell', 'RTX PRO 5000')])
 def test_names_of_gpus(name, gpu):
     assert find_gpu(name) == GPUS[gpu]
 
 
-@pytest.mark.parametrize('name', ['', 'GPU', 'MI300X', '80GB', 7])
+@pytest.mark.parametrize('name', ['', 'GPU', 'MI300X', '80GB', 7,
+                                  'RTX 3090 SUPER'])
 def test_what_is_no_gpu(name):
     with pytest.raises(ValueError, match='^gpu must be the name'):
         find_gpu(name)
@@ -272,7 +285,11 @@ def test_the_command_prints_an_object(ask):
     (['--gpu', 'V100', '--use', '0,9'], 'use must be'),
     (['--gpu', 'V100', '--use', 'a'], 'they must be numbers'),
     (['--gpu', 'V100', '--machines', '2'], '--cards 8 --card-gbit 400'),
-    (['--gpu', 'V100', '--log', 'nowhere.txt'], 'nowhere.txt')])
+    (['--gpu', 'V100', '--log', 'nowhere.txt'], 'nowhere.txt'),
+    (['--gpu', 'V100', '--use', '0'], 'nobody to sum with; say --machines 2'),
+    (['--gpu', 'V100', '--cards', '4'], 'say --machines 2'),
+    (['--gpu', 'V100', '--machines', '2', '--cards', '4', '--card-gbit',
+      'nan'], '--card-gbit must be'), (['--gpu', 'A100, H100'], 'one GPU')])
 def test_bad_input_is_one_line_and_exit_code_2(ask, options, words):
     code, out, err = ask(examples.posted('DGX-1'), *options)
     assert code == 2 and out == ''
@@ -309,6 +326,65 @@ def test_a_number_can_be_judged_without_a_log(ask):
     assert 'healthy' in ask(table, '--gpu', 'V100', '--measured', '129')[1]
     assert 'below' in ask(table, '--gpu', 'V100', '--measured', '12')[1]
     code, _, err = ask(table, '--gpu', 'V100', '--measured', '0')
-    assert code == 2 and 'measured must be' in err
+    assert code == 2 and '--measured must be' in err
     code, _, err = ask(table, '--gpu', 'V100', '--measured', '1', log=LOG)
     assert code == 2 and 'only one of them' in err
+
+
+def test_gpus_are_named_by_ranges_too(ask):
+    _, out, _ = ask(examples.posted('DGX-1'), '--gpu', 'V100', '--use',
+                    '0-2,3')
+    assert '4 V100: 0 1 2 3' in out
+
+
+def test_a_log_of_other_gpus_is_refused(ask):
+    named = f'#  Rank 0 Pid 7 on host device 0 [0x04] NVIDIA A100\n{LOG}'
+    code, _, err = ask(examples.posted('DGX-1'), '--gpu', 'V100', log=named)
+    assert code == 2 and 'it is of A100 GPUs, and these are V100' in err
+
+
+@pytest.mark.parametrize('machine, op, word', [
+    (CUBE, 'all_gather', 'healthy'), (CUBE, 'sendrecv', None),
+    (HGX, 'all_gather', None),
+    (server('NVSwitch', 'A100', 8, 12, [0, 1]), 'sendrecv', 'healthy')])
+def test_a_log_of_another_collective(machine, op, word):
+    """Over a ring, all-gather shows the same; where switches add, not."""
+    found = expected(machine)
+    log = curve((1 << 30, found.ring))
+    log.attrs['op'] = op
+    verdict = found.verdict(log)
+    assert verdict.word == word
+    assert word or 'run all_reduce_perf' in verdict.why
+
+
+def test_a_switch_with_a_link_down():
+    """GPU 5 has 17 NVLinks that work, so each pair with it has 17."""
+    text = examples.table(8, lambda i, j: f'NV{17 if 5 in (i, j) else 18}')
+    machine = topology.from_nvidia_smi(text, 'H100')
+    note, = machine.wiring.notes
+    assert 'GPU5 has 17 NVLinks to switches, and the H100 has 18' in note
+    assert expected(machine).ring == pytest.approx(17 * 20.6e9)
+    odd = examples.table(8, lambda i, j: f'NV{17 if i + j == 5 else 18}')
+    with pytest.raises(ValueError, match='every pair would have as many'):
+        topology.from_nvidia_smi(odd, 'H100')
+
+
+def test_an_xml_that_says_nothing_of_nvlinks_is_not_predictable():
+    wiring = server('one PCIe switch', 'A100', 2).wiring
+    silent = server_of(wiring._replace(nvlinks_said=False), 'A100')
+    assert expected(server_of(wiring, 'A100')).predictable
+    found = expected(silent)
+    assert not found.predictable and 'says nothing of NVLinks' in found.why
+
+
+def test_all_posted_measurements():
+    """As chapter 21 shows them: who is inside of the range."""
+    cases = pd.read_csv(CASES)
+    for case in cases.itertuples():
+        found = examples.predicted(case)
+        inside = found.low <= case.busbw * 1e9 <= found.high
+        assert inside == (case.healthy == 'yes' or case.kind == 'PCIe'), case
+        if case.kind == 'NVLink':
+            assert found.predictable and found.high < 1.3 * found.low
+        if case.kind == 'PCIe':
+            assert found.predictable == (case.wiring == 'one PCIe switch')
