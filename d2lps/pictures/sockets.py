@@ -64,7 +64,7 @@ def sockets_of(wiring: Wiring) -> list[Socket]:
     # Nothing says that these are different sockets: they may all be one.
     groups = [group for one in lost for group in one.groups]
     return [one for one in sockets if one not in lost] + [Socket(
-        'sockets: not in the text', groups, False,
+        'sockets: not in the table', groups, False,
         frozenset(i for group in groups for i in group.gpus))]
 
 

@@ -342,13 +342,18 @@ class _Picture:
             entry(FRAME, 7 if many else 2.5, '', 'one NVLink: '
                   + _rate(server.nvlink)
                   + '; numbers count NVLinks' * many)
-        entry(FRAME, 1.5, '', f'PCIe slot: {_rate(server.slot)}')
+        hidden = {i for one in self.sockets for i in one.hidden}
+        gpus = {i for one in self.sockets for i in one.gpus}
+        slot = f'PCIe slot: {_rate(server.slot)}'
+        if gpus - hidden or any(one.cards for one in self.sockets):
+            entry(FRAME, 1.5, '', slot)
+            slot = 'PCIe'
+        if hidden:
+            entry(FRAME, 1.5, '5 4', f'{slot}, by a way not in the table')
         if len(known) > 1:
             kind = SOCKET_OF_PCIE[server.gpu.pcie]
             entry(FRAME, 4, '', f'between sockets: {_rate(server.socket)}'
                   + ('' if self.wiring.cpu else f' if the CPUs are {kind}'))
-        if any(one.hidden for one in self.sockets):
-            entry(FRAME, 1.5, '5 4', 'a way over PCIe that is not in the text')
         near = [card for one in self.sockets for card in one.cards]
         far = [card for card in self.wiring.cards if card not in near]
         if far:
