@@ -80,16 +80,8 @@ def _bounds(post: Post, rates: str = 'usable') -> list[float] | None:
     found = _expected(post, rates)
     if not found.predictable:
         return None
-    low = high = found.ring
-    if post.machines > 1:
-        high = found.high / expectation.OF_NETWORK[1]
-    elif _adds(found):
-        low = high = found.high / expectation.OF_ADDING[1]
-    return [low / 1e9, high / 1e9]
-
-
-def _adds(found: Expectation) -> bool:
-    return found.high_plan.startswith('switches')
+    low = found.best if post.machines == 1 else found.ring
+    return [low / 1e9, found.best / 1e9]
 
 
 def _verdict(post: Post) -> tuple[str, str]:
@@ -106,11 +98,10 @@ def _verdict(post: Post) -> tuple[str, str]:
         ring = post.measured > expectation.OF_RING[0] * found.ring / 1e9
         return word, 'no NVLS' if ring else 'PCIe'
     if found.wire is None:
-        return word, 'NVLS' if _adds(found) else 'links'
+        return word, 'NVLS' if found.best > found.ring else 'links'
     if post.measured > 1.15 * found.wire / 1e9:
         return word, 'fewer bytes'
-    slots_end_it = found.slots <= found.wire < post.cards * post.gbit * 12e7
-    return word, 'one slot' if slots_end_it else 'links'
+    return word, 'one slot' if found.slots_limit else 'links'
 
 
 _OURS: list[Callable[..., Any]] = [

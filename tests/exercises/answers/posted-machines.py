@@ -23,7 +23,7 @@
 
 # %% wrong: two GPUs of a pair have the rings, so three have
 # loses: cables
-# says: None is right. No ring over NVLinks goes through all of these GPUs
+# says: None is right. No ring over direct NVLinks goes through all of these GPUs
 #-            return None
 #+            rings = [([*range(k)], server.cables.max())]
 
@@ -31,7 +31,7 @@
 # %% wrong: switches add for any number of GPUs
 # loses: switches
 # says: low is 315.2 GB/s in your answer, and should be 370.8
-#-        if server.gpu.adds_in_switch and k >= 5:
+#-        if server.gpu.adds_in_switch and k >= fewest:
 #+        if server.gpu.adds_in_switch:
 
 
@@ -44,7 +44,7 @@
 
 # %% wrong: the slots are left out
 # loses: network
-# says: the PCIe slots of 1 GPUs and 4 cards let only 48 GB/s through
+# says: the PCIe slots of the GPU and of the cards let only 48 GB/s
 #-    wire = min(post.cards * post.gbit * 0.12, k * slot)
 #+    wire = post.cards * post.gbit * 0.12
 
