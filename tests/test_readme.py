@@ -4,6 +4,7 @@ import os
 import re
 import shlex
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -80,7 +81,8 @@ def test_a_target_of_make(command):
 
 @pytest.mark.full
 @pytest.mark.parametrize('command', [
-    command for command in COMMANDS if 'd2lps' in command[0]],
+    command for command in COMMANDS if 'd2lps' in command[0]
+    and command[1] != 'server'],
     ids=lambda command: command[1])
 def test_a_command_of_the_package(command, tmp_path, idx_folder):
     program, name, *rest = command
@@ -92,6 +94,14 @@ def test_a_command_of_the_package(command, tmp_path, idx_folder):
     said = run([str(ROOT / program), name, *rest], tmp_path)
     assert re.search({'train': r'test accuracy 0\.\d+', 'machine': 'cores',
                       'cluster': r'\[worker 0\] sum 2\.0'}[name], said), said
+
+
+def test_the_server_of_readme_is_what_readme_says():
+    [command] = [command for command in COMMANDS if 'server' in command]
+    program, *rest = command
+    assert program == '.venv/bin/d2lps'
+    said = run([sys.executable, '-m', 'd2lps', *rest])
+    assert f'```text\n{said}```' in README
 
 
 def test_every_command_is_one_of_these():

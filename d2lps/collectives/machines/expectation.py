@@ -127,6 +127,9 @@ class Expectation:
         share = _shown(last)
         if share == 1:
             return self._judge(peak, '')
+        if self.low <= peak <= self.high:
+            return self._judge(peak, f' The log ends at {_size(last)}; larger '
+                               'arrays may show more.')
         late = f' The log ends at {_size(last)}: measure up to 8 GiB.'
         if share:
             late += (f' Arrays of {_size(last)} showed {share:.0%} or more of '
@@ -367,7 +370,7 @@ def _over_nvlink(server, rings):
     elif k == 2:
         why = f'{cables} NVLinks at {one} GB/s each way carry {_gb(ring)}.'
     else:
-        why = (f'{len(rings)} different ring{"s" * (len(rings) > 1)} over '
+        why = (f'{len(rings)} ring{"s" * (len(rings) > 1)} over '
                f'NVLinks, run both ways, let a GPU send over {cables} '
                f'NVLinks at a time; at {one} GB/s they carry {_gb(ring)}.')
     best, best_plan = ring, 'the same'

@@ -23,7 +23,7 @@
 
 # %% wrong: two GPUs of a pair have the rings, so three have
 # loses: cables
-# says: None is right. No ring over direct NVLinks goes through all of these GPUs
+# says: None is right. No ring over direct NVLinks goes through
 #-            return None
 #+            rings = [([*range(k)], server.cables.max())]
 
