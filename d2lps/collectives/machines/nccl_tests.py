@@ -6,11 +6,12 @@ columns are, and a row that was damaged contradicts itself.
 """
 import math
 import re
+from functools import partial
 from statistics import median
 from typing import TYPE_CHECKING, NamedTuple
 
-from d2lps.checks import checked, text
-from d2lps.collectives.machines.rates import find_gpu
+from d2lps.checks import checked
+from d2lps.collectives.machines.posts import kind_of, posted
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -21,20 +22,27 @@ EXAMPLE = ("'1048576  262144  float  sum  -1  57.9  18.11  31.69  0' (size, "
            'count, type, redop, root, time, algbw, busbw, #wrong) or '
            "'1048576,57.9,18.11,31.69' (bytes, us, GB/s, GB/s)")
 
+# 32_768, 57.9 or 3.3554432e+07.
 _NUMBER = r'(?:\d[\d_]*(?:\.\d+)?(?:e[+-]?\d{1,3})?|\.\d+)'
+_TYPE = r'(?:u?int|float|bfloat|half|double|char|fp|f8|bf)\w*(?=\s|$)'
 # size, count and type, after whatever stands before them in the line.
-_ROW = re.compile(
-    rf'(?<![\w.,])({_NUMBER})\s+({_NUMBER})\s+'
-    r'((?:u?int|float|bfloat|half|double|char|fp|f8|bf)\w*)(?=\s|$)', re.I)
+_ROW = re.compile(rf'(?<![\w.,])({_NUMBER})\s+({_NUMBER})\s+{_TYPE}', re.I)
+# The first four columns of a CSV file: a number, and three of any content.
 _CSV = re.compile(rf'^[^\w.]*({_NUMBER})\s*[,;]([^,;]*)[,;]([^,;]*)[,;]'
                   r'([^,;]*)(?:$|[,;])', re.I)
 _OPS = ('all_reduce|all_gather|reduce_scatter|alltoallv?|all_to_all|sendrecv|'
         'broadcast|hypercube|reduce|gather|scatter')
+# A count such as 262,144 before a type, and 48,46 between semicolons.
+_COMMAS = re.compile(rf'\d,\d+\s+{_TYPE}|^[^\w.]*\d+;.*;\s*\d+,\d+\s*(;|$)',
+                     re.I)
+# The program that ran, in its own words, and in a command line.
 _STARTED = re.compile(rf'Collective test starting: ({_OPS})_perf')
 _PROGRAM = re.compile(rf'(?<![A-Za-z_])({_OPS})_perf')
 _RANK = re.compile(r'(?<!\w)Rank\s+(\d+)\s.{0,200}?device\s+\d+', re.I)
-_DEVICE = re.compile(r'device\s+\d{1,4}\s+\[[^\]\n]{1,40}\]\s+(\S.{0,80})')
 _AVERAGE = re.compile(rf'Avg bus bandwidth\s*:\s*({_NUMBER})', re.I)
+_WRONG = re.compile(r'Out of bounds values\s*:\s*(\d{1,12})\s+FAILED', re.I)
+# "Test NCCL failure common.cu:958 'unhandled system error ...'"
+_FAILED = re.compile(r'(?:Test )?(?:NCCL|CUDA|Test) failure .{1,150}')
 
 
 class _Number(NamedTuple):
@@ -59,9 +67,10 @@ class _Row(NamedTuple):
     width: float  # bytes of an element, or 0
     out: tuple[_Number, ...]  # time, algbw, busbw; () if they do not fit
     inside: tuple[_Number, ...]  # the same in place
+    wrong: bool = False  # does it count wrong results?
 
 
-@checked(text=text)
+@checked(text=partial(posted, most=MOST_TEXT, example='8  2  float'))
 def read_nccl_tests(text: str) -> 'pd.DataFrame':
     """The table in a log of nccl-tests, or in a CSV file of its columns.
 
@@ -72,24 +81,22 @@ def read_nccl_tests(text: str) -> 'pd.DataFrame':
     `busbw_in_place` (bytes/s, nan where it is missing). In its `attrs`: `op`
     ('all_reduce', ... or None), `ranks` (how many the log lists, or None),
     `average` (its "Avg bus bandwidth", bytes/s, or None), `gpu` (the kind
-    that it lists, a name of `rates.GPUS`, or None) and `notes`, a tuple of
-    sentences about what was left out.
+    that it lists, a name of `rates.GPUS`, or None), `wrong` (in how many rows
+    results are wrong; at least 1 if the log says that some are) and `notes`,
+    a tuple of sentences about what was left out or is wrong.
 
-    Raises ValueError for a text without rows, and for a row that contradicts
-    itself or the other rows; it says in which line.
+    Raises ValueError for a text without rows, for a row that contradicts
+    itself or the other rows (it says in which line), and where all rates are
+    0.
     """
     import pandas as pd
-    if len(text) > MOST_TEXT:
-        raise ValueError(f'text has {len(text):,} characters, and at most '
-                         f'{MOST_TEXT:,} are read: post the table alone')
     lines = text.replace('|', ' ').splitlines()
     notes: list[str] = []
-    rows = _whole(_rows(lines), lines, notes)
+    rows = _whole(_rows(lines) or _no_row(text), lines, notes)
     _same_factor(rows)
+    wrong = _wrong(rows, text, notes)
     rows = _different(rows)
-    if not rows:
-        raise ValueError('text has no row of more than 0 bytes, such as '
-                         + EXAMPLE)
+    _not_all_zero(rows)
     table = pd.DataFrame({
         'size': [int(row.size) for row in rows],
         'time': [row.out[0].value / 1e6 for row in rows],
@@ -98,12 +105,15 @@ def read_nccl_tests(text: str) -> 'pd.DataFrame':
         'busbw_in_place': [row.inside[2].value * 1e9 if row.inside else
                            math.nan for row in rows]})
     table.attrs |= {'op': _op(text), 'ranks': _ranks(text),
-                    'average': _average(text), 'gpu': _gpu(text)}
+                    'average': _average(text), 'gpu': kind_of(text)[0],
+                    'wrong': wrong}
     average, mean = table.attrs['average'], table.filter(like='busbw').stack()
     if average and abs(mean.mean() / average - 1) > 0.02:
         notes.append(f'The log says {average / 1e9:.4g} GB/s on average, and '
                      f'its rows have {mean.mean() / 1e9:.4g}: rows are '
                      'missing.')
+    if failed := _FAILED.search(text):
+        notes.append(f'The run failed: "{failed[0].strip()}".')
     table.attrs['notes'] = tuple(notes)
     return table
 
@@ -132,7 +142,10 @@ def _rows(lines):
             following = lines[k + 1] if k + 1 < len(lines) else ''
             if _is_rest(following):  # a terminal broke the line
                 numbers += _after(following)
-            logged.append(_log_row(k + 1, *found.groups()[:2], numbers))
+            logged.append(_log_row(k + 1, *found.groups(), numbers))
+        elif _COMMAS.search(line):
+            raise ValueError(f'line {k + 1} has numbers with commas: write '
+                             '48.46 for 48,46 and 1048576 for 1,048,576')
         elif found := _CSV.search(line):
             size, *out = map(_number, found.groups())
             fits = _fits(size.value, out)
@@ -141,10 +154,51 @@ def _rows(lines):
         if len(logged) + len(listed) > MOST_ROWS:
             raise ValueError(f'text has more than {MOST_ROWS:,} rows: give '
                              'the log of one run')
-    rows = logged or listed
-    if not any(row.out for row in rows) and not logged:
-        raise ValueError('text has no row of nccl-tests, such as ' + EXAMPLE)
-    return rows
+    return logged or (listed if any(row.out for row in listed) else [])
+
+
+def _no_row(text):
+    """Raise the ValueError that says why there are no rows."""
+    failed = _FAILED.search(text)
+    if failed:
+        why = f': the run failed, "{failed[0].strip()}"'
+    elif _AVERAGE.search(text):
+        why = (': "Avg bus bandwidth" alone is a mean over all sizes, small '
+               'ones, too; give the rows above it')
+    elif re.search(r'GPU\d+\s+(X|NV\d+|SYS|NODE|P..)\s', text):
+        why = '; it is what nvidia-smi topo -m prints'
+    else:
+        why = f', such as {EXAMPLE}'
+    raise ValueError('text has no row of nccl-tests' + why)
+
+
+def _wrong(rows, text, notes):
+    """In how many rows results are wrong, and a note about it."""
+    wrong = len({row.size for row in rows if row.wrong})
+    said = _WRONG.search(text)
+    if wrong:
+        what = (f'{wrong} rows have' if wrong > 1 else '1 row has')
+        what += ' wrong results (#wrong)'
+    elif said:
+        what = f'The log says that {said[1]} results are wrong (out of bounds)'
+        wrong = 1
+    else:
+        return 0
+    notes.append(f'{what}: the sums are not right, so mend that before you '
+                 'look at the speed.')
+    return wrong
+
+
+def _not_all_zero(rows):
+    """ValueError where no row says a rate."""
+    if not rows:
+        raise ValueError('text has no row of more than 0 bytes, such as '
+                         + EXAMPLE)
+    if not any(row.out[2].value for row in rows):
+        raise ValueError('busbw is 0 in all rows: ' + (
+            'with one rank there is nothing to send; were several GPUs given '
+            '(-g 8)?' if any(row.out[1].value for row in rows) else
+            'the arrays are too small; measure larger ones, too (-e 8G)'))
 
 
 def _is_rest(line):
@@ -183,13 +237,17 @@ def _log_row(line, size, count, words):
     else:
         return _Row(line, len(words), size, width, (), ())
     rest = rest[3:]
-    # Between the two tables there may be a column of errors.
-    for inside in (rest[1:4], rest[:3]):
-        inside = tuple(map(_number, inside))
+    # Between the two tables there may be a column of errors: old versions
+    # print how large they are (1e-07), newer ones how many (#wrong).
+    for at in (1, 0):
+        inside = tuple(map(_number, rest[at:at + 3]))
         if _fits(size, inside):
-            return _Row(line, len(words), size, width, out, inside)
+            wrong = any(_number(word).value >= 1
+                        for word in rest[:at] + rest[at + 3:at + 4])
+            return _Row(line, len(words), size, width, out, inside, wrong)
     torn = len(rest) > 1  # an error alone belongs to the first table
-    return _Row(line, len(words), size, width, () if torn else out, ())
+    wrong = any(_number(word).value >= 1 for word in rest)
+    return _Row(line, len(words), size, width, () if torn else out, (), wrong)
 
 
 def _fits(size, numbers):
@@ -217,8 +275,7 @@ def _whole(rows, lines, notes):
     for row in rows:
         reason = ''
         if not row.out:
-            reason = ('its algbw is not its size / time, or columns are '
-                      'missing')
+            reason = _misfit(lines[row.line - 1])
         elif row.columns < usual:
             reason = f'it has {row.columns} numbers, and others have {usual}'
         elif row.width and row.width != width:
@@ -239,6 +296,15 @@ def _whole(rows, lines, notes):
         raise ValueError(f'the row in line {row.line} contradicts itself or '
                          f'is torn: {reason}; a row looks like {EXAMPLE}')
     return rows
+
+
+def _misfit(line):
+    """Why the numbers of a row do not fit each other."""
+    if re.search(r'\s\d+,\d+(\s|$)', line):
+        return 'its numbers have commas; write 48.46 for 48,46'
+    if re.search(r'\s0\.00\s+0\.00(\s|$)', line):
+        return 'its algbw is 0, though its size and time are not'
+    return 'its algbw is not its size / time, or columns are missing'
 
 
 def _same_factor(rows):
@@ -295,16 +361,6 @@ def _ranks(text):
     said = {int(number) for number in re.findall(r'\branks=(\d{1,6})\b', text)}
     found = {len(listed)} if listed else said
     return found.pop() if len(found) == 1 else None
-
-
-def _gpu(text):
-    kinds = set()
-    for name in {*_DEVICE.findall(text)}:
-        try:
-            kinds.add(find_gpu(name).name)
-        except ValueError:
-            return None
-    return kinds.pop() if len(kinds) == 1 else None
 
 
 def _average(text):

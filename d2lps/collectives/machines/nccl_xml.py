@@ -7,13 +7,15 @@ wrong ones, and files that are given to NCCL say what it shall believe.
 """
 import io
 import re
+from functools import partial
 from typing import NamedTuple
 from xml.etree import ElementTree
 
 import numpy as np
 
-from d2lps.checks import checked, shown, text
+from d2lps.checks import checked, shown
 from d2lps.collectives.machines.nvidia_smi import MOST_CARDS, MOST_GPUS
+from d2lps.collectives.machines.posts import posted
 from d2lps.collectives.machines.rates import GPUS
 from d2lps.collectives.machines.wiring import Wiring
 
@@ -52,7 +54,7 @@ class _Device(NamedTuple):
     above: tuple[ElementTree.Element, ...]
 
 
-@checked(text=text)
+@checked(text=partial(posted, most=MOST_TEXT, example='<system ...>'))
 def read_xml(text: str) -> Wiring:
     """The wiring in a file of NCCL: a dump of it, or one given to it.
 
@@ -89,9 +91,6 @@ def read_xml(text: str) -> Wiring:
 
 def _system(text):
     """The element <system>; ValueError if there is none, or no whole one."""
-    if len(text) > MOST_TEXT:
-        raise ValueError(f'text has {len(text):,} characters, and at most '
-                         f'{MOST_TEXT:,} are read')
     start, end = text.find('<system'), text.rfind('</system>')
     if start < 0:
         raise ValueError("text has no element <system>, with which NCCL's "

@@ -7,21 +7,23 @@ place: it has its X in its own column. What the rows say twice has to agree.
 """
 import re
 from collections import Counter
+from functools import partial
 from itertools import takewhile
 from typing import NamedTuple
 
 import numpy as np
 
-from d2lps.checks import checked, text
-from d2lps.collectives.machines.rates import find_gpu
+from d2lps.checks import checked
+from d2lps.collectives.machines.posts import gpus_listed, kind_of, posted
 from d2lps.collectives.machines.wiring import Wiring
 
 MOST_TEXT = 500_000  # characters
 MOST_GPUS = 128  # a rack of today joins 72 by NVLink
 MOST_CARDS = 512
-EXAMPLE = "'GPU0  X  NV4  SYS  0-31'"
+EXAMPLE = 'GPU0  X  NV4  SYS  0-31'
 
-_CELL = re.compile(r'X|NV[1-9]\d?|SYS|SOC|NODE|PHB|PXB|PIX', re.I)
+# NV alone, and NV0, are cells, too: they are refused by their names.
+_CELL = re.compile(r'X|NV\d*|SYS|SOC|NODE|PHB|PXB|PIX', re.I)
 # The beginning of the row of a GPU.
 _ROW = re.compile(rf'(?<![^\W_])GPU\d+\s+(?:{_CELL.pattern})(?=\s|$)', re.I)
 _GPU = re.compile(r'GPU(\d{1,4})', re.I)
@@ -31,14 +33,25 @@ _NAMED = re.compile(r'(?<![A-Za-z_-])GPU(\d{1,4})')
 _CARD = re.compile(r'(?=\D*\d)[A-Za-z][\w.+-]{0,40}')
 # What nvidia-smi topo -p2p says of two GPUs.
 _COPIES = {'OK', 'CNS', 'GNS', 'TNS', 'NS', 'DR', 'U'}
+# What else is posted, and words that stand in it.
+_OTHERS = {
+    'rocm-smi --showtopo prints, of AMD GPUs': 'between two GPUs',
+    'amd-smi topology prints, of AMD GPUs': '(ACCESS|LINK TYPE) TABLE',
+    'nvidia-smi topo -p2p prints':
+        rf'GPU\d+\s+(X\s+)?({"|".join(_COPIES)})\b',
+    'nvidia-smi nvlink --status prints': r'Link \d+: (<inactive>|[\d.]+ GB/s)',
+    'nccl-tests print': r'\balgbw\b',
+    'nvidia-smi alone prints': r'NVIDIA-SMI \d'}
+# CPUs or NUMA nodes: 0-19,40-59.
 _AFFINITY = re.compile(r'\d+(-\d+)?(,\d+(-\d+)?)*,?|N/A|NA', re.I)
 # Underlining and colours, with or without the invisible first character.
 _ESCAPES = re.compile(r'(\x1b|\x9b|\^\[|\u241b)?\[[0-9;]{0,9}[mK]|\x1b')
 _INVISIBLE = re.compile('[\u200b-\u200f\u2060\ufeff\x00]')
-# What stands around cells in tables of Markdown and CSV files.
-_BARS = re.compile(r'[`|\u2502\u2503"]|\*\*|[,;](?=\s*[A-Za-z])'
-                   r'|(?<=[A-Za-z])[,;]')
-_LISTED = re.compile(r'^[^\w\n]*GPU (\d{1,4}(?:,\d{1,4})*): +(.{1,80})', re.M)
+# What stands around cells in tables of Markdown, and in CSV files: commas
+# before a letter, after one, and after NV4. Those in 0-19,40-59 stay.
+_BARS = re.compile(
+    r'[`|\u2502\u2503";]|\*\*|,(?=\s*[A-Za-z])'
+    r'|(?:(?<=[A-Za-z])|(?<=[Nn][Vv]\d)|(?<=[Nn][Vv]\d\d)) *,')
 
 
 class _Row(NamedTuple):
@@ -53,22 +66,19 @@ class _Row(NamedTuple):
         return f'the row of {self.label} (line {self.line})'
 
 
-@checked(text=text)
+@checked(text=partial(posted, most=MOST_TEXT, example=EXAMPLE))
 def read_table(text: str) -> Wiring:
     """The wiring in a table of `nvidia-smi topo -m`.
 
-    text: the table, with whatever stands around it. Lines of `nvidia-smi -L`
-    ('GPU 0: NVIDIA A100-SXM4-80GB') say which GPU it is.
+    text: the table, with whatever stands around it. Which GPU it is may be
+    said by what `nvidia-smi -L` or `nvidia-smi` print, or by a log.
 
     Raises ValueError for a text without a table, a table that is cut off,
     and one that contradicts itself; it says where.
     """
-    if len(text) > MOST_TEXT:
-        raise ValueError(f'text has {len(text):,} characters, and at most '
-                         f'{MOST_TEXT:,} are read: post the table alone')
     text = _BARS.sub(' ', _INVISIBLE.sub('', _ESCAPES.sub('', text)))
     words = _words(text)
-    rows = _different(_rows(words))
+    rows = _different(_rows(words) or _no_table(text))
     gpus, others = _parted(rows)
     n, width = len(gpus), len(gpus[0].cells)
     _all_named(text, gpus)
@@ -80,7 +90,7 @@ def read_table(text: str) -> Wiring:
     paths = tuple(tuple('' if cell == 'X' or _nvlinks(cell) else cell
                         for cell in row) for row in cells)
     sockets, notes = _sockets(text, gpus, paths)
-    kind, more = _kind(text)
+    kind, more = kind_of(text)
     if '...' in gpus[0].after:
         more += 'Columns of the table were left out where it has "...".',
     return Wiring(tuple(range(n)), cables, np.zeros(n, int), paths,
@@ -139,6 +149,8 @@ def _rows(words):
         end = k + 1
         while end < len(words) and _CELL.fullmatch(words[end][0]):
             end += 1
+        if words[end:end + 1] and words[end][0] == '=':
+            end -= 1  # the first word of a legend: 'NV#  = NVLinks'
         cells = tuple(cell.upper().replace('SOC', 'SYS')
                       for cell, _ in words[k + 1:end])
         following = words[end:end + 5]
@@ -156,10 +168,16 @@ def _rows(words):
             rows.append(_Row(label, cells, after, line, k))
     if any(len(row.cells) > 1 for row in rows):
         rows = [row for row in rows if len(row.cells) > 1]
-    if not any(_GPU.fullmatch(row.label) for row in rows):
-        raise ValueError('text has no table of nvidia-smi topo -m: no row of '
-                         f'a GPU, such as {EXAMPLE}, was found')
-    return rows
+    return rows if any(_GPU.fullmatch(row.label) for row in rows) else []
+
+
+def _no_table(text):
+    for others, words in _OTHERS.items():
+        if re.search(words, text):
+            raise ValueError('text has no table of nvidia-smi topo -m; it is '
+                             f'what {others}: run nvidia-smi topo -m')
+    raise ValueError('text has no table of nvidia-smi topo -m: no row of a '
+                     f'GPU, such as {EXAMPLE!r}, was found')
 
 
 def _is_affinity(word):
@@ -168,17 +186,24 @@ def _is_affinity(word):
 
 def _different(rows):
     """The rows by label; the same row may stand in the text twice."""
-    common = Counter(len(row.cells) for row in rows).most_common(1)[0][0]
     found: dict[str, _Row] = {}
+    for row in rows:
+        for cell in row.cells:
+            if re.fullmatch(r'NV(0\d*|\d{3,})?', cell):
+                raise ValueError(f'{row} has the cell {cell}, which must say '
+                                 'how many NVLinks there are: NV1, NV2, ...')
+        first = found.setdefault(row.label, row)
+        if first.cells != row.cells:
+            raise ValueError(
+                f'{row.label} has two rows that differ, in lines {first.line} '
+                f'and {row.line}: if these are two tables that differ, give '
+                'one, of one machine')
+    common = Counter(len(row.cells) for row in rows).most_common(1)[0][0]
     for row in rows:
         if len(row.cells) != common:
             raise ValueError(f'{row} has {len(row.cells)} cells, and other '
                              f'rows have {common}: a row is torn or cut off; '
                              'post the table whole')
-        first = found.setdefault(row.label, row)
-        if first.cells != row.cells:
-            raise ValueError(f'{first} and {row} differ: give one table of '
-                             'nvidia-smi topo -m, of one machine')
     return found
 
 
@@ -223,8 +248,8 @@ def _no_row(number):
 def _all_named(text, gpus):
     """ValueError if the text names a GPU that has no row."""
     named = [int(number) for number in _NAMED.findall(text)]
-    for numbers, _ in _LISTED.findall(text):
-        named += map(int, numbers.split(','))
+    for numbers, _ in gpus_listed(text):
+        named += numbers
     for number in sorted({*named}):
         if number >= len(gpus):
             _no_row(number)
@@ -330,20 +355,3 @@ def _sockets(text, gpus, paths):
             'Its columns of affinities say one socket for GPUs that SYS, a '
             'way between sockets, joins: they are not used.',)
     return tuple(sockets), ()
-
-
-def _kind(text):
-    """The kind of GPU in lines of `nvidia-smi -L`, and notes."""
-    kinds, lost = set(), set()
-    for _, name in _LISTED.findall(text):
-        try:
-            kinds.add(find_gpu(name.split('(UUID')[0]).name)
-        except ValueError:
-            if re.search('NVIDIA|Tesla|GeForce|Quadro', name):
-                lost.add(name.split('(UUID')[0].strip())
-    if len(kinds) == 1 and not lost:
-        return kinds.pop(), ()
-    if not kinds and not lost:
-        return None, ()
-    names = ' and '.join(sorted(kinds | lost)[:4])
-    return None, (f'The text lists {names}: say which kind of GPU to take.',)

@@ -54,6 +54,7 @@ TABLES = {
     'switch': table(SWITCH, '', HALVES, tab='    '),
     'pairs': table(PAIRS, 'NIC0', ['0-7'] * 4, tab='  '),
     'two': table('X NV3\nNV3 X\n', '', ['', '']),
+    'CSV': table(CUBE, 'mlx5_0 mlx5_1', HALVES, tab=','),
     'quoted': re.sub('^', '# ', table(PAIRS, 'NIC0', ['0-7'] * 4), flags=re.M),
 }
 

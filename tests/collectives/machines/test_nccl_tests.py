@@ -2,6 +2,7 @@
 
 One run is written in each of them, and the same table must be read.
 """
+import json
 import math
 import re
 
@@ -95,6 +96,8 @@ SPELLINGS = {
         '0 0 float sum -1 6.43 0.00 0.00 0 6.35 0.00 0.00 0\n' + ROWS),
     'half floats': LOG.replace('float', ' half'),
     'the same rows twice': LOG + ROWS,
+    "Docker's log file": ''.join(json.dumps({'log': line}) + '\n'
+                                 for line in LOG.splitlines(True)),
 }
 
 
@@ -109,6 +112,7 @@ def test_each_spelling_is_read_as_the_same_table(spelling):
                         ('busbw_in_place', INSIDE)):
         np.testing.assert_allclose(table[name], right)
     assert table.attrs['notes'] == ()
+    assert table.attrs['wrong'] == 0
 
 
 @pytest.mark.parametrize('text', [CSV, CSV.replace(',', ' ; '), OUT_ONLY,
@@ -124,9 +128,11 @@ def test_without_columns_in_place_they_are_nan(text):
 def test_what_the_log_says_besides_its_rows():
     table = read_nccl_tests(COMMAND + LOG)
     assert table.attrs == {'op': 'all_reduce', 'ranks': 4,
-                           'average': 78.555e9, 'gpu': 'A100', 'notes': ()}
-    assert read_nccl_tests(ROWS).attrs == {'op': None, 'ranks': None,
-                                           'average': None, 'notes': ()}
+                           'average': 78.555e9, 'gpu': 'A100', 'wrong': 0,
+                           'notes': ()}
+    assert read_nccl_tests(ROWS).attrs == {
+        'op': None, 'ranks': None, 'average': None, 'gpu': None, 'wrong': 0,
+        'notes': ()}
     assert read_nccl_tests(CSV).attrs['op'] == 'all_reduce'
     assert read_nccl_tests(CSV).attrs['ranks'] == 4
 
@@ -167,8 +173,78 @@ def test_rows_that_the_average_counts_and_the_text_lacks_are_said():
     assert 'rows are missing' in table.attrs['notes'][0]
 
 
+FAILED = "Test NCCL failure common.cu:958 'unhandled system error'"
+
+
+@pytest.mark.parametrize(('changes', 'wrong'), [
+    ({'39.32      0': '39.32     26'}, 1),
+    ({'38.36      0': '38.36  1e+06'}, 1),
+    ({'39.32      0': '39.32     26', '38.36      0': '38.36     26'}, 1),
+    ({'39.32      0': '39.32     26', '124.89      0': '124.89      1'}, 2)])
+@pytest.mark.parametrize('out', ['# Out of bounds values : 0 OK',
+                                 '# Out of bounds values : 26 FAILED'])
+def test_rows_with_wrong_results_are_counted_and_said(changes, wrong, out):
+    log = LOG.replace('# Out of bounds values : 0 OK', out)
+    for old, new in changes.items():
+        assert old in log
+        log = log.replace(old, new)
+    for text in (log, log + ROWS):
+        table = read_nccl_tests(text)
+        assert table.attrs['wrong'] == wrong
+        assert table.attrs['notes'] == (
+            f'{wrong} row{"s have" if wrong > 1 else " has"} wrong results '
+            '(#wrong): the sums are not right, so mend that before you look '
+            'at the speed.',)
+
+
+def test_wrong_results_without_columns_in_place():
+    text = OUT_ONLY.replace('39.32      0', '39.32     26')
+    assert read_nccl_tests(text).attrs['wrong'] == 1
+    text = re.sub(r'(?<=\d)      0(?= +\d)', '', ROWS)  # none out of place
+    assert read_nccl_tests(text).attrs['wrong'] == 0
+    text = text.replace('38.36      0', '38.36      3')
+    assert read_nccl_tests(text).attrs['wrong'] == 1
+
+
+def test_wrong_results_that_only_the_last_lines_say():
+    old = re.sub(r'(?m)(\d)( +)0( +\d.*) 0$', r'\1\g<2>2e-07\3 4e-02', ROWS)
+    table = read_nccl_tests(old + '# Out of bounds values : 26 FAILED\n')
+    assert table.attrs['wrong'] == 1
+    assert 'The log says that 26 results are wrong' in table.attrs['notes'][0]
+
+
+def test_a_run_that_failed_after_its_last_row_is_said():
+    table = read_nccl_tests(f'{HEAD}{ROWS}gpu59: {FAILED}\n')
+    assert len(table) == 4
+    assert table.attrs['notes'] == (f'The run failed: "{FAILED}".',)
+
+
+ONE_RANK = ('33554432 8388608 float none -1 19.56 1715.46 0.00 0 '
+            '0.78 43018.50 0.00 N/A\n')
 REFUSED = {
-    'nothing': ('', 'text'),
+    'nothing': ('', 'text is empty'),
+    'white space': ('\n \n', 'text is empty'),
+    'a run that failed': (f'{HEAD}gpu59: {FAILED}\n .. gpu59 pid 9: Test '
+                          'failure common.cu:842', f'no row .*"{FAILED}"'),
+    'another program that failed': (
+        "NCCL failure all_reduce.cu:95 'unhandled cuda error'",
+        "failed, .NCCL failure all_reduce.cu:95 'unhandled cuda error'"),
+    'only the average': (TAIL, 'bandwidth" alone .*give the rows above it'),
+    'a table of nvidia-smi topo -m': (
+        '\tGPU0\tGPU1\nGPU0\t X \tNV4\nGPU1\tNV4\t X \n',
+        'what nvidia-smi topo -m prints'),
+    'one rank': (ONE_RANK, 'busbw is 0 in all rows: with one rank .*-g 8'),
+    'too small arrays': ('8 2 float sum -1 12.34 0.00 0.00 0',
+                         'busbw is 0 in all rows: the arrays are too small'),
+    'rates of 0, and times': (
+        LOG.replace('26.21   39.32', ' 0.00    0.00'),
+        'line 13 .*its algbw is 0, though its size and time are not'),
+    'decimal commas': (ROWS.replace('.', ','), 'write 48.46 for 48,46'),
+    'decimal commas in a CSV file': (
+        CSV.replace(',', ';').replace('.', ','), 'write 48.46 for 48,46'),
+    'commas between thousands': (
+        LOG.replace('1048576 ', '1,048,576 ').replace(' 262144', ' 262,144'),
+        'line 13 .*write .*1048576 for 1,048,576'),
     'no row': (HEAD, "no row of nccl-tests, such as '1048576  262144"),
     'a table of something else': ('ranks,busbw\n2,208\n3,20\n', 'no row'),
     'an algbw that is not size / time': (
@@ -190,7 +266,8 @@ REFUSED = {
                               'line 1 has two rows'),
     'one row, and its busbw is torn': (
         '1048576 262144 float sum -1 40.00 26.21 39.3', 'line 1 '),
-    'only rows of 0 bytes': ('0 0 float sum -1 6.36 0.00 0.00 0', 'no row'),
+    'only rows of 0 bytes': ('0 0 float sum -1 6.36 0.00 0.00 0',
+                             'no row of more than 0 bytes'),
     'a time of 0': ('1048576 262144 float sum -1 0.00 26.2 39.3', 'line 1 '),
     'too long': (LOG + ' ' * MOST_TEXT, 'characters'),
     'too many rows': ('8 2 float 9.0 0.00 0.00\n' * 2001, 'than 2,000 rows'),

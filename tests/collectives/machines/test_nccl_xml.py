@@ -227,7 +227,7 @@ def test_what_stands_around_the_file(around):
 
 CUT = FOUR[:FOUR.index('</system>')]
 REFUSED = {
-    'nothing': ('', 'text'),
+    'nothing': ('', 'text is empty'),
     'no XML': ('\tGPU0\tGPU1\n', 'no element <system>'),
     'cut off': (CUT, 'no </system>: is it cut off'),
     'cut out of its middle': (FOUR.replace('</pci></cpu>', '', 1),
@@ -280,6 +280,7 @@ REFUSED = {
     'an <nvlink> in a <pci>': (
         system([switch('a0', '<nvlink target="1" count="2"/>', gpu(0))]),
         'wrong place'),
+    'white space': (' \n', 'text is empty'),
     'too many GPUs': (system([
         f'<pci busid="{k:04x}:00:00.0"><gpu dev="{k}" sm="90"/></pci>'
         for k in range(200)]), '200 GPUs'),

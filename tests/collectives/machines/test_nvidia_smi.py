@@ -3,6 +3,7 @@
 One machine of four GPUs and two network cards is written in each of them, and
 the same wiring must be read, or a sentence that says what is missing.
 """
+import json
 import re
 import textwrap
 
@@ -85,6 +86,17 @@ SPELLINGS = {
     'bold and code in Markdown': markdown(TABLE).replace(
         '| GPU1 |', '| **GPU1** |').replace('NV2', '`NV2`'),
     'CSV': TABLE.replace('\t', ','),
+    'CSV, no spaces': TABLE.replace('\t', ',').replace(' ', ''),
+    'CSV, no cards': '\n'.join(','.join(
+        [*line.split('\t')[:5], *line.split('\t')[7:8]])
+        for line in LINES[:5]).replace(' ', ''),
+    'CSV with ;': TABLE.replace('\t', ';').replace(' ', ''),
+    "Docker's log file": ''.join(json.dumps(
+        {'log': line, 'stream': 'stdout', 'time': '2026-11-26T10:00:00Z'}
+        ) + '\n' for line in TABLE.splitlines(True)),
+    "Docker's log file, a line of it damaged": '{"log":"\\ud8","a":"b"}\n'
+    + ''.join(json.dumps({'log': line}) + '\n' for line in LINES),
+    'the end of a legend right below': TABLE.rstrip() + '\nNV#  = NVLinks\n',
     'lines of Windows': TABLE.replace('\n', '\r\n'),
     'blank lines between': TABLE.replace('\n', '\n\n'),
     'no-break spaces': spaced(TABLE).replace(' ', '\xa0'),
@@ -133,7 +145,7 @@ def test_each_spelling_is_read_as_the_same_wiring(spelling):
     assert wiring.gpus == (0, 1, 2, 3)
     np.testing.assert_array_equal(wiring.cables, CABLES)
     assert wiring.paths == PATHS
-    assert wiring.cards == CARDS
+    assert wiring.cards == ({} if 'no cards' in spelling else CARDS)
     assert not wiring.switched.any()
     assert (wiring.gpu, wiring.cpu, wiring.notes) == (None, None, ())
     assert len({*wiring.sockets[:2]}) == len({*wiring.sockets[2:]}) == 1
@@ -224,6 +236,12 @@ def test_a_switch_is_read_as_the_table_says_it(n):
     assert not wiring.switched.any()
 
 
+# A line of what `nvidia-smi` prints, and one of a log of nccl-tests.
+BOX = '|   0  {}| 00000000:1A:00.0 Off |                    0 |\n'
+RANK = ('#  Rank  0 Group  0 Pid 4711 on  my-host device  0 [0x16] '
+        'NVIDIA A100-SXM4-40GB\n')
+
+
 @pytest.mark.parametrize(('lines', 'kind', 'note'), [
     ('GPU 0: NVIDIA A100-SXM4-80GB (UUID: GPU-1)\n', 'A100', ''),
     ('GPU 0: Tesla V100-SXM2-16GB (UUID: GPU-1)\n'
@@ -231,8 +249,19 @@ def test_a_switch_is_read_as_the_table_says_it(n):
     ('GPU 0,1,2,3: NVIDIA B300 SXM6 AC\n', 'B300', ''),
     ('GPU 0: NVIDIA H100 PCIe\nGPU 1: NVIDIA A40\n', None, 'A40 and H100'),
     ('GPU 0: NVIDIA Unheard-Of\n', None, 'Unheard-Of'),
-    ('GPU 0: 34 C\n', None, '')])
-def test_a_list_of_gpus_says_which_they_are(lines, kind, note):
+    ('GPU 0: 34 C\n', None, ''),
+    (BOX.format('NVIDIA H100 80GB HBM3          On  | ') * 4, 'H100', ''),
+    (BOX.format('Tesla V100-SXM2...  On  '), 'V100', ''),
+    (BOX.format('NVIDIA RTX A6000              WDDM ').replace(
+        '|', '\u2502'), 'A6000', ''),
+    (BOX.format('NVIDIA RTX 6000...  Off '), None, 'RTX 6000...'),
+    (BOX.format('GeForce RTX 208...  Off '), None, 'RTX 208...'),
+    (BOX.format('NVIDIA GeForce ...  Off ') + 'GPU 1: NVIDIA A40\n', None,
+     'A40 and NVIDIA GeForce ...'),
+    (RANK, 'A100', ''), (RANK + RANK.replace('A100-SXM4', 'A30'), None,
+                         'A100 and A30'),
+    (RANK + BOX.format('NVIDIA A100-SXM...  On  '), 'A100', '')])
+def test_which_gpu_it_is_may_stand_around_the_table(lines, kind, note):
     for text in (lines + TABLE, TABLE + lines):
         wiring = read_table(text)
         assert wiring.gpu == kind
@@ -246,11 +275,33 @@ def changed(old, new, count=1):
 
 
 REFUSED = {
-    'nothing': ('', 'text'),
+    'nothing': ('', 'text is empty'),
+    'white space': (' \t\r\n', 'text is empty'),
     'no table': ('GPU bandwidth is low. X', 'no table'),
     'a header only': (LINES[0], 'no table'),
     'a table of copies': ('\tGPU0\tGPU1\nGPU0\t X \tOK\nGPU1\tOK\t X \n',
-                          'no table'),
+                          'no table .*what nvidia-smi topo -p2p prints'),
+    'a table of copies that are not supported': (
+        ' \tGPU0\tGPU1\n GPU0\tX\tNS\n GPU1\tNS\tX\n', 'topo -p2p prints'),
+    'rocm-smi --showtopo': (
+        '===== Weight between two GPUs =====\n       GPU0         GPU1\n'
+        'GPU0   0            15\nGPU1   15           0\n',
+        'what rocm-smi --showtopo prints, of AMD GPUs'),
+    'amd-smi topology': (
+        'LINK TYPE TABLE:\n             0000:0c:00.0 0000:22:00.0\n'
+        '0000:0c:00.0 SELF         XGMI\n', 'amd-smi topology'),
+    'nvidia-smi nvlink --status': (
+        'GPU 0: NVIDIA A40 (UUID: GPU-1)\n\t Link 0: 14.062 GB/s\n',
+        'nvlink --status prints: run nvidia-smi topo -m'),
+    'NVLinks that are switched off': (
+        'GPU 0: NVIDIA A40 (UUID: GPU-1)\n\t Link 0: <inactive>\n',
+        'nvlink --status'),
+    'nvidia-smi alone': (
+        '| NVIDIA-SMI 560.35.03    Driver Version: 560.35.03 |\n'
+        + BOX.format('NVIDIA A40  On '), 'nvidia-smi alone prints'),
+    'a log of nccl-tests': (
+        RANK + '# size count type redop root time algbw busbw\n'
+        '8 2 float sum -1 9.0 0.00 0.00 0\n', 'what nccl-tests print'),
     'the last row of a GPU is missing': (
         '\n'.join(LINES[:4]), 'no row for GPU3: is it cut off'),
     'a row within is missing': (
@@ -261,6 +312,9 @@ REFUSED = {
         '\n'.join(LINES[1:4]), 'column 3 .*GPU whose row was cut off'),
     'another GPU in nvidia-smi -L': (
         TABLE + 'GPU 4: NVIDIA A40 (UUID: GPU-4)', 'no row for GPU4'),
+    'another GPU in the box of nvidia-smi': (
+        BOX.format('NVIDIA A40  On ').replace(' 0 ', ' 4 ', 1) + TABLE,
+        'no row for GPU4'),
     'cut off in a row': (TABLE[:TABLE.index('NV2\t X \tSYS\tPHB')],
                          'row of GPU3 .line 5. has 2 cells'),
     'cut off in the row of a card': (TABLE[:-12], 'mlx5_1 .line 7. has'),
@@ -283,7 +337,9 @@ REFUSED = {
                        'no row for GPU1'),
     'a later cell damaged': (changed('X \tNV2\tSYS', 'X \tNV2\tSYZ'),
                              'GPU2 .line 4. has 4 cells'),
-    'NV0': (TABLE.replace('NV2', 'NV0'), 'no row|cells'),
+    'NV0': (TABLE.replace('NV2', 'NV0'), 'line 2. has the cell NV0, which'),
+    'NV without a number': (TABLE.replace('NV2', 'NV'), 'the cell NV, which'),
+    'NV100': (TABLE.replace('NV2', 'NV100'), 'the cell NV100, which'),
     'an NVLink to a card': (TABLE.replace('PIX', 'NV4'), 'NVLink to a net'),
     'cards without names': ('\n'.join(line.replace('mlx5_0\tmlx5_1\t', '')
                                       for line in LINES[:5]),
@@ -291,9 +347,13 @@ REFUSED = {
     'a column of a card is missing': (
         '\n'.join(re.sub(r'\t(SYS|PIX|PHB)\t(?=\d)', '\t', line)
                   for line in LINES[:5]), 'header names 2 network cards'),
-    'two machines': (TABLE + TABLE.replace('NV1', 'NV2'), 'differ: give one'),
+    'two machines': (TABLE + TABLE.replace('NV1', 'NV2'),
+                     'in lines 2 and 9: .*two tables that differ, give one'),
+    'two machines, one of two GPUs': (
+        TABLE + '\tGPU0\tGPU1\nGPU0\t X \tNV4\nGPU1\tNV4\t X \n',
+        'two tables that differ, give one'),
     'the table over PCIe, too': (
-        TABLE + re.sub(r'NV\d', 'PHB', TABLE), 'differ: give one'),
+        TABLE + re.sub(r'NV\d', 'PHB', TABLE), 'differ, give one'),
     'too long': (TABLE + ' ' * MOST_TEXT, 'characters'),
     'too many GPUs': ('\n'.join(
         f'GPU{k} ' + 'PIX ' * k + 'X ' + 'PIX ' * (199 - k)
