@@ -221,50 +221,35 @@ def _nvlinks(gpus, buses, numbers, notes):
     """NVLinks between GPUs, (n, n), and of each to switches, (n,)."""
     n = len(gpus)
     cables, switched = np.zeros((n, n), int), np.zeros(n, int)
-    lost, others = 0, 0
+    left_out = set()
     for i, gpu in enumerate(gpus):
+        name = f'GPU{numbers[i]}'
         for link in gpu.element.iterfind('gpu/nvlink'):
             count = _integer(link, 'count')
-            target = link.get('target', '').lower()
-            kind = link.get('tclass', '')
             if not 1 <= count < 100:
-                raise ValueError(f'count of an <nvlink> of GPU{numbers[i]} '
-                                 f'must be 1 to 99; it was {count}')
-            if target in buses:
-                if buses[target] == i:
-                    raise ValueError(
-                        f'GPU{numbers[i]} ({target}) is joined by NVLink to '
-                        'itself: the file invents its NVLinks; a dump of '
-                        'NCCL (NCCL_TOPO_DUMP_FILE) has the real ones')
-                if kind and not kind.startswith('0x03'):
-                    raise ValueError(f'tclass of the <nvlink> to {target}, a '
-                                     f'GPU, must be 0x030200; it was '
-                                     f'{shown(kind)}')
-                cables[i, buses[target]] += count
-            elif kind.startswith(NVSWITCH) and kind != '0x068001' or (
-                    not kind and re.fullmatch('[0-9a-f]+:[0-9a-f:.]+',
-                                              target)):
-                switched[i] += count
-            elif kind.startswith('0x03'):
-                lost += 1
-            elif kind in ('0x068001', '0x06'):
-                others += 1
-            else:
+                raise ValueError(f'count of an <nvlink> of {name} must be 1 '
+                                 f'to 99; it was {count}')
+            place = buses.get(link.get('target', '').lower())
+            if place == i:
                 raise ValueError(
-                    f'an <nvlink> of GPU{numbers[i]} leads to '
-                    f'{shown(target)} of tclass {shown(kind)}: neither a GPU '
-                    'of the file nor an NVSwitch (0x068000)')
+                    f'{name} is joined by NVLink to itself: the file invents '
+                    'its NVLinks; a dump of NCCL (NCCL_TOPO_DUMP_FILE) has '
+                    'the real ones')
+            end = _end(link, place is not None, name)
+            if end == 'GPU':
+                cables[i, place] += count
+            elif end == 'switch':
+                switched[i] += count
+            else:
+                left_out.add(end)
     for i, j in np.argwhere(cables != cables.T).tolist():
         raise ValueError(f'GPU{numbers[i]} has {cables[i, j]} NVLinks to '
                          f'GPU{numbers[j]}, which has {cables[j, i]} back')
     if switched.any() and cables.any():
         raise ValueError('the file has NVLinks from GPU to GPU and to '
                          'NVSwitches; no machine has both')
-    if lost:
-        notes.append('Some NVLinks lead to GPUs that are not in the file; '
-                     'they are left out.')
-    if others:
-        notes.append('Some NVLinks lead to a CPU; they are left out.')
+    notes += [f'Some NVLinks lead to {end}; they are left out.'
+              for end in sorted(left_out)]
     most = int(switched.max())
     fewer = ', '.join(f'GPU{numbers[i]} has {switched[i]}'
                       for i in np.flatnonzero(switched < most))
@@ -272,6 +257,30 @@ def _nvlinks(gpus, buses, numbers, notes):
         notes.append(f'{fewer} of the {most} NVLinks to switches that other '
                      'GPUs have: is one broken or switched off?')
     return cables, switched
+
+
+def _end(link, to_gpu, name):
+    """Where an NVLink of the GPU with this name leads to.
+
+    Its tclass says it: the PCI class of the device at its other end.
+    """
+    kind, target = link.get('tclass', ''), link.get('target', '').lower()
+    if to_gpu:
+        if kind and not kind.startswith('0x03'):
+            raise ValueError(f'tclass of the <nvlink> to {target}, a GPU, '
+                             f'must be 0x030200; it was {shown(kind)}')
+        return 'GPU'
+    if kind in ('0x068001', '0x06'):
+        return 'a CPU'
+    # Without a tclass, what has a bus number and is no GPU is a switch.
+    if kind.startswith(NVSWITCH) or not kind and re.fullmatch(
+            '[0-9a-f]+:[0-9a-f:.]+', target):
+        return 'switch'
+    if kind.startswith('0x03'):
+        return 'GPUs that are not in the file'
+    raise ValueError(f'an <nvlink> of {name} leads to {shown(target)} of '
+                     f'tclass {shown(kind)}: neither a GPU of the file nor an '
+                     'NVSwitch (0x068000)')
 
 
 def _path(a, b):

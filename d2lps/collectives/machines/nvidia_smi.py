@@ -117,14 +117,13 @@ def _words(text):
 def _bare(word):
     """A word without what quotes it: '//GPU0' and 'topo.txt:GPU0' are GPU0.
 
-    A word of marks only becomes '', but '=' and '...' have a meaning.
+    A word of marks only becomes '', but '...' has a meaning.
     """
-    if word[0] == '=' or word.startswith(('...', '\u2026')):
-        return word[0].replace('.', '...').replace('\u2026', '...')
+    if word.startswith(('...', '\u2026')):
+        return '...'
     inner = word.strip('#*>/:+-_.\\')
     last = inner.rpartition(':')[2]
-    if _CARD.fullmatch(last) and (last != inner or word[0] in '#*>/'
-                                  or _GPU.fullmatch(last)):
+    if _CARD.fullmatch(last):
         return last
     return word if inner else ''
 

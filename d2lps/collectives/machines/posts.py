@@ -3,21 +3,20 @@ import json
 import re
 
 from d2lps.checks import text
-from d2lps.collectives.machines.rates import find_gpu
+from d2lps.collectives.machines.rates import GPUS, find_gpu
 
 # A line of a log file of Docker: {"log": "GPU0\t X \tNV4\n", "stream": ...}.
 _DOCKER = re.compile(r'^\{"log": ?("(?:[^"\\\n]|\\.)*").*\}\r?$', re.M)
 # 'GPU 0: NVIDIA A100-SXM4-80GB (UUID: ...)', of nvidia-smi -L.
 _LISTED = re.compile(r'^[^\w\n]*GPU (\d{1,4}(?:,\d{1,4})*): +(.{1,80})', re.M)
 # '|   0  Tesla V100-SXM2...  On   | 00000000:1A:00.0 Off |', of nvidia-smi:
-# number, name, whether the driver stays loaded (or its kind), bus number.
-_BOXED = re.compile(
-    r'^[^\w\n]*(\d{1,3}) +(\S.{1,60}?) +(?:On|Off|N/A|WDDM|TCC)[ |\u2502]+'
-    r'[\dA-F]{4,8}:[\dA-F]{2}:[\dA-F]{2}\.', re.M)
+# number, name, whether the driver stays loaded, bus number.
+_BOXED = re.compile(r'^[^\w\n]*(\d{1,3}) +(\S.{1,60}?) +(?:On|Off)[ |]+'
+                    r'[\dA-F]{4,8}:[\dA-F]{2}:[\dA-F]{2}\.', re.M)
 # 'Rank  0 ... device  0 [0x1a] NVIDIA A100-SXM4-80GB', of nccl-tests.
 _RANKED = re.compile(r'device +\d{1,4} +\[[^\]\n]{1,40}\] +(\S.{0,80})')
 # Words at the end of a name that make it another GPU.
-_ENDS = 'Ada', 'Ti', 'Super'
+_ENDS = 'ADA', 'TI', 'SUPER'
 
 
 def posted(name: str, value: object, most: int, example: str) -> str:
@@ -78,10 +77,9 @@ def _kind(name):
     no end makes it another one: here it may be an RTX 6000 Ada.
     """
     begin = name.removesuffix('...')
-    kinds = set()
-    for end in ('', *_ENDS) if begin != name else ('',):
-        try:
-            kinds.add(find_gpu(f'{begin} {end}').name)
-        except ValueError:
-            continue
-    return kinds.pop() if len(kinds) == 1 else None
+    try:
+        kind = find_gpu(begin).name
+    except ValueError:
+        return None
+    others = {f'{kind} {end}' for end in _ENDS}
+    return None if begin != name and others & GPUS.keys() else kind

@@ -219,6 +219,12 @@ def test_a_run_that_failed_after_its_last_row_is_said():
     assert table.attrs['notes'] == (f'The run failed: "{FAILED}".',)
 
 
+def test_few_digits_of_a_time_may_be_shown_with_a_power():
+    table = read_nccl_tests('33554432 8388608 float sum -1 3.4e+02 100.16 '
+                            '150.24 0')
+    assert table['time'].tolist() == [3.4e-4]
+
+
 ONE_RANK = ('33554432 8388608 float none -1 19.56 1715.46 0.00 0 '
             '0.78 43018.50 0.00 N/A\n')
 REFUSED = {

@@ -132,6 +132,7 @@ SPELLINGS = {
                                      '\t1\n', '\t1\t\tN/A\n'),
     'rows in another order': '\n'.join([LINES[0], *LINES[:0:-1]]),
     'names in sentences': f'An A100 node of 4. GPU0 PIX, GPU1 x.\n\n{TABLE}',
+    'a sentence that begins like a cell': TABLE + '\nSYS is slow here, not X.',
     'OK below a table without affinities': (
         '\n'.join(line.rsplit('\t', 2)[0] for line in LINES) + '\nOK?'),
     'sentences around': f'We have 4 GPUs; NCCL takes GPU0 and GPU3.\n{TABLE}'
@@ -252,8 +253,11 @@ RANK = ('#  Rank  0 Group  0 Pid 4711 on  my-host device  0 [0x16] '
     ('GPU 0: 34 C\n', None, ''),
     (BOX.format('NVIDIA H100 80GB HBM3          On  | ') * 4, 'H100', ''),
     (BOX.format('Tesla V100-SXM2...  On  '), 'V100', ''),
-    (BOX.format('NVIDIA RTX A6000              WDDM ').replace(
+    (BOX.format('NVIDIA RTX A6000               Off ').replace(
         '|', '\u2502'), 'A6000', ''),
+    (BOX.format('NVIDIA GeForce RTX 3090        Off '), 'RTX 3090', ''),
+    (BOX.format('GeForce RTX 2070...  Off '), None, 'RTX 2070...'),  # SUPER?
+    (BOX.format('NVIDIA GeForce RTX 3090 ...  Off '), None, '3090 ...'),
     (BOX.format('NVIDIA RTX 6000...  Off '), None, 'RTX 6000...'),
     (BOX.format('GeForce RTX 208...  Off '), None, 'RTX 208...'),
     (BOX.format('NVIDIA GeForce ...  Off ') + 'GPU 1: NVIDIA A40\n', None,
