@@ -135,8 +135,7 @@ def _prefix(lines):
         label = _ROW.search(line)
         if label:
             found.add(line[:label.start()].strip())
-    same = found.pop() if len(found) == 1 else ''
-    return '' if any(map(_CELL.fullmatch, same.split())) else same
+    return found.pop() if len(found) == 1 else ''
 
 
 def _rows(words):
@@ -148,8 +147,6 @@ def _rows(words):
         end = k + 1
         while end < len(words) and _CELL.fullmatch(words[end][0]):
             end += 1
-        if words[end:end + 1] and words[end][0] == '=':
-            end -= 1  # the first word of a legend: 'NV#  = NVLinks'
         cells = tuple(cell.upper().replace('SOC', 'SYS')
                       for cell, _ in words[k + 1:end])
         following = words[end:end + 5]
@@ -160,11 +157,10 @@ def _rows(words):
         # row there are two at least, and nvidia-smi topo -p2p writes OK.
         is_gpu = bool(_GPU.fullmatch(word))
         copies = following and following[0][0] in _COPIES
-        if '...' in after and 'X' not in cells and not is_gpu:
+        if '...' in after and 'X' not in cells:
             continue  # its own column was left out
         if len(cells) > 1 or len(cells) == 1 and is_gpu and not copies:
-            label = word.upper() if is_gpu else word
-            rows.append(_Row(label, cells, after, line, k))
+            rows.append(_Row(word, cells, after, line, k))
     if any(len(row.cells) > 1 for row in rows):
         rows = [row for row in rows if len(row.cells) > 1]
     return rows if any(_GPU.fullmatch(row.label) for row in rows) else []

@@ -253,6 +253,8 @@ REFUSED = {
         'line 13 .*write .*1048576 for 1,048,576'),
     'no row': (HEAD, "no row of nccl-tests, such as '1048576  262144"),
     'a table of something else': ('ranks,busbw\n2,208\n3,20\n', 'no row'),
+    'a table of something else, in four columns': (
+        'ranks,low,high,mean\n2,208,210,209\n', 'no row'),
     'an algbw that is not size / time': (
         LOG.replace('83.89', '93.89'), 'line 14 .*not its size / time'),
     'a size that is not algbw * time': (

@@ -172,6 +172,9 @@ def test_a_file_given_to_nccl_does_not_say_its_nvlinks():
         assert wiring.gpu is None
         assert 'does not say which NVLinks' in wiring.notes[0]
         assert not wiring.nvlinks_said
+    kind = 'class="0x030200" vendor="0x10de" device="0x20b0"'
+    wiring = read_xml(system([chip(0, kind), chip(1, kind)]))
+    assert (wiring.gpu, wiring.nvlinks_said) == ('A100', False)
 
 
 def test_no_note_about_nvlinks_where_the_gpus_have_none():
@@ -235,11 +238,12 @@ REFUSED = {
     'two files': (FOUR + FOUR, 'no good XML .*are there two'),
     'no GPU': (system([card('c1', 'ib0'), '<pci busid="0000:00:16.0"/>']),
                'names no GPU.*NCCL_TOPO_DUMP_FILE'),
-    'an entity': ('<!DOCTYPE a [<!ENTITY b "cc">]>' + FOUR, 'DOCTYPE'),
     'entities in entities': (
         '<!DOCTYPE a [<!ENTITY b0 "b">' + ''.join(
             f'<!ENTITY b{k} "{f"&b{k - 1};" * 10}">' for k in range(1, 20))
-        + ']>' + FOUR.replace('"Genuine', '"&b19;'), 'DOCTYPE'),
+        + ']>' + FOUR.replace('"Genuine', '"&b19;'), 'undefined entity'),
+    'entities within': (FOUR.replace('<cpu', '<!DOCTYPE a [<!ENTITY b "c">]>'
+                                     '<cpu', 1), 'no good XML'),
     'an unknown entity': (FOUR.replace('GenuineIntel', '&b;'), 'no good XML'),
     'deep': ('<system>' + '<cpu>' * 9000 + '</cpu>' * 9000 + '</system>',
              '64 elements inside'),

@@ -105,6 +105,7 @@ SPELLINGS = {
     before_each('//'), '*': before_each(' * '), '>': before_each('> '),
     '#, no space': before_each('#'), "a file's name": before_each(
         'topo.txt:'), "a file's name and a space": before_each('topo.txt: '),
+    "a host's name that is a cell": before_each('node '),
     'a line number': '\n'.join(f'{k}:{line}' for k, line in enumerate(LINES)),
     'a time': '\n'.join(f'2026-11-26T10:00:0{k}Z {line}'
                         for k, line in enumerate(LINES)),
@@ -222,6 +223,7 @@ def test_one_gpu_is_a_machine_if_the_header_says_so():
     wiring = read_table(head + row)
     assert wiring.gpus == (0,)
     assert wiring.cards == {'NIC0': ('NODE',)}
+    assert read_table('An H100 node.\n\n\tGPU0\nGPU0\t X \n').gpus == (0,)
     with pytest.raises(ValueError, match='no header'):
         read_table('GPU0\t X \t0-19\n')
 
@@ -282,6 +284,7 @@ REFUSED = {
     'nothing': ('', 'text is empty'),
     'white space': (' \t\r\n', 'text is empty'),
     'no table': ('GPU bandwidth is low. X', 'no table'),
+    'rows of cards alone': ('\n'.join(LINES[5:]), 'no table'),
     'a header only': (LINES[0], 'no table'),
     'a table of copies': ('\tGPU0\tGPU1\nGPU0\t X \tOK\nGPU1\tOK\t X \n',
                           'no table .*what nvidia-smi topo -p2p prints'),
