@@ -203,22 +203,21 @@ def _not_all_zero(rows):
 
 def _is_rest(line):
     """Is the line only numbers, and so the rest of the line before it?"""
-    words = line.split()
-    return 0 < len(words) < 9 and all(
-        word == 'N/A' or re.fullmatch(_NUMBER, word, re.I) for word in words)
+    return all(word == 'N/A' or re.fullmatch(_NUMBER, word, re.I)
+               for word in line.split())
 
 
 def _after(words):
-    """The numbers after the type of a row; names of operations are left out.
+    """The numbers after the type of a row, up to the first other word.
 
-    Ends at the first word that is neither.
+    The word right after the type, an operation such as sum, is left out.
     """
     numbers = []
     for k, word in enumerate(words.split()):
         if re.fullmatch('-?' + _NUMBER, word, re.I) or (
                 word.upper() in ('N/A', 'NAN')):
             numbers.append(word)
-        elif k or not re.fullmatch(r'[A-Za-z]\w*', word):
+        elif k:
             break
     return numbers
 
@@ -228,9 +227,7 @@ def _log_row(line, size, count, words):
     size, count = _number(size).value, _number(count).value
     width = size / count if count else 0
     for root in (1, 0):
-        head, rest = words[:root], words[root:]
-        if head and not re.fullmatch(r'-?\d+', head[0]):
-            continue
+        rest = words[root:]
         out = tuple(map(_number, rest[:3]))
         if _fits(size, out):
             break

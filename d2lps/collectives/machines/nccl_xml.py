@@ -14,12 +14,13 @@ from xml.etree import ElementTree
 import numpy as np
 
 from d2lps.checks import checked, shown
-from d2lps.collectives.machines.nvidia_smi import MOST_CARDS, MOST_GPUS
+from d2lps.collectives.machines.nvidia_smi import MOST_GPUS
 from d2lps.collectives.machines.posts import posted
 from d2lps.collectives.machines.rates import GPUS
 from d2lps.collectives.machines.wiring import Wiring
 
 MOST_TEXT = 2_000_000  # characters
+MOST_CARDS = 512
 MOST_DEPTH = 64  # elements inside elements
 MOST_PARTS = 10_000  # elements
 NVSWITCH, GPU_CLASSES, CARD_CLASS = '0x0680', ('0x0302', '0x0300'), '0x02'
@@ -136,12 +137,11 @@ def _devices(system, notes):
             raise ValueError(f'<{element.tag}> stands in a wrong place: a '
                              '<gpu> is in a <pci>, an <nvlink> in a <gpu>')
         kind = element.get('class', '0x')
-        if element.tag == 'pci' and not re.fullmatch('0x[0-9a-fA-F]{0,6}',
-                                                     kind):
+        if not re.fullmatch('0x[0-9a-fA-F]{0,6}', kind):
             raise ValueError('class in <pci> must be a number such as '
                              f'0x030200; it was {shown(kind)}')
         device = _Device(element, above)
-        if element.tag == 'pci' and element.find('gpu') is not None:
+        if element.find('gpu') is not None:
             gpus.append(device)
         elif element.tag == 'pci' and _is_gpu(element):
             chips.append(device)

@@ -19,7 +19,6 @@ from d2lps.collectives.machines.wiring import Wiring
 
 MOST_TEXT = 500_000  # characters
 MOST_GPUS = 128  # a rack of today joins 72 by NVLink
-MOST_CARDS = 512
 EXAMPLE = 'GPU0  X  NV4  SYS  0-31'
 
 # NV alone, and NV0, are cells, too: they are refused by their names.
@@ -206,10 +205,9 @@ def _parted(rows):
     """The rows of GPUs, by number, and the others, each at its place."""
     gpus = {int(label[3:]): row for label, row in rows.items()
             if _GPU.fullmatch(label)}
-    if len(gpus) > MOST_GPUS or len(rows) > MOST_GPUS + MOST_CARDS:
-        raise ValueError(f'text has rows of {len(gpus)} GPUs and '
-                         f'{len(rows) - len(gpus)} cards; at most {MOST_GPUS} '
-                         f'and {MOST_CARDS} are read: post one machine')
+    if len(gpus) > MOST_GPUS:
+        raise ValueError(f'text has rows of {len(gpus)} GPUs; at most '
+                         f'{MOST_GPUS} are read: post one machine')
     for number in range(max(gpus)):
         if number not in gpus:
             _no_row(number)
@@ -226,12 +224,9 @@ def _parted(rows):
     others = [row for label, row in rows.items() if not _GPU.fullmatch(label)]
     places = [row.cells.index('X') for row in others]
     for row, place in zip(others, places):
-        if place < len(ordered):
-            raise ValueError(f'{row} has its X in column {place}, which is '
-                             f'that of GPU{place}: is a label damaged?')
-        if places.count(place) > 1:
-            raise ValueError(f'{row} has its X in column {place}, and so has '
-                             'another row')
+        if place < len(ordered) or places.count(place) > 1:
+            raise ValueError(f'{row} has its X in column {place} (from 0), '
+                             'and so has another row: is a label damaged?')
     return ordered, others
 
 

@@ -88,6 +88,10 @@ SPELLINGS = {
     'a code fence': f'```\n{LOG}```\n',
     'Markdown': re.sub(r'(?m)^|(?<=\S) +| *$', ' | ', ROWS),
     'rows broken by the terminal': re.sub(OUT, r'\1\n', ROWS),
+    'rows broken by the terminal, not checked': re.sub(
+        r'(?m) 0$', ' N/A', re.sub(OUT, r'\1\n', ROWS)),
+    'a remark after a row': ROWS.replace(
+        '38.36      0', '38.36      0  here only 3 of 4 GPUs'),
     'messages of NCCL between': LOG.replace(
         '    16777216  ', 'host:1:1 [0] NCCL INFO Channel 00/02 : 0 1\n'
         '    16777216  '),
@@ -268,6 +272,11 @@ REFUSED = {
                           'line 14 .*it has 5 numbers, and others have 9'),
     'one row, and it is torn': ('1048576 262144 float sum -1 40.00 26.2',
                                 'line 1 '),
+    'one row, and it is torn in place': (
+        '1048576 262144 float sum -1 40.00 26.21 39.32 0 41.00 25.5',
+        'line 1 '),
+    'a part of a byte': ('8.5,,,39.3\n', 'no row'),
+    'more bytes than fit anywhere': ('1e30,,,39.3\n', 'no row'),
     'two runs': (LOG + ROWS.replace(' 335 ', ' 330 ').replace(
         '100.16  150.24', '101.68  152.52'), 'lines 15 and 22 .*one run'),
     'two runs side by side': (re.sub('(?m)^(.+)$', r'\1 | \1', ROWS),

@@ -281,6 +281,9 @@ REFUSED = {
     'GPUs without CPUs': (f'<system>{gpu(0)}</system>', 'wrong place'),
     'a <gpu> in a <cpu>': ('<system><cpu><gpu dev="0"/></cpu></system>',
                            'wrong place'),
+    'a <cpu> in a <cpu>': (
+        FOUR.replace('</cpu>', '<cpu numaid="2"/></cpu>', 1), 'wrong place'),
+    'a <gpu> in <system>': ('<system><gpu dev="0"/></system>', 'wrong place'),
     'an <nvlink> in a <pci>': (
         system([switch('a0', '<nvlink target="1" count="2"/>', gpu(0))]),
         'wrong place'),

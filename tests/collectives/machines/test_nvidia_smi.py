@@ -77,6 +77,7 @@ SPELLINGS = {
     'cards without rows, in spaces': spaced(ROWS_OF_GPUS),
     'SOC, of old drivers': TABLE.replace('SYS', 'SOC'),
     'small letters': TABLE.lower(),
+    'small letters, and GPU0': 'We take GPU0.\n' + TABLE.lower(),
     'a code fence': f'See:\n```text\n{TABLE}```\nWhat is wrong?',
     'a legend': TABLE + LEGEND,
     'a legend right below': TABLE.rstrip() + LEGEND.replace('\n\n', '\n'),
@@ -215,6 +216,7 @@ def test_columns_within_may_be_left_out(dots):
     wiring = read_table('\n'.join([*rows, f'mlx5_9 SYS SYS SYS SYS {dots} X']))
     assert wiring.cards == {'mlx5_0': CARDS['mlx5_0']}
     assert 'left out' in wiring.notes[0]
+    assert read_table('\n'.join(rows[1:])).cards == wiring.cards
 
 
 def test_one_gpu_is_a_machine_if_the_header_says_so():
@@ -334,6 +336,10 @@ REFUSED = {
                           'says SYS to GPU3'),
     'cards that differ': (changed('mlx5_0\tPIX', 'mlx5_0\tPXB'), 'PXB'),
     'two X': (changed('NV2\t X \tSYS\tNV1', 'NV2\t X \tSYS\t X '), 'one X'),
+    'the row of a card twice, with two names': (
+        TABLE + LINES[6].replace('mlx5_1', 'mlx5_7'), 'so has another row'),
+    'the row of a GPU twice, with two names': (
+        TABLE + LINES[2].replace('GPU1', 'mlx5_7'), 'so has another row'),
     'no X': (changed('NV2\t X \tSYS\tNV1', 'NV2\tNV2\tSYS\tNV1'), 'one X'),
     'labels swapped': (
         TABLE.replace('GPU1\tNV2', 'GPU?\tNV2').replace(
