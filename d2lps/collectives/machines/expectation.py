@@ -148,11 +148,12 @@ class Expectation:
         """Refuse a log of more or fewer ranks: it would be judged wrongly."""
         ranks = log.attrs.get('ranks')
         if ranks is None and op in (None, 'all_reduce') and 'algbw' in log:
-            # busbw is algbw times 2 (n - 1) / n; both are rounded, and least
-            # so where they are large.
+            # busbw is algbw times 2 (n - 1) / n. Logs round both to 0.01
+            # GB/s, so that small ones tell nothing.
             row = log.loc[log['busbw'].idxmax()]
-            factor = row['busbw'] / row['algbw']
-            if abs(factor / _ring_factor(self.gpus) - 1) > 0.02:
+            factor = row['busbw'] / max(row['algbw'], 1)
+            if row['algbw'] >= 1e9 and (
+                    abs(factor / _ring_factor(self.gpus) - 1) > 0.02):
                 ranks = round(2 / (2 - factor)) if factor < 1.99 else 'more'
         if ranks not in (None, self.gpus):
             raise ValueError(f'the log has {ranks} ranks, and {self.gpus} '
