@@ -260,8 +260,7 @@ def _fits(size, numbers):
     if math.isnan(time.value) or math.isnan(algbw.value):
         return math.isnan(time.value) and math.isnan(algbw.value)
     rate = size / 1e3  # bytes per us are MB/s
-    return (rate / time.high <= algbw.high
-            and (time.low <= 0 or rate / time.low >= algbw.low))
+    return rate / time.high <= algbw.high and rate / time.low >= algbw.low
 
 
 def _whole(rows, lines, notes):

@@ -143,11 +143,10 @@ def _devices(system, notes):
         device = _Device(element, above)
         if element.find('gpu') is not None:
             gpus.append(device)
-        elif element.tag == 'pci' and _is_gpu(element):
+        elif _is_gpu(element):
             chips.append(device)
-        elif element.tag == 'net' or element.tag == 'pci' and (
-                kind.startswith(CARD_CLASS)
-                and element.find('.//net') is None):
+        elif element.tag == 'net' or (kind.startswith(CARD_CLASS)
+                                      and element.find('.//net') is None):
             cards.append(device)
         stack += [(inner, (*above, element)) for inner in reversed(element)]
     if gpus and chips:

@@ -81,8 +81,7 @@ def read_table(text: str) -> Wiring:
     gpus, others = _parted(rows)
     n, width = len(gpus), len(gpus[0].cells)
     _all_named(text, gpus)
-    names = _cards(_header(words, n, gpus[0].start), others, n, width,
-                   any('...' in row.after for row in gpus))
+    names = _cards(_header(words, n, gpus[0].start), others, n, width)
     _two_ways(gpus, others)
     cells = [row.cells[:n] for row in gpus]
     cables = np.array([[_nvlinks(cell) for cell in row] for row in cells])
@@ -249,12 +248,12 @@ def _all_named(text, gpus):
 
 
 def _header(words, n, end):
-    """The names after GPU0 ... GPUn-1 in the header; None if there is none."""
+    """The names after GPU0 ... GPUn-1 in the header; [] if there is none."""
     before = ' '.join(word for word, _ in words[:end])
     every = r'\s?'.join(f'GPU{number}' for number in range(n))
     found = [*re.finditer(rf'{every}(?!\d)', before, re.I)]
     if not found:
-        return None
+        return []
     names = []
     for word in before[found[-1].end():].split():
         # Names of cards, too, may be glued together.
@@ -266,25 +265,22 @@ def _header(words, n, end):
     return names
 
 
-def _cards(header, others, n, width, left_out):
+def _cards(header, others, n, width):
     """A name for each column behind those of the GPUs.
 
     A card's row names its column. Columns without rows are named by the
-    header, if it fits; otherwise they may be GPUs whose rows were cut off.
+    header; those that it does not name may be GPUs whose rows were cut off.
     """
     names = {row.cells.index('X'): row.label for row in others}
     columns = range(n, width)
-    if header is not None and left_out:
-        header = header[:len(columns)]
-    if header is not None and len(header) > len(columns):
+    if len(header) > len(columns):
         raise ValueError(f'the header names {len(header)} network cards, and '
                          f'the rows have {len(columns)} cells for them: are '
                          'columns missing?')
-    if header is not None and len(header) == len(columns):
-        for column, name in zip(columns, header):
-            if names.setdefault(column, name) != name:
-                raise ValueError(f'the row of {names[column]} has its X in '
-                                 f'the column of {name}')
+    for column, name in zip(columns, header):
+        if names.setdefault(column, name) != name:
+            raise ValueError(f'the row of {names[column]} has its X in the '
+                             f'column of {name}')
     for column in columns:
         if column not in names:
             raise ValueError(f'column {column} (from 0) has no row, and no '
@@ -307,8 +303,7 @@ def _two_ways(gpus, others):
                 raise ValueError(f'{row} says {there} to {other.label}, and '
                                  f'{other} says {back} to {row.label}')
     for row in rows:
-        beyond = row.cells if row in others else row.cells[len(gpus):]
-        if any(map(_nvlinks, beyond)):
+        if any(map(_nvlinks, row.cells[len(gpus):])):
             raise ValueError(f'{row} has an NVLink to a network card, which '
                              'none has: is a column or a row missing?')
 
@@ -330,7 +325,7 @@ def _sockets(text, gpus, paths):
     for row in gpus:
         cells = ['' if cell.upper() in ('N/A', 'NA', '-') else cell.strip(',')
                  for cell in row.after if cell != '...'][:3]
-        if own and len(cells) > 1:
+        if own:
             cells = cells[:-1]
             # An empty cell is not seen: one that is left is the NUMA node.
             cells = cells if len(cells) == 2 else ['', *cells]

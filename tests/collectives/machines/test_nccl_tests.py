@@ -229,6 +229,12 @@ def test_few_digits_of_a_time_may_be_shown_with_a_power():
     assert table['time'].tolist() == [3.4e-4]
 
 
+def test_in_a_csv_file_times_may_be_missing():
+    table = read_nccl_tests('size,time,algbw,busbw\n1073741824,,,47.5\n')
+    assert table['busbw'].tolist() == [47.5e9]
+    assert table[['time', 'algbw']].isna().all(None)
+
+
 ONE_RANK = ('33554432 8388608 float none -1 19.56 1715.46 0.00 0 '
             '0.78 43018.50 0.00 N/A\n')
 REFUSED = {
@@ -275,6 +281,8 @@ REFUSED = {
     'one row, and it is torn in place': (
         '1048576 262144 float sum -1 40.00 26.21 39.32 0 41.00 25.5',
         'line 1 '),
+    'a time alone is missing': ('1048576,,26.21,39.32\n', 'no row'),
+    'a rate alone is missing': ('1048576,40,,39.32\n', 'no row'),
     'a part of a byte': ('8.5,,,39.3\n', 'no row'),
     'more bytes than fit anywhere': ('1e30,,,39.3\n', 'no row'),
     'two runs': (LOG + ROWS.replace(' 335 ', ' 330 ').replace(

@@ -288,6 +288,8 @@ REFUSED = {
         system([switch('a0', '<nvlink target="1" count="2"/>', gpu(0))]),
         'wrong place'),
     'white space': (' \n', 'text is empty'),
+    'too many cards': (system([gpu(0), *[card('c0', 'ib0')] * 600]),
+                       '600 cards; at most'),
     'too many GPUs': (system([
         f'<pci busid="{k:04x}:00:00.0"><gpu dev="{k}" sm="90"/></pci>'
         for k in range(200)]), '200 GPUs'),

@@ -171,6 +171,11 @@ def test_names_of_cards_in_a_header_may_be_glued():
             *CARDS.values()]
 
 
+def test_the_row_of_gpu1_may_stand_right_below_the_header():
+    wiring = read_table('\tGPU0\tGPU1\nGPU1\tNV4\t X \nGPU0\t X \tNV4\n')
+    assert wiring.cables.tolist() == [[0, 4], [4, 0]]
+
+
 def test_cards_may_stand_out_of_order():
     swapped = TABLE.replace('mlx5_0', 'mlx5_7')
     assert [*read_table(swapped).cards] == ['mlx5_7', 'mlx5_1']
@@ -340,6 +345,8 @@ REFUSED = {
         TABLE + LINES[6].replace('mlx5_1', 'mlx5_7'), 'so has another row'),
     'the row of a GPU twice, with two names': (
         TABLE + LINES[2].replace('GPU1', 'mlx5_7'), 'so has another row'),
+    'two cards of one name': (ROWS_OF_GPUS.replace('mlx5_1', 'mlx5_0'),
+                              'same name: mlx5_0, mlx5_0'),
     'no X': (changed('NV2\t X \tSYS\tNV1', 'NV2\tNV2\tSYS\tNV1'), 'one X'),
     'labels swapped': (
         TABLE.replace('GPU1\tNV2', 'GPU?\tNV2').replace(
