@@ -37,7 +37,7 @@ _OTHERS = {
     'rocm-smi --showtopo prints, of AMD GPUs': 'between two GPUs',
     'amd-smi topology prints, of AMD GPUs': '(ACCESS|LINK TYPE) TABLE',
     'nvidia-smi topo -p2p prints':
-        rf'GPU\d+\s+(X\s+)?({"|".join(_COPIES)})\b',
+        rf'GPU\d+\s+({"|".join(_COPIES)})\b',
     'nvidia-smi nvlink --status prints': r'Link \d+: (<inactive>|[\d.]+ GB/s)',
     'nccl-tests print': r'\balgbw\b',
     'nvidia-smi alone prints': r'NVIDIA-SMI \d'}

@@ -35,7 +35,7 @@ def posted(name: str, value: object, most: int, example: str) -> str:
 
 def _logged(found):
     try:
-        return json.loads(found[1], strict=False).rstrip('\r\n')
+        return json.loads(found[1])
     except ValueError:
         return found[0]  # a damaged line
 

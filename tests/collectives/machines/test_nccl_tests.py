@@ -192,7 +192,7 @@ def test_rows_with_wrong_results_are_counted_and_said(changes, wrong, out):
     for old, new in changes.items():
         assert old in log
         log = log.replace(old, new)
-    for text in (log, log + ROWS):
+    for text in (log, log + ROWS, log + log):
         table = read_nccl_tests(text)
         assert table.attrs['wrong'] == wrong
         assert table.attrs['notes'] == (
@@ -242,6 +242,9 @@ REFUSED = {
     'white space': ('\n \n', 'text is empty'),
     'a run that failed': (f'{HEAD}gpu59: {FAILED}\n .. gpu59 pid 9: Test '
                           'failure common.cu:842', f'no row .*"{FAILED}"'),
+    'a run without memory': (
+        "gpu59: Test CUDA failure common.cu:892 'out of memory'", 'no row .*'
+        "failed, .Test CUDA failure common.cu:892 'out of memory'"),
     'another program that failed': (
         "NCCL failure all_reduce.cu:95 'unhandled cuda error'",
         "failed, .NCCL failure all_reduce.cu:95 'unhandled cuda error'"),

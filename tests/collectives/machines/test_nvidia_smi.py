@@ -176,6 +176,12 @@ def test_the_row_of_gpu1_may_stand_right_below_the_header():
     assert wiring.cables.tolist() == [[0, 4], [4, 0]]
 
 
+def test_affinities_may_follow_a_comma_in_a_csv_file():
+    wiring = read_table('GPU0,X,NV12,0-9\nGPU1,NV12,X,10-19\n')
+    assert wiring.cables.tolist() == [[0, 12], [12, 0]]
+    assert wiring.sockets == ('0-9', '10-19')
+
+
 def test_cards_may_stand_out_of_order():
     swapped = TABLE.replace('mlx5_0', 'mlx5_7')
     assert [*read_table(swapped).cards] == ['mlx5_7', 'mlx5_1']
@@ -265,6 +271,7 @@ RANK = ('#  Rank  0 Group  0 Pid 4711 on  my-host device  0 [0x16] '
     (BOX.format('NVIDIA RTX A6000               Off ').replace(
         '|', '\u2502'), 'A6000', ''),
     (BOX.format('NVIDIA GeForce RTX 3090        Off '), 'RTX 3090', ''),
+    (BOX.format('NVIDIA GeForce RTX 4080 ...  Off '), None, '4080 ...'),
     (BOX.format('GeForce RTX 2070...  Off '), None, 'RTX 2070...'),  # SUPER?
     (BOX.format('NVIDIA GeForce RTX 3090 ...  Off '), None, '3090 ...'),
     (BOX.format('NVIDIA RTX 6000...  Off '), None, 'RTX 6000...'),
