@@ -1,8 +1,9 @@
 """Real machines, from what their owners post: wiring, rings, expectations.
 
 `rates`: what a link carries, with sources. `wiring`: what a text says.
-`nvidia_smi`, `nccl_xml`: the texts. `server`: the topology of one machine.
-`expectation`: what bus bandwidth it should show. `nccl_tests`: what it showed.
+`nvidia_smi`, `nccl_xml`: the texts. `posts`: what all posts have in common.
+`server`: the topology of one machine. `expectation`: what bus bandwidth it
+should show. `nccl_tests`: what it showed.
 `protocols`: how long small arrays take. `examples`: tables to try.
 """
 from d2lps.collectives.machines import examples, protocols, rates

@@ -61,8 +61,8 @@ DIRECT = (
 
 
 class Verdict(NamedTuple):
-    """word: 'healthy', 'below' or 'above', or None if the log ends too
-    early. why: in sentences."""
+    """word: 'healthy', 'below' or 'above', or None if the log cannot tell.
+    why: in sentences."""
     word: str | None
     why: str
 
@@ -119,6 +119,9 @@ class Expectation:
         op = measured.attrs.get('op')
         self._check_ranks(measured, op)
         peak = positive('measured', float(measured['busbw'].max()))
+        if measured.attrs.get('wrong'):
+            return Verdict(None, 'The log has wrong results (#wrong): its '
+                           'speed says nothing before the sums are right.')
         if op not in (None, 'all_reduce') and not self._same_as(op):
             return Verdict(None, f'The log is of {op}, and the range is of '
                            'all_reduce, which shows another bus bandwidth '

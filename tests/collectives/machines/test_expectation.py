@@ -357,6 +357,12 @@ def test_a_log_of_another_collective(machine, op, word):
     assert word or 'run all_reduce_perf' in verdict.why
 
 
+def test_a_log_with_wrong_sums_is_not_judged(ask):
+    wrong = LOG.replace(' 0\n', ' 7\n')
+    code, out, _ = ask(examples.posted('DGX-1'), '--gpu', 'V100', log=wrong)
+    assert code == 0 and 'healthy' not in out and 'wrong results' in out
+
+
 def test_a_switch_with_a_link_down():
     """GPU 5 has 17 NVLinks that work, so each pair with it has 17."""
     text = examples.table(8, lambda i, j: f'NV{17 if 5 in (i, j) else 18}')
