@@ -43,16 +43,11 @@ def server(**arguments: Any) -> None:
 
 
 def numbers(text: str) -> list[int]:
-    """'0,1,4-7' as [0, 1, 4, 5, 6, 7]."""
-    found: list[int] = []
-    for part in text.split(','):
-        first, dash, last = part.strip().partition('-')
-        if not first.isdecimal() or dash and not last.isdecimal() or (
-                len(part) > 9):
-            raise argparse.ArgumentTypeError(
-                f'they must be numbers such as 0,1,2 or 0-3; it was {text!r}')
-        found += range(int(first), int(last or first) + 1)
-    return found
+    from d2lps.collectives.machines import ask
+    try:
+        return ask.numbers(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
 
 
 class OneLine(argparse.ArgumentParser):

@@ -26,6 +26,7 @@ P3_CABLES = np.array([
     [0, 0, 0, 1, 2, 1, 2, 0]])
 P3_CABLES.flags.writeable = False
 
+MOST_DEVICES = 16  # of which rings are searched
 # What takes long is limited by steps, not by seconds: so the same table has
 # the same rings on every machine. A step is one device put into a ring.
 STEPS_PER_TRY = 1250
@@ -51,7 +52,7 @@ class _Steps:
 
 
 def _small_enough(cables, **_):
-    integer('devices in cables', len(cables), least=2, most=16)
+    integer('devices in cables', len(cables), least=2, most=MOST_DEVICES)
     integer('cables between two devices', cables.max(), least=0, most=1000)
 
 
@@ -73,11 +74,17 @@ def rings_of(cables: np.ndarray | Sequence[Sequence[int]]) -> Rings:
     ring before. Such a search takes too long for some tables, and is then
     broken off: the result is the best that was found.
     """
-    table = np.asarray(cables, int).tolist()
-    rings = _most_rings(table)
+    rings = most_rings(cables)
     if not rings:
+        table = np.asarray(cables, int).tolist()
         raise ValueError(f'cables: {_why_not(table)}{_which_do(table)}')
     return rings
+
+
+@checked(_small_enough, cables=limits.matrix)
+def most_rings(cables: np.ndarray | Sequence[Sequence[int]]) -> Rings:
+    """As `rings_of`, but [] where no ring goes through all devices."""
+    return _most_rings(np.asarray(cables, int).tolist())
 
 
 def _k_of_them(cables, k):

@@ -1,19 +1,13 @@
-"""`d2lps server FILE`: from a posted table to an expectation and a verdict."""
+"""`d2lps server FILE`: an answer to what an owner posts, in a terminal."""
 import os
 import stat
 import sys
 from json import dumps
 
 from d2lps.checks import integer, positive, writable
-from d2lps.collectives.machines.expectation import (Expectation, Verdict,
-                                                    expected)
-from d2lps.collectives.machines.nccl_tests import read_nccl_tests
-from d2lps.collectives.machines.nccl_xml import read_xml
-from d2lps.collectives.machines.nvidia_smi import read_table
-from d2lps.collectives.machines.rates import GPUS, find_gpu
-from d2lps.collectives.machines.server import Server, server_of
+from d2lps.collectives.machines.ask import Answer, ask
+from d2lps.collectives.machines.rates import GBIT
 
-GBIT = 1e9 / 8  # bytes/s
 MOST_BYTES = 20_000_000  # of a file; posted tables have some thousands
 
 
@@ -26,37 +20,21 @@ def server(file: str, gpu: str | None = None, use: list[int] | None = None,
     file: a table of `nvidia-smi topo -m`, or NCCL's XML; '-' is standard
     input. log: a log of nccl-tests; measured: or a bus bandwidth, GB/s.
     card_gbit: Gbit/s of a network card. json: print one object. The rest:
-    see `server_of` and `expected`.
+    see `ask`.
 
     Raises ValueError or OSError for what cannot be read or does not fit.
     """
     _check_options(file, log, measured, machines, cards, card_gbit)
-    text = _read(file)
-    wiring = (read_xml if '<system' in text else read_table)(text)
-    if machines == 1 and len(use or wiring.gpus) < 2:
-        raise ValueError('one GPU of one machine has nobody to sum with; '
-                         'say --machines 2, or give a table of more GPUs')
-    table = None if log is None else read_nccl_tests(_read(log))
-    kind = _kind(gpu, wiring.gpu, table)
-    machine = server_of(wiring, kind, use)
-    found = expected(machine, machines=machines, cards=cards, card_rate=None
-                     if card_gbit is None else card_gbit * GBIT)
-    verdict = None
-    if table is not None:
-        verdict = found.verdict(table)
-    elif measured is not None:
-        verdict = found.verdict(measured * 1e9)
-    notes = list(machine.wiring.notes)
-    if table is not None:
-        notes += table.attrs['notes']
-    show = _print_object if json else _print_lines
-    show(machine, found, verdict, notes, machines)
+    answer = ask(
+        _read(file), gpu, use, None if log is None else _read(log),
+        None if measured is None else measured * 1e9, machines, cards,
+        None if card_gbit is None else card_gbit * GBIT)
+    (_print_object if json else _print_lines)(answer, machines)
 
 
-def _print_object(machine: Server, found: Expectation,
-                  verdict: Verdict | None, notes: list[str],
-                  machines: int) -> None:
-    why = [found.why, verdict.why if verdict else '', *notes]
+def _print_object(answer: Answer, machines: int) -> None:
+    found, verdict = answer.expectation, answer.verdict
+    why = [found.why, verdict.why if verdict else '', *answer.notes]
     print(dumps({
         'gpus': found.gpus, 'rings': found.rings,
         'low': round(found.low / 1e9, 3), 'high': round(found.high / 1e9, 3),
@@ -65,9 +43,8 @@ def _print_object(machine: Server, found: Expectation,
         'why': ' '.join(filter(None, why))}))
 
 
-def _print_lines(machine: Server, found: Expectation,
-                 verdict: Verdict | None, notes: list[str],
-                 machines: int) -> None:
+def _print_lines(answer: Answer, machines: int) -> None:
+    machine, found, verdict, notes = answer
     gpus = f'{len(machine.gpus)} {machine.gpu.name}: '
     gpus += ' '.join(map(str, machine.gpus))
     rows = [('GPUs', gpus if machines == 1
@@ -75,7 +52,7 @@ def _print_lines(machine: Server, found: Expectation,
     rows += [('ring', f'{"-".join(map(str, [*order, order[0]]))}, {count} '
                       f'NVLink{"s" * (count > 1)} per hop')
              for order, count in found.rings]
-    rows += [('expected', f'{found.low / 1e9:.3g} to {found.high / 1e9:.3g} '
+    rows += [('expected', f'{found.low / 1e9:,.3g} to {found.high / 1e9:,.3g} '
               'GB/s bus bandwidth, for arrays of 1 GiB or more'
               + ('' if found.predictable
                  else '; not predictable from this text')),
@@ -112,19 +89,6 @@ def _check_options(file, log, measured, machines, cards, card_gbit):
                          'machines; say --machines 2')
 
 
-def _kind(gpu, said, table):
-    """Which GPU it is: as the option says, or the text, or the log."""
-    measured = table is not None and table.attrs.get('gpu') or None
-    kind = gpu or said or measured
-    if kind is None:
-        raise ValueError('--gpu: the text does not say which GPU it is; say '
-                         '--gpu A100, or what it is: ' + ', '.join(GPUS))
-    if measured and find_gpu(kind, '--gpu').sm != find_gpu(measured).sm:
-        raise ValueError(f'--log: it is of {measured} GPUs, and these are '
-                         f'{find_gpu(kind).name}')
-    return kind
-
-
 def _read(name):
     """The text of a file, or of standard input; not more than fits."""
     if name != '-' and not stat.S_ISREG(os.stat(name).st_mode):
@@ -137,6 +101,8 @@ def _read(name):
     if len(content) > MOST_BYTES:
         raise ValueError(f'{writable(name)} is too large: it has more than '
                          f'{MOST_BYTES:,} bytes')
+    if not content.strip():
+        raise ValueError(f'{writable(name)} is empty')
     if content[:2] in (b'\xff\xfe', b'\xfe\xff'):  # as PowerShell writes
         return content.decode('utf-16', 'replace')
     return content.decode('utf-8-sig', 'replace')

@@ -9,14 +9,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import partial
+from numbers import Real
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from d2lps.checks import checked, instance_of, integer, positive
+from d2lps.checks import checked, instance_of, integer, positive, refuse
 from d2lps.collectives import limits
-from d2lps.collectives.cables import best_devices, rings_of
-from d2lps.collectives.machines.rates import GBIT, SOCKETS
+from d2lps.collectives.cables import (MOST_DEVICES, Rings, best_devices,
+                                      most_rings)
+from d2lps.collectives.machines.rates import CARD, SOCKETS
 from d2lps.collectives.machines.server import Server
 
 if TYPE_CHECKING:
@@ -47,36 +49,44 @@ OF_NETWORK = 0.95, 1.05
 SHOWN = {512 * MiB: 0.8, 256 * MiB: 0.6, 128 * MiB: 0.5, 64 * MiB: 0.35,
          32 * MiB: 0.2, 16 * MiB: 0.15}
 
-ADDS = 'switches add (NVLS)'  # plans, in words
-BOTH_WAYS = 'rings over NVLinks, both ways'
+# Plans, in words.
+ONE_WAY, BOTH_WAYS = 'a ring over NVLinks', 'rings over NVLinks, both ways'
+ADDS, PCIE = 'switches add (NVLS)', 'a ring over PCIe'
 SETTINGS = (
     'whether GPUs copy to each other or through host memory, BIOS (NUMA '
     'nodes per socket), ACS, IOMMU, and virtual machines decide, and none of '
     'them is in the text')
 DIRECT = (
-    'has each GPU a direct way to a card (GPUDirect RDMA: a driver module '
-    'such as nvidia-peermem, or dma-buf; without a virtual machine, ACS and '
-    'IOMMU off; a card below the PCIe switch of its GPU, not on the other '
-    'socket)?')
+    'Has each GPU a direct way to a card (GPUDirect RDMA)? It needs a driver '
+    'module such as nvidia-peermem, or dma-buf; outside of virtual machines, '
+    'ACS and IOMMU off; and a card below the PCIe switch of its GPU, not on '
+    'the other socket.')
 
 
 class Verdict(NamedTuple):
-    """word: 'healthy', 'below' or 'above', or None if the log cannot tell.
-    why: in sentences."""
+    """What a measurement says of a machine.
+
+    word: 'healthy', 'below' or 'above', or None if the log cannot tell.
+    why: in sentences.
+    """
     word: str | None
     why: str
 
 
 class _Inside(NamedTuple):
-    """One machine: the rate of its ring, the best rate, from, to, bytes/s."""
+    """What the GPUs of one machine should show.
+
+    ring, best: bus bandwidth of a ring and of the best plan, as the rates
+    say. low, high: from, to; bytes/s. The rest: as in `Expectation`.
+    """
     ring: float
     best: float
     low: float
     high: float
-    predictable: bool
-    plan: str
-    best_plan: str
+    low_plan: str
+    high_plan: str
     why: str
+    predictable: bool = True
 
 
 @dataclass(frozen=True)
@@ -90,12 +100,13 @@ class Expectation:
     predictable: False if hops lead through a CPU; then low and high are what
         such machines showed.
     why: in sentences. ring, best: bus bandwidth of a ring and of the best
-        plan, as the rates say.
-    wire: what goes through the cards of a machine, at most; None for one
-        machine. slots: what the PCIe slots of its GPUs carry together.
+        plan, as the rates say. rates: 'usable' or 'nominal'.
+    slot: what a PCIe slot carries. wire: what goes through the cards of a
+        machine, at most; None for one machine. slots_limit: would more cards
+        gain nothing, because the slots of the GPUs are full?
     """
     gpus: int
-    rings: list[tuple[list[int], int]]
+    rings: Rings
     low: float
     high: float
     low_plan: str
@@ -104,42 +115,50 @@ class Expectation:
     why: str
     ring: float
     best: float
-    slots: float
+    rates: str
+    slot: float
     wire: float | None = None
-    slots_limit: bool = False  # more cards would gain nothing
+    slots_limit: bool = False
 
     def verdict(self, measured: float | pd.DataFrame) -> Verdict:
         """What a measurement says of the machine.
 
         measured: bus bandwidth in bytes/s, or a table of `read_nccl_tests`,
         of which the largest one counts.
+
+        Raises ValueError for other things, for a log of more or fewer ranks,
+        and for nominal rates: the range is for usable ones.
         """
-        if isinstance(measured, (int, float)):
+        if self.rates == 'nominal':
+            raise ValueError("rates was 'nominal', which is what data sheets "
+                             "promise; a verdict needs rates='usable'")
+        if isinstance(measured, Real):
             return self._judge(positive('measured', measured), '')
-        op = measured.attrs.get('op')
-        self._check_ranks(measured, op)
-        peak = positive('measured', float(measured['busbw'].max()))
-        if measured.attrs.get('wrong'):
+        log = _log_of(measured)
+        op = log.attrs.get('op')
+        self._check_ranks(log, op)
+        peak = positive('measured', float(log['busbw'].max()))
+        if log.attrs.get('wrong'):
             return Verdict(None, 'The log has wrong results (#wrong): its '
                            'speed says nothing before the sums are right.')
         if op not in (None, 'all_reduce') and not self._same_as(op):
             return Verdict(None, f'The log is of {op}, and the range is of '
                            'all_reduce, which shows another bus bandwidth '
                            'here: run all_reduce_perf.')
-        last = measured['size'].max()
+        last = log['size'].max()
         share = _shown(last)
         if share == 1:
             return self._judge(peak, '')
+        end = f' The log ends at {size_in_words(last)}'
         if self.low <= peak <= self.high:
-            return self._judge(peak, f' The log ends at {_size(last)}; larger '
-                               'arrays may show more.')
-        late = f' The log ends at {_size(last)}: measure up to 8 GiB.'
+            return self._judge(peak, f'{end}; larger arrays may show more.')
+        end += ': measure up to 8 GiB.'
         if share:
-            late += (f' Arrays of {_size(last)} showed {share:.0%} or more of '
-                     'what the largest did, on healthy machines.')
+            end += (f' Arrays of {size_in_words(last)} showed {share:.0%} or '
+                    'more of what the largest did, on healthy machines.')
         if share * self.low <= peak < self.low:
-            return Verdict(None, f'{_gb(peak)} so far.' + late)
-        return self._judge(peak, late)
+            return Verdict(None, f'{rate_in_words(peak)} so far.{end}')
+        return self._judge(peak, end)
 
     def _same_as(self, op):
         """Does this collective show the same here as an all-reduce?"""
@@ -153,76 +172,74 @@ class Expectation:
         if ranks is None and op in (None, 'all_reduce') and 'algbw' in log:
             # busbw is algbw times 2 (n - 1) / n. Logs round both to 0.01
             # GB/s, so that small ones tell nothing.
-            row = log.loc[log['busbw'].idxmax()]
-            factor = row['busbw'] / max(row['algbw'], 1)
-            if row['algbw'] >= 1e9 and (
-                    abs(factor / _ring_factor(self.gpus) - 1) > 0.02):
+            algbw, busbw = log[['algbw', 'busbw']].max()
+            factor = busbw / max(algbw, 1)
+            if algbw >= 1e9 and abs(factor / _arrays_sent(self.gpus) - 1
+                                    ) > 0.02:
                 ranks = round(2 / (2 - factor)) if factor < 1.99 else 'more'
         if ranks not in (None, self.gpus):
             raise ValueError(f'the log has {ranks} ranks, and {self.gpus} '
                              'GPUs take part: say which GPUs of a machine '
                              'do, or how many machines')
 
-    def _judge(self, peak, late):
+    def _judge(self, peak, end):
         if peak > self.high:
-            return Verdict('above', self._above(peak) + late)
+            return Verdict('above', self._above(peak) + end)
         if peak < self.low:
-            return Verdict('below', self._below(peak) + late)
-        words = f'{_gb(peak)} is in the range.'
-        if self.wire and peak > self.wire:
-            words += f' {self._beyond_wire()}'
+            return Verdict('below', self._below(peak) + end)
+        words = f'{rate_in_words(peak)} is in the range.'
+        if self.wire and self.best > peak > self.wire:
+            words += (f' It is more than the {rate_in_words(self.wire)} of '
+                      'the cards, and no mistake: bus bandwidth counts the '
+                      'bytes of a ring, and a tree, or a sum inside each '
+                      'machine first, sends fewer.')
         if not self.predictable:
             words += (' That says little: machines with hops through a CPU '
                       'showed all of this range.')
-        return Verdict('healthy', words + late)
-
-    def _beyond_wire(self):
-        return (f'It is more than the {_gb(self.wire)} of the cards, and no '
-                'mistake: bus bandwidth counts the bytes of a ring, and a '
-                'tree, or a sum inside each machine first, sends fewer.')
+        return Verdict('healthy', words + end)
 
     def _above(self, peak):
         if not self.predictable:
-            return (f'{_gb(peak)} is more than such machines showed. Do other '
-                    'GPUs take part, or NVLinks that the text does not name?')
-        hints = ['other GPUs, more cards or faster ones than were said?',
-                 'GB/s, not Gbit/s?']
+            return (f'{rate_in_words(peak)} is more than such machines '
+                    'showed. Do other GPUs take part, or NVLinks that the '
+                    'text does not name?')
+        words = (f'{rate_in_words(peak)} is above the range: more than such '
+                 'machines were measured to show. (Only up to the range it '
+                 'is no mistake if bus bandwidth is above the wire.) Were '
+                 'these other GPUs, or Gbit/s in place of GB/s?')
         if self.wire:
-            hints.append('switches of the network that add (SHARP)?')
+            words += (' Are there more or faster cards, or switches of the '
+                      'network that add (SHARP)?')
         elif self.low_plan == BOTH_WAYS:
-            hints.append('ways over a GPU between, which NCCL may add?')
-        return (f'{_gb(peak)} is above the range, so it is more than the best '
-                'plan on these links would show, though bus bandwidth may '
-                'be above the wire. Where to look: ' + ' '.join(hints))
+            words += ' Does NCCL also send over a GPU between?'
+        return words
 
     def _below(self, peak):
-        words = f'{_gb(peak)} is {1 - peak / self.low:.0%} below the range.'
-        return ' '.join([words, 'Where to look:', *self._suspects(peak)])
+        words = f'{rate_in_words(peak)} is {1 - peak / self.low:.0%} below'
+        return ' '.join([f'{words} the range.', *self._suspects(peak)])
 
     def _suspects(self, peak):
         """What may be wrong where `peak` is below the range: sentences."""
         if self.wire:
             if self.slots_limit:
-                yield ('the slots of the GPUs are the limit: more cards than '
-                       'GPUs gain nothing;')
+                yield ('The slots of the GPUs are full, so more cards would '
+                       'gain nothing.')
             yield DIRECT
-            return
-        if not self.rings:
-            yield ('do the GPUs copy to each other, or through host memory '
+        elif not self.rings:
+            yield ('Do the GPUs copy to each other, or through host memory '
                    '(ACS, IOMMU, a virtual machine)?')
-            return
-        if self.high_plan == ADDS and peak > OF_RING[0] * self.ring:
-            yield ('it is what a ring reaches: do the switches add (NVLS)? It '
-                   'needs NCCL 2.17, a driver with multicast (CUDA 12.1), a '
-                   'fabric manager that works (in a virtual machine the '
-                   "host's must allow it), and NCCL_NVLS_ENABLE not 0.")
-            return
-        if peak < self.slots:
-            yield 'it is what PCIe carries;'
-        yield ('is an NVLink down (nvidia-smi nvlink --status)? Does NCCL go '
-               'through host memory (NCCL_P2P_DISABLE) or the network '
-               '(containers that do not share /dev/shm)? Did other GPUs take '
-               'part than were said?')
+        elif self.high_plan == ADDS and peak > OF_RING[0] * self.ring:
+            yield ('It is what a ring reaches: do the switches add (NVLS)? '
+                   'That needs NCCL 2.17, a driver with multicast (CUDA '
+                   '12.1), a fabric manager that works (in a virtual machine '
+                   "the host's must allow it), and NCCL_NVLS_ENABLE not 0.")
+        else:
+            if peak < self.slot:
+                yield 'PCIe would carry as much.'
+            yield ('Is an NVLink down (nvidia-smi nvlink --status)? Does '
+                   'NCCL go through host memory (NCCL_P2P_DISABLE) or the '
+                   'network (containers that do not share /dev/shm)? Did '
+                   'other GPUs take part than were said?')
 
 
 def _rule(topology, nbytes, machines, cards, card_rate):
@@ -233,9 +250,15 @@ def _rule(topology, nbytes, machines, cards, card_rate):
             'cards=8, card_rate=50e9 are 8 cards of 400 Gbit/s. (Machines '
             'that one NVLink domain joins, such as a GB200 rack, count as '
             'one: give a table of all its GPUs.)')
+    if machines == 1 and (cards, card_rate) != (None, None):
+        raise ValueError('cards and card_rate are about several machines; '
+                         'say machines=2')
     if machines * len(topology.gpus) < 2:
-        raise ValueError('use: one GPU of one machine has nobody to sum '
-                         'with; take 2 GPUs or more, or machines=2')
+        raise ValueError('one GPU of one machine has nobody to sum with; '
+                         'take 2 GPUs or more, or 2 machines')
+    if len(topology.gpus) > MOST_DEVICES and topology.cables.any():
+        refuse('use', f'{len(topology.gpus)} GPUs',
+               f'{MOST_DEVICES} GPUs or fewer, where no switch joins them')
 
 
 @checked(_rule, nbytes=partial(positive, example=1e9), machines=limits.LINEAR,
@@ -255,67 +278,75 @@ def expected(topology: Server, nbytes: float = GiB, machines: int = 1,
     cards, card_rate: network cards of each machine, and bytes/s of one each
     way by its data sheet (50e9 for 400 Gbit/s).
 
-    Raises ValueError for one GPU alone, and for machines without cards.
+    Raises ValueError for one GPU alone, for several machines without cards,
+    and for more than 16 GPUs that cables join without a switch.
     """
     rings = _rings(topology)
-    inside = _one_machine(topology, rings)
+    inside = _inside(topology, rings)
     shown = [([topology.gpus[i] for i in order], count)
              for order, count in rings]
-    if cards and card_rate and machines > 1:
+    if cards and card_rate:
         found = _machines(topology, inside, shown, machines, cards, card_rate)
     else:
-        found = Expectation(
-            len(topology.gpus), shown, inside.low, inside.high, inside.plan,
-            inside.best_plan, inside.predictable, inside.why, inside.ring,
-            inside.best, topology.slot)
+        found = Expectation(len(topology.gpus), shown, **inside._asdict(),
+                            rates=topology.rates, slot=topology.slot)
     share = _shown(nbytes)
     if share == 1:
         return found
     return replace(
         found, low=share * found.low,
         predictable=found.predictable and share > 0,
-        why=f'{found.why} Arrays of {_size(nbytes)} showed {share:.0%} or '
-            'more of what the largest did, on healthy machines.')
+        why=f'{found.why} Arrays of {size_in_words(nbytes)} showed '
+            f'{share:.0%} or more of what the largest did, on healthy '
+            'machines.')
+
+
+def _inside(server, rings):
+    """What the GPUs of one machine should show; None for one GPU."""
+    if len(server.gpus) == 1:
+        return None
+    return _over_nvlink(server, rings) if rings else _over_pcie(server)
 
 
 def _machines(server, inside, rings, machines, cards, card_rate):
-    """The `Expectation` for several machines like this one."""
+    """The `Expectation` for several machines; inside: None for one GPU."""
     k = len(server.gpus)
     n = machines * k
     card = card_rate * (1 if server.rates == 'nominal'
-                        else GBIT.usable / GBIT.nominal)
-    slots = k * server.slot
-    wire = min(cards * min(card, server.slot), slots)
-    ring = min(inside.ring, wire)
-    # The best plan sums inside each machine, then between machines, and
-    # does both at the same time, piece by piece. Either may be the slower.
-    best = wire * _ring_factor(n) / _ring_factor(machines)
-    if k > 1:
-        best = min(best, inside.best * _ring_factor(n) / _ring_factor(k))
-    low, high = OF_NETWORK[0] * ring, OF_NETWORK[1] * best
-    if not inside.predictable:
-        low = min(low, inside.low)
-    why = [f'The {cards} cards of a machine carry {_gb(cards * card)}.'
-           if cards > 1 else
-           f'The card of a machine carries {_gb(card)}.']
+                        else CARD.usable / CARD.nominal)
+    carried = cards * min(card, server.slot)
+    wire = min(carried, k * server.slot)
+    ring, best = wire, wire * _arrays_sent(n) / _arrays_sent(machines)
+    why = [f'The {_several(cards, "card")} of a machine can carry '
+           f'{rate_in_words(cards * card)}.']
     if wire < cards * card:
-        why.append('But the PCIe slots '
-                   + ('of the GPU' if k == 1 else f'of {k} GPUs')
-                   + f' and of the cards let only {_gb(wire)} through.')
-    if k > 1:
-        why.append('Inside: ' + inside.why)
-    why.append(f'One ring through all {n} GPUs would show {_gb(ring)}, the '
-               f'best plan {_gb(best)}; measured machines were between, give '
-               'or take 5 %. For large arrays NCCL mostly takes trees for two '
-               'machines and rings for more. Switches of the network that add '
-               '(SHARP) are not counted.')
-    return Expectation(n, rings, low, high, f'a ring through all {n} GPUs',
-                       'sum inside each machine, then between machines, in '
-                       'pieces', inside.predictable, ' '.join(why), ring,
-                       best, slots, wire, slots < cards * card)
+        gpus = 'the GPU' if k == 1 else f'{k} GPUs'
+        why.append(f'But the PCIe slots of {gpus} and of the cards let only '
+                   f'{rate_in_words(wire)} through.')
+    if inside:
+        ring = min(inside.ring, wire)
+        # The best plan sums inside each machine, then between machines, and
+        # does both at the same time, piece by piece. Either may be slower.
+        best = min(best, inside.best * _arrays_sent(n) / _arrays_sent(k))
+        why.append(f'Inside: {inside.why}')
+    low, high = OF_NETWORK[0] * ring, OF_NETWORK[1] * best
+    predictable = inside is None or inside.predictable
+    if not predictable:
+        low = min(low, inside.low)
+    why.append(f'One ring through all {n} GPUs would show '
+               f'{rate_in_words(ring)}, the best plan {rate_in_words(best)}; '
+               'measured machines were between, give or take 5 %. For large '
+               'arrays NCCL mostly takes trees for two machines and rings '
+               'for more. Switches of the network that add (SHARP) are not '
+               'counted.')
+    return Expectation(
+        n, rings, low, high, f'a ring through all {n} GPUs',
+        'sum inside each machine, then between machines, in pieces',
+        predictable, ' '.join(why), ring, best, server.rates, server.slot,
+        wire, slots_limit=wire < carried)
 
 
-def _ring_factor(n):
+def _arrays_sent(n):
     """What each of n GPUs sends in a ring, in arrays."""
     return 2 * (n - 1) / n
 
@@ -323,77 +354,67 @@ def _ring_factor(n):
 def _rings(server):
     """(order, cables per hop) with devices 0 to k - 1; [] if there is none."""
     k = len(server.gpus)
-    if k < 2:
+    if k == 1 or not (server.switched or server.cables.any()):
         return []
     if server.switched:  # any order will do
         return [([*range(k)], server.switched)]
-    try:
-        return rings_of(server.cables)
-    except ValueError:
-        return []
+    return most_rings(server.cables)
 
 
-def _one_machine(server, rings):
-    """What the GPUs of one machine should show, as `_Inside`."""
+def _over_nvlink(server, rings):
     k = len(server.gpus)
-    if k == 1:
-        return _Inside(float('inf'), float('inf'), float('inf'),
-                       float('inf'), True, '', '', '')
-    if rings:
-        return _over_nvlink(server, rings)
+    links = sum(count for _, count in rings)
+    both = k > 2 and not server.switched
+    if both:
+        links *= 2
+    ring = links * server.nvlink
+    rate = rate_in_words(server.nvlink)
+    if server.switched:
+        why = (f'{_several(links, "NVLink")} lead from a GPU to switches; at '
+               f'{rate} each way they carry {rate_in_words(ring)}.')
+    elif both:
+        why = (f'{_several(len(rings), "ring")} over NVLinks, run both ways, '
+               f'let a GPU send over {links} NVLinks at a time; at {rate} '
+               f'they carry {rate_in_words(ring)}.')
+    else:
+        why = (f'At {rate} each way, {_several(links, "NVLink")} can carry '
+               f'{rate_in_words(ring)}.')
+    plan = BOTH_WAYS if both else ONE_WAY
+    low, high = (share * ring for share in (OF_PAIR if k == 2 else OF_RING))
+    share, fewest = ADDING[100 if server.gpu.sm >= 100 else 90]
+    if not server.switched or not server.gpu.adds_in_switch or k < fewest:
+        return _Inside(ring, ring, low, high, plan, plan, why)
+    best = ring * 2 * (k - 1) / (k + 1) * share
+    why += (f' If the switches add (NVLS), {rate_in_words(best)}: a GPU then '
+            f'sends {k + 1}/{k} of its array, in a ring {2 * k - 2}/{k}, and '
+            f'NCCL counts on {share:.0%} of the rate that this gives.')
+    low, high = OF_ADDING[0] * best, OF_ADDING[1] * best
+    if k > 8:
+        low, high = OF_DOMAIN[0] * ring, OF_DOMAIN[1] * ring
+        why += (' With more than eight GPUs in an NVLink domain, measured '
+                "rates were nearer to a ring's.")
+    return _Inside(ring, best, low, high, plan, ADDS, why)
+
+
+def _over_pcie(server):
+    """Without a ring over NVLinks: one PCIe switch, or through a CPU."""
+    k = len(server.gpus)
     ways = {server.path(i, j) for i in range(k) for j in range(i)}
     said = server.wiring.nvlinks_said or not server.gpu.nvlinks
     if ways == {'PIX'} and server.gpu.peer and said:
-        low, high = (part * server.slot for part in OF_SLOT)
-        return _Inside(server.slot, server.slot, low, high, True, 'a ring',
-                       'a ring', 'All GPUs hang on one PCIe switch, and each '
-                       f'slot carries {_gb(server.slot)} each way.')
+        low, high = (share * server.slot for share in OF_SLOT)
+        return _Inside(server.slot, server.slot, low, high, PCIE, PCIE,
+                       'All GPUs hang on one PCIe switch, and each slot '
+                       f'carries {rate_in_words(server.slot)} each way.')
     slowest = server.slot
     if 'SYS' in ways:  # of the processors that it may have, the slowest way
         slowest = min(slowest, *(getattr(one, server.rates)
                                  for one in SOCKETS.values()))
     low, high = THROUGH_CPU[0] * slowest, THROUGH_CPU[1] * server.slot
-    over = _over_a_gpu(server)
-    if over:
-        high = max(high, OF_RING[1] * over)
-    return _Inside(server.slot, high, low, high, False, 'a ring', 'a ring',
+    high = max(high, OF_RING[1] * _over_a_gpu(server))
+    return _Inside(server.slot, high, low, high, PCIE, PCIE,
                    f'{_no_ring(server, ways)} The range is what such '
-                   f'machines showed; {SETTINGS}.')
-
-
-def _over_nvlink(server, rings):
-    k = len(server.gpus)
-    cables = sum(count for _, count in rings)
-    if k > 2 and not server.switched:
-        cables *= 2  # a ring in both directions
-    ring = cables * server.nvlink
-    one = f'{server.nvlink / 1e9:.3g}'
-    if server.switched:
-        why = (f'{cables} NVLinks lead from a GPU to switches; at {one} GB/s '
-               f'each way they carry {_gb(ring)}.')
-    elif k == 2:
-        why = f'{cables} NVLinks at {one} GB/s each way carry {_gb(ring)}.'
-    else:
-        why = (f'{len(rings)} ring{"s" * (len(rings) > 1)} over '
-               f'NVLinks, run both ways, let a GPU send over {cables} '
-               f'NVLinks at a time; at {one} GB/s they carry {_gb(ring)}.')
-    best, best_plan = ring, 'the same'
-    low, high = (part * ring for part in (OF_PAIR if k == 2 else OF_RING))
-    part, fewest = ADDING[100 if server.gpu.sm >= 100 else 90]
-    if server.switched and server.gpu.adds_in_switch and k >= fewest:
-        best = ring * 2 * (k - 1) / (k + 1) * part
-        best_plan = ADDS
-        why += (f' If the switches add (NVLS), {_gb(best)}: a GPU then sends '
-                f'{k + 1}/{k} of its array, in a ring {2 * k - 2}/{k}, and '
-                f'NCCL counts on {part:.0%} of the rate that this gives.')
-        low, high = (part * best for part in OF_ADDING)
-        if k > 8:
-            low, high = (part * ring for part in OF_DOMAIN)
-            why += (' With more than eight GPUs in an NVLink domain, '
-                    'measured rates were nearer to a ring\'s.')
-    return _Inside(ring, best, low, high, True,
-                   BOTH_WAYS if not server.switched and k > 2
-                   else 'a ring over NVLinks', best_plan, why)
+                   f'machines showed; {SETTINGS}.', predictable=False)
 
 
 def _over_a_gpu(server):
@@ -402,65 +423,90 @@ def _over_a_gpu(server):
     Bytes/s: a GPU sends over all its NVLinks at most. 0 if some GPUs cannot
     be reached over NVLinks.
     """
-    reached = np.linalg.matrix_power(
-        np.eye(len(server.gpus), dtype=bool) | (server.cables > 0),
-        len(server.gpus))
-    if not reached.all():
+    near = np.eye(len(server.gpus), dtype=bool) | (server.cables > 0)
+    if not np.linalg.matrix_power(near, len(near)).all():
         return 0.0
     return int(server.cables.sum(axis=1).min()) * server.nvlink
 
 
 def _no_ring(server, ways):
     """Why no ring runs over NVLinks, or over one PCIe switch."""
+    through = ', '.join(sorted(way for way in ways if way[:2] != 'NV'))
+    if any(server.links_to_switch):
+        lost = [f'GPU{number}' for number, links in zip(
+            server.gpus, server.links_to_switch) if not links]
+        return (f'{", ".join(lost)} cannot be reached over the switches, so '
+                f'some hops lead through a CPU ({through}). The others have '
+                'a ring.')
     if not server.cables.any():
         words = ('No NVLinks join these GPUs.' if server.wiring.nvlinks_said
                  else 'The file says nothing of NVLinks.')
-        if not server.wiring.nvlinks_said and ways == {'PIX'}:
+        if 'PXB' in ways and ways <= {'PIX', 'PXB'}:
+            return f'{words} Several PCIe switches are between them.'
+        if ways != {'PIX'}:
+            return f'{words} Their way leads through a CPU ({through}).'
+        if server.gpu.peer:
             return words
-        if ways == {'PIX'}:
-            return (f'{words} They hang on one PCIe switch, but '
-                    f'{server.gpu.name} cards may not copy to each other, so '
-                    'data go through host memory.')
-        if ways <= {'PIX', 'PXB'}:
-            return f'{words} Their way leads through several PCIe switches.'
-        return f'{words} Their way leads through a CPU ({_names(ways)}).'
+        return (f'{words} They hang on one PCIe switch, but '
+                f'{server.gpu.name} cards may not copy to each other, so '
+                'data go through host memory.')
     words = 'No ring over direct NVLinks goes through all of these GPUs.'
     over = _over_a_gpu(server)
     if over:
         words += (' NCCL 2.8 and later may send over NVLinks through a GPU '
-                  f'between, with at most {_gb(over)}; otherwise some hops '
-                  f'lead through a CPU ({_names(ways)}).')
+                  f'between, with at most {rate_in_words(over)}; otherwise '
+                  f'some hops lead through a CPU ({through}).')
     else:
-        words += f' Some hops lead through a CPU ({_names(ways)}).'
+        words += f' Some hops lead through a CPU ({through}).'
+    return words + _better(server)
+
+
+def _better(server):
+    """Which GPUs of the machine have a ring: as many, or fewer."""
     text = server.wiring
-    better = best_devices(text.cables, len(server.gpus))
-    if not better and len(server.gpus) > 2:
-        better = best_devices(text.cables, 2)
-    if better:
-        names = ' '.join(str(text.gpus[i]) for i in better[0])
-        words += f' GPUs {names} would have one.'
-    return words
+    if len(text.gpus) > MOST_DEVICES:
+        return ''
+    for k in range(len(server.gpus), 1, -1):
+        best = best_devices(text.cables, k)
+        if best:
+            names = ' '.join(str(text.gpus[i]) for i in best[0])
+            return f' GPUs {names} would have one.'
+    return ''
 
 
-def _names(ways):
-    return ', '.join(sorted(way for way in ways if not way.startswith('NV')))
+def _log_of(measured):
+    """The table, if it is one."""
+    if {'size', 'busbw'} - {*getattr(measured, 'columns', ())}:
+        refuse('measured', measured, 'bytes/s, such as 129e9, or a table of '
+               'read_nccl_tests(text), with columns size and busbw')
+    return measured
 
 
 def _shown(nbytes):
-    """How much of a machine's best an array of so many bytes shows, at least.
-    """
+    """How much of its best a machine shows at this size, at least."""
     if nbytes >= GiB:
         return 1.0
     return max((share for size, share in SHOWN.items() if size <= nbytes),
                default=0.0)
 
 
-def _gb(rate):
-    return f'{rate / 1e9:.3g} GB/s'
+def _several(count, noun):
+    return f'{count} {noun}{"s" * (count != 1)}'
 
 
-def _size(nbytes):
+def _in_words(value):
+    """Three digits, and never a power of ten: 1,860, 129, 0.84."""
+    return f'{float(f"{value:.3g}"):,g}'
+
+
+def rate_in_words(rate: float) -> str:
+    """Bytes/s as '129 GB/s'."""
+    return f'{_in_words(rate / 1e9)} GB/s'
+
+
+def size_in_words(nbytes: float) -> str:
+    """Bytes as '128 MiB'."""
     for unit, size in (('GiB', GiB), ('MiB', MiB), ('KiB', 1 << 10)):
         if nbytes >= size:
-            return f'{nbytes / size:.3g} {unit}'
+            return f'{_in_words(nbytes / size)} {unit}'
     return f'{nbytes:.0f} bytes'

@@ -48,8 +48,9 @@ SOCKETS = {
 # Of which processor a machine is thought to be if its text does not say it.
 SOCKET_OF_PCIE = {3: 'Skylake', 4: 'EPYC', 5: 'Sapphire Rapids',
                   6: 'Emerald Rapids'}
-# A network card, for each Gbit/s of its data sheet.
-GBIT = Rate(12e9 / 100, 12.5e9 / 100, f'{TOPO_H}, NET_BW')
+# A network card of 100 Gbit/s.
+CARD = Rate(12e9, 12.5e9, f'{TOPO_H}, NET_BW')
+GBIT = 1e9 / 8  # bytes/s
 
 
 class Gpu(NamedTuple):

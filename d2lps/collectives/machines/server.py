@@ -19,13 +19,14 @@ class Server(Topology):
     their names in the text. Switches: 'nvswitch', and PCIe switches, 'pcie
     0', ... The numbers of the GPUs in the text are in `gpus`.
 
-    wiring: what the text said, of all GPUs of the machine.
+    wiring: what the text said, of all GPUs of the machine, and notes.
     gpu: a `rates.Gpu`. rates: 'usable' or 'nominal'.
     gpus: tuple of k numbers: which GPUs of the text are nodes 0 to k - 1.
     cables: integer array (k, k), NVLinks from GPU to GPU, without switches.
-    switched: NVLinks from each GPU to NVSwitches, or 0.
-    nvlink, slot: bytes/s of one NVLink (0 if there is none) and of a PCIe
-        slot.
+    links_to_switch: tuple of k numbers, NVLinks from each to NVSwitches.
+    switched: the smallest of them; 0 if one cannot be reached so.
+    nvlink, slot, socket: bytes/s of one NVLink (0 if there is none), of a
+        PCIe slot, and between two sockets.
     """
 
     def __init__(self, wiring: Wiring, gpu: Gpu, use: Sequence[int] | None,
@@ -33,35 +34,36 @@ class Server(Topology):
         def rate(one: Rate | None) -> float:
             return float(getattr(one, rates)) if one else 0.0
 
-        self.wiring, self.gpu, self.rates = wiring, gpu, rates
+        self.gpu, self.rates = gpu, rates
         self.gpus = _known(wiring, use)
         self.nvlink, self.slot = rate(gpu.nvlink), rate(gpu.slot)
-        switched = _through_switch(wiring, gpu)
-        for number, links in zip(wiring.gpus, switched):
-            if 0 < links < gpu.nvlinks:
-                self.wiring = wiring._replace(notes=(*wiring.notes, (
-                    f'GPU{number} has {links} NVLinks to switches, and the '
-                    f'{gpu.name} has {gpu.nvlinks}: is one down (nvidia-smi '
-                    'nvlink --status)?')))
-                break
-        which = [wiring.gpus.index(number) for number in self.gpus]
-        self.switched = min(switched[i] for i in which)
-        self.cables = (0 if self.switched else 1) * wiring.cables[
-            np.ix_(which, which)]
         self.socket = rate(SOCKETS[wiring.cpu or SOCKET_OF_PCIE[gpu.pcie]])
+        switched = _through_switch(wiring, gpu)
+        self.wiring = _with_note(wiring, gpu, switched)
+        which = [wiring.gpus.index(number) for number in self.gpus]
+        self.links_to_switch = tuple(switched[i] for i in which)
+        self.switched = min(self.links_to_switch)
+        self.cables = wiring.cables[np.ix_(which, which)]
+        if any(switched):  # what the text names between two leads through it
+            self.cables = np.zeros_like(self.cables)
+        tree = PcieTree(wiring, which)
+        switches = tree.switches + ['nvswitch'] * any(self.links_to_switch)
+        super().__init__(self._links(tree), switches,
+                         f'{len(which)} {gpu.name}')
+
+    def _links(self, tree):
+        """All `Link`s: NVLinks, slots, and what joins sockets."""
         links = []
         for i, j in np.argwhere(np.triu(self.cables)).tolist():
             links += star([i], j, int(self.cables[i, j]) * self.nvlink)
-        if self.switched:
-            links += star(range(len(which)), 'nvswitch',
-                          self.switched * self.nvlink)
-        tree = PcieTree(wiring, which)
+        for i, count in enumerate(self.links_to_switch):
+            if count:
+                links += star([i], 'nvswitch', count * self.nvlink)
         for device, above in tree.above.items():
             links += star([device], above, self.slot)
         for k, cpu in enumerate(tree.cpus):
             links += star(tree.cpus[:k], cpu, self.socket)
-        switches = [*tree.switches, *['nvswitch'][:self.switched]]
-        super().__init__(links, switches, f'{len(which)} {gpu.name}')
+        return links
 
     def path(self, i: int, j: int) -> str:
         """What joins GPUs i and j, 0 to k - 1: 'NV2', 'PIX', ... 'SYS'."""
@@ -144,6 +146,17 @@ def _known(wiring, use):
         refuse('use', list(use), 'different GPUs out of '
                f'{list(wiring.gpus)}')
     return tuple(use)
+
+
+def _with_note(wiring, gpu, switched):
+    """The wiring, with a note if a GPU has fewer NVLinks than its kind."""
+    for number, links in zip(wiring.gpus, switched):
+        if any(switched) and links < gpu.nvlinks:
+            return wiring._replace(notes=(*wiring.notes, (
+                f'GPU{number} has {links or "no"} NVLinks to switches, and '
+                f'the {gpu.name} has {gpu.nvlinks}: is one down (nvidia-smi '
+                'nvlink --status)?')))
+    return wiring
 
 
 def _through_switch(wiring, gpu):

@@ -2,12 +2,14 @@
 import json
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pytest
 from d2lps.__main__ import main
 from d2lps.collectives import simulate, strategies, topology
 from d2lps.collectives.links import Topology, both_ways
 from d2lps.collectives.machines import examples
+from d2lps.collectives.machines.ask import numbers
 from d2lps.collectives.machines.expectation import expected
 from d2lps.collectives.machines.rates import GPUS, find_gpu
 from d2lps.collectives.machines.server import server_of
@@ -148,8 +150,8 @@ def test_hops_through_a_cpu_are_not_predictable(wiring, gpu, use,
 
 @pytest.mark.parametrize('measured, word, words', [
     (129, 'healthy', ''), (60, 'below', 'nvidia-smi nvlink'),
-    (9, 'below', 'what PCIe carries'), (250, 'above', 'best plan'),
-    (1032, 'above', 'not Gbit/s')])
+    (9, 'below', 'PCIe would carry as much'), (250, 'above', 'Gbit/s in place'),
+    (1032, 'above', 'other GPUs')])
 def test_verdicts_for_one_machine(measured, word, words):
     verdict = expected(CUBE).verdict(measured * 1e9)
     assert verdict.word == word and words in verdict.why
@@ -169,7 +171,13 @@ def test_verdicts_for_two_machines(measured, word, words):
                      card_rate=12.5e9)
     verdict = found.verdict(measured * 1e9)
     assert verdict.word == word and words in verdict.why
-    assert ('no mistake' in verdict.why) == (48 < measured < 95)
+    assert ('and no mistake' in verdict.why) == (48 < measured < 95)
+
+
+def test_between_two_gpus_no_plan_sends_fewer_bytes():
+    found = expected(server('NVSwitch', 'H100', 8, 18, [0]), machines=2,
+                     cards=4, card_rate=50e9)
+    assert found.verdict(50e9) == ('healthy', '50 GB/s is in the range.')
 
 
 def curve(*points):
@@ -200,7 +208,9 @@ def test_smaller_arrays_may_show_less():
 @pytest.mark.parametrize('change, words', [
     (dict(machines=2), 'cards, card_rate: 2 machines'),
     (dict(machines=2, cards=0, card_rate=1e9), 'cards must be'),
-    (dict(machines=0), 'machines must be'), (dict(nbytes=-1), 'nbytes'),
+    (dict(machines=0), 'machines must be'),
+    (dict(cards=2, card_rate=1e9), 'say machines=2'),
+    (dict(nbytes=-1), 'nbytes'),
     (dict(topology=topology.nvlink_p3()), 'topology must be a Server')])
 def test_what_is_not_expected(change, words):
     with pytest.raises(ValueError, match=words):
@@ -281,12 +291,12 @@ def test_the_command_prints_an_object(ask):
 
 
 @pytest.mark.parametrize('options, words', [
-    ([], 'say --gpu A100'), (['--gpu', 'banana'], 'the name of a GPU'),
+    ([], 'say gpu A100'), (['--gpu', 'banana'], 'the name of a GPU'),
     (['--gpu', 'V100', '--use', '0,9'], 'use must be'),
-    (['--gpu', 'V100', '--use', 'a'], 'they must be numbers'),
+    (['--gpu', 'V100', '--use', 'a'], 'GPUs are numbers'),
     (['--gpu', 'V100', '--machines', '2'], '--cards 8 --card-gbit 400'),
     (['--gpu', 'V100', '--log', 'nowhere.txt'], 'nowhere.txt'),
-    (['--gpu', 'V100', '--use', '0'], 'nobody to sum with; say --machines 2'),
+    (['--gpu', 'V100', '--use', '0'], 'nobody to sum with; take 2 GPUs'),
     (['--gpu', 'V100', '--cards', '4'], 'say --machines 2'),
     (['--gpu', 'V100', '--machines', '2', '--cards', '4', '--card-gbit',
       'nan'], '--card-gbit must be'), (['--gpu', 'A100, H100'], 'one GPU')])
@@ -340,7 +350,7 @@ def test_gpus_are_named_by_ranges_too(ask):
 def test_a_log_of_other_gpus_is_refused(ask):
     named = f'#  Rank 0 Pid 7 on host device 0 [0x04] NVIDIA A100\n{LOG}'
     code, _, err = ask(examples.posted('DGX-1'), '--gpu', 'V100', log=named)
-    assert code == 2 and 'it is of A100 GPUs, and these are V100' in err
+    assert code == 2 and 'the log is of A100 GPUs, and these are V100' in err
 
 
 @pytest.mark.parametrize('machine, op, word', [
@@ -394,3 +404,79 @@ def test_all_posted_measurements():
             assert found.predictable and found.high < 1.3 * found.low
         if case.kind == 'PCIe':
             assert found.predictable == (case.wiring == 'one PCIe switch')
+
+
+def test_a_gpu_that_the_switches_do_not_reach():
+    """All links of GPU 7 to the switches are down."""
+    text = examples.table(8, lambda i, j: 'SYS' if 7 in (i, j) else 'NV12')
+    machine = topology.from_nvidia_smi(text, 'A100')
+    assert machine.links_to_switch == (12,) * 7 + (0,)
+    assert machine.switched == 0 and not machine.cables.any()
+    assert 'GPU7 has no NVLinks to switches' in machine.wiring.notes[-1]
+    found = expected(machine)
+    assert not found.predictable
+    assert 'GPU7 cannot be reached over the switches' in found.why
+    without = topology.from_nvidia_smi(text, 'A100', [*range(7)])
+    assert expected(without).ring == pytest.approx(240e9)
+
+
+def test_more_gpus_than_rings_are_searched_for():
+    text = examples.posted('pairs', 20, 4)
+    with pytest.raises(ValueError, match='^use must be 16 GPUs or fewer'):
+        expected(topology.from_nvidia_smi(text, 'A40'))
+    some = expected(topology.from_nvidia_smi(text, 'A40', [0, 1, 2]))
+    assert not some.predictable
+    rack = expected(topology.from_nvidia_smi(
+        examples.posted('NVSwitch', 72, 18), 'GB200'))
+    assert rack.gpus == 72 and rack.predictable
+
+
+@pytest.mark.parametrize('cards, gbit, limit', [
+    (1, 400, False), (8, 400, False), (9, 400, True), (5, 800, False),
+    (16, 200, False), (17, 200, True)])
+def test_when_more_cards_gain_nothing(cards, gbit, limit):
+    """Eight slots of 48 GB/s, and a card has a slot of its own."""
+    found = expected(HGX, machines=2, cards=cards, card_rate=gbit / 8e-9)
+    assert found.slots_limit == limit
+    said = found.verdict(1e9).why
+    assert ('more cards would gain nothing' in said) == limit
+
+
+def test_a_verdict_needs_usable_rates():
+    nominal = expected(server('DGX-1', 'V100', rates='nominal'))
+    assert nominal.ring == pytest.approx(150e9)
+    with pytest.raises(ValueError, match="needs rates='usable'"):
+        nominal.verdict(129e9)
+
+
+@pytest.mark.parametrize('measured', [
+    'x', None, [1], pd.DataFrame({'busbw': [1e9]}), float('nan')])
+def test_what_is_no_measurement(measured):
+    with pytest.raises(ValueError, match='^measured must be'):
+        expected(CUBE).verdict(measured)
+
+
+def test_numbers_of_numpy_are_measurements():
+    found = expected(CUBE)
+    assert found.verdict(np.float32(129e9)).word == 'healthy'
+    assert found.verdict(np.int64(12e9)).word == 'below'
+
+
+def test_large_numbers_are_no_powers():
+    words = [expected(server('NVSwitch', 'B200', n, 18)).why
+             for n in (2, 8, 16, 72)]
+    words += [expected(CUBE).verdict(1864e9).why]
+    assert not any('e+' in line for line in words) and '1,860' in words[-1]
+
+
+@pytest.mark.parametrize('words, found', [
+    ('0', [0]), ('0,1 , 3', [0, 1, 3]), ('2-4,7', [2, 3, 4, 7])])
+def test_numbers_of_gpus(words, found):
+    assert numbers(words) == found
+
+
+@pytest.mark.parametrize('words', ['', ',', '1-', '-1', '4-2', 'a', '0-99999',
+                                   '1,,2'])
+def test_what_is_no_number_of_gpus(words):
+    with pytest.raises(ValueError, match='GPUs are numbers'):
+        numbers(words)

@@ -1,0 +1,67 @@
+"""From what an owner posts to an expectation and a verdict."""
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from d2lps.collectives.machines.expectation import (Expectation, Verdict,
+                                                    expected)
+from d2lps.collectives.machines.nccl_tests import read_nccl_tests
+from d2lps.collectives.machines.nccl_xml import read_xml
+from d2lps.collectives.machines.nvidia_smi import read_table
+from d2lps.collectives.machines.rates import GPUS, find_gpu
+from d2lps.collectives.machines.server import Server, server_of
+
+
+class Answer(NamedTuple):
+    """verdict: None without a measurement. notes: of the texts, sentences."""
+    server: Server
+    expectation: Expectation
+    verdict: Verdict | None
+    notes: tuple[str, ...]
+
+
+def ask(text: str, gpu: str | None = None, use: Sequence[int] | None = None,
+        log: str | None = None, measured: float | None = None,
+        machines: int = 1, cards: int | None = None,
+        card_rate: float | None = None) -> Answer:
+    """What should this machine show, and does it?
+
+    text: a table of `nvidia-smi topo -m`, or NCCL's XML. log: of nccl-tests.
+    measured: or a bus bandwidth, bytes/s. gpu: where no text says which GPU
+    it is. use, machines, cards, card_rate: see `server_of` and `expected`.
+
+    Raises ValueError for texts that cannot be read or do not fit together.
+    """
+    wiring = (read_xml if '<system' in text else read_table)(text)
+    table = read_nccl_tests(log) if log else None
+    of_log = table.attrs['gpu'] if table is not None else None
+    kind = gpu or wiring.gpu or of_log
+    if kind is None:
+        raise ValueError('the text does not say which GPU it is: say gpu '
+                         'A100, or what it is: ' + ', '.join(GPUS))
+    if of_log and find_gpu(kind).sm != find_gpu(of_log).sm:
+        raise ValueError(f'the log is of {of_log} GPUs, and these are '
+                         f'{find_gpu(kind).name}')
+    server = server_of(wiring, kind, use)
+    found = expected(server, machines=machines, cards=cards,
+                     card_rate=card_rate)
+    notes, verdict = server.wiring.notes, None
+    if table is not None:
+        verdict = found.verdict(table)
+        notes += table.attrs['notes']
+    elif measured is not None:
+        verdict = found.verdict(measured)
+    return Answer(server, found, verdict, notes)
+
+
+def numbers(text: str) -> list[int]:
+    """'0, 1, 4-7' as [0, 1, 4, 5, 6, 7]; ValueError for other texts."""
+    found: list[int] = []
+    for part in text.split(','):
+        first, _, last = (end.strip() for end in part.partition('-'))
+        last = last or first if '-' not in part else last
+        if not all(end.isdecimal() and len(end) < 5 for end in (first, last)
+                   ) or int(last) < int(first):
+            raise ValueError('GPUs are numbers such as 0,1,2 or 0-3; it was '
+                             f'{text[:40]!r}')
+        found += range(int(first), int(last) + 1)
+    return found
