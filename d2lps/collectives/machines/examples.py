@@ -8,9 +8,11 @@ from typing import Any
 
 import numpy as np
 
+from d2lps.checks import checked, from_zero, integer, one_of, refuse
 from d2lps.collectives.cables import P3_CABLES
 from d2lps.collectives.machines.expectation import Expectation, expected
 from d2lps.collectives.machines.nvidia_smi import read_table
+from d2lps.collectives.machines.rates import GBIT
 from d2lps.collectives.machines.server import server_of
 
 # As the p3's, with the GPUs numbered otherwise (a server of 2019).
@@ -33,6 +35,7 @@ def table(n: int, cell: Callable[[int, int], str],
     return '\n'.join(rows) + '\n'
 
 
+@checked(n=integer, nvlinks=integer)
 def switched(n: int, nvlinks: int) -> str:
     """n GPUs with so many NVLinks each to switches (NVSwitch)."""
     return table(n, lambda i, j: f'NV{nvlinks}')
@@ -51,22 +54,31 @@ def joined(cables: np.ndarray | Sequence[Sequence[int]]) -> str:
     return table(n, cell, sockets)
 
 
+@checked(n=integer)
 def one_switch(n: int) -> str:
     """n GPUs on one PCIe switch, without NVLinks."""
     return table(n, lambda i, j: 'PIX')
 
 
+@checked(n=integer)
 def two_sockets(n: int) -> str:
     """n GPUs in slots of two sockets, without NVLinks."""
     return joined(np.zeros((n, n), int))
 
 
+def _even(n, **_):
+    if n % 2:
+        refuse('n', n, 'an even number: the GPUs are in pairs')
+
+
+@checked(_even, n=integer, nvlinks=integer)
 def pairs(n: int, nvlinks: int) -> str:
     """n GPUs in pairs, each joined by so many NVLinks; two sockets."""
     pair = nvlinks * (1 - np.eye(2, dtype=int))
     return joined(np.kron(np.eye(n // 2, dtype=int), pair))
 
 
+@checked(n=integer, nvlinks=integer)
 def all_joined(n: int, nvlinks: int) -> str:
     """n GPUs, each two of them joined by so many NVLinks, without switch."""
     return table(n, lambda i, j: f'NV{nvlinks}')
@@ -81,8 +93,18 @@ MACHINES: dict[str, Callable[[int, int], str]] = {
     'two sockets': lambda n, nvlinks: two_sockets(n)}
 
 
+def _as_built(wiring, n, **_):
+    if wiring.startswith('DGX-1') and n != 8:
+        refuse('n', n, f'8: so many GPUs a {wiring} has')
+
+
+@checked(_as_built, wiring=one_of(*MACHINES), n=integer, nvlinks=from_zero)
 def posted(wiring: str, n: int = 8, nvlinks: int = 0) -> str:
-    """The table of a wiring by its name, one of `MACHINES`."""
+    """The table of a wiring by its name, one of `MACHINES`.
+
+    n: how many GPUs. nvlinks: of each GPU to a switch, or to each GPU that it
+    is joined to, where the wiring leaves that open.
+    """
     return MACHINES[wiring](n, nvlinks)
 
 
@@ -92,9 +114,9 @@ def predicted(case: Any) -> Expectation:
     case: a row of it, with its columns as attributes.
     """
     use = case.use.split() if isinstance(case.use, str) else []
-    table = read_table(posted(case.wiring, case.gpus, case.nvlinks))
-    server = server_of(table, case.gpu, [*map(int, use)] or None)
+    wiring = read_table(posted(case.wiring, case.gpus, case.nvlinks))
+    server = server_of(wiring, case.gpu, [*map(int, use)] or None)
     if case.machines == 1:
         return expected(server)
     return expected(server, machines=case.machines, cards=int(case.cards),
-                    card_rate=case.gbit / 8 * 1e9)
+                    card_rate=case.gbit * GBIT)

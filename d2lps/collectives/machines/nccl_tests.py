@@ -30,6 +30,8 @@ _ROW = re.compile(rf'(?<![\w.,])({_NUMBER})\s+({_NUMBER})\s+{_TYPE}', re.I)
 # The first four columns of a CSV file: a number, and three of any content.
 _CSV = re.compile(rf'^[^\w.]*({_NUMBER})\s*[,;]([^,;]*)[,;]([^,;]*)[,;]'
                   r'([^,;]*)(?:$|[,;])', re.I)
+# A row that is cut off before or in its type.
+_BEGUN = re.compile(rf'\s*{_NUMBER}(\s+{_NUMBER}(\s+[a-z]+)?)?\s*', re.I)
 _OPS = ('all_reduce|all_gather|reduce_scatter|alltoallv?|all_to_all|sendrecv|'
         'broadcast|hypercube|reduce|gather|scatter')
 # A count such as 262,144 before a type, and 48,46 between semicolons.
@@ -43,6 +45,8 @@ _AVERAGE = re.compile(rf'Avg bus bandwidth\s*:\s*({_NUMBER})', re.I)
 _WRONG = re.compile(r'Out of bounds values\s*:\s*(\d{1,12})\s+FAILED', re.I)
 # "Test NCCL failure common.cu:958 'unhandled system error ...'"
 _FAILED = re.compile(r'(?:Test )?(?:NCCL|CUDA|Test) failure .{1,150}')
+
+_CUT = 'The last row (line {}) is cut off, and left out.'
 
 
 class _Number(NamedTuple):
@@ -68,6 +72,8 @@ class _Row(NamedTuple):
     out: tuple[_Number, ...]  # time, algbw, busbw; () if they do not fit
     inside: tuple[_Number, ...]  # the same in place
     wrong: bool = False  # does it count wrong results?
+    whole: bool = False  # are all columns there, out of place and in place?
+    lines: int = 1  # how many it takes
 
 
 @checked(text=partial(posted, most=MOST_TEXT, example='8  2  float'))
@@ -139,10 +145,16 @@ def _rows(lines):
                 raise ValueError(f'line {k + 1} has two rows side by side: '
                                  'give the log of one run')
             numbers = _after(line[found.end():])
-            following = lines[k + 1] if k + 1 < len(lines) else ''
-            if _is_rest(following):  # a terminal broke the line
-                numbers += _after(following)
-            logged.append(_log_row(k + 1, *found.groups(), numbers))
+            row = _log_row(k + 1, *found.groups(), numbers)
+            # Did a terminal break the line? Then numbers are missing. If
+            # none is, the next line is the start of a row that is cut off.
+            whole = (row.columns >= logged[-1].columns if logged
+                     else row.whole)
+            following = ' '.join(lines[k + 1:k + 2])
+            if not whole and _is_rest(following):
+                row = _log_row(k + 1, *found.groups(), numbers
+                               + _after(following))._replace(lines=2)
+            logged.append(row)
         elif _COMMAS.search(line):
             raise ValueError(f'line {k + 1} has numbers with commas: write '
                              '48.46 for 48,46 and 1048576 for 1,048,576')
@@ -202,8 +214,8 @@ def _not_all_zero(rows):
 
 
 def _is_rest(line):
-    """Is the line only numbers, and so the rest of the line before it?"""
-    return all(word == 'N/A' or re.fullmatch(_NUMBER, word, re.I)
+    """Is the line only numbers, the last maybe cut off: a part of a row?"""
+    return all(re.fullmatch(r'N(/A?)?|[\d.][\d_.e+-]*', word, re.I)
                for word in line.split())
 
 
@@ -241,7 +253,8 @@ def _log_row(line, size, count, words):
         if _fits(size, inside):
             wrong = any(_number(word).value >= 1
                         for word in rest[:at] + rest[at + 3:at + 4])
-            return _Row(line, len(words), size, width, out, inside, wrong)
+            return _Row(line, len(words), size, width, out, inside, wrong,
+                        len(rest) > 2 + 2 * at)
     torn = len(rest) > 1  # an error alone belongs to the first table
     wrong = any(_number(word).value >= 1 for word in rest)
     return _Row(line, len(words), size, width, () if torn else out, (), wrong)
@@ -268,6 +281,7 @@ def _whole(rows, lines, notes):
     usual = max(row.columns for row in rows)
     widths = [row.width for row in rows if row.width]
     width = median(widths) if widths else 0
+    after = lines[rows[-1].line - 1 + rows[-1].lines:]
     for row in rows:
         reason = ''
         if not row.out:
@@ -277,8 +291,7 @@ def _whole(rows, lines, notes):
         elif row.width and row.width != width:
             reason = (f'its size is {row.width:g} times its count; in other '
                       f'rows it is {width:g} times')
-        last = row is rows[-1] and not any(
-            line.strip() for line in lines[row.line:])
+        last = row is rows[-1] and _is_rest(' '.join(after))
         if last and not reason and any(
                 some[1].half != some[2].half for some in (
                     row.out, row.inside) if some) and row.width:
@@ -286,11 +299,12 @@ def _whole(rows, lines, notes):
         if not reason:
             continue
         if last and len(rows) > 1:
-            notes.append(f'The last row (line {row.line}) is cut off, and '
-                         'left out.')
+            notes.append(_CUT.format(row.line))
             return rows[:-1]
         raise ValueError(f'the row in line {row.line} contradicts itself or '
                          f'is torn: {reason}; a row looks like {EXAMPLE}')
+    if width and _BEGUN.fullmatch(' '.join(after)):
+        notes.append(_CUT.format(len(lines)))
     return rows
 
 

@@ -321,7 +321,9 @@ def _named(cards):
         name = card.element.get('name', '')
         if not re.fullmatch(r'[\w.+:-]{1,100}', name) or name in (
                 *named, 'nvswitch'):  # a `Server` has a node of that name
-            name = f'{name[:20]} NIC{len(named)}'.strip()
+            base, number = name[:20], len(named)
+            while (name := f'{base} NIC{number}'.strip()) in named:
+                number += 1
         named[name] = card
     return named
 

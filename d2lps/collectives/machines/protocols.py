@@ -101,15 +101,14 @@ def time(nbytes: float, ranks: int, rate: float, gpu: str, machines: int = 1,
     Raises ValueError for fewer than 2 GPUs, for GPUs that do not divide
     evenly among the machines, and for a GPU of unknown kind.
     """
-    options = lines(ranks, rate, gpu, machines, hops)
+    options = _lines(ranks, rate, gpu, machines, hops)
     estimate = min(latency for latency, _ in options.values())
     more = 0.0 if smallest is None else smallest - estimate
     return min(Call(latency + more + nbytes * per_byte, protocol)
                for protocol, (latency, per_byte) in options.items())
 
 
-def lines(ranks: int, rate: float, gpu: str, machines: int = 1,
-          hops: str = 'NVLink') -> dict[str, tuple[float, float]]:
+def _lines(ranks, rate, gpu, machines=1, hops='NVLink'):
     """The line of each protocol: seconds of no bytes, and seconds per byte.
 
     A dict by protocol, of those that the links permit. The arguments are

@@ -171,6 +171,27 @@ def test_a_torn_last_row_is_left_out_and_said():
             'The last row (line 4) is cut off, and left out.',)
 
 
+@pytest.mark.parametrize('log', [ROWS, OUT_ONLY, re.sub(OUT, r'\1\n', ROWS)],
+                         ids=['both tables', 'one table', 'broken rows'])
+def test_a_log_that_is_cut_anywhere_after_two_rows_shows_whole_rows(log):
+    rows, lines = read_nccl_tests(log), log.splitlines(True)
+    each = len(lines) // len(rows)  # a terminal may have broken them
+    ends = [len(''.join(lines[:each * k])) - 1 for k in range(5)]
+    for cut in range(ends[2], len(log)):
+        many = sum(end <= cut for end in ends[1:])
+        table = read_nccl_tests(log[:cut])
+        assert table.equals(rows[:many]), log[:cut]
+        assert table.attrs['wrong'] == 0
+        assert len(table.attrs['notes']) == bool(log[ends[many]:cut].strip())
+
+
+def test_a_row_that_is_cut_off_before_its_type_is_not_a_part_of_another():
+    table = read_nccl_tests(ROWS + '  8589934592  214')
+    assert table['size'].tolist() == SIZES
+    assert table.attrs['notes'] == (
+        'The last row (line 5) is cut off, and left out.',)
+
+
 def test_rows_that_the_average_counts_and_the_text_lacks_are_said():
     table = read_nccl_tests(''.join(LOG.splitlines(True)[-5:]))
     assert len(table) == 2

@@ -105,6 +105,8 @@ def test_cards_have_names_of_their_own():
                               card('c2', '', 'cpu 0')]))
     assert [*wiring.cards] == ['ib0', 'ib0 NIC1', 'nvswitch NIC2', 'NIC3',
                                'cpu 0 NIC4']
+    wiring = read_xml(system([gpu(0), card('c1', 'NIC1', '', '')]))
+    assert [*wiring.cards] == ['NIC1', 'NIC2', 'NIC3']
 
 
 def test_a_link_without_tclass_leads_to_a_gpu_or_a_switch():

@@ -2,7 +2,7 @@
 import numpy as np
 import pytest
 
-from d2lps.collectives.machines.protocols import PROTOCOLS, lines, time
+from d2lps.collectives.machines.protocols import PROTOCOLS, _lines, time
 
 MiB, US = 2**20, 1e-6
 
@@ -74,16 +74,16 @@ def test_a_byte_costs_a_call_and_its_hops():
 def test_the_lines_have_the_constants_of_nccl():
     # Simple on 8 GPUs: 8.4 us and 14 hops of 3.4; LL at most 87.7 GB/s of
     # busbw on A100, and half of the rate where that is less.
-    found = lines(8, 240e9, 'A100')
+    found = _lines(8, 240e9, 'A100')
     assert [*found] == ['LL', 'LL128', 'Simple']
     assert found['Simple'] == pytest.approx((56 * US, 14 / 8 / 240e9))
     assert found['LL128'] == pytest.approx((40.6 * US, 14 / 8 / 220.8e9))
     assert found['LL'] == pytest.approx((15 * US, 14 / 8 / 87.7e9))
-    assert lines(8, 60e9, 'A100')['LL'][1] == pytest.approx(14 / 8 / 30e9)
+    assert _lines(8, 60e9, 'A100')['LL'][1] == pytest.approx(14 / 8 / 30e9)
 
 
 def test_ll_has_a_lower_limit_on_more_machines():
-    busbw = [2 * 31 / 32 / lines(32, 400e9, 'H100', machines)['LL'][1] / 1e9
+    busbw = [2 * 31 / 32 / _lines(32, 400e9, 'H100', machines)['LL'][1] / 1e9
              for machines in (1, 2, 4, 8)]
     assert busbw == pytest.approx([141, 39, 20.4, 20.4])
 
@@ -98,7 +98,7 @@ def test_nccl_takes_ll_for_small_then_ll128_then_simple():
 @pytest.mark.parametrize('where', [{'gpu': 'V100', 'hops': 'PCIe'},
                                    {'gpu': 'P100'}])
 def test_there_is_no_ll128_over_pcie_nor_on_a_p100(where):
-    assert [*lines(4, 12e9, **where)] == ['LL', 'Simple']
+    assert [*_lines(4, 12e9, **where)] == ['LL', 'Simple']
 
 
 @pytest.mark.parametrize('machines', [1, 2, 4])
