@@ -83,8 +83,8 @@ def two_rings(both_ways: bool = False) -> Schedule:
     return plan
 
 
-def _ring_over_cables(name, value):
-    """A check: an order of devices, and how many cables make a hop."""
+def ring_over_cables(name: str, value: object) -> tuple[list[int], int]:
+    """A check: a pair of an order of devices, and cables per hop."""
     if not isinstance(value, (list, tuple)) or len(value) != 2:
         refuse(name, value, 'a pair: an order of devices, and how many '
                'cables make a hop, such as ([0, 1, 2], 1)')
@@ -104,7 +104,7 @@ def _through_the_same(rings, both_ways):
 
 
 @checked(_through_the_same, both_ways=boolean, rings=list_of(
-    _ring_over_cables, 'a list of rings, as from rings_of'))
+    ring_over_cables, 'a list of rings, as from rings_of'))
 def rings(rings: Sequence[tuple[Sequence[int], int]],
           both_ways: bool = True) -> Schedule:
     """Several rings at the same time, each over cables of its own.

@@ -11,8 +11,11 @@ from math import isclose
 from reprlib import repr as short
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from d2lps.collectives.machines import examples, expectation
 from d2lps.collectives.machines.expectation import Expectation
+from d2lps.collectives.machines.rates import GBIT
 from d2lps.collectives.machines.server import Server
 from d2lps.collectives.topology import from_nvidia_smi
 from d2lps.exercises.checking import (Answer, Check, Notes, Picture, Wrong,
@@ -20,6 +23,8 @@ from d2lps.exercises.checking import (Answer, Check, Notes, Picture, Wrong,
 from d2lps.figures import describe
 
 NEAR = 0.03  # how far a bound may be away
+SCATTER = 1.15  # measurements of one machine differ by less than this
+MOST_RATE = 1e15  # GB/s: no answer in a wrong unit is as large
 REASONS = {
     'links': 'the links that all data must cross are this fast',
     'NVLS': 'the switches add, so GPUs send fewer bytes than in a ring',
@@ -69,7 +74,7 @@ def _expected(post: Post, rates: str = 'usable') -> Expectation:
         return expectation.expected(post.server(rates))
     return expectation.expected(
         post.server(rates), machines=post.machines, cards=post.cards,
-        card_rate=post.gbit * 1e9 / 8)
+        card_rate=post.gbit * GBIT)
 
 
 def _bounds(post: Post, rates: str = 'usable') -> list[float] | None:
@@ -99,7 +104,7 @@ def _verdict(post: Post) -> tuple[str, str]:
         return word, 'no NVLS' if ring else 'PCIe'
     if found.wire is None:
         return word, 'NVLS' if found.best > found.ring else 'links'
-    if post.measured > 1.15 * found.wire / 1e9:
+    if post.measured > SCATTER * found.wire / 1e9:
         return word, 'fewer bytes'
     return word, 'one slot' if found.slots_limit else 'links'
 
@@ -114,11 +119,15 @@ def run_bounds(answer: Answer, **case: Any) -> Notes:
     if found is None:
         return None
     try:
-        low, high = map(scalar, found)
-        return [float(low), float(high)]
-    except (TypeError, ValueError):
+        if not isinstance(found, (tuple, list, np.ndarray)):
+            raise TypeError  # of a text, each letter would be a number
+        low, high = (float(scalar(end)) for end in found)
+        if not max(abs(low), abs(high)) < MOST_RATE or high != high:
+            raise ValueError  # infinite, or not a number
+    except (TypeError, ValueError, OverflowError):
         raise Wrong(f'your function returned {short(found)}. Two numbers are '
                     'wanted, in GB/s, or None.') from None
+    return [low, high]
 
 
 def judge_bounds(found: Notes, **case: Any) -> None:
@@ -145,7 +154,8 @@ def judge_bounds(found: Notes, **case: Any) -> None:
 def _in_words(bounds):
     if bounds is None:
         return 'None'
-    return 'from {:.4g} to {:.4g} GB/s'.format(*bounds)
+    low, high = map('{:.4g}'.format, bounds)
+    return f'{low} GB/s' if low == high else f'from {low} to {high} GB/s'
 
 
 def run_verdict(answer: Answer, **case: Any) -> Notes:
@@ -154,11 +164,12 @@ def run_verdict(answer: Answer, **case: Any) -> Notes:
     with forbidding(*_OURS):
         found = answer(post, bounds and tuple(bounds))
     if (not isinstance(found, (tuple, list)) or len(found) != 2
+            or not all(isinstance(word, str) for word in found)
             or found[0] not in WORDS or found[1] not in REASONS):
         raise Wrong(f'your function returned {short(found)}. A word and a '
                     f'reason are wanted: one of {", ".join(WORDS)}, and one '
                     f'of {", ".join(REASONS)}.')
-    return [*found]
+    return [*map(str, found)]
 
 
 def judge_verdict(found: Notes, **case: Any) -> None:

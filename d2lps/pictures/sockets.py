@@ -51,19 +51,20 @@ def sockets_of(wiring: Wiring) -> list[Socket]:
     sockets: list[Socket] = []
     for cpu in tree.cpus:
         groups = _groups_of(wiring, tree, cpu)
-        sockets.append(Socket(f'socket {len(sockets)}', groups, True,
-                              _hidden(wiring, groups)))
+        sockets.append(Socket('', groups, True, _hidden(wiring, groups)))
     lost = [one for one in sockets if any(
         other is not one and not any(
             _apart(wiring, i, j) for i in one.gpus for j in other.gpus)
         for other in sockets)]
     if not wiring.sockets_said:
         lost = sockets
+    known = [one for one in sockets if one not in lost]
+    named = [one._replace(name=f'socket {k}') for k, one in enumerate(known)]
     if not lost:
-        return sockets
+        return named
     # Nothing says that these are different sockets: they may all be one.
     groups = [group for one in lost for group in one.groups]
-    return [one for one in sockets if one not in lost] + [Socket(
+    return named + [Socket(
         'sockets: not in the table', groups, False,
         frozenset(i for group in groups for i in group.gpus))]
 

@@ -1,13 +1,16 @@
 """Bounds as worked out by hand; verdicts that no margin could turn."""
 import json
 
+import numpy as np
 import pytest
 from answers import ROOT
 from d2lps.figures import alt_text
 
 from d2lps.exercises import posted_machines
-from d2lps.exercises.posted_machines import (REASONS, _bounds, _expected,
-                                             _verdict, post_of)
+from d2lps.exercises.checking import Wrong
+from d2lps.exercises.posted_machines import (POSTS, REASONS, SCATTER, _bounds,
+                                             _expected, _verdict, post_of,
+                                             run_bounds, run_verdict)
 
 HIDDEN = json.loads(
     (ROOT / 'teaching' / 'hidden' / 'posted-machines.json').read_text())
@@ -43,7 +46,7 @@ def test_all_reasons_occur_and_no_number_is_near_the_end_of_a_range(cases):
         found, bounds = _expected(post), _bounds(post)
         ends = [found.low / 1e9, found.high / 1e9]
         if bounds:  # and the notebook's simpler margins
-            ends += [0.85 * bounds[0], 1.15 * bounds[1]]
+            ends += [0.85 * bounds[0], SCATTER * bounds[1]]
         for end in ends:
             assert abs(post.measured / end - 1) > 0.015, case['post']
 
@@ -63,3 +66,38 @@ def test_a_picture_of_the_first_function_alone():
     drawn = posted_machines.picture(lambda post: (100.0, 200.0), none)
     assert ('8 V100: measured 124.6, your range from 100 to 200 GB/s, you '
             'say nothing') in alt_text(drawn)
+
+
+NO_BOUNDS = ['12', b'12', {1: 2, 3: 4}, 5, (1, 2, 3), (1, None), ([1], 2),
+             (1, float('inf')), (float('-inf'), 1), (float('nan'), 1),
+             (1, float('nan')), (10 ** 400, 1), np.ones((2, 2))]
+
+
+@pytest.mark.parametrize('found', NO_BOUNDS, ids=range(len(NO_BOUNDS)))
+def test_what_is_not_two_numbers_is_said(found):
+    with pytest.raises(Wrong, match='returned .* Two numbers are wanted'):
+        run_bounds(lambda post: found, **POSTS[0])
+
+
+@pytest.mark.parametrize('found', [(120, 240.5), [120, 240.5],
+                                   np.array([120, 240.5]),
+                                   (np.float32(120), np.array(240.5))])
+def test_two_numbers_may_come_in_each_form(found):
+    assert run_bounds(lambda post: found, **POSTS[0]) == [120, 240.5]
+
+
+@pytest.mark.parametrize('found', [
+    ('healthy', ['links']), (['healthy'], 'links'), 'ab', None, ('healthy',),
+    ('healthy', np.array(['links', 'PIX'])), (np.array([1, 2]), 'links'),
+    ('well', 'links'), ('healthy', 'weather'), {'healthy': 1, 'links': 2}])
+def test_what_is_not_a_word_and_a_reason_is_said(found):
+    with pytest.raises(Wrong, match='returned .* A word and a reason are'):
+        run_verdict(lambda post, bounds: found, **POSTS[0])
+    assert run_verdict(lambda post, bounds: ['healthy', 'links'],
+                       **POSTS[0]) == ['healthy', 'links']
+
+
+def test_a_range_of_one_number_is_written_as_one():
+    drawn = posted_machines.picture(lambda post: (240, 240.0),
+                                    lambda *_: ('healthy', 'links'))
+    assert 'your range 240 GB/s, you say healthy' in alt_text(drawn)

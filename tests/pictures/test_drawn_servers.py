@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 
 from d2lps import figures, pictures
+from d2lps.collectives.machines.examples import posted, switched
 from d2lps.collectives.machines.expectation import expected
 from d2lps.collectives.machines.server import server_of
 from d2lps.collectives.machines.wiring import Wiring
@@ -184,6 +185,27 @@ def test_what_the_text_does_not_say_is_not_drawn_as_known(texts):
         assert not any(unknown in line for line in words) and not dashed
 
 
+def test_known_sockets_are_counted_from_zero_beside_unknown_ones(texts):
+    ways = [['' if i == j or max(i, j) < 7 else 'SYS' for j in range(8)]
+            for i in range(8)]
+    cables = 12 * (np.array(ways) == '') - 12 * np.eye(8, dtype=int)
+    drawing = pictures.draw_server(server_of(Wiring(
+        tuple(range(8)), cables, np.zeros(8, int),
+        tuple(map(tuple, ways)), {}, ('',) * 7 + ('1',)), 'A100'))
+    told = drawing.alt
+    assert 'sockets: not in the table' in told
+    assert 'CPU socket 0: GPU 7' in told
+
+
+def test_32_gpus_in_one_row_are_wide_enough_for_their_numbers(texts):
+    drawing = pictures.draw_server(from_nvidia_smi(switched(32, 6), 'V100'))
+    assert {str(k) for k in range(32)} <= {*texts(drawing)}
+    boxes = [float(wide) for wide in re.findall(
+        r'<rect[^>]* width="([\d.]+)"[^>]*fill="#cfe3f3"', drawing.svg())]
+    assert len(boxes) == 32
+    assert min(boxes) > width_of('31', 13, True)
+
+
 @pytest.mark.parametrize('rates, nvlink, slot, between', [
     ('usable', '20', '12', '10'), ('nominal', '25', '15.8', '20.8')])
 def test_rates_are_written_at_the_kinds_of_links(texts, rates, nvlink, slot,
@@ -203,7 +225,15 @@ def test_rates_are_written_at_the_kinds_of_links(texts, rates, nvlink, slot,
     (MACHINES['DGX-1'], [([0, 7, 1], 1)], '1 NVLink from'),
     (MACHINES['DGX-1'], [([0, 3, 2], 2)], '2 NVLinks from'),
     (MACHINES['HGX'], [([0, 1, 2], 1)], 'not there'),
-    (MACHINES['DGX-1'], [3], r'rings\[0\] must be a tuple')])
+    (MACHINES['DGX-1'], [3], r'rings\[0\] must be a pair'),
+    (MACHINES['DGX-1'], [([], 1)], r'rings\[0\]\[0\] is too short'),
+    (MACHINES['DGX-1'], [([0], 1)], r'rings\[0\]\[0\] is too short'),
+    (MACHINES['DGX-1'], [(5, 1)], r'rings\[0\]\[0\] must be a list'),
+    (MACHINES['DGX-1'], [([0, 'a'], 1)], r'rings\[0\]\[0\]\[1\] must'),
+    (MACHINES['DGX-1'], [([0, 3, 0], 1)], 'must be different devices'),
+    (MACHINES['DGX-1'], [([0, 3], 0)], r'rings\[0\]\[1\] must'),
+    (MACHINES['DGX-1'], [([0, 3], -3)], r'rings\[0\]\[1\] must'),
+    (from_nvidia_smi(switched(33, 6), 'V100'), [], 'from 1 to 32')])
 def test_a_wrong_argument_is_named(server, rings, words):
     with pytest.raises(ValueError, match=words):
         pictures.draw_server(server, rings)
@@ -211,7 +241,7 @@ def test_a_wrong_argument_is_named(server, rings, words):
 
 # Toys.
 def test_each_choice_fits_into_the_same_height():
-    for name in explore_server.MACHINES:
+    for name in explore_server.EXAMPLES:
         for use in explore_server.CHOICES:
             for measured in 4, 480:
                 row = explore_server.draw_example(name, use, measured)
@@ -257,14 +287,77 @@ def test_one_asks_with_a_table_and_the_picture_follows(shown, boxes):
     ('nvidia-smi topo -m', 'hello', 'text has no table'),
     ('nvidia-smi topo -m', 'GPU0 X NV1\nGPU1 SYS X', 'GPU'),
     ('GPU', None, 'does not say which GPU'), ('GPU', 'L40S', 'NV2'),
-    ('GPUs that take part', '0 9', 'use must be'),
-    ('GPUs that take part', 'two', "were 'two'; write"),
+    ('GPUs that take part', '0, 9', 'use must be'),
+    ('GPUs that take part', 'two', "such as 0,1,2 or 0-3; it was 'two'"),
     ('machines', 2, 'cards'), ('log of nccl-tests', 'hello', '')])
 def test_what_is_wrong_stands_in_place_of_the_picture(shown, boxes, readable,
                                                       box, value, words):
     boxes[box].value = value
     readable(shown[-1])
     assert re.match(f'This cannot be answered: .*{words}', shown[-1].alt)
+
+
+def test_a_range_of_gpus_takes_part_as_in_the_command(shown, boxes):
+    boxes['GPUs that take part'].value = '0-3'
+    assert shown[-1].alt.startswith('4 of 8 V100;')
+
+
+@pytest.mark.parametrize('use', [5, '01', ['a'], [-1]])
+def test_gpus_that_take_part_are_a_list_of_numbers(use):
+    with pytest.raises(ValueError, match='use.* must be'):
+        pictures.ask_server(use=use)
+
+
+def posted_log(gpu, last=''):
+    """A log of nccl-tests on eight GPUs, up to 4 GiB at 130 GB/s."""
+    ranks = [f'#  Rank {k} Group 0 Pid 9 on host device {k} [0x{k}a] {gpu}'
+             for k in range(8)]
+    rows = []
+    for size in 1 << 20, 1 << 30, 4 << 30:
+        time = size * 1.75 / 130e3
+        out = f'{time:.1f} {130 / 1.75:.2f} 130.00 0 '
+        rows.append(f'{size} {size // 4} float sum -1 {out}{out}')
+    return '\n'.join([*ranks, *rows, last])
+
+
+def test_a_log_is_judged_and_what_it_lacks_is_noted(shown, boxes, readable):
+    boxes['log of nccl-tests'].value = posted_log(
+        'Tesla V100-SXM2-32GB', '8589934592 214')
+    told = shown[-1].alt
+    assert 'Measured: healthy: 130 GB/s is in the range' in told
+    assert 'Note: The last row (line 12) is cut off, and left out.' in told
+    assert '130 GB/s at 4 GiB' in told
+    assert len(shown[-1].pictures) == 3
+
+
+def test_a_log_of_another_gpu_is_refused_or_says_which_it_is(shown, boxes):
+    boxes['log of nccl-tests'].value = posted_log('NVIDIA A100-SXM4-40GB')
+    assert re.match('This cannot be answered: .* A100 .* V100', shown[-1].alt)
+    boxes['GPU'].value = None
+    boxes['nvidia-smi topo -m'].value = posted('NVSwitch', 8, 12)
+    assert shown[-1].alt.startswith('8 A100;')
+    assert 'Measured: below: 130 GB/s' in shown[-1].alt
+
+
+def test_of_72_gpus_one_reads_words_alone(shown, boxes, readable):
+    boxes['GPU'].value = 'GB200'
+    boxes['nvidia-smi topo -m'].value = posted('NVSwitch', 72, 18)
+    [words] = shown[-1].pictures
+    readable(words)
+    assert words.alt.startswith('Expected bus bandwidth: ')
+    assert 'Machines of more than 32 GPUs are not drawn' in words.alt
+
+
+def test_numbers_are_written_without_powers(shown, boxes):
+    boxes['GPU'].value = 'GB200'
+    boxes['nvidia-smi topo -m'].value = posted('NVSwitch', 16, 18)
+    told = shown[-1].alt
+    assert re.search(r'Expected bus bandwidth: \d+ to \d+ GB/s', told)
+    assert not re.search(r'\de\+', told)
+    found = expected(from_nvidia_smi(*explore_server.EXAMPLES[EIGHT]))
+    ax = pictures.plot_expected(found, pd.DataFrame(
+        {'size': [1000 << 20, 8 << 30], 'busbw': [1864e9, 1864e9]}))
+    assert '1,860 GB/s at 1,000 MiB' in figures.alt_text(ax.figure)
 
 
 def log(peak):
@@ -278,7 +371,7 @@ EIGHT = 'HGX, 8 A100 and NVSwitch'
 
 
 def test_a_log_is_drawn_over_the_range(readable):
-    found = expected(from_nvidia_smi(*explore_server.MACHINES[EIGHT]))
+    found = expected(from_nvidia_smi(*explore_server.EXAMPLES[EIGHT]))
     ax = pictures.plot_expected(found, log(230e9))
     readable(ax)
     assert ax.get_title('left') == 'healthy: 230 GB/s is in the range'
@@ -294,7 +387,7 @@ def test_a_log_is_drawn_over_the_range(readable):
 
 
 def test_it_is_drawn_where_one_says_and_a_bad_number_is_called_so():
-    found = expected(from_nvidia_smi(*explore_server.MACHINES[EIGHT]))
+    found = expected(from_nvidia_smi(*explore_server.EXAMPLES[EIGHT]))
     ax = pictures.plot_expected(found, log(230e9))
     assert pictures.plot_expected(found, log(20e9), ax=ax) is ax
     assert 'below: 20 GB/s is 91% below the range' in (

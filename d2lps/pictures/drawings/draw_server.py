@@ -3,15 +3,17 @@ from collections.abc import Sequence
 from itertools import combinations
 from typing import TypeAlias
 
-from d2lps.checks import checked, instance_of, integer, list_of
+from d2lps.checks import checked, instance_of, integer, list_of, refuse
 from d2lps.collectives.machines.rates import SOCKET_OF_PCIE
 from d2lps.collectives.machines.server import Server
+from d2lps.collectives.strategies import ring_over_cables
 from d2lps.pictures.drawing import FRAME, PALE, Drawing, width_of, wrapped
 from d2lps.pictures.drawings.draw_plans import RING_COLORS
 from d2lps.pictures.sockets import Socket, sockets_of
 from d2lps.pictures.style import INK
 from d2lps.pictures.units import RATES, several, with_unit
 
+MOST_DRAWN = 32  # GPUs
 WIDTH = 460  # pixels: a phone shows as much as a whole
 EDGE, PAD, GAP = 14, 6, 10  # around sockets, inside one, between two
 BAR, CARD, BOX = 22, 20, 28  # heights: of a CPU or switch, a card, a GPU
@@ -25,9 +27,11 @@ FAINT, FAINT_WORDS, GPU = '#c8c8c8', '#767676', '#cfe3f3'
 
 def _in_picture(server, rings):
     """Refuse what nobody could read, and rings over NVLinks that are not."""
-    integer('GPUs in a picture', len(server.wiring.gpus), most=32)
+    integer('GPUs in a picture', len(server.wiring.gpus), most=MOST_DRAWN)
     left = server.cables.copy()
-    for order, count in rings:
+    for k, (order, count) in enumerate(rings):
+        if len({*order}) < len(order):
+            refuse(f'rings[{k}][0]', order, 'different devices')
         for i, j in map(tuple, _pairs(order)):
             if max(i, j) >= len(left) or left[i, j] < count:
                 raise ValueError(
@@ -45,8 +49,8 @@ def _pairs(order):
 
 @checked(_in_picture, server=instance_of(
     Server, "a Server, such as topology.from_nvidia_smi(text, gpu='V100')"),
-    rings=list_of(instance_of(
-        tuple, 'a tuple: a list of devices, and NVLinks per hop'), least=0))
+    rings=list_of(ring_over_cables, 'a list of rings, as from rings_of',
+                  least=0))
 def draw_server(server: Server,
                 rings: Sequence[Ring] = ()) -> Drawing:
     """The GPUs of a machine with all that joins them, as its text says.
@@ -98,6 +102,8 @@ class _Picture:
         need = [(width_of(name, SMALL) + 10) * (
                     len(group.cards) / group.columns if group.switch else 1)
                 for group in groups for name in group.cards]
+        need += [width_of(str(number), 13, True) + 10
+                 for number in self.wiring.gpus]
         columns = [sum(one.columns for one in row) for row in self.rows]
         frames = [2 * PAD * len(row) + GAP * (len(row) - 1)
                   for row in self.rows]

@@ -1,20 +1,23 @@
 """Is this number normal? A machine, its rings, and what it should show."""
-import re
 from collections.abc import Sequence
 from functools import cache, partial
 from typing import TYPE_CHECKING
 
-
-from d2lps.checks import checked, instance_of, number, one_of, text
+from d2lps.checks import (checked, from_zero, instance_of, list_of, number,
+                          one_of, text)
+from d2lps.collectives.machines.ask import Answer, ask, numbers
 from d2lps.collectives.machines.examples import pairs, table, two_sockets
-from d2lps.collectives.machines.expectation import Expectation, expected
+from d2lps.collectives.machines.expectation import (Expectation, expected,
+                                                    rate_in_words,
+                                                    size_in_words)
 from d2lps.collectives.machines.nccl_tests import read_nccl_tests
-from d2lps.collectives.machines.rates import GPUS
-from d2lps.collectives.topology import from_nccl_xml, from_nvidia_smi
+from d2lps.collectives.machines.rates import GBIT, GPUS
+from d2lps.collectives.topology import from_nvidia_smi
 from d2lps.figures import describe
 from d2lps.pictures.controls import choose, menu
 from d2lps.pictures.drawing import Drawing, Picture, Row, wrapped
-from d2lps.pictures.drawings.draw_server import WIDTH, draw_server
+from d2lps.pictures.drawings.draw_server import (MOST_DRAWN, WIDTH,
+                                                 draw_server)
 from d2lps.pictures.rows import LETTERS, new_axes
 from d2lps.pictures.style import BLUE, GREEN
 from d2lps.pictures.widgets import live_picture
@@ -43,7 +46,7 @@ def _hgx(nvlinks):
     return table(8, lambda i, j: f'NV{nvlinks}', [0, 0, 0, 0, 1, 1, 1, 1])
 
 
-MACHINES = {  # by name: table, kind of GPU
+EXAMPLES = {  # by name: table, kind of GPU
     'DGX-1, 8 V100': (DGX1, 'V100'),
     'HGX, 8 A100 and NVSwitch': (_hgx(12), 'A100'),
     'HGX, 8 H100 and NVSwitch': (_hgx(18), 'H100'),
@@ -54,8 +57,6 @@ CHOICES = {'all': (*range(8),), '0 and 1': (0, 1), '0 and 2': (0, 2),
            '0, 1, 4, 5': (0, 1, 4, 5), '0 to 4': (0, 1, 2, 3, 4),
            '0 to 5': (0, 1, 2, 3, 4, 5)}
 WORDS, HIGH = 250, 640  # pixels: of the words beside a machine, of both
-GBIT = 1e9 / 8  # bytes/s
-SIZES = {2.0 ** 10: 'KiB', 2.0 ** 20: 'MiB', 2.0 ** 30: 'GiB'}
 
 
 def draw_expected(server: 'Server', found: Expectation,
@@ -65,24 +66,39 @@ def draw_expected(server: 'Server', found: Expectation,
 
     measured: as for `Expectation.verdict`. high: pixels of both, at least.
     """
+    return _drawn(Answer(
+        server, found, None if measured is None else found.verdict(measured),
+        (*server.wiring.notes, *getattr(measured, 'attrs', {}).get(
+            'notes', ()))), high)
+
+
+def _drawn(answer, high=0):
+    """An `Answer` as a `Row`; in words alone if its GPUs are too many."""
+    server, found, verdict, notes = answer
     rings = [] if server.switched else [
         ([server.gpus.index(one) for one in order], count)
         for order, count in found.rings]
     told = [('Expected bus bandwidth', _range(found)), ('Why', found.why)]
-    if measured is not None:
-        verdict = found.verdict(measured)
+    if verdict:
         told.append((f'Measured: {verdict.word or "not yet known"}',
                      verdict.why))
-    told += [('Note', note) for note in server.wiring.notes]
-    machine, words = draw_server(server, rings), _in_words(told)
-    for one in machine, words:
+    told += [('Note', note) for note in notes]
+    pictures = []
+    if len(server.wiring.gpus) <= MOST_DRAWN:
+        pictures.append(draw_server(server, rings))
+    else:
+        told.append(('Note', f'Machines of more than {MOST_DRAWN} GPUs are '
+                             'not drawn.'))
+    pictures.append(_in_words(told, WORDS if pictures else WIDTH))
+    for one in pictures:
         one.height = max(high, one.height)
-    return Row(machine, words)
+    return Row(*pictures)
 
 
 def _range(found):
-    return (f'{found.low / 1e9:.3g} to {found.high / 1e9:.3g} GB/s, for '
-            'arrays of 1 GiB or more'
+    low = rate_in_words(found.low).removesuffix(' GB/s')
+    return (f'{low} to {rate_in_words(found.high)}, for arrays of 1 GiB or '
+            'more'
             + '; not predictable' * (not found.predictable))
 
 
@@ -104,7 +120,7 @@ def _in_words(told, width=WORDS):
 
 @cache
 def _example(machine, use):
-    return from_nvidia_smi(*MACHINES[machine], use)
+    return from_nvidia_smi(*EXAMPLES[machine], use)
 
 
 def draw_example(machine: str, use: str, measured: float) -> Row:
@@ -113,17 +129,17 @@ def draw_example(machine: str, use: str, measured: float) -> Row:
     return draw_expected(server, expected(server), measured * 1e9, HIGH)
 
 
-@checked(machine=one_of(*MACHINES), use=one_of(*CHOICES),
+@checked(machine=one_of(*EXAMPLES), use=one_of(*CHOICES),
          measured=partial(number, least=0.1, most=1e4))
 def explore_server(machine: str = 'DGX-1, 8 V100', use: str = 'all',
                    measured: float = 130) -> None:
     """Choose a machine and GPUs of it; see its rings, and what is normal.
 
-    machine: one of `MACHINES`. use: which GPUs take part, one of `CHOICES`.
+    machine: one of `EXAMPLES`. use: which GPUs take part, one of `CHOICES`.
     measured: bus bandwidth of a large all-reduce, GB/s, to be judged.
     """
     live_picture(draw_example, {
-        'machine': menu([*MACHINES], machine, 'machine'),
+        'machine': menu([*EXAMPLES], machine, 'machine'),
         'use': menu([*CHOICES], use, 'GPUs that take part'),
         'measured': choose([4, 10, 20, 40, 80, 130, 200, 240, 370, 480],
                            measured, 'measured GB/s')})
@@ -133,35 +149,27 @@ def answer(text: str, gpu: str | None, use: str, log: str, machines: int,
            cards: int, gigabits: float) -> Picture:
     """What `ask_server` shows: pictures, or in words why there are none."""
     try:
-        read = from_nccl_xml if '<system' in text else from_nvidia_smi
-        server = read(text, gpu, _numbers(use))
-        found = expected(server, machines=machines, cards=cards or None,
-                         card_rate=gigabits * GBIT or None)
-        if not log.strip():
-            return draw_expected(server, found)
-        measured = read_nccl_tests(log)
-        row = draw_expected(server, found, measured)
-        return Row(*row.pictures, plot_expected(found, measured))
+        found = ask(text, gpu, numbers(use) if use.strip() else None,
+                    log.strip() and log, machines=machines,
+                    cards=cards or None, card_rate=gigabits * GBIT or None)
+        row = _drawn(found)
+        if found.verdict is None:
+            return row
+        return Row(*row.pictures, plot_expected(found.expectation,
+                                                read_nccl_tests(log)))
     except ValueError as error:
         return _in_words([('This cannot be answered', str(error))], WIDTH)
 
 
-def _numbers(words):
-    """'0, 1' as [0, 1]; None for no words."""
-    if not re.fullmatch(r'[\d\s,]*', words):
-        raise ValueError(f'GPUs that take part were {words!r}; write their '
-                         'numbers, such as 0, 1, or nothing for all')
-    return [*map(int, re.findall(r'\d+', words))] or None
-
-
-@checked(text=text, gpu=one_of(*GPUS), log=partial(text, least=0))
+@checked(text=text, gpu=one_of(*GPUS), log=partial(text, least=0),
+         use=list_of(from_zero, 'a list of GPUs, such as [0, 1]', least=0))
 def ask_server(text: str = DGX1, gpu: str | None = 'V100',
                use: Sequence[int] = (), log: str = '') -> None:
     """Paste the table of a machine and a log; see what is normal for it.
 
     text: of `nvidia-smi topo -m`, or NCCL's XML. gpu: which GPU it is; None
-    where the text says it. use: the numbers of the GPUs that take part; all
-    if left out. log: of nccl-tests, or nothing.
+    where the text or the log says it. use: the numbers of the GPUs that take
+    part; all if left out. log: of nccl-tests, or nothing.
     """
     import ipywidgets
 
@@ -175,7 +183,7 @@ def ask_server(text: str = DGX1, gpu: str | None = 'V100',
     boxes = {
         'text': area('nvidia-smi topo -m', text, 10),
         'gpu': ipywidgets.Dropdown(
-            options=[('as the text says', None), *zip(GPUS, GPUS)],
+            options=[('as the texts say', None), *zip(GPUS, GPUS)],
             value=gpu, description='GPU', style=NARROW),
         'use': ipywidgets.Text(
             ', '.join(map(str, use)), style=NARROW, placeholder='all',
@@ -232,7 +240,7 @@ def plot_expected(expectation: Expectation, log: 'pd.DataFrame',
     least, most = log['size'].min(), log['size'].max()
     powers = [2.0 ** k for k in range(0, 61, 5)
               if least / 2 <= 2.0 ** k <= most * 2] or [most]
-    ax.set_xticks(powers, [*map(_size, powers)])
+    ax.set_xticks(powers, [*map(size_in_words, powers)])
     ax.minorticks_off()
     title = f'{verdict.word or "no verdict"}: '
     title += verdict.why.split('. ')[0].rstrip('.')
@@ -240,11 +248,6 @@ def plot_expected(expectation: Expectation, log: 'pd.DataFrame',
     ax.set_title('\n'.join(wrapped(title, LETTERS, width, True)))
     ax.legend(loc='best')
     describe(ax, f'{title}. Expected: {_range(expectation)}. Measured: '
-             + ', '.join(f'{busbw / 1e9:.3g} GB/s at {_size(size)}'
+             + ', '.join(f'{rate_in_words(busbw)} at {size_in_words(size)}'
                          for size, busbw in zip(log['size'], log['busbw'])))
     return ax
-
-
-def _size(nbytes):
-    unit = max((size for size in SIZES if size <= nbytes), default=1)
-    return f'{nbytes / unit:.3g} {SIZES.get(unit, "bytes")}'
