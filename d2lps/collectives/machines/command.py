@@ -6,6 +6,7 @@ from json import dumps
 
 from d2lps.checks import integer, positive, writable
 from d2lps.collectives.machines.ask import Answer, ask
+from d2lps.collectives.machines.expectation import rate_in_words
 from d2lps.collectives.machines.rates import GBIT
 
 MOST_BYTES = 20_000_000  # of a file; posted tables have some thousands
@@ -52,8 +53,9 @@ def _print_lines(answer: Answer, machines: int) -> None:
     rows += [('ring', f'{"-".join(map(str, [*order, order[0]]))}, {count} '
                       f'NVLink{"s" * (count > 1)} per hop')
              for order, count in found.rings]
-    rows += [('expected', f'{found.low / 1e9:,.3g} to {found.high / 1e9:,.3g} '
-              'GB/s bus bandwidth, for arrays of 1 GiB or more'
+    low = rate_in_words(found.low).removesuffix(' GB/s')
+    rows += [('expected', f'{low} to {rate_in_words(found.high)} bus '
+              'bandwidth, for arrays of 1 GiB or more'
               + ('' if found.predictable
                  else '; not predictable from this text')),
              ('why', found.why)]

@@ -257,8 +257,8 @@ def _rule(topology, nbytes, machines, cards, card_rate):
         raise ValueError('one GPU of one machine has nobody to sum with; '
                          'take 2 GPUs or more, or 2 machines')
     if len(topology.gpus) > MOST_DEVICES and topology.cables.any():
-        refuse('use', f'{len(topology.gpus)} GPUs',
-               f'{MOST_DEVICES} GPUs or fewer, where no switch joins them')
+        raise ValueError(f'use must be {MOST_DEVICES} GPUs or fewer where no '
+                         f'switch joins them; it was {len(topology.gpus)}')
 
 
 @checked(_rule, nbytes=partial(positive, example=1e9), machines=limits.LINEAR,
