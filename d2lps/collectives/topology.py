@@ -5,8 +5,11 @@ link goes one way; a full-duplex cable is two links. A message pays the
 latency of every link on its way. The constants but NVLINK are nominal rates,
 each way: of what they promise, protocols leave less (`machines.rates`).
 """
+from __future__ import annotations
+
 from collections.abc import Sequence
 from functools import partial
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -16,9 +19,9 @@ from d2lps.collectives import limits
 from d2lps.collectives.cables import P3_CABLES, rings_of  # noqa: F401
 from d2lps.collectives.links import (Link, Topology, both_ways,  # noqa: F401
                                      star)
-from d2lps.collectives.machines.nccl_xml import read_xml
-from d2lps.collectives.machines.nvidia_smi import read_table
-from d2lps.collectives.machines.server import Server, server_of
+
+if TYPE_CHECKING:
+    from d2lps.collectives.machines.server import Server
 
 PCIE3, PCIE4 = 16e9, 32e9  # 16 lanes
 # One NVLink. 18 GB/s is the book's figure (Dive into Deep Learning) for the
@@ -117,7 +120,8 @@ def from_nvidia_smi(text: str, gpu: str | None = None,
     Returns a `Server`, a `Topology` without latencies. Raises ValueError for
     a text that is cut off or contradicts itself; it says where.
     """
-    return server_of(read_table(text), gpu, use, rates)
+    from d2lps.collectives.machines import nvidia_smi, server  # 40 ms
+    return server.server_of(nvidia_smi.read_table(text), gpu, use, rates)
 
 
 def from_nccl_xml(text: str, gpu: str | None = None,
@@ -129,4 +133,5 @@ def from_nccl_xml(text: str, gpu: str | None = None,
     gpu, use, rates and what is returned or raised: as in `from_nvidia_smi`;
     a dump says which GPU it is.
     """
-    return server_of(read_xml(text), gpu, use, rates)
+    from d2lps.collectives.machines import nccl_xml, server  # 40 ms
+    return server.server_of(nccl_xml.read_xml(text), gpu, use, rates)
