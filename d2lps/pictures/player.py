@@ -23,7 +23,7 @@ from d2lps.pictures.drawing import (
     wrapped,
 )
 from d2lps.pictures.style import GREEN
-from d2lps.pictures.units import several
+from d2lps.units import several
 
 BOX = 0.72  # a box's share of its column: arrows are in the gap
 LANE = 7  # pixels between two arrows, where a gap can be so wide

@@ -13,7 +13,7 @@ from d2lps.pictures.controls import choose, menu
 from d2lps.pictures.drawing import Row
 from d2lps.pictures.rows import HALF, legend_below, new_axes, new_figure
 from d2lps.pictures.style import BLUE, GRAY, ORANGE
-from d2lps.pictures.units import several
+from d2lps.units import several
 from d2lps.pictures.widgets import live_picture
 
 if TYPE_CHECKING:

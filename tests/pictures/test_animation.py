@@ -18,7 +18,7 @@ from d2lps.pictures.animation.race import LINKS, PLANS, racers
 from d2lps.pictures.animation.story import Message, Story, lanes
 from d2lps.pictures.ideas import drawings as ideas
 from d2lps.pictures.ideas import for_readme
-from d2lps.pictures.units import with_unit
+from d2lps.units import with_unit
 from tests.plans import schedules
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from d2lps import figures, pictures
-from d2lps.collectives.machines.examples import posted, switched
+from d2lps.collectives.machines.examples import all_alike, posted
 from d2lps.collectives.machines.expectation import expected
 from d2lps.collectives.machines.server import server_of
 from d2lps.collectives.machines.wiring import Wiring
@@ -198,7 +198,7 @@ def test_known_sockets_are_counted_from_zero_beside_unknown_ones(texts):
 
 
 def test_32_gpus_in_one_row_are_wide_enough_for_their_numbers(texts):
-    drawing = pictures.draw_server(from_nvidia_smi(switched(32, 6), 'V100'))
+    drawing = pictures.draw_server(from_nvidia_smi(all_alike(32, 6), 'V100'))
     assert {str(k) for k in range(32)} <= {*texts(drawing)}
     boxes = [float(wide) for wide in re.findall(
         r'<rect[^>]* width="([\d.]+)"[^>]*fill="#cfe3f3"', drawing.svg())]
@@ -233,7 +233,7 @@ def test_rates_are_written_at_the_kinds_of_links(texts, rates, nvlink, slot,
     (MACHINES['DGX-1'], [([0, 3, 0], 1)], 'must be different devices'),
     (MACHINES['DGX-1'], [([0, 3], 0)], r'rings\[0\]\[1\] must'),
     (MACHINES['DGX-1'], [([0, 3], -3)], r'rings\[0\]\[1\] must'),
-    (from_nvidia_smi(switched(33, 6), 'V100'), [], 'from 1 to 32')])
+    (from_nvidia_smi(all_alike(33, 6), 'V100'), [], 'from 1 to 32')])
 def test_a_wrong_argument_is_named(server, rings, words):
     with pytest.raises(ValueError, match=words):
         pictures.draw_server(server, rings)

@@ -4,7 +4,8 @@
 `nvidia_smi`, `nccl_xml`: the texts. `posts`: what all posts have in common.
 `server`: the topology of one machine. `expectation`: what bus bandwidth it
 should show. `nccl_tests`: what it showed.
-`protocols`: how long small arrays take. `examples`: tables to try.
+`protocols`: how long small arrays take. `examples`: tables to try. `ask`: all
+of it for one post; `command`: in a terminal.
 """
 from d2lps.collectives.machines import examples, protocols, rates
 from d2lps.collectives.machines.expectation import (Expectation, Verdict,

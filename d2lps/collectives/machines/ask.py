@@ -1,22 +1,32 @@
 """From what an owner posts to an expectation and a verdict."""
+from __future__ import annotations
+
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from d2lps.collectives.machines.expectation import (Expectation, Verdict,
                                                     expected)
 from d2lps.collectives.machines.nccl_tests import read_nccl_tests
 from d2lps.collectives.machines.nccl_xml import read_xml
 from d2lps.collectives.machines.nvidia_smi import read_table
-from d2lps.collectives.machines.rates import GPUS, find_gpu
+from d2lps.collectives.machines.rates import find_gpu
 from d2lps.collectives.machines.server import Server, server_of
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 class Answer(NamedTuple):
-    """verdict: None without a measurement. notes: of the texts, sentences."""
+    """What was read, and what it says.
+
+    verdict: None without a measurement. notes: of the texts, in sentences.
+    log: the table of `read_nccl_tests`, if there was one.
+    """
     server: Server
     expectation: Expectation
     verdict: Verdict | None
     notes: tuple[str, ...]
+    log: pd.DataFrame | None = None
 
 
 def ask(text: str, gpu: str | None = None, use: Sequence[int] | None = None,
@@ -34,14 +44,10 @@ def ask(text: str, gpu: str | None = None, use: Sequence[int] | None = None,
     wiring = (read_xml if '<system' in text else read_table)(text)
     table = read_nccl_tests(log) if log else None
     of_log = table.attrs['gpu'] if table is not None else None
-    kind = gpu or wiring.gpu or of_log
-    if kind is None:
-        raise ValueError('the text does not say which GPU it is: say gpu '
-                         'A100, or what it is: ' + ', '.join(GPUS))
-    if of_log and find_gpu(kind).sm != find_gpu(of_log).sm:
+    server = server_of(wiring, gpu or wiring.gpu or of_log, use)
+    if of_log and find_gpu(of_log).sm != server.gpu.sm:
         raise ValueError(f'the log is of {of_log} GPUs, and these are '
-                         f'{find_gpu(kind).name}')
-    server = server_of(wiring, kind, use)
+                         f'{server.gpu.name}')
     found = expected(server, machines=machines, cards=cards,
                      card_rate=card_rate)
     notes, verdict = server.wiring.notes, None
@@ -50,7 +56,7 @@ def ask(text: str, gpu: str | None = None, use: Sequence[int] | None = None,
         notes += table.attrs['notes']
     elif measured is not None:
         verdict = found.verdict(measured)
-    return Answer(server, found, verdict, notes)
+    return Answer(server, found, verdict, notes, table)
 
 
 def numbers(text: str) -> list[int]:

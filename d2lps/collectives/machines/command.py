@@ -6,7 +6,6 @@ from json import dumps
 
 from d2lps.checks import integer, positive, writable
 from d2lps.collectives.machines.ask import Answer, ask
-from d2lps.collectives.machines.expectation import rate_in_words
 from d2lps.collectives.machines.rates import GBIT
 
 MOST_BYTES = 20_000_000  # of a file; posted tables have some thousands
@@ -45,7 +44,7 @@ def _print_object(answer: Answer, machines: int) -> None:
 
 
 def _print_lines(answer: Answer, machines: int) -> None:
-    machine, found, verdict, notes = answer
+    machine, found, verdict, notes, _ = answer
     gpus = f'{len(machine.gpus)} {machine.gpu.name}: '
     gpus += ' '.join(map(str, machine.gpus))
     rows = [('GPUs', gpus if machines == 1
@@ -53,11 +52,7 @@ def _print_lines(answer: Answer, machines: int) -> None:
     rows += [('ring', f'{"-".join(map(str, [*order, order[0]]))}, {count} '
                       f'NVLink{"s" * (count > 1)} per hop')
              for order, count in found.rings]
-    low = rate_in_words(found.low).removesuffix(' GB/s')
-    rows += [('expected', f'{low} to {rate_in_words(found.high)} bus '
-              'bandwidth, for arrays of 1 GiB or more'
-              + ('' if found.predictable
-                 else '; not predictable from this text')),
+    rows += [('expected', f'bus bandwidth {found.in_words()}'),
              ('why', found.why)]
     if verdict:
         rows += [('verdict', f'{verdict.word or "none yet"}: {verdict.why}')]

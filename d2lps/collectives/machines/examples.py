@@ -36,8 +36,11 @@ def table(n: int, cell: Callable[[int, int], str],
 
 
 @checked(n=integer, nvlinks=integer)
-def switched(n: int, nvlinks: int) -> str:
-    """n GPUs with so many NVLinks each to switches (NVSwitch)."""
+def all_alike(n: int, nvlinks: int) -> str:
+    """n GPUs, and the text names so many NVLinks for each pair of them.
+
+    They lead through switches (NVSwitch) where a GPU has too few for cables.
+    """
     return table(n, lambda i, j: f'NV{nvlinks}')
 
 
@@ -78,17 +81,11 @@ def pairs(n: int, nvlinks: int) -> str:
     return joined(np.kron(np.eye(n // 2, dtype=int), pair))
 
 
-@checked(n=integer, nvlinks=integer)
-def all_joined(n: int, nvlinks: int) -> str:
-    """n GPUs, each two of them joined by so many NVLinks, without switch."""
-    return table(n, lambda i, j: f'NV{nvlinks}')
-
-
 MACHINES: dict[str, Callable[[int, int], str]] = {
     'DGX-1': lambda n, nvlinks: joined(P3_CABLES),
     'DGX-1, numbered otherwise':
         lambda n, nvlinks: joined(P3_CABLES[np.ix_(PERMUTED, PERMUTED)]),
-    'NVSwitch': switched, 'pairs': pairs, 'all joined': all_joined,
+    'NVSwitch': all_alike, 'all joined': all_alike, 'pairs': pairs,
     'one PCIe switch': lambda n, nvlinks: one_switch(n),
     'two sockets': lambda n, nvlinks: two_sockets(n)}
 

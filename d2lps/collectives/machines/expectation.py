@@ -20,6 +20,7 @@ from d2lps.collectives.cables import (MOST_DEVICES, Rings, best_devices,
                                       most_rings)
 from d2lps.collectives.machines.rates import CARD, SOCKETS
 from d2lps.collectives.machines.server import Server
+from d2lps.units import BINARY, RATES, several, with_unit
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -120,6 +121,12 @@ class Expectation:
     wire: float | None = None
     slots_limit: bool = False
 
+    def in_words(self) -> str:
+        """From low to high, and for which arrays."""
+        low = rate_in_words(self.low).removesuffix(' GB/s')
+        return (f'{low} to {rate_in_words(self.high)}, for arrays of 1 GiB or '
+                'more' + '; not predictable' * (not self.predictable))
+
     def verdict(self, measured: float | pd.DataFrame) -> Verdict:
         """What a measurement says of the machine.
 
@@ -149,13 +156,13 @@ class Expectation:
         share = _shown(last)
         if share == 1:
             return self._judge(peak, '')
-        end = f' The log ends at {size_in_words(last)}'
+        end = f' The log ends at {with_unit(last, BINARY)}'
         if self.low <= peak <= self.high:
             return self._judge(peak, f'{end}; larger arrays may show more.')
         end += ': measure up to 8 GiB.'
         if share:
-            end += (f' Arrays of {size_in_words(last)} showed {share:.0%} or '
-                    'more of what the largest did, on healthy machines.')
+            end += (f' Arrays of {with_unit(last, BINARY)} showed {share:.0%} '
+                    'or more of what the largest did, on healthy machines.')
         if share * self.low <= peak < self.low:
             return Verdict(None, f'{rate_in_words(peak)} so far.{end}')
         return self._judge(peak, end)
@@ -296,7 +303,7 @@ def expected(topology: Server, nbytes: float = GiB, machines: int = 1,
     return replace(
         found, low=share * found.low,
         predictable=found.predictable and share > 0,
-        why=f'{found.why} Arrays of {size_in_words(nbytes)} showed '
+        why=f'{found.why} Arrays of {with_unit(nbytes, BINARY)} showed '
             f'{share:.0%} or more of what the largest did, on healthy '
             'machines.')
 
@@ -317,7 +324,7 @@ def _machines(server, inside, rings, machines, cards, card_rate):
     carried = cards * min(card, server.slot)
     wire = min(carried, k * server.slot)
     ring, best = wire, wire * _arrays_sent(n) / _arrays_sent(machines)
-    why = [f'The {_several(cards, "card")} of a machine can carry '
+    why = [f'The {several(cards, "card")} of a machine can carry '
            f'{rate_in_words(cards * card)}.']
     if wire < cards * card:
         gpus = 'the GPU' if k == 1 else f'{k} GPUs'
@@ -370,14 +377,14 @@ def _over_nvlink(server, rings):
     ring = links * server.nvlink
     rate = rate_in_words(server.nvlink)
     if server.switched:
-        why = (f'{_several(links, "NVLink")} lead from a GPU to switches; at '
+        why = (f'{several(links, "NVLink")} lead from a GPU to switches; at '
                f'{rate} each way they carry {rate_in_words(ring)}.')
     elif both:
-        why = (f'{_several(len(rings), "ring")} over NVLinks, run both ways, '
+        why = (f'{several(len(rings), "ring")} over NVLinks, run both ways, '
                f'let a GPU send over {links} NVLinks at a time; at {rate} '
                f'they carry {rate_in_words(ring)}.')
     else:
-        why = (f'At {rate} each way, {_several(links, "NVLink")} can carry '
+        why = (f'At {rate} each way, {several(links, "NVLink")} can carry '
                f'{rate_in_words(ring)}.')
     plan = BOTH_WAYS if both else ONE_WAY
     low, high = (share * ring for share in (OF_PAIR if k == 2 else OF_RING))
@@ -490,23 +497,6 @@ def _shown(nbytes):
                default=0.0)
 
 
-def _several(count, noun):
-    return f'{count} {noun}{"s" * (count != 1)}'
-
-
-def _in_words(value):
-    """Three digits, and never a power of ten: 1,860, 129, 0.84."""
-    return f'{float(f"{value:.3g}"):,g}'
-
-
 def rate_in_words(rate: float) -> str:
-    """Bytes/s as '129 GB/s'."""
-    return f'{_in_words(rate / 1e9)} GB/s'
-
-
-def size_in_words(nbytes: float) -> str:
-    """Bytes as '128 MiB'."""
-    for unit, size in (('GiB', GiB), ('MiB', MiB), ('KiB', 1 << 10)):
-        if nbytes >= size:
-            return f'{_in_words(nbytes / size)} {unit}'
-    return f'{nbytes:.0f} bytes'
+    """Bytes/s as '129 GB/s', in which nccl-tests has all rates."""
+    return with_unit(rate, RATES[:1])

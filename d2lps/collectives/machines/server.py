@@ -7,9 +7,13 @@ from d2lps.annotations import Node
 from d2lps.checks import (checked, from_zero, instance_of, list_of, one_of,
                           refuse)
 from d2lps.collectives.links import Topology, star
-from d2lps.collectives.machines.rates import (SOCKET_OF_PCIE, SOCKETS, Gpu,
-                                              Rate, find_gpu)
+from d2lps.collectives.machines.rates import (GPUS, SOCKET_OF_PCIE, SOCKETS,
+                                              Gpu, Rate, find_gpu)
 from d2lps.collectives.machines.wiring import Wiring
+
+# Ways that stay below one PCIe switch, or several of them; below one socket.
+BELOW_SWITCH = {'PIX', 'PXB'}
+BELOW_SOCKET = BELOW_SWITCH | {'PHB', 'NODE'}
 
 
 class Server(Topology):
@@ -80,49 +84,57 @@ class PcieTree:
     """
 
     def __init__(self, wiring: Wiring, which: Sequence[int]) -> None:
-        near = {'PIX', 'PXB'}
-        inside = near | {'PHB', 'NODE'}
-        n = len(wiring.gpus)
-        every = range(n)
-        names = [*every, *wiring.cards]
-
-        def path(i, j):
-            """The way from device i to j, where i comes first in names."""
-            if isinstance(j, str):
-                return '' if isinstance(i, str) else wiring.cards[j][i]
-            return wiring.paths[i][j]
-
-        pairs = [(i, j) for k, j in enumerate(names) for i in names[:k]]
-        switch = _groups(names, [pair for pair in pairs
-                                 if path(*pair) in near])
-        same = [(i, j) for i, j in pairs if path(i, j) in inside]
-        same += [(i, j) for j in every for i in range(j)
-                 if wiring.sockets[i] and wiring.cables[i, j]
-                 and wiring.sockets[i] == wiring.sockets[j]]
-        same += [(group[0], other) for group in switch for other in group]
-        if not wiring.sockets_said:
-            same += [(0, i) for i in every]
-        sockets = _groups(names, same)
-        place = {i: k for k, i in enumerate(which)}  # GPU of text: our node
         self.above: dict[Node, str] = {}
         self.cpus: list[str] = []
         self.switches: list[str] = []
-        for members in sockets:
-            if not any(i in place for i in members):
-                continue  # no GPU of it takes part
-            cpu = f'cpu {len(self.cpus)}'
-            self.cpus.append(cpu)
-            for group in switch:
-                if group[0] not in members:
-                    continue
-                here = [place.get(i, i) for i in group
-                        if isinstance(i, str) or i in place]
-                above = cpu
-                if len(group) > 1 and here:
-                    above = f'pcie {len(self.switches)}'
-                    self.switches.append(above)
-                    self.above[above] = cpu
-                self.above |= dict.fromkeys(here, above)
+        devices = [*range(len(wiring.gpus)), *wiring.cards]
+        switches = _groups(devices, _joined(wiring, BELOW_SWITCH))
+        place = {i: k for k, i in enumerate(which)}  # GPU of text: our node
+        for socket in _sockets(wiring, devices, switches):
+            if any(i in place for i in socket):  # a GPU of it takes part
+                self._hang([group for group in switches
+                            if group[0] in socket], place)
+
+    def _hang(self, groups, place):
+        """Hang groups of devices on a new socket, each on a switch if need be.
+
+        A device alone has a slot of the socket itself.
+        """
+        cpu = f'cpu {len(self.cpus)}'
+        self.cpus.append(cpu)
+        for group in groups:
+            here = [place.get(i, i) for i in group
+                    if isinstance(i, str) or i in place]
+            above = cpu
+            if len(group) > 1 and here:
+                above = f'pcie {len(self.switches)}'
+                self.switches.append(above)
+                self.above[above] = cpu
+            self.above |= dict.fromkeys(here, above)
+
+
+def _joined(wiring, ways):
+    """Pairs that one of these ways joins: places of GPUs, names of cards."""
+    for j, row in enumerate(wiring.paths):
+        yield from ((i, j) for i in range(j) if row[i] in ways)
+    for card, row in wiring.cards.items():
+        yield from ((i, card) for i, way in enumerate(row) if way in ways)
+
+
+def _sockets(wiring, devices, switches):
+    """Lists of devices, each of one socket.
+
+    Where an NVLink hides the way between two GPUs, the same affinity says
+    that they are of one socket; a text that says nothing is taken for one.
+    """
+    same = [*_joined(wiring, BELOW_SOCKET)]
+    n, names = len(wiring.gpus), wiring.sockets
+    same += [(i, j) for j in range(n) for i in range(j)
+             if wiring.cables[i, j] and names[i] == names[j] != '']
+    same += [(group[0], other) for group in switches for other in group]
+    if not wiring.sockets_said:
+        same += [(0, i) for i in range(n)]
+    return _groups(devices, same)
 
 
 def _groups(names, pairs):
@@ -200,8 +212,8 @@ def server_of(wiring: Wiring, gpu: str | None = None,
     """
     if gpu is None and wiring.gpu is None:
         raise ValueError('gpu: the text does not say which GPU it is, so the '
-                         "rate of its links is unknown; say gpu='A100', or "
-                         'what it is')
+                         'rate of its links is unknown; say A100, or what it '
+                         'is: ' + ', '.join(GPUS))
     kind = find_gpu(gpu or wiring.gpu or '')
     if gpu and wiring.gpu:
         said = find_gpu(wiring.gpu)

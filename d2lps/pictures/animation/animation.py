@@ -20,7 +20,7 @@ from d2lps.pictures.animation.layout import Places
 from d2lps.pictures.animation.playtime import Looping, Playing, Stopped
 from d2lps.pictures.animation.timing_panel import SEND_LINE, Panel
 from d2lps.pictures.drawing import INK, Drawing, width_of
-from d2lps.pictures.units import RATES, TIMES, with_unit
+from d2lps.units import RATES, TIMES, with_unit
 
 WIDEST, BETWEEN = 720, 12
 SLOWEST, LONGEST = 4, 24  # seconds: the shortest of all, and the longest

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from d2lps.pictures.drawing import Drawing, Point
-from d2lps.pictures.units import TIMES, with_unit
+from d2lps.units import TIMES, with_unit
 
 LEAD, HOLD, PLAYS = 0.8, 2.0, 2  # s before and after what moves; how often
 

@@ -11,7 +11,7 @@ from d2lps.pictures.animation.layout import BAR, GAP, Places, choose
 from d2lps.pictures.animation.playtime import Playing, Stopped
 from d2lps.pictures.animation.story import Story, lanes
 from d2lps.pictures.drawing import FRAME, INK, Drawing, color, width_of
-from d2lps.pictures.units import with_unit
+from d2lps.units import with_unit
 
 HEAD, FOOT, TITLE, TICKS = 56, 38, 20, 14  # heights: of a panel, of a box
 TEXT = 12  # the smallest words: pixels

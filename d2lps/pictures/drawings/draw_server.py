@@ -11,7 +11,7 @@ from d2lps.pictures.drawing import FRAME, PALE, Drawing, width_of, wrapped
 from d2lps.pictures.drawings.draw_plans import RING_COLORS
 from d2lps.pictures.sockets import Socket, sockets_of
 from d2lps.pictures.style import INK
-from d2lps.pictures.units import RATES, several, with_unit
+from d2lps.units import RATES, several, with_unit
 
 MOST_DRAWN = 32  # GPUs
 WIDTH = 460  # pixels: a phone shows as much as a whole

@@ -13,7 +13,7 @@ from d2lps.pictures.controls import checkbox, choose
 from d2lps.pictures.drawing import wrapped
 from d2lps.pictures.rows import WIDE, LETTERS, new_figure
 from d2lps.pictures.style import BLUE, GRAY, GREEN, ORANGE, PURPLE, RED
-from d2lps.pictures.units import SHORT_TIMES, SIZES, with_unit
+from d2lps.units import SHORT_TIMES, SIZES, with_unit
 from d2lps.pictures.widgets import live_picture
 
 if TYPE_CHECKING:

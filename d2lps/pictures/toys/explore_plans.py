@@ -7,7 +7,7 @@ from d2lps.pictures.controls import choose, menu, steps
 from d2lps.pictures.drawing import Drawing
 from d2lps.pictures.menus import PLANS, STEPPED
 from d2lps.pictures.player import plot_holdings
-from d2lps.pictures.units import several
+from d2lps.units import several
 from d2lps.pictures.widgets import live_picture
 
 

@@ -8,9 +8,7 @@ from d2lps.checks import (checked, from_zero, instance_of, list_of, number,
 from d2lps.collectives.machines.ask import Answer, ask, numbers
 from d2lps.collectives.machines.examples import pairs, table, two_sockets
 from d2lps.collectives.machines.expectation import (Expectation, expected,
-                                                    rate_in_words,
-                                                    size_in_words)
-from d2lps.collectives.machines.nccl_tests import read_nccl_tests
+                                                    rate_in_words)
 from d2lps.collectives.machines.rates import GBIT, GPUS
 from d2lps.collectives.topology import from_nvidia_smi
 from d2lps.figures import describe
@@ -21,12 +19,11 @@ from d2lps.pictures.drawings.draw_server import (MOST_DRAWN, WIDTH,
 from d2lps.pictures.rows import LETTERS, new_axes
 from d2lps.pictures.style import BLUE, GREEN
 from d2lps.pictures.widgets import live_picture
+from d2lps.units import BINARY, with_unit
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
-
-    from d2lps.collectives.machines.server import Server
 
 # As `nvidia-smi topo -m` prints it (NVIDIA, DGX-1 with V100).
 DGX1 = '''\
@@ -59,26 +56,13 @@ CHOICES = {'all': (*range(8),), '0 and 1': (0, 1), '0 and 2': (0, 2),
 WORDS, HIGH = 250, 640  # pixels: of the words beside a machine, of both
 
 
-def draw_expected(server: 'Server', found: Expectation,
-                  measured: 'float | pd.DataFrame | None' = None,
-                  high: float = 0) -> Row:
-    """A machine with its rings, and beside it, what it should show and does.
-
-    measured: as for `Expectation.verdict`. high: pixels of both, at least.
-    """
-    return _drawn(Answer(
-        server, found, None if measured is None else found.verdict(measured),
-        (*server.wiring.notes, *getattr(measured, 'attrs', {}).get(
-            'notes', ()))), high)
-
-
 def _drawn(answer, high=0):
     """An `Answer` as a `Row`; in words alone if its GPUs are too many."""
-    server, found, verdict, notes = answer
+    server, found, verdict, notes, _ = answer
     rings = [] if server.switched else [
         ([server.gpus.index(one) for one in order], count)
         for order, count in found.rings]
-    told = [('Expected bus bandwidth', _range(found)), ('Why', found.why)]
+    told = [('Expected bus bandwidth', found.in_words()), ('Why', found.why)]
     if verdict:
         told.append((f'Measured: {verdict.word or "not yet known"}',
                      verdict.why))
@@ -93,13 +77,6 @@ def _drawn(answer, high=0):
     for one in pictures:
         one.height = max(high, one.height)
     return Row(*pictures)
-
-
-def _range(found):
-    low = rate_in_words(found.low).removesuffix(' GB/s')
-    return (f'{low} to {rate_in_words(found.high)}, for arrays of 1 GiB or '
-            'more'
-            + '; not predictable' * (not found.predictable))
 
 
 def _in_words(told, width=WORDS):
@@ -126,7 +103,9 @@ def _example(machine, use):
 def draw_example(machine: str, use: str, measured: float) -> Row:
     """The picture of the toy, whose arguments these are."""
     server = _example(machine, CHOICES[use])
-    return draw_expected(server, expected(server), measured * 1e9, HIGH)
+    found = expected(server)
+    return _drawn(Answer(server, found, found.verdict(measured * 1e9),
+                         server.wiring.notes), HIGH)
 
 
 @checked(machine=one_of(*EXAMPLES), use=one_of(*CHOICES),
@@ -153,10 +132,9 @@ def answer(text: str, gpu: str | None, use: str, log: str, machines: int,
                     log.strip() and log, machines=machines,
                     cards=cards or None, card_rate=gigabits * GBIT or None)
         row = _drawn(found)
-        if found.verdict is None:
+        if found.log is None:
             return row
-        return Row(*row.pictures, plot_expected(found.expectation,
-                                                read_nccl_tests(log)))
+        return Row(*row.pictures, plot_expected(found.expectation, found.log))
     except ValueError as error:
         return _in_words([('This cannot be answered', str(error))], WIDTH)
 
@@ -240,14 +218,14 @@ def plot_expected(expectation: Expectation, log: 'pd.DataFrame',
     least, most = log['size'].min(), log['size'].max()
     powers = [2.0 ** k for k in range(0, 61, 5)
               if least / 2 <= 2.0 ** k <= most * 2] or [most]
-    ax.set_xticks(powers, [*map(size_in_words, powers)])
+    ax.set_xticks(powers, [with_unit(size, BINARY) for size in powers])
     ax.minorticks_off()
     title = f'{verdict.word or "no verdict"}: '
     title += verdict.why.split('. ')[0].rstrip('.')
     width = 96 * ax.figure.get_figwidth() * 0.85
     ax.set_title('\n'.join(wrapped(title, LETTERS, width, True)))
     ax.legend(loc='best')
-    describe(ax, f'{title}. Expected: {_range(expectation)}. Measured: '
-             + ', '.join(f'{rate_in_words(busbw)} at {size_in_words(size)}'
+    describe(ax, f'{title}. Expected: {expectation.in_words()}. Measured: '
+             + ', '.join(f'{rate_in_words(busbw)} at {with_unit(size, BINARY)}'
                          for size, busbw in zip(log['size'], log['busbw'])))
     return ax

@@ -148,6 +148,22 @@ def test_hops_through_a_cpu_are_not_predictable(wiring, gpu, use,
         assert 'host memory' in found.why
 
 
+def test_between_sockets_the_slowest_processor_counts():
+    inside = expected(server('two sockets', 'L40S', 4, use=[0, 1]))
+    across = expected(server('two sockets', 'L40S', 4, use=[0, 2]))
+    assert inside.low == pytest.approx(0.14 * 24e9)
+    assert across.low == pytest.approx(0.14 * 6e9)  # a Broadwell
+    assert across.high == inside.high == pytest.approx(1.27 * 24e9)
+
+
+def test_the_same_affinity_is_the_same_socket():
+    """NVLinks hide the ways over PCIe inside each half of a DGX-1."""
+    sockets = [node for node in CUBE.nodes if str(node).startswith('cpu')]
+    assert sockets == ['cpu 0', 'cpu 1']
+    for gpu in range(8):
+        assert (gpu, f'cpu {gpu // 4}') in CUBE.number
+
+
 @pytest.mark.parametrize('measured, word, words', [
     (129, 'healthy', ''), (60, 'below', 'nvidia-smi nvlink'),
     (9, 'below', 'PCIe would carry as much'), (250, 'above', 'Gbit/s in'),
@@ -202,7 +218,7 @@ def test_smaller_arrays_may_show_less():
     assert large.low > lows[0] > lows[1] > lows[2] > lows[3] > 0
     assert expected(CUBE, 160 << 20).high == large.high
     tiny = expected(CUBE, 1000)
-    assert tiny.low == 0 and not tiny.predictable and '1000 bytes' in tiny.why
+    assert tiny.low == 0 and not tiny.predictable and '1,000 bytes' in tiny.why
 
 
 @pytest.mark.parametrize('change, words', [
@@ -268,7 +284,7 @@ def test_the_command(ask):
     code, out, _ = ask(examples.posted('DGX-1'), '--gpu', 'V100', log=LOG)
     assert code == 0
     assert 'ring      0-3-2-1-5-6-7-4-0, 2 NVLinks per hop' in out
-    assert 'expected  108 to 139 GB/s' in out
+    assert 'expected  bus bandwidth 108 to 139 GB/s' in out
     assert 'verdict   healthy: 129 GB/s' in out
 
 
@@ -291,7 +307,7 @@ def test_the_command_prints_an_object(ask):
 
 
 @pytest.mark.parametrize('options, words', [
-    ([], 'say gpu A100'), (['--gpu', 'banana'], 'the name of a GPU'),
+    ([], 'say A100'), (['--gpu', 'banana'], 'the name of a GPU'),
     (['--gpu', 'V100', '--use', '0,9'], 'use must be'),
     (['--gpu', 'V100', '--use', 'a'], 'GPUs are numbers'),
     (['--gpu', 'V100', '--machines', '2'], '--cards 8 --card-gbit 400'),

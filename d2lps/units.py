@@ -6,6 +6,7 @@ Unit: TypeAlias = tuple[float, str]  # its size and its name
 TIMES: tuple[Unit, ...] = (1, 's'), (1e-3, 'ms'), (1e-6, 'µs')
 SHORT_TIMES = *TIMES, (1e-9, 'ns')
 SIZES = (1e9, 'GB'), (1e6, 'MB'), (1e3, 'kB'), (1, 'bytes')
+BINARY = (1 << 30, 'GiB'), (1 << 20, 'MiB'), (1 << 10, 'KiB'), (1, 'bytes')
 RATES = (1e9, 'GB/s'), (1e6, 'MB/s'), (1e3, 'kB/s'), (1, 'B/s')
 
 
