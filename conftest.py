@@ -13,6 +13,7 @@ from hypothesis import settings
 
 # NumPy's threads wait for each other busily, and take the cores from others.
 os.environ.setdefault('OPENBLAS_NUM_THREADS', '1')  # read when NumPy loads
+os.environ['D2LPS_TELL_ALL'] = 'yes'  # expectations that held are counted
 QUICK = 'not full'  # the marker expression of `make test`
 LIMIT = 600  # seconds, which only what hangs takes, also on a busy machine
 # Run by tests/exercises, which puts right and wrong answers into them.

@@ -27,6 +27,7 @@ from d2lps.usage import watch_cells
 
 __getattr__, __dir__ = lazy(__name__, {
     '.expectations': ('expect',),
+    '.turns': ('your_turn',),
     '.missing': ('has_mxnet',),
     '.engine': ('Machine', 'Traffic', 'copy_bandwidth', 'devices', 'machine',
                 'nbytes'),

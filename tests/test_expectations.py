@@ -40,9 +40,13 @@ def test_what_did_not_come_so_is_said_with_what_is_known(
 
 
 @pytest.mark.parametrize('held', [True, onp.bool_(True), onp.array(True)])
-def test_what_came_so_is_said_in_a_line(capsys, held):
+def test_what_came_so_is_said_only_where_it_is_counted(
+        capsys, monkeypatch, held):
     assert d2lps.expect('it is faster', held) is None
     assert capsys.readouterr().out == 'as expected: it is faster\n'
+    monkeypatch.delenv('D2LPS_TELL_ALL')
+    assert d2lps.expect('it is faster', held) is None
+    assert capsys.readouterr().out == ''
 
 
 @pytest.mark.parametrize('words, held, says', [

@@ -7,7 +7,6 @@ from functools import cache
 from pathlib import Path
 
 import pytest
-from d2lps.expectations import told_in
 
 ROOT = Path(__file__).parents[1]
 LESSON = ('', 'training', 'collectives', 'kvstore', 'asynchrony',
@@ -59,15 +58,22 @@ def test_what_is_saved_came_as_expected(path):
     assert 'not here, not now: ' not in saved
 
 
+def expected_in(code):
+    """The words of the expectations in a cell."""
+    for node in ast.walk(ast.parse(code)):
+        if isinstance(node, ast.Call) and ast.unparse(
+                node.func).endswith('expect'):
+            yield ast.literal_eval(node.args[0])
+
+
 def test_the_table_of_make_measure_has_what_is_expected():
     """And no more; each held in nine of ten runs on a quiet machine."""
     with open(ROOT / 'notebooks/results/expectations.csv', newline='') as file:
         rows = [*csv.DictReader(file)]
     measured = {(row['chapter'], row['expectation']) for row in rows}
-    assert measured == {
-        (path.stem, words) for path in CHAPTERS for cell in cells_of(path)
-        for output in cell.get('outputs', ())
-        for words, _ in told_in(''.join(output.get('text', '')))}
+    assert measured == {(path.stem, words) for path in CHAPTERS
+                        for code in code_of(path)
+                        for words in expected_in(code)}
     for row in rows:
         assert int(row['held']) >= 0.9 * int(row['of']) > 0, row
 
@@ -204,6 +210,8 @@ def test_pictures_have_alternative_texts(path):
 # A cell teaches, or it checks: what checks is folded away, below its lesson
 # or below the text that explains what the lesson has shown.
 ASSERTS = re.compile(r'^\s*assert\b', re.M)
+CHECKS = re.compile(r'^\s*assert\b|\bexpect\(|\byour_turn\(', re.M)
+EXPECTS = re.compile(r'\bexpect\(')
 BUILDS = re.compile(r'^(def|class|import|from|@|%%px|%%capture)\b', re.M)
 
 
@@ -218,17 +226,18 @@ def mixed(cells):
             # JupyterLab and the book show the first line of a folded cell.
             if not source.startswith('# Check: '):
                 yield f'cell {number} does not say what it checks'
-            if not ASSERTS.search(source):
+            if not CHECKS.search(source):
                 yield f'cell {number} is folded and checks nothing'
-            if shown:
+            if shown and 'your_turn(' not in source:
                 yield f'cell {number} is folded and shows something'
             if not lesson:
                 yield f'cell {number} is folded and not below a lesson'
         else:
             lesson = True
-            if ASSERTS.search(source):
+            if ASSERTS.search(source) or EXPECTS.search(source):
                 yield f'cell {number} checks in sight'
-            if not shown and not BUILDS.search(source):
+            if not (shown or BUILDS.search(source)
+                    or 'turn' in cell['metadata']):
                 yield f'cell {number} shows nothing'
 
 
@@ -236,3 +245,35 @@ def mixed(cells):
 def test_a_cell_teaches_or_it_checks(path):
     faults = [*mixed(cells_of(path))]
     assert faults == []
+
+
+def answers(cells):
+    """For each question, the cells between it and its answer."""
+    below = None
+    for cell in cells:
+        source = ''.join(cell['source'])
+        if cell['cell_type'] == 'markdown':
+            if below is not None and '**Answer' in source:
+                yield below
+                below = None
+            if '**Predict' in source:
+                assert below is None, f'no answer before {source}'
+                below = []
+        elif below is not None:
+            below.append(cell)
+    assert below is None
+
+
+@pytest.mark.parametrize('path', CHAPTERS, ids=lambda path: path.stem)
+def test_outputs_that_answer_a_question_are_collapsed(path):
+    """And no check, whose first line tells the answer, stands above it."""
+    cells = cells_of(path)
+    collapsed = []
+    for below in answers(cells):
+        for cell in below:
+            assert not folded(cell), ''.join(cell['source'])
+            if cell['outputs'] and 'explore_' not in ''.join(cell['source']):
+                collapsed.append(cell['id'])
+    assert collapsed == [
+        cell['id'] for cell in cells
+        if cell['metadata'].get('jupyter', {}).get('outputs_hidden')]
