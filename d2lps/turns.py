@@ -29,6 +29,7 @@ def your_turn(answer: Any, wanted: Any, hint: str, why: str) -> None:
     Raises:
         ValueError: `wanted` is no dictionary although `answer` is a function.
     """
+    fault: Any
     if answer is ...:
         fault = ...
     elif callable(answer):
