@@ -32,7 +32,7 @@ EXPOSED = ('Without it, PyTorch would listen on ports of this machine, where '
            'its other users can reach it; if it has none, say loopback=True')
 
 
-def lacking(needs: Iterable[str], network: Network | None,
+def lacking(needs: Sequence[str], network: Network | None,
             loopback: bool) -> str:
     """What this machine lacks, in a line; '' if nothing."""
     for library in needs:
@@ -43,7 +43,7 @@ def lacking(needs: Iterable[str], network: Network | None,
     problem = ''
     if network and not loopback:
         problem = network_problem(network.delay)
-    return f'{problem}. {EXPOSED}' if problem else ''
+    return f'{problem}. {EXPOSED}' if problem and needs else problem
 
 
 def has(library: str) -> bool:
@@ -62,7 +62,7 @@ def _private(needs, network, loopback, **_):
 
 
 @checked(_private, record=text, num_workers=integer, num_servers=from_zero,
-         needs=list_of(one_of(*HOW)),
+         needs=list_of(one_of(*HOW), least=0),
          network=instance_of((Network, type(None)), 'a Network, or None'),
          loopback=boolean)
 def cluster_or_record(record: str, num_workers: int,
@@ -74,7 +74,8 @@ def cluster_or_record(record: str, num_workers: int,
     Args:
         record: the JSON file with what such a cluster gave elsewhere.
         num_workers, num_servers, network: as in `Cluster`.
-        needs: libraries without which its cells fail: 'torch', 'mxnet'.
+        needs: libraries without which its cells fail: 'torch', 'mxnet'; []
+            if only the network can be missing.
         loopback: True runs it without `network` where that cannot be had.
             PyTorch's workers then listen on addresses of this machine, where
             its other users can reach them.

@@ -5,7 +5,7 @@ barrier between rounds: a worker goes on when it has sent and received what
 its round has for it. The sockets are in `d2lps.cluster.peers`.
 """
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from typing import TypeAlias
 from weakref import WeakKeyDictionary
@@ -62,10 +62,11 @@ class Connections(ABC):
 
 @checked(peers=instance_of(
     Connections, 'the Peers that d2lps.join_peers() returns'),
-         plan=any_schedule, op=function, events=instance_of(list, 'a list'))
+         plan=any_schedule, op=function, events=instance_of(list, 'a list'),
+         before_round=function)
 def run(peers: Connections, plan: Schedule, array: np.ndarray,
-        op: Op = np.add, events: list[simulate.Event] | None = None
-        ) -> None:
+        op: Op = np.add, events: list[simulate.Event] | None = None,
+        before_round: Callable[[], object] | None = None) -> None:
     """Carry out this worker's part of `plan` on its `array`, in place.
 
     All workers must call it, with the same plan, shape, dtype and op.
@@ -78,6 +79,9 @@ def run(peers: Connections, plan: Schedule, array: np.ndarray,
     events: a list; for each message that this worker receives, an `Event`
         is added: when its first and its last byte came, by
         `time.monotonic()`, in seconds.
+    before_round: a function without arguments, which this worker calls
+        before it begins a round. It may sleep, for example. What it returns
+        is ignored; an error that it raises ends the run.
 
     Raises:
         ValueError: for a bad argument; before anything is sent.
@@ -98,8 +102,9 @@ def run(peers: Connections, plan: Schedule, array: np.ndarray,
     part, cuts = known[key]
     chunks = [flat[start:end] for start, end in zip(cuts, cuts[1:])]
     filled = set(range(len(chunks)) if peers.rank < plan.num_devices else ())
+    steps = part if before_round is None else preceded(part, before_round)
     with peers.running(plan, array, op):
-        carry_out(part, peers, chunks, op, filled,
+        carry_out(steps, peers, chunks, op, filled,
                   [] if events is None else events)
     if not np.may_share_memory(flat, array):
         array[...] = flat.reshape(array.shape)
@@ -121,7 +126,15 @@ def part_of(plan: Schedule, rank: int) -> list[Part]:
     return part
 
 
-def carry_out(part: Sequence[Part], peers: Connections,
+def preceded(part: Iterable[Part],
+             before_round: Callable[[], object]) -> Iterator[Part]:
+    """The rounds of a part; before each of them, the function is called."""
+    for one in part:
+        before_round()
+        yield one
+
+
+def carry_out(part: Iterable[Part], peers: Connections,
               chunks: list[np.ndarray], op: Op, filled: set[int],
               events: list[simulate.Event]) -> None:
     """Carry out a worker's part on its chunks, a list of arrays, in place.

@@ -11,7 +11,7 @@ pytestmark = pytest.mark.skipif(sys.platform != 'linux', reason='Linux only')
 
 
 @pytest.fixture
-def line():
+def connection():
     """Two ends of a TCP connection of this process."""
     with socket.create_server(('127.0.0.1', 0)) as server:
         with socket.create_connection(server.getsockname()) as near:
@@ -25,8 +25,8 @@ def received(end, size):
         size -= len(end.recv(size))
 
 
-def test_bytes_are_counted_where_they_arrive(line):
-    near, far = line
+def test_bytes_are_counted_where_they_arrive(connection):
+    near, far = connection
     to_far = f'{near.getsockname()} > {far.getsockname()}'
     to_near = f'{far.getsockname()} > {near.getsockname()}'
     before = bytes_received()
@@ -39,12 +39,12 @@ def test_bytes_are_counted_where_they_arrive(line):
     assert after[to_near] - before[to_near] == 300
 
 
-def test_all_files_stay_open_and_no_more_are(line, tmp_path):
+def test_all_files_stay_open_and_no_more_are(connection, tmp_path):
     before = os.listdir('/proc/self/fd')
     with open(tmp_path / 'file', 'w'):
         bytes_received()
     assert os.listdir('/proc/self/fd') == before
-    near, far = line
+    near, far = connection
     near.sendall(b'y')
     assert far.recv(1) == b'y'
 

@@ -82,7 +82,7 @@ def test_how_a_process_ended():
 
 
 class Keeper:
-    """The line to a keeper that does all that it should not."""
+    """The connection to a keeper that does all that it should not."""
     name, code, status, processes, printed = 'keeper', None, {}, {}, ()
     expected_to_exit, label = False, lambda self: self.name
 

@@ -123,6 +123,17 @@ def test_without_a_private_network_ports_are_opened_only_if_told_so(
             cluster.traffic()
 
 
+def test_where_only_the_network_is_missing(record, monkeypatch):
+    """No library listens on ports then, and nothing is said of them."""
+    with cluster_or_record(str(record), 1, []) as cluster:
+        assert isinstance(cluster, Cluster)
+    monkeypatch.setattr(recorded, 'network_problem',
+                        lambda delay=0: 'the slow network is not to be had')
+    found = cluster_or_record(str(record), 1, [], network=NETWORK)
+    assert isinstance(found, Record)
+    assert repr(found).startswith('the slow network is not to be had.\n')
+
+
 def test_where_nothing_can_fork(record, monkeypatch):
     monkeypatch.delattr(os, 'fork')
     found = cluster_or_record(str(record), 1, ['mxnet'])

@@ -139,6 +139,30 @@ def test_events(crews):
         for send in sends)
 
 
+def test_a_function_before_each_round(crews):
+    def paused(me, plan):
+        rounds, array = [], np.ones(3)
+        travel.run(me.peers, plan, array, before_round=lambda: rounds.append(
+            me.peers.round))
+        return rounds, array.tolist()
+    found = crews(3)(paused, strategies.ring(3))
+    assert found == [([0, 1, 2, 3], [3] * 3)] * 3
+
+
+def test_an_error_before_a_round_ends_the_run(crew):
+    c = crew(3).joined()
+
+    def fails(me):
+        def stop():
+            if (me.rank, me.peers.round) == (1, 1):
+                raise MemoryError('no more')
+        travel.run(me.peers, strategies.ring(3), np.ones(3),
+                   before_round=stop)
+    errors = c(fails)
+    assert isinstance(errors[1], MemoryError)
+    assert isinstance(errors[2], PeerError) and errors[2].waits_for == 1
+
+
 # Bad arguments.
 
 READ_ONLY = np.ones(3)
@@ -154,6 +178,7 @@ READ_ONLY.flags.writeable = False
     (dict(array=READ_ONLY), 'array is read-only'),
     (dict(op=3), 'op must be a function'),
     (dict(events=3), 'events must be a list'),
+    (dict(before_round=3), 'before_round must be a function'),
     (dict(plan=Schedule([[Send('cpu', 0, 0, True)]], 1, ['cpu'])),
      'in round 1, cpu sends chunk 0, of which it has nothing yet')])
 def test_bad_arguments(crews, arguments, words):
@@ -204,7 +229,7 @@ def test_where_it_cannot_listen(tmp_path):
 
 
 def test_who_does_not_come(crew, tmp_path):
-    """Both sides of a line say whom they missed; then all can join."""
+    """Both ends of a connection say whom they missed; then all can join."""
     before = open_now()
     c = crew(3, timeout=HANGS)
     c.tell(0, lambda me: join(me, timeout=1))

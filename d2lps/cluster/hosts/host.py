@@ -1,4 +1,4 @@
-"""The line to a keeper on another machine."""
+"""The connection to a keeper on another machine."""
 import subprocess
 from collections.abc import Sequence
 from typing import Any

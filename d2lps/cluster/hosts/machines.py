@@ -63,7 +63,7 @@ class SshPlaces(LocalPlaces):
         self._connect()
 
     def _connect(self):
-        """Set up the lines to the machines; none of them is used yet."""
+        """Set up the connections to the machines; none of them is used yet."""
         super().__init__(*map(len, self._for))
         self._names = list(dict.fromkeys(sum(self._for, [])))
         self._hosts = [Host(

@@ -46,8 +46,8 @@ The path of one death, `cluster.kill('server 0')`:
 From the reader to the program that runs, each file calls the next:
 `restarts` puts new ones in the place of those that have ended; `supervisor`
 says who is started, and in what order; `group` watches them and ends them all
-when one dies; `process` is our end of the line to each; `keeper`, one in each
-place, forks them; `member` is what is forked, and goes on as an
+when one dies; `process` is our end of the connection to each; `keeper`, one in
+each place, forks them; `member` is what is forked, and goes on as an
 `mxnet_server` or as a worker that waits for `cells`.
 
 Beside them: `addresses` (and `d2lps.cluster.hosts`) say where processes run,

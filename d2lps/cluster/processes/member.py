@@ -94,7 +94,7 @@ class Storeless:
 
 
 class Channel:
-    """The line to the keeper; `job` says what this process is."""
+    """The connection to the keeper; `job` says what this process is."""
 
     def __init__(self, job: Message, incoming: int, outgoing: int) -> None:
         self.job, self._in, self._out = job, os.fdopen(incoming), outgoing

@@ -17,7 +17,7 @@ T = TypeVar('T')
 
 
 class Channel(Protocol):
-    """The line to the reader's process; see `processes.member.Channel`."""
+    """The connection to the reader's process; see `processes.member.Channel`."""
     job: Message
 
     def tell(self, kind: str, **message: Any) -> None:
