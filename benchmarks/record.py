@@ -1,4 +1,4 @@
-"""What chapters 10, 11 and 15 measure on the slow network: python record.py
+"""What chapters 10 and 11 measure on the slow network: python record.py
 
 Runs the notebooks and prints their tables. --write keeps the tables in
 notebooks/results, for readers whose machines do not permit the slow network.
@@ -25,16 +25,7 @@ TABLES = {
     '11-all-reduce-between-machines': {
         '11-pings': 'table.round(7)', '11-stars': 'stars.round(7)',
         '11-plans': "taken.rename_axis(['bytes', 'run']).round(7)",
-        '11-store': "stored.to_frame('pushpull').round(7)"},
-    '15-overlap': {
-        '15-steps': """pd.DataFrame([
-            (way, task.what, *task.layers, task.start, task.end, rate)
-            for way, tasks in seen.items() for task in tasks], columns=[
-            'way', 'what', 'layer', 'start', 'end', 'rate']).set_index(
-            'way').round(5)""",
-        '15-in-flight': """pd.DataFrame({'measured': times}).rename_axis(
-            'window').round(5)""",
-        '15-link': 'links.loc[[4, 40]].iloc[::3].round(5)'}}
+        '11-store': "stored.to_frame('pushpull').round(7)"}}
 
 
 def measured(name):
@@ -53,7 +44,7 @@ def measured(name):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument('chapters', nargs='*', metavar='CHAPTER',
-                        help='only these, such as 10 15 (default: all)')
+                        help='only these, such as 10 (default: all)')
     parser.add_argument('--write', action='store_true')
     args = parser.parse_args()
     if problem := network_problem():
