@@ -7,6 +7,7 @@ The lesson. Chapters build these rooms, and they are meant to be read:
     kvstore       a key-value store from scratch (8)
     asynchrony    a virtual clock, and sending while computing (15, 16)
     recovery      replicas, checkpoints, training that goes on (17)
+    planning      how to divide a large model among GPUs (20)
     engine        devices, as MXNet's engine sees them
 
 Machinery. It makes the chapters run, and one need not read it:
@@ -53,8 +54,8 @@ __getattr__, __dir__ = lazy(__name__, {
     '.cluster': ('Cluster', 'ClusterError', 'Network', 'StoreError',
                  'WorkerError', 'bare_mxnet', 'network_problem')},
     modules=('.asynchrony', '.cluster', '.collectives', '.engine',
-             '.exercises', '.kvstore', '.pictures', '.recovery',
-             '.training'))
+             '.exercises', '.kvstore', '.pictures', '.planning',
+             '.recovery', '.training'))
 watch_cells()
 if 'IPython' in sys.modules:
     from d2lps import figures

@@ -1,0 +1,55 @@
+"""What a GPU can compute, hold and send: data sheets, and what is reached.
+
+The rates of NVLinks and cards are NCCL's estimates, from `machines.rates`.
+The rates of matrix products are the best that Bekman measured ("Machine
+Learning Engineering", table of maximum achievable matmul FLOPS): 271.2 of
+312 TFLOP/s on an A100, 794.5 of 989 on an H100, 1,745 of 2,250 on a B200.
+"""
+from dataclasses import dataclass
+
+from d2lps.checks import integer, positive
+from d2lps.collectives.machines.rates import CARD, find_gpu
+
+
+@dataclass(frozen=True)
+class Gpu:
+    """A kind of GPU, in a kind of machine.
+
+    peak: FLOP/s of dense matrix products in bf16, by the data sheet.
+    matmul: the best that was measured, FLOP/s.
+    memory: bytes. hbm: bytes/s between memory and GPU, by the data sheet.
+    domain: how many GPUs are joined by NVLink.
+    nvlink: usable bytes/s of a GPU's NVLinks together, each way.
+    network: usable bytes/s of a GPU's network card, each way.
+    """
+    name: str
+    peak: float
+    matmul: float
+    memory: float
+    hbm: float
+    domain: int
+    nvlink: float
+    network: float
+
+    def __post_init__(self) -> None:
+        integer('domain', self.domain, most=100_000)
+        for name in 'peak', 'matmul', 'memory', 'hbm', 'nvlink', 'network':
+            positive(name, getattr(self, name))
+
+
+def _links(name):
+    gpu = find_gpu(name)
+    assert gpu.nvlink
+    return gpu.nvlinks * gpu.nvlink.usable
+
+
+# Cards of 200 and 400 Gbit/s, one for each GPU.
+A100 = Gpu('A100', 312e12, 271.2e12, 80e9, 2.039e12, 8, _links('A100'),
+           2 * CARD.usable)
+H100 = Gpu('H100', 989e12, 794.5e12, 80e9, 3.35e12, 8, _links('H100'),
+           4 * CARD.usable)
+B200 = Gpu('B200', 2250e12, 1745e12, 180e9, 8e12, 8, _links('B200'),
+           4 * CARD.usable)
+# 72 GPUs in a rack; the share of the peak is taken from the B200.
+GB200 = Gpu('GB200', 2500e12, 2500e12 * 1745 / 2250, 186e9, 8e12, 72,
+            _links('GB200'), 4 * CARD.usable)

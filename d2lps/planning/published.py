@@ -1,0 +1,80 @@
+"""Runs that were published, and what the planner says of them.
+
+The table (`notebooks/results/20-published-runs.csv`) has for each run the
+model, the division, what was published, and where. What a source does not
+say is named in `assumed`.
+"""
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from d2lps.planning import gpus
+from d2lps.planning.divide import Division, step_time
+from d2lps.planning.memory import memory
+from d2lps.planning.model import Transformer
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+MODEL = ['layers', 'hidden', 'heads', 'kv_heads', 'ffn', 'vocab', 'sequence',
+         'gated']
+DIVISION = ['data', 'tensor', 'pipeline', 'context', 'micro_batch',
+            'micro_batches', 'interleave', 'zero', 'recompute',
+            'sequence_parallel', 'flash']
+
+
+def read_runs(path: str | Path) -> pd.DataFrame:
+    """The table of published runs, one run a row."""
+    import pandas as pd
+    return pd.read_csv(path, keep_default_na=False)
+
+
+def run_of(row: pd.Series) -> tuple[Transformer, Division, gpus.Gpu]:
+    """The model, the division and the GPU of a row of the table."""
+    def fields(names):
+        return {name: row[name].item() if hasattr(row[name], 'item')
+                else row[name] for name in names}
+    return (Transformer(**fields(MODEL)), Division(**fields(DIVISION)),
+            getattr(gpus, row['gpu']))
+
+
+def published_seconds(row: pd.Series) -> float:
+    """Seconds of a step, from what a source says and how it counts.
+
+    'seconds'; or TFLOP/s of each GPU, of model FLOPs ('model'), of those with
+    a second forward pass ('hardware'), or of model FLOPs with half of
+    attention's ('causal').
+    """
+    model, division, _ = run_of(row)
+    if row['unit'] == 'seconds':
+        return float(row['published'])
+    attention = 3 * model.layers * model.attention
+    again = model.forward - 2 * model.embedding  # all but the output
+    flops = {'model': model.flops, 'hardware': model.flops + again,
+             'causal': model.flops - attention / 2}[row['unit']]
+    tokens = division.batch * model.sequence
+    return flops * tokens / division.gpus / (row['published'] * 1e12)
+
+
+def compare(runs: pd.DataFrame) -> pd.DataFrame:
+    """Predicted beside published, for each run.
+
+    Returns columns run, GPUs, published and predicted (seconds of a step),
+    ratio (predicted over published), MFU of both, GB (predicted).
+    """
+    import pandas as pd
+    rows = []
+    for _, row in runs.iterrows():
+        model, division, gpu = run_of(row)
+        published = published_seconds(row)
+        predicted = step_time(model, division, gpu).seconds
+        work = (model.flops * division.batch * model.sequence
+                / division.gpus / gpu.peak)
+        rows.append({'run': row['run'], 'GPUs': division.gpus,
+                     'published': published, 'predicted': predicted,
+                     'ratio': predicted / published,
+                     'published MFU': work / published,
+                     'predicted MFU': work / predicted,
+                     'GB': memory(model, division).total / 1e9})
+    return pd.DataFrame(rows, index=runs.index)
