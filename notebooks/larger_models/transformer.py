@@ -15,10 +15,12 @@ class Attention(nn.Module):
         self.q, self.k, self.v, self.out = (
             nn.Linear(WIDTH, WIDTH, bias=False) for _ in range(4))
 
+    def heads(self, linear, x):
+        # With fewer rows in the matrix there are fewer heads.
+        return linear(x).unflatten(-1, (-1, WIDTH // HEADS)).transpose(1, 2)
+
     def forward(self, x):
-        # With fewer rows in q, k and v there are fewer heads.
-        q, k, v = (one(x).unflatten(-1, (-1, WIDTH // HEADS)).transpose(1, 2)
-                   for one in (self.q, self.k, self.v))
+        q, k, v = (self.heads(one, x) for one in (self.q, self.k, self.v))
         y = F.scaled_dot_product_attention(q, k, v, is_causal=True)
         return self.out(y.transpose(1, 2).flatten(2))
 
