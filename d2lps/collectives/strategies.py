@@ -46,10 +46,12 @@ def running_sum(n: int) -> Schedule:
 
     One link is busy at a time: the ring without chunks.
     """
-    path = [*range(n), *range(n - 1)]
-    return Schedule([[Send(i, j, 0, k < n - 1)]
-                     for k, (i, j) in enumerate(zip(path, path[1:]))],
-                    n, name=f'running_sum({n})')
+    rounds = []
+    for r in range(2 * n - 2):
+        src, dst = r % n, (r + 1) % n  # neighbours on the circle
+        adds = r < n - 1  # the later messages carry the total
+        rounds.append([Send(src, dst, 0, adds)])
+    return Schedule(rounds, n, name=f'running_sum({n})')
 
 
 @checked(n=LINEAR)
