@@ -67,7 +67,8 @@ def parser() -> argparse.ArgumentParser:
     far.add_argument('--check', action='store_true', help='see whether all '
                      'that a cluster needs of the hosts is there, and end')
 
-    p.add_argument('script', nargs='?', help='a Python program')
+    p.add_argument('script', nargs='?',
+                   help='a Python program, or a shell script (.sh)')
     p.add_argument('arguments', nargs=argparse.REMAINDER,
                    help='arguments for the script')
     return p

@@ -10,7 +10,7 @@ import psutil
 import pytest
 from clusters import all_gone
 from d2lps.__main__ import main
-from d2lps.cluster import Network, command
+from d2lps.cluster import Network, command, network_problem
 
 pytestmark = pytest.mark.full
 
@@ -79,6 +79,44 @@ def test_scripts_that_fail(python, script):
     # The script's own traceback, and nothing of ours.
     frames = [line for line in lines if 'File "' in line]
     assert len(frames) == 2 and all('script.py' in line for line in frames)
+
+
+SHELL = ('-m', 'd2lps', 'cluster', '--num-workers', '2', '--num-servers', '0')
+private = pytest.mark.skipif(bool(network_problem()), reason='no slow network')
+
+
+@private
+def test_a_shell_script_learns_its_place(python, script):
+    """It gets what such scripts are told on real machines."""
+    path = script("""
+        echo "machine $NODE of $NODES, $HEAD, $1"
+        python -c 'import d2lps'
+    """, 'place.sh')
+    done = python(*SHELL, '--bandwidth', '125e6', str(path), 'a b')
+    assert done.returncode == 0, done.stderr
+    lines = sorted(done.stdout.splitlines())
+    head = lines[0].split(', ')[1]
+    assert head.startswith('10.0.')
+    assert lines == [f'[worker {k}] machine {k} of 2, {head}, a b'
+                     for k in (0, 1)]
+
+
+@private
+def test_a_shell_script_that_fails(python, script):
+    path = script('test $NODE = 0 || exit 3', 'fails.sh')
+    done = python(*SHELL, '--bandwidth', '125e6', str(path))
+    assert done.returncode == 1
+    assert 'worker 1 failed with' in done.stderr
+    assert 'fails.sh ended with exit code 3' in done.stderr
+    assert 'worker 0 failed' not in done.stderr
+
+
+def test_a_shell_script_needs_a_network_of_its_own(python, script):
+    """What it starts may listen where other users reach it."""
+    path = script('echo it ran', 'listens.sh')
+    done = python(*SHELL, str(path))
+    assert done.returncode == 1
+    assert 'private network' in done.stderr and 'it ran' not in done.stdout
 
 
 def test_a_worker_that_dies(python, script):

@@ -8,6 +8,7 @@ import linecache
 import os
 import runpy
 import signal
+import subprocess
 import sys
 import traceback
 import types
@@ -159,8 +160,19 @@ def close_store() -> None:
     worker.close_store()
 
 
-def run_script(script: str, arguments: Sequence[str]) -> None:
-    """Run a Python script with arguments, as `python script …` would."""
+def run_script(script: str, arguments: Sequence[str] = ()) -> None:
+    """Run a script with arguments, as `python` or `bash` would.
+
+    A script whose name ends in .sh is one of the shell. Its environment has
+    what such scripts need on real machines: HEAD is the address of worker 0,
+    NODES the number of workers, and NODE this worker's rank.
+
+    Raises:
+        RuntimeError: the script ended with an exit code other than 0; or it
+            is one of the shell, and the cluster has no network of its own.
+    """
+    if script.endswith('.sh'):
+        return run_shell(script, arguments)
     sys.argv = [script, *arguments]
     sys.path.insert(0, str(Path(script).parent))
     try:
@@ -170,3 +182,32 @@ def run_script(script: str, arguments: Sequence[str]) -> None:
             how = 'exit code ' if isinstance(end.code, int) else ''
             raise RuntimeError(f'{Path(script).name} ended with {how}'
                                f'{end.code}') from None
+
+
+def run_shell(script: str, arguments: Sequence[str]) -> None:
+    """Run a shell script, and print what it prints; see `run_script`."""
+    names = {'HEAD': 'MASTER_ADDR', 'NODES': 'WORLD_SIZE', 'NODE': 'RANK'}
+    places = {name: os.environ[known] for name, known in names.items()}
+    if places['HEAD'].startswith('127.'):
+        raise RuntimeError(
+            'a shell script may start programs that listen on ports of this '
+            'machine, where its other users can reach them. Give the cluster '
+            'a private network: Cluster(..., network=Network(125e6)), or '
+            '--bandwidth 125e6')
+    programs = os.pathsep.join([str(Path(sys.executable).parent),
+                                os.environ['PATH']])
+    with subprocess.Popen(
+            ['bash', script, *arguments], text=True, stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT, env={
+                **os.environ, **places, 'PATH': programs,
+                # Hosts of a slow network have no names to look up.
+                'TORCH_CPP_LOG_LEVEL': 'ERROR'}) as process:
+        try:
+            for line in process.stdout or ():
+                print(line, end='', flush=True)
+        except BaseException:
+            process.terminate()
+            raise
+    if process.returncode:
+        raise RuntimeError(f'{Path(script).name} ended with exit code '
+                           f'{process.returncode}')

@@ -1,0 +1,105 @@
+"""All-to-all: each device has something else for each other device.
+
+Nothing is added here. The chunk i * n + j is what device i holds for device
+j, and its size may differ from that of all others. In models with experts a
+chunk is the tokens of device i that an expert of device j computes.
+"""
+from typing import Any
+
+import numpy as np
+
+from d2lps.checks import checked, integer, refuse
+from d2lps.collectives import limits
+from d2lps.collectives.schedule import Schedule, ScheduleError, Send
+
+
+def _sizes(name: str, value: Any) -> np.ndarray:
+    """A square array of sizes; a number n stands for n devices, all equal."""
+    if np.ndim(value) == 0:
+        n = limits.QUADRATIC(name, value)
+        return np.ones((n, n))
+    sizes = limits.array(2)(name, value)
+    if sizes.shape[0] != sizes.shape[1] or not 0 < sizes.sum() < np.inf:
+        refuse(name, value, 'a number of devices, or a square array of sizes '
+               'of 0 or more that are not all 0')
+    limits.QUADRATIC(name, len(sizes))
+    return sizes
+
+
+@checked(sizes=_sizes)
+def direct(sizes: Any) -> Schedule:
+    """Each device sends its chunks straight to where they belong.
+
+    In round k device i sends to device (i + k) modulo n, so that each device
+    sends one message at a time and receives one.
+
+    Args:
+        sizes: floats (n, n), relative; sizes[i][j] is what device i sends to
+            device j, and what it keeps (i = j) is not sent. A number n means
+            n devices that all send equally much to each other.
+    """
+    n = len(sizes)
+    device = np.arange(n)
+    rounds = []
+    for k in range(1, n):
+        to = (device + k) % n
+        some = sizes[device, to] > 0
+        rounds.append([Send(device[some], to[some],
+                            (device * n + to)[some], False)])
+    return Schedule(rounds, n, (), sizes.ravel(), f'all_to_all({n})')
+
+
+@checked(sizes=_sizes, num_devices=integer)
+def by_rail(sizes: Any, num_devices: int) -> Schedule:
+    """First inside each machine, then straight to the machine of the goal.
+
+    Device d of machine m is m * num_devices + d. What it has for device e of
+    another machine goes first to device e of its own machine, which sends
+    all that its machine has for that device in one message. So a device
+    sends over the network only to devices of its own number: its rail.
+
+    Args:
+        sizes: as in `direct`.
+        num_devices: in each machine.
+
+    Raises:
+        ValueError: if `num_devices` does not divide the number of devices.
+
+    Source: NCCL's PXN (2.12) and DeepEP (DeepSeek-AI 2025) do it like this.
+    """
+    n = len(sizes)
+    if n % num_devices:
+        refuse('num_devices', num_devices, f'a divisor of {n} devices')
+    chunk = np.flatnonzero(sizes)
+    src, dst = np.divmod(chunk, n)
+    machine, rail = np.divmod(dst, num_devices)
+    here = src // num_devices * num_devices + rail
+    rounds = []
+    for k in range(1, num_devices):
+        now = (rail - src) % num_devices == k
+        rounds.append([Send(src[now], here[now], chunk[now], False)])
+    num_machines = n // num_devices
+    for k in range(1, num_machines):
+        now = (machine - src // num_devices) % num_machines == k
+        rounds.append([Send(here[now], dst[now], chunk[now], False)])
+    return Schedule(rounds, n, (), sizes.ravel(), f'by_rail({n})')
+
+
+def check(schedule: Schedule) -> Schedule:
+    """Raise `ScheduleError` unless each device has got what is meant for it.
+
+    Chunk i * n + j must have come, whole and alone, from device i to device
+    j. Returns the schedule itself.
+    """
+    schedule.check_sends()
+    n = schedule.num_devices
+    for held in schedule.states():
+        pass
+    for i in range(n):
+        for j in range(n):
+            chunk = i * n + j
+            if schedule.weights[chunk] and (
+                    held[j, chunk] != np.eye(n)[i]).any():
+                raise ScheduleError(f'{schedule.name}: in the end device {j} '
+                                    f'lacks what device {i} had for it')
+    return schedule
