@@ -7,6 +7,7 @@ The lesson. Chapters build these rooms, and they are meant to be read:
     kvstore       a key-value store from scratch (8)
     asynchrony    a virtual clock, and sending while computing (15, 16)
     recovery      replicas, checkpoints, training that goes on (17)
+    pipelines     orders of passes through a pipeline, and their times (22)
     planning      how to divide a large model among GPUs (20)
     engine        devices, as MXNet's engine sees them
 
@@ -46,6 +47,7 @@ __getattr__, __dir__ = lazy(__name__, {
                          'seen_tasks'),
     '.asynchrony.overlap': ('Message', 'Task', 'best_possible',
                             'simulate_step'),
+    '.asynchrony.trace': ('trace_tasks',),
     '.recovery': ('Checkpoint', 'train_with_checkpoints'),
     '.cluster.peers.exchange': ('PeerError', 'Peers', 'PlanError',
                                 'join_peers'),
@@ -54,7 +56,7 @@ __getattr__, __dir__ = lazy(__name__, {
     '.cluster': ('Cluster', 'ClusterError', 'Network', 'StoreError',
                  'WorkerError', 'bare_mxnet', 'network_problem')},
     modules=('.asynchrony', '.cluster', '.collectives', '.engine',
-             '.exercises', '.kvstore', '.pictures', '.planning',
+             '.exercises', '.kvstore', '.pictures', '.pipelines', '.planning',
              '.recovery', '.training'))
 watch_cells()
 if 'IPython' in sys.modules:

@@ -1,7 +1,7 @@
 """Waits that can be avoided: for messages, and for other workers.
 
-`overlap`, `link`: messages that are sent during a step. `clock`: which worker
-pushes next; `asynchronous_training`: real gradients in that order.
+`overlap`, `link`, `trace`: messages that are sent during a step. `clock`: which
+worker pushes next; `asynchronous_training`: real gradients in that order.
 `late_gradients`: backup workers, and stale gradients divided. The server with
 a bound is `kvstore.BoundedServer`.
 """
