@@ -12,7 +12,7 @@ from sphinx.errors import ExtensionError
 from sphinx.transforms import SphinxTransform
 
 README = Path(__file__).parents[3] / 'README.md'
-CHAPTERS = 21
+CHAPTERS = 23
 EXERCISES = 'notebooks/exercises/README'
 SETS_UP = re.compile(r'^%matplotlib .*\n+')  # for pictures
 GRADES = '### BEGIN HIDDEN TESTS'  # does nothing for readers
@@ -31,13 +31,16 @@ def adapt(app, docname, source):
 
 
 def chapters():
-    """The README's table: what one sees in each chapter."""
-    rows = re.findall(r'^\| \[\d+\. .*$', README.read_text('utf-8'), re.M)
+    """The README's tables: what one sees in each chapter of the core, and
+    in the electives, with the text between them."""
+    found = re.search(r'^\*\*The core\*\* is the path.*?(?=^## )',
+                      README.read_text('utf-8'), re.M | re.S)
+    rows = re.findall(r'^\| \[\d+\. ', found[0] if found else '', re.M)
     if len(rows) != CHAPTERS:
-        raise ExtensionError(f'{README} has {len(rows)} rows that begin with '
-                             f'a chapter, such as "| [1. "; not {CHAPTERS}')
-    head = '| Chapter | You see | Minutes to read |', '|---|---|---|'
-    return '\n'.join([*head, *rows]).replace('](', '](../../')
+        raise ExtensionError(
+            f'{README} has {len(rows)} rows that begin with a chapter, such '
+            f'as "| [1. ", after "**The core** is the path"; not {CHAPTERS}')
+    return found[0].replace('](', '](../../')
 
 
 def with_pages(readme):
