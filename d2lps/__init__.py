@@ -53,6 +53,7 @@ __getattr__, __dir__ = lazy(__name__, {
                                 'join_peers'),
     '.cluster.connections': ('bytes_received', 'who_to_whom'),
     '.cluster.recorded': ('cluster_or_record',),
+    '.cluster.processes.cells': ('run_script',),
     '.cluster': ('Cluster', 'ClusterError', 'Network', 'StoreError',
                  'WorkerError', 'bare_mxnet', 'network_problem')},
     modules=('.asynchrony', '.cluster', '.collectives', '.engine',

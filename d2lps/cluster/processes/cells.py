@@ -160,12 +160,15 @@ def close_store() -> None:
     worker.close_store()
 
 
-def run_script(script: str, arguments: Sequence[str] = ()) -> None:
+def run_script(script: str, arguments: Sequence[str] = ()) -> str | None:
     """Run a script with arguments, as `python` or `bash` would.
 
     A script whose name ends in .sh is one of the shell. Its environment has
     what such scripts need on real machines: HEAD is the address of worker 0,
     NODES the number of workers, and NODE this worker's rank.
+
+    Returns:
+        The text that a shell script has printed.
 
     Raises:
         RuntimeError: the script ended with an exit code other than 0; or it
@@ -182,10 +185,11 @@ def run_script(script: str, arguments: Sequence[str] = ()) -> None:
             how = 'exit code ' if isinstance(end.code, int) else ''
             raise RuntimeError(f'{Path(script).name} ended with {how}'
                                f'{end.code}') from None
+    return None
 
 
-def run_shell(script: str, arguments: Sequence[str]) -> None:
-    """Run a shell script, and print what it prints; see `run_script`."""
+def run_shell(script: str, arguments: Sequence[str]) -> str:
+    """Run a shell script, and print its output at once; see `run_script`."""
     names = {'HEAD': 'MASTER_ADDR', 'NODES': 'WORLD_SIZE', 'NODE': 'RANK'}
     places = {name: os.environ[known] for name, known in names.items()}
     if places['HEAD'].startswith('127.'):
@@ -196,6 +200,7 @@ def run_shell(script: str, arguments: Sequence[str]) -> None:
             '--bandwidth 125e6')
     programs = os.pathsep.join([str(Path(sys.executable).parent),
                                 os.environ['PATH']])
+    printed = ''
     with subprocess.Popen(
             ['bash', script, *arguments], text=True, stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT, env={
@@ -205,9 +210,11 @@ def run_shell(script: str, arguments: Sequence[str]) -> None:
         try:
             for line in process.stdout or ():
                 print(line, end='', flush=True)
+                printed += line
         except BaseException:
             process.terminate()
             raise
     if process.returncode:
         raise RuntimeError(f'{Path(script).name} ended with exit code '
                            f'{process.returncode}')
+    return printed
