@@ -1,4 +1,4 @@
-"""What chapters 10 and 11 measure on the slow network: python record.py
+"""What chapter 10 measures on the slow network: python record.py
 
 Runs the notebooks and prints their tables. --write keeps the tables in
 notebooks/results, for readers whose machines do not permit the slow network.
@@ -21,11 +21,7 @@ TABLES = {
                 dict(zip(flights, both['four in flight']))),
             'in_flight_whole': pd.Series(
                 {('apart', 4, 4): whole})}).rename_axis(
-            ['servers on', 'workers', 'servers']).round(3)"""},
-    '11-all-reduce-between-machines': {
-        '11-pings': 'table.round(7)', '11-stars': 'stars.round(7)',
-        '11-plans': "taken.rename_axis(['bytes', 'run']).round(7)",
-        '11-store': "stored.to_frame('pushpull').round(7)"}}
+            ['servers on', 'workers', 'servers']).round(3)"""}}
 
 
 def measured(name):
