@@ -34,6 +34,7 @@ __getattr__, __dir__ = lazy(__name__, {
     '.asynchrony': ('explore_clock', 'plot_accuracy', 'plot_plan',
                     'plot_progress', 'plot_staleness'),
     '.message_plots': ('explore_hang', 'plot_messages'),
+    '.planning_plots': ('plot_division', 'plot_parts', 'plot_published'),
     '.recovery': ('explore_circle', 'plot_circle'),
     '.training_panel': ('TrainingPanel',),
     '.drawing': ('Drawing', 'Row'),

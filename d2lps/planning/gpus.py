@@ -7,7 +7,7 @@ Learning Engineering", table of maximum achievable matmul FLOPS): 271.2 of
 """
 from dataclasses import dataclass
 
-from d2lps.checks import integer, positive
+from d2lps.checks import instance_of, integer, positive
 from d2lps.collectives.machines.rates import CARD, find_gpu
 
 
@@ -53,3 +53,4 @@ B200 = Gpu('B200', 2250e12, 1745e12, 180e9, 8e12, 8, _links('B200'),
 # 72 GPUs in a rack; the share of the peak is taken from the B200.
 GB200 = Gpu('GB200', 2500e12, 2500e12 * 1745 / 2250, 186e9, 8e12, 72,
             _links('GB200'), 4 * CARD.usable)
+a_gpu = instance_of(Gpu, 'a Gpu, such as H100')

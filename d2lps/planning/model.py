@@ -5,7 +5,7 @@ Team 2024 (arXiv 2407.21783), table 3, for the sizes of Llama 3.
 """
 from dataclasses import dataclass
 
-from d2lps.checks import boolean, integer, refuse
+from d2lps.checks import boolean, instance_of, integer, refuse
 
 
 @dataclass(frozen=True)
@@ -98,3 +98,4 @@ LLAMA3_70B = Transformer(80, 8192, 64, 8, 28672, 128256, 8192, True)
 LLAMA3_405B = Transformer(126, 16384, 128, 8, 53248, 128256, 8192, True)
 GPT3_175B = Transformer(96, 12288, 96)
 BLOOM_176B = Transformer(70, 14336, 112, vocab=250880)
+a_model = instance_of(Transformer, 'a Transformer, such as LLAMA3_70B')

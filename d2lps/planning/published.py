@@ -10,9 +10,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from d2lps.planning import gpus
-from d2lps.planning.divide import Division, step_time
+from d2lps.planning.divide import Division
 from d2lps.planning.memory import memory
 from d2lps.planning.model import Transformer
+from d2lps.planning.step import step_time
 
 if TYPE_CHECKING:
     import pandas as pd

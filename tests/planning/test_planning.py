@@ -6,10 +6,9 @@ from d2lps.collectives import simulate, strategies, topology
 from d2lps.planning import (A100, B200, BLOOM_176B, GB200, GPT3_175B, H100,
                             LLAMA3_8B, LLAMA3_70B, LLAMA3_405B, Division,
                             Transformer, compare, divisions, gather_time,
-                            memory, plan, read_runs, send_time, step_time,
-                            sum_time)
-from d2lps.planning.divide import mfu
-from d2lps.planning.memory import held, layer_activations
+                            held, layer_activations, memory, mfu, plan,
+                            read_runs, send_time,
+                            step_time, sum_time)
 from d2lps.planning.network import SIMPLE, members
 from d2lps.planning.published import published_seconds
 

@@ -1,0 +1,124 @@
+"""Pictures of divisions among GPUs, of their steps, and of published runs."""
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from d2lps.checks import checked, instance_of
+from d2lps.figures import describe
+from d2lps.pictures.rows import WIDE, legend_below, new_axes
+from d2lps.pictures.style import (
+    BLUE,
+    GRAY,
+    GREEN,
+    ORANGE,
+    PURPLE,
+    RED,
+    SKY,
+    ink_on,
+)
+from d2lps.planning import Division, Gpu
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.axes import Axes
+
+STAGES = SKY, ORANGE, GREEN, PURPLE, BLUE, RED, GRAY, '#8A7D00'
+# The parts of a step, and how they are drawn.
+PARTS = {'compute': SKY, 'tensor': ORANGE, 'context': PURPLE, 'bubble': GRAY,
+         'sends': GREEN, 'data': BLUE, 'optimizer': RED}
+MOST = 16  # machines that can be drawn
+
+
+@checked(division=instance_of(Division, 'a Division'),
+         gpu=instance_of(Gpu, 'a Gpu, such as H100'))
+def plot_division(division: Division, gpu: Gpu) -> 'Axes':
+    """A row for each NVLink domain: what each GPU is responsible for.
+
+    The colour is the stage of the pipeline, the letter the copy of the model
+    (A, B, ...), and the number the part of each layer.
+
+    Args:
+        division: without context parallelism, on 16 domains at most.
+        gpu: says how many GPUs are in a domain.
+
+    Raises:
+        ValueError: there would be too many domains, or copies.
+    """
+    d = division
+    domains = -(-d.gpus // gpu.domain)
+    if domains > MOST or d.context > 1 or d.data > 26:
+        raise ValueError(f'division must be one without context, of 26 '
+                         f'copies and {MOST} domains at most; it was {d}')
+    ax = new_axes(None, WIDE if gpu.domain > 8 else 5.4, 0.5 + 0.27 * domains)
+    for rank in range(d.gpus):
+        part, rest = rank % d.tensor, rank // d.tensor
+        stage, copy = rest % d.pipeline, rest // d.pipeline
+        color = STAGES[stage % len(STAGES)]
+        x, y = rank % gpu.domain, rank // gpu.domain
+        ax.barh(y, 0.92, 0.86, x - 0.46, color=color)
+        ax.text(x, y, f'{chr(65 + copy)}{part}', ha='center', va='center',
+                color=ink_on(color), fontsize=8)
+    ax.set(xlim=(-0.5, gpu.domain - 0.5), ylim=(domains - 0.5, -0.5),
+           xticks=[], yticks=range(domains),
+           yticklabels=[f'machine {k}' for k in range(domains)])
+    ax.grid(False)
+    for side in ax.spines.values():
+        side.set_visible(False)
+    ax.tick_params(length=0)
+    title = (f'copies (letters): {d.data}, stages (colours): {d.pipeline}, '
+             f'parts (numbers): {d.tensor}')
+    ax.set_title(title)
+    describe(ax, f'{domains} rows of {gpu.domain} boxes, a box for each GPU. '
+             f'{title}. The parts of a layer are neighbours.')
+    return ax
+
+
+def plot_parts(table: 'pd.DataFrame', names: Sequence[str] = ()) -> 'Axes':
+    """A bar for each row of a plan: what the seconds of a step go to.
+
+    Args:
+        table: as from `planning.plan`, or some of its rows.
+        names: of the bars; without them, the GPUs along each side.
+    """
+    import numpy as np
+    names = names or [
+        f'data {one.data}, tensor {one.tensor}, pipeline {one.pipeline}'
+        + (f', context {one.context}' if one.context > 1 else '')
+        for one in table.itertuples()]
+    ax = new_axes(None, WIDE, 0.9 + 0.32 * len(table))
+    left = np.zeros(len(table))
+    for part, color in PARTS.items():
+        seconds = table[f'{part} s'].to_numpy(float)
+        if seconds.max() > 0.005 * table.seconds.max():
+            ax.barh(range(len(table)), seconds, 0.75, left, color=color,
+                    label=part)
+        left += seconds
+    ax.set(yticks=range(len(table)), yticklabels=names, xlabel='s in a step',
+           ylim=(len(table) - 0.5, -0.5))
+    ax.grid(False, axis='y')
+    legend_below(ax)
+    return ax
+
+
+def plot_published(table: 'pd.DataFrame', groups: 'pd.Series') -> 'Axes':
+    """MFU predicted against MFU published, a mark for each run.
+
+    Args:
+        table: as from `planning.compare`.
+        groups: whose each run is, one for each row.
+    """
+    ax = new_axes(None, WIDE, 4.2)
+    most = 0.7
+    ax.fill_between([0, most], [0, 0.8 * most], [0, 1.2 * most], color=GRAY,
+                    alpha=0.35, linewidth=0, label='within 20%')
+    ax.plot([0, most], [0, most], color='#888888', linestyle='-',
+            linewidth=1, label='equal')
+    for group, marker, color in zip(groups.unique(), 'osD^vPX*',
+                                    [*STAGES[:6], '#000000', STAGES[7]]):
+        rows = table[groups == group]
+        ax.scatter(rows['published MFU'], rows['predicted MFU'], 34,
+                   color=color, marker=marker, label=group, edgecolor='white',
+                   linewidth=0.6)
+    ax.set(xlim=(0, most), ylim=(0, most), xlabel='MFU, published',
+           ylabel='MFU, predicted')
+    legend_below(ax, columns=3)
+    return ax

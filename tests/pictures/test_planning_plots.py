@@ -1,0 +1,55 @@
+"""Pictures of divisions, of their steps, and of published runs."""
+from pathlib import Path
+
+import pytest
+from d2lps.figures import alt_text
+from d2lps.pictures import plot_division, plot_parts, plot_published
+from d2lps.planning import (H100, LLAMA3_70B, Division, compare, plan,
+                            read_runs)
+from matplotlib import pyplot
+
+RUNS = (Path(__file__).resolve().parents[2]
+        / 'notebooks/results/20-published-runs.csv')
+
+
+@pytest.fixture(autouse=True)
+def closed():
+    yield
+    pyplot.close('all')
+
+
+def test_each_gpu_has_a_box_with_its_copy_and_part():
+    ax = plot_division(Division(data=2, tensor=8, pipeline=4), H100)
+    words = [text.get_text() for text in ax.texts]
+    assert len(words) == 64 and words[:3] == ['A0', 'A1', 'A2']
+    assert words[-1] == 'B7' and len({*words}) == 16
+    boxes = {box.get_facecolor() for box in ax.patches}
+    assert len(ax.patches) == 64 and len(boxes) == 4
+    assert '8 rows of 8 boxes' in alt_text(ax.figure)
+
+
+@pytest.mark.parametrize('division', [
+    Division(data=27), Division(tensor=8, pipeline=17), Division(context=2)])
+def test_what_cannot_be_drawn_is_refused(division):
+    with pytest.raises(ValueError, match='division must be one without'):
+        plot_division(division, H100)
+
+
+def test_the_parts_of_a_step_make_its_bar():
+    table = plan(LLAMA3_70B, 64, 128, H100).iloc[[1, 7, -5]]
+    ax = plot_parts(table)
+    ends = {}
+    for bar in ax.patches:
+        row = round(bar.get_y() + bar.get_height() / 2)
+        ends[row] = max(ends.get(row, 0), bar.get_x() + bar.get_width())
+    assert [*ends.values()] == pytest.approx([*table.seconds], rel=0.01)
+    names = [label.get_text() for label in ax.get_yticklabels()]
+    assert names[0] == 'data 16, tensor 4, pipeline 1'
+    assert plot_parts(table, 'abc').get_yticklabels()[2].get_text() == 'c'
+
+
+def test_each_published_run_has_a_mark():
+    runs = read_runs(RUNS)
+    ax = plot_published(compare(runs), runs.group)
+    marks = ax.collections[1:]  # behind them is the band
+    assert sum(len(one.get_offsets()) for one in marks) == len(runs)
