@@ -103,7 +103,7 @@ def plot_published(table: 'pd.DataFrame', groups: 'pd.Series') -> 'Axes':
     """MFU predicted against MFU published, a mark for each run.
 
     Args:
-        table: as from `planning.compare`.
+        table: as from `planning.compare_runs`.
         groups: whose each run is, one for each row.
     """
     ax = new_axes(None, WIDE, 4.2)

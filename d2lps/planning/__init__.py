@@ -13,6 +13,6 @@ from d2lps.planning.memory import (Memory, held, layer_activations,
 from d2lps.planning.model import (BLOOM_176B, GPT3_175B, LLAMA3_8B,
                                   LLAMA3_70B, LLAMA3_405B, Transformer)
 from d2lps.planning.network import gather_time, send_time, sum_time
-from d2lps.planning.published import compare, read_runs
+from d2lps.planning.published import compare_runs, read_runs
 from d2lps.planning.ranking import plan
 from d2lps.planning.step import Step, mfu, step_time

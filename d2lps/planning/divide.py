@@ -92,10 +92,14 @@ def divisions(model: Transformer, gpus: int, batch: int, gpu: Gpu
               ) -> Iterator[Division]:
     """All ways to train a model on so many GPUs with so large a batch.
 
-    batch: sequences in a step. Tensor parallelism stays inside an NVLink
-    domain. A context-parallel GPU gets at least 4,096 tokens of a sequence.
-    A micro-batch has 1, 2, 4 or 8 sequences. A pipeline is interleaved as
-    far as layers divide evenly, up to 8 parts, or not at all.
+    Tensor parallelism stays inside an NVLink domain. A context-parallel GPU
+    gets at least 4,096 tokens of a sequence. A micro-batch has 1, 2, 4 or 8
+    sequences. A pipeline is interleaved as far as layers divide evenly, up to
+    8 parts, or not at all. ZeRO-2 and ZeRO-3 are not combined with pipelines.
+
+    Args:
+        batch: sequences in a step, of all GPUs.
+        gpu: says how large an NVLink domain is.
     """
     for tensor in _divisors(gpus):
         if tensor > gpu.domain or model.heads % tensor:

@@ -42,8 +42,10 @@ def held(parameters: float, shards: int = 1, zero: int = 0
          ) -> tuple[float, float, float]:
     """Bytes for weights, gradients and optimizer state on a GPU.
 
-    parameters: how many this GPU is responsible for. shards: how many GPUs
-    are responsible for the same. zero: the stage of ZeRO, 0 to 3.
+    Args:
+        parameters: how many this GPU is responsible for.
+        shards: how many GPUs are responsible for the same ones.
+        zero: the stage of ZeRO, 0 to 3.
     """
     return (WEIGHT * parameters / (shards if zero >= 3 else 1),
             GRADIENT * parameters / (shards if zero >= 2 else 1),

@@ -26,7 +26,9 @@ MANY = 10 ** 9  # bytes
 def members(gpu: Gpu, size: int, stride: int) -> tuple[int, int]:
     """Of a group: GPUs in one NVLink domain, and how many domains.
 
-    size: GPUs in the group; their ranks are `stride` apart.
+    Args:
+        size: how many GPUs are in the group.
+        stride: how far apart their ranks are.
     """
     inside = min(size, max(1, gpu.domain // stride))
     return inside, -(-size // inside)
@@ -36,7 +38,9 @@ def members(gpu: Gpu, size: int, stride: int) -> tuple[int, int]:
 def sum_time(gpu: Gpu, inside: int, domains: int, nbytes: float) -> float:
     """Seconds of an all-reduce of `nbytes` bytes on each GPU of a group.
 
-    inside, domains: the group has so many GPUs in each of so many domains.
+    Args:
+        inside: how many GPUs the group has in each NVLink domain.
+        domains: in how many domains.
     """
     if inside == 1 or domains == 1:
         nothing, each = _line(gpu, strategies.ring, inside * domains,

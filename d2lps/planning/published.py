@@ -58,7 +58,7 @@ def published_seconds(row: pd.Series) -> float:
     return flops * tokens / division.gpus / (row['published'] * 1e12)
 
 
-def compare(runs: pd.DataFrame) -> pd.DataFrame:
+def compare_runs(runs: pd.DataFrame) -> pd.DataFrame:
     """Predicted beside published, for each run.
 
     Returns columns run, GPUs, published and predicted (seconds of a step),

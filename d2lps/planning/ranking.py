@@ -22,12 +22,18 @@ def plan(model: Transformer, gpus: int, batch: int, gpu: Gpu
          ) -> pd.DataFrame:
     """The best settings for each way to divide a model, the fastest first.
 
-    batch: sequences in a step. Returns a table with a row for each (data,
-    tensor, pipeline, context): seconds of a step, MFU (the share of the peak
-    that model FLOPs are), GB on the fullest GPU, the settings, the seconds of
-    each part of a step ('compute s', ...), and `problem`: empty, or why no
-    setting fits. Rows without any that fit stand last, with the setting that
-    needs least.
+    Args:
+        batch: sequences in a step, of all GPUs.
+
+    Returns:
+        A table with a row for each (data, tensor, pipeline, context): seconds
+        of a step, MFU (the share of the peak that model FLOPs are), GB on the
+        fullest GPU, the settings, the seconds of each part of a step
+        ('compute s', ...), and `problem`: empty, or why no setting fits. Rows
+        without a setting that fits stand last, with the one that needs least.
+
+    Raises:
+        ValueError: no GPU would get whole micro-batches.
     """
     import pandas as pd  # 0.3 s
     best: dict[tuple, tuple] = {}

@@ -168,6 +168,10 @@ def _optimizer(model, division, gpu):
 
 def mfu(model: Transformer, division: Division, gpu: Gpu,
         seconds: float) -> float:
-    """The share of the GPUs' peak that the model FLOPs of a step are."""
+    """The share of the GPUs' peak that the model FLOPs of a step are.
+
+    They count attention in full, of which flash attention leaves out half:
+    with long sequences, MFU can be higher than matrix products reach.
+    """
     tokens = division.batch * model.sequence
     return model.flops * tokens / seconds / division.gpus / gpu.peak

@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 from d2lps.figures import alt_text
 from d2lps.pictures import plot_division, plot_parts, plot_published
-from d2lps.planning import (H100, LLAMA3_70B, Division, compare, plan,
+from d2lps.planning import (H100, LLAMA3_70B, Division, compare_runs, plan,
                             read_runs)
 from matplotlib import pyplot
 
@@ -50,6 +50,6 @@ def test_the_parts_of_a_step_make_its_bar():
 
 def test_each_published_run_has_a_mark():
     runs = read_runs(RUNS)
-    ax = plot_published(compare(runs), runs.group)
+    ax = plot_published(compare_runs(runs), runs.group)
     marks = ax.collections[1:]  # behind them is the band
     assert sum(len(one.get_offsets()) for one in marks) == len(runs)

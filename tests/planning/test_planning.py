@@ -5,7 +5,7 @@ import pytest
 from d2lps.collectives import simulate, strategies, topology
 from d2lps.planning import (A100, B200, BLOOM_176B, GB200, GPT3_175B, H100,
                             LLAMA3_8B, LLAMA3_70B, LLAMA3_405B, Division,
-                            Transformer, compare, divisions, gather_time,
+                            Transformer, compare_runs, divisions, gather_time,
                             held, layer_activations, memory, mfu, plan,
                             read_runs, send_time,
                             step_time, sum_time)
@@ -241,7 +241,7 @@ def test_bad_calls_say_what_would_work(call, words):
 
 def test_published_runs_are_predicted():
     runs = read_runs(RUNS)
-    table = compare(runs)
+    table = compare_runs(runs)
     error = abs(table.ratio - 1)
     old = runs.group == 'ZeRO-3 2021'
     assert error[runs.role == 'in view'].mean() < 0.07
@@ -260,7 +260,7 @@ def test_published_runs_are_what_their_sources_say():
         96 * 3072 * 2048 * 128 * 25600 ** 2 * (
             1 + 2048 / 6 / 25600 + 51200 / 16 / 128 / 25600)
         / 3072 / 163e12)
-    table = compare(runs).set_index('run')['published MFU']
+    table = compare_runs(runs).set_index('run')['published MFU']
     for model, MFU in ('22B', 0.415), ('175B', 0.514), ('530B', 0.56), (
             '1000B', 0.563):
         assert table[f'GPT {model}, selective'] == pytest.approx(MFU,
