@@ -133,5 +133,5 @@ def explore_hang(plan: str = 'ring', late: int = 2, stops: int = 3) -> None:
     """Stop a worker of eight before a round, and see who waits for whom."""
     live_picture(_draw, dict(
         plan=menu([*HUNG], plan, 'plan'),
-        late=choose([*range(8)], late, 'worker'),
-        stops=choose([*range(1, 15)], stops, 'at round')))
+        late=choose([*range(8)], late, 'worker that stops'),
+        stops=choose([*range(1, 15)], stops, 'before round')))
