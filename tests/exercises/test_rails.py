@@ -32,9 +32,10 @@ def test_the_cables_are_the_chapter_s():
     chapter = nbformat.read(ROOT / 'notebooks' / '14-ten-thousand-gpus.ipynb',
                             4)
     [cell] = [cell for cell in chapter.cells
-              if cell.source.startswith('def rails(')]
+              if '\ndef rails(' in cell.source]
     names = {'topology': topology}
     exec(cell.source, names)
-    theirs = names['rails'](3, 4, latency=rails.LATENCY,
-                            network_latency=rails.NETWORK_LATENCY)
+    hops = 2 * rails.LATENCY, 2 * rails.NETWORK_LATENCY  # of two cables each
+    theirs = names['rails'](3, 4, hops, nvlink=topology.PCIE3,
+                            card=topology.ETHERNET_10G)
     assert theirs.links == rails.cables(3, 4).links
