@@ -10,7 +10,7 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 LESSON = ('', 'training', 'collectives', 'kvstore', 'asynchrony',
-          'recovery')  # rooms of the package that chapters build
+          'pipelines', 'recovery')  # rooms of the package that chapters build
 NOTEBOOKS = sorted(path for path in (ROOT / 'notebooks').rglob('*.ipynb')
                    if '.ipynb_checkpoints' not in path.parts)
 each_notebook = pytest.mark.parametrize('path', NOTEBOOKS,

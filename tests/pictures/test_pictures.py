@@ -17,6 +17,7 @@ from d2lps.pictures import sketch
 from d2lps.pictures.drawing import Drawing, color
 from d2lps.pictures.ideas import drawings as ideas
 from d2lps.pictures.toys.explore_server import DGX1
+from d2lps.pipelines import interleaved, time_passes
 
 SWITCH = topology.pcie_switch(4)
 RING = simulate.time(strategies.ring(4), SWITCH, 160e6)
@@ -27,6 +28,8 @@ POINTS = {name: [[Point(10, 1.0, 0.2), Point(20, 2.0, 0.6)]]
           for name in ('sync', 'async, divided')}
 SERVER = topology.from_nvidia_smi(DGX1, 'V100')
 STEP = simulate_step([1, 2], [3, 4], 1, forward=[1, 1])
+PIPELINE = time_passes([[*interleaved(k, 2, 2)] for k in range(2)],
+                       {'F': 1, 'B': 2})
 TWICE = Schedule([[Send(0, 1, 0, True)]] * 2, 2)
 
 
@@ -78,6 +81,7 @@ PICTURES = [picture for picture, _ in (
     made_by('plot_holdings', strategies.ring(4), 2, signs=True),
     made_by('plot_holdings', TWICE, 2, sums=True),
     made_by('plot_messages', {'simulated': RING.events}),
+    made_by('plot_pipeline', PIPELINE),
     made_by('plot_plan', CLOCKS['sync'], until=7, title='sync'),
     made_by('plot_progress', CLOCKS),
     made_by('plot_servers', 4, 2, 40e6, 125e6, colocated=True),

@@ -1,0 +1,74 @@
+"""A pipeline in one picture: which stage does which pass when."""
+from collections.abc import Sequence
+from functools import partial
+from typing import TYPE_CHECKING
+
+from d2lps.checks import checked, instance_of, list_of, positive, text
+from d2lps.figures import describe, format_number
+from d2lps.pictures.rows import (
+    draw_bars,
+    legend_below,
+    name_bar,
+    row_axes,
+)
+from d2lps.pictures.style import BLUE, GREEN, ORANGE, SKY
+from d2lps.pipelines.timing import Timed, bubble, idle_share, most_kept
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+LIGHT = '#f5c98f'  # orange, of another part of the model
+# By the kind of a pass, and whether it is in part 0 or in a later one.
+LOOKS = {('F', False): (BLUE, 'forward'),
+         ('F', True): (SKY, 'forward, later part'),
+         ('B', False): (ORANGE, 'backward'),
+         ('B', True): (LIGHT, 'backward, later part'),
+         ('I', False): (ORANGE, 'gradient of the input'),
+         ('I', True): (LIGHT, 'gradient of the input, later part'),
+         ('W', False): (GREEN, 'gradients of the weights'),
+         ('W', True): (GREEN, 'gradients of the weights')}
+
+
+@checked(timed=list_of(instance_of(
+    Timed, 'a Timed'), 'a list of Timed, as of pipelines.time_passes'),
+    title=partial(text, least=0), until=positive)
+def plot_pipeline(timed: Sequence[Timed], title: str = '',
+                  until: float | None = None, ax: 'Axes | None' = None
+                  ) -> 'Axes':
+    """Draw the passes of a pipeline: a row for each stage, a box for each.
+
+    In a box stands the number of the micro-batch. On the right: of how many
+    micro-batches the stage keeps activations, at most. title: words above;
+    the time and the idle share are added. until: end of the time axis, to
+    compare two pictures. ax: the `Axes` to draw in.
+    """
+    num_stages = 1 + max(one.stage for one in timed)
+    length = max(one.end for one in timed)
+    words = (f'{format_number(length)} units of time, '
+             f'idle for {idle_share(timed):.0%}')
+    if title:
+        words = f'{title}: {words}'
+    ax = row_axes([f'stage {stage}' for stage in range(num_stages)],
+                  until or length, ax=ax, title=words, xlabel='time')
+    draw_bars(ax, [(0, length, stage) for stage in range(num_stages)],
+              '#88888840', 'idle', height=0.9)
+    for (kind, later), (color, label) in LOOKS.items():
+        spans = [(one.start, one.end, one.stage) for one in timed
+                 if (one.step.kind, one.step.part > 0) == (kind, later)]
+        if spans:
+            draw_bars(ax, spans, color, label, height=0.8)
+    for one in timed:
+        color, _ = LOOKS[one.step.kind, one.step.part > 0]
+        name_bar(ax, one.start, one.end, one.stage, one.step.batch, color)
+    kept = [most_kept([one.step for one in timed if one.stage == stage])
+            for stage in range(num_stages)]
+    side = {'transform': ax.get_yaxis_transform(), 'ha': 'center',
+            'va': 'center'}
+    for stage, most in enumerate(kept):
+        ax.text(1.035, stage, format_number(most), weight='bold', **side)
+    ax.text(1.035, -0.85, 'kept', **side)
+    legend_below(ax, 3 if any(one.step.part for one in timed) else 4)
+    describe(ax, f'{words}. The time of waiting is {bubble(timed):.2f} of the '
+                 'time of work. The stages keep the activations of at most '
+                 f'{", ".join(map(format_number, kept))} micro-batches.')
+    return ax

@@ -1,0 +1,127 @@
+"""When each pass of a pipeline begins and ends, from how long passes take."""
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from d2lps.checks import checked, instance_of, list_of, number, refuse
+from d2lps.pipelines.orders import Pass
+
+KINDS = 'F', 'B', 'I', 'W'
+
+
+class Timed(NamedTuple):
+    """A pass, the stage that does it, and its start and end in seconds."""
+    stage: int
+    step: Pass
+    start: float
+    end: float
+
+
+def _seconds(name, value):
+    """Seconds for kinds of passes."""
+    if not isinstance(value, Mapping) or not {*value} <= {*KINDS}:
+        refuse(name, value, "seconds for kinds of passes, such as "
+                            "{'F': 1, 'B': 2}")
+    return {kind: number(f'{name}[{kind!r}]', one)
+            for kind, one in value.items()}
+
+
+def _have_seconds(orders, seconds, **_):
+    kinds = {step.kind for order in orders for step in order}
+    if kinds - {*seconds}:
+        raise ValueError(f'seconds must have {", ".join(sorted(kinds))}; it '
+                         f'had {", ".join(seconds) or "nothing"}')
+
+
+ORDERS = list_of(list_of(instance_of(Pass, "a Pass, such as Pass('F', 0)"),
+                         'a list of passes'), 'a list for each stage')
+
+
+def needs(stage: int, step: Pass, num_stages: int, num_parts: int
+          ) -> list[tuple[int, str, int]]:
+    """What must have ended before this pass: (stage, kind, part) of each."""
+    place = step.part * num_stages + stage  # of the layers in the model
+    if step.kind == 'F':
+        places = [(place - 1, 'F')]
+    elif step.kind == 'W':
+        places = [(place, 'I')]
+    else:
+        places = [(place, 'F'), (place + 1, step.kind)]
+    return [(one % num_stages, kind, one // num_stages)
+            for one, kind in places if 0 <= one < num_stages * num_parts]
+
+
+@checked(_have_seconds, orders=ORDERS, seconds=_seconds, transfer=number)
+def time_passes(orders: Sequence[Sequence[Pass]],
+                seconds: Mapping[str, float], transfer: float = 0
+                ) -> list[Timed]:
+    """When each pass begins, if each stage keeps to its order.
+
+    Args:
+        orders: for each stage the list of its passes.
+        seconds: how long each kind of pass takes, such as {'F': 1, 'B': 2}.
+        transfer: seconds from the end of a pass until its result is at
+            another stage. Meanwhile both stages can compute.
+
+    Raises:
+        ValueError: if the stages would wait for each other forever.
+    """
+    num_parts = 1 + max(step.part for order in orders for step in order)
+    timed: list[Timed] = []
+    ends: dict[tuple[int, str, int, int], float] = {}
+    free, done = [0.0] * len(orders), [0] * len(orders)
+    progress = True
+    while progress:
+        progress = False
+        for stage, order in enumerate(orders):
+            if done[stage] == len(order):
+                continue
+            step = order[done[stage]]
+            wanted = needs(stage, step, len(orders), num_parts)
+            keys = [(*one, step.batch) for one in wanted]
+            if all(key in ends for key in keys):
+                arrived = [ends[key] + transfer * (key[0] != stage)
+                           for key in keys]
+                start = max([free[stage], *arrived])
+                end = free[stage] = start + seconds[step.kind]
+                ends[stage, step.kind, step.part, step.batch] = end
+                timed.append(Timed(stage, step, start, end))
+                done[stage] += 1
+                progress = True
+    if len(timed) < sum(map(len, orders)):
+        raise ValueError('in these orders stages wait for each other forever')
+    return timed
+
+
+def _busy(timed):
+    """Seconds until all is done, and for how many of them stages work."""
+    num_stages = 1 + max(one.stage for one in timed)
+    work = sum(one.end - one.start for one in timed)
+    return max(one.end for one in timed), work / num_stages
+
+
+def idle_share(timed: Sequence[Timed]) -> float:
+    """The share of all time in which a stage waits, from 0 to 1."""
+    length, work = _busy(timed)
+    return 1 - work / length
+
+
+def bubble(timed: Sequence[Timed]) -> float:
+    """The time in which a stage waits, divided by the time in which it works.
+
+    This is how the papers state it.
+    """
+    length, work = _busy(timed)
+    return length / work - 1
+
+
+def most_kept(order: Sequence[Pass]) -> float:
+    """Of how many micro-batches a stage keeps activations, at most.
+
+    They are kept until the gradients of the weights are there. A stage with
+    two parts keeps half of a micro-batch's activations for each.
+    """
+    kept, most = 0, 0
+    for step in order:
+        kept += {'F': 1, 'I': 0}.get(step.kind, -1)
+        most = max(most, kept)
+    return most / (1 + max(step.part for step in order))
