@@ -1,6 +1,6 @@
 """Exercise: in which order a pipeline does its passes, and what it holds.
 
-To chapter 2, notebooks/02-three-ways-to-split.ipynb, and to chapter 20.
+To chapter 2, notebooks/02-three-ways-to-split.ipynb, and to chapter 22.
 """
 from collections.abc import Sequence
 from operator import index

@@ -1,6 +1,6 @@
 """Exercise: a training step in which everything is in shards (ZeRO, FSDP).
 
-To chapter 19, notebooks/19-larger-models.ipynb, and to chapter 20.
+To chapter 19, notebooks/19-larger-models.ipynb.
 """
 import weakref
 from collections.abc import Sequence
