@@ -1,7 +1,7 @@
 """Six ideas in six small pictures: python -m d2lps.pictures.ideas FOLDER
 
-They stand on the README, on the map and on the book's first page, and lead to
-the chapters that explain them.
+They stand in the README, on the map and on the first page of the book. Each
+picture leads to the chapter that explains the idea.
 """
 import sys
 from pathlib import Path
@@ -10,18 +10,18 @@ from d2lps.pictures.drawing import FRAME, INK, PALE, Drawing
 from d2lps.pictures.style import BLUE, RED
 
 WIDE, HIGH = 240, 150
-# Light and dark change places on a dark page, and colours keep their hue: as
-# in JupyterLab and in the book, but a code host has no style of ours.
+# On a dark page light and dark are exchanged, and colours keep their hue.
+# In JupyterLab and in the book our style does this; a code host has none.
 NIGHT = ('<style>@media (prefers-color-scheme:dark){:root{filter:'
          'invert(.925) hue-rotate(180deg)}}</style></svg>')
-WORKS, SENDS = '#c5dff0', '#f5d58f'  # the grounds of words
+WORKS, SENDS = '#c5dff0', '#f5d58f'  # backgrounds of words
 
 
 def ring() -> Drawing:
-    """After the first round: each has a chunk with two parts, to pass on."""
+    """After the first round each GPU has a chunk with two parts."""
     drawing = Drawing(WIDE, HIGH, 'Four GPUs in a circle, each with four '
-                      'chunks. In one chunk of each is a part of the GPU '
-                      'before it, too: that chunk travels on.')
+                      'chunks. One chunk of each GPU also contains the part '
+                      'of its predecessor: the GPU sends this chunk on.')
     at = [(120, 24), (200, 75), (120, 126), (40, 75)]
     for k, (x, y) in enumerate(at):
         before, (x2, y2) = (k - 1) % 4, at[(k + 1) % 4]
@@ -37,10 +37,10 @@ def ring() -> Drawing:
 
 
 def queues() -> Drawing:
-    """A store: what is pushed waits in a queue until it is added."""
+    """A store: a pushed gradient waits in a queue until it is added."""
     drawing = Drawing(WIDE, HIGH, 'Two workers push gradients into the queue '
-                      'of a server, which adds them one after the other. '
-                      'Both pull the result.')
+                      'of a server. The server adds them one after the '
+                      'other. Both workers pull the result.')
     for k, y in enumerate((14, 66)):
         drawing.box(6, y, 62, 34, f'worker {k}', size=12)
         drawing.arrow((68, y + 17), (92, 48 + 16 * k), stroke=INK)
@@ -55,10 +55,10 @@ def queues() -> Drawing:
 
 
 def killed() -> Drawing:
-    """A server is killed; its neighbour has a copy."""
-    drawing = Drawing(WIDE, HIGH, 'Three servers with keys. The one in the '
-                      'middle is crossed out; its key is on the next server, '
-                      'too, and training goes on.')
+    """A server is killed, and its neighbour has a copy."""
+    drawing = Drawing(WIDE, HIGH, 'Three servers with keys. The server in '
+                      'the middle is crossed out. Its key is also on the '
+                      'next server, and training continues.')
     for k, x in enumerate((8, 87, 166)):
         dead = k == 1
         drawing.box(x, 14, 66, 80, fill=PALE if dead else 'white',
@@ -72,15 +72,16 @@ def killed() -> Drawing:
     for x1, x2 in ((92, 148), (148, 92)):
         drawing.line((x1, 34), (x2, 90), stroke=RED, width=5)
     drawing.arrow((120, 96), (120, 112), (199, 112), (199, 92), stroke=RED)
-    drawing.text(120, 133, 'killed: its copy is next door', 12)
+    drawing.text(120, 133, 'killed: server 2 has a copy', 12)
     return drawing
 
 
 def overlap() -> Drawing:
-    """Sending behind computing: the same work, done sooner."""
+    """Sending while computing: the same work is done sooner."""
     drawing = Drawing(WIDE, HIGH, 'Two pairs of bars over time. Above, '
-                      'sending begins when all is computed. Below, each part '
-                      'is sent while the next is computed: done sooner.')
+                      'sending begins after all computing. Below, each part '
+                      'is sent while the next part is computed: the work is '
+                      'done sooner.')
     for y, starts, words in ((22, (96, 130, 164), 'first compute, then send'),
                              (96, (34, 68, 102), 'send while computing')):
         drawing.text(6, y - 9, words, 12, 'start')
@@ -95,10 +96,10 @@ def overlap() -> Drawing:
 
 
 def straggler() -> Drawing:
-    """One slow worker: all wait for it."""
-    drawing = Drawing(WIDE, HIGH, 'Bars of four workers over time. Three have '
-                      'done their work and wait for the fourth, which takes '
-                      'three times as long.')
+    """All workers wait for one slow worker."""
+    drawing = Drawing(WIDE, HIGH, 'Bars of four workers over time. Three '
+                      'workers have finished and wait for the fourth, which '
+                      'takes three times as long.')
     for k, long in enumerate((52, 60, 160, 48)):
         y = 10 + 32 * k
         drawing.text(6, y + 11, f'worker {k}', 12, 'start')
@@ -113,9 +114,9 @@ def straggler() -> Drawing:
 
 
 def tree() -> Drawing:
-    """Sums climb a tree: few rounds, so good for what is small."""
-    drawing = Drawing(WIDE, HIGH, 'Seven GPUs as a tree. Sums climb from four '
-                      'to two, and to the one at the top.')
+    """Sums climb a tree in few rounds, which suits small arrays."""
+    drawing = Drawing(WIDE, HIGH, 'Seven GPUs as a tree. Sums climb from '
+                      'four GPUs to two, and then to the GPU at the top.')
     at = {k: (x, y) for k, (x, y) in enumerate(
         [(120, 22), (62, 74), (178, 74),
          (30, 126), (94, 126), (146, 126), (210, 126)])}
@@ -132,30 +133,30 @@ def tree() -> Drawing:
     return drawing
 
 
-# In the order of the chapters that explain them: a name, the chapter's
-# number, what to call it, a sentence, and the picture.
+# For each idea: its name, the number of its chapter, a title, a sentence,
+# and the picture. The order is the order of the chapters.
 IDEAS = {
-    'ring': (5, 'A ring', 'Chunks travel in a circle, and no cable carries '
-             'more than another.', ring),
-    'tree': (6, 'A tree', 'Small sums climb in few rounds. When does that '
-             'beat a ring?', tree),
-    'queues': (8, 'A queue', 'Push, pull, and queues that fill and empty '
-               'push by push.', queues),
-    'overlap': (15, 'Overlap', 'Messages hide behind the computing, if their '
-                'order is right.', overlap),
-    'straggler': (16, 'A straggler', 'One slow worker of four. Must the '
+    'ring': (5, 'A ring', 'Chunks travel around a ring, and all cables carry '
+             'equally many bytes.', ring),
+    'tree': (6, 'A tree', 'Sums climb a tree in few rounds. When is a tree '
+             'faster than a ring?', tree),
+    'queues': (8, 'A queue', 'Workers push gradients into the queues of a '
+               'server, and pull the sum.', queues),
+    'overlap': (15, 'Overlap', 'Gradients are sent while others are computed. '
+                'Which one goes first?', overlap),
+    'straggler': (16, 'A straggler', 'One of four workers is slow. Must the '
                   'others wait for it?', straggler),
-    'killed': (17, 'A server dies', 'You kill it. Copies and checkpoints '
-               'bring its parameters back.', killed)}
+    'killed': (17, 'A server dies', 'You kill a server. Copies and '
+               'checkpoints bring its parameters back.', killed)}
 
 
 def drawings() -> dict[str, Drawing]:
-    """Each idea's `Drawing`, a dict from the names of its files."""
+    """A dict from the name of each idea's file to its `Drawing`."""
     return {f'idea-{name}': idea[-1]() for name, idea in IDEAS.items()}
 
 
 def for_readme(drawing: Drawing) -> str:
-    """A picture as SVG that is dark on a dark page."""
+    """SVG of a picture that becomes dark on a dark page."""
     return drawing.svg().removesuffix('</svg>') + NIGHT
 
 
