@@ -1,5 +1,5 @@
 # make lab    open the notebooks in JupyterLab (installs what is missing)
-#             (with PyTorch, for chapters 18 and 19: make lab TORCH=yes)
+#             (with PyTorch, for chapters 18 to 20 and 22: make lab TORCH=yes)
 # make test   install what is missing, then run every chapter and the tests
 #             that take no long time, in about 5 minutes on 2 cores
 # make test-rest  the other tests: in JupyterLab, of the book, of installing
@@ -9,6 +9,7 @@
 # make benchmark  how fast it is beside what else one would take
 # make compare BASE=commit   what became slower since then
 # make release, make grade, make handback  for teachers: teaching/README.md
+# make fold   hide the answers in the notebooks again, before a commit
 # make lock   the lock files anew, after a change of pyproject.toml
 #
 # The Python to install for, such as 3.13 or a path. If none is named: 3.11
@@ -34,7 +35,7 @@ unexport PYTHONPATH
 endif
 endif
 
-.PHONY: lab book test test-rest test-all measure release grade \
+.PHONY: lab book fold test test-rest test-all measure release grade \
   handback benchmark compare lock moved home
 lab: home $(VENV)/installed $(if $(TORCH),$(VENV)/torch)
 	cd notebooks && JUPYTER_CONFIG_PATH="$(SETTINGS)$${JUPYTER_CONFIG_PATH:+:$$JUPYTER_CONFIG_PATH}" \
@@ -141,6 +142,10 @@ book: $(VENV)/installed-tests $(BUILD)/begun
 	  $(VENV)/bin/python -m sphinx -q -W --keep-going -c docs/book -d "$$new" \
 	    . "$(PAGES)" && rm -rf "$(KEPT)" && mv "$$new" "$(KEPT)"
 	@echo 'The book: $(PAGES)/index.html'
+
+# Running a cell opens its result; see setup/answers.py.
+fold: $(VENV)/installed
+	$(VENV)/bin/python setup/answers.py
 
 # What one of these changes, it changes on pages that Sphinx thinks finished.
 $(BUILD)/begun: $(wildcard docs/book/*.* docs/book/*/*.* d2lps/*.py \

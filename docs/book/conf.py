@@ -8,7 +8,8 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-sys.path[:0] = [str(ROOT), str(ROOT / 'docs' / 'book' / 'extensions')]
+sys.path[:0] = [str(ROOT), str(ROOT / 'setup'),
+                str(ROOT / 'docs' / 'book' / 'extensions')]
 
 from sources import sources  # noqa: E402
 

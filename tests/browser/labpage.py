@@ -7,6 +7,7 @@ import nbformat
 from chromium import PAINTED
 from labserver import ROOT, until
 
+GUESS = 'Guess first, then click here'
 LIMIT = 120_000  # ms, for what is a moment on a machine with nothing to do
 LONG = 600  # s, for all cells of a notebook
 SIZES = [{'width': 1280, 'height': 900}, {'width': 1024, 'height': 900}]
@@ -239,13 +240,17 @@ def bytes_of(frame):
 
 
 def committed(path):
-    """Of each code cell, the kinds of its outputs as they were saved."""
+    """Of each code cell, the kinds of its outputs as they were saved.
+
+    Without the line that covers an answer until the cell is run.
+    """
     cells = []
     for cell in nbformat.read(ROOT / 'notebooks' / path, 4).cells:
         if cell.cell_type == 'code':
             kinds = [STDOUT if output.output_type == 'stream' else
                      next(kind for kind in KINDS if kind in output.data)
-                     for output in cell.outputs]
+                     for output in cell.outputs
+                     if output.get('data') != {'text/plain': GUESS}]
             # Words that follow each other may have come in several parts.
             cells.append([kind for kind, next_one in pairwise([*kinds, None])
                           if not kind == next_one == STDOUT])

@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 
 import nbformat
 import pytest
-from labpage import LIMIT, ROOT, STDERR, Lab, committed
+from labpage import GUESS, LIMIT, ROOT, STDERR, Lab, committed
 from labserver import served, until
 
 from d2lps.pictures.widgets import NOT_RUN
@@ -63,6 +63,21 @@ def test_looking_and_saving_change_nothing(lab, tmp_path):
         assert not page.locator('.lm-TabBar-tab.jp-mod-dirty').count()
         lab.save(path)
     assert file.read_bytes() == before
+
+
+def test_answers_are_hidden_until_the_reader_asks(lab, tmp_path):
+    """A bar says nothing of the result; to run the cell opens it."""
+    with lab.notebook('05-rings.ipynb', tmp_path) as page:
+        bar = page.locator('.jp-OutputPlaceholder').first
+        bar.wait_for()
+        assert bar.inner_text().strip() == GUESS
+        answer = page.locator('.jp-MarkdownOutput details').first
+        assert answer.get_attribute('open') is None
+        assert answer.locator('strong').first.is_hidden()
+        answer.locator('summary').click()
+        assert answer.locator('strong').first.inner_text() == 'Answer.'
+        lab.run_all()
+        assert not page.locator('.jp-OutputPlaceholder').count()
 
 
 def test_links_to_what_is_beside_the_notebooks_open(lab, tmp_path):

@@ -3,9 +3,11 @@
 They are read in JupyterLab and on code hosts, too. So it is added here,
 while the book is built.
 """
+import json
 import re
 from pathlib import Path
 
+import answers
 from docutils import nodes
 from sources import FOLDERS, exercises
 from sphinx.errors import ExtensionError
@@ -13,15 +15,18 @@ from sphinx.transforms import SphinxTransform
 
 README = Path(__file__).parents[3] / 'README.md'
 CHAPTERS = 23
+CHAPTER = re.compile(r'notebooks/\d\d-')
 EXERCISES = 'notebooks/exercises/README'
 SETS_UP = re.compile(r'^%matplotlib .*\n+')  # for pictures
 GRADES = '### BEGIN HIDDEN TESTS'  # does nothing for readers
 
 
 def adapt(app, docname, source):
-    """A link to the README leads to the book's first page."""
+    """Links lead to pages of the book, and answers are not folded twice."""
     source[0] = source[0].replace('](../README.md)',
                                   '](../docs/book/index.md)')
+    if CHAPTER.match(docname):  # folding.py folds answers here
+        source[0] = answers.written(answers.unfold(json.loads(source[0])))
     if docname == EXERCISES:
         source[0] = with_pages(source[0])
     if docname == 'docs/book/index':
