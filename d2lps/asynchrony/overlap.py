@@ -80,8 +80,8 @@ def send(what: str, messages: Sequence[Message], bandwidth: float,
     tasks, waiting, now = [], list(messages), 0
     while waiting:
         now = max(now, min(message.ready for message in waiting))
-        here = [message for message in waiting if message.ready <= now]
-        first = min(here, key=urgency)
+        ready = [message for message in waiting if message.ready <= now]
+        first = min(ready, key=urgency)
         waiting.remove(first)
         end = now + latency + first.nbytes / bandwidth
         tasks.append(Task(what, first.layers, now, end, first.nbytes,
