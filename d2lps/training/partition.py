@@ -90,8 +90,11 @@ def split_by_channel(params: Sequence[Array],
 @checked(parts=array_list)
 def all_gather(parts: Sequence[Array]) -> list[Array]:
     """Every device gets the channels of all: k arrays (b, all, ...)."""
-    return [np.concatenate([part.as_in_ctx(mine.ctx) for part in parts],
-                           axis=1) for mine in parts]
+    gathered = []
+    for mine in parts:
+        copies = [part.as_in_ctx(mine.ctx) for part in parts]
+        gathered.append(np.concatenate(copies, axis=1))
+    return gathered
 
 
 @checked(alike, full=array_list)
