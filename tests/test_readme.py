@@ -127,13 +127,41 @@ INDEX = ''.join(
         (ROOT / 'notebooks' / 'index.ipynb').read_text())['cells'])
 
 
-@pytest.mark.parametrize('folder, text', [
+CORE = [1, 3, 5, 8, 9, 15, 18, 19]
+MINUTES = {int(path.name[:2]): int(re.search(
+    r'(\d+)\s+minutes', ''.join(json.loads(path.read_text())['cells'][0][
+        'source']))[1]) for path in CHAPTERS}
+both = pytest.mark.parametrize('folder, text', [
     ('', README), ('notebooks', INDEX)], ids=['README', 'index'])
-def test_every_chapter_is_listed_once_in_order(folder, text):
-    rows = re.findall(r'^\| \[(\d+)\. [^]]+\]\((\S+?)\) \|', text, re.M)
-    assert [ROOT / folder / path for _, path in rows] == CHAPTERS
-    assert [int(number) for number, _ in rows] == [
-        int(path.name[:2]) for path in CHAPTERS]
+
+
+@both
+def test_every_chapter_is_listed_once_the_core_first(folder, text):
+    """With the minutes that stand at its top."""
+    rows = re.findall(r'^\| \[(\d+)\. [^]]+\]\((\S+?)\) \|.*\| (\d+) \|$',
+                      text, re.M)
+    numbers = [int(number) for number, *_ in rows]
+    assert numbers == CORE + sorted(MINUTES.keys() - CORE)
+    for number, (_, path, minutes) in zip(numbers, rows):
+        [chapter] = [one for one in CHAPTERS if int(one.name[:2]) == number]
+        assert ROOT / folder / path == chapter
+        assert int(minutes) == MINUTES[number], path
+    assert f'eight chapters, {sum(MINUTES[k] for k in CORE)} minutes' in text
+
+
+@pytest.mark.parametrize('path', CHAPTERS, ids=lambda path: path.stem)
+def test_a_chapter_says_whether_it_is_of_the_core(path):
+    """A core chapter needs only core chapters that come before it."""
+    [first, *_] = json.loads(path.read_text())['cells']
+    head, number = ''.join(first['source']), int(path.name[:2])
+    if number not in CORE:
+        assert '**Elective.**' in head
+        return
+    place = CORE.index(number)
+    assert f'**Core chapter {place + 1} of 8.**' in head
+    needed = {int(one) for one in re.findall(
+        r'\]\((\d\d)-', head.split('**Core chapter')[1])}
+    assert needed <= {*CORE[:place]}
 
 
 @pytest.mark.parametrize('name', IDEAS)
