@@ -39,7 +39,8 @@ EXERCISES = (
     'tree', 'halving-and-doubling', 'semiring', 'two-pushes', 'where-keys-go',
     'hung-ring', 'alpha-beta', 'which-plan-wins', 'rails', 'buckets',
     'bounded-delay', 'server-lost', 'checkpoint', 'bucketed-ddp',
-    'sharded-optimizer', 'zero-step', 'unknown-rings', 'posted-machines')
+    'sharded-optimizer', 'zero-step', 'choose-a-division', 'mfu',
+    'unknown-rings', 'posted-machines')
 WITH_TORCH = 'bucketed-ddp', 'sharded-optimizer'
 # This environment variable is set while an exercise is graded. It names the
 # teacher's file of hidden cases.

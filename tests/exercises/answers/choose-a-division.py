@@ -1,0 +1,101 @@
+# %% wrong: one micro-batch in flight
+# loses: bytes
+# says: several micro-batches in flight
+#-    in_flight = min(d.micro_batches, d.pipeline)
+#+    in_flight = 1
+
+
+# %% wrong: context is forgotten among the shards
+# loses: bytes
+# says: GPUs along context have the same parameters
+#-    shards = d.data * d.context
+#+    shards = d.data
+
+
+# %% wrong: half a layer
+# loses: bytes
+# says: A stage has whole layers
+#-    layers = -(-model.layers // d.pipeline)
+#+    layers = model.layers / d.pipeline
+
+
+# %% wrong: recomputation needs nothing but inputs
+# loses: bytes
+# says: The layer in work keeps all
+#-        kept = 2 * numbers * layers * in_flight + 34 * numbers
+#+        kept = 2 * numbers * layers * in_flight
+
+
+# %% wrong: ZeRO-3 also over a slow network
+# loses: choice
+# says: The nearest faster kind has more GPUs along tensor and pipeline
+#-        mine = Division(tensor=4, pipeline=8, micro_batches=256)
+#-        rival = Division(data=4, tensor=4, pipeline=2, micro_batches=64,
+#-                         zero=1)
+#+        mine = Division(data=32, micro_batch=4, micro_batches=2, zero=3,
+#+                        recompute='full')
+#+        rival = Division(data=4, tensor=4, pipeline=2, micro_batches=64,
+#+                         recompute='full', zero=1)
+
+
+# %% wrong: all memory is used
+# loses: choice, rival
+# says: Which of these would ZeRO-2 shard?
+#-        mine = Division(data=16, micro_batches=16, zero=2)
+#+        mine = Division(data=16, micro_batches=16, zero=1)
+
+
+# %% wrong: a guess of what slows the rival down
+# loses: rival
+# says: Which part grows most?
+#-        return mine, rival, 'data'
+#+        return mine, rival, 'bubble'
+
+
+# %% wrong: the planner chooses
+# loses: choice, rival
+# says: plan of d2lps was called
+#-    if cluster == 'two machines':
+#+    from d2lps.planning import plan
+#+    plan(*CLUSTERS[cluster])
+#+    if cluster == 'two machines':
+
+
+# %% right: other choices, in other forms
+import math
+
+import numpy as np
+
+from d2lps.planning import Division
+
+
+def bytes_on_gpu(model, division):
+    rows = {}
+    first = math.ceil(model.layers / division.pipeline)
+    own = (model.layer * first + model.embedding) // division.tensor
+    for stage, (name, each) in zip((3, 2, 1), (
+            ('weights', 2), ('gradients', 2), ('state', 12))):
+        sharded = division.zero >= stage
+        rows[name] = each * own / (
+            division.data * division.context) ** sharded
+    numbers = (division.micro_batch * model.sequence * model.hidden
+               / division.context / division.tensor)
+    full = division.recompute == 'full'
+    rows['kept'] = numbers * (34 * full + (2 if full else 34) * first * min(
+        division.pipeline, division.micro_batches))
+    return np.array([*rows.values()])
+
+
+def choose(cluster):
+    return {
+        'two machines': [
+            Division(data=4, tensor=2, pipeline=2, micro_batches=64, zero=1),
+            Division(pipeline=16, micro_batches=256), 'bubble'],
+        'slow network': [
+            Division(2, 8, 2, micro_batch=4, micro_batches=32, zero=1),
+            Division(data=32, micro_batch=4, micro_batches=2, zero=3,
+                     recompute='full'), 'compute'],
+        'long sequences': (
+            Division(context=8, micro_batches=16, zero=3),
+            Division(pipeline=2, tensor=4, micro_batches=16,
+                     recompute='full'), 'compute')}[cluster]

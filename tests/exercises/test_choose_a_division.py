@@ -1,0 +1,205 @@
+"""The planner judges; the notebook's figures; what a choice is told."""
+from contextlib import redirect_stdout
+from dataclasses import asdict
+from io import StringIO
+
+import pytest
+from answers import answer_cell, solution
+
+from d2lps.exercises import choose_a_division as exercise
+from d2lps.exercises.checking import Wrong
+from d2lps.figures import alt_text
+from d2lps.planning import Division, Transformer, memory, step_time
+
+GPT = exercise.CLUSTERS['two machines'].model
+
+
+@pytest.fixture(scope='module')
+def names():
+    found = {}
+    for cell in solution('choose-a-division').cells:
+        if cell.cell_type == 'code':
+            with redirect_stdout(StringIO()):
+                exec(cell.source, found)
+            if cell is answer_cell(solution('choose-a-division')) or (
+                    'def choose' in cell.source):
+                return found
+
+
+def notes(mine, rival=None, part='compute'):
+    return {'mine': asdict(mine), 'rival': asdict(rival or mine),
+            'part': part}
+
+
+def said(found, cluster, network=1, judge=exercise.judge_choice):
+    with pytest.raises(Wrong) as caught:
+        judge(found, cluster=cluster, network=network)
+    return str(caught.value)
+
+
+@pytest.mark.parametrize('d', [
+    Division(data=16, zero=2), Division(2, 4, 2, micro_batches=64, zero=1),
+    Division(pipeline=8, micro_batches=4, data=2, zero=1),
+    Division(4, pipeline=4, micro_batches=64, recompute='full', zero=1)])
+def test_the_bytes_of_the_exercise_are_nearly_those_of_the_planner(d):
+    *held, kept = exercise._right(GPT, d)
+    *planned, activations = memory(GPT, d)
+    assert held == pytest.approx(planned)
+    words = 4 * GPT.sequence * (GPT.hidden + GPT.vocab)
+    assert kept - 1 <= activations <= kept + words + 1
+
+
+def test_the_figures_of_the_notebook(names):
+    text = '\n'.join(cell.source for cell in
+                     solution('choose-a-division').cells)
+    four = names['bytes_on_gpu'](GPT, Division(16, micro_batches=16, zero=2))
+    assert [round(one / 1e9, 1) for one in four] == [25.7, 1.6, 9.6, 14.3]
+    assert '25.7, 1.6, 9.6 and 14.3 GB' in text.replace('\n', ' ')
+    assert [round(one.model.parameters / 1e9) for one in
+            exercise.CLUSTERS.values()] == [13, 30, 8]
+    assert exercise.NEAR == 1.12 and '**12%**' in text
+    assert exercise.NEAR_OTHER == 1.15 and '15% above the best' in text
+    model, gpus, batch, gpu = exercise.CLUSTERS['long sequences']
+    first = Division(gpus, micro_batches=batch // gpus, zero=3,
+                     recompute='full')
+    assert round(memory(model, first).total / 1e9, 1) == 77.5 and (
+        '77.5 GB' in text)
+
+
+def test_the_first_idea_is_good_slow_and_too_large():
+    for name, words in (('two machines', None), ('slow network', "'data'"),
+                        ('long sequences', 'An eighth of the memory')):
+        _, gpus, batch, _ = exercise.CLUSTERS[name]
+        first = Division(gpus, micro_batches=batch // gpus, zero=3,
+                         recompute='none' if not words else 'full')
+        if words:
+            assert words in said(notes(first), name)
+        else:
+            exercise.judge_choice(notes(first), cluster=name)
+
+
+@pytest.mark.parametrize('cluster', exercise.CLUSTERS)
+def test_several_kinds_are_near_the_best_and_most_are_not(cluster):
+    near = [d for d in exercise._near(cluster, 1) if all(
+        d in exercise._near(cluster, network) for network in exercise.RATES)]
+    kinds = {exercise._kind(d) for d in near}
+    assert 3 <= len(kinds) < 0.7 * len({
+        exercise._kind(d) for d in exercise.divisions(
+            *exercise.CLUSTERS[cluster])})
+    for d in near:
+        for network in *exercise.RATES, 0.9, 1.1:
+            exercise.judge_choice(notes(d), cluster, network)
+
+
+def test_gathers_that_are_only_just_hidden_are_told_so_at_a_slower_network():
+    fragile = Division(4, 4, micro_batches=64, zero=3)
+    exercise.judge_choice(notes(fragile), 'two machines')
+    assert '64 micro-batches are gathered' in said(
+        notes(fragile), 'two machines', 0.8)
+
+
+def test_the_planner_s_own_best_rows_are_not_enough_to_copy():
+    passed = []
+    for cluster, asked in exercise.CLUSTERS.items():
+        best = exercise.plan(*asked).iloc[0]
+        sides = {name: int(best[name]) for name in (
+            *exercise.SIDES, 'micro_batch', 'interleave', 'zero')}
+        mine = Division(**sides, recompute=best.recompute)
+        mine = mine.but(micro_batches=asked.batch // mine.batch)
+        try:
+            exercise.judge_choice(notes(mine), cluster=cluster)
+            passed.append(cluster)
+        except Wrong:
+            pass
+    assert passed == []
+
+
+@pytest.mark.parametrize('division, cluster, words', [
+    (Division(8, micro_batches=32), 'two machines', 'has 8 GPUs'),
+    (Division(16, micro_batches=15), 'two machines',
+     'has 240 sequences in a step'),
+    (Division(tensor=16, micro_batches=256), 'two machines', '40 heads'),
+    (Division(8, context=2, micro_batches=32, zero=1), 'two machines',
+     '1,024 tokens'),
+    (Division(pipeline=16, interleave=2, micro_batches=256), 'two machines',
+     'interleave is 1'),
+    (Division(16, micro_batch=16, zero=3), 'two machines',
+     'Which ways divide the activations?'),
+    (Division(16, micro_batches=16), 'two machines', 'ZeRO-1 shard?'),
+    (Division(pipeline=16, micro_batches=256), 'two machines', "'bubble'"),
+    (Division(tensor=8, pipeline=2, micro_batches=256), 'two machines',
+     'fewer along tensor'),
+    (Division(16, micro_batches=16, zero=3, recompute='full'),
+     'two machines', 'The same kind of division can be faster'),
+    (Division(4, 8, micro_batches=64, zero=1), 'slow network',
+     '4 copies sum their gradients'),
+    (Division(tensor=8, micro_batches=16, recompute='full'),
+     'long sequences', 'computed once more')])
+def test_a_choice_is_told_what_is_wrong(division, cluster, words):
+    assert words in said(notes(division), cluster)
+
+
+def test_a_rival_is_told_what_is_wrong():
+    mine = Division(16, micro_batches=16, zero=2)
+    for rival, part, words in (
+            (mine.but(zero=3), 'compute', 'of the same kind'),
+            (Division(tensor=8, pipeline=2, micro_batches=256), 'network',
+             'no part of a step'),
+            (Division(tensor=8, pipeline=2, micro_batches=256), 'bubble',
+             'Which part grows most?'),
+            (Division(8, 2, micro_batches=32, zero=1, recompute='full'),
+             'tensor', 'Which part grows most?'),
+            (Division(8, 2, micro_batch=4, micro_batches=8, zero=1), 'tensor',
+             'slower by at least 2%')):
+        assert words in said(notes(mine, rival, part), 'two machines',
+                             judge=exercise.judge_rival)
+    exercise.judge_rival(notes(mine, Division(
+        8, 2, micro_batches=32, zero=1, recompute='full'), 'compute'),
+        'two machines')
+
+
+@pytest.mark.parametrize('found', [
+    None, 5, 'abc', Division(), (Division(), Division()),
+    (Division(), None, 'data'), (Division(), Division(), 3)])
+def test_what_is_not_two_divisions_and_a_part_is_said(found):
+    with pytest.raises(Wrong, match='and the name of a part are wanted'):
+        exercise.run_choice(lambda cluster: found, 'two machines')
+
+
+@pytest.mark.parametrize('found', [
+    None, 12.5, [1, 2, 3], [1, 2, 3, 4, 5], 'four', {1: 1, 2: 2, 3: 3, 4: 4},
+    [1, 2, 3, float('nan')], [1, 2, 3, None]])
+def test_what_is_not_four_numbers_is_said(found):
+    with pytest.raises(Wrong, match='Four numbers of bytes are wanted'):
+        exercise.run_bytes(lambda model, division: found, 40, 5120)
+
+
+def test_the_planner_s_bytes_cannot_be_used():
+    with pytest.raises(Wrong, match='memory of d2lps was called'):
+        exercise.run_bytes(memory, 40, 5120, data=2)
+
+
+def test_at_most_four_hints_are_given():
+    for case in exercise.CHECKS['bytes'].cases:
+        model = Transformer(case['layers'], case['hidden'],
+                            case['hidden'] // 128)
+        d = Division(**{name: value for name, value in case.items()
+                        if name not in ('layers', 'hidden')})
+        wrong = exercise._of_activations(model, d)
+        for one in wrong.values():
+            right = exercise._right(model, d)
+            if not exercise._equal(one, right[3]):
+                with pytest.raises(Wrong) as caught:
+                    exercise.judge_bytes([*right[:3], one], **case)
+                hints = [words for words in wrong
+                         if words in str(caught.value)]
+                assert 1 <= len(hints) <= 4
+
+
+def test_the_picture_names_both(names):
+    text = alt_text(exercise.picture(names['choose']))
+    assert ('slow network: you, tensor 4, pipeline 8, micro_batches 256, '
+            'zero 0: 19.0 s') in text
+    model, _, _, gpu = exercise.CLUSTERS['slow network']
+    assert round(step_time(model, Division(
+        tensor=4, pipeline=8, micro_batches=256), gpu).seconds, 1) == 19.0
