@@ -1,25 +1,26 @@
-"""d2lps: see for yourself how training is spread over devices and machines.
+"""d2lps: see how training is spread over devices and machines.
 
-The lesson. Chapters build these rooms, and they are meant to be read:
+The lesson. Chapters build these packages. Read them:
     training      one network on several devices (chapters 1, 2, 4)
     collectives   plans as data, their simulator, plans between processes
                   (3, 5 to 7, 11 to 14, 21)
     kvstore       a key-value store from scratch (8)
     asynchrony    a virtual clock, and sending while computing (15, 16)
-    recovery      replicas, checkpoints, training that goes on (17)
+    recovery      replicas, checkpoints, training after a death (17)
     pipelines     orders of passes through a pipeline, and their times (22)
     planning      how to divide a large model among GPUs (20)
     engine        devices, as MXNet's engine sees them
 
-Machinery. It makes the chapters run, and one need not read it:
+Machinery. It makes the chapters run. You need not read it:
     cluster       MXNet's parameter server and workers as real processes, and
-                  a slow network between them (9 to 13, 15 to 19)
+                  a slow network between them (9 to 13, 15 to 20, 22)
     pictures      plots, drawings, and toys with controls
     exercises     checks that tell students what is wrong
 
-The lesson imports no machinery; the contract stands in pyproject.toml. Import
-d2lps before mxnet, because it makes the settings that MXNet reads when it
-starts (see `d2lps.settings`). Names are looked up when they are first used.
+The lesson imports no machinery; pyproject.toml says so, and a test checks it.
+Import d2lps before mxnet, because d2lps makes the settings that MXNet reads
+when it starts (see `d2lps.settings`). Names are looked up when they are first
+used.
 """
 import sys
 

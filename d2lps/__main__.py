@@ -1,4 +1,4 @@
-"""`python -m d2lps`: the package's doings in a terminal."""
+"""`python -m d2lps`: the commands of the package in a terminal."""
 import argparse
 import sys
 from collections.abc import Sequence

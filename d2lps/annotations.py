@@ -1,8 +1,8 @@
 """Names for types that many signatures share.
 
 Shapes and units stand in the docstrings. MXNet and PyTorch have no types of
-their own and are loaded late, so that a checker takes their arrays as they
-come.
+their own and are loaded late, so a type checker accepts their arrays without
+a check.
 """
 import os
 from typing import Any, TypeAlias

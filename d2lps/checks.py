@@ -1,9 +1,9 @@
-"""Checks of arguments, whose errors say what would work.
+"""Checks of arguments. Their errors name values that would work.
 
 A check is a function of an argument's name and value. It returns the value
-as the code wants it (an int for NumPy's int64, say) or raises a ValueError
-that names the argument, what it was, and what it must be. `checked` puts
-checks before a function, whose body can then be read without them.
+in the form that the code needs, such as an int for NumPy's int64. Or it raises
+a ValueError with the name of the argument, its value, and the allowed values.
+`checked` puts checks before a function, so its body has none.
 """
 import functools
 import inspect
@@ -29,7 +29,7 @@ LARGEST = 1e100  # beyond it, and below 1 / LARGEST, products are no floats
 
 
 def refuse(name: str, value: object, must: str) -> NoReturn:
-    """Raise the ValueError that says what argument `name` must be."""
+    """Raise a ValueError with the allowed values of argument `name`."""
     raise ValueError(f'{name} must be {must}; it was {shown(value)}')
 
 
@@ -37,7 +37,7 @@ def shown(value: object) -> str:
     """A value in a few words; an array's numbers would fill the screen."""
     try:
         words = _array_shown(value) or reprlib.repr(value)
-    except Exception:  # an object of another's may raise anything
+    except Exception:  # a foreign object may raise any error
         words = f'an object of type {type(value).__name__}'
     return words if len(words) <= MOST_SHOWN else f'{words[:MOST_SHOWN]}...'
 
@@ -56,7 +56,7 @@ def _array_shown(value):
 
 
 def as_array(value: Any, dtype: Any = None) -> np.ndarray:
-    """What `np.asarray` makes of a value.
+    """The result of `np.asarray` for a value.
 
     ValueError if it would drop a mask, and for integers too large for floats.
     """
@@ -175,7 +175,7 @@ def one_of(*options: T) -> Callable[[str, Any], T]:
 
 
 def instance_of(kind: type | tuple[type, ...], words: str) -> Check:
-    """A check for the type: `words` say what it must be, with an example."""
+    """A check for the type; `words` name the type, with an example."""
     def check(name, value):
         if not isinstance(value, kind):
             refuse(name, value, words)
@@ -197,7 +197,7 @@ def list_of(check: Check, words: str = 'a list',
 
 
 def either(*checks: Check, words: str) -> Check:
-    """A check that passes if one of `checks` does; `words` say what is."""
+    """A check that passes if one of `checks` passes; `words` name all."""
     def check_any(name, value):
         for check in checks:
             try:
@@ -215,7 +215,7 @@ def checked(rule: Callable[..., object] | None = None, **checks: Check
     checks: a check for each argument, by name. An argument whose default is
     None may be None.
     rule: a function of all arguments, by name, called after the checks: it
-    raises ValueError where they do not go together.
+    raises ValueError if they contradict each other.
     """
     def decorate(function: Callable[P, T]) -> Callable[P, T]:
         signature = inspect.signature(function)

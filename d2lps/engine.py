@@ -1,8 +1,8 @@
-"""Devices: what MXNet's engine runs work on.
+"""Devices: MXNet's engine runs operations on them.
 
 MXNet gives every device a work queue of its own and starts an operation as
-soon as the arrays it reads and writes are free.  Two queues run side by side
-only with the settings of `d2lps.settings`, which come before MXNet.
+soon as the arrays that it reads and writes are free. Two queues run side by
+side only with the settings of `d2lps.settings`, made before MXNet starts.
 """
 import os
 import platform
@@ -90,7 +90,7 @@ def array_list(name: str, value: Any) -> list[Array]:
 
 
 def num_devices(name: str, value: Any) -> int:
-    """A check: how many devices are to be used together."""
+    """A check: a number of devices that are used together."""
     n = integer(name, value, most=MOST_DEVICES)
     _refuse_colliding_threads(name, _contexts(n))
     return n
@@ -101,11 +101,12 @@ def devices(n: int) -> list[Device]:
     """Return a list of `n` different devices, at most 1,024.
 
     GPUs if the machine has `n` of them, otherwise cpu(0) to cpu(n-1), each
-    with a work queue and a thread of its own; more of them than cores take
-    turns. ValueError for a bad `n`, or if OpenMP's threads would collide;
-    OSError if this user may not have so many threads just now. (MXNet starts
-    one when its device is first used. If it cannot, because others have been
-    started meanwhile, it raises MXNetError, and Python never ends.)
+    with a work queue and a thread of its own. If they are more than the
+    cores, they take turns. ValueError for a bad `n`, or if OpenMP's threads
+    would collide; OSError if this user cannot have so many threads now.
+    MXNet starts the thread when its device is first used. If this fails,
+    because other threads have been started meanwhile, MXNet raises
+    MXNetError, and Python never ends.
     """
     contexts = _contexts(n)
     if contexts[0].device_type != 'gpu' and n > _threads_seen[0]:
@@ -120,7 +121,7 @@ _threads_seen = [0]  # the most CPU devices whose threads could be started
 def _check_threads(n):
     """Start as many threads as MXNet will for `n` devices, and end them."""
     needed, started, end = n + OTHER_THREADS, [], threading.Event()
-    with suppress(OSError):  # only Linux tells of those that MXNet has
+    with suppress(OSError):  # only Linux counts the threads of MXNet
         all_threads = len(os.listdir('/proc/self/task'))
         needed -= max(0, all_threads - threading.active_count())
     try:
@@ -130,7 +131,7 @@ def _check_threads(n):
     except RuntimeError as error:
         started.pop()
         raise OSError(
-            f'{n} CPU devices take {needed} threads more, and only '
+            f'{n} CPU devices need {needed} more threads, and only '
             f'{len(started)} can be started: use fewer devices, end other '
             'programs, or raise the limit of processes and threads (ulimit '
             '-u; a container may have one, too)') from error
@@ -152,12 +153,12 @@ def nbytes(array: Array) -> int:
 
 
 class Traffic:
-    """Count what is copied from one device to another in a `with` block.
+    """Count the copies from one device to another in a `with` block.
 
     `bytes` and `copies` count the copies that Python code makes, `copyto` and
     `as_in_ctx` of MXNet's NumPy arrays; `links` has the bytes by (source
-    device, destination device). A copy inside one device is free. What MXNet
-    copies by itself, such as its own `mx.kv` stores, is not counted. Blocks
+    device, destination device). A copy inside one device is free. Copies
+    that MXNet makes by itself, as in `mx.kv` stores, are not counted. Blocks
     may overlap; each block counts from zero.
     """
 
@@ -208,9 +209,9 @@ class Traffic:
 
 
 class Machine(NamedTuple):
-    """What a machine has; `memory` in bytes, `copy_bandwidth` in bytes/s.
+    """A machine's equipment; `memory` in bytes, `copy_bandwidth` in bytes/s.
 
-    `kernels` are those with which OpenBLAS multiplies matrices.
+    `kernels` names the kernels with which OpenBLAS multiplies matrices.
     """
     cores: int
     gpus: int
@@ -234,8 +235,8 @@ def copy_bandwidth(size: int = 40_000_000, repeats: int = 9) -> float:
 
     Args:
         size: bytes in the array that is copied, 4 to 400,000,000.
-        repeats: copies made after one that is not counted; the fastest
-            counts, as other programs can only slow a copy down.
+        repeats: copies made after one that is not counted. The fastest
+            counts, because other programs can only slow a copy down.
 
     CPU devices share one memory: there, this is a copy inside it.
     """

@@ -1,8 +1,8 @@
 """What a chapter expects of the machine that runs it.
 
-An assertion holds on every machine, at any load. What another processor,
-other programs or luck may change is expected instead: a folded check says it
-in words, and the reader is told when it did not hold, here and now.
+An assertion holds on every machine, at any load. A claim that another
+processor, other programs or luck can change is an expectation instead. A
+folded check has it in words, and prints a line if it did not hold.
 `make measure` counts how often each expectation holds.
 """
 import os
@@ -14,7 +14,7 @@ from d2lps.usage import CELLS
 
 HELD, NOT_HELD = 'as expected: ', 'not here, not now: '
 MUCH = 0.1  # cores
-TELL_ALL = 'D2LPS_TELL_ALL'  # in the environment: say also what held
+TELL_ALL = 'D2LPS_TELL_ALL'  # in the environment: print a line if it held, too
 
 
 def hindrances() -> list[str]:
@@ -43,17 +43,17 @@ def truth(name: str, value: Any) -> bool:
 
 @checked(words=text, held=truth)
 def expect(words: str, held: Any) -> None:
-    """Say in a line if something did not come as expected, and why.
+    """Print a line if an expectation did not hold, and the known reasons.
 
     Args:
-        words: what was expected, such as 'two devices are faster than one'.
-        held: whether it came so.
+        words: the expectation, such as 'two devices are faster than one'.
+        held: whether it held.
 
-    Nothing is raised if it did not: it is no error if a machine has other
-    things to do. What is known of why is said: one core only, a container's
-    limit, or cores that other programs used while this cell or the one
-    before it ran. Nothing is said if it held, but where the environment
-    variable D2LPS_TELL_ALL is set: `make measure` counts these lines.
+    An expectation that did not hold is no error, because a machine can have
+    other things to do. Known reasons are: a single core, a container's limit,
+    or cores that other programs used during this cell or the previous one.
+    If it held, nothing is printed, unless the environment variable
+    D2LPS_TELL_ALL is set: `make measure` counts these lines.
     """
     if held:
         if os.environ.get(TELL_ALL):
@@ -64,7 +64,7 @@ def expect(words: str, held: Any) -> None:
 
 
 def told_in(printed: str) -> list[tuple[str, bool]]:
-    """What a cell printed of its expectations: [(words, whether it held)]."""
+    """The expectations in a cell's output: [(words, whether it held)]."""
     told = []
     for line in printed.splitlines():
         if line.startswith(HELD):

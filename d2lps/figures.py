@@ -52,7 +52,7 @@ def register() -> None:
 
 @cache
 def use_style() -> None:
-    """Use `figures.mplstyle`, once: what a reader sets later stays."""
+    """Use `figures.mplstyle`, once; later settings of a reader stay."""
     import matplotlib.style
     matplotlib.style.use(STYLE)
 
@@ -77,7 +77,7 @@ def html(figure: 'Figure') -> str:
 
 
 def svg(figure: 'Figure') -> str:
-    """A figure as SVG, without what makes it large."""
+    """A figure as SVG, made small."""
     text = _saved(figure, 'svg').decode()
     text = re.sub(r'<!--.*?-->', '', text[text.index('<svg'):], flags=re.S)
     text = re.sub(r'\s+', ' ', text)
@@ -112,11 +112,11 @@ def describe(ax: 'Axes', words: str) -> None:
 
 
 def alt_text(figure: 'Figure') -> str:
-    """What one sees, in words, for those who do not.
+    """The content of a figure in words, for readers who cannot see it.
 
     Of each `Axes` the title, the names of both axes, the first and the last
     value of each line, the values of bars, and how many points are scattered.
-    What `describe` says of an `Axes` stands for all that is drawn in it.
+    The words of `describe` for an `Axes` replace all this.
     """
     title = figure._suptitle.get_text() if figure._suptitle else ''
     parts = [' '.join(part.split())  # names may have several lines

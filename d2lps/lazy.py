@@ -1,6 +1,6 @@
 """Names of a package that are imported when they are first used.
 
-So `import d2lps` is quick, and what needs no MXNet does not load it.
+So `import d2lps` is quick, and code without MXNet does not load MXNet.
 """
 import sys
 from collections.abc import Callable, Mapping, Sequence

@@ -1,7 +1,7 @@
-"""What is said where MXNet is missing; the chapters on collectives need none.
+"""Messages for systems without MXNet. The chapters on collectives need none.
 
-`make lab` installs MXNet where it runs. Elsewhere an import of MXNet says what
-to do, also one that a notebook makes itself, below its `import d2lps`.
+`make lab` installs MXNet on systems where it runs. On other systems an import
+of MXNet says what to do, also if a notebook imports it below `import d2lps`.
 Clusters without servers need no MXNet, but processes that fork.
 """
 import importlib.util
@@ -17,17 +17,17 @@ ON_WINDOWS = ('open a Linux terminal with WSL 2 (wsl --install) and run "make '
 class NoMXNet(ImportError):
     """MXNet, or a library that it needs, is not on this machine.
 
-    why: what is missing. besides: a sentence on what works without it.
+    why: the missing library. besides: a sentence on what works without it.
     """
 
     def __init__(self, why: object, besides: str = '') -> None:
         self.why = why
         super().__init__(' '.join(filter(None, (
             f'd2lps needs mxnet 1.9.1 ({why}) for all but chapters 3, 5, 6, '
-            '7, 11, 12, 14, 18, 19 and 21.', besides, where_it_runs()))))
+            '7, 11, 12, 14 and 18 to 23.', besides, where_it_runs()))))
 
     def _render_traceback_(self):
-        """All that a notebook shows: nothing is wrong in its code."""
+        """The text that a notebook shows: its code is not wrong."""
         return [f'ImportError: {self}']
 
 
@@ -49,17 +49,17 @@ def check_fork() -> None:
 
 
 def where_it_runs() -> str:
-    """What to do where MXNet is missing."""
+    """What the reader does on a system without MXNet."""
     if sys.platform == 'win32':
-        return ('There is none for Windows, and no cluster (chapters 11 and '
-                f'12): {ON_WINDOWS}')
+        return ('MXNet does not exist for Windows, and clusters (chapters 11 '
+                f'and 12) do not run there: {ON_WINDOWS}')
     if sys.platform == 'darwin' and platform.machine() == 'arm64':
-        return ('There is none for Apple silicon: start Docker and run '
+        return ('MXNet does not exist for Apple silicon: start Docker and run '
                 '"docker compose up".')
     if sys.version_info >= (3, 12):
-        return ('There is none for a Python later than 3.11: remove the '
-                'folder .venv, and "make lab" looks for a Python 3.11 or gets '
-                'one.')
+        return ('MXNet does not exist for a Python later than 3.11: remove '
+                'the folder .venv, and "make lab" looks for a Python 3.11 or '
+                'gets one.')
     return '"make lab" installs it, and names what else it lacks.'
 
 

@@ -2,10 +2,11 @@
 
 MXNet computes products of matrices with OpenBLAS and convolutions with
 oneDNN. Both bring kernels, their innermost loops, for many processors. The
-OpenBLAS in MXNet is of 2021 and takes its oldest for every processor that it
-does not know, which are most of those sold since. A product then takes two to
-five times as long, and is rounded otherwise. oneDNN asks the processor what
-it can do. Both can be told what to take, before they are loaded.
+OpenBLAS in MXNet is of 2021. It takes its oldest kernels for every processor
+that it does not know, that is, for most newer processors. A product then takes
+two to five times as long, and is rounded in another way. oneDNN asks the
+processor for its instructions. Settings made before both are loaded choose
+their kernels.
 """
 import os
 import platform
@@ -13,7 +14,7 @@ import sys
 from importlib.util import find_spec
 from pathlib import Path
 
-# OpenBLAS's names, the best first, and what a processor must be able to do.
+# OpenBLAS's names, the best first, and the instructions that they need.
 KERNELS = {'Haswell': {'avx2', 'fma'}, 'Sandybridge': {'avx'},
            'Nehalem': {'sse4_1', 'sse4_2'}}
 CGROUPS = Path('/sys/fs/cgroup')
@@ -48,8 +49,8 @@ def abilities() -> set[str]:
 def best_kernels() -> str | None:
     """OpenBLAS's name for the kernels that suit this processor.
 
-    None if OpenBLAS had better choose itself: on ARM, where it is up to date,
-    and if nothing is known of the processor.
+    None if OpenBLAS should choose itself: on ARM, for which it has new
+    kernels, and if the processor is unknown.
     """
     try:
         known = abilities()
@@ -64,8 +65,9 @@ def best_kernels() -> str | None:
 def settings() -> dict[str, str]:
     """The environment variables that choose suitable kernels, by name.
 
-    All processors with AVX2 get the same, also those that can do more: then
-    they round alike, and training leads to the same figures on each.
+    All processors with AVX2 get the same kernels, also processors with newer
+    instructions. Then all round in the same way, and training gives the same
+    figures.
     """
     best = best_kernels()
     chosen = {'OPENBLAS_CORETYPE': best} if best else {}

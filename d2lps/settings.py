@@ -1,7 +1,7 @@
 """Settings that let devices run side by side, made before MXNet starts.
 
 MXNet reads them once, when it is imported, so `import d2lps` comes first in
-a notebook. This module imports no MXNet: what needs none stays quick.
+a notebook. This module imports no MXNet, so code without MXNet stays quick.
 """
 import os
 import sys
@@ -19,12 +19,12 @@ SETTINGS = {'OMP_NUM_THREADS': '1', 'MXNET_CPU_TEMP_COPY': '64'}
 def setup() -> int | None:
     """Prepare the environment that MXNet reads when it is imported.
 
-    Settings that the user has made are kept. One that keeps devices from
-    running side by side is warned of, and so is an MXNet that was imported
-    before and has read its settings; one that makes MXNet crash is an
-    ImportError. Returns how many OpenMP threads each CPU device has; None
-    means that MXNet chose, most often one a core. Kernels that suit the
-    processor are chosen, too (see `d2lps.processor`).
+    Settings of the user are kept. A warning names a setting that keeps
+    devices from running side by side, and an MXNet that was imported before
+    and has read its settings. A setting that makes MXNet crash is an
+    ImportError. Returns the number of OpenMP threads of each CPU device; None
+    means that MXNet chose, most often one thread for each core. Kernels that
+    suit the processor are chosen, too (see `d2lps.processor`).
     """
     for name, value in processor.settings().items():
         os.environ[name] = os.environ.get(name) or value

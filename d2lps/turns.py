@@ -1,7 +1,7 @@
-"""A line that the reader writes in a chapter, and what is said of it.
+"""A line that the reader writes in a chapter, and its check.
 
-A chapter leaves out a line, as `...`, and goes on without it. The folded check
-below says whether the reader's line is right, and why.
+A chapter leaves out a line, as `...`, and does not need it later. The folded
+check below says whether the reader's line is right, and why.
 """
 import numbers
 from collections.abc import Callable
@@ -23,8 +23,8 @@ def your_turn(answer: Any, wanted: Any, hint: str, why: str) -> None:
         wanted: the right value. For a function: `{arguments: value}`, where
             several arguments are a tuple. Floats, and arrays of floats, may
             be off by 1%, because readers round; all else must be equal.
-        hint: what helps if the answer is wrong, without telling it.
-        why: the explanation that is given once the answer is right.
+        hint: help for a wrong answer, without the right answer.
+        why: the explanation for a right answer.
 
     Raises:
         ValueError: `wanted` is no dictionary although `answer` is a function.

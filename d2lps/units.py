@@ -1,4 +1,4 @@
-"""Numbers as readers want them: with a unit that makes them small."""
+"""Numbers with a unit that makes them short."""
 from collections.abc import Sequence
 from typing import TypeAlias
 

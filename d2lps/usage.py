@@ -1,4 +1,4 @@
-"""Who used the processor's cores while a notebook's cell ran."""
+"""Which programs used the processor's cores while a cell ran."""
 import sys
 import time
 from importlib.util import find_spec
@@ -13,10 +13,10 @@ class Usage(NamedTuple):
 
 
 def usage() -> Usage:
-    """What was used until now, by our processes and by the whole machine.
+    """The use until now, by our processes and by the whole machine.
 
-    Ours are this process and all that it started, such as the workers and
-    servers of a cluster.
+    Our processes are this process and all processes that it started, such as
+    the workers and servers of a cluster.
     """
     import psutil
     this = psutil.Process()
@@ -27,7 +27,7 @@ def usage() -> Usage:
         except psutil.Error:  # it has ended, and its parent counts it
             pass
     used = psutil.cpu_times()
-    # What the host of a virtual machine took away was used by others.
+    # Time that the host of a virtual machine took counts as used by others.
     return Usage(time.perf_counter(), ours, used.user + used.system +
                  getattr(used, 'nice', 0) + getattr(used, 'steal', 0))
 

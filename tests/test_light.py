@@ -20,16 +20,16 @@ from traitlets.config import PyFileConfigLoader
 ROOT = Path(__file__).resolve().parents[1]
 CHAPTERS = [next(ROOT.glob(f'notebooks/{number}-*.ipynb'))
             for number in ('03', '05', '06', '07', '11', '12', '14', '18',
-                       '19', '21')]
+                       '19', '20', '21', '22', '23')]
 each_chapter = pytest.mark.parametrize('path', CHAPTERS,
                                        ids=lambda path: path.stem)
 WORDS = ('d2lps needs mxnet 1.9.1 ({why}) for all but chapters 3, 5, 6, 7, '
-         '11, 12, 14, 18, 19 and 21. {besides}{how}')
+         '11, 12, 14 and 18 to 23. {besides}{how}')
 INSTALL = '"make lab" installs it, and names what else it lacks.'
-LATER = ('There is none for a Python later than 3.11: remove the folder '
-         '.venv, and "make lab" looks for a Python 3.11 or gets one.')
+LATER = ('MXNet does not exist for a Python later than 3.11: remove the '
+         'folder .venv, and "make lab" looks for a Python 3.11 or gets one.')
 NO_MODULE = "No module named 'mxnet'"
-OF_CLUSTERS = 'A cluster with num_servers=0 needs none. '
+OF_CLUSTERS = 'A cluster with num_servers=0 needs no MXNet. '
 
 
 def says(why=NO_MODULE, besides='', how=INSTALL):

@@ -1,9 +1,9 @@
 """Waits that can be avoided: for messages, and for other workers.
 
-`overlap`, `link`, `trace`: messages that are sent during a step. `clock`: which
-worker pushes next; `asynchronous_training`: real gradients in that order.
-`late_gradients`: backup workers, and stale gradients divided. The server with
-a bound is `kvstore.BoundedServer`.
+`overlap`, `link`, `trace`: messages that are sent during a step. `clock`:
+which worker pushes next; `asynchronous_training`: real gradients in that
+order. `late_gradients`: backup workers, and stale gradients divided. The
+server with a bound is `kvstore.BoundedServer`.
 """
 from d2lps.lazy import lazy
 

@@ -1,10 +1,9 @@
-"""A virtual clock: who computes, and who waits for whom, in what order.
+"""A virtual clock: which worker computes or waits, and in what order.
 
-Workers are given the times that their steps take. The clock only plays what
-follows from them: a plan of pulls and pushes, to be drawn, or to be followed
-with real gradients (`d2lps.asynchrony.asynchronous_training`). Times are
-added and compared and nothing else, so that the plan is the same on every
-machine.
+The times of the workers' steps are given. The clock plays the pulls and pushes
+that follow from them. The result is a plan. It can be drawn, or followed with
+real gradients (`d2lps.asynchrony.asynchronous_training`). Times are only added
+and compared, so the plan is the same on every machine.
 """
 import heapq
 from collections import Counter
@@ -61,8 +60,8 @@ def step_times(kind: str, num_workers: int = 4, num_steps: int = 1000,
 class Event(NamedTuple):
     """At `time`, worker `rank` has done `call`: 'pull', 'push' or 'late'.
 
-    A late push is dropped. `updates` counts those of the parameters until
-    then, and `gradients` the pushes that were used in them.
+    A late push is dropped. `updates` counts the updates of the parameters
+    until then, and `gradients` the pushes that were used in these updates.
     """
     time: float
     rank: int
@@ -135,7 +134,7 @@ class Plan:
 
     @property
     def staleness(self) -> Counter[int]:
-        """How many of the gradients had missed how many updates."""
+        """For each number of missed updates, the number of such gradients."""
         return Counter(step.staleness for step in self.steps
                        if step.staleness is not None)
 
@@ -178,12 +177,13 @@ def virtual_clock(times: np.ndarray | Sequence[Sequence[float]],
 
     Args:
         times: seconds of the steps, a row for each worker, as `step_times`
-            makes it. A worker that is through with its row begins it again.
+            makes it. After the last step of its row, a worker begins the
+            row again.
         consistency: 'sync', 'async' or a bound, as in `d2lps.KVStore`.
-        num_gradients: an update uses that of one worker, with 'sync' those
-            of all.
-        backups: with 'sync', an update uses the gradients of all but so many
-            workers; later ones are dropped (Chen et al. 2016).
+        num_gradients: an update uses the gradient of one worker; with
+            'sync', it uses the gradients of all workers.
+        backups: with 'sync', an update uses the gradients of all but this
+            number of workers; later ones are dropped (Chen et al. 2016).
 
     Pushes and pulls take no time. At one moment, ranks come in order.
     """

@@ -1,13 +1,13 @@
-"""Two servers that treat a late gradient in another way."""
+"""Two other servers: for late gradients, and for stale ones."""
 from d2lps.annotations import Array, Device, Key
 from d2lps.kvstore.server import BoundedServer, Shard
 
 
 class BackupServer(BoundedServer):
-    """A round takes the first pushes; those of `backups` workers are dropped.
+    """A round takes the first pushes, and drops the last `backups` pushes.
 
-    Chen et al. 2016. Whoever has missed an update is late, and `dropped`
-    counts their pushes.
+    Chen et al. 2016. A worker that has missed an update is late, and
+    `dropped` counts the pushes of late workers.
     """
 
     def __init__(self, device: Device, num_workers: int, backups: int

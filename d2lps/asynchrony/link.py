@@ -1,4 +1,4 @@
-"""What a worker's link carries during a step, and keys in flight."""
+"""The bytes on a worker's link during a step, and keys in flight."""
 import threading
 import time
 from collections.abc import Sequence
@@ -8,7 +8,7 @@ import numpy as np
 from d2lps.annotations import Array, Key, Store
 from d2lps.asynchrony.overlap import Task
 from d2lps.checks import checked, instance_of, integer, list_of, number
-from d2lps.engine import mx  # before psutil: it says what is missing
+from d2lps.engine import mx  # before psutil: it explains a missing library
 
 import psutil
 
@@ -63,7 +63,7 @@ def seen_tasks(ready: Sequence[float],
                ) -> list[Task]:
     """A worker's step as a list of `Task`, worked out from its traffic.
 
-    ready: when each layer's gradient was ready, the last layer's first.
+    ready: the moments when the gradients were ready, the last layer first.
     samples: of a `LinkMeter` during the step, in which equal layers were
     pushed and pulled one by one in that order. start: moment of the step's
     start. The first task includes the forward pass, and the last one ends
@@ -71,8 +71,8 @@ def seen_tasks(ready: Sequence[float],
     """
     rows = np.array(samples)
     if not (rows[-1] > rows[0]).all():
-        raise ValueError('nothing was sent, or nothing came, in samples: only '
-                         'what goes over a link is seen, as in '
+        raise ValueError('samples have no bytes sent, or none received: only '
+                         'the bytes on a link are counted, as in '
                          'Cluster(network=Network())')
     layers = range(len(ready))[::-1]
     begins = [start, *ready]
@@ -102,7 +102,7 @@ def in_flight(kv: Store, keys: Sequence[int], gradients: Sequence[Array],
     """Pull sums while gradients are pushed, some keys at a time.
 
     kv: a `DistStore`. keys: 0, 1, … gradients, out: an array for each. At
-    most window + 1 gradients have been pushed whose sums are not back.
+    most window + 1 gradients are in flight: pushed, and not summed yet.
     """
     for key in keys[:window]:
         kv.push(key, gradients[key])

@@ -1,8 +1,8 @@
 """Sending while computing: a training step that can be worked by hand.
 
 The backward pass makes gradients layer by layer, the last layer's first. One
-link carries them, one message after the other. Which message goes when? The
-answer is a list of `Task`, from which picture, table and total are made.
+link carries them, one message after the other. In which order? The answer is a
+list of `Task`. The picture, the table and the total are made from this list.
 """
 import math
 from collections.abc import Callable, Sequence
@@ -17,8 +17,8 @@ MAX_MESSAGES = 1000  # more would take too long
 class Task(NamedTuple):
     """Work done for some `layers`, from second `start` to second `end`.
 
-    `what` is 'backward', 'push', 'pull' or 'forward'. What is sent has
-    `nbytes`, and was `ready` before it could start.
+    `what` is 'backward', 'push', 'pull' or 'forward'. A message has
+    `nbytes`, and the moment at which it was `ready`.
     """
     what: str
     layers: tuple[int, ...]
@@ -71,7 +71,7 @@ def send(what: str, messages: Sequence[Message], bandwidth: float,
          latency: float = 0,
          urgency: Callable[[Message], float] = lambda m: m.ready
          ) -> list[Task]:
-    """Whenever the link is free, the most urgent message that is ready goes.
+    """When the link is free, the most urgent of the ready messages is sent.
 
     It costs `latency` seconds and its bytes / `bandwidth`. `urgency` gives a
     number for a message; the smallest one goes first.
@@ -93,8 +93,8 @@ def send(what: str, messages: Sequence[Message], bandwidth: float,
 def replies(sent: Sequence[Task]) -> list[Message]:
     """Messages with the sums that come back, and when each can start.
 
-    A request for a sum goes out when the push has arrived, behind all pushes
-    that wait by then. (So it is in MXNet's store, where both go through one
+    A request for a sum is sent when the push has arrived, behind all pushes
+    that already wait. (MXNet's store does this, because both use the same
     socket.)
     """
     sums = []
@@ -154,15 +154,15 @@ def simulate_step(backward: Sequence[float], nbytes: Sequence[float],
         bandwidth: of the link, in bytes per second.
         latency: seconds that each message costs besides its bytes.
         order: 'sequential': nothing is sent before all has been computed;
-            'fifo': first come, first served, which is the last layer first,
-            as the backward pass begins there; 'priority': of the gradients
-            that are ready, the first layer's goes first, as the next forward
+            'fifo': first come, first served; this is the last layer first,
+            because the backward pass begins there; 'priority': of the ready
+            gradients, the first layer's is sent first, because the forward
             pass needs it first (Jayarajan et al. 2019; Peng et al. 2019).
             A message is never interrupted.
         bucket_size: gradients of neighbouring layers wait for each other
-            until they have so many bytes, and go as one message (PyTorch's
-            DistributedDataParallel, Li et al. 2020).
-        slice_size: messages are cut into equal ones of at most so many
+            until they have this many bytes, and are sent as one message
+            (PyTorch's DistributedDataParallel, Li et al. 2020).
+        slice_size: messages are cut into equal slices of at most this many
             bytes; by default they stay whole.
         pull: the sums come back over the link's other direction; see
             `replies`.
@@ -190,12 +190,13 @@ def simulate_step(backward: Sequence[float], nbytes: Sequence[float],
 def best_possible(backward: Sequence[float], nbytes: Sequence[float],
                   bandwidth: float, latency: float = 0, pull: bool = False,
                   forward: Sequence[float] = ()) -> float:
-    """Seconds that no order and no buckets can beat, for such a step.
+    """A lower bound in seconds for such a step, for all orders and buckets.
 
-    The gradients of the first k layers cannot leave before that of layer k
-    is ready; then the link has to carry all of them; after the last of them
-    come at least the forward passes from layer k on. The worst k counts.
-    With `pull`, messages may not be sliced. Arguments as in `simulate_step`.
+    The gradients of the first k layers cannot leave before the gradient of
+    layer k is ready. Then the link must carry all of them. After the last of
+    them, at least the forward passes from layer k on remain. The worst k
+    counts. With `pull`, messages cannot be sliced. Arguments as in
+    `simulate_step`.
     """
     ready = {task.layers[0]: task.end for task in backward_pass(backward)}
     forward = forward or [0] * len(backward)

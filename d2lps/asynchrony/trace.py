@@ -1,4 +1,4 @@
-"""What PyTorch's profiler noted of a backward pass, as a list of `Task`."""
+"""A record of PyTorch's profiler of a backward pass, as `Task`s."""
 from collections.abc import Sequence
 
 from d2lps.asynchrony.overlap import Task

@@ -132,8 +132,8 @@ class Output:
         parts = [self._first, self._last[-KEPT:]]
         left_out = self.size - sum(map(len, parts))
         if left_out:
-            note = (f'\n… ({left_out:,} bytes are left out: of what a process '
-                    f'writes, the first and the last {KEPT:,} are kept) …\n')
+            note = (f'\n… ({left_out:,} bytes are left out; the first and '
+                    f'the last {KEPT:,} bytes of a process are kept) …\n')
             parts.insert(1, bytearray(note.encode()))
         return b''.join(parts).decode(errors='replace')
 

@@ -47,7 +47,7 @@ class Cluster:
             modulo the number of hosts. The next five arguments need `hosts`,
             but for `address='127.0.0.1'`.
         server_hosts: machines for the servers, by default `hosts`.
-        address: this machine's address, as the hosts know it; by default
+        address: this machine's address, as the hosts reach it; by default
             the one from which the first host sees the connection come.
             Without hosts it can only be '127.0.0.1', see below.
         python: the Python on the hosts that has d2lps; by default the same
@@ -117,8 +117,8 @@ class Cluster:
                  ports: range | None = None, restarts: int = 0,
                  elastic: bool = False) -> None:
         if elastic and not restarts:
-            raise ValueError('elastic goes with restarts=, such as restarts='
-                             '3: how often to go on with fewer workers')
+            raise ValueError('elastic needs restarts=, such as restarts=3: '
+                             'how often to continue with fewer workers')
         check_fork()
         if num_servers:
             _check_mxnet()
@@ -131,7 +131,7 @@ class Cluster:
                          server_hosts=server_hosts, ports=ports)
         if port is not None and not places.is_free(port):
             raise ValueError(f'port must be free; {port} is in use. Leave it '
-                             'out, and a free one is taken')
+                             'out, and the cluster takes a free port')
         self.num_servers, self.view = num_servers, View(self)
         self._life = Restarts(places, timeout, port, restarts, elastic)
         self.deaths = self._life.deaths
@@ -293,14 +293,15 @@ def _check_mxnet():
         if 'mxnet' in sys.modules:
             importlib.import_module('d2lps.cluster.store.worker')
     except NoMXNet as error:
-        raise NoMXNet(error.why, 'A cluster with num_servers=0 needs none.'
+        raise NoMXNet(error.why, 'A cluster with num_servers=0 needs no MXNet.'
                       ) from None
 
 
 def _places(num_workers, num_servers, network, hosts, **options):
     """Where the processes run, as the arguments of `Cluster` say."""
     if hosts is not None and network is not None:
-        raise ValueError('network is for one machine; leave out it or hosts')
+        raise ValueError('network is for one machine; leave out network or '
+                         'hosts')
     if hosts is not None:
         from d2lps.cluster.hosts.machines import SshPlaces  # few need it
         return SshPlaces(num_workers, num_servers, hosts, **options)
@@ -308,7 +309,7 @@ def _places(num_workers, num_servers, network, hosts, **options):
         return LocalPlaces(num_workers, num_servers)
     for name, value in options.items():
         if value is not None:
-            raise ValueError(f'{name} goes with hosts=; it was '
+            raise ValueError(f'{name} needs hosts=; it was '
                              f'{shown(value)}')
     if network is None:
         return unix_socket_places(num_workers, num_servers)

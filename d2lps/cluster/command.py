@@ -17,11 +17,12 @@ examples:
   python -m d2lps cluster --bandwidth 125e6 --delay 0.001 train.py
   python -m d2lps cluster --hosts lab1,lab2 --num-workers 4 train.py
 
-Every worker runs the whole script; in it, mx.kv.create('dist_sync') makes
-the store (with --num-servers 0, d2lps.join_peers() lets plans travel). What
-worker 0 prints is shown behind [worker 0]. The exit code is
-0, or 1 after an error, or 130 after Ctrl-C. With --hosts, read
-docs/several-machines.md first: it opens ports on these machines.
+Every worker runs the whole script. In the script, mx.kv.create('dist_sync')
+makes the store. With --num-servers 0 there is no store, and
+d2lps.join_peers() connects the workers. The output of worker 0 is shown
+behind [worker 0]. The exit code is 0, or 1 after an error, or 130 after
+Ctrl-C. Before you use --hosts, read docs/several-machines.md: it opens ports
+on these machines.
 '''
 
 
@@ -31,41 +32,42 @@ def parser() -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
         description='Run a script on the workers of a cluster.')
     p.add_argument('--num-workers', type=int, metavar='M',
-                   help='how many (default: 2, or one for each host)')
+                   help='number of workers (default: 2, or one for each host)')
     p.add_argument('--num-servers', type=int, default=1, metavar='N',
-                   help='parameter servers (default: 1; 0: no store, and '
-                   'MXNet is not needed)')
+                   help='number of parameter servers (default: 1; 0: no '
+                   'store, and MXNet is not needed)')
     p.add_argument('--timeout', type=float, default=60, metavar='SECONDS',
-                   help='how long a worker waits for another (default: 60)')
+                   help='timeout of a worker that waits (default: 60)')
 
     p.add_argument('--restarts', type=int, metavar='K',
-                   help='after a death, start all anew, and the script from '
-                   'its beginning, at most K times (default: 0)')
+                   help='after a death, start all processes and the script '
+                   'anew, at most K times (default: 0)')
     p.add_argument('--elastic', action='store_true', default=None,
-                   help='then go on without a worker that has died')
+                   help='then continue without the dead worker')
 
     slow = p.add_argument_group('a slow network on this machine (Linux)')
     slow.add_argument('--bandwidth', type=float, metavar='BYTES',
-                      help='of every link, each way, in bytes per second '
+                      help='bytes per second of every link, in each direction '
                       '(default, with another of these: 125e6, 1 Gbit/s)')
     slow.add_argument('--delay', type=float, metavar='SECONDS',
-                      help='from a host to another (default: 0)')
+                      help='latency from a host to another (default: 0)')
     slow.add_argument('--colocated', action='store_true', default=None,
-                      help="servers share the workers' hosts")
+                      help='servers share the hosts of the workers')
 
     far = p.add_argument_group('several machines, over SSH')
     far.add_argument('--hosts', action='append', metavar='A,B,…',
-                     help='where workers and servers run, in turn')
+                     help='hosts of the workers and servers, in turn')
     far.add_argument('--server-hosts', action='append', metavar='C,D,…',
-                     help='where servers run, if not on these')
-    far.add_argument('--address', help="this machine's, as the hosts know it")
-    far.add_argument('--python', help='the one on the hosts that has d2lps '
-                     '(default: the same path as here)')
-    far.add_argument('--ssh', help="the command (default: 'ssh')")
-    far.add_argument('--ports', metavar='FIRST-LAST', help='on which all '
-                     'machines can reach each other (default: 20000-20999)')
-    far.add_argument('--check', action='store_true', help='see whether all '
-                     'that a cluster needs of the hosts is there, and end')
+                     help='hosts of the servers, if these are others')
+    far.add_argument('--address', help='the address of this machine, as the '
+                     'hosts reach it')
+    far.add_argument('--python', help='the path of the Python with d2lps on '
+                     'the hosts (default: the same path as here)')
+    far.add_argument('--ssh', help="the command of SSH (default: 'ssh')")
+    far.add_argument('--ports', metavar='FIRST-LAST', help='ports on which '
+                     'all machines reach each other (default: 20000-20999)')
+    far.add_argument('--check', action='store_true', help='check that '
+                     'the hosts have all that a cluster needs, and end')
 
     p.add_argument('script', nargs='?',
                    help='a Python program, or a shell script (.sh)')

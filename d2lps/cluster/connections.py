@@ -23,7 +23,7 @@ def bytes_received() -> dict[str, int]:
         OSError: on other systems than Linux.
     """
     if not hasattr(socket, 'TCP_INFO') or not os.path.exists('/proc/self/fd'):
-        raise OSError('only Linux says how many bytes a connection has had')
+        raise OSError('only Linux counts the bytes of a connection')
     found = {}
     for file in os.listdir('/proc/self/fd'):
         try:

@@ -111,8 +111,8 @@ class NetworkPlaces(LocalPlaces):
         if pairs > MOST_PAIRS:
             raise ValueError(
                 f'network: Linux keeps up to {MOST_PAIRS} pairs of hosts that '
-                'talk. (num_workers + 1) x (num_servers + 1) must be at most '
-                f'that; it was {pairs + 1}')
+                'communicate. (num_workers + 1) x (num_servers + 1) must be '
+                f'at most that; it was {pairs + 1}')
         self._network = network
         # MXNet gives the first rank to what comes last in the alphabet.
         free = (f'10.0.{high}.{low}' for high in range(254, 99, -1)

@@ -28,8 +28,9 @@ from d2lps.cluster.processes.calls import View, register_magic, show
 from d2lps.missing import NO_TORCH, is_hidden
 
 HOW = {'torch': NO_TORCH, 'mxnet': 'MXNet is not installed here'}
-EXPOSED = ('Without it, PyTorch would listen on ports of this machine, where '
-           'its other users can reach it; if it has none, say loopback=True')
+EXPOSED = ('Without it, PyTorch would listen on ports of this machine, which '
+           'its other users can reach. If it has no other users, write '
+           'loopback=True')
 
 
 def lacking(needs: Sequence[str], network: Network | None,
@@ -226,8 +227,8 @@ def encoded(value: Any) -> Any:
     if isinstance(value, np.generic):
         return value.item()
     if not isinstance(value, np.ndarray):
-        raise TypeError(f'a record cannot hold {value!r}: have the cell make '
-                        'plain numbers, texts, lists, or an array of it')
+        raise TypeError(f'a record cannot hold {value!r}: let the cell make '
+                        'numbers, texts, lists, or an array of it')
     return {'array': base64.b64encode(value.tobytes()).decode(),
             'dtype': value.dtype.str, 'shape': value.shape}
 

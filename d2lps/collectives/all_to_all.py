@@ -1,8 +1,8 @@
-"""All-to-all: each device has something else for each other device.
+"""All-to-all: each device has a different chunk for each other device.
 
-Nothing is added here. The chunk i * n + j is what device i holds for device
-j, and its size may differ from that of all others. In models with experts a
-chunk is the tokens of device i that an expert of device j computes.
+Nothing is added. Chunk i * n + j goes from device i to device j, and each
+chunk can have another size. In models with experts, this chunk is the tokens
+of device i for the experts of device j.
 """
 from typing import Any
 
@@ -28,15 +28,15 @@ def _sizes(name: str, value: Any) -> np.ndarray:
 
 @checked(sizes=_sizes)
 def direct(sizes: Any) -> Schedule:
-    """Each device sends its chunks straight to where they belong.
+    """Each device sends each chunk directly to its destination.
 
     In round k device i sends to device (i + k) modulo n, so that each device
     sends one message at a time and receives one.
 
     Args:
-        sizes: floats (n, n), relative; sizes[i][j] is what device i sends to
-            device j, and what it keeps (i = j) is not sent. A number n means
-            n devices that all send equally much to each other.
+        sizes: floats (n, n), relative; sizes[i][j] is the size of the chunk
+            from device i to device j. Chunks with i = j are not sent. A
+            number n means n devices and chunks of equal size.
     """
     n = len(sizes)
     device = np.arange(n)
@@ -51,11 +51,11 @@ def direct(sizes: Any) -> Schedule:
 
 @checked(sizes=_sizes, num_devices=integer)
 def by_rail(sizes: Any, num_devices: int) -> Schedule:
-    """First inside each machine, then straight to the machine of the goal.
+    """First inside each machine, then directly to the machine of the goal.
 
-    Device d of machine m is m * num_devices + d. What it has for device e of
-    another machine goes first to device e of its own machine, which sends
-    all that its machine has for that device in one message. So a device
+    Device d of machine m is m * num_devices + d. Its chunk for device e of
+    another machine goes first to device e of its own machine. This device
+    sends all chunks of its machine for that goal in one message. So a device
     sends over the network only to devices of its own number: its rail.
 
     Args:
@@ -86,9 +86,9 @@ def by_rail(sizes: Any, num_devices: int) -> Schedule:
 
 
 def check(schedule: Schedule) -> Schedule:
-    """Raise `ScheduleError` unless each device has got what is meant for it.
+    """Raise `ScheduleError` unless each device has received its chunks.
 
-    Chunk i * n + j must have come, whole and alone, from device i to device
+    Chunk i * n + j must have arrived, whole and alone, from device i at device
     j. Returns the schedule itself.
     """
     schedule.check_sends()
@@ -101,5 +101,5 @@ def check(schedule: Schedule) -> Schedule:
             if schedule.weights[chunk] and (
                     held[j, chunk] != np.eye(n)[i]).any():
                 raise ScheduleError(f'{schedule.name}: in the end device {j} '
-                                    f'lacks what device {i} had for it')
+                                    f'lacks the data of device {i} for it')
     return schedule

@@ -1,4 +1,4 @@
-"""The cables of a machine as a table, and the rings that they make."""
+"""The cables of a machine as a table, and the rings over them."""
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from functools import partial
@@ -27,8 +27,8 @@ P3_CABLES = np.array([
 P3_CABLES.flags.writeable = False
 
 MOST_DEVICES = 16  # of which rings are searched
-# What takes long is limited by steps, not by seconds: so the same table has
-# the same rings on every machine. A step is one device put into a ring.
+# A long search is limited by steps, not by seconds, so the same table has the
+# same rings on every machine. A step is one device put into a ring.
 STEPS_PER_TRY = 1250
 STEPS_FOR_ALL_SETS = 150_000
 
@@ -58,7 +58,7 @@ def _small_enough(cables, **_):
 
 @checked(_small_enough, cables=limits.matrix)
 def rings_of(cables: np.ndarray | Sequence[Sequence[int]]) -> Rings:
-    """Take the cables of a machine apart into rings through all devices.
+    """Divide the cables of a machine into rings through all devices.
 
     cables: a symmetric table of integers, how many cables join i and j, for
     2 to 16 devices.
@@ -66,13 +66,13 @@ def rings_of(cables: np.ndarray | Sequence[Sequence[int]]) -> Rings:
     Returns a list of (order, cables per hop), widest first, for as many
     rings as were found. No cable is used twice. Equal rings are one of more
     cables per hop. The "ring" of two devices is [0, 1], over all cables.
-    Raises ValueError where no ring goes through all devices: it says why,
-    and which of the devices do have one.
+    Raises ValueError if no ring goes through all devices. The error says
+    why, and which of the devices have a ring.
 
     The idea: find one ring, take its cables out of the table, and find the
-    next ring in what is left. If there is none, go back and find another
-    ring before. Such a search takes too long for some tables, and is then
-    broken off: the result is the best that was found.
+    next ring in the remaining cables. If there is none, go back and find
+    another previous ring. For some tables such a search takes too long and
+    is stopped: the result is the best one found.
     """
     rings = most_rings(cables)
     if not rings:
@@ -135,15 +135,15 @@ def _why_not(table):
                     if count and j not in reached]
     missing = [i for i in range(len(table)) if i not in reached]
     if missing:
-        return (f'no way over cables goes from device 0 to {_words(missing)}, '
-                'and a ring goes through all devices')
+        return (f'no cables lead from device 0 to {_words(missing)}, and a '
+                'ring goes through all devices')
     for i, row in enumerate(table):
         near = [j for j, count in enumerate(row) if count]
         if len(near) == 1:
             return (f'device {i} has cables to device {near[0]} only, and a '
                     'ring needs two neighbours')
-    return ('each device has two neighbours, but no way over cables comes '
-            'back after all devices once')
+    return ('each device has two neighbours, but no ring over cables goes '
+            'through all devices once')
 
 
 def _which_do(table):

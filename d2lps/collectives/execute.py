@@ -1,4 +1,4 @@
-"""Carry a schedule out on real arrays: NumPy's, or MXNet's on devices."""
+"""Run a schedule on real arrays: NumPy's, or MXNet's on devices."""
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
@@ -12,8 +12,8 @@ from d2lps.checks import checked, function, shown
 if TYPE_CHECKING:
     from d2lps.collectives.schedule import Schedule, Send
 
-# With these, a result goes to memory that is there already. (MXNet takes
-# NumPy's functions for its own, but knows only a few of them with `out`.)
+# These functions can write their result into existing memory. (MXNet accepts
+# NumPy's functions, but only a few of them with `out`.)
 IN_PLACE = np.add, np.multiply, np.maximum, np.minimum
 
 
@@ -22,7 +22,7 @@ def deliver(held: dict[tuple[Node, int], Any], sends: Sequence[Send],
             op: Callable[..., Any] = np.add) -> None:
     """Carry out the `sends` of a round on `held`, in place.
 
-    held: a dict from (node, chunk) to what is there, an array or a number.
+    held: a dict from (node, chunk) to the array or number at this place.
     """
     values = [held[send.src, send.chunk] for send in sends]
     for send, value in zip(sends, values):
@@ -35,9 +35,9 @@ def deliver(held: dict[tuple[Node, int], Any], sends: Sequence[Send],
 class Executor:
     """Carries out a schedule on arrays, any number of times.
 
-    New memory is slow, because the system hands it out page by page. Arrays
-    that one run made for chunks on the move are therefore kept in `buffers`
-    for the next run: a set for each size, type and place of arrays.
+    New memory is slow, because the system provides it page by page. So one
+    run keeps its arrays for travelling chunks in `buffers`, for the next
+    run: a set for each size, type and place of arrays.
     """
 
     def __init__(self) -> None:
@@ -94,9 +94,9 @@ class _Run:
             _copy(self.held[place], self.home[place])
 
     def read(self, src, dst, c, reduce, changing):
-        """What a send brings: a copy, if the place is about to change.
+        """The array of a send: a copy, if the place is about to change.
 
-        It is a copy, too, if the destination cannot read it where it is.
+        It is also a copy if the destination cannot read the original.
         """
         value = self.held[src, c]
         here, there = self.where[src], self.where[dst]
@@ -106,12 +106,12 @@ class _Run:
         return value
 
     def apply(self, place, reduce, value, number):
-        """Add what round `number` brought to a place, or put it there."""
+        """Add the array of a send in a round to a place, or store it."""
         if reduce and place in self.held:
             self.held[place] = self.combine(place, value)
         elif place not in self.home or self.last_use[place] >= number:
             self.held[place] = self.copy(value, *place)
-        else:  # no later round reads it: copy it to where it ends up
+        else:  # no later round reads it: copy it to its final place
             _copy(value, self.home[place])
             self.moved.discard(place)
             return
@@ -129,7 +129,7 @@ class _Run:
         return self.buffers[name]
 
     def combine(self, place, value):
-        """The reduction of what is at a place and of what arrives."""
+        """The reduction of the array at a place and the arriving array."""
         mine = self.held[place]
         if self.op in IN_PLACE:
             self.buffers[place] = self.op(mine, value,
@@ -146,18 +146,18 @@ def fitting(both: Any, mine: Array) -> Array:
     cannot.
     """
     if getattr(both, 'shape', None) != mine.shape:
-        raise ValueError('op must work element by element: of two arrays '
-                         f'of shape {mine.shape} it made {shown(both)}')
+        raise ValueError('op must work element by element: for two arrays '
+                         f'of shape {mine.shape} it returned {shown(both)}')
     made, kind = np.dtype(both.dtype), np.dtype(mine.dtype)
     if not np.can_cast(made, kind, 'same_kind'):
-        raise ValueError(f'op made {made} of two arrays of {kind}, which '
-                         f'cannot hold that: convert the arrays to {made} '
+        raise ValueError(f'op returned {made} for two arrays of {kind}, which '
+                         f'cannot hold {made}: convert the arrays to {made} '
                          'first')
     return both
 
 
 def _last_use(schedule):
-    """For each node and chunk, the last round that reads what is there."""
+    """For each node and chunk, the last round that reads it."""
     last = np.full((len(schedule.nodes), len(schedule.weights)), -1)
     for number, sends in enumerate(schedule.rounds):
         last[sends.src, sends.chunk] = number
@@ -169,7 +169,7 @@ def check_arrays(schedule: Schedule, arrays: Sequence[Array]
                  ) -> list[Device | None]:
     """Raise ValueError for arrays that do not fit; else list their contexts.
 
-    After the arrays' contexts come those of the helpers; None for NumPy.
+    The contexts of the helpers come after these; None for NumPy.
     """
     if not isinstance(arrays, (list, tuple)) or (
             len(arrays) != schedule.num_devices):
@@ -199,7 +199,7 @@ def check_arrays(schedule: Schedule, arrays: Sequence[Array]
 
 
 def _description(array):
-    """What `array` is: 'numpy…' or 'mxnet…' if it can be used."""
+    """A description of `array`: 'numpy…' or 'mxnet…' if it can be used."""
     shape, dtype = (getattr(array, name, None) for name in ('shape', 'dtype'))
     words = f'.ndarray of shape {shape}, dtype '
     if type(array) in (np.ndarray, np.memmap) and dtype.kind in 'biufcO':

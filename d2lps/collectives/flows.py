@@ -1,7 +1,7 @@
-"""Flows that share links, and how long they take.
+"""Flows that share links, and their times.
 
-Flows that run at the same time share every link max-min fairly: nobody can
-get more without taking it from somebody who has no more than that (Bertsekas
+Flows that run at the same time share every link max-min fairly: no flow can
+get more without taking it from a flow that has no more than that (Bertsekas
 and Gallager 1992, 6.5.2).
 """
 from collections.abc import Sequence
@@ -17,7 +17,7 @@ def flow(paths: np.ndarray, size: np.ndarray, delay: np.ndarray,
     paths: numbers of the links of each flow, (flows, longest path).
     size, delay: bytes, and seconds before the first byte, (flows,).
     capacity: bytes/s of each link, (links,).
-    inputs: for each flow those that must have ended before it starts.
+    inputs: for each flow, the flows that must have ended before it starts.
     Returns the times when each starts and ends, in s, two arrays (flows,).
     Raises ValueError for flows that wait for each other in a circle.
     """
@@ -27,7 +27,7 @@ def flow(paths: np.ndarray, size: np.ndarray, delay: np.ndarray,
     missing = [len(needed) for needed in inputs or ()]
     for k, needed in enumerate(inputs or ()):
         if needed:
-            begin[k] = np.inf  # until they are there
+            begin[k] = np.inf  # until these flows have ended
         for other in needed:
             wanted_by.setdefault(other, []).append(k)
     now, running = 0.0, np.array([], int)
@@ -51,8 +51,9 @@ def flow(paths: np.ndarray, size: np.ndarray, delay: np.ndarray,
         running = np.concatenate([running[finish > soon], fresh])
     for k, needed in enumerate(inputs or ()):
         if missing[k]:
-            raise ValueError(f'inputs: flow {k} waits for {needed}, of which '
-                             'one never ends: a circle, or no flow')
+            raise ValueError(f'inputs: flow {k} waits for {needed}, and one '
+                             'of these never ends: they wait in a circle, or '
+                             'it does not exist')
     return starts, ends
 
 

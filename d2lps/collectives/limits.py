@@ -20,7 +20,7 @@ MOST_CHUNKS = 1_000_000
 
 def check_size(name: str, count: int, most: int = 40_000_000,
                what: str = 'sends') -> None:
-    """Raise ValueError for what memory could not hold, before it is made."""
+    """Raise ValueError for an object that would not fit into memory."""
     if count > most:
         raise ValueError(f'{name} must be smaller: that would be {count:,} '
                          f'{what}, and at most {most:,} fit')

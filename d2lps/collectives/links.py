@@ -46,9 +46,9 @@ class Topology:
     links: `Link`s, at most one from any node to any other.
     switches: nodes that pass data on but are not the end of a route.
 
-    A route has as few links as possible, and then the faster ones.
+    A route has as few links as possible; of equally long routes, the faster.
     bandwidth, latency: of all links, arrays; one entry more for no link.
-    Raises ValueError for a link that is there twice or has no bandwidth.
+    Raises ValueError for a link that exists twice or has no bandwidth.
     """
 
     @checked(links=_links, switches=limits.names, name=text)
@@ -78,7 +78,7 @@ class Topology:
         graph = networkx.DiGraph(name=self.name)
         slowest = self.bandwidth.min()
         for link in self.links:
-            # A link more is worse than any slow ones: the rest is below 1.
+            # One more link is worse than slow links: the rest is below 1.
             hop = 1 + slowest / link.bandwidth / (1 + len(self.links))
             graph.add_edge(*link[:2], bandwidth=link.bandwidth,
                            latency=link.latency, hop=hop)
@@ -87,7 +87,7 @@ class Topology:
     def route(self, src: Node, dst: Node) -> list[Link]:
         """The links from `src` to `dst`, a list of `Link`.
 
-        Raises ValueError if there is no such node or no way between them.
+        Raises ValueError if a node does not exist or no route joins them.
         """
         row, = self.routes(self.positions([src], 'src'),
                            self.positions([dst], 'dst'))
@@ -95,9 +95,9 @@ class Topology:
 
     def positions(self, nodes: Iterable[Node],
                   what: str = 'nodes') -> np.ndarray:
-        """Where `nodes` stand in `self.nodes`: an integer array.
+        """The positions of `nodes` in `self.nodes`: an integer array.
 
-        what: how to call them in the ValueError for those that are not there.
+        what: the name of the nodes in the ValueError for missing nodes.
         """
         for node in nodes:
             if limits.node(what, node) not in self.position:

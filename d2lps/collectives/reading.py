@@ -1,4 +1,4 @@
-"""How a `Schedule` reads the sends that it is made from."""
+"""A `Schedule` reads its sends with this module."""
 from collections.abc import Sequence, Sized
 
 import numpy as np
@@ -13,9 +13,9 @@ FIELDS = 'src', 'dst', 'chunk', 'reduce'
 class Reader:
     """Checks sends and makes them arrays; equal arrays are kept once.
 
-    An array that can be written to is copied, so that nobody changes a
-    schedule later on. A read-only array is kept as it is, and read once:
-    a large ring has thousands of rounds and few arrays.
+    A writable array is copied, so that nobody can change a schedule later.
+    A read-only array is kept without a copy and read once, because a large
+    ring has thousands of rounds and few arrays.
 
     last_chunk: the highest number of a chunk so far.
     """
@@ -55,7 +55,7 @@ class Reader:
         return columns
 
     def _remembered(self, what, arrays, work):
-        """What work() returns, or did for the same read-only arrays."""
+        """The result of work(), or its earlier result for these arrays."""
         key = what, *map(id, arrays)
         if key not in self._done:
             # With the arrays: no other gets the id of one that is kept.

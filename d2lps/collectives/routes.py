@@ -16,8 +16,8 @@ MOST_LAYERS = 3  # of switches above a node; deeper networks are searched
 class Router:
     """Finds the routes of a topology, many at once.
 
-    Vertices with a single neighbour are taken off, layer by layer: most of a
-    network is such layers, and a route climbs them and comes down again. `up`
+    Vertices with a single neighbour are removed, layer by layer. Most of a
+    network is such layers: a route climbs them and comes down again. `up`
     and `down` have each vertex's link in each layer, `gate` the vertex above
     the last one. Only the routes from gate to gate have to be searched.
     """
@@ -57,9 +57,9 @@ class Router:
         self.up, self.down = layers[filled].transpose(1, 2, 0)
 
     def routes(self, src: np.ndarray, dst: np.ndarray) -> np.ndarray:
-        """What `Topology.routes` says."""
+        """The result of `Topology.routes`."""
         up, down = self.up[src], self.down[dst]
-        both = up == self.up[dst]  # above the place where the ways meet
+        both = up == self.up[dst]  # above the vertex where the two ways meet
         up[both] = down[both] = self.none
         # The rest has to be searched; many pairs have it in common.
         ends = len(self.vertices)

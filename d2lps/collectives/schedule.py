@@ -1,9 +1,9 @@
-"""A synchronisation schedule as data, and what can be done with it.
+"""A synchronisation schedule as data, and its uses.
 
-Every device starts with an array of its own, cut into chunks, and has to
-end with the sum over all devices. A `Schedule` says who sends which chunk
-to whom and when. It can be checked by counting, run on arrays, timed
-(see `simulate`) and shown. The strategies are in `strategies`.
+Every device starts with an array of its own, cut into chunks, and must
+end with the sum over all devices. A `Schedule` says which device sends which
+chunk to which device, and when. It can be checked by counting, run on arrays,
+timed (see `simulate`) and shown. The strategies are in `strategies`.
 """
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
@@ -78,12 +78,12 @@ class Schedule:
     """A plan in `rounds`; each round is a tuple of `Send`.
 
     rounds: per round a list of `Send`; rounds without any are dropped.
-        Arrays are copied, but for those that cannot be written to.
+        Arrays are copied, except read-only arrays.
     num_devices: how many hold an array; they are called 0, 1, 2, ...
     helpers: names (strings) of nodes that take part but start empty.
     weights: relative sizes of the chunks; all equal if left out.
 
-    Within a round every send reads what was there when the round began.
+    Within a round every send reads the chunk as it was before the round.
     Raises ValueError for a send that names no known node or chunk.
     """
 
@@ -123,7 +123,7 @@ class Schedule:
         return [0, *np.rint(share * size).astype(int).tolist()]
 
     def states(self) -> Iterator[np.ndarray]:
-        """Who holds what before round 1 and after every round.
+        """The contents of all nodes before round 1 and after every round.
 
         Yields integer arrays (nodes, chunks, devices): how many times the
         contribution of each device is in each chunk at each node.
@@ -138,10 +138,10 @@ class Schedule:
         return len(self.nodes) * len(self.weights)
 
     def _follow(self, marks):
-        """Who holds which sum of `marks`, of which each device brings one.
+        """The sums of `marks` at all nodes; each device starts with a mark.
 
         Yields the same array (nodes, chunks, ...) before round 1 and after
-        every round: of floats, as integers begin anew after 64 doublings.
+        every round: of floats, because integers overflow after 64 doublings.
         """
         held = np.zeros((len(self.nodes), len(self.weights),
                          *marks.shape[1:]))
@@ -187,7 +187,7 @@ class Schedule:
         for number, sends in enumerate(self.rounds, 1):
             real = sends.dst < self.num_devices
             written[sends.dst[real], sends.chunk[real]] = number
-        # Later rounds only copy a mistake on: look where it was made.
+        # Later rounds only copy a mistake: find the round that made it.
         places = np.argwhere(wrong)
         node, chunk, who = min(places, key=lambda p: written[p[0], p[1]])
         after, times = written[node, chunk], end[node, chunk, who]
@@ -237,11 +237,11 @@ class Schedule:
         minimum are fastest, for MXNet arrays too; others need new memory
         for every result.
 
-        Waits for nothing: MXNet's engine sees what depends on what. Buffers
-        for chunks on the move are kept, one set per array size, for the next
-        run; runs at the same time have their own. Raises ValueError for
-        arrays that do not fit and `ScheduleError` for a send without
-        meaning, before anything is changed.
+        Waits for nothing: MXNet's engine knows which operation depends on
+        which. Buffers for travelling chunks are kept for the next run, one
+        set per array size; simultaneous runs have buffers of their own.
+        Raises ValueError for arrays that do not fit and `ScheduleError` for
+        a send without meaning, before anything is changed.
         """
         self.executor.run(self, arrays, op)
 

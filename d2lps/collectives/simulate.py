@@ -1,4 +1,4 @@
-"""How long a schedule takes on a topology: a send is a flow of bytes.
+"""The time of a schedule on a topology: a send is a flow of bytes.
 
 Alone, a message takes the latencies of its route and its bytes divided by the
 least bandwidth. `time` adds up rounds; `flows.flow` plays each of them.
@@ -22,7 +22,7 @@ Pair: TypeAlias = tuple[Node, Node]  # the ends of a link, src and dst
 
 
 class Event(NamedTuple):
-    """A send and when it went on: start and end in seconds, round from 1."""
+    """A send with its start and end in seconds; rounds count from 1."""
     start: float
     end: float
     round: int
@@ -49,7 +49,7 @@ class Timing:
                      zip(topology.links, carried.tolist()) if nbytes}
 
     def busy(self) -> dict[Pair, float]:
-        """How much of what it can carry each link did carry, from 0 to 1.
+        """The used share of each link's capacity, from 0 to 1.
 
         A dict from (src, dst); idle links are in it, with 0.
         """
@@ -61,7 +61,7 @@ class Timing:
         return busy
 
     def rates(self) -> Iterator[tuple[float, float, np.ndarray, np.ndarray]]:
-        """How fast bytes flow, from each moment that changes it to the next.
+        """The rates of all sends, from each change of a rate to the next.
 
         Yields (start, end, which, rates): times in seconds, the numbers in
         `events` of the sends that flow then, and their bytes/s, two arrays.
@@ -122,10 +122,10 @@ def time(schedule: Schedule, topology: Topology, nbytes: float,
          barrier: bool = True, overhead: float = 0.0) -> Timing:
     """The `Timing` of `schedule` for `nbytes` bytes per device.
 
-    barrier: a round starts when the one before has ended. Without it, a
-    send starts as soon as its source has what it is to send, and has sent
-    what it had to send to the same node in earlier rounds. (What it replaces
-    at its destination does not hold it up: there is a second buffer.)
+    barrier: a round starts when the previous round has ended. Without it, a
+    send starts as soon as its source has received the chunk, and has sent
+    all messages of earlier rounds to the same node. A send never waits for
+    its destination, because there is a second buffer.
     overhead: seconds that a message costs each of its ends (LogGP's o,
     Alexandrov et al. 1995). An end handles the messages of a round one after
     the other; all that a node sends to another in a round is one message.
@@ -171,7 +171,7 @@ def time(schedule: Schedule, topology: Topology, nbytes: float,
 
 
 def _turns(sends):
-    """When each send's ends handle it, from 1 on: the later of the two."""
+    """The turn, from 1 on, in which both ends of each send handle it."""
     turns, sent, received = {}, Counter(), Counter()
     pairs = [*zip(sends.src.tolist(), sends.dst.tolist())]
     for src, dst in dict.fromkeys(pairs):
@@ -188,9 +188,9 @@ def _paths(topology, place, rounds):
 
 
 def _inputs(schedule):
-    """For each send, the earlier ones that must have ended before it starts.
+    """For each send, the earlier sends that must end before it starts.
 
-    They brought what it sends, or use the same connection.
+    They carried the same chunk to its source, or use the same connection.
     """
     brought, sent, inputs = {}, {}, []
     for sends in schedule.rounds:
@@ -208,9 +208,9 @@ def _inputs(schedule):
 def _solve(topology, paths, size, handling, inputs, solved):
     """Starts and ends in s, the last end; links used and bytes on each.
 
-    handling: what each send waits for its ends, in s, before it starts.
-    solved: what was found before, for flows that share links in the same
-    way; most schedules do much the same in many places and rounds.
+    handling: the wait of each send for its two ends, in s.
+    solved: earlier results for flows that share links in the same way,
+    because most schedules repeat themselves in many places and rounds.
     """
     links, which = np.unique(paths, return_inverse=True)
     paths = which.reshape(paths.shape)

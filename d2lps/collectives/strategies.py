@@ -21,7 +21,7 @@ from d2lps.collectives.schedule import Schedule, Send, any_schedule
          root=either(partial(integer, least=0), text,
                      words="a device or a name such as 'cpu'"))
 def gather_broadcast(n: int, root: Node = 0) -> Schedule:
-    """Everyone sends to `root`, which sends the sum back to everyone.
+    """All devices send to `root`, which sends the sum back to all.
 
     root: a device, or a name such as 'cpu' for a node without an array.
     """
@@ -34,7 +34,7 @@ def gather_broadcast(n: int, root: Node = 0) -> Schedule:
 
 @checked(n=QUADRATIC)
 def sharded(n: int) -> Schedule:
-    """Device i sums chunk i of everyone and sends the result to everyone."""
+    """Device i sums chunk i of all devices and sends the sum to all."""
     src, dst = np.nonzero(~np.eye(n, dtype=bool))
     return Schedule([[Send(src, dst, dst, True)],
                      [Send(src, dst, src, False)]], n, name=f'sharded({n})')
@@ -42,7 +42,7 @@ def sharded(n: int) -> Schedule:
 
 @checked(n=LINEAR)
 def running_sum(n: int) -> Schedule:
-    """A running sum goes from device to device, then the total does.
+    """A running sum goes from device to device, then the total goes.
 
     One link is busy at a time: the ring without chunks.
     """
@@ -58,7 +58,7 @@ def running_sum(n: int) -> Schedule:
 def ring(n: int) -> Schedule:
     """n running sums at the same time: chunk i starts at device i.
 
-    First the sums go round (n - 1 rounds), then the totals do (n - 1).
+    First the sums go round (n - 1 rounds), then the totals (n - 1 rounds).
     Source: Patarasuk and Yuan 2009.
     """
     return Schedule(_ring(range(n)), n, name=f'ring({n})')
@@ -150,9 +150,9 @@ def double_tree(n: int) -> Schedule:
 def recursive_doubling(n: int) -> Schedule:
     """Pairs exchange everything, then pairs of pairs, and so on.
 
-    With n not a power of two, the devices beyond the largest power add
-    theirs to a partner first, and get the total at the end. Source: Thakur,
-    Rabenseifner and Gropp 2005, section 4.
+    If n is not a power of two, the devices beyond the largest power first
+    add their arrays to a partner, and get the total at the end. Source:
+    Thakur, Rabenseifner and Gropp 2005, section 4.
     """
     power = 1 << (n.bit_length() - 1)
     i, beyond = np.arange(power), np.arange(power, n)

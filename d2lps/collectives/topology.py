@@ -1,9 +1,9 @@
-"""What joins devices and machines: links with a bandwidth and a latency.
+"""Devices and machines, joined by links with a bandwidth and a latency.
 
 Bandwidth is in bytes per second, latency in seconds, both of one link. A
 link goes one way; a full-duplex cable is two links. A message pays the
-latency of every link on its way. The constants but NVLINK are nominal rates,
-each way: of what they promise, protocols leave less (`machines.rates`).
+latency of every link on its way. All constants but NVLINK are nominal rates,
+each way. With protocols the rates are lower (`machines.rates`).
 """
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ PCIE3, PCIE4 = 16e9, 32e9  # 16 lanes
 NVLINK = 18e9
 NVLINK_V100 = 25e9  # by NVIDIA's data sheet
 ETHERNET_1G, ETHERNET_10G, ETHERNET_100G = 125e6, 1.25e9, 12.5e9
-# What TCP leaves: Ethernet carries 1,500 bytes at a time and adds 14; TCP and
-# IP take 52 of them.
+# The rate of data over TCP: Ethernet carries 1,500 bytes at a time and adds
+# 14; TCP and IP take 52 of them.
 PAYLOAD = 1448 / 1514
 
 
@@ -109,9 +109,9 @@ def cluster(num_machines: int, num_devices: int, inside: float = PCIE3,
 def from_nvidia_smi(text: str, gpu: str | None = None,
                     use: Sequence[int] | None = None,
                     rates: str = 'usable') -> Server:
-    """The machine whose `nvidia-smi topo -m` somebody posted.
+    """The machine of a table that `nvidia-smi topo -m` printed.
 
-    text: the table, with whatever stands around it.
+    text: the table; other text around it is ignored.
     gpu: which GPU it is, such as 'A100': the table does not say it.
     use: the numbers of the GPUs that take part; all if left out.
     rates: 'usable' (NCCL's estimates, `machines.rates`) or 'nominal' (data
@@ -130,8 +130,8 @@ def from_nccl_xml(text: str, gpu: str | None = None,
     """The machine in a file of NCCL: a dump of it, or one given to it.
 
     text: the XML (NCCL writes it to `NCCL_TOPO_DUMP_FILE`).
-    gpu, use, rates and what is returned or raised: as in `from_nvidia_smi`;
-    a dump says which GPU it is.
+    gpu, use, rates, the result and the errors: as in `from_nvidia_smi`. A
+    dump says which GPU it is.
     """
     from d2lps.collectives.machines import nccl_xml, server  # 40 ms
     return server.server_of(nccl_xml.read_xml(text), gpu, use, rates)

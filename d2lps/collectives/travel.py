@@ -1,11 +1,11 @@
 """Plans that travel: each worker is a process, and holds one array.
 
-All carry out the same `Schedule`, each its own part of it. There is no
-barrier between rounds: a worker goes on when it has sent and received what
-its round has for it. The sockets are in `d2lps.cluster.peers`.
+All workers run the same `Schedule`, each worker its own part. There is no
+barrier between rounds: a worker begins its next round when it has sent and
+received all messages of its round. The sockets are in `d2lps.cluster.peers`.
 """
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager
 from typing import TypeAlias
 from weakref import WeakKeyDictionary
@@ -17,8 +17,8 @@ from d2lps.collectives import simulate
 from d2lps.collectives.schedule import Schedule, Send, any_schedule
 
 Op: TypeAlias = Callable[..., np.ndarray]  # a reduction of two arrays
-# What one worker sends in a round, (dst, chunk), and what it gets,
-# (src, chunk, reduce).
+# The messages that one worker sends in a round, (dst, chunk), and those that
+# it receives, (src, chunk, reduce).
 Outgoing: TypeAlias = list[tuple[int, int]]
 Incoming: TypeAlias = list[tuple[int, int, bool]]
 Part: TypeAlias = tuple[Outgoing, Incoming]
@@ -29,7 +29,7 @@ _known: WeakKeyDictionary[Schedule, dict] = (
 
 
 class Connections(ABC):
-    """One worker's connections to all others: what `run` needs of them.
+    """One worker's connections to all others, as `run` needs them.
 
     rank, num_workers: this worker's rank, and how many workers there are.
     round: the number of the round that is carried out now, from 1.
@@ -45,7 +45,7 @@ class Connections(ABC):
 
     @abstractmethod
     def begin_round(self) -> None:
-        """Wait until all that was sent has left its array."""
+        """Wait until the arrays of all sent chunks can be changed."""
 
     @abstractmethod
     def send(self, dst: int, chunk: np.ndarray) -> None:
@@ -54,7 +54,7 @@ class Connections(ABC):
     @abstractmethod
     def receive(self, src: int, chunk: np.ndarray,
                 op: Op | None) -> tuple[float, float]:
-        """Receive a chunk, or reduce it with what is in its place.
+        """Receive a chunk, or reduce it with the chunk in its place.
 
         Returns when its first and its last byte came, in seconds.
         """
@@ -111,10 +111,10 @@ def run(peers: Connections, plan: Schedule, array: np.ndarray,
 
 
 def part_of(plan: Schedule, rank: int) -> list[Part]:
-    """What one worker does: a pair (outgoing, incoming) for each round.
+    """The part of one worker: a pair (outgoing, incoming) for each round.
 
-    outgoing: what it sends, a list of (dst, chunk). incoming: what it gets,
-    a list of (src, chunk, reduce). Both in the order of the plan.
+    outgoing: the sent messages, a list of (dst, chunk). incoming: the
+    received messages, a list of (src, chunk, reduce). Both in plan order.
     """
     part = []
     for sends in plan.rounds:
@@ -139,10 +139,10 @@ def carry_out(part: Iterable[Part], peers: Connections,
               events: list[simulate.Event]) -> None:
     """Carry out a worker's part on its chunks, a list of arrays, in place.
 
-    filled: which chunks hold something; to others nothing can be added.
+    filled: the chunks that hold a value; others cannot be added to.
     """
     for outgoing, incoming in part:
-        peers.begin_round()  # what was sent before has left the chunks
+        peers.begin_round()  # the chunks that were sent can be changed now
         send_all(outgoing, incoming, peers, chunks)
         receive_all(incoming, peers, chunks, op, filled, events)
     peers.begin_round()
@@ -150,10 +150,10 @@ def carry_out(part: Iterable[Part], peers: Connections,
 
 def send_all(outgoing: Outgoing, incoming: Incoming, peers: Connections,
              chunks: list[np.ndarray]) -> None:
-    """Send what a worker has for others in a round, without waiting."""
+    """Send a worker's messages of a round, without waiting."""
     changing = {c for _, c, _ in incoming}
     for dst, c in outgoing:
-        # They get what was there when the round began.
+        # These messages have the values from before the round.
         chunk = chunks[c].copy() if c in changing else chunks[c]
         peers.send(dst, chunk)
 
@@ -161,7 +161,7 @@ def send_all(outgoing: Outgoing, incoming: Incoming, peers: Connections,
 def receive_all(incoming: Incoming, peers: Connections,
                 chunks: list[np.ndarray], op: Op, filled: set[int],
                 events: list[simulate.Event]) -> None:
-    """Receive what others have for a worker in a round; add it, or keep it."""
+    """Receive a worker's messages of a round; add them, or store them."""
     for src, c, reduce in incoming:
         adds = reduce and c in filled
         start, end = peers.receive(src, chunks[c], op if adds else None)
@@ -171,7 +171,7 @@ def receive_all(incoming: Incoming, peers: Connections,
 
 
 def check(peers: Connections, plan: Schedule, array: np.ndarray) -> None:
-    """Raise ValueError for what does not fit together."""
+    """Raise ValueError for arguments that contradict each other."""
     if len(plan.nodes) != peers.num_workers:
         raise ValueError(
             f'plan must be for {peers.num_workers} nodes, as there are so '

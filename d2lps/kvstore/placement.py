@@ -1,4 +1,4 @@
-"""Where the values of a store lie, which needs no MXNet."""
+"""The servers of a store's values. This needs no MXNet."""
 from functools import partial
 
 from d2lps.annotations import Key
@@ -13,10 +13,11 @@ def place(key: Key, size: int, num_servers: int, split_from: int = 1_000_000
           ) -> list[tuple[int, int, int]]:
     """Where a value of `size` elements goes: [(server, start, end), ...].
 
-    From `split_from` elements on it is cut into a part for each server. A
-    smaller one goes whole to server number * 9973 mod num_servers; a str's
-    number is that of its bytes, modulo a prime. (MXNet does the same, but
-    numbers a str by the order of `init`.)
+    A value of `split_from` elements or more is cut into a part for each
+    server. A smaller value goes whole to server number * 9973 mod
+    num_servers. The number of a str is the number that its bytes make,
+    modulo a prime. MXNet does the same, but its number of a str is the
+    place in the order of `init`.
 
     Raises:
         ValueError: for a bad argument, such as more than 1,000 servers.

@@ -1,4 +1,4 @@
-"""Servers of a key-value store: where values lie, and how pushes are summed.
+"""Servers of a key-value store: they hold the values and sum the pushes.
 
 Every worker sums over its devices, a server over the workers; keys can lie
 on different servers. Sources: Smola and Narayanamurthy 2010 (synchronising
@@ -74,10 +74,10 @@ def known(self: 'Server', key: Key, rank: int, value: Array | None = None
 
 
 class Server:
-    """Sums what workers push; `rank` is always a worker's.
+    """Sums the pushes of workers; `rank` is always the rank of a worker.
 
     It has a `Shard` for each key, and counts the bytes of pushes and pulls.
-    What was pushed must not be changed before its round is complete.
+    A pushed array must not be changed before its round is complete.
     """
 
     shards: dict[Key, Shard]

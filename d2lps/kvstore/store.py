@@ -37,14 +37,14 @@ class KVStore:
         consistency: how far apart the workers may be. A worker's round r
             ends with its r-th push of a key; the next begins with a pull.
             'sync': a round's pushes are summed into one update. A pull waits
-            until all workers have pushed in those rounds in which this one
-            has, so without a push of its own it waits for nobody.
+            until all workers have pushed in the rounds in which this worker
+            has pushed. Without a push of its own it does not wait.
             'async': each push is an update, and no pull waits.
             k: each push is an update, and a pull waits while this worker is
             more than k rounds ahead of the slowest: stale-synchronous
             parallel (Ho et al. 2013). 0 is 'sync': one update for a round.
         timeout: seconds that a call waits, longer if an updater takes longer.
-        split_from: elements from which on values are split; see `place`.
+        split_from: values of this many elements are split; see `place`.
 
     A value is one array, or a list with one of each device. A list of keys
     takes a list of values. Unlike MXNet's, it refuses another shape or dtype
@@ -53,7 +53,7 @@ class KVStore:
     Raises, from every call:
         ValueError: for a bad argument; nothing has changed then.
         TimeoutError: after `timeout` seconds, with the names of the missing
-            workers. What was pushed stays, and a later pull may succeed.
+            workers. Pushed arrays stay, and a later pull can succeed.
     """
 
     servers: list[Server]
@@ -103,8 +103,9 @@ class KVStore:
     def run(self, function: Callable[['KVStore'], Any]) -> list:
         """Results of `function(handle)` for all workers, in threads.
 
-        Once one has failed, or after Ctrl-C, the other workers' calls of the
-        store raise `Stopped`. Of several errors, the first has notes of all.
+        After a worker has failed, or after Ctrl-C, the calls of the other
+        workers raise `Stopped`. Of several errors, the first has notes on
+        all of them.
         """
         store, pool = copy.copy(self), ThreadPoolExecutor(
             self.num_workers, initializer=mx.npx.set_np)  # kept by thread
@@ -146,10 +147,10 @@ class KVStore:
     def set_updater(self, updater: Updater | None) -> None:
         """Let `updater(key, sum, stored)` change `stored`, in place.
 
-        With None the sum replaces what was stored. Servers call it for their
-        part of a split value. What it raises reaches the last worker to push.
-        All workers may call it; worker 0's call counts, and the others wait
-        for it if their pushes are not to wait for each other.
+        With None the sum replaces the stored value. Servers call it for their
+        part of a split value. Its errors reach the last worker that pushes.
+        All workers can call `set_updater`; the call of worker 0 counts. The
+        others wait for it if the store is not synchronous.
         """
         self._set(lambda: updater)
 
@@ -282,8 +283,8 @@ class KVStore:
 
     def _raise_if_ended(self):
         if self._ended:
-            raise Stopped(f'worker {self.rank} was stopped, as another failed '
-                          'or Ctrl-C came')
+            raise Stopped(f'worker {self.rank} was stopped, because another '
+                          'worker failed or Ctrl-C was typed')
 
     def _note_call(self, call, key):
         self._raise_if_ended()

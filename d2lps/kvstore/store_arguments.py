@@ -1,4 +1,4 @@
-"""What a store accepts: checks of its arguments."""
+"""Checks of the arguments of a store."""
 from functools import partial
 from threading import TIMEOUT_MAX
 from typing import Any, TypeAlias

@@ -29,8 +29,8 @@ def prepare_store(store: Store, params: Sequence[Array], lr: float) -> None:
     try:
         store.init(list(range(len(params))), params)
     except (ValueError, mx.MXNetError) as error:
-        raise ValueError('store must be a new one, which has not been '
-                         f'trained through: {error}') from error
+        raise ValueError('store must be new, without keys of an earlier '
+                         f'training: {error}') from error
     store.set_optimizer(mx.optimizer.SGD(learning_rate=lr))
 
 

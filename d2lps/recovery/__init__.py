@@ -1,8 +1,8 @@
-"""What a death costs: replicas, checkpoints, and starting again.
+"""The costs of a death: replicas, checkpoints, and starting again.
 
 `hashing`: which servers have a key. `replicas`: chains of servers acknowledge
-a push, and are repaired. `file`, `checkpoint`, `checkpointed_training`: what
-outlives a power failure. `interval`: how often to save.
+a push, and are repaired. `file`, `checkpoint`, `checkpointed_training`:
+data that survive a power failure. `interval`: how often to save.
 """
 from d2lps.lazy import lazy
 

@@ -1,7 +1,7 @@
-"""Checkpoints: what a training needs to go on after a crash.
+"""Checkpoints: the data with which a training continues after a crash.
 
-One appears under its name only when all of it has reached the disk. What a
-crash leaves before that is a file that nobody reads, and is removed.
+A checkpoint gets its name only after all its bytes have reached the disk. A
+crash before that leaves a file that nobody reads, and that is removed.
 """
 import contextlib
 import os
@@ -44,10 +44,10 @@ class Checkpoint:
         folder: made if need be; on several machines, a folder they share.
         keep: how many good checkpoints stay.
 
-    A crash or a power cut at any moment leaves all that `save` has returned
-    from, but for the oldest above `keep`. (It takes a disk that does not lie
-    about what is written.) What is damaged, or not ours, is never removed.
-    `checksum` is that of the checkpoint saved or loaded last.
+    A crash or a power cut at any moment leaves the newest `keep` checkpoints
+    from which `save` has returned, if the disk reports truly when bytes are
+    written. Damaged and foreign files are never removed.
+    `checksum` belongs to the checkpoint that was saved or loaded last.
 
     Raises:
         ValueError: for a bad argument, such as a file in place of a folder.
@@ -85,9 +85,9 @@ class Checkpoint:
         return [(step, self._path(step)) for step in sorted(steps)[::-1]]
 
     def lock(self) -> None:
-        """Let nobody else write here until `close`; `save` calls this, too.
+        """Let no other process write until `close`; `save` calls this, too.
 
-        When this process and its forks have ended, for whatever reason, the
+        When this process and its forks have ended, for any reason, the
         operating system releases the lock. Unfinished files are removed.
 
         Raises:
@@ -143,7 +143,7 @@ class Checkpoint:
     @checked(step=STEP, state=instance_of(
         dict, "a dict, such as {'params': params}"))
     def save(self, step: int, state: dict) -> None:
-        """Write a checkpoint; once this returns, no crash can undo it.
+        """Write a checkpoint; after this returns, no crash can undo it.
 
         state: texts to numbers, texts, None, arrays (NumPy's or MXNet's), and
             lists and dicts of these.
@@ -166,13 +166,13 @@ class Checkpoint:
             self.lock()
             if not os.path.samestat(os.fstat(self._lock_fd),
                                     os.stat(self.folder / 'lock')):
-                raise CheckpointError(f'{self.folder} is not the folder any '
-                                      'more in which this training began')
+                raise CheckpointError(f'{self.folder} is no longer the folder '
+                                      'in which this training began')
             if self._steps and step < self._steps[-1]:
                 raise ValueError(
-                    f'step must be at least {self._steps[-1]}, the last of '
-                    f'which {self.folder} had a checkpoint; it was {step}. '
-                    'Load it and go on from there, or take an empty folder')
+                    f'step must be at least {self._steps[-1]}, the step of '
+                    f'the last checkpoint in {self.folder}; it was {step}. '
+                    'Load this checkpoint, or take an empty folder')
             if step not in self._steps and os.path.lexists(path):
                 os.replace(path, f'{path}.damaged')
             temporary.unlink(missing_ok=True)  # of an interrupted save
@@ -184,8 +184,9 @@ class Checkpoint:
                 if self._release:  # without the lock it may be another's
                     temporary.unlink()
             raise OSError(error.errno, f'{error.strerror}: the checkpoint of '
-                          f'step {step} was not saved; those before it are as '
-                          'they were', str(error.filename or path)) from error
+                          f'step {step} was not saved; earlier checkpoints '
+                          'are unchanged',
+                          str(error.filename or path)) from error
         self._steps = sorted({*self._steps, step})
         while len(self._steps) > self.keep:
             self._path(self._steps.pop(0)).unlink(missing_ok=True)
@@ -195,12 +196,13 @@ class Checkpoint:
              at_most: int | None = None) -> tuple[int, dict] | None:
         """(step, state) of the newest good checkpoint, or None.
 
-        One that is damaged, or belongs neither to this user nor to the
-        folder's owner, is named in a warning, and the one before it taken.
-        Arrays come back as NumPy's, and tuples as lists.
+        A damaged checkpoint is skipped with a warning, and the previous one
+        is loaded. So is a checkpoint that belongs neither to this user nor
+        to the folder's owner. Arrays come back as NumPy arrays, and tuples
+        as lists.
 
-        like: parameters whose shapes those in state['params'] must have.
-        at_most: the last step that is wanted.
+        like: the arrays in state['params'] must have the same shapes.
+        at_most: later steps are not loaded.
 
         Raises:
             ValueError: if it is of another network.
@@ -212,15 +214,15 @@ class Checkpoint:
             try:
                 state, self.checksum = self._read(step, path)
             except (OSError, ValueError) as error:
-                warnings.warn(f'{path} is left out: {error}. The checkpoint '
-                              'before it is taken', stacklevel=3)
+                warnings.warn(f'{path} is skipped: {error}. The previous '
+                              'checkpoint is loaded', stacklevel=3)
                 continue
             found = _shapes(state.get('params'))
             if like and _shapes(like) != found:
                 raise ValueError(
-                    f'like has parameters of shapes {_shapes(like)}, and in '
-                    f'{path} they are {found}: it is of another network. Take '
-                    'another folder')
+                    f'like has parameters of shapes {_shapes(like)}, and '
+                    f'{path} has shapes {found}: this checkpoint is of '
+                    'another network. Take another folder')
             return step, state
         return None
 

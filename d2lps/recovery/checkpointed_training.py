@@ -1,4 +1,4 @@
-"""A training that goes on where it was when a machine died."""
+"""A training that continues after the death of a machine."""
 import contextlib
 import itertools
 import math
@@ -21,7 +21,7 @@ from d2lps.training import (Batches, compute_gradients, get_params,
 from d2lps.training.array_checks import learning_rate
 
 np = mx.np
-LOSS, SEEN = 8, 9  # keys in the store, after those of the eight parameters
+LOSS, SEEN = 8, 9  # keys in the store, after the keys of the eight parameters
 MAX_STEP = 2 ** 24  # float32, in which stores add, has no 2 ** 24 + 1
 WAIT = 30  # seconds in which the reader can kill a process
 
@@ -29,8 +29,8 @@ WAIT = 30  # seconds in which the reader can kill a process
 class Trained(NamedTuple):
     """A finished training.
 
-    `params` are NumPy's arrays, `losses` has one for every step from the
-    first on, and `steps` is how many of them this call took.
+    `params` are NumPy arrays, `losses` has a loss for every step from the
+    first on, and `steps` is the number of steps of this call.
     """
     params: list[onp.ndarray]
     losses: list[float]
@@ -55,27 +55,28 @@ def train_with_checkpoints(folder: PathLike, num_steps: int,
     Each worker calls it: `cluster.run(train_with_checkpoints, folder, 100)`.
     It begins at the newest checkpoint in `folder` that is good for all of
     them, and ends as if nothing had happened: to the last bit with up to two
-    workers. With more, MXNet's servers add gradients in the order in which
-    they come, so the last digits differ from run to run, deaths or not.
+    workers. With more workers, MXNet's servers add gradients in the order of
+    their arrival, so the last digits differ from run to run, also without
+    deaths.
 
-    Workers may come and go from one call to the next: all of them draw the
-    same minibatches and take each their share, and each has all parameters
-    and their momentum. (Other shares are rounded otherwise, and training
-    magnifies the difference.) The store only adds up gradients: MXNet's
-    servers could update, too, but nobody can fetch the momentum from them.
+    The number of workers can change from one call to the next. All workers
+    draw the same minibatches and take their shares, and each has all
+    parameters and their momentum. (Other shares are rounded in another way,
+    and training magnifies the difference.) The store only adds gradients.
+    MXNet's servers could update, too, but nobody could fetch the momentum.
 
     Args:
-        folder: one that all workers see. In it, `progress.csv` gets a line
-            for each step (step, loss, seconds since 1970); a step that is
-            taken again is there again, after an empty line.
+        folder: a folder that all workers see. In it, `progress.csv` gets a
+            line for each step (step, loss, seconds since 1970). A repeated
+            step has another line, after an empty line.
         num_steps: of the whole training, at most 16,777,216.
         every: steps from one checkpoint to the next; the last step has one.
         keep: how many checkpoints stay.
-        store: a new one, as yet without keys; by default
+        store: a new store, without keys; by default
             `mx.kv.create('dist_sync')`.
-        wait_at: steps after which it waits, for 30 s at most, to be killed.
-            So a death comes there however fast the machine is. A step that
-            is taken again is not waited at again.
+        wait_at: steps after which the training waits, for 30 s at most, to
+            be killed. So a death happens there on fast machines, too. There
+            is no wait after a repeated step.
 
     Returns a `Trained`, the same on each worker.
 
@@ -159,7 +160,7 @@ def forever(data: Batches, batch: int) -> Iterator[tuple[Array, Array]]:
 
 def sum_gradients(X: Array, y: Array, params: Sequence[Array], device: Device,
                   store: Store) -> float:
-    """Make the gradients those of the mean loss over X, and return that loss.
+    """Compute the gradients of the mean loss over X, and return this loss.
 
     Each worker computes its share of X.
     """

@@ -5,7 +5,7 @@
     {"step": 120, "state": {"dict": {"params": [{"array": 0}, ...], ...}}}
     <the arrays one after the other, each as numpy.save writes it>
 
-Nothing in it is a program, so reading it runs nothing that another wrote.
+It contains no program, so reading a foreign file runs no foreign code.
 """
 import contextlib
 import errno
@@ -87,8 +87,8 @@ def as_parts(step: int, state: dict) -> tuple[list, str]:
         tree = {'step': step, 'state': pack(state, arrays)}
         body: list[Any] = [json.dumps(tree).encode() + b'\n']
     except RecursionError:
-        raise ValueError('state must not hold itself, nor hundreds of lists '
-                         'and dicts in each other') from None
+        raise ValueError('state must not contain itself, nor hundreds of '
+                         'nested lists and dicts') from None
     for array in arrays:  # as numpy.save does it, but nothing is copied
         array, start = onp.asarray(array, order='C'), io.BytesIO()
         onp.lib.format.write_array_header_1_0(
@@ -130,7 +130,7 @@ def read(path: Path) -> tuple[int, dict, str]:
 
 
 def parsed(content: bytes) -> tuple[int, dict, str]:
-    """What `read` returns, from a file's bytes."""
+    """The result of `read`, from a file's bytes."""
     head = HEAD.match(content)
     if not head:
         raise ValueError('it is damaged, or no checkpoint: it begins with '

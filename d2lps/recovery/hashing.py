@@ -1,8 +1,8 @@
-"""A circle of hashes: which servers have a key.
+"""A circle of hashes that assigns keys to servers.
 
-Keys and servers are hashed onto a circle, and a key belongs to the server
-that comes next (consistent hashing: Karger et al. 1997). A server has many
-points, and those that follow have copies (Dynamo: DeCandia et al. 2007).
+Keys and servers are hashed onto a circle, and a key belongs to the next
+server (consistent hashing: Karger et al. 1997). A server has many points, and
+the servers that follow have copies (Dynamo: DeCandia et al. 2007).
 """
 import bisect
 import hashlib

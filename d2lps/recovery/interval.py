@@ -1,12 +1,12 @@
-"""How often to save a checkpoint, when machines die at random.
+"""How often to save a checkpoint, if machines die at random.
 
 All times are in seconds. `interval` is the training from one checkpoint to
-the next, `cost` what a checkpoint takes while training waits for it.
-`between_failures` is the mean time from one death to the next, of any of the
-machines: n machines have 1/n of what one has. `restart` goes by from a death
-until training runs again, from the last checkpoint.
+the next. `cost` is the time of a checkpoint, while training waits for it.
+`between_failures` is the mean time from one death to the next, of any machine:
+for n machines it is 1/n of the time for one machine. `restart` is the time
+from a death until training runs again, from the last checkpoint.
 
-An overhead is what each second of training loses: 0.1 makes 110 s of 100 s.
+An overhead is the loss for each second of training: 0.1 makes 110 s of 100 s.
 """
 import math
 from functools import partial
@@ -20,17 +20,17 @@ TIMES = dict(interval=positive, cost=number, between_failures=positive,
 
 
 def _ends(interval, cost, between_failures, restart, **_):
-    """A rule: there is a chance to live from one checkpoint to the next."""
+    """A rule: training can survive from one checkpoint to the next."""
     needed = interval + cost + restart
     if needed > 5 * between_failures:
         raise ValueError(
             f'interval + cost + restart is {needed:g} s, with a failure every '
-            f'{between_failures:g} s: interval must be smaller, if it helps')
+            f'{between_failures:g} s: take a smaller interval')
 
 
 @checked(cost=positive, between_failures=positive)
 def best_interval(cost: float, between_failures: float) -> float:
-    """Young's interval, which loses least where failures are rare.
+    """Young's interval, which loses least if failures are rare.
 
     J. W. Young 1974, "A first order approximation to the optimum checkpoint
     interval": the root of 2 * cost * between_failures.
@@ -41,7 +41,7 @@ def best_interval(cost: float, between_failures: float) -> float:
 @checked(**TIMES)
 def overhead(interval: float, cost: float, between_failures: float,
              restart: float = 0) -> float:
-    """The first order, which one can work out by hand.
+    """The first order, which can be computed by hand.
 
     Every interval ends with a checkpoint, and every death costs a restart
     and, on the average, half an interval.
@@ -52,10 +52,10 @@ def overhead(interval: float, cost: float, between_failures: float,
 @checked(_ends, **TIMES)
 def exact_overhead(interval: float, cost: float, between_failures: float,
                    restart: float = 0) -> float:
-    """The expectation, if deaths come at any moment alike.
+    """The expectation, if deaths are equally likely at any moment.
 
-    They come during checkpoints and restarts, too, and more than once in an
-    interval. J. T. Daly 2006, "A higher order estimate of the optimum
+    Deaths happen during checkpoints and restarts, too, and more than once in
+    an interval. J. T. Daly 2006, "A higher order estimate of the optimum
     checkpoint interval for restart dumps".
     """
     mean = between_failures
@@ -69,7 +69,7 @@ def exact_overhead(interval: float, cost: float, between_failures: float,
 def simulated_overhead(interval: float, cost: float, between_failures: float,
                        restart: float = 0, num_intervals: int = 10_000,
                        seed: int = 0) -> float:
-    """What such a training loses, with deaths drawn at random."""
+    """The overhead of a simulated training with random deaths."""
     random = onp.random.default_rng(seed)
     clock, death = 0.0, random.exponential(between_failures)
     for _ in range(num_intervals):

@@ -1,4 +1,4 @@
-"""Keys on servers that may be lost: each has replicas on a chain of them.
+"""Servers can be lost, so each key has replicas on a chain of servers.
 
 The sum of all workers' pushes (Li et al. 2014) goes down this chain, and its
 last server acknowledges it (chain replication: van Renesse and Schneider
@@ -18,8 +18,8 @@ server_number = partial(integer, least=0, most=1000)
 
 
 class ReplicatedStore:
-    """A store whose servers can be killed; each key is on several of them.
-    After a death, `repair` makes new copies of what was lost.
+    """A store whose servers can be killed; several servers have each key.
+    After a death, `repair` makes new copies of the lost keys.
 
     Args:
         num_servers: they have the numbers 0, 1, ...
@@ -32,7 +32,7 @@ class ReplicatedStore:
     that went from server to server.
 
     Raises, from calls with a key:
-        ValueError: for a key that was not initialised, or a value unlike it.
+        ValueError: for a key that was not initialised, or a wrong shape.
         LookupError: if the key is lost.
     """
 
@@ -63,7 +63,7 @@ class ReplicatedStore:
     def set_updater(self, updater: Updater | None) -> None:
         """Let `updater(key, sum, stored)` change `stored`, at the head.
 
-        What the updater itself stores, such as momentum, has no replicas.
+        The state of the updater, such as momentum, has no replicas.
         """
         self._updater = updater
         for server in self.servers.values():
@@ -107,10 +107,11 @@ class ReplicatedStore:
                  ) -> Iterator[tuple[int | str, int | str]]:
         """The same, message by message: yields (sender, receiver).
 
-        At each message a server may be killed, or join. If that concerns the
-        key's chain, there is no acknowledgement, which would be the last
-        message. The workers must push the same again, which counts once, and
-        ends the push under way; a head that has it refuses other values.
+        At each message a server can be killed, or join. If this concerns the
+        key's chain, the last message, the acknowledgement, is missing. The
+        workers must then push the same values again. This counts once and
+        completes the push. A head that has the first push refuses other
+        values.
 
         values: a list of arrays, one of each worker.
         """
@@ -127,7 +128,7 @@ class ReplicatedStore:
         pushed = [value.asnumpy().tobytes() for value in values]
         begun = self.servers[servers[0]].shards[key].round == number
         if begun and pushed != self._latest[key]:
-            raise ValueError(f'the push of key {key!r} before was not '
+            raise ValueError(f'the previous push of key {key!r} was not '
                              'acknowledged: push its values again')
         self._latest[key] = pushed
         for server in servers:
@@ -149,14 +150,14 @@ class ReplicatedStore:
     def pull(self, key: Key, out: Array) -> None:
         """Copy the value into `out`, from the chain's last server.
 
-        So nobody sees what the death of one server could still undo.
+        So no worker reads a value that the death of a server could undo.
         """
         *_, tail = self._living_chain(key, out)
         self.servers[tail].pull(key, 0).copyto(out)
 
     @checked(server=server_number)
     def kill(self, server: int) -> None:
-        """Lose a server, with all that it has."""
+        """Lose a server, with all its keys."""
         if server not in self.servers:
             refuse('server', server, f'one of {[*self.servers]}')
         del self.servers[server]
@@ -165,7 +166,7 @@ class ReplicatedStore:
 
     @checked(server=server_number)
     def join(self, server: int) -> None:
-        """Start a new server, and give it what it must have."""
+        """Start a new server, and copy its keys to it."""
         if server in self.servers:
             refuse('server', server, f'none of {[*self.servers]}')
         self._add(server)

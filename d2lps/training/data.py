@@ -20,8 +20,8 @@ Examples: TypeAlias = tuple[onp.ndarray, onp.ndarray]  # images, labels
 IMAGE_SIZE = 28
 TRAIN_FILES = ('train-images-idx3-ubyte.gz', 'train-labels-idx1-ubyte.gz')
 TEST_FILES = ('t10k-images-idx3-ubyte.gz', 't10k-labels-idx1-ubyte.gz')
-# The authors' own files and copies of them. A checksum decides whether what
-# arrived is the real thing, so that the next mirror is tried if it is not.
+# The authors' own files and copies of them. If the checksum of a downloaded
+# file is wrong, the next mirror is tried.
 MIRRORS = {
     'fashion_mnist': (
         'https://raw.githubusercontent.com/zalandoresearch/fashion-mnist/'
@@ -172,14 +172,14 @@ def _download(name, file):
                     or getattr(error, 'errno', None) is not None):
                 break  # the disk's fault: no other mirror will help
     raise OSError(
-        f'{name}: {file} could not be brought to {folder}. Call again to go '
-        "on where this stopped, or use data='digits', which needs no "
+        f'{name}: {file} could not be downloaded to {folder}. Call again to '
+        "continue this download, or use data='digits', which needs no "
         'network, or root=FOLDER with the IDX files.\n' + '\n'.join(problems))
 
 
 def _no_files_of_digits(data, root, **_):
     if data == 'digits' and root is not None:
-        raise ValueError("root goes with data='fashion_mnist' or 'mnist'; "
+        raise ValueError("root needs data='fashion_mnist' or 'mnist'; "
                          f"'digits' needs no files (root was {str(root)!r})")
 
 

@@ -72,7 +72,7 @@ def compute_gradients(X: Array, y: Array,
 
     `device_params` has a full copy of the parameters for each device.
     Returns the losses, one array a device, one value an example; like all
-    MXNet arrays they may still be in the making. ValueError for a bad
+    MXNet arrays they may not be computed yet. ValueError for a bad
     argument, such as an image with a pixel that is nan or inf.
     """
     X_shards, y_shards = split_batch(X, y, devices)
@@ -93,7 +93,7 @@ def train_batch(X: Array, y: Array, device_params: Sequence[Sequence[Array]],
                 devices: Sequence[Device], lr: float) -> list[Array]:
     """One step of minibatch SGD on all devices; returns the losses.
 
-    The update is that of the whole batch, however it divides.
+    The update is the same for any division of the batch.
     """
     losses = compute_gradients(X, y, device_params, devices)
     for copies in zip(*device_params):
@@ -128,7 +128,7 @@ def evaluate_accuracy(data_iter: Iterable[tuple[Array, Array]],
 
 @dataclass
 class TrainResult:
-    """What `train` brings back.
+    """The result of `train`.
 
     `accuracy` (test set) and `seconds` (training, without the test) have an
     entry for each full epoch; `images_per_second` covers all training steps;
@@ -166,10 +166,10 @@ def train(num_devices: int, batch_size: int, lr: float, num_epochs: int = 10,
             'xavier' for the digits and 0.01 for larger sets.
         seed: fixes the start and the order of the examples.
         show: draw the accuracy as it goes and print a summary at the end.
-        step: what is done for a minibatch instead of `train_batch`.
+        step: a function that replaces `train_batch`.
 
-    Ctrl-C ends the training after the current step, and what was learned so
-    far is returned.
+    Ctrl-C ends the training after the current step, and the result so far is
+    returned.
 
     Raises:
         ValueError: for a bad argument.

@@ -109,7 +109,7 @@ def reduce_scatter(full: Sequence[Array]) -> list[Array]:
 
 @checked(arrays=array_list)
 def leaves(arrays: Sequence[Array]) -> list[Array]:
-    """The same arrays, cut off from what they were computed from."""
+    """The same arrays, without the graph that computed them."""
     arrays = [array.detach() for array in arrays]
     for array in arrays:
         array.attach_grad()

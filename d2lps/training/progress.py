@@ -1,4 +1,4 @@
-"""Around a training loop: show how it goes, and end it well."""
+"""Around a training loop: show its progress, and end it cleanly."""
 import contextlib
 import math
 import signal
@@ -20,7 +20,7 @@ def in_notebook() -> bool:
 @contextlib.contextmanager
 def accuracy_curve(num_epochs: int, show: bool
                    ) -> Iterator[Callable[[int, float], object]]:
-    """Yield a function `add(epoch, accuracy)` that shows how it goes."""
+    """Yield a function `add(epoch, accuracy)` that shows the progress."""
     if not show:
         yield lambda epoch, accuracy: None
     elif in_notebook():
@@ -84,7 +84,7 @@ class LossWatch:
         advice = (f'the learning rate lr={self.lr} is too large. Try '
                   f'lr={self.lr / 10:g}.')
         if self.step == 1:  # no update yet
-            advice = ('before any update, so lr is not to blame. The '
+            advice = ('before any update, so lr is not the cause. The '
                       'parameters were too large at the start.')
         raise FloatingPointError(
             f'the loss became {value} in step {self.step}: {advice}')

@@ -1,4 +1,4 @@
-"""How long something took, on all devices."""
+"""Measure a time, on all devices."""
 import resource
 import time
 
@@ -6,10 +6,11 @@ from d2lps.engine import npx
 
 
 class Stopwatch:
-    """Time what a `with` block does on all devices.
+    """Measure the time of a `with` block on all devices.
 
-    MXNet hands work out and goes on, so the watch starts when all work from
-    before is done, and stops when all from the block is.
+    MXNet starts operations and does not wait for them. So the watch starts
+    when all earlier operations are done, and stops when all operations of the
+    block are done.
 
     Attributes:
         seconds: how long it took.

@@ -1,4 +1,4 @@
-"""What each device did when, as MXNet's profiler recorded it."""
+"""The operations of each device, as MXNet's profiler recorded them."""
 import atexit
 import json
 import os
@@ -123,7 +123,7 @@ class Timeline:
             raise RuntimeError('another Timeline is being recorded, and MXNet '
                                'records one at a time: end its block first')
         try:
-            mx.nd.waitall()  # what was started before is no part of this
+            mx.nd.waitall()  # earlier operations are no part of this
             self._file = _profile_file()
             profiler.set_state('run')
         except BaseException:
@@ -175,7 +175,7 @@ class Timeline:
     def busy(self, device: Device | str) -> float:
         """The share of `seconds` in which `device` worked, 0 to 1.
 
-        ValueError if `device` is not one of those that were recorded.
+        ValueError if `device` was not recorded.
         """
         if str(device) not in self.devices:
             refuse('device', device, 'one of ' + ', '.join(self.devices))

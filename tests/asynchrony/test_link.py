@@ -81,5 +81,5 @@ def test_so_many_are_in_flight(window, most):
 
 
 def test_where_nothing_goes_over_a_link_nothing_is_seen():
-    with pytest.raises(ValueError, match='nothing was sent, or nothing came'):
+    with pytest.raises(ValueError, match='no bytes sent, or none received'):
         seen_tasks([1], [(0, 5, 5), (1, 5, 9)])

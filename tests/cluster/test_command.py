@@ -203,8 +203,9 @@ def test_all_arguments_are_passed_on(terminal, tmp_path, options, wanted):
     ([], 'name a script: python -m d2lps cluster train.py'),
     (['no.py'], 'there is no script no.py'),
     (['--num-workers', '0', 'SCRIPT'], 'num_workers must be a whole number'),
-    (['--elastic', 'SCRIPT'], 'elastic goes with restarts='),
-    (['--hosts', 'a', '--delay', '1', 'SCRIPT'], 'leave out it or hosts')])
+    (['--elastic', 'SCRIPT'], 'elastic needs restarts='),
+    (['--hosts', 'a', '--delay', '1', 'SCRIPT'],
+     'leave out network or hosts')])
 def test_bad_arguments_are_explained_in_one_line(
         terminal, tmp_path, args, words):
     args = [arg.replace('SCRIPT', str(tmp_path / 'script.py'))

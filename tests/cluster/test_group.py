@@ -125,8 +125,8 @@ def test_a_store_says_that_there_are_no_servers(shared):
     (dict(num_workers=0), 'num_workers must be a whole number from 1'),
     (dict(port=2000), 'port and server_hosts are for servers'),
     (dict(hosts=['a'], server_hosts=['b']), 'port and server_hosts are for'),
-    (dict(elastic=True), 'elastic goes with restarts='),
-    (dict(address='10.0.0.1'), 'address goes with hosts=')])
+    (dict(elastic=True), 'elastic needs restarts='),
+    (dict(address='10.0.0.1'), 'address needs hosts=')])
 def test_bad_arguments(arguments, words):
     with pytest.raises(ValueError, match=words):
         Cluster(**{'num_servers': 0} | arguments)
@@ -167,8 +167,8 @@ def test_an_output_that_nothing_can_be_written_to(shared, monkeypatch,
     lines = capsys.readouterr().err.splitlines()
     assert len(lines) == 4
     assert len([line for line in lines if line.startswith(
-        'd2lps: what workers print cannot be shown (ValueError: I/O operation '
-        'on closed file')]) == 1
+        'd2lps: the output of the workers cannot be shown (ValueError: I/O '
+        'operation on closed file')]) == 1
 
 
 def test_bad_arguments_of_join_peers(shared):
@@ -258,7 +258,7 @@ def test_an_error_in_the_middle(four):
                 four.run(middle, make(4), victim, 2, fail, size)
             assert 'on purpose' in error.value.errors[victim]
             assert error.value.first == victim, error.value
-            assert f'lead to worker {victim}' in str(error.value)
+            assert f'leads to worker {victim}' in str(error.value)
     assert well(four)
 
 

@@ -86,7 +86,7 @@ def test_bad_networks():
     with pytest.raises(ValueError, match='network=Network'):
         addresses.LocalPlaces(1, 1).traffic()
     with pytest.raises(ValueError, match='network: Linux keeps up to 500 '
-                       'pairs of hosts that talk'):
+                       'pairs of hosts that communicate'):
         Cluster(25, 25, network=Network())  # which would hang
 
 

@@ -236,7 +236,7 @@ def test_a_run_in_another_thread(tmp_path):
             running.result(10)
 
 
-GONE = 'run the %%px cells again from the first one on'
+GONE = 'run the %%px cells again, from the first cell on'
 
 
 def test_cells_are_not_run_on_workers_that_have_lost_what_they_made():

@@ -31,7 +31,7 @@ def test_arrays_arrive(make):
 def test_what_does_not_arrive_is_named():
     plan = all_to_all.direct(3)
     cut = Schedule(plan.rounds[:1], 3, weights=plan.weights)
-    with pytest.raises(ScheduleError, match='device 2 lacks what device 0'):
+    with pytest.raises(ScheduleError, match='device 2 lacks the data of'):
         all_to_all.check(cut)
 
 

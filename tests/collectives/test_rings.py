@@ -227,7 +227,7 @@ STAR = of_edges(4, [(0, 3, 1), (1, 3, 2), (2, 3, 1)])
 
 
 @pytest.mark.parametrize('cables, words', [
-    (PAIRS, 'no way over cables goes from device 0 to devices 2, 3, 4, 5, 6 '
+    (PAIRS, 'no cables lead from device 0 to devices 2, 3, 4, 5, 6 '
      'and 7, and a ring goes through all devices; devices 0 and 1 '
      'have 4 cables$'),
     (np.kron(np.eye(2, dtype=int), complete(3)), 'from device 0 to devices '
@@ -237,13 +237,13 @@ STAR = of_edges(4, [(0, 3, 1), (1, 3, 2), (2, 3, 1)])
     (STAR, 'device 0 has cables to device 3 only, .*; devices '
      '1 and 3 have 2 cables$'),
     (joined_cliques((0, 8), (0, 9)), 'each device has two neighbours, but no '
-     'way over cables comes back after all devices once; devices 0, '
+     'ring over cables goes through all devices once; devices 0, '
      '8, 9, .* and 15 have 1 ring$'),
-    (table_of(nx.petersen_graph()), 'comes back after all devices once; '
+    (table_of(nx.petersen_graph()), 'goes through all devices once; '
      'devices 0, 1, 2, .* and 8 have 1 ring$'),
-    (table_of(nx.complete_bipartite_graph(7, 9)), 'comes back after all '
+    (table_of(nx.complete_bipartite_graph(7, 9)), 'goes through all '
      'devices once; devices 0, 1, .* 12 and 13 have 3 rings$'),
-    ([[0, 0], [0, 0]], 'no way over cables goes from device 0 to device 1, '
+    ([[0, 0], [0, 0]], 'no cables lead from device 0 to device 1, '
      'and a ring goes through all devices')])
 def test_why_there_is_no_ring_and_which_devices_have_one(cables, words):
     with pytest.raises(ValueError, match=f'^cables: .*{words}'):

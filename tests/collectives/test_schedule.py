@@ -324,7 +324,7 @@ def test_run_is_numpys_reduction(data):
 def test_run_cuts_nothing_off(dtype):
     """A result that the arrays cannot hold is refused, and never rounded."""
     arrays = [np.array([1, 1, 0, 0]).astype(dtype) for _ in range(4)]
-    with pytest.raises(ValueError, match='op made float[0-9]* of two arr'
+    with pytest.raises(ValueError, match='op returned float[0-9]* for two arr'
                        f'ays of {dtype}.*: convert the arrays to float'):
         sch.ring(4).run(arrays, op=np.hypot)
     floats = [np.ones(4) for _ in range(4)]

@@ -63,7 +63,7 @@ CHAIN = np.diag([3, 3], 1) + np.diag([3, 3], -1)
 
 
 @pytest.mark.parametrize('cables, words', [
-    (TWO_TRIANGLES, 'no way over cables goes from device 0 to devices 3'),
+    (TWO_TRIANGLES, 'no cables lead from device 0 to devices 3'),
     (CHAIN, 'device 0 has cables to device 1 only'),
     (np.triu(np.ones((3, 3), int), 1), 'symmetric matrix'),
     ('two', 'must be'), ([[0], [1, 2]], 'must be')])

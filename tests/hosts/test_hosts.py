@@ -82,7 +82,7 @@ def test_workers_and_servers_are_spread_over_the_machines():
         found = sum(c.run(listening), [])
         assert {address.ip for address in found} == {'127.0.0.2', '127.0.0.3'}
         assert {address.port for address in found} <= {*ports}
-        with pytest.raises(ValueError, match='with hosts=, nobody counts'):
+        with pytest.raises(ValueError, match='with hosts=, the bytes on'):
             c.traffic()
 
 
@@ -146,7 +146,7 @@ def test_machines_that_cannot_be_used(folder, monkeypatch):
     version = type('sys', (), {'version_info': (3, 9),
                                'executable': sys.executable})
     monkeypatch.setattr(machines, 'sys', version)
-    with pytest.raises(ClusterError, match="and Python 3.9 at the reader's: "
+    with pytest.raises(ClusterError, match='and Python 3.9 on your machine: '
                        'they must be the same'):
         make()
 
@@ -203,7 +203,7 @@ def test_without_servers():
     (dict(hosts=['a'], python=''), "python must be a path"),
     (dict(hosts=['a'], server_hosts=[]), 'server_hosts must be a list'),
     (dict(hosts=['a'], ports=range(2000, 2003)), 'ports must be a range of'),
-    (dict(python='python3'), 'python goes with hosts=')])
+    (dict(python='python3'), 'python needs hosts=')])
 def test_bad_arguments(arguments, words):
     with pytest.raises(ValueError) as error:
         Cluster(**arguments)

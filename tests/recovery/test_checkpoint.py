@@ -102,10 +102,10 @@ def test_a_file_can_be_taken_apart_without_us(saved):
     assert onp.load(arrays).tolist() == [0, 1, 2, 3]
 
 
-# Damaged and foreign files: the one before is taken.
+# Damaged and foreign files: the previous checkpoint is loaded.
 
 def assert_the_one_before(folder, why):
-    with pytest.warns(UserWarning, match=rf'step-0*3\.\S+ is left out: .*'
+    with pytest.warns(UserWarning, match=rf'step-0*3\.\S+ is skipped: .*'
                       rf'{why}'):
         assert same(Checkpoint(folder).load(), 2)
 
@@ -322,7 +322,7 @@ def test_a_folder_that_was_removed_and_made_anew_is_not_ours(saved):
             c.save(5, a_state(5))
         saved.mkdir()
         other.save(1, a_state(1))
-        with pytest.raises(CheckpointError, match='not the folder any more'):
+        with pytest.raises(CheckpointError, match='no longer the folder'):
             c.save(5, a_state(5))
         assert same(Checkpoint(saved).load(), 1)
 

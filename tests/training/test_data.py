@@ -159,7 +159,7 @@ def test_root_without_files_is_explained(tmp_path):
 
 
 def test_root_with_digits_is_explained(tmp_path):
-    with pytest.raises(ValueError, match="root goes with data='fashion"):
+    with pytest.raises(ValueError, match="root needs data='fashion"):
         load_data(8, root=tmp_path)
 
 
@@ -272,7 +272,7 @@ def test_no_mirror_works_is_explained_and_leaves_no_file(
     with pytest.raises(OSError) as error:
         load_data(8, 'mnist')
     message = str(error.value)
-    assert message.startswith(f'mnist: {FILES[0]} could not be brought to')
+    assert message.startswith(f'mnist: {FILES[0]} could not be downloaded to')
     assert str(cache) in message and all(url in message for url in urls)
     assert "data='digits'" in message and 'Call again' in message
     assert broken != 'wrong' or 'hash' in message

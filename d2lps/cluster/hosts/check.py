@@ -19,17 +19,17 @@ HERE = 'this machine'
 # What to do if these words are in an error.
 ADVICE = {
     'resolve hostname': 'Is the name right? Is it in ~/.ssh/config?',
-    'Permission denied': 'Bring your key there: ssh-copy-id {host}',
-    'IDENTIFICATION HAS CHANGED': 'Was it installed anew? Then: ssh-keygen '
+    'Permission denied': 'Copy your key there: ssh-copy-id {host}',
+    'IDENTIFICATION HAS CHANGED': 'Was it installed again? Then: ssh-keygen '
     '-R {host}; ssh {host}, and compare the key',
     'Host key verification': 'Run ssh {host} once, and compare the key',
     'kex_exchange': 'Too many logins at once, or a firewall: try again',
     'Connection refused': 'Install and start its SSH server',
     'timed out': 'Is it on? Does its firewall let SSH (port 22) in?',
     'No route to host': 'Is it on, and in this network?',
-    'must not read': 'See what runs at a login there, in .bashrc for one',
-    'without running': 'Does what runs at a login there exit (.bashrc)? Is '
-    'your key good for one command only?',
+    'must not read': 'Look at the login scripts there, such as .bashrc',
+    'without running': 'Does a login script there exit (.bashrc)? Is your key '
+    'restricted to one command?',
     'no answer': 'Does ssh {host} true end at once, without a question?',
     'not installed': 'Install d2lps there, or say where it is: --python',
     'must be the same': 'Name the Python that has d2lps there: --python',
@@ -66,7 +66,7 @@ class Session:
         output, errors = self._ssh.stdout, self._ssh.stderr
         assert output and errors  # they are pipes
         try:
-            # The second line shows that the first was swallowed.
+            # The second line shows whether the first was lost.
             print(json.dumps({'do': do, **fields}), '{"do": "ping"}',
                   sep='\n', file=self._ssh.stdin, flush=True)
             for line in output:

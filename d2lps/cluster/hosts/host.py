@@ -35,10 +35,10 @@ class Host(KeeperConnection):
                     else 'could not be reached with ssh')
         if self.status:
             return f'ended the connection with exit code {self.code}'
-        return ('could not start what it was asked to' if self.code else
-                'ended the connection without starting what it was asked to: '
-                'does a login script exit there, or does its SSH server '
-                'allow one command only?')
+        return ('could not start the command' if self.code else
+                'ended the connection without starting the command: does a '
+                'login script exit there, or does its SSH server allow one '
+                'command only?')
 
     def sweep(self, folder: str,
               pids: Sequence[int]) -> subprocess.Popen[bytes] | None:

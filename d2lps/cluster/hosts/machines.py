@@ -27,7 +27,7 @@ class SshPlaces(LocalPlaces):
             `len(hosts)`.
         hosts: what `ssh` takes: names, 'user@name', or an alias.
         server_hosts: the same for the servers, if they have others.
-        address: this machine's, as the hosts know it; by default the one
+        address: this machine's, as the hosts reach it; by default the one
             from which the first of them sees the connection come.
         ports: on which all machines must reach each other, and this one.
         python, ssh: as in `SshCommand`.
@@ -116,9 +116,9 @@ class SshPlaces(LocalPlaces):
         return found
 
     def traffic(self) -> NoReturn:
-        raise ValueError('with hosts=, nobody counts what goes over the '
-                         'links; a slow network on one machine does: '
-                         'Cluster(network=Network())')
+        raise ValueError('with hosts=, the bytes on the links are not '
+                         'counted; a slow network on one machine counts '
+                         'them: Cluster(network=Network())')
 
 
 def head_of(hosts: Sequence[str], addresses: Sequence[str], head: str) -> str:

@@ -132,11 +132,11 @@ class Peers(Connections):
         So they are closed, and the other workers get an error, too.
         """
         if os.getpid() != self._pid:
-            raise RuntimeError('peers work in the worker itself only, not in '
+            raise RuntimeError('peers work only in the worker itself, not in '
                                'a process that was forked from it')
         if not self._turn.acquire(blocking=False):
             raise RuntimeError('another thread of this worker runs a plan; '
-                               'let one thread run all of them')
+                               'run all plans in one thread')
         try:
             if self._why_closed:
                 raise RuntimeError(
@@ -281,7 +281,7 @@ class Peers(Connections):
         at = f'in round {round}' if plan else 'at the beginning'
         raise self._error(
             f'got {size} bytes from worker {src}, which is {at} of its run '
-            f'{run}, and not the {nbytes} of round {self.round} of its run '
+            f'{run}, instead of {nbytes} bytes of round {self.round} of run '
             f'{self._run}, {self._name}: it runs another plan', src)
 
     def _wait(self, other, event, round):

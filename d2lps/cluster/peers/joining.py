@@ -110,7 +110,7 @@ def connect(address: str, other: int, rank: int, secret: bytes,
             if (greet(connection, rank, secret, end) == other
                     and exactly(connection, len(WELCOME), end) == WELCOME):
                 return connection
-            why = 'somebody else listens there'
+            why = 'another program listens there'
         except OSError as error:  # most often, nobody listens yet
             why = error.strerror or str(error)
         connection.close()
@@ -175,5 +175,5 @@ def left(end: float) -> float:
     """Seconds until the time `end`; TimeoutError if it is over."""
     seconds = end - time.monotonic()
     if seconds <= 0:
-        raise TimeoutError('no answer came in time')
+        raise TimeoutError('there was no answer in time')
     return seconds

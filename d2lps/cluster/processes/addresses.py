@@ -97,7 +97,7 @@ class LocalPlaces:
 
     def traffic(self) -> dict[str, tuple[int, int]]:
         """{host: (bytes received, bytes sent)} so far."""
-        raise ValueError('only a slow network counts what goes over its '
+        raise ValueError('only a slow network counts the bytes on its '
                          'links: Cluster(network=Network())')
 
     def is_free(self, port: int) -> bool:
@@ -201,7 +201,7 @@ def unix_socket_places(num_workers: int, num_servers: int) -> UnixSocketPlaces:
         return places
     except (OSError, AttributeError) as error:
         raise OSError(
-            f'no Unix sockets in {os.path.dirname(path)} ({error}), which no '
-            'other user could open. If this machine has no other users, '
-            f"Cluster(address='{LOOPBACK}') listens there; all of them could "
-            'connect with it, and make it run code') from error
+            f'no Unix sockets in {os.path.dirname(path)} ({error}). No other '
+            'user could open such sockets. If this machine has no other '
+            f"users, use Cluster(address='{LOOPBACK}'): every user of this "
+            'machine can connect to it, and make it run code') from error

@@ -32,8 +32,8 @@ class WorkerError(RuntimeError):
 
     Attributes:
         errors: {rank: the worker's error in words}; these are its text.
-        first: the worker that, by what those say who waited for another in
-            a plan, was late or failed first; None if none did.
+        first: the worker that was late or failed first, by the reports of
+            the workers that waited in a plan; None if none waited.
     """
 
     def __init__(self, errors: dict[int, str], tracebacks: Iterable[str] = (),
@@ -41,7 +41,7 @@ class WorkerError(RuntimeError):
         self.errors, self.first = errors, first_of(waits)
         lines = [f'worker {rank}: {words}' for rank, words in errors.items()]
         if self.first is not None:
-            lines.append('Followed back, those who waited lead to worker '
+            lines.append('The chain of waiting workers leads to worker '
                          f'{self.first}.')
         super().__init__('\n'.join(lines))
         for rank, text in zip(errors, tracebacks):
@@ -110,7 +110,7 @@ class Call:
         problem = show('\n'.join(lines), stream)
         if problem and self._shown:
             self._shown = False
-            show('d2lps: what workers print cannot be shown '
+            show('d2lps: the output of the workers cannot be shown '
                  f'({type(problem).__name__}: {problem})', 'stderr')
 
     def hear(self, rank: int | None = None,

@@ -100,7 +100,7 @@ def unpack(text: str, what: str = 'the function or an argument') -> Any:
     try:
         return cloudpickle.loads(base64.b64decode(text))
     except Exception as error:
-        raise ValueError(f'{what} cannot be made here from what was sent '
+        raise ValueError(f'{what} was received, but cannot be unpacked '
                          f'({type(error).__name__}: {error})') from error
 
 

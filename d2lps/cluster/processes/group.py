@@ -199,7 +199,7 @@ class Group(threading.Thread):
         try:
             self._end()
         except Exception:  # waiting calls must get the failure all the same
-            self.failure += '\nto end all was an error:\n' + (
+            self.failure += '\nan error when all processes were ended:\n' + (
                 traceback.format_exc())
         self._failed(self.failure, now)
 

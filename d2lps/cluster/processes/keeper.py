@@ -150,7 +150,7 @@ class Keeper:
         if self._input.closed or os.getppid() != self._parent:
             self.end()
         if time.monotonic() - self._heard > self._silence:
-            print('nothing was heard of the reader for '
+            print('no message from your machine for '
                   f'{self._silence:.0f} s', file=sys.stderr)
             self.end(1, lost=True)
 
@@ -164,8 +164,8 @@ class Keeper:
         if do == 'begin':
             self._begin(**message)
         elif not self._folder:
-            sys.exit('the first thing that came in was swallowed: what runs '
-                     'at a login here (.bashrc, …) must not read')
+            sys.exit('the first message was lost: a login script here '
+                     '(.bashrc, …) must not read')
         elif do == 'start':
             self._start(number, message['job'])
         elif do in ('load', 'listen', 'reach'):

@@ -38,7 +38,7 @@ def look(python: Sequence[int], ports: Iterable[int]) -> dict[str, Any]:
     """
     here = list(sys.version_info[:2])
     if here != python:
-        sys.exit('Python {}.{} is here, and Python {}.{} at the reader\'s: '
+        sys.exit('Python {}.{} is here, and Python {}.{} on your machine: '
                  'they must be the same'.format(*here, *python))
     words = os.environ.get('SSH_CONNECTION', '').split()
     if len(words) != 4:

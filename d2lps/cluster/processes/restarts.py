@@ -71,8 +71,8 @@ class Restarts:
         """Raise ClusterError if the processes do not run."""
         self._check_process()
         if self.starting:
-            raise ClusterError('all processes are being started anew just '
-                               'now; try again in a moment')
+            raise ClusterError('all processes are being started anew; '
+                               'try again in a moment')
         self._check()
 
     def _check(self):
@@ -169,14 +169,14 @@ class Restarts:
         """Note that a cell is going to run on the workers.
 
         Raises:
-            ClusterError: once, if a restart has lost what cells have made.
+            ClusterError: once, if a restart has lost the variables of cells.
         """
         if self._cells_lost:
             self._cells_lost = False
             raise ClusterError(
-                'all processes were started anew, so what cells have made on '
-                'the workers is gone: run the %%px cells again from the '
-                f'first one on. What has died: {self._list()}')
+                'all processes were started anew, so the variables of the '
+                'workers are lost: run the %%px cells again, from the first '
+                f'cell on. Deaths: {self._list()}')
         self._cells_ran = True
 
     def close(self,

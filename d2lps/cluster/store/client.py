@@ -17,7 +17,7 @@ T = TypeVar('T')
 
 
 class Channel(Protocol):
-    """The connection to the reader's process; see `processes.member.Channel`."""
+    """The connection to the main process; see `processes.member.Channel`."""
     job: Message
 
     def tell(self, kind: str, **message: Any) -> None:
@@ -39,11 +39,11 @@ def single_threaded(method: Callable[..., T]) -> Callable[..., T]:
     @functools.wraps(method)
     def call(self, *args, **kwargs):
         if os.getpid() != self._client.pid:
-            raise RuntimeError('the store works in the worker itself only, '
+            raise RuntimeError('the store works only in the worker itself, '
                                'not in a process that was forked from it')
         if not self._client.lock.acquire(blocking=False):
             raise RuntimeError('another thread of this worker is using the '
-                               'store; let one thread make all calls')
+                               'store; make all calls in one thread')
         try:
             return method(self, *args, **kwargs)
         finally:

@@ -10,26 +10,26 @@ NUM, NBYTES, UNIT = 4, 160e6, 'ms'
 TITLE = HEAD - 36  # what a panel keeps for its name, which the page shows
 # What readers call a plan, what it does, and how to make it.
 PLANS = {
-    'gather': ('GPU 0 adds everything', 'All send all they have to GPU 0. It '
-               'adds, and sends the sum back to each.',
+    'gather': ('GPU 0 adds everything', 'All GPUs send their gradients to '
+               'GPU 0. It adds them, and sends the sum back to each GPU.',
                strategies.gather_broadcast(NUM)),
-    'cpu': ('The CPU adds everything', 'All send all they have to the CPU. '
-            'It adds, and sends the sum back to each.',
+    'cpu': ('The CPU adds everything', 'All GPUs send their gradients to the '
+            'CPU. It adds them, and sends the sum back to each GPU.',
             strategies.gather_broadcast(NUM, 'cpu')),
     'sharded': ('Each GPU adds a quarter', 'Each GPU gets one quarter from '
-                'all others, adds it, and sends that sum to all.',
+                'all other GPUs, adds it, and sends the sum to all of them.',
                 strategies.sharded(NUM)),
-    'ring': ('Quarters go around a ring', 'Each GPU passes a quarter on to '
-             'its neighbour: three rounds to add, three to share.',
+    'ring': ('Quarters go around a ring', 'Each GPU sends a quarter to its '
+             'neighbour: three rounds to add, three rounds to share.',
              strategies.ring(NUM)),
-    'one': ('One sum goes from GPU to GPU', 'Each GPU adds its own and passes '
-            'the sum on. Then the total goes around.',
+    'one': ('One sum goes from GPU to GPU', 'Each GPU adds its gradient and '
+            'sends the sum on. Then the total goes around.',
             strategies.running_sum(NUM)),
     'tree': ('Sums climb a tree', 'GPUs 1 and 2 send to GPU 0, GPU 3 to GPU '
              '1. The total comes down the same way.',
              strategies.tree(NUM)),
-    'halves': ('Halves, then quarters', 'Partners swap halves, then quarters '
-               'with the next partner; then all the way back.',
+    'halves': ('Halves, then quarters', 'Partners exchange halves, then '
+               'quarters with the next partner, then the same in reverse.',
                strategies.halving_doubling(NUM))}
 LINKS = {
     'switch': ('a PCIe switch, 16 GB/s for each GPU', topology.Topology(
