@@ -54,14 +54,14 @@ SHOWN = {512 * MiB: 0.8, 256 * MiB: 0.6, 128 * MiB: 0.5, 64 * MiB: 0.35,
 ONE_WAY, BOTH_WAYS = 'a ring over NVLinks', 'rings over NVLinks, both ways'
 ADDS, PCIE = 'switches add (NVLS)', 'a ring over PCIe'
 SETTINGS = (
-    'whether GPUs copy to each other or through host memory, BIOS (NUMA '
-    'nodes per socket), ACS, IOMMU, and virtual machines decide, and none of '
-    'them is in the text')
+    'BIOS (NUMA nodes per socket), ACS, IOMMU and virtual machines decide '
+    'whether GPUs copy to each other or through host memory, and the text '
+    'does not show these settings')
 DIRECT = (
-    'Has each GPU a direct way to a card (GPUDirect RDMA)? It needs a driver '
+    'Does each GPU reach a card directly (GPUDirect RDMA)? It needs a driver '
     'module such as nvidia-peermem, or dma-buf; outside of virtual machines, '
-    'ACS and IOMMU off; and a card below the PCIe switch of its GPU, not on '
-    'the other socket.')
+    'ACS and IOMMU must be off; and the card must be below the PCIe switch of '
+    'its GPU, not on the other socket.')
 
 
 class Verdict(NamedTuple):
@@ -137,8 +137,8 @@ class Expectation:
         and for nominal rates: the range is for usable ones.
         """
         if self.rates == 'nominal':
-            raise ValueError("rates was 'nominal', which is what data sheets "
-                             "promise; a verdict needs rates='usable'")
+            raise ValueError("rates was 'nominal', the rates of data sheets; "
+                             "a verdict needs rates='usable'")
         if isinstance(measured, Real):
             return self._judge(positive('measured', measured), '')
         log = _log_of(measured)
@@ -146,11 +146,11 @@ class Expectation:
         self._check_ranks(log, op)
         peak = positive('measured', float(log['busbw'].max()))
         if log.attrs.get('wrong'):
-            return Verdict(None, 'The log has wrong results (#wrong): its '
-                           'speed says nothing before the sums are right.')
+            return Verdict(None, 'The log has wrong results (#wrong). Its '
+                           'speed has no meaning until the sums are right.')
         if op not in (None, 'all_reduce') and not self._same_as(op):
-            return Verdict(None, f'The log is of {op}, and the range is of '
-                           'all_reduce, which shows another bus bandwidth '
+            return Verdict(None, f'The log is of {op}, and the range is for '
+                           'all_reduce, whose bus bandwidth is different '
                            'here: run all_reduce_perf.')
         last = log['size'].max()
         share = _shown(last)
@@ -161,8 +161,9 @@ class Expectation:
             return self._judge(peak, f'{end}; larger arrays may show more.')
         end += ': measure up to 8 GiB.'
         if share:
-            end += (f' Arrays of {with_unit(last, BINARY)} showed {share:.0%} '
-                    'or more of what the largest did, on healthy machines.')
+            end += (f' On healthy machines, arrays of '
+                    f'{with_unit(last, BINARY)} showed {share:.0%} or more of '
+                    'the bus bandwidth of the largest arrays.')
         if share * self.low <= peak < self.low:
             return Verdict(None, f'{rate_in_words(peak)} so far.{end}')
         return self._judge(peak, end)
@@ -187,7 +188,7 @@ class Expectation:
         if ranks not in (None, self.gpus):
             raise ValueError(f'the log has {ranks} ranks, and {self.gpus} '
                              'GPUs take part: say which GPUs of a machine '
-                             'do, or how many machines')
+                             'take part, or how many machines')
 
     def _judge(self, peak, end):
         if peak > self.high:
@@ -197,28 +198,28 @@ class Expectation:
         words = f'{rate_in_words(peak)} is in the range.'
         if self.wire and self.best > peak > self.wire:
             words += (f' It is more than the {rate_in_words(self.wire)} of '
-                      'the cards, and no mistake: bus bandwidth counts the '
-                      'bytes of a ring, and a tree, or a sum inside each '
-                      'machine first, sends fewer.')
+                      'the cards. This is no mistake: bus bandwidth counts '
+                      'the bytes of a ring. A tree, or a sum inside each '
+                      'machine first, sends fewer bytes.')
         if not self.predictable:
-            words += (' That says little: machines with hops through a CPU '
-                      'showed all of this range.')
+            words += (' This tells little, because the range of machines '
+                      'with hops through a CPU is wide.')
         return Verdict('healthy', words + end)
 
     def _above(self, peak):
         if not self.predictable:
-            return (f'{rate_in_words(peak)} is more than such machines '
-                    'showed. Do other GPUs take part, or NVLinks that the '
-                    'text does not name?')
-        words = (f'{rate_in_words(peak)} is above the range: more than such '
-                 'machines were measured to show. (Only up to the range it '
-                 'is no mistake if bus bandwidth is above the wire.) Were '
+            return (f'{rate_in_words(peak)} is more than measured on such '
+                    'machines. Do other GPUs take part, or NVLinks that the '
+                    'text does not show?')
+        words = (f'{rate_in_words(peak)} is above the range: more than '
+                 'measured on such machines. Inside the range, a bus '
+                 'bandwidth above the rate of the wire is no mistake. Were '
                  'these other GPUs, or Gbit/s in place of GB/s?')
         if self.wire:
             words += (' Are there more or faster cards, or switches of the '
                       'network that add (SHARP)?')
         elif self.low_plan == BOTH_WAYS:
-            words += ' Does NCCL also send over a GPU between?'
+            words += ' Does NCCL also send through a GPU in between?'
         return words
 
     def _below(self, peak):
@@ -226,42 +227,43 @@ class Expectation:
         return ' '.join([f'{words} the range.', *self._suspects(peak)])
 
     def _suspects(self, peak):
-        """What may be wrong where `peak` is below the range: sentences."""
+        """Possible causes of a `peak` below the range, as sentences."""
         if self.wire:
             if self.slots_limit:
-                yield ('The slots of the GPUs are full, so more cards would '
-                       'gain nothing.')
+                yield ('The PCIe slots of the GPUs are the limit, so more '
+                       'cards would not help.')
             yield DIRECT
         elif not self.rings:
-            yield ('Do the GPUs copy to each other, or through host memory '
-                   '(ACS, IOMMU, a virtual machine)?')
+            yield ('Do the GPUs copy directly to each other, or through host '
+                   'memory (ACS, IOMMU, a virtual machine)?')
         elif self.high_plan == ADDS and peak > OF_RING[0] * self.ring:
-            yield ('It is what a ring reaches: do the switches add (NVLS)? '
-                   'That needs NCCL 2.17, a driver with multicast (CUDA '
-                   '12.1), a fabric manager that works (in a virtual machine '
-                   "the host's must allow it), and NCCL_NVLS_ENABLE not 0.")
+            yield ('A ring reaches this rate. Do the switches add (NVLS)? '
+                   'This needs NCCL 2.17, a driver with multicast (CUDA '
+                   '12.1), a working fabric manager (in a virtual machine, '
+                   'the fabric manager of the host must allow it), and '
+                   'NCCL_NVLS_ENABLE must not be 0.')
         else:
             if peak < self.slot:
                 yield 'PCIe would carry as much.'
             yield ('Is an NVLink down (nvidia-smi nvlink --status)? Does '
                    'NCCL go through host memory (NCCL_P2P_DISABLE) or the '
                    'network (containers that do not share /dev/shm)? Did '
-                   'other GPUs take part than were said?')
+                   'other GPUs take part?')
 
 
 def _rule(topology, nbytes, machines, cards, card_rate):
     if machines > 1 and (cards is None or card_rate is None):
         raise ValueError(
             f'cards, card_rate: {machines} machines are joined by network '
-            'cards; say how many cards each has, and how fast one is: '
-            'cards=8, card_rate=50e9 are 8 cards of 400 Gbit/s. (Machines '
-            'that one NVLink domain joins, such as a GB200 rack, count as '
-            'one: give a table of all its GPUs.)')
+            'cards; say how many cards each machine has, and the rate of a '
+            'card: cards=8, card_rate=50e9 are 8 cards of 400 Gbit/s. '
+            '(Machines in one NVLink domain, such as a GB200 rack, count as '
+            'one machine: give a table of all its GPUs.)')
     if machines == 1 and (cards, card_rate) != (None, None):
         raise ValueError('cards and card_rate are about several machines; '
                          'say machines=2')
     if machines * len(topology.gpus) < 2:
-        raise ValueError('one GPU of one machine has nobody to sum with; '
+        raise ValueError('one GPU of one machine has no partner for a sum; '
                          'take 2 GPUs or more, or 2 machines')
     if len(topology.gpus) > MOST_DEVICES and topology.cables.any():
         raise ValueError(f'use must be {MOST_DEVICES} GPUs or fewer where no '
@@ -304,12 +306,12 @@ def expected(topology: Server, nbytes: float = GiB, machines: int = 1,
         found, low=share * found.low,
         predictable=found.predictable and share > 0,
         why=f'{found.why} Arrays of {with_unit(nbytes, BINARY)} showed '
-            f'{share:.0%} or more of what the largest did, on healthy '
-            'machines.')
+            f'{share:.0%} or more of the bus bandwidth of the largest '
+            'arrays, on healthy machines.')
 
 
 def _inside(server, rings):
-    """What the GPUs of one machine should show; None for one GPU."""
+    """The `_Inside` of one machine's GPUs; None for one GPU."""
     if len(server.gpus) == 1:
         return None
     return _over_nvlink(server, rings) if rings else _over_pcie(server)
@@ -328,8 +330,8 @@ def _machines(server, inside, rings, machines, cards, card_rate):
            f'{rate_in_words(cards * card)}.']
     if wire < cards * card:
         gpus = 'the GPU' if k == 1 else f'{k} GPUs'
-        why.append(f'But the PCIe slots of {gpus} and of the cards let only '
-                   f'{rate_in_words(wire)} through.')
+        why.append(f'But the PCIe slots of {gpus} and of the cards carry only '
+                   f'{rate_in_words(wire)}.')
     if inside:
         ring = min(inside.ring, wire)
         # The best plan sums inside each machine, then between machines, and
@@ -342,10 +344,10 @@ def _machines(server, inside, rings, machines, cards, card_rate):
         low = min(low, inside.low)
     why.append(f'One ring through all {n} GPUs would show '
                f'{rate_in_words(ring)}, the best plan {rate_in_words(best)}; '
-               'measured machines were between, give or take 5 %. For large '
-               'arrays NCCL mostly takes trees for two machines and rings '
-               'for more. Switches of the network that add (SHARP) are not '
-               'counted.')
+               'measured machines were between these rates, within 5 %. For '
+               'large arrays NCCL mostly takes trees for two machines and '
+               'rings for more. Switches of the network that add (SHARP) '
+               'are not counted.')
     return Expectation(
         n, rings, low, high, f'a ring through all {n} GPUs',
         'sum inside each machine, then between machines, in pieces',
@@ -354,7 +356,7 @@ def _machines(server, inside, rings, machines, cards, card_rate):
 
 
 def _arrays_sent(n):
-    """What each of n GPUs sends in a ring, in arrays."""
+    """The number of arrays that each of n GPUs sends in a ring."""
     return 2 * (n - 1) / n
 
 
@@ -411,7 +413,7 @@ def _over_pcie(server):
     if ways == {'PIX'} and server.gpu.peer and said:
         low, high = (share * server.slot for share in OF_SLOT)
         return _Inside(server.slot, server.slot, low, high, PCIE, PCIE,
-                       'All GPUs hang on one PCIe switch, and each slot '
+                       'All GPUs are on one PCIe switch, and each slot '
                        f'carries {rate_in_words(server.slot)} each way.')
     slowest = server.slot
     if 'SYS' in ways:  # of the processors that it may have, the slowest way
@@ -420,8 +422,8 @@ def _over_pcie(server):
     low, high = THROUGH_CPU[0] * slowest, THROUGH_CPU[1] * server.slot
     high = max(high, OF_RING[1] * _over_a_gpu(server))
     return _Inside(server.slot, high, low, high, PCIE, PCIE,
-                   f'{_no_ring(server, ways)} The range is what such '
-                   f'machines showed; {SETTINGS}.', predictable=False)
+                   f'{_no_ring(server, ways)} The range is from measured '
+                   f'machines; {SETTINGS}.', predictable=False)
 
 
 def _over_a_gpu(server):
@@ -451,17 +453,17 @@ def _no_ring(server, ways):
         if 'PXB' in ways and ways <= {'PIX', 'PXB'}:
             return f'{words} Several PCIe switches are between them.'
         if ways != {'PIX'}:
-            return f'{words} Their way leads through a CPU ({through}).'
+            return f'{words} Messages go through a CPU ({through}).'
         if server.gpu.peer:
             return words
-        return (f'{words} They hang on one PCIe switch, but '
-                f'{server.gpu.name} cards may not copy to each other, so '
-                'data go through host memory.')
+        return (f'{words} They are on one PCIe switch, but '
+                f'{server.gpu.name} cards cannot copy to each other, so data '
+                'go through host memory.')
     words = 'No ring over direct NVLinks goes through all of these GPUs.'
     over = _over_a_gpu(server)
     if over:
-        words += (' NCCL 2.8 and later may send over NVLinks through a GPU '
-                  f'between, with at most {rate_in_words(over)}; otherwise '
+        words += (' NCCL 2.8 and later can send over NVLinks through a GPU '
+                  f'in between, with at most {rate_in_words(over)}; otherwise '
                   f'some hops lead through a CPU ({through}).')
     else:
         words += f' Some hops lead through a CPU ({through}).'
