@@ -84,7 +84,7 @@ def judge_accuracy(notes: Notes, num_images: int, k: int,
     seen: dict[int, int] = {}
     for number, (device, rows, y) in enumerate(notes['asked']):
         if not 0 <= device < k:
-            raise Wrong(f'there is no device {device}; they are 0 to '
+            raise Wrong(f'there is no device {device}; the devices are 0 to '
                         f'{k - 1}.')
         if len(rows) != len(y):
             raise Wrong(f'device {device} got {len(rows)} images and '
@@ -99,19 +99,20 @@ def judge_accuracy(notes: Notes, num_images: int, k: int,
             seen[row] = device
             if label != labels[row]:
                 raise Wrong(f'image {row} came to device {device} with the '
-                            f'label {label}; its own is {labels[row]}.')
+                            f'label {label}; the right label is '
+                            f'{labels[row]}.')
     if isinstance(given, str):
         raise Wrong(f'your function returned {given}; a number from 0 to 1 is '
                     'wanted.')
     if notes['changed']:
-        raise Wrong('X or y is another after your function. The next epoch '
-                    'is tested with them; make a copy and change that.')
+        raise Wrong('your function has changed X or y. The next test uses '
+                    'the same arrays. Make a copy, and change the copy.')
     missing = sorted({*range(num_images)} - {*seen})
     if missing:
         raise Wrong(f'{len(missing)} of {num_images} images are tested on no '
-                    f'device, image {missing[0]} for one. Do your parts '
-                    'cover what is left over when k does not divide the '
-                    'number of images?')
+                    f'device, for example image {missing[0]}. If k does not '
+                    'divide the number of images, do your parts still cover '
+                    'all of them?')
     right = labels == said
     for device in range(k):
         mine = [row for row in seen if seen[row] == device]
@@ -130,19 +131,21 @@ def judge_accuracy(notes: Notes, num_images: int, k: int,
                     'digits are wanted.')
     if given == right.sum() // num_images:
         raise Wrong(f'you returned {given:g}: the accuracy, {truth:.4f}, '
-                    'without what follows the point. `//` and `int` cut it '
-                    'off; `/` keeps it.')
+                    'without the digits after the point. `//` and `int` cut '
+                    'them off; `/` keeps them.')
     if min(abs(given - np.mean(accuracies)),
            abs(given - np.sum(accuracies) / k)) < 1e-6:
         raise Wrong(f'you returned {given:.4f}, the mean of the devices\' '
                     f'accuracies; the accuracy is {truth:.4f}. A device with '
                     'fewer images must count less.')
     if abs(given - right.sum()) < 1e-9:
-        raise Wrong(f'you returned {given:g}, how many are right. The share '
-                    f'of {num_images} images is wanted.')
+        raise Wrong(f'you returned {given:g}, the number of right answers. '
+                    f'The share of right answers in all {num_images} images '
+                    'is wanted.')
     raise Wrong(f'you returned {given:.4f}; {right.sum()} of {num_images} '
-                f'are right, {truth:.4f}. Are all counts in it, once, and '
-                f'is their sum divided by {num_images}?')
+                f'answers are right, so the accuracy is {truth:.4f}. Does '
+                'your sum have each count once, and do you divide it by '
+                f'{num_images}?')
 
 
 def _timeline(notes, k):
@@ -182,12 +185,12 @@ def judge_time(notes: Notes, num_images: int, k: int, seed: int = 0) -> None:
     sizes = [sum(b - a for device, a, b in work if device == i)
              for i in range(k)]
     if max(sizes) > target:
-        raise Wrong(f'{text}The devices have {sizes} images each. Share '
-                    f'them out so that none has more than {target}.')
+        raise Wrong(f'{text}The devices have {sizes} images each. Divide the '
+                    f'images so that no device has more than {target}.')
     late = max(work, key=lambda one: one[1])
-    raise Wrong(f'{text}Device {late[0]} began after {late[1]} ms only: '
-                'Python was waiting for another device until then. Where '
-                'do you call int()?')
+    raise Wrong(f'{text}Device {late[0]} began only after {late[1]} ms. '
+                'Until then Python was waiting for another device. Where do '
+                'you call int()?')
 
 
 def picture(answer: Answer) -> Picture:
@@ -223,6 +226,8 @@ CASES = [{'num_images': n, 'k': k} for n, k in (
     (12, 2), (449, 4), (10, 3), (2, 4))]
 CHECKS = {
     'accuracy': Check(CASES, run, judge_accuracy,
-                      'every image is tested once, and the share is right.'),
+                      'every image is tested once, and the accuracy is '
+                      'right.'),
     'time': Check(CASES, run, judge_time,
-                  'all devices work side by side: 113 ms with four.')}
+                  'all devices work at the same time: 113 ms with four '
+                  'devices.')}

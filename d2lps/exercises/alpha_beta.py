@@ -54,21 +54,22 @@ def _mistaken(nbytes, seconds):
     """What wrong ways give, and why: (words, alpha, bandwidth)."""
     flat = np.repeat(nbytes, seconds.shape[1]), seconds.ravel()
     middle, mean = np.median(seconds, 1), seconds.mean(1)
-    unweighted = ('That is what a fit gives in which every second counts the '
-                  'same. The noise of the largest messages is far longer than '
-                  'alpha, so they decide it. A percent should count the same '
-                  'at every size.')
-    spoiled = ('That is what a fit with weights gives in which late times '
-               'count, too. Some times are no noise: the machine did '
-               'something else. They must not pull.')
+    unweighted = ('A fit in which every second counts the same gives this '
+                  'result. The noise of the largest messages is far longer '
+                  'than alpha, so these messages decide alpha. A percent '
+                  'should count the same at every size.')
+    spoiled = ('A fit with weights in which late times count, too, gives '
+               'this result. Some of the times are not noise, because the '
+               'machine did other work. They must not pull the line.')
     return [(unweighted, *_line(*flat)), (unweighted, *_line(nbytes, mean)),
             (unweighted, *_line(nbytes, middle)),
             (unweighted, *_line(nbytes, seconds.min(1))),
             (spoiled, *_line(*flat, 1 / flat[1])),
             (spoiled, *_line(nbytes, mean, 1 / mean)),
-            ('That is what the fastest repeats give. Times scatter both ways, '
-             'and the fastest is too fast for all sizes; what is usual is '
-             'wanted.', *_line(nbytes, seconds.min(1), 1 / seconds.min(1)))]
+            ('The fastest repeats give this result. Times scatter in both '
+             'directions, so the fastest time is too short at every size. '
+             'The usual time is wanted.',
+             *_line(nbytes, seconds.min(1), 1 / seconds.min(1)))]
 
 
 def _right(nbytes, seconds):
@@ -95,8 +96,8 @@ def judge(found: Notes, table: str, nbytes: Sequence[int],
     (alpha, bandwidth), truth = found, _right(nbytes, seconds)
     off = [mine / true - 1 for mine, true in zip(found, truth)]
     text = ' '.join(
-        f'{name} is {mine:.4g} {unit}, about {true:.4g} is right, and '
-        f'{near:.0%} is as far as you may be away.'
+        f'{name} is {mine:.4g} {unit}, about {true:.4g} is right, and an '
+        f'error of up to {near:.0%} is allowed.'
         for name, mine, true, unit, near, miss in (
             ('alpha', alpha * 1e6, truth[0] * 1e6, 'µs', 0.1, off[0]),
             ('the bandwidth', bandwidth / 1e6, truth[1] / 1e6, 'MB/s', 0.03,
@@ -106,14 +107,14 @@ def judge(found: Notes, table: str, nbytes: Sequence[int],
         return
     if alpha < 0:
         text = (f'alpha is {alpha * 1e6:.4g} µs, about {truth[0] * 1e6:.4g} '
-                'is right. No message takes less than no time.')
+                'is right. A message cannot take less than zero seconds.')
     for words, *mistaken in _mistaken(nbytes, seconds):
         if np.allclose(found, mistaken, rtol=1e-3, atol=0):
             raise Wrong(f'{text} {words}')
     _units(alpha, bandwidth, *truth)
     if alpha < 0:
         raise Wrong(f'{text} Do the largest messages decide the fit? Then '
-                    'their noise goes into alpha.')
+                    'their noise is in alpha.')
     raise Wrong(f'{text} {_which(found, nbytes, seconds)}')
 
 
@@ -124,8 +125,8 @@ def _units(alpha, bandwidth, true_alpha, true_bandwidth):
                     'numbers are wanted.')
     if np.allclose([alpha, bandwidth], [true_bandwidth, true_alpha],
                    rtol=0.5, atol=0):
-        raise Wrong('alpha and the bandwidth are the wrong way round: alpha, '
-                    'the seconds, comes first.')
+        raise Wrong('alpha and the bandwidth are in the wrong order: alpha, '
+                    'in seconds, comes first.')
     for name, mine, wrong, words in (
             ('the bandwidth', bandwidth, 1 / true_bandwidth, 'seconds per '
              'byte, the slope of the line. Bytes per second are wanted'),
@@ -147,20 +148,22 @@ def _which(found, nbytes, seconds):
     usual = np.median(seconds, 1)
     miss = (found[0] + nbytes / found[1]) / usual - 1
     worst = np.abs(miss).argmax()
-    text = (f'At {nbytes[worst]:,} bytes your line is {miss[worst]:+.0%} from '
-            'what is usual there.')
+    text = (f'At {nbytes[worst]:,} bytes your line is {miss[worst]:+.0%} '
+            'away from the usual time there.')
     late = (seconds > 1.3 * usual[:, None]).sum()
     if abs(miss[worst]) > 0.1 * (1 + miss).min() > np.ptp(miss):
-        return ('At all sizes, your line is about as far from what is usual. '
-                'The times are in seconds, and for one way already.')
+        return ('At all sizes, your line has about the same distance from '
+                'the usual time. The times are in seconds, and they are for '
+                'one direction already.')
     if abs(miss[worst]) < 0.08:
-        return f'{text} Does every size have a say in your fit?'
+        return f'{text} Does every size count in your fit?'
     if (np.diff(nbytes) < 0).any():
         text += ' (The sizes of this table are in no order.)'
     return text + (
         f' In this table {late} times of {seconds.size} are late: do they '
-        'pull? And does' if late else ' No time in this table is late, so it '
-        'is not that: does') + ' a percent count the same at every size?'
+        'pull the line? And does' if late else ' No time in this table is '
+        'late, so late times are not the reason: does'
+    ) + ' a percent count the same at every size?'
 
 
 def run_crossover(answer: Answer, n: int, alpha_us: float,
@@ -181,14 +184,15 @@ def judge_crossover(found: float, n: int, alpha_us: float,
         return
     text = (f'you say {found:,.7g} bytes. Then each message of the ring '
             f'costs {alpha_us:g} µs of latency, and '
-            f'{found / n / bandwidth * 1e6:.4g} µs for its bytes; the two '
-            'shall be equal.')
+            f'{found / n / bandwidth * 1e6:.4g} µs for its bytes; these two '
+            'must be equal.')
     for wrong, words in (
             (alpha * bandwidth,
              f'A message carries one of {n} chunks, not all.'),
             (alpha / bandwidth, 'Seconds times bytes per second are bytes.'),
-            (2 * (n - 1) * alpha * bandwidth, 'There are 2(n - 1) messages '
-             'one after the other; each pays its latency and its own bytes.'),
+            (2 * (n - 1) * alpha * bandwidth, 'The 2(n - 1) messages go '
+             'one after the other, and each message takes its own latency and '
+             'the time of its own bytes.'),
             ((n - 1) * alpha * bandwidth, f'There are {n} chunks.')):
         if np.isclose(found, wrong, rtol=1e-3):
             raise Wrong(f'{text} {words}')
@@ -203,7 +207,7 @@ def picture(answer: Answer, crossover: Answer) -> Picture:
     alpha, bandwidth = run(answer, **BUSY)
     if not (np.isfinite([alpha, bandwidth]).all() and bandwidth > 0):
         raise Wrong(f'alpha = {alpha:.4g} and bandwidth = {bandwidth:.4g} '
-                    'make no line that could be drawn.')
+                    'make no line that can be drawn.')
     x = np.geomspace(nbytes.min(), nbytes.max(), 200)
     line = alpha + x / bandwidth
     late = seconds > 1.3 * np.median(seconds, 1)[:, None]
@@ -257,10 +261,10 @@ CHECKS = {
          _case('busy at large sizes', alpha_us=25, MB_per_s=2500, seed=6,
                repeats=7, late=[[-1, 3, 1.5], [-2, 3, 1.6]]),
          _case('one time late', seed=7, late=[[4, 1, 1000]])],
-        run, judge, 'times that are late do not pull.'),
+        run, judge, 'late times do not pull the line.'),
     'crossover': Check(
         [{'n': 4, 'alpha_us': 50, 'MB_per_s': 1000},
          {'n': 2, 'alpha_us': 200, 'MB_per_s': 12.5},
          {'n': 16, 'alpha_us': 3, 'MB_per_s': 40000}],
         run_crossover, judge_crossover,
-        'there latency and bytes cost the same.')}
+        'at this size, latency and bytes take the same time.')}

@@ -92,7 +92,8 @@ def run(answer: Answer, times: Sequence[Sequence[float]], bound: int,
             said.append([index(r) for r in go])
         except TypeError:
             raise Wrong(f'`push` returned {short(go)}. A list of ranks is '
-                        'wanted: [0, 2], say, or [] for nobody.') from None
+                        'wanted, such as [0, 2], or [] for no '
+                        'worker.') from None
         return said[-1]
 
     play(decide, times, pushes, batches)
@@ -103,8 +104,8 @@ def judge(said: Notes, bound: int, slack: int = 0, **case: Any) -> None:
     """slack: so many more or less ahead is forgiven."""
     repeated, end = repeat(said), play(repeat(said), **case)
     wanted = min(case['pushes'], sum(case.get('batches') or [10 ** 9]))
-    stuck = (f'At {end.now:g} s all wait, nobody computes, and so it stays '
-             'for ever.') if sum(end.pushed) < wanted else ''
+    stuck = (f'At {end.now:g} s all workers wait and no worker computes, so '
+             'they wait for ever.') if sum(end.pushed) < wanted else ''
 
     def decide(race, rank, last):
         go = repeated(race, rank, last)
@@ -113,8 +114,8 @@ def judge(said: Notes, bound: int, slack: int = 0, **case: Any) -> None:
         for r in go:
             mistake = _may_not_go(race, r, bound, end.most, slack)
             if mistake or go.count(r) > 1:
-                raise Wrong(f'{text}Worker {r} is told to go on'
-                            f'{mistake or " twice."}')
+                raise Wrong(f'{text}Worker {r} is told to '
+                            f'continue{mistake or " twice."}')
         for r in sorted(race.waiting.difference(go)):
             if race.ahead(r) <= bound - slack:
                 raise Wrong(f'{text}{_need_not_wait(race, r, rank, bound)} '
@@ -143,11 +144,11 @@ def _may_not_go(race, r, bound, most, slack):
     if race.ahead(r) > bound + slack:
         why = 'That is one too many.'
         if most > bound + 1:
-            why = (f'Later somebody is even {most} ahead. Whom do you '
-                   'compare with whom?')
+            why = (f'Later a worker is even {most} ahead. Which two workers '
+                   'do you compare?')
         if bound == 0:
-            why = ('With bound 0, nobody begins a round before all have '
-                   'pushed in the one before.')
+            why = ('With bound 0, no worker begins a round before all '
+                   'workers have pushed in the previous round.')
         return (f', {race.ahead(r)} ahead of the slowest, worker '
                 f'{race.slowest()}; the bound is {bound}. {why}')
 
@@ -159,11 +160,11 @@ def _need_not_wait(race, r, rank, bound):
             return (f'Worker {r} is left waiting for worker {d}, which has '
                     'no batch left and never pushes again.')
     if r != rank:
-        return (f'Worker {r} has waited, and may go on now, but nobody tells '
-                'it.')
+        return (f'Worker {r} has waited, and may continue now, but it is not '
+                'in your list.')
     if race.ahead(r) == 0:
-        return (f'You make worker {r} wait, and nobody has pushed less often '
-                'than it has. For whom does it wait?')
+        return (f'You make worker {r} wait, and no other worker has pushed '
+                'less often. For which worker does it wait?')
     return (f'You make worker {r} wait, only {race.ahead(r)} ahead of the '
             f'slowest, worker {race.slowest()}; the bound is {bound}.')
 
@@ -172,14 +173,15 @@ def judge_figure(said: Notes, bound: int, **world: Any) -> None:
     end, best = play(repeat(said), **world), play(obey(bound), **world)
     if sum(end.pushed) < world['pushes']:
         raise Wrong(f'at {end.now:g} s, after {sum(end.pushed)} gradients, '
-                    'all wait and nobody computes, and so it stays for ever.')
+                    'all workers wait and no worker computes, so they wait '
+                    'for ever.')
     if end.most > bound:
-        raise Wrong(f'somebody goes on {end.most} ahead of the slowest; the '
-                    f'bound is {bound}.')
+        raise Wrong(f'a worker continues that is {end.most} ahead of the '
+                    f'slowest; the bound is {bound}.')
     if end.now > best.now:
         rates = [f'{world["pushes"] / race.now:.2f}' for race in (end, best)]
-        raise Wrong(f'your workers bring {rates[0]} gradients per second, and '
-                    f'the bound permits {rates[1]}: somebody waits in vain.')
+        raise Wrong(f'your workers push {rates[0]} gradients per second, and '
+                    f'the bound permits {rates[1]}: a worker waits in vain.')
 
 
 def picture(answer: Answer) -> Picture:
@@ -203,12 +205,14 @@ CHECKS = {
         [{'bound': 2, 'pushes': 24, 'times': SLOW},
          {'bound': 0, 'pushes': 16, 'times': SLOW},
          {'bound': 1, 'pushes': 20, 'times': [[1, 4], [2], [3, 1, 1]]}],
-        run, judge, 'nobody is too far ahead, and nobody waits in vain.'),
+        run, judge, 'no worker is too far ahead, and no worker waits in '
+                    'vain.'),
     'last': Check(
         [{'bound': 1, 'pushes': 12, 'times': [[1], [1], [2]],
           'batches': [2, 6, 4]},
          {'bound': 0, 'pushes': 6, 'times': [[3], [1]], 'batches': [2, 4]}],
         run, judge_last,
-        'nobody waits for a worker that has no batch left.'),
+        'no worker waits for a worker that has no batch left.'),
     'figure': Check([TARGET], run, judge_figure,
-                    '1.57 gradients per second; if all wait for all, 0.80.')}
+                    '1.57 gradients per second; if all workers wait for all '
+                    'others, 0.80.')}

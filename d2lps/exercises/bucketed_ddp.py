@@ -84,9 +84,9 @@ def run_buckets(answer: Answer, sizes: Sequence[int], most: int,
         raise Wrong(f'your function returned {short(found)}. A list of lists '
                     'of parameters is wanted.') from None
     except KeyError:
-        raise Wrong('your buckets have something in them that is no parameter '
-                    'of the model. The parameters themselves are wanted, no '
-                    'copies and no names.') from None
+        raise Wrong('your buckets hold something that is not a parameter of '
+                    'the model. The parameters themselves are wanted, not '
+                    'copies and not names.') from None
 
 
 def judge_buckets(found: Notes, sizes: Sequence[int], most: int,
@@ -107,9 +107,9 @@ def _compare_order(mine, right, frozen):
     """All parameters in a row: are they there, once, in order?"""
     for name, times in Counter(mine).items():
         if name in frozen:
-            raise Wrong(f'{name} is in a bucket. It never gets a gradient, as '
-                        'its requires_grad is False: its bucket would never '
-                        'be full.')
+            raise Wrong(f'{name} is in a bucket. It never gets a gradient, '
+                        'because its requires_grad is False. So its bucket '
+                        'would never be full.')
         if times > 1:
             raise Wrong(f'{name} is in your buckets {times} times.')
     lost = [name for name in right if name not in mine]
@@ -117,9 +117,9 @@ def _compare_order(mine, right, frozen):
         raise Wrong(f'{lost[0]} is in no bucket.')
     for k, (one, two) in enumerate(zip(mine, right)):
         if one != two:
-            raise Wrong(f'number {k} in your buckets is {one}; it should be '
-                        f'{two}. They go from the last of model.parameters() '
-                        'to the first.')
+            raise Wrong(f'parameter number {k} in your buckets is {one}; it '
+                        f'should be {two}. The order is from the last of '
+                        'model.parameters() to the first.')
 
 
 def _compare_sizes(found, right, most, nbytes):
@@ -128,8 +128,8 @@ def _compare_sizes(found, right, most, nbytes):
         size = sum(nbytes[name] for name in mine)
         if len(mine) > len(theirs):
             raise Wrong(f'bucket {k} has {size} bytes, in {len(mine)} '
-                        f'parameters. More than {most} are only for a '
-                        'parameter that is alone.')
+                        'parameters. Only a parameter that is alone in its '
+                        f'bucket can have more than {most}.')
         if len(mine) < len(theirs):
             name = theirs[len(mine)]
             raise Wrong(f'bucket {k} is closed at {size} bytes. {name}, of '
@@ -261,14 +261,15 @@ def _which(got, right, name, own, rank):
     """What a wrong gradient is."""
     n, each = len(own), [one[name] for one in own]
     if np.isnan(got).any():
-        return ('It is nan, as is everything that is read while its '
-                'all-reduce is under way: wait() first.')
+        return ('It is nan, because it was read while its all-reduce was '
+                'running: call wait() first.')
     if np.allclose(got, n * right, rtol=1e-4, atol=1e-6):
         return f'It is the sum over {n} workers.'
     if np.allclose(got, right / n, rtol=1e-4, atol=1e-6):
         return f'It is the mean divided by {n} once more.'
     if np.allclose(got, each[rank], rtol=1e-4, atol=1e-6):
-        return "It is this worker's own: nothing was written back."
+        return ('It is still the gradient of this worker: the mean was not '
+                'written to it.')
     if not got.any():
         return 'It is zero.'
     got, right = got.ravel(), right.ravel()
@@ -331,15 +332,16 @@ def _follow(events, came, buckets):
             sent += 1
         elif should == 'all_reduce':
             last = f'{there[-1]} came' if there else 'backward began'
-            raise Wrong(f'bucket {which} did not leave when it could: all its '
-                        f'gradients were there when {last}, and every earlier '
-                        f'bucket had left. {_instead(events[k:])}'
+            raise Wrong(f'bucket {which} did not leave when it could. All '
+                        f'its gradients had been computed when {last}, and '
+                        'every earlier bucket had left. '
+                        f'{_instead(events[k:])}'
                         + _another(_next_sum(events[k:]), which, buckets))
         else:
             there.append(value)
     if expected:
-        raise Wrong(f'bucket {expected[0][1]} never left. What is not there '
-                    'when backward ends, finish() sends as zeros.')
+        raise Wrong(f'bucket {expected[0][1]} never left. If a gradient is '
+                    'missing when backward ends, finish() sends zeros for it.')
 
 
 def _next_sum(events):
@@ -354,15 +356,15 @@ def _instead(events):
     before = [*takewhile(lambda event: event[0] != 'all_reduce', events)]
     if any(what == 'finish' for what, _ in before):
         return 'The next all_reduce was in finish() only.'
-    return f'The next all_reduce was when {before[-1][1]} came.'
+    return f'The next all_reduce was called when {before[-1][1]} came.'
 
 
 def _no_wait_before_finish(expected, there):
     if any(what == 'finish' for what, _ in expected):
-        raise Wrong(f'wait() was called while backward runs, after the '
+        raise Wrong('wait() was called while backward was running, after the '
                     f'gradient of {there[-1] if there else "nothing"} came. '
-                    'Then nothing is computed while it is sent: wait in '
-                    'finish().')
+                    'Then nothing is computed while the bucket is sent: wait '
+                    'in finish().')
 
 
 def _may_leave(elements, sent, should, there, buckets):
@@ -378,8 +380,8 @@ def _may_leave(elements, sent, should, there, buckets):
             f'{sent} has {right}.' + _another(elements, sent, buckets))
     if should != 'all_reduce':
         raise Wrong(f'bucket {sent} left too early: {len(lacking)} of its '
-                    f'{len(names)} gradients were not there, such as that of '
-                    f'{lacking[0]}.')
+                    f'{len(names)} gradients were missing, such as the '
+                    f'gradient of {lacking[0]}.')
 
 
 def _another(elements, sent, buckets):
@@ -388,10 +390,10 @@ def _another(elements, sent, buckets):
     if elements in (None, sizes[sent]):
         return ''
     if elements in sizes:
-        return (f' Was it bucket {sizes.index(elements)}? They leave in '
-                'order, the same on every worker.')
+        return (f' Was it bucket {sizes.index(elements)}? Buckets leave in '
+                'order, in the same order on every worker.')
     if elements == sum(sizes):
-        return ' It had all gradients in one.'
+        return ' It had all gradients in one tensor.'
     return ''
 
 
@@ -497,7 +499,8 @@ CHECKS = {
           'use': [[[3, 0, 2, 1]]]},
          {'num_workers': 3, 'sizes': [1, 4, 2], 'most': 16,
           'use': [[[2, 1, 0]]]}],
-        run, judge_calls, 'each bucket leaves in time, and not before.'),
+        run, judge_calls, 'each bucket leaves as soon as it can, and not '
+                          'earlier.'),
     'steps': Check(
         [{'num_workers': 2, 'sizes': [2, 3, 5], 'most': 64, 'use': ALL,
           'steps': 3},
@@ -506,4 +509,5 @@ CHECKS = {
          {'num_workers': 2, 'sizes': [2, 3, 5, 1], 'most': 60,
           'use': [[[0, 1, 2, 3], [0, 1, 3]], [[2, 0], [3, 1]]],
           'steps': 3}],
-        run, judge, 'step after step, also with layers that are not used.')}
+        run, judge, 'every step is right, also with layers that are not '
+                    'used.')}

@@ -88,24 +88,23 @@ def _judge_once(buckets, **case):
     _judge_all(buckets, len(link[0]))
     for number, layers in enumerate(buckets):
         if not layers:
-            raise Wrong(f'bucket {number} is empty. A message costs its '
-                        'latency even if no gradient is in it.')
+            raise Wrong(f'bucket {number} is empty. A message costs a '
+                        'latency even if it has no gradient.')
         for layer in layers:
             if layer in found:
                 raise Wrong(f'the gradient of layer {layer} is in bucket '
                             f'{found[layer]} and again in bucket {number}: '
-                            'it would be sent, and added, twice.')
+                            'it would be sent twice, and added twice.')
             found[layer] = number
     ready = [ready for ready, *_ in _messages(buckets, *link)]
     for number in range(1, len(buckets)):
         early, late = ready[number], ready[number - 1]
         if early < late - 1e-9:
             raise Wrong(
-                f'bucket {number - 1} goes before bucket {number}, but is '
-                f'ready after it: at {late * 1e3:g} ms, not '
-                f'{early * 1e3:g}, as it waits for layer '
-                f'{min(buckets[number - 1])}. The backward pass begins with '
-                'the last layer.')
+                f'bucket {number - 1} is sent before bucket {number}, but is '
+                f'ready later: at {late * 1e3:g} ms, not {early * 1e3:g}, '
+                f'because it waits for layer {min(buckets[number - 1])}. The '
+                'backward pass begins with the last layer.')
 
 
 def _judge_all(buckets, n):
@@ -118,7 +117,7 @@ def _judge_all(buckets, n):
         k in layers for layers in buckets)]
     if missing:
         last = ' What happens to the last bucket?' * (0 in missing)
-        raise Wrong(f'of layers {short(missing)}, the gradients are in no '
+        raise Wrong(f'the gradients of layers {short(missing)} are in no '
                     'bucket. They are never sent, so the other workers never '
                     f'get them.{last}')
 
@@ -138,12 +137,12 @@ def _judge_time(buckets, **case):
     if 'ms' in case:
         text += f'They take {case["ms"]} ms and have {case["MB"]} MB. '
     if len(buckets) == 1:
-        raise Wrong(f'{text}Everything goes in one message, which leaves '
+        raise Wrong(f'{text}All gradients are in one message, which leaves '
                     f'when all is computed, at {1e3 * sum(backward):g} ms: '
                     'nothing overlaps.')
     if len(buckets) == n:
-        raise Wrong(f'{text}Each gradient goes on its own, so the latency of '
-                    f'{latency:g} ms counts {len(buckets)} times.')
+        raise Wrong(f'{text}Each gradient has its own message, so the '
+                    f'latency of {latency:g} ms counts {len(buckets)} times.')
     before, idle = 0, []
     for number, (_, start, after) in enumerate(_messages(buckets, *link)):
         if start > before + 1e-9:
@@ -151,7 +150,7 @@ def _judge_time(buckets, **case):
                         f'{number}, which waits for layer '
                         f'{min(buckets[number])}')
         before = after
-    more = '; and before others' * (len(idle) > 3)
+    more = '; and before other buckets' * (len(idle) > 3)
     raise Wrong(f'{text}Your {len(buckets)} messages cost '
                 f'{len(buckets) * latency:g} ms of latency, and the link is '
                 f'idle for {"; ".join(idle[:3]) or "no time"}{more}.')
@@ -194,9 +193,9 @@ SLOW_LINK = {'ms': [6, 5, 4, 9, 2, 3], 'MB': [1, 1, 5, 1, 7, 3],
 MANY = {'n': 200, 'seed': 1, 'latency_ms': 10, 'MB_per_s': 500}
 CHECKS = {
     'once': Check([SMALL, ALONE, UNLIKE], _run, _judge_once,
-                  'each gradient goes once, and those go first that are '
-                  'ready first.'),
+                  'each gradient is sent once, and gradients that are ready '
+                  'first are sent first.'),
     'time': Check([UNLIKE, SMALL, TOY, SLOW_LINK], _run, _judge_time,
-                  'no buckets end the step earlier; it takes 75 ms.'),
+                  'no other buckets end the step earlier; it takes 75 ms.'),
     'many': Check([MANY], _run, _judge_time,
-                  'no buckets of 200 layers end the step earlier.')}
+                  'no other buckets of 200 layers end the step earlier.')}

@@ -234,13 +234,13 @@ def call_twice(answer: Answer, note: Callable[[Any], Notes],
     except ValueError:
         for name, length in outside.items():
             if len(answer.__globals__[name]) > length:
-                raise Wrong(f'the list `{name}`, which lives outside of your '
+                raise Wrong(f'the list `{name}`, which is outside your '
                             'function, grows in each call. Make it inside.'
                             ) from None
         raise
     if json.dumps(first, default=_plain) != json.dumps(again, default=_plain):
-        raise Wrong('a second call returns something else than the first. '
-                    'Does a list live outside of your function?')
+        raise Wrong('a second call returns something else than the first '
+                    'call. Do you keep a list outside your function?')
     return first
 
 
@@ -259,8 +259,8 @@ def take_notes(chosen: Check, answer: Answer, cases: Sequence[Case]) -> str:
         except KeyboardInterrupt as error:
             if not os.environ.get(CASES):  # here it is the student's Ctrl-C
                 raise
-            wrong = ('your function did not end in time: it was stopped'
-                     f'{student_line(error)}')
+            wrong = ('your function did not end in time, so it was '
+                     f'stopped{student_line(error)}')
         except Exception as error:
             wrong = ('your function stopped with '
                      f'{type(error).__name__}: {error}{student_line(error)}')
@@ -296,7 +296,8 @@ def hand_over(notes: str) -> None:
     """Put notes into the output of a graded notebook's cell."""
     from IPython.display import display
     if len(notes) > MOST_NOTES:
-        notes = json.dumps([{'wrong': 'your function returned far too much.'}])
+        notes = json.dumps([{'wrong': 'your function returned far too many '
+                                      'numbers.'}])
     display({NOTES: notes}, raw=True)
 
 

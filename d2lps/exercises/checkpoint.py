@@ -96,7 +96,7 @@ def judge_whole(notes: Notes, steps: Sequence[int], seed: int,
         judge_found(note, [step], seed, size, when, why)
     if not same:
         raise Wrong('save changed the state that it was given, and the '
-                    'training goes on with it.')
+                    'training continues with this state.')
 
 
 def judge_found(note: Notes, steps: Sequence[int | None], seed: int, size: int,
@@ -128,8 +128,8 @@ def judge_found(note: Notes, steps: Sequence[int | None], seed: int, size: int,
                     f'{words}.{hint}')
     right = state_of(step, seed, size)
     if not isinstance(state, dict):
-        raise Wrong(f'{when}load returned no dictionary as the state: '
-                    f'{state!r:.60}')
+        raise Wrong(f'{when}the state that load returned is not a '
+                    f'dictionary: {state!r:.60}')
     for name in ['params'] if roughly else right:
         same = state.get(name) == right[name]
         if roughly and len(state.get(name, ())) == size:
@@ -137,15 +137,15 @@ def judge_found(note: Notes, steps: Sequence[int | None], seed: int, size: int,
                 state[name], right[name]))
         if not same:
             what = ('is not in its state' if name not in state else
-                    f'is another in its state: {short(state[name])}, and '
+                    f'differs in its state: it is {short(state[name])}, and '
                     f'{short(right[name])} was saved')
             raise Wrong(f'{when}load returned step {step}, but {name!r} '
-                        f'{what}. Training would go on, and end with other '
-                        'parameters.')
+                        f'{what}. The training would continue, and end with '
+                        'other parameters.')
     more = [*state.keys() - right.keys()]
     if more and not roughly:
-        raise Wrong(f'{when}load returned a state with {more[0]!r:.40}, which '
-                    'the one that was saved has not.')
+        raise Wrong(f'{when}load returned a state with {more[0]!r:.40}, but '
+                    'the saved state does not have it.')
 
 
 def run_crashes(answer: Answer, steps: Sequence[int], seed: int, size: int,
@@ -193,12 +193,12 @@ def judge_crashes(notes: Notes, steps: Sequence[int], seed: int, size: int,
                   again: int = 0, shift: int = 0) -> None:
     if notes and all('found' in note and not note['found']
                      for note in notes):
-        raise Wrong('load returned None whenever the power went, and also '
-                    'after the last save. Has load a `return`?')
+        raise Wrong('load returned None after each power cut, and also after '
+                    'the last save. Has load a `return`?')
     for note in notes:
         diary = ', '.join(note['diary'][-3:]) or 'nothing'
         kept = {0: 'nothing', 0.5: 'half', 1: 'all'}[note['share']]
-        when = f'the power goes after {diary}: '
+        when = f'the power fails after {diary}: '
         if note['now'] is None:
             when = f'after the last save, which ended with {diary}: '
         allowed = [note['done']]
@@ -212,7 +212,8 @@ def judge_crashes(notes: Notes, steps: Sequence[int], seed: int, size: int,
         if again and note['most'] > MOST_FILES:
             raise Wrong(f'{when}there were {note["most"]} files at the same '
                         f'time, and the target is {MOST_FILES}. Is an older '
-                        'one left, or what a power cut left unfinished?')
+                        'checkpoint left, or an unfinished file from before '
+                        'a power cut?')
     if not notes or notes[-1]['done'] != steps[-1] or notes[-1]['now']:
         raise Wrong('not all steps were saved.')
 
@@ -226,8 +227,8 @@ def reason(note: Notes, kept: str) -> str:
                 f'flushed: {kept} of the text is there.')
     if note['unflushed']:
         return (f' {note["unflushed"][0]!r} was written and not flushed, so '
-                f'{kept} of the text is there. Was it read nevertheless, or '
-                'is it the name of the last good checkpoint?')
+                f'{kept} of the text is there. Did load read it '
+                'nevertheless, or is it the name of the last good checkpoint?')
     if note['done'] is None:  # so there is no old one
         return ''
     return ' Was the old checkpoint gone before the new one was in its place?'
@@ -262,7 +263,8 @@ def picture(answer: Answer, steps: Sequence[int] = (8, 9, 10), seed: int = 1,
     figure = new_figure(WIDE, 1.3 + 0.23 * len(operations))
     ax = row_axes(
         operations, steps[-1] + 0.5, begin=first - 0.5, ax=figure.subplots(),
-        title=title, xlabel='step that load returns if the power goes after …')
+        title=title, xlabel='step that load returns if the power fails after '
+                            '…')
     ax.set_xticks([first, *steps], ['none', *map(str, steps)])
     describe(ax, f'What is loaded after a power cut at each of '
                  f'{len(operations)} moments: {title}.')
@@ -279,15 +281,15 @@ def picture(answer: Answer, steps: Sequence[int] = (8, 9, 10), seed: int = 1,
 CHECKS = {
     'whole': Check([{'steps': [8, 9, 10, 11], 'seed': 1, 'size': 5}],
                    run_whole, judge_whole,
-                   'all of the newest state comes back, in a new process.'),
+                   'a new process loads all of the newest state.'),
     'crash': Check([{'steps': [20, 40, 60], 'seed': 2, 'size': 4},
                     {'steps': [8, 9, 10], 'seed': 3, 'size': 3}],
                    run_crashes, judge_crashes,
                    'a power cut at any moment leaves a whole checkpoint, and '
-                   'what was saved stays.'),
+                   'no saved checkpoint is lost.'),
     'again': Check([{'steps': [9, 10, 11], 'seed': 4, 'size': 3, 'again': k}
                     for k in (1, 2, 3, 5, 8)] +
                    [{'steps': [20, 40, 60], 'seed': 5, 'size': 3, 'again': 4,
                      'shift': 7}], run_crashes, judge_crashes,
-                   'a second power cut does no harm either, and there are 2 '
-                   'files at most: nothing is left lying about.')}
+                   'a second power cut does no harm either, and there are '
+                   'never more than 2 files.')}

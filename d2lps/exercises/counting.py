@@ -63,8 +63,8 @@ class Counted:
         if not isinstance(other, Counted):
             return other
         if other.ctx != self.ctx:
-            raise Wrong(f'an array on device {other.ctx} meets one on device '
-                        f'{self.ctx}. Copy it to this device first, with '
+            raise Wrong(f'an array on device {other.ctx} meets an array on '
+                        f'device {self.ctx}. Copy one of them first, with '
                         'as_in_ctx.')
         return other.data
 

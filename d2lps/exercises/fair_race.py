@@ -76,8 +76,8 @@ def run(answer: Answer, machine: str, names: Sequence[str],
 
 def _too_many(names):
     return (f'your function asks for run number {MOST_RUNS + 1}. {MOST_RUNS} '
-            f'are allowed, for all {len(names)} programs together, the cold '
-            'ones among them.')
+            f'runs are allowed, for all {len(names)} programs together, with '
+            'the cold runs.')
 
 
 def _numbers(found, names):
@@ -125,7 +125,8 @@ def judge(notes: Notes, machine: str, names: Sequence[str],
     found = [float(one) for one in notes['found']]
     for name, mine, one in zip(names, runs, found, strict=True):
         if not mine:
-            raise Wrong(f'{name!r} was never run, and yet it has a time.')
+            raise Wrong(f'{name!r} was never run, but your function returned '
+                        'a time for it.')
         if not (math.isfinite(one) and one > 0):
             raise Wrong(f'for {name!r} your function returned {one:g}. A '
                         'time in ms is wanted.')
@@ -135,10 +136,10 @@ def judge(notes: Notes, machine: str, names: Sequence[str],
     text = (f'you say that {names[i]!r} takes {found[i] / found[j]:.3f} times '
             f'as long as {names[j]!r}, and {ms[i] / ms[j]:.3f} is right.')
     if (found[i] - found[j]) * (ms[i] - ms[j]) < 0:
-        text += ' So you name the wrong one as the faster.'
+        text += ' So you name the wrong program as the faster one.'
     if _upside_down(runs, found):
-        raise Wrong(f'{text} The ratio is upside down here. Are these times, '
-                    'and does each stand beside its own name?')
+        raise Wrong(f'{text} Your ratio is the inverse. Did you return '
+                    'times, and does each time have the right name?')
     _in_ms(names, runs, found, text)
     raise Wrong(f'{text} {_why(found, i, j, runs, names, ms, **world)}')
 
@@ -174,8 +175,8 @@ def _in_ms(names, runs, found, text):
         if not 0.9 * min(took) <= one <= 1.1 * max(took):
             raise Wrong(f'{text} For {name!r} your function returned '
                         f'{one:.4g}, and its runs took {min(took):.4g} to '
-                        f'{max(took):.4g} ms. Are these ms of one '
-                        'repetition?')
+                        f'{max(took):.4g} ms. Did you return the ms of one '
+                        'run?')
 
 
 def worst_pair(found: Sequence[float],
@@ -224,14 +225,16 @@ def _cause(found, i, j, runs, names, ms, cold=(), slow=(), odd=(), drift=0,
     once = [name for name, took in zip(names, times) if len(took) == 1]
     if once and cold:
         return (f'You ran {once[0]!r} once, and its first run is cold: it '
-                'also asks for memory. What would a second run have said?')
+                'also asks for memory. How long would a second run have '
+                'taken?')
     if 'first' in fits:
-        return 'These are the first runs, the cold ones. They do not count.'
+        return ('You returned the first runs, which are cold. They must not '
+                'count.')
     if not fits and any(all(one == round(WAYS[way](took)) for took, one in
                             zip(times, found))
                         for way in ('median', 'warm median')):
         return (f'{found[i]:g} and {found[j]:g} are whole numbers. What does '
-                'rounding do to the ratio of such small ones?')
+                'rounding do to the ratio of such small numbers?')
     strange = [(name, repetition, factor) for name, repetition, factor in odd
                if name in (names[i], names[j]) and
                repetition < len(times[names.index(name)])]
@@ -240,27 +243,29 @@ def _cause(found, i, j, runs, names, ms, cold=(), slow=(), odd=(), drift=0,
     if 'fastest' in fits and drift:
         quickest = [min(runs[k], key=lambda run: run[1])[0] + 1
                     for k in (i, j)]
-        return (f'That is the fastest run of each: run {quickest[0]} of the '
-                f'machine for {names[i]!r}, run {quickest[1]} for '
-                f'{names[j]!r}. It takes {abs(drift):.1%} '
-                f'{"longer" if drift > 0 else "less"} from each run to the '
-                'next: is that one program, or one moment?')
+        return ('You returned the fastest run of each program: run '
+                f'{quickest[0]} of the machine for {names[i]!r}, run '
+                f'{quickest[1]} for {names[j]!r}. The machine takes '
+                f'{abs(drift):.1%} {"longer" if drift > 0 else "less"} from '
+                'each run to the next. So do you compare two programs, or '
+                'two moments?')
     longest = 'warm slowest' in fits and all(len(took) > 2 for took in times)
     if 'slowest' in fits or longest:
-        return ('That is the slowest run of each, and what made it slow was '
-                'not the program.')
+        return ('You returned the slowest run of each program, and the '
+                'program is not the reason why it was slow.')
     if 'median' not in fits and 'warm median' not in fits:
         if {'upper', 'lower', 'warm upper', 'warm lower'} & {*fits}:
-            return ('Of an even number of times you took one of the two in '
-                    'the middle. What is the median of 1, 2, 4 and 9?')
+            return ('You have an even number of times, and you took one of '
+                    'the two in the middle. What is the median of 1, 2, 4 '
+                    'and 9?')
         if 'as it came' in fits:
-            return (f'That is repetition {len(times[i]) // 2 + 1} of '
-                    f'{names[i]!r} as it came. What is in the middle when '
-                    'the times are sorted?')
+            return (f'You returned repetition {len(times[i]) // 2 + 1} of '
+                    f'{names[i]!r} in the order of the runs. Which time is '
+                    'in the middle when the times are sorted?')
     if 'mean' in fits and cold:
         k = max((i, j), key=lambda k: times[k][0] / median(times[k]))
-        return (f'That is the mean of all runs. The first run of {names[k]!r} '
-                f'took {times[k][0]:.4g} ms and the next one '
+        return ('You returned the mean of all runs. The first run of '
+                f'{names[k]!r} took {times[k][0]:.4g} ms and the next one '
                 f'{times[k][1]:.4g}: should it count?')
     if 'warm mean' in fits and strange:
         return _odd_run(strange, times, names, ms, fast=False)
@@ -271,15 +276,14 @@ def _cause(found, i, j, runs, names, ms, cold=(), slow=(), odd=(), drift=0,
                 runs, names, ms, drift, seed):
             return _cold_in_the_middle(i, j, times, names)
         if _warm_is_right(times, ms):
-            return ('Without the first ones, these same runs can give the '
-                    'right ratio. Which number made of them says what is '
-                    'usual?')
+            return ('Without the first runs, the same runs can give the '
+                    'right ratio. Which summary of them shows the usual time?')
         return _order(i, j, runs, names, drift)
     if strange:
         return _odd_run(strange, times, names, ms, fast=False)
     k = max((i, j), key=lambda k: times[k][0] / median(times[k]))
     return (f'The first run of {names[k]!r} took {times[k][0]:.4g} ms, and '
-            f'the next one {times[k][1]:.4g}. Which of them count?')
+            f'the next one {times[k][1]:.4g}. Which runs must count?')
 
 
 def _warm_is_right(times, ms):
@@ -299,11 +303,11 @@ def _right_without_cold(runs, names, ms, drift, seed):
 
 def _cold_in_the_middle(i, j, times, names):
     k = max((i, j), key=lambda k: times[k][0] / times[k][1])
-    return (f'That is the median of all {len(times[k])} runs of each. Without '
-            f'cold starts it would be right. The first run of {names[k]!r} '
-            f'took {times[k][0]:.4g} ms, the next one {times[k][1]:.4g}: '
-            'counted among the late and slow ones, it moves the middle. '
-            'Leave it out: how many must count then?')
+    return (f'You returned the median of all {len(times[k])} runs of each '
+            'program. Without cold starts it would be right. The first run '
+            f'of {names[k]!r} took {times[k][0]:.4g} ms, the next one '
+            f'{times[k][1]:.4g}: as one of the slow runs it moves the '
+            'middle. Leave it out. How many runs must count then?')
 
 
 def _odd_run(strange, times, names, ms, fast):
@@ -315,12 +319,12 @@ def _odd_run(strange, times, names, ms, fast):
             math.log(one[2])))
     k = names.index(name)
     text = (f'Repetition {repetition + 1} of {name!r} took '
-            f'{times[k][repetition]:.4g} ms, and {ms[k]:.4g} are usual.')
+            f'{times[k][repetition]:.4g} ms, and {ms[k]:.4g} ms are usual.')
     if fast:
         return (f'{text} For a moment the clock ran faster, and you let the '
                 'fastest run decide.')
-    return (f'{text} One such run must not pull the result, and there may be '
-            'two. What made of all runs hardly notices them?')
+    return (f'{text} One such run must not pull the result, and there can be '
+            'two. Which summary of all runs hardly changes by them?')
 
 
 def _phase(i, j, runs, names, ms, slow):
@@ -330,17 +334,17 @@ def _phase(i, j, runs, names, ms, slow):
     words = ' and '.join(f'{sum(which)} of the {len(which)} runs of {name!r}'
                          for name, which in hit.items())
     text = (f'The machine was slow in its runs {first + 1} to {last + 1}. '
-            f'That hit {words}.')
+            f'This hit {words}.')
     shares = [sum(which) / len(which) for which in hit.values()]
     if _warm_is_right([[time for _, time in mine] for mine in runs], ms):
-        return (f'{text} Without the first ones, these same runs can give the '
-                'right ratio. Which number made of them hardly notices the '
+        return (f'{text} Without the first runs, the same runs can give the '
+                'right ratio. Which summary of them hardly changes by the '
                 'slow phase?')
     if abs(shares[0] - shares[1]) < 0.05:
-        return (f'{text} Both got their share. Which number made of all runs '
-                'hardly notices it?')
-    return (f'{text} In which order do all get their share of it, and keep '
-            'enough that it did not hit?')
+        return (f'{text} It hit the same share of both. Which summary of all '
+                'runs hardly changes by it?')
+    return (f'{text} In which order does it hit the same share of all '
+            'programs, and leave enough runs of each?')
 
 
 def _order(i, j, runs, names, drift):
@@ -353,16 +357,16 @@ def _order(i, j, runs, names, drift):
     for one, other, sign in (i, j, 1), (j, i, -1):
         if all((b - a) * sign > 0 for a, b in both):
             return (f'{text}{names[one]!r} always runs before '
-                    f'{names[other]!r}. Whose runs are on the slower machine '
-                    'then?')
+                    f'{names[other]!r}. Whose runs then find a slower '
+                    'machine?')
     if middle[0] == middle[1]:
         return (f'{text}Do the runs that count for {names[i]!r} and for '
                 f'{names[j]!r} lie around the same moment?')
     where = [f'{number + 1:g}' for number in middle]
-    return (f'{text}Without the first one, the middle of the runs of '
+    return (f'{text}Without the first run, the middle of the runs of '
             f'{names[i]!r} is run {where[0]} of the machine, and that of '
             f'{names[j]!r} is run {where[1]}. How many runs must count, and '
-            'in which order, so that these two are the same?')
+            'in which order, so that both middles are the same run number?')
 
 
 def picture(answer: Answer) -> Picture:
@@ -437,7 +441,7 @@ CHECKS = {
           'cold': [3, 1.5], 'slow': [14, 21, 1.3], 'seed': 5},
          {'machine': 'slow in runs 2 to 9', 'names': TWO, 'ms': [36, 40],
           'cold': [1.3, 2], 'slow': [1, 8, 1.35], 'seed': 12}],
-        run, judge, 'a slow phase hits all programs alike.'),
+        run, judge, 'a slow phase hits all programs equally.'),
     'spikes': Check(
         [{'machine': 'late now and then', 'names': TWO, 'ms': [30, 24],
           'cold': [1.5, 3], 'seed': 6,
@@ -446,7 +450,7 @@ CHECKS = {
           'cold': [2, 1.4, 3], 'seed': 7,
           'odd': [['sharded', 1, 1.5], ['sharded', 3, 6],
                   ['allreduce', 2, 2.5]]}],
-        run, judge, 'late runs do not pull.'),
+        run, judge, 'slow single runs do not pull the result.'),
     'fast': Check(
         [{'machine': 'fast now and then', 'names': TWO, 'ms': [30, 27],
           'cold': [1.5, 2], 'seed': 8, 'odd': [['sharded', 3, 0.85]]},
@@ -454,10 +458,10 @@ CHECKS = {
           'cold': [2, 1.4, 3], 'seed': 9,
           'odd': [['mx.kv', 1, 0.88], ['mx.kv', 4, 0.9],
                   ['sharded', 2, 1.7]]}],
-        run, judge, 'a run on a faster clock does not decide.'),
+        run, judge, 'a run on a faster clock does not decide the result.'),
     'drift': Check(
         [{'machine': 'slower and slower', 'names': TWO, 'ms': [30, 30.9],
           'cold': [1.3, 2], 'drift': 0.03, 'seed': 10},
          {'machine': 'slower and slower', 'names': THREE, 'ms': [50, 35, 30],
           'cold': [1.2, 1.6, 2], 'drift': 0.015, 'seed': 11}],
-        run, judge, 'nobody runs later than the others, on the whole.')}
+        run, judge, 'on average, no program runs later than the others.')}

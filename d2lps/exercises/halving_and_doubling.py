@@ -28,10 +28,10 @@ def judge_rounds(notes: Notes, n: int) -> None:
                         {src for src, dst in pairs if dst == device})
             if len(partners) > 1:
                 raise Wrong(
-                    f'in round {number} device {device} '
-                    f'has {len(partners)} partners: {sorted(partners)}. It '
-                    'shall send to one device at most in a round, and '
-                    'receive from the same.')
+                    f'in round {number} device {device} has {len(partners)} '
+                    f'partners: {sorted(partners)}. In a round it should '
+                    'send to one device at most, and receive only from this '
+                    'device.')
 
 
 def judge_bytes(notes: Notes, n: int) -> None:
@@ -66,7 +66,7 @@ def picture(answer: Answer, n: int = 8) -> Picture:
 
 CHECKS = {
     'sum': Check([{'n': n} for n in (2, 4, 8, 1)], run, plan_checks.judge_sum,
-                 'every device ends with the part of each device once.'),
+                 'every device ends with the gradient of each device once.'),
     'rounds': Check([{'n': n} for n in (4, 8)], run, judge_rounds,
                     '2 log2(n) rounds, and one partner in each.'),
     'bytes': Check([{'n': n} for n in (4, 8)], run, judge_bytes,

@@ -113,7 +113,7 @@ def judge(found: Notes, **case: Any) -> None:
     own, right = _of_plan(plan, said), _guilty(plan, said)
     for rank in found:
         if not 0 <= rank < plan.num_devices:
-            raise Wrong(f'there is no rank {rank}: they are 0 to '
+            raise Wrong(f'there is no rank {rank}: the ranks are 0 to '
                         f'{plan.num_devices - 1}.')
         if rank not in right:
             raise Wrong(f'your list has rank {rank}. '
@@ -123,41 +123,42 @@ def judge(found: Notes, **case: Any) -> None:
             raise Wrong(f'rank {rank} is missing in your list, {found}. '
                         f'{_why(rank, said, own)}')
     if found != right:
-        raise Wrong(f'you returned {found}. Each is wanted once, the least '
-                    f'first: {right}.')
+        raise Wrong(f'you returned {found}. Each rank is wanted once, the '
+                    f'smallest first: {right}.')
 
 
 def _innocent(rank, said, own):
     """Why it is no culprit."""
     for one, (src, k) in said.items():
         if src == rank and one not in own:
-            return (f'True, {_says(one, rank, k)}. But the plan has no such '
-                    f'message, so it is rank {one} that is wrong.')
+            return (f'It is true that {_says(one, rank, k)}. But the plan '
+                    f'has no such message, so rank {one} is wrong.')
     by = [(k, one) for one, (src, k) in own.items() if src == rank]
     if by:
         (k, one), (src, before) = min(by), own[rank]
-        return (f'True, {_says(one, rank, k)}. But {_says(rank, src, before)}'
-                f', before it comes to round {k}: it is a victim.')
+        return (f'It is true that {_says(one, rank, k)}. But '
+                f'{_says(rank, src, before)}, before it comes to round {k}: '
+                'it is a victim.')
     if rank in own:
-        return f'But {_says(rank, *own[rank])}, and nobody waits for it.'
-    return ('It has said nothing, but nobody waits for it either. It may '
-            'have finished its part.')
+        return f'But {_says(rank, *own[rank])}, and no rank waits for it.'
+    return ('It has not reported, but no rank waits for it. Perhaps it has '
+            'ended its part.')
 
 
 def _why(rank, said, own):
     """Why it is a culprit."""
     if rank in said and rank not in own:
         src, k = said[rank]
-        return (f'It says that it waits for {src} in round {k}, and the plan '
-                'has no such message: it carries out another plan.')
+        return (f'It reports that it waits for {src} in round {k}, and the '
+                'plan has no such message: it carries out another plan.')
     k, one = min((k, one) for one, (src, k) in own.items() if src == rank
                  and (rank not in own or own[rank][1] >= k))
     text = f'R{_says(one, rank, k)[1:]}, and '
     if rank not in own:
-        return f'{text}rank {rank} has said nothing that would excuse it.'
-    return (f'{text}{_says(rank, *own[rank])}. That is not an earlier round: '
-            f'it says that its message of round {k} is on its way. Somebody '
-            'must look at why that did not arrive.')
+        return f'{text}rank {rank} has no report that would excuse it.'
+    return (f'{text}{_says(rank, *own[rank])}. That is not an earlier round, '
+            f'so it has sent its message of round {k}. Somebody must find '
+            'out why this message did not arrive.')
 
 
 def judge_begun(found: Notes, **case: Any) -> None:
@@ -175,18 +176,18 @@ def judge_begun(found: Notes, **case: Any) -> None:
         if mine < k:
             why = _shows(plan, own, right, rank, k)
         elif rank in own:
-            why = f'But {_says(rank, *own[rank])}, so it is not yet further.'
+            why = f'But {_says(rank, *own[rank])}, so it is not further.'
         elif rank in said:
             why = (f'Though {_says(rank, *said[rank])}, the plan has no such '
-                   'message, so that counts for nothing.')
+                   'message, so its report does not count.')
         raise Wrong(f'for rank {rank} you say {mine}; it is {k}. {why}')
 
 
 def _shows(plan, own, last, rank, k):
     """Who must have received something of round k from it."""
     if rank in own and own[rank][1] == k:
-        return f'It says so itself: {_says(rank, *own[rank])}.'
-    text = f'Rank {{}} has its message of round {k}, for {{}}.'
+        return f'Its own report shows this: {_says(rank, *own[rank])}.'
+    text = f'Rank {{}} has received its message of round {k}, because {{}}.'
     for one, (src, at) in own.items():
         came = senders(plan, one, k)
         if at == k and rank in came[:came.index(src)]:
@@ -195,9 +196,9 @@ def _shows(plan, own, last, rank, k):
     one = next(one for one, at in enumerate(last)
                if at > k and rank in senders(plan, one, k))
     if one in own:
-        return text.format(one, f'it waits in round {own[one][1]} only')
-    return text.format(one, f'it has begun round {last[one]} itself, as what '
-                       'others received shows')
+        return text.format(one, f'it waits only in round {own[one][1]}')
+    return text.format(one, f'it has begun round {last[one]}: messages that '
+                       'other ranks received show this')
 
 
 def picture(answer: Answer, begun: Answer) -> Picture:
@@ -265,7 +266,7 @@ CHECKS = {
          _case('ring', 6, [(2, 9)]), _case('tree', 7, [(5, 1)]),
          _case('halving_doubling', 8, [(6, 3)]),
          _case('sharded', 6, [(4, 2)])],
-        run, judge, 'whichever rank stops, it alone is named.'),
+        run, judge, 'whichever rank stops, only this rank is named.'),
     'several': Check(
         [_case('ring', 8, [(2, 3), (6, 5)]),
          _case('tree', 7, [(3, 1), (2, 4)]),
@@ -274,7 +275,8 @@ CHECKS = {
          _case('sharded', 5, [(1, 1), (3, 2)]),
          _case('gather_broadcast', 5, [(1, 1), (3, 1)]),
          _case('ring', 4)],
-        run, judge, 'several are named, and nobody who is only silent.'),
+        run, judge, 'all culprits are named, and no rank that is only '
+                    'silent.'),
     'odd': Check(
         [_case('ring', 6, lost=[(2, 3, 4)]),
          _case('ring', 5, lost=[(1, 2, 8)]),
@@ -289,4 +291,4 @@ CHECKS = {
          _case('sharded', 6, [(4, 2)], mute=[1]),
          _case('ring', 6, [(1, 3)], odd=[(4, 5, 9)]), _case('tree', 3)],
         run, judge_begun,
-        'how far each rank has come for certain, and no further.')}
+        'the last round that each rank has begun for certain.')}

@@ -98,8 +98,9 @@ def judge_runs(notes: Notes, lrs: Sequence[float], counts: Sequence[int],
     for n, size, lr in notes['trained']:
         if size != n * b:
             raise Wrong(f'you trained {_devices(n)} with minibatches of '
-                        f'{size:g}: {size / n:g} images on each device. '
-                        f'{b} on each are wanted, so {n * b}.')
+                        f'{size:g}: {size / n:g} images on each device. {b} '
+                        f'images on each device are wanted, so {n * b} in '
+                        'the minibatch.')
         seen[n, lr] = seen.get((n, lr), 0) + 1
     wanted = [(n, lr) for n in counts for lr in lrs]
     for n, lr in wanted:
@@ -111,7 +112,7 @@ def judge_runs(notes: Notes, lrs: Sequence[float], counts: Sequence[int],
                 f'the run with count {n} and learning rate {lr} was made '
                 f'{seen[n, lr]} times; you made {len(notes["trained"])} '
                 f'runs, and {len(wanted)} are enough. Keep the model that a '
-                'run returns: real ones take minutes.')
+                'run returns, because real runs take minutes.')
 
 
 def judge_sets(notes: Notes, lrs: Sequence[float], counts: Sequence[int],
@@ -126,31 +127,32 @@ def judge_sets(notes: Notes, lrs: Sequence[float], counts: Sequence[int],
             raise Wrong(f'for {_devices(n)} you asked for no accuracy on the '
                         'validation set, but for the test accuracy of '
                         f'{len({*tests})} rates, {_list(tests)}: so the test '
-                        'set has chosen. On which images do you find out '
-                        'then how good the choice is?')
+                        'set has decided. Which images are left to measure '
+                        'how good the chosen rate is?')
         if not known:
             raise Wrong(f'for {_devices(n)} you asked for no accuracy on the '
-                        'validation set. By what did you choose the rate?')
+                        'validation set. How did you choose the rate?')
         if not tests:
             raise Wrong(f'for {_devices(n)} you never asked for the accuracy '
-                        'on the test set. Who reports the validation '
-                        'accuracy of the best of many reports its luck, too.')
+                        'on the test set. The validation accuracy of the '
+                        'best of many rates is partly luck, so it is too '
+                        'high to report.')
         if len({*tests}) > 1:
             raise Wrong(f'for {_devices(n)} you asked for the test accuracy '
-                        f'of {len({*tests})} rates, {_list(tests)}. One is '
-                        'allowed: that of the rate which you have chosen. A '
-                        'set that helps to choose can no longer tell how '
-                        'good the choice is on images never looked at.')
+                        f'of {len({*tests})} rates, {_list(tests)}. Only one '
+                        'is allowed: the accuracy of the chosen rate. A set '
+                        'that helps to choose the rate can no longer show '
+                        'how good the rate is on new images.')
         if len(tests) > 1:
             raise Wrong(f'for {_devices(n)} you asked {len(tests)} times for '
                         f'the test accuracy of {tests[0]}. Once is enough: '
                         'keep the number.')
         before = {lr for name, lr in looks[:looks.index(('test', tests[0]))]}
         if before != {*lrs}:
-            raise Wrong(f'for {_devices(n)} you looked at the test set when '
-                        f'you knew the validation accuracy of {len(before)} '
-                        f'of {len(lrs)} rates. How could the rate be chosen '
-                        'by then? The test set comes last.')
+            raise Wrong(f'for {_devices(n)} you used the test set when you '
+                        f'knew the validation accuracy of only {len(before)} '
+                        f'of {len(lrs)} rates. How could you have chosen the '
+                        'rate at that moment? Use the test set last.')
 
 
 def _list(rates):
@@ -169,22 +171,22 @@ def judge_rates(notes: Notes, lrs: Sequence[float], counts: Sequence[int],
     for mine, what in (rates, 'rates'), (tested, 'test accuracies'):
         if np.shape(mine) != (len(counts),):
             raise Wrong(f'{what} for {len(counts)} counts are wanted, one '
-                        f'each, and yours are {short(mine)}.')
+                        f'for each count, and yours are {short(mine)}.')
     for n, seen, unseen, rate, number in zip(
             counts, world['validation'], world['test'], rates, tested):
         column = _judge_rate(n, lrs, seen, unseen, rate)
         if np.isclose(number, unseen[column], 1e-6, 0):
             continue
         text = (f'for {_devices(n)} you return an accuracy of {number:.4g}, '
-                f'and the model with rate {lrs[column]} has '
+                f'but the model with rate {lrs[column]} has '
                 f'{unseen[column]:.4g} on the test set.')
         if np.isclose(number, seen[column], 1e-6, 0):
-            raise Wrong(f'{text} Yours is its validation accuracy. Of '
-                        'several rates that is the highest number, so luck '
-                        'is in it, and it is too good.')
+            raise Wrong(f'{text} Yours is its validation accuracy. This is '
+                        'the highest of several numbers, so it is partly '
+                        'luck, and too high.')
         for name, others in ('rate', unseen), ('count', world['test']):
             if np.isclose(number, others, 1e-6, 0).any():
-                raise Wrong(f'{text} Yours is that of another {name}.')
+                raise Wrong(f'{text} Yours is the accuracy of another {name}.')
         raise Wrong(text)
 
 
@@ -207,9 +209,8 @@ def _judge_rate(n, lrs, seen, unseen, rate):
     why = ''
     if unseen[chosen] == unseen.max():
         why = (f' It is the best on the TEST set, with {unseen[chosen]:.4g}: '
-               'was it chosen by that? Whoever chooses by the test set '
-               'reports a number that is too good, as no set is left that '
-               'was not looked at.')
+               'did you choose it with the test set? Then its test accuracy '
+               'is too good, because no unused set is left.')
     raise Wrong(f'for {_devices(n)} you chose {rate:g}, with a validation '
                 f'accuracy of {seen[chosen]:.4g}. Rate {wanted} has '
                 f'{top:.4g}.{why}')
@@ -246,8 +247,8 @@ def picture(answer: Answer) -> Picture:
 
     returned = answer(train, evaluate, [*lrs], [*counts], 32)
     if not any(looks.values()):
-        raise Wrong('there is nothing to draw: you asked for no accuracy on '
-                    'the validation set.')
+        raise Wrong('there is nothing to draw, because you asked for no '
+                    'accuracy on the validation set.')
     try:
         rates, tested = returned
         points = [(float(rate), float(number))
@@ -282,8 +283,8 @@ CHECKS = {
     'runs': Check([PLAIN, MIXED], run, judge_runs,
                   'each pair was trained once, with b images on each device.'),
     'sets': Check([PLAIN, MIXED], run, judge_sets,
-                  'the test set is looked at once for each count, when the '
-                  'rate is chosen.'),
+                  'the test set is used once for each count, after the rate '
+                  'is chosen.'),
     'rates': Check([PLAIN, MIXED, EQUAL, SORTED], run, judge_rates,
-                   'each rate is the best in validation, and the accuracy is '
-                   'its own on the test set.')}
+                   'each rate is the best on the validation set, and its '
+                   'accuracy is right.')}

@@ -60,7 +60,8 @@ def measure(predict: Answer, first: Schedule,
                                            (first, second))
     except (OSError, d2lps.ClusterError, d2lps.WorkerError) as error:
         *_, why = str(error).strip().splitlines() or [type(error).__name__]
-        print(f'Nothing was measured, as processes could not do it here: {why}'
+        print('Nothing was measured, because processes could not do it here: '
+              f'{why}'
               )
         return None
 

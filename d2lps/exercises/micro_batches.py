@@ -87,8 +87,8 @@ def _notes(found):
     are_lists = [*map(_is_list, lists)]
     if isinstance(found, tuple) and any(are_lists) and not all(are_lists):
         raise Wrong(f'your function returned a tuple of {len(found)}, and '
-                    f'{short(lists[are_lists.index(False)])} in it is no '
-                    'list. Return the lists alone.')
+                    f'{short(lists[are_lists.index(False)])} in it is not a '
+                    'list. Return only the lists.')
     return {'orders': [_order(d, one) for d, one in enumerate(lists)],
             'shared': len({*map(id, lists)}) < len(lists)}
 
@@ -96,9 +96,9 @@ def _notes(found):
 def _order(device, passes):
     """The passes of a device as a student gave them, as lists."""
     if isinstance(passes, (list, tuple)) and _pass(passes):
-        raise Wrong(f'your function returned a list in which {short(passes)} '
-                    'stands. There must be a list for each device in it, and '
-                    'passes in these.')
+        raise Wrong(f'your function returned a list with {short(passes)} in '
+                    'it. It must have a list for each device, and these '
+                    'lists must have the passes.')
     if isinstance(passes, (set, frozenset)):
         raise Wrong(f'for device {device} you returned a set, which has no '
                     'order. A list is wanted.')
@@ -108,9 +108,9 @@ def _order(device, passes):
     order = []
     for one in passes:
         if not _pass(one):
-            raise Wrong(f'in the list of device {device} stands {short(one)}. '
-                        "A pair is wanted, such as ('F', 0) or ('B', 0): the "
-                        f'letter, and a whole number.{_text_in(one)}')
+            raise Wrong(f'the list of device {device} has {short(one)} in '
+                        "it. A pair is wanted, such as ('F', 0) or ('B', 0): "
+                        f'the letter, and a whole number.{_text_in(one)}')
         kind, m = one
         order.append([str(kind), index(m)])
     return order
@@ -124,8 +124,8 @@ def _text_in(one):
         return ''
     if not isinstance(m, str) or isinstance(one, str) or not m.isdigit():
         return ''
-    why = (' A NumPy array holds one type only, so it makes a text of '
-           'everything.') * hasattr(one, 'dtype')
+    why = (' A NumPy array holds only one type, so it turns everything into '
+           'a text.') * hasattr(one, 'dtype')
     return f' The number has become a text, {str(m)!r}.{why}'
 
 
@@ -167,8 +167,8 @@ def _look_at(device, order, M, shared):
                         f'micro-batches are 0 to {M - 1}.')
         many = order.count([kind, m])
         if many > 1:
-            same = (' Several devices have the very same list object: what '
-                    'you append for one is appended for all.')
+            same = (' Several devices have the same list object: what you '
+                    'append for one device is appended for all.')
             raise Wrong(f'device {device} does {_name(kind, m)} {many} times.'
                         f'{same if shared else ""}')
     for kind, words in ('F', 'forward'), ('B', 'backward'):
@@ -182,8 +182,8 @@ def _look_at(device, order, M, shared):
     for m in range(M):
         if order.index(['B', m]) < order.index(['F', m]):
             raise Wrong(f'device {device} would do {_name("B", m)} before '
-                        f'{_name("F", m)}. What would it compute the '
-                        'gradient of?')
+                        f'{_name("F", m)}. It cannot compute this gradient '
+                        'yet.')
 
 
 def _name(kind, m):
@@ -201,11 +201,11 @@ def _stands_still(orders, begins, done):
     one, two = sorted((stuck, waits_for(stuck)[0]))
     first, second = (_name(*orders[d][done[d]]) for d in (one, two))
     total = sum(map(len, orders))
-    return (f'after {len(begins)} of {total} passes nobody can go on. '
+    return (f'after {len(begins)} of {total} passes no device can continue. '
             f'Device {one} would do {first} now, and needs {first} of device '
-            f'{two}. Device {two} has it later in its list: it would do '
-            f'{second} now, and needs {second} of device {one}, which has '
-            f'that later. So {one} → {two} → {one}: each waits for the '
+            f'{two}. Device {two} has this pass later in its list: it would '
+            f'do {second} now, and needs {second} of device {one}, which has '
+            f'this pass later. So {one} → {two} → {one}: each waits for the '
             'other, for ever.')
 
 
@@ -216,8 +216,8 @@ def _all_done(found, K, M):
     whole = len(orders) == K and all(sorted(one) == wanted for one in orders)
     begins = timetable(orders)[0] if whole else {}
     if len(begins) < 2 * K * M:
-        raise Wrong('not all passes are done, each of them once, so there '
-                    'is no time to judge: see what the first check says.')
+        raise Wrong('not every pass is done exactly once, so there is no '
+                    'time to judge. See the message of the first check.')
     return begins
 
 
@@ -240,18 +240,18 @@ def _waits(orders, begins):
     after = [one for one in sorted(busy) if one > slot]
     if after:
         kind, m = busy[after[0]]
-        text = (f'Device {last} could be busy from slot {last} on, without '
-                f'a pause. Yours does nothing in slot {slot}: it waits for '
-                f'{_name(kind, m)} of device {last - 1}, which does that in '
-                f'slot {begins[last - 1, kind, m]}')
+        text = (f'Device {last} could be busy from slot {last} on, without a '
+                f'pause. In your order it is idle in slot {slot}: it waits '
+                f'for {_name(kind, m)} of device {last - 1}, which does this '
+                f'pass in slot {begins[last - 1, kind, m]}')
         place = orders[last - 1].index([kind, m])
         before = orders[last - 1][place - 1] if place else None
         return f'{text}{f", after {_name(*before)}" * bool(before)}.'
     slow = next(d for d in range(last - 1, -1, -1) if max(
         begins[d, 'B', m] for _, m in orders[d]) > slot + last - 1 - d)
     return (f'Device {last} is done after slot {slot - 1}, and the last '
-            f'gradient could then go from device to device without a pause. '
-            f'Where does device {slow} have that backward pass in its list?')
+            'gradient could then go from device to device without a pause. '
+            f'Where in its list does device {slow} have this backward pass?')
 
 
 def judge_kept(found: Notes, K: int, M: int) -> None:
@@ -265,13 +265,14 @@ def judge_kept(found: Notes, K: int, M: int) -> None:
             raise Wrong(
                 f'device {device} holds the activations of {most} '
                 f'micro-batches after {_name(*order[at])}, pass {at + 1} of '
-                f'its list; {more} enough. Through how many devices, itself '
-                'included, does a micro-batch still go until its gradient '
-                'turns back?')
+                f'its list; {more} enough. From this device to the last one, '
+                'through how many devices does a micro-batch go before its '
+                'gradient comes back?')
     slots = max(begins.values()) + 1
     if min(K, M) > 2 and slots == 2 * K * M:
-        raise Wrong(f'little is held, but only as one device works at a time: '
-                    f'{slots} slots. Let devices work at the same time.')
+        raise Wrong('your devices hold few micro-batches, but only because '
+                    f'one device works at a time: {slots} slots. Let devices '
+                    'work at the same time.')
 
 
 def picture(answer: Answer) -> Picture:
@@ -287,8 +288,9 @@ def picture(answer: Answer) -> Picture:
     busy = len(begins) / slots / max(len(orders), 1)
     title = f'{slots} slots; {busy:.0%} of them are busy'
     if [*map(len, orders)] != done:
-        title = (f'after slot {slots - 1} nobody can go on' if begins else
-                 'nobody can begin')
+        title = (f'after slot {slots - 1} no device can '
+                 'continue' if begins else
+                 'no device can begin')
     title = other or title
     kept = [max(held(order[:many]), default=0)
             for order, many in zip(orders, done)]
@@ -360,11 +362,11 @@ SIZES = [SHOWN, {'K': 2, 'M': 2}, {'K': 3, 'M': 7}]
 CHECKS = {
     'order': Check(
         [*SIZES, {'K': 4, 'M': 2}, {'K': 2, 'M': 1}], run, judge_order,
-        'each device does each pass once, and all can be done.'),
+        'each device does each pass once, and no device waits for ever.'),
     'slots': Check(
         SIZES, run, judge_slots,
-        '22 slots for four devices and eight micro-batches, where one after '
-        'the other takes 64.'),
+        '22 slots for four devices and eight micro-batches; one micro-batch '
+        'after the other takes 64.'),
     'kept': Check(
         SIZES, run, judge_kept,
         'device d never holds the activations of more than K - d '

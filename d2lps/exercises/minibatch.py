@@ -61,16 +61,17 @@ def judge_steps(notes: Notes, num_images: int, k: int, b: int,
             seen[row] = number
             if label != labels[row]:
                 raise Wrong(f'in step {number} image {row} comes with label '
-                            f'{label}, and its own is {labels[row]}. Are X '
-                            'and y in the same order?')
+                            f'{label}, and the right label is {labels[row]}. '
+                            'Are X and y in the same order?')
     missing = sorted({*range(num_images)} - {*seen})
     if missing:
         left = num_images % (k * b)
         text = (f' {left} of them are what is left after the last full '
-                'minibatch. It is smaller, but it counts.'
+                'minibatch. They make a smaller minibatch, and they must '
+                'count, too.'
                 if 0 < left == len(missing) else '')
         raise Wrong(f'{len(missing)} of {num_images} images are in no step, '
-                    f'image {missing[0]} for one.{text}')
+                    f'for example image {missing[0]}.{text}')
     sizes = [len(rows) for rows, *_ in steps]
     for number, size in enumerate(sizes):
         if size > k * b or size < k * b and number < len(sizes) - 1:
@@ -88,8 +89,8 @@ def judge_steps(notes: Notes, num_images: int, k: int, b: int,
         raise Wrong(f'your function took {len(steps)} steps and returned '
                     f'{notes["returned"]}.')
     if notes['changed']:
-        raise Wrong('X or y is another after your function. The next epoch '
-                    'needs them as they were; make a copy and change that.')
+        raise Wrong('your function has changed X or y. The next epoch needs '
+                    'the same arrays. Make a copy, and change the copy.')
 
 
 def judge_rate(notes: Notes, num_images: int, k: int, b: int,
@@ -102,7 +103,7 @@ def judge_rate(notes: Notes, num_images: int, k: int, b: int,
         if not rows:
             continue  # the first check tells of these
         if not abs(rate / len(rows) * b / lr - 1) <= 1e-6:  # nan, too
-            last = ' It is the last step, a smaller one.' * (
+            last = ' It is the last step, which is smaller.' * (
                 len(rows) < k * b)
             raise Wrong(
                 f'step {number} has {len(rows)} images and a learning rate '

@@ -28,7 +28,7 @@ class Worker(turns.Worker):
             raise Wrong(
                 f'rank {self.rank} calls reduce_scatter with {array.size} '
                 f'numbers, which make no {n} equal parts. What fills up the '
-                'last one?')
+                'last part?')
         self.note('reduce_scatter', array.size)
         total = sum(self._gather('reduce_scatter', array))
         return np.split(total, n)[self.rank].copy()

@@ -28,21 +28,22 @@ def notes_of(plan: Any, n: int) -> dict[str, Any]:
         if type(plan) in (list, tuple) and any(
                 isinstance(one, (Schedule, int)) for one in plan):
             raise Wrong(f'your function returned a {type(plan).__name__} of '
-                        f'{len(plan)}; return the Schedule alone.')
+                        f'{len(plan)}; return only the Schedule.')
         if not isinstance(plan, (list, tuple)):
             raise Wrong(f'your function returned {shown(plan)}; it must '
                         'return a Schedule.')
         try:
             plan = Schedule(list(plan), n)
         except ValueError as error:
-            raise Wrong('what your function returned makes no Schedule: '
+            raise Wrong('what your function returned does not make a '
+                        'Schedule: '
                         f'{error}{_which_round(error, n)}.') from None
     if plan.num_devices != n:
         raise Wrong(f'your plan is for {plan.num_devices} devices, {n} were '
                     'asked for.')
     if len(plan.nodes) > n:
         raise Wrong(f'your plan has a helper, {plan.nodes[n]!r}; only the '
-                    'devices may take part.')
+                    'devices can take part.')
     _refuse_large(plan.rounds, plan.weights)
     return {'rounds': [list(zip(*r.columns())) for r in plan.rounds],
             'weights': plan.weights, 'is_schedule': is_schedule}
@@ -67,7 +68,7 @@ def _refuse_large(rounds, weights):
             ('messages', sum(map(len, rounds)), MOST_SENDS)):
         if count > most:
             raise Wrong(f'your plan has {count:,} {what}, far too many to '
-                        f'judge: {most:,} at most.')
+                        f'judge. At most {most:,} are allowed.')
 
 
 @contextmanager
@@ -118,7 +119,7 @@ def judge_takes_part(notes: Notes, n: int, devices: str = 'n') -> Schedule:
     for seen, what in (
             (src | dst, 'is left out: it sends nothing and is sent nothing.'),
             (dst, 'is sent nothing, so it never gets the total.'),
-            (src, 'sends nothing, so nobody has its part.')):
+            (src, 'sends nothing, so no other device has its gradient.')):
         left = {*range(plan.num_devices)} - seen
         if left and plan.num_devices > 1:
             raise Wrong(f'device {min(left)} {what}')
@@ -166,10 +167,11 @@ def _refuse_collision(number, sends, dst, chunk):
                 f'chunk {chunk}')
     if sends.reduce[here].any():
         src = sends.src[here & ~sends.reduce][0]
-        raise Wrong(f'in round {number} {text}. Device {src} wants to replace '
-                    'what is there; then no other message may arrive.')
-    raise Wrong(f'in round {number} {text}, to replace it; only one message '
-                'may.')
+        raise Wrong(f'in round {number} {text}. Device {src} wants to '
+                    'replace this chunk. Then no other message for this '
+                    'chunk may arrive in the same round.')
+    raise Wrong(f'in round {number} {text}, to replace it. Only one message '
+                'can replace it.')
 
 
 def judge_work(notes: Notes, n: int, whole: bool = True) -> Schedule:
@@ -188,9 +190,9 @@ def judge_work(notes: Notes, n: int, whole: bool = True) -> Schedule:
     size = plan.chunk_bytes(1)
     sent = sum(size[sends.chunk].sum() for sends in plan.rounds)
     if whole and sent < 2 * (n - 1) * (1 - 1e-9):
-        raise Wrong(f'all messages together carry {sent:.3g} gradients. To '
-                    f'give the sum to {n} devices takes {2 * (n - 1)} at '
-                    'least.')
+        raise Wrong(f'all messages together carry {sent:.3g} gradients. At '
+                    f'least {2 * (n - 1)} are needed to give the sum to {n} '
+                    'devices.')
     return plan
 
 
@@ -210,17 +212,17 @@ def _refuse_counted_twice(plan, chunk):
     froms = [str(send.src) for send in plan.rounds[number - 1]
              if send[1:3] == (node, chunk)]
     raise Wrong(
-        f'in round {number} device {node} adds chunk {chunk} from '
-        f'device {" and ".join(froms)}, and then has the part of device {who} '
-        f'counted {held[node, who]} times: too large a sum, '
-        'which goes on from there.')
+        f'in round {number} device {node} adds chunk {chunk} from device '
+        f'{" and ".join(froms)}, and then has the gradient of device {who} '
+        f'counted {held[node, who]} times. The sum is too large from this '
+        'round on.')
 
 
 def _refuse_missing(plan, end):
     """Say which part does not arrive at a device, and why."""
     node, chunk, who = np.argwhere(end < 1)[0].tolist()
     text = (f'in the end chunk {chunk} of device {node} is not the sum: the '
-            f'part of device {who} is missing. ')
+            f'gradient of device {who} is missing. ')
     totals = (end[:, chunk] == 1).all(axis=1).nonzero()[0].tolist()
     early = [(number, send) for number, (sends, held) in enumerate(
         zip(plan.rounds, plan.states()), 1) for send in sends
@@ -230,19 +232,20 @@ def _refuse_missing(plan, end):
     if here or early and not totals:
         number, send = here[-1] if here else early[0]
         raise Wrong(
-            f'{text}In round {number} device {send.dst} puts what device '
-            f'{send.src} sends in place of its own, but that is not the total '
-            'yet. (A message carries what was there when its round began.)')
+            f'{text}In round {number} device {send.dst} replaces its own '
+            f'chunk with the chunk of device {send.src}, but this chunk is '
+            'not the total yet. A message carries the chunk as it was when '
+            'its round began.')
     raise Wrong(text + (
-        f'Device {totals[0]} has the total, which is never sent to device '
-        f'{node}.' if totals else 'No device has the total.'))
+        f'Device {totals[0]} has the total, but no message brings it to '
+        f'device {node}.' if totals else 'No device has the total.'))
 
 
 def judge_rounds(plan: Schedule, most: int) -> None:
     """Raise `Wrong` if the plan has more than `most` rounds."""
     if len(plan.rounds) > most:
         alone = sum(len(r) == 1 for r in plan.rounds)
-        text = (f' In {alone} of them there is one message only, and all '
+        text = (f' In {alone} of them there is only one message, and all '
                 'other devices wait.') * (alone > 0)
         raise Wrong(f'it takes {len(plan.rounds)} rounds; the target is '
                     f'{most}.{text}')
@@ -271,7 +274,7 @@ def busiest_device(plan: Schedule, timing: simulate.Timing) -> str:
                            int(count.argmax())))
     most, number, what, node = max(crowds)
     if most == 1:
-        return 'No two messages share a cable; there are too many rounds.'
+        return 'No two messages share a cable, but there are too many rounds.'
     return (f'In round {-number}, {most} messages go {what} device {node} at '
             'the same time and share its cable.')
 
@@ -280,7 +283,7 @@ def _result_in_words(held):
     """What a device has in the end, in words."""
     if (held == 1).all():
         return 'the sum'
-    return 'a part twice' if (held > 1).any() else 'a part missing'
+    return 'a gradient twice' if (held > 1).any() else 'a gradient missing'
 
 
 def draw_plan(plan: Schedule, title: str) -> Picture:

@@ -28,12 +28,13 @@ MOST_RATE = 1e15  # GB/s: no answer in a wrong unit is as large
 REASONS = {
     'links': 'the links that all data must cross are this fast',
     'NVLS': 'the switches add, so GPUs send fewer bytes than in a ring',
-    'fewer bytes': 'the cards carry less, but between machines go fewer '
-                   'bytes than in a ring',
-    'one slot': 'all cards of a machine send through the slot of its GPU',
-    'CPU': 'no ring of NVLinks: data go through a CPU, at any rate',
-    'no NVLS': 'a ring reaches as much: the switches do not add',
-    'PCIe': 'data go over PCIe, though NVLinks are there',
+    'fewer bytes': 'the cards carry less, but fewer bytes go between '
+                   'machines than in a ring',
+    'one slot': 'all cards of a machine send through the PCIe slot of its GPU',
+    'CPU': 'no ring of NVLinks: data go through a CPU, and the rate is '
+           'unknown',
+    'no NVLS': 'a ring is as fast as this: the switches do not add',
+    'PCIe': 'data go over PCIe, although there are NVLinks',
     'no direct way': 'data go through host memory, from GPU to card',
     'Gbit/s': 'the owner wrote Gbit/s, and called it GB/s'}
 WORDS = 'healthy', 'below', 'above'

@@ -47,15 +47,16 @@ def run(part: str, predict: Answer, machine: str, k: int, b: int,
     with forbidding(model):
         found = predict(k, b, mine)
     if mine != m:
-        raise Wrong('`m` is another when your function is done. It belongs '
-                    'to the caller, who still needs it.')
+        raise Wrong('`m` is another when your function is done. The caller '
+                    'still needs the old one. Make a copy, and change the '
+                    'copy.')
     if found is None:
         raise Wrong('predict returned None: is there a `return`?')
     if not hasattr(found, 'keys'):
         raise Wrong(f'predict returned {shown(found)}. A dictionary is '
                     f'wanted, with {", ".join(map(repr, PARTS))}.')
     if part not in found.keys():
-        raise Wrong(f'in what predict returned there is no {part!r}.')
+        raise Wrong(f'the dictionary that predict returned has no {part!r}.')
     return {name: _number(name, found[name], name == part)
             for name in PARTS if name in found.keys()}
 
@@ -95,11 +96,12 @@ def judge(part: str, found: Notes, machine: str, k: int, b: int,
     if mine == round(right) and all(
             value.is_integer() for value in found.values()
             if value is not None):
-        raise Wrong(f'{text} Rounded; 0.1% is wanted.')
+        raise Wrong(f'{text} Did you round it? An error of at most 0.1% is '
+                    'allowed.')
     if part == 'work' and not _near(own['compute'], true['compute']):
         raise Wrong(f'{text} Your `compute` is {own["compute"]:.5g}, and '
-                    f'{true["compute"]:.5g} is right: mend it first. The '
-                    'work has the times of all shards in it.')
+                    f'{true["compute"]:.5g} is right: correct `compute` '
+                    'first. The work has the times of all shards in it.')
     for words, other in MISTAKES[part](k, b, m, own, shards):
         if _near(mine, other):
             raise Wrong(f'{text} {words}')
@@ -123,43 +125,45 @@ def _of_compute(k, b, m, own, shards):
     words = f'{b} images on {k} devices are {", ".join(map(str, sizes))}.'
     n, most = m['images'], max(sizes)
     return [
-        (f'{words} All wait for the device with most.', t(b // k)),
+        (f'{words} All wait for the device with the most images.', t(b // k)),
         (f'{words} No device has {b / k:.4g} of them.', t(b / k)),
-        (f'That is the time of all {b} images. How many has a device?', t(b)),
+        (f'That is the time of all {b} images. How many images does one '
+         'device have?', t(b)),
         (f'That is a part of the time of all {b} images. Each device also '
-         'pays what a step of no images takes.', t(b) / k),
-        ('That is the sum over the devices, and they work at the same time.',
+         'needs the time of a step with no images.', t(b) / k),
+        ('That is the sum over the devices, but they work at the same time.',
          shards),
         (f'The straight line does not end at {n[0]} and {n[1]} images; '
          'np.interp does.', min(max(t(most), m['ms'][0]), m['ms'][1])),
-        *[('That is a line through 0. A step of no images takes time, too: '
+        *[('That is a line through 0. A step with no images takes time, too: '
            'use both measurements.', ms / images * size)
           for ms, images in zip(m['ms'], n) for size in (most, b / k)],
-        *[('Too few cores are the matter of `work`.',
+        *[('`compute` does not depend on the cores; `work` does.',
            t(most) * -(-k // m['cores']))] * (k > m['cores']),
-        ('What a step of no images takes is missing: your line has only '
+        ('The time of a step with no images is missing: your line has only '
          'its slope.', t(most) - t(0))]
 
 
 def _of_allreduce(k, b, m, own, shards):
     c, a = m['copy_ms'], m['add_ms']
     return [
-        (f'Device 0 has its own gradient already. How many come from the '
-         f'other {k - 1}?', k * (2 * c + a)),
+        ('Device 0 has its own gradient already. How many gradients come '
+         f'from the other {k - 1} devices?', k * (2 * c + a)),
         ('That is one copy and one addition for each other device. And how '
          'does the sum get back to it?', (k - 1) * (c + a)),
         ('The additions are missing.', (k - 1) * 2 * c),
         ('You count as many additions as copies.', (k - 1) * 2 * (c + a)),
-        ("Of chapter 4's sharded that would be right, if nothing else were "
-         "to do. Here device 0 does all of it, as in chapter 1.",
+        ('This would be right for `sharded` of chapter 4, if the devices had '
+         'no other work. Here device 0 does all of it, as in chapter 1.',
          (k - 1) * (2 * c + a) / k),
-        ('That is what one other device costs. They come one after another.',
+        ('That is the time of one other device. The other devices come one '
+         'after another.',
          2 * c + a),
         ('The copies and the addition were measured for all arrays '
          'together.', m['arrays'] * (k - 1) * (2 * c + a)),
-        ('That is one addition in all. Each of the other devices has a '
-         'gradient to add.', (k - 1) * 2 * c + a),
-        ('That is what k - 2 other devices cost. There are k - 1.',
+        ('That is one addition in all. Device 0 adds a gradient of each '
+         'other device.', (k - 1) * 2 * c + a),
+        ('That is the time of k - 2 other devices. There are k - 1.',
          (k - 2) * (2 * c + a))]
 
 
@@ -176,9 +180,10 @@ def _of_python(k, b, m, own, shards):
         ('That is two calls for each array and each other device: a copy to '
          'device 0, an addition, and a copy back are three.',
          k * p + (k - 1) * 2 * calls),
-        ('How many arrays does an all-reduce sum? Each is copied and added '
-         'by calls of its own.', k * p + (k - 1) * 3 * m['call_ms']),
-        ('Device 0 sends itself nothing: the others are k - 1.',
+        ('How many arrays does an all-reduce sum? Each array has its own '
+         'calls for copies and '
+         'additions.', k * p + (k - 1) * 3 * m['call_ms']),
+        ('Device 0 sends nothing to itself: there are k - 1 other devices.',
          k * p + k * 3 * calls)]
 
 
@@ -188,20 +193,21 @@ def _of_work(k, b, m, own, shards):
     return [
         ('That is all the work on one core. The machine has more.', total),
         ('You divide by the smaller of devices and cores. Python is a '
-         'thread, too, and this part is about cores alone: that devices '
-         'cannot share a shard is in another part.', total / min(k, cores)),
+         'thread, too, and this part depends on the cores alone. Another '
+         'part says that devices cannot share a '
+         'shard.', total / min(k, cores)),
         ('You divide by the devices. The cores do the work.', total / k),
         ("Python's work is missing: it needs a core as well.",
          (shards + allreduce) / cores),
         ('The all-reduce is missing.', (python + shards) / cores),
-        ('Those are the shards alone. Python and the all-reduce are work, '
-         'too.', shards / cores),
+        ('That is the time of the shards alone. Python and the all-reduce '
+         'are work, too.', shards / cores),
         ('That is the work of one device. All devices work on these cores.',
          (python + most + allreduce) / cores),
-        ('That is the time of all images on one device. Each of '
-         f'{k} devices also pays what a step of no images takes.',
+        (f'That is the time of all images on one device. Each of {k} devices '
+         'also needs the time of a step with no images.',
          (python + line(m['images'], m['ms'], b) + allreduce) / cores),
-        *[('The shards differ: not every device has the largest.',
+        *[('The shards differ: not every device has the largest shard.',
            (python + k * most + allreduce) / cores)] * (b % k > 0)]
 
 
@@ -209,32 +215,33 @@ def _of_step(k, b, m, own, shards):
     python, both = own['python'], own['compute'] + own['allreduce']
     return [
         ('That is a sum. Python, the devices and the cores work at the same '
-         'time. Which of the three is done last?',
+         'time. Which of the three ends last?',
          python + both + own['work']),
-        ('That is a sum. Python goes on while the devices compute. Which is '
-         'done last?', python + both),
-        ('The all-reduce can only begin when the gradients are there: is it '
-         "not added to the largest shard's time?", max(
+        ('That is a sum. Python continues while the devices compute. Which '
+         'of them ends last?', python + both),
+        ('The all-reduce can begin only when the gradients have been '
+         'computed. Did you add it to the time of the largest shard?', max(
              python, own['compute'], own['allreduce'], own['work'])),
-        ('And if there are too few cores for all that?', max(python, both)),
-        ('And if Python is not done earlier?', max(both, own['work'])),
-        ('That is the smallest of them. The step is over when the last is '
-         'done.', min(python, both, own['work'])),
-        ('That is not the largest of your own parts: is the all-reduce '
-         'counted with the shard?', max(python, own['compute'],
+        ('And if there are too few cores for all the '
+         'work?', max(python, both)),
+        ('And if Python ends later than the devices?', max(both, own['work'])),
+        ('That is the smallest of them. The step ends when the last of them '
+         'ends.', min(python, both, own['work'])),
+        ('That is not the largest of your own parts: did you add the '
+         'all-reduce to the time of the shard?', max(python, own['compute'],
                                         own['work']))]
 
 
 MISTAKES = {'compute': _of_compute, 'allreduce': _of_allreduce,
             'python': _of_python, 'work': _of_work, 'step': _of_step}
 LAST = {
-    'compute': 'How many images has the device with most, and what does your '
-               'line say at the two sizes that were measured?',
-    'allreduce': 'For each other device: what comes to device 0, what does '
-                 'it do, and what goes back?',
+    'compute': 'How many images does the device with the most images have? '
+               'What does your line say at the two measured sizes?',
+    'allreduce': 'For each other device: what is copied to device 0, what '
+                 'does device 0 do, and what is copied back?',
     'python': 'Count the calls for two devices and one array, by hand. Which '
-              'of them are there once for each device?',
-    'work': 'Which three kinds of work are there, and how many cores do '
+              'of them happen once for each device?',
+    'work': 'Which three kinds of work are there, and how many cores share '
              'them?',
     'step': 'It must be the largest of three of your own numbers: Python, '
             'the largest shard with the all-reduce, and the cores.'}
@@ -400,11 +407,11 @@ CASES = [{'machine': machine, 'k': k, 'b': b, **m}
              ('small measurements', 2, 256, {**MANY, 'images': [4, 32],
                                              'ms': [6, 27]}))]
 RIGHT = {
-    'compute': 'the device with most images decides.',
-    'allreduce': 'device 0 copies, adds and copies back, for each other '
-                 'device.',
-    'python': 'every call is counted, and one program makes them all.',
+    'compute': 'the device with the most images decides.',
+    'allreduce': 'for each other device there are a copy, an addition and a '
+                 'copy back.',
+    'python': 'every call is counted, and one program makes all calls.',
     'work': 'all work is divided among the cores.',
-    'step': 'the step takes what the last of the three takes.'}
+    'step': 'the step takes as long as the longest of the three.'}
 CHECKS = {part: Check(CASES, partial(run, part), partial(judge, part), right)
           for part, right in RIGHT.items()}

@@ -43,14 +43,14 @@ def _early(plan, gpus):
             if len(lacks):
                 text = (
                     f' In round {number} {_named(src, gpus)} sends chunk '
-                    f'{chunk} out of its machine, though the part of device '
+                    f'{chunk} out of its machine, but the gradient of device '
                     f'{first + lacks[0]} is not in it yet.')
                 if (held[here, chunk, here] > 0).all(axis=1).any():
-                    return (f'{text} Who in that machine has the sum of this '
-                            'chunk?')
-                where = 'no round is before it' if number == 1 else (
+                    return (f'{text} Which GPU of that machine has the sum '
+                            'of this chunk?')
+                where = 'there is no earlier round' if number == 1 else (
                     'look at your first round' + 's' * (number > 2))
-                return (f'{text} Nobody in machine {first // gpus} has added '
+                return (f'{text} No GPU of machine {first // gpus} has added '
                         f'up chunk {chunk} when it leaves: {where}.')
     return ''
 
@@ -121,9 +121,9 @@ def judge_cards(notes: Notes, machines: int, gpus: int) -> None:
     both = _carried(plan, gpus, outside=True)
     least, total = 2 * (machines - 1), both[0].sum()
     if total < least * (1 - 1e-9):
-        raise Wrong(f'from machine to machine go {total:.3g} gradients in '
-                    f'all. To give the sum to {machines} machines takes '
-                    f'{least} at least.')
+        raise Wrong(f'{total:.3g} gradients in all go from machine to '
+                    f'machine. At least {least} are needed to give the sum '
+                    f'to {machines} machines.')
     _judge_most(both, 'over its network card',
                 least / machines / gpus, gpus)
 
@@ -134,9 +134,9 @@ def judge_inside(notes: Notes, machines: int, gpus: int) -> None:
     both = _carried(plan, gpus, outside=False)
     least, total = 2 * (gpus - 1), both[0].sum()
     if total < least * (1 - 1e-9):
-        raise Wrong(f'inside all machines together go {total:.3g} gradients. '
-                    f'If {gpus} rails meet only there, the sum takes '
-                    f'{least} at least.')
+        raise Wrong(f'{total:.3g} gradients go inside all machines together. '
+                    f'The {gpus} rails meet only there, so the sum needs at '
+                    f'least {least}.')
     _judge_most(both, 'within its machine', least / gpus, gpus)
 
 
@@ -170,7 +170,7 @@ def judge_rounds(notes: Notes, machines: int, gpus: int) -> None:
         raise Wrong(
             f'it takes {len(plan.rounds)} rounds; the target is '
             f'{2 * machines}. In {inside} of them messages go inside '
-            f'machines, in {across} from machine to machine.')
+            f'machines, and in {across} from machine to machine.')
 
 
 def one_speaker(machines: int, gpus: int) -> Schedule:
@@ -256,13 +256,13 @@ def _cases(*sizes):
 SIZES = (2, 4), (4, 4), (3, 2)
 CHECKS = {
     'sum': Check(_cases(*SIZES, (2, 1), (1, 2)), run, judge_sum,
-                 'every GPU ends with the part of each GPU once.'),
+                 'every GPU ends with the gradient of each GPU once.'),
     'rails': Check(_cases(*SIZES, (2, 1)), run, judge_rails,
                    'from machine to machine, each message stays on its '
                    'rail.'),
     'cards': Check(_cases(*SIZES, (2, 1)), run, judge_cards,
-                   'no network card carries more than 2(m - 1)/m of a g-th '
-                   'of the gradient.'),
+                   'no network card carries more than 2(m - 1)/m · 1/g of a '
+                   'gradient.'),
     'inside': Check(_cases(*SIZES), run, judge_inside,
                     'within its machine no GPU sends or gets more than '
                     '2(g - 1)/g gradients.'),

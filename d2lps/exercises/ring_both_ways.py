@@ -45,7 +45,7 @@ def _shares(plan, timing):
     n, busy = plan.num_devices, timing.busy()
     there = sum(busy[i, (i + 1) % n] for i in range(n)) / n
     back = sum(busy[(i + 1) % n, i] for i in range(n)) / n
-    text = (f'Of what the cables can carry in that time, they carry '
+    text = ('Of the bytes that the cables can carry in this time, they carry '
             f'{there:.0%} from i to i + 1, and {back:.0%} the other way.')
     if min(there, back) == 0:
         return f'{text} One direction is idle.'
@@ -53,12 +53,12 @@ def _shares(plan, timing):
              for r in plan.rounds]
     far = sum(not step <= {1, n - 1} for step in steps)
     if far:
-        return (f'{text} In {far} of {len(steps)} rounds not all messages go '
-                'to neighbours.')
+        return (f'{text} In {far} of {len(steps)} rounds, some messages do '
+                'not go to neighbours.')
     lone = sum(step != {1, n - 1} for step in steps)
     if lone:
-        return (f'{text} In {lone} of {len(steps)} rounds all go the same '
-                'way round, and the other direction is idle.')
+        return (f'{text} In {lone} of {len(steps)} rounds all messages go in '
+                'the same direction, and the other direction is idle.')
     return text
 
 
@@ -83,9 +83,10 @@ def picture(answer: Answer, n: int = 4) -> Picture:
 
 CHECKS = {
     'sum': Check([{'n': n} for n in (3, 8, 2, 1)], run, judge_sum,
-                 'every device ends with the part of each device once.'),
+                 'every device ends with the gradient of each device once.'),
     'time': Check([{'n': n} for n in (4, 8, 5)], run, judge_time,
-                  'half the time of a ring: both directions are full.'),
+                  'half the time of a ring: both directions are busy all the '
+                  'time.'),
     'uneven': Check([{'n': n, 'there': there, 'back': back}
                      for n, there, back in ((4, 18, 9), (5, 10, 15))],
                     run, judge_time,

@@ -69,8 +69,8 @@ def judge(notes: Notes, semiring: str, n: int, inner: int, seed: int = 0,
             for matrix in _matrices(semiring, inner, seed, whole))
     C = plus.reduce(times(A[:, :, None], B), axis=1, initial=zero)
     if notes['changed'] and semiring != 'numbers':  # it costs one part only
-        raise Wrong('A or B is another after your function. They are the '
-                    "caller's; make a copy and change that.")
+        raise Wrong('your function has changed A or B. They belong to the '
+                    'caller. Make a copy, and change the copy.')
     if len(notes['parts']) != 1:
         raise Wrong(f'plan.run was called {len(notes["parts"])} times. It '
                     'takes one call, with the part of each device.')
@@ -84,27 +84,27 @@ def judge(notes: Notes, semiring: str, n: int, inner: int, seed: int = 0,
     if not good and notes['kinds'] != ['float64']:
         raise Wrong('the parts of the devices do not make the product. They '
                     f'are of type {" and ".join(notes["kinds"])}; infinity '
-                    'and numbers with a point need float64.')
+                    'and fractions need float64.')
     if semiring == 'numbers':
         _judge_shares(parts[:, 0, 0], n, inner)
     for device, part in enumerate(parts):
         if (part == 0).all() and zero != 0:
-            raise Wrong(f'the part of device {device} is 0 everywhere. Where '
-                        'there is no work, a part must hold what changes '
-                        f'nothing. With this plus that is {zero}.')
+            raise Wrong(f'the part of device {device} is 0 everywhere. A '
+                        'part without work must hold the number that changes '
+                        f'nothing. With this plus, that is {zero}.')
     if not right:
         why = ''
         if np.allclose(together, plus.reduce(times(B, A[:, :, None]), axis=1,
                                              initial=zero)):
             why = (' With times(b, a) in place of times(a, b) they do: the '
-                   f'order counts, as times is {times.__name__} here.')
+                   f'order matters, because times is {times.__name__} here.')
         raise Wrong('the parts of the devices do not make the product, put '
                     f'together with {plus.__name__}.{why}')
     if not good:
         raise Wrong('the parts are right, but then they were ' + (
             f'added. The plus of this semiring is {plus.__name__}.'
             if np.allclose(result, parts.sum(axis=0)) else
-            'put together wrongly, or what you return is something else.'))
+            'combined wrongly, or you return something else.'))
     if not np.allclose(np.array(notes['ends'][0], float), C, 1e-9):
         raise Wrong('the product is right, but it was not plan.run that put '
                     f'the parts together with {plus.__name__}.')
@@ -113,8 +113,8 @@ def judge(notes: Notes, semiring: str, n: int, inner: int, seed: int = 0,
 def _judge_shares(parts, n, inner):
     """Raise `Wrong` unless each k is in one part, and the work is shared."""
     if parts.sum() == sum(8.0 ** k for k in range(inner)) + len(parts):
-        raise Wrong('the part of each device is too large by 1. What must '
-                    'it begin with, so that it changes nothing?')
+        raise Wrong('the part of each device is too large by 1. What must a '
+                    'part hold at first, so that it changes nothing?')
     counts = parts[:, None] // 8.0 ** np.arange(inner) % 8
     for k, count in enumerate(counts.T):
         where = ' and '.join(map(str, count.nonzero()[0]))
@@ -128,7 +128,7 @@ def _judge_shares(parts, n, inner):
     if most.max() > target:
         raise Wrong(f'the product is right, but device {most.argmax()} does '
                     f'{most.max():.0f} of the {inner} columns of A. The '
-                    f'target is {target} at most: all devices are to work.')
+                    f'target is at most {target}, so that all devices work.')
 
 
 def picture(answer: Answer) -> Picture:
@@ -173,7 +173,7 @@ CHECKS = {
     'shares': Check([{'semiring': 'numbers', 'n': n, 'inner': inner}
                      for n, inner in ((3, 6), (4, 7), (1, 4))],
                     run, judge,
-                    'each k is in one part, and every device has its share.'),
+                    'each k is in one part, and no device has too many.'),
     'product': Check([{'semiring': name, 'n': n, 'inner': inner}
                       for name, n, inner in (
                           ('shortest way', 4, 10), ('widest way', 4, 3),
@@ -181,4 +181,4 @@ CHECKS = {
                           ('largest difference', 3, 5))] + [
                               {'semiring': 'shortest way', 'n': 2, 'inner': 2,
                                'whole': True}], run, judge,
-                     'the products with four other pairs.')}
+                     'the products with four other pairs are right.')}

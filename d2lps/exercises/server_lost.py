@@ -103,8 +103,8 @@ def one_copy(new: Copies, alive: Sequence[int], key: int, sender: int,
         raise Wrong(f'{order} was called, but there is no such key.')
     at, newest = new[key], max(new[key].values(), default=0)
     if sender not in alive:
-        raise Wrong(f'{order} reads from server {sender!r}, which is dead. '
-                    'Nobody would answer.' + ('' if at else
+        raise Wrong(f'{order} reads from server {sender!r}, which is dead '
+                    'and cannot answer.' + ('' if at else
                     f' Key {key} is lost: no living server has it.'))
     if receiver not in alive:
         raise Wrong(f'{order} writes to server {receiver!r}, which is dead.')
@@ -113,11 +113,12 @@ def one_copy(new: Copies, alive: Sequence[int], key: int, sender: int,
                     f'key {key}; {sorted(at)} have one.')
     if at[sender] < newest:
         raise Wrong(f'{order} hands on an old value: server {sender} has '
-                    f'push {at[sender]} of key {key}, and {newest} has '
-                    'reached a server that lives.')
+                    f'push {at[sender]} of key {key}, and push {newest} has '
+                    'reached a living server.')
     if at.get(receiver) == newest:
         raise Wrong(f'{order} moves a key for nothing: server {receiver} has '
-                    'this value already. Copies on one server die together.')
+                    'this value already. Two copies on one server die '
+                    'together.')
     at[receiver] = newest
 
 
@@ -133,8 +134,8 @@ def judge_calls(copies: Copies, alive: Sequence[int], replicas: int,
         old = [server for server in at if at[server] < newest]
         if old:
             raise Wrong(f'server {old[0]} still has push {at[old[0]]} of key '
-                        f'{key}, and another server has push {newest}. A pull '
-                        'from it would get an old value.')
+                        f'{key}, and another server has push {newest}. A '
+                        'pull from this server would get an old value.')
     return new
 
 
@@ -143,15 +144,15 @@ def judge_count(copies: Copies, alive: Sequence[int], replicas: int,
     """Has each key as many copies as it can, and are the lost ones named?"""
     if isinstance(lost, str):
         raise Wrong(f'your function returned {lost}. Return the list of the '
-                    'keys that are lost, [] if none is.')
+                    'lost keys, or [] if no key is lost.')
     before = after_calls(copies, alive, replicas, (), lost)
     new = after_calls(copies, alive, replicas, calls, lost)
     gone = [key for key in before if not before[key]]
     for key in gone:
         if key not in lost:
-            raise Wrong(f'key {key} is lost, since all servers that had it, '
-                        f'{sorted(copies[key])}, are dead; your list does not '
-                        'name it.')
+            raise Wrong(f'key {key} is lost, because all servers that had '
+                        f'it, {sorted(copies[key])}, are dead; your list '
+                        'does not name it.')
     for key in lost:
         if lost.count(key) > 1:
             raise Wrong(f'your list names key {key!r:.20} {lost.count(key)} '
@@ -160,16 +161,17 @@ def judge_count(copies: Copies, alive: Sequence[int], replicas: int,
             has = [server for one, at in copies.items() if one == key
                    for server in at if server in alive]
             raise Wrong(f'your list says that key {key!r:.20} is lost; it is '
-                        'not.' + f' Of the living, {has} had it.' * bool(has))
+                        'not.' + f' Of the living servers, {has} had '
+                                 'it.' * bool(has))
     wanted = min(replicas, len(alive))
     for key, at in new.items():
         if len(at) > wanted:
-            raise Wrong(f'key {key} is on {len(at)} servers, {sorted(at)}, in '
-                        f'the end; {wanted} are wanted. A key was moved for '
-                        'nothing.')
+            raise Wrong(f'key {key} is on {len(at)} servers, {sorted(at)}, '
+                        f'in the end; {wanted} are wanted. A copy was made '
+                        'for nothing.')
         if at and len(at) < wanted:
             raise Wrong(f'key {key} has {len(at)} of {wanted} copies in the '
-                        f'end, on {sorted(at)}. The next death may take it.')
+                        f'end, on {sorted(at)}. The next death can lose it.')
     return new
 
 
@@ -198,18 +200,18 @@ def judge_load(notes: Notes, **case: Any) -> None:
     for _, alive, copies, after in judge(notes, after_calls, **case):
         for key, at in after.items():
             if at and len(at) < min(case['replicas'], len(alive)):
-                raise Wrong(f'key {key} has {len(at)} of '
-                            f'{case["replicas"]} copies in the end. Load '
-                            'counts when each key has all.')
+                raise Wrong(f'key {key} has {len(at)} of {case["replicas"]} '
+                            'copies in the end. The load is checked when '
+                            'each key has all its copies.')
         was, load = load_of(copies, alive), load_of(after, alive)
         target, worst = most(after, alive), max(load)
         if worst > max(target, *was):
             k = load.index(worst)
             new = sum(load) - sum(was)
             raise Wrong(f'server {alive[k]} has {worst} keys in the end and '
-                        f'the target is at most {target}. '
-                        f'{worst - was[k]} of {new} new copies went to it, '
-                        'and its link and memory are the bottleneck.')
+                        f'the target is at most {target}. {worst - was[k]} '
+                        f'of {new} new copies went to it, so its link and '
+                        'its memory are the bottleneck.')
 
 
 def picture(answer: Answer, keys: int = 60, servers: int = 5,
@@ -271,13 +273,13 @@ def _case(keys, servers, replicas, deaths, seed):
 CHECKS = {
     'copies': Check([_case(8, 5, 2, [[2]], 1), _case(12, 6, 3, [[4]], 2),
                      _case(9, 4, 2, [[0, 3]], 2)], run, judge,
-                    'each key has all its copies again, none was made for '
-                    'nothing, and lost keys are named.'),
+                    'each key has all its copies again, no copy was made for '
+                    'nothing, and lost keys are in your list.'),
     'again': Check([_case(10, 5, 2, [[1], [4], [0], [3]], 4),
                     _case(10, 5, 2, [[0], [2, 1]], 5)], run, judge_again,
                    'it works after each death, down to the last server.'),
     'load': Check([_case(60, 5, 2, [[2]], 1), _case(50, 6, 3, [[0]], 2),
                    _case(60, 6, 2, [[1], [3]], 6)],
                   run, judge_load,
-                  'no server has more than the mean and one more: 31 of 60 '
+                  'no server has more keys than the mean plus one: 31 of 60 '
                   'keys on four servers.')}

@@ -114,8 +114,8 @@ def _step(optimizer, step, after, shapes, dtype):
         start = [param.tolist() for param in parameters(shapes, dtype)]
         if step and after[-1] == start:
             raise Wrong(f'step {step} changed no parameter at all, and step '
-                        f'{step + 1} stopped. Change the parameters that you '
-                        'were given, in place: new ones nobody knows.'
+                        f'{step + 1} stopped. Change the given parameters in '
+                        'place: the model does not know new ones.'
                         ) from None
         raise
 
@@ -179,7 +179,8 @@ def _why(found, step, rank, k, case, momentum):
             return words
     for other, theirs in enumerate(found['params']):
         if not np.array_equal(_arrays(theirs[step])[k], mine[k]):
-            return f'On rank {other} it is another: were the shards gathered?'
+            return (f'Rank {other} has another value: did you gather the '
+                    'shards?')
     return _right_so_far(step)
 
 
@@ -199,8 +200,7 @@ def _mistaken(case, momentum):
     yield (f'The sum of the gradients of {n} workers does that; the mean is '
            'wanted.', _truth(n, *most, n * lr, momentum))
     yield ('That is SGD without momentum.', _truth(*case, 0.))
-    yield ('That is what the gradient does if it is multiplied by 1 - '
-           'momentum; it is not.',
+    yield ('The gradient was multiplied by 1 - momentum, which is wrong here.',
            _truth(n, *most, (1 - momentum) * lr, momentum))
     yield ('That is the other direction: a step goes against the gradient.',
            [[2 * one - two for one, two in zip(_start(*case), after)]
@@ -209,10 +209,10 @@ def _mistaken(case, momentum):
 
 def _right_so_far(step):
     if step:
-        return (f'Up to step {step} all was right, so it is what is kept from '
-                'step to step.')
-    return ('All ranks have the same, so it is in the shards: which part of '
-            'the flat tensors has which rank?')
+        return (f'Up to step {step} everything was right, so the error is in '
+                'what you keep from step to step.')
+    return ('All ranks have the same value, so the error is in the shards. '
+            'Which part of the flat tensor belongs to which rank?')
 
 
 def _size(shapes, num_workers):
@@ -253,8 +253,8 @@ def _calls(mine, right, n, total):
     """What is wrong with the calls of a step."""
     kinds = [kind for kind, _ in mine]
     if 'all_reduce' in kinds:
-        return ('all_reduce was called. Each rank would get all of the sum, '
-                'and needs its shard only.')
+        return ('all_reduce was called. Each rank would get the whole sum, '
+                'but it needs only its shard.')
     if kinds == ['all_gather', 'reduce_scatter']:
         return 'the parameters are gathered before they are updated.'
     if kinds != ['reduce_scatter', 'all_gather']:
@@ -286,9 +286,9 @@ def judge_kept(found: Notes, num_workers: int, shapes: Sequence[Sequence[int]],
         if numbers > shard:
             why = (' That is all of the momentum.' if num_workers > 1 and
                    total <= numbers < 2 * shard * num_workers else
-                   ' Only the shard of the momentum is for keeping.')
+                   ' Keep only the shard of the momentum.')
             raise Wrong(f'between steps, rank {rank} keeps {numbers} numbers '
-                        f'beside the parameters and gradients: {words}. Its '
+                        f'besides the parameters and gradients: {words}. Its '
                         f'shard has {shard}.{why}')
 
 
@@ -354,17 +354,19 @@ CHECKS = {
          ] + [{'num_workers': 2, 'shapes': [[6], [2]], 'steps': 3,
                'dtype': 'float64', 'lr': 0.5, 'momentum': 0.5}],
         run, judge_params,
-        'all ranks have the parameters of torch.optim.SGD.'),
+        'all ranks have the same parameters as with torch.optim.SGD.'),
     'uneven': Check(
         [SHOWN, {'num_workers': 2, 'shapes': [[3], [2, 2]], 'steps': 3},
          {'num_workers': 3, 'shapes': [[5, 3], [], [4]], 'steps': 3},
          {'num_workers': 4, 'shapes': [[3], [2]], 'steps': 2},
          {'num_workers': 4, 'shapes': [[2]], 'steps': 2}],
-        run, judge_params, 'also where the sizes do not divide.'),
+        run, judge_params, 'the parameters are right also if the sizes do '
+                           'not divide.'),
     'calls': Check(
         [{'num_workers': n, 'shapes': EVEN, 'steps': 2} for n in (2, 4, 1)],
         run, judge_calls,
-        'each rank calls two functions in a step, with no number too many.'),
+        'each rank makes two calls in a step, with the right numbers of '
+        'elements.'),
     'kept': Check(
         [{'num_workers': n, 'shapes': EVEN, 'steps': 2} for n in (2, 3, 4)],
-        run, judge_kept, 'each rank keeps its shard of the momentum alone.')}
+        run, judge_kept, 'each rank keeps only its shard of the momentum.')}

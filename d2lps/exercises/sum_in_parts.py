@@ -40,9 +40,9 @@ def judge_sum(notes: Notes, k: int, shape: Sequence[int]) -> None:
     ends /= _factors(shape)
     left = np.flatnonzero((ends == 8.0 ** np.arange(k)[:, None]).all(axis=0))
     if k > 1 and 0 < len(left) < size:
-        raise Wrong(f'{len(left)} of {size} numbers, number {left[0]} for '
-                    'one, are on all devices what they were: nobody has '
-                    f'summed them. Where does the last of {k} chunks end?')
+        raise Wrong(f'{len(left)} of {size} numbers, for example number '
+                    f'{left[0]}, have not changed on any device: no device '
+                    f'has summed them. Where does the last of {k} chunks end?')
     for i, end in enumerate(ends):
         wrong = np.flatnonzero(end != total)
         if len(wrong):
@@ -53,20 +53,19 @@ def judge_sum(notes: Notes, k: int, shape: Sequence[int]) -> None:
     least = 2 * (k - 1) * size
     if copied < least:
         raise Wrong(f'the sums are there, but only {copied} MB were copied '
-                    f'by as_in_ctx or copyto, and no way needs less than '
+                    'by as_in_ctx or copyto, and no way needs less than '
                     f'{least}.')
 
 
 def _why(value, own, k):
     """What is wrong with a sum of powers of 8."""
     if value == 8.0 ** own and k > 1:
-        return ('it still has its own gradient alone. Must the sum not be '
-                'written into this very array, with [:] =? What reshape '
-                'returns is a copy.')
+        return ('it still has only its own gradient. Write the sum into this '
+                'array, with [:] =. What reshape returns is a copy.')
     if abs(value * k - sum(8.0 ** d for d in range(k))) < 1e-6:
         return 'it has the mean. The sum is wanted.'
     if value != int(value) or not 0 <= value < 8.0 ** k:
-        return (f'{value:g} is no sum of the gradients. Do all chunks begin '
+        return (f'{value:g} is not the sum of gradients. Do all chunks begin '
                 'and end at the same numbers on all devices?')
     often = [int(value) // 8 ** d % 8 for d in range(k)]
     for d, count in enumerate(often):
@@ -94,7 +93,8 @@ def judge_time(notes: Notes, k: int, shape: Sequence[int]) -> None:
         if seen < fewest * (1 - 1e-9):
             raise Wrong(f'what travels {what} takes {seen:g} ms, and no way '
                         f'needs less than {fewest:g} ms. Is something not '
-                        'summed, or not sent back? The other check tells.')
+                        'summed, or not sent back? The message of the other '
+                        'check says more.')
     if took <= target * (1 + 1e-9):
         return
     totals = sum(into + out for into, out in busiest(notes['log'],
@@ -103,20 +103,21 @@ def judge_time(notes: Notes, k: int, shape: Sequence[int]) -> None:
     text = f'it takes {took:g} ms; the target is {target:g}. '
     if all(device in message[:2] for message in notes['log']):
         raise Wrong(f'{text}All messages go into or out of device {device}, '
-                    'so its link has all the work while others are idle.')
+                    'so its link has all the work while the other links are '
+                    'idle.')
     most = max(message[2] for message in notes['log'])
     if most == size:
-        raise Wrong(f'{text}One copy has all {size} MB, and a chunk has '
-                    f'{largest} at most. Cut first, then copy: only what a '
-                    'device sums should go there, and only a sum back.')
+        raise Wrong(f'{text}One copy has all {size} MB, and a chunk has at '
+                    f'most {largest}. Cut first, then copy: send a device '
+                    'only the chunk that it sums, and send only the sum back.')
     if most > largest:
         raise Wrong(f'{text}One copy has {most} of the {size} MB, and no '
                     f'chunk needs more than {largest}. Are the chunks cut '
                     'from the flat array, as evenly as can be?')
-    raise Wrong(f'{text}Over the links of the devices go '
+    raise Wrong(f'{text}The links of the devices carry '
                 f'{totals.astype(int).tolist()} MB. Each device should sum '
                 f'one chunk of {largest} MB or less, and every number should '
-                'go only to where it is summed.')
+                'go only to the device that sums it.')
 
 
 def picture(answer: Answer) -> Picture:

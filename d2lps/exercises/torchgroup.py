@@ -111,8 +111,9 @@ class Handle:
         if not self._tensor.isnan().all():
             raise Wrong(
                 f'rank {self._worker.rank} wrote into the tensor of its '
-                f'all_reduce {self._number} while that was under way. Nobody '
-                'may read or write it before wait() has returned.')
+                f'all_reduce {self._number} while this all_reduce was '
+                'running. Do not read or write the tensor before wait() has '
+                'returned.')
         self._tensor.detach().copy_(_stack(self._call).sum(0))
         self._done = True
         return True

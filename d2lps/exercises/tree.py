@@ -24,13 +24,13 @@ def judge_sum(notes: Notes, n: int, **_: Any) -> None:
     if len(notes['weights']) > 1:
         raise Wrong('your plan cuts the gradient into '
                     f'{len(notes["weights"])} chunks. In this exercise every '
-                    'message carries all of it, as chunk 0.')
+                    'message carries the whole gradient, as chunk 0.')
     plan = plan_checks.judge_sum(notes, n)
     sends = sum(map(len, plan.rounds))
     if sends > 2 * (n - 1):
         raise Wrong(f'the sum is right, but needs {sends} messages; the '
-                    f'target is {2 * (n - 1)}. In a tree every device but '
-                    'one sends one sum up and gets one total.')
+                    f'target is {2 * (n - 1)}. In a tree every device except '
+                    'the root sends one sum up and gets one total.')
 
 
 def judge_rounds(notes: Notes, n: int) -> None:

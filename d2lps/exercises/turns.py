@@ -174,7 +174,7 @@ class Group:
         if able:
             self._turn = able[0]
         elif not all(one.ended for one in self.workers):
-            self._fail(Wrong(f'nobody can go on: {self._who_waits()}'))
+            self._fail(Wrong(f'no worker can continue: {self._who_waits()}'))
         self._progress += 1
         self._changed.notify_all()
 

@@ -128,9 +128,10 @@ def _first_round(answer, num_workers):
     except Exception:  # the other calls will show what is wrong
         return 'stopped'
     if np.array_equal(found[0], num_workers * FORM):
-        raise Wrong('each worker has pushed to one SyncServer, and nobody to '
-                    'a second one, which is new. But a pull finds the sum '
-                    'there. Are all dicts and lists made in `__init__`?')
+        raise Wrong('each worker has pushed to one SyncServer. No worker has '
+                    'pushed to a second SyncServer, which is new. But a pull '
+                    'from the second one returns the sum. Are all dicts and '
+                    'lists made in `__init__`?')
     return _numbers(found[1])
 
 
@@ -138,8 +139,8 @@ def _judge_first(first, num_workers):
     """Whether a sum is found in the simplest case."""
     if first is None:
         raise Wrong(f'each of {num_workers} workers has pushed once. Then '
-                    'worker 0 pulls, and gets None. Does your server find '
-                    'that the round is whole, and is there a `return`?')
+                    'worker 0 pulls, and gets None. Does your server notice '
+                    'that the round is complete, and is there a `return`?')
 
 
 def _play(answer, num_workers, calls, use_again=''):
@@ -203,8 +204,9 @@ def _overwrite(array):
         try:
             array[...] = JUNK
         except ValueError:
-            raise Wrong('the array that `pull` returned is read-only. It is '
-                        "the worker's own, who may change it.") from None
+            raise Wrong('the array that `pull` returned is read-only. It '
+                        'belongs to the worker, which may change '
+                        'it.') from None
 
 
 def judge(found: Notes, num_workers: int, **order: Any) -> None:
@@ -225,8 +227,9 @@ def _judge_keys(judge_pulls, found, num_workers, order):
             judge_pulls(found['alone'], pulls, num_workers)
         except Wrong:
             raise error from None
-        raise Wrong(f'{error} If a server gets the calls for one key alone, '
-                    'all is right. What do the keys share in yours?') from None
+        raise Wrong(f'{error} If a server gets only the calls for one key, '
+                    'all is right. What do the keys share in your '
+                    'server?') from None
 
 
 def _judge_sums(pulled, pulls, num_workers):
@@ -236,20 +239,20 @@ def _judge_sums(pulled, pulls, num_workers):
         right = sum(push.value for push in pull.right)
         story = _story(pull)
         if got is None:
-            raise Wrong(f'{story}gets None, not {right}: everybody has pushed '
-                        f'{_times(pull.mine)} at least, so round {pull.mine} '
-                        f'is whole.{_pulled_before(pulls, pulled, k)}')
+            raise Wrong(f'{story}gets None, not {right}: every worker has '
+                        f'pushed at least {_times(pull.mine)}, so round '
+                        f'{pull.mine} is '
+                        f'complete.{_pulled_before(pulls, pulled, k)}')
         if np.shape(got) != FORM.shape:
-            raise Wrong(f'{story}gets {got!r:.60}. Arrays with '
-                        f'{FORM.size} numbers are pushed, so the sum is one '
-                        'with as many.')
+            raise Wrong(f'{story}gets {got!r:.60}. Arrays with {FORM.size} '
+                        'numbers are pushed, so the sum has as many numbers.')
         if got[0] != right:
             raise Wrong(f'{story}gets {got[0]:.10g}, not {right}. '
                         f'{_why(pull, got[0], num_workers)}')
         if got[1] != right / 2:
             why = 'Are fractions lost, as in 1.5?'
             if got[1] == got[0]:
-                why = 'Has each place of the array a sum of its own?'
+                why = 'Does your sum add the arrays number by number?'
             raise Wrong(f'{story}gets {got}, not {[right, right / 2]}. (The '
                         'second number of each pushed array is half of the '
                         f'first.) {why}')
@@ -262,11 +265,11 @@ def _pulled_before(pulls, pulled, k):
              if one.key == pull.key and one.mine == pull.mine
              and one.right is not None and before is not None]
     if pull.rank in ranks:
-        return (' It has pulled this sum before, and may do so as often as it '
-                'likes.')
+        return (' It has pulled this sum before, and can pull it again as '
+                'often as it likes.')
     if ranks:
-        return (f' Worker {ranks[0]} has pulled this sum already. May others '
-                'still?')
+        return (f' Worker {ranks[0]} has pulled this sum already. Can other '
+                'workers still pull it?')
     return ''
 
 
@@ -285,7 +288,7 @@ def _pushed(key, calls):
             values.setdefault(rank, []).append(str(value[0]))
     words = [f'worker {rank} has pushed {_and(values[rank])}'
              for rank in sorted(values)]
-    return f'{", ".join(words) or "nobody has pushed"} for key {key!r}'
+    return f'{", ".join(words) or "no worker has pushed"} for key {key!r}'
 
 
 def _times(many):
@@ -324,43 +327,45 @@ def _why(pull, number, num_workers):
     if number * num_workers == sum(push.value for push in pull.right):
         return 'That is the mean; the sum is wanted.'
     if not parts:
-        return 'That is no sum of what was pushed.'
+        return 'That is not a sum of the pushed values.'
     for push, times in parts.items():
         if push.key != pull.key:
-            return (f'In it is {push.value}, which was pushed for '
-                    f'key {push.key!r}. Each key has rounds of its own.')
+            return (f'The sum has {push.value}, which was pushed for key '
+                    f'{push.key!r}. Each key has rounds of its own.')
         if times > 1:
-            return f'In it is {push.value}, of worker {push.rank}, twice.'
+            return f'The sum has {push.value}, of worker {push.rank}, twice.'
     numbers = {rank: [push.number for push in parts if push.rank == rank]
                for rank in range(num_workers)}
     several = [rank for rank in numbers if len(numbers[rank]) > 1]
     for rank, some in numbers.items():
         if not some:
-            but = (f', and {len(numbers[several[0]])} of worker {several[0]}'
+            but = (f', but {len(numbers[several[0]])} pushes of worker '
+                   f'{several[0]} are'
                    if several else '')
-            return (f'No push of worker {rank} is in it{but}. When is a round '
-                    'whole: after so many pushes, or when nobody is missing?')
+            return (f'No push of worker {rank} is in it{but}. When is a '
+                    'round complete: after a number of pushes, or when every '
+                    'worker has pushed?')
     for rank in several:
         late = max(numbers[rank])
         if late > pull.mine:
-            return (f'In it are {len(numbers[rank])} pushes of worker {rank}. '
-                    f'Its push number {late} is for round {late}; this is '
-                    f'round {pull.mine}.')
-        return (f'In it are {len(numbers[rank])} pushes of worker {rank}. One '
-                f'of them was in round {min(numbers[rank])} already. Does '
-                'each round begin anew?')
+            return (f'It has {len(numbers[rank])} pushes of worker '
+                    f'{rank}. Its push number {late} is for round {late}, '
+                    f'but this is round {pull.mine}.')
+        return (f'It has {len(numbers[rank])} pushes of worker {rank}. '
+                f'One of them was in round {min(numbers[rank])} already. '
+                'Does each round begin with an empty sum?')
     rank, [late] = next((rank, some) for rank, some in numbers.items()
                         if some != [pull.mine])
     if late > pull.mine:
-        return (f'Of worker {rank}, its push number {late} is in it, and this '
-                f'is round {pull.mine}. What happens to its push number '
-                f'{pull.mine}, when the next one comes? If it stays, which of '
-                'the two is taken first?')
-    lost = 'Is every push kept until its round is whole?'
+        return (f'The sum has push number {late} of worker {rank}, but this '
+                f'is round {pull.mine}. What happens to push number '
+                f'{pull.mine} when the next push comes? If it stays, which '
+                'of the two does your server take first?')
+    lost = 'Do you keep every push until its round is complete?'
     if all(some == [late] for some in numbers.values()):
-        return (f'That is the sum of round {late}, and round {pull.mine} is '
-                f'whole, too. {lost}')
-    return (f'Of worker {rank}, its push number {late} is in it, and this is '
+        return (f'That is the sum of round {late}, but round {pull.mine} is '
+                f'complete, too. {lost}')
+    return (f'The sum has push number {late} of worker {rank}, but this is '
             f'round {pull.mine}. {lost}')
 
 
@@ -381,11 +386,11 @@ def _judge_waits(pulled, pulls, num_workers):
                     push.number > pull.mine]
             why = _pulled_before(pulls, pulled, k)
             if more and not why:
-                why = (f' Worker {more[0].rank} is a round ahead, which '
-                       'concerns nobody else.')
-            raise Wrong(f'{story}gets None. But everybody has pushed '
-                        f'{_times(pull.mine)} at least, so its round is '
-                        f'whole.{why}')
+                why = (f' Worker {more[0].rank} is a round ahead, but this '
+                       'must not stop other workers.')
+            raise Wrong(f'{story}gets None. But every worker has pushed at '
+                        f'least {_times(pull.mine)}, so its round is '
+                        f'complete.{why}')
 
 
 def _not_whole(pull, num_workers):
@@ -416,34 +421,34 @@ def judge_arrays(found: Notes, num_workers: int, **order: Any) -> None:
     plain = found['']
     if all(one is None for one in plain['pulled']):
         raise Wrong('`pull` always returns None. Is there a `return` for a '
-                    'round that is whole?')
+                    'complete round?')
     pushes = pulls[-1].before
     for push, now in zip(pushes, plain['given'], strict=True):
         if now != (push.value * FORM).tolist():
             raise Wrong(f'worker {push.rank} has pushed '
                         f'{(push.value * FORM).tolist()}, and the server has '
-                        f"made {now} of it. The array is the worker's own; "
+                        f'made {now} of it. The array belongs to the worker; '
                         'the server may only read it.')
     for k, pull in enumerate(pulls):
         at_once, later = plain['pulled'][k], plain['taken'][k]
         what = f'worker {pull.rank} pulls {_first(at_once)}'
         if later != at_once:
-            raise Wrong(f'{what}. The server goes on, and then '
-                        f'{_first(later)} is in the array that this worker '
-                        'has. It should stay as it was pulled.')
+            raise Wrong(f'{what}. After more calls, {_first(later)} is in '
+                        'the array that this worker has. A pulled array '
+                        'should not change.')
         again = found['pushed']['pulled'][k]
         if again != at_once:
             raise Wrong(
                 f'{what}. But if each worker writes {JUNK:g} into its array '
                 f'after the push, the pull finds {_first(again)}. A worker '
                 "uses its array again. Does the server keep the worker's "
-                'array, or what was in it?')
+                'array, or a copy of its numbers?')
         again = found['pulled']['pulled'][k]
         if again != at_once:
             raise Wrong(
                 f'{what}. But if each worker writes {JUNK:g} into the array '
-                f'that it has pulled, this pull finds {_first(again)}. Does '
-                'everybody get the same array?')
+                f'that it has pulled, this pull finds {_first(again)}. Do '
+                'all workers get the same array?')
 
 
 def _first(value):
@@ -501,8 +506,9 @@ def judge_memory(found: Notes, num_workers: int, pulls: Sequence[int],
     """Whether what is kept grows, if there is a sum in the end."""
     _judge_first(found['first'], num_workers)
     if not found['told']:
-        raise Wrong('all have pushed equally often, and in the end a pull '
-                    'returns None. What is kept counts when there is a sum.')
+        raise Wrong('all workers have pushed equally often, and in the end a '
+                    'pull returns None. The memory is checked when there is '
+                    'a sum.')
     grown, rounds = found['grown'], ROUNDS * keys
     if grown > 2 * keys:
         what = ''
@@ -510,11 +516,12 @@ def judge_memory(found: Notes, num_workers: int, pulls: Sequence[int],
             what = ': one for each round'
         elif grown > 0.9 * num_workers * rounds:
             what = ': one for each push'
-        why = ' When round 2 is whole, can anybody still ask for round 1?'
+        why = ' When round 2 is complete, can a worker still ask for round 1?'
         if not pulls:
-            why += ' Nobody has pulled in these rounds. When are sums made?'
-        raise Wrong(f'{ROUNDS} more rounds, all of them whole, and the server '
-                    f'keeps {grown:.0f} arrays more than before{what}.{why}')
+            why += (' No worker has pulled in these rounds. When does your '
+                    'server compute the sums?')
+        raise Wrong(f'after {ROUNDS} more complete rounds, the server keeps '
+                    f'{grown:.0f} arrays more than before{what}.{why}')
 
 
 def picture(answer: Answer) -> Picture:
@@ -586,14 +593,14 @@ CHECKS = {
             ('w', 0), ('w', 1), ('w', 0)]},
          {'num_workers': 3, 'seed': 3, 'early': True},
          {'num_workers': 2, 'seed': 4, 'early': True, 'keys': ['v', 'w']}],
-        run, judge_wait, 'who must wait is told so, and nobody else.'),
+        run, judge_wait, 'the right workers must wait.'),
     'arrays': Check(
         [{'num_workers': 2, 'seed': 5, 'ahead': False},
          {'num_workers': 3, 'seed': 6, 'ahead': False}],
         run_arrays, judge_arrays,
-        'workers may change their arrays after push and pull.'),
+        'workers can change their arrays after push and pull.'),
     'memory': Check(
         [{'num_workers': 3, 'pulls': [0, 1, 2]},
          {'num_workers': 2, 'pulls': [1]}, {'num_workers': 2, 'pulls': []}],
         run_memory, judge_memory,
-        'what the server keeps does not grow with the rounds.')}
+        'the memory of the server does not grow with the rounds.')}

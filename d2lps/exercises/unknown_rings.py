@@ -77,8 +77,8 @@ def judge_rings(found: Notes, table: str, cables: Table) -> None:
     gpus = range(len(cables))
     if not found and _most(cables):
         order, _ = ours.rings_of(cables)[0]
-        raise Wrong('you found no ring. There is one that begins with GPUs '
-                    f'{", ".join(map(str, order[:3]))}.')
+        raise Wrong('you found no ring. There is a ring that begins with '
+                    f'GPUs {", ".join(map(str, order[:3]))}.')
     for order in found:
         if sorted(order) != [*gpus]:
             lacks = [gpu for gpu in gpus if gpu not in order]
@@ -90,7 +90,7 @@ def judge_rings(found: Notes, table: str, cables: Table) -> None:
                 closing = (' (a ring goes from its last GPU back to its first)'
                            if {a, b} == {order[0], order[-1]} else '')
                 raise Wrong(f'{order} goes from GPU {a} to GPU {b}{closing}, '
-                            'and no cable joins these two.')
+                            'but no cable joins these two.')
 
 
 def judge_once(found: Notes, table: str, cables: Table) -> None:
@@ -117,7 +117,7 @@ def judge_most(found: Notes, table: str, cables: Table) -> None:
             raise Wrong(f'{text} After {" and ".join(map(str, found[:k]))} '
                         f'the cables that are left make {rest or "no"} '
                         f'ring{"s" * (rest > 1)} more, whatever you do. Take '
-                        'the last of these back, and try another one.')
+                        'the last of these rings back, and try another one.')
     raise Wrong(f'{text} The cables that they leave make another one.')
 
 
@@ -199,6 +199,7 @@ CHECKS = {
     'rings': Check(_WITH, run, judge_rings,
                    'each is a ring through all GPUs, over cables.'),
     'once': Check(_WITH, run, judge_once, 'no cable is in two rings.'),
-    'most': Check(_WITH, run, judge_most, 'there are as many as can be.'),
+    'most': Check(_WITH, run, judge_most, 'there are as many rings as '
+                                          'possible.'),
     'none': Check([PAIRS, ROW, SIX, HANGING], run, judge_most,
-                  'where there is no ring, you return none.')}
+                  'if there is no ring, you return none.')}

@@ -85,7 +85,7 @@ def _explained(judge):
             grew = ''
             if found.get('again', 0) > len(found['pieces']):
                 grew = (f' Called again, it returns {found["again"]} pieces '
-                        f'after {len(found["pieces"])}: is something kept '
+                        f'after {len(found["pieces"])}: does something stay '
                         'from call to call?')
             raise Wrong(f'{error}{grew} (sizes = {short(sizes)})') from None
     return judged
@@ -100,11 +100,11 @@ def judge_whole(found: Notes, sizes: Sequence[int], n: int) -> None:
             why = 'Which comes first, server or key?'
             if _keys_from_1(found['pieces'], sizes):
                 why = 'Keys are counted from 0.'
-            raise Wrong(f'the piece {_piece(piece)} is of key {key}, and keys '
-                        f'are 0 to {len(sizes) - 1}. {why}')
+            raise Wrong(f'the piece {_piece(piece)} is of key {key}, but '
+                        f'keys are 0 to {len(sizes) - 1}. {why}')
         if start > end:
-            why = ('The last two numbers are the first element, and where '
-                   'the piece ends.')
+            why = ('The last two numbers are the first element, and the end '
+                   'of the piece.')
             if end < 0:
                 why = 'Did a server get more than it had room for?'
             raise Wrong(f'the piece {_piece(piece)} ends before it starts. '
@@ -118,7 +118,7 @@ def judge_whole(found: Notes, sizes: Sequence[int], n: int) -> None:
             elif 0 < sum(sizes[:key]) <= start:
                 why = 'The elements of each key are counted from 0.'
             raise Wrong(f'the piece {_piece(piece)} goes from {start} to '
-                        f'{end}, and the size of key {key} is '
+                        f'{end}, but the size of key {key} is '
                         f'{sizes[key]:,}. {why}')
     of_key: list[list] = [[] for _ in sizes]
     for piece in found['pieces']:
@@ -129,10 +129,10 @@ def judge_whole(found: Notes, sizes: Sequence[int], n: int) -> None:
             raise Wrong(f'{_lost(key, 0, sizes[key])}.{why}')
         _judge_key(key, sizes[key], pieces)
     if found['sizes'] != sizes:
-        raise Wrong('the list of sizes is another when your function is done. '
-                    'It belongs to the caller, who still needs it.')
+        raise Wrong('your function has changed the list of sizes. The caller '
+                    'still needs it.')
     if not found['same']:
-        raise Wrong('called twice with the same sizes, it returns other '
+        raise Wrong('called twice with the same sizes, it returns different '
                     'pieces. Two workers would look for an element on two '
                     'servers.')
 
@@ -162,7 +162,8 @@ def _judge_key(key, size, pieces):
             continue  # an empty piece; another check counts it
         if start > reached:
             raise Wrong(f'{_lost(key, reached, size)} before the piece '
-                        f'{_piece(piece)}. Does `end` count itself?')
+                        f'{_piece(piece)}. Is the element `end` in your '
+                        'piece? It should not be.')
         if start < reached:
             raise Wrong(f'of key {key}, element {start:,} is in two pieces, '
                         f'{_piece(before)} and {_piece(piece)}. Both servers '
@@ -175,7 +176,7 @@ def _judge_key(key, size, pieces):
             why = (' Is the last number where the piece ends, or how many '
                    'elements it has?')
         elif before and reached == size - 1:
-            why = ' Does `end` count itself?'
+            why = ' Is the element `end` in your piece? It should not be.'
         raise Wrong(f'{_lost(key, reached, size)}{last}.{why}')
 
 
@@ -195,8 +196,8 @@ def load_of(pieces: Sequence[Sequence[int]], n: int,
     for piece in pieces:
         if not 0 <= piece[0] < n:
             raise Wrong(f'the piece {_piece(piece)} is on server {piece[0]}, '
-                        f'and servers are 0 to {n - 1}.'
-                        f'{_not_full(pieces, n, share)}')
+                        'but servers are 0 to '
+                        f'{n - 1}.{_not_full(pieces, n, share)}')
         load[piece[0]] += max(0, piece[3] - piece[2])
     return load
 
@@ -218,9 +219,9 @@ def _all_are_there(pieces, sizes):
     if there < sum(sizes):
         why = _only_the_first(pieces, sizes)
         if there + len(pieces) == sum(sizes):
-            why = ' Does `end` count itself?'
+            why = ' Is the element `end` in your piece? It should not be.'
         raise Wrong(f'only {there:,} of {sum(sizes):,} elements are in a '
-                    f'piece. This counts when all are.{why}')
+                    f'piece. This check needs all of them.{why}')
 
 
 @_explained
@@ -240,7 +241,8 @@ def judge_even(found: Notes, sizes: Sequence[int], n: int) -> None:
         if load.count(0) and n <= sum(sizes):
             text = f' Server {load.index(0)} has none.'
         elif sum(sizes) % n == 0 and worst == share + 1:
-            text = ' They divide evenly: where does one more come from?'
+            text = (' The number of servers divides them: why does one '
+                    'server get one more?')
         elif worst - share < n + len(sizes) and sum(sizes) % n:
             text = (' That is close. Which server gets what is left when the '
                     'elements are divided?')
@@ -263,7 +265,7 @@ def judge_pieces(found: Notes, sizes: Sequence[int], n: int) -> None:
     for piece in pieces:
         if piece[2] >= piece[3]:
             raise Wrong(f'the piece {_piece(piece)} has no element. It would '
-                        'be a message for nothing.')
+                        'be an unnecessary message.')
     most = len(sizes) + n - 1
     if len(pieces) > most:
         of_key = [piece[1] for piece in pieces]
@@ -278,8 +280,8 @@ def judge_pieces(found: Notes, sizes: Sequence[int], n: int) -> None:
     worst = max(load, key=load.__getitem__)
     if load[worst] > share + n + len(sizes):
         raise Wrong(f'server {worst} has {load[worst]:,} elements, and a '
-                    f'share is {share:,}. Few pieces count when no server '
-                    'has far more.')
+                    f'share is {share:,}. This check needs servers without '
+                    'far more than a share.')
 
 
 def picture(answer: Answer) -> Picture:
@@ -347,4 +349,5 @@ CHECKS = {
         [{'sizes': LENET, 'n': 2}, {'sizes': LENET, 'n': 3},
          {'sizes': [4, 4], 'n': 2}, {'sizes': [50, 0, 30], 'n': 2},
          {'sizes': MANY, 'n': 7}],
-        run, judge_pieces, 'at most keys + n - 1 pieces, and none is empty.')}
+        run, judge_pieces, 'at most keys + n - 1 pieces, and no piece is '
+                           'empty.')}

@@ -123,10 +123,11 @@ def _count_is(mine, right, text, mistakes):
            if not _near(wrong, right) and _near(mine, wrong)]
     fit = [*dict.fromkeys(fit)]
     if len(fit) > 4:
-        fit = ['Do a round of this plan on paper: what does your function '
-               'count there?']
+        fit = ['Do one round of this plan on paper. What does your function '
+               'count in this round?']
     elif len(fit) > 1:
-        text += ' More than one mistake gives this number. Is it one of these?'
+        text += (' More than one mistake gives this number. Is it one of '
+                 'these mistakes?')
     raise Wrong(' '.join([text, *fit]))
 
 
@@ -147,8 +148,8 @@ def _not_too_large(notes, plan, nbytes, links):
     right = _seconds(plan, nbytes, *links)
     if abs(notes[1]) > 1e9 * max(right, 1e-9):
         raise Wrong(f'for {nbytes:,} bytes you predict {notes[1]:.4g} s, and '
-                    f'{right:.4g} is right for {plan.name}. Which of the '
-                    'terms is so large, and in which unit is it?')
+                    f'{right:.4g} is right for {plan.name}. Which term is so '
+                    'large, and in which unit is it?')
 
 
 def _several_rounds(amount):
@@ -161,9 +162,9 @@ def _several_rounds(amount):
     most = amount.max(axis=(1, 2))
     return [('You count the first round only.', most[0]),
             ('You leave out the first round.', most[1:].sum()),
-            ('You take the busiest round for all of them.',
+            ('You count every round like the busiest round.',
              most.max() * len(most)),
-            ('You still have in it what earlier rounds counted.',
+            ('Your counts still have the numbers of earlier rounds.',
              amount.cumsum(axis=0).max(axis=(1, 2)).sum())]
 
 
@@ -186,34 +187,36 @@ def judge_rounds(notes: Notes, plan: str, n: int, nbytes: float,
     nothing, one, three, *_ = notes
     if abs(nothing) > 1e-9:
         raise Wrong('without bytes, with alpha = 0 and overhead = 0, you '
-                    f'predict {nothing:.4g} s. Then nothing is left that '
-                    'costs time.')
+                    f'predict {nothing:.4g} s. Then nothing costs time.')
     schedule = _plan(plan, n)
     _not_too_large(notes, schedule, nbytes, _links(**links))
     counts, mine = _counts(schedule), (three - one) / (2 * alpha)
     right, *_ = _truth(schedule)
     if right and notes[6] == 0 and _near(mine, right):
         raise Wrong('for arrays of 0 bytes you predict 0 s. But the messages '
-                    f'of {right} rounds are still under way.')
+                    f'of {right} rounds still have their latency.')
     messages = counts[:, 2].sum()
     _count_is(mine, right,
               f'when alpha grows by 1 µs, your prediction grows by '
               f'{mine:.4g} µs. {schedule.name} has {right} rounds.', [
-                  ('Is it a formula for the ring? Others have other rounds.',
+                  ('Do you use a formula for the ring? Other plans have '
+                   'other rounds.',
                    2 * (n - 1)),
-                  ('That is the number of sends. Those of a round are under '
-                   'way at the same time.', counts[:, 4].sum()),
-                  ('That is the number of messages. Those of a round are '
-                   'under way at the same time.', messages),
-                  ('You count the messages of the busiest worker. They are '
-                   'under way together, and only their handling is one after '
-                   'the other: that is the overhead.',
+                  ('That is the number of sends. The sends of a round travel '
+                   'at the same time.', counts[:, 4].sum()),
+                  ('That is the number of messages. The messages of a round '
+                   'travel at the same time.', messages),
+                  ('You count the messages of the busiest worker. They '
+                   'travel at the same time. Only their handling is one '
+                   'after the other, and this is the overhead.',
                    counts[:, 2:4].max(axis=(1, 2)).sum()),
-                  ('Does each round pay its latency?', 1),
-                  ('Alpha is all of the way, through both cables.',
+                  ('Do you count a latency for each round?', 1),
+                  ('Alpha is the latency of the whole way, through both '
+                   'cables.',
                    2 * right),
-                  ('The first round pays, too.', right - 1),
-                  ('Does each round pay alpha, and then its bytes?', 0),
+                  ('The first round has a latency, too.', right - 1),
+                  ('Do you count alpha for each round, and then its '
+                   'bytes?', 0),
                   *_units(right)])
 
 
@@ -243,35 +246,36 @@ def judge_messages(notes: Notes, plan: str, n: int, nbytes: float,
         ('You count each chunk, and the first message, too. All that a '
          'worker sends to another one in a round is one message.',
          np.maximum(sends, gets).sum()),
-        ('You look at senders only. To receive costs as much.',
+        ('You count only sent messages. A received message costs as much.',
          (out - 1).sum()),
-        ('You look at receivers only. To send costs as much.',
+        ('You count only received messages. A sent message costs as much.',
          (into - 1).sum()),
         ('You add what the busiest sends and what the busiest gets. Both '
          'are handled at the same time.', (out + into - 1).sum()),
-        ('You count all messages of a round. Only those of one worker are '
-         'handled one after the other.',
+        ('You count all messages of a round. Only the messages of one worker '
+         'are handled one after the other.',
          (counts[:, 2].sum(axis=1) - 1).sum()),
-        ('You count all messages. Only those of one worker are handled one '
-         'after the other.', counts[:, 2].sum()),
-        ('You take the messages of the worker with most bytes, or the '
-         'slowest worker. Who has most messages may be another one.',
+        ('You count all messages. Only the messages of one worker are '
+         'handled one after the other.', counts[:, 2].sum()),
+        ('You take the messages of the worker with the most bytes, or of the '
+         'slowest worker. Another worker can have the most messages.',
          _busiest_in(counts, 0, 2) - len(counts)),
-        ('You count the workers of a round. What matters are the messages '
-         'of the busiest.',
+        ('You count the workers of a round. Count the messages of the '
+         'busiest worker.',
          sum((count[2:4].max(axis=0) > 0).sum() - 1 for count in counts)),
         ('You add what the busiest sends and what the busiest gets. Both '
          'are handled at the same time.',
          (counts[:, 2:4].sum(axis=1).max(axis=1, initial=0) - 1).sum()),
-        ('Servers are busy, too.', _without_servers(schedule, counts, 2)
+        ('Servers handle messages, too.', _without_servers(schedule, counts, 2)
          - len(counts)),
         *[(words, wrong) for words, wrong in _several_rounds(
             np.maximum(counts[:, 2:4] - 1, 0))
           if not words.startswith('You still')],
-        ('You still have in it what earlier rounds counted.',
+        ('Your counts still have the numbers of earlier rounds.',
          (counts[:, 2:4].cumsum(axis=0).max(axis=(1, 2), initial=0)
           - 1).sum()),
-        ('Does your prediction use the overhead, whatever the bytes take?',
+        ('Does your prediction use the overhead, however many bytes there '
+         'are?',
          0), *_units(right)])
 
 
@@ -324,9 +328,9 @@ def judge_bytes(notes: Notes, plan: str, n: int, nbytes: float,
             f'cable one after the other; {right:.4g} is right for '
             f'{schedule.name}.')
     if math.isclose(mine * 1e6, right, rel_tol=1e-3):
-        raise Wrong(f'for {2 * nbytes:,} bytes more, your prediction grows by '
-                    f'{grown:.4g} s, a million times too little. Beta is in '
-                    'bytes per second: do you take it for MB/s?')
+        raise Wrong(f'for {2 * nbytes:,} bytes more, your prediction grows '
+                    f'by {grown:.4g} s, a million times too little. The '
+                    'bandwidth is in bytes per second: do you use it as MB/s?')
     out, into = counts[:, 0], counts[:, 1]
     load = counts[:, :2].max(axis=(1, 2), initial=0)
     if len(load):
@@ -340,33 +344,38 @@ def judge_bytes(notes: Notes, plan: str, n: int, nbytes: float,
     largest = np.array([schedule.chunk_bytes(1)[sends.chunk].max()
                         for sends in schedule.rounds])
     _count_is(mine, right, text, [
-        ('You add what goes through different cables. They carry at the '
-         'same time.', out.sum()),
-        ('You look at one message of a round. All that a worker sends, or '
-         'gets, in that round shares its cable.', largest.sum()),
-        ('You add what is sent and what is got. A cable carries both ways '
-         'at the same time.', (out + into).max(axis=1, initial=0).sum()),
-        ('You let each round send the whole array. A send carries one '
+        ('You add the bytes of different cables. All cables carry bytes at '
+         'the same time.', out.sum()),
+        ('You count one message of a round. All messages that a worker sends '
+         'in this round share its cable, and so do all messages that it '
+         'gets.', largest.sum()),
+        ('You add the sent bytes and the received bytes. A cable carries '
+         'both directions at the same time.',
+         (out + into).max(axis=1, initial=0).sum()),
+        ('You count the whole array in each round. A send carries one '
          'chunk.', len(counts)),
-        ('You let each send carry the whole array, not its chunk.',
+        ('You count the whole array for each send, not its chunk.',
          counts[:, 4:].max(axis=(1, 2), initial=0).sum()),
-        ('You look at what each sends. What it gets shares a cable, too.',
+        ('You count only the sent bytes. The received bytes of a worker '
+         'share its cable, too.',
          out.max(axis=1, initial=0).sum()),
-        ('You look at what each gets. What it sends shares a cable, too.',
+        ('You count only the received bytes. The sent bytes of a worker '
+         'share its cable, too.',
          into.max(axis=1, initial=0).sum()),
-        ('You look for the busiest of all rounds together. The next round '
-         'begins when the busiest of this one is done, and that may be '
-         'another worker.', max(out.sum(axis=0).max(initial=0),
+        ('You take the busiest worker of all rounds together. But a round '
+         'ends when the busiest worker of this round is done, and this can '
+         'be another worker.', max(out.sum(axis=0).max(initial=0),
                                 into.sum(axis=0).max(initial=0))),
-        ('You let all chunks have one size. `plan.chunk_bytes` knows '
-         'theirs.', counts[:, 4:].max(axis=(1, 2), initial=0).sum() / chunks),
+        ('You give all chunks the same size. `plan.chunk_bytes` returns '
+         'their sizes.',
+         counts[:, 4:].max(axis=(1, 2), initial=0).sum() / chunks),
         ('Is it a formula for the ring?', 2 * (n - 1) / n),
-        ('You look at the mean of all workers. The busiest says when a '
-         'round ends.', out.mean(axis=1).sum()),
+        ('You take the mean of all workers. The busiest worker decides when '
+         'a round ends.', out.mean(axis=1).sum()),
         ('Seconds are bytes divided by the bandwidth, bytes per second.',
          right * bandwidth ** 2),
-        ('You take the bytes of the worker with most messages. Who has most '
-         'bytes may be another one.', _busiest_in(counts, 2, 0)),
+        ('You take the bytes of the worker with the most messages. Another '
+         'worker can have the most bytes.', _busiest_in(counts, 2, 0)),
         ('Servers have cables, too.', _without_servers(schedule, counts, 0)),
         ('Do you round the bytes of a chunk? They need not be whole.',
          (_whole_bytes(schedule, 3 * nbytes) - _whole_bytes(schedule, nbytes))
@@ -376,7 +385,7 @@ def judge_bytes(notes: Notes, plan: str, n: int, nbytes: float,
     _count_is(fast, right, 'with twice the bandwidth, you predict '
               f'{notes[5] * 1e3:.4g} ms in place of {notes[4] * 1e3:.4g}; '
               f'{(notes[4] - right * 1.5 * nbytes / bandwidth) * 1e3:.4g} is '
-              'right, as all bytes need half of the time.', [])
+              'right, because all bytes need half of the time.', [])
 
 
 def _line(plan, n, links):
@@ -396,7 +405,7 @@ def run_crossover(answer: Answer, first: str, second: str, n: int,
     with forbidding(_crossing):
         returned = answer(*functions)
     found = _number(returned, 'A number of bytes is wanted; float("inf") is '
-                    'one, too.')
+                    'allowed, too.')
     return found if math.isfinite(found) else repr(found)  # JSON has no inf
 
 
@@ -426,27 +435,29 @@ def judge_crossover(found: Notes, first: str, second: str, n: int,
             f'{slope * 1e9:.4g} ms for each MB more, the second '
             f'{start_2 * 1e3:.4g} and {slope_2 * 1e9:.4g}.')
     if right == math.inf:
-        raise Wrong(f'you say {found:,.6g} bytes. {both} From which size on '
-                    'is the second faster, for that size and for all larger '
-                    'ones? Never: return float("inf").')
+        raise Wrong(f'you say {found:,.6g} bytes. {both} There is no size '
+                    'from which on the second plan is faster for all larger '
+                    'arrays. Never: return float("inf").')
     if right == 0:
         remark = ''
         if abs(slope - slope_2) <= 1e-9 * slope:
-            remark = (' Their milliseconds per MB are the same, and may '
-                      'differ by rounding only: what is your crossing of '
-                      'such lines?')
-        raise Wrong(f'you say {found:,.6g} bytes. {both} So the second is '
-                    f'faster for all sizes, from 0 on.{remark}')
+            remark = (' Their milliseconds per MB are equal, apart from '
+                      'rounding. What does your function return for such '
+                      'lines?')
+        raise Wrong(f'you say {found:,.6g} bytes. {both} So the second plan '
+                    f'is faster for all sizes, from 0 on.{remark}')
     raise Wrong(f'you say {found:,.6g} bytes; {right:,.6g} is right. {both} '
                 + _there(found, lines))
 
 
 def _there(found, lines):
     if not 0 <= found < 1e15:
-        return 'The lines cross: the second has the lower price of a byte.'
+        return ('The lines cross, because a byte takes less time with the '
+                'second plan.')
     one, two = (start + slope * found for start, slope in lines)
     return (f'So for {found:,.6g} bytes they take {one * 1e3:.4g} and '
-            f'{two * 1e3:.4g} ms. Where they cross, both are the same.')
+            f'{two * 1e3:.4g} ms. Where the lines cross, both times are '
+            'equal.')
 
 
 LIKE_CHAPTER = Links(180e-6, 11.8e6, 45e-6, 'A network like chapter 11\'s')
@@ -477,7 +488,7 @@ def picture(predict: Answer, crossover: Answer,
         times = np.array([function(float(size)) for size in nbytes])
         if not (np.isfinite(times).all() and (times > 0).all()):
             raise Wrong(f'for {plan.name} your prediction goes from '
-                        f'{times[0]:.4g} to {times[-1]:.4g} s: only what is '
+                        f'{times[0]:.4g} to {times[-1]:.4g} s: only times '
                         'above 0 can be drawn.')
         ax.loglog(nbytes, times * 1e3, color=color, linestyle=line,
                   label=f'{plan.name}, predicted')
@@ -522,19 +533,19 @@ CHECKS = {
     'rounds': Check(_cases(('ring', 4), ('tree', 5), ('one_shot', 4),
                            ('ring', 1)),
                     run, judge_rounds,
-                    'every round pays one latency.'),
+                    'every round takes one latency.'),
     'bytes': Check(_cases(('halving_doubling', 5), ('uneven', 4),
                           ('tree', 8), ('two_servers', 3),
                           ('two_busy', 6)) + [
                    {**case, 'nbytes': 3} for case in _cases(('ring', 4))],
                    run, judge_bytes,
-                   'in each round the busiest cable says how long its bytes '
-                   'take.'),
+                   'in each round the busiest cable decides the time of the '
+                   'bytes.'),
     'messages': Check(_cases(('one_shot', 4), ('uneven', 4),
                              ('halving_doubling', 4), ('tree', 8),
                              ('two_busy', 6)),
                       run, judge_messages,
-                      'each message more of the busiest worker costs an '
+                      'each further message of the busiest worker costs an '
                       'overhead.'),
     'crossover': Check(_pairs(('recursive_doubling', 'ring', 4),
                               ('ring', 'recursive_doubling', 4),
@@ -546,4 +557,5 @@ CHECKS = {
                            {**case, 'MB_per_s': 12_000} for case in
                            _pairs(('recursive_doubling', 'ring', 4))],
                        run_crossover, judge_crossover,
-                       'there, and not before, the second plan is faster.')}
+                       'from there on, and not before, the second plan is '
+                       'faster.')}

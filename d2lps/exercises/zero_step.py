@@ -57,13 +57,14 @@ class Layer:
             wanted = (size,) if name == 'w' else (BATCH, size)
             if name == 'w' and array.shape != wanted:
                 raise Wrong(f'{function} of {self} got w of shape '
-                            f'{array.shape}; {wanted} is wanted. Is it of '
-                            'this layer, and are there zeros at its end?')
+                            f'{array.shape}; {wanted} is wanted. Does it '
+                            'belong to this layer, and does it have zeros at '
+                            'its end?')
             if array.shape[1:] != wanted[1:]:
                 why = ''
                 if name == 'G' and array.ndim == 1:
-                    why = (' `backward` returns the gradient for X first, and '
-                           'then that for w.')
+                    why = (' `backward` returns the gradient for X first, '
+                           'and then the gradient for w.')
                 raise Wrong(f'{function} of {self} got {name} of shape '
                             f'{array.shape}; {size} columns are wanted.{why}')
 
@@ -285,7 +286,7 @@ def _first_wrong(found, right, step, rank, k, num_workers):
     true = shard_of(right[k], rank, num_workers)
     if len(mine) != len(true):
         raise Wrong(f'step {step + 1}, rank {rank}, layer {k}: the shard has '
-                    f'{len(mine)} numbers now, and it had {len(true)}.')
+                    f'{len(mine)} numbers now, but it had {len(true)} before.')
     many = min(len(true), max(0, right[k].size - rank * len(true)))
     close = np.isclose(mine, true, rtol=1e-5, atol=1e-6)[:many]
     return None if close.all() else int(close.argmin())
@@ -300,8 +301,8 @@ def _why(found, step, num_workers, widths, right):
     before = right[step - 1] if step else parameters(widths)
     if are(before):
         return ('No shard has changed. Does your last line change the array '
-                'in `shards`, or give another array its name? It is not '
-                'enough to return new shards.')
+                'in `shards`, or does it only give a name to another array? '
+                'It is not enough to return new shards.')
     case = num_workers, widths, step + 1
     if are(_truth(*case, num_workers * LR)[step]):
         return (f'The sum of the gradients of {num_workers} workers does '
@@ -312,8 +313,8 @@ def _why(found, step, num_workers, widths, right):
     for lr in LR, LR / num_workers:
         if all(are(_truth(*case, lr, [rank])[step], [rank])
                for rank in range(num_workers)):
-            return ('Each worker has used the gradient of its own examples '
-                    'alone: what becomes of the sum over all workers?')
+            return ('Each worker has used only the gradient of its own '
+                    'examples. What do you do with the sum over all workers?')
     if found['changed']:
         return (f'Your function has changed {" and ".join(found["changed"])}, '
                 'in place.')
@@ -326,14 +327,15 @@ def _why(found, step, num_workers, widths, right):
         _first_wrong(found, right[step], step, rank, k, num_workers)
         is not None for rank in range(num_workers)))
     if wrong < len(widths) - 2:
-        return (f'On the way back all was right down to layer {wrong + 1}. '
-                f'What do `backward` and `reduce_scatter` get for layer '
-                f'{wrong}?')
+        return ('On the way back everything was right down to layer '
+                f'{wrong + 1}. What do `backward` and `reduce_scatter` get '
+                f'for layer {wrong}?')
     if step:
-        return 'In the step before, all was right. What is new in this one?'
-    return ('Already the last layer, where the way back begins, is wrong. '
-            'Which inputs X does its `backward` get, and what is then '
-            'summed?')
+        return ('In the previous step everything was right. What is '
+                'different in this step?')
+    return ('The way back begins with the last layer, and this layer is '
+            'wrong already. Which inputs X does its `backward` get, and what '
+            'does `reduce_scatter` sum?')
 
 
 def _lengths(num_workers):
@@ -384,15 +386,15 @@ def judge_sent(found: Notes, num_workers: int, widths: Sequence[int],
                                              each))
             if gathered < once:
                 raise Wrong(f'{where}only {gathered} numbers are sent in '
-                            f'all-gathers, and all shards once are {once}. '
-                            'Other workers have changed theirs: whence does '
-                            'it know how?')
+                            f'all-gathers, but all shards once are {once}. '
+                            'Other workers have changed their shards. How '
+                            'does this worker get the new numbers?')
             if gathered > 2 * once:
-                why = ('For what is a layer gathered more often than on the '
-                       'way forward and on the way back?')
+                why = ('Each layer is needed once on the way forward and '
+                       'once on the way back. Why do you gather more?')
                 if max(sizes) > max(each):
                     why = (f'One all-gather has {max(sizes)} numbers of each '
-                           f'worker, and no shard has more than {max(each)}.')
+                           f'worker, but no shard has more than {max(each)}.')
                 raise Wrong(
                     f'{where}it sends {gathered + reduced} numbers, '
                     f'{gathered} of them in {len(sizes)} all-gathers and '
@@ -404,15 +406,15 @@ def _reduced(reduced, once, events, gathers, each):
     """What is wrong with the reduce-scatters of a step."""
     sizes = [event[1] for event in events if event[0] == 'reduce_scatter']
     if not sizes and max(gathers, default=0) > max(each):
-        return (f'reduce_scatter is not called, and an all_gather has '
+        return ('reduce_scatter is not called, and an all_gather has '
                 f'{max(gathers)} numbers of each worker. Are these whole '
-                'gradients? A worker needs its part of their sum only.')
+                'gradients? A worker needs only its part of their sum.')
     if not sizes:
         return ('reduce_scatter is not called. How does a worker get the sum '
-                'of the gradients of all?')
-    return (f'{reduced} numbers are sent in {len(sizes)} reduce-scatters, and '
-            f'{once} are wanted: each of {len(each)} layers once, with no '
-            'more zeros than make its numbers a multiple of num_workers.')
+                'of the gradients of all workers?')
+    return (f'{reduced} numbers are sent in {len(sizes)} reduce-scatters, '
+            f'and {once} are wanted: each of {len(each)} layers once, with '
+            'as few zeros as make its size a multiple of num_workers.')
 
 
 def judge_held(found: Notes, num_workers: int, widths: Sequence[int],
@@ -433,8 +435,9 @@ def judge_held(found: Notes, num_workers: int, widths: Sequence[int],
                 elif kind in ('forward', 'backward') and not event[2]:
                     raise Wrong(
                         f'{where}`{kind}` of layer {event[1]} gets a copy of '
-                        'what was gathered. Give it what all_gather returned, '
-                        'or a slice of that: a copy is one more whole layer.')
+                        'what was gathered. Give it the array that '
+                        'all_gather returned, or a slice of it: a copy is '
+                        'one more whole layer.')
                 elif kind == 'backward':
                     waiting = event[1]
                 elif kind == 'reduce_scatter':
@@ -443,7 +446,7 @@ def judge_held(found: Notes, num_workers: int, widths: Sequence[int],
             if {event[1] for event in events if event[0] == many} != {
                     *range(len(each))}:
                 raise Wrong(f'rank {rank} does not call `{many}` of every '
-                            'layer, so nothing is known of what it holds.')
+                            'layer, so the check cannot see what it holds.')
 
 
 def _judge_gather(where, event, size, calls, each, waiting):
@@ -451,8 +454,8 @@ def _judge_gather(where, event, size, calls, each, waiting):
     _, held, gradients = event
     if size > max(each):
         raise Wrong(f'{where}one all-gather has {size} numbers of each '
-                    f'worker, and the largest shard has {max(each)}: that is '
-                    'more than one layer at once.')
+                    f'worker, but the largest shard has {max(each)}. Do you '
+                    'gather more than one layer at once?')
     if held:
         numbers = sum(calls[k] for k in held)
         which = f'call {held[0] + 1}'
@@ -460,12 +463,12 @@ def _judge_gather(where, event, size, calls, each, waiting):
             which = f'calls {", ".join(str(k + 1) for k in held[:9])}'
         raise Wrong(f'{where}when it gathers a layer, it still holds what '
                     f'{which} of all_gather returned, {numbers} numbers. '
-                    'What do names and lists still hold, slices among it? '
-                    '`del` lets go of a name.')
+                    'Which names, lists and slices still hold it? `del` '
+                    'deletes a name.')
     if gradients or waiting is not None:
         which = gradients[0] if gradients else waiting
-        more = ('its sum is still to come' if waiting is not None else
-                'a name or a list still has it')
+        more = ('it has not been summed yet' if waiting is not None else
+                'a name or a list still holds it')
         raise Wrong(f'{where}when it gathers a layer, it still holds the '
                     f'whole gradient of layer {which}: {more}.')
 
@@ -558,19 +561,20 @@ CHECKS = {
     'params': Check(
         [{'num_workers': n, 'widths': EVEN, 'steps': 3} for n in (2, 3, 4, 1)
          ], run, judge_params,
-        'the shards are those of SGD on one device.'),
+        'the shards are the same as with SGD on one device.'),
     'uneven': Check(
         [{'num_workers': 3, 'widths': [3, 5, 2], 'steps': 3},
          {'num_workers': 4, 'widths': [1, 1, 3], 'steps': 2},
          {'num_workers': 2, 'widths': [4, 3, 6, 1], 'steps': 2}],
-        run, judge_params, 'also where the sizes do not divide.'),
+        run, judge_params, 'the shards are right also if the sizes do not '
+                           'divide.'),
     'sent': Check(
         [SHOWN, {'num_workers': 2, 'widths': EVEN, 'steps': 2},
          {'num_workers': 3, 'widths': EVEN, 'steps': 2}],
         run, judge_sent,
-        'of four workers each sends 1413 numbers, 2.25 for each of 628 '
+        'each of four workers sends 1413 numbers, 2.25 for each of 628 '
         'parameters.'),
     'held': Check(
         [SHOWN, {'num_workers': 2, 'widths': EVEN, 'steps': 2},
          {'num_workers': 3, 'widths': EVEN, 'steps': 2}],
-        run, judge_held, 'never more than one layer is whole.')}
+        run, judge_held, 'a worker never holds more than one whole layer.')}

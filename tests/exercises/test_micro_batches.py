@@ -60,7 +60,7 @@ def test_no_order_is_faster_and_whoever_stops_waits_for_a_neighbour(K, M):
     (lambda passes: passes[:-1], '1 pass is missing on device 0'),
     (lambda passes: passes + passes[-3:],
      '3 passes are done again by device 0'),
-    (lambda passes: passes[::-1], 'nobody can begin')])
+    (lambda passes: passes[::-1], 'no device can begin')])
 def test_the_picture_says_which_passes_are_wrong(change, title):
     orders = [change([tuple(one) for one in order])
               for order in orders_of(4, 8, '1F1B')]

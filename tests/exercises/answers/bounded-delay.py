@@ -8,7 +8,7 @@
 
 # %% wrong: the answer is about the worker that pushes, and nobody else
 # loses: rule, last, figure
-# says: has waited, and may go on now, but nobody tells it
+# says: has waited, and may continue now, but it is not in your list
 #-        go = [one for one in self.waiting
 #-              if self.pushed[one] <= slowest + self.bound]
 #+        go = [one for one in [rank]

@@ -1,6 +1,6 @@
 # %% wrong: all repeats of one, then all of the next
 # loses: phase, drift
-# says: In which order do all get their share of it
+# says: In which order does it hit the same share of all programs
 #-    for number in range(rounds):
 #-        for name in names if number % 2 == 0 else reversed(names):
 #+    for name in names:

@@ -9,7 +9,7 @@ def order(K, M):
 
 # %% wrong: one forward pass too few at the start
 # loses: slots
-# says: it waits for ('F', 1) of device 2, which does that in slot 6, after
+# says: it waits for ('F', 1) of device 2, which does this pass in slot 6
 #-        ahead = min(K - d, M)
 #+        ahead = max(1, min(K - d - 1, M))
 

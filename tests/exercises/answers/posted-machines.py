@@ -44,7 +44,7 @@
 
 # %% wrong: the slots are left out
 # loses: network
-# says: the PCIe slots of the GPU and of the cards let only 48 GB/s
+# says: the PCIe slots of the GPU and of the cards carry only 48 GB/s
 #-    wire = min(post.cards * post.gbit * 0.12, k * slot)
 #+    wire = post.cards * post.gbit * 0.12
 
@@ -76,7 +76,7 @@
 
 # %% wrong: the cards are the limit, whatever the slots carry
 # loses: verdict
-# says: let only 48 GB/s through
+# says: carry only 48 GB/s
 #-    return 'healthy', 'one slot' if cards > slots else 'links'
 #+    return 'healthy', 'links'
 

@@ -1,7 +1,7 @@
 # ruff: noqa: F811, F821
 # %% wrong: all rails sum the same chunks
 # loses: sum
-# says: sends chunk 0 out of its machine, though the part of device 0 is not in
+# says: sends chunk 0 out of its machine, but the gradient of device 0 is not
 #-                    rail * machines + chunk, reduce))
 #+                    chunk, reduce))
 
@@ -82,7 +82,7 @@ def rails(machines, gpus):
 
 # %% wrong: the rounds live outside, and are told in a later check
 # loses: sum, rails, cards, inside, rounds
-# says: the list `rounds`, which lives outside of your function, grows
+# says: the list `rounds`, which is outside your function, grows
 rounds = [[Send(99, 0, 0, True)]]
 
 def rails(machines, gpus):

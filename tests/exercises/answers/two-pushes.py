@@ -1,7 +1,7 @@
 # ruff: noqa: E402, F811, F821
 # %% wrong: pushes are counted, not workers
 # loses: rounds, wait
-# says: and gets 5, not 22. No push of worker 1 is in it, and 2 of worker 0.
+# says: and gets 5, not 22. No push of worker 1 is in it, but 2 pushes
 class SyncServer:
     def __init__(self, num_workers):
         self.num_workers, self.waiting, self.sums = num_workers, {}, {}
@@ -21,7 +21,7 @@ class SyncServer:
 
 # %% wrong: the worker's own array waits
 # loses: arrays
-# says: Does the server keep the worker's array, or what was in it?
+# says: Does the server keep the worker's array, or a copy of its numbers?
 #-        queues[rank].append(value.copy())
 #+        queues[rank].append(value)
 

@@ -9,7 +9,7 @@
 
 # %% wrong: only what is sent
 # loses: bytes
-# says: What it gets shares a cable, too
+# says: The received bytes of a worker share its cable, too
 #-            load['to', dst] += size[chunk]
 
 

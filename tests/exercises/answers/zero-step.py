@@ -20,7 +20,7 @@
 
 # %% wrong: zeros at the end are forgotten
 # loses: uneven
-# says: which make no 3 equal parts. What fills up the last one?
+# says: which make no 3 equal parts. What fills up the last part?
 #-        padded = np.zeros(n * shard.size)
 #-        padded[:layer.size] = w_grad
 #+        padded = w_grad
