@@ -3,7 +3,8 @@
 The rates of NVLinks and cards are NCCL's estimates, from `machines.rates`.
 The rates of matrix products are the best that Bekman measured ("Machine
 Learning Engineering", table of maximum achievable matmul FLOPS): 271.2 of
-312 TFLOP/s on an A100, 794.5 of 989 on an H100, 1,745 of 2,250 on a B200.
+312 TFLOP/s on an A100, 794.5 of 989 on an H100, 1,745 of 2,250 on a B200, and
+1,822 of 2,500 on a GB200.
 """
 from dataclasses import dataclass
 
@@ -50,7 +51,7 @@ H100 = Gpu('H100', 989e12, 794.5e12, 80e9, 3.35e12, 8, _links('H100'),
            4 * CARD.usable)
 B200 = Gpu('B200', 2250e12, 1745e12, 180e9, 8e12, 8, _links('B200'),
            4 * CARD.usable)
-# 72 GPUs in a rack; the share of the peak is taken from the B200.
-GB200 = Gpu('GB200', 2500e12, 2500e12 * 1745 / 2250, 186e9, 8e12, 72,
-            _links('GB200'), 4 * CARD.usable)
+# 72 GPUs in a rack.
+GB200 = Gpu('GB200', 2500e12, 1822e12, 186e9, 8e12, 72, _links('GB200'),
+            4 * CARD.usable)
 a_gpu = instance_of(Gpu, 'a Gpu, such as H100')

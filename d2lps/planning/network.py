@@ -59,10 +59,14 @@ def gather_time(gpu: Gpu, inside: int, domains: int, nbytes: float) -> float:
     return sum_time(gpu, inside, domains, nbytes) / 2
 
 
-@checked(stride=integer, nbytes=number)
-def send_time(gpu: Gpu, stride: int, nbytes: float) -> float:
-    """Seconds of one message of `nbytes` bytes to the GPU `stride` away."""
-    inside = stride < gpu.domain
+@checked(stride=integer, size=integer, nbytes=number)
+def send_time(gpu: Gpu, stride: int, size: int, nbytes: float) -> float:
+    """Seconds of one message of `nbytes` bytes to the GPU `stride` away.
+
+    The slowest of these messages in a group of `size` GPUs counts: if the
+    group lies in several domains, some messages cross the network.
+    """
+    inside = stride * size <= gpu.domain
     rate, hop = ((gpu.nvlink, SIMPLE.hops['NVLink']) if inside else
                  (gpu.network, SIMPLE.hops['network']))
     return hop + nbytes / rate

@@ -72,7 +72,7 @@ def step_time(model: Transformer, division: Division, gpu: Gpu) -> Step:
     each = forward_all + backward_all  # seconds of a micro-batch in a stage
     slowest = _slowest(model, d, sum(forward) + sum(backward), 3 * words)
     bubble = (p - 1) / d.interleave * each + M * max(0, slowest - each)
-    send = send_time(gpu, d.tensor * d.context,
+    send = send_time(gpu, d.tensor * d.context, p,
                      2 * tokens * model.hidden / d.tensor)
     kinds = [a + b for a, b in zip(forward, backward)]
     compute = M * (layers * kinds[0] + 3 * words / p)
@@ -120,13 +120,27 @@ def _layer(model, division, gpu):
     # Flash attention computes its scores again: 5 products instead of 4.
     attention_back = attention * (2.5 if division.flash else 2)
     back = [2 * matrices + attention_back + 3 * passes,
-            max(0, sums - matrices),  # during the gradients of the weights
+            _waits_back(division, sums, matrices),
             max(0, 2 * ring - attention_back)]
     if division.recompute == 'full':
         back = [a + b for a, b in zip(back, forward)]
     elif division.recompute == 'selective' and not division.flash:
         back[0] += attention + 2 * scores
     return forward, tuple(back)
+
+
+def _waits_back(division, sums, matrices):
+    """Seconds in which the backward pass of a layer waits for sums.
+
+    The sums of gradients go on while gradients of weights are computed. With
+    sequence parallelism, each sum is a reduce-scatter, which goes on in this
+    way, and an all-gather, for which all wait. Inputs are gathered again,
+    while gradients of inputs are computed (Korthikanti et al. 2022, section
+    4.2.2).
+    """
+    if division.sequence_parallel:
+        return sums / 2 + 2 * max(0, sums / 2 - matrices)
+    return max(0, sums - matrices)
 
 
 def _ring(model, division, gpu):
@@ -136,7 +150,8 @@ def _ring(model, division, gpu):
     kv_heads = max(1, model.kv_heads / division.tensor)
     tokens = division.micro_batch * model.sequence / division.context
     nbytes = 2 * 2 * tokens * kv_heads * model.hidden / model.heads
-    return (division.context - 1) * send_time(gpu, division.tensor, nbytes)
+    return (division.context - 1) * send_time(
+        gpu, division.tensor, division.context, nbytes)
 
 
 def _data(model, division, gpu, forward, backward):

@@ -12,5 +12,6 @@ set -eu
 HEAD=$(scontrol show hostnames "$SLURM_JOB_NODELIST" | head -n 1)
 export HEAD NODES=$SLURM_JOB_NUM_NODES PROCESSES=${SLURM_GPUS_ON_NODE:-1}
 export PORT=$((20000 + SLURM_JOB_ID % 10000))  # another one for each job
+export SRUN_CPUS_PER_TASK=${SLURM_CPUS_PER_TASK:-1}  # not inherited
 srun bash -c 'NODE=$SLURM_NODEID bash by_hand.sh "$@"' - \
   --backend "${BACKEND:-nccl}" "$@"

@@ -32,6 +32,8 @@ def options():
                    help='sequences in a micro-batch of one process')
     p.add_argument('--accumulate', type=int, default=1,
                    help='micro-batches whose gradients are summed in a step')
+    p.add_argument('--num-workers', type=int, default=0,
+                   help='processes that load data, for each process')
     p.add_argument('--steps', type=int, default=20)
     p.add_argument('--lr', type=float, default=1e-3)
     p.add_argument('--shard', action='store_true',
@@ -42,7 +44,7 @@ def options():
                    help='compute activations again, instead of keeping them')
     p.add_argument('--peak', type=float, metavar='FLOP/s',
                    help='of one process, such as 989e12 for an H100 and bf16 '
-                   '(default: what a product of float32 matrices reaches)')
+                   '(default: what a product of two matrices reaches)')
     return p.parse_args()
 
 
@@ -87,11 +89,16 @@ class Model(nn.Module):
         return self.out(H)
 
 
+def number_kind(args):
+    """The kind of the numbers that are multiplied."""
+    return torch.bfloat16 if args.bf16 else torch.float32
+
+
 def parallel(model, args, device):
     """The model, as each process holds it."""
     if args.shard:
-        kind = torch.bfloat16 if args.bf16 else torch.float32
-        policy = MixedPrecisionPolicy(kind, reduce_dtype=torch.float32)
+        policy = MixedPrecisionPolicy(number_kind(args),
+                                      reduce_dtype=torch.float32)
         mesh = dist.init_device_mesh(device.type, (dist.get_world_size(),))
         for layer in model.layers:
             fully_shard(layer, mesh=mesh, mp_policy=policy)
@@ -106,10 +113,13 @@ def finish(device):
         torch.cuda.synchronize(device)
 
 
-def bus_bandwidth(device, nbytes=16_000_000, times=5):
-    """Bytes per second over the slowest link, if all use a ring."""
+def bus_bandwidth(device, times=5):
+    """Bytes per second between machines, if all processes use rings."""
     n, taken = dist.get_world_size(), []
-    array = torch.ones(nbytes // 4, device=device)
+    # Fast links need large arrays to reach their rate.
+    nbytes = 1_000_000_000 if device.type == 'cuda' else 16_000_000
+    array = torch.zeros(nbytes // 4, device=device)
+    dist.all_reduce(array)  # the first sum also makes connections
     for _ in range(times):
         dist.barrier()
         finish(device)
@@ -120,9 +130,10 @@ def bus_bandwidth(device, nbytes=16_000_000, times=5):
     return 2 * (n - 1) / n * nbytes / sorted(taken)[times // 2]
 
 
-def matmul_rate(device, n=1024, times=10):
+def matmul_rate(device, kind, times=10):
     """FLOP/s that this process reaches while all compute."""
-    A, taken = torch.randn(n, n, device=device), []
+    n = 8192 if device.type == 'cuda' else 1024
+    A, taken = torch.randn(n, n, device=device, dtype=kind), []
     for _ in range(times):
         dist.barrier()
         start = time.perf_counter()
@@ -145,12 +156,12 @@ def flops_per_token(model, args):
 
 def train_step(model, optimizer, batches, args, device):
     """One step over `accumulate` micro-batches; their mean loss."""
-    kind = torch.bfloat16 if args.bf16 else torch.float32
+    kind = number_kind(args)
     total = 0.
     for k in range(args.accumulate):
         X, y = (one.to(device, non_blocking=True) for one in next(batches))
         last = k == args.accumulate - 1  # only then are gradients sent
-        if args.shard:
+        if args.shard:  # until then each process keeps whole gradients
             model.set_requires_gradient_sync(last)
         quiet = nullcontext() if args.shard or last else model.no_sync()
         with quiet:
@@ -174,16 +185,9 @@ def forever(loader):
         epoch += 1
 
 
-def main():
-    args = options()
+def main(args, local, device):
     rank, n = dist.get_rank(), dist.get_world_size()
-    local = int(os.environ['LOCAL_RANK'])
-    if args.backend == 'nccl':
-        torch.cuda.set_device(local)
-        device = torch.device('cuda', local)
-    else:
-        torch.set_num_threads(1)
-        device = torch.device('cpu')
+    torch.set_num_threads(1)
     print(f'rank {rank} of {n}: process {local} of machine '
           f'{os.environ["GROUP_RANK"]}, on {device}\n', end='', flush=True)
     torch.manual_seed(0)  # all start with the same model
@@ -192,11 +196,16 @@ def main():
     flops = flops_per_token(model, args)
     parameters = sum(one.numel() for one in model.parameters())
     busbw = bus_bandwidth(device)
-    peak = args.peak or matmul_rate(device)
+    peak = args.peak or matmul_rate(device, number_kind(args))
 
     data = Text(args.text, args.sequence)
-    loader = DataLoader(data, args.batch_size, drop_last=True,
-                        sampler=DistributedSampler(data))
+    loader = DataLoader(
+        data, args.batch_size, sampler=DistributedSampler(data),
+        drop_last=True, num_workers=args.num_workers,
+        pin_memory=device.type == 'cuda')
+    if not len(loader):
+        raise SystemExit(f'{args.text} is too short: each process needs '
+                         f'{args.batch_size} sequences or more')
     batches = forever(loader)
     model = parallel(model, args, device)
     optimizer = torch.optim.AdamW(model.parameters(), lr=args.lr)
@@ -221,8 +230,13 @@ def main():
 
 
 if __name__ == '__main__':
-    backend = options().backend
-    dist.init_process_group(backend)
-    main()
+    args, local = options(), int(os.environ['LOCAL_RANK'])
+    device = torch.device('cpu')
+    if args.backend == 'nccl':  # each process has a GPU of its own
+        device = torch.device('cuda', local)
+        torch.cuda.set_device(device)
+    dist.init_process_group(
+        args.backend, device_id=None if device.type == 'cpu' else device)
+    main(args, local, device)
     dist.barrier()
     dist.destroy_process_group()

@@ -133,7 +133,10 @@ def test_a_group_lies_in_as_few_domains_as_it_can():
 
 
 def test_a_message_inside_a_domain_is_faster():
-    assert 5 * send_time(H100, 1, 1e9) < send_time(H100, 8, 1e9)
+    assert 5 * send_time(H100, 1, 8, 1e9) < send_time(H100, 8, 2, 1e9)
+    assert send_time(H100, 4, 2, 1e9) == send_time(H100, 1, 8, 1e9)
+    # Of four GPUs that are four ranks apart, two and two share a domain.
+    assert send_time(H100, 4, 4, 1e9) == send_time(H100, 8, 2, 1e9)
 
 
 @pytest.mark.parametrize('interleave', [1, 2])
