@@ -364,9 +364,10 @@ def _order(i, j, runs, names, drift):
                 f'{names[j]!r} lie around the same moment?')
     where = [f'{number + 1:g}' for number in middle]
     return (f'{text}Without the first run, the middle of the runs of '
-            f'{names[i]!r} is run {where[0]} of the machine, and that of '
-            f'{names[j]!r} is run {where[1]}. How many runs must count, and '
-            'in which order, so that both middles are the same run number?')
+            f'{names[i]!r} is run {where[0]} of the machine, and the middle '
+            f'of the runs of {names[j]!r} is run {where[1]}. How many runs '
+            'must count, and in which order, so that both middles are the '
+            'same run number?')
 
 
 def picture(answer: Answer) -> Picture:

@@ -178,8 +178,8 @@ def judge_begun(found: Notes, **case: Any) -> None:
         elif rank in own:
             why = f'But {_says(rank, *own[rank])}, so it is not further.'
         elif rank in said:
-            why = (f'Though {_says(rank, *said[rank])}, the plan has no such '
-                   'message, so its report does not count.')
+            why = (f'It is true that {_says(rank, *said[rank])}. But the '
+                   'plan has no such message, so its report does not count.')
         raise Wrong(f'for rank {rank} you say {mine}; it is {k}. {why}')
 
 

@@ -106,7 +106,7 @@ def judge_runs(notes: Notes, lrs: Sequence[float], counts: Sequence[int],
     for n, lr in wanted:
         if (n, lr) not in seen:
             raise Wrong(f'the run with count {n} and learning rate {lr} is '
-                        'left out.')
+                        'missing.')
         if seen[n, lr] > 1:
             raise Wrong(
                 f'the run with count {n} and learning rate {lr} was made '

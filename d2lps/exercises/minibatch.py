@@ -66,9 +66,8 @@ def judge_steps(notes: Notes, num_images: int, k: int, b: int,
     missing = sorted({*range(num_images)} - {*seen})
     if missing:
         left = num_images % (k * b)
-        text = (f' {left} of them are what is left after the last full '
-                'minibatch. They make a smaller minibatch, and they must '
-                'count, too.'
+        text = (f' {left} of them are left after the last full minibatch. '
+                'They make a smaller minibatch, and they must count, too.'
                 if 0 < left == len(missing) else '')
         raise Wrong(f'{len(missing)} of {num_images} images are in no step, '
                     f'for example image {missing[0]}.{text}')
@@ -78,7 +77,8 @@ def judge_steps(notes: Notes, num_images: int, k: int, b: int,
             devices = f'{k} device' + 's' * (k > 1)
             raise Wrong(f'step {number} has {size} images for {devices}, '
                         f'{size / k:.3g} on each; {b} on each are wanted, so '
-                        f'{k * b}. Only the last step may be smaller.')
+                        f'{k * b} in the minibatch. Only the last step may '
+                        'be smaller.')
     if notes['torn']:
         raise Wrong(f'in step {notes["torn"][0]} the images are no longer '
                     'those of X, with all their pixels.')

@@ -113,7 +113,7 @@ def judge_time(notes: Notes, k: int, shape: Sequence[int]) -> None:
     if most > largest:
         raise Wrong(f'{text}One copy has {most} of the {size} MB, and no '
                     f'chunk needs more than {largest}. Are the chunks cut '
-                    'from the flat array, as evenly as can be?')
+                    'from the flat array, as evenly as possible?')
     raise Wrong(f'{text}The links of the devices carry '
                 f'{totals.astype(int).tolist()} MB. Each device should sum '
                 f'one chunk of {largest} MB or less, and every number should '

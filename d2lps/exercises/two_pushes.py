@@ -426,9 +426,9 @@ def judge_arrays(found: Notes, num_workers: int, **order: Any) -> None:
     for push, now in zip(pushes, plain['given'], strict=True):
         if now != (push.value * FORM).tolist():
             raise Wrong(f'worker {push.rank} has pushed '
-                        f'{(push.value * FORM).tolist()}, and the server has '
-                        f'made {now} of it. The array belongs to the worker; '
-                        'the server may only read it.')
+                        f'{(push.value * FORM).tolist()}, and now the array '
+                        f'has {now}. The array belongs to the worker; the '
+                        'server may only read it.')
     for k, pull in enumerate(pulls):
         at_once, later = plain['pulled'][k], plain['taken'][k]
         what = f'worker {pull.rank} pulls {_first(at_once)}'

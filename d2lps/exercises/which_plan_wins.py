@@ -235,9 +235,8 @@ def judge_messages(notes: Notes, plan: str, n: int, nbytes: float,
     busiest = np.maximum(out, into)
     if len(busiest):
         number = int(busiest.argmax())
-        text += (f' In round {number + 1}, say, '
-                 f'{_busy(schedule, counts, number)}'
-                 '.')
+        text += (f' For example, in round {number + 1} '
+                 f'{_busy(schedule, counts, number)}.')
     _count_is(mine, right, text, [
         ('You count the first message of a round, too: its handling is in '
          'alpha already.', busiest.sum()),
@@ -302,7 +301,7 @@ def _busy(plan, counts, number):
                                  counts[number, 2:4].shape)
     many = int(counts[number, 2 + way, node])
     return (f'{_named(plan, node)} {("sends", "gets")[way]} {many} '
-            f'message{"s" * (many > 1)}, and nobody more')
+            f'message{"s" * (many > 1)}, the most in this round')
 
 
 def _named(plan, node):
@@ -337,9 +336,9 @@ def judge_bytes(notes: Notes, plan: str, n: int, nbytes: float,
         number = int(load.argmax())
         way, node = np.unravel_index(counts[number, :2].argmax(),
                                      counts[number, :2].shape)
-        text += (f' In round {number + 1}, say, {_named(schedule, node)} '
-                 f'{("sends", "gets")[way]} {load[number]:.4g} × nbytes, and '
-                 'nobody more.')
+        text += (f' For example, in round {number + 1} '
+                 f'{_named(schedule, node)} {("sends", "gets")[way]} '
+                 f'{load[number]:.4g} × nbytes, the most in this round.')
     chunks = len(schedule.weights)
     largest = np.array([schedule.chunk_bytes(1)[sends.chunk].max()
                         for sends in schedule.rounds])

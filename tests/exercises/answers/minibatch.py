@@ -1,7 +1,7 @@
 # ruff: noqa: F811
 # %% wrong: the last, smaller minibatch is forgotten
 # loses: steps, rate
-# says: what is left after the last full minibatch
+# says: are left after the last full minibatch
 def one_epoch(X, y, k, b, lr, train_batch):
     steps = len(X) // (k * b)
     for i in range(steps):

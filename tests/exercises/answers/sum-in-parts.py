@@ -19,7 +19,7 @@ def sum_in_parts(data):
 
 # %% wrong: the last device takes all that is left over
 # loses: time
-# says: as evenly as can be
+# says: as evenly as possible
 #-    cuts = [len(flat[0]) * i // k for i in range(k + 1)]
 #+    cuts = [len(flat[0]) // k * i for i in range(k)] + [len(flat[0])]
 
