@@ -70,7 +70,8 @@ def _first_fault(answer: Callable[..., Any], wanted: dict[Any, Any]) -> Any:
 def _same(came: Any, right: Any) -> bool:
     """Equal, but for the rounding of floats."""
     try:
-        came, right = np.asarray(came), np.asarray(right)
+        came, right = (one.asnumpy() if hasattr(one, 'asnumpy') else
+                       np.asarray(one) for one in (came, right))
         if came.shape != right.shape:
             return False
         if right.dtype.kind == 'f' and came.dtype.kind in 'iuf':

@@ -30,6 +30,12 @@ def test_what_is_right_is_explained(capsys, answer, wanted):
     assert said(capsys, answer, wanted) == f'Right. {WHY}\n'
 
 
+def test_arrays_of_mxnet_are_read(capsys):
+    from mxnet import np as mxnet_np
+    assert said(capsys, mxnet_np.ones(3), [1, 1, 1]) == f'Right. {WHY}\n'
+    assert said(capsys, mxnet_np.ones(3), [1, 2, 1]).startswith('Not yet: ')
+
+
 @pytest.mark.parametrize('answer, wanted, says', [
     (5, 6, '5 is too small'), (7, 6, '7 is too large'),
     (17.0, 17.5, '17.0 is too small'), (False, True, 'False is not right'),
