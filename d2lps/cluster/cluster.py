@@ -34,10 +34,10 @@ class Cluster:
     """Workers and parameter servers, each a process of its own.
 
     Args:
-        num_workers, num_servers: how many of each. Without servers there is
+        num_workers, num_servers: their numbers. Without servers there is
             no store, and MXNet is not needed: see below.
-        timeout: how long one worker may wait for another, or for a server,
-            in seconds.
+        timeout: seconds for which a worker waits for another worker, or
+            for a server.
         port: the scheduler's port, from 1024 to 65535; by default any free
             one. On one machine it names a socket, /tmp/<port>.
         network: a slow `Network` between workers and servers; by default
@@ -45,7 +45,7 @@ class Cluster:
         hosts: other machines for workers and servers, named as for `ssh`
             (['lab1', 'user@lab2']). Worker k and server k run on host k
             modulo the number of hosts. The next five arguments need `hosts`,
-            but for `address='127.0.0.1'`.
+            except `address='127.0.0.1'`.
         server_hosts: machines for the servers, by default `hosts`.
         address: this machine's address, as the hosts reach it; by default
             the one from which the first host sees the connection come.
@@ -57,9 +57,9 @@ class Cluster:
             default range(20000, 21000).
         restarts: how many times, in all, `run` may start all processes anew
             after a death. It then calls the function again from its
-            beginning, which goes on from what it has saved (see
+            beginning, and the function continues from its checkpoint (see
             `d2lps.recovery`).
-        elastic: True goes on without a worker that died, and without the
+        elastic: True continues without a dead worker, and without the
             workers of a host that cannot be reached. See `num_workers`.
 
     It runs from here to `close()`, or to the end of a `with` block.  In a
@@ -70,37 +70,37 @@ class Cluster:
     `d2lps.join_peers()` gives a worker a connection to each of the others,
     over which plans travel (`d2lps.collectives.travel`).  RANK, WORLD_SIZE,
     MASTER_ADDR and MASTER_PORT are in its environment, as `torchrun` sets
-    them, so that other libraries can meet there.
+    them, so that other libraries can connect the workers.
 
-    Whatever a function starts on a worker ends with the cluster: also a
-    daemon, or a process in a session of its own.  On a Mac, and if a keeper
-    is itself killed, processes that have left the worker's process group
-    live on.
+    All processes that a function starts on a worker end with the cluster,
+    also daemons and processes in a session of their own.  On a Mac, and if a
+    keeper is itself killed, processes that have left the worker's process
+    group continue.
 
-    MXNet's servers run whatever a program sends them that can connect.  On
-    one machine no other user can connect: the processes use Unix sockets in
-    /tmp, which only this user (and root) may open, and no port is open.
-    Without Unix sockets there is an OSError; with `address='127.0.0.1'` the
+    MXNet's servers run the code that any connected program sends.  On one
+    machine no other user can connect: the processes use Unix sockets in
+    /tmp, which only this user (and root) can open, and no port is open.
+    Without Unix sockets there is an OSError. With `address='127.0.0.1'` the
     processes listen there, where every user of the machine can reach them.
     With `network`, they listen on addresses that exist only inside that
     network.  With `hosts`, they listen on the machines' own addresses: use
     it only where you trust everybody who can reach these.
 
     Attributes:
-        num_workers, num_servers: how many of each there are now.
+        num_workers, num_servers: their numbers now.
         deaths: the processes that died: `who` ('server 1'), `why`, and the
             `seconds` until the function was called again.
 
     Raises:
         ValueError: for a bad argument.
-        OSError: on Windows; if this machine does not permit Unix sockets, a
-            network, or as many open files as it takes; or if the port was
-            just taken.
+        OSError: on Windows; if this machine does not allow Unix sockets, a
+            network, or enough open files; or if another program has just
+            taken the port.
         ClusterError: if it cannot start; and, from `run`, `pids`, `kill`,
-            `traffic`, `check` and `%%px`, when a process has died, fallen
-            silent for 30 s, or been stuck for `timeout`. All processes have
-            been ended by then. Also while all are started anew, except from
-            `run`.
+            `traffic`, `check` and `%%px`, when a process has died, gives no
+            sign of life for 30 s, or is stuck for `timeout`. Then all
+            processes have been ended. Also while all processes are started
+            anew, except from `run`.
     """
 
     @checked(num_workers=COUNT, num_servers=partial(COUNT, least=0),
@@ -135,7 +135,7 @@ class Cluster:
         self.num_servers, self.view = num_servers, View(self)
         self._life = Restarts(places, timeout, port, restarts, elastic)
         self.deaths = self._life.deaths
-        # Also when nobody holds the cluster any more, or Python ends.
+        # Also when the cluster has no reference any more, or Python ends.
         self._finalizer = weakref.finalize(self, self._life.close)
         try:
             self._life.start()
@@ -185,7 +185,7 @@ class Cluster:
         signal: its number, such as `signal.SIGTERM`.
 
         Raises:
-            ValueError: if there is none of that name, or no such signal.
+            ValueError: if the process or the signal does not exist.
         """
         self.check()
         self._supervisor.signal(name, signal)
@@ -194,7 +194,7 @@ class Cluster:
             **kwargs: Any) -> list[Any]:
         """Call `function(*args, **kwargs)` on every worker at once.
 
-        Shows what the workers print as it comes. Returns their results in
+        Shows the output of the workers at once. Returns their results in
         the order of the ranks. After a death, see `restarts`.
 
         Raises:
@@ -245,7 +245,7 @@ class Cluster:
                         f'{names} did not stop within {STOP:.0f} s after the '
                         'interruption')
                 time.sleep(0.02)
-        except KeyboardInterrupt:  # the reader does not want to wait
+        except KeyboardInterrupt:  # the user does not want to wait
             self._supervisor.fail('it was interrupted twice')
             raise
 
@@ -285,8 +285,8 @@ class Cluster:
 def _check_mxnet():
     """Check that MXNet is installed; only the cluster's processes load it.
 
-    If a notebook has loaded it, `mx.kv.create` says from now on that stores
-    of several processes are for workers.
+    If a notebook has loaded MXNet, `mx.kv.create` from now on refuses stores
+    of several processes outside of workers.
     """
     try:
         importlib.util.find_spec('mxnet')

@@ -1,7 +1,7 @@
-"""A cluster for chapters that need what not every machine has.
+"""A cluster for chapters that do not run on every machine.
 
-If PyTorch is missing, for example, the chapter goes on with a `Record`. It
-returns what the same calls returned on another machine, from a file that was
+If PyTorch is missing, for example, the chapter continues with a `Record`. It
+returns the results of the same calls on another machine, from a file that was
 written there. With D2LPS_RECORD=yes in the environment, cells write the file.
 """
 import base64
@@ -70,14 +70,14 @@ def cluster_or_record(record: str, num_workers: int,
                       needs: Sequence[str] = ('torch',), num_servers: int = 0,
                       network: Network | None = None,
                       loopback: bool = False) -> 'Cluster | Record | Recorder':
-    """A `Cluster`, or, where something is missing, a `Record` of one.
+    """A `Cluster`, or, if something is missing, a `Record` of one.
 
     Args:
-        record: the JSON file with what such a cluster gave elsewhere.
+        record: the JSON file with the results of another machine.
         num_workers, num_servers, network: as in `Cluster`.
         needs: libraries without which its cells fail: 'torch', 'mxnet'; []
             if only the network can be missing.
-        loopback: True runs it without `network` where that cannot be had.
+        loopback: True runs it without `network` if that is not allowed.
             PyTorch's workers then listen on addresses of this machine, where
             its other users can reach them.
 

@@ -35,8 +35,8 @@ if TYPE_CHECKING:
 Step: TypeAlias = tuple[float, float, float]  # its number, loss and time
 Death: TypeAlias = tuple[float, str]  # seconds since 1970, and who died
 LINES = 5  # of names of the dead, one above the other
-NOTHING = ('all steps were done before: run the cells from the first one of '
-           'this training on again')
+NOTHING = ('all steps are done already: run the cells of this training '
+           'again, from the first one')
 ROW = re.compile(r'\d+,\d+(\.\d*)?,\d+(\.\d*)?')
 
 

@@ -67,14 +67,14 @@ def _check_options(file, log, measured, machines, cards, card_gbit):
         raise ValueError('FILE and --log: only one of them can be -, '
                          'standard input')
     if log is not None and measured is not None:
-        raise ValueError('--log and --measured: say only one of them')
+        raise ValueError('--log and --measured: give only one of them')
     integer('--machines', machines)
     if measured is not None:
         positive('--measured', measured, 129)
     if machines > 1 and (cards is None or card_gbit is None):
         raise ValueError(
-            f'--machines {machines}: they are joined by network cards; say '
-            'how many each has and how fast one is, such as --cards 8 '
+            f'--machines {machines}: network cards join them; say how many '
+            'cards a machine has and the rate of a card, such as --cards 8 '
             '--card-gbit 400. (Machines in one NVLink domain, such as a '
             'GB200 rack, count as one: give a table of all their GPUs)')
     if cards is not None:

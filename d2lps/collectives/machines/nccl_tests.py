@@ -196,7 +196,7 @@ def _wrong(rows, text, notes):
         wrong = 1
     else:
         return 0
-    notes.append(f'{what}: the sums are not right, so mend that before you '
+    notes.append(f'{what}: the sums are not right. Correct this before you '
                  'look at the speed.')
     return wrong
 

@@ -218,7 +218,7 @@ def test_rows_with_wrong_results_are_counted_and_said(changes, wrong, out):
         assert table.attrs['wrong'] == wrong
         assert table.attrs['notes'] == (
             f'{wrong} row{"s have" if wrong > 1 else " has"} wrong results '
-            '(#wrong): the sums are not right, so mend that before you look '
+            '(#wrong): the sums are not right. Correct this before you look '
             'at the speed.',)
 
 
