@@ -105,7 +105,7 @@ def run(answer: Answer, **case: Any) -> list[int]:
 
 
 def _says(rank, src, k):
-    return f'rank {rank} waits for {src} in round {k}'
+    return f'rank {rank} waits for rank {src} in round {k}'
 
 
 def judge(found: Notes, **case: Any) -> None:
@@ -149,8 +149,8 @@ def _why(rank, said, own):
     """Why it is a culprit."""
     if rank in said and rank not in own:
         src, k = said[rank]
-        return (f'It reports that it waits for {src} in round {k}, and the '
-                'plan has no such message: it carries out another plan.')
+        return (f'It reports that it waits for rank {src} in round {k}, but '
+                'the plan has no such message: it carries out another plan.')
     k, one = min((k, one) for one, (src, k) in own.items() if src == rank
                  and (rank not in own or own[rank][1] >= k))
     text = f'R{_says(one, rank, k)[1:]}, and '
@@ -191,8 +191,8 @@ def _shows(plan, own, last, rank, k):
     for one, (src, at) in own.items():
         came = senders(plan, one, k)
         if at == k and rank in came[:came.index(src)]:
-            return text.format(one, f'it waits for {src} in this round, whose '
-                               'message it receives later')
+            return text.format(one, f'in this round it waits for rank {src}, '
+                               'and that message comes later in plan order')
     one = next(one for one, at in enumerate(last)
                if at > k and rank in senders(plan, one, k))
     if one in own:

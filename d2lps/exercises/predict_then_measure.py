@@ -47,9 +47,8 @@ def run(part: str, predict: Answer, machine: str, k: int, b: int,
     with forbidding(model):
         found = predict(k, b, mine)
     if mine != m:
-        raise Wrong('`m` is another when your function is done. The caller '
-                    'still needs the old one. Make a copy, and change the '
-                    'copy.')
+        raise Wrong('your function has changed `m`. The caller still needs '
+                    'the old one. Make a copy, and change the copy.')
     if found is None:
         raise Wrong('predict returned None: is there a `return`?')
     if not hasattr(found, 'keys'):

@@ -53,8 +53,8 @@ def judge_sum(notes: Notes, k: int, shape: Sequence[int]) -> None:
     least = 2 * (k - 1) * size
     if copied < least:
         raise Wrong(f'the sums are there, but only {copied} MB were copied '
-                    'by as_in_ctx or copyto, and no way needs less than '
-                    f'{least}.')
+                    'by as_in_ctx or copyto. Every way needs at least '
+                    f'{least} MB.')
 
 
 def _why(value, own, k):
@@ -88,13 +88,13 @@ def judge_time(notes: Notes, k: int, shape: Sequence[int]) -> None:
     target = 2 * (k - 1) * largest / GB_PER_S
     # Forgotten numbers cost the points of the part `sum` alone.
     least = (k - 1) * (size // k or size / k) / GB_PER_S
-    for seen, fewest, what in ((times[0], least, 'to be summed'),
-                               (took, 2 * least, 'there and back')):
+    for seen, fewest, what in ((times[0], least, 'the way to the sums'),
+                               (took, 2 * least, 'the way there and back')):
         if seen < fewest * (1 - 1e-9):
-            raise Wrong(f'what travels {what} takes {seen:g} ms, and no way '
-                        f'needs less than {fewest:g} ms. Is something not '
-                        'summed, or not sent back? The message of the other '
-                        'check says more.')
+            raise Wrong(f'{what} takes {seen:g} ms. It needs at least '
+                        f'{fewest:g} ms. Is something not summed, or not '
+                        'sent back? The message of the other check says '
+                        'more.')
     if took <= target * (1 + 1e-9):
         return
     totals = sum(into + out for into, out in busiest(notes['log'],

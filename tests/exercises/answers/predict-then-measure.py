@@ -28,7 +28,7 @@
 
 # %% wrong: a measurement is changed
 # loses: compute, allreduce, python, work, step
-# says: `m` is another when your function is done
+# says: your function has changed `m`
 #-    compute, others = max(shards), k - 1
 #+    compute, others = max(shards), k - 1
 #+    m['ms'][0] -= 1

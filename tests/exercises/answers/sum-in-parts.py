@@ -46,7 +46,7 @@ def sum_in_parts(data):
 
 # %% wrong: the messages are thrown away
 # loses: sum, time
-# says: no way needs less than
+# says: Every way needs at least
 def sum_in_parts(data):
     first, *others = data
     for other in others:
@@ -58,7 +58,7 @@ def sum_in_parts(data):
 
 # %% wrong: added without copies, which are made for show
 # loses: sum, time
-# says: what travels to be summed takes 0 ms
+# says: the way to the sums takes 0 ms
 def sum_in_parts(data):
     total = sum(array.data for array in data)
     size = data[0].size // len(data)
