@@ -26,7 +26,7 @@ if sys.platform == 'linux':  # there with the libraries for NVIDIA's GPUs
     SIZES['torch'] = 3100, 5500
 MACHINE = sys.platform, platform.machine()
 MXNET_RUNS = sys.platform == 'linux' or MACHINE == ('darwin', 'x86_64')
-WITHOUT_MXNET = 'chapters 3, 5, 6, 7, 11, 12, 14, 18, 19 and 21'
+WITHOUT_MXNET = 'chapters 3, 5, 6, 7, 11, 12, 14 and 18 to 23'
 # What MXNet does not bring along, and its packages for Debian and Fedora.
 LIBRARIES = {'libgomp.so.1': ('libgomp1', 'libgomp')}
 # MXNet for ARM looks for libraries of Arm's compiler, under the names on the
