@@ -31,7 +31,8 @@ def test_a_job_calls_torchrun_once_on_each_machine(tmp_path):
     programs = {'scontrol': 'test "$*" = "show hostnames node[7-8]" &&'
                             ' printf "node7\\nnode8\\n"',
                 'torchrun': 'echo "torchrun $*"',
-                'srun': 'for k in 0 1; do SLURM_NODEID=$k "$@"; done'}
+                'srun': 'echo "$SRUN_CPUS_PER_TASK cores";'
+                        'for k in 0 1; do SLURM_NODEID=$k "$@"; done'}
     for name, text in programs.items():
         (tmp_path / name).write_text(f'#!/bin/bash\n{text}\n')
         (tmp_path / name).chmod(0o755)
@@ -40,8 +41,8 @@ def test_a_job_calls_torchrun_once_on_each_machine(tmp_path):
         text=True, capture_output=True, check=True, env={
             'PATH': f'{tmp_path}:/usr/bin:/bin', 'SLURM_JOB_ID': '123456',
             'SLURM_JOB_NODELIST': 'node[7-8]', 'SLURM_JOB_NUM_NODES': '2',
-            'SLURM_GPUS_ON_NODE': '8'})
-    assert done.stdout.splitlines() == [
+            'SLURM_GPUS_ON_NODE': '8', 'SLURM_CPUS_PER_TASK': '64'})
+    assert done.stdout.splitlines() == ['64 cores'] + [
         f'torchrun --nnodes 2 --node-rank {k} --nproc-per-node 8 '
         '--master-addr node7 --master-port 23456 train.py '
         '--backend nccl --steps 3' for k in (0, 1)]
