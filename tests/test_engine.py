@@ -250,8 +250,8 @@ def test_more_devices_than_threads_may_be_started(monkeypatch):
     monkeypatch.setattr(engine, '_threads_seen', [0])
     monkeypatch.setattr(threading.Thread, 'start', limited)
     for _ in range(2):
-        with pytest.raises(OSError, match='500 CPU devices take .* threads '
-                           'more, and only 30 can be started: use fewer'):
+        with pytest.raises(OSError, match='500 CPU devices need .* more '
+                           'threads, and only 30 can be started: use fewer'):
             d2lps.devices(500)
         assert threading.active_count() == number
     assert len(d2lps.devices(20)) == 20

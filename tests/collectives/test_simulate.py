@@ -412,7 +412,7 @@ def flows_on_one_link(n):
     (lambda: simulate.time(sch.ring(2), 2, 1), 'topology must be a Topology'),
     (lambda: flows.flow(*flows_on_one_link(1), [[0]]), 'flow 0 waits for'),
     (lambda: flows.flow(*flows_on_one_link(3), [[], [2], [1]]),
-     r'flow 1 waits for \[2\], of'),
+     r'flow 1 waits for \[2\], and one'),
 ])
 def test_bad_arguments_are_named_and_nothing_hangs(call, words):
     with pytest.raises(ValueError, match=words):

@@ -18,6 +18,7 @@ from d2lps.pictures.drawing import Drawing, color
 from d2lps.pictures.ideas import drawings as ideas
 from d2lps.pictures.toys.explore_server import DGX1
 from d2lps.pipelines import interleaved, time_passes
+from d2lps.planning import H100, LLAMA3_8B, Division, plan
 
 SWITCH = topology.pcie_switch(4)
 RING = simulate.time(strategies.ring(4), SWITCH, 160e6)
@@ -30,6 +31,9 @@ SERVER = topology.from_nvidia_smi(DGX1, 'V100')
 STEP = simulate_step([1, 2], [3, 4], 1, forward=[1, 1])
 PIPELINE = time_passes([[*interleaved(k, 2, 2)] for k in range(2)],
                        {'F': 1, 'B': 2})
+PLANNED = plan(LLAMA3_8B, 8, 64, H100)
+PUBLISHED = pd.DataFrame({'published MFU': [0.4, 0.5],
+                          'predicted MFU': [0.42, 0.45]})
 TWICE = Schedule([[Send(0, 1, 0, True)]] * 2, 2)
 
 
@@ -76,14 +80,18 @@ PICTURES = [picture for picture, _ in (
     made_by('plot_accuracy', POINTS),
     made_by('plot_circle', [0, 1, 2, 3], [0, 2, 3], 2),
     made_by('plot_comparison', [RING, SHARDED], target=0.01),
+    made_by('plot_division', Division(2, 2, 2), H100),
+    made_by('plot_exchange', {'equal': np.ones((3, 3)) * 1e6}),
     made_by('plot_expected', expected(SERVER), pd.DataFrame(
         {'size': [2e6, 2e9], 'busbw': [4e10, 1.3e11]})),
     made_by('plot_holdings', strategies.ring(4), 2, signs=True),
     made_by('plot_holdings', TWICE, 2, sums=True),
     made_by('plot_messages', {'simulated': RING.events}),
+    made_by('plot_parts', PLANNED.loc[:1]),
     made_by('plot_pipeline', PIPELINE),
     made_by('plot_plan', CLOCKS['sync'], until=7, title='sync'),
     made_by('plot_progress', CLOCKS),
+    made_by('plot_published', PUBLISHED, pd.Series(['ours', 'theirs'])),
     made_by('plot_servers', 4, 2, 40e6, 125e6, colocated=True),
     made_by('plot_staleness', CLOCKS),
     made_by('plot_step', STEP, 'a step', best=3.5),

@@ -197,7 +197,7 @@ def test_other_values_than_those_under_way_are_refused():
     store.set_updater(lambda key, total, stored: stored.__iadd__(total))
     push = store.messages(7, [np.full(2, np.nan)])
     next(push)
-    with pytest.raises(ValueError, match='key 7 before was not acknowl'):
+    with pytest.raises(ValueError, match='push of key 7 was not acknowl'):
         store.push(7, [np.ones(2)])
     store.push(7, [np.full(2, np.nan)])
     assert store.rounds[7] == 1
