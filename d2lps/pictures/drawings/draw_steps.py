@@ -64,7 +64,8 @@ def draw_training_step(num_devices: int = 2) -> Drawing:
         f'{n} parts, one for each device. 2: each device computes the '
         'gradient of its part with its own copy of the parameters w. 3: the '
         f'{n} gradients are summed. 4: the sum is on every device. 5: each '
-        'device subtracts it, times the learning rate, from its own copy, '
+        'device multiplies it by the learning rate, divides it by the number '
+        'of examples, and subtracts the result from its own copy, '
         'and all copies are the same again.'))
     for k, words in enumerate(FRAMES):
         left = LEFT + PITCH * k
