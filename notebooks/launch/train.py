@@ -115,19 +115,19 @@ def finish(device):
 
 def bus_bandwidth(device, times=5):
     """Bytes per second between machines, if all processes use rings."""
-    n, taken = dist.get_world_size(), []
+    n = dist.get_world_size()
     # Fast links need large arrays to reach their rate.
     nbytes = 1_000_000_000 if device.type == 'cuda' else 16_000_000
     array = torch.zeros(nbytes // 4, device=device)
     dist.all_reduce(array)  # the first sum also makes connections
+    dist.barrier()
+    finish(device)
+    start = time.perf_counter()
     for _ in range(times):
-        dist.barrier()
-        finish(device)
-        start = time.perf_counter()
         dist.all_reduce(array)
-        finish(device)
-        taken.append(time.perf_counter() - start)
-    return 2 * (n - 1) / n * nbytes / sorted(taken)[times // 2]
+    finish(device)
+    seconds = (time.perf_counter() - start) / times
+    return 2 * (n - 1) / n * nbytes / seconds
 
 
 def matmul_rate(device, kind, times=10):

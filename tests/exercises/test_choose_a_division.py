@@ -98,7 +98,8 @@ def test_gathers_that_are_only_just_hidden_are_told_so_at_a_slower_network():
         notes(fragile), 'two machines', 0.8)
 
 
-def test_the_planner_s_own_best_rows_are_not_enough_to_copy():
+def test_the_planner_s_own_best_rows_do_not_solve_all():
+    """On the slow network its best row interleaves, which is not allowed."""
     passed = []
     for cluster, asked in exercise.CLUSTERS.items():
         best = exercise.plan(*asked).iloc[0]
@@ -111,7 +112,7 @@ def test_the_planner_s_own_best_rows_are_not_enough_to_copy():
             passed.append(cluster)
         except Wrong:
             pass
-    assert passed == []
+    assert passed == ['two machines', 'long sequences']
 
 
 @pytest.mark.parametrize('division, cluster, words', [
