@@ -50,7 +50,7 @@ def check_figure(figure):
     """It renders, and none of its words is cut at its edge."""
     pyplot.close(figure)
     ElementTree.fromstring(figures.svg(figure))
-    assert any(one.lines or one.patches or one.collections
+    assert any(one.lines or one.patches or one.collections or one.images
                for one in figure.axes)  # it is not empty
     assert len(figures.alt_text(figure)) > 15
     figure.draw_without_rendering()
