@@ -143,9 +143,9 @@ book: $(VENV)/installed-tests $(BUILD)/begun
 	    . "$(PAGES)" && rm -rf "$(KEPT)" && mv "$$new" "$(KEPT)"
 	@echo 'The book: $(PAGES)/index.html'
 
-# Running a cell opens its result; see setup/answers.py.
+# Running a cell opens its result; see setup/fold.py.
 fold: $(VENV)/installed
-	$(VENV)/bin/python setup/answers.py
+	$(VENV)/bin/python setup/fold.py
 
 # What one of these changes, it changes on pages that Sphinx thinks finished.
 $(BUILD)/begun: $(wildcard docs/book/*.* docs/book/*/*.* d2lps/*.py \

@@ -270,7 +270,7 @@ def answers(cells):
 def test_answers_are_hidden(path, monkeypatch):
     """And no check, whose first line tells the answer, stands above it."""
     monkeypatch.syspath_prepend(ROOT / 'setup')
-    hiding = import_module('answers')
+    hiding = import_module('fold')
     notebook = json.loads(path.read_text())
     for below in answers(notebook['cells']):
         for cell in below:

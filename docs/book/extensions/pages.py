@@ -7,7 +7,7 @@ import json
 import re
 from pathlib import Path
 
-import answers
+import fold
 from docutils import nodes
 from sources import FOLDERS, exercises
 from sphinx.errors import ExtensionError
@@ -26,7 +26,7 @@ def adapt(app, docname, source):
     source[0] = source[0].replace('](../README.md)',
                                   '](../docs/book/index.md)')
     if CHAPTER.match(docname):  # folding.py folds answers here
-        source[0] = answers.written(answers.unfold(json.loads(source[0])))
+        source[0] = fold.written(fold.unfold(json.loads(source[0])))
     if docname == EXERCISES:
         source[0] = with_pages(source[0])
     if docname == 'docs/book/index':
