@@ -51,9 +51,9 @@ class Embed(nn.Module):
 
 def new_model():
     torch.manual_seed(0)
-    head = nn.Sequential(nn.LayerNorm(WIDTH), nn.Flatten(0, 1),
+    last = nn.Sequential(nn.LayerNorm(WIDTH), nn.Flatten(0, 1),
                          nn.Linear(WIDTH, 256))
-    return nn.Sequential(Embed(), Block(), Block(), Block(), Block(), head)
+    return nn.Sequential(Embed(), Block(), Block(), Block(), Block(), last)
 
 
 def batch(step, size=16):
