@@ -123,8 +123,8 @@ def test_what_cannot_be_sent_is_named(shared):
     with pytest.raises(WorkerError, match='worker 0: ValueError: its result '
                        "cannot be sent .* cannot pickle 'generator'"):
         shared.run(lambda: (line for line in 'ab'))
-    with pytest.raises(ValueError, match='the result of worker 0 was rec'
-                       'eived, but cannot be unpacked .*missing 1 required positional argument'):
+    with pytest.raises(ValueError, match='the result of worker 0 was received'
+                       ', but cannot be unpacked .*missing 1 required pos'):
         shared.run(lambda: Unreadable('a', 'b'))
     assert shared.run(len, 'ab') == [2, 2]
 
