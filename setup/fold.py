@@ -43,6 +43,8 @@ def fold(notebook: Notebook) -> Notebook:
             asked = asked or '**Predict' in text
         elif asked and cell['outputs'] and TOYS not in text:
             cell['metadata'].setdefault('jupyter', {})['outputs_hidden'] = True
+            cell['metadata']['collapsed'] = True  # JupyterLab writes both
+            cell['metadata'] = dict(sorted(cell['metadata'].items()))
             cell['outputs'].insert(0, COVER)
     return notebook
 
@@ -65,7 +67,8 @@ def unfold(notebook: Notebook) -> Notebook:
         elif cell['cell_type'] == 'code':
             cell['outputs'] = [one for one in cell['outputs'] if one != COVER]
             jupyter = cell['metadata'].get('jupyter', {})
-            jupyter.pop('outputs_hidden', None)
+            if jupyter.pop('outputs_hidden', None):
+                cell['metadata'].pop('collapsed', None)
             if 'jupyter' in cell['metadata'] and not jupyter:
                 del cell['metadata']['jupyter']
     return notebook

@@ -24,7 +24,8 @@ class Small:
         shutil.copytree(ROOT / 'docs' / 'book', folder / 'docs' / 'book')
         for name in ('Makefile', 'README.md', 'requirements-dev.lock'):
             shutil.copy2(ROOT / name, folder)
-        (folder / 'd2lps').symlink_to(ROOT / 'd2lps')
+        for name in ('d2lps', 'setup'):
+            (folder / name).symlink_to(ROOT / name)
         for name in ('docs/pictures', 'notebooks/pictures'):
             shutil.copytree(ROOT / name, folder / name)
         venv = folder / '.venv'
