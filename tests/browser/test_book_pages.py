@@ -1,4 +1,5 @@
 """One page of each kind as readers see it, and what scripts do in pages."""
+import re
 from io import BytesIO
 
 import pytest
