@@ -5,16 +5,8 @@ from typing import TYPE_CHECKING
 from d2lps.checks import checked, instance_of
 from d2lps.figures import describe
 from d2lps.pictures.rows import WIDE, legend_below, new_axes
-from d2lps.pictures.style import (
-    BLUE,
-    GRAY,
-    GREEN,
-    ORANGE,
-    PURPLE,
-    RED,
-    SKY,
-    ink_on,
-)
+from d2lps.pictures.style import (BLUE, GRAY, GREEN, ORANGE, PURPLE, RED, SKY,
+                                  ink_on)
 from d2lps.planning import Division, Gpu
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ class Division:
     """How the training of a model is divided.
 
     data, tensor, pipeline, context: GPUs along each; their product is the
-        number of GPUs. expert: 1, because our model has no experts.
+        number of GPUs.
     micro_batch: sequences in a micro-batch. micro_batches: how many of them
         each pipeline goes through in a step.
     interleave: parts of the model that each stage has (1: not interleaved).
@@ -33,7 +33,6 @@ class Division:
     tensor: int = 1
     pipeline: int = 1
     context: int = 1
-    expert: int = 1
     micro_batch: int = 1
     micro_batches: int = 1
     interleave: int = 1
@@ -43,15 +42,13 @@ class Division:
     flash: bool = True
 
     def __post_init__(self) -> None:
-        for name in ('data', 'tensor', 'pipeline', 'context', 'expert',
-                     'micro_batch', 'micro_batches', 'interleave'):
+        for name in ('data', 'tensor', 'pipeline', 'context', 'micro_batch',
+                     'micro_batches', 'interleave'):
             integer(name, getattr(self, name), most=10 ** 6)
         integer('zero', self.zero, least=0, most=3)
         one_of(*RECOMPUTE)('recompute', self.recompute)
         boolean('sequence_parallel', self.sequence_parallel)
         boolean('flash', self.flash)
-        if self.expert > 1:
-            refuse('expert', self.expert, '1: a Transformer has no experts')
         if self.interleave > 1 and self.pipeline == 1:
             refuse('interleave', self.interleave, '1 without a pipeline')
 

@@ -13,7 +13,7 @@ from d2lps.planning import gpus
 from d2lps.planning.divide import Division
 from d2lps.planning.memory import memory
 from d2lps.planning.model import Transformer
-from d2lps.planning.step import step_time
+from d2lps.planning.step import mfu, step_time
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -70,12 +70,10 @@ def compare_runs(runs: pd.DataFrame) -> pd.DataFrame:
         model, division, gpu = run_of(row)
         published = published_seconds(row)
         predicted = step_time(model, division, gpu).seconds
-        work = (model.flops * division.batch * model.sequence
-                / division.gpus / gpu.peak)
         rows.append({'run': row['run'], 'GPUs': division.gpus,
                      'published': published, 'predicted': predicted,
                      'ratio': predicted / published,
-                     'published MFU': work / published,
-                     'predicted MFU': work / predicted,
+                     'published MFU': mfu(model, division, gpu, published),
+                     'predicted MFU': mfu(model, division, gpu, predicted),
                      'GB': memory(model, division).total / 1e9})
     return pd.DataFrame(rows, index=runs.index)
