@@ -177,12 +177,16 @@ def functions_of(module: ModuleType) -> list[Callable[..., Any]]:
 @contextmanager
 def forbidding(*functions: Callable[..., Any]) -> Iterator[None]:
     """Raise `Wrong` if the code inside `with` calls one of these functions.
+
+    Also if it switches this watch off. It does not see other threads, and
+    nothing that was computed before.
     """
-    forbidden = {inspect.unwrap(function).__code__ for function in functions}
+    forbidden = {_place(inspect.unwrap(function).__code__)
+                 for function in functions}
     before = sys.getprofile()
 
     def look(frame, event, _):
-        if event == 'call' and frame.f_code in forbidden:
+        if event == 'call' and _place(frame.f_code) in forbidden:
             name = frame.f_code.co_name
             what = (f'a function of {frame.f_globals["__name__"]}'
                     if name.startswith('_') else f'{name} of d2lps')
@@ -191,8 +195,17 @@ def forbidding(*functions: Callable[..., Any]) -> Iterator[None]:
     sys.setprofile(look)
     try:
         yield
+        if sys.getprofile() is not look:
+            raise Wrong('your function changed sys.setprofile, with which '
+                        'this check sees what is called. Write yours without '
+                        'it.')
     finally:
         sys.setprofile(before)
+
+
+def _place(code):
+    """Where a function was written: a copy of it is known by that."""
+    return code.co_filename, code.co_firstlineno
 
 
 @contextmanager

@@ -6,7 +6,8 @@ import math
 import random
 from collections import Counter
 from collections.abc import Callable, Sequence
-from statistics import mean, median
+from itertools import combinations
+from statistics import median
 from typing import Any
 
 from d2lps.checks import shown
@@ -54,10 +55,33 @@ def virtual_machine(names: Sequence[str], ms: Sequence[float],
     return run
 
 
+# What can disturb a race, by its name in `virtual_machine`.
+TROUBLES = {'cold': 'cold runs', 'slow': 'its slow phase',
+            'odd': 'its odd runs', 'drift': 'drift'}
+
+
 def run(answer: Answer, machine: str, names: Sequence[str],
         **world: Any) -> Notes:
+    """What the student's function did, on the machine and on quieter ones.
+
+    A list of (troubles, race): the race on the same machine without these
+    troubles, fewer troubles first. The first race is on the machine itself.
+    """
+    there = [trouble for trouble in TROUBLES if world.get(trouble)]
+    without = [left_out for many in range(len(there) + 1)
+               for left_out in combinations(there, many)]
+    return [(left_out, _race(answer, names, {
+        name: value for name, value in world.items() if name not in left_out}))
+            for left_out in without]
+
+
+def _race(answer, names, world):
     """Which runs the student's function made, and what it returned."""
-    order, one = [], virtual_machine(names, **world)
+    order, machine = [], virtual_machine(names, **world)
+    too_many = Wrong(
+        f'your function asks for run number {MOST_RUNS + 1}. {MOST_RUNS} '
+        f'runs are allowed, for all {len(names)} programs together, with '
+        'the cold runs.')
 
     def repetition(name):
         if name not in names:
@@ -65,118 +89,46 @@ def run(answer: Answer, machine: str, names: Sequence[str],
                         f'{", ".join(map(repr, names))}.')
         order.append(names.index(name))
         if len(order) > MOST_RUNS:
-            raise Wrong(_too_many(names))
-        return one(name)
+            raise too_many
+        return machine(name)
 
-    found = answer([*names], repetition)
+    returned = answer([*names], repetition)
     if len(order) > MOST_RUNS:  # the student's code caught our error
-        raise Wrong(_too_many(names))
-    return {'order': order, 'found': _numbers(found, names)}
+        raise too_many
+    return {'order': order, 'ms': _numbers(returned, names)}
 
 
-def _too_many(names):
-    return (f'your function asks for run number {MOST_RUNS + 1}. {MOST_RUNS} '
-            f'runs are allowed, for all {len(names)} programs together, with '
-            'the cold runs.')
-
-
-def _numbers(found, names):
+def _numbers(returned, names):
     """What was returned for each name, as floats."""
     wanted = 'The ms of each program are wanted: {name: ms, ...}.'
-    if hasattr(found, 'keys'):
-        missing = [name for name in names if name not in found.keys()]
-        if missing:
-            raise Wrong(f'your function returned nothing for {missing[0]!r}. '
-                        f'{wanted}')
-        found = [found[name] for name in names]
+    if hasattr(returned, 'keys'):
+        if {*returned.keys()} != {*names}:
+            raise Wrong(f'your function returned times for '
+                        f'{shown([*returned.keys()])}. {wanted}')
+        returned = [returned[name] for name in names]
     try:
-        if isinstance(found, (str, bytes)):
-            raise TypeError
-        found = [*found]
-    except TypeError:
-        raise Wrong(f'your function returned {shown(found)}. {wanted}'
+        numbers = [float(scalar(one)) for one in returned]
+    except (TypeError, ValueError):
+        raise Wrong(f'your function returned {shown(returned)}. {wanted}'
                     ) from None
-    if len(found) != len(names):
-        raise Wrong(f'your function returned {len(found)} values for '
+    if len(numbers) != len(names):
+        raise Wrong(f'your function returned {len(numbers)} values for '
                     f'{len(names)} programs. {wanted}')
-    for name, one in zip(names, found):
-        try:
-            float(scalar(one))
-        except (TypeError, ValueError):
-            raise Wrong(f'for {name!r} your function returned {shown(one)}. '
-                        'One number is wanted, its ms.') from None
-    return [float(scalar(one)) for one in found]
+    for name, one in zip(names, numbers):
+        if not (math.isfinite(one) and one > 0):
+            raise Wrong(f'for {name!r} your function returned {one:g}. A '
+                        'time in ms is wanted.')
+    return numbers
 
 
 def replay(order: Sequence[int], names: Sequence[str],
            **world: Any) -> list[list[tuple[int, float]]]:
     """Of each name: its runs, as (number of the run, ms)."""
-    one = virtual_machine(names, **world)
+    machine = virtual_machine(names, **world)
     runs: list[list[tuple[int, float]]] = [[] for _ in names]
     for number, k in enumerate(order):
-        runs[k].append((number, one(names[k])))
+        runs[k].append((number, machine(names[k])))
     return runs
-
-
-def judge(notes: Notes, machine: str, names: Sequence[str],
-          ms: Sequence[float], **world: Any) -> None:
-    """Every ratio within 2% of the truth."""
-    runs = replay(notes['order'][:MOST_RUNS], names, ms=ms, **world)
-    found = [float(one) for one in notes['found']]
-    for name, mine, one in zip(names, runs, found, strict=True):
-        if not mine:
-            raise Wrong(f'{name!r} was never run, but your function returned '
-                        'a time for it.')
-        if not (math.isfinite(one) and one > 0):
-            raise Wrong(f'for {name!r} your function returned {one:g}. A '
-                        'time in ms is wanted.')
-    off, i, j = worst_pair(found, ms)
-    if off <= NEAR:
-        return
-    text = (f'you say that {names[i]!r} takes {found[i] / found[j]:.3f} times '
-            f'as long as {names[j]!r}, and {ms[i] / ms[j]:.3f} is right.')
-    if (found[i] - found[j]) * (ms[i] - ms[j]) < 0:
-        text += ' So you name the wrong program as the faster one.'
-    if _upside_down(runs, found):
-        raise Wrong(f'{text} Your ratio is the inverse. Did you return '
-                    'times, and does each time have the right name?')
-    _in_ms(names, runs, found, text)
-    raise Wrong(f'{text} {_why(found, i, j, runs, names, ms, **world)}')
-
-
-def _upside_down(runs, found):
-    """Whether these are medians under the wrong names, or 1 / medians."""
-    for first in 0, 1:  # of the runs that count
-        times = [[time for _, time in mine] for mine in runs]
-        usual = [median(took[first:] or took) for took in times]
-        product = [one * time for one, time in zip(found, usual)]
-        if all(math.isclose(one, product[0], rel_tol=1e-6)
-               for one in product):
-            return True
-        if all(math.isclose(one, time, rel_tol=1e-6)
-               for one, time in zip(found, usual[::-1])):
-            return True
-    return False
-
-
-def judge_cold(notes: Notes, machine: str, names: Sequence[str],
-               ms: Sequence[float], **world: Any) -> None:
-    """The ratios, and this once: are they ms at all?"""
-    judge(notes, machine, names, ms, **world)
-    runs = replay(notes['order'][:MOST_RUNS], names, ms=ms, **world)
-    _in_ms(names, runs, [float(one) for one in notes['found']],
-           'the ratios are right.')
-
-
-def _in_ms(names, runs, found, text):
-    """Each result lies between the shortest and the longest run."""
-    for name, mine, one in zip(names, runs, found):
-        took = [time for _, time in mine]
-        if not 0.9 * min(took) <= one <= 1.1 * max(took):
-            raise Wrong(f'{text} For {name!r} your function returned '
-                        f'{one:.4g}, and its runs took {min(took):.4g} to '
-                        f'{max(took):.4g} ms. Did you return the ms of one '
-                        'run?')
 
 
 def worst_pair(found: Sequence[float],
@@ -188,186 +140,136 @@ def worst_pair(found: Sequence[float],
     return max(pairs)
 
 
-def _why(found, i, j, runs, names, ms, **world):
-    """The likeliest mistake, by what the machine did in the student's runs."""
-    used = sum(len(mine) for mine in runs)
-    text = _cause(found, i, j, runs, names, ms, **world)
+def judge(notes: Notes, machine: str, names: Sequence[str],
+          ms: Sequence[float], **world: Any) -> None:
+    """Every ratio within 2% of the truth."""
+    order, found = notes[0][1]['order'], notes[0][1]['ms']
+    runs = replay(order[:MOST_RUNS], names, ms=ms, **world)
+    for name, mine in zip(names, runs, strict=True):
+        if not mine:
+            raise Wrong(f'{name!r} was never run, but your function returned '
+                        'a time for it.')
+    off, i, j = worst_pair(found, ms)
+    if off > NEAR:
+        raise Wrong(' '.join([
+            f'you say that {names[i]!r} takes {found[i] / found[j]:.3f} times '
+            f'as long as {names[j]!r}, and {ms[i] / ms[j]:.3f} is right.',
+            *(_unit(names, runs, found) or _hints(
+                notes, (i, j), runs, names, ms, world))]))
+
+
+def judge_cold(notes: Notes, names: Sequence[str], ms: Sequence[float],
+               **world: Any) -> None:
+    """The ratios, and this once: are they ms at all?"""
+    judge(notes, names=names, ms=ms, **world)
+    world.pop('machine')
+    runs = replay(notes[0][1]['order'], names, ms=ms, **world)
+    wrong_unit = _unit(names, runs, notes[0][1]['ms'])
+    if wrong_unit:
+        raise Wrong(' '.join(['the ratios are right.', *wrong_unit]))
+
+
+def _unit(names, runs, found):
+    """Words about a time that is far from all runs of its program."""
+    words = []
+    for name, mine, one in zip(names, runs, found):
+        took = [time for _, time in mine]
+        if not 0.9 * min(took) <= one <= 1.1 * max(took):
+            words.append(f'For {name!r} your function returned {one:.4g}, and '
+                         f'its runs took {min(took):.4g} to {max(took):.4g} '
+                         'ms.')
+    if words:
+        words.append(
+            'Did you return the ms of one run?' if len(words) == len(names)
+            else 'The other times can be ms. What is different here?')
+    return words
+
+
+def _hints(notes, pair, runs, names, ms, world):
+    """What the student returned, what disturbed it, and a question."""
+    found = notes[0][1]['ms']
+    if worst_pair([1 / one for one in found], ms)[0] <= NEAR:
+        return ['Your ratio is the inverse. Did you return times?']
+    said = [_returned(found[k], runs[k], names[k]) for k in pair]
+    guilty = next((left_out for left_out, race in notes
+                   if worst_pair(race['ms'], ms)[0] <= NEAR), None)
+    if guilty is None:
+        return ['It is not right on a quiet machine either.', (
+            'All your times are whole numbers. How much does rounding change '
+            'a ratio of such small numbers?'
+            if all(one == round(one) for one in found) else
+            'Does each time have the right name?')]
+    words = ' and '.join(TROUBLES[trouble] for trouble in guilty)
+    said.append(f'On the same machine without {words} your result would be '
+                'right.')
+    for trouble in guilty:
+        said += [_what_it_did(trouble, runs[k], names[k], world)
+                 for k in pair]
+    if 'drift' in guilty:
+        said.append(f'Each run takes {abs(world["drift"]):.1%} '
+                    f'{"longer" if world["drift"] > 0 else "less"} than the '
+                    'run before.')
+    said.append(_question(guilty, runs, ms))
+    used = sum(map(len, runs))
     if used <= MOST_RUNS // 2:
-        text += f' You used {used} of {MOST_RUNS} runs.'
-    return text
+        said.append(f'You used {used} of {MOST_RUNS} runs.')
+    return [one for one in said if one]
 
 
-def _one_of_two(times, which):
-    """Of an even number of times one of the two in the middle."""
-    if not times or len(times) % 2:
-        return 0
-    return sorted(times)[len(times) // 2 - which]
+def _returned(one, runs, name):
+    """Which run's time was returned for a program; '' if it is not one."""
+    times = [time for _, time in runs]
+    if one not in times or len(times) < 3:
+        return ''
+    k = times.index(one)
+    which = {min(times): ', the shortest', max(times): ', the longest'}
+    return (f'For {name!r} you return its run {k + 1} of {len(times)}'
+            f'{which.get(one, "")}.')
 
 
-WAYS = {'first': lambda times: times[0], 'mean': mean, 'fastest': min,
-        'slowest': max, 'median': median,
-        'warm slowest': lambda times: max(times[1:] or times),
-        'warm mean': lambda times: mean(times[1:] or times),
-        'warm median': lambda times: median(times[1:] or times),
-        'upper': lambda times: _one_of_two(times, 0),
-        'lower': lambda times: _one_of_two(times, 1),
-        'warm upper': lambda times: _one_of_two(times[1:], 0),
-        'warm lower': lambda times: _one_of_two(times[1:], 1),
-        'as it came': lambda times: times[len(times) // 2]}
+def _question(guilty, runs, ms):
+    """What to think about next."""
+    if 'cold' in guilty:
+        return 'Should the first run of a program count?'
+    warm = [median(time for _, time in mine[1:] or mine) for mine in runs]
+    if worst_pair(warm, ms)[0] <= NEAR:
+        return ('The same runs, without the first of each program, are enough '
+                'for a right result. Which summary of them '
+                + ('shows all programs at the same moment?'
+                   if 'drift' in guilty else
+                   'hardly changes when a few of them are strange?'))
+    if 'odd' in guilty:
+        return 'Which summary of many runs hardly changes by two odd ones?'
+    return ('In which order do the runs that count lie around the same '
+            'moment, for all programs?' if 'drift' in guilty else
+            'In which order does a slow phase hit as many runs of each '
+            'program, and leave enough of them?')
 
 
-def _cause(found, i, j, runs, names, ms, cold=(), slow=(), odd=(), drift=0,
-           seed=1):
-    times = [[time for _, time in mine] for mine in runs]
-    fits = [name for name, way in WAYS.items() if all(
-        math.isclose(way(took), one, rel_tol=1e-6)
-        for took, one in zip(times, found))]
-    once = [name for name, took in zip(names, times) if len(took) == 1]
-    if once and cold:
-        return (f'You ran {once[0]!r} once, and its first run is cold: it '
-                'also asks for memory. How long would a second run have '
-                'taken?')
-    if 'first' in fits:
-        return ('You returned the first runs, which are cold. They must not '
-                'count.')
-    if not fits and any(all(one == round(WAYS[way](took)) for took, one in
-                            zip(times, found))
-                        for way in ('median', 'warm median')):
-        return (f'{found[i]:g} and {found[j]:g} are whole numbers. What does '
-                'rounding do to the ratio of such small numbers?')
-    strange = [(name, repetition, factor) for name, repetition, factor in odd
-               if name in (names[i], names[j]) and
-               repetition < len(times[names.index(name)])]
-    if 'fastest' in fits and any(factor < 1 for *_, factor in strange):
-        return _odd_run(strange, times, names, ms, fast=True)
-    if 'fastest' in fits and drift:
-        quickest = [min(runs[k], key=lambda run: run[1])[0] + 1
-                    for k in (i, j)]
-        return ('You returned the fastest run of each program: run '
-                f'{quickest[0]} of the machine for {names[i]!r}, run '
-                f'{quickest[1]} for {names[j]!r}. The machine takes '
-                f'{abs(drift):.1%} {"longer" if drift > 0 else "less"} from '
-                'each run to the next. So do you compare two programs, or '
-                'two moments?')
-    longest = 'warm slowest' in fits and all(len(took) > 2 for took in times)
-    if 'slowest' in fits or longest:
-        return ('You returned the slowest run of each program, and the '
-                'program is not the reason why it was slow.')
-    if 'median' not in fits and 'warm median' not in fits:
-        if {'upper', 'lower', 'warm upper', 'warm lower'} & {*fits}:
-            return ('You have an even number of times, and you took one of '
-                    'the two in the middle. What is the median of 1, 2, 4 '
-                    'and 9?')
-        if 'as it came' in fits:
-            return (f'You returned repetition {len(times[i]) // 2 + 1} of '
-                    f'{names[i]!r} in the order of the runs. Which time is '
-                    'in the middle when the times are sorted?')
-    if 'mean' in fits and cold:
-        k = max((i, j), key=lambda k: times[k][0] / median(times[k]))
-        return ('You returned the mean of all runs. The first run of '
-                f'{names[k]!r} took {times[k][0]:.4g} ms and the next one '
-                f'{times[k][1]:.4g}: should it count?')
-    if 'warm mean' in fits and strange:
-        return _odd_run(strange, times, names, ms, fast=False)
-    if slow:
-        return _phase(i, j, runs, names, ms, slow)
-    if drift:
-        if 'median' in fits and cold and _right_without_cold(
-                runs, names, ms, drift, seed):
-            return _cold_in_the_middle(i, j, times, names)
-        if _warm_is_right(times, ms):
-            return ('Without the first runs, the same runs can give the '
-                    'right ratio. Which summary of them shows the usual time?')
-        return _order(i, j, runs, names, drift)
-    if strange:
-        return _odd_run(strange, times, names, ms, fast=False)
-    k = max((i, j), key=lambda k: times[k][0] / median(times[k]))
-    return (f'The first run of {names[k]!r} took {times[k][0]:.4g} ms, and '
-            f'the next one {times[k][1]:.4g}. Which runs must count?')
-
-
-def _warm_is_right(times, ms):
-    warm = [median(took[1:] or took) for took in times]
-    return worst_pair(warm, ms)[0] <= NEAR
-
-
-def _right_without_cold(runs, names, ms, drift, seed):
-    """Whether the medians of all runs would be right without cold starts."""
-    order = sorted((number, k) for k, mine in enumerate(runs)
-                   for number, _ in mine)
-    other = replay([k for _, k in order], names, ms=ms, drift=drift,
-                   seed=seed)
-    middles = [median(time for _, time in mine) for mine in other]
-    return worst_pair(middles, ms)[0] <= NEAR
-
-
-def _cold_in_the_middle(i, j, times, names):
-    k = max((i, j), key=lambda k: times[k][0] / times[k][1])
-    return (f'You returned the median of all {len(times[k])} runs of each '
-            'program. Without cold starts it would be right. The first run '
-            f'of {names[k]!r} took {times[k][0]:.4g} ms, the next one '
-            f'{times[k][1]:.4g}: as one of the slow runs it moves the '
-            'middle. Leave it out. How many runs must count then?')
-
-
-def _odd_run(strange, times, names, ms, fast):
-    """Words about the run that is furthest from what is usual."""
-    if fast:
-        name, repetition, _ = min(strange, key=lambda one: one[2])
-    else:
-        name, repetition, _ = max(strange, key=lambda one: abs(
-            math.log(one[2])))
-    k = names.index(name)
-    text = (f'Repetition {repetition + 1} of {name!r} took '
-            f'{times[k][repetition]:.4g} ms, and {ms[k]:.4g} ms are usual.')
-    if fast:
-        return (f'{text} For a moment the clock ran faster, and you let the '
-                'fastest run decide.')
-    return (f'{text} One such run must not pull the result, and there can be '
-            'two. Which summary of all runs hardly changes by them?')
-
-
-def _phase(i, j, runs, names, ms, slow):
-    first, last, _ = slow
-    hit = {names[k]: [first <= number <= last for number, _ in runs[k]]
-           for k in (i, j)}
-    words = ' and '.join(f'{sum(which)} of the {len(which)} runs of {name!r}'
-                         for name, which in hit.items())
-    text = (f'The machine was slow in its runs {first + 1} to {last + 1}. '
-            f'This hit {words}.')
-    shares = [sum(which) / len(which) for which in hit.values()]
-    if _warm_is_right([[time for _, time in mine] for mine in runs], ms):
-        return (f'{text} Without the first runs, the same runs can give the '
-                'right ratio. Which summary of them hardly changes by the '
-                'slow phase?')
-    if abs(shares[0] - shares[1]) < 0.05:
-        return (f'{text} It hit the same share of both. Which summary of all '
-                'runs hardly changes by it?')
-    return (f'{text} In which order does it hit the same share of all '
-            'programs, and leave enough runs of each?')
-
-
-def _order(i, j, runs, names, drift):
-    """Who is always before whom, or later in the middle."""
-    numbers = [[number for number, _ in runs[k]] for k in (i, j)]
-    both = [*zip(*numbers)]
-    middle = [median(mine[1:]) for mine in numbers]
-    text = (f'This machine takes {abs(drift):.1%} '
-            f'{"longer" if drift > 0 else "less"} from each run to the next. ')
-    for one, other, sign in (i, j, 1), (j, i, -1):
-        if all((b - a) * sign > 0 for a, b in both):
-            return (f'{text}{names[one]!r} always runs before '
-                    f'{names[other]!r}. Whose runs then find a slower '
-                    'machine?')
-    if middle[0] == middle[1]:
-        return (f'{text}Do the runs that count for {names[i]!r} and for '
-                f'{names[j]!r} lie around the same moment?')
-    where = [f'{number + 1:g}' for number in middle]
-    return (f'{text}Without the first run, the middle of the runs of '
-            f'{names[i]!r} is run {where[0]} of the machine, and the middle '
-            f'of the runs of {names[j]!r} is run {where[1]}. How many runs '
-            'must count, and in which order, so that both middles are the '
-            'same run number?')
+def _what_it_did(trouble, runs, name, world):
+    """Words about a trouble and the runs of one program."""
+    times = [time for _, time in runs]
+    numbers = [number + 1 for number, _ in runs]
+    if trouble == 'cold':
+        return (f'The first run of {name!r} took {times[0]:.4g} ms, and the '
+                f'next {times[1]:.4g}.' if len(times) > 1 else
+                f'You ran {name!r} only once.')
+    if trouble == 'slow':
+        first, last, _ = world['slow']
+        hit = sum(first < number <= last + 1 for number in numbers)
+        return f'It hit {hit} of the {len(runs)} runs of {name!r}.'
+    if trouble == 'odd':
+        odd = [f'Run {repetition + 1} of {name!r} took {factor:g} times as '
+               'long as usual.' for which, repetition, factor in world['odd']
+               if which == name and repetition < len(runs)]
+        return ' '.join(odd) or f'No run of {name!r} was odd.'
+    if len(runs) == 1:
+        return f'You ran {name!r} only once.' * ('cold' not in world)
+    if len(runs) == 2:
+        return f'The second run of {name!r} was run {numbers[1]}.'
+    return (f'The runs of {name!r} after its first were runs {numbers[1]} to '
+            f'{numbers[-1]} of the machine, and the middle of them is run '
+            f'{median(numbers[1:]):g}.')
 
 
 def picture(answer: Answer) -> Picture:
@@ -375,7 +277,9 @@ def picture(answer: Answer) -> Picture:
     from d2lps.pictures import BLUE, GRAY, GREEN, ORANGE
     from d2lps.pictures.rows import WIDE, new_figure
     names, ms, (first, last, _) = RACE['names'], RACE['ms'], RACE['slow']
-    notes = run(answer, **RACE)
+    notes = _race(answer, names, {
+        key: value for key, value in RACE.items()
+        if key not in ('machine', 'names')})
     runs = replay(notes['order'], **{key: value for key, value in RACE.items()
                                      if key != 'machine'})
     shares = [[time / ms[k] for _, time in mine]
@@ -400,8 +304,8 @@ def picture(answer: Answer) -> Picture:
     top.set(title=title, xlabel='run of the machine',
             xlim=(0, MOST_RUNS + 1), xticks=[1, 4, 8, 12, 16, 20, 24],
             ylim=(0.7, max([2, *(max(one) for one in shares if one)]) + 0.2))
-    found, fastest = notes['found'], ms.index(min(ms))
-    off = worst_pair(found, ms)[0] if min(found) > 0 else math.inf
+    found, fastest = notes['ms'], ms.index(min(ms))
+    off, *_ = worst_pair(found, ms)
     for move, color, label, times in ((-0.2, BLUE, 'yours', found),
                                       (0.2, GRAY, 'truth', ms)):
         bars = ax.barh([k + move for k in range(len(names))],

@@ -4,11 +4,13 @@ To chapter 11, notebooks/11-all-reduce-between-machines.ipynb. What is
 predicted is judged; `measuring` then runs plans, and no time is judged.
 """
 import math
+from collections import Counter
 
 import numpy as np
 
 from d2lps.checks import shown
-from d2lps.collectives import Schedule, Send, simulate, strategies
+from d2lps.collectives import (Schedule, Send, simulate, strategies,
+                               topology)
 from d2lps.exercises.checking import (Answer, Check, Notes, Picture, Wrong,
                                       forbidding, scalar)
 from d2lps.exercises.measuring import Links, Measured
@@ -40,378 +42,238 @@ PLANS |= {
         weights=[4000, 2, 1], name='nearly_whole')}
 
 
-def _plan(plan, n):
-    return PLANS[plan](n)
+TERMS = 'rounds', 'messages', 'bytes'  # what alpha, overhead, bandwidth price
 
 
-def _counts(plan):
-    """What each node does in each round: an array (rounds, 6, nodes).
+def costs(plan: Schedule) -> np.ndarray:
+    """What each round costs, by the simulator: an array (rounds, 3).
 
-    The arrays' worth that it sends and gets, the messages that it sends and
-    gets, and the chunks.
+    Its latencies, its overheads, and the arrays through its busiest cable:
+    seconds of a round in which only this one thing takes time.
     """
-    size, nodes = plan.chunk_bytes(1), len(plan.nodes)
-    counts = np.zeros((len(plan.rounds), 6, nodes))
-    for count, sends in zip(counts, plan.rounds):
-        src, dst = np.unique([sends.src, sends.dst], axis=1)
-        for row, ends, amount in (
-                (0, sends.src, size[sends.chunk]),
-                (1, sends.dst, size[sends.chunk]), (2, src, 1), (3, dst, 1),
-                (4, sends.src, 1), (5, sends.dst, 1)):
-            np.add.at(count[row], ends, amount)
-    return counts
+    alone = rounds_alone(plan)
+    return np.array([  # the overhead of the first message is a part of alpha
+        [_simulated(one, 0, latency=1), _simulated(one, 0, overhead=1) - 1,
+         _simulated(one, 1)] for one in alone]).reshape(-1, 3)
 
 
-def _truth(plan):
-    """(latencies, overheads, arrays through cables), the model's counts."""
-    counts = _counts(plan)
-    return (len(counts), (counts[:, 2:4].max(axis=(1, 2)) - 1).sum(),
-            counts[:, :2].max(axis=(1, 2)).sum())
+def _simulated(plan, nbytes, latency=0.0, overhead=0.0):
+    """Seconds with a bandwidth of 1 byte per second."""
+    links = topology.ethernet(plan.nodes, 1.0, latency=latency / 2)
+    return simulate.time(plan, links, nbytes, overhead=overhead).seconds
 
 
-def _seconds(plan, nbytes, alpha, bandwidth, overhead):
-    """The model."""
-    latencies, overheads, arrays = _truth(plan)
-    return (latencies * alpha + overheads * overhead
-            + arrays * nbytes / bandwidth)
+def rounds_alone(plan: Schedule) -> list[Schedule]:
+    """A plan for each round of a plan, with this round only."""
+    return [_part(plan, k, k + 1) for k in range(len(plan.rounds))]
+
+
+def _part(plan, begin, end):
+    """Some rounds of a plan, as a plan."""
+    n = plan.num_devices
+    return Schedule([tuple(sends) for sends in plan.rounds[begin:end]], n,
+                    helpers=plan.nodes[n:], weights=plan.weights)
 
 
 def _links(alpha_us, MB_per_s, overhead_us):
     return alpha_us * 1e-6, MB_per_s * 1e6, overhead_us * 1e-6
 
 
-def _number(returned, what):
+def _number(returned, wanted):
     returned = scalar(returned)
-    if isinstance(returned, (bool, np.bool_, str, bytes)):
-        raise Wrong(f'your function returned {shown(returned)}. {what}')
-    try:
-        return float(returned)
-    except (TypeError, ValueError):
-        raise Wrong(f'your function returned {shown(returned)}. {what}'
-                    ) from None
+    if not isinstance(returned, (bool, np.bool_, str, bytes)):
+        try:
+            return float(returned)
+        except (TypeError, ValueError):
+            pass
+    raise Wrong(f'your function returned {shown(returned)}. {wanted}')
 
 
-def _asked(answer, plan, *numbers):
-    with forbidding(_truth, _counts, _seconds, simulate.time):
-        returned = answer(plan, *numbers)
+def _predicted(answer, plan, nbytes, alpha, bandwidth, overhead):
+    with forbidding(costs, simulate.time):
+        returned = answer(plan, nbytes, alpha, bandwidth, overhead)
     return _number(returned, 'A number of seconds is wanted.')
+
+
+def _counts_of(answer, plan, nbytes, alpha, bandwidth, overhead):
+    """How often a prediction counts each of `TERMS`, and its seconds.
+
+    By how much it grows when one price, or the array, is three times as high.
+    """
+    def predict(more_alpha, more_overhead, more_bytes):
+        return _predicted(answer, plan, nbytes * more_bytes,
+                          alpha * more_alpha, bandwidth,
+                          overhead * more_overhead)
+    seconds = predict(1, 1, 1)
+    return [(predict(3, 1, 1) - seconds) / (2 * alpha),
+            (predict(1, 3, 1) - seconds) / (2 * overhead),
+            (predict(1, 1, 3) - seconds) / (2 * nbytes) * bandwidth, seconds]
 
 
 def run(answer: Answer, plan: str, n: int, nbytes: float,
         **links: float) -> Notes:
-    """Seconds for nothing, for all, and with three times of one thing."""
-    alpha, bandwidth, overhead = _links(**links)
-    schedule = _plan(plan, n)
-    return [_asked(answer, schedule, *numbers) for numbers in (
-        (0, 0.0, bandwidth, 0.0), (nbytes, alpha, bandwidth, overhead),
-        (nbytes, 3 * alpha, bandwidth, overhead),
-        (nbytes, alpha, bandwidth, 3 * overhead),
-        (3 * nbytes, alpha, bandwidth, overhead),
-        (3 * nbytes, alpha, 2 * bandwidth, overhead),
-        (0, alpha, bandwidth, overhead))]
+    """What the student's prediction counts: in all rounds, in each round
+    alone, and in the first rounds."""
+    schedule, prices = PLANS[plan](n), _links(**links)
+    alpha, bandwidth, overhead = prices
+    return {
+        'counts': _counts_of(answer, schedule, nbytes, *prices),
+        'alone': [_counts_of(answer, alone, nbytes, *prices)
+                  for alone in rounds_alone(schedule)],
+        'first': [_counts_of(answer, _part(schedule, 0, k), nbytes, *prices)
+                  for k in range(1, len(schedule.rounds) + 1)],
+        'for_nothing': _predicted(answer, schedule, 0, 0.0, bandwidth, 0.0),
+        'no_bytes': _predicted(answer, schedule, 0, alpha, bandwidth, 0.0),
+        'twice_as_fast': _predicted(answer, schedule, nbytes, alpha,
+                                    2 * bandwidth, overhead)}
 
 
 def _near(mine, right):
     return abs(mine - right) <= 1e-3 * abs(right) + 1e-6
 
 
-def _count_is(mine, right, text, mistakes):
-    """Raise `Wrong` unless a count is right; say how it was counted."""
-    if _near(mine, right):
-        return
-    fit = [words for words, wrong in mistakes
-           if not _near(wrong, right) and _near(mine, wrong)]
-    fit = [*dict.fromkeys(fit)]
-    if len(fit) > 4:
-        fit = ['Do one round of this plan on paper. What does your function '
-               'count in this round?']
-    elif len(fit) > 1:
-        text += (' More than one mistake gives this number. Is it one of '
-                 'these mistakes?')
-    raise Wrong(' '.join([text, *fit]))
+def _judge(term, notes, plan, n, nbytes, **links):
+    """Raise `Wrong` unless the prediction counts this term as the model."""
+    schedule, column = PLANS[plan](n), TERMS.index(term)
+    mine, seconds = notes['counts'][column], notes['counts'][3]
+    right = costs(schedule)[:, column]
+    if not np.isfinite(seconds):
+        raise Wrong(f'you predict {seconds} s for {nbytes:,} bytes.')
+    if notes['twice_as_fast'] > seconds:
+        raise Wrong(f'for {nbytes:,} bytes you predict {seconds:.4g} s, and '
+                    f'with twice the bandwidth {notes["twice_as_fast"]:.4g} '
+                    's. More bytes per second need less time.')
+    if not _near(mine, right.sum()):
+        what = {
+            'rounds': 'when alpha grows by 1 µs, your prediction grows by '
+            f'{mine:.4g} µs',
+            'messages': 'when the overhead grows by 1 µs, your prediction '
+            f'grows by {mine:.4g} µs',
+            'bytes': 'when the array grows, your prediction grows as if '
+            f'{mine:.4g} times the array went through a cable',
+        }[term]
+        raise Wrong(f'{what}; {right.sum():.4g} is right for {schedule.name}. '
+                    + _hint(term, notes, schedule, right, nbytes))
 
 
-def _units(right):
-    """Mistakes with units of time."""
-    return [(f'Are these {words}? Seconds are wanted.', right * times)
-            for words, times in (('milliseconds', 1e3), ('microseconds', 1e6))]
+def _hint(term, notes, plan, right, nbytes):
+    """A wrong unit, or the first round that is wrong alone."""
+    column = TERMS.index(term)
+    mine, total = notes['counts'][column], right.sum()
+    for factor in 1e3, 1e6:
+        if total and _near(mine / factor, total):
+            return (f'This is {factor:,.0f} times too much. Are these '
+                    'seconds?')
+        if total and _near(mine * factor, total):
+            return (f'This is {factor:,.0f} times too little. Alpha and the '
+                    'overhead are in seconds, and the bandwidth is in bytes '
+                    'per second.')
+    text = ''
+    if _near(mine, 0):
+        price = {'rounds': 'alpha', 'messages': 'the overhead',
+                 'bytes': 'the number of bytes'}[term]
+        text = f'Does your function use {price} in every case? '
+    for k, (counts, count) in enumerate(zip(notes['alone'], right)):
+        if not _near(counts[column], count):
+            return (f'{text}Round {k + 1} alone is already wrong: your '
+                    f'prediction counts {counts[column]:.4g}, and '
+                    f'{count:.4g} is right. '
+                    + _what_happens(plan, k, term, nbytes,
+                                    counts[column] - count))
+    for k, (counts, count) in enumerate(zip(notes['first'], right.cumsum())):
+        if not _near(counts[column], count):
+            return (f'{text}Each round alone is right. Rounds 1 to {k + 1} '
+                    f'together are wrong: your prediction counts '
+                    f'{counts[column]:.4g}, and {count:.4g} is right, the '
+                    'sum of what each round costs.')
+    return f'{text}A plan without rounds takes no time.'
 
 
-def _finite(notes):
-    if not np.isfinite(notes).all():
-        raise Wrong(f'your function returned {notes}: seconds are finite '
-                    'numbers.')
+def _what_happens(plan, k, term, nbytes, too_many):
+    """Words about the cost of a round.
 
-
-def _not_too_large(notes, plan, nbytes, links):
-    """What is too large by far hides all else by its rounding."""
-    right = _seconds(plan, nbytes, *links)
-    if abs(notes[1]) > 1e9 * max(right, 1e-9):
-        raise Wrong(f'for {nbytes:,} bytes you predict {notes[1]:.4g} s, and '
-                    f'{right:.4g} is right for {plan.name}. Which term is so '
-                    'large, and in which unit is it?')
-
-
-def _several_rounds(amount):
-    """Mistakes that have to do with more rounds than one.
-
-    amount: what each node sends and gets, (rounds, 2, nodes).
+    too_many: by how much the student counts too many of this term.
     """
-    if not len(amount):
-        return []
-    most = amount.max(axis=(1, 2))
-    return [('You count the first round only.', most[0]),
-            ('You leave out the first round.', most[1:].sum()),
-            ('You count every round like the busiest round.',
-             most.max() * len(most)),
-            ('Your counts still have the numbers of earlier rounds.',
-             amount.cumsum(axis=0).max(axis=(1, 2)).sum())]
+    sends = plan.rounds[k]
+    if term == 'rounds':
+        return (f'It has {len(sends)} sends, and all of them travel at the '
+                'same time.')
+    size = plan.chunk_bytes(1)
+    chunks = Counter((send.src, send.dst) for send in sends)
+    data, messages = {}, {}  # from a worker to what it sends and receives
+    for node in plan.nodes:
+        data[node] = [sum(size[send.chunk] for send in sends
+                          if send[end] == node) for end in (0, 1)]
+        messages[node] = [sum(pair[end] == node for pair in chunks)
+                          for end in (0, 1)]
+    counted = data if term == 'bytes' else messages
+    busiest = max(counted, key=lambda node: max(counted[node]))
+    out, into = counted[busiest]
+    text = f'The busiest in this round is {_called(busiest)}. It '
+    if term == 'bytes':
+        return (f'{text}sends {out:.4g} × nbytes = {out * nbytes:,.10g} bytes '
+                f'and receives {into:.4g} × nbytes = {into * nbytes:,.10g} '
+                'bytes.')
+    text += f'sends {out} messages and receives {into}.'
+    (src, dst), many = chunks.most_common(1)[0]
+    if too_many > 0 and many > 1:
+        text += (f' All {many} chunks from {_called(src)} to {_called(dst)} '
+                 'are one message.')
+    elif _near(too_many, 1):
+        text += ' The handling of the first message is in alpha already.'
+    other = max(data, key=lambda node: max(data[node]))
+    if too_many < 0 and other != busiest:
+        text += f' It is not {_called(other)}, which has the most bytes.'
+    return text
 
 
-def _busiest_in(counts, by, of):
-    """Of each round's busiest in one thing: how much of another.
-
-    by, of: where the two begin among the counts, 0 (bytes) or 2 (messages).
-    """
-    total = 0
-    for count in counts:
-        node = count[by:by + 2].max(axis=0).argmax()
-        total += count[of:of + 2, node].max()
-    return total
+def _called(node):
+    return node if isinstance(node, str) else f'worker {node}'
 
 
 def judge_rounds(notes: Notes, plan: str, n: int, nbytes: float,
                  **links: float) -> None:
-    _finite(notes)
-    alpha, _, _ = _links(**links)
-    nothing, one, three, *_ = notes
-    if abs(nothing) > 1e-9:
+    if abs(notes['for_nothing']) > 1e-9:
         raise Wrong('without bytes, with alpha = 0 and overhead = 0, you '
-                    f'predict {nothing:.4g} s. Then nothing costs time.')
-    schedule = _plan(plan, n)
-    _not_too_large(notes, schedule, nbytes, _links(**links))
-    counts, mine = _counts(schedule), (three - one) / (2 * alpha)
-    right, *_ = _truth(schedule)
-    if right and notes[6] == 0 and _near(mine, right):
-        raise Wrong('for arrays of 0 bytes you predict 0 s. But the messages '
-                    f'of {right} rounds still have their latency.')
-    messages = counts[:, 2].sum()
-    _count_is(mine, right,
-              f'when alpha grows by 1 µs, your prediction grows by '
-              f'{mine:.4g} µs. {schedule.name} has {right} rounds.', [
-                  ('Do you use a formula for the ring? Other plans have '
-                   'other rounds.',
-                   2 * (n - 1)),
-                  ('That is the number of sends. The sends of a round travel '
-                   'at the same time.', counts[:, 4].sum()),
-                  ('That is the number of messages. The messages of a round '
-                   'travel at the same time.', messages),
-                  ('You count the messages of the busiest worker. They '
-                   'travel at the same time. Only their handling is one '
-                   'after the other, and this is the overhead.',
-                   counts[:, 2:4].max(axis=(1, 2)).sum()),
-                  ('Do you count a latency for each round?', 1),
-                  ('Alpha is the latency of the whole way, through both '
-                   'cables.',
-                   2 * right),
-                  ('The first round has a latency, too.', right - 1),
-                  ('Do you count alpha for each round, and then its '
-                   'bytes?', 0),
-                  *_units(right)])
-
-
-def judge_messages(notes: Notes, plan: str, n: int, nbytes: float,
-                   **links: float) -> None:
-    _finite(notes)
-    _, _, overhead = _links(**links)
-    schedule = _plan(plan, n)
-    _not_too_large(notes, schedule, nbytes, _links(**links))
-    counts = _counts(schedule)
-    mine = (notes[3] - notes[1]) / (2 * overhead)
-    _, right, _ = _truth(schedule)
-    text = (f'when the overhead grows by 1 µs, your prediction grows by '
-            f'{mine:.4g} µs; {right:.4g} is right for {schedule.name}.')
-    out, into, sends, gets = counts.max(axis=2, initial=0)[:, 2:].T
-    busiest = np.maximum(out, into)
-    if len(busiest):
-        number = int(busiest.argmax())
-        text += (f' For example, in round {number + 1} '
-                 f'{_busy(schedule, counts, number)}.')
-    _count_is(mine, right, text, [
-        ('You count the first message of a round, too: its handling is in '
-         'alpha already.', busiest.sum()),
-        ('You count each chunk. All that a worker sends to another one in '
-         'a round is one message.', (np.maximum(sends, gets) - 1).sum()),
-        ('You count each chunk, and the first message, too. All that a '
-         'worker sends to another one in a round is one message.',
-         np.maximum(sends, gets).sum()),
-        ('You count only sent messages. A received message costs as much.',
-         (out - 1).sum()),
-        ('You count only received messages. A sent message costs as much.',
-         (into - 1).sum()),
-        ('You add what the busiest sends and what the busiest gets. Both '
-         'are handled at the same time.', (out + into - 1).sum()),
-        ('You count all messages of a round. Only the messages of one worker '
-         'are handled one after the other.',
-         (counts[:, 2].sum(axis=1) - 1).sum()),
-        ('You count all messages. Only the messages of one worker are '
-         'handled one after the other.', counts[:, 2].sum()),
-        ('You take the messages of the worker with the most bytes, or of the '
-         'slowest worker. Another worker can have the most messages.',
-         _busiest_in(counts, 0, 2) - len(counts)),
-        ('You count the workers of a round. Count the messages of the '
-         'busiest worker.',
-         sum((count[2:4].max(axis=0) > 0).sum() - 1 for count in counts)),
-        ('You add what the busiest sends and what the busiest gets. Both '
-         'are handled at the same time.',
-         (counts[:, 2:4].sum(axis=1).max(axis=1, initial=0) - 1).sum()),
-        ('Servers handle messages, too.', _without_servers(schedule, counts, 2)
-         - len(counts)),
-        *[(words, wrong) for words, wrong in _several_rounds(
-            np.maximum(counts[:, 2:4] - 1, 0))
-          if not words.startswith('You still')],
-        ('Your counts still have the numbers of earlier rounds.',
-         (counts[:, 2:4].cumsum(axis=0).max(axis=(1, 2), initial=0)
-          - 1).sum()),
-        ('Does your prediction use the overhead, however many bytes there '
-         'are?',
-         0), *_units(right)])
-
-
-def _without_servers(plan, counts, row):
-    """What the busiest worker does, if nobody looks at the servers."""
-    return counts[:, row:row + 2, :plan.num_devices].max(
-        axis=(1, 2), initial=0).sum()
-
-
-def _whole_bytes(plan, nbytes):
-    """Bytes through the busiest cables, if each chunk is rounded down."""
-    size, total = np.floor(plan.chunk_bytes(nbytes)), 0
-    for sends in plan.rounds:
-        load = np.zeros((2, len(plan.nodes)))
-        np.add.at(load[0], sends.src, size[sends.chunk])
-        np.add.at(load[1], sends.dst, size[sends.chunk])
-        total += load.max()
-    return total
-
-
-def _busy(plan, counts, number):
-    """Who has most messages in a round, in words."""
-    way, node = np.unravel_index(counts[number, 2:4].argmax(),
-                                 counts[number, 2:4].shape)
-    many = int(counts[number, 2 + way, node])
-    return (f'{_named(plan, node)} {("sends", "gets")[way]} {many} '
-            f'message{"s" * (many > 1)}, the most in this round')
-
-
-def _named(plan, node):
-    name = plan.nodes[node]
-    return name if isinstance(name, str) else f'worker {name}'
-
-
-def _arrays(many):
-    return f'{many:.4g} array{"s" * (f"{many:.4g}" != "1")}'
+                    f'predict {notes["for_nothing"]:.4g} s. Then nothing '
+                    'costs time.')
+    _judge('rounds', notes, plan, n, nbytes, **links)
+    latencies = costs(PLANS[plan](n))[:, 0].sum()
+    if not _near(notes['no_bytes'] * 1e6, latencies * links['alpha_us']):
+        raise Wrong('for arrays of 0 bytes and an overhead of 0 you predict '
+                    f'{notes["no_bytes"]:.4g} s. The messages of '
+                    f'{latencies:.0f} rounds still have their latency.')
 
 
 def judge_bytes(notes: Notes, plan: str, n: int, nbytes: float,
                 **links: float) -> None:
-    _finite(notes)
-    _, bandwidth, _ = _links(**links)
-    schedule = _plan(plan, n)
-    counts = _counts(schedule)
-    grown = notes[4] - notes[1]
-    mine = grown / (2 * nbytes) * bandwidth
-    *_, right = _truth(schedule)
-    text = (f'for {2 * nbytes:,} bytes more, your prediction grows by '
-            f'{grown * 1e3:.4g} ms, as if {_arrays(mine)} went through a '
-            f'cable one after the other; {right:.4g} is right for '
-            f'{schedule.name}.')
-    if math.isclose(mine * 1e6, right, rel_tol=1e-3):
-        raise Wrong(f'for {2 * nbytes:,} bytes more, your prediction grows '
-                    f'by {grown:.4g} s, a million times too little. The '
-                    'bandwidth is in bytes per second: do you use it as MB/s?')
-    out, into = counts[:, 0], counts[:, 1]
-    load = counts[:, :2].max(axis=(1, 2), initial=0)
-    if len(load):
-        number = int(load.argmax())
-        way, node = np.unravel_index(counts[number, :2].argmax(),
-                                     counts[number, :2].shape)
-        text += (f' For example, in round {number + 1} '
-                 f'{_named(schedule, node)} {("sends", "gets")[way]} '
-                 f'{load[number]:.4g} × nbytes, the most in this round.')
-    chunks = len(schedule.weights)
-    largest = np.array([schedule.chunk_bytes(1)[sends.chunk].max()
-                        for sends in schedule.rounds])
-    _count_is(mine, right, text, [
-        ('You add the bytes of different cables. All cables carry bytes at '
-         'the same time.', out.sum()),
-        ('You count one message of a round. All messages that a worker sends '
-         'in this round share its cable, and so do all messages that it '
-         'gets.', largest.sum()),
-        ('You add the sent bytes and the received bytes. A cable carries '
-         'both directions at the same time.',
-         (out + into).max(axis=1, initial=0).sum()),
-        ('You count the whole array in each round. A send carries one '
-         'chunk.', len(counts)),
-        ('You count the whole array for each send, not its chunk.',
-         counts[:, 4:].max(axis=(1, 2), initial=0).sum()),
-        ('You count only the sent bytes. The received bytes of a worker '
-         'share its cable, too.',
-         out.max(axis=1, initial=0).sum()),
-        ('You count only the received bytes. The sent bytes of a worker '
-         'share its cable, too.',
-         into.max(axis=1, initial=0).sum()),
-        ('You take the busiest worker of all rounds together. But a round '
-         'ends when the busiest worker of this round is done, and this can '
-         'be another worker.', max(out.sum(axis=0).max(initial=0),
-                                into.sum(axis=0).max(initial=0))),
-        ('You give all chunks the same size. `plan.chunk_bytes` returns '
-         'their sizes.',
-         counts[:, 4:].max(axis=(1, 2), initial=0).sum() / chunks),
-        ('Is it a formula for the ring?', 2 * (n - 1) / n),
-        ('You take the mean of all workers. The busiest worker decides when '
-         'a round ends.', out.mean(axis=1).sum()),
-        ('Seconds are bytes divided by the bandwidth, bytes per second.',
-         right * bandwidth ** 2),
-        ('You take the bytes of the worker with the most messages. Another '
-         'worker can have the most bytes.', _busiest_in(counts, 2, 0)),
-        ('Servers have cables, too.', _without_servers(schedule, counts, 0)),
-        ('Do you round the bytes of a chunk? They need not be whole.',
-         (_whole_bytes(schedule, 3 * nbytes) - _whole_bytes(schedule, nbytes))
-         / (2 * nbytes)),
-        *_several_rounds(counts[:, :2]), *_units(right)])
-    fast = (notes[4] - notes[5]) * 2 * bandwidth / (3 * nbytes)
-    _count_is(fast, right, 'with twice the bandwidth, you predict '
-              f'{notes[5] * 1e3:.4g} ms in place of {notes[4] * 1e3:.4g}; '
-              f'{(notes[4] - right * 1.5 * nbytes / bandwidth) * 1e3:.4g} is '
-              'right, because all bytes need half of the time.', [])
+    _judge('bytes', notes, plan, n, nbytes, **links)
+    seconds, fast = notes['counts'][3], notes['twice_as_fast']
+    right = (costs(PLANS[plan](n))[:, 2].sum() * nbytes
+             / links['MB_per_s'] / 1e6 / 2)
+    if not _near(seconds - fast, right):
+        raise Wrong('with twice the bandwidth, you predict '
+                    f'{fast * 1e3:.4g} ms in place of {seconds * 1e3:.4g}; '
+                    f'{(seconds - right) * 1e3:.4g} is right, because all '
+                    'bytes need half of the time.')
 
 
-def _line(plan, n, links):
+def judge_messages(notes: Notes, plan: str, n: int, nbytes: float,
+                   **links: float) -> None:
+    _judge('messages', notes, plan, n, nbytes, **links)
+
+
+def line_of(plan: str, n: int, **links: float) -> tuple[float, float]:
     """A plan's seconds for no bytes, and for each byte, by the model."""
-    plan, links = _plan(plan, n), _links(**links)
-    start = _seconds(plan, 0, *links)
-    return start, _seconds(plan, 1, 0.0, links[1], 0.0)
+    alpha, bandwidth, overhead = _links(**links)
+    latencies, overheads, arrays = costs(PLANS[plan](n)).sum(axis=0)
+    return latencies * alpha + overheads * overhead, arrays / bandwidth
 
 
-def run_crossover(answer: Answer, first: str, second: str, n: int,
-                  **links: float) -> float | str:
-    def line(plan):
-        start, slope = _line(plan, n, links)
-        return lambda nbytes: start + slope * nbytes
-
-    functions = line(first), line(second)
-    with forbidding(_crossing):
-        returned = answer(*functions)
-    found = _number(returned, 'A number of bytes is wanted; float("inf") is '
-                    'allowed, too.')
-    return found if math.isfinite(found) else repr(found)  # JSON has no inf
-
-
-def _crossing(first, second, n, links):
+def crossing(first: str, second: str, n: int, **links: float) -> float:
     """From which size on the second plan is faster; 0.0 and inf, too."""
-    (start, slope), (start_2, slope_2) = (_line(plan, n, links)
-                                          for plan in (first, second))
+    start, slope = line_of(first, n, **links)
+    start_2, slope_2 = line_of(second, n, **links)
     if abs(slope - slope_2) <= 1e-9 * slope:
         return 0.0 if start_2 < start else math.inf
     if slope_2 > slope:
@@ -419,44 +281,46 @@ def _crossing(first, second, n, links):
     return max(0.0, (start_2 - start) / (slope - slope_2))
 
 
+def run_crossover(answer: Answer, first: str, second: str, n: int,
+                  **links: float) -> Notes:
+    def line(plan):
+        start, slope = line_of(plan, n, **links)
+        return lambda nbytes: start + slope * nbytes
+
+    functions = line(first), line(second)
+    with forbidding(crossing, line_of):
+        returned = answer(*functions)
+    found = _number(returned, 'A number of bytes is wanted; float("inf") is '
+                    'allowed, too.')
+    return found if math.isfinite(found) else repr(found)  # JSON has no inf
+
+
 def judge_crossover(found: Notes, first: str, second: str, n: int,
                     **links: float) -> None:
-    found, right = float(found), _crossing(first, second, n, links)
-    lines = [_line(plan, n, links) for plan in (first, second)]
+    found, right = float(found), crossing(first, second, n, **links)
     if right == math.inf:
         good = found >= 1e15
     else:
         good = abs(found - right) <= (1e-3 * right + 1 if right else 0.5)
     if good:
         return
-    (start, slope), (start_2, slope_2) = lines
-    both = (f'The first takes {start * 1e3:.4g} ms for no bytes and '
-            f'{slope * 1e9:.4g} ms for each MB more, the second '
-            f'{start_2 * 1e3:.4g} and {slope_2 * 1e9:.4g}.')
-    if right == math.inf:
-        raise Wrong(f'you say {found:,.6g} bytes. {both} There is no size '
-                    'from which on the second plan is faster for all larger '
-                    'arrays. Never: return float("inf").')
-    if right == 0:
-        remark = ''
-        if abs(slope - slope_2) <= 1e-9 * slope:
-            remark = (' Their milliseconds per MB are equal, apart from '
-                      'rounding. What does your function return for such '
-                      'lines?')
-        raise Wrong(f'you say {found:,.6g} bytes. {both} So the second plan '
-                    f'is faster for all sizes, from 0 on.{remark}')
-    raise Wrong(f'you say {found:,.6g} bytes; {right:,.6g} is right. {both} '
-                + _there(found, lines))
-
-
-def _there(found, lines):
-    if not 0 <= found < 1e15:
-        return ('The lines cross, because a byte takes less time with the '
-                'second plan.')
-    one, two = (start + slope * found for start, slope in lines)
-    return (f'So for {found:,.6g} bytes they take {one * 1e3:.4g} and '
-            f'{two * 1e3:.4g} ms. Where the lines cross, both times are '
-            'equal.')
+    (start, slope), (start_2, slope_2) = (
+        line_of(plan, n, **links) for plan in (first, second))
+    text = (f'you say {found:,.6g} bytes; {right:,.6g} is right. The first '
+            f'plan takes {start * 1e3:.4g} ms for no bytes and '
+            f'{slope * 1e9:.4g} ms for each MB more, the second plan '
+            f'{start_2 * 1e3:.4g} and {slope_2 * 1e9:.4g}. ')
+    if 0 <= found < 1e15:
+        one, two = start + slope * found, start_2 + slope_2 * found
+        text += (f'For {found:,.6g} bytes they take {one * 1e3:.4g} and '
+                 f'{two * 1e3:.4g} ms. ')
+    if slope and abs(slope - slope_2) <= 1e-9 * slope:
+        text += 'Each MB more costs both plans the same. '
+    raise Wrong(text + (
+        'There is no size from which on the second plan is faster. Never: '
+        'return float("inf").' if right == math.inf else
+        'The second plan is faster for all sizes above 0.' if right == 0 else
+        'Where the two lines cross, both times are equal.'))
 
 
 LIKE_CHAPTER = Links(180e-6, 11.8e6, 45e-6, 'A network like chapter 11\'s')
@@ -477,7 +341,7 @@ def picture(predict: Answer, crossover: Answer,
     nbytes = np.geomspace(nbytes.min(), nbytes.max(), 60)
 
     def seconds_of(plan):
-        return lambda nbytes: _asked(predict, plan, nbytes, *links[:3])
+        return lambda nbytes: _predicted(predict, plan, nbytes, *links[:3])
 
     functions = [seconds_of(plan) for plan in plans]
     figure = new_figure(5.4, 4.4 if measured else 4)

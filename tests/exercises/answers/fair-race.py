@@ -1,6 +1,6 @@
 # %% wrong: all repeats of one, then all of the next
 # loses: phase, drift
-# says: In which order does it hit the same share of all programs
+# says: In which order does a slow phase hit as many runs
 #-    for number in range(rounds):
 #-        for name in names if number % 2 == 0 else reversed(names):
 #+    for name in names:
@@ -9,14 +9,14 @@
 
 # %% wrong: the mean
 # loses: phase, spikes, fast
-# says: One such run must not pull the result
+# says: hardly changes when a few of them are strange
 #-    return {name: np.median(ms[1:]) for name, ms in taken.items()}
 #+    return {name: np.mean(ms[1:]) for name, ms in taken.items()}
 
 
 # %% wrong: the mean, with the cold run
 # loses: cold, phase, spikes, fast, drift
-# says: should it count?
+# says: Should the first run of a program count?
 #-    return {name: np.median(ms[1:]) for name, ms in taken.items()}
 #+    return {name: np.mean(ms) for name, ms in taken.items()}
 

@@ -1,7 +1,7 @@
 # ruff: noqa: F811
 # %% wrong: each send pays a latency
 # loses: rounds
-# says: That is the number of sends
+# says: It has 4 sends, and all of them travel at the same time
 #-        seconds += alpha + more * overhead + max(load.values()) / bandwidth
 #+        seconds += len(sends) * alpha + more * overhead
 #+        seconds += max(load.values()) / bandwidth
@@ -9,13 +9,13 @@
 
 # %% wrong: only what is sent
 # loses: bytes
-# says: The received bytes of a worker share its cable, too
+# says: receives 1.5 × nbytes = 600,000 bytes
 #-            load['to', dst] += size[chunk]
 
 
 # %% wrong: the first message costs an overhead, too
 # loses: messages
-# says: its handling is in alpha already
+# says: The handling of the first message is in alpha already
 #-        more = max(messages.values()) - 1
 #+        more = max(messages.values())
 
