@@ -1,7 +1,7 @@
 # ruff: noqa: E402, F811
 # %% wrong: GPipe's order
 # loses: kept
-# says: device 0 holds the activations of 8 micro-batches after ('F', 7)
+# says: device 0 holds the activations of 5 micro-batches after ('F', 4)
 def order(K, M):
     passes = [('F', m) for m in range(M)] + [('B', m) for m in range(M)]
     return [passes] * K
@@ -38,18 +38,14 @@ def order(K, M):
     return orders
 
 
-# %% wrong: the plan of the package
+# %% wrong: the order of the lesson
 # loses: order, slots, kept
-# says: a function of d2lps.pictures.toys.explore_pipeline was called
-from d2lps.pictures.toys.explore_pipeline import _order
+# says: a function of d2lps.pipelines.orders was called
+from d2lps.pipelines import one_f_one_b
 
 def order(K, M):
-    orders = []
-    for d in range(K):
-        text = _order(d, K, M, '1F1B')
-        orders.append([(kind, text[:k].count(kind))
-                       for k, kind in enumerate(text)])
-    return orders
+    return (((step.kind, step.batch) for step in one_f_one_b(d, K, M))
+            for d in range(K))
 
 
 # %% right: a generator of generators
