@@ -89,7 +89,7 @@ grade: $(VENV)/installed-tests $(if $(TORCH),$(VENV)/torch)
 	$(VENV)/bin/python -m teaching.grade "$(FROM)" --to "$(TO)" \
 	  --walls "$(WALLS)" $(if $(EXERCISES),--exercises $(EXERCISES)) \
 	  $(if $(AGAIN),--again $(AGAIN)) $(if $(DUE),--due "$(DUE)") \
-	  $(if $(WHEN),--when "$(WHEN)") $(if $(LATE),--late "$(LATE)") \
+	  $(if $(LATE),--late "$(LATE)") \
 	  $(if $(LMS),--lms "$(LMS)") $(if $(SCALE),--scale)
 
 # Pages to where nbgrader hands them back from: its course.

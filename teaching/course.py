@@ -9,10 +9,12 @@ import logging
 import os
 import sys
 from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import nbformat
+from nbgrader.api import SubmittedNotebook
 from nbgrader.apps import NbGraderAPI
 from nbgrader.utils import determine_grade, is_grade
 from nbformat import NotebookNode
@@ -20,8 +22,11 @@ from traitlets.config import Config
 
 from d2lps.annotations import PathLike
 from d2lps.exercises.checking import EXERCISES
-from teaching import byhand, walls
+from teaching import byhand, late, walls
 from teaching.harmless import harmless
+
+if TYPE_CHECKING:
+    from teaching.results import Result
 
 SOLUTIONS = walls.ROOT / 'notebooks' / 'exercises' / 'solutions'
 STUB = ("# your lines here, in place of the next one\n"
@@ -49,12 +54,6 @@ def _source(exercise: str) -> NotebookNode:
     for cell in notebook.cells:  # it tells what the solution drew
         cell.metadata.pop('alt', None)
     return notebook
-
-
-class Points(NamedTuple):
-    """What the gradebook has for a notebook, by the name of the check."""
-    given: Mapping[str, float]
-    most: Mapping[str, float]
 
 
 class Course:
@@ -178,14 +177,32 @@ class Course:
         with self.api.gradebook as gradebook:
             return byhand.written(gradebook)
 
-    def points(self, student: str, exercise: str) -> Points:
-        """The points in the gradebook."""
+    def due_dates(self) -> dict[str, str]:
+        """From an exercise to its due date, where the gradebook has one."""
         with self.api.gradebook as gradebook:
-            found = gradebook.find_submission_notebook(
-                exercise, exercise, student)
-            return Points(
-                {grade.name: grade.auto_score or 0. for grade in found.grades},
-                {grade.name: grade.max_score for grade in found.grades})
+            return {one.name: one.duedate.replace(tzinfo=UTC).isoformat()
+                    for one in gradebook.assignments if one.duedate}
+
+    def set_due_dates(self, due: Mapping[str, str]) -> None:
+        """Write due dates into the gradebook, as the formgrader does."""
+        with self.api.gradebook as gradebook:
+            for exercise, time in due.items():
+                gradebook.update_or_create_assignment(exercise, duedate=time)
+
+    def enter_late_days(self, results: 'Iterable[Result]') -> None:
+        """Enter when each was handed in, and what its late days cost."""
+        found = {(one.student, one.exercise): one for one in results}
+        with self.api.gradebook as gradebook:
+            for notebook in gradebook.db.query(SubmittedNotebook):
+                submission = notebook.assignment
+                one = found.get((submission.student_id, notebook.name))
+                if one is None:
+                    continue
+                notebook.late_submission_penalty = one.penalty
+                submission.timestamp = (
+                    datetime.fromisoformat(one.time).replace(tzinfo=None)
+                    if one.time not in (None, late.MARKED) else None)
+            gradebook.db.commit()
 
 
 def _write(path: Path, notebook: NotebookNode) -> None:

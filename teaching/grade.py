@@ -8,11 +8,12 @@ import argparse
 import asyncio
 import functools
 import os
+import signal
 import sys
 import time
 import warnings
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import NamedTuple
@@ -24,12 +25,12 @@ import d2lps
 from d2lps.annotations import PathLike
 from d2lps.exercises.checking import (EXERCISES, NO_TORCH, WITH_TORCH, Missing,
                                       the_torch)
-from teaching import late, lms, spreadsheets, walls
+from teaching import lms, spreadsheets, walls
 from teaching.course import Course
-from teaching.executing import Disturbed, execute
+from teaching.executing import execute
 from teaching.judging import judge
-from teaching.results import (KEPT, Result, Results, digest, known_people,
-                              rules_of)
+from teaching.late import Rules, read_due
+from teaching.results import KEPT, Result, Results, digest, known_people
 from teaching.submissions import (Submission, hidden_cases, is_check, loose,
                                   read_all, rebuild)
 
@@ -40,9 +41,9 @@ TABLES = 'grades.csv', 'students.csv', lms.FILLED_IN
 MADE = {'course', 'feedback', 'results', KEPT, *TABLES,
         *(f'{name}.new' for name in TABLES),
         'equal.csv'}  # which earlier versions wrote
-# The modules here on which a result depends; the others write results down.
-JUDGES = ('executing', 'harmless', 'judging', 'kernel_messages', 'own_time',
-          'start', 'submissions', 'walls')
+# The modules here that only write results down. Results depend on the others.
+WRITERS = ('byhand', 'course', 'feedback', 'grade', 'handback', 'late', 'lms',
+           'release', 'results', 'spreadsheets')
 
 
 class Task(NamedTuple):
@@ -77,66 +78,63 @@ class Grading:
     to: the folder, with what an earlier grading has left: what has not
     changed since is not graded again, but for the students named in `again`.
     asked_for: exercises that count for all, also for students who handed in
-    nothing. rules: of late days; None for those of the earlier grading.
+    nothing. due: new due dates. late: percent of the points for each late
+    day; None for that of the earlier grading.
     """
 
     def __init__(self, submissions: Sequence[Submission],
                  exercises: Sequence[str], to: PathLike,
                  behind_walls: bool = True, again: Collection[str] = (),
                  asked_for: Collection[str] = (),
-                 rules: late.Rules | None = None) -> None:
+                 due: Mapping[str, str] | None = None,
+                 late: float | None = None) -> None:
         self._course = Course.open(Path(to) / 'course', exercises)
-        self.results = Results(to, submissions, rules)
+        if due:
+            self._course.set_due_dates(due)
+        self.results = Results(to, submissions)
+        self._late = self.results.rules.percent if late is None else late
         self._submissions, self._exercises = submissions, exercises
         self._templates = {exercise: self._course.template(exercise)
                            for exercise in exercises}
+        self._most = {exercise: _max_points(template)
+                      for exercise, template in self._templates.items()}
         self._behind_walls = behind_walls
         self._again, self._asked_for = again, asked_for
         self.graded: set[tuple[str, str]] = set()  # (student, exercise)
-        self._torch = False  # can students' code import PyTorch?
         self._disturbed: list[Task] = []  # to be executed once more, alone
 
     def run(self) -> None:
         """Grade all that is new or changed."""
-        self._read_by_hand()
-        asyncio.run(self._run())
-        self._read_by_hand()  # graded anew, or written in the meantime
-
-    def _read_by_hand(self):
-        """What a teacher wrote; what is known stays if it cannot be read."""
+        self._read_gradebook()
+        tasks = [Task(submission, exercise, self._digest(submission, exercise))
+                 for submission in self._submissions
+                 for exercise in self._exercises]
+        torch = any(task.digest and task.exercise in WITH_TORCH
+                    for task in tasks) and has_torch(self._behind_walls)
+        todo = []
+        for task in tasks:
+            if self._is_to_do(task, torch):
+                todo.append(task)
+            else:
+                self._keep(task)
+        self.results.write(*(one.student for one in self._submissions))
+        asyncio.run(self._grade_all(todo))
+        self._read_gradebook()  # graded anew, or written in the meantime
         try:
-            self.results.note_by_hand(self._course.by_hand())
+            self._course.enter_late_days(self.results.all())
+        except SQLAlchemyError as error:
+            print("nbgrader's gradebook does not have all late days, but the "
+                  f'tables have them: {error.args[0]}')
+
+    def _read_gradebook(self) -> None:
+        """What a teacher wrote; what is known stays if it cannot be read."""
+        by_hand, due = self.results.by_hand, self.results.rules.due
+        try:
+            by_hand, due = self._course.by_hand(), self._course.due_dates()
         except SQLAlchemyError as error:
             print("nbgrader's gradebook cannot be read, so what was written "
                   f'there by hand is as before: {error.args[0]}')
-
-    async def _run(self):
-        slots = asyncio.Queue()
-        for slot in range(min(1 + (os.cpu_count() or 1),  # some only wait
-                              walls.MOST_SLOTS)):
-            slots.put_nowait(slot)
-        needed = any(exercise in WITH_TORCH and exercise in one.notebooks
-                     for one in self._submissions
-                     for exercise in self._exercises)
-        self._torch = needed and await asyncio.to_thread(
-            has_torch, self._behind_walls)
-        todo = []
-        for submission in self._submissions:
-            for exercise in self._exercises:
-                task = Task(submission, exercise,
-                            self._digest(submission, exercise))
-                if self._to_execute(task):
-                    todo.append(task)
-                else:
-                    self._keep(task)
-        self.results.write(*(one.student for one in self._submissions))
-        self._progress = Progress(len(todo), slots.qsize())
-        # The gradebook is for one at a time, and slow: results do not wait.
-        with ThreadPoolExecutor(1) as gradebook:
-            await asyncio.gather(*[
-                self._grade_safely(task, slots, gradebook) for task in todo])
-            for task in self._disturbed:
-                await self._grade_safely(task, slots, gradebook)
+        self.results.note_gradebook(by_hand, Rules(due, self._late))
 
     def _digest(self, submission: Submission, exercise: str) -> str | None:
         """See `Task`."""
@@ -147,11 +145,9 @@ class Grading:
                       self._templates[exercise],
                       hidden_cases(HIDDEN, exercise), _judging_code())
 
-    def _to_execute(self, task: Task) -> bool:
+    def _is_to_do(self, task: Task, torch: bool) -> bool:
         """Is there a notebook that was not graded yet, and can be?"""
-        if task.digest is None:
-            return False
-        if task.exercise in WITH_TORCH and not self._torch:
+        if task.digest is None or task.exercise in WITH_TORCH and not torch:
             return False
         return task.student in self._again or not (
             self.results.known(task.student, task.exercise, task.digest))
@@ -173,95 +169,82 @@ class Grading:
 
     def _no_result(self, task: Task, points: float | None,
                    remarks: list[str]) -> None:
-        most = _max_points(self._templates[task.exercise])
-        self.results.keep(Result(task.student, task.exercise, points, most,
-                                 remarks, []))
+        self.results.keep(Result(task.student, task.exercise, points,
+                                 self._most[task.exercise], remarks, []))
 
-    async def _grade_safely(self, task, slots, gradebook):
+    async def _grade_all(self, todo: Sequence[Task]) -> None:
+        self._todo = len(todo)
+        self._slots: asyncio.Queue[int] = asyncio.Queue()
+        for slot in range(min(1 + (os.cpu_count() or 1),  # some only wait
+                              walls.MOST_SLOTS)):
+            self._slots.put_nowait(slot)
+        # The gradebook is for one at a time, and slow: results do not wait.
+        with ThreadPoolExecutor(1) as self._gradebook:
+            await asyncio.gather(*map(self._grade, todo))
+            for task in self._disturbed:
+                await self._grade(task._replace(alone=True))
+
+    async def _grade(self, task: Task) -> None:
+        """Grade a notebook, or note that it has to be graded again, alone.
+
+        Another notebook can have taken all memory, or have filled the disk.
+        """
         try:
-            try:
-                await self._grade(task, slots, gradebook)
-            except Exception as error:  # a fault of this code or of nbgrader
-                if isinstance(error, OSError) and not task.alone:
-                    raise
-                self._note_failure(task, error)
-        except OSError:  # such as a disk that is full for a moment
-            if task.alone:
-                raise
-            self._disturbed.append(task._replace(alone=True))
+            notebook, result = await self._result(task)
+            self.results.add(result)
+            self.graded.add((task.student, task.exercise))
+            print(f'{len(self.graded)} of {self._todo}: {task.student}, '
+                  f'{task.exercise}: {result.points:g} of {result.of:g}',
+                  flush=True)
+            await self._enter(task, notebook, result)
+        except Exception as error:
+            if not task.alone:
+                self._disturbed.append(task)
+                return
+            self._no_result(task, None, [
+                f'could not be graded: {type(error).__name__}: {error}'])
+            self.results.write(task.student)
+            print(f'{task.student}, {task.exercise}: could not be graded')
 
-    def _note_failure(self, task: Task, error: Exception) -> None:
-        self.results.add(Result(
-            task.student, task.exercise, None,
-            _max_points(self._templates[task.exercise]),
-            [f'could not be graded: {type(error).__name__}: {error}'], []))
-        self._progress.tell(f'{task.student}, {task.exercise}: could not be '
-                            'graded')
-
-    async def _grade(self, task, slots, gradebook):
-        student, exercise, remarks = task.student, task.exercise, task.remarks
-        cases = hidden_cases(HIDDEN, exercise)
-        slot = await slots.get()
+    async def _result(self, task: Task) -> tuple[NotebookNode, Result]:
+        """The executed notebook, and what the judges say of it."""
+        cases = hidden_cases(HIDDEN, task.exercise)
+        slot = await self._slots.get()
         try:
-            notebook, more = rebuild(self._templates[exercise],
-                                     task.submission.notebooks[exercise])
+            notebook, remarks = rebuild(
+                self._templates[task.exercise],
+                task.submission.notebooks[task.exercise])
             problems = await execute(notebook, cases, slot, self._behind_walls,
                                      task.alone)
-        except Disturbed:
-            problems = None
         finally:
-            slots.put_nowait(slot)
-        if asyncio.current_task().cancelling():
-            # Our Ctrl-C, which nbclient has taken for the kernel's death.
-            raise asyncio.CancelledError
-        if problems is None:
-            self._disturbed.append(task._replace(alone=True))
-            return
-        numbers = {cell.id: k for k, cell in enumerate(notebook.cells, 1)}
-        more += [f'cell {numbers[cell]}: {problem.words}' for cell, problem
-                 in problems.items() if not problem.skipped]
-        verdicts = await asyncio.to_thread(judge, exercise, notebook, cases,
-                                           problems)
+            self._slots.put_nowait(slot)
+            current = asyncio.current_task()
+            if current and current.cancelling():
+                # Our Ctrl-C, which nbclient has taken for the kernel's death.
+                raise asyncio.CancelledError
+        for number, cell in enumerate(notebook.cells, 1):
+            if cell.id in problems and not problems[cell.id].skipped:
+                remarks.append(f'cell {number}: {problems[cell.id].words}')
+        verdicts = await asyncio.to_thread(judge, task.exercise, notebook,
+                                           cases, problems)
         points = sum(one.points for one in verdicts if one.wrong is None)
-        result = Result(student, exercise, points, _max_points(notebook),
-                        remarks + more, verdicts, task.time)
-        self.results.add(result)
-        self.graded.add((student, exercise))
-        self._progress.tell(f'{student}, {exercise}: {result.points:g} of '
-                            f'{result.of:g}')
+        return notebook, Result(
+            task.student, task.exercise, points, self._most[task.exercise],
+            task.remarks + remarks, verdicts, task.time)
+
+    async def _enter(self, task: Task, notebook: NotebookNode,
+                     result: Result) -> None:
+        """Enter a result into the gradebook; it stays if that fails."""
         try:
             await asyncio.get_running_loop().run_in_executor(
-                gradebook, self._course.grade, student, exercise, notebook)
-        except Exception as error:  # such as a full disk: the points stay
-            remarks.append("could not be entered into nbgrader's gradebook: "
-                           f'{type(error).__name__}: {error}')
-            self.results.add(result._replace(remarks=remarks + more))
+                self._gradebook, self._course.grade, task.student,
+                task.exercise, notebook)
+        except Exception as error:  # such as a gradebook that is in use
+            self.results.add(result._replace(remarks=[
+                *result.remarks, "could not be entered into nbgrader's "
+                f'gradebook: {type(error).__name__}: {error}']))
         else:
             self.results.keep(result, task.digest)
-
-
-class Progress:
-    """Says how much is done, and how long the rest may take.
-
-    together: how many are at work at the same time. The first of them are
-    done at about the same moment, so they do not tell yet how long one takes.
-    """
-
-    def __init__(self, of: int, together: int) -> None:
-        self._of, self._together = of, together
-        self._done, self._start = 0, time.monotonic()
-
-    def tell(self, words: str) -> None:
-        """Print that one more is done, and what it is, in words."""
-        self._done = min(self._done + 1, self._of)  # one may be done again
-        left = ''
-        if self._together < self._done < self._of:
-            seconds = (time.monotonic() - self._start) / self._done * (
-                self._of - self._done)
-            minutes = round(seconds / 60)
-            left = f', about {minutes} minute{"s" * (minutes > 1)} left' if (
-                minutes) else ', less than a minute left'
-        print(f'{self._done} of {self._of}{left}: {words}', flush=True)
 
 
 def has_torch(behind_walls: bool) -> bool:
@@ -276,9 +259,10 @@ def has_torch(behind_walls: bool) -> bool:
 @functools.cache
 def _judging_code() -> list[str]:
     """The code with which answers are checked, d2lps included."""
-    ours = [Path(__file__).with_name(f'{name}.py') for name in JUDGES]
-    lesson = sorted(Path(d2lps.__file__).parent.rglob('*.py'))
-    return [path.read_text() for path in [*ours, *lesson]]
+    ours = [path for path in Path(__file__).parent.glob('*.py')
+            if path.stem not in WRITERS]
+    lesson = Path(d2lps.__file__).parent.rglob('*.py')
+    return [path.read_text() for path in sorted([*ours, *lesson])]
 
 
 def _max_points(notebook: NotebookNode) -> float:
@@ -319,7 +303,8 @@ def chosen(submissions: Sequence[Submission],
     return [name for name in EXERCISES if name in found]
 
 
-def main(words: Sequence[str] | None = None) -> None:
+def arguments(words: Sequence[str] | None) -> argparse.Namespace:
+    """What was typed."""
     parser = argparse.ArgumentParser(prog='teaching.grade')
     parser.add_argument('submitted', help='a folder with one for each student')
     parser.add_argument('--to', default='graded', help='where results go',
@@ -328,72 +313,66 @@ def main(words: Sequence[str] | None = None) -> None:
     parser.add_argument('--again', nargs='*', default=[], metavar='STUDENT',
                         help='also what has not changed since')
     parser.add_argument('--due', help='a table: exercise, due')
-    parser.add_argument('--when', help='a table: student, exercise, time or '
-                        'days')
     parser.add_argument('--late', type=float, metavar='PERCENT',
                         help='of the points, for each day that one is late')
     parser.add_argument('--lms', help='a table that Moodle or Canvas exported')
     parser.add_argument('--scale', action='store_true',
                         help="points to the platform's maximum")
     parser.add_argument('--walls', choices=['bwrap', 'none'], default='bwrap')
-    args = parser.parse_args(words)
+    return parser.parse_args(words)
+
+
+def main(words: Sequence[str] | None = None) -> None:
+    args = arguments(words)
     warnings.simplefilter('ignore')  # of nbgrader, for its own developers
-    start = time.time()
     try:
-        if args.walls == 'bwrap' and walls.problem():
-            raise ValueError(
-                f'students\' code would run without walls: {walls.problem()}. '
-                'WALLS=none runs it all the same, as you, and it can read '
-                'what you can read')
-        export = lms.Export(args.lms) if args.lms else None
-        submissions = read_all(args.submitted, known_people(args.to))
-        unknown = {*args.again} - {one.student for one in submissions}
-        if unknown:
-            raise ValueError(f'AGAIN must name students; there is no '
-                             f'{", ".join(sorted(unknown))}')
-        rules = rules_for(args, submissions)
-        if left_out := loose(args.submitted):
-            print("in no student's folder, so left out:",
-                  *map(spreadsheets.plain, left_out))
-        exercises = chosen(submissions, args.exercises)
-        to = folder_for_results(args.to, args.submitted)
-        grading = Grading(submissions, exercises, to, args.walls == 'bwrap',
-                          args.again, args.exercises, rules)
-        grading.run()
-        if export:
-            lms.fill_in(export, grading.results.all(), grading.results.people,
-                        args.exercises or EXERCISES, args.scale)
-            (to / lms.FILLED_IN).write_text(export.text(), encoding='utf-8',
-                                            newline='')
-            for words in export.said:
-                print(spreadsheets.plain(words))
-            print(f'to be imported: {to / lms.FILLED_IN}')
+        grade(args)
     except KeyboardInterrupt:
         sys.exit('d2lps: ended before all were graded; what was graded stays, '
                  'and the same again goes on from there')
+    except SQLAlchemyError as error:
+        sys.exit("d2lps: the due dates could not be written into nbgrader's "
+                 f'gradebook, so nothing was done: {error.args[0]}')
     except (ValueError, OSError, RuntimeError) as error:
         sys.exit(f'd2lps: {error}')
+
+
+def grade(args: argparse.Namespace) -> None:
+    """Grade a folder. Raises ValueError for what was typed wrongly."""
+    start = time.time()
+    if args.walls == 'bwrap' and walls.problem():
+        raise ValueError(
+            f"students' code would run without walls: {walls.problem()}. "
+            'WALLS=none runs it all the same, as you, and it can read what '
+            'you can read')
+    if args.late is not None and not 0 <= args.late <= 100:
+        raise ValueError('LATE must be a percentage, such as 10; it was '
+                         f'{args.late:g}')
+    due = read_due(args.due) if args.due else None
+    export = lms.Export(args.lms) if args.lms else None
+    submissions = read_all(args.submitted, known_people(args.to))
+    unknown = {*args.again} - {one.student for one in submissions}
+    if unknown:
+        raise ValueError(f'AGAIN must name students; there is no '
+                         f'{", ".join(sorted(unknown))}')
+    if left_out := loose(args.submitted):
+        print("in no student's folder, so left out:",
+              *map(spreadsheets.plain, left_out))
+    exercises = chosen(submissions, args.exercises)
+    to = folder_for_results(args.to, args.submitted)
+    grading = Grading(submissions, exercises, to, args.walls == 'bwrap',
+                      args.again, args.exercises, due, args.late)
+    grading.run()
+    if export:
+        lms.fill_in(export, grading.results.all(), grading.results.people,
+                    args.exercises or EXERCISES, args.scale)
+        (to / lms.FILLED_IN).write_text(export.text(), encoding='utf-8',
+                                        newline='')
+        for words in export.said:
+            print(spreadsheets.plain(words))
+        print(f'to be imported: {to / lms.FILLED_IN}')
     summary(grading, submissions, exercises, args.exercises,
             time.time() - start, to)
-
-
-def rules_for(args: argparse.Namespace,
-              submissions: Sequence[Submission]) -> late.Rules:
-    """The rules for late days: those of before, with what is new."""
-    rules = rules_of(args.to)
-    if args.due:
-        rules = rules._replace(due=late.read_due(args.due))
-    if args.when:
-        students = known_people(args.to) | {one.folder: one.student
-                                            for one in submissions}
-        students |= {student: student for student in students.values()}
-        rules = rules._replace(told=late.read_times(args.when, students))
-    if args.late is not None:
-        if not 0 <= args.late <= 100:
-            raise ValueError('LATE must be a percentage, such as 10; it was '
-                             f'{args.late:g}')
-        rules = rules._replace(percent=args.late)
-    return rules
 
 
 def summary(grading: Grading, submissions: Sequence[Submission],
@@ -423,4 +402,7 @@ def summary(grading: Grading, submissions: Sequence[Submission],
 
 
 if __name__ == '__main__':
+    # Ended by another program, it leaves as little behind as after Ctrl-C.
+    signal.signal(signal.SIGTERM, lambda *_: signal.raise_signal(
+        signal.SIGINT))
     main()

@@ -1,11 +1,13 @@
-"""Late days: when an answer was handed in, against when it was due."""
-import functools
-import json
-import re
-from collections.abc import Collection, Mapping
+"""Late days: when an answer was handed in, and when it was due.
+
+Due dates are in nbgrader's gradebook, times in the file `timestamp.txt` that
+its exchange writes. All times here are texts, in UTC.
+"""
+import math
+from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta, tzinfo
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple
 
 from d2lps.annotations import PathLike
 from d2lps.exercises.checking import EXERCISES
@@ -14,130 +16,85 @@ from teaching import spreadsheets
 if TYPE_CHECKING:
     from teaching.results import Result
 
-# By student and exercise: a time that `moment` reads, or a number of days.
-Told: TypeAlias = Mapping[tuple[str, str], str | int]
-
-MARKED = 'late'  # in place of a time: Canvas says so, and not since when
+MARKED = 'late'  # in place of a time: Canvas says so, but not how late
 DAY = timedelta(days=1)
 
 
 class Rules(NamedTuple):
     """What counts as late, and what it costs.
 
-    due: from an exercise to a time. told: from (student, exercise) to a time,
-    or to a number of days, which a teacher gave: they win. percent: of the
-    points, for each day; 0 only tells the days.
+    due: from an exercise to its due date. percent: of the points, for each
+    day that has begun. If it is 0, late days are only shown.
     """
     due: Mapping[str, str] = {}
-    told: Told = {}
     percent: float = 0
 
     def days(self, result: 'Result') -> int:
-        """Days that have begun since a result's notebook was due."""
-        time = self.told.get((result.student, result.exercise), result.time)
-        if isinstance(time, int):
-            return time
+        """The days that have begun since a result's notebook was due."""
+        due, time = self.due.get(result.exercise), result.time
         if time == MARKED:
-            return 1  # at least
-        due = self.due.get(result.exercise)
+            return 1
         if due is None or time is None:
             return 0
-        return max(0, -((moment(due) - moment(time)) // DAY))
+        late = datetime.fromisoformat(time) - datetime.fromisoformat(due)
+        return max(0, math.ceil(late / DAY))
 
     def applied(self, result: 'Result') -> 'Result':
-        """The result with its late days, and what they cost."""
-        days = self.days(result) if result.verdicts else 0
-        if not days:
+        """The result with its late days, and without what they cost."""
+        days = self.days(result)
+        if not days or not result.verdicts:
             return result
         remark = f'{days} day{"s" if days > 1 else ""} late'
-        told = (result.student, result.exercise) in self.told
-        if result.time == MARKED and not told:
+        if result.time == MARKED:
             remark += ' or more, as Canvas says'
-        points = result.points
-        if self.percent and points:
-            points *= max(0, 1 - days * self.percent / 100)
-            remark += (f': {spreadsheets.number(points)} points, not '
-                       f'{spreadsheets.number(result.points)}')
-        return result._replace(days=days, points=points,
+        points = result.points or 0
+        penalty = points * min(1, days * self.percent / 100)
+        if penalty:
+            remark += (f': {spreadsheets.number(points - penalty)} points, '
+                       f'not {spreadsheets.number(points)}')
+        return result._replace(days=days, points=points - penalty,
+                               penalty=penalty,
                                remarks=[*result.remarks, remark])
-
-
-@functools.cache
-def moment(text: str, zone: tzinfo | None = None) -> datetime:
-    """The time that a text tells, such as 2026-11-20 13:45:12.1 UTC.
-
-    A day alone means its end. zone: of what names none; None for ours.
-    """
-    text = re.sub(r'\s*(UTC|GMT|Z)$', '+00:00', text.strip())
-    text = re.sub(r'\s+(?=[+-]\d\d:?\d\d$)', '', text)
-    try:
-        found = datetime.fromisoformat(text)
-        if ':' not in text:
-            found += DAY
-        if found.tzinfo is None:
-            found = found.replace(tzinfo=zone) if zone else found.astimezone()
-        return found.astimezone(UTC)
-    except (ValueError, OverflowError):
-        raise ValueError(f'{text!r} is no time; write it as in 2026-11-20 '
-                         '18:00') from None
 
 
 def handed_in(notebook: Path) -> str | None:
     """The time that nbgrader's exchange wrote beside a notebook, or None.
 
-    A text that `moment` reads. Raises ValueError if it is none.
+    Raises ValueError if what is there is no time.
     """
     path = notebook.with_name('timestamp.txt')
     if path.is_symlink() or not path.is_file():
         return None
     with open(path, encoding='utf-8', errors='replace') as file:
-        return moment(file.read(100), UTC).isoformat()
+        return _moment(file.read(100), UTC)
 
 
 def read_due(path: PathLike) -> dict[str, str]:
-    """From exercise to time, of a table with the columns exercise, due."""
+    """From exercise to due date, of a table with the columns exercise, due."""
     due: dict[str, str] = {}
     for row in spreadsheets.read(Path(path).expanduser(), 'exercise', 'due'):
-        _known(path, row['exercise'], EXERCISES, 'exercise')
-        due[row['exercise']] = moment(row['due']).isoformat()
+        exercise = row['exercise']
+        if exercise not in EXERCISES:
+            raise ValueError(f'{path} has {exercise!r}, which is no exercise')
+        if exercise in due:
+            raise ValueError(f'{path} has two due dates for {exercise}')
+        due[exercise] = _moment(row['due'])
     return due
 
 
-def read_times(path: PathLike, students: Mapping[str, str]) -> Told:
-    """From (student, exercise) to a time or days, of a teacher's table.
+def _moment(text: str, zone: tzinfo | None = None) -> str:
+    """The time that a text tells, in UTC. A date alone means its end.
 
-    students: from a name that may stand there to a student.
+    zone: of a text that names none; None for that of this machine.
     """
-    told: dict[tuple[str, str], str | int] = {}
-    for row in spreadsheets.read(Path(path).expanduser(), 'student',
-                                 'exercise'):
-        _known(path, row['exercise'], EXERCISES, 'exercise')
-        _known(path, row['student'], students, 'student')
-        key = students[row['student']], row['exercise']
-        if re.fullmatch(r'\d{1,4}', row.get('days', '')):
-            told[key] = int(row['days'])
-        elif row.get('time'):
-            told[key] = moment(row['time']).isoformat()
-        else:
-            raise ValueError(f'{path} must have a time or a number of days '
-                             f'for {row["student"]}, {row["exercise"]}')
-    return told
-
-
-def _known(path: PathLike, name: str, names: Collection[str],
-           what: str) -> None:
-    if name not in names:
-        raise ValueError(f'{path} has {name!r}, which is no {what} here')
-
-
-def saved(rules: Rules) -> str:
-    """Rules as a text, for `loaded`."""
-    return json.dumps([rules.due, [[*key, value] for key, value
-                                   in rules.told.items()], rules.percent])
-
-
-def loaded(text: str) -> Rules:
-    """The rules that `saved` wrote."""
-    due, told, percent = json.loads(text)
-    return Rules(due, {(student, exercise): value
-                       for student, exercise, value in told}, percent)
+    text = text.strip().replace(' UTC', 'Z')
+    try:
+        found = datetime.fromisoformat(text)
+        if len(text) <= len('2026-11-20'):
+            found += DAY
+        if zone and found.tzinfo is None:
+            found = found.replace(tzinfo=zone)
+        return found.astimezone(UTC).isoformat()
+    except (ValueError, OverflowError):
+        raise ValueError(f'{text!r} is no time; write it as in 2026-11-20 '
+                         '18:00') from None

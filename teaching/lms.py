@@ -3,10 +3,9 @@
 Rows and columns stay as they were, and so does what stands in them, but for
 grades. Columns for exercises that the table lacks are added.
 """
-import functools
 import re
 import unicodedata
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
@@ -15,176 +14,141 @@ from teaching import spreadsheets
 from teaching.results import Called, Result
 
 FILLED_IN = 'for-import.csv'
-WORKSHEET = 'Identifier', 'Grade', 'Last modified (grade)'
-# Of Moodle's report of all grades: columns that say who somebody is.
-WHO = 'ID number', 'Email address', 'Username'
-FIRST, LAST = ('First name',), ('Last name', 'Surname')
-CANVAS_WHO = 'SIS User ID', 'SIS Login ID', 'Integration ID'
+# Columns that tell who a student is. Only a name can be that of two.
+IDS = ('ID', 'SIS User ID', 'SIS Login ID', 'Integration ID',  # of Canvas
+       'ID number', 'Email address', 'Username')  # of Moodle
+NAMES = 'Student', 'Full name', 'First name', 'Last name', 'Surname'
+# By kind: the title of a column for grades, and what stands beside it.
+TITLES = {'canvas': r'(.*?)( \(\d+\))?', 'worksheet': 'Grade',
+          'report': r'(?:\w+: ?)?(.*?)( \(Real\))?'}
 UNKNOWN = '''\
-{} is no table that Moodle or Canvas exported: it has neither the columns \
-Student, ID and Section (Canvas), nor Identifier, Grade and Last modified \
-(grade) (a grading worksheet of Moodle), nor Email address, ID number or \
-Username (Moodle's report of grades). Set the language of Moodle to English \
-before you export'''
+{} is no table that Moodle or Canvas exported. It lacks Student, ID, Section \
+(Canvas); or Identifier, Grade, Last modified (grade) (Moodle's worksheet); \
+or Email address, ID number or Username (Moodle's report of grades). Set the \
+language of Moodle to English before you export'''
 
 
-class Person(NamedTuple):
-    """Who a row is about: texts that only they have, and names."""
+class Student(NamedTuple):
+    """A student's row. number: the one that the platform gave, if any."""
     row: list[str]
+    name: str
     number: str
     ids: set[str]
-    names: set[str]
-
-
-class Column(NamedTuple):
-    """A column for grades. maximum: of its points; None where rows have it."""
-    place: int
-    maximum: float | None
 
 
 class Export:
-    """A table of Moodle's or Canvas's, in which grades can be entered."""
+    """A table of Moodle's or Canvas's. kind: one of `TITLES`."""
 
     def __init__(self, path: PathLike) -> None:
         self.path = Path(path).expanduser()
-        rows, self._separator, self._bom = spreadsheets.rows_of(self.path)
-        self._rows = [row for row in rows if row]  # but for empty lines
-        self._header = self._rows[0] if self._rows else []
+        self.table = spreadsheets.table_in(self.path)
+        self.header = self.table.rows[0]
         self.kind = self._kind()
-        width = max(map(len, self._rows))
-        for row in self._rows:  # trailing cells may be left out
-            row += [''] * (width - len(row))
-        self._most: list[str] | None = None  # Canvas's row of points
-        self.people = [*self._people()]
+        # Canvas has a row with the most points of each column.
+        self.most = next((row for row in self.table.rows
+                          if 'Points Possible' in row[0]), None)
+        self.added: dict[int, float] = {}  # from a new column to its maximum
+        students = map(self._student, self.table.rows[1:])
+        self.students = [one for one in students if one.ids or one.number]
         self.said: list[str] = []  # what was not entered, and why
 
     def _kind(self) -> str:
-        header = self._header
-        if len(header) > 3 and 'Student' in header[0] and 'ID' in header[1] \
-                and any('Section' in one for one in header):
+        names = {*self.header}
+        if {'Student', 'ID', 'Section'} <= names:
             return 'canvas'
-        if {*WORKSHEET} <= {*header}:
+        if {'Identifier', 'Grade', 'Last modified (grade)'} <= names:
             return 'worksheet'
-        if {*WHO} & {*header}:
+        if names & {'ID number', 'Email address', 'Username'}:
             return 'report'
         raise ValueError(UNKNOWN.format(self.path))
 
-    def _people(self) -> Iterator[Person]:
-        for row in self._rows[1:]:
-            cells = functools.partial(self._cells, row)
-            if self.kind == 'canvas':
-                if 'Points Possible' in row[0]:
-                    self._most = row
-                elif row[1].strip():
-                    surname, _, given = row[0].partition(',')
-                    yield Person(row, row[1].strip(), _plain(
-                        [row[1], *cells(*CANVAS_WHO)]), _plain(
-                        [row[0], f'{given} {surname}']))
-            elif self.kind == 'worksheet':
-                number = re.search(r'\d+', cells('Identifier')[0])
-                if number:
-                    yield Person(row, number[0], _plain(cells(*WHO)),
-                                 _plain(cells('Full name')))
-            elif any(cell.strip() for cell in row):
-                first, last = cells(*FIRST), cells(*LAST)
-                names = [first + last, last + first] if first and last else []
-                yield Person(row, '', _plain(cells(*WHO)),
-                             _plain(map(' '.join, names)))
+    def cell(self, row: list[str], name: str) -> str:
+        """What is in this column, or nothing if there is no such column."""
+        return (row[self.header.index(name)].strip()
+                if name in self.header else '')
 
-    def _cells(self, row: Sequence[str], *names: str) -> list[str]:
-        """What stands in those of these columns that there are."""
-        return [row[self._header.index(name)] for name in names
-                if name in self._header]
+    def _student(self, row: list[str]) -> Student:
+        name = ' '.join(self.cell(row, column) for column in NAMES)
+        number = self.cell(row, 'Identifier').removeprefix('Participant ')
+        return Student(row, name.strip(), number or self.cell(row, 'ID'), {
+            *(_plain(self.cell(row, column)) for column in IDS)} - {''})
 
-    def of(self, folder: str, number: str) -> list[Person]:
-        """The rows that a student's folder may mean: none, one, or more."""
+    def fitting(self, folder: str, number: str) -> list[Student]:
+        """The students that a folder can mean: none, one, or more."""
         if number and self.kind != 'report':
-            return [one for one in self.people if one.number == number]
-        name = re.sub(r'_\d+(_assignsubmission_file_?)?$', '', folder) if (
-            number) else folder
-        [wanted] = _plain([name]) or ['']
-        return ([one for one in self.people if wanted in one.ids] or
-                [one for one in self.people if wanted in one.names])
+            return [one for one in self.students if one.number == number]
+        if number:
+            folder = re.sub(r'_\d+(_assignsubmission_file_?)?$', '', folder)
+        return ([one for one in self.students if _plain(folder) in one.ids] or
+                [one for one in self.students
+                 if _words(folder) == _words(one.name)])
 
-    def column(self, exercise: str, of: float) -> Column:
-        """The column for an exercise, made if need be.
+    def place(self, title: str, of: float) -> int:
+        """The index of the column for a title, which is added if missing.
 
-        of: the maximum of a new one.
+        of: the most points in a new column.
         """
-        for k, name in enumerate(self._header):
-            if self.kind == 'worksheet':
-                if name == 'Grade':
-                    return Column(k, None)  # a maximum in each row
-            elif self._title(name) == exercise:
-                cell = self._most[k] if self._most else ''
-                if 'read only' in cell:
+        for k, name in enumerate(self.header):
+            found = re.fullmatch(TITLES[self.kind], name)
+            if found and (self.kind == 'worksheet' or found[1] == title):
+                if self.most and 'read only' in self.most[k]:
                     raise ValueError(f'{name} cannot be changed, says '
                                      f'{self.path}')
-                return Column(k, _number(cell))
-        for row in self._rows:
+                return k
+        for row in self.table.rows:
             row.append('')
-        self._header[-1] = exercise
-        if self._most:
-            self._most[-1] = spreadsheets.number(of)
-        return Column(len(self._header) - 1, of)
+        self.header[-1] = title
+        if self.most:
+            self.most[-1] = spreadsheets.number(of)
+        self.added[len(self.header) - 1] = of
+        return len(self.header) - 1
 
-    def _title(self, name: str) -> str:
-        if self.kind == 'canvas':
-            return re.sub(r' \(\d+\)$', '', name)
-        return re.sub(r' \(Real\)$', '', re.sub(r'^\w+: ?', '', name))
-
-    def enter(self, person: Person, column: Column, points: float, of: float,
-              scale: bool, what: str) -> None:
-        """Write points into a person's row, or say why not.
-
-        of: the most points. scale: to the maximum of the table? what: whose
-        points these are, in words.
-        """
-        row, most, comma = person.row, column.maximum, False
+    def maximum(self, row: list[str], place: int) -> float | None:
+        """The most points that a cell can have, if the table tells it."""
         if self.kind == 'worksheet':
-            for text in self._cells(row, 'Maximum Grade'):
-                most, comma = _number(text), ',' in text
-            if 'no' in _plain(self._cells(row, 'Grade can be changed')):
-                self.said.append(f'{what}: Moodle says that this grade '
-                                 'cannot be changed')
-                return
-        if row[column.place].strip().upper() == 'EX':
+            return _value(self.cell(row, 'Maximum Grade'))
+        return self.added.get(place) or (
+            _value(self.most[place]) if self.most else None)
+
+    def enter(self, row: list[str], place: int, points: float,
+              what: str) -> None:
+        """Write points into a cell, or say why not. what: whose they are."""
+        if self.cell(row, 'Grade can be changed').lower() == 'no':
+            self.said.append(f'{what}: Moodle says that this grade cannot be '
+                             'changed')
+            return
+        if row[place].strip().upper() == 'EX':
             self.said.append(f'{what}: is excused in Canvas, and stays so')
             return
-        points = max(0., points)
-        if scale and most:
-            points *= most / of
+        most = self.maximum(row, place)
         if most and points > most and self.kind != 'canvas':
             self.said.append(f'{what}: {spreadsheets.number(points)} points '
                              f'are more than Moodle takes, so {most:g}')
             points = most
-        text = spreadsheets.number(points)
-        row[column.place] = text.replace('.', ',') if comma else text
-
-    def maxima(self, column: Column) -> set[float]:
-        """The maxima of a column that the table tells."""
-        texts = [text for one in self.people
-                 for text in self._cells(one.row, 'Maximum Grade')]
-        found = (map(_number, texts) if self.kind == 'worksheet'
-                 else [column.maximum])
-        return {one for one in found if one is not None}
+        row[place] = spreadsheets.number(max(0, points))
 
     def text(self) -> str:
         """The filled-in table, as the text of a file."""
-        return self._bom * '\ufeff' + spreadsheets.written(self._rows,
-                                                     self._separator)
+        return self.table.bom * '\ufeff' + spreadsheets.written(
+            self.table.rows, self.table.separator)
 
 
-def _plain(texts: Iterable[str]) -> set[str]:
-    """Texts as they are compared: without case, and with single spaces."""
-    return {plain for text in texts if (plain := ' '.join(
-        unicodedata.normalize('NFC', text).casefold().split()))}
+def _plain(text: str) -> str:
+    """A text as it is compared: without case, and with single spaces."""
+    return ' '.join(unicodedata.normalize('NFC', text).casefold().split())
 
 
-def _number(text: str) -> float | None:
+def _words(name: str) -> list[str]:
+    """A name as it is compared: a surname can be the first or the last."""
+    return sorted(_plain(name.replace(',', ' ')).split())
+
+
+def _value(text: str) -> float | None:
     """The number in a cell, also with a decimal comma; None if none."""
-    found = re.fullmatch(r'\d+([.,]\d*)?', text.strip())
-    return float(found[0].replace(',', '.')) if found else None
+    try:
+        return float(text.replace(',', '.'))
+    except ValueError:
+        return None
 
 
 def fill_in(export: Export, results: Iterable[Result],
@@ -192,24 +156,22 @@ def fill_in(export: Export, results: Iterable[Result],
             scale: bool = False) -> None:
     """Enter the points of these exercises, and note in `said` what was not.
 
-    results: of all students. people: by student. In a worksheet all exercises
-    make one grade. Raises ValueError if a maximum is too small.
+    results: of all students. people: by student. scale: points to the maximum
+    of the table? In a worksheet all exercises make one grade. Raises
+    ValueError if a maximum is too small.
     """
-    results = [one for one in results if one.exercise in exercises]
-    exercises = [one for one in exercises
-                 if any(result.exercise == one for result in results)]
-    most = {one.exercise: one.of for one in results}
-    if export.kind == 'worksheet':
-        columns = {', '.join(exercises): exercises}
-    else:
-        columns = {one: [one] for one in exercises}
-    rows = _rows_of_students(export, {one.student for one in results}, people)
-    found = {(one.student, one.exercise): one for one in results}
-    for title, parts in columns.items():
-        of = sum(most[part] for part in parts)
-        column = export.column(title, of)
-        _compare(export, title, of, export.maxima(column), scale)
-        for student, person in rows.items():
+    found = {(one.student, one.exercise): one for one in results
+             if one.exercise in exercises}
+    most = {exercise: one.of for (_, exercise), one in found.items()}
+    given = [one for one in exercises if one in most]
+    rows = _rows(export, sorted({student for student, _ in found}), people)
+    for parts in ([given] if export.kind == 'worksheet' else
+                  [[one] for one in given]):
+        title, of = ', '.join(parts), sum(most[part] for part in parts)
+        place = export.place(title, of)
+        if not scale:
+            _compare(export, title, of, place)
+        for student, row in rows.items():
             mine = [found[student, part] for part in parts
                     if (student, part) in found]
             if any(one.points is None for one in mine):
@@ -217,36 +179,36 @@ def fill_in(export: Export, results: Iterable[Result],
                                    'nothing is entered')
             elif mine:
                 points = sum(one.points or 0 for one in mine)
-                export.enter(person, column, points, of, scale,
-                             f'{student}, {title}')
+                if scale:
+                    points *= (export.maximum(row, place) or of) / of
+                export.enter(row, place, points, f'{student}, {title}')
 
 
-def _compare(export: Export, title: str, of: float, maxima: set[float],
-             scale: bool) -> None:
+def _compare(export: Export, title: str, of: float, place: int) -> None:
     """Refuse a maximum in the table that is too small; say if it is larger."""
-    if scale:
-        return
     name = export.path.name
-    if any(most < of for most in maxima):
+    maxima = [most for one in export.students
+              if (most := export.maximum(one.row, place)) is not None]
+    if maxima and min(maxima) < of:
         raise ValueError(
             f'the maximum of {title} is {min(maxima):g} in {name}, but there '
             f'are {of:g} points: change it there and export again, or let '
             'SCALE=yes scale the points to it')
-    if any(most > of for most in maxima):
+    if maxima and max(maxima) > of:
         export.said.append(
             f'{title}: of {of:g} points here, of {max(maxima):g} in {name}; '
             'SCALE=yes would scale them')
 
 
-def _rows_of_students(export: Export, students: Iterable[str],
-                      people: Mapping[str, Called]) -> dict[str, Person]:
-    """From a student to the `Person` who it is, where that is certain."""
+def _rows(export: Export, students: Iterable[str],
+          people: Mapping[str, Called]) -> dict[str, list[str]]:
+    """From a student to the row, where it is certain which one it is."""
     name = export.path.name
-    rows: dict[str, Person] = {}
-    of_row: dict[int, list[str]] = {}  # by id(row): who it may be
-    for student in sorted(students):
+    folders: dict[int, list[str]] = {}  # by id(row): those that mean it
+    rows = {}
+    for student in students:
         folder, number = people.get(student, Called(student, ''))
-        fitting = export.of(folder, number)
+        fitting = export.fitting(folder, number)
         if not fitting:
             export.said.append(f'{folder} was not found in {name}')
         elif len(fitting) > 1:
@@ -254,23 +216,16 @@ def _rows_of_students(export: Export, students: Iterable[str],
                 f'{folder} may be {len(fitting)} students of {name}: call the '
                 'folder by what only one of them has, such as the ID')
         else:
-            rows[student] = fitting[0]
-            of_row.setdefault(id(fitting[0].row), []).append(student)
-    for several in of_row.values():
+            rows[student] = fitting[0].row
+            folders.setdefault(id(fitting[0].row), []).append(folder)
+    for several in folders.values():
         if len(several) > 1:
-            folders = [people.get(one, Called(one, '')).folder
-                       for one in several]
-            export.said.append(f'{" and ".join(folders)} are the same student '
+            export.said.append(f'{" and ".join(several)} are the same student '
                                f'of {name}: nothing is entered')
-            for student in several:
-                del rows[student]
-    without = [one for one in export.people if id(one.row) not in of_row]
+    without = [one.name for one in export.students
+               if id(one.row) not in folders]
     if without:
         export.said.append(f'{len(without)} in {name} without a result here: '
-                           + '; '.join(_called(one) for one in without))
-    return rows
-
-
-def _called(person: Person) -> str:
-    return max((cell for cell in person.row[:3]
-                if not re.fullmatch(r'[\d.]*', cell)), key=len, default='?')
+                           + '; '.join(without))
+    return {student: row for student, row in rows.items()
+            if len(folders[id(row)]) == 1}

@@ -18,7 +18,7 @@ from teaching.submissions import Submission
 
 # Beside the folder of results, where a student may be called the same.
 KEPT = 'kept'
-BY_HAND, LATE, PEOPLE = 'by-hand.json', 'late.json', 'people.json'
+BY_HAND, LATE, PEOPLE = 'by-hand.json', 'late-days.json', 'people.json'
 
 
 class Result(NamedTuple):
@@ -27,6 +27,7 @@ class Result(NamedTuple):
     Without verdicts nothing was graded: the remarks say why. Then there are 0
     points, or None, where that is not the student's fault. time: when it was
     handed in, see `Submission`. comments: of a teacher. days: how late it was.
+    penalty: the points that it lost for that.
     """
     student: str
     exercise: str
@@ -37,6 +38,7 @@ class Result(NamedTuple):
     time: str | None = None
     comments: list[str] = []
     days: int = 0
+    penalty: float = 0
 
 
 class Called(NamedTuple):
@@ -55,31 +57,27 @@ def digest(*parts: Any) -> str:
 class Results:
     """The results in a folder, with students in the order of submissions."""
 
-    def __init__(self, folder: PathLike, submissions: Iterable[Submission],
-                 rules: late.Rules | None = None) -> None:
+    def __init__(self, folder: PathLike,
+                 submissions: Iterable[Submission]) -> None:
         self.folder = Path(folder)
+        self._submissions = {one.student: one for one in submissions}
+        for name in 'results', 'feedback', KEPT:
+            (self.folder / name).mkdir(parents=True, exist_ok=True)
+        # What is known if the gradebook cannot be read.
+        self.by_hand: byhand.Written = {
+            (student, exercise): byhand.ByHand(*one) for student, exercise, one
+            in _load(folder, BY_HAND, [])}
+        self.rules = late.Rules(*_load(folder, LATE, []))
+        self.people = {
+            student: Called(*one) for student, one
+            in _load(folder, PEOPLE, {}).items()} | {
+            student: Called(one.folder or student, one.number)
+            for student, one in self._submissions.items()}
+        self._keep(PEOPLE, self.people)
         # By student and exercise.
         self._results: dict[tuple[str, str], Result] = {}
         self._digests: dict[tuple[str, str], str | None] = {}
-        self._submissions = {one.student: one for one in submissions}
-        self._results_folder = self.folder / 'results'  # one a student
-        self._results_folder.mkdir(parents=True, exist_ok=True)
-        self._kept_folder = self.folder / KEPT
-        self._kept_folder.mkdir(exist_ok=True)
-        # For when the gradebook cannot be read.
-        self._by_hand: byhand.Written = {
-            (student, exercise): byhand.ByHand(*one)
-            for student, exercise, one in json.loads(
-                _read(folder, BY_HAND) or '[]')}
-        self._rules = rules or rules_of(folder)
-        _replace(self._kept_folder / LATE, late.saved(self._rules))
-        people = json.loads(_read(folder, PEOPLE) or '{}')
-        self.people = {student: Called(*one) for student, one
-                       in people.items()} | {
-            student: Called(one.folder or student, one.number)
-            for student, one in self._submissions.items()}
-        _replace(self._kept_folder / PEOPLE, json.dumps(self.people))
-        for path in sorted(self._results_folder.glob('*/*.json')):
+        for path in sorted(self.folder.glob('results/*/*.json')):
             told = json.loads(path.read_text())
             told['verdicts'] = [Verdict(*one) for one in told['verdicts']]
             self._digests[path.parent.name, path.stem] = told.pop('digest')
@@ -109,27 +107,30 @@ class Results:
         """Write a result alone; `write` must follow."""
         self._results[result.student, result.exercise] = result
         self._digests[result.student, result.exercise] = digest
-        folder = self._results_folder / result.student
-        folder.mkdir(parents=True, exist_ok=True)
+        folder = self.folder / 'results' / result.student
+        folder.mkdir(exist_ok=True)
         path = folder / f'{result.exercise}.json'
         _replace(path, json.dumps(result._asdict() | {'digest': digest}))
 
-    def note_by_hand(self, found: byhand.Written) -> None:
-        """What a teacher wrote, as `byhand.written` found it: it wins."""
-        if found == self._by_hand:
-            return
-        self._by_hand = found
-        _replace(self._kept_folder / BY_HAND, json.dumps(
-            [[*key, one] for key, one in found.items()]))
-        self.write(*self._submissions)
+    def note_gradebook(self, by_hand: byhand.Written,
+                       rules: late.Rules) -> None:
+        """What a teacher wrote into nbgrader's gradebook, which wins."""
+        if (by_hand, rules) != (self.by_hand, self.rules):
+            self.by_hand, self.rules = by_hand, rules
+            self._keep(BY_HAND, [[*key, one] for key, one in by_hand.items()])
+            self._keep(LATE, rules)
+            self.write(*self._submissions)
+
+    def _keep(self, name: str, what: Any) -> None:
+        _replace(self.folder / KEPT / name, json.dumps(what))
 
     def all(self) -> list[Result]:
         """All results, by student and then by exercise."""
         order = [*self._submissions, *sorted(
             {student for student, _ in self._results} - {*self._submissions})]
-        return [self._rules.applied(byhand.applied(
+        return [self.rules.applied(byhand.applied(
                     self._results[student, exercise],
-                    self._by_hand.get((student, exercise))))
+                    self.by_hand.get((student, exercise))))
                 for student in order for exercise in EXERCISES
                 if (student, exercise) in self._results]
 
@@ -144,7 +145,6 @@ class Results:
         _replace(self.folder / 'students.csv', '\ufeff' + spreadsheets.wide(
             results, folders, {student: one.remarks.get('', [])
                                for student, one in self._submissions.items()}))
-        (self.folder / 'feedback').mkdir(exist_ok=True)
         for student in students:
             if student in self._submissions:
                 _replace(self.folder / 'feedback' / f'{student}.html',
@@ -156,19 +156,13 @@ class Results:
 def known_people(folder: PathLike) -> dict[str, str]:
     """From what a student's folder was called to the student."""
     return {called: student for student, (called, _)
-            in json.loads(_read(folder, PEOPLE) or '{}').items()}
+            in _load(folder, PEOPLE, {}).items()}
 
 
-def rules_of(folder: PathLike) -> late.Rules:
-    """The rules for late days of an earlier grading, or none."""
-    told = _read(folder, LATE)
-    return late.loaded(told) if told else late.Rules()
-
-
-def _read(folder: PathLike, name: str) -> str | None:
-    """The text of a file in `kept`, or None if there is none."""
+def _load(folder: PathLike, name: str, otherwise: Any) -> Any:
+    """What is in a file in `kept`, if there is one."""
     path = Path(folder) / KEPT / name
-    return path.read_text() if path.is_file() else None
+    return json.loads(path.read_text()) if path.is_file() else otherwise
 
 
 def _replace(path: Path, text: str) -> None:

@@ -2,6 +2,7 @@
 import csv
 import io
 import re
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -11,12 +12,9 @@ from d2lps.exercises.checking import EXERCISES
 if TYPE_CHECKING:
     from teaching.results import Result
 
-SEPARATORS = ',;\t'
 # What begins a formula; also behind what another spreadsheet, which cuts
 # lines at other signs, would take for the end of a cell.
 FORMULA = re.compile(r'(^|[,;\t|"])(\s*)(?=[=+@-])')
-GRADES = ('student', 'folder', 'exercise', 'points', 'of', 'late days',
-          'remarks')
 
 
 class Table(NamedTuple):
@@ -48,44 +46,40 @@ def written(rows: Iterable[Sequence[object]], separator: str = ',') -> str:
     return file.getvalue()
 
 
-def rows_of(path: Path) -> Table:
-    """The table in a file; raises ValueError if it is none."""
+def table_in(path: Path) -> Table:
+    """The table in a file, without empty lines, all rows of one length.
+
+    Raises ValueError if it is none.
+    """
     try:
-        text = path.read_bytes().decode('utf-8')
+        text = path.read_bytes().decode()
+        bom, text = text.startswith('\ufeff'), text.removeprefix('\ufeff')
+        separator = max(',;\t', key=text.partition('\n')[0].count)
+        rows = [row for row in csv.reader(io.StringIO(text, newline=''),
+                                          delimiter=separator) if row]
     except OSError as error:
         raise ValueError(f'{path} cannot be read: {error.strerror}') from None
     except UnicodeDecodeError:
         raise ValueError(f'{path} is no text in UTF-8; export it as CSV '
                          'with that encoding') from None
-    bom = text.startswith('\ufeff')
-    text = text.removeprefix('\ufeff')
-
-    def cut(separator: str) -> list[list[str]]:
-        try:
-            return [*csv.reader(io.StringIO(text, newline=''),
-                                delimiter=separator)]
-        except csv.Error as error:
-            raise ValueError(f'{path} is no table: {error}') from None
-
-    def columns(separator):
-        rows = cut(separator)
-        return len(rows[0]) if rows else 0
-
-    separator = max(SEPARATORS, key=columns)
-    return Table(cut(separator), separator, bom)
+    except csv.Error as error:
+        raise ValueError(f'{path} is no table: {error}') from None
+    if not rows:
+        raise ValueError(f'{path} is empty')
+    width = max(map(len, rows))
+    return Table([row + [''] * (width - len(row)) for row in rows],
+                 separator, bom)
 
 
 def read(path: Path, *columns: str) -> list[dict[str, str]]:
     """Dictionaries, a row each, of a table with at least these columns."""
-    header, *rows = rows_of(path).rows or [[]]
-    header = [name.strip().lower() for name in header]
-    lacking = [name for name in columns if name not in header]
-    if lacking:
+    header, *rows = [[cell.strip() for cell in row]
+                     for row in table_in(path).rows]
+    header = [name.lower() for name in header]
+    if not {*columns} <= {*header}:
         raise ValueError(f'{path} must be a table with the columns '
-                         f'{", ".join(columns)}; it lacks '
-                         f'{", ".join(lacking)}')
-    return [dict(zip(header, (cell.strip() for cell in row)))
-            for row in rows if any(cell.strip() for cell in row)]
+                         f'{", ".join(columns)}')
+    return [dict(zip(header, row)) for row in rows if any(row)]
 
 
 def long(results: 'Iterable[Result]', folders: Mapping[str, str]) -> str:
@@ -93,7 +87,9 @@ def long(results: 'Iterable[Result]', folders: Mapping[str, str]) -> str:
 
     folders: from a student to what the folder is called.
     """
-    return written([GRADES, *([
+    header = ('student', 'folder', 'exercise', 'points', 'of', 'late days',
+              'remarks')
+    return written([header, *([
         one.student, safe(folders.get(one.student, one.student)),
         one.exercise, number(one.points), number(one.of),
         one.days or '', safe('; '.join(one.remarks))] for one in results)])
@@ -107,26 +103,25 @@ def wide(results: 'Sequence[Result]', folders: Mapping[str, str],
     either: it was not handed in, or not graded. remarks: of students, by
     student; a student without results has a row there, too.
     """
-    there = {one.exercise for one in results}
-    exercises = [name for name in EXERCISES if name in there]
-    found = {(one.student, one.exercise): one for one in results}
-    students = [*dict.fromkeys([*remarks, *(one.student for one in results)])]
-    rows: list[list[object]] = [[
-        'student', 'folder', *exercises, 'total', 'of', 'late days',
-        'remarks']]
-    for student in students:
-        mine = [found[student, exercise] for exercise in exercises
-                if (student, exercise) in found]
-        graded = [one for one in mine if one.points is not None]
+    students: dict[str, dict[str, Result]] = defaultdict(
+        dict, {student: {} for student in remarks})
+    for one in results:
+        students[one.student][one.exercise] = one
+    exercises = [name for name in EXERCISES
+                 if any(name in mine for mine in students.values())]
+    rows: list[list[object]] = [['student', 'folder', *exercises, 'total',
+                                 'of', 'late days', 'remarks']]
+    for student, mine in students.items():
+        graded = [one for one in mine.values() if one.points is not None]
         told = [*remarks.get(student, ()), *(
             f'{one.exercise}: {", ".join(one.remarks)}'
-            for one in mine if one.remarks)]
+            for one in mine.values() if one.remarks)]
         rows.append([
             student, safe(folders.get(student, student)),
-            *(number(found[student, exercise].points)
-              if (student, exercise) in found else ''
-              for exercise in exercises),
+            *(number(mine[name].points) if name in mine else ''
+              for name in exercises),
             number(sum(one.points or 0 for one in graded)),
             number(sum(one.of for one in graded)),
-            sum(one.days for one in mine) or '', safe('; '.join(told))])
+            sum(one.days for one in mine.values()) or '',
+            safe('; '.join(told))])
     return written(rows)

@@ -1,37 +1,49 @@
-"""nbgrader's gradebook: filled fast, and no points are lost when it fails."""
+"""nbgrader's gradebook: what it gets, and no points are lost when it fails."""
 import csv
-import shutil
 import sqlite3
 import subprocess
 import sys
 
 import nbformat
 import pytest
-from handins import answered, judged
+from handins import answered, with_cell
 
 from teaching import walls
-from teaching.byhand import ByHand
-from teaching.course import Course
 from teaching.grade import Grading, folder_for_results
-from teaching.judging import Verdict
-from teaching.results import Result, Results
-from teaching.submissions import Submission, read_all
+from teaching.submissions import read_all
 
 pytestmark = [pytest.mark.full, pytest.mark.filterwarnings(
     'ignore::sqlalchemy.exc.SAWarning')]  # of nbgrader's own code
+DUE = {'tree': '2026-11-20T18:00:00+00:00'}
 
 
-@pytest.fixture(scope='module')
-def made(tmp_path_factory):
-    folder = tmp_path_factory.mktemp('made') / 'course'
-    Course.make(folder, ['tree'])
-    return folder
+class Class:
+    """Ada's folder, two days late, and its gradings."""
 
+    def __init__(self, folder):
+        self.folder = folder
+        self.gradebook = folder / 'out' / 'course' / 'gradebook.db'
+        (folder / 'in' / 'ada').mkdir(parents=True)
+        self.hand_in(answered())
+        (folder / 'in' / 'ada' / 'timestamp.txt').write_text(
+            '2026-11-22 10:00:00.000000 UTC')
 
-@pytest.fixture
-def course(made, tmp_path):
-    shutil.copytree(made, tmp_path / 'course')
-    return Course(tmp_path / 'course')
+    def hand_in(self, notebook):
+        nbformat.write(notebook, self.folder / 'in' / 'ada' / 'tree.ipynb')
+
+    def grade(self, **options):
+        """The course, and Ada's row in the table."""
+        grading = Grading(
+            read_all(self.folder / 'in'), ['tree'],
+            folder_for_results(self.folder / 'out', self.folder / 'in'),
+            not walls.problem(), **options)
+        grading.run()
+        with open(self.folder / 'out' / 'grades.csv', newline='') as file:
+            [row] = csv.DictReader(file)
+        return grading._course, row
+
+    def page(self):
+        return (self.folder / 'out' / 'feedback' / 'ada.html').read_text()
 
 
 def write_by_hand(course, **points):
@@ -46,98 +58,70 @@ def write_by_hand(course, **points):
         gradebook.db.commit()
 
 
-def test_what_a_teacher_wrote_there_stays(course):
-    assert course.by_hand() == {}
-    course.grade('ada', 'tree', judged(course, ['check-sum']))
-    course.grade('bob', 'tree', judged(course))
+@pytest.fixture
+def a_class(tmp_path):
+    return Class(tmp_path)
+
+
+def test_due_dates_and_late_days(a_class):
+    """As nbgrader's formgrader and `nbgrader db` write and read them."""
+    course, row = a_class.grade(due=DUE, late=10)
+    assert (row['points'], row['late days']) == ('8', '2')
+    with course.api.gradebook as gradebook:
+        found = gradebook.find_submission('tree', 'ada')
+        assert (found.score, found.late_submission_penalty) == (10, 2)
+        assert found.total_seconds_late == 40 * 3600
+    subprocess.run(
+        [sys.executable, '-m', 'nbgrader', 'db', 'assignment', 'add', 'tree',
+         '--duedate=2026-11-21 18:00'], cwd=course.folder, check=True,
+        timeout=120)
+    course, row = a_class.grade()  # the percentage stays
+    assert (row['points'], row['late days']) == ('9', '1')
+    assert '1 day late: 9 points, not 10' in a_class.page()
+    with course.api.gradebook as gradebook:
+        found = gradebook.find_submission('tree', 'ada')
+        assert found.late_submission_penalty == 1
+    a_class.gradebook.write_bytes(b'no database' * 1000)
+    assert a_class.grade()[1]['points'] == '9'
+    assert a_class.grade(late=0)[1]['points'] == '10'
+
+
+def test_points_by_hand_win_and_say_so(a_class):
+    course, _ = a_class.grade()
     write_by_hand(course, check_sum=(1.5, 0), hidden_time=(None, 0.25))
-    points = {'check-sum': 1.5, 'hidden-time': 2.25}
-    comments = ['Why <b>two</b> loops?']
-    assert course.by_hand() == {
-        ('ada', 'tree'): ByHand(points, comments, False)}
-    course.grade('ada', 'tree', judged(course))  # what was handed in anew
-    assert course.by_hand() == {
-        ('ada', 'tree'): ByHand(points, comments, True)}
-    assert course.points('ada', 'tree')[0]['check-sum'] == 2
+    _, row = a_class.grade()
+    assert row['points'] == '9.75'
+    assert 'by hand: 9.75 points, not 10' in row['remarks']
+    assert 'Why &lt;b&gt;two&lt;/b&gt; loops?' in a_class.page()
+    assert '1.5 of 2 by hand' in a_class.page()
+    a_class.hand_in(with_cell(answered(), 'again = True'))
+    _, row = a_class.grade()
+    assert row['points'] == '9.75' and 'graded anew since' in row['remarks']
+    write_by_hand(course, check_sum=(None, 0), hidden_time=(None, 0))
+    _, row = a_class.grade()
+    assert row['points'] == '10' and 'by hand' not in row['remarks']
+    assert 'Why &lt;b&gt;two' in a_class.page()
 
 
-def graded(folder, *people):
-    """Results of people who have 8 of 10, as a new grading finds them."""
-    results = Results(folder, [Submission(one, {}, {}) for one in people])
-    for one in people:
-        results.add(Result(one, 'tree', 8., 10., ['late'], [
-            Verdict('sum', False, 'no sum', 2.),
-            Verdict('sum', True, None, 8.)]))
-    return results
-
-
-def row(folder, student):
-    with open(folder / 'grades.csv', newline='') as file:
-        [found] = [one for one in csv.DictReader(file)
-                   if one['student'] == student]
-    return found
-
-
-def test_points_by_hand_win_and_say_so(tmp_path):
-    results = graded(tmp_path, 'ada', 'bob')
-    results.note_by_hand({('ada', 'tree'): ByHand(
-        {'check-sum': 1.5}, ['Why <b>two</b> loops?\n\nLook at line 3.'],
-        False)})
-    found = row(tmp_path, 'ada')
-    assert found['points'] == '9.5' and 'late' in found['remarks']
-    assert 'by hand: 9.5 points, not 8' in found['remarks']
-    assert row(tmp_path, 'bob')['points'] == '8'
-    page = (tmp_path / 'feedback' / 'ada.html').read_text()
-    assert '9.5 of 10' in page and '1.5 of 2 by hand' in page
-    assert 'Why &lt;b&gt;two&lt;/b&gt; loops?' in page
-    assert 'by hand' not in (tmp_path / 'feedback' / 'bob.html').read_text()
-    # A grading that cannot read the gradebook has them, too.
-    graded(tmp_path, 'ada')
-    assert row(tmp_path, 'ada')['points'] == '9.5'
-    # Taken back; and a comment alone.
-    results = graded(tmp_path, 'ada')
-    results.note_by_hand({('ada', 'tree'): ByHand({}, ['Fine.'], False)})
-    assert row(tmp_path, 'ada')['points'] == '8'
-    assert 'by hand' not in row(tmp_path, 'ada')['remarks']
-    assert 'Fine.' in (tmp_path / 'feedback' / 'ada.html').read_text()
-
-
-def test_the_same_again_brings_what_was_written(tmp_path):
-    """And loses none of it when the gradebook is in use, or is damaged."""
-    (tmp_path / 'in' / 'ada').mkdir(parents=True)
-    nbformat.write(answered(), tmp_path / 'in' / 'ada' / 'tree.ipynb')
-
-    def grade():
-        grading = Grading(read_all(tmp_path / 'in'), ['tree'],
-                          folder_for_results(tmp_path / 'out',
-                                             tmp_path / 'in'),
-                          not walls.problem())
-        grading.run()
-        [result] = grading.results.all()
-        return result, row(tmp_path / 'out', 'ada')
-    course = Course.open(tmp_path / 'out' / 'course', ['tree'])
-    file = tmp_path / 'out' / 'course' / 'gradebook.db'
-    other = sqlite3.connect(file)
+def test_nothing_is_lost_when_it_is_in_use_or_damaged(a_class):
+    a_class.grade(again=['ada'])
+    other = sqlite3.connect(a_class.gradebook)
     other.execute('BEGIN EXCLUSIVE')
-    result, _ = grade()
+    course, row = a_class.grade(again=['ada'])
     other.close()
-    assert result.points == 10
-    assert 'database is locked' in result.remarks[-1]
-    result, _ = grade()  # the same again, which enters it
-    assert result.points == 10 and not result.remarks
-    assert sum(course.points('ada', 'tree')[0].values()) == 10
+    assert row['points'] == '10' and 'database is locked' in row['remarks']
+    course, row = a_class.grade()  # the same again, which enters it
+    assert row['points'] == '10' and not row['remarks']
     write_by_hand(course, check_sum=(1, 0))
-    result, told = grade()
-    assert result.points == 9 and told['points'] == '9'
-    assert result.comments == ['Why <b>two</b> loops?']
-    file.write_bytes(b'no database' * 1000)
-    result, told = grade()
-    assert result.points == 9 and told['points'] == '9'
+    assert a_class.grade()[1]['points'] == '9'
+    a_class.gradebook.write_bytes(b'no database' * 1000)
+    assert a_class.grade()[1]['points'] == '9'
+    assert 'Why &lt;b&gt;two' in a_class.page()
 
 
-def test_nbgraders_own_command_does_not_grade(course):
+def test_nbgraders_own_command_does_not_grade(a_class):
     """It would run students' code as the teacher."""
-    course.grade('ada', 'tree', judged(course))
+    course, _ = a_class.grade()
     done = subprocess.run(
         [sys.executable, '-m', 'nbgrader', 'autograde', 'tree', '--force'],
         cwd=course.folder, text=True, capture_output=True, timeout=120)

@@ -1,75 +1,81 @@
-"""Late days: against due dates, by timestamp.txt or by a teacher's list."""
-import os
-
-import nbformat
+"""Late days: against due dates, by the times in timestamp.txt."""
 import pytest
-from handins import answered
 
 from teaching import late
 from teaching.judging import Verdict
-from teaching.results import Result, Results, rules_of
-from teaching.submissions import Submission, read_all
+from teaching.results import Result
 
 DUE = {'tree': '2026-11-20T18:00:00+00:00'}
 
 
-def result(time=None, points=8., student='ada'):
-    return Result(student, 'tree', points, 10., [], [
+def result(time=None, points=8.):
+    return Result('ada', 'tree', points, 10., [], [
         Verdict('sum', False, None, points)], time)
 
 
-@pytest.mark.parametrize('time, days', [
-    ('2026-11-20 18:00 UTC', 0), ('2026-11-20 18:00:00.000001 UTC', 1),
-    ('2026-11-21 18:01 UTC', 2), ('2026-11-20T17:00-03:00', 1)])
-def test_days_that_have_begun_count(time, days):
+@pytest.mark.parametrize('text, days', [
+    ('2026-11-20 18:00:00.000000 UTC', 0), ('2026-11-20 18:00', 0),
+    ('2026-11-20 18:00:00.000001 UTC', 1), ('2026-11-21 18:01 UTC\n', 2),
+    ('2026-11-20 17:00-03:00', 1)])
+def test_days_that_have_begun_count(tmp_path, text, days):
+    (tmp_path / 'timestamp.txt').write_text(text)
+    time = late.handed_in(tmp_path / 'tree.ipynb')
     assert late.Rules(DUE).days(result(time)) == days
 
 
-def test_what_late_days_cost():
-    shown = late.Rules(DUE).applied(result('2026-11-22 10:00Z'))
-    assert (shown.days, shown.points, shown.remarks) == (2, 8, ['2 days late'])
-    cut = late.Rules(DUE, {}, 10).applied(result('2026-11-22 10:00Z'))
-    assert round(cut.points, 9) == 6.4
-    assert cut.remarks == ['2 days late: 6.4 points, not 8']
-    gone = late.Rules(DUE, {}, 30).applied(result('2026-12-22 10:00Z'))
-    assert gone.points == 0
-    for one in result(), result('2026-11-20 10:00Z'), Result(
-            'ada', 'tree', 0., 10., ['missing'], [], '2026-12-22 10:00Z'):
-        assert late.Rules(DUE, {}, 10).applied(one) == one
-    marked = late.Rules(DUE, {}, 10).applied(result(late.MARKED))
-    assert marked.days == 1 and 'or more, as Canvas says' in marked.remarks[0]
+def test_what_is_no_time_and_links(tmp_path):
+    file = tmp_path / 'timestamp.txt'
+    for text in 'x' * 10 ** 6, '', '1 \0', '2026-11-20 18 CET', '9999-12-31':
+        file.write_text(text)
+        with pytest.raises(ValueError, match='is no time'):
+            late.handed_in(tmp_path / 'tree.ipynb')
+    file.unlink()
+    file.symlink_to('/etc/hostname')
+    assert late.handed_in(tmp_path / 'tree.ipynb') is None
 
 
-def test_the_time_of_the_notebook_that_is_graded(tmp_path):
-    for k, (place, age) in enumerate((('first', 100), ('second', 0))):
-        folder = tmp_path / 'ada' / place
-        folder.mkdir(parents=True)
-        nbformat.write(answered(), folder / 'tree.ipynb')
-        os.utime(folder / 'tree.ipynb', (10_000 - age,) * 2)
-        (folder / 'timestamp.txt').write_text(
-            f'2026-11-2{k} 13:45:12.123456 UTC\n')
-    [ada] = read_all(tmp_path)
-    assert ada.times == {'tree': '2026-11-21T13:45:12.123456+00:00'}
-    (folder / 'timestamp.txt').write_text('x' * 10 ** 6)
-    [ada] = read_all(tmp_path)
-    assert not ada.times and 'its timestamp.txt tells no time' in (
-        ada.remarks['tree'])
-    (folder / 'timestamp.txt').unlink()
-    (folder / 'timestamp.txt').symlink_to('/etc/hostname')
-    [ada] = read_all(tmp_path)
-    assert not ada.times
+@pytest.mark.parametrize('percent, time, days, points, remark', [
+    (0, '2026-11-22T10:00Z', 2, 8, '2 days late'),
+    (10, '2026-11-22T10:00Z', 2, 6.4, '2 days late: 6.4 points, not 8'),
+    (30, '2026-12-22T10:00Z', 32, 0, '32 days late: 0 points, not 8'),
+    (10, late.MARKED, 1, 7.2,
+     '1 day late or more, as Canvas says: 7.2 points, not 8')])
+def test_what_late_days_cost(percent, time, days, points, remark):
+    one = late.Rules(DUE, percent).applied(result(time))
+    assert (one.days, round(one.points, 9), one.remarks) == (
+        days, points, [remark])
+    assert round(one.points + one.penalty, 9) == 8
 
 
-def test_rules_stay_and_reach_tables_and_pages(tmp_path):
-    ada = Submission('ada', {}, {}, 'Ada')
-    rules = late.Rules(DUE, {}, 10)
-    Results(tmp_path, [ada], rules).add(result('2026-11-22 10:00Z'))
-    again = Results(tmp_path, [ada])
-    assert rules_of(tmp_path) == rules
-    again.write('ada')
-    assert 'ada,Ada,tree,6.4,10,2,' in (tmp_path / 'grades.csv').read_text()
-    assert 'ada,Ada,6.4,6.4,10,2,' in (tmp_path / 'students.csv').read_text()
-    page = (tmp_path / 'feedback' / 'ada.html').read_text()
-    assert '6.4 of 10' in page and '2 days late' in page
-    Results(tmp_path, [ada], rules._replace(percent=0)).write('ada')
-    assert 'ada,Ada,tree,8,10,2,' in (tmp_path / 'grades.csv').read_text()
+def test_what_costs_nothing():
+    for one in result(), result('2026-11-20T10:00Z'), Result(
+            'ada', 'tree', 0., 10., ['missing'], [], '2026-12-22T10:00Z'):
+        assert late.Rules(DUE, 10).applied(one) == one
+
+
+@pytest.mark.parametrize('table', [
+    'exercise,due\ntree,2026-11-20 17:00Z\n\n',
+    '\ufeffExercise;Due;x\r\ntree; 2026-11-20 18:00+01:00 ;',
+    'due\texercise\n2026-11-20 17:00 UTC\ttree\n'])
+def test_tables_of_due_dates(tmp_path, table):
+    (tmp_path / 'due.csv').write_text(table, encoding='utf-8')
+    assert late.read_due(tmp_path / 'due.csv') == {
+        'tree': '2026-11-20T17:00:00+00:00'}
+
+
+@pytest.mark.parametrize('table, why', [
+    ('exercise\ntree', 'with the columns exercise, due'),
+    ('exercise,due\ntreee,2026-11-20', 'treee.*is no exercise'),
+    ('exercise,due\ntree,20.11.2026', 'is no time'), ('', 'is empty'),
+    ('exercise,due\ntree,2026-11-20\ntree,2026-11-21', 'two due dates')])
+def test_tables_that_are_refused(tmp_path, table, why):
+    (tmp_path / 'due.csv').write_text(table)
+    with pytest.raises(ValueError, match=why):
+        late.read_due(tmp_path / 'due.csv')
+
+
+def test_a_day_alone_means_its_end(tmp_path):
+    (tmp_path / 'due.csv').write_text('exercise,due\ntree,2026-11-20\n')
+    [due] = late.read_due(tmp_path / 'due.csv').values()
+    (tmp_path / 'due.csv').write_text('exercise,due\ntree,2026-11-21 00:00\n')
+    assert [due] == [*late.read_due(tmp_path / 'due.csv').values()]
