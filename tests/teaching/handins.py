@@ -1,4 +1,5 @@
 """A class: one student with all solutions, one with none, and all sorts."""
+import json
 import os
 import sys
 from pathlib import Path
@@ -75,6 +76,14 @@ def with_cell(notebook, code):
 
 def is_check(cell):
     return cell.metadata.get('nbgrader', {}).get('grade')
+
+
+def copied(cell, source=None):
+    """As Jupyter copies a cell: with all that it knows of it."""
+    copy = nbformat.from_dict(json.loads(json.dumps(cell)))
+    if source is not None:
+        copy.source = source
+    return copy
 
 
 def judged(course, wrong=(), exercise='tree'):

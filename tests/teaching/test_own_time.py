@@ -16,7 +16,8 @@ from teaching.own_time import LOOK, Clock
 from teaching.executing import Disturbed, Problem, execute
 from teaching.grade import Grading, folder_for_results
 from teaching.judging import judge
-from teaching.submissions import hidden_cases, read_all, rebuild
+from teaching.rebuilding import hidden_cases, rebuild
+from teaching.submissions import read_all
 
 CORES = 2
 CPU = min(os.sched_getaffinity(0)) if hasattr(os, 'sched_getaffinity') else 0

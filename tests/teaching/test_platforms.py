@@ -64,9 +64,8 @@ def test_moodle_gives_folders(tmp_path):
     (tmp_path / 'Kim Lee_14_assignsubmission_onlinetext_').mkdir()
     found = read_all(tmp_path)
     assert [(one.student, one.number) for one in found] == [
-        ('Ada_B_13', '13'), ('Kim_Lee_14_assignsubmission_onlinetext_', ''),
-        ('Zoë_Müller_12', '12')]
-    assert found[2].folder == 'Zoë Müller_12_assignsubmission_file_'
+        ('Ada_B_13', '13'), ('Kim_Lee_14', '14'), ('Zoë_Müller_12', '12')]
+    assert found[2].folder == 'Zoë Müller_12'
     assert all(not one.remarks for one in found)
 
 
@@ -89,21 +88,16 @@ def test_from_canvas_and_back(tmp_path, capsys):
     assert entered == {('101', 'tree'): '9', ('102', 'tree'): '10'}
     said = capsys.readouterr().out
     assert '2 of 2: ' in said and 'without a result here: Student, Te' in said
-    # A mistake in a table is found before anything is graded.
-    (tmp_path / 'when.csv').write_text('student,exercise,days\nada,tree,1')
-    for more, words in ((['--when', str(tmp_path / 'when.csv')],
-                         "'ada', which is no student here"),
-                        (['--late', '200'], 'LATE must be a percentage'),
-                        (['--lms', str(tmp_path / 'when.csv')],
+    # A mistake is found before anything is graded.
+    (tmp_path / 'x.csv').write_text('student,exercise,days\nada,tree,1')
+    for more, words in ((['--late', '200'], 'LATE must be a percentage'),
+                        (['--lms', str(tmp_path / 'x.csv')],
                          'is no table that Moodle or Canvas exported')):
         with pytest.raises(SystemExit, match=words):
             grade([*run, *more])
-    (tmp_path / 'when.csv').write_text(
-        'student;exercise;days\ngaußcarl_102;tree;2\n'
-        'lovelaceada_101;tree;0')
-    grade([*run, '--when', str(tmp_path / 'when.csv')])
+    grade([*run, '--late', '0'])
     assert '0 notebooks graded' in capsys.readouterr().out
     entered, _ = importers.canvas(
         (tmp_path / 'out' / 'for-import.csv').read_text(),
         {'101', '102', '103'})
-    assert entered == {('101', 'tree'): '10', ('102', 'tree'): '8'}
+    assert entered == {('101', 'tree'): '10', ('102', 'tree'): '10'}

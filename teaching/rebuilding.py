@@ -1,0 +1,236 @@
+"""What is graded: a student's cells, with our check cells among them.
+
+The student's cells are run in their order. Our check cells come once, below
+the last cell that has one of our checks in it. Where there is no such cell,
+or the answer needs something that only stands below it, they come at the end.
+Of two answers above the checks the lower one counts, as in Jupyter.
+"""
+import copy
+import json
+import re
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from nbformat import NotebookNode
+from nbformat.v4 import new_code_cell, new_markdown_cell
+
+from d2lps.annotations import PathLike
+from d2lps.exercises.checking import Case
+
+# Before each check: what a student has called the same is not meant.
+IMPORT = 'from d2lps.exercises import check, hidden\n'
+STUB = "raise NotImplementedError('write your answer here')"
+# Names that a line binds: of a function or class, of a variable, by an import.
+# (Python's own parser can be crashed, by deep nesting.)
+DEFINITION = re.compile(r'(?:async def|def|class) (\w+)')
+BINDING = re.compile(
+    rf'^[ \t]*{DEFINITION.pattern}|^(\w+)[ \t]*(?::[^=\n]*)?=(?!=)'
+    r'|^(?:from \S+ )?import ([^#\n]+)', re.MULTILINE)
+
+
+class Rebuilt(NamedTuple):
+    """A notebook to grade, and remarks on what its student had changed."""
+    notebook: NotebookNode
+    remarks: list[str]
+
+
+def rebuild(template: NotebookNode, handed_in: NotebookNode) -> Rebuilt:
+    """A student's notebook with the check cells of the solved source.
+
+    template: the solved source.
+    """
+    made = copy.deepcopy(template)
+    checks = [cell for cell in made.cells if is_check(cell)]
+    asked = asked_for(checks)
+    cells, place = _without_checks(handed_in, checks)
+    remarks = _changed_checks(handed_in, checks)
+    if _make_code(cells, asked):
+        remarks.append('the cell for the answer was made text: it was run as '
+                       'code')
+    _drop_stubs(cells)
+
+    # Where the checks come.
+    names = [_bound(_code(cell)) for cell in cells]
+    above, below = _union(names[:place]), _union(names[place:])
+    if (below - above) & (asked | _words(cells[:place])):
+        place = len(cells)
+        remarks.append('the answer, or what it needs, stands below its check: '
+                       'it was checked at the end')
+    elif below & asked:
+        remarks.append('below the last check the answer is written once more: '
+                       'the one above was checked')
+
+    # Which cell the gradebook knows as the answer.
+    answers = [k for k in range(place) if names[k] & asked]
+    if not answers:
+        remarks.append('the cell for the answer is not there')
+        answers = [place]
+        cells.insert(place, new_code_cell(''))
+        place += 1
+    [ours] = [cell for cell in made.cells if grade_id(cell) == 'answer']
+    cells[answers[-1]].metadata = ours.metadata
+
+    imports = imports_of(template)
+    if not _lines(imports) <= _union(
+            _lines(_code(cell)) for cell in cells[:answers[0]]):
+        remarks.append('lines of the first cell, which imports, were changed, '
+                       'moved or deleted: they are run before yours')
+        cells.insert(0, new_code_cell(imports))
+        place += 1
+
+    for cell in checks:
+        cell.source = IMPORT + cell.source
+    # Hidden checks come last: a visible check's reason could tell their cases.
+    checks.sort(key=lambda cell: grade_id(cell).startswith('hidden'))
+    made.cells = [*cells[:place], *checks, *cells[place:]]
+    for k, cell in enumerate(made.cells):
+        cell.id = cell.metadata.get('nbgrader', {}).get('grade_id', f'c{k}')
+    return Rebuilt(made, remarks)
+
+
+def _without_checks(handed_in: NotebookNode, checks: Iterable[NotebookNode]
+                    ) -> tuple[list[NotebookNode], int]:
+    """Copies of the student's own cells, and before which the checks come.
+
+    A check cell in which other code stands is a student's own: who copies a
+    cell, copies its name.
+    """
+    names = {grade_id(cell) for cell in checks}
+    lines = _union(_lines(cell.source) for cell in checks)
+    cells: list[NotebookNode] = []
+    place = None
+    for cell in handed_in.cells:
+        here = _lines(cell.source)
+        is_ours = here <= lines and (here or grade_id(cell) in names)
+        if not is_ours:
+            make = (new_code_cell if cell.cell_type == 'code'
+                    else new_markdown_cell)
+            cells.append(make(cell.source))
+        if any(line.startswith('check(') for line in here & lines):
+            place = len(cells)
+    return cells, len(cells) if place is None else place
+
+
+def _changed_checks(handed_in: NotebookNode,
+                    checks: Iterable[NotebookNode]) -> list[str]:
+    """Remarks on checks of which the student's notebook has no line."""
+    lines = _union(_lines(cell.source) for cell in handed_in.cells)
+    names = {grade_id(cell) for cell in handed_in.cells}
+    return [f'the cell {name} was '
+            f'{"changed" if name in names else "deleted"}: put back'
+            for cell in checks if (name := grade_id(cell)).startswith('check')
+            and not _lines(cell.source) <= lines]
+
+
+def _make_code(cells: list[NotebookNode], asked: set[str]) -> bool:
+    """Make code of an answer that is text, unless one is code: was it?
+
+    One key does that in Jupyter. Who has answered in another cell may keep an
+    old answer as text.
+    """
+    missing = asked - _union(_written(_code(cell)) for cell in cells)
+    places = [k for k, cell in enumerate(cells) if cell.cell_type != 'code'
+              and _bound(cell.source) & missing]
+    for k in places:
+        cells[k] = new_code_cell(cells[k].source)
+    return bool(places)
+
+
+def _drop_stubs(cells: Iterable[NotebookNode]) -> None:
+    """Drop functions without an answer that are written somewhere else."""
+    codes = [cell for cell in cells if cell.cell_type == 'code']
+    written = _union(_written(cell.source) for cell in codes)
+    for cell in codes:
+        cell.source = ''.join(block for block in _blocks(cell.source)
+                              if _stub(block) not in written)
+
+
+def unanswered(notebook: NotebookNode) -> int:
+    """How many functions and classes still wait for an answer."""
+    codes = [_code(cell) for cell in notebook.cells]
+    stubs = {_stub(block) for code in codes for block in _blocks(code)}
+    return len(stubs - {None} - _union(map(_written, codes)))
+
+
+def _code(cell: NotebookNode) -> str:
+    """What a cell runs: nothing if it is text."""
+    return cell.source if cell.cell_type == 'code' else ''
+
+
+def _union(sets: Iterable[set[str]]) -> set[str]:
+    return set().union(*sets)
+
+
+def _lines(source: str) -> set[str]:
+    """Lines that are neither empty nor comments."""
+    return {line for line in map(str.strip, source.splitlines())
+            if line and not line.startswith('#')}
+
+
+def _words(cells: Sequence[NotebookNode]) -> set[str]:
+    """The words in the code of these cells."""
+    return _union({*re.findall(r'\w+', re.sub('#.*', '', _code(cell)))}
+                  for cell in cells)
+
+
+def _bound(source: str) -> set[str]:
+    """The names that code binds."""
+    names = set()
+    for definition, variable, imported in BINDING.findall(source):
+        names |= {definition, variable, *re.findall(r'\w+', imported)}
+    return names - {'', 'as'}
+
+
+def _written(source: str) -> set[str]:
+    """The names that code binds to more than a stub."""
+    return _bound(''.join(block for block in _blocks(source)
+                          if not _stub(block)))
+
+
+def _blocks(source: str) -> list[str]:
+    """Pieces of code that begin at the left margin."""
+    return re.split(r'^(?=\S)', source, flags=re.MULTILINE)
+
+
+def _stub(block: str) -> str | None:
+    """The name of a function or class that has no answer yet, or None.
+
+    It comes to our line before it can return anything.
+    """
+    found = DEFINITION.match(block)
+    before, our_line, _ = block.partition(STUB)
+    lines = before.split('\n')
+    if not found or not our_line or '#' in lines[-1] or any(
+            re.search(r'(^|:)\s*(return|yield)\b', line.partition('#')[0])
+            for line in lines):
+        return None
+    return found[1]
+
+
+def grade_id(cell: NotebookNode) -> str:
+    """nbgrader's name of a cell; a cell's id is the same in our notebooks."""
+    found = cell.metadata.get('nbgrader', {}).get('grade_id')
+    return found or cell.get('id', '')
+
+
+def is_check(cell: NotebookNode) -> bool:
+    """Is it one of our cells that check, and give points?"""
+    return bool(cell.metadata.get('nbgrader', {}).get('grade'))
+
+
+def imports_of(notebook: NotebookNode) -> str:
+    """The first cell with code, which imports."""
+    return next(cell.source for cell in notebook.cells
+                if cell.cell_type == 'code')
+
+
+def asked_for(checks: Iterable[NotebookNode]) -> set[str]:
+    """The names of the functions and classes that are checked."""
+    return _union({*re.findall(r"\('[\w-]+', '[\w-]+', (\w+)\)", cell.source)}
+                  for cell in checks)
+
+
+def hidden_cases(folder: PathLike, exercise: str) -> dict[str, list[Case]]:
+    """The cases of hidden checks, by part of the exercise."""
+    return json.loads((Path(folder) / f'{exercise}.json').read_text())
