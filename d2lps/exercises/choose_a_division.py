@@ -12,16 +12,16 @@ from d2lps.collectives.machines.rates import CARD
 from d2lps.exercises.checking import (Answer, Check, Notes, Picture, Wrong,
                                       forbidding, scalar)
 from d2lps.planning import (A100, H100, LLAMA3_8B, Division, Gpu, Step,
-                            Transformer, divisions, plan, step_time)
+                            Transformer, divisions, memory, plan, step_time)
 from d2lps.planning.divide import fits_model
 from d2lps.planning.memory import (GRADIENT, STATE, WEIGHT, held,
-                                   layer_activations, memory, per_token,
+                                   layer_activations, per_token,
                                    stage_layers, stage_parameters)
+from d2lps.planning.ranking import SIDES
 
 FREE = 1 / 8  # of a GPU's memory, for what the planner does not know
 NEAR, NEAR_OTHER = 1.12, 1.15  # times the best, at this and other rates
 BYTES = 'weights', 'gradients', 'optimizer state', 'activations'
-SIDES = 'data', 'tensor', 'pipeline', 'context'
 
 
 class Cluster(NamedTuple):
@@ -46,32 +46,38 @@ CLUSTERS = {
                               H100)}
 
 
-def _right(model, division):
-    """Bytes for each of `BYTES`, by the rules of the exercise."""
-    d = division
-    parameters = (math.ceil(model.layers / d.pipeline) * model.layer
-                  + model.embedding) / d.tensor
-    return [*held(parameters, d.data * d.context, d.zero),
-            _kept(model, d, min(d.micro_batches, d.pipeline))]
+def _right(model, d):
+    """Bytes for each of `BYTES`: the planner's, without vocabulary."""
+    kept = (layer_activations(model, d) * stage_layers(model, d)
+            * min(d.micro_batches, d.pipeline))
+    if d.recompute == 'full':  # the layer in work
+        kept += layer_activations(model, d.but(recompute='none'))
+    return [*held(stage_parameters(model, d), d.data * d.context, d.zero),
+            kept]
 
 
-def _kept(model, division, in_flight, layers=None):
-    """Bytes of activations on the first stage."""
-    d = division
-    layers = layers or math.ceil(model.layers / d.pipeline)
-    one = d.micro_batch * model.sequence / d.context * model.hidden / d.tensor
-    if d.recompute == 'full':
-        return 2 * one * layers * in_flight + 34 * one
-    return 34 * one * layers * in_flight
+def _model(layers, hidden, sequence):
+    return Transformer(layers, hidden, hidden // 128, sequence=sequence)
+
+
+def _steps_to(division):
+    """Divisions from one GPU to this one: a field more is set in each."""
+    return [Division(**dict([*division.items()][:many]))
+            for many in range(len(division) + 1)]
 
 
 def run_bytes(answer: Answer, layers: int, hidden: int,
-              **division: Any) -> Notes:
-    """Four numbers of bytes."""
-    model = Transformer(layers, hidden, hidden // 128)
-    with forbidding(_right, _kept, held, layer_activations, memory, per_token,
-                    stage_layers, stage_parameters):
-        found = answer(model, Division(**division))
+              sequence: int = 2048, **division: Any) -> Notes:
+    """Four numbers of bytes for each division of `_steps_to`."""
+    found, model = [], _model(layers, hidden, sequence)
+    for d in _steps_to(division):
+        with forbidding(_right, held, layer_activations, memory, per_token,
+                        stage_layers, stage_parameters):
+            found.append(_four(answer(model, d)))
+    return found
+
+
+def _four(found):
     try:
         if isinstance(found, (str, bytes, dict)):
             raise TypeError
@@ -85,100 +91,69 @@ def run_bytes(answer: Answer, layers: int, hidden: int,
 
 
 def judge_bytes(found: Notes, layers: int, hidden: int,
-                **division: Any) -> None:
-    model, d = Transformer(layers, hidden, hidden // 128), Division(**division)
-    for name, mine, right in zip(BYTES, found, _right(model, d)):
-        if _equal(mine, right):
+                sequence: int = 2048, **division: Any) -> None:
+    model, steps = _model(layers, hidden, sequence), _steps_to(division)
+    right = [_right(model, d) for d in steps]
+    for k, name in enumerate(BYTES):
+        wrong = [not _equal(mine[k], true[k])
+                 for mine, true in zip(found, right)]
+        if not wrong[-1]:
             continue
-        text = (f'you count {mine / 1e9:.4g} GB for the {name}, and '
-                f'{right / 1e9:.4g} is right.')
-        mistakes = (_of_activations(model, d) if name == 'activations' else
-                    _of_parameters(model, d, BYTES.index(name)))
-        fit = [words for words, wrong in mistakes.items()
-               if _equal(mine, wrong) and not _equal(wrong, right)]
-        if _equal(1e9 * mine, right):
-            fit = ['Bytes are wanted, not GB.']
-        if len(fit) > 1:
-            text += ' More than one mistake gives this number.'
-        raise Wrong(' '.join([text, *fit[:4]]))
+        text = (f'you count {found[-1][k] / 1e9:.4g} GB for the {name}, and '
+                f'{right[-1][k] / 1e9:.4g} GB is right.')
+        if _equal(1e9 * found[-1][k], right[-1][k]):
+            raise Wrong(f'{text} Return bytes, not GB.')
+        first = wrong.index(True)
+        raise Wrong(f'{text} {_where(first, division)} '
+                    f'{_made_of(name, model, steps[first])}')
+
+
+def _where(first, division):
+    """With which field a number begins to be wrong."""
+    if not first:
+        return 'It is wrong already for Division(), all on one GPU.'
+    *simpler, last = [f'{name}={value!r}' for name, value in
+                      [*division.items()][:first]]
+    return (f'For Division({", ".join(simpler)}) your number is right, and '
+            f'with {last} in addition it is wrong.')
 
 
 def _equal(mine, right):
     return math.isclose(mine, right, rel_tol=1e-3)
 
 
-def _of_parameters(model, d, which):
-    """Mistakes in what is held for the parameters, and what they give."""
-    whole = math.ceil(model.layers / d.pipeline)
-
-    def count(layers=whole, ends=1, parts=d.tensor):
-        return (layers * model.layer + ends * model.embedding) / parts
-
-    shards, each = d.data * d.context, (WEIGHT, GRADIENT, STATE)[which]
-    right = stage_parameters(model, d)
-    mistakes = {
-        'These are the parameters of all layers. A GPU is responsible for '
-        'one stage.': count(model.layers),
-        'A stage has whole layers: round up.': count(
-            model.layers / d.pipeline),
-        'Round up: the fullest stage counts.': count(
-            model.layers // d.pipeline),
-        'The embedding is missing.': count(ends=0),
-        'The embedding is divided by tensor parallelism, too.':
-            count() + model.embedding * (1 - 1 / d.tensor),
-        'Tensor parallelism divides each matrix.': count(parts=1)}
-    found = {words: held(wrong, shards, d.zero)[which]
-             for words, wrong in mistakes.items()}
-    if d.zero + which < 3:
-        return found | {f'Does ZeRO-{d.zero} shard this?': each * right / part
-                        for part in (shards, d.data, d.gpus) if part > 1}
-    found[f'ZeRO-{d.zero} shards this. Over how many GPUs?'] = each * right
-    if d.context > 1:
-        found['GPUs along context have the same parameters, so ZeRO shards '
-              'over them, too.'] = each * right / d.data
-    if d.tensor * d.pipeline > 1:
-        found['Tensor and pipeline have divided the parameters already. ZeRO '
-              'shards over data times context.'] = each * right / d.gpus
-    return found
+def _made_of(name, model, d):
+    """Words about what the bytes of a division are made of."""
+    layers, full = stage_layers(model, d), d.recompute == 'full'
+    if name == 'activations':
+        return ('There, a micro-batch has '
+                f'{d.micro_batch * model.sequence // d.context:,} tokens on a '
+                'GPU. Micro-batches in flight: '
+                f'{min(d.micro_batches, d.pipeline)}. '
+                f'{layers} layers keep {2 if full else 34} bytes for each of '
+                f'the {model.hidden // d.tensor:,} numbers of a token' + full *
+                ', and one layer of one micro-batch needs 34 more' + '.')
+    which = BYTES.index(name)
+    zero = (f'shards the {name} over {d.data * d.context} GPUs.'
+            if d.zero + which >= 3 else f'does not shard the {name}.')
+    return (f'There, the first stage has {layers} of {model.layers} layers, '
+            'and the embedding. ' + f'A GPU has 1/{d.tensor} of them. ' * (
+                d.tensor > 1) + 'These are '
+            f'{stage_parameters(model, d) / 1e9:.4g} billion parameters of '
+            f'{(WEIGHT, GRADIENT, STATE)[which]} bytes.'
+            + f' ZeRO-{d.zero} {zero}' * (d.zero > 0))
 
 
-def _of_activations(model, d):
-    """Mistakes in the activations, and the bytes that they give."""
-    most = min(d.micro_batches, d.pipeline)
-
-    def kept(in_flight=most, layers=None, **changes):
-        return _kept(model, d.but(**changes), in_flight, layers)
-
-    layer = kept(1, 1, recompute='none')
-    found = {
-        'The first stage has several micro-batches in flight: it keeps the '
-        'activations of each.': kept(1),
-        f'A step has {d.micro_batches} micro-batches: no more can be in '
-        'flight.': kept(d.pipeline),
-        'Not all micro-batches of a step are in flight at once: at most as '
-        'many as the pipeline has stages.': kept(d.micro_batches),
-        'A stage has only some of the layers.': kept(layers=model.layers),
-        'A stage has whole layers: round up.': kept(
-            layers=model.layers / d.pipeline),
-        'Round up: the fullest stage counts.': kept(
-            layers=model.layers // d.pipeline),
-        'A micro-batch can have several sequences.': kept(micro_batch=1),
-        'Context parallelism divides the tokens.': kept(context=1),
-        'Tensor parallelism divides the activations.': kept(tensor=1),
-        'With full recomputation a layer keeps only its input.':
-            kept(recompute='none')}
-    if d.recompute == 'full':
-        found |= {
-            'The layer in work keeps all of its activations, too.':
-                kept() - layer,
-            'Only one layer of one micro-batch is in work at a time.':
-                kept() + layer * (most - 1)}
-    return found
+def _words(division):
+    """The fields that are not left as they are, as code."""
+    usual = asdict(Division())
+    return ', '.join(f'{name}={value!r}' for name, value in
+                     asdict(division).items() if value != usual[name])
 
 
 def run_choice(answer: Answer, cluster: str, network: float = 1) -> Notes:
     """The choice, the rival, and the part in which the rival is slower."""
-    with forbidding(plan, divisions, _best, _near):
+    with forbidding(plan, divisions, _near):
         found = answer(cluster)
     try:
         mine, rival, part = found
@@ -189,7 +164,7 @@ def run_choice(answer: Answer, cluster: str, network: float = 1) -> Notes:
         raise Wrong(f'choose returned {shown(found)}. Your Division, a '
                     "rival's Division and the name of a part are wanted."
                     ) from None
-    return {'mine': asdict(mine), 'rival': asdict(rival), 'part': part}
+    return {'mine': asdict(mine), 'rival': asdict(rival), 'part': str(part)}
 
 
 def _asked(cluster, network):
@@ -203,6 +178,10 @@ def _step(cluster, division):
     return step_time(cluster.model, division, cluster.gpu)
 
 
+def _limit(network):
+    return NEAR if network == 1 else NEAR_OTHER
+
+
 @cache
 def _near(cluster, network):
     """All divisions that fit and are near the best: {division: seconds}."""
@@ -210,13 +189,8 @@ def _near(cluster, network):
     found = {d: _step(asked, d).seconds for d in divisions(*asked)
              if d.interleave == 1
              and memory(asked.model, d).total <= asked.most()}
-    near = NEAR if network == 1 else NEAR_OTHER
     return {d: seconds for d, seconds in found.items()
-            if seconds <= near * min(found.values())}
-
-
-def _best(cluster, network):
-    return min(_near(cluster, network).values())
+            if seconds <= _limit(network) * min(found.values())}
 
 
 def _kind(division):
@@ -225,104 +199,70 @@ def _kind(division):
 
 def _look_at(name, asked, d):
     """Raise `Wrong` if a division is not possible here, or does not fit."""
-    words = f'{name} = {_words(d)}'
-    for what, mine, right in (
-            ('GPUs', d.gpus, asked.gpus),
-            ('sequences in a step', d.batch, asked.batch)):
-        if mine != right:
-            raise Wrong(f'{words} has {mine} {what}, and the cluster has '
-                        f'{right}. Multiply ' + (
-                            f'{", ".join(SIDES)}.' if what == 'GPUs' else
-                            'data, micro_batch and micro_batches.'))
-    why = fits_model(asked.model, d)
-    if d.context > 1 and asked.model.sequence < 4096 * d.context:
-        why = (f'a GPU would get {asked.model.sequence // d.context:,} tokens '
-               'of a sequence; at least 4,096 are wanted for context '
-               'parallelism')
+    words = f'{name}, Division({_words(d)}),'
+    for what, has, right, factors in (
+            ('GPUs', d.gpus, asked.gpus, SIDES),
+            ('sequences in a step', d.batch, asked.batch,
+             ('data', 'micro_batch', 'micro_batches'))):
+        if has != right:
+            raise Wrong(f'{words} has {has} {what}, and the cluster has '
+                        f'{right}. Multiply {", ".join(factors)}.')
+    why, tokens = fits_model(asked.model, d), asked.model.sequence // d.context
+    if d.context > 1 and tokens < 4096:
+        why = (f'a GPU would get {tokens:,} tokens of a sequence, and at '
+               'least 4,096 are wanted for context parallelism')
     if d.interleave > 1:
         why = 'a stage has one part of the model here: interleave is 1'
     if why:
         raise Wrong(f'{words} is not possible: {why}.')
     need = memory(asked.model, d)
     if need.total > asked.most():
-        gb = [f'{one / 1e9:.1f} GB of {part}'
-              for part, one in zip(BYTES, need)]
-        if need.activations > need.total / 2:
-            hint = ('Which ways divide the activations? Is the micro-batch '
-                    'larger than needed?')
-        elif d.zero < 3 and d.data * d.context > 1:
-            hint = f'Which of these would ZeRO-{d.zero + 1} shard?'
-        else:
-            hint = 'Which ways divide the parameters?'
-        raise Wrong(f'{words} needs {need.total / 1e9:.1f} GB on a GPU: '
-                    f'{", ".join(gb)}. An eighth of the memory stays free, so '
-                    f'{asked.most() / 1e9:.0f} GB are allowed. {hint}')
-
-
-def _words(d):
-    """What is not left at 1, in the order of `Division`."""
-    return ', '.join([f'{name} {value}' for name, value in asdict(d).items()
-                      if value not in (1, 'none') or name == 'zero'])
+        parts = ', '.join(f'{one / 1e9:.1f} GB of {part}'
+                          for part, one in zip(BYTES, need))
+        raise Wrong(
+            f'{words} needs {need.total / 1e9:.1f} GB on a GPU: {parts}. An '
+            'eighth of the memory stays free, so '
+            f'{asked.most() / 1e9:.0f} GB are allowed. ' + (
+                'Which ways divide the activations?'
+                if need.activations > need.total / 2 else
+                f'Which of these would ZeRO-{d.zero + 1} shard?'
+                if d.zero < 3 and d.data * d.context > 1 else
+                'Which ways divide the parameters?'))
 
 
 def judge_choice(found: Notes, cluster: str, network: float = 1) -> None:
     asked, mine = _asked(cluster, network), Division(**found['mine'])
     _look_at('your choice', asked, mine)
     step, near = _step(asked, mine), _near(cluster, network)
-    best = _best(cluster, network)
-    limit = NEAR if network == 1 else NEAR_OTHER
+    best, limit = min(near.values()), _limit(network)
     if step.seconds <= limit * best:
         return
-    # Of the divisions that are near the best, the most similar one.
+    # Of the divisions that are near the best, the one with most similar sides.
     other = min(near, key=lambda d: (sum(
         abs(math.log2(a / b)) for a, b in zip(_kind(d), _kind(mine))),
         near[d]))
-    part = max(Step._fields, key=lambda name: getattr(step, name)
-               - getattr(_step(asked, other), name))
+    part, seconds, fewer = max(
+        zip(Step._fields, step, _step(asked, other)),
+        key=lambda row: row[1] - row[2])
     raise Wrong(
         f'a step takes {step.seconds:.1f} s, {step.seconds / best - 1:.0%} '
-        f'more than the best one, and {limit - 1:.0%} are allowed. In a '
-        f'division that is near the best, {part!r} takes '
-        f'{getattr(_step(asked, other), part):.2f} s; in yours it takes '
-        f'{getattr(step, part):.2f} s. {_why(part, asked, mine)} '
-        f'{_compare(mine, other)}')
+        f'more than the best one, and {limit - 1:.0%} are allowed. {part!r} '
+        f'takes {seconds:.2f} s, and {fewer:.2f} s in the most similar '
+        f'division that is near the best. {_compare(mine, other)}')
 
 
 def _compare(mine, other):
     """In which direction a better division is."""
-    more, less = [[side for side in SIDES
-                   if sign * getattr(other, side) > sign * getattr(mine, side)]
-                  for sign in (1, -1)]
-    if not more:
-        return ('The same kind of division can be faster: look at '
-                'micro_batch, zero and recompute.')
-    return (f'The nearest faster kind has more GPUs along '
-            f'{" and ".join(more)}, and fewer along {" and ".join(less)}.')
-
-
-def _why(part, asked, d):
-    """What makes a part of a step long."""
-    outside = d.tensor > asked.gpu.domain
-    return {
-        'compute': 'Each layer is computed once more, by recomputation.'
-        if d.recompute == 'full' else 'The matrix products are small.',
-        'tensor': f'The sums of {d.tensor} tensor-parallel GPUs cross the '
-        'network.' if outside else f'{d.tensor} GPUs sum the activations of '
-        'each layer.',
-        'context': 'Keys and values travel for longer than attention '
-        'computes.',
-        'bubble': f'With {d.pipeline} stages and {d.micro_batches} '
-        'micro-batches, a stage waits at least '
-        f'{(d.pipeline - 1) / d.micro_batches:.0%} of its working time; it '
-        'also waits for the slowest stage.',
-        'sends': 'A message from stage to stage takes longer than the '
-        'computing that hides it.',
-        'data': f'The weights of {d.micro_batches} micro-batches are gathered '
-        'one after the other.' if d.zero == 3 else
-        f'{d.data} copies sum their gradients, once in each of '
-        f'{d.micro_batches} micro-batches.' if d.zero == 2 else
-        f'{d.data} copies sum their gradients.',
-        'optimizer': 'ZeRO shards the update.'}[part]
+    more, less = [' and '.join(
+        side for side in SIDES
+        if sign * getattr(other, side) > sign * getattr(mine, side))
+        for sign in (1, -1)]
+    if more:
+        return (f'That one has more GPUs along {more}, and fewer along '
+                f'{less}.')
+    return 'That one differs in ' + ' and '.join(
+        name for name, value in asdict(mine).items()
+        if value != getattr(other, name)) + '.'
 
 
 def judge_rival(found: Notes, cluster: str, network: float = 1) -> None:
@@ -331,11 +271,12 @@ def judge_rival(found: Notes, cluster: str, network: float = 1) -> None:
     if part not in Step._fields:
         raise Wrong(f'{part!r} is no part of a step. The parts are '
                     f'{", ".join(Step._fields)}.')
-    for name, division in ('your choice', mine), ('your rival', rival):
-        _look_at(name, asked, division)
+    _look_at('your choice', asked, mine)
+    _look_at('your rival', asked, rival)
     if _kind(mine) == _kind(rival):
-        raise Wrong('your rival is of the same kind as your choice. Choose '
-                    f'one with other numbers along {", ".join(SIDES)}.')
+        raise Wrong(f'your choice and your rival are both {_words(mine)}. '
+                    'Choose a rival with other numbers along '
+                    f'{", ".join(SIDES)}.')
     a, b = _step(asked, mine), _step(asked, rival)
     if b.seconds < 1.02 * a.seconds:
         raise Wrong(f'your choice takes {a.seconds:.2f} s and your rival '
@@ -351,37 +292,34 @@ def judge_rival(found: Notes, cluster: str, network: float = 1) -> None:
 
 def picture(choose: Answer) -> Picture:
     """The parts of a step, of each choice and of its rival."""
+    import pandas as pd
+
     from d2lps.figures import describe
     from d2lps.pictures.planning_plots import PARTS
     from d2lps.pictures.rows import WIDE, legend_below, new_figure
-    figure, parts = new_figure(WIDE, 6), set()
-    for name, ax in zip(CLUSTERS, figure.subplots(3)):
+    steps = {}
+    for name in CLUSTERS:
         asked, found = _asked(name, 1), run_choice(choose, name)
-        rows = [Division(**found[key]) for key in ('mine', 'rival')]
-        words = []
-        for row, division in enumerate(rows):
-            left, step = 0.0, _step(asked, division)
-            for part, seconds in step._asdict().items():
-                ax.barh(row, seconds, 0.4, left, color=PARTS[part])
-                left += seconds
-                if seconds > 0.01 * step.seconds:
-                    parts.add(part)
-            gb = memory(asked.model, division).total / 1e9
-            words.append(f'{_words(division)}: {left:.1f} s, {gb:.0f} GB')
-            ax.text(0, row - 0.4, words[-1], va='center')
-        ax.axvline(NEAR * _best(name, 1), color='black', linestyle='--',
-                   label=f'{NEAR - 1:.0%} more than the best')
-        ax.set(yticks=[0, 1], yticklabels=['you', 'your rival'],
-               ylim=(1.3, -0.7), title=name)
-        ax.grid(False, axis='y')
-        describe(ax, f'{name}: you, {words[0]}; your rival, {words[1]}; the '
-                 f'dashed line, {NEAR * _best(name, 1):.1f} s.')
-    for part in Step._fields:
-        if part in parts:
-            ax.barh(0, 0, color=PARTS[part], label=part)
-    ax.set_xlabel('s in a step')
-    legend_below(ax, columns=3)
-    return figure
+        for who, key in (f'{name}: you', 'mine'), ('your rival', 'rival'):
+            d = Division(**found[key])
+            step, need = _step(asked, d), memory(asked.model, d)
+            steps[f'{who}, {_words(d)}: {step.seconds:.1f} s, '
+                  f'{need.total / 1e9:.0f} GB'] = step
+    table = pd.DataFrame(steps.values(), steps)
+    table = table.loc[:, table.max() > 0.01 * table.sum(axis=1).max()]
+    limits = [NEAR * min(_near(name, 1).values()) for name in CLUSTERS
+              for _ in ('you', 'your rival')]
+    ax = new_figure(WIDE, 5).subplots()
+    table.plot.barh(stacked=True, ax=ax, width=0.5, color=PARTS, legend=False)
+    for row, words in enumerate(steps):
+        ax.text(0, row - 0.4, words, va='center')
+        ax.vlines(limits[row], row - 0.25, row + 0.25, color='black',
+                  linestyle='--', label=f'{NEAR - 1:.0%} more than the best')
+    ax.set(yticks=[], ylim=(5.3, -0.6), xlabel='s in a step')
+    describe(ax, '; '.join(steps) + '; the dashed lines: '
+             + ', '.join(f'{limit:.1f} s' for limit in limits[::2]) + '.')
+    legend_below(ax, columns=4)
+    return ax.figure
 
 
 def _case(layers, hidden, **division):
@@ -401,7 +339,8 @@ CHECKS = {
             _case(46, 7168, pipeline=8, tensor=4, micro_batches=4),
             _case(48, 7168, pipeline=4, data=4, micro_batches=16,
                   recompute='full', zero=2),
-            _case(24, 2048, data=2, context=4, micro_batch=8, zero=1)],
+            _case(24, 2048, sequence=8192, data=2, context=4, micro_batch=8,
+                  zero=1)],
         run_bytes, judge_bytes,
         'the bytes of the fullest GPU, for each stage of ZeRO.'),
     'choice': Check(CHOICES, run_choice, judge_choice,

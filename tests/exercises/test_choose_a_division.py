@@ -9,7 +9,7 @@ from answers import answer_cell, solution
 from d2lps.exercises import choose_a_division as exercise
 from d2lps.exercises.checking import Wrong
 from d2lps.figures import alt_text
-from d2lps.planning import Division, Transformer, memory, step_time
+from d2lps.planning import Division, memory, step_time
 
 GPT = exercise.CLUSTERS['two machines'].model
 
@@ -91,15 +91,11 @@ def test_several_kinds_are_near_the_best_and_most_are_not(cluster):
             exercise.judge_choice(notes(d), cluster, network)
 
 
-def test_gathers_that_are_only_just_hidden_are_told_so_at_a_slower_network():
-    fragile = Division(4, 4, micro_batches=64, zero=3)
-    exercise.judge_choice(notes(fragile), 'two machines')
-    assert '64 micro-batches are gathered' in said(
-        notes(fragile), 'two machines', 0.8)
-
-
 def test_the_planner_s_own_best_rows_do_not_solve_all():
-    """On the slow network its best row interleaves, which is not allowed."""
+    """A student may ask it outside of `choose`, but must look at its rows.
+
+    On the slow network its best row interleaves, which is not allowed.
+    """
     passed = []
     for cluster, asked in exercise.CLUSTERS.items():
         best = exercise.plan(*asked).iloc[0]
@@ -113,51 +109,6 @@ def test_the_planner_s_own_best_rows_do_not_solve_all():
         except Wrong:
             pass
     assert passed == ['two machines', 'long sequences']
-
-
-@pytest.mark.parametrize('division, cluster, words', [
-    (Division(8, micro_batches=32), 'two machines', 'has 8 GPUs'),
-    (Division(16, micro_batches=15), 'two machines',
-     'has 240 sequences in a step'),
-    (Division(tensor=16, micro_batches=256), 'two machines', '40 heads'),
-    (Division(8, context=2, micro_batches=32, zero=1), 'two machines',
-     '1,024 tokens'),
-    (Division(pipeline=16, interleave=2, micro_batches=256), 'two machines',
-     'interleave is 1'),
-    (Division(16, micro_batch=16, zero=3), 'two machines',
-     'Which ways divide the activations?'),
-    (Division(16, micro_batches=16), 'two machines', 'ZeRO-1 shard?'),
-    (Division(pipeline=16, micro_batches=256), 'two machines', "'bubble'"),
-    (Division(tensor=8, pipeline=2, micro_batches=256), 'two machines',
-     'fewer along tensor'),
-    (Division(16, micro_batches=16, zero=3, recompute='full'),
-     'two machines', 'The same kind of division can be faster'),
-    (Division(4, 8, micro_batches=64, zero=1), 'slow network',
-     '4 copies sum their gradients'),
-    (Division(tensor=8, micro_batches=16, recompute='full'),
-     'long sequences', 'computed once more')])
-def test_a_choice_is_told_what_is_wrong(division, cluster, words):
-    assert words in said(notes(division), cluster)
-
-
-def test_a_rival_is_told_what_is_wrong():
-    mine = Division(16, micro_batches=16, zero=2)
-    for rival, part, words in (
-            (mine.but(zero=3), 'compute', 'of the same kind'),
-            (Division(tensor=8, pipeline=2, micro_batches=256), 'network',
-             'no part of a step'),
-            (Division(tensor=8, pipeline=2, micro_batches=256), 'bubble',
-             'Which part grows most?'),
-            (Division(8, 2, micro_batches=32, zero=1, recompute='full'),
-             'tensor', 'Which part grows most?')):
-        assert words in said(notes(mine, rival, part), 'two machines',
-                             judge=exercise.judge_rival)
-    assert 'slower by at least 2%' in said(
-        notes(Division(8, 2, micro_batch=4, micro_batches=8, zero=1), mine,
-              'compute'), 'two machines', judge=exercise.judge_rival)
-    exercise.judge_rival(notes(mine, Division(
-        8, 2, micro_batches=32, zero=1, recompute='full'), 'compute'),
-        'two machines')
 
 
 @pytest.mark.parametrize('found', [
@@ -181,26 +132,10 @@ def test_the_planner_s_bytes_cannot_be_used():
         exercise.run_bytes(memory, 40, 5120, data=2)
 
 
-def test_at_most_four_hints_are_given():
-    for case in exercise.CHECKS['bytes'].cases:
-        model = Transformer(case['layers'], case['hidden'],
-                            case['hidden'] // 128)
-        d = Division(**{name: value for name, value in case.items()
-                        if name not in ('layers', 'hidden')})
-        wrong = exercise._of_activations(model, d)
-        for one in wrong.values():
-            right = exercise._right(model, d)
-            if not exercise._equal(one, right[3]):
-                with pytest.raises(Wrong) as caught:
-                    exercise.judge_bytes([*right[:3], one], **case)
-                hints = [words for words in wrong
-                         if words in str(caught.value)]
-                assert 1 <= len(hints) <= 4
-
-
 def test_the_picture_names_both(names):
     text = alt_text(exercise.picture(names['choose']))
     model, _, _, gpu = exercise.CLUSTERS['slow network']
     mine, _, _ = names['choose']('slow network')
-    assert (f'slow network: you, {exercise._words(mine)}: '
-            f'{step_time(model, mine, gpu).seconds:.1f} s') in text
+    seconds = step_time(model, mine, gpu).seconds
+    assert f'slow network: you, {exercise._words(mine)}: {seconds:.1f} s' in (
+        text)

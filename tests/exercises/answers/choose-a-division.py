@@ -1,34 +1,34 @@
 # %% wrong: one micro-batch in flight
 # loses: bytes
-# says: several micro-batches in flight
+# says: Micro-batches in flight: 4
 #-    in_flight = min(d.micro_batches, d.pipeline)
 #+    in_flight = 1
 
 
 # %% wrong: context is forgotten among the shards
 # loses: bytes
-# says: GPUs along context have the same parameters
+# says: ZeRO-1 shards the optimizer state over 8 GPUs
 #-    shards = d.data * d.context
 #+    shards = d.data
 
 
 # %% wrong: half a layer
 # loses: bytes
-# says: A stage has whole layers
+# says: with pipeline=4 in addition it is wrong
 #-    layers = -(-model.layers // d.pipeline)
 #+    layers = model.layers / d.pipeline
 
 
 # %% wrong: recomputation needs nothing but inputs
 # loses: bytes
-# says: The layer in work keeps all
+# says: one layer of one micro-batch needs 34 more
 #-        kept = 2 * numbers * layers * in_flight + 34 * numbers
 #+        kept = 2 * numbers * layers * in_flight
 
 
 # %% wrong: ZeRO-3 also over a slow network
 # loses: choice
-# says: The nearest faster kind has more GPUs along tensor and pipeline
+# says: has more GPUs along tensor and pipeline
 #-        mine = Division(tensor=4, pipeline=8, micro_batches=256)
 #-        rival = Division(data=4, tensor=4, pipeline=2, micro_batches=64,
 #-                         zero=1)
@@ -50,6 +50,13 @@
 # says: Which part grows most?
 #-        return mine, rival, 'data'
 #+        return mine, rival, 'bubble'
+
+
+# %% wrong: sequences have 2,048 tokens in the visible model
+# loses: bytes
+# says: a micro-batch has 8,192 tokens on a GPU
+#-    tokens = d.micro_batch * model.sequence / d.context
+#+    tokens = d.micro_batch * 2048 / d.context
 
 
 # %% wrong: the planner chooses
