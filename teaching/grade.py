@@ -30,9 +30,9 @@ from teaching.course import Course
 from teaching.executing import execute
 from teaching.judging import judge
 from teaching.late import Rules, read_due
+from teaching.rebuilding import hidden_cases, is_check, rebuild
 from teaching.results import KEPT, Result, Results, digest, known_people
-from teaching.submissions import (Submission, hidden_cases, is_check, loose,
-                                  read_all, rebuild)
+from teaching.submissions import Submission, loose, read_all
 
 HIDDEN = Path(__file__).with_name('hidden')
 MISSING = 'missing'  # no file, and nothing that could be meant for it

@@ -13,8 +13,7 @@ from d2lps.annotations import PathLike
 from d2lps.checks import writable
 from d2lps.exercises.checking import EXERCISES
 from teaching import late
-from teaching.rebuilding import (  # noqa: F401
-    hidden_cases, is_check, rebuild, unanswered)
+from teaching.rebuilding import unanswered
 
 LARGEST = 20_000_000  # bytes of a notebook
 MOST_FILES = 1000  # of a student, that may be answers

@@ -5,7 +5,7 @@ import nbformat
 import pytest
 from answers import answer_cell, solution
 
-from teaching.submissions import rebuild
+from teaching.rebuilding import rebuild
 from d2lps.exercises import predict_then_measure as exercise
 from d2lps.exercises.checking import CASES, picture
 from d2lps.figures import alt_text
