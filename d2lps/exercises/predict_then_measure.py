@@ -16,6 +16,7 @@ from d2lps.exercises.checking import (Answer, Check, Notes, Picture, Wrong,
 
 PARTS = 'compute', 'allreduce', 'python', 'work', 'step'
 NEAR = 1e-3  # the largest relative error of a part
+PRICES = 'ms', 'python_ms', 'call_ms', 'copy_ms', 'add_ms'
 
 
 def shards_of(k: int, b: int) -> list[int]:
@@ -29,22 +30,50 @@ def line(images: Sequence[float], ms: Sequence[float], n: int) -> float:
     return ms[0] + slope * (n - images[0])
 
 
-def model(k: int, b: int, m: Mapping[str, Any]) -> dict[str, float]:
-    """All parts of the prediction, in ms."""
+def model(k: int, b: int, m: Mapping[str, Any],
+          own: Mapping[str, float | None] | None = None
+          ) -> dict[str, float]:
+    """All parts of the prediction, in ms.
+
+    own: parts that a student has predicted. A part is right if it follows
+    from these; the others are the model's.
+    """
+    own = own or {}
     shards = [line(m['images'], m['ms'], n) for n in shards_of(k, b)]
-    allreduce = (k - 1) * (2 * m['copy_ms'] + m['add_ms'])
-    python = k * m['python_ms'] + (k - 1) * m['arrays'] * 3 * m['call_ms']
-    work = (python + sum(shards) + allreduce) / m['cores']
-    return {'compute': max(shards), 'allreduce': allreduce, 'python': python,
-            'work': work,
-            'step': max(python, max(shards) + allreduce, work)}
+    right = {
+        'compute': max(shards),
+        'allreduce': (k - 1) * (2 * m['copy_ms'] + m['add_ms']),
+        'python': k * m['python_ms'] + (k - 1) * m['arrays'] * 3 * m['call_ms']
+    }
+    compute, allreduce, python = (
+        _time(own.get(name), ms) for name, ms in right.items())
+    right['work'] = (python + sum(shards) + allreduce) / m['cores']
+    work = _time(own.get('work'), right['work'])
+    return right | {'step': max(python, compute + allreduce, work)}
+
+
+def _time(own, right):
+    """A student's ms, if they can be used."""
+    return own if own is not None and 0 <= own < math.inf else right
+
+
+def _dearer(m, price):
+    """The measurements, with one price 1 ms higher."""
+    return {**m, price: [ms + 1 for ms in m['ms']] if price == 'ms' else
+            m[price] + 1}
 
 
 def run(part: str, predict: Answer, machine: str, k: int, b: int,
-        **m: Any) -> dict[str, float]:
-    """The student's numbers: those of `predict`, as far as they are there."""
+        **m: Any) -> dict[str, dict[str, float | None]]:
+    """The student's parts, also if one of `PRICES` is higher, by its name."""
+    return {price: _parts(part, predict, k, b,
+                          _dearer(m, price) if price else m)
+            for price in ('', *PRICES)}
+
+
+def _parts(part, predict, k, b, m):
     mine = copy.deepcopy(m)
-    with forbidding(model):
+    with forbidding(model, line, shards_of):
         found = predict(k, b, mine)
     if mine != m:
         raise Wrong('your function has changed `m`. The caller still needs '
@@ -76,174 +105,68 @@ def _number(name, value, wanted):
 def judge(part: str, found: Notes, machine: str, k: int, b: int,
           **m: Any) -> None:
     """One part, of which the others may be wrong."""
-    mine, true = found[part], model(k, b, m)
-    own = {name: found.get(name) if _is_time(found.get(name)) else true[name]
-           for name in PARTS}
-    shards = sum(line(m['images'], m['ms'], n) for n in shards_of(k, b))
-    if part == 'work':
-        right = (own['python'] + shards + own['allreduce']) / m['cores']
-    elif part == 'step':
-        right = max(own['python'], own['compute'] + own['allreduce'],
-                    own['work'])
-    else:
-        right = true[part]
+    mine, right = found[''][part], model(k, b, m, found[''])[part]
     if _near(mine, right):
         return
     text = f'{part!r} is {mine:.5g} ms, and {right:.5g} is right.'
     if part in ('compute', 'work'):
         text += f' (images = {m["images"]}, ms = {m["ms"]})'
-    if mine == round(right) and all(
-            value.is_integer() for value in found.values()
-            if value is not None):
-        raise Wrong(f'{text} Did you round it? An error of at most 0.1% is '
-                    'allowed.')
-    if part == 'work' and not _near(own['compute'], true['compute']):
-        raise Wrong(f'{text} Your `compute` is {own["compute"]:.5g}, and '
-                    f'{true["compute"]:.5g} is right: correct `compute` '
-                    'first. The work has the times of all shards in it.')
-    for words, other in MISTAKES[part](k, b, m, own, shards):
-        if _near(mine, other):
-            raise Wrong(f'{text} {words}')
     if _near(mine * 1e3, right) or _near(mine, right * 1e3):
         raise Wrong(f'{text} All times here are in ms.')
-    raise Wrong(f'{text} {LAST[part]}')
-
-
-def _is_time(value):
-    return value is not None and math.isfinite(value) and value >= 0
+    if not math.isfinite(mine):
+        raise Wrong(text)
+    if mine == round(right):
+        raise Wrong(f'{text} An error of at most {NEAR:.1%} is allowed, so '
+                    'do not round it.')
+    raise Wrong(f'{text} {_hint(part, found, k, b, m)}')
 
 
 def _near(mine, right):
     return abs(mine - right) <= NEAR * abs(right) + 1e-9
 
 
-def _of_compute(k, b, m, own, shards):
-    def t(n):
-        return line(m['images'], m['ms'], n)
-    sizes = shards_of(k, b)
-    words = f'{b} images on {k} devices are {", ".join(map(str, sizes))}.'
-    n, most = m['images'], max(sizes)
-    return [
-        (f'{words} All wait for the device with the most images.', t(b // k)),
-        (f'{words} No device has {b / k:.4g} of them.', t(b / k)),
-        (f'That is the time of all {b} images. How many images does one '
-         'device have?', t(b)),
-        (f'That is a part of the time of all {b} images. Each device also '
-         'needs the time of a step with no images.', t(b) / k),
-        ('That is the sum over the devices, but they work at the same time.',
-         shards),
-        (f'The straight line does not end at {n[0]} and {n[1]} images; '
-         'np.interp does.', min(max(t(most), m['ms'][0]), m['ms'][1])),
-        *[('That is a line through 0. A step with no images takes time, too: '
-           'use both measurements.', ms / images * size)
-          for ms, images in zip(m['ms'], n) for size in (most, b / k)],
-        *[('`compute` does not depend on the cores; `work` does.',
-           t(most) * -(-k // m['cores']))] * (k > m['cores']),
-        ('The time of a step with no images is missing: your line has only '
-         'its slope.', t(most) - t(0))]
+def _hint(part, found, k, b, m):
+    """Which price counts too often or not at all, or what is in the part."""
+    for price in PRICES if part != 'step' else ():
+        dearer = _dearer(m, price)
+        mine, right = (after - before for after, before in (
+            (found[price][part], found[''][part]),
+            (model(k, b, dearer, found[price])[part],
+             model(k, b, m, found[''])[part])))
+        if not _near(mine, right):
+            what = ('If both times of `ms` are' if price == 'ms' else
+                    f'If `{price}` is')
+            return (f'{what} 1 ms longer, your {part!r} grows by {mine:.4g} '
+                    f'ms, and {right:.4g} ms is right. '
+                    + _made_of(part, found[''], k, b, m))
+    return _made_of(part, found[''], k, b, m)
 
 
-def _of_allreduce(k, b, m, own, shards):
-    c, a = m['copy_ms'], m['add_ms']
-    return [
-        ('Device 0 has its own gradient already. How many gradients come '
-         f'from the other {k - 1} devices?', k * (2 * c + a)),
-        ('That is one copy and one addition for each other device. And how '
-         'does the sum get back to it?', (k - 1) * (c + a)),
-        ('The additions are missing.', (k - 1) * 2 * c),
-        ('You count as many additions as copies.', (k - 1) * 2 * (c + a)),
-        ('This would be right for `sharded` of chapter 4, if the devices had '
-         'no other work. Here device 0 does all of it, as in chapter 1.',
-         (k - 1) * (2 * c + a) / k),
-        ('That is the time of one other device. The other devices come one '
-         'after another.',
-         2 * c + a),
-        ('The copies and the addition were measured for all arrays '
-         'together.', m['arrays'] * (k - 1) * (2 * c + a)),
-        ('That is one addition in all. Device 0 adds a gradient of each '
-         'other device.', (k - 1) * 2 * c + a),
-        ('That is the time of k - 2 other devices. There are k - 1.',
-         (k - 2) * (2 * c + a))]
-
-
-def _of_python(k, b, m, own, shards):
-    p, calls = m['python_ms'], m['arrays'] * m['call_ms']
-    return [
-        ('One Python program fills the queues of all devices, one after '
-         'another.', p + (k - 1) * 3 * calls),
-        ('The calls of the all-reduce are missing.', k * p),
-        ('That is Python for one device.', p),
-        ('That is one call for each array and each other device: a copy to '
-         'device 0, an addition, and a copy back are three.',
-         k * p + (k - 1) * calls),
-        ('That is two calls for each array and each other device: a copy to '
-         'device 0, an addition, and a copy back are three.',
-         k * p + (k - 1) * 2 * calls),
-        ('How many arrays does an all-reduce sum? Each array has its own '
-         'calls for copies and '
-         'additions.', k * p + (k - 1) * 3 * m['call_ms']),
-        ('Device 0 sends nothing to itself: there are k - 1 other devices.',
-         k * p + k * 3 * calls)]
-
-
-def _of_work(k, b, m, own, shards):
-    python, allreduce, cores = own['python'], own['allreduce'], m['cores']
-    most, total = own['compute'], python + shards + allreduce
-    return [
-        ('That is all the work on one core. The machine has more.', total),
-        ('You divide by the smaller of devices and cores. Python is a '
-         'thread, too, and this part depends on the cores alone. Another '
-         'part says that devices cannot share a '
-         'shard.', total / min(k, cores)),
-        ('You divide by the devices. The cores do the work.', total / k),
-        ("Python's work is missing: it needs a core as well.",
-         (shards + allreduce) / cores),
-        ('The all-reduce is missing.', (python + shards) / cores),
-        ('That is the time of the shards alone. Python and the all-reduce '
-         'are work, too.', shards / cores),
-        ('That is the work of one device. All devices work on these cores.',
-         (python + most + allreduce) / cores),
-        (f'That is the time of all images on one device. Each of {k} devices '
-         'also needs the time of a step with no images.',
-         (python + line(m['images'], m['ms'], b) + allreduce) / cores),
-        *[('The shards differ: not every device has the largest shard.',
-           (python + k * most + allreduce) / cores)] * (b % k > 0)]
-
-
-def _of_step(k, b, m, own, shards):
-    python, both = own['python'], own['compute'] + own['allreduce']
-    return [
-        ('That is a sum. Python, the devices and the cores work at the same '
-         'time. Which of the three ends last?',
-         python + both + own['work']),
-        ('That is a sum. Python continues while the devices compute. Which '
-         'of them ends last?', python + both),
-        ('The all-reduce can begin only when the gradients have been '
-         'computed. Did you add it to the time of the largest shard?', max(
-             python, own['compute'], own['allreduce'], own['work'])),
-        ('And if there are too few cores for all the '
-         'work?', max(python, both)),
-        ('And if Python ends later than the devices?', max(both, own['work'])),
-        ('That is the smallest of them. The step ends when the last of them '
-         'ends.', min(python, both, own['work'])),
-        ('That is not the largest of your own parts: did you add the '
-         'all-reduce to the time of the shard?', max(python, own['compute'],
-                                        own['work']))]
-
-
-MISTAKES = {'compute': _of_compute, 'allreduce': _of_allreduce,
-            'python': _of_python, 'work': _of_work, 'step': _of_step}
-LAST = {
-    'compute': 'How many images does the device with the most images have? '
-               'What does your line say at the two measured sizes?',
-    'allreduce': 'For each other device: what is copied to device 0, what '
-                 'does device 0 do, and what is copied back?',
-    'python': 'Count the calls for two devices and one array, by hand. Which '
-              'of them happen once for each device?',
-    'work': 'Which three kinds of work are there, and how many cores share '
-             'them?',
-    'step': 'It must be the largest of three of your own numbers: Python, '
-            'the largest shard with the all-reduce, and the cores.'}
+def _made_of(part, own, k, b, m):
+    """Words about what is in a part."""
+    parts = {name: _time(own.get(name), right)
+             for name, right in model(k, b, m, own).items()}
+    sizes, n, ms = shards_of(k, b), m['images'], m['ms']
+    images = f'{b} images on {k} devices are {", ".join(map(str, sizes))}.'
+    if part == 'compute':
+        mine = n[0] + (own[part] - ms[0]) / (ms[1] - ms[0]) * (n[1] - n[0])
+        return (f'{images} On the straight line, {own[part]:.5g} ms are the '
+                f'time of {mine:.4g} images.')
+    shards = sum(line(n, ms, size) for size in sizes)
+    return {
+        'allreduce': f'Other devices: {k - 1}. For each of them there are a '
+        'copy to device 0, an addition, and a copy back.',
+        'python': f'One program calls {k} steps, and for each of {k - 1} '
+        f'other devices and {m["arrays"]} arrays a copy, an addition, and a '
+        'copy back.',
+        'work': f'{images} These shards take {shards:.5g} ms together, '
+        f'Python {parts["python"]:.5g} and the all-reduce '
+        f'{parts["allreduce"]:.5g}. The work is shared by {m["cores"]} cores.',
+        'step': f'By your other parts, Python needs {parts["python"]:.5g} ms, '
+        'the largest shard and then the all-reduce '
+        f'{parts["compute"] + parts["allreduce"]:.5g}, and all work on the '
+        f'cores {parts["work"]:.5g}. They go on at the same time, and the '
+        'last of them ends the step.'}[part]
 
 
 def measured_parts(seconds: float = 3) -> dict[str, Any]:
@@ -341,11 +264,8 @@ def picture(predict: Answer, sizes: Sequence[int] = (8, 256),
     print('Measured here:', ', '.join(f'{name} = {_short(value)}'
                                       for name, value in m.items()))
     cases = [(k, b) for b in sizes for k in counts]
-    predicted: dict[tuple[int, int], dict[str, float]] = {}
-    for k, b in cases:
-        predicted[k, b] = {}
-        for part in PARTS:
-            predicted[k, b].update(run(part, predict, 'yours', k, b, **m))
+    predicted = {(k, b): {part: _parts(part, predict, k, b, m)[part]
+                          for part in PARTS} for k, b in cases}
     for b in sizes:
         one = predicted[counts[0], b]['step']
         print(f'Your prediction for {b} images: ' + '; '.join(
@@ -355,15 +275,13 @@ def picture(predict: Answer, sizes: Sequence[int] = (8, 256),
     took = _in_turns({case: _step(*case) for case in cases}, 6)
     figure = new_figure(WIDE, 3.2 * len(sizes))
     for b, ax in zip(sizes, figure.subplots(len(sizes), squeeze=False)[:, 0]):
+        parts = pd.DataFrame([predicted[k, b] for k in counts])
         table = pd.DataFrame({
-            'Python': [predicted[k, b]['python'] for k in counts],
-            'largest shard + all-reduce': [
-                predicted[k, b]['compute'] + predicted[k, b]['allreduce']
-                for k in counts],
-            'all work on the cores': [predicted[k, b]['work']
-                                      for k in counts],
-            'measured': [took[k, b][0] for k in counts]},
-            [f'{k} device{"s" * (k > 1)}' for k in counts])
+            'Python': parts.python,
+            'largest shard + all-reduce': parts.compute + parts.allreduce,
+            'all work on the cores': parts.work,
+            'measured': [took[k, b][0] for k in counts]})
+        table.index = [f'{k} device{"s" * (k > 1)}' for k in counts]
         table.plot.barh(ax=ax, width=0.84, legend=False,
                         color=[PURPLE, BLUE, GREEN, ORANGE])
         for bars, hatch in zip(ax.containers, ('', '//', '\\\\', '')):
