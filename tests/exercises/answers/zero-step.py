@@ -13,7 +13,7 @@
 
 # %% wrong: the sum, not the mean
 # loses: params, uneven
-# says: The sum of the gradients of 2 workers does that; the mean is wanted
+# says: The layer changes 2 times as much as it should
 #-        shard -= lr / n * worker.reduce_scatter(padded)
 #+        shard -= lr * worker.reduce_scatter(padded)
 
@@ -40,7 +40,7 @@
 #+        w = whole.pop()
 
 
-# %% wrong: the parameters are worked out on one device
+# %% wrong: the gradients are worked out on one device
 # loses: params, uneven, sent, held
 # says: a function of d2lps.exercises.zero_step was called
 import sys
@@ -48,9 +48,19 @@ import sys
 def zero_step(worker, layers, shards, X, y, lr):
     ours = sys.modules[loss_gradient.__module__]
     widths = [layer.inputs for layer in layers] + [layers[-1].outputs]
-    n = worker.num_workers
-    for shard, w in zip(shards, ours._truth(n, widths, 1)[0]):
-        shard[:] = ours.shard_of(w, worker.rank, n)
+    n, rank = worker.num_workers, worker.rank
+    params = ours.parameters(widths)
+    every = [ours._gradients(layers, params, *ours.batch(widths, r, 0))
+             for r in range(n)]
+    for k, grads in enumerate(zip(*every)):
+        shards[k] -= lr * np.array_split(np.mean(grads, 0), n)[rank]
+
+
+# %% wrong: a learning rate that stands in the code
+# loses: params, uneven
+# says: The layer changes 0.5 times as much as it should
+#-        shard -= lr / n * worker.reduce_scatter(padded)
+#+        shard -= 0.1 / n * worker.reduce_scatter(padded)
 
 
 # %% wrong: a layer is gathered again for each of its two gradients
