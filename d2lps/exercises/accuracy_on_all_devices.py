@@ -2,6 +2,7 @@
 
 To chapter 1, notebooks/01-data-parallelism.ipynb.
 """
+from collections.abc import Callable
 from decimal import Decimal
 from numbers import Real
 from reprlib import repr as short
@@ -11,24 +12,26 @@ import numpy as np
 
 from d2lps.exercises.checking import (Answer, Check, Notes, Picture, Wrong,
                                       scalar)
-from d2lps.exercises.images import are_torn, images_of, numbers_of
+from d2lps.exercises.images import devices, images_of, judge_images, noted
 from d2lps.figures import describe
 
 
 class Count:
-    """A count of right answers that a device still computes: int() waits."""
+    """A count of right answers that a device still computes: int() waits.
 
-    def __init__(self, number: int, log: list, right: int) -> None:
-        self._number, self._log, self._right = number, log, right
+    wait: notes that Python waits, and returns the number.
+    """
+
+    def __init__(self, wait: Callable[[], int]) -> None:
+        self._wait = wait
 
     def __int__(self) -> int:
-        self._log.append(['wait', self._number])
-        return self._right
+        return self._wait()
 
     __index__ = __int__
 
     def __float__(self) -> float:
-        return float(int(self))
+        return float(self._wait())
 
     def __add__(self, other: object) -> NoReturn:
         raise Wrong('counts lie on different devices and cannot be added '
@@ -38,121 +41,122 @@ class Count:
 
 
 def _data(num_images, seed):
-    """Images that are their own numbers, labels, and what LeNet says."""
+    """Of each image: its label, what LeNet says, and whether it is right."""
     random = np.random.default_rng(seed)
     labels = random.integers(0, 10, num_images)
-    good = random.random(num_images) < np.linspace(1, 0.3, num_images)
-    return np.arange(num_images), labels, np.where(good, labels,
-                                                   (labels + 1) % 10)
+    right = random.random(num_images) < np.linspace(1, 0.3, num_images)
+    return labels, np.where(right, labels, (labels + 1) % 10), right
+
+
+def _recorder(said):
+    """A begin, and a function that returns what it was asked for, and when.
+
+    The lists are in no frame that the student's function can see.
+    """
+    asked, log = [], []
+
+    def begin(i, X_part, y_part):
+        number, batch = len(asked), noted(X_part, y_part)
+        asked.append((int(i), batch))
+        log.append(('begin', number))
+
+        def wait():
+            log.append(('wait', number))
+            return sum(int(said[row] == label)
+                       for row, label in zip(*batch[:2]))
+        return Count(wait)
+    return begin, lambda: {'asked': [*asked], 'log': [*log]}
 
 
 def run(answer: Answer, num_images: int, k: int, seed: int = 0) -> Notes:
-    """Which device was asked for what, when Python waited, and the result."""
-    X, labels, said = _data(num_images, seed)
-    asked: list[list] = []
-    log: list[list] = []
-    torn: list[int] = []
+    """What the student's function did, and what it returns for equal parts."""
+    notes = _one_run(answer, num_images, k, seed)
+    try:
+        equal = _one_run(answer, _multiple(num_images, k), k, seed)['accuracy']
+    except Exception:  # the student will read of the first run
+        equal = None
+    return {**notes, 'equal': equal}
 
-    def begin(i, X_part, y_part):
-        rows = numbers_of(X_part)
-        given = [int(label) for label in y_part]
-        if are_torn(X_part):
-            torn.append(len(asked))
-        log.append(['begin', len(asked)])
-        asked.append([int(i), rows, given])
-        return Count(len(asked) - 1, log, sum(
-            int(said[row] == label) for row, label in zip(rows, given)))
 
-    images, y = images_of(X), labels.copy()
-    before = images.copy()
-    returned = answer(images, y, k, begin)
-    changed = not (np.array_equal(images, before) and
-                   np.array_equal(y, labels))
-    accuracy: str | float = short(returned)
-    returned = scalar(returned)
-    if isinstance(returned, (Real, Decimal)):
-        accuracy = float(returned)
-    return {'asked': asked, 'log': log, 'accuracy': accuracy,
-            'changed': changed, 'torn': torn}
+def _multiple(num_images, k):
+    """About as many images, so that all devices can have equally many."""
+    return max(num_images // k, 1) * k
+
+
+def _one_run(answer, num_images, k, seed):
+    y, said, _ = _data(num_images, seed)
+    X = images_of(np.arange(num_images))
+    before = X.copy(), y.copy()
+    begin, what_was_done = _recorder(said)
+    accuracy = scalar(answer(X, y, k, begin))
+    number = isinstance(accuracy, (Real, Decimal))
+    return {**what_was_done(),
+            'accuracy': float(accuracy) if number else short(accuracy),
+            'changed': not all(map(np.array_equal, (X, y), before))}
 
 
 def judge_accuracy(notes: Notes, num_images: int, k: int,
                    seed: int = 0) -> None:
     """Every image once, and the share of right answers."""
-    _, labels, said = _data(num_images, seed)
-    accuracies, given = [], notes['accuracy']
-    seen: dict[int, int] = {}
-    for number, (device, rows, y) in enumerate(notes['asked']):
-        if not 0 <= device < k:
-            raise Wrong(f'there is no device {device}; the devices are 0 to '
-                        f'{k - 1}.')
-        if len(rows) != len(y):
-            raise Wrong(f'device {device} got {len(rows)} images and '
-                        f'{len(y)} labels.')
-        if number in notes['torn']:
-            raise Wrong(f'the images that device {device} got are no longer '
-                        'those of X, with all their pixels.')
-        for row, label in zip(rows, y):
-            if row in seen:
-                raise Wrong(f'image {row} was tested on device {seen[row]} '
-                            f'and again on device {device}.')
-            seen[row] = device
-            if label != labels[row]:
-                raise Wrong(f'image {row} came to device {device} with the '
-                            f'label {label}; the right label is '
-                            f'{labels[row]}.')
-    if isinstance(given, str):
-        raise Wrong(f'your function returned {given}; a number from 0 to 1 is '
-                    'wanted.')
+    judge_devices(notes, k)
+    labels, _, is_right = _data(num_images, seed)
+    judge_images([(f'the part of device {device}', batch)
+                  for device, batch in notes['asked']], labels,
+                 num_images // k)
     if notes['changed']:
         raise Wrong('your function has changed X or y. The next test uses '
                     'the same arrays. Make a copy, and change the copy.')
-    missing = sorted({*range(num_images)} - {*seen})
-    if missing:
-        raise Wrong(f'{len(missing)} of {num_images} images are tested on no '
-                    f'device, for example image {missing[0]}. If k does not '
-                    'divide the number of images, do your parts still cover '
-                    'all of them?')
-    right = labels == said
-    for device in range(k):
-        mine = [row for row in seen if seen[row] == device]
-        if mine:
-            accuracies.append(right[mine].mean())
-    truth = right.mean()
-    if abs(given - truth) < 1e-6:  # a float32 has no more digits
-        return
-    if abs(given - 100 * truth) < 1e-3:
-        raise Wrong(f'you returned {given:g}, the accuracy in percent. A '
-                    f'number from 0 to 1 is wanted, {truth:.4f}.')
-    rounded = [round(truth, digits) for digits in range(1, 6)]
-    if min(abs(given - one) for one in (*rounded, float(np.float16(truth)))
-           ) < 1e-9:
-        raise Wrong(f'you returned {given:g}: {truth:.6f}, rounded. All '
-                    'digits are wanted.')
-    if given == right.sum() // num_images:
-        raise Wrong(f'you returned {given:g}: the accuracy, {truth:.4f}, '
-                    'without the digits after the point. `//` and `int` cut '
-                    'them off; `/` keeps them.')
-    if min(abs(given - np.mean(accuracies)),
-           abs(given - np.sum(accuracies) / k)) < 1e-6:
-        raise Wrong(f'you returned {given:.4f}, the mean of the devices\' '
-                    f'accuracies; the accuracy is {truth:.4f}. A device with '
-                    'fewer images must count less.')
-    if abs(given - right.sum()) < 1e-9:
-        raise Wrong(f'you returned {given:g}, the number of right answers. '
-                    f'The share of right answers in all {num_images} images '
-                    'is wanted.')
-    raise Wrong(f'you returned {given:.4f}; {right.sum()} of {num_images} '
-                f'answers are right, so the accuracy is {truth:.4f}. Does '
-                'your sum have each count once, and do you divide it by '
-                f'{num_images}?')
+    given, truth = notes['accuracy'], is_right.mean()
+    if isinstance(given, str):
+        raise Wrong(f'your function returned {given}; a number from 0 to 1 is '
+                    'wanted.')
+    if not _near(given, truth):
+        raise Wrong(f'you returned {given:.6g}; right answers: '
+                    f'{is_right.sum()} of {num_images}, so the accuracy is '
+                    f'{truth:.6g}.{_hint(notes, truth, num_images, k, seed)}')
+
+
+def judge_devices(notes: Notes, k: int) -> None:
+    for device, _ in notes['asked']:
+        if not 0 <= device < k:
+            raise Wrong(f'there is no device {device}; the devices are 0 to '
+                        f'{k - 1}.')
+
+
+def _near(given, truth):
+    return abs(given - truth) < 1e-6  # a float32 has no more digits
+
+
+def _hint(notes, truth, num_images, k, seed):
+    """The unit, a count that was not taken, or that equal parts are right."""
+    for unit, times in ('the accuracy in percent', 100), (
+            'the number of right answers', num_images):
+        if _near(notes['accuracy'] / times, truth):
+            return f' Yours is {unit}.'
+    taken = {number for what, number in notes['log'] if what == 'wait'}
+    for number, (device, batch) in enumerate(notes['asked']):
+        if number not in taken and batch[0]:
+            return f' Your function never took the count of device {device}.'
+    many, equal = _multiple(num_images, k), notes['equal']
+    if isinstance(equal, float) and _near(equal, _data(many, seed)[2].mean()):
+        return (f' For {many} images, equally many on each of {devices(k)}, '
+                'your accuracy would be right. Here the devices have '
+                f'{_sizes(notes, k)} images, and every image counts '
+                'equally.')
+    return ''
+
+
+def _sizes(notes, k):
+    """How many images each device has."""
+    return [sum(len(batch[0]) for device, batch in notes['asked']
+                if device == i) for i in range(k)]
 
 
 def _timeline(notes, k):
     """[device, start, end] of all work, [start, end] of Python's waiting."""
     now, free, work, waits = 0, [0] * k, [], []
     for what, number in notes['log']:
-        device, rows, _ = notes['asked'][number]
+        device, (rows, *_) = notes['asked'][number]
         if what == 'begin':
             start = max(now, free[device])
             free[device] = start + len(rows)
@@ -165,32 +169,28 @@ def _timeline(notes, k):
 
 def judge_time(notes: Notes, num_images: int, k: int, seed: int = 0) -> None:
     """An image takes a millisecond; all devices work side by side."""
-    for device, *_ in notes['asked']:
-        if not 0 <= device < k:
-            raise Wrong(f'device {device} could not begin: there are devices '
-                        f'0 to {k - 1}.')
-    tested = sum(len(rows) for _, rows, _ in notes['asked'])
+    judge_devices(notes, k)
+    tested = sum(len(batch[0]) for _, batch in notes['asked'])
     if not tested and num_images < k:
         return  # nothing was tested; the first check says so
     if tested < num_images / 2:  # the first check tells of a few left out
         raise Wrong(f'{tested} of {num_images} images were tested.')
-    if not any(what == 'wait' for what, _ in notes['log']):
+    work, waits = _timeline(notes, k)
+    if not waits:
         raise Wrong('int() never took a count, so Python never waited for a '
                     'device.')
-    work, waits = _timeline(notes, k)
     end, target = max(one[2] for one in work), -(-num_images // k)
     if end <= target:
         return
     text = f'the test took {end} ms; the target is {target}. '
-    sizes = [sum(b - a for device, a, b in work if device == i)
-             for i in range(k)]
+    sizes = _sizes(notes, k)
     if max(sizes) > target:
-        raise Wrong(f'{text}The devices have {sizes} images each. Divide the '
+        raise Wrong(f'{text}The devices have {sizes} images. Divide the '
                     f'images so that no device has more than {target}.')
-    late = max(work, key=lambda one: one[1])
-    raise Wrong(f'{text}Device {late[0]} began only after {late[1]} ms. '
-                'Until then Python was waiting for another device. Where do '
-                'you call int()?')
+    device, start, _ = max(work, key=lambda one: one[1])
+    raise Wrong(f'{text}Device {device} began only after {start} ms. Until '
+                'then Python was waiting for another device. Where do you '
+                'call int()?')
 
 
 def picture(answer: Answer) -> Picture:
@@ -198,8 +198,7 @@ def picture(answer: Answer) -> Picture:
     from d2lps.pictures import BLUE, ORANGE
     from d2lps.pictures.rows import WIDE, draw_bars, new_figure, row_axes
     notes, k = run(answer, 449, 4), 4
-    if not all(0 <= device < k for device, *_ in notes['asked']):
-        raise Wrong(f'there are devices 0 to {k - 1} in this picture.')
+    judge_devices(notes, k)
     accuracy = notes['accuracy']
     if isinstance(accuracy, float):
         accuracy = f'{accuracy:.3f}'

@@ -1,9 +1,14 @@
 """Images whose pixels are the number of the image, for chapter 1."""
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from typing import TypeAlias
 
 import numpy as np
 
 from d2lps.annotations import Array
+from d2lps.exercises.checking import Wrong
+
+# The numbers of images, their labels, and whether pixels have changed.
+Batch: TypeAlias = tuple[list[int], list[int], bool]
 
 
 def images_of(numbers: Sequence[int] | np.ndarray) -> np.ndarray:
@@ -11,13 +16,52 @@ def images_of(numbers: Sequence[int] | np.ndarray) -> np.ndarray:
     return np.asarray(numbers)[:, None, None, None] * np.ones((1, 2, 2))
 
 
-def numbers_of(images: Array) -> list[int]:
-    """The numbers of images, by their first pixels."""
+def noted(images: Array, labels: Array) -> Batch:
+    """What came, in plain numbers."""
     first = np.reshape(images, (len(images), -1))[:, 0] if len(images) else ()
-    return [int(number) for number in first]
+    numbers = [int(number) for number in first]
+    return (numbers, [int(label) for label in labels],
+            len(images) > 0 and not np.array_equal(images, images_of(numbers)))
 
 
-def are_torn(images: Array) -> bool:
-    """Whether pixels of some image were cut off or changed."""
-    return len(images) > 0 and not np.array_equal(
-        images, images_of(numbers_of(images)))
+def judge_images(batches: Iterable[tuple[str, Batch]],
+                 labels: Sequence[int] | np.ndarray, size: int) -> None:
+    """Raise `Wrong` unless each image comes once, with its label.
+
+    batches: where each is, such as 'step 1', and what `noted` returned.
+    labels: of all images. size: how many images a full batch has.
+    """
+    seen: dict[int, str] = {}
+    for where, (rows, given, torn) in batches:
+        if torn or not {*rows} <= {*range(len(labels))}:
+            raise Wrong(f'the images of {where} are no longer those of X, '
+                        'with all their pixels.')
+        if len(rows) != len(given):
+            raise Wrong(f'{where} has {len(rows)} images and {len(given)} '
+                        'labels.')
+        for row, label in zip(rows, given, strict=True):
+            if row in seen:
+                raise Wrong(f'image {row} is in {seen[row]} and again in '
+                            f'{where}: it counts twice.')
+            seen[row] = where
+            if label != labels[row]:
+                raise Wrong(f'in {where} image {row} comes with label '
+                            f'{label}, and {labels[row]} is right. Images '
+                            'and labels must have the same order.')
+    missing = sorted({*range(len(labels))} - {*seen})
+    if missing:
+        left = len(labels) % max(size, 1)
+        why = (f' Full parts of {size} images leave {left}. '
+               f'{"It" if left == 1 else "They"} must count, too.')
+        raise Wrong(f'{len(missing)} of {len(labels)} images '
+                    f'{_are(len(missing))} used nowhere, for example image '
+                    f'{missing[0]}.{why if len(missing) == left else ""}')
+
+
+def _are(number):
+    return 'is' if number == 1 else 'are'
+
+
+def devices(k: int) -> str:
+    """'1 device', '2 devices' and so on."""
+    return f'{k} device' + 's' * (k != 1)

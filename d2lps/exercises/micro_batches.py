@@ -225,7 +225,8 @@ def picture(answer: Answer) -> Picture:
                   slots, ax=figure.subplots(), title=title,
                   xlabel='slots of time')
     ax.locator_params(axis='x', integer=True)
-    describe(ax, f'{title}. Devices hold {"; ".join(told)}.')
+    describe(ax, f'{title}. ' + '. '.join(
+        f'Device {d} holds {told[d]}' for d in devices) + '.')
     draw_bars(ax, [(0, slots, 2 * d) for d in devices], '#88888840', 'idle',
               height=0.9)
     for kind, label, color in ('F', 'forward', BLUE), ('B', 'backward',

@@ -10,7 +10,7 @@ import numpy as np
 
 from d2lps.exercises.checking import (Answer, Check, Notes, Picture, Wrong,
                                       scalar)
-from d2lps.exercises.images import are_torn, images_of, numbers_of
+from d2lps.exercises.images import devices, images_of, judge_images, noted
 
 
 def _labels(num_images):
@@ -18,76 +18,57 @@ def _labels(num_images):
     return np.arange(num_images) * 7 % 10
 
 
-def run(answer: Answer, num_images: int, k: int, b: int,
-        lr: float = 0.1) -> Notes:
-    """Of each step: image numbers, labels and learning rate."""
-    steps: list[list] = []
-    torn: list[int] = []
+def _recorder():
+    """A train_batch, and a function that returns what it was called with.
+
+    The list is in no frame that the student's function can see.
+    """
+    steps = []
 
     def train_batch(X_batch, y_batch, rate):
         size = len(X_batch)
         if size != len(y_batch):
-            raise Wrong(f'step {len(steps)} has {size} images and '
+            raise Wrong(f'step {len(steps) + 1} has {size} images and '
                         f'{len(y_batch)} labels.')
-        if are_torn(X_batch):
-            torn.append(len(steps))
-        steps.append([numbers_of(X_batch), [int(label) for label in y_batch],
-                      float(rate)])
+        steps.append((noted(X_batch, y_batch), float(rate)))
+    return train_batch, lambda: [*steps]
 
+
+def run(answer: Answer, num_images: int, k: int, b: int,
+        lr: float = 0.1) -> Notes:
+    """Of each step what was trained, and with which learning rate."""
+    train_batch, steps = _recorder()
     X = images_of(np.arange(num_images, dtype='float32'))
     y = _labels(num_images)
     before = X.copy(), y.copy()
     returned = scalar(answer(X, y, k, b, lr, train_batch))
     whole = isinstance(returned, Number) and returned % 1 == 0
-    changed = not all(map(np.array_equal, (X, y), before))
-    returned = int(returned) if whole else short(returned)  # np.ceil's, too
-    return {'steps': steps, 'torn': torn, 'changed': changed,
-            'returned': returned}
+    return {'steps': steps(),
+            'changed': not all(map(np.array_equal, (X, y), before)),
+            # A float, too: NumPy rounds up to one.
+            'returned': int(returned) if whole else short(returned)}
 
 
 def judge_steps(notes: Notes, num_images: int, k: int, b: int,
                 **_: Any) -> None:
     """Every image once, with its label, k * b in a step."""
-    steps, labels = notes['steps'], _labels(num_images)
-    seen: dict[int, int] = {}
-    for number, (rows, given, _) in enumerate(steps):
+    batches = [(f'step {number}', batch) for number, (batch, _)
+               in enumerate(notes['steps'], 1)]
+    for where, (rows, *_) in batches:
         if not rows:
-            raise Wrong(f'step {number} has no images. Where does the last '
-                        'step begin?')
-        for row, label in zip(rows, given, strict=True):
-            if row in seen:
-                raise Wrong(f'image {row} was in step {seen[row]} and again '
-                            f'in step {number}: it counts twice.')
-            seen[row] = number
-            if label != labels[row]:
-                raise Wrong(f'in step {number} image {row} comes with label '
-                            f'{label}, and the right label is {labels[row]}. '
-                            'Are X and y in the same order?')
-    missing = sorted({*range(num_images)} - {*seen})
-    if missing:
-        left = num_images % (k * b)
-        text = (f' {left} of them are left after the last full minibatch. '
-                'They make a smaller minibatch, and they must count, too.'
-                if 0 < left == len(missing) else '')
-        raise Wrong(f'{len(missing)} of {num_images} images are in no step, '
-                    f'for example image {missing[0]}.{text}')
-    sizes = [len(rows) for rows, *_ in steps]
-    for number, size in enumerate(sizes):
-        if size > k * b or size < k * b and number < len(sizes) - 1:
-            devices = f'{k} device' + 's' * (k > 1)
-            raise Wrong(f'step {number} has {size} images for {devices}, '
+            raise Wrong(f'{where} has no images. There are {len(batches)} '
+                        f'steps for {num_images} images.')
+    judge_images(batches, _labels(num_images), k * b)
+    for where, (rows, *_) in batches:
+        size = len(rows)
+        if size > k * b or size < k * b and where != batches[-1][0]:
+            raise Wrong(f'{where} has {size} images for {devices(k)}, '
                         f'{size / k:.3g} on each; {b} on each are wanted, so '
                         f'{k * b} in the minibatch. Only the last step may '
                         'be smaller.')
-    if notes['torn']:
-        raise Wrong(f'in step {notes["torn"][0]} the images are no longer '
-                    'those of X, with all their pixels.')
-    if isinstance(notes['returned'], str):
-        raise Wrong(f'your function returned {notes["returned"]}; the number '
-                    'of steps is wanted.')
-    if notes['returned'] != len(steps):
-        raise Wrong(f'your function took {len(steps)} steps and returned '
-                    f'{notes["returned"]}.')
+    if notes['returned'] != len(batches):
+        raise Wrong(f'your function took {len(batches)} steps and returned '
+                    f'{notes["returned"]}; the number of steps is wanted.')
     if notes['changed']:
         raise Wrong('your function has changed X or y. The next epoch needs '
                     'the same arrays. Make a copy, and change the copy.')
@@ -96,15 +77,16 @@ def judge_steps(notes: Notes, num_images: int, k: int, b: int,
 def judge_rate(notes: Notes, num_images: int, k: int, b: int,
                lr: float) -> None:
     """Each image counts lr / b, in the last step as well."""
-    trained = sum(len(rows) for rows, *_ in notes['steps'])
+    steps = notes['steps']
+    trained = sum(len(rows) for (rows, *_), _ in steps)
     if trained < num_images / 2:  # of a few that are left out, judge_steps
         raise Wrong(f'{trained} of {num_images} images were trained.')
-    for number, (rows, _, rate) in enumerate(notes['steps']):
+    for number, ((rows, *_), rate) in enumerate(steps, 1):
         if not rows:
             continue  # the first check tells of these
         if not abs(rate / len(rows) * b / lr - 1) <= 1e-6:  # nan, too
             last = ' It is the last step, which is smaller.' * (
-                len(rows) < k * b)
+                number == len(steps) and len(rows) < k * b)
             raise Wrong(
                 f'step {number} has {len(rows)} images and a learning rate '
                 f'of {rate:.6g}. train_batch divides the sum of the '
@@ -126,23 +108,23 @@ def picture(answer: Answer) -> Picture:
     X, y = train.images[order, None] / np.float32(255), train.labels[order]
     names, accuracy, speed = [], [], []
     for k in 1, 2:
-        devices = d2lps.devices(k)
+        places = d2lps.devices(k)
         copies = [d2lps.get_params(d2lps.init_params('xavier', 0), device)
-                  for device in devices]
+                  for device in places]
         seen = []
 
         def train_batch(X_batch, y_batch, rate):
             d2lps.train_batch(
                 mx.np.array(X_batch, 'float32'), mx.np.array(
                     y_batch, 'int32'),
-                copies, devices, float(rate))  # noqa: B023
+                copies, places, float(rate))  # noqa: B023
             seen.append(len(X_batch))  # noqa: B023
         start = time.perf_counter()
         answer(X.copy(), y.copy(), k, 64, 0.1, train_batch)
         mx.nd.waitall()
         speed.append(sum(seen) / (time.perf_counter() - start))
-        accuracy.append(d2lps.evaluate_accuracy(test, copies, devices))
-        names.append(f'{k} device{"s" * (k > 1)}, {len(seen)} steps')
+        accuracy.append(d2lps.evaluate_accuracy(test, copies, places))
+        names.append(f'{devices(k)}, {len(seen)} steps')
     figure = new_figure(WIDE, 1.4)
     left, right = figure.subplots(1, 2, sharey=True)
     for ax, values, fmt, color, label in (

@@ -12,7 +12,7 @@ def accuracy_on_all(X, y, k, begin):
 
 # %% wrong: the mean of the devices' accuracies
 # loses: accuracy
-# says: A device with fewer images must count less
+# says: For 448 images, equally many on each of 4 devices
 def accuracy_on_all(X, y, k, begin):
     counts, sizes = [], []
     for i in range(k):
@@ -24,7 +24,7 @@ def accuracy_on_all(X, y, k, begin):
 
 # %% wrong: what is left over is forgotten
 # loses: accuracy
-# says: images are tested on no device
+# says: 1 of 449 images is used nowhere
 def accuracy_on_all(X, y, k, begin):
     n = len(X) // k
     counts = [begin(i, X[i * n:(i + 1) * n], y[i * n:(i + 1) * n])
@@ -32,11 +32,15 @@ def accuracy_on_all(X, y, k, begin):
     return sum(int(count) for count in counts) / len(X)
 
 
-# %% wrong: what is in the making is taken out of the count
+# %% wrong: waits, and tells the check's own list otherwise
 # loses: time
-# says: Python never waited for a device
-#-    return sum(int(count) for count in counts) / len(X)
-#+    return sum(count._right for count in counts) / len(X)
+# says: Python was waiting for another device
+def accuracy_on_all(X, y, k, begin):
+    import sys
+    done = sys._getframe(1).f_locals['what_was_done']()
+    right = sum(int(begin(i, X[i::k], y[i::k])) for i in range(k))
+    done['log'].sort()  # begin, begin, wait, wait
+    return right / len(X)
 
 
 # %% wrong: of each image one pixel is tested

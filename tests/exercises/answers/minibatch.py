@@ -1,7 +1,7 @@
 # ruff: noqa: F811
 # %% wrong: the last, smaller minibatch is forgotten
 # loses: steps, rate
-# says: are left after the last full minibatch
+# says: Full parts of 12 images leave 2
 def one_epoch(X, y, k, b, lr, train_batch):
     steps = len(X) // (k * b)
     for i in range(steps):
@@ -22,7 +22,7 @@ def one_epoch(X, y, k, b, lr, train_batch):
 
 # %% wrong: X is shuffled, y is not
 # loses: steps
-# says: Are X and y in the same order?
+# says: Images and labels must have the same order
 def one_epoch(X, y, k, b, lr, train_batch):
     import numpy as np
     X = np.random.default_rng(0).permutation(X)
@@ -42,6 +42,18 @@ def one_epoch(X, y, k, b, lr, train_batch):
         rows = slice(start, start + k * b)
         train_batch(X[rows], y[rows], float('nan'))
     return len(starts)
+
+
+# %% wrong: written into the check's own list
+# loses: steps, rate
+# says: 24 of 24 images are used nowhere
+def one_epoch(X, y, k, b, lr, train_batch):
+    import sys
+    steps = sys._getframe(1).f_locals['steps']()
+    steps.extend((([*rows], y[rows], False), lr * len(rows) / b)
+                 for rows in [range(len(X))[i:i + k * b]
+                              for i in range(0, len(X), k * b)])
+    return len(steps)
 
 
 # %% right: lists
