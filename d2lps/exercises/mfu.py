@@ -3,24 +3,36 @@
 To chapter 20, notebooks/20-what-do-i-choose.ipynb.
 """
 import math
-import re
+from collections.abc import Collection
+from typing import Any
 
 import numpy as np
 
 from d2lps.checks import shown
 from d2lps.exercises.checking import (Answer, Check, Notes, Picture, Wrong,
                                       forbidding, scalar)
+from d2lps.planning import Transformer
 
 NAMES = ('parameters', 'layers', 'hidden', 'sequence', 'tokens_per_second',
          'gpus', 'peak')
 A100, H100 = 312, 989  # TFLOP/s in bfloat16, dense
+STEPS = 24  # of a log
+# What is not alike in the steps of a log, by its name in `log_of`.
+TROUBLES = {'slow': 'the slow steps', 'scatter': 'the scatter of 0.4%',
+            'change': 'the change of the number of sequences',
+            'commas': 'the commas in its numbers',
+            'others': 'the lines that are no steps'}
 
 
-def _share(parameters, layers, hidden, sequence, tokens_per_second, gpus,
-           peak, each=6, attention=12):
-    """Model FLOPs utilization, or with other factors."""
-    flops = each * parameters + attention * layers * hidden * sequence
-    return flops * tokens_per_second / gpus / peak
+def _forward(parameters, layers, hidden, sequence):
+    """FLOPs of a token in the forward pass."""
+    one = Transformer(layers, hidden, 1, sequence=sequence)
+    return 2 * parameters + layers * one.attention
+
+
+def _share(tokens_per_second, gpus, peak, **model):
+    """Model FLOPs utilization: the backward pass needs twice the forward's."""
+    return 3 * _forward(**model) * tokens_per_second / gpus / peak
 
 
 def _model(billions: float, teraflops: float, **others: float
@@ -40,171 +52,151 @@ def _number(found):
 
 
 def run_mfu(answer: Answer, run: str, published: float = 0,
-            **numbers: float) -> float:
-    model = _model(**numbers)
-    with forbidding(_share):
-        return _number(answer(*[model[name] for name in NAMES]))
-
-
-def _says(mine, right, text, mistakes, hint=''):
-    """Raise `Wrong` with the words of the mistakes that give this number."""
-    if not math.isfinite(mine):
-        raise Wrong(f'your function returned {mine}; it must be finite.')
-    fit = [words for words, wrong in mistakes.items()
-           if math.isclose(mine, wrong, rel_tol=1e-3)]
-    if math.isclose(mine, 100 * right, rel_tol=0.02):
-        fit = ['This looks like percent. A share of 1 is wanted.', *fit]
-    if not fit and hint:
-        fit = [hint]
-    if len(fit) > 1:
-        text += ' More than one mistake gives this number.'
-    raise Wrong(' '.join([text, *fit[:4]]))
+            **numbers: float) -> dict[str, float]:
+    """The result, also with twice one of `NAMES`, by its name."""
+    model, found = _model(**numbers), {}
+    for name in ('', *NAMES):
+        with forbidding(_share, _forward):
+            found[name] = _number(answer(*[
+                model[one] * (1 + (one == name)) for one in NAMES]))
+    return found
 
 
 def judge_mfu(found: Notes, run: str, published: float = 0,
               **numbers: float) -> None:
     model = _model(**numbers)
-    right = _share(**model)
-    if math.isclose(found, right, rel_tol=1e-3):
+    mine, right = found[''], _share(**model)
+    if math.isclose(mine, right, rel_tol=1e-3):
         return
-    text = f'you say {found:.4g}, and {right:.4g} is right.'
+    text = f'you say {mine:.4g}, and {right:.4g} is right.'
     if published:
         text += f' The source says {published:.1%}.'
-    _says(found, right, text, {words: _share(**{**model, **changes})
-                               for words, changes in _mistakes(**model)})
+    if math.isclose(mine, 100 * right, rel_tol=1e-3):
+        text += ' Return a share of 1, not percent.'
+    elif all(map(math.isfinite, found.values())):
+        text += _hint(found, **model)
+    raise Wrong(text)
 
 
-def _mistakes(layers: float, hidden: float, sequence: float, gpus: float,
-              **_: float) -> list[tuple[str, dict[str, float]]]:
-    """Words about likely mistakes, and what `_share` then gets."""
-    return [
-        ('Attention is missing: 12 FLOPs for each number, layer and token of '
-         'the sequence.', {'attention': 0}),
-        ('Attention counts in full, though a causal model computes half of '
-         'it.', {'attention': 6}),
-        ('The attention of each layer counts.', {'attention': 12 / layers}),
-        ('A token meets every token of its sequence: is `sequence` missing?',
-         {'attention': 12 / sequence}),
-        ('These are the FLOPs of the forward pass alone.',
-         {'each': 2, 'attention': 4}),
-        ('The backward pass takes twice as many FLOPs as the forward pass.',
-         {'each': 4, 'attention': 8}),
-        ('You count a second forward pass. Recomputed layers do not count.',
-         {'each': 8, 'attention': 16}),
-        ('The attention of the backward pass is missing.', {'attention': 4}),
-        ('With the backward pass, the 4 FLOPs of attention become 12, not '
-         '36.', {'attention': 36}),
-        ('Attention needs hidden times sequence, not hidden squared.',
-         {'attention': 12 * hidden / sequence}),
-        ('All GPUs together have `gpus` times the peak, and '
-         '`tokens_per_second` is the number of all of them.', {'gpus': 1}),
-        ('This would be right for one token in a second.',
-         {'tokens_per_second': 1}),
-        ('Divide by the number of GPUs; do not multiply.',
-         {'gpus': 1 / gpus})]
+def _hint(found, tokens_per_second, gpus, peak, parameters, **model):
+    """Which of the numbers goes into the result in a wrong way."""
+    for name, times in ('tokens_per_second', 2), ('gpus', 0.5), ('peak', 0.5):
+        if not math.isclose(found[name], times * found[''], rel_tol=1e-3):
+            return (f' With twice the `{name}` your result is '
+                    f'{found[name] / found[""] if found[""] else 0:.4g} times '
+                    f'as large, and {times:g} times is right.')
+    more = {name: (found[name] - found['']) * gpus * peak / tokens_per_second
+            for name in ('parameters', *model)}  # FLOPs of a token
+    each = more.pop('parameters') / parameters
+    if not math.isclose(each, 6, rel_tol=1e-3):
+        return (f' For each parameter and token you count {each:.4g} FLOPs, '
+                'and 6 are right: 2 in the forward pass, and twice as many in '
+                'the backward pass.')
+    right = 3 * _forward(0, **model)
+    name = min(more, key=lambda name: more[name])
+    return (f' With twice the `{name}`, a token needs {more[name]:.4g} FLOPs '
+            f'more by your function, and {right:.4g} more are right. '
+            'Attention needs 4 in the forward pass, and 8 in the backward '
+            'pass, for each layer, hidden number and token of the sequence.')
 
 
-LINE = re.compile(r'step (\d+) \| ([\d,]+) sequences \| ([\d.]+) s \| .* '
-                  r'\| ([\d.]+) TFLOP/s')
+def _steps(seed, seconds, sequences, without=()):
+    """Of each step: its sequences and seconds. without: some `TROUBLES`."""
+    random, steps = np.random.default_rng(seed), []
+    for step in range(1, STEPS + 1):
+        many = sequences
+        if step <= STEPS // 2 and 'change' not in without:
+            many //= 2
+        scatter = 0.004 * random.normal()
+        took = seconds * many / sequences
+        if 'scatter' not in without:
+            took *= 1 + scatter
+        times = {1: 9, 2: 1.8}.get(step, 1.0)
+        if step in (9, 15, 16, 20):  # the machines did something else, too
+            times = random.uniform(1.4, 2.2)
+        if 'slow' not in without:
+            took *= times
+        steps.append((many, took))
+    return steps
 
 
-def log_of(seed: int, seconds: float, sequences: int, **numbers: float
-           ) -> str:
+def log_of(seed: int, seconds: float, sequences: int,
+           without: Collection[str] = (), **numbers: float) -> str:
     """A log that a training run could have written.
 
     seconds: of a usual step of the second half. sequences: in such a step;
-    steps of the first half have half as many.
+    steps of the first half have half as many. without: some of `TROUBLES`.
     """
-    model, random = _model(**numbers), np.random.default_rng(seed)
+    model = _model(**numbers) | {'peak': 1e12}
+    comma = '' if 'commas' in without else ','
     lines = ['full recomputation: TFLOP/s count the second forward pass']
-    for step in range(1, 25):
-        many = sequences if step > 12 else sequences // 2
-        took = seconds * many / sequences * (1 + 0.004 * random.normal()) * {
-            1: 9, 2: 1.8}.get(step, 1)
-        if step in (9, 15, 16, 20):  # the machines did something else, too
-            took *= random.uniform(1.4, 2.2)
-        rate = many * model['sequence'] / took
-        flops = _share(**{**model, 'tokens_per_second': rate, 'peak': 1e12,
-                          'each': 8, 'attention': 16})
-        lines.append(f'step {step} | {many:,} sequences | {took:.3f} s | '
-                     f'loss {4 + 7 / step:.3f} | {flops:.1f} TFLOP/s per GPU')
-        if step % 10 == 0:
+    for k, (many, took) in enumerate(_steps(seed, seconds, sequences,
+                                            without), 1):
+        flops = 4 / 3 * _share(many * model['sequence'] / took, **model)
+        lines.append(f'step {k} | {many:{comma}} sequences | {took:.3f} s | '
+                     f'loss {4 + 7 / k:.3f} | {flops:.1f} TFLOP/s per GPU')
+        if k % 10 == 0 and 'others' not in without:
             lines += [f'checkpoint saved in {2.5 * seconds:.1f} s',
-                      f'evaluation | {sequences // 8:,} sequences | '
-                      f'{seconds / 30:.3f} s | loss {4.2 + 7 / step:.3f}']
+                      f'evaluation | {sequences // 8:{comma}} sequences | '
+                      f'{seconds / 30:.3f} s | loss {4.2 + 7 / k:.3f}']
     return '\n'.join(lines)
 
 
-def run_log(answer: Answer, run: str, seed: int, seconds: float,
-            sequences: int, **numbers: float) -> float:
-    text = log_of(seed, seconds, sequences, **numbers)
-    model = _model(**numbers)
-    with forbidding(_share, _rates):
-        return _number(answer(text, *[model[name] for name in NAMES
-                                      if name in model]))
+def run_log(answer: Answer, run: str, **case: Any) -> Notes:
+    """What is returned for the log, and for logs without some `TROUBLES`.
 
-
-def _rates(text, sequence):
-    """(steps, 3): tokens, seconds, TFLOP/s of each step, as the log has them.
+    A list of (troubles, number), with the log itself first.
     """
-    rows = [[float(one.replace(',', '')) for one in row]
-            for row in LINE.findall(text)]
-    _, sequences, seconds, tflops = np.array(rows).T
-    return np.array([sequence * sequences, seconds, tflops]).T
+    names = {key: value for key, value in case.items()
+             if key not in ('seed', 'seconds', 'sequences')}
+    model = _model(**names)
+    numbers = [model[name] for name in NAMES if name in model]
+
+    def returned(without):
+        text = log_of(**case, without=without)
+        with forbidding(_share, _forward, _steps):
+            return _number(answer(text, *numbers))
+
+    found: list[tuple[tuple[str, ...], float]] = [((), returned(()))]
+    for without in *[(trouble,) for trouble in TROUBLES], tuple(TROUBLES):
+        try:
+            found.append((without, returned(without)))
+        except Exception:  # only the log itself is graded
+            continue
+    return found
 
 
 def judge_log(found: Notes, run: str, seed: int, seconds: float,
               sequences: int, **numbers: float) -> None:
-    text = log_of(seed, seconds, sequences, **numbers)
     model = _model(**numbers)
-    tokens, took, tflops = _rates(text, model['sequence']).T
-    rates = tokens / took
 
-    def of(rate):
-        return _share(**{**model, 'tokens_per_second': rate})
+    def rates(without):
+        many, took = np.transpose(_steps(seed, seconds, sequences, without))
+        return many * model['sequence'] / took
 
-    usual = np.median(rates)
-    right = of(usual)
-    if math.isclose(found, right, rel_tol=5e-3):
+    def is_right(without, mine):
+        return math.isclose(mine, _share(np.median(rates(without)), **model),
+                            rel_tol=5e-3)
+
+    if is_right(*found[0]):
         return
-    _says(found, right,
-          f'you say {found:.4g}, and {right:.4g} is right.', {
-              'The TFLOP/s of this log count recomputation, and MFU does '
-              'not.': np.median(tflops) * 1e12 / model['peak'],
-              'This is a mean. Late steps pull it; take the median.':
-                  of(rates.mean()),
-              'This is a mean without the first two steps. Other steps are '
-              'late, too; take the median.': of(rates[2:].mean()),
-              'These are all tokens divided by all seconds. Late steps pull '
-              'it; take the median of the rates.':
-                  of(tokens.sum() / took.sum()),
-              'These are tokens divided by seconds, of all steps but the '
-              'first two. Late steps pull it; take the median of the rates.':
-                  of(tokens[2:].sum() / took[2:].sum()),
-              'Steps have different numbers of sequences: first work out the '
-              'tokens per second of each step, then the median.':
-                  of(np.median(tokens) / np.median(took)),
-              'These are sequences per second: each has `sequence` tokens.':
-                  of(usual / model['sequence']),
-              'Are the fastest steps the usual ones?':
-                  of(rates.max()),
-              f'{sequences:,} is written with a comma. Did your function read '
-              'the digits on one side of it only?': min(
-                  (of(one) for one in _cut(text, model['sequence'])),
-                  key=lambda one: abs(one - found)),
-              **{f'Is this the formula of `mfu_of`? {words}': _share(**{
-                  **model, 'tokens_per_second': usual, **changes})
-                 for words, changes in _mistakes(**model)
-                 if changes != {'each': 8, 'attention': 16}}},
-          'Print the rates of all steps of this log: which are far from the '
-          'others, and which did your function choose?')
-
-
-def _cut(text, sequence):
-    """Tokens per second, if a number is read to its comma, or from there."""
-    for pattern in r',\d{3}(?= sequences)', r'\d+,(?=\d{3} sequences)':
-        tokens, took, _ = _rates(re.sub(pattern, '', text), sequence).T
-        yield np.median(tokens / took)
+    usual = np.median(rates(()))
+    text = (f'you say {found[0][1]:.4g}, and {_share(usual, **model):.4g} is '
+            f'right, for {usual:,.0f} tokens in a second.')
+    good = next((without for without, mine in found
+                 if is_right(without, mine)), None)
+    if good is None:
+        times = found[0][1] / _share(usual, **model)
+        raise Wrong(
+            f'{text} Your result is {times:.4g} times as large, and it is '
+            'wrong also for a log whose steps are all alike. ' + (
+                'That is the second forward pass, which the TFLOP/s of the '
+                'log count.' if math.isclose(times, 4 / 3, rel_tol=5e-3) else
+                'Is it what `mfu_of` returns for so many tokens in a second?'))
+    words = ('a log whose steps are all alike' if len(good) > 1 else
+             f'the same log without {TROUBLES[good[0]]}')
+    raise Wrong(f'{text} For {words} your result would be right. The median '
+                'of the rates of all steps is wanted.')
 
 
 def picture(mfu_of: Answer) -> Picture:
@@ -212,7 +204,7 @@ def picture(mfu_of: Answer) -> Picture:
     from d2lps.figures import describe
     from d2lps.pictures import BLUE, ORANGE
     from d2lps.pictures.rows import WIDE, legend_below, new_figure
-    mine = [run_mfu(mfu_of, **case) for case in PUBLISHED]
+    mine = [run_mfu(mfu_of, **case)[''] for case in PUBLISHED]
     figure = new_figure(WIDE, 2.8)
     ax = figure.subplots()
     ax.barh(range(len(mine)), mine, 0.6, color=BLUE, label='yours')

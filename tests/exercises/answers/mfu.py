@@ -1,27 +1,27 @@
 # %% wrong: attention is forgotten
 # loses: mfu, log
-# says: Attention is missing
+# says: a token needs 0 FLOPs more by your function
 #-    forward = 2 * parameters + 4 * layers * hidden * sequence
 #+    forward = 2 * parameters
 
 
 # %% wrong: recomputation counts
 # loses: mfu, log
-# says: Recomputed layers do not count
+# says: you count 8 FLOPs, and 6 are right
 #-    flops = 3 * forward
 #+    flops = 4 * forward
 
 
 # %% wrong: the peak of one GPU
 # loses: mfu, log
-# says: All GPUs together have
+# says: With twice the `gpus` your result is 1 times
 #-    return flops * tokens_per_second / (gpus * peak)
 #+    return flops * tokens_per_second / peak
 
 
 # %% wrong: the log's own TFLOP/s
 # loses: log
-# says: The TFLOP/s of this log count recomputation
+# says: That is the second forward pass
 #-            rates.append(count * sequence / float(seconds.split()[0]))
 #+            rates.append(float(line.split(' | ')[-1].split()[0]))
 #-    return mfu_of(parameters, layers, hidden, sequence, usual, gpus, peak)
@@ -30,25 +30,14 @@
 
 # %% wrong: the mean
 # loses: log
-# says: take the median
+# says: without the slow steps
 #-    usual = (rates[middle] + rates[-middle - 1]) / 2
 #+    usual = sum(rates) / len(rates)
 
 
-# %% wrong: all tokens divided by all seconds
-# loses: log
-# says: These are all tokens divided by all seconds
-#-    usual = (rates[middle] + rates[-middle - 1]) / 2
-#+    took = [float(line.split(' | ')[2].split()[0])
-#+            for line in log.splitlines() if line.startswith('step')]
-#+    many = [int(line.split(' | ')[1].split()[0].replace(',', ''))
-#+            for line in log.splitlines() if line.startswith('step')]
-#+    usual = sum(many) * sequence / sum(took)
-
-
 # %% wrong: digits up to the comma
 # loses: log
-# says: on one side of it only
+# says: without the commas in its numbers
 #-            count = int(sequences.split()[0].replace(',', ''))
 #+            count = int(sequences.split()[0].split(',')[0])
 
