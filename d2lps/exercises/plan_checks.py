@@ -1,24 +1,51 @@
 """Students' plans as plain notes, and checks that say what is wrong."""
+import os
 import re
-from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections import Counter
+from collections.abc import Callable, Collection, Sequence
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from d2lps.checks import shown
-from d2lps.collectives import Schedule, Send, simulate, topology
-from d2lps.exercises.checking import Notes, Picture, Wrong
+from d2lps.collectives import Schedule, Send, simulate, strategies, topology
+from d2lps.exercises.checking import (CASES, Answer, Notes, Picture, Wrong,
+                                      call_twice, forbidding, functions_of)
 from d2lps.figures import describe
 
 if TYPE_CHECKING:
     from d2lps.pictures.drawing import Row
 
 MOST_ROUNDS, MOST_CHUNKS, MOST_SENDS = 200, 1000, 20_000
+# While a teacher grades: by function and arguments, its first plan.
+_FIRST: dict[tuple, Notes] = {}
 
 
-def notes_of(plan: Any, n: int) -> dict[str, Any]:
+def run(answer: Answer, n: int, *arguments: Any,
+        may_use: Collection[Callable] = ()) -> Notes:
+    """Notes of the plan for n devices that answer(*arguments) returns.
+
+    may_use: functions of `strategies` that the answer may call.
+    """
+    forbidden = [one for one in functions_of(strategies)
+                 if one not in may_use]
+    with forbidding(*forbidden):
+        try:
+            notes = call_twice(answer, lambda plan: notes_of(plan, n),
+                               *arguments)
+        except ValueError as error:
+            error.args = f'{error}{_which_round(error, n)}',
+            raise
+    # A function can find out which part asks: no part may get another plan.
+    if os.environ.get(CASES) and _FIRST.setdefault(
+            (id(answer), *arguments), notes) != notes:
+        raise Wrong('in an earlier check your function returned another plan '
+                    'for the same arguments.')
+    return notes
+
+
+def notes_of(plan: Any, n: int) -> Notes:
     """Notes of a student's plan for n devices; `plan_of` reads them.
 
     plan: a `Schedule`, or a list of rounds, which are lists of `Send`.
@@ -36,8 +63,8 @@ def notes_of(plan: Any, n: int) -> dict[str, Any]:
             plan = Schedule(list(plan), n)
         except ValueError as error:
             raise Wrong('what your function returned does not make a '
-                        'Schedule: '
-                        f'{error}{_which_round(error, n)}.') from None
+                        f'Schedule: {error}{_which_round(error, n)}.'
+                        ) from None
     if plan.num_devices != n:
         raise Wrong(f'your plan is for {plan.num_devices} devices, {n} were '
                     'asked for.')
@@ -46,7 +73,7 @@ def notes_of(plan: Any, n: int) -> dict[str, Any]:
                     'devices can take part.')
     _refuse_large(plan.rounds, plan.weights)
     return {'rounds': [list(zip(*r.columns())) for r in plan.rounds],
-            'weights': plan.weights, 'is_schedule': is_schedule}
+            'weights': plan.weights.tolist(), 'is_schedule': is_schedule}
 
 
 def plan_of(notes: Notes, n: int) -> Schedule:
@@ -71,19 +98,6 @@ def _refuse_large(rounds, weights):
                         f'judge. At most {most:,} are allowed.')
 
 
-@contextmanager
-def number_rounds_from_1(n: int) -> Iterator[None]:
-    """Add to an error of `Schedule` which round it is, counted from 1.
-
-    n: the number of devices that the plan must have.
-    """
-    try:
-        yield
-    except ValueError as error:
-        error.args = f'{error}{_which_round(error, n)}',
-        raise
-
-
 def _which_round(error, n):
     """A remark on an error of `Schedule`, which counts rounds from 0."""
     found = re.match(r'rounds\[(\d+)\]', str(error))
@@ -102,98 +116,60 @@ def judge_sum(notes: Notes, n: int, devices: str = 'n') -> Schedule:
 
     devices: the exercise's name for the number of devices.
     """
-    plan = judge_takes_part(notes, n, devices)
+    plan = judge_form(notes, n, devices)
     judge_total(plan)
     return plan
 
 
-def judge_takes_part(notes: Notes, n: int, devices: str = 'n') -> Schedule:
-    """The plan, if each device sends and is sent to, and each chunk is sent.
-    """
-    plan = _sends_of(notes, n)
+def judge_form(notes: Notes, n: int, devices: str = 'n') -> Schedule:
+    """The plan, if each message has a meaning and each device takes part."""
+    plan = plan_of(notes, n)
+    for number, sends in enumerate(plan.rounds, 1):
+        _judge_replaced(number, sends)
     if not notes['is_schedule']:
         raise Wrong('your function returned a list of rounds. Return a '
                     f'Schedule of it, and of {devices}.')
-    src, dst = ({node for r in plan.rounds for node in getattr(r, ends)}
-                for ends in ('src', 'dst'))
-    for seen, what in (
-            (src | dst, 'is left out: it sends nothing and is sent nothing.'),
-            (dst, 'is sent nothing, so it never gets the total.'),
-            (src, 'sends nothing, so no other device has its gradient.')):
-        left = {*range(plan.num_devices)} - seen
-        if left and plan.num_devices > 1:
-            raise Wrong(f'device {min(left)} {what}')
+    _judge_left_out(plan)
     chunks = {*range(len(plan.weights))}
     unsent = chunks.difference(*(r.chunk.tolist() for r in plan.rounds))
-    if unsent and plan.num_devices > 1:
+    if unsent and n > 1:
         raise Wrong(f'no message carries chunk {min(unsent)}. Chunks count '
                     f'from 0 to the highest number, here {max(chunks)}, '
                     'without gaps.')
     return plan
 
 
+def _judge_replaced(number, sends):
+    """Raise `Wrong` if a chunk is replaced and gets other messages, too."""
+    count = Counter(zip(sends.dst.tolist(), sends.chunk.tolist()))
+    for src, dst, chunk, reduce in sends:
+        if not reduce and count[dst, chunk] > 1:
+            froms = sorted({send.src for send in sends
+                            if send[1:3] == (dst, chunk)})
+            raise Wrong(
+                f'in round {number}, {count[dst, chunk]} messages bring chunk '
+                f'{chunk} to device {dst}, from device{"s" * (len(froms) > 1)}'
+                f' {", ".join(map(str, froms))}. Device {src} replaces the '
+                'chunk there, so its message must be the only one.')
+
+
+def _judge_left_out(plan):
+    """Raise `Wrong` if a device does nothing."""
+    busy = {device for sends in plan.rounds
+            for device in [*sends.src.tolist(), *sends.dst.tolist()]}
+    idle = {*range(plan.num_devices)} - busy
+    if idle and plan.num_devices > 1:
+        raise Wrong(f'device {min(idle)} is left out: it sends nothing and '
+                    'is sent nothing.')
+
+
 def judge_total(plan: Schedule) -> None:
     """Raise `Wrong` unless every device ends with every part, once."""
-    end = final_state(plan)
-    if (end > 1).any():
-        _refuse_counted_twice(plan, np.argwhere(end > 1)[0, 1])
-    if (end < 1).any():
-        _refuse_missing(plan, end)
-
-
-def _sends_of(notes, n):
-    """The plan that is in notes, if no send overwrites another."""
-    plan = plan_of(notes, n)
-    for number, sends in enumerate(plan.rounds, 1):
-        places = [*zip(sends.dst.tolist(), sends.chunk.tolist())]
-        count = Counter(places)
-        for place, reduce in zip(places, sends.reduce):
-            if count[place] > 1 and not reduce:
-                _refuse_collision(number, sends, *place)
-    return plan
-
-
-def _refuse_collision(number, sends, dst, chunk):
-    """Say which devices send one chunk that replaces another's at once."""
-    here = (sends.dst == dst) & (sends.chunk == chunk)
-    froms = sorted({*sends.src[here].tolist()})
-    if len(froms) == 1:
-        text = (f'device {froms[0]} sends {here.sum()} messages with chunk '
-                f'{chunk} to device {dst}')
-    else:
-        some = ', '.join(map(str, froms[:-1]))
-        every = 'all ' * (len(froms) > 2)
-        text = (f'devices {some} and {froms[-1]} {every}send device {dst} '
-                f'chunk {chunk}')
-    if sends.reduce[here].any():
-        src = sends.src[here & ~sends.reduce][0]
-        raise Wrong(f'in round {number} {text}. Device {src} wants to '
-                    'replace this chunk. Then no other message for this '
-                    'chunk may arrive in the same round.')
-    raise Wrong(f'in round {number} {text}, to replace it. Only one message '
-                'can replace it.')
-
-
-def judge_work(notes: Notes, n: int, whole: bool = True) -> Schedule:
-    """The plan, if its cost can be judged; its sums may be wrong.
-
-    whole: whether it must send at least as much as a sum for all needs.
-    """
-    plan = plan_of(notes, n)
-    if n > 1:
-        busy = {int(end) for sends in plan.rounds
-                for ends in (sends.src, sends.dst) for end in ends}
-        idle = {*range(n)} - busy
-        if idle:
-            raise Wrong(f'device {min(idle)} is left out: it sends nothing '
-                        'and is sent nothing.')
-    size = plan.chunk_bytes(1)
-    sent = sum(size[sends.chunk].sum() for sends in plan.rounds)
-    if whole and sent < 2 * (n - 1) * (1 - 1e-9):
-        raise Wrong(f'all messages together carry {sent:.3g} gradients. At '
-                    f'least {2 * (n - 1)} are needed to give the sum to {n} '
-                    'devices.')
-    return plan
+    wrong = final_state(plan) != 1
+    if wrong.any():
+        raise Wrong(f'in the end {wrong.any(axis=(1, 2)).sum()} of '
+                    f'{plan.num_devices} devices do not have the sum. '
+                    f'{_first_mistake(plan, wrong.any(axis=(0, 2)))}')
 
 
 def final_state(plan: Schedule) -> np.ndarray:
@@ -203,42 +179,82 @@ def final_state(plan: Schedule) -> np.ndarray:
     return held
 
 
-def _refuse_counted_twice(plan, chunk):
-    """Say in which round a part of a chunk was first counted twice."""
-    number, held = next(
-        (number, held[:, chunk]) for number, held in enumerate(plan.states())
-        if (held[:, chunk] > 1).any())
-    node, who = np.argwhere(held > 1)[0].tolist()
-    froms = [str(send.src) for send in plan.rounds[number - 1]
-             if send[1:3] == (node, chunk)]
-    raise Wrong(
-        f'in round {number} device {node} adds chunk {chunk} from device '
-        f'{" and ".join(froms)}, and then has the gradient of device {who} '
-        f'counted {held[node, who]} times. The sum is too large from this '
-        'round on.')
+def _first_mistake(plan, wrong):
+    """Words about the first round that spoils a chunk.
+
+    wrong: for each chunk, whether a device does not end with its sum.
+    """
+    for number, (sends, (before, after)) in enumerate(
+            zip(plan.rounds, pairwise(plan.states())), 1):
+        where = f'It goes wrong first in round {number}: device'
+        for device, chunk, who in np.argwhere((after > 1) & wrong[:, None]):
+            froms = ' and '.join(str(send.src) for send in sends
+                                 if send[1:3] == (device, chunk))
+            return (f'{where} {device} adds chunk {chunk} from device {froms},'
+                    f' and then has the gradient of device {who} counted '
+                    f'{after[device, chunk, who]} times.')
+        for src, device, chunk, reduce in sends:
+            [lacks] = np.nonzero(before[src, chunk] == 0)
+            if wrong[chunk] and not reduce and len(lacks):
+                return (f'{where} {device} replaces its chunk {chunk} by that '
+                        f'of device {src}, in which the gradient of device '
+                        f'{lacks[0]} is still missing.'
+                        f'{_too_late(plan, number, src, chunk, lacks[0])}')
+    return _way_of(plan, final_state(plan), wrong.argmax())
 
 
-def _refuse_missing(plan, end):
-    """Say which part does not arrive at a device, and why."""
-    node, chunk, who = np.argwhere(end < 1)[0].tolist()
-    text = (f'in the end chunk {chunk} of device {node} is not the sum: the '
-            f'gradient of device {who} is missing. ')
-    totals = (end[:, chunk] == 1).all(axis=1).nonzero()[0].tolist()
-    early = [(number, send) for number, (sends, held) in enumerate(
-        zip(plan.rounds, plan.states()), 1) for send in sends
-        if send.chunk == chunk and not send.reduce
-        and (held[send.src, chunk] != 1).any()]
-    here = [put for put in early if put[1].dst == node]
-    if here or early and not totals:
-        number, send = here[-1] if here else early[0]
-        raise Wrong(
-            f'{text}In round {number} device {send.dst} replaces its own '
-            f'chunk with the chunk of device {send.src}, but this chunk is '
-            'not the total yet. A message carries the chunk as it was when '
-            'its round began.')
-    raise Wrong(text + (
-        f'Device {totals[0]} has the total, but no message brings it to '
-        f'device {node}.' if totals else 'No device has the total.'))
+def _too_late(plan, number, src, chunk, who):
+    """A remark, if a device gets a gradient when it sends for the last time.
+
+    number, src: the round with the mistake, and who sends there.
+    who: whose gradient is missing in this chunk.
+    """
+    last = {send.src: k for k, sends in enumerate(plan.rounds[:number], 1)
+            for send in sends if send.chunk == chunk and send.reduce}
+    for k, (before, after) in enumerate(pairwise(plan.states()), 1):
+        for device, at in [*last.items(), (src, number)]:
+            if at == k and after[device, chunk, who] and (
+                    not before[device, chunk, who]):
+                return (f' Device {device} gets it in round {k}, and sends '
+                        f'chunk {chunk} in the same round. A message carries '
+                        'the chunk as it was when its round began.')
+    return ''
+
+
+def _way_of(plan, end, chunk):
+    """Words about a chunk whose parts do not all arrive: how far they come."""
+    have = end[:, chunk] == 1
+    best = have.sum(axis=1).argmax()
+    if have[best].all():
+        since = next(number for number, held in enumerate(plan.states())
+                     if (held[best, chunk] == 1).all())
+        return (f'Device {best} has the total of chunk {chunk} after round '
+                f'{since}, but no later message brings it to device '
+                f'{have.all(axis=1).argmin()}.')
+    who = have[best].argmin()
+    far = [f'goes no further than to device {send.dst}, in round {number}'
+           for number, (sends, held) in enumerate(
+               zip(plan.rounds, plan.states()), 1) for send in sends
+           if send.chunk == chunk and held[send.src, chunk, who]]
+    return (f'No device has the total of chunk {chunk}. Device {best} has '
+            f'the most of it, without the gradient of device {who}, which '
+            f'{[*far, "is in no message"][len(far) - 1]}.')
+
+
+def judge_work(notes: Notes, n: int, whole: bool = True) -> Schedule:
+    """The plan, if its cost can be judged; its sums may be wrong.
+
+    whole: whether it must send at least as much as a sum for all needs.
+    """
+    plan = plan_of(notes, n)
+    _judge_left_out(plan)
+    size = plan.chunk_bytes(1)
+    sent = sum(size[sends.chunk].sum() for sends in plan.rounds)
+    if whole and sent < 2 * (n - 1) * (1 - 1e-9):
+        raise Wrong(f'all messages together carry {sent:.3g} gradients. At '
+                    f'least {2 * (n - 1)} are needed to give the sum to {n} '
+                    'devices.')
+    return plan
 
 
 def judge_rounds(plan: Schedule, most: int) -> None:
@@ -264,21 +280,6 @@ def judge_time(plan: Schedule, links: topology.Topology, nbytes: float,
                     f'{target * 1e3:.3f} ms. {why(plan, timing)}')
 
 
-def busiest_device(plan: Schedule, timing: simulate.Timing) -> str:
-    """Words about the device with most messages in one round."""
-    crowds = []
-    for number, sends in enumerate(plan.rounds, 1):
-        for what, ends in (('into', sends.dst), ('from', sends.src)):
-            count = np.bincount(ends)
-            crowds.append((int(count.max()), -number, what,
-                           int(count.argmax())))
-    most, number, what, node = max(crowds)
-    if most == 1:
-        return 'No two messages share a cable, but there are too many rounds.'
-    return (f'In round {-number}, {most} messages go {what} device {node} at '
-            'the same time and share its cable.')
-
-
 def _result_in_words(held):
     """What a device has in the end, in words."""
     if (held == 1).all():
@@ -292,8 +293,6 @@ def draw_plan(plan: Schedule, title: str) -> Picture:
     A number beside an arrow says how many chunks the message carries. At the
     right end stands what each device has.
     """
-    from matplotlib.markers import CARETDOWN, CARETUP
-
     from d2lps.pictures import BLUE
     from d2lps.pictures.rows import WIDE, new_figure, row_axes
     rounds = len(plan.rounds)
@@ -312,22 +311,17 @@ def draw_plan(plan: Schedule, title: str) -> Picture:
     ax.grid(axis='y')
     for k in range(1, rounds):
         ax.axvline(k, color='gray', alpha=0.3, linewidth=1, linestyle='--')
-    arrows = defaultdict(list)
     for k, sends in enumerate(plan.rounds):
         counts = Counter((src, dst, reduce) for src, dst, _, reduce in sends)
         for j, ((src, dst, reduce), count) in enumerate(counts.items()):
             x = k + 0.1 + 0.8 * (j + 0.5) / len(counts)
-            up = dst < src
-            arrows[up, reduce].append((x, src, dst))
+            ax.annotate('', (x, dst), (x, src), arrowprops={
+                'arrowstyle': '-|>', 'color': BLUE, 'linewidth': 1.5,
+                'linestyle': '-' if reduce else '--', 'shrinkA': 0,
+                'shrinkB': 0})
             if count > 1:  # behind the tail
-                ax.text(x, src + (0.3 if up else -0.3), str(count), size=9,
-                        ha='center', va='center')
-    for (up, reduce), places in arrows.items():
-        xs, begins, tips = zip(*places)
-        ax.vlines(xs, begins, tips, BLUE, '-' if reduce else '--',
-                  linewidth=1.5)
-        ax.plot(xs, tips, color=BLUE, linestyle='none',
-                marker=CARETUP if up else CARETDOWN)
+                ax.text(x, src + (0.3 if dst < src else -0.3), str(count),
+                        size=9, ha='center', va='center')
     for node, words in enumerate(ends):
         ax.text(1.01, node, words, transform=ax.get_yaxis_transform(),
                 va='center', weight='normal' if words == 'the sum' else 'bold')

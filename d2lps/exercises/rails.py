@@ -5,53 +5,46 @@ function makes the plan.
 """
 import numpy as np
 
-from d2lps.collectives import Schedule, Send, strategies, topology
+from d2lps.collectives import Schedule, Send, simulate, strategies, topology
 from d2lps.exercises import plan_checks
-from d2lps.exercises.checking import (Answer, Check, Notes, Picture, Wrong,
-                                      call_twice, forbidding)
+from d2lps.exercises.checking import Answer, Check, Notes, Picture, Wrong
 from d2lps.figures import describe
 
 LATENCY, NETWORK_LATENCY = 5e-6, 12.5e-6  # seconds, of a cable
 
 
 def run(answer: Answer, machines: int, gpus: int) -> Notes:
-    n = machines * gpus
-    with (forbidding(strategies.hierarchical),
-          plan_checks.number_rounds_from_1(n)):
-        return call_twice(answer, lambda plan: plan_checks.notes_of(plan, n),
-                          machines, gpus)
+    return plan_checks.run(answer, machines * gpus, machines, gpus,
+                           may_use=(strategies.ring, strategies._ring))
 
 
 def judge_sum(notes: Notes, machines: int, gpus: int) -> None:
-    plan = plan_checks.judge_takes_part(notes, machines * gpus,
-                                        'machines * gpus')
+    plan = plan_checks.judge_form(notes, machines * gpus, 'machines * gpus')
     try:
         plan_checks.judge_total(plan)
     except Wrong as error:
-        raise Wrong(f'{error}{_early(plan, gpus)}') from None
+        raise Wrong(_too_early(plan, gpus) or error) from None
 
 
-def _early(plan, gpus):
-    """A remark on what leaves a machine before it is summed there."""
+def _too_early(plan, gpus):
+    """Words about what leaves a machine before it is summed there; or ''."""
     for number, (sends, held) in enumerate(
             zip(plan.rounds, plan.states()), 1):
         out = _leaves(sends, gpus) & sends.reduce
         for src, chunk in zip(sends.src[out], sends.chunk[out]):
-            first = src // gpus * gpus
-            here = slice(first, first + gpus)
-            [lacks] = np.nonzero(held[src, chunk, here] == 0)
-            if len(lacks):
-                text = (
-                    f' In round {number} {_named(src, gpus)} sends chunk '
+            machine, gpu = divmod(src, gpus)
+            here = slice(machine * gpus, (machine + 1) * gpus)
+            has = held[here, chunk, here] > 0  # which GPU has whose gradient
+            if not has[gpu].all():
+                lacks = machine * gpus + has[gpu].argmin()
+                where = [f'{_named(machine * gpus + one, gpus)} has'
+                         for one in np.flatnonzero(has.all(axis=1))]
+                return (
+                    f'in round {number} {_named(src, gpus)} sends chunk '
                     f'{chunk} out of its machine, but the gradient of device '
-                    f'{first + lacks[0]} is not in it yet.')
-                if (held[here, chunk, here] > 0).all(axis=1).any():
-                    return (f'{text} Which GPU of that machine has the sum '
-                            'of this chunk?')
-                where = 'there is no earlier round' if number == 1 else (
-                    'look at your first round' + 's' * (number > 2))
-                return (f'{text} No GPU of machine {first // gpus} has added '
-                        f'up chunk {chunk} when it leaves: {where}.')
+                    f'{lacks} is not in it yet. Before this round '
+                    f'{[*where, "no GPU of this machine has"][0]} the sum of '
+                    f'chunk {chunk} in machine {machine}.')
     return ''
 
 
@@ -78,25 +71,13 @@ def judge_rails(notes: Notes, machines: int, gpus: int) -> None:
         raise Wrong('no message goes from one machine to another.')
     for number, (sends, leaves) in enumerate(zip(plan.rounds, left), 1):
         bad = leaves & (sends.src % gpus != sends.dst % gpus)
-        if bad.any():
-            src, dst = (int(end[bad][0]) for end in (sends.src, sends.dst))
+        for src, dst in zip(sends.src[bad], sends.dst[bad]):
+            same_rail = dst // gpus * gpus + src % gpus
             raise Wrong(
                 f'in round {number} {_named(src, gpus)} sends to '
                 f'{_named(dst, gpus)}: to another machine, and to another '
-                f'rail. No cable joins rail {src % gpus} and rail '
-                f'{dst % gpus}. Which GPU of that machine is on the same '
-                'rail?' + _other_numbers(plan, machines, gpus))
-
-
-def _other_numbers(plan, machines, gpus):
-    """A remark, if the plan would be right for devices numbered otherwise."""
-    if machines == gpus or not all(
-            ((sends.src % machines == sends.dst % machines) |
-             (sends.src // machines == sends.dst // machines)).all()
-            for sends in plan.rounds):
-        return ''
-    return (f' (Device d is GPU d % {gpus} of machine d // {gpus}: the GPUs '
-            'of a machine have numbers that follow one another.)')
+                f'rail. In machine {dst // gpus}, device {same_rail} is on '
+                f'the rail of device {src}.')
 
 
 def _carried(plan, gpus, outside):
@@ -117,31 +98,29 @@ def _carried(plan, gpus, outside):
 
 def judge_cards(notes: Notes, machines: int, gpus: int) -> None:
     """No network card carries more than its share."""
-    plan = _plan(notes, machines, gpus)
-    both = _carried(plan, gpus, outside=True)
-    least, total = 2 * (machines - 1), both[0].sum()
-    if total < least * (1 - 1e-9):
-        raise Wrong(f'{total:.3g} gradients in all go from machine to '
-                    f'machine. At least {least} are needed to give the sum '
-                    f'to {machines} machines.')
-    _judge_most(both, 'over its network card',
-                least / machines / gpus, gpus)
+    least = 2 * (machines - 1)
+    _judge_load(_carried(_plan(notes, machines, gpus), gpus, outside=True),
+                'over its network card', 'go from machine to machine',
+                least, least / machines / gpus, gpus)
 
 
 def judge_inside(notes: Notes, machines: int, gpus: int) -> None:
     """Within its machine, too, no GPU sends or gets more than it must."""
-    plan = _plan(notes, machines, gpus)
-    both = _carried(plan, gpus, outside=False)
-    least, total = 2 * (gpus - 1), both[0].sum()
-    if total < least * (1 - 1e-9):
-        raise Wrong(f'{total:.3g} gradients go inside all machines together. '
-                    f'The {gpus} rails meet only there, so the sum needs at '
-                    f'least {least}.')
-    _judge_most(both, 'within its machine', least / gpus, gpus)
+    least = 2 * (gpus - 1)
+    _judge_load(_carried(_plan(notes, machines, gpus), gpus, outside=False),
+                'within its machine', 'go inside machines, where the rails '
+                'meet', least, least / gpus, gpus)
 
 
-def _judge_most(both, where, target, gpus):
-    """Raise `Wrong` if a device sends or gets more than `target`."""
+def _judge_load(both, where, go, least, target, gpus):
+    """Raise `Wrong` if too little goes, or a device sends or gets too much.
+
+    least: of all devices together. target: the most for one device. Both in
+    gradients.
+    """
+    if both[0].sum() < least * (1 - 1e-9):
+        raise Wrong(f'{both[0].sum():.3g} gradients in all {go}. The sum '
+                    f'needs at least {least}.')
     totals = both.sum(axis=1)
     if totals.max() <= target * (1 + 1e-9):
         return
@@ -198,10 +177,8 @@ def cables(machines: int, gpus: int) -> topology.Topology:
 
 def target_seconds(machines: int, gpus: int, nbytes: float) -> float:
     """What the plan takes on `cables` with a ring on each rail."""
-    inside = (gpus - 1) / gpus * nbytes / topology.PCIE3
-    across = nbytes / machines / gpus / topology.ETHERNET_10G
-    return (2 * (2 * LATENCY + inside) * (gpus > 1) +
-            2 * (machines - 1) * (2 * NETWORK_LATENCY + across))
+    return simulate.time(strategies.hierarchical(machines, gpus),
+                         cables(machines, gpus), nbytes).seconds
 
 
 def picture(answer: Answer, machines: int = 4, gpus: int = 4,

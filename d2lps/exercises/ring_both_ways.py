@@ -5,17 +5,13 @@ To chapter 5, notebooks/05-rings.ipynb. The student's function makes the plan;
 """
 from d2lps.collectives import strategies, topology
 from d2lps.exercises import plan_checks
-from d2lps.exercises.checking import Answer, Check, Notes, Picture, forbidding
+from d2lps.exercises.checking import Answer, Check, Notes, Picture
 
 NBYTES = 160e6
 
 
 def run(answer: Answer, n: int, there: float = 18, back: float = 18) -> Notes:
-    with (forbidding(strategies.ring, strategies.bidirectional_ring,
-                     strategies._ring),
-          plan_checks.number_rounds_from_1(n)):
-        plan = answer(n, there, back)
-    return plan_checks.notes_of(plan, n)
+    return plan_checks.run(answer, n, n, there, back)
 
 
 def judge_sum(notes: Notes, n: int, there: float = 18,
@@ -81,13 +77,14 @@ def picture(answer: Answer, n: int = 4) -> Picture:
     return Row(*rows)
 
 
+UNEVEN = [{'n': n, 'there': there, 'back': back}
+          for n, there, back in ((4, 18, 9), (5, 10, 15))]
 CHECKS = {
-    'sum': Check([{'n': n} for n in (3, 8, 2, 1)], run, judge_sum,
+    'sum': Check([{'n': n} for n in (3, 8, 2, 1, 4, 5)] + UNEVEN, run,
+                 judge_sum,
                  'every device ends with the gradient of each device once.'),
     'time': Check([{'n': n} for n in (4, 8, 5)], run, judge_time,
                   'half the time of a ring: both directions are busy all the '
                   'time.'),
-    'uneven': Check([{'n': n, 'there': there, 'back': back}
-                     for n, there, back in ((4, 18, 9), (5, 10, 15))],
-                    run, judge_time,
+    'uneven': Check(UNEVEN, run, judge_time,
                     'fast and slow directions end at the same moment.')}

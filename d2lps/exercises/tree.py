@@ -4,14 +4,15 @@ To chapter 6, notebooks/06-trees.ipynb. The student's function makes the plan.
 """
 from typing import Any
 
-from d2lps.collectives import strategies, topology
+import numpy as np
+
+from d2lps.collectives import Schedule, simulate, strategies, topology
 from d2lps.exercises import plan_checks
 from d2lps.exercises.checking import Answer, Check, Notes, Picture, Wrong
 
 
 def run(answer: Answer, n: int, **_: Any) -> Notes:
-    with plan_checks.number_rounds_from_1(n):
-        return plan_checks.notes_of(answer(n), n)
+    return plan_checks.run(answer, n, n)
 
 
 def _levels(n):
@@ -19,7 +20,7 @@ def _levels(n):
     return (n - 1).bit_length()
 
 
-def judge_sum(notes: Notes, n: int, **_: Any) -> None:
+def judge_sum(notes: Notes, n: int) -> None:
     """The sum everywhere, with as few whole gradients as can be."""
     if len(notes['weights']) > 1:
         raise Wrong('your plan cuts the gradient into '
@@ -41,8 +42,20 @@ def judge_rounds(notes: Notes, n: int) -> None:
 def judge_time(notes: Notes, n: int, microseconds: float,
                megabytes: float) -> None:
     plan_checks.judge_time(plan_checks.judge_work(notes, n),
-                           *_task(n, microseconds, megabytes),
-                           why=plan_checks.busiest_device)
+                           *_task(n, microseconds, megabytes), why=_crowd)
+
+
+def _crowd(plan: Schedule, _: simulate.Timing) -> str:
+    """Words about the first round in which messages share a cable."""
+    for number, sends in enumerate(plan.rounds, 1):
+        for what, ends in (('into', sends.dst), ('from', sends.src)):
+            count = np.bincount(ends)
+            if count.max() > 1:
+                return (f'In round {number}, {count.max()} messages go {what} '
+                        f'device {count.argmax()} at the same time and share '
+                        'its cable.')
+    return (f'No two messages share a cable, but there are '
+            f'{len(plan.rounds)} rounds.')
 
 
 def _task(n: int, microseconds: float = 10, megabytes: float = 160
@@ -62,7 +75,7 @@ def picture(answer: Answer, n: int = 8) -> Picture:
 
 
 CHECKS = {
-    'sum': Check([{'n': n} for n in (2, 8, 5, 1)], run, judge_sum,
+    'sum': Check([{'n': n} for n in (2, 8, 5, 4, 1)], run, judge_sum,
                  'every device ends with the sum, after 2(n - 1) messages.'),
     'rounds': Check([{'n': n} for n in (8, 5)], run, judge_rounds,
                     'the sum is there after 2 log2(n) rounds, rounded up.'),

@@ -2,11 +2,10 @@
 import json
 
 import pytest
-from matplotlib.markers import CARETDOWN
 
 from d2lps.collectives import Schedule, Send, strategies, topology
 from d2lps.exercises import plan_checks, tree
-from d2lps.exercises.checking import Wrong, judge_notes
+from d2lps.exercises.checking import CASES, Wrong, judge_notes
 
 RIGHT = {'rounds': [[[1, 0, 0, True]], [[0, 1, 0, False]]], 'weights': [1],
          'is_schedule': True}
@@ -43,11 +42,55 @@ def test_what_would_take_long_is_refused():
             plan_checks.plan_of({**RIGHT, **changes}, 2)
 
 
+def test_no_part_gets_another_plan(monkeypatch):
+    """A function can see in the frames around it which part asks."""
+    def gather(n):
+        return Schedule([[Send(i, 0, 0, True) for i in range(1, n)],
+                         [Send(0, i, 0, False) for i in range(1, n)]], n)
+
+    def exchange(n):
+        return Schedule([[Send(i, i ^ step, 0, True) for i in range(n)]
+                         for step in (1, 2, 4) if step < n], n)
+
+    def answer(n):
+        return gather(n) if part == 'sum' else exchange(n)
+
+    monkeypatch.setenv(CASES, 'a file')
+    for part in tree.CHECKS:
+        if part == 'sum':
+            tree.run(answer, 8)
+        else:
+            with pytest.raises(Wrong, match='returned another plan'):
+                tree.run(answer, 8)
+
+
+def where(rounds):
+    """What is said of a plan for 3 devices."""
+    with pytest.raises(Wrong) as error:
+        plan_checks.judge_total(Schedule([
+            [Send(*send) for send in sends] for sends in rounds], 3))
+    return str(error.value)
+
+
+def test_the_first_round_that_spoils_the_sum_is_named():
+    up = [[(2, 1, 0, True)], [(1, 0, 0, True)]]
+    said = where([*up, [(1, 2, 0, False), (0, 1, 0, False)]])
+    assert 'first in round 3: device 2 replaces' in said
+    assert 'Device 1 gets it in round 3' in said
+    assert 'first in round 3: device 1 adds' in where(
+        [*up, [(0, 1, 0, True), (0, 2, 0, False)]])
+    assert ('Device 0 has the total of chunk 0 after round 2, but no later '
+            'message brings it to device 2') in where(
+                [*up, [(0, 1, 0, False)]])
+    assert 'device 2, which is in no message' in where(up[1:])
+    assert 'goes no further than to device 2, in round 2' in where(up[:1] + [
+        [(0, 2, 0, True)]])
+
+
 def test_each_message_is_an_arrow():
     plan = strategies.halving_doubling(4)
     ax, = plan_checks.draw_plan(plan, 'four devices').axes
-    tips = [y for line in ax.lines for y in line.get_ydata()
-            if line.get_marker() != 'None']
+    tips = [text.xy[1] for text in ax.texts if hasattr(text, 'arrow_patch')]
     assert sorted(tips) == sorted(4 * [*range(4)])
     words = [text.get_text() for text in ax.texts]
     assert words.count('the sum') == 4 and words.count('2') == 8
@@ -56,10 +99,8 @@ def test_each_message_is_an_arrow():
 def test_an_arrow_points_to_who_receives():
     plan = Schedule([[Send(0, 2, 0, True)]], 3)
     ax, = plan_checks.draw_plan(plan, 'down').axes
-    [[(_, begin), (_, end)]] = ax.collections[0].get_segments()
-    [tip] = [line for line in ax.lines if line.get_marker() != 'None']
-    assert (begin, end, *tip.get_ydata()) == (0, 2, 2)
-    assert tip.get_marker() == CARETDOWN
+    [arrow] = [text for text in ax.texts if hasattr(text, 'arrow_patch')]
+    assert (arrow.xyann[1], arrow.xy[1]) == (0, 2)
 
 
 def test_a_plan_without_the_sum_has_no_time():

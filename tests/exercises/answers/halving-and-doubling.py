@@ -10,7 +10,7 @@ def halve_and_double(n):
 
 # %% wrong: each sends its own half and not the partner's
 # loses: sum
-# says: is missing
+# says: in which the gradient of device 1 is still missing
 def halve_and_double(n):
     halving, doubling, step = [], [], n // 2
     while step:
@@ -38,6 +38,17 @@ def halve_and_double(n):
 def halve_and_double(n):
     from d2lps.collectives.strategies import halving_doubling as mine
     return Schedule(mine(n).rounds, n)
+
+
+# %% wrong: the package's, and the watch is switched off
+# loses: sum, rounds, bytes
+# says: changed sys.setprofile
+def halve_and_double(n):
+    import sys
+
+    from d2lps import strategies
+    sys.setprofile(None)
+    return strategies.halving_doubling(n)
 
 
 # %% right: neighbours first, chunks in another order

@@ -1,7 +1,7 @@
 # ruff: noqa: F811, F821
 # %% wrong: all rails sum the same chunks
 # loses: sum
-# says: sends chunk 0 out of its machine, but the gradient of device 0 is not
+# says: Before this round device 0 (GPU 0 of machine 0) has the sum of chunk 0
 #-                    rail * machines + chunk, reduce))
 #+                    chunk, reduce))
 
@@ -78,6 +78,13 @@ def rails(machines, gpus):
     from d2lps.collectives.strategies import hierarchical as mine
     return Schedule([*mine(machines, gpus, strategies.sharded).rounds],
                     machines * gpus)
+
+
+# %% wrong: a plan of the package for all GPUs
+# loses: sum, rails, cards, inside, rounds
+# says: sharded of d2lps was called
+def rails(machines, gpus):
+    return strategies.sharded(machines * gpus)
 
 
 # %% wrong: the rounds live outside, and are told in a later check

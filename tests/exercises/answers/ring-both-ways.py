@@ -38,6 +38,24 @@ def both_directions(n, there, back):
     return Schedule(rounds, n, weights=[there] * n + [back] * n)
 
 
+# %% wrong: copies of the package's functions
+# loses: sum, time, uneven
+# says: was called. Write yours without it
+def both_directions(n, there, back):
+    import inspect
+    import types
+
+    from d2lps import strategies
+    names = dict(vars(strategies))
+    for name, one in vars(strategies).items():
+        code = getattr(inspect.unwrap(one), '__code__', None)
+        if code and code.co_filename == strategies.__file__:
+            names[name] = types.FunctionType(code.replace(co_name='mine'),
+                                             names, None, (0,))
+    return Schedule(names['bidirectional_ring'](n).rounds, n,
+                    weights=[there] * n + [back] * n)
+
+
 # %% right: a function that makes a ring of any order, with arrays
 def ring_through(order, first):
     import numpy as np

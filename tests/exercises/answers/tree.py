@@ -22,7 +22,7 @@ def up_and_down(n):
 
 # %% wrong: totals are added on the way down
 # loses: sum
-# says: counted 2 times
+# says: in round 2: device 1 adds chunk 0 from device 0
 def up_and_down(n):
     steps = [2 ** k for k in range((n - 1).bit_length())]
     up = [[Send(i + step, i, 0, True) for i in range(0, n - step, 2 * step)]
@@ -46,9 +46,24 @@ def up_and_down(n):
 
 # %% wrong: six levels at most
 # loses: sum
-# says: device
+# says: in which the gradient of device 64 is still missing
 #-    while step < n:
 #+    while step < min(n, 64):
+
+
+# %% wrong: for each part the plan of the package that passes it
+# loses: sum, rounds, time
+# says: of d2lps was called
+def up_and_down(n):
+    import sys
+
+    from d2lps import strategies
+    frame = sys._getframe()
+    while 'part' not in frame.f_locals:
+        frame = frame.f_back
+    if frame.f_locals['part'] == 'sum':
+        return strategies.tree(n)
+    return strategies.recursive_doubling(n)
 
 
 # %% right: halves of halves, with another root
