@@ -4,16 +4,15 @@ To chapter 17, notebooks/17-when-a-server-dies.ipynb. The student writes a
 class that saves and loads, on a disk that is a model.
 """
 import random
-from collections.abc import Sequence
-from reprlib import repr as short
-from textwrap import shorten
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from d2lps.exercises.checking import Answer, Check, Notes, Picture, Wrong
-from d2lps.figures import describe
+from d2lps.exercises.checking import (Answer, Check, Notes, Picture, Wrong,
+                                      student_line)
 from d2lps.exercises.disk import Disk, PowerCut
+from d2lps.figures import describe
 
-SHARES = 0, 0.5, 1  # of an unflushed text that a power cut leaves
+SHARES = {0: 'nothing', 0.5: 'half', 1: 'all'}  # left of an unflushed text
 MOST_FILES = 2
 
 
@@ -29,123 +28,95 @@ def save_all(answer: Answer, disk: Disk, steps: Sequence[int], seed: int,
              size: int) -> tuple[int | None, int | None]:
     """Save until the end or the power cut: the step that was saved last, and
     the one that was being saved (or None)."""
-    done, now = None, None
-    try:
-        for now in steps:
-            answer(disk).save(now, state_of(now, seed, size))
-            done = now
-        now = None
-    except PowerCut:
-        pass
-    return done, now
+    done = None
+    for step in steps:
+        try:
+            answer(disk).save(step, state_of(step, seed, size))
+        except PowerCut:
+            pass
+        if disk.off:  # also if the student's code caught the error
+            return done, step
+        done = step
+    return done, None
 
 
-def load(answer: Answer, disk: Disk) -> dict[str, Any]:
-    """What a new process loads, or how it failed."""
+def load(answer: Answer, files: Mapping[str, str]) -> dict[str, Any]:
+    """What a new process loads from these files, or how it failed."""
+    disk = Disk(files)
+    note = {'names': disk.names(), 'reads': disk.reads,
+            'letters': sum(map(len, [*files, *files.values()]))}
     try:
         found = answer(disk).load()
     except NotImplementedError:  # the student has not begun
         raise
     except Exception as error:
-        return {'error': f'{type(error).__name__}: {error}'[:200]}
+        return {**note, 'error': f'{type(error).__name__}: {error}'[:200]
+                                 + student_line(error)}
     if found is not None and (not isinstance(found, (list, tuple)) or
                               len(found) != 2):
-        text = shorten(repr(found), 60, placeholder=' …')
-        raise Wrong(f'load returned {text}; it must return step and '
+        raise Wrong(f'load returned {found!r:.60} … It must return step and '
                     'state, or None if there is no checkpoint.')
-    return {'found': found, 'names': disk.names()[:10]}
+    return {**note, 'found': found}
 
 
-def _meant(note):
-    """Forgive what the first check tells of: a step that is a text, and an
-    empty state in place of no checkpoint."""
-    step, state = note.get('found') or (None, None)
-    if not state:
-        return {**note, 'found': None} if 'found' in note else note
-    if isinstance(step, str) and step.isdecimal():
-        step = int(step)
-    return {**note, 'found': [step, state]}
+def train(answer: Answer, cuts: Sequence[int | None], share: float,
+          steps: Sequence[int], seed: int, size: int, shift: int = 0
+          ) -> dict[str, Any]:
+    """Save steps, and load after each power cut; notes of the last load.
+
+    cuts: after how many operations the power goes; None: never. share: of an
+    unflushed text, what is left. shift: after the first cut each step is
+    later by so many.
+    """
+    files: Mapping[str, str] = {}
+    done = None
+    for number, cut in enumerate(cuts):
+        disk = Disk(files, cut)
+        last, now = save_all(answer, disk, steps, seed, size)
+        done = done if last is None else last
+        may = [done] if now is None else [done, now]
+        # A class or a global variable outlives a power cut here. So another
+        # training, on a disk of its own, now leaves its state there.
+        others = [step for step in may if step is not None] or [1]
+        save_all(answer, Disk(), others, seed + 1, size)
+        files = disk.after_power_cut(share)
+        note = {**load(answer, files), 'may': may, 'most': disk.most,
+                'unflushed': disk.unflushed(), 'share': share,
+                'cuts': number + (now is not None),
+                'diary': ['a first power cut' if number else 'the start',
+                          *disk.diary]}
+        found = (note.get('found') or [None])[0]
+        if now is None or 'error' in note or found not in may:
+            break
+        steps = [step + shift for step in steps
+                 if found is None or step > found]
+        done = found
+    return note
 
 
 def run_whole(answer: Answer, steps: Sequence[int], seed: int,
               size: int) -> Notes:
-    """A new process loads after each save, and once from another disk."""
-    disk, notes = Disk(), []
-    notes.append(load(answer, disk))
-    for step in steps:
-        save_all(answer, disk, [step], seed, size)
-        notes.append(load(answer, disk))
-    # A checkpoint lives on its disk alone, even while another disk is used.
-    files, state = disk.after_power_cut(1), state_of(steps[0], seed, size)
-    save_all(answer, Disk(), steps, seed + 1, size)
-    notes.append(load(answer, Disk(files)))
+    """A new process loads from an empty disk, and after each save."""
+    notes = [train(answer, [None], 1, steps[:k], seed, size)
+             for k in range(len(steps) + 1)]
+    state, before = (state_of(steps[0], seed, size) for _ in range(2))
     answer(Disk()).save(steps[0], state)
-    same = state == state_of(steps[0], seed, size)
-    return [*notes, load(answer, Disk()), same]
+    changed = [name for name in {**before, **state}
+               if state.get(name) != before.get(name)]
+    return {'loaded': notes, 'changed': changed}
 
 
 def judge_whole(notes: Notes, steps: Sequence[int], seed: int,
                 size: int) -> None:
-    *notes, same = notes
-    wanted = [None, *steps, steps[-1], None]
-    for step, note in zip(wanted, notes, strict=True):
-        when, why = 'with an empty disk, ', ''
-        if step is not None:
-            when, why = 'after save was done, ', ' Has load a `return`?' * (
-                'found' in note and note['found'] is None)
-        judge_found(note, [step], seed, size, when, why)
-    if not same:
-        raise Wrong('save changed the state that it was given, and the '
-                    'training continues with this state.')
-
-
-def judge_found(note: Notes, steps: Sequence[int | None], seed: int, size: int,
-                when: str, why: str = '', roughly: bool = False) -> None:
-    """One of these steps, whole; None stands for no checkpoint at all.
-
-    roughly: only the parameters are compared, and these may be rounded.
-    """
-    words = ' or '.join('None' if step is None else f'step {step}'
-                        for step in steps)
-    if 'error' in note:
-        raise Wrong(f'{when}load must return {words}, but stopped with '
-                    f'{note["error"]}.{why}')
-    if note['found'] is None:
-        if None in steps:
-            return
-        raise Wrong(f'{when}load returned None, and must return {words}.'
-                    f'{why}')
-    step, state = note['found']
-    if step not in steps or type(step) is not int:
-        later = [one for one in steps if one is not None]
-        named = any(str(step) in name for name in note['names'])
-        hint = (' As texts, 10 comes before 9: are names compared?'
-                if named and isinstance(step, int) and later and
-                step < later[0] else '')
-        if steps == [None] and state:
-            hint = ' Only what is on the disk outlives a crash.'
-        raise Wrong(f'{when}load returned step {step!r:.40}, and must return '
-                    f'{words}.{hint}')
-    right = state_of(step, seed, size)
-    if not isinstance(state, dict):
-        raise Wrong(f'{when}the state that load returned is not a '
-                    f'dictionary: {state!r:.60}')
-    for name in ['params'] if roughly else right:
-        same = state.get(name) == right[name]
-        if roughly and len(state.get(name, ())) == size:
-            same = all(abs(one - other) < 1e-2 for one, other in zip(
-                state[name], right[name]))
-        if not same:
-            what = ('is not in its state' if name not in state else
-                    f'differs in its state: it is {short(state[name])}, and '
-                    f'{short(right[name])} was saved')
-            raise Wrong(f'{when}load returned step {step}, but {name!r} '
-                        f'{what}. The training would continue, and end with '
-                        'other parameters.')
-    more = [*state.keys() - right.keys()]
-    if more and not roughly:
-        raise Wrong(f'{when}load returned a state with {more[0]!r:.40}, but '
-                    'the saved state does not have it.')
+    for step, note in zip([None, *steps], notes['loaded'], strict=True):
+        words = fault(note, seed, size)
+        if words:
+            raise Wrong(('with an empty disk, ' if step is None else
+                         f'after save({step}, …), ') + words)
+    if notes['changed']:
+        raise Wrong(f'save changed {notes["changed"][0]!r:.40} in the state '
+                    'that it was given, and the training continues with this '
+                    'state.')
 
 
 def run_crashes(answer: Answer, steps: Sequence[int], seed: int, size: int,
@@ -156,126 +127,157 @@ def run_crashes(answer: Answer, steps: Sequence[int], seed: int, size: int,
     and the power goes a second time, after so many operations more. shift:
     from then on it saves so many steps later than planned.
     """
-    notes, k = [], 0
-    while True:
-        disk = Disk(ends_after=k)
-        done, now = save_all(answer, disk, steps, seed, size)
-        for share in SHARES:
-            last_disk = disk
-            files = disk.after_power_cut(share)
-            loaded = _meant(load(answer, Disk(files)))
-            note = {'done': done, 'now': now, 'share': share,
-                    'diary': disk.diary[-4:]}
-            found = (loaded.get('found') or [None])[0]
-            if again and now is not None and 'error' not in loaded and (
-                    found in (done, now)):
-                last_disk = Disk(files, again)
-                rest = [step + shift for step in steps
-                        if found is None or step > found]
-                last, note['now'] = save_all(answer, last_disk, rest, seed,
-                                             size)
-                note.update(done=found if last is None else last,
-                            diary=['a first power cut',
-                                   *last_disk.diary[-4:]])
-                files = last_disk.after_power_cut(share)
-                loaded = _meant(load(answer, Disk(files)))
-            note.update(loaded, most=last_disk.most_files,
-                        unflushed=last_disk.unflushed())
-            notes.append(note)
-        if now is None:
+    notes: list[dict[str, Any]] = []
+    for k in range(40 * len(steps)):
+        notes += [train(answer, [k, again] if again else [k], share, steps,
+                        seed, size, shift) for share in SHARES]
+        if notes[-1]['cuts'] == 0:  # all was saved before
             return notes
-        k += 1
-        if k > 40 * len(steps):
-            raise Wrong('your save needs more than 40 operations of the disk.')
+    raise Wrong('your save needs more than 40 operations of the disk.')
 
 
 def judge_crashes(notes: Notes, steps: Sequence[int], seed: int, size: int,
                   again: int = 0, shift: int = 0) -> None:
-    if notes and all('found' in note and not note['found']
-                     for note in notes):
-        raise Wrong('load returned None after each power cut, and also after '
-                    'the last save. Has load a `return`?')
     for note in notes:
-        diary = ', '.join(note['diary'][-3:]) or 'nothing'
-        kept = {0: 'nothing', 0.5: 'half', 1: 'all'}[note['share']]
-        when = f'the power fails after {diary}: '
-        if note['now'] is None:
-            when = f'after the last save, which ended with {diary}: '
-        allowed = [note['done']]
-        if note['now'] is not None:
-            allowed.append(note['now'])
-        if note['done'] is None and note.get('error', '').startswith(
+        when = f'the power fails after {", ".join(note["diary"][-3:])}: '
+        if len(note['may']) == 1:
+            when = 'after the last save, '
+        words = fault(note, seed, size, roughly=True)
+        if words:
+            raise Wrong(when + words)
+        if again and len(note['most']) > MOST_FILES:
+            raise Wrong(f'{when}there were {len(note["most"])} files at the '
+                        f'same time, {_files(note["most"])}, and the target '
+                        f'is {MOST_FILES}. Which of them does load still '
+                        'need?')
+
+
+def fault(note: Notes, seed: int, size: int, roughly: bool = False) -> str:
+    """What is wrong with a checkpoint that was loaded, in words, or ''.
+
+    roughly: forgive what the first check tells of: other things than
+    parameters, rounding, an error or an empty state in place of no
+    checkpoint, and a step that is a text.
+    """
+    may, (step, state) = note['may'], note.get('found') or (None, None)
+    words = ' or '.join('None' if one is None else f'step {one}'
+                        for one in may)
+    if 'error' in note:
+        if roughly and may[0] is None and note['error'].startswith(
                 FileNotFoundError.__name__):
-            continue  # the first check tells of a disk without a checkpoint
-        judge_found(note, allowed, seed, size, when, reason(note, kept),
-                    roughly=True)
-        if again and note['most'] > MOST_FILES:
-            raise Wrong(f'{when}there were {note["most"]} files at the same '
-                        f'time, and the target is {MOST_FILES}. Is an older '
-                        'checkpoint left, or an unfinished file from before '
-                        'a power cut?')
-    if not notes or notes[-1]['done'] != steps[-1] or notes[-1]['now']:
-        raise Wrong('not all steps were saved.')
+            return ''
+        return (f'load must return {words}, but stopped with {note["error"]}'
+                f'{_hint(note)}')
+    if roughly and not state:
+        step = None
+    elif roughly and isinstance(step, str) and step.isdecimal():
+        step = int(step)
+    what = 'load returned ' + ('None' if step is None else
+                               f'step {step!r:.40}')
+    if state and note['letters'] <= 2 * size:
+        return (f'{what}, but the disk has {_files(note["names"])}, '
+                f'{note["letters"]} characters in all, and the state has '
+                f'{2 * size + 2} numbers. Only what is on the disk outlives a '
+                'crash.')
+    if step not in may or type(step) not in (int, type(None)):
+        text = ', a text' if isinstance(step, str) else ''
+        return f'{what}{text}, and must return {words}.{_hint(note)}'
+    wrong = step is not None and _difference(
+        state, step, [one for one in may if one not in (None, step)], seed,
+        size, roughly)
+    return f'{what}, but {wrong}' if wrong else ''
 
 
-def reason(note: Notes, kept: str) -> str:
-    """What may have led to this."""
-    renamed = [name for name in note['unflushed'] if any(
-        f', {name!r})' in done for done in note['diary'])]
-    if renamed:
-        return (f' {renamed[0]!r} got its name by rename before its text was '
-                f'flushed: {kept} of the text is there.')
-    if note['unflushed']:
-        return (f' {note["unflushed"][0]!r} was written and not flushed, so '
-                f'{kept} of the text is there. Did load read it '
-                'nevertheless, or is it the name of the last good checkpoint?')
-    if note['done'] is None:  # so there is no old one
+def _files(names):
+    return ', '.join(f'{name!r:.40}' for name in names[:4]) or 'no file'
+
+
+def _hint(note):
+    """What load read, and what it should have read."""
+    reads, wanted = note['reads'], note['may'][0]
+    disk = f' The disk has {_files(note["names"])}.'
+    step, state = note.get('found') or (None, None)
+    for name in note['unflushed']:
+        text = f'{SHARES[note["share"]]} of its text is there.'
+        if any(f', {name!r})' in done for done in note['diary'][-3:]):
+            return (f' {name!r} got its name by rename before its text was '
+                    f'flushed: {text} Which of the two must come first?')
+        if name in reads:
+            return (f' load read {name!r}, which was written and not flushed: '
+                    f'{text}{disk} Which file is whole at this moment?')
+    if isinstance(state, dict) and state.get('position') == step:
+        return f" {step} is the 'position' of this state."
+    if isinstance(step, int) and wanted and step < wanted and (
+            str(step) > str(wanted)):
+        return (f'{disk} As texts, {wanted} comes before {step}: are names '
+                'compared?')
+    if wanted is None or isinstance(step, str):
         return ''
-    return ' Was the old checkpoint gone before the new one was in its place?'
+    if reads and 'found' in note and step is None:
+        return (f' load read {reads[-1]!r}, and returned None. Has it a '
+                '`return`?')
+    return (f'{disk} At each moment, a whole checkpoint must have a name that '
+            'load knows.')
+
+
+def _difference(state, step, other_steps, seed, size, roughly):
+    """The first wrong place of a state that was loaded, in words, or ''."""
+    if not isinstance(state, dict):
+        return f'its state is a {type(state).__name__}, not a dictionary.'
+    mine, right = _numbers(state), _numbers(state_of(step, seed, size))
+    others = _numbers(state_of(step, seed + 1, size))
+    for place, true in right.items():
+        if roughly and 'params' not in place or mine.get(place) == true:
+            continue
+        if place not in mine:
+            return (f'{place} is not in its state. The training would '
+                    'continue, and end with other parameters.')
+        one = mine[place]
+        if one == others[place]:
+            return (f'its {place} is what another training saved, on another '
+                    'disk. Only what is on its own disk outlives a crash.')
+        for other in other_steps:
+            if one == _numbers(state_of(other, seed, size))[place]:
+                return f'its {place} is that of step {other}.'
+        if not (roughly and isinstance(one, float) and abs(one - true) < .01):
+            return (f'its {place} is {one!r:.40}, and {true} was saved. The '
+                    'training would continue, and end with other parameters.')
+    more = [] if roughly else [*mine.keys() - right.keys()]
+    return f'its state has {more[0]:.40}, which was not saved.' if more else ''
+
+
+def _numbers(state):
+    """The numbers of a state, by place, such as "'params'[0]"."""
+    return {f'{name!r}' + f'[{k}]' * isinstance(value, list): one
+            for name, value in state.items() for k, one in enumerate(
+                value if isinstance(value, list) else [value])}
 
 
 def picture(answer: Answer, steps: Sequence[int] = (8, 9, 10), seed: int = 1,
             size: int = 20) -> Picture:
     """Which step is loaded after a power cut at each moment."""
     from d2lps.pictures import BLUE, RED
-    from d2lps.pictures.rows import (WIDE, draw_bars, legend_below, new_figure,
-                                     row_axes)
+    from d2lps.pictures.rows import WIDE, draw_bars, new_figure, row_axes
     notes = run_crashes(answer, steps, seed, size)
-    first = steps[0] - 1  # stands for no checkpoint
-    operations = [note['diary'][-1] if note['diary'] else 'at the start'
-                  for note in notes[::len(SHARES)]]
-    operations[-1] = 'the end'
-    whole, broken, allowed = [], [], set()
+    rows = [note['diary'][-1] for note in notes[::len(SHARES)]]
+    rows[-1], none = 'the end', steps[0] - 1
+    lost = [fault(note, seed, size) != '' for note in notes]
+    ax = row_axes(rows, steps[-1] + 0.5, begin=none - 0.5,
+                  ax=new_figure(WIDE, 1 + 0.23 * len(rows)).subplots(),
+                  xlabel='step that load returns if the power fails after …',
+                  title=f'{sum(lost)} of {len(notes)} times not as it must be')
+    ax.set_xticks([none, *steps], ['none', *map(str, steps)])
     for k, note in enumerate(notes):
-        k //= len(SHARES)
-        low = first if note['done'] is None else note['done']
-        allowed.add((low - 0.1, 0.1 + (
-            low if note['now'] is None else note['now']), k))
+        may = [none if step is None else step for step in note['may']]
+        draw_bars(ax, [(may[0] - 0.1, may[-1] + 0.1, k // len(SHARES))],
+                  '#d9d9d9', height=0.6)
         step = (note.get('found') or [None])[0]
-        place = step if isinstance(step, int) else first, k
-        try:
-            judge_found(note, [note['done']] + [note['now']] * (
-                note['now'] is not None), seed, size, '')
-            whole.append(place)
-        except Wrong:
-            broken.append(place)
-    title = f'{len(broken)} of {len(notes)} times not as it must be'
-    figure = new_figure(WIDE, 1.3 + 0.23 * len(operations))
-    ax = row_axes(
-        operations, steps[-1] + 0.5, begin=first - 0.5, ax=figure.subplots(),
-        title=title, xlabel='step that load returns if the power fails after '
-                            '…')
-    ax.set_xticks([first, *steps], ['none', *map(str, steps)])
-    describe(ax, f'What is loaded after a power cut at each of '
-                 f'{len(operations)} moments: {title}.')
-    draw_bars(ax, sorted(allowed), '#d9d9d9', 'may be loaded', height=0.6)
-    for places, color, marker, label in (
-            (whole, BLUE, 'o', 'whole checkpoint'),
-            (broken, RED, 'x', 'not as it must be')):
-        ax.plot([x for x, _ in places], [y for _, y in places], marker,
-                color=color, markeredgewidth=2, label=label)
-    legend_below(ax)
-    return figure
+        ax.plot(step if isinstance(step, int) else none, k // len(SHARES),
+                'x' if lost[k] else 'o', color=RED if lost[k] else BLUE,
+                markeredgewidth=2)
+    describe(ax, f'What is loaded after a power cut at each of {len(rows)} '
+                 f'moments: {ax.get_title()}.')
+    return ax.figure
 
 
 CHECKS = {

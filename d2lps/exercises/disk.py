@@ -2,7 +2,6 @@
 
 Of a text that was written but not flushed, all, half or nothing is left then.
 """
-
 from collections.abc import Mapping
 
 from d2lps.exercises.checking import Wrong
@@ -15,18 +14,21 @@ class PowerCut(BaseException):
 class Disk:
     """A folder of text files.
 
-    ends_after: the power goes after so many operations (write, flush, rename,
-    remove); None: never. `diary` lists the operations in words. `most_files`
-    is the largest number of files that existed at the same time.
+    files: texts by name, all of them flushed. ends_after: the power goes
+    after so many operations (write, flush, rename, remove); None: never.
+    `diary` lists the operations in words, and `reads` the names that were
+    read. `most` has the names of the time when there were most files.
     """
 
-    def __init__(self, files: Mapping[str, str] | tuple[()] = (),
+    def __init__(self, files: Mapping[str, str] | None = None,
                  ends_after: int | None = None) -> None:
         self._files = {name: (text, True)  # whether it is flushed
-                       for name, text in dict(files).items()}
+                       for name, text in (files or {}).items()}
         self._known = dict(self._files)  # as the last operation left them
-        self.ends_after, self.most_files = ends_after, len(files)
+        self._ends_after = ends_after
+        self.most = self.names()
         self.diary: list[str] = []
+        self.reads: list[str] = []
 
     def write(self, name: str, text: str) -> None:
         """Make a file of this text, in place of what it had before."""
@@ -40,30 +42,36 @@ class Disk:
 
     def flush(self, name: str) -> None:
         """Wait until a file's text is on the disk itself."""
-        self._entry(name)
+        text = self._text(name)
         self._begin(f'flush({name!r})')
-        self._files[name] = self._files[name][0], True
+        self._files[name] = text, True
         self._end()
 
     def rename(self, old: str, new: str) -> None:
         """Give a file another name; a file that had this name is gone."""
-        self._entry(old)
+        self._text(old)
         self._begin(f'rename({old!r}, {new!r})')
         self._files[new] = self._files.pop(old)
         self._end()
 
     def remove(self, name: str) -> None:
-        self._entry(name)
+        self._text(name)
         self._begin(f'remove({name!r})')
         del self._files[name]
         self._end()
 
     def read(self, name: str) -> str:
-        return self._entry(name)[0]
+        self.reads.append(name)
+        return self._text(name)
 
     def names(self) -> list[str]:
         """The names of all files, sorted as texts are."""
         return sorted(self._files)
+
+    @property
+    def off(self) -> bool:
+        """Is the power gone?"""
+        return len(self.diary) == self._ends_after
 
     def after_power_cut(self, share: float) -> dict[str, str]:
         """The files after a power cut.
@@ -84,11 +92,11 @@ class Disk:
             raise Wrong('the disk was changed, and by none of its '
                         'operations: write, flush, rename, remove.')
 
-    def _entry(self, name):
+    def _text(self, name):
         if name not in self._files:
             raise FileNotFoundError(f'there is no file {name!r}; there are '
                                     f'{self.names()}')
-        return self._files[name]
+        return self._files[name][0]
 
     def _begin(self, operation):
         self._unchanged()
@@ -97,9 +105,9 @@ class Disk:
 
     def _end(self):
         self._known = dict(self._files)
-        self.most_files = max(self.most_files, len(self._files))
+        self.most = max(self.most, self.names(), key=len)
         self._cut()
 
     def _cut(self):
-        if len(self.diary) == self.ends_after:
+        if self.off:
             raise PowerCut

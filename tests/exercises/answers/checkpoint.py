@@ -1,7 +1,7 @@
-# ruff: noqa: F811, F821
+# ruff: noqa: B006, F811, F821
 # %% wrong: written in place, without a second name
 # loses: crash, again
-# says: is it the name of the last good checkpoint
+# says: load read 'checkpoint', which was written and not flushed
 #-        self.disk.write('unfinished', text)
 #-        self.disk.flush('unfinished')
 #-        self.disk.rename('unfinished', 'checkpoint')
@@ -11,7 +11,7 @@
 
 # %% wrong: the momenta are forgotten
 # loses: whole
-# says: 'momenta' is not in its state
+# says: 'momenta'[0] is not in its state
 #-        text = json.dumps({'step': step, 'state': state})
 #+        text = json.dumps([step, {name: state[name] for name in (
 #+            'params', 'position', 'random')}])
@@ -22,7 +22,7 @@
 
 # %% wrong: old ones are never removed
 # loses: again
-# says: there were 3 files at the same time
+# says: same time, 'step-00000009', 'step-00000010', 'unfinished'
 #-        self.disk.rename('unfinished', 'checkpoint')
 #+        self.disk.rename('unfinished', f'step-{step:08d}')
 #-        if 'checkpoint' not in self.disk.names():
@@ -33,19 +33,71 @@
 
 
 # %% wrong: kept in the class, and nothing is on the disk
-# loses: whole
-# says: Only what is on the disk outlives a crash
+# loses: whole, crash, again
+# says: with an empty disk, load returned step 1, but the disk has no file
 class PowerProof:
-    newest = []
-
     def __init__(self, disk):
         self.disk = disk
 
     def save(self, step, state):
-        self.newest[:] = [step, state]
+        PowerProof.newest = step, state
 
     def load(self):
-        return [*self.newest] or None
+        return getattr(PowerProof, 'newest', None)
+
+
+# %% wrong: kept for each disk, as a default of a function
+# loses: whole, crash, again
+# says: Only what is on the disk outlives a crash
+class PowerProof:
+    def __init__(self, disk):
+        self.disk = disk
+
+    def save(self, step, state, kept={}):
+        kept[id(self.disk)] = kept['newest'] = step, state
+
+    def load(self):
+        kept = PowerProof.save.__defaults__[0]
+        return kept.get(id(self.disk), kept.get('newest'))
+
+
+# %% wrong: the step is on the disk, and its state in a global variable
+# loses: whole, crash, again
+# says: is what another training saved, on another disk
+kept = {}
+
+
+class PowerProof:
+    def __init__(self, disk):
+        self.disk = disk
+
+    def save(self, step, state):
+        kept[step] = state
+        self.disk.write('new', f'{step:0100d}')
+        self.disk.flush('new')
+        self.disk.rename('new', 'step')
+
+    def load(self):
+        if 'step' not in self.disk.names():
+            return None
+        step = int(self.disk.read('step'))
+        return step, kept[step]
+
+
+# %% wrong: what the power cut took is still in the class
+# loses: crash, again
+# says: Only what is on the disk outlives a crash
+#-        self.disk.write('unfinished', text)
+#-        self.disk.flush('unfinished')
+#-        self.disk.rename('unfinished', 'checkpoint')
+#+        PowerProof.newest = step, state
+#+        self.disk.write('checkpoint', text)
+#+        self.disk.flush('checkpoint')
+#-        found = json.loads(self.disk.read('checkpoint'))
+#+        try:
+#+            found = json.loads(self.disk.read('checkpoint'))
+#+        except ValueError:
+#+            return self.newest
 
 
 # %% wrong: past the operations of the disk
@@ -57,21 +109,7 @@ class PowerProof:
 #+        self.disk._files['checkpoint'] = text, True
 
 
-# %% wrong: nothing is ever saved
-# loses: whole, crash, again
-# says: but stopped with FileNotFoundError
-class PowerProof:
-    def __init__(self, disk):
-        self.disk = disk
-
-    def save(self, step, state):
-        pass
-
-    def load(self):
-        return json.loads(self.disk.read('checkpoint'))
-
-
-# %% right: two names in turns, and half a file is left out
+# %% right: two names in turns, half a file is left out, errors are caught
 class PowerProof:
     def __init__(self, disk):
         self.disk = disk
@@ -79,8 +117,11 @@ class PowerProof:
     def save(self, step, state):
         good = self.whole()
         name = 'a' if good and good[2] == 'b' else 'b'
-        self.disk.write(name, json.dumps([step, state, name]))
-        self.disk.flush(name)
+        try:
+            self.disk.write(name, json.dumps([step, state, name]))
+            self.disk.flush(name)
+        except BaseException:
+            pass
 
     def load(self):
         good = self.whole()
