@@ -3,13 +3,15 @@
 To chapter 15, notebooks/15-overlap.ipynb.
 """
 from collections.abc import Iterable, Sequence
+from itertools import chain
 from operator import index
 from reprlib import repr as short
+from typing import Any
 
 import numpy as np
 
-from d2lps.exercises.checking import (Answer, Case, Check, Picture, Wrong,
-                                      in_time)
+from d2lps.exercises.checking import (Answer, Case, Check, Notes, Picture,
+                                      Wrong, in_time)
 
 # Unlike layers, and a high latency: no size for all buckets is good here.
 UNLIKE: Case = {
@@ -66,7 +68,8 @@ def _stopped(n):
             'buckets of neighbours are there?')
 
 
-def _run(answer, **case):
+def run(answer: Answer, **case: Any) -> Notes:
+    """The buckets as lists of layers."""
     link = _link(**case)
     n = len(link[0])
     tried.clear()
@@ -82,98 +85,107 @@ def _run(answer, **case):
                     ) from None
 
 
-def _judge_once(buckets, **case):
-    link = _link(**case)
-    found = {}
-    _judge_all(buckets, len(link[0]))
-    for number, layers in enumerate(buckets):
+def judge_once(buckets: Notes, **case: Any) -> None:
+    """Each layer in one bucket, and the buckets in the order of `ready`."""
+    link, found = _link(**case), set()
+    _judge_layers(buckets, len(link[0]))
+    for layers in buckets:
         if not layers:
-            raise Wrong(f'bucket {number} is empty. A message costs a '
-                        'latency even if it has no gradient.')
+            raise Wrong('a bucket is empty. A message costs a latency even if '
+                        'it has no gradient.')
         for layer in layers:
             if layer in found:
-                raise Wrong(f'the gradient of layer {layer} is in bucket '
-                            f'{found[layer]} and again in bucket {number}: '
-                            'it would be sent twice, and added twice.')
-            found[layer] = number
+                raise Wrong(f'the gradient of layer {layer} is sent twice, '
+                            'and would be added twice. The second time it is '
+                            f'in the bucket {short(layers)}.')
+            found.add(layer)
     ready = [ready for ready, *_ in _messages(buckets, *link)]
     for number in range(1, len(buckets)):
         early, late = ready[number], ready[number - 1]
         if early < late - 1e-9:
+            first, second = buckets[number - 1:number + 1]
             raise Wrong(
-                f'bucket {number - 1} is sent before bucket {number}, but is '
-                f'ready later: at {late * 1e3:g} ms, not {early * 1e3:g}, '
-                f'because it waits for layer {min(buckets[number - 1])}. The '
-                'backward pass begins with the last layer.')
+                f'the bucket {short(first)} is sent before {short(second)}, '
+                f'but is ready later: at {late * 1e3:g} ms, not '
+                f'{early * 1e3:g}, because it waits for layer {min(first)}. '
+                'The backward pass begins with the last layer.')
 
 
-def _judge_all(buckets, n):
-    for number, layers in enumerate(buckets):
+def _judge_layers(buckets, n):
+    for layers in buckets:
         for layer in layers:
             if not 0 <= layer < n:
-                raise Wrong(f'bucket {number} has a layer {layer}, and the '
-                            f'layers are 0 to {n - 1}.')
-    missing = [k for k in range(n) if not any(
-        k in layers for layers in buckets)]
+                raise Wrong(f'the bucket {short(layers)} has layer {layer}, '
+                            f'and the layers are 0 to {n - 1}.')
+    missing = sorted({*range(n)} - {*chain(*buckets)})
     if missing:
-        last = ' What happens to the last bucket?' * (0 in missing)
-        raise Wrong(f'the gradients of layers {short(missing)} are in no '
-                    'bucket. They are never sent, so the other workers never '
-                    f'get them.{last}')
+        raise Wrong(f'layer {missing[0]} is in no bucket. Its gradient is '
+                    'never sent, so the other workers never get it. Layers '
+                    f'that are in no bucket: {len(missing)} of {n}.')
 
 
-def _judge_time(buckets, **case):
-    link, latency = _link(**case), case['latency_ms']
-    backward, n = link[0], len(link[0])
-    _judge_all(buckets, n)
-    end, best = 1e3 * max(end for *_, end in _messages(
-        buckets, *link)), _best(*link)
+def judge_time(buckets: Notes, **case: Any) -> None:
+    """No other buckets end the step earlier."""
+    link = _link(**case)
+    _judge_layers(buckets, len(link[0]))
+    messages, best = [*_messages(buckets, *link)], earliest(*link)
+    end = max(end for *_, end in messages)
     if end <= best * (1 + 1e-6):
         return
-    digits = 2 if best >= 1 else 5
-    text = (f'with {n} layers the step ends after {end:.{digits}f} ms, '
-            f'{end - best:.{digits}f} ms later than it could '
-            f'({best:.{digits}f} ms). ')
+    text = (f'with {len(link[0])} layers the step ends after {end * 1e3:.5g} '
+            f'ms, and {best * 1e3:.5g} ms is possible. ')
     if 'ms' in case:
-        text += f'They take {case["ms"]} ms and have {case["MB"]} MB. '
-    if len(buckets) == 1:
-        raise Wrong(f'{text}All gradients are in one message, which leaves '
-                    f'when all is computed, at {1e3 * sum(backward):g} ms: '
-                    'nothing overlaps.')
-    if len(buckets) == n:
-        raise Wrong(f'{text}Each gradient has its own message, so the '
-                    f'latency of {latency:g} ms counts {len(buckets)} times.')
-    before, idle = 0, []
-    for number, (_, start, after) in enumerate(_messages(buckets, *link)):
-        if start > before + 1e-9:
-            idle.append(f'{(start - before) * 1e3:g} ms before bucket '
-                        f'{number}, which waits for layer '
-                        f'{min(buckets[number])}')
-        before = after
-    more = '; and before other buckets' * (len(idle) > 3)
-    raise Wrong(f'{text}Your {len(buckets)} messages cost '
-                f'{len(buckets) * latency:g} ms of latency, and the link is '
-                f'idle for {"; ".join(idle[:3]) or "no time"}{more}.')
+        text += f'Layers take {case["ms"]} ms and have {case["MB"]} MB. '
+    waits = end - sum(after - start for _, start, after in messages)
+    raise Wrong(f'{text}{_hint(buckets, messages, link, best)} The latency of '
+                f'{case["latency_ms"]:g} ms counts {len(buckets)} '
+                f'time{"s" * (len(buckets) != 1)}, and the link waits for '
+                f'gradients for {waits * 1e3:.5g} ms.')
 
 
-def _best(backward, nbytes, bandwidth, latency):
-    """The earliest end in ms; ends[k]: that of layers k and up alone."""
-    ends = {len(nbytes): 0}
-    for k in reversed(range(len(nbytes))):
-        ends[k] = min(max(ends[j], sum(backward[k:])) + latency
-                      + sum(nbytes[k:j]) / bandwidth for j in ends)
-    return 1e3 * ends[0]
+def _hint(buckets, messages, link, best):
+    """The first bucket after which the best end cannot be reached."""
+    k = len(link[0])
+    for layers, (ready, start, end) in zip(buckets, messages, strict=True):
+        if sorted(layers) != [*range(k - len(layers), k)]:
+            return (f'Layers {k - 1} to 0 are still to be sent, and {k - 1} '
+                    'is ready first. The bucket that is sent then is '
+                    f'{short(layers)}.')
+        k -= len(layers)
+        at_best = earliest(*link, k, end)
+        if at_best > best * (1 + 1e-6):
+            return (f'The bucket {short(layers)} is the first one that costs '
+                    f'time. It has {len(layers)} of {len(link[0])} layers, '
+                    f'is ready at {ready * 1e3:.5g} ms, leaves at '
+                    f'{start * 1e3:.5g} ms and arrives at {end * 1e3:.5g} '
+                    'ms. Whatever follows, the step ends after '
+                    f'{at_best * 1e3:.5g} ms or later.')
+    return ''
+
+
+def earliest(backward: Sequence[float], nbytes: Sequence[float],
+             bandwidth: float, latency: float, k: int | None = None,
+             end: float = 0) -> float:
+    """The earliest end of a step in seconds.
+
+    k, end: when layers k and up have arrived; else none has been sent.
+    """
+    k = len(nbytes) if k is None else k
+    ready = np.cumsum(backward[::-1])[::-1]
+    sent = np.cumsum([0, *nbytes]) / bandwidth
+    ends = np.full(k + 1, end, float)  # ends[j]: that of layers j and up
+    for j in reversed(range(k)):
+        ends[j] = latency + (np.maximum(ends[j + 1:], ready[j])
+                             + sent[j + 1:k + 1] - sent[j]).min()
+    return float(ends[0])
 
 
 def picture(answer: Answer) -> Picture:
     """Draw the step with the best size for all buckets, and the student's."""
     from d2lps.asynchrony.overlap import Task, backward_pass, simulate_step
     from d2lps.pictures import Row, plot_step
-    buckets, link = _run(answer, **UNLIKE), _link(**UNLIKE)
-    n = len(link[0])
-    if not all(0 <= k < n for layers in buckets for k in layers):
-        raise Wrong(f'there are layers 0 to {n - 1}; the buckets are '
-                    f'{short(buckets)}.')
+    buckets, link = run(answer, **UNLIKE), _link(**UNLIKE)
+    _judge_layers(buckets, len(link[0]))
     sizes = range(0, sum(UNLIKE['MB']) + 1)
     fixed = min((simulate_step(*link, bucket_size=size * 1e6)
                  for size in sizes), key=lambda tasks: tasks[-1].end)
@@ -182,7 +194,7 @@ def picture(answer: Answer) -> Picture:
             if layers]
     yours = backward_pass(link[0]) + sent
     until = 1.05 * max(task.end for task in fixed + yours)
-    return Row(*(plot_step(tasks, title, until, _best(*link) / 1e3)
+    return Row(*(plot_step(tasks, title, until, earliest(*link))
                  for title, tasks in (('one size', fixed), ('yours', yours))))
 
 
@@ -192,10 +204,10 @@ SLOW_LINK = {'ms': [6, 5, 4, 9, 2, 3], 'MB': [1, 1, 5, 1, 7, 3],
              'latency_ms': 4, 'MB_per_s': 800}
 MANY = {'n': 200, 'seed': 1, 'latency_ms': 10, 'MB_per_s': 500}
 CHECKS = {
-    'once': Check([SMALL, ALONE, UNLIKE], _run, _judge_once,
+    'once': Check([SMALL, ALONE, UNLIKE], run, judge_once,
                   'each gradient is sent once, and gradients that are ready '
                   'first are sent first.'),
-    'time': Check([UNLIKE, SMALL, TOY, SLOW_LINK], _run, _judge_time,
+    'time': Check([UNLIKE, SMALL, TOY, SLOW_LINK], run, judge_time,
                   'no other buckets end the step earlier; it takes 75 ms.'),
-    'many': Check([MANY], _run, _judge_time,
+    'many': Check([MANY], run, judge_time,
                   'no other buckets of 200 layers end the step earlier.')}
