@@ -1,10 +1,12 @@
 """Run a student's notebook in a kernel of its own, with limits that hold."""
 import asyncio
 import json
+import os
 import subprocess
 import tempfile
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
@@ -19,23 +21,27 @@ from nbformat import NotebookNode
 from d2lps.exercises.checking import CASES, MOST_NOTES, NOTES, Case
 from teaching import walls
 from teaching.kernel_messages import Outputs, Replies
-from teaching.own_time import LOOK, Clock
 
 HiddenCases: TypeAlias = Mapping[str, Sequence[Case]]  # by part of an exercise
 
-# Seconds are a kernel's own (see `own_time`), unless another word is here.
+# Seconds of processor time, which others at work do not take from anybody:
 SECONDS = 10  # for a cell; then it is interrupted
 FIRST = 60  # for the first: it imports
 WHOLE = 120  # for all cells of a notebook
+# Seconds by the clock on the wall, for what waits and computes nothing. Who is
+# not alone and takes longer is executed again, alone.
+WAIT = 3  # times as many for a cell
+OUTPUTS = 10  # until all that a cell has shown is here, once it has ended
+LONGEST = 300  # for all cells of a notebook
+ALONE = 120  # the same, when no other is executed at the same time
+START = 600  # for a kernel to start, which takes one or two
+LOOK = 0.5  # between two looks at the processor time
+CORES = os.cpu_count() or 1
+
 CELLS = 2  # that may need longer: at the next the kernel is ended
-OUTPUTS = 4  # until all that a cell has shown is here, once it has ended
 TEXT = 100_000  # characters that the outputs of a notebook keep
 MESSAGE = 4 * MOST_NOTES  # bytes: a kernel that sends more in one is cut off
 WAITING = 20  # messages, beyond which a kernel has to keep its own
-# By the clock on the wall, so that no wait is without a limit:
-START = 600  # seconds for a kernel to start, which takes one or two
-LONGEST = 600  # seconds for all cells of a notebook
-ALONE = 120  # the same, when no other is executed at the same time
 
 
 class Stopped(Exception):
@@ -53,6 +59,39 @@ class Problem(NamedTuple):
     """
     words: str
     skipped: bool = False
+
+
+class ProcessorTime:
+    """Counts what a process and all that it has started have computed.
+
+    seconds: of one processor, as if the work of many processes were divided
+    among all processors, but at least those of the process that computes most.
+    """
+
+    def __init__(self, process: psutil.Process) -> None:
+        self.seconds, self._process = 0., process
+        self._own, self._sum = self._read()
+
+    def look(self) -> float:
+        """Count until now: the seconds so far."""
+        own, total = self._read()
+        most = max((seconds - self._own.get(pid, 0)
+                    for pid, seconds in own.items()), default=0)
+        self.seconds += max(0, most, (total - self._sum) / CORES)
+        self._own, self._sum = own, total
+        return self.seconds
+
+    def _read(self) -> tuple[dict[int, float], float]:
+        """Seconds of each process, and of all, with those that have ended."""
+        own, total = {}, 0.
+        with suppress(psutil.Error):  # all have ended
+            for one in [self._process, *self._process.children(True)]:
+                with suppress(psutil.Error):
+                    used = one.cpu_times()
+                    own[one.pid] = used.user + used.system
+                    total += (own[one.pid] + used.children_user
+                              + used.children_system)
+        return own, total
 
 
 class Manager(AsyncKernelManager):
@@ -81,9 +120,9 @@ class Client(NotebookClient):
         self.text, self.notes = 0, 0  # characters of outputs, and of notes
         self.late = 0  # cells that did not end in time
 
-    def start_clock(self, pid: int, alone: bool) -> None:
-        """Start the limits for all cells. pid: the kernel's process."""
-        self.clock = Clock(pid)
+    def start_clocks(self, kernel: psutil.Process, alone: bool) -> None:
+        """Start the limits for all cells. kernel: its process."""
+        self.used, self.alone = ProcessorTime(kernel), alone
         self.longest = ALONE if alone else LONGEST
         self.until = time.monotonic() + self.longest
 
@@ -124,17 +163,20 @@ class Client(NotebookClient):
         return super().process_message(msg, cell, cell_index)
 
     async def _async_poll_for_reply(self, msg_id, cell, _, outputs, alive):
-        """nbclient's, but with limits by the kernel's own clock."""
+        """nbclient's, but with our limits."""
         reply = asyncio.ensure_future(self._reply(msg_id))
         try:
-            if not await self._within(self.limit(cell), reply):
+            if not await self._ends_within(self.limit(cell), reply):
                 self.late += 1
                 if self.late > CELLS:
                     raise Stopped(f'{self.late} cells did not end within '
                                   f'{self.limit(cell)} s')
                 await self.km.interrupt_kernel()  # it may have caught that
-            if await self._within(OUTPUTS, outputs):
+            await asyncio.wait([outputs], timeout=OUTPUTS)
+            if outputs.done():
                 outputs.result()  # or the error in it
+            elif reply.done() and not self.alone:
+                raise Disturbed(f'outputs did not come within {OUTPUTS} s')
             return reply.result() if reply.done() else {
                 'content': {'status': 'error'}}
         finally:
@@ -147,15 +189,22 @@ class Client(NotebookClient):
             if message['parent_header'].get('msg_id') == msg_id:
                 return message
 
-    async def _within(self, seconds, task):
-        """Did a task end within so many own seconds of the kernel?"""
-        until = self.clock.look() + seconds
-        while not task.done() and self.clock.look() < until:
+    async def _ends_within(self, seconds, task):
+        """Does a task end within so many seconds of processor time?"""
+        computed = self.used.look() + seconds
+        waited = time.monotonic() + WAIT * seconds
+        while self.used.look() < computed:
+            await asyncio.wait([task], timeout=LOOK)
+            if task.done():
+                return True
             if time.monotonic() > self.until:
                 raise Disturbed('all cells together had taken '
                                 f'{self.longest} s')
-            await asyncio.wait([task], timeout=LOOK)
-        return task.done()
+            if time.monotonic() > waited:
+                if not self.alone:
+                    raise Disturbed(f'a cell had taken {WAIT * seconds} s')
+                return False
+        return False
 
 
 async def execute(notebook: NotebookNode, cases: HiddenCases, slot: int,
@@ -206,12 +255,12 @@ async def _execute(notebook, cases, slot, behind_walls, alone, folder):
             cwd=str(folder), stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL, cleanup_kc=True):
         kernel = psutil.Process(manager.provisioner.pid)
-        client.start_clock(kernel.pid, alone)
+        client.start_clocks(kernel, alone)
         try:
             for k, cell in enumerate(notebook.cells):
                 if cell.cell_type != 'code' or not cell.source.strip():
                     continue
-                if not ended and client.clock.seconds > WHOLE:
+                if not ended and client.used.seconds > WHOLE:
                     ended = f'all cells together had taken {WHOLE} s'
                 if ended:
                     problems[cell.id] = Problem(

@@ -3,28 +3,24 @@ import asyncio
 import os
 import subprocess
 import sys
-from collections import Counter
-from types import SimpleNamespace
+import time
 
 import nbformat
 import psutil
 import pytest
 from handins import ROOT, answered, solution, with_cell
 
-from teaching import own_time, executing, grade, walls
-from teaching.own_time import LOOK, Clock
+from teaching import executing, grade, walls
 from teaching.executing import Disturbed, Problem, execute
 from teaching.grade import Grading, folder_for_results
 from teaching.judging import judge
 from teaching.rebuilding import hidden_cases, rebuild
 from teaching.submissions import read_all
 
-CORES = 2
 CPU = min(os.sched_getaffinity(0)) if hasattr(os, 'sched_getaffinity') else 0
-needs_linux = pytest.mark.skipif(not all(
-    os.path.exists(f'/proc/self/task/{os.getpid()}/{name}')
-    for name in ('schedstat', 'children')),
-    reason='this system does not note what a thread waits for')
+needs_affinity = pytest.mark.skipif(
+    not hasattr(os, 'sched_setaffinity'),
+    reason='this system binds no process to a processor')
 WALLS = [False, pytest.param(True, marks=pytest.mark.skipif(
     bool(walls.problem()), reason='no walls'))]
 # Twenty processes on one processor, each in a session of its own.
@@ -56,43 +52,32 @@ def crowd():
             process.kill()
 
 
-def own_seconds(monkeypatch, *looks, others=CORES):
-    """What a clock of ours says after these looks, on two processors.
-
-    Each look: the seconds that have passed, how long each thread ran, how long
-    it had to wait, how long disks made wait. others: how many processors the
-    rest of the machine uses.
-    """
-    at, stalled, ran, delays, told = 0., 0., Counter(), Counter(), []
-    for passed, runs, waits, stall in [(0, {}, {}, 0), *looks]:
-        at, stalled = at + passed, stalled + stall
-        ran.update(runs)
-        delays.update(waits)
-        told.append(SimpleNamespace(
-            at=at, used=ran.total(), ran=dict(ran), delays=dict(delays),
-            busy=ran.total() + others * at, stalled=stalled))
-    notes = iter(told)
-    monkeypatch.setattr(own_time, '_counters', lambda pid: next(notes))
-    monkeypatch.setattr(own_time, 'CORES', CORES)
-    one = Clock(1)
-    for _ in looks:
-        one.look()
-    return one.seconds
-
-
-@pytest.mark.parametrize('look, seconds', [
-    ((LOOK, {'a': LOOK}, {}, 0), 1),  # computes
-    ((LOOK, {}, {}, 0), 1),  # sleeps
-    ((LOOK, {'a': LOOK / 50}, {'a': LOOK * 49 / 50}, 0), 1 / 50),  # computes
-    ((LOOK, {}, {'a': 0, 'b': LOOK}, 0), 0),  # waits for a thread that waits
-    ((LOOK, {}, {}, LOOK), 0),  # waits for a disk that all write to
-    ((LOOK, dict.fromkeys(range(70), 2 * LOOK / 70),  # seventy compute
-      dict.fromkeys(range(70), LOOK), 0), 1),
-    ((LOOK, {'a': LOOK}, {'b': LOOK, 'c': LOOK}, 0), 1),  # others only wait
-    ((100 * LOOK, {}, {}, 0), 2)])  # we could not look in time
-def test_only_own_time_counts(monkeypatch, look, seconds):
-    found = own_seconds(monkeypatch, *[look] * 10)
-    assert found == pytest.approx(10 * LOOK * seconds)
+def test_what_is_computed_counts_and_what_waits_does_not():
+    code = '''
+import os, sys, time
+def compute(seconds):
+    start = time.process_time()
+    while time.process_time() - start < seconds:
+        pass
+if os.fork() == 0:
+    compute(0.5)
+    os._exit(0)
+os.wait()
+compute(0.3)
+print('computed', flush=True)
+sys.stdin.read()
+'''
+    with subprocess.Popen([sys.executable, '-c', code], text=True,
+                          stdin=subprocess.PIPE,
+                          stdout=subprocess.PIPE) as process:
+        used = executing.ProcessorTime(psutil.Process(process.pid))
+        assert process.stdout.readline() == 'computed\n'
+        seconds = used.look()
+        assert max(0.3, 0.8 / executing.CORES) - 0.05 < seconds < 2
+        time.sleep(0.5)
+        assert used.look() < seconds + 0.1
+        process.communicate()
+        assert used.look() < seconds + 0.3
 
 
 def run(code, alone=True, behind_walls=False):
@@ -105,11 +90,12 @@ def run(code, alone=True, behind_walls=False):
                if not one.wrong), problems
 
 
-@needs_linux
+@needs_affinity
 @pytest.mark.full
 def test_who_waits_for_a_processor_is_not_late(crowd, monkeypatch):
     """Its thread needs 0.4 s of a processor, on which it is one of 21."""
     monkeypatch.setattr(executing, 'SECONDS', 2)
+    monkeypatch.setattr(executing, 'WAIT', 30)
     assert run(f'''
 import os, threading, time
 def compute():
@@ -124,11 +110,22 @@ thread.join()
 
 
 @pytest.mark.full
-def test_who_sleeps_is_late(monkeypatch):
-    monkeypatch.setattr(executing, 'SECONDS', 2)
-    points, problems = run('import time\ntime.sleep(3600)')
+@pytest.mark.parametrize('code', ['time.sleep(3600)', 'while True: pass'])
+def test_who_sleeps_or_computes_without_end_is_late(monkeypatch, code):
+    monkeypatch.setattr(executing, 'SECONDS', 1)
+    points, problems = run(f'import time\n{code}')
     assert points == 10
-    assert [*problems.values()] == [Problem('it did not end within 2 s')]
+    assert [*problems.values()] == [Problem('it did not end within 1 s')]
+
+
+@pytest.mark.full
+def test_who_may_have_waited_for_others_is_executed_alone(monkeypatch):
+    monkeypatch.setattr(executing, 'SECONDS', 1)
+    with pytest.raises(Disturbed, match='a cell had taken 3 s'):
+        run('import time\ntime.sleep(5)', alone=False)
+    monkeypatch.setattr(executing, 'LONGEST', 1)
+    with pytest.raises(Disturbed, match='all cells together had taken 1 s'):
+        run('import time\ntime.sleep(5)', alone=False)
 
 
 @pytest.mark.full
