@@ -8,7 +8,7 @@ def place_keys(sizes, n):
 
 # %% wrong: every key is cut for every server
 # loses: even, pieces
-# says: there are 16 pieces, and keys + n - 1 = 9 are enough
+# says: The servers need n - 1 = 1 cuts, and your pieces have 8.
 def place_keys(sizes, n):
     pieces = []
     for key, size in enumerate(sizes):
@@ -21,14 +21,14 @@ def place_keys(sizes, n):
 
 # %% wrong: a cut key starts anew on the next server
 # loses: whole
-# says: of key 4, element 0 is in two pieces
+# says: of key 4, element 0 of 102,400 is in two pieces
 #-            pieces.append((server, key, start, end))
 #+            pieces.append((server, key, 0, end - start))
 
 
 # %% wrong: rounded down, and the last server gets what is left
 # loses: even
-# says: Which server gets what is left when the elements are divided?
+# says: A share, rounded up, is 43,023, and server 0 has 43,022.
 #-    share = math.ceil(sum(sizes) / n)
 #+    share = max(1, sum(sizes) // n)
 #-                server += 1
@@ -61,7 +61,7 @@ def place_keys(sizes, n):
 
 # %% wrong: element by element
 # loses: whole, even, pieces
-# says: Does it go from element to element?
+# says: a loop over single elements takes too long
 def place_keys(sizes, n):
     share = math.ceil(sum(sizes) / n)
     pieces, place = [], 0
@@ -83,6 +83,21 @@ def place_keys(sizes, n):
     from d2lps.kvstore import place
     return [(server, key, start, end) for key, size in enumerate(sizes)
             for server, start, end in place(key, size, n, 10_000)]
+
+
+# %% wrong: the share of the check, called
+# loses: whole, even, pieces
+# says: share_of of d2lps was called
+#-    share = math.ceil(sum(sizes) / n)
+#+    from d2lps.exercises.where_keys_go import share_of
+#+    share = share_of(sizes, n)
+
+
+# %% wrong: the last number is how many elements a piece has
+# loses: whole, even, pieces
+# says: right if the last number were how many elements a piece has
+#-            pieces.append((server, key, start, end))
+#+            pieces.append((server, key, start, end - start))
 
 
 # %% right: a generator, the largest key first
