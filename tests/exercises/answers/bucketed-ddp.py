@@ -1,7 +1,7 @@
 # ruff: noqa: F821
 # %% wrong: all is sent in finish
 # loses: overlap, steps
-# says: The next all_reduce was in finish() only
+# says: bucket 0 left in finish(), and should leave when the gradient of
 #-        while (len(self.sent) < len(self.buckets)
 #-               and self.missing[len(self.sent)] == 0):
 #-            self.send()
@@ -9,7 +9,7 @@
 
 # %% wrong: the counters are not set back
 # loses: steps
-# says: did not leave when it could
+# says: step 2, rank 0: bucket 0 left in finish(), and should leave when
 #-                param.grad = piece.view_as(param)
 #-        self.begin_step()
 #+                param.grad = piece.view_as(param)
@@ -18,7 +18,7 @@
 
 # %% wrong: the sum, not the mean
 # loses: mean, steps
-# says: It is the sum over 2 workers
+# says: The whole array is 2 times the mean
 #-            flat /= self.num_workers
 
 
