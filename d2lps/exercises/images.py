@@ -1,4 +1,4 @@
-"""Images whose pixels are the number of the image, for chapter 1."""
+"""Images whose pixels are their own numbers, for exercises to chapter 1."""
 from collections.abc import Iterable, Sequence
 from typing import TypeAlias
 

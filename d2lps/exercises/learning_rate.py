@@ -2,14 +2,16 @@
 
 To chapter 1, notebooks/01-data-parallelism.ipynb.
 """
+from collections import Counter
 from collections.abc import Sequence
-from itertools import islice
+from itertools import islice, product
 from reprlib import repr as short
 from typing import Any
 
 import numpy as np
 
 from d2lps.exercises.checking import Answer, Check, Notes, Picture, Wrong
+from d2lps.exercises.images import devices
 
 SETS = 'validation', 'test'
 
@@ -47,23 +49,22 @@ def _world(seed, lrs, counts, equal=(), step=0.08):
     return {'validation': validation, 'test': test}
 
 
-def run(answer: Answer, lrs: Sequence[float], counts: Sequence[int], b: int,
-        **more: Any) -> Notes:
-    """What was trained, what was looked at, in order; what came back."""
-    accuracies = _world(lrs=lrs, counts=counts, **more)
-    notes: dict[str, list] = {'trained': [], 'looks': []}
-    models = []
+def _recorder(lrs, counts, accuracies):
+    """train, evaluate, and a function that returns what they were asked for.
+
+    The lists are in no frame that the student's function can see.
+    """
+    trained, looks, models = [], [], []
 
     def train(num_devices, batch_size, lr):
         # A float32 is not quite the rate that it was made of.
-        near = [one for one in lrs if np.isclose(one, lr, 1e-6, 0)]
+        near = [one for one in lrs if _near(one, lr)]
         if num_devices not in counts or not near:
             raise Wrong(f'train was called with {num_devices} devices and a '
                         f'learning rate of {lr}. The counts are {counts}, '
                         f'the rates {lrs}.')
         models.append((counts.index(num_devices), lrs.index(near[0])))
-        notes['trained'].append([int(num_devices), float(batch_size),
-                                 near[0]])
+        trained.append((int(num_devices), float(batch_size), near[0]))
         return Model(len(models) - 1)
 
     def evaluate(model, name):
@@ -74,146 +75,135 @@ def run(answer: Answer, lrs: Sequence[float], counts: Sequence[int], b: int,
             raise Wrong(f'evaluate was called with {short(name)}. The sets '
                         "are called 'validation' and 'test'.")
         row, column = models[model.number]
-        notes['looks'].append([counts[row], lrs[column], name])
-        return float(accuracies[name][row, column])
+        accuracy = float(accuracies[name][row, column])
+        looks.append((counts[row], lrs[column], name, accuracy))
+        return accuracy
+    return train, evaluate, lambda: {'trained': [*trained],
+                                     'looks': [*looks]}
 
+
+def _near(one, other):
+    return bool(np.isclose(one, other, 1e-6, 0))
+
+
+def run(answer: Answer, lrs: Sequence[float], counts: Sequence[int], b: int,
+        **more: Any) -> Notes:
+    """What was trained, what was looked at, in order; what came back."""
+    train, evaluate, notes = _recorder(
+        lrs, counts, _world(lrs=lrs, counts=counts, **more))
     returned = answer(train, evaluate, [*lrs], [*counts], b)
+    return {**notes(), 'returned': _two_lists(returned) or short(returned)}
+
+
+def _two_lists(returned):
+    """Rates and accuracies, if these are numbers; else None."""
     try:
         rates, tested = (np.array([*part]) for part in returned)
         if {rates.dtype.kind, tested.dtype.kind} <= {'f', 'i', 'u'}:
-            return {**notes, 'rates': rates, 'tested': tested}
+            return [rates, tested]
     except (TypeError, ValueError):
         pass
-    return {**notes, 'returned': short(returned)}
-
-
-def _devices(n):
-    return f'{n} device' + 's' * (n > 1)
+    return None
 
 
 def judge_runs(notes: Notes, lrs: Sequence[float], counts: Sequence[int],
                b: int, **_: Any) -> None:
     """Each pair once, with b images on each device."""
-    seen: dict[tuple, int] = {}
-    for n, size, lr in notes['trained']:
+    for n, size, _lr in notes['trained']:
         if size != n * b:
-            raise Wrong(f'you trained {_devices(n)} with minibatches of '
+            raise Wrong(f'you trained {devices(n)} with minibatches of '
                         f'{size:g}: {size / n:g} images on each device. {b} '
                         f'images on each device are wanted, so {n * b} in '
                         'the minibatch.')
-        seen[n, lr] = seen.get((n, lr), 0) + 1
-    wanted = [(n, lr) for n in counts for lr in lrs]
-    for n, lr in wanted:
-        if (n, lr) not in seen:
+    runs = Counter((n, lr) for n, _, lr in notes['trained'])
+    for n, lr in product(counts, lrs):
+        if (n, lr) not in runs:
             raise Wrong(f'the run with count {n} and learning rate {lr} is '
                         'missing.')
-        if seen[n, lr] > 1:
+        if runs[n, lr] > 1:
             raise Wrong(
                 f'the run with count {n} and learning rate {lr} was made '
-                f'{seen[n, lr]} times; you made {len(notes["trained"])} '
-                f'runs, and {len(wanted)} are enough. Keep the model that a '
-                'run returns, because real runs take minutes.')
+                f'{runs[n, lr]} times; you made {len(notes["trained"])} '
+                f'runs, and {len(counts) * len(lrs)} are enough. Keep the '
+                'model that a run returns, because real runs take minutes.')
 
 
 def judge_sets(notes: Notes, lrs: Sequence[float], counts: Sequence[int],
                **_: Any) -> None:
     """The test set is looked at once a count, when the rate is chosen."""
     for n in counts:
-        looks = [(name, lr) for count, lr, name in notes['looks']
+        looks = [(name, lr) for count, lr, name, _ in notes['looks']
                  if count == n]
         tests = [lr for name, lr in looks if name == 'test']
         known = {lr for name, lr in looks if name == 'validation'}
-        if not known and len({*tests}) > 1:
-            raise Wrong(f'for {_devices(n)} you asked for no accuracy on the '
-                        'validation set, but for the test accuracy of '
-                        f'{len({*tests})} rates, {_list(tests)}: so the test '
-                        'set has decided. Which images are left to measure '
-                        'how good the chosen rate is?')
-        if not known:
-            raise Wrong(f'for {_devices(n)} you asked for no accuracy on the '
-                        'validation set. How did you choose the rate?')
+        if not looks:
+            raise Wrong(f'for {devices(n)} you asked for no accuracy.')
         if not tests:
-            raise Wrong(f'for {_devices(n)} you never asked for the accuracy '
+            raise Wrong(f'for {devices(n)} you never asked for the accuracy '
                         'on the test set. The validation accuracy of the '
                         'best of many rates is partly luck, so it is too '
                         'high to report.')
         if len({*tests}) > 1:
-            raise Wrong(f'for {_devices(n)} you asked for the test accuracy '
-                        f'of {len({*tests})} rates, {_list(tests)}. Only one '
-                        'is allowed: the accuracy of the chosen rate. A set '
-                        'that helps to choose the rate can no longer show '
-                        'how good the rate is on new images.')
+            raise Wrong(f'for {devices(n)} you asked for the test accuracy '
+                        f'of {len({*tests})} rates, and for the validation '
+                        f'accuracy of {len(known)}. Only one test accuracy '
+                        'is allowed: that of the chosen rate. A set that '
+                        'helps to choose the rate can no longer show how '
+                        'good the rate is on new images.')
         if len(tests) > 1:
-            raise Wrong(f'for {_devices(n)} you asked {len(tests)} times for '
+            raise Wrong(f'for {devices(n)} you asked {len(tests)} times for '
                         f'the test accuracy of {tests[0]}. Once is enough: '
                         'keep the number.')
         before = {lr for name, lr in looks[:looks.index(('test', tests[0]))]}
         if before != {*lrs}:
-            raise Wrong(f'for {_devices(n)} you used the test set when you '
-                        f'knew the validation accuracy of only {len(before)} '
-                        f'of {len(lrs)} rates. How could you have chosen the '
-                        'rate at that moment? Use the test set last.')
-
-
-def _list(rates):
-    return ', '.join(map(str, dict.fromkeys(rates)))
+            raise Wrong(f'for {devices(n)} you used the test set when you '
+                        'knew the validation accuracy of only '
+                        f'{len(before)} of {len(lrs)} rates. Use the test '
+                        'set last, when the rate is chosen.')
 
 
 def judge_rates(notes: Notes, lrs: Sequence[float], counts: Sequence[int],
                 b: int, **more: Any) -> None:
     """The rate that is best in validation, and its accuracy on the test."""
-    if 'returned' in notes:
+    if isinstance(notes['returned'], str):
         raise Wrong(f'your function returned {notes["returned"]}. Two lists '
                     'are wanted, of rates and of test accuracies, such as '
                     '([0.1, 0.2], [0.91, 0.9]).')
     world = _world(lrs=lrs, counts=counts, **more)
-    rates, tested = notes['rates'], notes['tested']
-    for mine, what in (rates, 'rates'), (tested, 'test accuracies'):
+    for mine, what in zip(notes['returned'], ('rates', 'test accuracies')):
         if np.shape(mine) != (len(counts),):
             raise Wrong(f'{what} for {len(counts)} counts are wanted, one '
                         f'for each count, and yours are {short(mine)}.')
     for n, seen, unseen, rate, number in zip(
-            counts, world['validation'], world['test'], rates, tested):
-        column = _judge_rate(n, lrs, seen, unseen, rate)
-        if np.isclose(number, unseen[column], 1e-6, 0):
-            continue
-        text = (f'for {_devices(n)} you return an accuracy of {number:.4g}, '
-                f'but the model with rate {lrs[column]} has '
-                f'{unseen[column]:.4g} on the test set.')
-        if np.isclose(number, seen[column], 1e-6, 0):
-            raise Wrong(f'{text} Yours is its validation accuracy. This is '
-                        'the highest of several numbers, so it is partly '
-                        'luck, and too high.')
-        for name, others in ('rate', unseen), ('count', world['test']):
-            if np.isclose(number, others, 1e-6, 0).any():
-                raise Wrong(f'{text} Yours is the accuracy of another {name}.')
-        raise Wrong(text)
+            counts, world['validation'], world['test'], *notes['returned']):
+        wanted = min(lr for lr, accuracy in zip(lrs, seen)
+                     if accuracy == seen.max())
+        if not _near(rate, wanted):
+            raise Wrong(f'for {devices(n)} you chose {rate:g}, and {wanted} '
+                        'is right, with a validation accuracy of '
+                        f'{seen.max():.4g}. '
+                        + _about(rate, lrs, seen, unseen))
+        truth = unseen[lrs.index(wanted)]
+        if not _near(number, truth):
+            whose = [f' Yours is what evaluate returned for {devices(count)}, '
+                     f'rate {lr}, {name!r}.' for count, lr, name, accuracy
+                     in notes['looks'] if _near(number, accuracy)]
+            raise Wrong(f'for {devices(n)} you return an accuracy of '
+                        f'{number:.4g}, but the model with rate {wanted} has '
+                        f'{truth:.4g} on the test set.{(*whose, "")[0]}')
 
 
-def _judge_rate(n, lrs, seen, unseen, rate):
-    """Which column of its row was chosen, if it is the right one."""
-    top = seen.max()
-    wanted = min(lr for lr, accuracy in zip(lrs, seen) if accuracy == top)
-    near = [lr for lr in lrs if np.isclose(lr, rate, 1e-6, 0)]
+def _about(rate, lrs, seen, unseen):
+    """Words about a wrong rate: what it has on the two sets."""
+    near = [column for column, lr in enumerate(lrs) if _near(lr, rate)]
     if not near:
-        raise Wrong(f'the learning rate for {_devices(n)} is none of {lrs}; '
-                    f'it is {rate:g}. Return the rate, not its place in the '
-                    'list or its accuracy.')
-    chosen = lrs.index(near[0])
-    if near[0] == wanted:
-        return chosen
-    if seen[chosen] == top:
-        raise Wrong(f'for {_devices(n)} you chose {rate:g}. A smaller rate, '
-                    f'{wanted}, has the same {top:.4g} on the validation '
-                    'set; of equals the smallest is wanted.')
-    why = ''
-    if unseen[chosen] == unseen.max():
-        why = (f' It is the best on the TEST set, with {unseen[chosen]:.4g}: '
-               'did you choose it with the test set? Then its test accuracy '
-               'is too good, because no unused set is left.')
-    raise Wrong(f'for {_devices(n)} you chose {rate:g}, with a validation '
-                f'accuracy of {seen[chosen]:.4g}. Rate {wanted} has '
-                f'{top:.4g}.{why}')
+        return f'The rates are {lrs}.'
+    mine = near[0]
+    if seen[mine] == seen.max():
+        return 'Yours has the same; of equals the smallest is wanted.'
+    best = ', the highest of all rates' * bool(unseen[mine] == unseen.max())
+    return (f'Yours has {seen[mine]:.4g}, and {unseen[mine]:.4g} on the test '
+            f'set{best}.{" The test set must not choose." if best else ""}')
 
 
 def picture(answer: Answer) -> Picture:
@@ -231,41 +221,37 @@ def picture(answer: Answer) -> Picture:
 
     def train(num_devices, batch_size, lr):
         train_iter, _ = d2lps.load_data(int(batch_size))
-        devices = d2lps.devices(int(num_devices))
+        places = d2lps.devices(int(num_devices))
         start = d2lps.init_params('xavier', 0)
-        copies = [d2lps.get_params(start, device) for device in devices]
+        copies = [d2lps.get_params(start, device) for device in places]
         for X, y in islice(train_iter, -(-2400 // int(batch_size))):
-            d2lps.train_batch(X, y, copies, devices, float(lr))
-        return num_devices, lr, copies, devices
+            d2lps.train_batch(X, y, copies, places, float(lr))
+        return num_devices, lr, copies, places
 
     def evaluate(model, name):
-        n, lr, copies, devices = model
-        accuracy = d2lps.evaluate_accuracy(sets[name], copies, devices)
+        n, lr, *trained = model
+        accuracy = d2lps.evaluate_accuracy(sets[name], *trained)
         if name == 'validation':
             looks[n][lr] = accuracy
         return accuracy
 
     returned = answer(train, evaluate, [*lrs], [*counts], 32)
-    if not any(looks.values()):
-        raise Wrong('there is nothing to draw, because you asked for no '
-                    'accuracy on the validation set.')
-    try:
-        rates, tested = returned
-        points = [(float(rate), float(number))
-                  for rate, number in zip(rates, tested)]
-    except (TypeError, ValueError):
-        raise Wrong(f'your function returned {short(returned)}. Two lists '
-                    'are wanted, of rates and of test accuracies.') from None
+    points = _two_lists(returned)
+    if not any(looks.values()) or points is None:
+        raise Wrong('there is nothing to draw: your function asked for '
+                    f'{sum(map(len, looks.values()))} validation accuracies, '
+                    f'and returned {short(returned)}. Two lists are wanted, '
+                    'of rates and of test accuracies.')
     figure = new_figure(5.4, 3.5)
     ax = figure.subplots()
     for n, style, color in zip(counts, ('o-', 's--'), (BLUE, ORANGE)):
         if looks[n]:
             ax.semilogx(*zip(*sorted(looks[n].items())), style, color=color,
-                        label=f'validation, {_devices(n)}')
-    for n, (rate, number), color in zip(counts, points, (BLUE, ORANGE)):
+                        label=f'validation, {devices(n)}')
+    for n, (rate, number), color in zip(counts, zip(*points), (BLUE, ORANGE)):
         ax.plot(rate, number, '*', color=color, markersize=14,
                 markeredgecolor='gray',
-                label=f'test, {_devices(n)}: {number:.3f}')
+                label=f'test, {devices(n)}: {number:.3f}')
     ax.set(xlabel='learning rate', ylabel='accuracy', ylim=(0, 1),
            title='Stars: the chosen rates on the test set')
     ax.set_xticks(lrs, map(str, lrs))
