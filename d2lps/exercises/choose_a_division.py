@@ -14,8 +14,7 @@ from d2lps.exercises.checking import (Answer, Check, Notes, Picture, Wrong,
 from d2lps.planning import (A100, H100, LLAMA3_8B, Division, Gpu, Step,
                             Transformer, divisions, memory, plan, step_time)
 from d2lps.planning.divide import fits_model
-from d2lps.planning.memory import (GRADIENT, STATE, WEIGHT, held,
-                                   layer_activations, per_token,
+from d2lps.planning.memory import (held, layer_activations, per_token,
                                    stage_layers, stage_parameters)
 from d2lps.planning.ranking import SIDES
 
@@ -103,9 +102,8 @@ def judge_bytes(found: Notes, layers: int, hidden: int,
                 f'{right[-1][k] / 1e9:.4g} GB is right.')
         if _equal(1e9 * found[-1][k], right[-1][k]):
             raise Wrong(f'{text} Return bytes, not GB.')
-        first = wrong.index(True)
-        raise Wrong(f'{text} {_where(first, division)} '
-                    f'{_made_of(name, model, steps[first])}')
+        raise Wrong(f'{text} {_where(wrong.index(True), division)} '
+                    f'{_facts(name, model, steps[wrong.index(True)])}')
 
 
 def _where(first, division):
@@ -118,30 +116,20 @@ def _where(first, division):
             f'with {last} in addition it is wrong.')
 
 
+def _facts(name, model, d):
+    """What the bytes of a division are made of, in words."""
+    layers, tokens = stage_layers(model, d), d.micro_batch * model.sequence
+    if name == 'activations':
+        return (f'There, {layers} layers keep activations. Micro-batches in '
+                f'flight: {min(d.micro_batches, d.pipeline)}, of '
+                f'{tokens // d.context:,} tokens on a GPU.')
+    return (f'There, a GPU has {stage_parameters(model, d) / 1e9:.4g} billion '
+            f'parameters, of {layers} layers and the embedding. GPUs with '
+            f'the same parameters: {d.data * d.context}.')
+
+
 def _equal(mine, right):
     return math.isclose(mine, right, rel_tol=1e-3)
-
-
-def _made_of(name, model, d):
-    """Words about what the bytes of a division are made of."""
-    layers, full = stage_layers(model, d), d.recompute == 'full'
-    if name == 'activations':
-        return ('There, a micro-batch has '
-                f'{d.micro_batch * model.sequence // d.context:,} tokens on a '
-                'GPU. Micro-batches in flight: '
-                f'{min(d.micro_batches, d.pipeline)}. '
-                f'{layers} layers keep {2 if full else 34} bytes for each of '
-                f'the {model.hidden // d.tensor:,} numbers of a token' + full *
-                ', and one layer of one micro-batch needs 34 more' + '.')
-    which = BYTES.index(name)
-    zero = (f'shards the {name} over {d.data * d.context} GPUs.'
-            if d.zero + which >= 3 else f'does not shard the {name}.')
-    return (f'There, the first stage has {layers} of {model.layers} layers, '
-            'and the embedding. ' + f'A GPU has 1/{d.tensor} of them. ' * (
-                d.tensor > 1) + 'These are '
-            f'{stage_parameters(model, d) / 1e9:.4g} billion parameters of '
-            f'{(WEIGHT, GRADIENT, STATE)[which]} bytes.'
-            + f' ZeRO-{d.zero} {zero}' * (d.zero > 0))
 
 
 def _words(division):
@@ -274,9 +262,9 @@ def judge_rival(found: Notes, cluster: str, network: float = 1) -> None:
     _look_at('your choice', asked, mine)
     _look_at('your rival', asked, rival)
     if _kind(mine) == _kind(rival):
-        raise Wrong(f'your choice and your rival are both {_words(mine)}. '
-                    'Choose a rival with other numbers along '
-                    f'{", ".join(SIDES)}.')
+        raise Wrong('your choice and your rival have the same numbers along '
+                    f'{", ".join(SIDES)}: {", ".join(map(str, _kind(mine)))}. '
+                    'At least two of these must differ.')
     a, b = _step(asked, mine), _step(asked, rival)
     if b.seconds < 1.02 * a.seconds:
         raise Wrong(f'your choice takes {a.seconds:.2f} s and your rival '

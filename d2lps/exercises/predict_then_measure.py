@@ -8,6 +8,7 @@ import math
 import time
 from collections.abc import Mapping, Sequence
 from functools import partial
+from statistics import median
 from typing import Any
 
 from d2lps.checks import shown
@@ -172,12 +173,10 @@ def _made_of(part, own, k, b, m):
 def measured_parts(seconds: float = 3) -> dict[str, Any]:
     """What `predict` needs to know of this machine; needs MXNet."""
     from d2lps.engine import cores
-    copy_all, add_all, calls = _copies_and_additions()
     jobs: dict[int | str, Any] = {n: _step(1, n) for n in (2, 8, 256)}
-    jobs |= {'copy': copy_all, 'add': add_all, 'call': calls}
-    took = _in_turns(jobs, seconds)
+    took = _in_turns(jobs | _copies_and_additions(), seconds)
     return {'images': [8, 256], 'ms': [took[8][0], took[256][0]],
-            'python_ms': took[2][1], 'call_ms': took['call'][0], 'arrays': 8,
+            'python_ms': took[2][1], 'call_ms': took['copy'][1], 'arrays': 8,
             'copy_ms': took['copy'][0], 'add_ms': took['add'][0],
             'cores': cores()}
 
@@ -202,52 +201,42 @@ def _step(k, b):
 
 
 def _copies_and_additions(often=10):
-    """Three jobs: ms to copy a gradient, to add it, and of a call."""
+    """Two jobs: ms to copy a gradient, or to add it, and of each call."""
     import d2lps
     from d2lps.engine import mx
     start = d2lps.init_params('xavier', 0)
     mine, total, other = [[param.copyto(mx.cpu(i)) for param in start]
                           for i in (0, 0, 1)]
 
-    def copy_all():
-        for source, target in zip(other, mine):
-            source.copyto(target)
-
-    def add_all():
-        for one, target in zip(mine, total):
-            target += one
-
-    def timed(job):
-        def both():
+    def timed(call, sources, targets):
+        def job():
             with d2lps.Stopwatch() as watch:
                 begin = time.perf_counter()
                 for _ in range(often):
-                    job()
+                    for source, target in zip(sources, targets):
+                        call(source, target)
                 python = time.perf_counter() - begin
             return (1e3 * watch.seconds / often,
                     1e3 * python / often / len(start))
-        return both
+        return job
 
-    def call():
-        return timed(copy_all)()[1:]
-
-    return timed(copy_all), timed(add_all), call
+    return {'copy': timed(lambda one, target: one.copyto(target), other, mine),
+            'add': timed(lambda one, target: target.__iadd__(one), mine,
+                         total)}
 
 
 def _in_turns(jobs, seconds, most=9):
     """The median of each job's numbers, without the first round.
 
     Jobs take turns, and every second round goes the other way. It ends after
-    so many seconds, though not before two rounds are done.
+    so many seconds, though not before three rounds are done.
     """
-    from statistics import median
-    end, taken, number = time.monotonic() + seconds, {}, 0
-    while number < most and (number < 3 or time.monotonic() < end):
-        order = [*jobs] if number % 2 else [*jobs][::-1]
-        for name in order:
-            if number < 2 or time.monotonic() < end + seconds:
-                taken.setdefault(name, []).append(jobs[name]())
-        number += 1
+    end, taken = time.monotonic() + seconds, {name: [] for name in jobs}
+    for number in range(most):
+        if number > 2 and time.monotonic() > end:
+            break
+        for name in [*jobs][::1 if number % 2 else -1]:
+            taken[name].append(jobs[name]())
     return {name: [median(column) for column in zip(*rows[1:])]
             for name, rows in taken.items()}
 

@@ -7,7 +7,7 @@
 
 # %% wrong: context is forgotten among the shards
 # loses: bytes
-# says: ZeRO-1 shards the optimizer state over 8 GPUs
+# says: GPUs with the same parameters: 8
 #-    shards = d.data * d.context
 #+    shards = d.data
 
@@ -21,7 +21,7 @@
 
 # %% wrong: recomputation needs nothing but inputs
 # loses: bytes
-# says: one layer of one micro-batch needs 34 more
+# says: with recompute='full' in addition it is wrong
 #-        kept = 2 * numbers * layers * in_flight + 34 * numbers
 #+        kept = 2 * numbers * layers * in_flight
 
@@ -54,7 +54,7 @@
 
 # %% wrong: sequences have 2,048 tokens in the visible model
 # loses: bytes
-# says: a micro-batch has 8,192 tokens on a GPU
+# says: of 8,192 tokens on a GPU
 #-    tokens = d.micro_batch * model.sequence / d.context
 #+    tokens = d.micro_batch * 2048 / d.context
 
