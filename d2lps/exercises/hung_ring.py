@@ -31,26 +31,15 @@ def carry_out(plan: Schedule, stops: Mapping[int, int],
     stops: {rank: round}, the round that this rank does not begin.
     lost: messages that never arrive, (src, dst, round).
     """
-    begun = [0] * plan.num_devices
-
-    def lacks(rank):
-        """Whose message of its round has not come; None if all have."""
-        k = begun[rank]
-        for src in senders(plan, rank, k):
-            if begun[src] < k or (src, rank, k) in lost:
-                return src
-
-    def goes_on(rank):
-        after = begun[rank] + 1
-        return (after <= len(plan.rounds) and after != stops.get(rank)
-                and lacks(rank) is None)
-
-    ranks = range(plan.num_devices)
-    while any(goes_on(rank) for rank in ranks):
-        for rank in filter(goes_on, ranks):
-            begun[rank] += 1
-    return {rank: (lacks(rank), begun[rank]) for rank in ranks
-            if lacks(rank) is not None}
+    rounds, says = len(plan.rounds), {}
+    last = [stops.get(rank, rounds + 1) - 1
+            for rank in range(plan.num_devices)]  # the last round of each
+    for k, sends in enumerate(plan.rounds, 1):
+        for src, dst, *_ in sends:
+            missing = last[src] < k or (src, dst, k) in lost
+            if missing and last[dst] >= k and dst not in says:
+                says[dst], last[dst] = (src, k), k
+    return dict(sorted(says.items()))
 
 
 def _hang(plan, n, says):
@@ -69,29 +58,58 @@ def _of_plan(plan, said):
             if src in senders(plan, rank, k)}
 
 
-def _guilty(plan, said):
+def _says(rank, src, k):
+    return f'rank {rank} waits for rank {src} in round {k}'
+
+
+def _culprits(plan, said):
+    """Who must be looked at, and why: {rank: words}."""
     own = _of_plan(plan, said)
-    return sorted({src for src, k in own.values()
-                   if src not in own or own[src][1] >= k}
-                  | {*said}.difference(own))
+    why = {rank: f'It reports that it waits for rank {src} in round {k}, but '
+                 'the plan has no such message: it carries out another plan.'
+           for rank, (src, k) in said.items() if rank not in own}
+    for k, rank, src in sorted((k, rank, src)
+                               for rank, (src, k) in own.items()):
+        text = f'R{_says(rank, src, k)[1:]}, and '
+        if src not in own:
+            why.setdefault(src, f'{text}rank {src} has no report that would '
+                                'excuse it.')
+        elif own[src][1] >= k:
+            why.setdefault(src, (
+                f'{text}{_says(src, *own[src])}. That is not an earlier '
+                f'round, so it has sent its message of round {k}. Somebody '
+                'must find out why this message did not arrive.'))
+    return why
 
 
-def _first_rounds(plan, said):
-    """The last round that each has begun for certain."""
-    own, last = _of_plan(plan, said), [0] * plan.num_devices
+def _certain(plan, said):
+    """Of each rank: the last round that it has begun for certain, and why."""
+    own = _of_plan(plan, said)
+    last = [(0, '')] * plan.num_devices
+
+    def prove(rank, k, why):
+        if k > last[rank][0]:
+            last[rank] = k, why
+
+    for rank, (src, k) in own.items():
+        prove(rank, k, f'Its own report shows this: {_says(rank, src, k)}.')
     for rank, (src, k) in own.items():
         came = senders(plan, rank, k)
-        for other in [rank, *came[:came.index(src)]]:
-            last[other] = max(last[other], k)
+        for other in came[:came.index(src)]:
+            prove(other, k, f'{_says(rank, src, k).capitalize()}. In plan '
+                            f'order the message of rank {other} comes before '
+                            f'that, so rank {rank} has received it.')
     for k in range(len(plan.rounds), 0, -1):
         for src, dst, *_ in plan.rounds[k - 1]:
-            if last[dst] > k:
-                last[src] = max(last[src], k)
+            if last[dst][0] > k:
+                prove(src, k, f'Rank {dst} has begun round {last[dst][0]}, so '
+                              'it has received the message that rank '
+                              f'{src} sends in round {k}.')
     return last
 
 
 def run(answer: Answer, **case: Any) -> list[int]:
-    with forbidding(_guilty, _first_rounds):
+    with forbidding(_culprits, _certain):
         found = answer(*_hang(**case))
     if found is None:
         raise Wrong('your function returned nothing: is there a `return`?')
@@ -104,101 +122,61 @@ def run(answer: Answer, **case: Any) -> list[int]:
                     'numbers is wanted, such as [0, 3].') from None
 
 
-def _says(rank, src, k):
-    return f'rank {rank} waits for rank {src} in round {k}'
-
-
 def judge(found: Notes, **case: Any) -> None:
     plan, said = _hang(**case)
-    own, right = _of_plan(plan, said), _guilty(plan, said)
+    right = _culprits(plan, said)
     for rank in found:
         if not 0 <= rank < plan.num_devices:
             raise Wrong(f'there is no rank {rank}: the ranks are 0 to '
                         f'{plan.num_devices - 1}.')
         if rank not in right:
             raise Wrong(f'your list has rank {rank}. '
-                        f'{_innocent(rank, said, own)}')
-    for rank in right:
+                        f'{_innocent(rank, said, _of_plan(plan, said))}')
+    for rank in sorted(right):
         if rank not in found:
             raise Wrong(f'rank {rank} is missing in your list, {found}. '
-                        f'{_why(rank, said, own)}')
-    if found != right:
+                        f'{right[rank]}')
+    if found != sorted(right):
         raise Wrong(f'you returned {found}. Each rank is wanted once, the '
-                    f'smallest first: {right}.')
+                    f'smallest first: {sorted(right)}.')
 
 
 def _innocent(rank, said, own):
     """Why it is no culprit."""
-    for one, (src, k) in said.items():
-        if src == rank and one not in own:
-            return (f'It is true that {_says(one, rank, k)}. But the plan '
-                    f'has no such message, so rank {one} is wrong.')
-    by = [(k, one) for one, (src, k) in own.items() if src == rank]
+    by = sorted((one in own, k, one) for one, (src, k) in said.items()
+                if src == rank)
     if by:
-        (k, one), (src, before) = min(by), own[rank]
-        return (f'It is true that {_says(one, rank, k)}. But '
-                f'{_says(rank, src, before)}, before it comes to round {k}: '
-                'it is a victim.')
+        in_plan, k, one = by[0]
+        text = f'It is true that {_says(one, rank, k)}. But '
+        return text + (
+            f'{_says(rank, *own[rank])}, before it comes to round {k}: it is '
+            'a victim.' if in_plan else
+            f'the plan has no such message, so rank {one} is wrong.')
     if rank in own:
         return f'But {_says(rank, *own[rank])}, and no rank waits for it.'
     return ('It has not reported, but no rank waits for it. Perhaps it has '
             'ended its part.')
 
 
-def _why(rank, said, own):
-    """Why it is a culprit."""
-    if rank in said and rank not in own:
-        src, k = said[rank]
-        return (f'It reports that it waits for rank {src} in round {k}, but '
-                'the plan has no such message: it carries out another plan.')
-    k, one = min((k, one) for one, (src, k) in own.items() if src == rank
-                 and (rank not in own or own[rank][1] >= k))
-    text = f'R{_says(one, rank, k)[1:]}, and '
-    if rank not in own:
-        return f'{text}rank {rank} has no report that would excuse it.'
-    return (f'{text}{_says(rank, *own[rank])}. That is not an earlier round, '
-            f'so it has sent its message of round {k}. Somebody must find '
-            'out why this message did not arrive.')
-
-
 def judge_begun(found: Notes, **case: Any) -> None:
     plan, said = _hang(**case)
-    own, right = _of_plan(plan, said), _first_rounds(plan, said)
+    own, right = _of_plan(plan, said), _certain(plan, said)
     if len(found) != len(right):
         raise Wrong(f'your list has {len(found)} numbers. One for each of '
                     f'{len(right)} ranks is wanted.')
     void = {*said}.difference(own)  # what these say may spoil all others
     for rank in sorted(range(len(right)), key=lambda one: one not in void):
-        mine, k = found[rank], right[rank]
-        if mine == k:
-            continue
-        why = f'No report shows that it has begun round {mine}.'
-        if mine < k:
-            why = _shows(plan, own, right, rank, k)
-        elif rank in own:
-            why = f'But {_says(rank, *own[rank])}, so it is not further.'
-        elif rank in said:
-            why = (f'It is true that {_says(rank, *said[rank])}. But the '
-                   'plan has no such message, so its report does not count.')
-        raise Wrong(f'for rank {rank} you say {mine}; it is {k}. {why}')
-
-
-def _shows(plan, own, last, rank, k):
-    """Who must have received something of round k from it."""
-    if rank in own and own[rank][1] == k:
-        return f'Its own report shows this: {_says(rank, *own[rank])}.'
-    text = f'Rank {{}} has received its message of round {k}, because {{}}.'
-    for one, (src, at) in own.items():
-        came = senders(plan, one, k)
-        if at == k and rank in came[:came.index(src)]:
-            return text.format(one, f'in this round it waits for rank {src}, '
-                               'and that message comes later in plan order')
-    one = next(one for one, at in enumerate(last)
-               if at > k and rank in senders(plan, one, k))
-    if one in own:
-        return text.format(one, f'it waits only in round {own[one][1]}')
-    return text.format(one, f'it has begun round {last[one]}: messages that '
-                       'other ranks received show this')
+        mine, (k, why) = found[rank], right[rank]
+        if mine > k:
+            why = f'No report shows that it has begun round {mine}.'
+            if rank in own:
+                why = f'But {_says(rank, *own[rank])}, so it is not further.'
+            elif rank in said:
+                why = (f'It is true that {_says(rank, *said[rank])}. But the '
+                       'plan has no such message, so its report does not '
+                       'count.')
+        if mine != k:
+            raise Wrong(f'for rank {rank} you say {mine}; it is {k}. {why}')
 
 
 def picture(answer: Answer, begun: Answer) -> Picture:

@@ -29,7 +29,8 @@ def _matrices(semiring, inner, seed, whole):
     whole: both are of type int64, and none is that zero.
     """
     if semiring == 'numbers':  # here a sum shows whose parts are in it
-        return 8.0 ** np.arange(inner) + np.zeros((3, 1)), np.ones((inner, 4))
+        return (8.0 ** np.arange(1, inner + 1) + np.zeros((3, 1)),
+                np.ones((inner, 4)))
     random, zero = np.random.default_rng(seed), SEMIRINGS[semiring][2]
     if whole:
         return [random.integers(1, 900, shape)
@@ -41,6 +42,10 @@ def _matrices(semiring, inner, seed, whole):
 
 def run(answer: Answer, semiring: str, n: int, inner: int, seed: int = 0,
         whole: bool = False) -> Notes:
+    """What the student's function gave plan.run, and what it returned.
+
+    alone: what it returns for the same matrices and one device.
+    """
     plan, parts, kinds, ends = strategies.ring(n), [], [], []
 
     def run(arrays, op=np.add):
@@ -56,10 +61,15 @@ def run(answer: Answer, semiring: str, n: int, inner: int, seed: int = 0,
     if np.shape(C) != (3, 4):
         raise Wrong('the product must be an array of shape (3, 4); your '
                     f'function returned {shown(C)}.')
-    changed = not all(map(np.array_equal, (A, B),
-                          _matrices(semiring, inner, seed, whole)))
+    again = _matrices(semiring, inner, seed, whole)
+    changed = not all(map(np.array_equal, (A, B), again))
+    try:
+        alone = answer(*again, *SEMIRINGS[semiring], strategies.ring(1))
+        alone = np.array(alone, float)
+    except Exception:  # no hint, then
+        alone = np.zeros(0)
     return {'parts': parts, 'result': C, 'kinds': kinds, 'changed': changed,
-            'ends': ends}
+            'ends': ends, 'alone': alone}
 
 
 def judge(notes: Notes, semiring: str, n: int, inner: int, seed: int = 0,
@@ -67,7 +77,7 @@ def judge(notes: Notes, semiring: str, n: int, inner: int, seed: int = 0,
     plus, times, zero = SEMIRINGS[semiring]
     A, B = (matrix.astype(float)
             for matrix in _matrices(semiring, inner, seed, whole))
-    C = plus.reduce(times(A[:, :, None], B), axis=1, initial=zero)
+    C = plus.reduce(times(A[:, :, None], B), axis=1)
     if notes['changed'] and semiring != 'numbers':  # it costs one part only
         raise Wrong('your function has changed A or B. They belong to the '
                     'caller. Make a copy, and change the copy.')
@@ -77,46 +87,56 @@ def judge(notes: Notes, semiring: str, n: int, inner: int, seed: int = 0,
     parts = np.array(notes['parts'][0], float)
     if parts.shape != (n, 3, 4):
         raise Wrong('each device needs a part as large as the product.')
-    together = plus.reduce(parts)
-    right = np.allclose(together, C, 1e-9)
-    result = np.array(notes['result'], float)
-    good = right and np.allclose(result, C, 1e-9)
-    if not good and notes['kinds'] != ['float64']:
-        raise Wrong('the parts of the devices do not make the product. They '
-                    f'are of type {" and ".join(notes["kinds"])}; infinity '
-                    'and fractions need float64.')
-    if semiring == 'numbers':
+    if semiring == 'numbers' and notes['kinds'] == ['float64']:
         _judge_shares(parts[:, 0, 0], n, inner)
+    for found, words in (
+            (plus.reduce(parts), 'the parts of the devices, put together '
+                                 f'with {plus.__name__}, give'),
+            (np.array(notes['ends'][0], float),
+             'the parts are right, but plan.run makes'),
+            (np.array(notes['result'], float),
+             'plan.run makes the right product, but your function returned')):
+        for i, j in np.argwhere(~np.isclose(found, C, 1e-9)):
+            swapped = plus.reduce(times(B, A[:, :, None]), axis=1)
+            raise Wrong(f'{words} {found[i, j]:.12g} in row {i}, column {j}. '
+                        f'{C[i, j]:.12g} is right.'
+                        f'{_hint(notes, parts, C, found, swapped, semiring)}')
+
+
+def _hint(notes, parts, C, found, swapped, semiring):
+    """What can be seen of a wrong product.
+
+    swapped: the right one with times(b, a) in place of times(a, b).
+    """
+    plus, _, zero = SEMIRINGS[semiring]
+    if notes['kinds'] != ['float64']:
+        return (f' The parts are of type {" and ".join(notes["kinds"])}. The '
+                'numbers fit only in float64.')
     for device, part in enumerate(parts):
-        if (part == 0).all() and zero != 0:
-            raise Wrong(f'the part of device {device} is 0 everywhere. A '
-                        'part without work must hold the number that changes '
-                        f'nothing. With this plus, that is {zero}.')
-    if not right:
-        why = ''
-        if np.allclose(together, plus.reduce(times(B, A[:, :, None]), axis=1,
-                                             initial=zero)):
-            why = (' With times(b, a) in place of times(a, b) they do: the '
-                   f'order matters, because times is {times.__name__} here.')
-        raise Wrong('the parts of the devices do not make the product, put '
-                    f'together with {plus.__name__}.{why}')
-    if not good:
-        raise Wrong('the parts are right, but then they were ' + (
-            f'added. The plus of this semiring is {plus.__name__}.'
-            if np.allclose(result, parts.sum(axis=0)) else
-            'combined wrongly, or you return something else.'))
-    if not np.allclose(np.array(notes['ends'][0], float), C, 1e-9):
-        raise Wrong('the product is right, but it was not plan.run that put '
-                    f'the parts together with {plus.__name__}.')
+        if zero != 0 and (part == 0).all():
+            return (f' The part of device {device} is 0 everywhere. A part '
+                    f'that has no k must be {zero} everywhere.')
+    if np.array_equal(found, swapped):
+        return ' With times(b, a) in place of times(a, b) this is right.'
+    if plus != np.add and np.array_equal(found, parts.sum(axis=0)):
+        return ' This is the sum of the parts.'
+    alone = np.array(notes['alone'], float)
+    right = alone.shape == C.shape and np.allclose(alone, C, 1e-9)
+    return (' With one device your product is '
+            f'{"right" if right else "not right, either"}.')
 
 
 def _judge_shares(parts, n, inner):
-    """Raise `Wrong` unless each k is in one part, and the work is shared."""
-    if parts.sum() == sum(8.0 ** k for k in range(inner)) + len(parts):
-        raise Wrong('the part of each device is too large by 1. What must a '
-                    'part hold at first, so that it changes nothing?')
-    counts = parts[:, None] // 8.0 ** np.arange(inner) % 8
-    for k, count in enumerate(counts.T):
+    """Raise `Wrong` unless each k is in one part, and the work is shared.
+
+    parts: one number of each. Its digits, to the base 8, count what is in it.
+    """
+    counts = parts[:, None] // 8.0 ** np.arange(inner + 1) % 8
+    for device in np.flatnonzero(counts[:, 0]):
+        raise Wrong(f'the part of device {device} is {counts[device, 0]:g} '
+                    'larger than the sum of its products. It holds this '
+                    'number before the first k is added.')
+    for k, count in enumerate(counts[:, 1:].T):
         where = ' and '.join(map(str, count.nonzero()[0]))
         if count.sum() != 1:
             raise Wrong(f'column {k} of A and row {k} of B, of 0 to '
@@ -124,9 +144,9 @@ def _judge_shares(parts, n, inner):
                             f'counted {count.sum():.0f} times, by device '
                             f'{where}.' if where else
                             'left out: they are in no part.'))
-    most, target = counts.sum(axis=1), -(-inner // n)
+    most, target = counts[:, 1:].sum(axis=1), -(-inner // n)
     if most.max() > target:
-        raise Wrong(f'the product is right, but device {most.argmax()} does '
+        raise Wrong(f'the parts are right, but device {most.argmax()} does '
                     f'{most.max():.0f} of the {inner} columns of A. The '
                     f'target is at most {target}, so that all devices work.')
 

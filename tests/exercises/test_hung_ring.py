@@ -30,14 +30,14 @@ def test_some_of_those_that_stopped_are_guilty_and_nobody_else(name):
         stops = {rank: chance.randint(1, len(plan.rounds)) for rank in
                  chance.sample(range(plan.num_devices), chance.randint(1, 2))}
         said = hung_ring.carry_out(plan, stops)
-        guilty, begun = (hung_ring._guilty(plan, said),
+        guilty, begun = (hung_ring._culprits(plan, said),
                          rounds_begun(plan, stops))
         assert bool(said) == bool(guilty)
         for rank in guilty:
             assert begun[rank] + 1 == stops[rank]
         for rank, (src, k) in said.items():
             assert begun[rank] == k > begun[src]
-        certain = hung_ring._first_rounds(plan, said)
+        certain = [k for k, _ in hung_ring._certain(plan, said)]
         assert all(few <= k for few, k in zip(certain, begun))
         heard = {*said} | {src for src, _ in said.values()}
         if name == 'ring' and len(heard) == plan.num_devices:

@@ -16,7 +16,7 @@
 
 # %% wrong: through the rounds from the first to the last
 # loses: begun
-# says: messages that other ranks received show this
+# says: Rank 2 has begun round 7, so it has received the message that rank 1
 #-    for k in range(len(plan.rounds), 0, -1):
 #+    for k in range(1, len(plan.rounds) + 1):
 
