@@ -94,10 +94,11 @@ class Course:
     def open(cls, folder: PathLike, exercises: Iterable[str]) -> 'Course':
         """The course in a folder, with these exercises as they are now."""
         def is_there(name):
-            files = [Path(folder, kind, name, f'{name}.ipynb')
-                     for kind in ('source', 'release')]
+            files = [Path(folder, 'gradebook.db'), *(
+                Path(folder, kind, name, f'{name}.ipynb')
+                for kind in ('release', 'source'))]
             return all(file.exists() for file in files) and (
-                files[0].read_text() == nbformat.writes(_source(name)) + '\n')
+                files[-1].read_text() == nbformat.writes(_source(name)) + '\n')
 
         course = cls.make(folder, [name for name in exercises
                                    if not is_there(name)])

@@ -104,7 +104,7 @@ def test_points_by_hand_win_and_say_so(a_class):
 
 
 def test_nothing_is_lost_when_it_is_in_use_or_damaged(a_class):
-    a_class.grade(again=['ada'])
+    a_class.grade()
     other = sqlite3.connect(a_class.gradebook)
     other.execute('BEGIN EXCLUSIVE')
     course, row = a_class.grade(again=['ada'])
@@ -117,6 +117,9 @@ def test_nothing_is_lost_when_it_is_in_use_or_damaged(a_class):
     a_class.gradebook.write_bytes(b'no database' * 1000)
     assert a_class.grade()[1]['points'] == '9'
     assert 'Why &lt;b&gt;two' in a_class.page()
+    a_class.gradebook.unlink()
+    course, row = a_class.grade(again=['ada'])
+    assert row['points'] == '10' and not row['remarks']
 
 
 def test_nbgraders_own_command_does_not_grade(a_class):
