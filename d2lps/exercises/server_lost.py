@@ -5,15 +5,33 @@ gives the orders.
 """
 import math
 import random
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 from operator import index
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
+from d2lps.checks import shown
 from d2lps.exercises.checking import Answer, Check, Notes, Picture, Wrong
 
 # For each key: the servers that have a copy, and the number of its last push.
 Copies: TypeAlias = dict[int, dict[int, int]]
-Call: TypeAlias = Sequence[int]  # an order: key, sender, receiver
+Order: TypeAlias = Sequence[int]  # key, sender, receiver
+
+
+class Death(NamedTuple):
+    """What there was before, the orders, and what there is after them.
+
+    wanted: how many copies each key should have. left: of the copies before,
+    those on living servers. lost: what the student's function returned.
+    """
+    dead: Sequence[int]
+    alive: list[int]
+    wanted: int
+    before: Copies
+    left: Copies
+    orders: Sequence[Order]
+    lost: list | str
+    after: Copies
 
 
 def first_copies(keys: int, servers: int, replicas: int,
@@ -38,180 +56,145 @@ def push(copies: Copies, chance: random.Random) -> None:
         copies[key] = {server: newest + (server not in late) for server in at}
 
 
-def story(calls_of: Callable[..., tuple], keys: int, servers: int,
-          replicas: int, deaths: Iterable[Sequence[int]], seed: int,
-          judge_death: Callable[..., Copies]) -> list[tuple]:
-    """Live through all deaths; [(dead, alive, copies before, after), ...]
+def story(go_on: Callable[..., tuple], keys: int, servers: int, replicas: int,
+          deaths: Iterable[Sequence[int]], seed: int) -> Iterator[Death]:
+    """Live through all deaths.
 
-    calls_of(copies, alive, replicas): the orders, and the lost keys.
-    judge_death(copies, alive, replicas, calls, lost): what there is then;
-    raises `Wrong` if that is not as it must be.
+    go_on(copies, alive, replicas): the orders, and the lost keys. An order
+    that cannot be obeyed changes nothing.
     """
-    chance, alive, told = random.Random(seed), [*range(servers)], []
+    chance, alive = random.Random(seed), [*range(servers)]
     copies = first_copies(keys, servers, replicas, chance)
     for dead in deaths:
         push(copies, chance)
         alive = [server for server in alive if server not in dead]
-        answer = calls_of(copies, alive, replicas)
-        try:
-            after = judge_death(copies, alive, replicas, *answer)
-        except Wrong as error:
-            which = ' and '.join(map(str, dead))
-            raise Wrong(f'after the death of {which}: {error}') from None
-        told.append((dead, alive, copies, after))
+        orders, lost = go_on(copies, alive, replicas)
+        left, after = ({key: {server: at[server] for server in at
+                              if server in alive}
+                        for key, at in copies.items()} for _ in range(2))
+        for key, sender, receiver in orders:
+            if sender in after.get(key, ()) and receiver in alive:
+                after[key][receiver] = after[key][sender]
+        yield Death(dead, alive, min(replicas, len(alive)), copies, left,
+                    orders, lost, after)
         copies = {key: at for key, at in after.items() if at}
-    return told
 
 
 def obeyed(answer: Answer, notes: list) -> Callable[..., tuple]:
     """The student's function as `story` wants it; all goes into `notes`."""
-    def calls_of(copies, alive, replicas):
-        calls = []
+    def go_on(copies, alive, replicas):
+        orders = []
 
         def copy(key, sender, receiver):
-            calls.append((index(key), index(sender), index(receiver)))
+            orders.append((index(key), index(sender), index(receiver)))
         lost = answer({key: {**at} for key, at in copies.items()}, [*alive],
                       replicas, copy)
-        notes.append((calls, [*lost] if isinstance(lost, (list, tuple, set))
-                      else f'{lost!r:.60}'))
+        notes.append((orders, [*lost] if isinstance(lost, (
+            list, tuple, set)) else shown(lost)))
         return notes[-1]
-    return calls_of
+    return go_on
 
 
 def run(answer: Answer, **case: Any) -> Notes:
     notes: list[tuple] = []
-    story(obeyed(answer, notes), **case, judge_death=after_calls)
+    for _ in story(obeyed(answer, notes), **case):
+        pass
     return notes
 
 
-def after_calls(copies: Copies, alive: Sequence[int], replicas: int,
-                calls: Iterable[Call], lost: Any) -> Copies:
-    """What there is after the orders, as far as they can be done."""
-    new = {key: {server: number for server, number in at.items()
-                 if server in alive} for key, at in copies.items()}
-    for key, sender, receiver in calls:
-        if sender in new.get(key, ()) and receiver in alive:
-            new[key][receiver] = new[key][sender]
-    return new
+def judge(wrong_in: Callable[[Death], str], notes: Notes,
+          **case: Any) -> None:
+    """Raise what `wrong_in` says of a death, the first that is not ''."""
+    answers = iter(notes)
+    for death in story(lambda *_: next(answers), **case):
+        said = wrong_in(death)
+        if said:
+            which = ' and '.join(map(str, death.dead))
+            raise Wrong(f'after the death of {which}: {said}')
 
 
-def one_copy(new: Copies, alive: Sequence[int], key: int, sender: int,
-             receiver: int) -> None:
-    """Do what `copy(key, sender, receiver)` says, or say why not."""
-    order = f'copy({key!r}, {sender!r}, {receiver!r})'
-    if key not in new:
-        raise Wrong(f'{order} was called, but there is no such key.')
-    at, newest = new[key], max(new[key].values(), default=0)
-    if sender not in alive:
-        raise Wrong(f'{order} reads from server {sender!r}, which is dead '
-                    'and cannot answer.' + ('' if at else
-                    f' Key {key} is lost: no living server has it.'))
-    if receiver not in alive:
-        raise Wrong(f'{order} writes to server {receiver!r}, which is dead.')
-    if sender not in at:
-        raise Wrong(f'{order} was called, but server {sender} has no copy of '
-                    f'key {key}; {sorted(at)} have one.')
-    if at[sender] < newest:
-        raise Wrong(f'{order} hands on an old value: server {sender} has '
-                    f'push {at[sender]} of key {key}, and push {newest} has '
-                    'reached a living server.')
-    if at.get(receiver) == newest:
-        raise Wrong(f'{order} moves a key for nothing: server {receiver} has '
-                    'this value already. Two copies on one server die '
-                    'together.')
-    at[receiver] = newest
-
-
-def judge_calls(copies: Copies, alive: Sequence[int], replicas: int,
-                calls: Iterable[Call], lost: Any) -> Copies:
-    """Can each order be obeyed, is it needed, and what has each server?"""
-    new = after_calls(copies, alive, replicas, (), lost)
-    for call in calls:
-        one_copy(new, alive, *call)
-    judge_count(copies, alive, replicas, calls, lost)
-    for key, at in new.items():
+def wrong_order(death: Death) -> str:
+    """The first order that is wrong or for nothing, or what is wrong in the
+    end."""
+    now = {key: {**at} for key, at in death.left.items()}
+    for key, *servers in death.orders:
+        at = now.get(key, {})
         newest = max(at.values(), default=0)
-        old = [server for server in at if at[server] < newest]
-        if old:
-            raise Wrong(f'server {old[0]} still has push {at[old[0]]} of key '
-                        f'{key}, and another server has push {newest}. A '
-                        'pull from this server would get an old value.')
-    return new
+        good = [server in death.alive and (at.get(server) == newest) is wanted
+                for server, wanted in zip(servers, (True, False))]
+        if not all(good) or not at:
+            was = [f'server {server} ' + (
+                f'had push {at[server]} of key {key}' if server in at else
+                'was dead' if server not in death.alive else
+                f'had no copy of key {key}')
+                for server in servers]
+            most = (f'The newest push on a living server was {newest}.' if at
+                    else 'No living server had this key.')
+            return (f'when copy({key}, {servers[0]}, {servers[1]}) was '
+                    f'called, {" and ".join(was)}. {most} A '
+                    'copy goes from a living server with the newest push to '
+                    'a living server without it.')
+        at[servers[1]] = newest
+    return wrong_count(death) or next(
+        (f'server {server} still has push {at[server]} of key {key}, and '
+         f'another server has push {max(at.values())}. A pull from this '
+         'server would get an old value.'
+         for key, at in now.items() for server in at
+         if at[server] < max(at.values())), '')
 
 
-def judge_count(copies: Copies, alive: Sequence[int], replicas: int,
-                calls: Iterable[Call], lost: Any) -> Copies:
-    """Has each key as many copies as it can, and are the lost ones named?"""
+def wrong_count(death: Death) -> str:
+    """Are the lost keys named, and has each key as many copies as it can?"""
+    lost = death.lost
     if isinstance(lost, str):
-        raise Wrong(f'your function returned {lost}. Return the list of the '
-                    'lost keys, or [] if no key is lost.')
-    before = after_calls(copies, alive, replicas, (), lost)
-    new = after_calls(copies, alive, replicas, calls, lost)
-    gone = [key for key in before if not before[key]]
-    for key in gone:
-        if key not in lost:
-            raise Wrong(f'key {key} is lost, because all servers that had '
-                        f'it, {sorted(copies[key])}, are dead; your list '
-                        'does not name it.')
-    for key in lost:
-        if lost.count(key) > 1:
-            raise Wrong(f'your list names key {key!r:.20} {lost.count(key)} '
-                        'times. Once is wanted.')
-        if key not in gone:
-            has = [server for one, at in copies.items() if one == key
-                   for server in at if server in alive]
-            raise Wrong(f'your list says that key {key!r:.20} is lost; it is '
-                        'not.' + f' Of the living servers, {has} had '
-                                 'it.' * bool(has))
-    wanted = min(replicas, len(alive))
-    for key, at in new.items():
-        if len(at) > wanted:
-            raise Wrong(f'key {key} is on {len(at)} servers, {sorted(at)}, '
-                        f'in the end; {wanted} are wanted. A copy was made '
-                        'for nothing.')
-        if at and len(at) < wanted:
-            raise Wrong(f'key {key} has {len(at)} of {wanted} copies in the '
-                        f'end, on {sorted(at)}. The next death can lose it.')
-    return new
+        return (f'your function returned {lost}. Return the list of the lost '
+                'keys, or [] if no key is lost.')
+    for key in [*death.left, *lost]:
+        if key not in death.before:
+            return f'your list has {shown(key)}, and there is no such key.'
+        at = sorted(death.left[key])
+        if lost.count(key) != (not at):
+            state = (f'not lost: {at} live' if at else
+                     'lost: none of them lives')
+            return (f'key {key} was on the servers '
+                    f'{sorted(death.before[key])}. It is {state}. Your list '
+                    f'has it {lost.count(key)} times, and {int(not at)} is '
+                    'right.')
+    return next((_copies(key, at, death) for key, at in death.after.items()
+                 if at and len(at) != death.wanted), '')
 
 
-def judge(notes: Notes, judge_death: Callable[..., Copies] = judge_calls,
-          **case: Any) -> list[tuple]:
-    if len(notes) != len(case['deaths']):
-        raise Wrong('your function did not end after each death.')
-    notes = iter(notes)
-    return story(lambda *_: next(notes), **case, judge_death=judge_death)
-
-
-def judge_again(notes: Notes, **case: Any) -> None:
-    judge(notes, judge_count, **case)
+def _copies(key, at, death):
+    return (f'in the end, the copies of key {key} are on {sorted(at)}, and '
+            f'the right number of copies is {death.wanted}.')
 
 
 def load_of(copies: Copies, servers: Iterable[int]) -> list[int]:
     return [sum(server in at for at in copies.values()) for server in servers]
 
 
-def most(after: Copies, alive: Sequence[int]) -> int:
-    """The target: the mean number of keys on a server, rounded up, and 1."""
+def target(after: Copies, alive: Sequence[int]) -> int:
+    """The mean number of keys on a server, rounded up, and 1."""
     return math.ceil(sum(map(len, after.values())) / len(alive)) + 1
 
 
-def judge_load(notes: Notes, **case: Any) -> None:
-    for _, alive, copies, after in judge(notes, after_calls, **case):
-        for key, at in after.items():
-            if at and len(at) < min(case['replicas'], len(alive)):
-                raise Wrong(f'key {key} has {len(at)} of {case["replicas"]} '
-                            'copies in the end. The load is checked when '
-                            'each key has all its copies.')
-        was, load = load_of(copies, alive), load_of(after, alive)
-        target, worst = most(after, alive), max(load)
-        if worst > max(target, *was):
-            k = load.index(worst)
-            new = sum(load) - sum(was)
-            raise Wrong(f'server {alive[k]} has {worst} keys in the end and '
-                        f'the target is at most {target}. {worst - was[k]} '
-                        f'of {new} new copies went to it, so its link and '
-                        'its memory are the bottleneck.')
+def wrong_load(death: Death) -> str:
+    """Has a server far more keys than the mean, and than it had?"""
+    was, load = (load_of(copies, death.alive)
+                 for copies in (death.before, death.after))
+    most, worst = target(death.after, death.alive), max(load)
+    for key, at in death.after.items():
+        if 0 < len(at) < death.wanted:
+            return (f'{_copies(key, at, death)} The load is checked when each '
+                    'key has all its copies.')
+    if worst <= max(most, *was):
+        return ''
+    k, least = load.index(worst), load.index(min(load))
+    return (f'server {death.alive[k]} has {worst} keys in the end, and at '
+            f'most {most} are right. {worst - was[k]} of '
+            f'{sum(load) - sum(was)} new copies went to it, so its link and '
+            f'its memory are the bottleneck. Server {death.alive[least]} has '
+            f'{min(load)} keys.')
 
 
 def picture(answer: Answer, keys: int = 60, servers: int = 5,
@@ -221,31 +204,19 @@ def picture(answer: Answer, keys: int = 60, servers: int = 5,
     from d2lps.pictures.drawing import wrapped
     from d2lps.pictures.rows import WIDE, legend_below, new_figure
     from d2lps.pictures.style import ink_on
-    seen: list[tuple] = []
-    notes: list[tuple] = []
-    follow = obeyed(answer, notes)
-
-    def calls_of(*world):
-        seen.append(world)
-        return follow(*world)
-    said = ''
-    try:
-        story(calls_of, keys, servers, replicas, [[dead]], seed, judge_calls)
-    except Wrong as error:
-        if not notes:
-            raise
-        said = f'. Not yet: {error}'
-    copies, alive, _ = seen[0]
-    had = load_of(copies, range(servers))
-    calls = notes[0][0]
-    came = [sum(receiver == server and server not in copies.get(key, ())
-                for key, _, receiver in calls) for server in range(servers)]
-    names = [f'server {s}' + ('' if s in alive else ', dead')
-             for s in range(servers)]
-    most = math.ceil(keys * replicas / len(alive)) + 1
-    title = wrapped(f'{sum(came)} new copies, and {len(calls) - sum(came)} '
-                    f'others; dashed: the target, at most {most}{said}', 13,
-                    560, bold=True)
+    [death] = story(obeyed(answer, []), keys, servers, replicas, [[dead]],
+                    seed)
+    said, total = wrong_order(death), len(death.orders)
+    had = load_of(death.before, range(servers))
+    came = [sum(receiver == server and server not in death.before.get(key, ())
+                for key, _, receiver in death.orders)
+            for server in range(servers)]
+    names = [f'server {server}' + ', dead' * (server == dead)
+             for server in range(servers)]
+    most = math.ceil(keys * replicas / (servers - 1)) + 1
+    title = wrapped(f'{sum(came)} new copies, and {total - sum(came)} others; '
+                    f'dashed: the target, at most {most}'
+                    + f'. Not yet: {said}' * bool(said), 13, 560, bold=True)
     figure = new_figure(WIDE, 1.2 + 0.25 * servers + 0.17 * len(title))
     ax = figure.subplots()
     for label, left, numbers, color in (
@@ -272,14 +243,16 @@ def _case(keys, servers, replicas, deaths, seed):
 
 CHECKS = {
     'copies': Check([_case(8, 5, 2, [[2]], 1), _case(12, 6, 3, [[4]], 2),
-                     _case(9, 4, 2, [[0, 3]], 2)], run, judge,
+                     _case(9, 4, 2, [[0, 3]], 2)], run,
+                    partial(judge, wrong_order),
                     'each key has all its copies again, no copy was made for '
                     'nothing, and lost keys are in your list.'),
     'again': Check([_case(10, 5, 2, [[1], [4], [0], [3]], 4),
-                    _case(10, 5, 2, [[0], [2, 1]], 5)], run, judge_again,
+                    _case(10, 5, 2, [[0], [2, 1]], 5)], run,
+                   partial(judge, wrong_count),
                    'it works after each death, down to the last server.'),
     'load': Check([_case(60, 5, 2, [[2]], 1), _case(50, 6, 3, [[0]], 2),
                    _case(60, 6, 2, [[1], [3]], 6)],
-                  run, judge_load,
+                  run, partial(judge, wrong_load),
                   'no server has more keys than the mean plus one: 31 of 60 '
                   'keys on four servers.')}

@@ -1,6 +1,6 @@
 # %% wrong: takes the first server that lives, whatever push it has
 # loses: copies
-# says: hands on an old value
+# says: The newest push on a living server was 2.
 #-        newest = max(at, key=at.get)
 #+        newest = next(iter(at))
 #-        behind = [server for server in at if at[server] < at[newest]]
@@ -23,14 +23,14 @@
 
 # %% wrong: two replicas, however many are wanted
 # loses: copies, again, load
-# says: has 2 of 3 copies
+# says: are on [0, 1], and the right number of copies is 3.
 #-        for server in behind + others[:max(0, replicas - len(at))]:
 #+        for server in behind + others[:max(0, 2 - len(at))]:
 
 
 # %% wrong: server 0 is taken for none
 # loses: copies
-# says: hands on an old value
+# says: The newest push on a living server was 2.
 #-        newest = max(at, key=at.get)
 #+        newest = None
 #+        for server in at:
