@@ -4,6 +4,7 @@ To chapter 16, notebooks/16-asynchrony.ipynb.
 """
 import heapq
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from operator import index
 from reprlib import repr as short
 from typing import Any, TypeAlias
@@ -67,20 +68,15 @@ def play(decide: Decide, times: Sequence[Sequence[float]], pushes: int,
     return race
 
 
-def obey(bound: int) -> Decide:
-    """Decide as it should be."""
-    return lambda race, rank, last: [
-        r for r in race.waiting if race.ahead(r) <= bound]
-
-
 def repeat(said: Iterable[Sequence[int]]) -> Decide:
     """Decide as the student's server did."""
     said = iter(said)
-    return lambda race, rank, last: [index(r) for r in next(said, ())]
+    return lambda race, rank, last: next(said, ())
 
 
 def run(answer: Answer, times: Sequence[Sequence[float]], bound: int,
         pushes: int, batches: Sequence[int] | None = None) -> Notes:
+    """Whom the student's server let continue, after each push."""
     ours = Race.__init__, Race.slowest, Race.ahead, play
     with forbidding(*ours):
         gate, said = answer(len(times), bound), []
@@ -101,87 +97,83 @@ def run(answer: Answer, times: Sequence[Sequence[float]], bound: int,
 
 
 def judge(said: Notes, bound: int, slack: int = 0, **case: Any) -> None:
-    """slack: so many more or less ahead is forgiven."""
+    """Raise `Wrong` at the first wrong decision.
+
+    slack: so many more or less ahead is forgiven.
+    """
     repeated, end = repeat(said), play(repeat(said), **case)
-    wanted = min(case['pushes'], sum(case.get('batches') or [10 ** 9]))
-    stuck = (f'At {end.now:g} s all workers wait and no worker computes, so '
-             'they wait for ever.') if sum(end.pushed) < wanted else ''
+    stuck = '' if sum(end.pushed) >= min(
+        case['pushes'], sum(case.get('batches') or [case['pushes']])) else (
+        f'after {end.now:g} s and {sum(end.pushed)} gradients, all workers '
+        'wait and no worker computes, so they wait for ever.')
 
     def decide(race, rank, last):
-        go = repeated(race, rank, last)
+        go = [*repeated(race, rank, last)]
         text = (f'at {race.now:g} s, worker {rank} pushes its gradient number '
                 f'{race.pushed[rank]}{", its last" if last else ""}. ')
         for r in go:
-            mistake = _may_not_go(race, r, bound, end.most, slack)
-            if mistake or go.count(r) > 1:
-                raise Wrong(f'{text}Worker {r} is told to '
-                            f'continue{mistake or " twice."}')
+            why = _may_not_go(race, r, bound, slack) or (
+                'and is in your list twice.' if go.count(r) > 1 else '')
+            if why:
+                more = f' Later a worker is {end.most} ahead.'
+                raise Wrong(f'{text}Worker {r} is told to continue, {why}'
+                            + more * (end.most > bound + 1))
         for r in sorted(race.waiting.difference(go)):
             if race.ahead(r) <= bound - slack:
-                raise Wrong(f'{text}{_need_not_wait(race, r, rank, bound)} '
-                            f'{stuck}'.rstrip())
+                raise Wrong(text + _waits_in_vain(race, r, rank, bound) + (
+                    f' A{stuck[1:]}' if stuck else ''))
         return go
 
     play(decide, **case)
     if stuck:
-        raise Wrong(stuck[0].lower() + stuck[1:])
+        raise Wrong(stuck)
 
 
-def judge_last(said: Notes, bound: int, **case: Any) -> None:
-    """Who is done; of one more or less ahead, the first check tells."""
-    judge(said, bound, slack=1, **case)
-
-
-def _may_not_go(race, r, bound, most, slack):
+def _may_not_go(race, r, bound, slack):
     """Why worker r must not go on, if so."""
     if not 0 <= r < len(race.pushed):
-        return f'. The workers are 0 to {len(race.pushed) - 1}.'
+        return f'but the workers are 0 to {len(race.pushed) - 1}.'
     if r in race.done:
-        return ', but it has no batch left.'
+        return 'but it has no batch left.'
     if r not in race.waiting:
-        return (', but it does not wait: it still computes its gradient '
-                f'number {race.pushed[r] + 1}.')
-    if race.ahead(r) > bound + slack:
-        why = 'That is one too many.'
-        if most > bound + 1:
-            why = (f'Later a worker is even {most} ahead. Which two workers '
-                   'do you compare?')
-        if bound == 0:
-            why = ('With bound 0, no worker begins a round before all '
-                   'workers have pushed in the previous round.')
-        return (f', {race.ahead(r)} ahead of the slowest, worker '
-                f'{race.slowest()}; the bound is {bound}. {why}')
+        return ('but it does not wait: it still computes its gradient number '
+                f'{race.pushed[r] + 1}.')
+    return '' if race.ahead(r) <= bound + slack else (
+        f'and it is {race.ahead(r)} ahead of the slowest, worker '
+        f'{race.slowest()}. The bound is {bound}.')
 
 
-def _need_not_wait(race, r, rank, bound):
-    """Why worker r could go on when worker `rank` has pushed."""
+def _waits_in_vain(race, r, rank, bound):
+    """Words about worker r, which may go on when worker `rank` has pushed."""
+    text = f'Worker {r} is not told to continue, and it is ' + (
+        'the slowest.' if race.ahead(r) == 0 else
+        f'only {race.ahead(r)} ahead of the slowest, worker '
+        f'{race.slowest()}. The bound is {bound}.')
+    if r != rank:
+        text += ' It has waited since an earlier push.'
     for d in race.done:
         if race.pushed[r] - race.pushed[d] > bound:
-            return (f'Worker {r} is left waiting for worker {d}, which has '
-                    'no batch left and never pushes again.')
-    if r != rank:
-        return (f'Worker {r} has waited, and may continue now, but it is not '
-                'in your list.')
-    if race.ahead(r) == 0:
-        return (f'You make worker {r} wait, and no other worker has pushed '
-                'less often. For which worker does it wait?')
-    return (f'You make worker {r} wait, only {race.ahead(r)} ahead of the '
-            f'slowest, worker {race.slowest()}; the bound is {bound}.')
+            return (f'{text} Worker {d} has pushed less often, but it has no '
+                    'batch left and never pushes again.')
+    return text
 
 
-def judge_figure(said: Notes, bound: int, **world: Any) -> None:
-    end, best = play(repeat(said), **world), play(obey(bound), **world)
-    if sum(end.pushed) < world['pushes']:
-        raise Wrong(f'at {end.now:g} s, after {sum(end.pushed)} gradients, '
-                    'all workers wait and no worker computes, so they wait '
-                    'for ever.')
-    if end.most > bound:
-        raise Wrong(f'a worker continues that is {end.most} ahead of the '
-                    f'slowest; the bound is {bound}.')
-    if end.now > best.now:
-        rates = [f'{world["pushes"] / race.now:.2f}' for race in (end, best)]
-        raise Wrong(f'your workers push {rates[0]} gradients per second, and '
-                    f'the bound permits {rates[1]}: a worker waits in vain.')
+def judge_figure(said: Notes, bound: int, times: Sequence[Sequence[float]],
+                 pushes: int) -> None:
+    """Gradients per second, as the chapter's own clock has them."""
+    from d2lps.asynchrony.clock import virtual_clock
+    end, right = play(repeat(said), times, pushes), virtual_clock(
+        times, bound, pushes)
+    if sum(end.pushed) == pushes and end.most <= bound and (
+            end.now <= right.seconds):
+        return
+    text = (f'your workers push {sum(end.pushed) / end.now:.2f} gradients per '
+            f'second, and a worker is up to {end.most} ahead. Right are '
+            f'{right.throughput:.2f} per second, and up to {bound} ahead.')
+    try:
+        judge(said, bound, times=times, pushes=pushes)
+    except Wrong as error:
+        raise Wrong(f'{text} The first wrong decision: {error}') from None
 
 
 def picture(answer: Answer) -> Picture:
@@ -211,7 +203,7 @@ CHECKS = {
         [{'bound': 1, 'pushes': 12, 'times': [[1], [1], [2]],
           'batches': [2, 6, 4]},
          {'bound': 0, 'pushes': 6, 'times': [[3], [1]], 'batches': [2, 4]}],
-        run, judge_last,
+        run, partial(judge, slack=1),
         'no worker waits for a worker that has no batch left.'),
     'figure': Check([TARGET], run, judge_figure,
                     '1.57 gradients per second; if all workers wait for all '

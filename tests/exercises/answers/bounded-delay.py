@@ -1,14 +1,14 @@
 # ruff: noqa: F811
 # %% wrong: who is exactly the bound ahead waits, too
 # loses: rule, last, figure
-# says: You make worker 0 wait, only 2 ahead of the slowest, worker 3
+# says: and it is only 2 ahead of the slowest, worker 3
 #-              if self.pushed[one] <= slowest + self.bound]
 #+              if self.pushed[one] < slowest + self.bound]
 
 
 # %% wrong: the answer is about the worker that pushes, and nobody else
 # loses: rule, last, figure
-# says: has waited, and may continue now, but it is not in your list
+# says: It has waited since an earlier push.
 #-        go = [one for one in self.waiting
 #-              if self.pushed[one] <= slowest + self.bound]
 #+        go = [one for one in [rank]
@@ -17,7 +17,7 @@
 
 # %% wrong: workers that are done still count
 # loses: last
-# says: which has no batch left and never pushes again
+# says: but it has no batch left and never pushes again
 #-        if last:
 #-            del self.pushed[rank]
 #-        else:
@@ -28,7 +28,7 @@
 
 # %% wrong: who is done counts as 99 pushes
 # loses: last
-# says: has no batch left and never pushes again
+# says: has pushed less often, but it has no batch left
 #-            del self.pushed[rank]
 #+            self.pushed[rank] = 99
 
