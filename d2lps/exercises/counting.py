@@ -11,16 +11,37 @@ import numpy as np
 from d2lps.exercises.checking import Wrong
 
 
+class Log:
+    """The copies between devices, which arrays note.
+
+    The list is no attribute: a function returns what is in it.
+    """
+
+    def __init__(self) -> None:
+        messages = []
+
+        def copied(src, dst, size):
+            """Note a copy; returns its number."""
+            messages.append([src, dst, int(size), 'back'])
+            return len(messages) - 1
+
+        def added(number):
+            """Note that a copy was added to an array."""
+            messages[number][3] = 'sum'
+        self.copied, self.added = copied, added
+        self.messages = lambda: [[*message] for message in messages]
+
+
 class Counted:
     """An array on device `ctx`.
 
-    log: a list that all arrays share, with a message [src, dst, numbers,
-    way] for each copy. The way is 'sum' if the copy was added to an array,
-    and 'back' if it was only written into one.
+    log: of all arrays together. Its messages are [src, dst, numbers, way].
+    The way is 'sum' if the copy was added to an array, and 'back' if it was
+    only written into one. message: the number of the copy that this array is.
     """
 
-    def __init__(self, data: np.ndarray, ctx: int, log: list,
-                 message: list | None = None) -> None:
+    def __init__(self, data: np.ndarray, ctx: int, log: Log,
+                 message: int | None = None) -> None:
         self.data, self.ctx, self.log = data, ctx, log
         self.message = message
         self.shape, self.size = data.shape, data.size
@@ -33,8 +54,7 @@ class Counted:
         ctx = other.ctx if isinstance(other, Counted) else other
         message = self.message
         if ctx != self.ctx:
-            message = [self.ctx, ctx, int(self.size), 'back']
-            self.log.append(message)
+            message = self.log.copied(self.ctx, ctx, self.size)
         copy = Counted(self.data.copy(), ctx, self.log, message)
         if not isinstance(other, Counted):
             return copy
@@ -71,8 +91,8 @@ class Counted:
     def _added(self, other, add):
         numbers = self._numbers(other)
         for one in self, other:
-            if getattr(one, 'message', None):
-                one.message[3] = 'sum'
+            if getattr(one, 'message', None) is not None:
+                self.log.added(one.message)
         return add(self.data, numbers)
 
     def __add__(self, other: Any) -> 'Counted':

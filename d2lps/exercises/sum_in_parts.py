@@ -8,14 +8,14 @@ from math import prod
 import numpy as np
 
 from d2lps.exercises.checking import Answer, Check, Notes, Picture, Wrong
-from d2lps.exercises.counting import Counted, busiest
+from d2lps.exercises.counting import Counted, Log, busiest
 
 GB_PER_S = 16  # of each device's link, each way; a number counts as 1 MB
 
 
 def _factors(shape):
-    """What tells a number from its neighbours: 1 to 7, again and again."""
-    return np.arange(prod(shape)) % 7 + 1.0
+    """What tells a number from its neighbours: no multiples of each other."""
+    return 1 + np.arange(prod(shape)) % 7 / 1024
 
 
 def _gradients(k, shape):
@@ -25,29 +25,31 @@ def _gradients(k, shape):
 
 def run(answer: Answer, k: int, shape: Sequence[int]) -> Notes:
     """The messages, and what every array holds in the end."""
-    log: list[list] = []
-    numbers = _gradients(k, shape)
+    log, numbers = Log(), _gradients(k, shape)
+    messages = log.messages
     answer([Counted(array, i, log) for i, array in enumerate(numbers)])
-    return {'log': log, 'ends': [array.reshape(-1) for array in numbers]}
+    return {'log': messages(), 'ends': [array.reshape(-1)
+                                        for array in numbers]}
 
 
 def judge_sum(notes: Notes, k: int, shape: Sequence[int]) -> None:
     """On every device the sum of all."""
-    ends = np.array(notes['ends'], float)
-    size, total = prod(shape), sum(8.0 ** i for i in range(k))
-    if ends.shape != (k, size):
-        raise Wrong('an array has another size in the end.')
-    ends /= _factors(shape)
-    left = np.flatnonzero((ends == 8.0 ** np.arange(k)[:, None]).all(axis=0))
-    if k > 1 and 0 < len(left) < size:
-        raise Wrong(f'{len(left)} of {size} numbers, for example number '
-                    f'{left[0]}, have not changed on any device: no device '
-                    f'has summed them. Where does the last of {k} chunks end?')
+    size, own = prod(shape), 8.0 ** np.arange(k)[:, None]
+    ends = np.array(notes['ends'], float) / _factors(shape)
     for i, end in enumerate(ends):
-        wrong = np.flatnonzero(end != total)
+        wrong = np.flatnonzero(end != own.sum())
         if len(wrong):
-            raise Wrong(f'on device {i}, number {wrong[0]} of {size}: '
-                        f'{_why(end[wrong[0]], i, k)}')
+            first = wrong[0]
+            hint = ''
+            if (ends == own).all():
+                hint = (' None of the arrays has changed. What reshape '
+                        'returns is a copy. Write the sums into the arrays, '
+                        'with [:] =.')
+            elif (ends[:, first] == own[:, 0]).all():
+                hint = ' This number has not changed on any device.'
+            raise Wrong(f'on device {i} the first wrong number is number '
+                        f'{first} of {size}; wrong numbers: {len(wrong)}. '
+                        f'{_held(end[first], k)}{hint}')
     # All gradients but one leave their devices; all sums but one arrive.
     copied = sum(numbers for _, _, numbers, _ in notes['log'])
     least = 2 * (k - 1) * size
@@ -57,22 +59,15 @@ def judge_sum(notes: Notes, k: int, shape: Sequence[int]) -> None:
                     f'{least} MB.')
 
 
-def _why(value, own, k):
-    """What is wrong with a sum of powers of 8."""
-    if value == 8.0 ** own and k > 1:
-        return ('it still has only its own gradient. Write the sum into this '
-                'array, with [:] =. What reshape returns is a copy.')
+def _held(value, k):
+    """Which gradients are in a sum of powers of 8."""
     if abs(value * k - sum(8.0 ** d for d in range(k))) < 1e-6:
-        return 'it has the mean. The sum is wanted.'
-    if value != int(value) or not 0 <= value < 8.0 ** k:
-        return (f'{value:g} is not the sum of gradients. Do all chunks begin '
-                'and end at the same numbers on all devices?')
+        return 'It is the mean. The sum is wanted.'
+    if not np.isfinite(value) or value % 1 or not 0 <= value < 8.0 ** k:
+        return 'It is not the sum of gradients of this number.'
     often = [int(value) // 8 ** d % 8 for d in range(k)]
-    for d, count in enumerate(often):
-        if count > 1:
-            return f'the gradient of device {d} is counted {count} times.'
-    missing = [d for d, count in enumerate(often) if not count]
-    return f'the gradient of device {missing[0]} is missing.'
+    return (f'The gradients of devices 0 to {k - 1} are {often} times in it; '
+            'each should be in it once.')
 
 
 def _times(log, k):
@@ -97,27 +92,27 @@ def judge_time(notes: Notes, k: int, shape: Sequence[int]) -> None:
                         'more.')
     if took <= target * (1 + 1e-9):
         return
-    totals = sum(into + out for into, out in busiest(notes['log'],
-                                                     k).values())
-    device = int(np.argmax(totals))
     text = f'it takes {took:g} ms; the target is {target:g}. '
-    if all(device in message[:2] for message in notes['log']):
-        raise Wrong(f'{text}All messages go into or out of device {device}, '
-                    'so its link has all the work while the other links are '
-                    'idle.')
-    most = max(message[2] for message in notes['log'])
-    if most == size:
-        raise Wrong(f'{text}One copy has all {size} MB, and a chunk has at '
-                    f'most {largest}. Cut first, then copy: send a device '
-                    'only the chunk that it sums, and send only the sum back.')
+    messages = notes['log']
+    for device in range(k):
+        if all(device in message[:2] for message in messages):
+            raise Wrong(f'{text}All messages go into or out of device '
+                        f'{device}, so its link has all the work while the '
+                        'other links are idle.')
+    src, dst, most, _ = max(messages, key=lambda message: message[2])
     if most > largest:
-        raise Wrong(f'{text}One copy has {most} of the {size} MB, and no '
-                    f'chunk needs more than {largest}. Are the chunks cut '
-                    'from the flat array, as evenly as possible?')
-    raise Wrong(f'{text}The links of the devices carry '
-                f'{totals.astype(int).tolist()} MB. Each device should sum '
-                f'one chunk of {largest} MB or less, and every number should '
-                'go only to the device that sums it.')
+        raise Wrong(f'{text}A copy from device {src} to device {dst} has '
+                    f'{most} of the {size} MB. '
+                    + ('Cut first, then copy: send a device only the chunk '
+                       'that it sums, and send only the sum back.'
+                       if most == size else
+                       f'If {k} chunks of the flat array are as equal as '
+                       f'possible, the largest has {largest} MB.'))
+    carried = [int(into + out) for into, out in zip(*map(
+        sum, zip(*busiest(messages, k).values())))]
+    raise Wrong(f'{text}The links of the devices carry {carried} MB. Each '
+                f'device should sum one chunk of {largest} MB or less, and '
+                'every number should go only to the device that sums it.')
 
 
 def picture(answer: Answer) -> Picture:
