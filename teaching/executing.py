@@ -30,7 +30,7 @@ FIRST = 60  # for the first: it imports
 WHOLE = 120  # for all cells of a notebook
 # Seconds by the clock on the wall, for what waits and computes nothing. Who is
 # not alone and takes longer is executed again, alone.
-WAIT = 3  # times as many for a cell
+WAIT = 2  # times as many for a cell
 OUTPUTS = 10  # until all that a cell has shown is here, once it has ended
 LONGEST = 300  # for all cells of a notebook
 ALONE = 120  # the same, when no other is executed at the same time

@@ -47,29 +47,19 @@ WRITERS = ('byhand', 'course', 'feedback', 'grade', 'handback', 'late', 'lms',
 
 
 class Task(NamedTuple):
-    """A student's exercise, to be graded.
+    """A student's exercise. notebook: None if nothing was handed in.
 
-    digest: of all that the result depends on; None if nothing was handed in.
-    alone: is no other notebook executed at the same time?
+    remarks: what was remarked as it was read. time: when it was handed in, if
+    that is known. digest: of all that the result depends on. alone: is no
+    other notebook executed at the same time?
     """
-    submission: Submission
+    student: str
     exercise: str
-    digest: str | None
+    notebook: NotebookNode | None
+    remarks: list[str]
+    time: str | None
+    digest: str
     alone: bool = False
-
-    @property
-    def student(self) -> str:
-        return self.submission.student
-
-    @property
-    def remarks(self) -> list[str]:
-        """A new list of what was remarked as the answer was read."""
-        return [*self.submission.remarks.get(self.exercise, [])]
-
-    @property
-    def time(self) -> str | None:
-        """When it was handed in, if that is known."""
-        return self.submission.times.get(self.exercise)
 
 
 class Grading:
@@ -106,10 +96,10 @@ class Grading:
     def run(self) -> None:
         """Grade all that is new or changed."""
         self._read_gradebook()
-        tasks = [Task(submission, exercise, self._digest(submission, exercise))
+        tasks = [self._task(submission, exercise)
                  for submission in self._submissions
                  for exercise in self._exercises]
-        torch = any(task.digest and task.exercise in WITH_TORCH
+        torch = any(task.notebook and task.exercise in WITH_TORCH
                     for task in tasks) and has_torch(self._behind_walls)
         todo = []
         for task in tasks:
@@ -136,30 +126,28 @@ class Grading:
                   f'there by hand is as before: {error.args[0]}')
         self.results.note_gradebook(by_hand, Rules(due, self._late))
 
-    def _digest(self, submission: Submission, exercise: str) -> str | None:
-        """See `Task`."""
-        if exercise not in submission.notebooks:
-            return None
-        return digest(submission.notebooks[exercise],
-                      submission.remarks.get(exercise, []),
-                      self._templates[exercise],
-                      hidden_cases(HIDDEN, exercise), _judging_code())
+    def _task(self, submission: Submission, exercise: str) -> Task:
+        notebook = submission.notebooks.get(exercise)
+        remarks = submission.remarks.get(exercise, [])
+        return Task(submission.student, exercise, notebook, remarks,
+                    submission.times.get(exercise), digest(
+                        notebook, remarks, self._templates[exercise],
+                        hidden_cases(HIDDEN, exercise), _judging_code()))
 
     def _is_to_do(self, task: Task, torch: bool) -> bool:
         """Is there a notebook that was not graded yet, and can be?"""
-        if task.digest is None or task.exercise in WITH_TORCH and not torch:
+        if not task.notebook or task.exercise in WITH_TORCH and not torch:
             return False
-        return task.student in self._again or not (
-            self.results.known(task.student, task.exercise, task.digest))
+        return task.student in self._again or not self.results.known(
+            task.student, task.exercise, task.digest)
 
     def _keep(self, task: Task) -> None:
         """Note the result of a notebook that is not executed."""
-        known = task.digest and self.results.known(
-            task.student, task.exercise, task.digest)
-        if known:
+        known = self.results.known(task.student, task.exercise, task.digest)
+        if task.notebook and known:
             if known.time != task.time:
                 self.results.keep(known._replace(time=task.time), task.digest)
-        elif task.digest is not None:
+        elif task.notebook:
             self._no_result(task, None, [NEEDS_TORCH, *task.remarks])
         elif self.results.was_graded(task.student, task.exercise):
             print(f'{task.student}, {task.exercise}: not handed in this time; '
@@ -208,12 +196,12 @@ class Grading:
 
     async def _result(self, task: Task) -> tuple[NotebookNode, Result]:
         """The executed notebook, and what the judges say of it."""
+        assert task.notebook  # as `_is_to_do` says
         cases = hidden_cases(HIDDEN, task.exercise)
         slot = await self._slots.get()
         try:
-            notebook, remarks = rebuild(
-                self._templates[task.exercise],
-                task.submission.notebooks[task.exercise])
+            notebook, remarks = rebuild(self._templates[task.exercise],
+                                        task.notebook)
             problems = await execute(notebook, cases, slot, self._behind_walls,
                                      task.alone)
         finally:
@@ -380,25 +368,21 @@ def summary(grading: Grading, submissions: Sequence[Submission],
             seconds: float, to: Path) -> None:
     """Say what was done, and what was not."""
     results = grading.results.all()
-    kept = sum(bool(result.verdicts) for result in results) - len(
-        grading.graded)
-    missing = sum(result.remarks == [MISSING] for result in results)
-    remarked = sum(bool(result.remarks) for result in results) - missing
     without = [one for one in results if NEEDS_TORCH in one.remarks]
     if without:
-        names = {one.exercise: None for one in without}
-        print(f'{len(without)} notebooks are not graded, of '
-              f'{", ".join(names)}. {NO_TORCH}. Then the same again grades '
-              'them.')
+        names = ', '.join(dict.fromkeys(one.exercise for one in without))
+        print(f'{len(without)} notebooks are not graded, of {names}. '
+              f'{NO_TORCH}. Then the same again grades them.')
     there = Counter(one.exercise for one in results)
     some = [f'{name} ({there[name]})' for name in exercises
             if there[name] < len(submissions) and name not in asked_for]
     if some:
         print('not handed in by all, which counts for nobody unless '
               f'EXERCISES names it: {", ".join(some)}')
+    kept = sum(bool(one.verdicts) for one in results) - len(grading.graded)
     print(f'{len(submissions)} students, {len(grading.graded)} notebooks '
-          f'graded in {seconds:.0f} s, {kept} results of before kept, '
-          f'{missing} missing, {remarked} with remarks: {to / "grades.csv"}')
+          f'graded in {seconds:.0f} s, {kept} results of before kept: '
+          f'{to / "grades.csv"}')
 
 
 if __name__ == '__main__':

@@ -121,7 +121,7 @@ def test_who_sleeps_or_computes_without_end_is_late(monkeypatch, code):
 @pytest.mark.full
 def test_who_may_have_waited_for_others_is_executed_alone(monkeypatch):
     monkeypatch.setattr(executing, 'SECONDS', 1)
-    with pytest.raises(Disturbed, match='a cell had taken 3 s'):
+    with pytest.raises(Disturbed, match='a cell had taken 2 s'):
         run('import time\ntime.sleep(5)', alone=False)
     monkeypatch.setattr(executing, 'LONGEST', 1)
     with pytest.raises(Disturbed, match='all cells together had taken 1 s'):
