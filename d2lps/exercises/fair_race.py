@@ -10,6 +10,8 @@ from itertools import combinations
 from statistics import median
 from typing import Any
 
+import numpy as np
+
 from d2lps.checks import shown
 from d2lps.exercises.checking import (Answer, Case, Check, Notes, Picture,
                                       Wrong, scalar)
@@ -106,14 +108,16 @@ def _numbers(returned, names):
             raise Wrong(f'your function returned times for '
                         f'{shown([*returned.keys()])}. {wanted}')
         returned = [returned[name] for name in names]
-    try:
-        numbers = [float(scalar(one)) for one in returned]
-    except (TypeError, ValueError):
-        raise Wrong(f'your function returned {shown(returned)}. {wanted}'
-                    ) from None
-    if len(numbers) != len(names):
-        raise Wrong(f'your function returned {len(numbers)} values for '
-                    f'{len(names)} programs. {wanted}')
+    if not isinstance(returned, (list, tuple, np.ndarray)) or (
+            len(returned) != len(names)):
+        raise Wrong(f'your function returned {shown(returned)}. {wanted}')
+    numbers = []
+    for name, one in zip(names, returned):
+        try:
+            numbers.append(float(scalar(one)))
+        except (TypeError, ValueError):
+            raise Wrong(f'for {name!r} your function returned {shown(one)}. '
+                        'One number is wanted, its ms.') from None
     for name, one in zip(names, numbers):
         if not (math.isfinite(one) and one > 0):
             raise Wrong(f'for {name!r} your function returned {one:g}. A '
@@ -181,7 +185,7 @@ def _unit(names, runs, found):
     if words:
         words.append(
             'Did you return the ms of one run?' if len(words) == len(names)
-            else 'The other times can be ms. What is different here?')
+            else 'Is only this one not in ms?')
     return words
 
 
@@ -202,14 +206,9 @@ def _hints(notes, pair, runs, names, ms, world):
     words = ' and '.join(TROUBLES[trouble] for trouble in guilty)
     said.append(f'On the same machine without {words} your result would be '
                 'right.')
-    for trouble in guilty:
-        said += [_what_it_did(trouble, runs[k], names[k], world)
-                 for k in pair]
-    if 'drift' in guilty:
-        said.append(f'Each run takes {abs(world["drift"]):.1%} '
-                    f'{"longer" if world["drift"] > 0 else "less"} than the '
-                    'run before.')
-    said.append(_question(guilty, runs, ms))
+    trouble = guilty[0]  # of several, one after the other
+    said += [_what_it_did(trouble, runs[k], names[k], world) for k in pair]
+    said.append(_question(trouble, pair, runs, ms, world))
     used = sum(map(len, runs))
     if used <= MOST_RUNS // 2:
         said.append(f'You used {used} of {MOST_RUNS} runs.')
@@ -227,23 +226,33 @@ def _returned(one, runs, name):
             f'{which.get(one, "")}.')
 
 
-def _question(guilty, runs, ms):
+def _question(trouble, pair, runs, ms, world):
     """What to think about next."""
-    if 'cold' in guilty:
+    if trouble == 'cold':
         return 'Should the first run of a program count?'
     warm = [median(time for _, time in mine[1:] or mine) for mine in runs]
+    if trouble == 'drift':
+        text = (f'Each run takes {abs(world["drift"]):.1%} '
+                f'{"longer" if world["drift"] > 0 else "less"} than the run '
+                'before. ')
+        one, other = (_middle(runs[k]) for k in pair)
+        return text + (
+            'How many runs must count, and in which order, so that both '
+            'middles are the same?'
+            if one != other else
+            'Do you compare two programs, or two moments?')
     if worst_pair(warm, ms)[0] <= NEAR:
         return ('The same runs, without the first of each program, are enough '
-                'for a right result. Which summary of them '
-                + ('shows all programs at the same moment?'
-                   if 'drift' in guilty else
-                   'hardly changes when a few of them are strange?'))
-    if 'odd' in guilty:
-        return 'Which summary of many runs hardly changes by two odd ones?'
-    return ('In which order do the runs that count lie around the same '
-            'moment, for all programs?' if 'drift' in guilty else
-            'In which order does a slow phase hit as many runs of each '
-            'program, and leave enough of them?')
+                'for a right result. Which summary of them hardly changes '
+                'when a few of them are strange?')
+    return ('In which order does a slow phase hit as many runs of each '
+            'program, and leave enough of them?' if trouble == 'slow' else
+            'Which summary of many runs hardly changes by two odd ones?')
+
+
+def _middle(runs):
+    """The middle of a program's runs without the first, in runs of all."""
+    return median(number + 1 for number, _ in runs[1:] or runs)
 
 
 def _what_it_did(trouble, runs, name, world):
@@ -265,11 +274,10 @@ def _what_it_did(trouble, runs, name, world):
         return ' '.join(odd) or f'No run of {name!r} was odd.'
     if len(runs) == 1:
         return f'You ran {name!r} only once.' * ('cold' not in world)
-    if len(runs) == 2:
-        return f'The second run of {name!r} was run {numbers[1]}.'
-    return (f'The runs of {name!r} after its first were runs {numbers[1]} to '
-            f'{numbers[-1]} of the machine, and the middle of them is run '
-            f'{median(numbers[1:]):g}.')
+    if len(runs) == 1:
+        return f'You ran {name!r} only once.'
+    return (f'{name!r} had the runs {numbers[0]} to {numbers[-1]} of the '
+            f'machine. Without its first, their middle is {_middle(runs):g}.')
 
 
 def picture(answer: Answer) -> Picture:
