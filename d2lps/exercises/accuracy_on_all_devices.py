@@ -12,7 +12,8 @@ import numpy as np
 
 from d2lps.exercises.checking import (Answer, Check, Notes, Picture, Wrong,
                                       scalar)
-from d2lps.exercises.images import devices, images_of, judge_images, noted
+from d2lps.exercises.images import (devices, hidden_list, images_of,
+                                    judge_images, noted)
 from d2lps.figures import describe
 
 
@@ -48,26 +49,6 @@ def _data(num_images, seed):
     return labels, np.where(right, labels, (labels + 1) % 10), right
 
 
-def _recorder(said):
-    """A begin, and a function that returns what it was asked for, and when.
-
-    The lists are in no frame that the student's function can see.
-    """
-    asked, log = [], []
-
-    def begin(i, X_part, y_part):
-        number, batch = len(asked), noted(X_part, y_part)
-        asked.append((int(i), batch))
-        log.append(('begin', number))
-
-        def wait():
-            log.append(('wait', number))
-            return sum(int(said[row] == label)
-                       for row, label in zip(*batch[:2]))
-        return Count(wait)
-    return begin, lambda: {'asked': [*asked], 'log': [*log]}
-
-
 def run(answer: Answer, num_images: int, k: int, seed: int = 0) -> Notes:
     """What the student's function did, and what it returns for equal parts."""
     notes = _one_run(answer, num_images, k, seed)
@@ -84,24 +65,45 @@ def _multiple(num_images, k):
 
 
 def _one_run(answer, num_images, k, seed):
+    """When which device began with what, and when Python waited for it."""
     y, said, _ = _data(num_images, seed)
     X = images_of(np.arange(num_images))
     before = X.copy(), y.copy()
-    begin, what_was_done = _recorder(said)
+    note, log = hidden_list()
+
+    def begin(i, X_part, y_part):
+        number, batch = len(log()), noted(X_part, y_part)
+        note(('begin', int(i), batch))
+
+        def wait():
+            note(('wait', number))
+            return sum(int(said[row] == label)
+                       for row, label in zip(*batch[:2]))
+        return Count(wait)
+
     accuracy = scalar(answer(X, y, k, begin))
     number = isinstance(accuracy, (Real, Decimal))
-    return {**what_was_done(),
+    return {'log': log(),
             'accuracy': float(accuracy) if number else short(accuracy),
             'changed': not all(map(np.array_equal, (X, y), before))}
+
+
+def _parts(notes: Notes, k: int) -> list:
+    """Of each part: the device, and the images with their labels."""
+    parts = [one[1:] for one in notes['log'] if one[0] == 'begin']
+    for device, _ in parts:
+        if not 0 <= device < k:
+            raise Wrong(f'there is no device {device}; the devices are 0 to '
+                        f'{k - 1}.')
+    return parts
 
 
 def judge_accuracy(notes: Notes, num_images: int, k: int,
                    seed: int = 0) -> None:
     """Every image once, and the share of right answers."""
-    judge_devices(notes, k)
     labels, _, is_right = _data(num_images, seed)
     judge_images([(f'the part of device {device}', batch)
-                  for device, batch in notes['asked']], labels,
+                  for device, batch in _parts(notes, k)], labels,
                  num_images // k)
     if notes['changed']:
         raise Wrong('your function has changed X or y. The next test uses '
@@ -116,13 +118,6 @@ def judge_accuracy(notes: Notes, num_images: int, k: int,
                     f'{truth:.6g}.{_hint(notes, truth, num_images, k, seed)}')
 
 
-def judge_devices(notes: Notes, k: int) -> None:
-    for device, _ in notes['asked']:
-        if not 0 <= device < k:
-            raise Wrong(f'there is no device {device}; the devices are 0 to '
-                        f'{k - 1}.')
-
-
 def _near(given, truth):
     return abs(given - truth) < 1e-6  # a float32 has no more digits
 
@@ -133,9 +128,9 @@ def _hint(notes, truth, num_images, k, seed):
             'the number of right answers', num_images):
         if _near(notes['accuracy'] / times, truth):
             return f' Yours is {unit}.'
-    taken = {number for what, number in notes['log'] if what == 'wait'}
-    for number, (device, batch) in enumerate(notes['asked']):
-        if number not in taken and batch[0]:
+    taken = {one[1] for one in notes['log'] if one[0] == 'wait'}
+    for number, (what, device, *batch) in enumerate(notes['log']):
+        if what == 'begin' and number not in taken and batch[0][0]:
             return f' Your function never took the count of device {device}.'
     many, equal = _multiple(num_images, k), notes['equal']
     if isinstance(equal, float) and _near(equal, _data(many, seed)[2].mean()):
@@ -148,33 +143,32 @@ def _hint(notes, truth, num_images, k, seed):
 
 def _sizes(notes, k):
     """How many images each device has."""
-    return [sum(len(batch[0]) for device, batch in notes['asked']
+    return [sum(len(rows) for device, (rows, *_) in _parts(notes, k)
                 if device == i) for i in range(k)]
 
 
 def _timeline(notes, k):
     """[device, start, end] of all work, [start, end] of Python's waiting."""
-    now, free, work, waits = 0, [0] * k, [], []
-    for what, number in notes['log']:
-        device, (rows, *_) = notes['asked'][number]
+    now, free, work, waits = 0, [0] * k, {}, []
+    for number, (what, *one) in enumerate(notes['log']):
         if what == 'begin':
+            device, (rows, *_) = one
             start = max(now, free[device])
             free[device] = start + len(rows)
-            work.append([device, start, free[device]])
-        elif work[number][2] > now:
-            waits.append([now, work[number][2]])
-            now = work[number][2]
-    return work, waits
+            work[number] = device, start, free[device]
+        elif work[one[0]][2] > now:
+            waits.append([now, work[one[0]][2]])
+            now = work[one[0]][2]
+    return [*work.values()], waits
 
 
 def judge_time(notes: Notes, num_images: int, k: int, seed: int = 0) -> None:
     """An image takes a millisecond; all devices work side by side."""
-    judge_devices(notes, k)
-    tested = sum(len(batch[0]) for _, batch in notes['asked'])
-    if not tested and num_images < k:
+    sizes = _sizes(notes, k)
+    if not any(sizes) and num_images < k:
         return  # nothing was tested; the first check says so
-    if tested < num_images / 2:  # the first check tells of a few left out
-        raise Wrong(f'{tested} of {num_images} images were tested.')
+    if sum(sizes) < num_images / 2:  # the first check tells of a few left out
+        raise Wrong(f'{sum(sizes)} of {num_images} images were tested.')
     work, waits = _timeline(notes, k)
     if not waits:
         raise Wrong('int() never took a count, so Python never waited for a '
@@ -183,7 +177,6 @@ def judge_time(notes: Notes, num_images: int, k: int, seed: int = 0) -> None:
     if end <= target:
         return
     text = f'the test took {end} ms; the target is {target}. '
-    sizes = _sizes(notes, k)
     if max(sizes) > target:
         raise Wrong(f'{text}The devices have {sizes} images. Divide the '
                     f'images so that no device has more than {target}.')
@@ -198,7 +191,7 @@ def picture(answer: Answer) -> Picture:
     from d2lps.pictures import BLUE, ORANGE
     from d2lps.pictures.rows import WIDE, draw_bars, new_figure, row_axes
     notes, k = run(answer, 449, 4), 4
-    judge_devices(notes, k)
+    _parts(notes, k)  # says if there is no such device
     accuracy = notes['accuracy']
     if isinstance(accuracy, float):
         accuracy = f'{accuracy:.3f}'

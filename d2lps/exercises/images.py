@@ -1,6 +1,6 @@
 """Images whose pixels are their own numbers, for exercises to chapter 1."""
-from collections.abc import Iterable, Sequence
-from typing import TypeAlias
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -9,6 +9,18 @@ from d2lps.exercises.checking import Wrong
 
 # The numbers of images, their labels, and whether pixels have changed.
 Batch: TypeAlias = tuple[list[int], list[int], bool]
+
+
+def hidden_list() -> tuple[Callable[[Any], None], Callable[[], list]]:
+    """A function that adds to a list, and one that returns a copy of it.
+
+    The list is in no frame of the check that calls a student's function.
+    """
+    notes: list = []
+
+    def note(one: Any) -> None:
+        notes.append(one)
+    return note, lambda: [*notes]
 
 
 def images_of(numbers: Sequence[int] | np.ndarray) -> np.ndarray:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from d2lps.exercises.checking import Answer, Check, Notes, Picture, Wrong
-from d2lps.exercises.images import devices
+from d2lps.exercises.images import devices, hidden_list
 
 SETS = 'validation', 'test'
 
@@ -49,12 +49,11 @@ def _world(seed, lrs, counts, equal=(), step=0.08):
     return {'validation': validation, 'test': test}
 
 
-def _recorder(lrs, counts, accuracies):
-    """train, evaluate, and a function that returns what they were asked for.
-
-    The lists are in no frame that the student's function can see.
-    """
-    trained, looks, models = [], [], []
+def run(answer: Answer, lrs: Sequence[float], counts: Sequence[int], b: int,
+        **more: Any) -> Notes:
+    """What was trained, what was looked at, in order; what came back."""
+    accuracies = _world(lrs=lrs, counts=counts, **more)
+    (note_run, trained), (note_look, looks) = hidden_list(), hidden_list()
 
     def train(num_devices, batch_size, lr):
         # A float32 is not quite the rate that it was made of.
@@ -63,9 +62,8 @@ def _recorder(lrs, counts, accuracies):
             raise Wrong(f'train was called with {num_devices} devices and a '
                         f'learning rate of {lr}. The counts are {counts}, '
                         f'the rates {lrs}.')
-        models.append((counts.index(num_devices), lrs.index(near[0])))
-        trained.append((int(num_devices), float(batch_size), near[0]))
-        return Model(len(models) - 1)
+        note_run((int(num_devices), float(batch_size), near[0]))
+        return Model(len(trained()) - 1)
 
     def evaluate(model, name):
         if not isinstance(model, Model):
@@ -74,25 +72,18 @@ def _recorder(lrs, counts, accuracies):
         if name not in SETS:
             raise Wrong(f'evaluate was called with {short(name)}. The sets '
                         "are called 'validation' and 'test'.")
-        row, column = models[model.number]
-        accuracy = float(accuracies[name][row, column])
-        looks.append((counts[row], lrs[column], name, accuracy))
+        n, _, lr = trained()[model.number]
+        accuracy = float(accuracies[name][counts.index(n), lrs.index(lr)])
+        note_look((n, lr, name, accuracy))
         return accuracy
-    return train, evaluate, lambda: {'trained': [*trained],
-                                     'looks': [*looks]}
+
+    returned = answer(train, evaluate, [*lrs], [*counts], b)
+    return {'trained': trained(), 'looks': looks(),
+            'returned': _two_lists(returned) or short(returned)}
 
 
 def _near(one, other):
     return bool(np.isclose(one, other, 1e-6, 0))
-
-
-def run(answer: Answer, lrs: Sequence[float], counts: Sequence[int], b: int,
-        **more: Any) -> Notes:
-    """What was trained, what was looked at, in order; what came back."""
-    train, evaluate, notes = _recorder(
-        lrs, counts, _world(lrs=lrs, counts=counts, **more))
-    returned = answer(train, evaluate, [*lrs], [*counts], b)
-    return {**notes(), 'returned': _two_lists(returned) or short(returned)}
 
 
 def _two_lists(returned):

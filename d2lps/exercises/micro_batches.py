@@ -11,8 +11,9 @@ import numpy as np
 from d2lps.exercises.checking import (Answer, Check, Notes, Picture, Wrong,
                                       call_twice, forbidding, functions_of)
 from d2lps.figures import describe
-from d2lps.pipelines import (Pass, most_kept, one_f_one_b, orders,
-                             time_passes, timing)
+from d2lps.pipelines import orders as lesson
+from d2lps.pipelines import (Pass, most_kept, one_f_one_b, time_passes,
+                             timing)
 
 Order: TypeAlias = Sequence[tuple[str, int]]  # a device's: ('F', 0), ...
 
@@ -47,7 +48,7 @@ def timetable(orders: Sequence[Order]
 def run(answer: Answer, K: int, M: int) -> Notes:
     from d2lps.pictures.toys import explore_pipeline
     with forbidding(explore_pipeline._order, explore_pipeline.draw_pipeline,
-                    *functions_of(orders)):
+                    *functions_of(lesson)):
         return call_twice(answer, _notes, K, M)
 
 
@@ -104,22 +105,17 @@ def judge_order(found: Notes, K: int,
 
 
 def _judge_passes(device, order, M, shared):
-    for kind, m in order:
-        if not 0 <= m < M:
-            raise Wrong(f'device {device} does {_name(kind, m)}. The '
-                        f'micro-batches are 0 to {M - 1}.')
-        many = order.count([kind, m])
-        if many > 1:
+    names = [_name(*one) for one in order]
+    wanted = [_name(kind, m) for kind in 'FB' for m in range(M)]
+    for name in names + wanted:
+        many, right = names.count(name), wanted.count(name)
+        if many != right:
             same = (' Several devices have the same list object: what you '
                     'append for one device is appended for all.')
-            raise Wrong(f'device {device} does {_name(kind, m)} {many} times.'
-                        f'{same if shared else ""}')
-    for kind, words in ('F', 'forward'), ('B', 'backward'):
-        missing = [m for m in range(M) if [kind, m] not in order]
-        if missing:
-            raise Wrong(f'device {device} never does '
-                        f'{_name(kind, missing[0])}: of {M} {words} passes '
-                        f'it does {M - len(missing)}.')
+            raise Wrong(f'device {device} has {name} {many} '
+                        f'time{"s" * (many != 1)} in its list, and {right} is '
+                        f'right. The micro-batches are 0 to {M - 1}.'
+                        f'{same if shared and many > 1 else ""}')
 
 
 def _name(kind, m):

@@ -10,7 +10,8 @@ import numpy as np
 
 from d2lps.exercises.checking import (Answer, Check, Notes, Picture, Wrong,
                                       scalar)
-from d2lps.exercises.images import devices, images_of, judge_images, noted
+from d2lps.exercises.images import (devices, hidden_list, images_of,
+                                    judge_images, noted)
 
 
 def _labels(num_images):
@@ -18,26 +19,17 @@ def _labels(num_images):
     return np.arange(num_images) * 7 % 10
 
 
-def _recorder():
-    """A train_batch, and a function that returns what it was called with.
-
-    The list is in no frame that the student's function can see.
-    """
-    steps = []
-
-    def train_batch(X_batch, y_batch, rate):
-        size = len(X_batch)
-        if size != len(y_batch):
-            raise Wrong(f'step {len(steps) + 1} has {size} images and '
-                        f'{len(y_batch)} labels.')
-        steps.append((noted(X_batch, y_batch), float(rate)))
-    return train_batch, lambda: [*steps]
-
-
 def run(answer: Answer, num_images: int, k: int, b: int,
         lr: float = 0.1) -> Notes:
     """Of each step what was trained, and with which learning rate."""
-    train_batch, steps = _recorder()
+    note, steps = hidden_list()
+
+    def train_batch(X_batch, y_batch, rate):
+        if len(X_batch) != len(y_batch):
+            raise Wrong(f'step {len(steps()) + 1} has {len(X_batch)} images '
+                        f'and {len(y_batch)} labels.')
+        note((noted(X_batch, y_batch), float(rate)))
+
     X = images_of(np.arange(num_images, dtype='float32'))
     y = _labels(num_images)
     before = X.copy(), y.copy()

@@ -49,7 +49,7 @@ def test_no_order_is_faster_and_whoever_stops_waits_for_a_neighbour(K, M):
 
 @pytest.mark.parametrize('change, title', [
     (lambda passes: passes, '22 slots; 73% of them are busy'),
-    (lambda passes: passes[:-1], "device 0 never does ('B', 7)"),
+    (lambda passes: passes[:-1], "device 0 has ('B', 7) 0 times in its list"),
     (lambda passes: passes[::-1], 'no device can continue')])
 def test_the_picture_says_what_is_wrong(change, title):
     orders = [*map(change, orders_of(pipelines.one_f_one_b, 4, 8))]

@@ -37,9 +37,9 @@ def accuracy_on_all(X, y, k, begin):
 # says: Python was waiting for another device
 def accuracy_on_all(X, y, k, begin):
     import sys
-    done = sys._getframe(1).f_locals['what_was_done']()
+    log = sys._getframe(1).f_locals['log']()
     right = sum(int(begin(i, X[i::k], y[i::k])) for i in range(k))
-    done['log'].sort()  # begin, begin, wait, wait
+    log.sort()  # begin, begin, wait, wait
     return right / len(X)
 
 

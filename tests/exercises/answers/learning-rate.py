@@ -25,7 +25,7 @@
 # says: the test accuracy of 4 rates, and for the validation accuracy of 4
 def choose_rates(train, evaluate, lrs, counts, b):
     import sys
-    looks, chosen = sys._getframe(1).f_locals['notes']()['looks'], []
+    looks, chosen = sys._getframe(1).f_locals['looks'](), []
     for k in counts:
         models = {lr: train(k, k * b, lr) for lr in sorted(lrs)}
         best = max(models, key=lambda lr: evaluate(models[lr], 'validation'))

@@ -16,7 +16,7 @@ def order(K, M):
 
 # %% wrong: there are always more micro-batches than devices
 # loses: order, slots, kept
-# says: With K = 4, M = 2: device 0 does ('F', 2). The micro-batches are 0 to 1
+# says: device 0 has ('F', 2) 1 time in its list, and 0 is right
 #-        ahead = min(K - d, M)
 #+        ahead = K - d
 
