@@ -387,6 +387,8 @@ def summary(grading: Grading, submissions: Sequence[Submission],
 
 if __name__ == '__main__':
     # Ended by another program, it leaves as little behind as after Ctrl-C.
+    # (A shell makes programs in the background ignore Ctrl-C.)
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     signal.signal(signal.SIGTERM, lambda *_: signal.raise_signal(
         signal.SIGINT))
     main()
