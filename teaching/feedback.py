@@ -1,7 +1,7 @@
 """The page that a student gets: what was right, and what was not, and why."""
 import re
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from jinja2 import Environment
 from markupsafe import Markup, escape
@@ -45,13 +45,12 @@ that no notebook has.</p>
 {% if no_answer %}<p>{{ no_answer }}</p>
 {% else %}
 <ul>
-{% for line in lines %}
-{% set verdict = line.verdict %}
+{% for verdict, part, words in lines %}
 <li class="{{ 'wrong' if verdict.wrong else 'right' }}">
 <b>{{ '%g' % (verdict.by_hand if verdict.by_hand is not none else
    0 if verdict.wrong else verdict.points) }} of {{ '%g' % verdict.points }}
-{{- ' by hand' if verdict.by_hand is not none }}</b>, {{ line.part }}:
-{{ line.words }}
+{{- ' by hand' if verdict.by_hand is not none }}</b>, {{ part }}:
+{{ words }}
 </li>
 {% endfor %}
 </ul>
@@ -63,13 +62,6 @@ that no notebook has.</p>
 {% endfor %}
 </body></html>
 ''')
-
-
-class Line(NamedTuple):
-    """What the page says of one check."""
-    verdict: Verdict
-    part: str
-    words: Markup
 
 
 def page(submission: 'Submission', results: 'Sequence[Result]') -> str:
@@ -94,8 +86,8 @@ def _no_answer(result: 'Result') -> str | None:
     return None
 
 
-def _lines(result: 'Result') -> list[Line]:
-    """What to say of each check: the same long reason only once."""
+def _lines(result: 'Result') -> list[tuple[Verdict, str, Markup]]:
+    """A verdict, its part, and words on it: a long reason only once."""
     lines = []
     reasons: dict[str, Verdict] = {}  # to the first check that it was for
     for one in result.verdicts:
@@ -106,7 +98,7 @@ def _lines(result: 'Result') -> list[Line]:
             first = reasons.setdefault(reason, one)
             words = 'not yet: ' + (one.wrong if first is one else
                                    f'as in {_part(first)}')
-        lines.append(Line(one, _part(one), _code(words)))
+        lines.append((one, _part(one), _code(words)))
     return lines
 
 
