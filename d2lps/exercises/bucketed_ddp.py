@@ -12,6 +12,7 @@ from d2lps.annotations import Array
 from d2lps.checks import shown
 from d2lps.exercises.checking import (Answer, Case, Check, Notes, Picture,
                                       Wrong, forbidding, the_torch)
+from d2lps.exercises.multiples import factor
 from d2lps.figures import describe
 
 INPUTS = 3  # of each layer
@@ -227,7 +228,7 @@ def _hint(events, mine, number, name, own, rank, mean):
     for words, one in (('the mean', mean[name]),
                        ('the gradient of this worker alone',
                         own[rank].get(name))):
-        times = _factor(mine, one)
+        times = 0 if one is None else factor(mine, one)
         if times:
             many = '' if np.isclose(times, 1) else f'{times:.4g} times '
             return f'The whole array is {many}{words}.'
@@ -241,14 +242,6 @@ def _hint(events, mine, number, name, own, rank, mean):
             return (f'{number:.5g} is the right number for {other}, at index '
                     f'{places[0].tolist()}.')
     return ''
-
-
-def _factor(mine, right):
-    """How many times `right` an array is; 0 if it is no multiple of it."""
-    if right is None or not right.any():
-        return 0
-    times = np.vdot(mine, right) / np.vdot(right, right)
-    return times * np.allclose(mine, times * right, rtol=1e-3, atol=1e-6)
 
 
 def judge_calls(found: Notes, num_workers: int, sizes: Sequence[int],

@@ -2,6 +2,7 @@
 
 To chapter 19, notebooks/19-larger-models.ipynb.
 """
+from collections import Counter
 from collections.abc import Sequence
 from types import ModuleType
 from typing import Any
@@ -11,6 +12,7 @@ import numpy as np
 from d2lps.annotations import Array
 from d2lps.exercises.checking import (Answer, Case, Check, Notes, Picture,
                                       Wrong, the_torch)
+from d2lps.exercises.multiples import factor
 from d2lps.figures import describe
 
 LR, MOMENTUM = 0.1, 0.9
@@ -40,91 +42,95 @@ def kept(thing: object, params: Sequence[Array]) -> dict[str, int]:
     Not counted are the parameters and their gradients, nor what shares their
     memory. A dictionary, such as {'momentum': 10}.
     """
+    torch = the_torch()
     known = {_memory(one) for param in params
              for one in (param, param.grad) if one is not None}
-    found: dict[str, int] = {}
-    _collect(vars(thing) if hasattr(thing, '__dict__') else {}, '', known,
-             found, DEEPEST)
-    return found
+    found: Counter[str] = Counter()
+    todo = [(str(name), one, DEEPEST)
+            for name, one in getattr(thing, '__dict__', {}).items()]
+    while todo:
+        name, one, deep = todo.pop(0)
+        if isinstance(one, torch.Tensor):
+            if _memory(one) not in known:
+                known.add(_memory(one))
+                # A view keeps its whole base tensor in memory.
+                many = one.untyped_storage().nbytes() // one.element_size()
+                if many > one.numel():
+                    name += f' (a view of {one.numel()} of them)'
+                found[name] += many
+        elif isinstance(one, np.ndarray):
+            found[name] += one.size
+        elif deep:
+            todo += [(name, inner, deep - 1) for inner in _inside(one)]
+    return dict(found)
 
 
 def _memory(tensor):
     return tensor.untyped_storage().data_ptr()
 
 
-def _collect(thing, name, known, found, deep):
-    """Add what `thing` keeps to `found`; memory that is `known` is not new."""
-    torch = the_torch()
-    if isinstance(thing, torch.Tensor):
-        if _memory(thing) not in known:
-            known.add(_memory(thing))
-            # A view keeps its whole base tensor in memory.
-            many = thing.untyped_storage().nbytes() // thing.element_size()
-            if many > thing.numel():
-                name = f'{name or "it"}, {thing.numel()} that are a view of'
-            found[name] = found.get(name, 0) + many
-    elif isinstance(thing, np.ndarray):
-        found[name] = found.get(name, 0) + thing.size
-    elif deep:
-        for key, one in _inside(thing):
-            _collect(one, name or str(key), known, found, deep - 1)
-
-
 def _inside(thing):
-    """What is in a list or an object that a student made, with its names."""
+    """What is in a list, a dictionary or an object that a student made."""
     if isinstance(thing, dict):
-        return [*thing.items()]
+        return [*thing.values()]
     if isinstance(thing, (list, tuple, set)):
-        return [('', one) for one in thing]
+        return [*thing]
     ours = 'd2lps' in type(thing).__module__  # such as the worker
     if ours or isinstance(thing, (type, ModuleType)):
         return []
-    return [*getattr(thing, '__dict__', {}).items()]
+    return [*getattr(thing, '__dict__', {}).values()]
 
 
 def run(answer: Answer, num_workers: int, shapes: Sequence[Sequence[int]],
         steps: int = 1, dtype: str = 'float32', lr: float = LR,
         momentum: float = MOMENTUM) -> Notes:
-    """What every worker called and kept, and its parameters after each step.
-    """
+    """What every worker called, gave and kept, and its parameters."""
     from d2lps.exercises.torchgroup import Group
 
     def work(worker):
-        params, after = parameters(shapes, dtype), []
+        params, after, calls = parameters(shapes, dtype), [], []
+        start = [param.tolist() for param in params]
         optimizer = answer([*params], lr, momentum, worker)
+        early = _calls(worker)
         for step in range(steps):
             set_gradients(params, worker.rank, step)
-            worker.note('step', step)
-            _step(optimizer, step, after, shapes, dtype)
+            try:
+                optimizer.step()
+            except Exception:
+                if start in after:
+                    raise Wrong(
+                        'step 1 changed no parameter at all, and step '
+                        f'{step + 1} stopped. Change the given parameters in '
+                        'place: the model does not know new ones.') from None
+                raise
             after.append([param.tolist() for param in params])
-        return {'params': after, 'kept': kept(optimizer, params)}
+            calls.append(_calls(worker))
+        return {'early': early, 'calls': calls, 'params': after,
+                'kept': kept(optimizer, params)}
 
     group = Group(num_workers)
-    found = group.run(work)
-    return {'events': [worker.events for worker in group.workers],
-            'params': [one['params'] for one in found],
-            'kept': [one['kept'] for one in found]}
+    workers = group.run(work)
+    return {'workers': workers, 'given': [
+        [one.flatten().tolist() for one in call.all()]
+        for call in group.calls]}
 
 
-def _step(optimizer, step, after, shapes, dtype):
-    """A step; if it fails, that may be due to what the one before has done."""
-    try:
-        optimizer.step()
-    except Exception:
-        start = [param.tolist() for param in parameters(shapes, dtype)]
-        if step and after[-1] == start:
-            raise Wrong(f'step {step} changed no parameter at all, and step '
-                        f'{step + 1} stopped. Change the given parameters in '
-                        'place: the model does not know new ones.'
-                        ) from None
-        raise
+def _calls(worker):
+    """The calls since the last time."""
+    calls = [call for call in worker.events if call[0] != 'wait']
+    worker.events = []
+    return calls
 
 
-def _truth(num_workers, shapes, steps, dtype, lr, momentum):
-    """The parameters after each step of torch.optim.SGD, with the means."""
+def _truth(num_workers, shapes, steps, dtype='float32', lr=LR,
+           momentum=MOMENTUM):
+    """For each step of torch.optim.SGD: the parameters before and after it,
+    and the gradients of each worker.
+    """
     torch = the_torch()
     params = parameters(shapes, dtype)
-    optimizer, after = torch.optim.SGD(params, lr, momentum), []
+    optimizer = torch.optim.SGD(params, lr, momentum)
+    after = _arrays(params)
     for step in range(steps):
         grads = []
         for rank in range(num_workers):
@@ -133,172 +139,159 @@ def _truth(num_workers, shapes, steps, dtype, lr, momentum):
         for param, *each in zip(params, *grads):
             param.grad = torch.stack(each).mean(0)
         optimizer.step()
-        after.append([param.detach().double().numpy().copy()
-                      for param in params])
-    return after
+        before, after = after, _arrays(params)
+        yield before, after, [_arrays(one) for one in grads]
+
+
+def _arrays(tensors):
+    return [one.detach().double().numpy().copy() for one in tensors]
 
 
 def judge_params(found: Notes, num_workers: int,
                  shapes: Sequence[Sequence[int]], steps: int = 1,
-                 dtype: str = 'float32', lr: float = LR,
-                 momentum: float = MOMENTUM) -> None:
+                 **case: Any) -> None:
     """The parameters, however the state is divided."""
-    case = num_workers, shapes, steps, dtype, lr
-    for step, right in enumerate(_truth(*case, momentum)):
-        for rank in range(num_workers):
-            mine = found['params'][rank][step]
-            for k, true in enumerate(right):
-                got = np.asarray(mine[k], float)
-                if got.shape != true.shape:
-                    raise Wrong(f'step {step + 1}, rank {rank}: parameter {k} '
-                                f'has shape {got.shape} now, not '
-                                f'{true.shape}.')
-                miss = np.abs(got - true)
-                if not (miss <= 1e-5 + 1e-4 * np.abs(true)).all():
-                    where = np.unravel_index(np.nan_to_num(
-                        miss, nan=np.inf).argmax(), miss.shape)
+    for step, truth in enumerate(_truth(num_workers, shapes, steps, **case)):
+        for rank, worker in enumerate(found['workers']):
+            for k, right in enumerate(truth[1]):
+                mine = np.asarray(worker['params'][step][k], float)
+                where = f'step {step + 1}, rank {rank}: parameter {k} '
+                if mine.shape != right.shape:
+                    raise Wrong(f'{where}has shape {mine.shape} now, not '
+                                f'{right.shape}.')
+                wrong = ~np.isclose(mine, right, rtol=1e-4, atol=1e-5)
+                if wrong.any():
+                    at = tuple(map(int, np.argwhere(wrong)[0]))
+                    unchanged = np.array_equal(mine, truth[0][k])
                     raise Wrong(
-                        f'step {step + 1}, rank {rank}: parameter {k} is '
-                        f'{got[where]:.6g}, at index {[*map(int, where)]}; '
-                        f'with torch.optim.SGD it is {true[where]:.6g}. '
-                        + _why(found, step, rank, k, case, momentum))
+                        f'{where}is {mine[at]:.6g}, at index {[*at]}; with '
+                        f'torch.optim.SGD it is {right[at]:.6g}. '
+                        + 'The step has not changed this parameter. '
+                        * unchanged + _hint(found, step, *truth))
 
 
-def _why(found, step, rank, k, case, momentum):
-    """What wrong parameters look like."""
-    mine = _arrays(found['params'][rank][step])
-    before = (_arrays(found['params'][rank][step - 1]) if step else
-              _start(*case))
-    if all(map(np.array_equal, mine, before)):
-        return 'The step changed no parameter at all.'
-    if np.array_equal(mine[k], before[k]):
-        return 'The step did not change this parameter.'
-    for words, after in _mistaken(case, momentum):
-        if all(np.allclose(one, two, rtol=1e-4, atol=1e-5)
-               for one, two in zip(mine, after[step])):
-            return words
-    for other, theirs in enumerate(found['params']):
-        if not np.array_equal(_arrays(theirs[step])[k], mine[k]):
-            return (f'Rank {other} has another value: did you gather the '
-                    'shards?')
-    return _right_so_far(step)
+def _hint(found, step, before, after, grads):
+    """What the calls of a step got first that is wrong."""
+    shapes = [one.shape for one in after]
+    total, size = _sizes(shapes, len(grads))
+    wrong = _wrong_calls(found, len(grads), shapes)
+    if wrong:
+        return f'One reason may be that in {wrong}'
+    summed, gathered = found['given'][2 * step:2 * step + 2]
+    for rank, one in enumerate(grads):
+        mine, right = np.array(summed[rank])[:total], _flat(one)
+        given_times = factor(mine, right)
+        if not given_times:
+            at = int(np.isclose(mine, right, rtol=1e-3).argmin())
+            return (f'On rank {rank}, reduce_scatter gets a wrong input: '
+                    f'number {at} is {mine[at]:.4g}, and {right[at]:.4g} is '
+                    'right: all gradients in a row, and then zeros.')
+    text = ('reduce_scatter gets the right gradients, and gives their sum. '
+            if np.isclose(given_times, 1, rtol=1e-3) else
+            f'reduce_scatter gets {given_times:.4g} times the gradients. ')
+    mine, right = np.concatenate(gathered)[:total], _flat(after)
+    return _wrong_shard(mine, right, _flat(before), size, text, step)
 
 
-def _arrays(lists):
-    return [np.asarray(one, float) for one in lists]
+def _wrong_shard(mine, right, before, size, text, step):
+    """What is wrong with the shards that all_gather got, in a row.
 
-
-def _start(num_workers, shapes, steps, dtype, lr):
-    """The parameters before the first step."""
-    return [param.detach().double().numpy()
-            for param in parameters(shapes, dtype)]
-
-
-def _mistaken(case, momentum):
-    """What mistakes give, after each step: (words, list of lists)."""
-    n, *most, lr = case
-    yield (f'The sum of the gradients of {n} workers does that; the mean is '
-           'wanted.', _truth(n, *most, n * lr, momentum))
-    yield ('That is SGD without momentum.', _truth(*case, 0.))
-    yield ('The gradient was multiplied by 1 - momentum, which is wrong here.',
-           _truth(n, *most, (1 - momentum) * lr, momentum))
-    yield ('That is the other direction: a step goes against the gradient.',
-           [[2 * one - two for one, two in zip(_start(*case), after)]
-            for after in _truth(*case, momentum)])
-
-
-def _right_so_far(step):
+    size: of a shard. text: what reduce_scatter got.
+    """
+    close = np.isclose(mine, right, rtol=1e-4, atol=1e-5)
+    if close.all():
+        return ('All ranks give the right shards to all_gather. What it '
+                'writes into its output belongs into the parameters, in '
+                'place.')
+    at, times = int(close.argmin()), factor(mine - before, right - before)
+    if times:
+        text += (f'All parameters change {times:.4g} times as much as they '
+                 'should. ')
+    else:
+        text += (f'On rank {at // size}, all_gather gets a wrong shard: its '
+                 f'number {at % size}, number {at} of the flat tensor, is '
+                 f'{mine[at]:.6g}, and {right[at]:.6g} is right. Before the '
+                 f'step it was {before[at]:.6g}. ')
     if step:
-        return (f'Up to step {step} everything was right, so the error is in '
-                'what you keep from step to step.')
-    return ('All ranks have the same value, so the error is in the shards. '
-            'Which part of the flat tensor belongs to which rank?')
+        text += f'Up to step {step} all was right; before step 1, v is 0. '
+    return text + ('With the mean g of the gradients, v becomes momentum · v '
+                   '+ g, and p becomes p - lr · v.')
 
 
-def _size(shapes, num_workers):
+def _flat(arrays):
+    return np.concatenate([one.ravel() for one in arrays])
+
+
+def _sizes(shapes, num_workers):
     """How many numbers there are, and how many a shard has."""
     total = sum(int(np.prod(shape)) for shape in shapes)
     return total, -(-total // num_workers)
+
+
+def _wrong_calls(found, num_workers, shapes):
+    """Words about the first step with wrong calls; or ''."""
+    total, size = _sizes(shapes, num_workers)
+    right = [['reduce_scatter', num_workers * size], ['all_gather', size]]
+    for rank, worker in enumerate(found['workers']):
+        if worker['early']:
+            return (f'__init__, rank {rank} calls {_words(worker["early"])}. '
+                    'Only step() may make calls.')
+        for step, calls in enumerate(worker['calls'], 1):
+            if calls != right:
+                return (f'step {step}, rank {rank} calls {_words(calls)}; '
+                        f'{_words(right)} elements of input are right. The '
+                        f'parameters have {total} numbers, and a shard has '
+                        f'{size}.' + (
+                            ' all_reduce gives each rank the whole sum, but '
+                            'it needs only its shard.'
+                            if 'all_reduce' in dict(calls) else ''))
+    return ''
+
+
+def _words(calls):
+    words = [f'{kind} of {size}' for kind, size in calls[:4]] or ['nothing']
+    if len(calls) > 4:
+        words.append(f'{len(calls) - 4} more')
+    return ', then '.join(words)
 
 
 def judge_calls(found: Notes, num_workers: int,
                 shapes: Sequence[Sequence[int]], steps: int = 1,
                 **_: Any) -> None:
     """One reduce-scatter and one all-gather in a step, of flat tensors."""
-    total, shard = _size(shapes, num_workers)
-    right = [['reduce_scatter', num_workers * shard], ['all_gather', shard]]
-    for rank in range(num_workers):
-        calls = _by_step(found['events'][rank])
-        if calls[0]:
-            raise Wrong(f'rank {rank} calls {calls[0][0][0]} before the first '
-                        'step.')
-        for step in range(steps):
-            mine, where = calls[step + 1], f'step {step + 1}, rank {rank}: '
-            if mine != right:
-                raise Wrong(where + _calls(mine, right, num_workers, total))
-
-
-def _by_step(events):
-    """The calls before the first step, and those in each step."""
-    found = [[]]
-    for what, value in events:
-        if what == 'step':
-            found.append([])
-        else:
-            found[-1].append([what, value])
-    return found
-
-
-def _calls(mine, right, n, total):
-    """What is wrong with the calls of a step."""
-    kinds = [kind for kind, _ in mine]
-    if 'all_reduce' in kinds:
-        return ('all_reduce was called. Each rank would get the whole sum, '
-                'but it needs only its shard.')
-    if kinds == ['all_gather', 'reduce_scatter']:
-        return 'the parameters are gathered before they are updated.'
-    if kinds != ['reduce_scatter', 'all_gather']:
-        more = f' and {len(kinds) - 4} more' if len(kinds) > 4 else ''
-        return (f'the calls are {", ".join(kinds[:4]) or "none"}{more}. One '
-                'reduce_scatter and then one all_gather are wanted, for all '
-                'parameters together.')
-    (_, mine_in), (_, gathered) = mine
-    (_, right_in), (_, shard) = right
-    if mine_in != right_in:
-        return (f'reduce_scatter has {mine_in} elements of input, and '
-                f'{right_in} are wanted: {total} and zeros, up to the next '
-                f'multiple of {n}.')
-    return (f'all_gather has {gathered} elements of input, and the shard has '
-            f'{shard}. A rank needs to send no more.')
+    wrong = _wrong_calls(found, num_workers, shapes)
+    if wrong:
+        raise Wrong(f'in {wrong}')
 
 
 def judge_kept(found: Notes, num_workers: int, shapes: Sequence[Sequence[int]],
                **_: Any) -> None:
     """What each rank keeps between the steps."""
-    total, shard = _size(shapes, num_workers)
-    for rank, by_name in enumerate(found['kept']):
-        numbers = sum(by_name.values())
-        words = ', '.join(f'{many} in {name or "it"}'
+    total, size = _sizes(shapes, num_workers)
+    for rank, worker in enumerate(found['workers']):
+        by_name = worker['kept']
+        words = ', '.join(f'{many} in {name}'
                           for name, many in by_name.items())
-        if not numbers:
+        if not by_name:
             raise Wrong(f'rank {rank} keeps no momentum, neither in a tensor '
                         'nor in a list of tensors of the object.')
-        if numbers > shard:
-            why = (' That is all of the momentum.' if num_workers > 1 and
-                   total <= numbers < 2 * shard * num_workers else
-                   ' Keep only the shard of the momentum.')
-            raise Wrong(f'between steps, rank {rank} keeps {numbers} numbers '
-                        f'besides the parameters and gradients: {words}. Its '
-                        f'shard has {shard}.{why}')
+        if sum(by_name.values()) > size:
+            raise Wrong(
+                f'between steps, rank {rank} keeps {sum(by_name.values())} '
+                f'numbers besides the parameters and gradients: {words}. All '
+                f'parameters have {total} numbers, and its shard has {size}. '
+                'Keep only the momentum of the shard.')
 
 
 def picture(optimizer: Answer) -> Picture:
     """Who updates what, and who keeps how much."""
-    from d2lps.pictures.rows import WIDE, legend_below, new_figure, row_axes
-    found = run(optimizer, **SHOWN)
+    from d2lps.pictures import BLUE, ORANGE
+    from d2lps.pictures.rows import (WIDE, draw_bars, legend_below, new_figure,
+                                     row_axes)
+    workers = run(optimizer, **SHOWN)['workers']
     n, shapes = SHOWN['num_workers'], SHOWN['shapes']
-    total, shard = _size(shapes, n)
-    keeps = [sum(kept.values()) for kept in found['kept']]
+    total, shard = _sizes(shapes, n)
+    keeps = [sum(worker['kept'].values()) for worker in workers]
     told = '; '.join(f'rank {rank} keeps {kept} of {total}'
                      for rank, kept in enumerate(keeps))
     figure = new_figure(WIDE, 3)
@@ -308,8 +301,17 @@ def picture(optimizer: Answer) -> Picture:
     ax.set_xticks([k * shard for k in range(n + 1)])
     describe(ax, f'A row of parameters, cut for {n} ranks. {told}.')
     _draw_parameters(ax, shapes, n * shard)
-    for rank in range(n):
-        _draw_rank(ax, rank, found, keeps[rank], total)
+    for rank, worker in enumerate(workers):
+        # Above what it gives to all, what it keeps.
+        start = rank * keeps[rank] if keeps[rank] < total else 0
+        draw_bars(ax, [(start, start + keeps[rank], rank + 0.83)], ORANGE,
+                  'keeps momentum', height=0.3)
+        draw_bars(ax, [(rank * size, (rank + 1) * size, rank + 1.17)
+                       for kind, size in worker['calls'][0]
+                       if kind == 'all_gather'][:1], BLUE, 'updates', '//',
+                  height=0.3)
+        ax.text(1.02, rank + 1, f'keeps {keeps[rank]} of {total}',
+                va='center', transform=ax.get_yaxis_transform())
     ax.set_xlim(0, ax.dataLim.x1)  # of all bars
     legend_below(ax)
     return figure
@@ -327,22 +329,6 @@ def _draw_parameters(ax, shapes, padded):
         start = end
     if padded > start:
         draw_bars(ax, [(start, padded, 0)], GRAY, 'padding', '//')
-
-
-def _draw_rank(ax, rank, found, keeps, total):
-    """What this rank gives to all, and above it what it keeps."""
-    from d2lps.pictures import BLUE, ORANGE
-    from d2lps.pictures.rows import draw_bars
-    gathered = [value for what, value in found['events'][rank]
-                if what == 'all_gather'][:1]
-    start = rank * keeps if keeps < total else 0
-    draw_bars(ax, [(start, start + keeps, rank + 0.83)], ORANGE,
-              'keeps momentum', height=0.3)
-    for size in gathered:
-        draw_bars(ax, [(rank * size, (rank + 1) * size, rank + 1.17)], BLUE,
-                  'updates', '//', height=0.3)
-    ax.text(1.02, rank + 1, f'keeps {keeps} of {total}', va='center',
-            transform=ax.get_yaxis_transform())
 
 
 SHOWN: Case = {'num_workers': 4, 'shapes': [[5, 4], [5], [2, 5], [2]],

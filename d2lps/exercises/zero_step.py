@@ -12,6 +12,7 @@ from d2lps.checks import shown
 from d2lps.exercises import numpygroup, turns
 from d2lps.exercises.checking import (Answer, Case, Check, Notes, Picture,
                                       Wrong, forbidding)
+from d2lps.exercises.multiples import factor
 
 LR = 0.1
 BATCH = 3  # examples of each worker
@@ -278,33 +279,23 @@ def _hint(notes, layer, gradients, change, right, at):
                     f' of layer {layer}, before the next `backward`. It sums '
                     'the gradients of all workers.')
         mine = np.resize(given[0], len(gradient))
-        factor = _factor(mine, gradient)
-        if not factor:
+        given_times = factor(mine, gradient)
+        if not given_times:
             at = int(np.isclose(mine, gradient, rtol=1e-3).argmin())
             return (f'On rank {rank}, reduce_scatter gets a wrong array for '
                     f'this layer: array[{at}] is {mine[at]:.4g}, and '
                     f'{gradient[at]:.4g} is right. It is the gradient of w, '
                     'and then zeros.')
-    times = _factor(change, right)
+    times = factor(change, right)
     text = (f'The layer changes {times:.4g} times as much as it should. '
             if times else f'The step changes this number by {change[at]:.4g}; '
             f'{right[at]:.4g} is right. ')
     return text + (
         'reduce_scatter gets the right arrays, and gives their sum over all '
         'workers. A shard w becomes w - lr · g, where g is the mean.'
-        if np.isclose(factor, 1, rtol=1e-3) else
-        f'reduce_scatter gets {factor:.4g} times the gradient. All gradients '
-        'begin with loss_gradient(outputs, y).')
-
-
-def _factor(mine, right):
-    """How many times `right` an array is; 0 if it is no multiple of it."""
-    if not right.any():
-        return float(not mine.any())
-    times = np.vdot(mine, right) / np.vdot(right, right)
-    near = np.allclose(mine, times * right, rtol=1e-3,
-                       atol=1e-4 * np.abs(times * right).max())
-    return float(times) if near else 0.0
+        if np.isclose(given_times, 1, rtol=1e-3) else
+        f'reduce_scatter gets {given_times:.4g} times the gradient. All '
+        'gradients begin with loss_gradient(outputs, y).')
 
 
 def _each_step(found):

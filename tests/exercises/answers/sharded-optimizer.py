@@ -1,7 +1,7 @@
 # ruff: noqa: F811, F821
 # %% wrong: all of the momentum on every worker
 # loses: kept
-# says: That is all of the momentum
+# says: 24 in all. All parameters have 24 numbers, and its shard has 12
 #-        self.velocity = params[0].new_zeros(self.size)
 #+        n, r = worker.num_workers, worker.rank
 #+        self.all = params[0].new_zeros(n * self.size)
@@ -10,7 +10,7 @@
 
 # %% wrong: the sum of the gradients
 # loses: even, uneven
-# says: workers does that; the mean is wanted
+# says: All parameters change 2 times as much as they should
 #-        self.velocity += mine / self.worker.num_workers
 #+        self.velocity += mine
 
@@ -27,7 +27,7 @@
 
 # %% wrong: all numbers are gathered from everybody
 # loses: calls
-# says: A rank needs to send no more
+# says: then all_gather of 24; reduce_scatter of 24, then all_gather of 12
 #-        self.worker.all_gather(flat, shard - self.lr * self.velocity)
 #+        n, r = self.worker.num_workers, self.worker.rank
 #+        shard -= self.lr * self.velocity
@@ -39,7 +39,7 @@
 
 # %% wrong: torch.optim.SGD on every worker, after an all-reduce
 # loses: calls, kept
-# says: all_reduce was called
+# says: all_reduce gives each rank the whole sum
 class ShardedSGD:
     def __init__(self, params, lr, momentum, worker):
         self.params, self.worker = params, worker
