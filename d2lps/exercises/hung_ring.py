@@ -127,7 +127,7 @@ def judge(found: Notes, **case: Any) -> None:
     right = _culprits(plan, said)
     for rank in found:
         if not 0 <= rank < plan.num_devices:
-            raise Wrong(f'there is no rank {rank}: the ranks are 0 to '
+            raise Wrong(f'there is no rank {short(rank)}: the ranks are 0 to '
                         f'{plan.num_devices - 1}.')
         if rank not in right:
             raise Wrong(f'your list has rank {rank}. '
@@ -168,7 +168,7 @@ def judge_begun(found: Notes, **case: Any) -> None:
     for rank in sorted(range(len(right)), key=lambda one: one not in void):
         mine, (k, why) = found[rank], right[rank]
         if mine > k:
-            why = f'No report shows that it has begun round {mine}.'
+            why = f'No report shows that it has begun round {short(mine)}.'
             if rank in own:
                 why = f'But {_says(rank, *own[rank])}, so it is not further.'
             elif rank in said:
@@ -176,7 +176,8 @@ def judge_begun(found: Notes, **case: Any) -> None:
                        'plan has no such message, so its report does not '
                        'count.')
         if mine != k:
-            raise Wrong(f'for rank {rank} you say {mine}; it is {k}. {why}')
+            raise Wrong(f'for rank {rank} you say {short(mine)}; it is {k}. '
+                        f'{why}')
 
 
 def picture(answer: Answer, begun: Answer) -> Picture:

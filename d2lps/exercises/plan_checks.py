@@ -194,12 +194,13 @@ def _first_mistake(plan, wrong):
                     f' and then has the gradient of device {who} counted '
                     f'{after[device, chunk, who]} times.')
         for src, device, chunk, reduce in sends:
-            [lacks] = np.nonzero(before[src, chunk] == 0)
-            if wrong[chunk] and not reduce and len(lacks):
+            if reduce or not wrong[chunk]:
+                continue
+            for lacks in np.flatnonzero(before[src, chunk] == 0):
                 return (f'{where} {device} replaces its chunk {chunk} by that '
                         f'of device {src}, in which the gradient of device '
-                        f'{lacks[0]} is still missing.'
-                        f'{_too_late(plan, number, src, chunk, lacks[0])}')
+                        f'{lacks} is still missing.'
+                        f'{_too_late(plan, number, src, chunk, lacks)}')
     return _way_of(plan, final_state(plan), wrong.argmax())
 
 
@@ -238,7 +239,7 @@ def _way_of(plan, end, chunk):
            if send.chunk == chunk and held[send.src, chunk, who]]
     return (f'No device has the total of chunk {chunk}. Device {best} has '
             f'the most of it, without the gradient of device {who}, which '
-            f'{[*far, "is in no message"][len(far) - 1]}.')
+            f'{far[-1] if far else "is in no message"}.')
 
 
 def judge_work(notes: Notes, n: int, whole: bool = True) -> Schedule:
@@ -251,9 +252,9 @@ def judge_work(notes: Notes, n: int, whole: bool = True) -> Schedule:
     size = plan.chunk_bytes(1)
     sent = sum(size[sends.chunk].sum() for sends in plan.rounds)
     if whole and sent < 2 * (n - 1) * (1 - 1e-9):
-        raise Wrong(f'all messages together carry {sent:.3g} gradients. At '
-                    f'least {2 * (n - 1)} are needed to give the sum to {n} '
-                    'devices.')
+        raise Wrong(f'all messages together carry {sent:.3g} times the size '
+                    f'of the gradient. At least {2 * (n - 1)} times are '
+                    f'needed to give the sum to {n} devices.')
     return plan
 
 

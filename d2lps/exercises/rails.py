@@ -100,7 +100,7 @@ def judge_cards(notes: Notes, machines: int, gpus: int) -> None:
     """No network card carries more than its share."""
     least = 2 * (machines - 1)
     _judge_load(_carried(_plan(notes, machines, gpus), gpus, outside=True),
-                'over its network card', 'go from machine to machine',
+                'over its network card', 'goes from machine to machine',
                 least, least / machines / gpus, gpus)
 
 
@@ -108,8 +108,8 @@ def judge_inside(notes: Notes, machines: int, gpus: int) -> None:
     """Within its machine, too, no GPU sends or gets more than it must."""
     least = 2 * (gpus - 1)
     _judge_load(_carried(_plan(notes, machines, gpus), gpus, outside=False),
-                'within its machine', 'go inside machines, where the rails '
-                'meet', least, least / gpus, gpus)
+                'within its machine', 'goes inside machines, where the '
+                'rails meet', least, least / gpus, gpus)
 
 
 def _judge_load(both, where, go, least, target, gpus):
@@ -119,8 +119,8 @@ def _judge_load(both, where, go, least, target, gpus):
     gradients.
     """
     if both[0].sum() < least * (1 - 1e-9):
-        raise Wrong(f'{both[0].sum():.3g} gradients in all {go}. The sum '
-                    f'needs at least {least}.')
+        raise Wrong(f'{both[0].sum():.3g} times the size of the gradient '
+                    f'{go}, in all. The sum needs at least {least} times.')
     totals = both.sum(axis=1)
     if totals.max() <= target * (1 + 1e-9):
         return

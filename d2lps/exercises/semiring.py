@@ -89,26 +89,29 @@ def judge(notes: Notes, semiring: str, n: int, inner: int, seed: int = 0,
         raise Wrong('each device needs a part as large as the product.')
     if semiring == 'numbers' and notes['kinds'] == ['float64']:
         _judge_shares(parts[:, 0, 0], n, inner)
+    together = plus.reduce(parts)
     for found, words in (
-            (plus.reduce(parts), 'the parts of the devices, put together '
-                                 f'with {plus.__name__}, give'),
+            (together, 'the parts of the devices, put together with '
+                       f'{plus.__name__}, give'),
             (np.array(notes['ends'][0], float),
              'the parts are right, but plan.run makes'),
             (np.array(notes['result'], float),
              'plan.run makes the right product, but your function returned')):
         for i, j in np.argwhere(~np.isclose(found, C, 1e-9)):
             swapped = plus.reduce(times(B, A[:, :, None]), axis=1)
+            hint = _hint(notes, parts, C, found, swapped, zero)
+            if found is not together and np.array_equal(
+                    found, parts.sum(axis=0)):
+                hint = ' This is the sum of the parts.'
             raise Wrong(f'{words} {found[i, j]:.12g} in row {i}, column {j}. '
-                        f'{C[i, j]:.12g} is right.'
-                        f'{_hint(notes, parts, C, found, swapped, semiring)}')
+                        f'{C[i, j]:.12g} is right.{hint}')
 
 
-def _hint(notes, parts, C, found, swapped, semiring):
+def _hint(notes, parts, C, found, swapped, zero):
     """What can be seen of a wrong product.
 
     swapped: the right one with times(b, a) in place of times(a, b).
     """
-    plus, _, zero = SEMIRINGS[semiring]
     if notes['kinds'] != ['float64']:
         return (f' The parts are of type {" and ".join(notes["kinds"])}. The '
                 'numbers fit only in float64.')
@@ -118,8 +121,6 @@ def _hint(notes, parts, C, found, swapped, semiring):
                     f'that has no k must be {zero} everywhere.')
     if np.array_equal(found, swapped):
         return ' With times(b, a) in place of times(a, b) this is right.'
-    if plus != np.add and np.array_equal(found, parts.sum(axis=0)):
-        return ' This is the sum of the parts.'
     alone = np.array(notes['alone'], float)
     right = alone.shape == C.shape and np.allclose(alone, C, 1e-9)
     return (' With one device your product is '
@@ -133,9 +134,9 @@ def _judge_shares(parts, n, inner):
     """
     counts = parts[:, None] // 8.0 ** np.arange(inner + 1) % 8
     for device in np.flatnonzero(counts[:, 0]):
-        raise Wrong(f'the part of device {device} is {counts[device, 0]:g} '
-                    'larger than the sum of its products. It holds this '
-                    'number before the first k is added.')
+        raise Wrong(f'the part of device {device} holds '
+                    f'{counts[device, 0]:g} before the first k is added. 0 is '
+                    'right.')
     for k, count in enumerate(counts[:, 1:].T):
         where = ' and '.join(map(str, count.nonzero()[0]))
         if count.sum() != 1:
