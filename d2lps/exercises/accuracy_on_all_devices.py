@@ -168,7 +168,7 @@ def judge_time(notes: Notes, num_images: int, k: int, seed: int = 0) -> None:
     if not any(sizes) and num_images < k:
         return  # nothing was tested; the first check says so
     if sum(sizes) < num_images / 2:  # the first check tells of a few left out
-        raise Wrong(f'{sum(sizes)} of {num_images} images were tested.')
+        raise Wrong(f'images that were tested: {sum(sizes)} of {num_images}.')
     work, waits = _timeline(notes, k)
     if not waits:
         raise Wrong('int() never took a count, so Python never waited for a '

@@ -49,8 +49,8 @@ def judge_images(batches: Iterable[tuple[str, Batch]],
             raise Wrong(f'the images of {where} are no longer those of X, '
                         'with all their pixels.')
         if len(rows) != len(given):
-            raise Wrong(f'{where} has {len(rows)} images and {len(given)} '
-                        'labels.')
+            raise Wrong(f'{where} has {counted(len(rows), "image")} and '
+                        f'{counted(len(given), "label")}.')
         for row, label in zip(rows, given, strict=True):
             if row in seen:
                 raise Wrong(f'image {row} is in {seen[row]} and again in '
@@ -63,17 +63,18 @@ def judge_images(batches: Iterable[tuple[str, Batch]],
     missing = sorted({*range(len(labels))} - {*seen})
     if missing:
         left = len(labels) % max(size, 1)
-        why = (f' Full parts of {size} images leave {left}. '
+        why = (f' Full parts of {counted(size, "image")} leave {left}. '
                f'{"It" if left == 1 else "They"} must count, too.')
         raise Wrong(f'{len(missing)} of {len(labels)} images '
-                    f'{_are(len(missing))} used nowhere, for example image '
-                    f'{missing[0]}.{why if len(missing) == left else ""}')
+                    f'{"is" if len(missing) == 1 else "are"} used nowhere, '
+                    f'for example image {missing[0]}.'
+                    f'{why if len(missing) == left else ""}')
 
 
-def _are(number):
-    return 'is' if number == 1 else 'are'
+def counted(number: int, what: str) -> str:
+    """'1 image', '2 images' and so on."""
+    return f'{number} {what}' + 's' * (number != 1)
 
 
 def devices(k: int) -> str:
-    """'1 device', '2 devices' and so on."""
-    return f'{k} device' + 's' * (k != 1)
+    return counted(k, 'device')

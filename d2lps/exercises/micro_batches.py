@@ -94,8 +94,8 @@ def judge_order(found: Notes, K: int,
     """Each pass once, and all can be done; returns when each begins."""
     orders = found['orders']
     if len(orders) != K:
-        raise Wrong(f'you returned {len(orders)} lists; one for each of {K} '
-                    'devices is wanted.')
+        raise Wrong(f'one list for each of {K} devices is wanted; you '
+                    f'returned {len(orders)}.')
     for device, order in enumerate(orders):
         _judge_passes(device, order, M, found['shared'])
     begins, done = timetable(orders)

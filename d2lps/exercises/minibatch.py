@@ -10,8 +10,8 @@ import numpy as np
 
 from d2lps.exercises.checking import (Answer, Check, Notes, Picture, Wrong,
                                       scalar)
-from d2lps.exercises.images import (devices, hidden_list, images_of,
-                                    judge_images, noted)
+from d2lps.exercises.images import (counted, devices, hidden_list,
+                                    images_of, judge_images, noted)
 
 
 def _labels(num_images):
@@ -26,8 +26,9 @@ def run(answer: Answer, num_images: int, k: int, b: int,
 
     def train_batch(X_batch, y_batch, rate):
         if len(X_batch) != len(y_batch):
-            raise Wrong(f'step {len(steps()) + 1} has {len(X_batch)} images '
-                        f'and {len(y_batch)} labels.')
+            raise Wrong(f'step {len(steps()) + 1} has '
+                        f'{counted(len(X_batch), "image")} and '
+                        f'{counted(len(y_batch), "label")}.')
         note((noted(X_batch, y_batch), float(rate)))
 
     X = images_of(np.arange(num_images, dtype='float32'))
@@ -49,18 +50,20 @@ def judge_steps(notes: Notes, num_images: int, k: int, b: int,
     for where, (rows, *_) in batches:
         if not rows:
             raise Wrong(f'{where} has no images. There are {len(batches)} '
-                        f'steps for {num_images} images.')
+                        f'steps for {counted(num_images, "image")}.')
     judge_images(batches, _labels(num_images), k * b)
     for where, (rows, *_) in batches:
         size = len(rows)
         if size > k * b or size < k * b and where != batches[-1][0]:
-            raise Wrong(f'{where} has {size} images for {devices(k)}, '
+            raise Wrong(f'{where} has {counted(size, "image")} for '
+                        f'{devices(k)}, '
                         f'{size / k:.3g} on each; {b} on each are wanted, so '
                         f'{k * b} in the minibatch. Only the last step may '
                         'be smaller.')
     if notes['returned'] != len(batches):
-        raise Wrong(f'your function took {len(batches)} steps and returned '
-                    f'{notes["returned"]}; the number of steps is wanted.')
+        raise Wrong(f'your function took {counted(len(batches), "step")} and '
+                    f'returned {notes["returned"]}; the number of steps is '
+                    'wanted.')
     if notes['changed']:
         raise Wrong('your function has changed X or y. The next epoch needs '
                     'the same arrays. Make a copy, and change the copy.')
@@ -72,7 +75,7 @@ def judge_rate(notes: Notes, num_images: int, k: int, b: int,
     steps = notes['steps']
     trained = sum(len(rows) for (rows, *_), _ in steps)
     if trained < num_images / 2:  # of a few that are left out, judge_steps
-        raise Wrong(f'{trained} of {num_images} images were trained.')
+        raise Wrong(f'images that were trained: {trained} of {num_images}.')
     for number, ((rows, *_), rate) in enumerate(steps, 1):
         if not rows:
             continue  # the first check tells of these
@@ -80,11 +83,11 @@ def judge_rate(notes: Notes, num_images: int, k: int, b: int,
             last = ' It is the last step, which is smaller.' * (
                 number == len(steps) and len(rows) < k * b)
             raise Wrong(
-                f'step {number} has {len(rows)} images and a learning rate '
-                f'of {rate:.6g}. train_batch divides the sum of the '
-                f'gradients by {len(rows)}, so each image counts '
-                f'{rate / len(rows):.6g}. With {b} images on one device it '
-                f'counted {lr} / {b} = {lr / b:.6g}.{last}')
+                f'step {number} has {counted(len(rows), "image")} and a '
+                f'learning rate of {rate:.6g}. train_batch divides the sum '
+                f'of the gradients by {len(rows)}, so each image counts '
+                f'{rate / len(rows):.6g}. With {counted(b, "image")} on one '
+                f'device it counted {lr} / {b} = {lr / b:.6g}.{last}')
 
 
 def picture(answer: Answer) -> Picture:
