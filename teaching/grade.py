@@ -86,6 +86,10 @@ class Grading:
         self._submissions, self._exercises = submissions, exercises
         self._templates = {exercise: self._course.template(exercise)
                            for exercise in exercises}
+        self._checks = {  # a digest, since all notebooks share it
+            exercise: digest(template, hidden_cases(HIDDEN, exercise),
+                             _judging_code())
+            for exercise, template in self._templates.items()}
         self._most = {exercise: _max_points(template)
                       for exercise, template in self._templates.items()}
         self._behind_walls = behind_walls
@@ -130,9 +134,8 @@ class Grading:
         notebook = submission.notebooks.get(exercise)
         remarks = submission.remarks.get(exercise, [])
         return Task(submission.student, exercise, notebook, remarks,
-                    submission.times.get(exercise), digest(
-                        notebook, remarks, self._templates[exercise],
-                        hidden_cases(HIDDEN, exercise), _judging_code()))
+                    submission.times.get(exercise),
+                    digest(notebook, remarks, self._checks[exercise]))
 
     def _is_to_do(self, task: Task, torch: bool) -> bool:
         """Is there a notebook that was not graded yet, and can be?"""
