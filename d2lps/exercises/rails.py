@@ -189,41 +189,30 @@ def picture(answer: Answer, machines: int = 4, gpus: int = 4,
     return plan_checks.picture_of(
         plan, [other], cables(machines, gpus), nbytes,
         target_seconds(machines, gpus, nbytes),
-        left=lambda plan, title: _cards({
-            f'Your plan:\n{title}': plan,
-            'One GPU speaks\nfor its machine': other}, machines, gpus))
+        left=lambda plan, title: _cards(
+            title, {'your plan': plan, 'one GPU speaks': other}, gpus))
 
 
-def _cards(plans, machines, gpus):
-    """What each card sends, by each plan: a row for each machine."""
-    from d2lps.figures import format_number
-    from d2lps.pictures.rows import WIDE, new_figure
-    from d2lps.pictures.style import INK
-    figure, most = new_figure(WIDE, 1.2 + 0.33 * machines), 2 - 2 / machines
-    for ax, (title, plan) in zip(figure.subplots(1, 2, sharey=True),
-                                 plans.items()):
-        sent = _carried(plan, gpus, outside=True)[0].sum(axis=0).reshape(
-            machines, gpus)
-        ax.grid(False)
-        ax.pcolormesh(sent, cmap='Blues', vmin=0, vmax=most,
-                      edgecolors='white')
-        for (machine, rail), value in np.ndenumerate(sent):
-            ax.text(rail + 0.5, machine + 0.5, format_number(value),
-                    ha='center', va='center',
-                    color='white' if value > 0.6 * most else INK)
-        ax.set_xticks(np.arange(gpus) + 0.5, [f'rail {k}'
-                                              for k in range(gpus)])
-        ax.set_yticks(np.arange(machines) + 0.5, [f'machine {k}'
-                                                  for k in range(machines)])
-        ax.tick_params(length=0)
-        ax.spines[:].set_visible(False)
-        ax.set(title=title, ylim=(machines, 0),
-               xlabel='gradients sent over each network card')
-        describe(ax, f'{title}: gradients sent over each network card. ' +
-                     '; '.join(f'machine {k}: '
-                               f'{", ".join(map(format_number, row))}'
-                               for k, row in enumerate(sent)))
-    return figure
+def _cards(title, plans, gpus):
+    """Bars: what each device sends over its card, by each plan."""
+    from d2lps.pictures import BLUE, GRAY
+    from d2lps.pictures.rows import WIDE, legend_below, new_figure
+    ax = new_figure(WIDE, 2.8).subplots()
+    said = []
+    for move, color, (name, plan) in zip((-0.2, 0.2), (BLUE, GRAY),
+                                         plans.items()):
+        sent = _carried(plan, gpus, outside=True)[0].sum(axis=0)
+        ax.bar(np.arange(len(sent)) + move, sent, 0.4, color=color,
+               label=name)
+        said.append(f'{name}: {", ".join(f"{one:.3g}" for one in sent)}')
+    ax.set(title=title, xticks=range(len(sent)),
+           xlabel=f'device ({gpus} in each machine)',
+           ylabel='gradients sent\nover its network card')
+    ax.grid(False, axis='x')
+    legend_below(ax)
+    describe(ax, f'{title}. Gradients that each device sends over its '
+                 f'network card. {"; ".join(said)}.')
+    return ax.figure
 
 
 def _cases(*sizes):
