@@ -131,6 +131,24 @@ class Client(NotebookClient):
         first = next(one for one in self.nb.cells if one.cell_type == 'code')
         return FIRST if cell is first else SECONDS
 
+    async def run(self, cell: NotebookNode, k: int) -> None:
+        """Run the cell with number k.
+
+        Raises `Disturbed` or `Stopped` if no further cell can be run.
+        """
+        if self.used.seconds > WHOLE:
+            raise Stopped(f'all cells together had taken {WHOLE} s')
+        try:
+            await self.async_execute_cell(cell, k)
+        except DeadKernelError:
+            raise Disturbed('the process ended (too much memory, or it ended '
+                            'itself)') from None
+        except (Disturbed, Stopped, OSError, psutil.Error, zmq.ZMQError):
+            raise
+        except Exception:  # all else comes from the kernel
+            raise Stopped('what its process sent could not be '
+                          'understood') from None
+
     def _cleanup_kernel(self):
         """nbclient's at exit: the kernel has ended before, see below."""
 
@@ -234,7 +252,7 @@ async def execute(notebook: NotebookNode, cases: HiddenCases, slot: int,
     except (RuntimeError, OSError, psutil.Error) as error:
         if alone:
             raise
-        raise Disturbed(f'{type(error).__name__}: {error}') from error
+        raise Disturbed from error
 
 
 async def _execute(notebook, cases, slot, behind_walls, alone, folder):
@@ -260,8 +278,6 @@ async def _execute(notebook, cases, slot, behind_walls, alone, folder):
             for k, cell in enumerate(notebook.cells):
                 if cell.cell_type != 'code' or not cell.source.strip():
                     continue
-                if not ended and client.used.seconds > WHOLE:
-                    ended = f'all cells together had taken {WHOLE} s'
                 if ended:
                     problems[cell.id] = Problem(
                         f'before it came to this cell, {ended}', skipped=True)
@@ -271,23 +287,16 @@ async def _execute(notebook, cases, slot, behind_walls, alone, folder):
                     if cell.id.startswith('hidden') and not shown:
                         _show(cases, folder)
                         shown = True
-                    await client.async_execute_cell(cell, k)
-                except (DeadKernelError, Disturbed, Stopped) as error:
-                    ended = _why(error)
+                    await client.run(cell, k)
+                except (Disturbed, Stopped) as error:
+                    if isinstance(error, Disturbed) and not alone:
+                        raise
+                    ended = str(error)
                     problems[cell.id] = Problem(ended)
-                    if not alone and not isinstance(error, Stopped):
-                        raise Disturbed(ended) from None
-                    continue
-                except (OSError, psutil.Error, zmq.ZMQError):  # of ours
-                    raise
-                except Exception as error:  # all else comes from the kernel
-                    ended = ('what its process sent could not be understood '
-                             f'({type(error).__name__})')
-                    problems[cell.id] = Problem(ended)
-                    continue
-                if client.late > late:
-                    problems[cell.id] = Problem(
-                        f'it did not end within {client.limit(cell)} s')
+                else:
+                    if client.late > late:
+                        problems[cell.id] = Problem(
+                            f'it did not end within {client.limit(cell)} s')
         finally:
             await asyncio.to_thread(walls.end, kernel,
                                     None if behind_walls else folder)
@@ -305,9 +314,3 @@ def _show(cases, folder):
     except OSError as error:
         raise Disturbed('a cell above changed the folder of the grading: '
                         f'{error.strerror}') from None
-
-
-def _why(error):
-    if not isinstance(error, DeadKernelError):
-        return str(error)
-    return 'the process ended (too much memory, or it ended itself)'

@@ -37,26 +37,25 @@ def problem() -> str | None:
     if not shutil.which('bwrap'):
         return ('the program bwrap is not here (Debian and Ubuntu: sudo apt '
                 'install bubblewrap; Fedora: sudo dnf install bubblewrap)')
-    try:
-        done = subprocess.run([*_walls(Path('/tmp')), sys.executable, '-c',
-                               'import d2lps'], text=True, timeout=60,
-                              capture_output=True, env=environment(), cwd='/')
-    except (OSError, subprocess.TimeoutExpired) as error:
-        return f'bwrap does not work here: {error}'
-    if done.returncode:
-        return f'bwrap does not work here: {done.stderr.strip()[-300:]}'
-    return None
+    error = _error_of('import d2lps', behind_walls=True)
+    return None if error is None else f'bwrap does not work here: {error}'
 
 
 def can_import(library: str, behind_walls: bool) -> bool:
     """Can students' code import it, where it runs?"""
-    words = [*(_walls(Path('/tmp')) if behind_walls else ()), sys.executable,
-             '-c', f'import {library}']
+    return _error_of(f'import {library}', behind_walls) is None
+
+
+def _error_of(code: str, behind_walls: bool) -> str | None:
+    """What Python says if code fails where students' code runs, or None."""
+    words = _walls(Path('/tmp')) if behind_walls else []
     try:
-        return not subprocess.run(words, capture_output=True, timeout=120,
-                                  env=environment(), cwd='/').returncode
-    except (OSError, subprocess.TimeoutExpired):
-        return False
+        done = subprocess.run([*words, sys.executable, '-c', code], text=True,
+                              timeout=120, capture_output=True,
+                              env=environment(), cwd='/')
+    except (OSError, subprocess.TimeoutExpired) as error:
+        return str(error)
+    return done.stderr.strip()[-300:] if done.returncode else None
 
 
 def command(folder: Path, slot: int, behind_walls: bool) -> list[str]:
