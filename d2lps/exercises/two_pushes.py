@@ -4,10 +4,8 @@ To chapter 8, notebooks/08-a-store-from-scratch.ipynb.
 """
 import gc
 import itertools
-import random
 import sys
 import tracemalloc
-from collections import Counter
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, NamedTuple
@@ -48,36 +46,26 @@ class Pull(NamedTuple):
     missing: list[int]
 
 
-def pushes_of(num_workers: int, pushes: Sequence[Sequence] = (),
-              seed: int = 0, keys: Sequence = ('w',), rounds: int = 3,
-              ahead: bool = True) -> list[Push]:
-    """These pushes, (key, rank, value), or some that are made up by chance.
+def pushes_of(words: str) -> list[Push]:
+    """'w0 w0 w1': worker 0 pushes twice for key 'w', then worker 1 once.
 
-    ahead: whether workers may be rounds ahead of others. Worker 0 pushes 1,
-    2, 3, worker 1 pushes 10, 20, 30, and so on.
+    Worker 0 pushes 2, 3, 4, worker 1 pushes 20, 30, 40, and so on.
     """
-    order = [(key, rank) for key in keys for rank in range(num_workers)
-             for _ in range(rounds)]
-    random.Random(seed).shuffle(order)
-    made, pushed = [], Counter[tuple]()
-    for key, rank, *value in pushes or order:
-        pushed[key, rank] += 1
-        number = pushed[key, rank]
-        made.append(Push(key, rank, number, *value or [
-            (keys.index(key) * rounds + number) * 10 ** rank]))
-    return made if ahead else _in_turn(made)
-
-
-def _in_turn(pushes):
-    return sorted(pushes, key=lambda push: push.number)
+    made: list[Push] = []
+    for word in words.split():
+        key, rank = word[0], int(word[1:])
+        mine = [push for push in made if push.rank == rank]
+        number = 1 + sum(push.key == key for push in mine)
+        made.append(Push(key, rank, number, (len(mine) + 2) * 10 ** rank))
+    return made
 
 
 def calls_of(num_workers: int, pushes: Sequence[Push],
              early: bool = False) -> list[Push | Pull]:
     """The pushes, and the pulls between them.
 
-    early: before each call all workers pull all keys. Otherwise a sum is
-    pulled as soon as it is there, once by each worker that may have it.
+    early: at first and after each push, all workers pull all keys. Otherwise
+    a sum is pulled as soon as it is there, by each worker that may have it.
     """
     keys = dict.fromkeys(push.key for push in pushes)
     calls: list[Push | Pull] = []
@@ -91,8 +79,7 @@ def calls_of(num_workers: int, pushes: Sequence[Push],
 
 
 def _pull(num_workers, before, key, rank):
-    """The exercise's rule, as a `Pull`; a test says the chapter's is the same.
-    """
+    """By the exercise's rule. A test says that the chapter's is the same."""
     mine = sum(push[:2] == (key, rank) for push in before)
     right = sorted(push for push in before if push[::2] == (key, mine))
     missing = {*range(num_workers)} - {push.rank for push in right}
@@ -110,27 +97,25 @@ def arrays_of(pushes: Sequence[Push]) -> np.ndarray:
                             MARK * np.eye(len(pushes))])
 
 
-def worlds(num_workers: int, early: bool = False, **order: Any
-           ) -> list[tuple[str, list[list[Push]]]]:
+def worlds(words: str) -> list[tuple[str, list[list[Push]]]]:
     """The pushes, and simpler ones: [(in words, those of each server), ...]
     """
-    pushes = pushes_of(num_workers, **order)
+    pushes = pushes_of(words)
     keys = dict.fromkeys(push.key for push in pushes)
     return [('', [pushes]),
             ('if each key has a server of its own', [
                 [push for push in pushes if push.key == key]
                 for key in keys]),
             ('if all push for round 1 before one pushes for round 2, and so '
-             'on', [_in_turn(pushes)])]
+             'on', [sorted(pushes, key=lambda push: push.number)])]
 
 
-def run(answer: Answer, num_workers: int, early: bool = False,
-        **order: Any) -> Notes:
+def run(answer: Answer, num_workers: int, pushes: str,
+        early: bool = False) -> Notes:
     """What each pull returned, of each server in each of `worlds`."""
     _new_server_is_empty(answer, num_workers)
-    return [[_play(answer, num_workers, pushes, early)['pulled']
-             for pushes in servers]
-            for _, servers in worlds(num_workers, **order)]
+    return [[_play(answer, num_workers, some, early)['pulled']
+             for some in servers] for _, servers in worlds(pushes)]
 
 
 def _new_server_is_empty(answer, num_workers):
@@ -157,7 +142,8 @@ def _play(answer, num_workers, pushes, early=False, use_again=''):
     'pulled'. Returns what was pulled, and what is in all arrays in the end.
     """
     given, pulled, taken = arrays_of(pushes), [], []
-    calls, before, name = calls_of(num_workers, pushes, early), 0, ''
+    calls, before = calls_of(num_workers, pushes, early), 0
+    name = f'SyncServer({num_workers})'
     try:
         with forbidding(*_chapters(), calls_of, pulls_of, _pull):
             server = answer(num_workers)
@@ -178,10 +164,9 @@ def _play(answer, num_workers, pushes, early=False, use_again=''):
     except (NotImplementedError, Wrong):
         raise
     except Exception as error:
-        where = (f'{_pushed(pushes[:before])}. Then `{name}` stops'
-                 if name else 'your class stops')
-        raise Wrong(f'{where} with {type(error).__name__}: {error}'
-                    f'{student_line(error)}') from None
+        raise Wrong(f'{_pushed(pushes[:before])}. Then `{name}` stops with '
+                    f'{type(error).__name__}: {error}{student_line(error)}'
+                    ) from None
     return {'pulled': pulled, 'given': given,
             'taken': [_numbers(got) for got in taken]}
 
@@ -216,16 +201,15 @@ def _overwrite(array):
 
 
 def judge(judge_pull: Callable, notes: Notes, num_workers: int,
-          early: bool = False, **order: Any) -> None:
+          pushes: str, early: bool = False) -> None:
     """If a pull is wrong, say in which simpler world all is right, too."""
     said: list[str] = []
-    for taken, (words, servers) in zip(
-            notes, worlds(num_workers, **order), strict=True):
+    for taken, (words, servers) in zip(notes, worlds(pushes), strict=True):
         try:
-            for pulled, pushes in zip(taken, servers, strict=True):
-                pulls = pulls_of(num_workers, pushes, early)
+            for pulled, some in zip(taken, servers, strict=True):
+                pulls = pulls_of(num_workers, some, early)
                 for k, _ in enumerate(zip(pulls, pulled, strict=True)):
-                    judge_pull(pulls[:k + 1], pulled, arrays_of(pushes))
+                    judge_pull(pulls[:k + 1], pulled, arrays_of(some))
         except Wrong as error:
             said.append(str(error))
             continue
@@ -335,44 +319,43 @@ def _first(value):
     return f'{value:.10g}' if isinstance(value, float) else str(value)
 
 
-def run_arrays(answer: Answer, num_workers: int, **order: Any) -> Notes:
+def run_arrays(answer: Answer, num_workers: int, pushes: str) -> Notes:
     """The same calls three times: with arrays that are left alone, with
     pushed ones that are used again, and with pulled ones that are."""
     _new_server_is_empty(answer, num_workers)
-    pushes = pushes_of(num_workers, **order)
-    return {use: _play(answer, num_workers, pushes, use_again=use)
+    return {use: _play(answer, num_workers, pushes_of(pushes), use_again=use)
             for use in ('', 'pushed', 'pulled')}
 
 
-def judge_arrays(notes: Notes, num_workers: int, **order: Any) -> None:
+def judge_arrays(notes: Notes, num_workers: int, pushes: str) -> None:
     """Whether arrays are the workers' own, whatever the sums are."""
-    pushes, plain = pushes_of(num_workers, **order), notes['']
+    made, plain = pushes_of(pushes), notes['']
     if all(got is None for got in plain['pulled']):
         raise Wrong('all workers have pushed, and each pull of this check '
                     'returned None. The arrays are checked when there are '
                     'sums.')
-    for push, was, now in zip(pushes, arrays_of(pushes).tolist(),
-                              plain['given'], strict=True):
+    for push, was, now in zip(made, arrays_of(made).tolist(), plain['given'],
+                              strict=True):
         if now != was:
             raise Wrong(f'worker {push.rank} has pushed {was}, and now the '
                         f'array has {now}. It belongs to the worker; the '
                         'server may only read it.')
-    for k, pull in enumerate(pulls_of(num_workers, pushes)):
-        at_once, later = plain['pulled'][k], plain['taken'][k]
-        what = f'worker {pull.rank} pulls {_first(at_once)}'
-        if later != at_once:
-            raise Wrong(f'{what}. After more calls, {_first(later)} is in '
-                        'the array that this worker has. A pulled array '
-                        'should not change.')
-        for use, why in (
-                ('pushed', 'so the server needs a copy of its numbers.'),
-                ('pulled', 'so each pull needs an array of its own.')):
-            again = notes[use]['pulled'][k]
+    for k, pull in enumerate(pulls_of(num_workers, made)):
+        at_once = plain['pulled'][k]
+        for again, what in (
+                (plain['taken'][k], 'After more calls, {} is in this array. '
+                 'A pulled array should not change.'),
+                (notes['pushed']['pulled'][k],
+                 f'But if each worker writes {JUNK:g} into the array that it '
+                 'has pushed, this pull finds {}. The array belongs to the '
+                 'worker, so the server needs a copy of its numbers.'),
+                (notes['pulled']['pulled'][k],
+                 f'But if each worker writes {JUNK:g} into the array that it '
+                 'has pulled, this pull finds {}. The array belongs to the '
+                 'worker, so each pull needs an array of its own.')):
             if again != at_once:
-                raise Wrong(f'{what}. But if each worker writes {JUNK:g} '
-                            f'into the array that it has {use}, this pull '
-                            f'finds {_first(again)}. The array belongs to '
-                            f'the worker, {why}')
+                raise Wrong(f'worker {pull.rank} pulls {_first(at_once)}. '
+                            f'{what.format(_first(again))}')
 
 
 def run_memory(answer: Answer, num_workers: int, pulls: Sequence[int],
@@ -433,14 +416,20 @@ def picture(answer: Answer) -> Picture:
     from d2lps.pictures.rows import (WIDE, draw_bars, name_bar, new_figure,
                                      row_axes)
     from d2lps.pictures.style import CHUNK_COLORS
-    sums = _sums(answer)
-    told = ', '.join(f'{got[0]:g}' for _, got in sums) or 'nothing'
-    figure = new_figure(WIDE, 2.5)
+    pushes = pushes_of('w0 w0 w1 w2 w2 w2 w1 w1 w0')
+    sums: dict[float, tuple] = {}  # after which push, and the array
+    pulled = _play(answer, 3, pushes, early=True)['pulled']
+    for pull, got in zip(pulls_of(3, pushes, True), pulled):
+        if got is not None and np.size(got):
+            got = np.ravel(got)
+            sums.setdefault(got[0], (len(pull.before), got))
+    told = ', '.join(f'{number:g}' for number in sums) or 'nothing'
     ax = row_axes([*(f'worker {rank}' for rank in range(3)), 'pulled'],
-                  len(SHOWN) + 0.5, begin=0.5, ax=figure.subplots(),
+                  len(pushes) + 0.5, begin=0.5,
+                  ax=new_figure(WIDE, 2.5).subplots(),
                   title=f'What is pulled: {told}',
                   xlabel='pushes, one after the other')
-    ax.set_xticks(range(1, len(SHOWN) + 1))
+    ax.set_xticks(range(1, len(pushes) + 1))
     describe(ax, '9 pushes of 3 workers in a row for each. What is pulled: '
                  f'{told}.')
 
@@ -448,48 +437,33 @@ def picture(answer: Answer) -> Picture:
         draw_bars(ax, [(k - 0.45, k + 0.45, row)], color)
         name_bar(ax, k - 0.45, k + 0.45, row, f'{number:g}', color)
 
-    colored = [*zip(CHUNK_COLORS, sums)]
-    for k, (_, rank, value) in enumerate(SHOWN, 1):
-        draw(k, rank, value, next((color for color, (_, got) in colored
-                                   if len(got) > k and got[k]), '#e0e0e0'))
+    colored = [*zip(CHUNK_COLORS, sums.values())]
+    for k, push in enumerate(pushes, 1):
+        draw(k, push.rank, push.value, next((
+            color for color, (_, got) in colored
+            if len(got) > k and got[k]), '#e0e0e0'))
     for color, (k, got) in colored:
         draw(k, 3, got[0], color)
-    return figure
+    return ax.figure
 
 
-def _sums(answer):
-    """Each new sum, after which push it is there: [(how many, array), ...]"""
-    pushes, sums = pushes_of(3, SHOWN), {}
-    pulled = _play(answer, 3, pushes, early=True)['pulled']
-    for pull, got in zip(pulls_of(3, pushes, True), pulled):
-        if got is not None:
-            got = np.ravel(got)
-            sums.setdefault(got[0], (len(pull.before), got))
-    return [*sums.values()]
-
-
-# Round 1 is 1, 10 and 100, round 2 is 2, 20 and 200, and round 3 4, 40, 400.
-SHOWN = [('w', 0, 1), ('w', 0, 2), ('w', 1, 10), ('w', 2, 100), ('w', 2, 200),
-         ('w', 2, 400), ('w', 1, 20), ('w', 1, 40), ('w', 0, 4)]
-TARGET = [('w', 0, 2), ('w', 0, 3), ('w', 1, 20)]
 CHECKS = {
     'rounds': Check(
-        [{'num_workers': 2, 'pushes': TARGET},
-         {'num_workers': 2, 'pushes': [('w', 0, 1), ('w', 1, 10), *TARGET,
-                                       ('w', 1, 30)]},
-         {'num_workers': 3, 'seed': 1},
-         {'num_workers': 2, 'seed': 2, 'keys': ['v', 'w']}],
+        [{'num_workers': 2, 'pushes': 'w0 w0 w1'},
+         {'num_workers': 2, 'pushes': 'w0 w1 w0 w0 w1 w1'},
+         {'num_workers': 3, 'pushes': 'w1 w2 w2 w1 w1 w0 w2 w0 w0'},
+         {'num_workers': 2, 'pushes': 'w1 w1 v1 v1 w0 w0 w0 v0 v1 w1 v0 v0'}],
         run, partial(judge, judge_sum),
         'each sum has one push of every worker: 2 + 20 = 22.'),
     'wait': Check(
-        [{'num_workers': 2, 'early': True, 'pushes': [*TARGET, ('w', 1, 30)]},
-         {'num_workers': 3, 'seed': 3, 'early': True},
-         {'num_workers': 2, 'seed': 4, 'early': True, 'keys': ['v', 'w']}],
-        run, partial(judge, judge_wait),
+        [{'num_workers': 2, 'pushes': 'w0 w0 w1 w1'},
+         {'num_workers': 3, 'pushes': 'w0 w1 w2 w0 w2 w1 w2 w0 w1'},
+         {'num_workers': 2, 'pushes': 'w1 v0 w0 w1 v1 v0 w1 w0 w0 v0 v1 v1'}],
+        partial(run, early=True), partial(judge, judge_wait, early=True),
         'the right workers must wait.'),
     'arrays': Check(
-        [{'num_workers': 2, 'seed': 5, 'ahead': False},
-         {'num_workers': 3, 'seed': 6, 'ahead': False}],
+        [{'num_workers': 2, 'pushes': 'w0 w1 w0 w1 w0 w1'},
+         {'num_workers': 3, 'pushes': 'w1 w2 w0 w1 w0 w2 w1 w2 w0'}],
         run_arrays, judge_arrays,
         'workers can change their arrays after push and pull.'),
     'memory': Check(
