@@ -242,17 +242,17 @@ def picture(answer: Answer) -> Picture:
     words = '; '.join(f'{who}, server {server}: {load:,}' for
                       (who, server, _), load in zip(rows, loads))
     describe(ax, f'{told}. {words}.')
-    named = set()
+    named: set[int] = set()
     for row, (_, server, pieces) in enumerate(rows):
         start = 0
         for owner, key, first, end in pieces:
             if owner == server and end > first:
+                is_new = end - first >= 1000 and key not in named
                 end, words = start + end - first, f'key {key}'
                 color = CHUNK_COLORS[key % len(CHUNK_COLORS)]
-                is_new = LENET[key] >= 1000 and key not in named
                 draw_bars(ax, [(start, end, row)], color, words * is_new)
                 name_bar(ax, start, end, row, words, color)
-                named.add(key)
+                named.update({key} if is_new else ())
                 start = end
         ax.annotate(f'{loads[row]:,}', (start, row), (6, 0), va='center',
                     textcoords='offset points')
