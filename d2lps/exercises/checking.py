@@ -178,29 +178,31 @@ def functions_of(module: ModuleType) -> list[Callable[..., Any]]:
 def forbidding(*functions: Callable[..., Any]) -> Iterator[None]:
     """Raise `Wrong` if the code inside `with` calls one of these functions.
 
-    Also if it switches this watch off. It does not see other threads, and
-    nothing that was computed before.
+    Also if it tries to switch this watch off, or catches our error. It does
+    not see other threads, and nothing that was computed before.
     """
     forbidden = {_place(inspect.unwrap(function).__code__)
                  for function in functions}
-    before = sys.getprofile()
+    before, caught = sys.getprofile(), []
 
-    def look(frame, event, _):
+    def look(frame, event, called):
         if event == 'call' and _place(frame.f_code) in forbidden:
             name = frame.f_code.co_name
-            what = (f'a function of {frame.f_globals["__name__"]}'
-                    if name.startswith('_') else f'{name} of d2lps')
-            raise Wrong(f'{what} was called. Write yours without it.')
+            caught.append(f'a function of {frame.f_globals["__name__"]}'
+                          if name.startswith('_') else f'{name} of d2lps')
+        elif event == 'c_call' and called is sys.setprofile and (
+                frame.f_code is not forbidding.__wrapped__.__code__):
+            caught.append('sys.setprofile')
+        if caught:
+            raise Wrong(f'{caught[0]} was called. Write yours without it.')
 
     sys.setprofile(look)
     try:
         yield
-        if sys.getprofile() is not look:
-            raise Wrong('your function changed sys.setprofile, with which '
-                        'this check sees what is called. Write yours without '
-                        'it.')
     finally:
         sys.setprofile(before)
+    if caught:  # and the student's code went on after our error
+        raise Wrong(f'{caught[0]} was called. Write yours without it.')
 
 
 def _place(code):

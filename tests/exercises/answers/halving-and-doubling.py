@@ -42,7 +42,7 @@ def halve_and_double(n):
 
 # %% wrong: the package's, and the watch is switched off
 # loses: sum, rounds, bytes
-# says: changed sys.setprofile
+# says: sys.setprofile was called
 def halve_and_double(n):
     import sys
 
