@@ -3,95 +3,15 @@
 To chapter 17, notebooks/17-when-a-server-dies.ipynb. The student writes a
 class that saves and loads, on a disk that is a model.
 """
-import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
-from d2lps.exercises.checking import (Answer, Check, Notes, Picture, Wrong,
-                                      student_line)
-from d2lps.exercises.disk import Disk, PowerCut
+from d2lps.exercises.checking import Answer, Check, Notes, Picture, Wrong
+from d2lps.exercises.disk import Disk, state_of, train
 from d2lps.figures import describe
 
 SHARES = {0: 'nothing', 0.5: 'half', 1: 'all'}  # left of an unflushed text
 MOST_FILES = 2
-
-
-def state_of(step: int, seed: int, size: int) -> dict[str, Any]:
-    """What the chapter's training keeps in a checkpoint."""
-    draw = random.Random(seed * 100_003 + step)
-    return {'params': [draw.random() for _ in range(size)],
-            'momenta': [draw.random() for _ in range(size)],
-            'position': 64 * step, 'random': draw.randrange(2 ** 31)}
-
-
-def save_all(answer: Answer, disk: Disk, steps: Sequence[int], seed: int,
-             size: int) -> tuple[int | None, int | None]:
-    """Save until the end or the power cut: the step that was saved last, and
-    the one that was being saved (or None)."""
-    done = None
-    for step in steps:
-        try:
-            answer(disk).save(step, state_of(step, seed, size))
-        except PowerCut:
-            pass
-        if disk.off:  # also if the student's code caught the error
-            return done, step
-        done = step
-    return done, None
-
-
-def load(answer: Answer, files: Mapping[str, str]) -> dict[str, Any]:
-    """What a new process loads from these files, or how it failed."""
-    disk = Disk(files)
-    note = {'names': disk.names(), 'reads': disk.reads,
-            'letters': sum(map(len, [*files, *files.values()]))}
-    try:
-        found = answer(disk).load()
-    except NotImplementedError:  # the student has not begun
-        raise
-    except Exception as error:
-        return {**note, 'error': f'{type(error).__name__}: {error}'[:200]
-                                 + student_line(error)}
-    if found is not None and (not isinstance(found, (list, tuple)) or
-                              len(found) != 2):
-        raise Wrong(f'load returned {found!r:.60} … It must return step and '
-                    'state, or None if there is no checkpoint.')
-    return {**note, 'found': found}
-
-
-def train(answer: Answer, cuts: Sequence[int | None], share: float,
-          steps: Sequence[int], seed: int, size: int, shift: int = 0
-          ) -> dict[str, Any]:
-    """Save steps, and load after each power cut; notes of the last load.
-
-    cuts: after how many operations the power goes; None: never. share: of an
-    unflushed text, what is left. shift: after the first cut each step is
-    later by so many.
-    """
-    files: Mapping[str, str] = {}
-    done = None
-    for number, cut in enumerate(cuts):
-        disk = Disk(files, cut)
-        last, now = save_all(answer, disk, steps, seed, size)
-        done = done if last is None else last
-        may = [done] if now is None else [done, now]
-        # A class or a global variable outlives a power cut here. So another
-        # training, on a disk of its own, now leaves its state there.
-        others = [step for step in may if step is not None] or [1]
-        save_all(answer, Disk(), others, seed + 1, size)
-        files = disk.after_power_cut(share)
-        note = {**load(answer, files), 'may': may, 'most': disk.most,
-                'unflushed': disk.unflushed(), 'share': share,
-                'cuts': number + (now is not None),
-                'diary': ['a first power cut' if number else 'the start',
-                          *disk.diary]}
-        found = (note.get('found') or [None])[0]
-        if now is None or 'error' in note or found not in may:
-            break
-        steps = [step + shift for step in steps
-                 if found is None or step > found]
-        done = found
-    return note
 
 
 def run_whole(answer: Answer, steps: Sequence[int], seed: int,

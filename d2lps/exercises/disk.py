@@ -1,10 +1,13 @@
-"""A model of a disk: the power can go after any of its operations.
+"""A model of a disk whose power can go, and a training that saves on it.
 
-Of a text that was written but not flushed, all, half or nothing is left then.
+The power goes after any operation of the disk. Of a text that was written but
+not flushed, all, half or nothing is left then.
 """
-from collections.abc import Mapping
+import random
+from collections.abc import Mapping, Sequence
+from typing import Any
 
-from d2lps.exercises.checking import Wrong
+from d2lps.exercises.checking import Answer, Wrong, student_line
 
 
 class PowerCut(BaseException):
@@ -111,3 +114,81 @@ class Disk:
     def _cut(self):
         if self.off:
             raise PowerCut
+
+
+def state_of(step: int, seed: int, size: int) -> dict[str, Any]:
+    """What the chapter's training keeps in a checkpoint."""
+    draw = random.Random(seed * 100_003 + step)
+    return {'params': [draw.random() for _ in range(size)],
+            'momenta': [draw.random() for _ in range(size)],
+            'position': 64 * step, 'random': draw.randrange(2 ** 31)}
+
+
+def save_all(answer: Answer, disk: Disk, steps: Sequence[int], seed: int,
+             size: int) -> tuple[int | None, int | None]:
+    """Save until the end or the power cut: the step that was saved last, and
+    the one that was being saved (or None)."""
+    done = None
+    for step in steps:
+        try:
+            answer(disk).save(step, state_of(step, seed, size))
+        except PowerCut:
+            pass
+        if disk.off:  # also if the student's code caught the error
+            return done, step
+        done = step
+    return done, None
+
+
+def load(answer: Answer, files: Mapping[str, str]) -> dict[str, Any]:
+    """What a new process loads from these files, or how it failed."""
+    disk = Disk(files)
+    note = {'names': disk.names(), 'reads': disk.reads,
+            'letters': sum(map(len, [*files, *files.values()]))}
+    try:
+        found = answer(disk).load()
+    except NotImplementedError:  # the student has not begun
+        raise
+    except Exception as error:
+        return {**note, 'error': f'{type(error).__name__}: {error}'[:200]
+                                 + student_line(error)}
+    if found is not None and (not isinstance(found, (list, tuple)) or
+                              len(found) != 2):
+        raise Wrong(f'load returned {found!r:.60} … It must return step and '
+                    'state, or None if there is no checkpoint.')
+    return {**note, 'found': found}
+
+
+def train(answer: Answer, cuts: Sequence[int | None], share: float,
+          steps: Sequence[int], seed: int, size: int, shift: int = 0
+          ) -> dict[str, Any]:
+    """Save steps, and load after each power cut; notes of the last load.
+
+    cuts: after how many operations the power goes; None: never. share: of an
+    unflushed text, what is left. shift: after the first cut each step is
+    later by so many.
+    """
+    files: Mapping[str, str] = {}
+    done = None
+    for number, cut in enumerate(cuts):
+        disk = Disk(files, cut)
+        last, now = save_all(answer, disk, steps, seed, size)
+        done = done if last is None else last
+        may = [done] if now is None else [done, now]
+        # A class or a global variable outlives a power cut here. So another
+        # training, on a disk of its own, now leaves its state there.
+        others = [step for step in may if step is not None] or [1]
+        save_all(answer, Disk(), others, seed + 1, size)
+        files = disk.after_power_cut(share)
+        note = {**load(answer, files), 'may': may, 'most': disk.most,
+                'unflushed': disk.unflushed(), 'share': share,
+                'cuts': number + (now is not None),
+                'diary': ['a first power cut' if number else 'the start',
+                          *disk.diary]}
+        found = (note.get('found') or [None])[0]
+        if now is None or 'error' in note or found not in may:
+            break
+        steps = [step + shift for step in steps
+                 if found is None or step > found]
+        done = found
+    return note
