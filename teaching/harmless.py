@@ -3,9 +3,8 @@
 A teacher opens graded notebooks in nbgrader's formgrader, in JupyterLab and as
 pages of nbgrader's, all of which can act for the teacher. So what would be
 HTML, a script, a link or a picture from elsewhere is not even in the notebook:
-outputs are texts, errors, and pictures in PNG and JPEG, and text cells have a
-space where these things would begin, whatever turns them into HTML. Formulas,
-tables, lists, code and emphasis stay.
+outputs are texts, errors, and pictures in PNG and JPEG, and text cells are
+shown as they were typed, as one block of code.
 """
 import base64
 import re
@@ -19,10 +18,8 @@ from d2lps.checks import writable
 PICTURES = {'image/png': b'\x89PNG\r\n\x1a\n', 'image/jpeg': b'\xff\xd8\xff'}
 MOST_PIXELS = 20_000_000  # a file of few bytes can have more than memory
 STREAMS = 'stdout', 'stderr'
-KINDS = 'code', 'markdown', 'raw'  # of cells
 LARGEST_COUNT = 10 ** 6
-# Characters that are shown of a text cell, and of all cells of a notebook. The
-# time to make HTML of a cell may grow with the square of its length.
+# Characters that are shown of a text cell, and of all cells of a notebook.
 CELL, NOTEBOOK = 10_000, 100_000
 HARDLY = 100  # a cell that is longer by no more than this stays whole
 NAME = re.compile(r'[\w-]{1,64}', re.ASCII)
@@ -32,20 +29,10 @@ METADATA: dict[str, Any] = {
     'grade': bool, 'grade_id': NAME, 'locked': bool, 'points': (int, float),
     'schema_version': int, 'solution': bool, 'task': bool, 'cell_type': NAME,
     'checksum': NAME}
-# Where a pattern below is found, a space is put behind it: `<script>` becomes
-# `< script>`. So each matches only the beginning of what it is about.
-# An address alone becomes a link, too.
+# A block of code in Markdown, with no such mark in it as begins and ends it.
+BLOCK = re.compile(r'(`{3,})\n((?:(?!\1).)*)\n\1', re.DOTALL)
+# JupyterLab makes links of addresses in outputs, but not with a space here.
 ADDRESS = re.compile(r':(?=//)|\bwww(?=\.)', re.IGNORECASE)
-ACTIVE = re.compile(
-    r'<(?=[a-z/!?])'  # HTML, <javascript:...>
-    r'|&(?=[a-z#])'  # &lt; and the like, which could hide others of these
-    r'|\](?=[(:])'  # [words](link), ![words](picture), [words]: link
-    r'|mer(?=maid)'  # a fence of this name is drawn, with pictures from afar
-    # What MathJax makes links of, gives a style, or takes up more commands
-    # with. Whatever follows: TeX ends a name before a digit, as in \href0.
-    r'|\\(?=href|url|csname|require|mmltoken|class|cssid|style|data|bbox)'
-    r'|@(?=[\w-])|'  # a mail address
-    + ADDRESS.pattern, re.IGNORECASE)
 # The header of a frame in JPEG: FF C0 to CF, length, bits, height and width,
 # which the group takes, and colours. It is looked for everywhere, because
 # programs differ in where they look for it.
@@ -55,9 +42,14 @@ FRAME = re.compile(rb'(?=\xff[\xc0-\xc3\xc5-\xc7\xc9-\xcb\xcd-\xcf]\0.'
 CODES = re.compile(r'\x1b(?!\[)')
 
 
-def words(text: str) -> str:
-    """Markdown that has no HTML, no links and no pictures."""
-    return ACTIVE.sub(r'\g<0> ', writable(str(text)))
+def as_typed(text: str) -> str:
+    """Markdown that shows a text as it is: a block of code.
+
+    Nothing in it can end the block, whose marks are longer than any in it.
+    """
+    longest = max(map(len, re.findall('`+', text)), default=0)
+    mark = '`' * max(3, longest + 1)
+    return f'{mark}\n{text}\n{mark}'
 
 
 def harmless(notebook: NotebookNode,
@@ -81,10 +73,11 @@ def harmless(notebook: NotebookNode,
 def _cell(cell, k, ours, room):
     """The harmless version of the cell with number k, as a dictionary."""
     nbgrader = _nbgrader(cell)
-    made = {'cell_type': cell.cell_type if cell.cell_type in KINDS else 'raw',
+    is_code = cell.cell_type == 'code'
+    made = {'cell_type': 'code' if is_code else 'markdown',
             'id': _fitting(cell.get('id'), NAME) or f'c{k}',
             'metadata': {'nbgrader': nbgrader} if nbgrader else {}}
-    if made['cell_type'] == 'code':
+    if is_code:
         source = writable(str(cell.source))
         if not nbgrader.get('grade'):  # check cells are ours, and stay whole
             source = _cut(source, room, 'code', NOTEBOOK, '# ')
@@ -95,7 +88,10 @@ def _cell(cell, k, ours, room):
                        'outputs': [one for one in outputs if one]}
     if cell.cell_type == 'markdown' and cell.source in ours:
         return made | {'source': cell.source}
-    return made | {'source': _cut(words(cell.source), room, 'text', CELL)}
+    source = writable(str(cell.source))
+    block = BLOCK.fullmatch(source)  # ours, of an earlier grading
+    return made | {'source': as_typed(
+        _cut(block[2] if block else source, room, 'text', CELL))}
 
 
 def _nbgrader(cell):

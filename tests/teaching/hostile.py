@@ -40,60 +40,25 @@ HTML = [
     f'<img title="--&gt;&lt;img src=x onerror={JS}&gt;">',
     f'<p data-commandlinker-command="{PWNED}">a</p>',
     f'<template shadowrootmode=open><script>{JS}</script></template>']
-ENTITIES = f'&lt;script&gt;{JS}&lt;/script&gt;'
+# What ends a block of code, or may be taken for its end, or for mathematics.
+MARKS = ['```', '````', '`' * 12, ' ```', '   ```', '\t```', '~~~', '> ```',
+         '* ```', '```python', '\\```', '\r```\r', '\r\n```\r\n',
+         '\x0c```', '\x85```', '\u2028```', '\0```', '</code></pre>', '-->',
+         '$', '$$', '`$', '```$', '$```', '\\\\(', '\\begin{a}', '`', '``',
+         ']]>']
 MARKDOWN = [
-    *HTML, *(f'words {one} words' for one in HTML),
-    f'[a](javascript:{JS})', f'[a](JaVaScRiPt:{JS})',
-    f'[a](java&#115;cript:{JS})', f'[a](data:text/html,<script>{JS}</script>)',
-    f'[a](/{PWNED})', f'[a](<javascript:{JS}>)', f'[a]( /{PWNED} "title")',
-    f'[a](/{PWNED} "\\" onmouseover={JS} x=\\"")',
-    f'[a][b]\n\n[b]: javascript:{JS}', f'[b]\n\n[b]: /{PWNED}',
-    f'[b]\n\n[b]:\n/{PWNED}', f'<javascript:{JS}>', f'<http://a/{PWNED}>',
-    f'![a](/{PWNED})', f'![a](javascript:{JS})',
-    f'![a](x" onerror="{JS})', f'![x" onerror="{JS}](/{PWNED})',
-    f'![a][b]\n\n[b]: /{PWNED}', '![a](attachment:a.svg)',
-    '![a](attachment:a.html)', f'[![a](/{PWNED})](/{PWNED})',
-    f'http://localhost/{PWNED}', f'https://localhost/{PWNED}',
-    f'www.example.org/{PWNED}', f'HTTP://localhost/{PWNED}',
-    f'```mermaid\n<script>{JS}</script>\n```',
-    f'```mermaid\ngraph TD; A-->B; click A "javascript:{JS}"\n```',
-    *(f'{before}{fence}{space}mermaid{after}\n{before}{drawing}\n'
-      f'{before}{fence}'
-      for drawing in (
-          f'flowchart TD; A@{{ img: "/{PWNED}.png", w: 60, h: 60 }}',
-          f'%%{{init: {{"themeCSS": ".node rect {{ background-image: url(/'
-          f'{PWNED}) }}"}}}}%%\nflowchart TD\n  A-->B')
-      for before, fence, space, after in (
-          ('', '```', '', ''), ('', '~~~', '', ''), ('', '````', '   ', '  '),
-          ('   ', '```', '\t', ''), ('> ', '~~~', ' ', ' x'),
-          ('', '```', '', ' {a=b}'))),
-    f'* a\n\n  ```mermaid\n  flowchart TD; A@{{ img: "/{PWNED}.png" }}\n'
-    '  ```',
-    f'```"><script>{JS}</script>\nx = 1\n```',
-    f'```\n<script>{JS}</script>\n```',
-    f'`<script>{JS}</script>`', f'    <script>{JS}</script>',
-    f'# a <script>{JS}</script>', f'# a" onclick="{JS}',
-    f'| a | b |\n|---|---|\n| <script>{JS}</script> | [a](/{PWNED}) |',
-    f'> <script>{JS}</script>', f'* <img src=x onerror="{JS}">',
-    f'a\n: <script>{JS}</script>', f'$<script>{JS}</script>$',
-    f'$$<img src=x onerror="{JS}">$$', f'\\\\(<script>{JS}</script>\\\\)',
-    f'\\begin{{a}}<script>{JS}</script>\\end{{a}}',
-    f'$\\href{{javascript:{JS}}}{{x}}$', f'$\\href{{/{PWNED}}}{{x}}$',
-    f'$\\def\\a{{\\href}}\\a{{/{PWNED}}}{{x}}$',
-    f'&dollar;&bsol;href{{/{PWNED}}}{{x}}&dollar;',
+    *HTML, *(f'{mark}\n{HTML[0]}\n{mark}' for mark in MARKS),
+    *(f'{mark}{HTML[7]}{mark}\n\n{mark}' for mark in MARKS),
+    f'[a](javascript:{JS})', f'[a](/{PWNED})', f'![a](/{PWNED})',
+    f'[a][b]\n\n[b]: /{PWNED}', '![a](attachment:a.svg)',
+    f'<javascript:{JS}>', f'http://localhost/{PWNED}', f'eve@{PWNED}.org',
+    f'www.example.org/{PWNED}', f'&lt;script&gt;{JS}&lt;/script&gt;',
+    f'```mermaid\nflowchart TD; A@{{ img: "/{PWNED}.png" }}\n```',
+    f'mermaid\ngraph TD; A-->B; click A "javascript:{JS}"',
+    f'$\\href{{javascript:{JS}}}{{x}}$', f'$$\\href{{/{PWNED}}}{{x}}$$',
+    f'\\begin{{a}}\\href{{/{PWNED}}}{{x}}\\end{{a}}',
     '$\\require{html}\\class{a}{x}\\cssId{notebook}{x}$',
-    f'$\\unicode{{<img src=x onerror="{JS}">}}$',
-    f'$\\mmlToken{{mi}}[href="/{PWNED}"]{{x}}$',
-    # A name ends before what is no letter, of which TeX knows few.
-    f'$\\let\\a\\href0\\a{{/{PWNED}}}{{x}}$', f'$\\href_{{/{PWNED}}}{{x}}$',
-    f'$\\href\xe9{{/{PWNED}}}{{x}}$', '$\\require0{x}$', '$\\style1{x}$',
-    f'$\\let\\a\\mmlToken0\\a{{mi}}[href="/{PWNED}"]{{x}}$',
-    f'$\\bbox[background-image:url(/{PWNED})]{{x}}$',
-    f'eve@{PWNED}.org', f'<1@{PWNED}.org>', f'write to .a@-{PWNED}.org now',
-    ENTITIES, ENTITIES.replace('&', '&amp;'), f'&#60;img src=x onerror={JS}>',
-    f'\\<script>{JS}\\</script>', f'<\0script>{JS}</script>',
-    f'<scr\nipt>{JS}</scr\nipt>', f'<<script>script>{JS}</script>',
-    f'<img\tsrc=x\nonerror="{JS}">', f'](/{PWNED})', f'[a]\\(/{PWNED})']
+    f'| a | b |\n|---|---|\n| <script>{JS}</script> | [a](/{PWNED}) |']
 
 
 def _base64(text):

@@ -3,6 +3,7 @@ import json
 import os
 import secrets
 import shutil
+import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -12,7 +13,6 @@ import pytest
 import requests
 from handins import ROOT, judged
 from hostile import HTML, MARKDOWN, PWNED, hostile
-from hub import free_ports
 
 from teaching.course import Course
 
@@ -57,7 +57,9 @@ def course(tmp_path_factory):
 @pytest.fixture(scope='module')
 def lab(course):
     """JupyterLab, started in the course's folder; its address and a token."""
-    token, port = secrets.token_hex(16), free_ports(1)[0]
+    token = secrets.token_hex(16)
+    with socket.create_server(('127.0.0.1', 0)) as free:
+        port = free.getsockname()[1]
     said = course.folder.parent / 'said'
     # A question about news would lie above what is to be clicked.
     shutil.copytree(ROOT / 'setup' / 'jupyter' / 'labconfig',
