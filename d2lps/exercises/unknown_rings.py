@@ -2,11 +2,12 @@
 
 To chapter 21, notebooks/21-your-own-server.ipynb. The student's function gets
 a table of NVLinks, and returns the order of GPUs of each ring. The truth is
-`rings_of`. Calls of it are found in the student's own thread only, and nothing
-keeps a student from copying its source.
+`most_rings`. Calls of it are found in the student's own thread only, and
+nothing keeps a student from copying its source.
 """
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Sequence
+from itertools import islice
 from operator import index
 from reprlib import repr as short
 from typing import Any, TypeAlias
@@ -18,9 +19,11 @@ from d2lps.exercises.checking import (Answer, Check, Notes, Picture, Wrong,
                                       call_twice, forbidding, functions_of,
                                       in_time)
 from d2lps.figures import describe
+from d2lps.units import several
 
 Table: TypeAlias = Sequence[Sequence[int]]  # NVLinks from GPU i to GPU j
 MOST_SECONDS = 2  # of processor time; the solution needs 0.1
+MOST = 500  # orders, and GPUs of an order, that we look at
 
 
 def run(answer: Answer, table: str, cables: Table) -> Notes:
@@ -39,22 +42,25 @@ def run(answer: Answer, table: str, cables: Table) -> Notes:
 
 def _orders(found: Any) -> list[list[int]]:
     """What a student's function returned, as lists of plain numbers."""
-    if found is None:
-        raise Wrong('your function returned nothing: is there a `return`?')
     try:
-        return [[index(gpu) for gpu in order] for order in found]
+        return [[index(gpu) for gpu in islice(order, MOST)]
+                for order in islice(found, MOST)]
     except TypeError:
-        raise Wrong(f'your function returned {short(found)}. A list of '
-                    'orders is wanted, such as [[0, 1, 2], [0, 1, 2]] for '
-                    'two rings.') from None
+        none = ', as each function without a `return`' * (found is None)
+        raise Wrong(f'your function returned {short(found)}{none}. A list of '
+                    'orders is wanted, such as [[0, 1, 2], [0, 1, 2]] for two '
+                    'rings, or [] for none.') from None
 
 
-def _most(cables: Any) -> int:
-    """How many rings there are side by side, each over one cable a hop."""
-    try:
-        return sum(count for _, count in ours.rings_of(cables))
-    except ValueError:
-        return 0
+def rings_left(cables: Table, used: Sequence[Sequence[int]] = ()
+               ) -> list[list[int]]:
+    """As many rings as there are, over the cables that others do not use."""
+    left = np.array(cables)
+    for order in used:
+        for a, b in _hops(order):
+            left[[a, b], [b, a]] -= 1
+    return [order for order, count in ours.most_rings(left)
+            for _ in range(count)]
 
 
 def _hops(order: Sequence[int]) -> list[tuple[int, int]]:
@@ -63,62 +69,81 @@ def _hops(order: Sequence[int]) -> list[tuple[int, int]]:
             for pair in zip(order, [*order[1:], *order[:1]])]
 
 
-def _left(cables: Table, rings: Sequence[Sequence[int]]) -> np.ndarray:
-    """The cables that these rings do not use."""
-    left = np.array(cables)
-    for order in rings:
-        for a, b in _hops(order):
-            left[[a, b], [b, a]] -= 1
-    return left
-
-
 def judge_rings(found: Notes, table: str, cables: Table) -> None:
     """Each order goes through all GPUs, over cables, and closes."""
     gpus = range(len(cables))
-    if not found and _most(cables):
-        order, _ = ours.rings_of(cables)[0]
-        raise Wrong('you found no ring. There is a ring that begins with '
-                    f'GPUs {", ".join(map(str, order[:3]))}.')
+    there = rings_left(cables)
+    none = '' if there else ' There is no ring here, so [] is right.'
+    if there and not found:
+        raise Wrong(f'you found no ring. There is {_begins(cables)}.')
     for order in found:
         if sorted(order) != [*gpus]:
-            lacks = [gpu for gpu in gpus if gpu not in order]
-            text = f'lacks GPU {lacks[0]}' if lacks else 'has a GPU too many'
-            raise Wrong(f'{short(order)} {text}. A ring goes through each of '
-                        f'GPUs 0 to {len(gpus) - 1} once.')
+            raise Wrong(f'{short(order)} {_not_once(order, gpus)}. A ring '
+                        f'goes through each of GPUs 0 to {len(gpus) - 1} '
+                        f'once.{none}')
         for a, b in _hops(order):
             if not cables[a][b]:
                 closing = (' (a ring goes from its last GPU back to its first)'
                            if {a, b} == {order[0], order[-1]} else '')
                 raise Wrong(f'{order} goes from GPU {a} to GPU {b}{closing}, '
-                            'but no cable joins these two.')
+                            f'but no cable joins these two.{none}')
+
+
+def _begins(cables, used=()):
+    """The beginning of a ring over the cables that are left, in words."""
+    order = rings_left(cables, used)[0]
+    if order in used:
+        return f'{order} once more'
+    return f'a ring that begins with GPUs {", ".join(map(str, order[:3]))}'
+
+
+def _not_once(order, gpus):
+    """Why an order does not have each GPU once, in words."""
+    if len(order) > 1 and order[0] == order[-1]:
+        return (f'ends with GPU {order[0]}, with which it begins. The way '
+                'back is not written')
+    for gpu, count in Counter(order).items():
+        if gpu not in gpus:
+            return f'has GPU {gpu}, which the table does not have'
+        if count > 1:
+            return f'has GPU {gpu} {count} times'
+    return f'lacks GPU {next(gpu for gpu in gpus if gpu not in order)}'
 
 
 def judge_once(found: Notes, table: str, cables: Table) -> None:
     """No cable is in two rings."""
     judge_rings(found, table, cables)
-    uses = Counter(hop for order in found for hop in _hops(order))
-    for (a, b), count in uses.items():
-        if count > cables[a][b]:
-            raise Wrong(f'{count} of your {len(found)} rings have GPUs {a} '
-                        f'and {b} as neighbours, and the table joins these '
-                        f'two by {cables[a][b]}.')
+    users = defaultdict(list)
+    for k, order in enumerate(found):
+        for a, b in _hops(order):
+            users[a, b].append(k)
+            if len(users[a, b]) <= cables[a][b]:
+                continue
+            text = (f'your rings {", ".join(str(j + 1) for j in users[a, b])} '
+                    f'have GPUs {a} and {b} as neighbours, and the table '
+                    f'joins these two by {several(cables[a][b], "cable")}.')
+            for j in users[a, b][:-1]:
+                if {*_hops(found[j])} == {*_hops(order)}:
+                    text += f' Rings {j + 1} and {k + 1} are the same ring.'
+            raise Wrong(text)
 
 
 def judge_most(found: Notes, table: str, cables: Table) -> None:
     """There are as many rings as can be."""
     judge_once(found, table, cables)
-    most = _most(cables)
+    most = len(rings_left(cables))
     if len(found) >= most:
         return
     text = f'you found {len(found)} of {most} rings.'
     for k in range(1, len(found) + 1):
-        rest = _most(_left(cables, found[:k]))
+        rest = len(rings_left(cables, found[:k]))
         if k + rest < most:
             raise Wrong(f'{text} After {" and ".join(map(str, found[:k]))} '
                         f'the cables that are left make {rest or "no"} '
                         f'ring{"s" * (rest > 1)} more, whatever you do. Take '
                         'the last of these rings back, and try another one.')
-    raise Wrong(f'{text} The cables that they leave make another one.')
+    raise Wrong(f'{text} The cables that they leave make another one: '
+                f'{_begins(cables, found)}.')
 
 
 def picture(answer: Answer) -> Picture:
@@ -132,31 +157,31 @@ def picture(answer: Answer) -> Picture:
 
 def _draw(ax, found, table, cables):
     """A line for each cable, beside those that join the same GPUs."""
-    from d2lps.pictures.style import CHUNK_COLORS, INK
-    n, used = len(cables), Counter()
+    from d2lps.pictures.style import CHUNK_COLORS
+    n = len(cables)
     angles = np.pi / 2 - 2 * np.pi * (np.arange(n) + 0.5) / n
     places = np.stack([np.cos(angles), np.sin(angles)], 1)
 
-    def line(a, b, number, **style):
-        """Cable `number` between two GPUs."""
-        way = places[b] - places[a]
-        aside = np.array([-way[1], way[0]]) / np.hypot(*way)
-        shift = 0.08 * (number - (max(cables[a][b], 1) - 1) / 2) * aside
-        ax.plot(*(places[[a, b]] + shift).T, **style)
+    def lines(hops, **style):
+        for a, b in hops:
+            way = places[b] - places[a]
+            aside = np.array([-way[1], way[0]]) / np.hypot(*way)
+            shift = 0.08 * (drawn[a, b] - (max(cables[a][b], 1) - 1) / 2)
+            ax.plot(*(places[[a, b]] + shift * aside).T, **style)
+            drawn[a, b] += 1
 
-    for a, b in np.argwhere(np.triu(cables)).tolist():
-        for number in range(cables[a][b]):
-            line(a, b, number, color='gray', linestyle='-', linewidth=1,
-                 alpha=0.5)
+    drawn = Counter()
+    lines([(a, b) for a in range(n) for b in range(a, n)
+           for _ in range(cables[a][b])], color='gray', linestyle='-',
+          linewidth=1, alpha=0.5)
+    drawn = Counter()
     for k, order in enumerate(found):
-        for a, b in _hops([gpu for gpu in order if 0 <= gpu < n]):
-            if a != b:
-                line(a, b, used[a, b], linewidth=2.5, color=CHUNK_COLORS[
-                    k % len(CHUNK_COLORS)], linestyle=('-', '--', ':')[k % 3])
-                used[a, b] += 1
-    for gpu, (x, y) in enumerate(places):
-        ax.text(1.15 * x, 1.15 * y, str(gpu), ha='center', va='center',
-                color=INK)
+        hops = _hops([gpu for gpu in order if 0 <= gpu < n])
+        lines([(a, b) for a, b in hops if a != b], linewidth=2.5,
+              color=CHUNK_COLORS[k % len(CHUNK_COLORS)],
+              linestyle=('-', '--', ':')[k % 3])
+    for gpu, place in enumerate(1.15 * places):
+        ax.text(*place, str(gpu), ha='center', va='center')
     ax.set(title=f'{table}\nyour rings: {len(found)}', xlim=(-1.3, 1.3),
            ylim=(-1.3, 1.3), aspect='equal')
     ax.axis('off')

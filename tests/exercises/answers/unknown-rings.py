@@ -31,16 +31,9 @@ def my_rings(cables):
 
 # %% wrong: all rings that there are, over the same cables
 # loses: once, most, none
-# says: have GPUs 0 and 1 as neighbours, and the table joins these two by
+# says: your rings 1, 2 have GPUs 0 and 1 as neighbours, and the table joins
 #-    return choose(0, cables)
 #+    return rings
-
-
-# %% wrong: double cables count as one
-# loses: most
-# says: The cables that they leave make another one
-#-    return choose(0, cables)
-#+    return choose(0, (cables > 0).astype(int))
 
 
 # %% wrong: an error where there is no ring, as the package has it
@@ -68,13 +61,6 @@ def my_rings(cables):
     from d2lps.collectives import cables as theirs
     return [order for order, count in theirs.rings_of(cables)
             for _ in range(count)]
-
-
-# %% wrong: orders with their cables per hop
-# loses: rings, once, most, none
-# says: A list of orders is wanted
-#-    return choose(0, cables)
-#+    return [(order, 1) for order in choose(0, cables)]
 
 
 # %% right: tuples of NumPy's numbers, from the last GPU on, with a limit
