@@ -71,11 +71,11 @@ def post_of(post: str, wiring: str, gpu: str, measured: float,
 
 
 def _expected(post: Post, rates: str = 'usable') -> Expectation:
-    if post.machines == 1:
-        return expectation.expected(post.server(rates))
+    one = post.machines == 1
     return expectation.expected(
-        post.server(rates), machines=post.machines, cards=post.cards,
-        card_rate=post.gbit * GBIT)
+        post.server(rates), machines=post.machines,
+        cards=None if one else post.cards,
+        card_rate=None if one else post.gbit * GBIT)
 
 
 def _bounds(post: Post, rates: str = 'usable') -> list[float] | None:
@@ -92,20 +92,20 @@ def _bounds(post: Post, rates: str = 'usable') -> list[float] | None:
 
 def _verdict(post: Post) -> tuple[str, str]:
     """The right word and reason."""
-    found, bounds = _expected(post), _bounds(post)
-    word = str(found.verdict(post.measured * 1e9).word)
-    if bounds is None:
+    found, rate = _expected(post), post.measured * 1e9
+    word = str(found.verdict(rate).word)
+    if not found.predictable:
         return word, 'CPU'
     if word == 'above':
         return word, 'Gbit/s'
-    if word == 'below' and post.machines > 1:
-        return word, 'no direct way'
+    adds = found.wire is None and found.best > found.ring
     if word == 'below':
-        ring = post.measured > expectation.OF_RING[0] * found.ring / 1e9
-        return word, 'no NVLS' if ring else 'PCIe'
+        return word, ('no direct way' if found.wire else 'no NVLS' if adds
+                      and rate > expectation.OF_RING[0] * found.ring
+                      else 'PCIe')
     if found.wire is None:
-        return word, 'NVLS' if found.best > found.ring else 'links'
-    if post.measured > SCATTER * found.wire / 1e9:
+        return word, 'NVLS' if adds else 'links'
+    if rate > SCATTER * found.wire:
         return word, 'fewer bytes'
     return word, 'one slot' if found.slots_limit else 'links'
 
@@ -115,8 +115,24 @@ _OURS: list[Callable[..., Any]] = [
 
 
 def run_bounds(answer: Answer, **case: Any) -> Notes:
+    """What the student expects of a post, and of one machine of several."""
+    post = post_of(**case)
     with forbidding(*_OURS):
-        found = answer(post_of(**case))
+        notes = {'found': _range(answer(post))}
+        if post.machines > 1 and len(post.use) > 1:
+            try:
+                notes['alone'] = _range(answer(_alone(post)))
+            except Exception:
+                pass  # other cases are about one machine
+    return notes
+
+
+def _alone(post):
+    return post._replace(machines=1, cards=0, gbit=0.0)
+
+
+def _range(found: Any) -> list[float] | None:
+    """The two numbers that a student returned."""
     if found is None:
         return None
     try:
@@ -131,25 +147,25 @@ def run_bounds(answer: Answer, **case: Any) -> Notes:
     return [low, high]
 
 
-def judge_bounds(found: Notes, **case: Any) -> None:
-    post = post_of(**case)
-    right, why = _bounds(post), _expected(post).why
+def judge_bounds(notes: Notes, **case: Any) -> None:
+    post, found = post_of(**case), notes['found']
+    right, sheets = _bounds(post), _bounds(post, 'nominal')
+    if not _same(found, right):
+        ratios = {f'{mine / true:.3g}' for mine, true in zip(
+            found or [], right or [])}
+        text = ('Yours is what data sheets promise. ' if _same(found, sheets)
+                else f'Yours is {ratios.pop()} times as much. '
+                if len(ratios) == 1 else '')
+        raise Wrong(f'you return {_in_words(found)}, and {_in_words(right)} '
+                    f'is right. {text}{_parts(found, right, post, notes)}')
+
+
+def _same(found, right):
+    """Is each of the two numbers near enough, or are both None?"""
     if found is None or right is None:
-        if found != right:
-            raise Wrong(f'you return {_in_words(found)}; {_in_words(right)} '
-                        f'is right. {why}')
-        return
-    sheets = _bounds(post, 'nominal') or right
-    for name, mine, true, sheet in zip(('low', 'high'), found, right, sheets):
-        if isclose(mine, true, rel_tol=NEAR):
-            continue
-        text = f'{name} is {mine:.4g} GB/s in your answer, and should be '
-        text += f'{true:.4g}. '
-        if isclose(mine, sheet, rel_tol=NEAR):
-            text += 'Yours is what data sheets promise. '
-        elif mine > 0:
-            text += f'Yours is {mine / true:.3g} times as much. '
-        raise Wrong(text + why)
+        return found == right
+    return all(isclose(mine, true, rel_tol=NEAR)
+               for mine, true in zip(found, right, strict=True))
 
 
 def _in_words(bounds):
@@ -157,6 +173,38 @@ def _in_words(bounds):
         return 'None'
     low, high = map('{:.4g}'.format, bounds)
     return f'{low} GB/s' if low == high else f'from {low} to {high} GB/s'
+
+
+def _parts(found, right, post, notes):
+    """Which part of the machines is wrong, and its numbers."""
+    k, m, why = len(post.use), post.machines, _why(post)
+    if m == 1:
+        return f'Only {k} GPUs take part. ' * (
+            k < post.table.count('\nGPU')) + why
+    if 'alone' not in notes:
+        return why
+    alone, wire = _alone(post), (_expected(post).wire or 0) / 1e9
+    text = 'For one of these machines alone, '
+    if not _same(notes['alone'], _bounds(alone)):
+        return (f'{text}you return {_in_words(notes["alone"])}, and '
+                f'{_in_words(_bounds(alone))} is right. {_why(alone)}')
+    inside = _expected(alone)
+    text += f'your result is right. {why} '
+    if found and right and isclose(found[0], right[0], rel_tol=NEAR):
+        return (f'{text}For 1 GB, the best plan sends {2 * (k - 1) / k:.4g} '
+                f'GB inside at {inside.best / 1e9:.4g} GB/s, and '
+                f'{2 * (m - 1) / m:.4g} GB over the cards at {wire:.4g} GB/s. '
+                'Which of the two takes longer?')
+    return (f'{text}A ring inside shows {inside.ring / 1e9:.4g} GB/s. Which '
+            'of the two is slower?')
+
+
+def _why(post):
+    """What the lesson says of the links, or of the cards of more machines."""
+    why = _expected(post).why
+    for rest in ' Inside: ', ' One ring through', ' The range is from':
+        why = why.split(rest)[0]
+    return why
 
 
 def run_verdict(answer: Answer, **case: Any) -> Notes:
@@ -173,48 +221,53 @@ def run_verdict(answer: Answer, **case: Any) -> Notes:
     return [*map(str, found)]
 
 
-def judge_verdict(found: Notes, **case: Any) -> None:
-    post, (word, reason) = post_of(**case), found
-    right, why = _verdict(post)
-    said = _expected(post).verdict(post.measured * 1e9).why
+def judge_verdict(notes: Notes, **case: Any) -> None:
+    (word, reason), post = notes, post_of(**case)
+    (right, why), bounds = _verdict(post), _bounds(post)
+    found, rate = _expected(post), post.measured
     if word != right:
-        raise Wrong(f'you say {word}; it is {right}. Expected is '
-                    f'{_in_words(_bounds(post))}. {said}')
+        text = 'Expected is None. ' if bounds is None else (
+            f'{rate:g} GB/s were measured; 0.85 times low is '
+            f'{0.85 * bounds[0]:.4g}, and 1.15 times high is '
+            f'{1.15 * bounds[1]:.4g}. ')
+        raise Wrong(f'you say {word}, and {right} is right. {text}'
+                    f'{found.verdict(rate * 1e9).why}')
     if reason != why:
-        more = f' {_expected(post).why}' if word == 'healthy' else ''
-        raise Wrong(f'{word} is right, but your reason is {reason}: '
-                    f'{REASONS[reason]}. {said}{more}')
+        ring, wire = (found.ring / 1e9, (found.wire or 0) / 1e9)
+        text = (f' {rate:g} GB/s were measured, and 1.15 times {wire:.4g} is '
+                f'{1.15 * wire:.4g}.' if wire and right == 'healthy' else
+                f' {rate:g} GB/s were measured, and 0.85 times {ring:.4g} is '
+                f'{0.85 * ring:.4g}.' if not wire and right == 'below' else '')
+        raise Wrong(f'{word} is right, but your reason is {reason!r}: '
+                    f'{REASONS[reason]}. Right is {why!r}: {REASONS[why]}. '
+                    f'{_why(post)}{text}')
 
 
 def picture(bounds: Answer, verdict: Answer) -> Picture:
     """The student's ranges and words beside what was measured."""
     from d2lps.pictures import BLUE, ORANGE
     from d2lps.pictures.rows import WIDE, draw_bars, new_figure, row_axes
-    ranges = [run_bounds(bounds, **case) for case in POSTS]
-    said = []
-    for case in POSTS:
-        try:
-            said.append(', '.join(run_verdict(verdict, **case)))
-        except NotImplementedError:  # there is no second function yet
-            said.append('')
-    measured = [case['measured'] for case in POSTS]
-    most = max([*measured, *(high for _, high in filter(None, ranges))])
+    ranges = [run_bounds(bounds, **case)['found'] for case in POSTS]
+    most = max([case['measured'] for case in POSTS] +
+               [max(found) for found in ranges if found])
     ax = row_axes([case['post'] for case in POSTS], 1.45 * most,
                   ax=new_figure(WIDE, 2.8).subplots(),
                   xlabel='bus bandwidth (GB/s)',
                   title='Bars: your range. Points: what was measured')
-    draw_bars(ax, [(min(found), max(*found, min(found) + most / 100), row)
-                   for row, found in enumerate(ranges) if found], BLUE,
-              height=0.5)
-    ax.plot(measured, range(len(POSTS)), 'D', color=ORANGE,
-            markeredgecolor='black')
-    for row, (found, words) in enumerate(zip(ranges, said)):
-        end = max(measured[row], *(found or [0]))
-        ax.text(end + most / 40, row, words, va='center')
-    describe(ax, '; '.join(
-        f'{case["post"]}: measured {case["measured"]}, your range '
-        f'{_in_words(found)}, you say {words or "nothing"}'
-        for case, found, words in zip(POSTS, ranges, said)) + '.')
+    alt = []
+    for row, (case, found) in enumerate(zip(POSTS, ranges)):
+        ends, measured = found or [0, 0], case['measured']
+        draw_bars(ax, [(min(ends), max(*ends, min(ends) + most / 100), row)] *
+                  (found is not None), BLUE, height=0.5)
+        ax.plot(measured, row, 'D', color=ORANGE, markeredgecolor='black')
+        try:
+            words = ', '.join(run_verdict(verdict, **case))
+        except NotImplementedError:  # there is no second function yet
+            words = ''
+        ax.text(max(measured, *ends) + most / 40, row, words, va='center')
+        alt.append(f'{case["post"]}: measured {measured}, your range '
+                   f'{_in_words(found)}, you say {words or "nothing"}')
+    describe(ax, '; '.join(alt) + '.')
     return ax.figure
 
 
@@ -239,7 +292,12 @@ _MORE = [
     _case('8 H200', 'NVSwitch', 'H200', 361.0, nvlinks=18),
     _case('4 of 8 V100', 'DGX-1', 'V100', 9.7, use=[0, 1, 2, 3]),
     _case('2 x 8 A100, more cards', 'NVSwitch', 'A100', 188.0, nvlinks=12,
-          machines=2, cards=8, gbit=200)]
+          machines=2, cards=8, gbit=200),
+    _case('8 B200', 'NVSwitch', 'B200', 41.0, nvlinks=18),
+    _case('2 x 8 A100, once more', 'NVSwitch', 'A100', 51.5, nvlinks=12,
+          machines=2, cards=4, gbit=100),
+    _case('2 x 2 H100', 'NVSwitch', 'H100', 131.0, nvlinks=18, use=[0, 1],
+          machines=2, cards=4, gbit=400)]
 CHECKS = {
     'cables': Check(
         [POSTS[0], _MORE[3], _MORE[0], POSTS[1],
