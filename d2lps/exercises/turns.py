@@ -1,8 +1,9 @@
 """Workers for exercises: threads that take turns, and no network.
 
-One worker runs at a time, until it waits or ends. So each run has the same
-order of events. If no worker can go on, the error says at once who waits for
-whom. The calls of workers are in `numpygroup` and `torchgroup`.
+The main thread lets one worker run at a time, until it waits or ends. So each
+run has the same order of events. If no worker can go on, the error says at
+once who waits for whom. The calls of workers are in `numpygroup` and
+`torchgroup`.
 """
 import ctypes
 import sys
@@ -14,14 +15,14 @@ from typing import Any
 from d2lps.annotations import Array
 from d2lps.exercises.checking import Wrong
 
-# A worker may compute for so many seconds between two of its calls: of the
-# processor's time, and by the clock, in case other programs use the processor.
+# A worker may compute for so many seconds between two of its calls: of this
+# program's time, and by the clock, in case other programs use the processor.
 CPU_LIMIT = 8
 WALL_LIMIT = 60
 
 
 class _Ended(BaseException):
-    """Ends a worker because another one has failed."""
+    """Ends a worker because another one has failed, or Ctrl-C came."""
 
 
 class Worker:
@@ -35,6 +36,8 @@ class Worker:
         self._group, self.rank = group, rank
         self.events: list[list] = []
         self.waits: Call | None = None
+        self.turn = threading.Semaphore(0)
+        self.error: BaseException | None = None
         self.ended, self.returned, self._calls = False, None, 0
 
     @property
@@ -61,8 +64,12 @@ class Worker:
         return calls[k]
 
     def wait(self, call: 'Call') -> None:
+        """Let other workers run until all of them have made this call."""
         if not call.is_complete():
-            self._group.wait_for(self, call)
+            self.waits = call
+            self._group.back.release()
+            self._group.take_turn(self)
+            self.waits = None
 
 
 class Group:
@@ -76,9 +83,8 @@ class Group:
         self.workers = [self.worker(self, rank)
                         for rank in range(num_workers)]
         self.calls: list[Call] = []
-        self._error: BaseException | None = None
-        self._changed = threading.Condition()
-        self._turn, self._progress = 0, 0
+        self.back = threading.Semaphore(0)  # a worker gives its turn back
+        self._stopped = False
 
     def run(self, function: Callable[[Any], Any]) -> list:
         """Run `function(worker)` in every worker; return a list of results.
@@ -92,11 +98,18 @@ class Group:
         try:
             for thread in threads:
                 thread.start()
-            self._watch(threads)
+            last, n = -1, len(threads)
+            while not all(worker.ended for worker in self.workers):
+                order = [(last + k) % n for k in range(1, n + 1)]
+                able = [k for k in order if self.workers[k].can_go_on()]
+                if not able:
+                    raise Wrong(
+                        f'no worker can continue: {self._who_waits()}')
+                last = able[0]
+                self._let_run(self.workers[last])
+            self._check_calls()
         finally:
             self._end([thread for thread in threads if thread.ident])
-        if self._error is not None:
-            raise self._error
         return [worker.returned for worker in self.workers]
 
     def _start(self, function, worker):
@@ -104,87 +117,47 @@ class Group:
         if 'mxnet' in sys.modules:  # each thread has this setting of its own
             sys.modules['mxnet'].npx.set_np()
         try:
-            self._take_turn(worker)
+            self.take_turn(worker)
             worker.returned = function(worker)
         except _Ended:
             pass
         except BaseException as error:
-            self._fail(error)
+            worker.error = error
         finally:
-            with self._changed:
-                worker.ended = True
-                self._pass_on(worker)
+            worker.ended = True
+            self.back.release()
 
-    def _watch(self, threads):
-        """Wait until all workers have ended or one has failed."""
-        with self._changed:
-            while self._error is None and not all(
-                    worker.ended for worker in self.workers):
-                self._watch_turn(threads[self._turn])
-        if self._error is None:
-            self._check_calls()
+    def take_turn(self, worker: Worker) -> None:
+        """Wait in a worker's thread until the main thread lets it run."""
+        worker.turn.acquire()
+        if self._stopped:
+            raise _Ended
 
-    def _watch_turn(self, thread):
-        """Wait for the next call; fail if it does not come in time.
-
-        thread: the thread of the worker whose turn it is.
-        """
-        seen, start = self._progress, time.monotonic()
-        cpu_before = _cpu_seconds(thread)
-        while not self._changed.wait_for(lambda: self._progress != seen,
-                                         CPU_LIMIT / 8):
+    def _let_run(self, worker):
+        """Let a worker run until it waits or ends."""
+        start, cpu_before = time.monotonic(), time.process_time()
+        worker.turn.release()
+        while not self.back.acquire(timeout=CPU_LIMIT / 8):
             waited = time.monotonic() - start
-            if _cpu_seconds(thread) - cpu_before > CPU_LIMIT or (
-                    waited > WALL_LIMIT):
-                self._fail(Wrong(
-                    f'rank {self._turn} has called nothing for {waited:.2g} '
-                    's: is there a loop that does not end?'))
+            if waited > WALL_LIMIT or (
+                    time.process_time() - cpu_before > CPU_LIMIT):
+                raise Wrong(f'rank {worker.rank} has called nothing for '
+                            f'{waited:.2g} s: is there a loop that does not '
+                            'end?')
+        if worker.error is not None:
+            raise worker.error
 
     def _end(self, threads):
-        """End all threads."""
-        with self._changed:
-            if not all(worker.ended for worker in self.workers):
-                self._fail(_Ended())  # Ctrl-C came
+        """End all threads that still run or wait."""
+        self._stopped = True
+        for worker in self.workers:
+            worker.turn.release()
         for thread in threads:
             thread.join(1)
             if thread.is_alive():  # it is in a loop without calls
                 ctypes.pythonapi.PyThreadState_SetAsyncExc(
                     ctypes.c_ulong(thread.ident), ctypes.py_object(_Ended))
                 thread.join(1)
-
-    def _fail(self, error):
-        with self._changed:
-            if self._error is None:
-                self._error = error
-            self._progress += 1
-            self._changed.notify_all()
-
-    def _take_turn(self, worker):
-        with self._changed:
-            self._changed.wait_for(lambda: self._error is not None or
-                                   self._turn == worker.rank)
-            if self._error is not None:
-                raise _Ended
-
-    def _pass_on(self, worker):
-        """Give the turn to the next worker that can go on."""
-        n = len(self.workers)
-        turns = [(worker.rank + k) % n for k in range(1, n + 1)]
-        able = [rank for rank in turns if self.workers[rank].can_go_on()]
-        if able:
-            self._turn = able[0]
-        elif not all(one.ended for one in self.workers):
-            self._fail(Wrong(f'no worker can continue: {self._who_waits()}'))
-        self._progress += 1
-        self._changed.notify_all()
-
-    def wait_for(self, worker: Worker, call: 'Call') -> None:
-        """Let other workers run until all of them have made this call."""
-        with self._changed:
-            worker.waits = call
-            self._pass_on(worker)
-        self._take_turn(worker)
-        worker.waits = None
 
     def _who_waits(self):
         words = []
@@ -239,13 +212,6 @@ class Call:
     def all(self) -> list[Array]:
         """The contributions, a list by rank."""
         return [self.given[rank] for rank in sorted(self.given)]
-
-
-def _cpu_seconds(thread):
-    """Seconds of processor time that a living thread has used."""
-    if hasattr(time, 'pthread_getcpuclockid'):
-        return time.clock_gettime(time.pthread_getcpuclockid(thread.ident))
-    return time.monotonic()
 
 
 def ranks_of(ranks: Iterable[int]) -> str:
