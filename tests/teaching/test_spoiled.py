@@ -373,6 +373,8 @@ def made_class(folder):
     whole = Class(folder)
     right, stub = nbformat.writes(answered()), nbformat.writes(
         released('tree'))
+    for student in 'people.json', 'late.json':  # as files of ours are called
+        whole.add(student, right, 10)
     for exercise in HONEST:
         whole.add('right', nbformat.writes(answered(exercise)), 10, '',
                   exercise)
