@@ -88,20 +88,21 @@ def fault(note: Notes, seed: int, size: int, roughly: bool = False) -> str:
             return ''
         return (f'load must return {words}, but stopped with {note["error"]}'
                 f'{_hint(note)}')
-    if roughly and not state:
+    what = 'load returned ' + (f'step {step!r:.40}' if note['found'] else
+                               'None')
+    if roughly and not state and None in may:
         step = None
     elif roughly and isinstance(step, str) and step.isdecimal():
         step = int(step)
-    what = 'load returned ' + ('None' if step is None else
-                               f'step {step!r:.40}')
     if state and note['letters'] <= 2 * size:
         return (f'{what}, but the disk has {_files(note["names"])}, '
                 f'{note["letters"]} characters in all, and the state has '
                 f'{2 * size + 2} numbers. Only what is on the disk outlives a '
                 'crash.')
-    if step not in may or type(step) not in (int, type(None)):
-        text = ', a text' if isinstance(step, str) else ''
-        return f'{what}{text}, and must return {words}.{_hint(note)}'
+    if note['found'] and type(step) not in (int, type(None)):
+        return f'{what}, a {type(step).__name__}, and must return {words}.'
+    if step not in may or (step is None and state):
+        return f'{what}, and must return {words}.{_hint(note)}'
     wrong = step is not None and _difference(
         state, step, [one for one in may if one not in (None, step)], seed,
         size, roughly)
@@ -116,7 +117,8 @@ def _hint(note):
     """What load read, and what it should have read."""
     reads, wanted = note['reads'], note['may'][0]
     disk = f' The disk has {_files(note["names"])}.'
-    step, state = note.get('found') or (None, None)
+    found = note.get('found')
+    step, state = found or (None, None)
     for name in note['unflushed']:
         text = f'{SHARES[note["share"]]} of its text is there.'
         if any(f', {name!r})' in done for done in note['diary'][-3:]):
@@ -127,15 +129,16 @@ def _hint(note):
                     f'{text}{disk} Which file is whole at this moment?')
     if isinstance(state, dict) and state.get('position') == step:
         return f" {step} is the 'position' of this state."
-    if isinstance(step, int) and wanted and step < wanted and (
-            str(step) > str(wanted)):
-        return (f'{disk} As texts, {wanted} comes before {step}: are names '
-                'compared?')
-    if wanted is None or isinstance(step, str):
+    if wanted is None:
         return ''
-    if reads and 'found' in note and step is None:
+    if type(step) is int and step < wanted:
+        return disk + (f' As texts, {wanted} comes before {step}: are names '
+                       'compared?' if str(step) > str(wanted) else '')
+    if reads and not found and 'error' not in note:
         return (f' load read {reads[-1]!r}, and returned None. Has it a '
                 '`return`?')
+    if found or 'FileNotFound' not in note.get('error', 'FileNotFound'):
+        return ''
     return (f'{disk} At each moment, a whole checkpoint must have a name that '
             'load knows.')
 
