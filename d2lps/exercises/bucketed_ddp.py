@@ -149,8 +149,11 @@ def run(answer: Answer, num_workers: int, sizes: Sequence[int], most: int,
             if param.requires_grad:  # this hook runs before the student's
                 param.register_post_accumulate_grad_hook(
                     lambda _, name=name: worker.note('grad', name))
-        mine = answer(buckets_of(layers, most), worker.all_reduce, num_workers)
-        return [one_step(worker, layers, mine, step) for step in range(steps)]
+        buckets = buckets_of(layers, most)
+        with forbidding(_truth):
+            mine = answer(buckets, worker.all_reduce, num_workers)
+            return [one_step(worker, layers, mine, step)
+                    for step in range(steps)]
 
     def one_step(worker, layers, mine, step):
         worker.events = []

@@ -4,6 +4,7 @@ To chapter 19, notebooks/19-larger-models.ipynb.
 """
 from collections import Counter
 from collections.abc import Sequence
+from itertools import pairwise
 from types import ModuleType
 from typing import Any
 
@@ -11,7 +12,7 @@ import numpy as np
 
 from d2lps.annotations import Array
 from d2lps.exercises.checking import (Answer, Case, Check, Notes, Picture,
-                                      Wrong, the_torch)
+                                      Wrong, forbidding, the_torch)
 from d2lps.exercises.multiples import factor
 from d2lps.figures import describe
 
@@ -90,12 +91,14 @@ def run(answer: Answer, num_workers: int, shapes: Sequence[Sequence[int]],
     def work(worker):
         params, after, calls = parameters(shapes, dtype), [], []
         start = [param.tolist() for param in params]
-        optimizer = answer([*params], lr, momentum, worker)
+        with forbidding(_truth):
+            optimizer = answer([*params], lr, momentum, worker)
         early = _calls(worker)
         for step in range(steps):
             set_gradients(params, worker.rank, step)
             try:
-                optimizer.step()
+                with forbidding(_truth):
+                    optimizer.step()
             except Exception:
                 if start in after:
                     raise Wrong(
@@ -285,9 +288,9 @@ def judge_kept(found: Notes, num_workers: int, shapes: Sequence[Sequence[int]],
 
 def picture(optimizer: Answer) -> Picture:
     """Who updates what, and who keeps how much."""
-    from d2lps.pictures import BLUE, ORANGE
-    from d2lps.pictures.rows import (WIDE, draw_bars, legend_below, new_figure,
-                                     row_axes)
+    from d2lps.pictures import BLUE, GRAY, ORANGE
+    from d2lps.pictures.rows import (WIDE, draw_bars, legend_below, name_bar,
+                                     new_figure, row_axes)
     workers = run(optimizer, **SHOWN)['workers']
     n, shapes = SHOWN['num_workers'], SHOWN['shapes']
     total, shard = _sizes(shapes, n)
@@ -300,7 +303,11 @@ def picture(optimizer: Answer) -> Picture:
                   xlabel='place in the flat tensor')
     ax.set_xticks([k * shard for k in range(n + 1)])
     describe(ax, f'A row of parameters, cut for {n} ranks. {told}.')
-    _draw_parameters(ax, shapes, n * shard)
+    ends = [0, *np.cumsum([int(np.prod(shape)) for shape in shapes])]
+    for k, (start, end) in enumerate(pairwise(ends)):
+        draw_bars(ax, [(start, end, 0)], GRAY)
+        name_bar(ax, start, end, 0, k, GRAY)
+    draw_bars(ax, [(total, n * shard, 0)], GRAY, 'padding', '//')
     for rank, worker in enumerate(workers):
         # Above what it gives to all, what it keeps.
         start = rank * keeps[rank] if keeps[rank] < total else 0
@@ -315,20 +322,6 @@ def picture(optimizer: Answer) -> Picture:
     ax.set_xlim(0, ax.dataLim.x1)  # of all bars
     legend_below(ax)
     return figure
-
-
-def _draw_parameters(ax, shapes, padded):
-    """A row with the parameters, one after the other, and the padding."""
-    from d2lps.pictures import GRAY
-    from d2lps.pictures.rows import draw_bars, name_bar
-    start = 0
-    for k, shape in enumerate(shapes):
-        end = start + int(np.prod(shape))
-        draw_bars(ax, [(start, end, 0)], GRAY)
-        name_bar(ax, start, end, 0, k, GRAY)
-        start = end
-    if padded > start:
-        draw_bars(ax, [(start, padded, 0)], GRAY, 'padding', '//')
 
 
 SHOWN: Case = {'num_workers': 4, 'shapes': [[5, 4], [5], [2, 5], [2]],
