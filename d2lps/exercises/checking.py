@@ -330,11 +330,12 @@ def student_line(error: BaseException) -> str:
 def _words(case, lists=False):
     """The beginning of a message: the plain values of a case.
 
-    lists: whether short lists are named, too.
+    lists: whether short lists are named, too. A seed tells a student nothing.
     """
     words = [f'{name} = {value}' for name, value in case.items()
-             if isinstance(value, (int, float, str)) or lists and
-             isinstance(value, (list, tuple)) and len(str(value)) <= 60]
+             if name != 'seed' and (
+                 isinstance(value, (int, float, str)) or lists and
+                 isinstance(value, (list, tuple)) and len(str(value)) <= 60)]
     return f'With {", ".join(words)}: ' if words else ''
 
 
