@@ -1,22 +1,24 @@
 """What is graded: a student's cells, with our check cells among them.
 
 The student's cells are run in their order. Our check cells come once, below
-the last cell that has one of our checks in it. Where there is no such cell,
-or the answer needs something that only stands below it, they come at the end.
-Of two answers above the checks the lower one counts, as in Jupyter.
+the last cell that has one of our checks in it, or else at the end. Cells below
+them that the answer needs are run above them. Of two answers above the checks
+the lower one counts, as in Jupyter.
 """
 import copy
 import json
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell, new_markdown_cell
 
 from d2lps.annotations import PathLike
 from d2lps.exercises.checking import Case
+
+Cells: TypeAlias = list[NotebookNode]
 
 # Before each check: what a student has called the same is not meant.
 IMPORT = 'from d2lps.exercises import check, hidden\n'
@@ -43,62 +45,55 @@ def rebuild(template: NotebookNode, handed_in: NotebookNode) -> Rebuilt:
     made = copy.deepcopy(template)
     checks = [cell for cell in made.cells if is_check(cell)]
     asked = asked_for(checks)
-    cells, place = _without_checks(handed_in, checks)
+    above, below = _own_cells(handed_in, checks)
     remarks = _changed_checks(handed_in, checks)
-    if _make_code(cells, asked):
+    if _make_code(above, below, asked):
         remarks.append('the cell for the answer was made text: it was run as '
                        'code')
-    _drop_stubs(cells)
-
-    # Where the checks come.
-    names = [_bound(_code(cell)) for cell in cells]
-    above, below = _union(names[:place]), _union(names[place:])
-    if (below - above) & (asked | _words(cells[:place])):
-        place = len(cells)
+    _drop_stubs([*above, *below])
+    if _move_up(above, below, asked):
         remarks.append('the answer, or what it needs, stands below its check: '
-                       'it was checked at the end')
-    elif below & asked:
+                       'it was run above it')
+    if asked & _names(below):
         remarks.append('below the last check the answer is written once more: '
                        'the one above was checked')
 
     # Which cell the gradebook knows as the answer.
-    answers = [k for k in range(place) if names[k] & asked]
-    if not answers:
+    places = [k for k, cell in enumerate(above) if asked & _names([cell])]
+    if not places:
         remarks.append('the cell for the answer is not there')
-        answers = [place]
-        cells.insert(place, new_code_cell(''))
-        place += 1
+        places = [len(above)]
+        above.append(new_code_cell(''))
     [ours] = [cell for cell in made.cells if grade_id(cell) == 'answer']
-    cells[answers[-1]].metadata = ours.metadata
+    above[places[-1]].metadata = ours.metadata
 
     imports = imports_of(template)
     if not _lines(imports) <= _union(
-            _lines(_code(cell)) for cell in cells[:answers[0]]):
+            _lines(_code(cell)) for cell in above[:places[0]]):
         remarks.append('lines of the first cell, which imports, were changed, '
                        'moved or deleted: they are run before yours')
-        cells.insert(0, new_code_cell(imports))
-        place += 1
+        above.insert(0, new_code_cell(imports))
 
     for cell in checks:
         cell.source = IMPORT + cell.source
     # Hidden checks come last: a visible check's reason could tell their cases.
     checks.sort(key=lambda cell: grade_id(cell).startswith('hidden'))
-    made.cells = [*cells[:place], *checks, *cells[place:]]
+    made.cells = [*above, *checks, *below]
     for k, cell in enumerate(made.cells):
         cell.id = cell.metadata.get('nbgrader', {}).get('grade_id', f'c{k}')
     return Rebuilt(made, remarks)
 
 
-def _without_checks(handed_in: NotebookNode, checks: Iterable[NotebookNode]
-                    ) -> tuple[list[NotebookNode], int]:
-    """Copies of the student's own cells, and before which the checks come.
+def _own_cells(handed_in: NotebookNode, checks: Iterable[NotebookNode]
+               ) -> tuple[Cells, Cells]:
+    """Copies of the student's own cells, above and below the last check.
 
     A check cell in which other code stands is a student's own: who copies a
     cell, copies its name.
     """
     names = {grade_id(cell) for cell in checks}
     lines = _union(_lines(cell.source) for cell in checks)
-    cells: list[NotebookNode] = []
+    cells: Cells = []
     place = None
     for cell in handed_in.cells:
         here = _lines(cell.source)
@@ -109,7 +104,7 @@ def _without_checks(handed_in: NotebookNode, checks: Iterable[NotebookNode]
             cells.append(make(cell.source))
         if any(line.startswith('check(') for line in here & lines):
             place = len(cells)
-    return cells, len(cells) if place is None else place
+    return (cells, []) if place is None else (cells[:place], cells[place:])
 
 
 def _changed_checks(handed_in: NotebookNode,
@@ -123,21 +118,37 @@ def _changed_checks(handed_in: NotebookNode,
             and not _lines(cell.source) <= lines]
 
 
-def _make_code(cells: list[NotebookNode], asked: set[str]) -> bool:
+def _make_code(above: Cells, below: Cells, asked: set[str]) -> bool:
     """Make code of an answer that is text, unless one is code: was it?
 
     One key does that in Jupyter. Who has answered in another cell may keep an
     old answer as text.
     """
-    missing = asked - _union(_written(_code(cell)) for cell in cells)
-    places = [k for k, cell in enumerate(cells) if cell.cell_type != 'code'
-              and _bound(cell.source) & missing]
-    for k in places:
-        cells[k] = new_code_cell(cells[k].source)
-    return bool(places)
+    was_text = False
+    for cells in above, below:
+        missing = asked - _union(_written(_code(cell))
+                                 for cell in [*above, *cells])
+        for k, cell in enumerate(cells):
+            if cell.cell_type != 'code' and _bound(cell.source) & missing:
+                cells[k] = new_code_cell(cell.source)
+                was_text = True
+    return was_text
 
 
-def _drop_stubs(cells: Iterable[NotebookNode]) -> None:
+def _move_up(above: Cells, below: Cells, asked: set[str]) -> bool:
+    """Move what the answer needs above the checks: was there something?"""
+    needed, there = asked | _words(above), _names(above)
+    moved: Cells = []
+    while more := [cell for cell in below if cell not in moved
+                   and (_names([cell]) - there) & needed]:
+        moved += more
+        needed, there = needed | _words(more), there | _names(more)
+    above += [cell for cell in below if cell in moved]
+    below[:] = [cell for cell in below if cell not in moved]
+    return bool(moved)
+
+
+def _drop_stubs(cells: Cells) -> None:
     """Drop functions without an answer that are written somewhere else."""
     codes = [cell for cell in cells if cell.cell_type == 'code']
     written = _union(_written(cell.source) for cell in codes)
@@ -168,7 +179,12 @@ def _lines(source: str) -> set[str]:
             if line and not line.startswith('#')}
 
 
-def _words(cells: Sequence[NotebookNode]) -> set[str]:
+def _names(cells: Cells) -> set[str]:
+    """The names that these cells bind."""
+    return _union(_bound(_code(cell)) for cell in cells)
+
+
+def _words(cells: Cells) -> set[str]:
     """The words in the code of these cells."""
     return _union({*re.findall(r'\w+', re.sub('#.*', '', _code(cell)))}
                   for cell in cells)

@@ -32,7 +32,7 @@ pytestmark = [pytest.mark.full, pytest.mark.filterwarnings(
     'ignore::sqlalchemy.exc.SAWarning')]
 
 HELPER = 'def span(step):\n    return 2 * step'
-MERGE = 'stands below its check: it was checked at the end'
+BELOW = 'stands below its check: it was run above it'
 IMPORTS = 'lines of the first cell, which imports, were changed'
 ONCE_MORE = 'below the last check the answer is written once more'
 
@@ -70,20 +70,25 @@ def writes_into_a_copied_check(notebook):
 def writes_below_into_a_copied_check(notebook):
     with_helper(notebook)
     notebook.cells.append(copied(checks(notebook)[0], HELPER))
-    return MERGE
+    return BELOW
 
 
 def has_a_helper_below(notebook):
     with_helper(notebook)
     notebook.cells.append(new_code_cell(HELPER))
-    return MERGE
+    return BELOW
+
+
+def has_a_helper_below_what_it_tries(notebook):
+    tries_something_below(notebook)
+    return has_a_helper_below(notebook)
 
 
 def gives_it_another_name_below(notebook):
     cell = answer_cell(notebook)
     cell.source = cell.source.replace('up_and_down', 'mine')
     notebook.cells.append(new_code_cell('up_and_down = mine'))
-    return MERGE
+    return BELOW
 
 
 def splits_the_answer(notebook):
@@ -132,7 +137,7 @@ def moves_checks_up(notebook):
     ours = checks(notebook)
     notebook.cells = [*ours, *(cell for cell in notebook.cells
                                if cell not in ours)]
-    return MERGE
+    return BELOW
 
 
 def moves_one_check_up(notebook):
@@ -142,7 +147,7 @@ def moves_one_check_up(notebook):
 
 def is_backwards(notebook):
     notebook.cells.reverse()
-    return MERGE
+    return BELOW
 
 
 def deletes_imports(notebook):
@@ -175,7 +180,7 @@ def answers_below_the_checks(notebook):
     cell = answer_cell(notebook)
     notebook.cells.append(new_code_cell(cell.source))
     cell.source = answer_cell(released('tree')).source
-    return MERGE
+    return BELOW
 
 
 def deletes_the_cell_for_it(notebook):
@@ -245,7 +250,8 @@ def never_ends(notebook):
 SPOILERS = [
     copies_checks, writes_into_a_copied_check,
     writes_below_into_a_copied_check, has_a_helper_below,
-    gives_it_another_name_below, splits_the_answer, splits_a_check,
+    has_a_helper_below_what_it_tries, gives_it_another_name_below,
+    splits_the_answer, splits_a_check,
     merges_answer_and_checks, deletes_checks, edits_checks,
     has_a_million_marks, has_checks_as_text, moves_checks_up,
     moves_one_check_up, is_backwards, deletes_imports, moves_imports_down,
