@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 
+from d2lps.checks import shown
 from d2lps.missing import NO_TORCH, is_hidden
 
 if TYPE_CHECKING:
@@ -165,6 +166,22 @@ def scalar(returned: Any) -> Any:
     """A Python number for a NumPy array without dimensions; else the same."""
     return returned.item() if isinstance(
         returned, np.ndarray) and returned.ndim == 0 else returned
+
+
+def number(returned: Any, wanted: str, what: str = 'your function returned'
+           ) -> float:
+    """What a student's function returned, as a number.
+
+    Raises `Wrong` if it is none; wanted, what: words of the message. True is
+    no number, and a text is none, either.
+    """
+    returned = scalar(returned)
+    if not isinstance(returned, (bool, np.bool_, str, bytes)):
+        try:
+            return float(returned)
+        except (TypeError, ValueError):
+            pass
+    raise Wrong(f'{what} {shown(returned)}. {wanted}')
 
 
 def functions_of(module: ModuleType) -> list[Callable[..., Any]]:

@@ -14,7 +14,7 @@ import numpy as np
 
 from d2lps.checks import shown
 from d2lps.exercises.checking import (Answer, Case, Check, Notes, Picture,
-                                      Wrong, scalar)
+                                      Wrong, number)
 from d2lps.figures import describe
 
 MOST_RUNS = 24
@@ -111,13 +111,9 @@ def _numbers(returned, names):
     if not isinstance(returned, (list, tuple, np.ndarray)) or (
             len(returned) != len(names)):
         raise Wrong(f'your function returned {shown(returned)}. {wanted}')
-    numbers = []
-    for name, one in zip(names, returned):
-        try:
-            numbers.append(float(scalar(one)))
-        except (TypeError, ValueError):
-            raise Wrong(f'for {name!r} your function returned {shown(one)}. '
-                        'One number is wanted, its ms.') from None
+    numbers = [number(one, 'One number is wanted, its ms.',
+                      f'for {name!r} your function returned')
+               for name, one in zip(names, returned)]
     for name, one in zip(names, numbers):
         if not (math.isfinite(one) and one > 0):
             raise Wrong(f'for {name!r} your function returned {one:g}. A '

@@ -8,9 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from d2lps.checks import shown
 from d2lps.exercises.checking import (Answer, Check, Notes, Picture, Wrong,
-                                      forbidding, scalar)
+                                      forbidding, number)
 from d2lps.planning import Transformer
 
 NAMES = ('parameters', 'layers', 'hidden', 'sequence', 'tokens_per_second',
@@ -41,24 +40,15 @@ def _model(billions: float, teraflops: float, **others: float
     return {**others, 'parameters': billions * 1e9, 'peak': teraflops * 1e12}
 
 
-def _number(found):
-    try:
-        if isinstance(found, (str, bytes)):
-            raise TypeError
-        return float(scalar(found))
-    except (TypeError, ValueError):
-        raise Wrong(f'your function returned {shown(found)}. A number is '
-                    'wanted, such as 0.4.') from None
-
-
 def run_mfu(answer: Answer, run: str, published: float = 0,
             **numbers: float) -> dict[str, float]:
     """The result, also with twice one of `NAMES`, by its name."""
     model, found = _model(**numbers), {}
     for name in ('', *NAMES):
         with forbidding(_share, _forward):
-            found[name] = _number(answer(*[
-                model[one] * (1 + (one == name)) for one in NAMES]))
+            found[name] = number(answer(*[
+                model[one] * (1 + (one == name)) for one in NAMES]),
+                'A number is wanted, such as 0.4.')
     return found
 
 
@@ -159,7 +149,8 @@ def run_log(answer: Answer, run: str, **case: Any) -> Notes:
     def returned(without):
         text = log_of(**case, without=without)
         with forbidding(_share, _forward, _steps):
-            return _number(answer(text, *numbers))
+            return number(answer(text, *numbers),
+                          'A number is wanted, such as 0.4.')
 
     found: list[tuple[tuple[str, ...], float]] = [((), returned(()))]
     for without in *[(trouble,) for trouble in TROUBLES], tuple(TROUBLES):

@@ -13,7 +13,7 @@ from typing import Any
 
 from d2lps.checks import shown
 from d2lps.exercises.checking import (Answer, Check, Notes, Picture, Wrong,
-                                      forbidding, scalar)
+                                      forbidding, number)
 
 PARTS = 'compute', 'allreduce', 'python', 'work', 'step'
 NEAR = 1e-3  # the largest relative error of a part
@@ -93,14 +93,11 @@ def _parts(part, predict, k, b, m):
 def _number(name, value, wanted):
     """A float; None for what is none and not looked at now."""
     try:
-        if isinstance(value, (str, bytes)):
-            raise TypeError
-        return float(scalar(value))
-    except (TypeError, ValueError):
-        if not wanted:
-            return None
-        raise Wrong(f'{name} is {shown(value)}. One number is wanted, in ms.'
-                    ) from None
+        return number(value, 'One number is wanted, in ms.', f'{name} is')
+    except Wrong:
+        if wanted:
+            raise
+        return None
 
 
 def judge(part: str, found: Notes, machine: str, k: int, b: int,

@@ -8,11 +8,10 @@ from collections import Counter
 
 import numpy as np
 
-from d2lps.checks import shown
 from d2lps.collectives import (Schedule, Send, simulate, strategies,
                                topology)
 from d2lps.exercises.checking import (Answer, Check, Notes, Picture, Wrong,
-                                      forbidding, scalar)
+                                      forbidding, number)
 from d2lps.exercises.measuring import Links, Measured
 
 PLANS = {name: getattr(strategies, name) for name in (
@@ -79,20 +78,10 @@ def _links(alpha_us, MB_per_s, overhead_us):
     return alpha_us * 1e-6, MB_per_s * 1e6, overhead_us * 1e-6
 
 
-def _number(returned, wanted):
-    returned = scalar(returned)
-    if not isinstance(returned, (bool, np.bool_, str, bytes)):
-        try:
-            return float(returned)
-        except (TypeError, ValueError):
-            pass
-    raise Wrong(f'your function returned {shown(returned)}. {wanted}')
-
-
 def _predicted(answer, plan, nbytes, alpha, bandwidth, overhead):
     with forbidding(costs, simulate.time):
         returned = answer(plan, nbytes, alpha, bandwidth, overhead)
-    return _number(returned, 'A number of seconds is wanted.')
+    return number(returned, 'A number of seconds is wanted.')
 
 
 def _counts_of(answer, plan, nbytes, alpha, bandwidth, overhead):
@@ -290,7 +279,7 @@ def run_crossover(answer: Answer, first: str, second: str, n: int,
     functions = line(first), line(second)
     with forbidding(crossing, line_of):
         returned = answer(*functions)
-    found = _number(returned, 'A number of bytes is wanted; float("inf") is '
+    found = number(returned, 'A number of bytes is wanted; float("inf") is '
                     'allowed, too.')
     return found if math.isfinite(found) else repr(found)  # JSON has no inf
 
@@ -359,7 +348,7 @@ def picture(predict: Answer, crossover: Answer,
             points.items(), (BLUE, ORANGE), 'os'):
         ax.plot(sizes, times, marker, color=color, label=label)
     try:
-        found = _number(crossover(*functions), 'A number of bytes is wanted.')
+        found = number(crossover(*functions), 'A number of bytes is wanted.')
         if nbytes[0] < found < nbytes[-1]:
             ax.axvline(found, color='gray', linestyle='-.', linewidth=1.5,
                        label=f'your crossover: {found:,.0f} bytes')
