@@ -126,8 +126,8 @@ def replay(order: Sequence[int], names: Sequence[str],
     """Of each name: its runs, as (number of the run, ms)."""
     machine = virtual_machine(names, **world)
     runs: list[list[tuple[int, float]]] = [[] for _ in names]
-    for number, k in enumerate(order):
-        runs[k].append((number, machine(names[k])))
+    for place, k in enumerate(order):
+        runs[k].append((place, machine(names[k])))
     return runs
 
 
@@ -255,10 +255,11 @@ def _what_it_did(trouble, runs, name, world):
     """Words about a trouble and the runs of one program."""
     times = [time for _, time in runs]
     numbers = [number + 1 for number, _ in runs]
+    if len(runs) == 1:
+        return f'You ran {name!r} only once.'
     if trouble == 'cold':
         return (f'The first run of {name!r} took {times[0]:.4g} ms, and the '
-                f'next {times[1]:.4g}.' if len(times) > 1 else
-                f'You ran {name!r} only once.')
+                f'next {times[1]:.4g}.')
     if trouble == 'slow':
         first, last, _ = world['slow']
         hit = sum(first < number <= last + 1 for number in numbers)
@@ -268,10 +269,6 @@ def _what_it_did(trouble, runs, name, world):
                'long as usual.' for which, repetition, factor in world['odd']
                if which == name and repetition < len(runs)]
         return ' '.join(odd) or f'No run of {name!r} was odd.'
-    if len(runs) == 1:
-        return f'You ran {name!r} only once.' * ('cold' not in world)
-    if len(runs) == 1:
-        return f'You ran {name!r} only once.'
     return (f'{name!r} had the runs {numbers[0]} to {numbers[-1]} of the '
             f'machine. Without its first, their middle is {_middle(runs):g}.')
 

@@ -5,6 +5,7 @@ predicted is judged; `measuring` then runs plans, and no time is judged.
 """
 import math
 from collections import Counter
+from functools import partial
 
 import numpy as np
 
@@ -41,7 +42,9 @@ PLANS |= {
         weights=[4000, 2, 1], name='nearly_whole')}
 
 
-TERMS = 'rounds', 'messages', 'bytes'  # what alpha, overhead, bandwidth price
+# What alpha, the overhead, and the bytes are a price of.
+TERMS = {'rounds': 'alpha', 'messages': 'the overhead',
+         'bytes': 'the number of bytes'}
 
 
 def costs(plan: Schedule) -> np.ndarray:
@@ -50,10 +53,9 @@ def costs(plan: Schedule) -> np.ndarray:
     Its latencies, its overheads, and the arrays through its busiest cable:
     seconds of a round in which only this one thing takes time.
     """
-    alone = rounds_alone(plan)
     return np.array([  # the overhead of the first message is a part of alpha
-        [_simulated(one, 0, latency=1), _simulated(one, 0, overhead=1) - 1,
-         _simulated(one, 1)] for one in alone]).reshape(-1, 3)
+        [_simulated(alone, 0, latency=1), _simulated(alone, 0, overhead=1) - 1,
+         _simulated(alone, 1)] for alone in rounds_alone(plan)]).reshape(-1, 3)
 
 
 def _simulated(plan, nbytes, latency=0.0, overhead=0.0):
@@ -64,14 +66,9 @@ def _simulated(plan, nbytes, latency=0.0, overhead=0.0):
 
 def rounds_alone(plan: Schedule) -> list[Schedule]:
     """A plan for each round of a plan, with this round only."""
-    return [_part(plan, k, k + 1) for k in range(len(plan.rounds))]
-
-
-def _part(plan, begin, end):
-    """Some rounds of a plan, as a plan."""
     n = plan.num_devices
-    return Schedule([tuple(sends) for sends in plan.rounds[begin:end]], n,
-                    helpers=plan.nodes[n:], weights=plan.weights)
+    return [Schedule([tuple(sends)], n, helpers=plan.nodes[n:],
+                     weights=plan.weights) for sends in plan.rounds]
 
 
 def _links(alpha_us, MB_per_s, overhead_us):
@@ -85,83 +82,70 @@ def _predicted(answer, plan, nbytes, alpha, bandwidth, overhead):
 
 
 def _counts_of(answer, plan, nbytes, alpha, bandwidth, overhead):
-    """How often a prediction counts each of `TERMS`, and its seconds.
+    """How often a prediction counts each of `TERMS`.
 
     By how much it grows when one price, or the array, is three times as high.
     """
-    def predict(more_alpha, more_overhead, more_bytes):
-        return _predicted(answer, plan, nbytes * more_bytes,
-                          alpha * more_alpha, bandwidth,
-                          overhead * more_overhead)
-    seconds = predict(1, 1, 1)
-    return [(predict(3, 1, 1) - seconds) / (2 * alpha),
-            (predict(1, 3, 1) - seconds) / (2 * overhead),
-            (predict(1, 1, 3) - seconds) / (2 * nbytes) * bandwidth, seconds]
+    seconds, more_alpha, more_overhead, more_bytes = (
+        _predicted(answer, plan, nbytes * c, alpha * a, bandwidth,
+                   overhead * b)
+        for a, b, c in ((1, 1, 1), (3, 1, 1), (1, 3, 1), (1, 1, 3)))
+    return [(more_alpha - seconds) / (2 * alpha),
+            (more_overhead - seconds) / (2 * overhead),
+            (more_bytes - seconds) / (2 * max(nbytes, 1)) * bandwidth]
 
 
 def run(answer: Answer, plan: str, n: int, nbytes: float,
         **links: float) -> Notes:
-    """What the student's prediction counts: in all rounds, in each round
-    alone, and in the first rounds."""
+    """What the prediction counts, of the plan and of each round alone."""
     schedule, prices = PLANS[plan](n), _links(**links)
     alpha, bandwidth, overhead = prices
     return {
         'counts': _counts_of(answer, schedule, nbytes, *prices),
         'alone': [_counts_of(answer, alone, nbytes, *prices)
                   for alone in rounds_alone(schedule)],
-        'first': [_counts_of(answer, _part(schedule, 0, k), nbytes, *prices)
-                  for k in range(1, len(schedule.rounds) + 1)],
         'for_nothing': _predicted(answer, schedule, 0, 0.0, bandwidth, 0.0),
-        'no_bytes': _predicted(answer, schedule, 0, alpha, bandwidth, 0.0),
-        'twice_as_fast': _predicted(answer, schedule, nbytes, alpha,
-                                    2 * bandwidth, overhead)}
+        'faster': _predicted(answer, schedule, nbytes, alpha, 2 * bandwidth,
+                             overhead)
+        - _predicted(answer, schedule, nbytes, *prices)}
 
 
 def _near(mine, right):
     return abs(mine - right) <= 1e-3 * abs(right) + 1e-6
 
 
-def _judge(term, notes, plan, n, nbytes, **links):
+def judge(term: str, notes: Notes, plan: str, n: int, nbytes: float,
+          **links: float) -> None:
     """Raise `Wrong` unless the prediction counts this term as the model."""
-    schedule, column = PLANS[plan](n), TERMS.index(term)
-    mine, seconds = notes['counts'][column], notes['counts'][3]
-    right = costs(schedule)[:, column]
-    if not np.isfinite(seconds):
-        raise Wrong(f'you predict {seconds} s for {nbytes:,} bytes.')
-    if notes['twice_as_fast'] > seconds:
-        raise Wrong(f'for {nbytes:,} bytes you predict {seconds:.4g} s, and '
-                    f'with twice the bandwidth {notes["twice_as_fast"]:.4g} '
-                    's. More bytes per second need less time.')
+    schedule, column = PLANS[plan](n), [*TERMS].index(term)
+    if abs(notes['for_nothing']) > 1e-9:
+        raise Wrong('without bytes, with alpha = 0 and overhead = 0, you '
+                    f'predict {notes["for_nothing"]:.4g} s. Then nothing '
+                    'costs time.')
+    mine, right = notes['counts'][column], costs(schedule)[:, column]
     if not _near(mine, right.sum()):
-        what = {
-            'rounds': 'when alpha grows by 1 µs, your prediction grows by '
-            f'{mine:.4g} µs',
-            'messages': 'when the overhead grows by 1 µs, your prediction '
-            f'grows by {mine:.4g} µs',
-            'bytes': 'when the array grows, your prediction grows as if '
-            f'{mine:.4g} times the array went through a cable',
-        }[term]
-        raise Wrong(f'{what}; {right.sum():.4g} is right for {schedule.name}. '
-                    + _hint(term, notes, schedule, right, nbytes))
+        grows = ('the array grows, your prediction grows as if '
+                 f'{mine:.4g} times the array went through a cable'
+                 if term == 'bytes' else f'{TERMS[term]} grows by 1 µs, '
+                 f'your prediction grows by {mine:.4g} µs')
+        raise Wrong(f'when {grows}; {right.sum():.4g} is right for '
+                    f'{schedule.name}. '
+                    f'{_hint(term, notes, schedule, right, nbytes)}')
 
 
 def _hint(term, notes, plan, right, nbytes):
     """A wrong unit, or the first round that is wrong alone."""
-    column = TERMS.index(term)
+    column = [*TERMS].index(term)
     mine, total = notes['counts'][column], right.sum()
-    for factor in 1e3, 1e6:
+    if notes['faster'] > 0:
+        return 'With twice the bandwidth you predict more time.'
+    for factor in 1e-6, 1e-3, 1e3, 1e6:
         if total and _near(mine / factor, total):
-            return (f'This is {factor:,.0f} times too much. Are these '
-                    'seconds?')
-        if total and _near(mine * factor, total):
-            return (f'This is {factor:,.0f} times too little. Alpha and the '
-                    'overhead are in seconds, and the bandwidth is in bytes '
-                    'per second.')
+            return (f'Yours is {factor:,.10g} times as much. Seconds, bytes, '
+                    'and bytes per second are the units.')
     text = ''
     if _near(mine, 0):
-        price = {'rounds': 'alpha', 'messages': 'the overhead',
-                 'bytes': 'the number of bytes'}[term]
-        text = f'Does your function use {price} in every case? '
+        text = f'Does your function use {TERMS[term]} in every case? '
     for k, (counts, count) in enumerate(zip(notes['alone'], right)):
         if not _near(counts[column], count):
             return (f'{text}Round {k + 1} alone is already wrong: your '
@@ -169,13 +153,8 @@ def _hint(term, notes, plan, right, nbytes):
                     f'{count:.4g} is right. '
                     + _what_happens(plan, k, term, nbytes,
                                     counts[column] - count))
-    for k, (counts, count) in enumerate(zip(notes['first'], right.cumsum())):
-        if not _near(counts[column], count):
-            return (f'{text}Each round alone is right. Rounds 1 to {k + 1} '
-                    f'together are wrong: your prediction counts '
-                    f'{counts[column]:.4g}, and {count:.4g} is right, the '
-                    'sum of what each round costs.')
-    return f'{text}A plan without rounds takes no time.'
+    return ('Each round alone is right. A plan costs what its rounds cost, '
+            'added up.')
 
 
 def _what_happens(plan, k, term, nbytes, too_many):
@@ -218,38 +197,6 @@ def _what_happens(plan, k, term, nbytes, too_many):
 
 def _called(node):
     return node if isinstance(node, str) else f'worker {node}'
-
-
-def judge_rounds(notes: Notes, plan: str, n: int, nbytes: float,
-                 **links: float) -> None:
-    if abs(notes['for_nothing']) > 1e-9:
-        raise Wrong('without bytes, with alpha = 0 and overhead = 0, you '
-                    f'predict {notes["for_nothing"]:.4g} s. Then nothing '
-                    'costs time.')
-    _judge('rounds', notes, plan, n, nbytes, **links)
-    latencies = costs(PLANS[plan](n))[:, 0].sum()
-    if not _near(notes['no_bytes'] * 1e6, latencies * links['alpha_us']):
-        raise Wrong('for arrays of 0 bytes and an overhead of 0 you predict '
-                    f'{notes["no_bytes"]:.4g} s. The messages of '
-                    f'{latencies:.0f} rounds still have their latency.')
-
-
-def judge_bytes(notes: Notes, plan: str, n: int, nbytes: float,
-                **links: float) -> None:
-    _judge('bytes', notes, plan, n, nbytes, **links)
-    seconds, fast = notes['counts'][3], notes['twice_as_fast']
-    right = (costs(PLANS[plan](n))[:, 2].sum() * nbytes
-             / links['MB_per_s'] / 1e6 / 2)
-    if not _near(seconds - fast, right):
-        raise Wrong('with twice the bandwidth, you predict '
-                    f'{fast * 1e3:.4g} ms in place of {seconds * 1e3:.4g}; '
-                    f'{(seconds - right) * 1e3:.4g} is right, because all '
-                    'bytes need half of the time.')
-
-
-def judge_messages(notes: Notes, plan: str, n: int, nbytes: float,
-                   **links: float) -> None:
-    _judge('messages', notes, plan, n, nbytes, **links)
 
 
 def line_of(plan: str, n: int, **links: float) -> tuple[float, float]:
@@ -383,20 +330,21 @@ def _pairs(*pairs):
 
 CHECKS = {
     'rounds': Check(_cases(('ring', 4), ('tree', 5), ('one_shot', 4),
-                           ('ring', 1)),
-                    run, judge_rounds,
+                           ('ring', 1)) + [
+                    {**case, 'nbytes': 0} for case in _cases(('ring', 4))],
+                    run, partial(judge, 'rounds'),
                     'every round takes one latency.'),
     'bytes': Check(_cases(('halving_doubling', 5), ('uneven', 4),
                           ('tree', 8), ('two_servers', 3),
                           ('two_busy', 6)) + [
                    {**case, 'nbytes': 3} for case in _cases(('ring', 4))],
-                   run, judge_bytes,
+                   run, partial(judge, 'bytes'),
                    'in each round the busiest cable decides the time of the '
                    'bytes.'),
     'messages': Check(_cases(('one_shot', 4), ('uneven', 4),
                              ('halving_doubling', 4), ('tree', 8),
                              ('two_busy', 6)),
-                      run, judge_messages,
+                      run, partial(judge, 'messages'),
                       'each further message of the busiest worker costs an '
                       'overhead.'),
     'crossover': Check(_pairs(('recursive_doubling', 'ring', 4),
