@@ -7,10 +7,12 @@ from dataclasses import asdict, replace
 from functools import cache
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from d2lps.checks import shown
 from d2lps.collectives.machines.rates import CARD
 from d2lps.exercises.checking import (Answer, Check, Notes, Picture, Wrong,
-                                      forbidding, scalar)
+                                      forbidding)
 from d2lps.planning import (A100, H100, LLAMA3_8B, Division, Gpu, Step,
                             Transformer, divisions, memory, plan, step_time)
 from d2lps.planning.divide import fits_model
@@ -68,42 +70,38 @@ def _steps_to(division):
 def run_bytes(answer: Answer, layers: int, hidden: int,
               sequence: int = 2048, **division: Any) -> Notes:
     """Four numbers of bytes for each division of `_steps_to`."""
-    found, model = [], _model(layers, hidden, sequence)
-    for d in _steps_to(division):
-        with forbidding(_right, held, layer_activations, memory, per_token,
-                        stage_layers, stage_parameters):
-            found.append(_four(answer(model, d)))
-    return found
+    model = _model(layers, hidden, sequence)
+    with forbidding(_right, held, layer_activations, memory, per_token,
+                    stage_layers, stage_parameters):
+        return [_four(answer(model, d)) for d in _steps_to(division)]
 
 
 def _four(found):
     try:
-        if isinstance(found, (str, bytes, dict)):
-            raise TypeError
-        numbers = [float(scalar(one)) for one in found]
-        if len(numbers) != len(BYTES) or not all(map(math.isfinite, numbers)):
-            raise TypeError
+        numbers = np.array([*found], float)
+        if numbers.shape == (4,) and np.isfinite(numbers).all():
+            return numbers
     except (TypeError, ValueError):
-        raise Wrong(f'your function returned {shown(found)}. Four numbers of '
-                    f'bytes are wanted: {", ".join(BYTES)}.') from None
-    return numbers
+        pass
+    raise Wrong(f'your function returned {shown(found)}. Four numbers of '
+                f'bytes are wanted: {", ".join(BYTES)}.')
 
 
 def judge_bytes(found: Notes, layers: int, hidden: int,
                 sequence: int = 2048, **division: Any) -> None:
     model, steps = _model(layers, hidden, sequence), _steps_to(division)
     right = [_right(model, d) for d in steps]
-    for k, name in enumerate(BYTES):
-        wrong = [not _equal(mine[k], true[k])
-                 for mine, true in zip(found, right)]
-        if not wrong[-1]:
-            continue
-        text = (f'you count {found[-1][k] / 1e9:.4g} GB for the {name}, and '
-                f'{right[-1][k] / 1e9:.4g} GB is right.')
-        if _equal(1e9 * found[-1][k], right[-1][k]):
-            raise Wrong(f'{text} Return bytes, not GB.')
-        raise Wrong(f'{text} {_where(wrong.index(True), division)} '
-                    f'{_facts(name, model, steps[wrong.index(True)])}')
+    for name, mine, true in zip(BYTES, np.transpose(found),
+                                np.transpose(right)):
+        wrong = ~np.isclose(mine, true, rtol=1e-3, atol=0)
+        if wrong[-1]:
+            first, text = wrong.argmax(), (
+                f'you count {mine[-1] / 1e9:.4g} GB for the {name}, and '
+                f'{true[-1] / 1e9:.4g} GB is right.')
+            if np.allclose(1e9 * mine, true, rtol=1e-3):
+                raise Wrong(f'{text} Return bytes, not GB.')
+            raise Wrong(f'{text} {_where(first, division)} '
+                        f'{_facts(name, model, steps[first])}')
 
 
 def _where(first, division):
@@ -126,10 +124,6 @@ def _facts(name, model, d):
     return (f'There, a GPU has {stage_parameters(model, d) / 1e9:.4g} billion '
             f'parameters, of {layers} layers and the embedding. GPUs with '
             f'the same parameters: {d.data * d.context}.')
-
-
-def _equal(mine, right):
-    return math.isclose(mine, right, rel_tol=1e-3)
 
 
 def _words(division):
@@ -195,14 +189,10 @@ def _look_at(name, asked, d):
         if has != right:
             raise Wrong(f'{words} has {has} {what}, and the cluster has '
                         f'{right}. Multiply {", ".join(factors)}.')
-    why, tokens = fits_model(asked.model, d), asked.model.sequence // d.context
-    if d.context > 1 and tokens < 4096:
-        why = (f'a GPU would get {tokens:,} tokens of a sequence, and at '
-               'least 4,096 are wanted for context parallelism')
-    if d.interleave > 1:
-        why = 'a stage has one part of the model here: interleave is 1'
-    if why:
-        raise Wrong(f'{words} is not possible: {why}.')
+    why = fits_model(asked.model, d)
+    if why or d.interleave > 1:
+        raise Wrong(f'{words} is not possible: '
+                    f'{why or "leave interleave at 1"}.')
     need = memory(asked.model, d)
     if need.total > asked.most():
         parts = ', '.join(f'{one / 1e9:.1f} GB of {part}'
@@ -210,12 +200,8 @@ def _look_at(name, asked, d):
         raise Wrong(
             f'{words} needs {need.total / 1e9:.1f} GB on a GPU: {parts}. An '
             'eighth of the memory stays free, so '
-            f'{asked.most() / 1e9:.0f} GB are allowed. ' + (
-                'Which ways divide the activations?'
-                if need.activations > need.total / 2 else
-                f'Which of these would ZeRO-{d.zero + 1} shard?'
-                if d.zero < 3 and d.data * d.context > 1 else
-                'Which ways divide the parameters?'))
+            f'{asked.most() / 1e9:.0f} GB are allowed. Which ways divide the '
+            f'{BYTES[np.argmax(need)]}?')
 
 
 def judge_choice(found: Notes, cluster: str, network: float = 1) -> None:
@@ -263,8 +249,7 @@ def judge_rival(found: Notes, cluster: str, network: float = 1) -> None:
     _look_at('your rival', asked, rival)
     if _kind(mine) == _kind(rival):
         raise Wrong('your choice and your rival have the same numbers along '
-                    f'{", ".join(SIDES)}: {", ".join(map(str, _kind(mine)))}. '
-                    'At least two of these must differ.')
+                    f'{", ".join(SIDES)}. At least two must differ.')
     a, b = _step(asked, mine), _step(asked, rival)
     if b.seconds < 1.02 * a.seconds:
         raise Wrong(f'your choice takes {a.seconds:.2f} s and your rival '
@@ -283,30 +268,25 @@ def picture(choose: Answer) -> Picture:
     import pandas as pd
 
     from d2lps.figures import describe
-    from d2lps.pictures.planning_plots import PARTS
-    from d2lps.pictures.rows import WIDE, legend_below, new_figure
+    from d2lps.pictures.planning_plots import plot_parts
+    from d2lps.pictures.rows import legend_below
     steps = {}
     for name in CLUSTERS:
         asked, found = _asked(name, 1), run_choice(choose, name)
-        for who, key in (f'{name}: you', 'mine'), ('your rival', 'rival'):
+        for who, key in ('you', 'mine'), ('your rival', 'rival'):
             d = Division(**found[key])
             step, need = _step(asked, d), memory(asked.model, d)
-            steps[f'{who}, {_words(d)}: {step.seconds:.1f} s, '
+            steps[f'{name}, {who}: {step.seconds:.1f} s, '
                   f'{need.total / 1e9:.0f} GB'] = step
-    table = pd.DataFrame(steps.values(), steps)
-    table = table.loc[:, table.max() > 0.01 * table.sum(axis=1).max()]
-    limits = [NEAR * min(_near(name, 1).values()) for name in CLUSTERS
-              for _ in ('you', 'your rival')]
-    ax = new_figure(WIDE, 5).subplots()
-    table.plot.barh(stacked=True, ax=ax, width=0.5, color=PARTS, legend=False)
-    for row, words in enumerate(steps):
-        ax.text(0, row - 0.4, words, va='center')
-        ax.vlines(limits[row], row - 0.25, row + 0.25, color='black',
+    table = pd.DataFrame(steps.values()).add_suffix(' s')
+    ax = plot_parts(table.assign(seconds=table.sum(axis=1)), [*steps])
+    limits = [NEAR * min(_near(name, 1).values()) for name in CLUSTERS]
+    for k, limit in enumerate(limits):
+        ax.vlines(limit, 2 * k - 0.4, 2 * k + 1.4, color='black',
                   linestyle='--', label=f'{NEAR - 1:.0%} more than the best')
-    ax.set(yticks=[], ylim=(5.3, -0.6), xlabel='s in a step')
-    describe(ax, '; '.join(steps) + '; the dashed lines: '
-             + ', '.join(f'{limit:.1f} s' for limit in limits[::2]) + '.')
     legend_below(ax, columns=4)
+    describe(ax, f'{"; ".join(steps)}; the dashed lines: '
+             f'{", ".join(f"{limit:.1f} s" for limit in limits)}.')
     return ax.figure
 
 

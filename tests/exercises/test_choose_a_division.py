@@ -120,7 +120,7 @@ def test_what_is_not_two_divisions_and_a_part_is_said(found):
 
 
 @pytest.mark.parametrize('found', [
-    None, 12.5, [1, 2, 3], [1, 2, 3, 4, 5], 'four', {1: 1, 2: 2, 3: 3, 4: 4},
+    None, 12.5, [1, 2, 3], [1, 2, 3, 4, 5], 'four',
     [1, 2, 3, float('nan')], [1, 2, 3, None]])
 def test_what_is_not_four_numbers_is_said(found):
     with pytest.raises(Wrong, match='Four numbers of bytes are wanted'):
@@ -137,5 +137,4 @@ def test_the_picture_names_both(names):
     model, _, _, gpu = exercise.CLUSTERS['slow network']
     mine, _, _ = names['choose']('slow network')
     seconds = step_time(model, mine, gpu).seconds
-    assert f'slow network: you, {exercise._words(mine)}: {seconds:.1f} s' in (
-        text)
+    assert f'slow network, you: {seconds:.1f} s' in text

@@ -40,7 +40,7 @@
 
 # %% wrong: all memory is used
 # loses: choice, rival
-# says: Which of these would ZeRO-2 shard?
+# says: so 70 GB are allowed. Which ways divide the weights?
 #-        mine = Division(data=16, micro_batches=16, zero=2)
 #+        mine = Division(data=16, micro_batches=16, zero=1)
 
