@@ -266,6 +266,7 @@ def judge_rival(found: Notes, cluster: str, network: float = 1) -> None:
 def picture(choose: Answer) -> Picture:
     """The parts of a step, of each choice and of its rival."""
     import pandas as pd
+    from matplotlib import pyplot as plt
 
     from d2lps.figures import describe
     from d2lps.pictures.planning_plots import plot_parts
@@ -287,6 +288,7 @@ def picture(choose: Answer) -> Picture:
     legend_below(ax, columns=4)
     describe(ax, f'{"; ".join(steps)}; the dashed lines: '
              f'{", ".join(f"{limit:.1f} s" for limit in limits)}.')
+    plt.close(ax.figure)  # it shows itself where it is returned
     return ax.figure
 
 
