@@ -1,6 +1,6 @@
 # %% wrong: a plain straight line through the means
 # loses: clean, late
-# says: Times scatter by 3%: that is 1.52 µs at the smallest size
+# says: Times scatter by 3%: that is 1.49 µs of the shortest time
 #-    usual = np.median(seconds, axis=1)
 #-    slope, alpha = np.polyfit(nbytes, usual, 1, w=1 / usual)
 #+    slope, alpha = np.polyfit(nbytes, seconds.mean(axis=1), 1)
