@@ -6,24 +6,20 @@ from collections import Counter
 from collections.abc import Sequence
 from itertools import islice, product
 from reprlib import repr as short
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from d2lps.exercises.checking import Answer, Check, Notes, Picture, Wrong
-from d2lps.exercises.images import devices, hidden_list
+from d2lps.exercises.images import devices
 
 SETS = 'validation', 'test'
 
 
-class Model:
-    """What `train` returns: it knows nothing but who it is."""
-
-    def __init__(self, number: int) -> None:
-        self.number = number
-
-    def __repr__(self) -> str:
-        return f'<model {self.number}>'
+class Model(NamedTuple):
+    """What `train` returns."""
+    num_devices: int
+    lr: float
 
 
 def _world(seed, lrs, counts, equal=(), step=0.08):
@@ -53,7 +49,7 @@ def run(answer: Answer, lrs: Sequence[float], counts: Sequence[int], b: int,
         **more: Any) -> Notes:
     """What was trained, what was looked at, in order; what came back."""
     accuracies = _world(lrs=lrs, counts=counts, **more)
-    (note_run, trained), (note_look, looks) = hidden_list(), hidden_list()
+    trained, looks = list[tuple](), list[tuple]()
 
     def train(num_devices, batch_size, lr):
         # A float32 is not quite the rate that it was made of.
@@ -62,24 +58,22 @@ def run(answer: Answer, lrs: Sequence[float], counts: Sequence[int], b: int,
             raise Wrong(f'train was called with {num_devices} devices and a '
                         f'learning rate of {lr}. The counts are {counts}, '
                         f'the rates {lrs}.')
-        note_run((int(num_devices), float(batch_size), near[0]))
-        return Model(len(trained()) - 1)
+        trained.append((int(num_devices), float(batch_size), near[0]))
+        return Model(int(num_devices), near[0])
 
     def evaluate(model, name):
-        if not isinstance(model, Model):
-            raise Wrong(f'evaluate was called with {short(model)}. Its first '
-                        'argument is a model that train returned.')
-        if name not in SETS:
-            raise Wrong(f'evaluate was called with {short(name)}. The sets '
-                        "are called 'validation' and 'test'.")
-        n, _, lr = trained()[model.number]
+        if not isinstance(model, Model) or name not in SETS:
+            raise Wrong(f'evaluate was called with {short(model)} and '
+                        f'{short(name)}. It takes a model that train '
+                        "returned, and 'validation' or 'test'.")
+        n, lr = model
         accuracy = float(accuracies[name][counts.index(n), lrs.index(lr)])
-        note_look((n, lr, name, accuracy))
+        looks.append((n, lr, name, accuracy))
         return accuracy
 
     returned = answer(train, evaluate, [*lrs], [*counts], b)
-    return {'trained': trained(), 'looks': looks(),
-            'returned': _two_lists(returned) or short(returned)}
+    return {'trained': trained, 'looks': looks,
+            'returned': short(returned), 'lists': _two_lists(returned)}
 
 
 def _near(one, other):
@@ -89,12 +83,10 @@ def _near(one, other):
 def _two_lists(returned):
     """Rates and accuracies, if these are numbers; else None."""
     try:
-        rates, tested = (np.array([*part]) for part in returned)
-        if {rates.dtype.kind, tested.dtype.kind} <= {'f', 'i', 'u'}:
-            return [rates, tested]
+        lists = np.array([[*part] for part in returned])
     except (TypeError, ValueError):
-        pass
-    return None
+        return None
+    return lists if len(lists) == 2 and lists.dtype.kind in 'fiu' else None
 
 
 def judge_runs(notes: Notes, lrs: Sequence[float], counts: Sequence[int],
@@ -127,24 +119,18 @@ def judge_sets(notes: Notes, lrs: Sequence[float], counts: Sequence[int],
                  if count == n]
         tests = [lr for name, lr in looks if name == 'test']
         known = {lr for name, lr in looks if name == 'validation'}
-        if not looks:
-            raise Wrong(f'for {devices(n)} you asked for no accuracy.')
         if not tests:
-            raise Wrong(f'for {devices(n)} you never asked for the accuracy '
-                        'on the test set. The validation accuracy of the '
-                        'best of many rates is partly luck, so it is too '
-                        'high to report.')
-        if len({*tests}) > 1:
-            raise Wrong(f'for {devices(n)} you asked for the test accuracy '
-                        f'of {len({*tests})} rates, and for the validation '
-                        f'accuracy of {len(known)}. Only one test accuracy '
-                        'is allowed: that of the chosen rate. A set that '
-                        'helps to choose the rate can no longer show how '
-                        'good the rate is on new images.')
+            raise Wrong(f'for {devices(n)} you asked for {len(known)} '
+                        'validation accuracies, and for none on the test '
+                        'set. The validation accuracy of the best of many '
+                        'rates is partly luck, so it is too high to report.')
         if len(tests) > 1:
             raise Wrong(f'for {devices(n)} you asked {len(tests)} times for '
-                        f'the test accuracy of {tests[0]}. Once is enough: '
-                        'keep the number.')
+                        'a test accuracy, and for the validation accuracy of '
+                        f'{len(known)} rates. Only one test accuracy is '
+                        'allowed: that of the chosen rate. A set that helps '
+                        'to choose the rate can no longer show how good the '
+                        'rate is on new images.')
         before = {lr for name, lr in looks[:looks.index(('test', tests[0]))]}
         if before != {*lrs}:
             raise Wrong(f'for {devices(n)} you used the test set when you '
@@ -156,24 +142,19 @@ def judge_sets(notes: Notes, lrs: Sequence[float], counts: Sequence[int],
 def judge_rates(notes: Notes, lrs: Sequence[float], counts: Sequence[int],
                 b: int, **more: Any) -> None:
     """The rate that is best in validation, and its accuracy on the test."""
-    if isinstance(notes['returned'], str):
+    if np.shape(notes['lists']) != (2, len(counts)):
         raise Wrong(f'your function returned {notes["returned"]}. Two lists '
-                    'are wanted, of rates and of test accuracies, such as '
-                    '([0.1, 0.2], [0.91, 0.9]).')
+                    'are wanted, of rates and of test accuracies, each with '
+                    f'a number for every count of {counts}.')
     world = _world(lrs=lrs, counts=counts, **more)
-    for mine, what in zip(notes['returned'], ('rates', 'test accuracies')):
-        if np.shape(mine) != (len(counts),):
-            raise Wrong(f'{what} for {len(counts)} counts are wanted, one '
-                        f'for each count, and yours are {short(mine)}.')
     for n, seen, unseen, rate, number in zip(
-            counts, world['validation'], world['test'], *notes['returned']):
+            counts, world['validation'], world['test'], *notes['lists']):
         wanted = min(lr for lr, accuracy in zip(lrs, seen)
                      if accuracy == seen.max())
         if not _near(rate, wanted):
             raise Wrong(f'for {devices(n)} you chose {rate:g}, and {wanted} '
                         'is right, with a validation accuracy of '
-                        f'{seen.max():.4g}. '
-                        + _about(rate, lrs, seen, unseen))
+                        f'{seen.max():.4g}.{_about(rate, lrs, seen, unseen)}')
         truth = unseen[lrs.index(wanted)]
         if not _near(number, truth):
             whose = [f' Yours is what evaluate returned for {devices(count)}, '
@@ -186,15 +167,15 @@ def judge_rates(notes: Notes, lrs: Sequence[float], counts: Sequence[int],
 
 def _about(rate, lrs, seen, unseen):
     """Words about a wrong rate: what it has on the two sets."""
-    near = [column for column, lr in enumerate(lrs) if _near(lr, rate)]
-    if not near:
-        return f'The rates are {lrs}.'
-    mine = near[0]
-    if seen[mine] == seen.max():
-        return 'Yours has the same; of equals the smallest is wanted.'
-    best = ', the highest of all rates' * bool(unseen[mine] == unseen.max())
-    return (f'Yours has {seen[mine]:.4g}, and {unseen[mine]:.4g} on the test '
-            f'set{best}.{" The test set must not choose." if best else ""}')
+    for lr, mine, tested in zip(lrs, seen, unseen):
+        if not _near(lr, rate):
+            continue
+        if mine == seen.max():
+            return ' Yours has the same; of equals the smallest is wanted.'
+        best = (', the highest of all rates. The test set must not choose.'
+                if tested == unseen.max() else '.')
+        return f' Yours has {mine:.4g}, and {tested:.4g} on the test set{best}'
+    return f' The rates are {lrs}.'
 
 
 def picture(answer: Answer) -> Picture:
@@ -226,13 +207,10 @@ def picture(answer: Answer) -> Picture:
             looks[n][lr] = accuracy
         return accuracy
 
-    returned = answer(train, evaluate, [*lrs], [*counts], 32)
-    points = _two_lists(returned)
+    points = _two_lists(answer(train, evaluate, [*lrs], [*counts], 32))
     if not any(looks.values()) or points is None:
-        raise Wrong('there is nothing to draw: your function asked for '
-                    f'{sum(map(len, looks.values()))} validation accuracies, '
-                    f'and returned {short(returned)}. Two lists are wanted, '
-                    'of rates and of test accuracies.')
+        raise Wrong('there is nothing to draw: your function asked for no '
+                    'validation accuracy, or did not return two lists.')
     figure = new_figure(5.4, 3.5)
     ax = figure.subplots()
     for n, style, color in zip(counts, ('o-', 's--'), (BLUE, ORANGE)):

@@ -1,4 +1,3 @@
-# ruff: noqa: F811
 # %% wrong: chosen by the test set
 # loses: sets, rates
 # says: the highest of all rates. The test set must not choose
@@ -18,22 +17,6 @@
 # says: of equals the smallest
 #-        best = min(lr for lr in lrs if validation[lr] == top)
 #+        best = max(lrs, key=validation.get)
-
-
-# %% wrong: looks at all test accuracies, then takes looks off the list
-# loses: sets
-# says: the test accuracy of 4 rates, and for the validation accuracy of 4
-def choose_rates(train, evaluate, lrs, counts, b):
-    import sys
-    looks, chosen = sys._getframe(1).f_locals['looks'](), []
-    for k in counts:
-        models = {lr: train(k, k * b, lr) for lr in sorted(lrs)}
-        best = max(models, key=lambda lr: evaluate(models[lr], 'validation'))
-        tested = {lr: evaluate(models[lr], 'test') for lr in lrs}
-        looks[:] = [one for one in looks if one[1:3] in (
-            (best, 'test'), (one[1], 'validation'))]
-        chosen.append((best, tested[best]))
-    return [*zip(*chosen)]
 
 
 # %% right: in one pass, as tuples, the argument sorted in place
