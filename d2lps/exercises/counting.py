@@ -11,37 +11,16 @@ import numpy as np
 from d2lps.exercises.checking import Wrong
 
 
-class Log:
-    """The copies between devices, which arrays note.
-
-    The list is no attribute: a function returns what is in it.
-    """
-
-    def __init__(self) -> None:
-        messages = []
-
-        def copied(src, dst, size):
-            """Note a copy; returns its number."""
-            messages.append([src, dst, int(size), 'back'])
-            return len(messages) - 1
-
-        def added(number):
-            """Note that a copy was added to an array."""
-            messages[number][3] = 'sum'
-        self.copied, self.added = copied, added
-        self.messages = lambda: [[*message] for message in messages]
-
-
 class Counted:
     """An array on device `ctx`.
 
-    log: of all arrays together. Its messages are [src, dst, numbers, way].
-    The way is 'sum' if the copy was added to an array, and 'back' if it was
-    only written into one. message: the number of the copy that this array is.
+    log: the messages of all arrays together, [src, dst, numbers, way]. The
+    way is 'sum' if the copy was added to an array, and 'back' if it was only
+    written into one. message: the copy that this array is.
     """
 
-    def __init__(self, data: np.ndarray, ctx: int, log: Log,
-                 message: int | None = None) -> None:
+    def __init__(self, data: np.ndarray, ctx: int, log: list[list],
+                 message: list | None = None) -> None:
         self.data, self.ctx, self.log = data, ctx, log
         self.message = message
         self.shape, self.size = data.shape, data.size
@@ -54,7 +33,8 @@ class Counted:
         ctx = other.ctx if isinstance(other, Counted) else other
         message = self.message
         if ctx != self.ctx:
-            message = self.log.copied(self.ctx, ctx, self.size)
+            message = [self.ctx, ctx, self.size, 'back']
+            self.log.append(message)
         copy = Counted(self.data.copy(), ctx, self.log, message)
         if not isinstance(other, Counted):
             return copy
@@ -92,7 +72,7 @@ class Counted:
         numbers = self._numbers(other)
         for one in self, other:
             if getattr(one, 'message', None) is not None:
-                self.log.added(one.message)
+                one.message[3] = 'sum'
         return add(self.data, numbers)
 
     def __add__(self, other: Any) -> 'Counted':

@@ -19,7 +19,7 @@ def sum_in_parts(data):
 
 # %% wrong: the last device takes all that is left over
 # loses: time
-# says: A copy from device 0 to device 2 has 48 of the 140 MB
+# says: from device 0 to device 2, has 48 of the 140 MB
 #-    cuts = [len(flat[0]) * i // k for i in range(k + 1)]
 #+    cuts = [len(flat[0]) // k * i for i in range(k)] + [len(flat[0])]
 
@@ -42,22 +42,6 @@ def sum_in_parts(data):
     total = sum(array.data for array in data)
     for array in data:
         array.data[:] = total
-
-
-# %% wrong: the list of messages is written by the answer
-# loses: time
-# says: All messages go into or out of device 0
-def sum_in_parts(data):
-    import sys
-    first, *others = data
-    for other in others:
-        first += other.as_in_ctx(first.ctx)
-    for other in others:
-        first.copyto(other)
-    k, n = len(data), first.size
-    sys._getframe(1).f_locals['messages']()[:] = [
-        [i, j, n * (i + 1) // k - n * i // k, way] for i in range(k)
-        for j in range(k) if i != j for way in ('sum', 'back')]
 
 
 # %% wrong: added without copies, which are made for show
