@@ -1,6 +1,6 @@
 """Images whose pixels are their own numbers, for exercises to chapter 1."""
-from collections.abc import Callable, Iterable, Sequence
-from typing import Any, TypeAlias
+from collections.abc import Iterable, Sequence
+from typing import TypeAlias
 
 import numpy as np
 
@@ -9,18 +9,6 @@ from d2lps.exercises.checking import Wrong
 
 # The numbers of images, their labels, and whether pixels have changed.
 Batch: TypeAlias = tuple[list[int], list[int], bool]
-
-
-def hidden_list() -> tuple[Callable[[Any], None], Callable[[], list]]:
-    """A function that adds to a list, and one that returns a copy of it.
-
-    The list is in no frame of the check that calls a student's function.
-    """
-    notes: list = []
-
-    def note(one: Any) -> None:
-        notes.append(one)
-    return note, lambda: [*notes]
 
 
 def images_of(numbers: Sequence[int] | np.ndarray) -> np.ndarray:
@@ -37,11 +25,13 @@ def noted(images: Array, labels: Array) -> Batch:
 
 
 def judge_images(batches: Iterable[tuple[str, Batch]],
-                 labels: Sequence[int] | np.ndarray, size: int) -> None:
+                 labels: Sequence[int] | np.ndarray, size: int,
+                 changed: bool) -> None:
     """Raise `Wrong` unless each image comes once, with its label.
 
     batches: where each is, such as 'step 1', and what `noted` returned.
-    labels: of all images. size: how many images a full batch has.
+    labels: of all images. size: how many images a full batch has. changed:
+    whether the answer has changed the arrays X and y that it was given.
     """
     seen: dict[int, str] = {}
     for where, (rows, given, torn) in batches:
@@ -69,6 +59,9 @@ def judge_images(batches: Iterable[tuple[str, Batch]],
                     f'{"is" if len(missing) == 1 else "are"} used nowhere, '
                     f'for example image {missing[0]}.'
                     f'{why if len(missing) == left else ""}')
+    if changed:
+        raise Wrong('your function has changed X or y. The next call needs '
+                    'the same arrays. Make a copy, and change the copy.')
 
 
 def counted(number: int, what: str) -> str:

@@ -12,7 +12,7 @@ def accuracy_on_all(X, y, k, begin):
 
 # %% wrong: the mean of the devices' accuracies
 # loses: accuracy
-# says: For 448 images, equally many on each of 4 devices
+# says: Yours is the mean of the accuracies of 4 devices
 def accuracy_on_all(X, y, k, begin):
     counts, sizes = [], []
     for i in range(k):
@@ -30,17 +30,6 @@ def accuracy_on_all(X, y, k, begin):
     counts = [begin(i, X[i * n:(i + 1) * n], y[i * n:(i + 1) * n])
               for i in range(k)]
     return sum(int(count) for count in counts) / len(X)
-
-
-# %% wrong: waits, and tells the check's own list otherwise
-# loses: time
-# says: Python was waiting for another device
-def accuracy_on_all(X, y, k, begin):
-    import sys
-    log = sys._getframe(1).f_locals['log']()
-    right = sum(int(begin(i, X[i::k], y[i::k])) for i in range(k))
-    log.sort()  # begin, begin, wait, wait
-    return right / len(X)
 
 
 # %% wrong: of each image one pixel is tested

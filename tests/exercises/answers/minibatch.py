@@ -44,18 +44,6 @@ def one_epoch(X, y, k, b, lr, train_batch):
     return len(starts)
 
 
-# %% wrong: written into the check's own list
-# loses: steps, rate
-# says: 24 of 24 images are used nowhere
-def one_epoch(X, y, k, b, lr, train_batch):
-    import sys
-    steps = sys._getframe(1).f_locals['steps']()
-    steps.extend((([*rows], y[rows], False), lr * len(rows) / b)
-                 for rows in [range(len(X))[i:i + k * b]
-                              for i in range(0, len(X), k * b)])
-    return len(steps)
-
-
 # %% right: lists
 def one_epoch(X, y, k, b, lr, train_batch):
     X, y, steps = list(X), list(y), 0
