@@ -4,7 +4,6 @@ To chapter 20, notebooks/20-what-do-i-choose.ipynb.
 """
 import math
 from collections.abc import Collection
-from typing import Any
 
 import numpy as np
 
@@ -19,8 +18,7 @@ STEPS = 24  # of a log
 # What is not alike in the steps of a log, by its name in `log_of`.
 TROUBLES = {'slow': 'the slow steps', 'scatter': 'the scatter of 0.4%',
             'change': 'the change of the number of sequences',
-            'commas': 'the commas in its numbers',
-            'others': 'the lines that are no steps'}
+            'commas': 'the commas in its numbers'}
 
 
 def _forward(parameters, layers, hidden, sequence):
@@ -98,19 +96,15 @@ def _steps(seed, seconds, sequences, without=()):
     """Of each step: its sequences and seconds. without: some `TROUBLES`."""
     random, steps = np.random.default_rng(seed), []
     for step in range(1, STEPS + 1):
-        many = sequences
-        if step <= STEPS // 2 and 'change' not in without:
-            many //= 2
-        scatter = 0.004 * random.normal()
-        took = seconds * many / sequences
-        if 'scatter' not in without:
-            took *= 1 + scatter
-        times = {1: 9, 2: 1.8}.get(step, 1.0)
+        change = step <= STEPS // 2 and 'change' not in without
+        many = sequences // 2 if change else sequences
+        scatter = 1 + 0.004 * random.normal()
+        slow = {1: 9, 2: 1.8}.get(step, 1.0)
         if step in (9, 15, 16, 20):  # the machines did something else, too
-            times = random.uniform(1.4, 2.2)
-        if 'slow' not in without:
-            took *= times
-        steps.append((many, took))
+            slow = random.uniform(1.4, 2.2)
+        steps.append((many, seconds * many / sequences
+                      * (1 if 'scatter' in without else scatter)
+                      * (1 if 'slow' in without else slow)))
     return steps
 
 
@@ -129,35 +123,31 @@ def log_of(seed: int, seconds: float, sequences: int,
         flops = 4 / 3 * _share(many * model['sequence'] / took, **model)
         lines.append(f'step {k} | {many:{comma}} sequences | {took:.3f} s | '
                      f'loss {4 + 7 / k:.3f} | {flops:.1f} TFLOP/s per GPU')
-        if k % 10 == 0 and 'others' not in without:
+        if k % 10 == 0:
             lines += [f'checkpoint saved in {2.5 * seconds:.1f} s',
                       f'evaluation | {sequences // 8:{comma}} sequences | '
                       f'{seconds / 30:.3f} s | loss {4.2 + 7 / k:.3f}']
     return '\n'.join(lines)
 
 
-def run_log(answer: Answer, run: str, **case: Any) -> Notes:
+def run_log(answer: Answer, run: str, seed: int, seconds: float,
+            sequences: int, **numbers: float) -> Notes:
     """What is returned for the log, and for logs without some `TROUBLES`.
 
     A list of (troubles, number), with the log itself first.
     """
-    names = {key: value for key, value in case.items()
-             if key not in ('seed', 'seconds', 'sequences')}
-    model = _model(**names)
-    numbers = [model[name] for name in NAMES if name in model]
-
-    def returned(without):
-        text = log_of(**case, without=without)
-        with forbidding(_share, _forward, _steps):
-            return number(answer(text, *numbers),
-                          'A number is wanted, such as 0.4.')
-
-    found: list[tuple[tuple[str, ...], float]] = [((), returned(()))]
-    for without in *[(trouble,) for trouble in TROUBLES], tuple(TROUBLES):
+    model, found = _model(**numbers), []
+    for without in (), *[(one,) for one in TROUBLES], tuple(TROUBLES):
+        log = log_of(seed, seconds, sequences, without, **numbers)
         try:
-            found.append((without, returned(without)))
-        except Exception:  # only the log itself is graded
-            continue
+            with forbidding(_share, _forward, _steps):
+                mine = answer(log, *[model[name] for name in NAMES
+                                     if name in model])
+            found.append((without, number(
+                mine, 'A number is wanted, such as 0.4.')))
+        except Exception:
+            if not without:  # only the log itself is graded
+                raise
     return found
 
 
@@ -165,23 +155,19 @@ def judge_log(found: Notes, run: str, seed: int, seconds: float,
               sequences: int, **numbers: float) -> None:
     model = _model(**numbers)
 
-    def rates(without):
+    def rate(without):
         many, took = np.transpose(_steps(seed, seconds, sequences, without))
-        return many * model['sequence'] / took
+        return np.median(many * model['sequence'] / took)
 
-    def is_right(without, mine):
-        return math.isclose(mine, _share(np.median(rates(without)), **model),
-                            rel_tol=5e-3)
-
-    if is_right(*found[0]):
+    good = next((without for without, mine in found if math.isclose(
+        mine, _share(rate(without), **model), rel_tol=5e-3)), None)
+    if good is not None and not good:  # the log itself
         return
-    usual = np.median(rates(()))
-    text = (f'you say {found[0][1]:.4g}, and {_share(usual, **model):.4g} is '
-            f'right, for {usual:,.0f} tokens in a second.')
-    good = next((without for without, mine in found
-                 if is_right(without, mine)), None)
+    (_, mine), right = found[0], _share(rate(()), **model)
+    text = (f'you say {mine:.4g}, and {right:.4g} is right, for '
+            f'{rate(()):,.0f} tokens in a second.')
     if good is None:
-        times = found[0][1] / _share(usual, **model)
+        times = mine / right
         raise Wrong(
             f'{text} Your result is {times:.4g} times as large, and it is '
             'wrong also for a log whose steps are all alike. ' + (
