@@ -8,7 +8,6 @@ from functools import partial
 
 import numpy as np
 
-from d2lps.checks import shown
 from d2lps.exercises import numpygroup, turns
 from d2lps.exercises.checking import (Answer, Case, Check, Notes, Picture,
                                       Wrong, forbidding)
@@ -19,8 +18,7 @@ BATCH = 3  # examples of each worker
 MEANINGS = {  # of the arrays that a layer gets
     'w': 'the first numbers of what all_gather returns for this layer',
     'X': 'the inputs of this layer, a row for each example',
-    'G': 'the gradient for its outputs, which is the first of the two that '
-         '`backward` of the next layer returns'}
+    'G': 'the first of the two that `backward` of the next layer returns'}
 
 
 class Layer:
@@ -40,7 +38,7 @@ class Layer:
         """The outputs for inputs X, a row for each example."""
         self._look_at('forward', w=(w, self.size), X=(X, self.inputs))
         outputs = self._outputs(w, X)
-        self.tell('forward', w, [outputs])
+        self.tell('forward', w)
         return outputs
 
     def backward(self, w: np.ndarray, X: np.ndarray,
@@ -54,7 +52,7 @@ class Layer:
         slope = G * (self._outputs(w, X) > 0) if self.relu else G
         for_X = slope @ self._weights(w).T
         for_w = np.concatenate([(X.T @ slope).ravel(), slope.sum(0)])
-        self.tell('backward', w, [for_X, for_w])
+        self.tell('backward', w, for_w)
         return for_X, for_w
 
     def _weights(self, w):
@@ -67,14 +65,11 @@ class Layer:
     def _look_at(self, function, **arrays):
         """Raise `Wrong` if an array has not the size that it should have."""
         for name, (array, size) in arrays.items():
-            if not isinstance(array, np.ndarray):
-                raise Wrong(f'{function} of {self} got {shown(array)} as '
-                            f'{name}; an array is wanted.')
-            wanted = (size,) if name == 'w' else (*array.shape[:1], size)
-            if array.shape != wanted:
+            shape = np.shape(array)
+            wanted = (size,) if name == 'w' else (*shape[:1], size)
+            if shape != wanted:
                 raise Wrong(f'{function} of {self} got {name} of shape '
-                            f'{array.shape}; {wanted} is wanted: '
-                            f'{MEANINGS[name]}.')
+                            f'{shape}; {wanted} is wanted: {MEANINGS[name]}.')
 
     def __repr__(self) -> str:
         return f'the layer from {self.inputs} to {self.outputs}'
@@ -95,11 +90,16 @@ def layers_of(widths: Sequence[int]) -> list[Layer]:
             for k in range(last + 1)]
 
 
-def parameters(widths: Sequence[int]) -> list[np.ndarray]:
+def parameters(widths: Sequence[int], zero_biases: bool = False
+               ) -> list[np.ndarray]:
     """The parameters of each layer at the start, flat."""
-    chance = np.random.default_rng(0)
-    return [chance.normal(size=layer.size) / layer.inputs ** 0.5
-            for layer in layers_of(widths)]
+    chance, params = np.random.default_rng(0), []
+    for layer in layers_of(widths):
+        w = chance.normal(size=layer.size) / layer.inputs ** 0.5
+        if zero_biases:  # as in most networks
+            w[-layer.outputs:] = 0
+        params.append(w)
+    return params
 
 
 def shard_sizes(widths: Sequence[int], num_workers: int) -> list[int]:
@@ -107,11 +107,11 @@ def shard_sizes(widths: Sequence[int], num_workers: int) -> list[int]:
     return [-(-layer.size // num_workers) for layer in layers_of(widths)]
 
 
-def shards_of(widths: Sequence[int], rank: int,
+def shards_of(params: Sequence[np.ndarray], rank: int,
               num_workers: int) -> list[np.ndarray]:
-    """A worker's shards at the start; zeros fill up the last ones."""
+    """A worker's shards of parameters; zeros fill up the last ones."""
     return [np.pad(w, (0, -w.size % num_workers)).reshape(num_workers, -1)[
-        rank].copy() for w in parameters(widths)]
+        rank].copy() for w in params]
 
 
 def batch(widths: Sequence[int], rank: int,
@@ -135,7 +135,7 @@ class Watched(numpygroup.Worker):
         self.waiting: set[int] = set()  # layers with gradients to be summed
         self.sums: list[tuple[int | None, np.ndarray]] = []
         self.layer: int | None = None  # the last that computed a gradient
-        self.said: list[str] = []  # each call in words
+        self.peak = 0  # most gathered numbers since the last layer computed
 
     def held(self) -> tuple[list[tuple[int, int]], list[int]]:
         """What is there now, or not summed yet: (call of all_gather, counted
@@ -143,14 +143,16 @@ class Watched(numpygroup.Worker):
         """
         calls = [(k, numbers) for k, (numbers, one) in enumerate(
             self.gathered, 1) if one() is not None]
+        self.peak = max(self.peak, sum(numbers for _, numbers in calls))
         there = {k for k, one in self.gradients if one() is not None}
         return calls, sorted(there.union(self.waiting))
 
     def all_gather(self, shard: np.ndarray) -> np.ndarray:
-        self.note('gather', int(np.size(shard)), *self.held())
+        before = self.held()
         whole = super().all_gather(shard)
+        self.events[-1] += before
         self.gathered.append((whole.size, weakref.ref(whole)))
-        self.said.append(f'all_gather returned {whole.size} numbers')
+        self.held()
         return whole
 
     def reduce_scatter(self, array: np.ndarray) -> np.ndarray:
@@ -159,23 +161,20 @@ class Watched(numpygroup.Worker):
         part = super().reduce_scatter(array)
         self.sums.append((self.layer, array.round(7)))
         self.waiting -= {self.layer}
-        self.said.append(f'reduce_scatter got {array.size} numbers and '
-                         f'returned {part.size}')
         return part
 
     def computes(self, layer: int, kind: str, w: np.ndarray,
-                 returned: list[np.ndarray]) -> None:
+                 gradient: np.ndarray | None = None) -> None:
         """A layer computes with parameters w: what is held now?"""
-        if kind == 'backward':
+        if gradient is not None:
             self.layer = layer
             self.waiting.add(layer)
-            self.gradients.append((layer, weakref.ref(returned[1])))
-        whole = [one() for _, one in self.gathered if one() is not None]
-        is_slice = any(np.may_share_memory(one, w) for one in whole)
-        del whole
-        self.note(kind, layer, is_slice, *self.held())
-        shapes = ' and '.join(f'{array.shape}' for array in returned)
-        self.said.append(f'`{kind}` of layer {layer} returned {shapes}')
+            self.gradients.append((layer, weakref.ref(gradient)))
+        is_slice = any(np.may_share_memory(one(), w)
+                       for _, one in self.gathered if one() is not None)
+        _, gradients = self.held()
+        self.note(kind, layer, is_slice, self.peak, gradients)
+        self.peak = 0
 
 
 class Group(numpygroup.Group):
@@ -183,32 +182,24 @@ class Group(numpygroup.Group):
 
 
 def run(answer: Answer, num_workers: int, widths: Sequence[int],
-        steps: int = 1, lr: float = LR) -> Notes:
+        steps: int = 1, lr: float = LR, zero_biases: bool = False) -> Notes:
     """Of each worker and step: the calls, what was summed, the new shards."""
     def work(worker):
         layers = layers_of(widths)
         for k, layer in enumerate(layers):
             layer.tell = partial(worker.computes, k)
-        shards = shards_of(widths, worker.rank, num_workers)
+        shards = shards_of(parameters(widths, zero_biases), worker.rank,
+                           num_workers)
         return [one_step(worker, layers, shards, step)
                 for step in range(steps)]
 
     def one_step(worker, layers, shards, step):
         worker.events, worker.sums = [], []
-        given = batch(widths, worker.rank, step)
-        try:
-            with forbidding(_gradients):
-                answer(worker, [*layers], shards, *given, lr)
-        except ValueError as error:  # most often because of a shape
-            raise ValueError(
-                f'{str(error).strip()} (before that, '
-                f'{"; ".join(worker.said[-2:])})'
-            ).with_traceback(error.__traceback__) from None
-        same = map(np.array_equal, given, batch(widths, worker.rank, step))
+        with forbidding(_gradients):
+            answer(worker, [*layers], shards,
+                   *batch(widths, worker.rank, step), lr)
         return {'events': worker.events, 'sums': worker.sums,
-                'changed': [name for name, one in zip('Xy', same) if not one],
-                'shards': [np.asarray(one, float).ravel().tolist()
-                           for one in shards]}
+                'shards': [np.ravel(one).tolist() for one in shards]}
 
     return Group(num_workers).run(work)
 
@@ -226,9 +217,10 @@ def _gradients(layers, params, X, y):
 
 
 def judge_params(found: Notes, num_workers: int, widths: Sequence[int],
-                 steps: int = 1, lr: float = LR) -> None:
+                 steps: int = 1, lr: float = LR,
+                 zero_biases: bool = False) -> None:
     """The parameters after each step, however they were sent."""
-    layers, before = layers_of(widths), parameters(widths)
+    layers, before = layers_of(widths), parameters(widths, zero_biases)
     for step in range(steps):
         each = [_gradients(layers, before, *batch(widths, rank, step))
                 for rank in range(num_workers)]
@@ -244,7 +236,7 @@ def judge_params(found: Notes, num_workers: int, widths: Sequence[int],
 def _judge_layer(notes, step, layer, before, after, gradients):
     """The shards of a layer after a step, without what fills up the last."""
     length = -(-len(before) // len(notes))
-    parts = [(one['shards'] + [[]] * (layer + 1))[layer] for one in notes]
+    parts = [one['shards'][layer] for one in notes]
     for rank, part in enumerate(parts):
         if len(part) != length:
             raise Wrong(f'step {step + 1}, rank {rank}, layer {layer}: the '
@@ -254,17 +246,14 @@ def _judge_layer(notes, step, layer, before, after, gradients):
     close = np.isclose(mine, after, rtol=1e-5, atol=1e-6)
     if not close.all():
         at = int(close.argmin())
-        changed = {name for one in notes for name in one['changed']}
         raise Wrong(
             f'step {step + 1}, rank {at // length}, layer {layer}: the number '
             f'with index {at % length} of the shard is {mine[at]:.6g}; it '
             f'should be {after[at]:.6g}, as with SGD on one device. '
-            + _hint(notes, layer, gradients, mine - before, after - before, at)
-            + ''.join(f' Your function has changed {name} in place.'
-                      for name in sorted(changed)))
+            + _hint(notes, layer, gradients, mine - before, after - before))
 
 
-def _hint(notes, layer, gradients, change, right, at):
+def _hint(notes, layer, gradients, change, right):
     """Where the first wrong layer of a step goes wrong.
 
     change, right: by how much the step changes its parameters.
@@ -288,8 +277,7 @@ def _hint(notes, layer, gradients, change, right, at):
                     'and then zeros.')
     times = factor(change, right)
     text = (f'The layer changes {times:.4g} times as much as it should. '
-            if times else f'The step changes this number by {change[at]:.4g}; '
-            f'{right[at]:.4g} is right. ')
+            if times else '')
     return text + (
         'reduce_scatter gets the right arrays, and gives their sum over all '
         'workers. A shard w becomes w - lr · g, where g is the mean.'
@@ -312,48 +300,34 @@ def _sizes(events, kind):
 def judge_sent(found: Notes, num_workers: int, widths: Sequence[int],
                steps: int = 1) -> None:
     """How many numbers each worker sends in a step."""
-    n, each = num_workers, shard_sizes(widths, num_workers)
-    once = (n - 1) * sum(each)
+    n, sizes = num_workers, shard_sizes(widths, num_workers)
+    once = (n - 1) * sum(sizes)
     for where, events in _each_step(found):
-        gathers, sums = (_sizes(events, kind)
-                         for kind in ('all_gather', 'reduce_scatter'))
+        gathers = _sizes(events, 'all_gather')
+        sums = _sizes(events, 'reduce_scatter')
         gathered, reduced = (n - 1) * sum(gathers), (n - 1) * sum(sums) // n
-        large = (f' One all-gather has {max(gathers)} numbers of each worker; '
-                 f'the largest shard has {max(each)}.'
-                 if max(gathers, default=0) > max(each) else '')
         if not sums:
             raise Wrong(f'{where}reduce_scatter is not called. It gives a '
                         'worker its part of the sum of the gradients of all '
-                        f'workers.{large}')
-        if reduced != once:
-            first = next((f' Number {k} gets {mine} numbers, and {n * right} '
-                          'are right.' for k, (mine, right) in enumerate(
-                              zip(sums, each[::-1]), 1) if mine != n * right),
-                         '')
-            raise Wrong(f'{where}{reduced} numbers are sent in {len(sums)} '
-                        f'reduce-scatters, and {once} are right, in '
-                        f'{len(each)}: one for each layer.{first}')
-        if gathered < once:
-            raise Wrong(f'{where}only {gathered} numbers are sent in '
-                        f'all-gathers, but all shards once are {once}. Other '
-                        'workers have changed their shards, and all_gather '
-                        'brings the new numbers.')
-        if gathered > 2 * once:
+                        'workers.')
+        if reduced != once or not once <= gathered <= 2 * once:
             raise Wrong(f'{where}it sends {gathered + reduced} numbers, '
                         f'{gathered} of them in {len(gathers)} all-gathers '
-                        f'and {reduced} in reduce-scatters. {3 * once} are '
-                        'enough: each layer is gathered once on the way '
-                        f'forward and once on the way back.{large}')
+                        f'and {reduced} in {len(sums)} reduce-scatters. '
+                        f'Right are {once} in reduce-scatters, one for each '
+                        f'layer, and from {once} to {2 * once} in '
+                        'all-gathers: each layer once on the way forward, '
+                        'and at most once on the way back.')
 
 
 def judge_held(found: Notes, num_workers: int, widths: Sequence[int],
                steps: int = 1) -> None:
     """What each worker holds whole when it gathers, and when it computes."""
-    each = shard_sizes(widths, num_workers)
+    sizes = shard_sizes(widths, num_workers)
     for where, events in _each_step(found):
         for kind, *event in events:
-            if kind == 'gather':
-                _judge_gather(where, max(each), *event)
+            if kind == 'all_gather':
+                _judge_gather(where, max(sizes), *event)
             elif kind in ('forward', 'backward') and not event[1]:
                 raise Wrong(
                     f'{where}`{kind}` of layer {event[0]} gets a copy of what '
@@ -361,7 +335,7 @@ def judge_held(found: Notes, num_workers: int, widths: Sequence[int],
                     'returned, or a slice of it: a copy is one more whole '
                     'layer.')
         for kind in 'forward', 'backward':
-            if {*range(len(each))}.difference(_sizes(events, kind)):
+            if {*range(len(sizes))}.difference(_sizes(events, kind)):
                 raise Wrong(f'{where}it does not call `{kind}` of every '
                             'layer, so the check cannot see what it holds.')
 
@@ -374,11 +348,10 @@ def _judge_gather(where, largest, size, calls, gradients):
                     'layer at a time, and no gradients.')
     where += 'when it gathers a layer, it still holds '
     if calls:
-        which = ', '.join(str(k) for k, _ in calls[:9])
-        raise Wrong(f'{where}what call{"s" * (len(calls) > 1)} {which} of '
-                    f'all_gather returned, {sum(many for _, many in calls)} '
-                    'numbers. Which names, lists and slices still hold it? '
-                    '`del` deletes a name.')
+        number, many = calls[0]
+        raise Wrong(f'{where}what call {number} of all_gather returned, '
+                    f'{many} numbers. Which names, lists and slices still '
+                    'hold it? `del` deletes a name.')
     if gradients:
         raise Wrong(f'{where}the whole gradient of layer {gradients[0]}. Sum '
                     'it with reduce_scatter first. Then no name and no list '
@@ -387,60 +360,44 @@ def _judge_gather(where, largest, size, calls, gradients):
 
 def picture(answer: Answer) -> Picture:
     """What worker 0 holds while each layer computes."""
+    import pandas as pd
+
     from d2lps.pictures import BLUE, GREEN, ORANGE
     from d2lps.pictures.rows import WIDE, legend_below, new_figure
     from d2lps.pictures.style import ink_on
     n, widths = SHOWN['num_workers'], SHOWN['widths']
     events = run(answer, **SHOWN)[0][0]['events']
+    passes = [event for event in events if event[0] in ('forward', 'backward')]
+    if not passes:
+        raise Wrong('worker 0 calls no layer: there is nothing to draw.')
     sizes = [layer.size for layer in layers_of(widths)]
-    own, total = sum(shard_sizes(widths, n)), sum(sizes)
-    names, gathered, gradients = _held_at_once(events, n, sizes)
-    sent = (n - 1) * (sum(_sizes(events, 'all_gather'))
-                      + sum(_sizes(events, 'reduce_scatter')) // n)
-    most = own + max(map(sum, zip(gathered, gradients)), default=0)
+    total = sum(sizes)
+    table = pd.DataFrame(
+        [(sum(shard_sizes(widths, n)), gathered, sum(sizes[k] for k in grads))
+         for _, _, _, gathered, grads in passes],
+        [f'{kind[0]} {layer}' for kind, layer, *_ in passes],
+        ['own shards', 'gathered parameters', 'whole gradients'])
+    most = table.sum(1).max()
     figure = new_figure(WIDE, 3.4)
     ax = figure.subplots()
-    ax.set(title=f'worker 0 of {n} holds {most} numbers at most,\nand sends '
-           f'{sent}, {sent / total:.2f} for each of {total} parameters',
+    colors = [BLUE, ORANGE, GREEN]
+    table.plot.bar(ax=ax, stacked=True, width=0.84, rot=0, legend=False,
+                   color=colors)
+    for bars, color in zip(ax.containers, colors):
+        ax.bar_label(bars, [many or '' for many in table[bars.get_label()]],
+                     label_type='center', color=ink_on(color))
+    ax.set(title=f'worker 0 of {n} holds {most} numbers at most',
            ylabel='numbers held', ylim=(0, 1.08 * max(most, 2 * total)),
            xlabel='forward (f) and backward (b) of the layers, in the order '
            'of the step')
-    places, low = np.arange(len(names)), np.zeros(len(names))
-    for label, color, high in (
-            ('own shards', BLUE, [own] * len(names)),
-            ('gathered parameters', ORANGE, gathered),
-            ('whole gradients', GREEN, gradients)):
-        bars = ax.bar(places, high, 0.84, low, color=color, label=label)
-        ax.bar_label(bars, [one if one > total / 8 else '' for one in high],
-                     label_type='center', color=ink_on(color))
-        low += high
-    there = [{*names[:k + 1]} for k in places]  # of gradients, if none leaves
-    line = [total + sum(size for layer, size in enumerate(sizes)
-                        if f'b {layer}' in one) for one in there]
-    ax.stairs(line, np.arange(len(names) + 1) - 0.5, baseline=None,
-              linestyle='--', color='gray', label='data parallelism')
-    ax.set_xticks(places, names)
+    come = [sizes[layer] * (kind == 'backward') for kind, layer, *_ in passes]
+    ax.stairs(total + np.cumsum(come), np.arange(len(come) + 1) - 0.5,
+              baseline=None, linestyle='--', color='gray',
+              label='data parallelism')
     ax.grid(False, axis='x')
     ax.margins(x=0.01)
     legend_below(ax)
     return figure
-
-
-def _held_at_once(events, num_workers, sizes):
-    """Of each pass: its name, and numbers of whole layers and of gradients.
-
-    What is held from when it gathers until it has computed.
-    """
-    passes, most = [], 0
-    for kind, number, *event in events:
-        if kind == 'gather':
-            most = num_workers * number + sum(many for _, many in event[0])
-        elif kind in ('forward', 'backward'):
-            now = sum(many for _, many in event[1])
-            passes.append((f'{kind[0]} {number}', max(most, now),
-                           sum(sizes[k] for k in event[2])))
-            most = 0
-    return [*zip(*passes)] or [(), (), ()]
 
 
 SHOWN: Case = {'num_workers': 4, 'widths': [11, 8, 12, 8, 12, 8, 12]}
@@ -455,7 +412,8 @@ CHECKS = {
     'uneven': Check(
         [{'num_workers': 3, 'widths': [3, 5, 2], 'steps': 3},
          {'num_workers': 4, 'widths': [1, 1, 3], 'steps': 2},
-         {'num_workers': 2, 'widths': [4, 3, 6, 1], 'steps': 2, 'lr': 0.2}],
+         {'num_workers': 2, 'widths': [4, 3, 6, 1], 'steps': 2, 'lr': 0.2,
+          'zero_biases': True}],
         run, judge_params, 'the shards are right also if the sizes do not '
                            'divide.'),
     'sent': Check(

@@ -26,6 +26,15 @@
 #+        padded = w_grad
 
 
+# %% wrong: all zeros at the end are cut off, also those of parameters
+# loses: uneven
+# says: got w of shape (12,); (15,) is wanted
+#-        X = layer.forward(worker.all_gather(shard)[:layer.size], X)
+#+        X = layer.forward(np.trim_zeros(worker.all_gather(shard), 'b'), X)
+#-        w = worker.all_gather(shard)[:layer.size]
+#+        w = np.trim_zeros(worker.all_gather(shard), 'b')
+
+
 # %% wrong: it is kept as copies
 # loses: held
 # says: `backward` of layer 5 gets a copy of what was gathered
