@@ -173,16 +173,12 @@ def picture(answer: Answer) -> Picture:
     return figure
 
 
-def _cases(*sizes: tuple[int, int]) -> list[dict[str, int]]:
-    return [{'num_images': n, 'k': k} for n, k in sizes]
-
-
+CASES = [{'num_images': n, 'k': k} for n, k in (
+    (12, 2), (449, 4), (10, 3))]
 CHECKS = {
-    'accuracy': Check(_cases((12, 2), (449, 4), (10, 3), (2, 4)), run,
-                      judge_accuracy,
+    'accuracy': Check([*CASES, {'num_images': 2, 'k': 4}], run, judge_accuracy,
                       'every image is tested once, and the accuracy is '
                       'right.'),
-    'time': Check(_cases((12, 2), (449, 4), (10, 3), (11, 4)), run,
-                  judge_time,
+    'time': Check([*CASES, {'num_images': 11, 'k': 4}], run, judge_time,
                   'all devices work at the same time: 113 ms with four '
                   'devices.')}

@@ -84,15 +84,9 @@ class Counted:
         self._added(other, operator.iadd)
         return self
 
-    def __truediv__(self, number: float) -> 'Counted':
-        return Counted(self.data / number, self.ctx, self.log)
-
     def __itruediv__(self, number: float) -> 'Counted':
         self.data /= number
         return self
-
-    def __mul__(self, number: float) -> 'Counted':
-        return Counted(self.data * number, self.ctx, self.log)
 
 
 def busiest(messages: Iterable[Sequence],

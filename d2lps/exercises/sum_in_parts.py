@@ -93,12 +93,17 @@ def judge_time(notes: Notes, k: int, shape: Sequence[int]) -> None:
                         f'{device}, so its link has all the work while the '
                         'other links are idle.')
     src, dst, most, _ = max(notes['log'], key=lambda message: message[2])
-    raise Wrong(f'{text}The largest copy, from device {src} to device {dst}, '
-                f'has {most} of the {size} MB. '
-                + ('Cut first, then copy: send a device only the chunk that '
-                   'it sums, and send only the sum back.' if most == size else
-                   f'If {k} chunks of the flat array are as equal as '
-                   f'possible, the largest has {largest} MB.'))
+    if most > largest:
+        raise Wrong(f'{text}The largest copy, from device {src} to device '
+                    f'{dst}, has {most} of the {size} MB. '
+                    + ('Cut first, then copy: send a device only the chunk '
+                       'that it sums, and send only the sum back.'
+                       if most == size else
+                       f'If {k} chunks of the flat array are as equal as '
+                       f'possible, the largest has {largest} MB.'))
+    into = [int(one) for one in busiest(notes['log'], k)['sum'][0]]
+    raise Wrong(f'{text}To sum, the devices receive {into} MB. Each should '
+                f'sum one chunk, and receive {(k - 1) * largest} MB or less.')
 
 
 def picture(answer: Answer) -> Picture:
