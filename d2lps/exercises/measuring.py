@@ -61,8 +61,7 @@ def measure(predict: Answer, first: Schedule,
     except (OSError, d2lps.ClusterError, d2lps.WorkerError) as error:
         *_, why = str(error).strip().splitlines() or [type(error).__name__]
         print('Nothing was measured, because processes could not do it here: '
-              f'{why}'
-              )
+              + why)
         return None
 
 

@@ -296,10 +296,7 @@ _MORE = [
           machines=2, cards=4, gbit=400)]
 CHECKS = {
     'cables': Check(
-        [POSTS[0], _MORE[3], _MORE[0], POSTS[1],
-         _case('4 others', 'DGX-1', 'V100', 39.0, use=[0, 3, 4, 7]),
-         _case('4 A100', 'all joined', 'A100', 233.0, nvlinks=4,
-               use=[0, 1, 2, 3])], run_bounds, judge_bounds,
+        [POSTS[0], _MORE[3], _MORE[0], POSTS[1]], run_bounds, judge_bounds,
         'rings over cables, both ways; and None where there is no ring.'),
     'switches': Check(
         [_MORE[1], POSTS[2],
