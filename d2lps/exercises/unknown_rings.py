@@ -6,7 +6,6 @@ a table of NVLinks, and returns the order of GPUs of each ring. The truth is
 """
 from collections import Counter, defaultdict
 from collections.abc import Sequence
-from itertools import combinations
 from operator import index
 from reprlib import repr as short
 from typing import TypeAlias
@@ -179,9 +178,11 @@ def _part(table, cables, gpus):
             'cables': np.array(cables)[np.ix_(gpus, gpus)].tolist()}
 
 
+_QUADS = [(i + half, j + half) for half in (0, 4) for j in range(4)
+          for i in range(j)]
 V100 = _part('DGX-1 with V100', ours.P3_CABLES, [*range(8)])
-FOUR = _case('four, each pair by two', *combinations(range(4), 2), n=4,
-             times=2)
+P100 = _case('DGX-1 with P100', *_QUADS, *((i, i + 4) for i in range(4)), n=8)
+FOUR = _case('four, each pair by two', *_QUADS[:6], n=4, times=2)
 THREE = _case('three GPUs', (0, 1, 2), (0, 2, 2), (1, 2, 3), n=3)
 ANEW = _part('a DGX-1, numbered anew', ours.P3_CABLES,
              [2, 7, 4, 0, 5, 1, 6, 3])
@@ -193,7 +194,7 @@ SEVEN = _part('GPUs 1 to 7 of a DGX-1', ours.P3_CABLES, [*range(1, 8)])
 ODD = _case('wired by nobody yet', (0, 1), (0, 2, 2), (0, 5, 3), (1, 2),
             (1, 3, 2), (1, 4, 2), (2, 4), (2, 5, 2), (3, 4, 3), (3, 5), n=6)
 SHOWN = [V100, FOUR, HANGING]
-_WITH = [V100, FOUR, THREE, ANEW, SEVEN, ODD]
+_WITH = [V100, P100, FOUR, THREE, ANEW, SEVEN, ODD]
 CHECKS = {
     'rings': Check(_WITH, run, judge_rings,
                    'each is a ring through all GPUs, over cables.'),
