@@ -1,6 +1,5 @@
 """Students' plans as plain notes, and checks that say what is wrong."""
 import os
-import re
 from collections import Counter
 from collections.abc import Callable, Collection, Sequence
 from itertools import pairwise
@@ -35,7 +34,9 @@ def run(answer: Answer, n: int, *arguments: Any,
             notes = call_twice(answer, lambda plan: notes_of(plan, n),
                                *arguments)
         except ValueError as error:
-            error.args = f'{error}{_which_round(error, n)}',
+            if str(error).startswith('rounds['):
+                error.args = (f'{error} (rounds[0] is the first round; a plan '
+                              f'for {n} devices is asked for)',)
             raise
     # A function can find out which part asks: no part may get another plan.
     if os.environ.get(CASES) and _FIRST.setdefault(
@@ -59,19 +60,13 @@ def notes_of(plan: Any, n: int) -> Notes:
         if not isinstance(plan, (list, tuple)):
             raise Wrong(f'your function returned {shown(plan)}; it must '
                         'return a Schedule.')
-        try:
-            plan = Schedule(list(plan), n)
-        except ValueError as error:
-            raise Wrong('what your function returned does not make a '
-                        f'Schedule: {error}{_which_round(error, n)}.'
-                        ) from None
+        plan = Schedule(list(plan), n)
     if plan.num_devices != n:
         raise Wrong(f'your plan is for {plan.num_devices} devices, {n} were '
                     'asked for.')
     if len(plan.nodes) > n:
         raise Wrong(f'your plan has a helper, {plan.nodes[n]!r}; only the '
                     'devices can take part.')
-    _refuse_large(plan.rounds, plan.weights)
     return {'rounds': [list(zip(*r.columns())) for r in plan.rounds],
             'weights': plan.weights.tolist(), 'is_schedule': is_schedule}
 
@@ -79,16 +74,9 @@ def notes_of(plan: Any, n: int) -> Notes:
 def plan_of(notes: Notes, n: int) -> Schedule:
     """The plan that is in notes: four numbers for each send of each round.
 
-    Raises an error for notes that are no plan.
+    Raises an error for notes that are no plan, or that would take long.
     """
     rounds, weights = notes['rounds'], notes['weights']
-    _refuse_large(rounds, weights)
-    return Schedule([[Send(*map(np.array, zip(*sends)))] for sends in rounds],
-                    n, weights=weights, name='your plan')
-
-
-def _refuse_large(rounds, weights):
-    """Raise `Wrong` for a plan that is too large to be judged quickly."""
     for what, count, most in (
             ('rounds', len(rounds), MOST_ROUNDS),
             ('chunks', len(weights), MOST_CHUNKS),
@@ -96,19 +84,8 @@ def _refuse_large(rounds, weights):
         if count > most:
             raise Wrong(f'your plan has {count:,} {what}, far too many to '
                         f'judge. At most {most:,} are allowed.')
-
-
-def _which_round(error, n):
-    """A remark on an error of `Schedule`, which counts rounds from 0."""
-    found = re.match(r'rounds\[(\d+)\]', str(error))
-    if not found:
-        return ''
-    text = f'round {int(found[1]) + 1} of your list'
-    outside = re.search(r'names a node outside 0 to (\d+)', str(error))
-    if outside and int(outside[1]) + 1 != n:
-        text += (f'; your Schedule is for {int(outside[1]) + 1} devices, '
-                 f'{n} were asked for')
-    return f' ({text})'
+    return Schedule([[Send(*map(np.array, zip(*sends)))] for sends in rounds],
+                    n, weights=weights, name='your plan')
 
 
 def judge_sum(notes: Notes, n: int, devices: str = 'n') -> Schedule:
@@ -144,13 +121,22 @@ def _judge_replaced(number, sends):
     count = Counter(zip(sends.dst.tolist(), sends.chunk.tolist()))
     for src, dst, chunk, reduce in sends:
         if not reduce and count[dst, chunk] > 1:
-            froms = sorted({send.src for send in sends
-                            if send[1:3] == (dst, chunk)})
             raise Wrong(
                 f'in round {number}, {count[dst, chunk]} messages bring chunk '
-                f'{chunk} to device {dst}, from device{"s" * (len(froms) > 1)}'
-                f' {", ".join(map(str, froms))}. Device {src} replaces the '
+                f'{chunk} to device {dst}: from '
+                f'{_sources(sends, dst, chunk)}. Device {src} replaces the '
                 'chunk there, so its message must be the only one.')
+
+
+def _sources(sends, dst, chunk):
+    """Words about who brings a chunk to a device in a round."""
+    here = (sends.dst == dst) & (sends.chunk == chunk)
+    return _devices(np.unique(sends.src[here]))
+
+
+def _devices(numbers):
+    return (f'device{"s" * (len(numbers) != 1)} '
+            f'{" and ".join(map(str, numbers))}')
 
 
 def _judge_left_out(plan):
@@ -188,38 +174,26 @@ def _first_mistake(plan, wrong):
             zip(plan.rounds, pairwise(plan.states())), 1):
         where = f'It goes wrong first in round {number}: device'
         for device, chunk, who in np.argwhere((after > 1) & wrong[:, None]):
-            froms = ' and '.join(str(send.src) for send in sends
-                                 if send[1:3] == (device, chunk))
-            return (f'{where} {device} adds chunk {chunk} from device {froms},'
-                    f' and then has the gradient of device {who} counted '
+            return (f'{where} {device} adds chunk {chunk} from '
+                    f'{_sources(sends, device, chunk)}, and then has the '
+                    f'gradient of device {who} counted '
                     f'{after[device, chunk, who]} times.')
         for src, device, chunk, reduce in sends:
             if reduce or not wrong[chunk]:
                 continue
             for lacks in np.flatnonzero(before[src, chunk] == 0):
-                return (f'{where} {device} replaces its chunk {chunk} by that '
+                have = np.flatnonzero(before[:, chunk, lacks])
+                text = (f'{where} {device} replaces its chunk {chunk} by that '
                         f'of device {src}, in which the gradient of device '
-                        f'{lacks} is still missing.'
-                        f'{_too_late(plan, number, src, chunk, lacks)}')
+                        f'{lacks} is still missing. Before this round, only '
+                        f'{_devices(have)} ha{"s" if len(have) == 1 else "ve"}'
+                        ' it there.')
+                if any({*r.src[r.chunk == chunk]} & {*r.dst[r.chunk == chunk]}
+                       for r in plan.rounds[:number]):
+                    text += (' A message carries the chunk as it was when its '
+                             'round began.')
+                return text
     return _way_of(plan, final_state(plan), wrong.argmax())
-
-
-def _too_late(plan, number, src, chunk, who):
-    """A remark, if a device gets a gradient when it sends for the last time.
-
-    number, src: the round with the mistake, and who sends there.
-    who: whose gradient is missing in this chunk.
-    """
-    last = {send.src: k for k, sends in enumerate(plan.rounds[:number], 1)
-            for send in sends if send.chunk == chunk and send.reduce}
-    for k, (before, after) in enumerate(pairwise(plan.states()), 1):
-        for device, at in [*last.items(), (src, number)]:
-            if at == k and after[device, chunk, who] and (
-                    not before[device, chunk, who]):
-                return (f' Device {device} gets it in round {k}, and sends '
-                        f'chunk {chunk} in the same round. A message carries '
-                        'the chunk as it was when its round began.')
-    return ''
 
 
 def _way_of(plan, end, chunk):
@@ -281,13 +255,6 @@ def judge_time(plan: Schedule, links: topology.Topology, nbytes: float,
                     f'{target * 1e3:.3f} ms. {why(plan, timing)}')
 
 
-def _result_in_words(held):
-    """What a device has in the end, in words."""
-    if (held == 1).all():
-        return 'the sum'
-    return 'a gradient twice' if (held > 1).any() else 'a gradient missing'
-
-
 def draw_plan(plan: Schedule, title: str) -> Picture:
     """Draw a column for each round and an arrow for each message.
 
@@ -297,7 +264,9 @@ def draw_plan(plan: Schedule, title: str) -> Picture:
     from d2lps.pictures import BLUE
     from d2lps.pictures.rows import WIDE, new_figure, row_axes
     rounds = len(plan.rounds)
-    ends = [_result_in_words(held) for held in final_state(plan)]
+    ends = ['the sum' if (held == 1).all() else
+            'a gradient twice' if (held > 1).any() else 'a gradient missing'
+            for held in final_state(plan)]
     said = '; '.join(f'device {node} ends with {words}'
                      for node, words in enumerate(ends))
     n = plan.num_devices

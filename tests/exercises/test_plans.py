@@ -76,7 +76,7 @@ def test_the_first_round_that_spoils_the_sum_is_named():
     up = [[(2, 1, 0, True)], [(1, 0, 0, True)]]
     said = where([*up, [(1, 2, 0, False), (0, 1, 0, False)]])
     assert 'first in round 3: device 2 replaces' in said
-    assert 'Device 1 gets it in round 3' in said
+    assert 'Before this round, only device 0 has it there. A mess' in said
     assert 'first in round 3: device 1 adds' in where(
         [*up, [(0, 1, 0, True), (0, 2, 0, False)]])
     assert ('Device 0 has the total of chunk 0 after round 2, but no later '
