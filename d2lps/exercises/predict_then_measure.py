@@ -285,6 +285,7 @@ CASES = [{'machine': machine, 'k': k, 'b': b, **m}
          for machine, k, b, m in (
              ('many cores', 4, 64, MANY), ('many cores', 3, 64, MANY),
              ('two cores', 4, 250, FEW),
+             ('one core', 2, 256, {**FEW, 'cores': 1}),
              ('slow memory', 8, 128, SLOW), ('tiny minibatch', 4, 7, FAST),
              ('one device', 1, 64, MANY),
              ('small measurements', 2, 256, {**MANY, 'images': [4, 32],
