@@ -4,7 +4,6 @@ To chapter 19, notebooks/19-larger-models.ipynb.
 """
 from collections import Counter
 from collections.abc import Sequence
-from itertools import pairwise
 from types import ModuleType
 from typing import Any
 
@@ -20,11 +19,11 @@ LR, MOMENTUM = 0.1, 0.9
 DEEPEST = 6  # how many lists, objects and dictionaries may be nested
 
 
-def parameters(shapes: Sequence[Sequence[int]], dtype: str = 'float32',
-               seed: int = 0) -> list[Array]:
+def parameters(shapes: Sequence[Sequence[int]], dtype: str = 'float32'
+               ) -> list[Array]:
     """A list of parameters of these shapes, the same in every worker."""
     torch = the_torch()
-    random = torch.Generator().manual_seed(seed)
+    random = torch.Generator().manual_seed(0)
     return [torch.nn.Parameter(torch.randn(shape, generator=random).to(
         getattr(torch, dtype))) for shape in shapes]
 
@@ -38,7 +37,7 @@ def set_gradients(params: Sequence[Array], rank: int, step: int) -> None:
 
 
 def kept(thing: object, params: Sequence[Array]) -> dict[str, int]:
-    """How many numbers an object keeps in tensors and arrays, by name.
+    """How many numbers an object keeps in tensors, by name.
 
     Not counted are the parameters and their gradients, nor what shares their
     memory. A dictionary, such as {'momentum': 10}.
@@ -47,10 +46,8 @@ def kept(thing: object, params: Sequence[Array]) -> dict[str, int]:
     known = {_memory(one) for param in params
              for one in (param, param.grad) if one is not None}
     found: Counter[str] = Counter()
-    todo = [(str(name), one, DEEPEST)
-            for name, one in getattr(thing, '__dict__', {}).items()]
-    while todo:
-        name, one, deep = todo.pop(0)
+
+    def count(name, one, deep):
         if isinstance(one, torch.Tensor):
             if _memory(one) not in known:
                 known.add(_memory(one))
@@ -59,11 +56,13 @@ def kept(thing: object, params: Sequence[Array]) -> dict[str, int]:
                 if many > one.numel():
                     name += f' (a view of {one.numel()} of them)'
                 found[name] += many
-        elif isinstance(one, np.ndarray):
-            found[name] += one.size
         elif deep:
-            todo += [(name, inner, deep - 1) for inner in _inside(one)]
-    return dict(found)
+            for inner in _inside(one):
+                count(name, inner, deep - 1)
+
+    for name, one in getattr(thing, '__dict__', {}).items():
+        count(name, one, DEEPEST)
+    return found
 
 
 def _memory(tensor):
@@ -73,13 +72,13 @@ def _memory(tensor):
 def _inside(thing):
     """What is in a list, a dictionary or an object that a student made."""
     if isinstance(thing, dict):
-        return [*thing.values()]
+        return thing.values()
     if isinstance(thing, (list, tuple, set)):
-        return [*thing]
-    ours = 'd2lps' in type(thing).__module__  # such as the worker
-    if ours or isinstance(thing, (type, ModuleType)):
+        return thing
+    if 'd2lps' in type(thing).__module__ or isinstance(
+            thing, (type, ModuleType)):  # such as the worker
         return []
-    return [*getattr(thing, '__dict__', {}).values()]
+    return getattr(thing, '__dict__', {}).values()
 
 
 def run(answer: Answer, num_workers: int, shapes: Sequence[Sequence[int]],
@@ -93,7 +92,6 @@ def run(answer: Answer, num_workers: int, shapes: Sequence[Sequence[int]],
         start = [param.tolist() for param in params]
         with forbidding(_truth):
             optimizer = answer([*params], lr, momentum, worker)
-        early = _calls(worker)
         for step in range(steps):
             set_gradients(params, worker.rank, step)
             try:
@@ -108,7 +106,7 @@ def run(answer: Answer, num_workers: int, shapes: Sequence[Sequence[int]],
                 raise
             after.append([param.tolist() for param in params])
             calls.append(_calls(worker))
-        return {'early': early, 'calls': calls, 'params': after,
+        return {'calls': calls, 'params': after,
                 'kept': kept(optimizer, params)}
 
     group = Group(num_workers)
@@ -181,40 +179,31 @@ def _hint(found, step, before, after, grads):
     if wrong:
         return f'One reason may be that in {wrong}'
     summed, gathered = found['given'][2 * step:2 * step + 2]
+    text = 'reduce_scatter gets the right gradients, and gives their sum. '
     for rank, one in enumerate(grads):
         mine, right = np.array(summed[rank])[:total], _flat(one)
-        given_times = factor(mine, right)
-        if not given_times:
+        times = factor(mine, right)
+        if not times:
             at = int(np.isclose(mine, right, rtol=1e-3).argmin())
             return (f'On rank {rank}, reduce_scatter gets a wrong input: '
                     f'number {at} is {mine[at]:.4g}, and {right[at]:.4g} is '
                     'right: all gradients in a row, and then zeros.')
-    text = ('reduce_scatter gets the right gradients, and gives their sum. '
-            if np.isclose(given_times, 1, rtol=1e-3) else
-            f'reduce_scatter gets {given_times:.4g} times the gradients. ')
+        if not np.isclose(times, 1, rtol=1e-3):
+            text = f'reduce_scatter gets {times:.4g} times the gradients. '
     mine, right = np.concatenate(gathered)[:total], _flat(after)
-    return _wrong_shard(mine, right, _flat(before), size, text, step)
-
-
-def _wrong_shard(mine, right, before, size, text, step):
-    """What is wrong with the shards that all_gather got, in a row.
-
-    size: of a shard. text: what reduce_scatter got.
-    """
     close = np.isclose(mine, right, rtol=1e-4, atol=1e-5)
     if close.all():
         return ('All ranks give the right shards to all_gather. What it '
                 'writes into its output belongs into the parameters, in '
                 'place.')
-    at, times = int(close.argmin()), factor(mine - before, right - before)
-    if times:
-        text += (f'All parameters change {times:.4g} times as much as they '
-                 'should. ')
-    else:
-        text += (f'On rank {at // size}, all_gather gets a wrong shard: its '
-                 f'number {at % size}, number {at} of the flat tensor, is '
-                 f'{mine[at]:.6g}, and {right[at]:.6g} is right. Before the '
-                 f'step it was {before[at]:.6g}. ')
+    at, start = int(close.argmin()), _flat(before)
+    times = factor(mine - start, right - start)
+    text += (f'All parameters change {times:.4g} times as much as they '
+             'should. ' if times else
+             f'On rank {at // size}, all_gather gets a wrong shard: its '
+             f'number {at % size}, number {at} of the flat tensor, is '
+             f'{mine[at]:.6g}, and {right[at]:.6g} is right. Before the step '
+             f'it was {start[at]:.6g}. ')
     if step:
         text += f'Up to step {step} all was right; before step 1, v is 0. '
     return text + ('With the mean g of the gradients, v becomes momentum · v '
@@ -236,9 +225,6 @@ def _wrong_calls(found, num_workers, shapes):
     total, size = _sizes(shapes, num_workers)
     right = [['reduce_scatter', num_workers * size], ['all_gather', size]]
     for rank, worker in enumerate(found['workers']):
-        if worker['early']:
-            return (f'__init__, rank {rank} calls {_words(worker["early"])}. '
-                    'Only step() may make calls.')
         for step, calls in enumerate(worker['calls'], 1):
             if calls != right:
                 return (f'step {step}, rank {rank} calls {_words(calls)}; '
@@ -295,30 +281,30 @@ def picture(optimizer: Answer) -> Picture:
     n, shapes = SHOWN['num_workers'], SHOWN['shapes']
     total, shard = _sizes(shapes, n)
     keeps = [sum(worker['kept'].values()) for worker in workers]
-    told = '; '.join(f'rank {rank} keeps {kept} of {total}'
-                     for rank, kept in enumerate(keeps))
     figure = new_figure(WIDE, 3)
     ax = row_axes(['parameters', *(f'rank {rank}' for rank in range(n))],
                   n * shard, ax=figure.subplots(),
                   xlabel='place in the flat tensor')
     ax.set_xticks([k * shard for k in range(n + 1)])
-    describe(ax, f'A row of parameters, cut for {n} ranks. {told}.')
-    ends = [0, *np.cumsum([int(np.prod(shape)) for shape in shapes])]
-    for k, (start, end) in enumerate(pairwise(ends)):
+    describe(ax, f'A row of parameters, cut for {n} ranks. ' + '; '.join(
+        f'rank {rank} keeps {many} of {total}'
+        for rank, many in enumerate(keeps)) + '.')
+    end = 0
+    for k, shape in enumerate(shapes):
+        start, end = end, end + int(np.prod(shape))
         draw_bars(ax, [(start, end, 0)], GRAY)
         name_bar(ax, start, end, 0, k, GRAY)
     draw_bars(ax, [(total, n * shard, 0)], GRAY, 'padding', '//')
-    for rank, worker in enumerate(workers):
+    for rank, (worker, many) in enumerate(zip(workers, keeps)):
         # Above what it gives to all, what it keeps.
-        start = rank * keeps[rank] if keeps[rank] < total else 0
-        draw_bars(ax, [(start, start + keeps[rank], rank + 0.83)], ORANGE,
+        start = rank * many if many < total else 0
+        draw_bars(ax, [(start, start + many, rank + 0.83)], ORANGE,
                   'keeps momentum', height=0.3)
-        draw_bars(ax, [(rank * size, (rank + 1) * size, rank + 1.17)
-                       for kind, size in worker['calls'][0]
-                       if kind == 'all_gather'][:1], BLUE, 'updates', '//',
-                  height=0.3)
-        ax.text(1.02, rank + 1, f'keeps {keeps[rank]} of {total}',
-                va='center', transform=ax.get_yaxis_transform())
+        sent = dict(worker['calls'][0]).get('all_gather', 0)
+        draw_bars(ax, [(rank * sent, (rank + 1) * sent, rank + 1.17)], BLUE,
+                  'updates', '//', height=0.3)
+        ax.text(1.02, rank + 1, f'keeps {many} of {total}', va='center',
+                transform=ax.get_yaxis_transform())
     ax.set_xlim(0, ax.dataLim.x1)  # of all bars
     legend_below(ax)
     return figure
@@ -335,10 +321,8 @@ CHECKS = {
         run, judge_params,
         'all ranks have the same parameters as with torch.optim.SGD.'),
     'uneven': Check(
-        [SHOWN, {'num_workers': 2, 'shapes': [[3], [2, 2]], 'steps': 3},
-         {'num_workers': 3, 'shapes': [[5, 3], [], [4]], 'steps': 3},
-         {'num_workers': 4, 'shapes': [[3], [2]], 'steps': 2},
-         {'num_workers': 4, 'shapes': [[2]], 'steps': 2}],
+        [SHOWN, {'num_workers': 3, 'shapes': [[5, 3], [], [4]], 'steps': 3},
+         {'num_workers': 4, 'shapes': [[3], [2]], 'steps': 2}],
         run, judge_params, 'the parameters are right also if the sizes do '
                            'not divide.'),
     'calls': Check(
