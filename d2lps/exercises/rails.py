@@ -66,11 +66,11 @@ def _named(device, gpus):
 def judge_rails(notes: Notes, machines: int, gpus: int) -> None:
     """From machine to machine, each message stays on its rail."""
     plan = _plan(notes, machines, gpus)
-    left = [_leaves(sends, gpus) for sends in plan.rounds]
-    if machines > 1 and not any(leaves.any() for leaves in left):
+    if machines > 1 and not any(_leaves(sends, gpus).any()
+                                for sends in plan.rounds):
         raise Wrong('no message goes from one machine to another.')
-    for number, (sends, leaves) in enumerate(zip(plan.rounds, left), 1):
-        bad = leaves & (sends.src % gpus != sends.dst % gpus)
+    for number, sends in enumerate(plan.rounds, 1):
+        bad = _leaves(sends, gpus) & (sends.src % gpus != sends.dst % gpus)
         for src, dst in zip(sends.src[bad], sends.dst[bad]):
             same_rail = dst // gpus * gpus + src % gpus
             raise Wrong(
@@ -125,18 +125,17 @@ def _judge_load(both, where, go, least, target, gpus):
     if totals.max() <= target * (1 + 1e-9):
         return
     way, device = np.unravel_index(totals.argmax(), totals.shape)
-    rounds = [f'{share:.3g} in round {number}' for number, share
-              in enumerate(both[way, :, device], 1) if share]
-    if len(rounds) > 6:
-        rounds[5:] = [f'and so on, in {len(rounds)} rounds']
+    by_round = both[way, :, device]
     idle = int((totals.max(axis=0) == 0).sum())
     text = (f' {idle} of {totals.shape[1]} devices send and get nothing '
             f'{where.replace("its", "their")}.') * (idle > 0)
+    verb = ('sends', 'gets')[way]
     raise Wrong(
-        f'{where} {_named(int(device), gpus)} '
-        f'{("sends", "gets")[way]} {totals.max():.3g} times the size of its '
-        f'gradient; the target is {target:.3g}. That is '
-        f'{", ".join(rounds)}.{text}')
+        f'{where} {_named(int(device), gpus)} {verb} {totals.max():.3g} times '
+        f'the size of its gradient; the target is {target:.3g}. It {verb} '
+        f'something there in {np.count_nonzero(by_round)} of {len(by_round)} '
+        f'rounds, at most {by_round.max():.3g}, in round '
+        f'{by_round.argmax() + 1}.{text}')
 
 
 def judge_rounds(notes: Notes, machines: int, gpus: int) -> None:
