@@ -64,8 +64,8 @@ def run(answer: Answer, semiring: str, n: int, inner: int, seed: int = 0,
     again = _matrices(semiring, inner, seed, whole)
     changed = not all(map(np.array_equal, (A, B), again))
     try:
-        alone = answer(*again, *SEMIRINGS[semiring], strategies.ring(1))
-        alone = np.array(alone, float)
+        alone = np.array(answer(*again, *SEMIRINGS[semiring],
+                                strategies.ring(1)), float)
     except Exception:  # no hint, then
         alone = np.zeros(0)
     return {'parts': parts, 'result': C, 'kinds': kinds, 'changed': changed,
@@ -89,22 +89,18 @@ def judge(notes: Notes, semiring: str, n: int, inner: int, seed: int = 0,
         raise Wrong('each device needs a part as large as the product.')
     if semiring == 'numbers' and notes['kinds'] == ['float64']:
         _judge_shares(parts[:, 0, 0], n, inner)
-    together = plus.reduce(parts)
     for found, words in (
-            (together, 'the parts of the devices, put together with '
-                       f'{plus.__name__}, give'),
+            (plus.reduce(parts), 'the parts of the devices, put together '
+                                 f'with {plus.__name__}, give'),
             (np.array(notes['ends'][0], float),
              'the parts are right, but plan.run makes'),
             (np.array(notes['result'], float),
              'plan.run makes the right product, but your function returned')):
         for i, j in np.argwhere(~np.isclose(found, C, 1e-9)):
             swapped = plus.reduce(times(B, A[:, :, None]), axis=1)
-            hint = _hint(notes, parts, C, found, swapped, zero)
-            if found is not together and np.array_equal(
-                    found, parts.sum(axis=0)):
-                hint = ' This is the sum of the parts.'
             raise Wrong(f'{words} {found[i, j]:.12g} in row {i}, column {j}. '
-                        f'{C[i, j]:.12g} is right.{hint}')
+                        f'{C[i, j]:.12g} is right. '
+                        f'{_hint(notes, parts, C, found, swapped, zero)}')
 
 
 def _hint(notes, parts, C, found, swapped, zero):
@@ -113,17 +109,19 @@ def _hint(notes, parts, C, found, swapped, zero):
     swapped: the right one with times(b, a) in place of times(a, b).
     """
     if notes['kinds'] != ['float64']:
-        return (f' The parts are of type {" and ".join(notes["kinds"])}. The '
+        return (f'The parts are of type {" and ".join(notes["kinds"])}. The '
                 'numbers fit only in float64.')
     for device, part in enumerate(parts):
         if zero != 0 and (part == 0).all():
-            return (f' The part of device {device} is 0 everywhere. A part '
+            return (f'The part of device {device} is 0 everywhere. A part '
                     f'that has no k must be {zero} everywhere.')
+    if zero != 0 and np.array_equal(found, parts.sum(axis=0)):
+        return 'This is the sum of the parts.'
     if np.array_equal(found, swapped):
-        return ' With times(b, a) in place of times(a, b) this is right.'
+        return 'With times(b, a) in place of times(a, b) this is right.'
     alone = np.array(notes['alone'], float)
     right = alone.shape == C.shape and np.allclose(alone, C, 1e-9)
-    return (' With one device your product is '
+    return ('With one device your product is '
             f'{"right" if right else "not right, either"}.')
 
 
