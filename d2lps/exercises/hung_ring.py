@@ -111,8 +111,6 @@ def _certain(plan, said):
 def run(answer: Answer, **case: Any) -> list[int]:
     with forbidding(_culprits, _certain):
         found = answer(*_hang(**case))
-    if found is None:
-        raise Wrong('your function returned nothing: is there a `return`?')
     try:
         if isinstance(found, (str, bytes, dict)):
             raise TypeError
@@ -152,10 +150,9 @@ def _innocent(rank, said, own):
             f'{_says(rank, *own[rank])}, before it comes to round {k}: it is '
             'a victim.' if in_plan else
             f'the plan has no such message, so rank {one} is wrong.')
-    if rank in own:
-        return f'But {_says(rank, *own[rank])}, and no rank waits for it.'
-    return ('It has not reported, but no rank waits for it. Perhaps it has '
-            'ended its part.')
+    return 'No rank waits for it.' + (
+        ' It has not reported: perhaps it has ended its part.'
+        * (rank not in said))
 
 
 def judge_begun(found: Notes, **case: Any) -> None:
