@@ -80,12 +80,10 @@ def _order(device, passes):
     for one, pair in zip(passes, pairs, strict=True):
         if len(pair) != 2 or pair[0] not in ('F', 'B') or not isinstance(
                 pair[1], (int, np.integer)):
-            text = f' Here {pair[1]!r} is a text.' if len(pair) == 2 and (
-                isinstance(pair[1], str)) else ''
             raise Wrong(f'the list of device {device} is {short(passes)}. '
                         'Pairs of a letter and a whole number are wanted in '
                         "it, such as ('F', 0) or ('B', 0), in place of "
-                        f'{short(one)}.{text}')
+                        f'{one!r:.60}.')
     return [[str(kind), int(m)] for kind, m in pairs]
 
 
@@ -160,7 +158,7 @@ def judge_slots(found: Notes, K: int, M: int) -> None:
 
 
 def _hint(orders, begins):
-    """The first slot in which the last device waits; else who ends late."""
+    """The first slot in which the last device waits."""
     last = len(orders) - 1
     for slot, (kind, m) in enumerate(orders[last], last):
         if begins[last, kind, m] > slot:
@@ -171,10 +169,8 @@ def _hint(orders, begins):
                     f'{slot}: it waits for {_name(kind, m)} of device '
                     f'{last - 1}, which does this pass in slot '
                     f'{begins[last - 1, kind, m]}{after if place else ""}.')
-    ends = [begins[d, *order[-1]] for d, order in enumerate(orders)]
-    return (f'Device {last} has no pause. The devices 0 to {last} are done '
-            f'after slots {", ".join(map(str, ends))}. From the last device '
-            'on, one slot more for each device is enough.')
+    return (f'Device {last} has no pause. From the last device on, one slot '
+            'more for each device is enough.')
 
 
 def judge_kept(found: Notes, K: int, M: int) -> None:
