@@ -6,7 +6,6 @@ once who waits for whom. The calls of workers are in `numpygroup` and
 `torchgroup`.
 """
 import ctypes
-import sys
 import threading
 import time
 from collections.abc import Callable, Iterable
@@ -19,6 +18,7 @@ from d2lps.exercises.checking import Wrong
 # program's time, and by the clock, in case other programs use the processor.
 CPU_LIMIT = 8
 WALL_LIMIT = 60
+SAME = 'All workers must make the same calls, in the same order.'
 
 
 class _Ended(BaseException):
@@ -114,8 +114,6 @@ class Group:
 
     def _start(self, function, worker):
         """The body of a worker's thread."""
-        if 'mxnet' in sys.modules:  # each thread has this setting of its own
-            sys.modules['mxnet'].npx.set_np()
         try:
             self.take_turn(worker)
             worker.returned = function(worker)
@@ -162,45 +160,37 @@ class Group:
     def _who_waits(self):
         words = []
         for one in self.workers:
-            if one.waits is None or one.waits.is_complete():
+            if one.ended:
                 words.append(f'rank {one.rank} has ended')
             else:
-                absent = ranks_of(one.waits.absent())
                 words.append(f'rank {one.rank} waits in {one.waits.title} '
-                             f'for {absent}')
-        return (f'{"; ".join(words)}. All workers must make the same calls, '
-                'in the same order.')
+                             f'for {ranks_of(one.waits.absent())}')
+        return f'{"; ".join(words)}. {SAME}'
 
     def _check_calls(self):
         """Raise `Wrong` if some worker has left out a call of the others."""
         for call in self.calls:
             if not call.is_complete():
-                raise Wrong(
-                    f'{call.title} was made by {ranks_of(call.given)}, and '
-                    f'never by {ranks_of(call.absent())}. All workers must '
-                    'make the same calls, in the same order.')
+                raise Wrong(f'{call.title} was made by {ranks_of(call.given)},'
+                            f' and never by {ranks_of(call.absent())}. {SAME}')
 
 
 class Call:
     """The k-th call of every worker. given: contributions, by rank."""
 
     def __init__(self, kind: str, k: int, num_workers: int) -> None:
-        self.kind, self.title = kind, f'{kind} (call {k})'
+        self.title = f'{kind} (call {k})'
         self._k, self._num_workers = k, num_workers
         self.given: dict[int, Array] = {}
-        self._size: int | None = None
+        self._words: dict[int, str] = {}  # what each rank calls
 
     def join(self, rank: int, kind: str, array: Array, size: int) -> None:
-        for other, theirs in self.given.items():
-            if (kind, size, array.dtype) != (self.kind, self._size,
-                                             theirs.dtype):
-                raise Wrong(
-                    f'in call {self._k}, rank {other} calls {self.kind} '
-                    f'with {self._size} elements of {theirs.dtype}, and '
-                    f'rank {rank} calls {kind} with {size} of '
-                    f'{array.dtype}. All workers must make the same calls, '
-                    'in the same order.')
-        self.given[rank], self._size = array, size
+        mine = f'{kind} with {size} elements of {array.dtype}'
+        for other, theirs in self._words.items():
+            if mine != theirs:
+                raise Wrong(f'in call {self._k}, rank {other} calls {theirs},'
+                            f' and rank {rank} calls {mine}. {SAME}')
+        self.given[rank], self._words[rank] = array, mine
 
     def is_complete(self) -> bool:
         return len(self.given) == self._num_workers
