@@ -96,14 +96,11 @@ def judge_buckets(found: Notes, sizes: Sequence[int], most: int,
     for k, (one, two) in enumerate(zip_longest(sum(found, []),
                                                sum(right, [])), 1):
         if one != two:
+            right_one = f'it should be {two}' if two else 'there are no more'
             raise Wrong(f'parameter number {k} in your buckets is '
-                        f'{one or "missing"}; ' + (
-                            f'it should be {two}. ' if two else
-                            'there are no more. ') + (
-                            f'{one} never gets a gradient, because its '
-                            'requires_grad is False.' if one in frozen else
-                            'The order is from the last of model.parameters() '
-                            'to the first, and each is there once.'))
+                        f'{one or "missing"}; {right_one}. From the last of '
+                        'model.parameters() to the first, each parameter with '
+                        'requires_grad = True is there once.')
     nbytes = {name: param.numel() * param.element_size()
               for name, param in model.named_parameters()}
     for k, (mine, theirs) in enumerate(zip(found, [*right, []])):
