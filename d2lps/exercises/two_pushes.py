@@ -3,12 +3,11 @@
 To chapter 8, notebooks/08-a-store-from-scratch.ipynb.
 """
 import gc
-import itertools
-import sys
 import tracemalloc
+from collections import Counter
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -18,7 +17,6 @@ from d2lps.exercises.checking import (Answer, Check, Notes, Picture, Wrong,
 from d2lps.figures import describe
 
 MARK = 0.5  # each push has it at a place of its own in its array
-NEW_KEYS = (f'new {number}' for number in itertools.count())
 JUNK = -7.0  # a worker writes this into an array that it uses again
 # The check of memory: rounds before it, rounds of it, elements of an array.
 WARM, ROUNDS, LARGE = 10, 30, 2_000
@@ -86,9 +84,10 @@ def _pull(num_workers, before, key, rank):
     return Pull(key, rank, before, mine, right, sorted(missing))
 
 
-def pulls_of(*order: Any) -> list[Pull]:
-    """Those of `calls_of`."""
-    return [call for call in calls_of(*order) if isinstance(call, Pull)]
+def pulls_of(num_workers: int, pushes: Sequence[Push], early: bool = False
+             ) -> list[Pull]:
+    return [call for call in calls_of(num_workers, pushes, early)
+            if isinstance(call, Pull)]
 
 
 def arrays_of(pushes: Sequence[Push]) -> np.ndarray:
@@ -97,55 +96,54 @@ def arrays_of(pushes: Sequence[Push]) -> np.ndarray:
                             MARK * np.eye(len(pushes))])
 
 
-def worlds(words: str) -> list[tuple[str, list[list[Push]]]]:
-    """The pushes, and simpler ones: [(in words, those of each server), ...]
-    """
-    pushes = pushes_of(words)
-    keys = dict.fromkeys(push.key for push in pushes)
-    return [('', [pushes]),
-            ('if each key has a server of its own', [
-                [push for push in pushes if push.key == key]
-                for key in keys]),
-            ('if all push for round 1 before one pushes for round 2, and so '
-             'on', [sorted(pushes, key=lambda push: push.number)])]
+def of_each_key(pushes: Sequence[Push]) -> list[list[Push]]:
+    return [[push for push in pushes if push.key == key]
+            for key in dict.fromkeys(push.key for push in pushes)]
 
 
 def run(answer: Answer, num_workers: int, pushes: str,
         early: bool = False) -> Notes:
-    """What each pull returned, of each server in each of `worlds`."""
-    _new_server_is_empty(answer, num_workers)
-    return [[_play(answer, num_workers, some, early)['pulled']
-             for some in servers] for _, servers in worlds(pushes)]
+    """What each pull returned; also of servers for one key each."""
+    _two_servers(answer, num_workers, early)
+    made = pushes_of(pushes)
+    return [_play(answer, num_workers, some, early)['pulled']
+            for some in (made, *of_each_key(made))]
 
 
-def _new_server_is_empty(answer, num_workers):
-    """Raise `Wrong` if a server has what was pushed to another one."""
-    key = next(NEW_KEYS)
+def _two_servers(answer, num_workers, early):
+    """Raise `Wrong` if a new server has what was pushed to another one, or
+    if (not early) it takes a sum of zeros for no sum."""
+    key = object()  # no server has had it before
     try:
         server, other = answer(num_workers), answer(num_workers)
         for rank in range(num_workers):
             server.push(key, rank, np.ones(2))
-        found = other.pull(key, 0)
+        ones, new = server.pull(key, 0), other.pull(key, 0)
+        for rank in range(num_workers):
+            other.push(key, rank, np.zeros(2))
+        zeros = other.pull(key, 0)
     except Exception:  # the other calls will show what is wrong
         return
-    if np.array_equal(found, np.full(2, num_workers)):
-        raise Wrong('each worker has pushed to one SyncServer. No worker has '
-                    'pushed to a second SyncServer, which is new. But a pull '
-                    'from the second one returns the sum. A dict or list '
-                    'that is not made in `__init__` belongs to both.')
+    if np.array_equal(new, np.full(2, num_workers)):
+        raise Wrong('each worker has pushed to one SyncServer. A pull from a '
+                    'second one, which is new, returns the sum. A dict or '
+                    'list that is not made in `__init__` belongs to both.')
+    if ones is not None and zeros is None and not early:
+        raise Wrong('each worker has pushed [0, 0], and a pull returns None. '
+                    '[0, 0] is right: it is a sum, too.')
 
 
 def _play(answer, num_workers, pushes, early=False, use_again=''):
     """Call a new server as workers would.
 
     use_again: which arrays a worker overwrites after the call, 'pushed' or
-    'pulled'. Returns what was pulled, and what is in all arrays in the end.
+    'pulled'. Returns what was pulled, and what is in the pushed arrays now.
     """
-    given, pulled, taken = arrays_of(pushes), [], []
-    calls, before = calls_of(num_workers, pushes, early), 0
-    name = f'SyncServer({num_workers})'
+    from d2lps.kvstore.server import Server, Shard
+    given, pulled, before = arrays_of(pushes), [], 0
+    calls, name = calls_of(num_workers, pushes, early), 'SyncServer(...)'
     try:
-        with forbidding(*_chapters(), calls_of, pulls_of, _pull):
+        with forbidding(Server.push, Shard.update, calls_of, _pull):
             server = answer(num_workers)
             for call in calls:
                 key, rank = call[:2]
@@ -157,138 +155,116 @@ def _play(answer, num_workers, pushes, early=False, use_again=''):
                     before += 1
                     continue
                 name = f'pull({key!r}, {rank})'
-                taken.append(server.pull(key, rank))
-                pulled.append(_numbers(taken[-1]))
-                if use_again == 'pulled':
-                    _overwrite(taken[-1])
+                got = server.pull(key, rank)
+                pulled.append(_numbers(got))
+                if use_again == 'pulled' and np.ndim(got):
+                    name += f'[:] = {JUNK:g}'
+                    got[:] = [JUNK] * len(got)
     except (NotImplementedError, Wrong):
         raise
     except Exception as error:
         raise Wrong(f'{_pushed(pushes[:before])}. Then `{name}` stops with '
                     f'{type(error).__name__}: {error}{student_line(error)}'
                     ) from None
-    return {'pulled': pulled, 'given': given,
-            'taken': [_numbers(got) for got in taken]}
-
-
-def _chapters():
-    """The chapter's own methods, if the student's code has loaded them."""
-    module = sys.modules.get('d2lps.kvstore.server')
-    return [] if module is None else [
-        module.Server.push, module.Server.pull, module.Shard.update,
-        module.total]
+    return {'pulled': pulled, 'given': given}
 
 
 def _numbers(array):
     """What `pull` returned, as a list; None stays."""
-    try:
-        if isinstance(array, (bool, np.bool_)):
-            raise TypeError
-        return None if array is None else np.asarray(array, float).tolist()
-    except (TypeError, ValueError):
+    if array is None:
+        return None
+    numbers = np.asarray(array)
+    if numbers.dtype.kind not in 'iuf' or not numbers.size:
         raise Wrong(f'`pull` returned {shown(array)}. An array is wanted, '
-                    'the sum of a round, or None for "wait".') from None
+                    'the sum of a round, or None for "wait".')
+    return numbers.tolist()
 
 
-def _overwrite(array):
-    try:
-        array[:] = [JUNK] * len(array) if isinstance(array, list) else JUNK
-    except (TypeError, IndexError):  # None, or something wrong
-        pass
-    except ValueError:
-        raise Wrong('the array that `pull` returned is read-only. It belongs '
-                    'to the worker, which may change it.') from None
-
-
-def judge(judge_pull: Callable, notes: Notes, num_workers: int,
+def judge(wrong_in: Callable[..., str], notes: Notes, num_workers: int,
           pushes: str, early: bool = False) -> None:
-    """If a pull is wrong, say in which simpler world all is right, too."""
-    said: list[str] = []
-    for taken, (words, servers) in zip(notes, worlds(pushes), strict=True):
-        try:
-            for pulled, some in zip(taken, servers, strict=True):
-                pulls = pulls_of(num_workers, some, early)
-                for k, _ in enumerate(zip(pulls, pulled, strict=True)):
-                    judge_pull(pulls[:k + 1], pulled, arrays_of(some))
-        except Wrong as error:
-            said.append(str(error))
-            continue
+    made = pushes_of(pushes)
+    said, *apart = [
+        _first_wrong(wrong_in, pulls_of(num_workers, some, early), pulled,
+                     arrays_of(some))
+        for some, pulled in zip((made, *of_each_key(made)), notes,
+                                strict=True)]
+    if said and not any(apart):
+        said += (' But if each key has a server of its own, all your results '
+                 'are right.')
+    if said:
+        raise Wrong(said)
+
+
+def _first_wrong(wrong_in, pulls, pulled, arrays):
+    """What `wrong_in` says of a pull, the first that is not ''."""
+    for k, (pull, got) in enumerate(zip(pulls, pulled, strict=True)):
+        said = wrong_in(pull, got, arrays)
+        if said and not any(pulled):
+            return f'{said} Each pull of this check returned None.'
+        for other, sum_of_other in zip(pulls[:k], pulled):
+            if said and got is None and sum_of_other is not None and (
+                    (other.key, other.round) == (pull.key, pull.round)):
+                return (f'{said} Worker {other.rank} has pulled this sum '
+                        'before. Each worker can pull it, as often as it '
+                        'likes.')
         if said:
-            raise Wrong(f'{said[0]} But {words}, all your results are right.')
-        return
-    raise Wrong(said[0])
-
-
-def judge_wait(pulls: list[Pull], pulled: list, _: Any = None) -> None:
-    """Judge the last of these pulls, whatever its sum is."""
-    pull, got = pulls[-1], pulled[len(pulls) - 1]
-    if pull.missing and got is not None:
-        why = (f'Its last push is for round {pull.round}, where the push of '
-               f'worker {pull.missing[0]} is missing.' if pull.round else
-               'It has not pushed for this key yet.')
-        raise Wrong(f'{_story(pull)} gets {_first(got)}, and None is right. '
-                    f'{why}')
-    if not pull.missing and got is None:
-        raise Wrong(f'{_story(pull)} gets None, and {_sum_of(pull)} is '
-                    f'right: every worker has pushed for round {pull.round}.'
-                    f'{_who_got_it(pulls, pulled)}')
-
-
-def _who_got_it(pulls, pulled):
-    """A fact about other pulls, if the last one of these got None."""
-    if all(got is None for got in pulled):
-        return ' Each pull of this check returned None.'
-    for pull, got in zip(pulls[:-1], pulled):
-        if pull[::3] == pulls[-1][::3] and got is not None:
-            return (f' Worker {pull.rank} has pulled this sum before. Each '
-                    'worker can pull it, as often as it likes.')
+            return said
     return ''
 
 
-def judge_sum(pulls: list[Pull], pulled: list, arrays: np.ndarray) -> None:
-    """Judge the last of these pulls, which need not wait."""
-    judge_wait(pulls, pulled)
-    pull, got = pulls[-1], pulled[len(pulls) - 1]
+def wrong_wait(pull: Pull, got: list | None, _: np.ndarray) -> str:
+    """Whatever the sum is."""
+    if pull.missing and got is not None:
+        return (f'{_story(pull)} gets {_first(got)}, and None is right. ' + (
+            f'Its last push is for round {pull.round}, where the push of '
+            f'worker {pull.missing[0]} is missing.' if pull.round else
+            'It has not pushed for this key yet.'))
+    return '' if pull.missing or got is not None else (
+        f'{_story(pull)} gets None, and {_sum_of(pull)} is right: every '
+        f'worker has pushed for round {pull.round}.')
+
+
+def wrong_sum(pull: Pull, got: list | None, arrays: np.ndarray) -> str:
+    """The sum of a pull that need not wait."""
+    if got is None:
+        return wrong_wait(pull, got, arrays)
     if np.shape(got) != arrays[0].shape:
-        raise Wrong(f'{_story(pull)} gets {shown(got)}. Arrays of '
-                    f'{arrays[0].size} numbers are pushed, so their sum has '
-                    'as many numbers.')
+        return (f'{_story(pull)} gets {shown(got)}. Arrays of '
+                f'{arrays[0].size} numbers are pushed, so their sum has as '
+                'many numbers.')
     parts = arrays[[pull.before.index(push) for push in pull.right]]
-    for k, right in enumerate(parts.sum(axis=0)):
-        if got[k] != right and not k:
-            raise Wrong(f'{_story(pull)} gets {got[0]:.10g}, and '
-                        f'{_sum_of(pull)} is right: push {pull.round} of '
-                        f'every worker. {_hint(pull, np.array(got), arrays)}')
-        if got[k] != right:
-            words = ' + '.join(f'{part:g}' for part in parts[:, k])
-            raise Wrong(f'{_story(pull)} gets an array `a`. `a[0]` is right, '
-                        f'{_sum_of(pull)}. But `a[{k}]` is {got[k]:.10g}, '
-                        f'and {words} = {right:g} is right.')
+    right = parts.sum(axis=0)
+    if got[0] != right[0]:
+        return (f'{_story(pull)} gets {got[0]:.10g}, and {_sum_of(pull)} is '
+                f'right: push {pull.round} of every worker. '
+                f'{_hint(pull, np.array(got), arrays)}')
+    for k in np.flatnonzero(got != right):
+        words = ' + '.join(f'{part:g}' for part in parts[:, k])
+        return (f'{_story(pull)} gets an array `a`. `a[0]` is right, '
+                f'{_sum_of(pull)}. But `a[{k}]` is {got[k]:.10g}, and '
+                f'{words} = {right[k]:g} is right.')
+    return ''
 
 
 def _hint(pull, got, arrays):
-    """Which pushes are in a wrong sum: their marks tell."""
-    if got[0] * len(pull.right) == sum(push.value for push in pull.right):
-        return 'Yours is the mean of these pushes; the sum is wanted.'
+    """A push that is wrong in a sum, and one that it lacks: by the marks."""
     times = got[1:] / MARK
     if not np.isin(times, range(4)).all() or times @ arrays[:, 0] != got[0]:
         return 'Yours is not a sum of the pushed arrays.'
-    inside = [push for push, often in zip(pull.before, times)
-              for _ in range(int(often))]
-    words, foreign = [], []
-    for right in pull.right:
-        mine = [push for push in inside if push.rank == right.rank]
-        if mine != [right]:
-            values = ' and '.join(f'{push.value:g}' for push in mine)
-            words.append(f'{values or "no push"} of worker {right.rank}')
-            foreign += [push for push in mine if push != right]
-    text = f'Your sum has {", ".join(words)}.'
-    for push in foreign[:1]:
-        text += f' {push.value:g} is push {push.number} of worker {push.rank}'
-        text += (f', so it belongs to round {push.number}.'
-                 if push.key == pull.key else
-                 f' for key {push.key!r}. Each key has rounds of its own.')
-    return text
+    inside = Counter({push: int(often)
+                      for push, often in zip(pull.before, times)})
+    text = ''
+    for push in [*inside - Counter(pull.right)][:1]:
+        text = f'Your sum also has {push.value} of worker {push.rank}'
+        text += (
+            f' for key {push.key!r}. Each key has rounds of its own.'
+            if push.key != pull.key else
+            ' a second time.' if push in pull.right else
+            f'. This is push {push.number} of worker {push.rank}, so it '
+            f'belongs to round {push.number}.')
+    for push in [*Counter(pull.right) - inside][:1]:
+        text += f' Your sum lacks {push.value} of worker {push.rank}.'
+    return text.strip()
 
 
 def _sum_of(pull):
@@ -305,24 +281,21 @@ def _story(pull):
 def _pushed(pushes):
     """Who has pushed what, key by key, in words."""
     values = {}
-    for push in sorted(pushes, key=lambda push: (str(push.key), push.rank)):
+    for push in sorted(pushes):
         values.setdefault((push.key, push.rank), []).append(str(push.value))
     return ', '.join(
         f'worker {rank} has pushed {", then ".join(some)} for key {key!r}'
         for (key, rank), some in values.items()) or 'no worker has pushed'
 
 
-def _first(value):
+def _first(got):
     """The first number, in words."""
-    while isinstance(value, list) and value:
-        value = value[0]
-    return f'{value:.10g}' if isinstance(value, float) else str(value)
+    return 'None' if got is None else f'{np.ravel(got)[0]:.10g}'
 
 
 def run_arrays(answer: Answer, num_workers: int, pushes: str) -> Notes:
     """The same calls three times: with arrays that are left alone, with
     pushed ones that are used again, and with pulled ones that are."""
-    _new_server_is_empty(answer, num_workers)
     return {use: _play(answer, num_workers, pushes_of(pushes), use_again=use)
             for use in ('', 'pushed', 'pulled')}
 
@@ -330,7 +303,7 @@ def run_arrays(answer: Answer, num_workers: int, pushes: str) -> Notes:
 def judge_arrays(notes: Notes, num_workers: int, pushes: str) -> None:
     """Whether arrays are the workers' own, whatever the sums are."""
     made, plain = pushes_of(pushes), notes['']
-    if all(got is None for got in plain['pulled']):
+    if not any(plain['pulled']):
         raise Wrong('all workers have pushed, and each pull of this check '
                     'returned None. The arrays are checked when there are '
                     'sums.')
@@ -340,42 +313,34 @@ def judge_arrays(notes: Notes, num_workers: int, pushes: str) -> None:
             raise Wrong(f'worker {push.rank} has pushed {was}, and now the '
                         f'array has {now}. It belongs to the worker; the '
                         'server may only read it.')
-    for k, pull in enumerate(pulls_of(num_workers, made)):
-        at_once = plain['pulled'][k]
-        for again, what in (
-                (plain['taken'][k], 'After more calls, {} is in this array. '
-                 'A pulled array should not change.'),
-                (notes['pushed']['pulled'][k],
-                 f'But if each worker writes {JUNK:g} into the array that it '
-                 'has pushed, this pull finds {}. The array belongs to the '
-                 'worker, so the server needs a copy of its numbers.'),
-                (notes['pulled']['pulled'][k],
-                 f'But if each worker writes {JUNK:g} into the array that it '
-                 'has pulled, this pull finds {}. The array belongs to the '
-                 'worker, so each pull needs an array of its own.')):
-            if again != at_once:
-                raise Wrong(f'worker {pull.rank} pulls {_first(at_once)}. '
-                            f'{what.format(_first(again))}')
+    for use, wanted in (
+            ('pushed', 'the server needs a copy of its numbers.'),
+            ('pulled', 'each pull needs an array of its own.')):
+        for pull, was, now in zip(
+                pulls_of(num_workers, made), plain['pulled'],
+                notes[use]['pulled'], strict=True):
+            if now != was:
+                raise Wrong(
+                    f'worker {pull.rank} pulls {_first(was)}. But if each '
+                    f'worker writes {JUNK:g} into the array that it has '
+                    f'{use}, this pull finds {_first(now)}. The array '
+                    f'belongs to the worker, so {wanted}')
 
 
-def run_memory(answer: Answer, num_workers: int, pulls: Sequence[int],
-               ahead: int = 1, keys: int = 1) -> Notes:
+def run_memory(answer: Answer, num_workers: int, pulls: Sequence[int]
+               ) -> Notes:
     """By how many arrays the memory grows in `ROUNDS` more rounds.
 
-    pulls: the ranks that pull after each batch of rounds. ahead: how many
-    rounds each worker pushes before the next one does.
+    pulls: the ranks that pull after each round.
     """
-    _new_server_is_empty(answer, num_workers)
-    chance, traced = np.random.default_rng(0), tracemalloc.is_tracing()
-    server = answer(num_workers)
+    chance, server = np.random.default_rng(0), answer(num_workers)
 
     def play(rounds):
-        for key in [f'w{key}' for key in range(keys)] * (rounds // ahead):
+        for _ in range(rounds):
             for rank in range(num_workers):
-                for _ in range(ahead):
-                    server.push(key, rank, chance.random(LARGE))
+                server.push('w', rank, chance.random(LARGE))
             for rank in pulls:
-                server.pull(key, rank)
+                server.pull('w', rank)
 
     tracemalloc.start()
     try:
@@ -385,28 +350,27 @@ def run_memory(answer: Answer, num_workers: int, pulls: Sequence[int],
         gc.collect()  # an unreachable array is not kept
         grown = tracemalloc.get_traced_memory()[0] - before
     finally:
-        if not traced:
-            tracemalloc.stop()
+        tracemalloc.stop()
     for rank in range(num_workers):
-        server.push('w0', rank, np.ones(LARGE))
+        server.push('w', rank, np.ones(LARGE))
     return {'grown': grown / np.ones(LARGE).nbytes,
-            'told': server.pull('w0', 0) is not None}
+            'told': server.pull('w', 0) is not None}
 
 
-def judge_memory(notes: Notes, num_workers: int, pulls: Sequence[int],
-                 keys: int = 1, **case: Any) -> None:
+def judge_memory(notes: Notes, num_workers: int, pulls: Sequence[int]
+                 ) -> None:
     """Whether what is kept grows, if there is a sum in the end."""
     if not notes['told']:
         raise Wrong('all workers have pushed equally often, and in the end a '
                     'pull returns None. The memory is checked when there is '
                     'a sum.')
-    grown, rounds = notes['grown'], ROUNDS * keys
-    if grown > 2 * keys:
-        raise Wrong(f'after {rounds} more complete rounds, the server keeps '
+    grown = notes['grown']
+    if grown > 2:
+        raise Wrong(f'after {ROUNDS} more complete rounds, the server keeps '
                     f'{grown:.0f} arrays more than before, about '
-                    f'{grown / rounds:.2g} for each round; at most '
-                    f'{2 * keys} more are allowed. When round 2 is '
-                    'complete, no worker can ask for round 1 any more.'
+                    f'{grown / ROUNDS:.2g} for each round; at most 2 more '
+                    'are allowed. When round 2 is complete, no worker can '
+                    'ask for round 1 any more.'
                     + ' No worker pulls here, so a push must make the sum of '
                     'its round.' * (not pulls))
 
@@ -420,7 +384,7 @@ def picture(answer: Answer) -> Picture:
     sums: dict[float, tuple] = {}  # after which push, and the array
     pulled = _play(answer, 3, pushes, early=True)['pulled']
     for pull, got in zip(pulls_of(3, pushes, True), pulled):
-        if got is not None and np.size(got):
+        if got is not None:
             got = np.ravel(got)
             sums.setdefault(got[0], (len(pull.before), got))
     told = ', '.join(f'{number:g}' for number in sums) or 'nothing'
@@ -453,13 +417,13 @@ CHECKS = {
          {'num_workers': 2, 'pushes': 'w0 w1 w0 w0 w1 w1'},
          {'num_workers': 3, 'pushes': 'w1 w2 w2 w1 w1 w0 w2 w0 w0'},
          {'num_workers': 2, 'pushes': 'w1 w1 v1 v1 w0 w0 w0 v0 v1 w1 v0 v0'}],
-        run, partial(judge, judge_sum),
+        run, partial(judge, wrong_sum),
         'each sum has one push of every worker: 2 + 20 = 22.'),
     'wait': Check(
         [{'num_workers': 2, 'pushes': 'w0 w0 w1 w1'},
          {'num_workers': 3, 'pushes': 'w0 w1 w2 w0 w2 w1 w2 w0 w1'},
          {'num_workers': 2, 'pushes': 'w1 v0 w0 w1 v1 v0 w1 w0 w0 v0 v1 v1'}],
-        partial(run, early=True), partial(judge, judge_wait, early=True),
+        partial(run, early=True), partial(judge, wrong_wait, early=True),
         'the right workers must wait.'),
     'arrays': Check(
         [{'num_workers': 2, 'pushes': 'w0 w1 w0 w1 w0 w1'},
