@@ -9,6 +9,7 @@ from operator import index
 from reprlib import repr as short
 from typing import TypeAlias
 
+from d2lps.checks import shown
 from d2lps.exercises.checking import (Answer, Check, Notes, Picture, Wrong,
                                       forbidding, in_time)
 from d2lps.figures import describe
@@ -20,7 +21,7 @@ SECONDS = 1  # of processor time, for both calls; right answers need 0.001
 
 
 def run(answer: Answer, sizes: Sequence[int], n: int) -> Notes:
-    """The pieces, twice, and whether the list of sizes was left alone.
+    """The pieces of two calls, and the list of sizes after them.
 
     Both calls are in one process. What differs from process to process, such
     as an order by the `hash` of texts, is not seen here.
@@ -31,34 +32,31 @@ def run(answer: Answer, sizes: Sequence[int], n: int) -> Notes:
             f'your function was not done after {SECONDS} s. The largest key '
             f'has {max(sizes):,} elements, so a loop over single elements '
             'takes too long.')):
-        pieces, again = _plain(answer(mine, n)), _plain(answer([*sizes], n))
-    return {'pieces': pieces, 'same': pieces == again, 'sizes': mine,
-            'again': len(again)}
+        return {'pieces': _plain(answer(mine, n)),
+                'again': _plain(answer([*sizes], n)), 'sizes': mine}
 
 
 def _plain(pieces):
     """The pieces as lists of four whole numbers."""
-    wanted = ('A list of (server, key, start, end) is wanted, four whole '
-              'numbers for each piece.')
     try:
         found = [[index(number) for number in piece] for piece in pieces]
     except TypeError:
-        raise Wrong(f'your function returned {short(pieces)}. {wanted}'
-                    ) from None
-    for piece in found:
-        if len(piece) != 4:
-            raise Wrong(f'your list has the piece {short(piece)}. {wanted}')
+        found = [[]]
+    if any(len(piece) != 4 for piece in found):
+        raise Wrong(f'your function returned {shown(pieces)}. A list of '
+                    '(server, key, start, end) is wanted, four whole numbers '
+                    'for each piece.')
     return found
 
 
 def judge(wrong_of: Callable[..., str], notes: Notes, sizes: Sequence[int],
           n: int) -> None:
     """Raise what `wrong_of` says of the pieces, unless it is ''."""
-    said = wrong_of(notes, sizes, n)
-    if said and notes['again'] > len(notes['pieces']):
-        said += (f' Called again, your function returns {notes["again"]} '
-                 f'pieces in place of {len(notes["pieces"])}: some stay from '
-                 'call to call.')
+    said, more = wrong_of(notes, sizes, n), len(notes['again'])
+    if said and more > len(notes['pieces']):
+        said += (f' Called again, your function returns {more} pieces in '
+                 f'place of {len(notes["pieces"])}: some stay from call to '
+                 'call.')
     if said:
         raise Wrong(f'{said} (sizes = {short(sizes)})')
 
@@ -71,11 +69,9 @@ def not_whole(notes: Notes, sizes: Sequence[int], n: int) -> str:
     if notes['sizes'] != sizes:
         return ('your function has changed the list of sizes. The caller '
                 'still needs it.')
-    if not notes['same']:
-        return ('called twice with the same sizes, it returns different '
-                'pieces. Two workers would look for an element on two '
-                'servers.')
-    return ''
+    return '' if notes['again'] == notes['pieces'] else (
+        'called twice with the same sizes, it returns different pieces. Two '
+        'workers would look for an element on two servers.')
 
 
 def _wrong_element(pieces, sizes):
@@ -108,41 +104,22 @@ def _wrong_element(pieces, sizes):
 
 
 def _words(piece):
-    """A piece as students write it."""
-    return f'({", ".join(map(str, piece))})'
+    return '(server {}, key {}, {}, {})'.format(*piece)
 
 
 # The pieces, read in another way: if all is right then, a student hears it.
-# `before`: by key, how many elements the keys before it have.
 READINGS: dict[str, Callable] = {
     'if `end` were the last element of a piece':
-        lambda server, key, start, last, before: (
-            server, key, start, last + 1),
+        lambda server, key, start, last: (server, key, start, last + 1),
     'if the last number were how many elements a piece has':
-        lambda server, key, start, many, before: (
-            server, key, start, start + many),
-    'if a piece were (key, server, start, end)':
-        lambda key, server, start, end, before: (server, key, start, end),
-    'if keys were counted from 1':
-        lambda server, key, start, end, before: (server, key - 1, start, end),
-    'if the elements of a key were not counted from 0, but from the end of '
-    'the key before it':
-        lambda server, key, start, end, before: (
-            server, key, start - before.get(key, 0),
-            end - before.get(key, 0))}
+        lambda server, key, start, many: (server, key, start, start + many)}
 
 
 def _hint(pieces, sizes):
-    """In which other reading all is right, or which keys are left out."""
-    before = {key: sum(sizes[:key]) for key in range(len(sizes))}
     for words, read in READINGS.items():
-        if not _wrong_element([read(*piece, before) for piece in pieces],
-                              sizes):
+        if not _wrong_element([read(*piece) for piece in pieces], sizes):
             return f' Your pieces would be right {words}.'
-    out = {key for key, size in enumerate(sizes) if size} - {
-        piece[1] for piece in pieces}
-    return (f' {len(out)} of {len(sizes)} keys have no piece; the first of '
-            f'them is key {min(out)}.' if out else '')
+    return ''
 
 
 def share_of(sizes: Sequence[int], n: int) -> int:
@@ -163,7 +140,8 @@ def _not_all(pieces, sizes):
     there = sum(load_of(pieces, 0).values())
     return '' if there >= sum(sizes) else (
         f'only {there:,} of {sum(sizes):,} elements are in a piece. This '
-        f'check needs all of them.{_hint(pieces, sizes)}')
+        f'check needs all of them: {_wrong_element(pieces, sizes)}'
+        f'{_hint(pieces, sizes)}')
 
 
 def not_even(notes: Notes, sizes: Sequence[int], n: int) -> str:
@@ -174,26 +152,25 @@ def not_even(notes: Notes, sizes: Sequence[int], n: int) -> str:
     worst = max(load, key=load.__getitem__)
     target = (f'A share, rounded up, is {share:,}, and server {least} has '
               f'{load[least]:,}.')
-    for server, key, start, end in pieces:
+    for piece in pieces:
+        server, key, start, end = piece
         of_key[key] += (end - start) * (server == worst)
         if not 0 <= server < n:
-            return (f'the piece {_words((server, key, start, end))} is on '
-                    f'server {server}, but servers are 0 to {n - 1}. '
-                    f'{target}')
-    if load[worst] <= share:
-        return _not_all(pieces, sizes)
+            return (f'the piece {_words(piece)} is on server {server}, but '
+                    f'servers are 0 to {n - 1}. {target}')
+    said = _not_all(pieces, sizes)
+    if said or load[worst] <= share:
+        return said
     [(key, most)] = of_key.most_common(1)
-    return _not_all(pieces, sizes) or (
-        f'server {worst} has {load[worst]:,} of {sum(sizes):,} elements, '
-        f'{most:,} of them from key {key}. {target}')
+    return (f'server {worst} has {load[worst]:,} of {sum(sizes):,} elements, '
+            f'{most:,} of them from key {key}. {target}')
 
 
 def too_many(notes: Notes, sizes: Sequence[int], n: int) -> str:
     """Are there no more pieces than a cut for each border needs?
 
-    To cut nothing needs few pieces, too. So it counts if all elements are
-    there, and if no server has far more than its share: whether one has a few
-    more is for the other check.
+    To cut nothing needs few pieces, too. So all elements must be there, and
+    no server may have far more than its share.
     """
     pieces, most = notes['pieces'], len(sizes) + n - 1
     for piece in pieces:
