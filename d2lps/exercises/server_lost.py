@@ -80,8 +80,10 @@ def story(go_on: Callable[..., tuple], keys: int, servers: int, replicas: int,
         copies = {key: at for key, at in after.items() if at}
 
 
-def obeyed(answer: Answer, notes: list) -> Callable[..., tuple]:
-    """The student's function as `story` wants it; all goes into `notes`."""
+def run(answer: Answer, **case: Any) -> Notes:
+    """The orders after each death, and what was returned."""
+    notes: list[tuple] = []
+
     def go_on(copies, alive, replicas):
         orders = []
 
@@ -92,21 +94,21 @@ def obeyed(answer: Answer, notes: list) -> Callable[..., tuple]:
         notes.append((orders, [*lost] if isinstance(lost, (
             list, tuple, set)) else shown(lost)))
         return notes[-1]
-    return go_on
 
-
-def run(answer: Answer, **case: Any) -> Notes:
-    notes: list[tuple] = []
-    for _ in story(obeyed(answer, notes), **case):
+    for _ in story(go_on, **case):
         pass
     return notes
+
+
+def deaths_of(notes: Notes, **case: Any) -> Iterator[Death]:
+    answers = iter(notes)
+    return story(lambda *_: next(answers), **case)
 
 
 def judge(wrong_in: Callable[[Death], str], notes: Notes,
           **case: Any) -> None:
     """Raise what `wrong_in` says of a death, the first that is not ''."""
-    answers = iter(notes)
-    for death in story(lambda *_: next(answers), **case):
+    for death in deaths_of(notes, **case):
         said = wrong_in(death)
         if said:
             which = ' and '.join(map(str, death.dead))
@@ -117,24 +119,21 @@ def wrong_order(death: Death) -> str:
     """The first order that is wrong or for nothing, or what is wrong in the
     end."""
     now = {key: {**at} for key, at in death.left.items()}
-    for key, *servers in death.orders:
+    for key, sender, receiver in death.orders:
         at = now.get(key, {})
-        newest = max(at.values(), default=0)
-        good = [server in death.alive and (at.get(server) == newest) is wanted
-                for server, wanted in zip(servers, (True, False))]
-        if not all(good) or not at:
-            was = [f'server {server} ' + (
-                f'had push {at[server]} of key {key}' if server in at else
-                'was dead' if server not in death.alive else
-                f'had no copy of key {key}')
-                for server in servers]
-            most = (f'The newest push on a living server was {newest}.' if at
-                    else 'No living server had this key.')
-            return (f'when copy({key}, {servers[0]}, {servers[1]}) was '
-                    f'called, {" and ".join(was)}. {most} A '
-                    'copy goes from a living server with the newest push to '
-                    'a living server without it.')
-        at[servers[1]] = newest
+        newest = max(at.values(), default='none')
+        if at.get(sender) == newest != at.get(receiver) and (
+                receiver in death.alive):
+            at[receiver] = newest
+            continue
+        was = [f'server {server} ' + (
+            f'had push {at[server]} of key {key}' if server in at else
+            'was dead' if server not in death.alive else
+            f'had no copy of key {key}') for server in (sender, receiver)]
+        return (f'when copy({key}, {sender}, {receiver}) was called, '
+                f'{" and ".join(was)}. The newest push on a living server '
+                f'was {newest}. A copy goes from a living server with the '
+                'newest push to a living server without it.')
     return wrong_count(death) or next(
         (f'server {server} still has push {at[server]} of key {key}, and '
          f'another server has push {max(at.values())}. A pull from this '
@@ -145,21 +144,18 @@ def wrong_order(death: Death) -> str:
 
 def wrong_count(death: Death) -> str:
     """Are the lost keys named, and has each key as many copies as it can?"""
-    lost = death.lost
-    if isinstance(lost, str):
-        return (f'your function returned {lost}. Return the list of the lost '
-                'keys, or [] if no key is lost.')
-    for key in [*death.left, *lost]:
-        if key not in death.before:
-            return f'your list has {shown(key)}, and there is no such key.'
-        at = sorted(death.left[key])
-        if lost.count(key) != (not at):
-            state = (f'not lost: {at} live' if at else
-                     'lost: none of them lives')
-            return (f'key {key} was on the servers '
-                    f'{sorted(death.before[key])}. It is {state}. Your list '
-                    f'has it {lost.count(key)} times, and {int(not at)} is '
-                    'right.')
+    if isinstance(death.lost, str):
+        return (f'your function returned {death.lost}. Return the list of '
+                'the lost keys, or [] if no key is lost.')
+    right = [key for key, at in death.left.items() if not at]
+    for key in [*death.left, *death.lost]:
+        if death.lost.count(key) != right.count(key):
+            was, at = (sorted(copies.get(key, ()))
+                       for copies in (death.before, death.left))
+            return (f'key {shown(key)} was on the servers {was}, and '
+                    f'{at or "none"} of them live. Your list of lost keys '
+                    f'has it {death.lost.count(key)} times, and '
+                    f'{right.count(key)} is right.')
     return next((_copies(key, at, death) for key, at in death.after.items()
                  if at and len(at) != death.wanted), '')
 
@@ -173,20 +169,15 @@ def load_of(copies: Copies, servers: Iterable[int]) -> list[int]:
     return [sum(server in at for at in copies.values()) for server in servers]
 
 
-def target(after: Copies, alive: Sequence[int]) -> int:
-    """The mean number of keys on a server, rounded up, and 1."""
-    return math.ceil(sum(map(len, after.values())) / len(alive)) + 1
-
-
 def wrong_load(death: Death) -> str:
     """Has a server far more keys than the mean, and than it had?"""
     was, load = (load_of(copies, death.alive)
                  for copies in (death.before, death.after))
-    most, worst = target(death.after, death.alive), max(load)
     for key, at in death.after.items():
         if 0 < len(at) < death.wanted:
             return (f'{_copies(key, at, death)} The load is checked when each '
                     'key has all its copies.')
+    most, worst = math.ceil(sum(load) / len(load)) + 1, max(load)
     if worst <= max(most, *was):
         return ''
     k, least = load.index(worst), load.index(min(load))
@@ -197,27 +188,19 @@ def wrong_load(death: Death) -> str:
             f'{min(load)} keys.')
 
 
-def picture(answer: Answer, keys: int = 60, servers: int = 5,
-            replicas: int = 2, dead: int = 2, seed: int = 1) -> Picture:
+def picture(answer: Answer) -> Picture:
     """How many keys each server has before and after a death."""
     from d2lps.pictures import BLUE, ORANGE
-    from d2lps.pictures.drawing import wrapped
     from d2lps.pictures.rows import WIDE, legend_below, new_figure
     from d2lps.pictures.style import ink_on
-    [death] = story(obeyed(answer, []), keys, servers, replicas, [[dead]],
-                    seed)
-    said, total = wrong_order(death), len(death.orders)
-    had = load_of(death.before, range(servers))
+    [case], servers = CHECKS['load'].cases[:1], range(5)
+    [death] = deaths_of(run(answer, **case), **case)
+    had = load_of(death.before, servers)
     came = [sum(receiver == server and server not in death.before.get(key, ())
-                for key, _, receiver in death.orders)
-            for server in range(servers)]
-    names = [f'server {server}' + ', dead' * (server == dead)
-             for server in range(servers)]
-    most = math.ceil(keys * replicas / (servers - 1)) + 1
-    title = wrapped(f'{sum(came)} new copies, and {total - sum(came)} others; '
-                    f'dashed: the target, at most {most}'
-                    + f'. Not yet: {said}' * bool(said), 13, 560, bold=True)
-    figure = new_figure(WIDE, 1.2 + 0.25 * servers + 0.17 * len(title))
+                for key, _, receiver in death.orders) for server in servers]
+    names = [f'server {server}' + ', dead' * (server in death.dead)
+             for server in servers]
+    figure = new_figure(WIDE, 2.62)
     ax = figure.subplots()
     for label, left, numbers, color in (
             ('had a copy before', 0, had, BLUE),
@@ -226,10 +209,12 @@ def picture(answer: Answer, keys: int = 60, servers: int = 5,
         ax.bar_label(bars, [number or '' for number in numbers],
                      label_type='center', color=ink_on(color))
     for row, total in enumerate(map(sum, zip(had, came))):
-        ax.annotate(str(total), (max(total, most), row), (6, 0), va='center',
+        ax.annotate(str(total), (max(total, 31), row), (6, 0), va='center',
                     weight='bold', textcoords='offset points')
-    ax.axvline(most, color='gray', linestyle='--', linewidth=1.5)
-    ax.set(title='\n'.join(title), xlabel='keys')
+    ax.axvline(31, color='gray', linestyle='--', linewidth=1.5)
+    ax.set(title=f'{sum(came)} new copies, and '
+           f'{len(death.orders) - sum(came)} others; dashed: the target, at '
+           'most 31', xlabel='keys')
     ax.invert_yaxis()
     ax.grid(False, axis='y')
     legend_below(ax)
