@@ -6,9 +6,9 @@ import heapq
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from operator import index
-from reprlib import repr as short
 from typing import Any, TypeAlias
 
+from d2lps.checks import shown
 from d2lps.exercises.checking import (Answer, Case, Check, Notes, Picture,
                                       Wrong, forbidding)
 
@@ -16,12 +16,13 @@ from d2lps.exercises.checking import (Answer, Case, Check, Notes, Picture,
 class Race:
     """What has happened until `now`.
 
-    pushed: how often each worker has. waiting, done: sets of workers.
-    most: the greatest lead with which somebody has begun a step.
+    pushed: how often each worker has. computing: (when it ends, whose).
+    waiting, done: workers. most: the greatest lead at the begin of a step.
     """
 
     def __init__(self, num_workers: int) -> None:
         self.pushed, self.now, self.most = [0] * num_workers, 0.0, 0
+        self.computing: list[tuple[float, int]] = []
         self.waiting: set[int] = set()
         self.done: set[int] = set()
         self.events: list[tuple[float, int, str]] = []
@@ -46,19 +47,18 @@ def play(decide: Decide, times: Sequence[Sequence[float]], pushes: int,
     times: as in the chapter. batches: how many each worker has, or no end.
     """
     race = Race(len(times))
-    computing: list[tuple[float, int]] = []  # when it ends, and whose
 
     def begin(rank):
         race.waiting.discard(rank)
         race.most = max(race.most, race.ahead(rank))
         race.events.append((race.now, rank, 'pull'))
         seconds = times[rank][race.pushed[rank] % len(times[rank])]
-        heapq.heappush(computing, (race.now + seconds, rank))
+        heapq.heappush(race.computing, (race.now + seconds, rank))
 
     for rank in range(len(times)):
         begin(rank)
-    while computing and sum(race.pushed) < pushes:
-        race.now, rank = heapq.heappop(computing)
+    while race.computing and sum(race.pushed) < pushes:
+        race.now, rank = heapq.heappop(race.computing)
         race.pushed[rank] += 1
         race.events.append((race.now, rank, 'push'))
         last = race.pushed[rank] == batches[rank] if batches else False
@@ -87,7 +87,7 @@ def run(answer: Answer, times: Sequence[Sequence[float]], bound: int,
         try:
             said.append([index(r) for r in go])
         except TypeError:
-            raise Wrong(f'`push` returned {short(go)}. A list of ranks is '
+            raise Wrong(f'`push` returned {shown(go)}. A list of ranks is '
                         'wanted, such as [0, 2], or [] for no '
                         'worker.') from None
         return said[-1]
@@ -102,10 +102,9 @@ def judge(said: Notes, bound: int, slack: int = 0, **case: Any) -> None:
     slack: so many more or less ahead is forgiven.
     """
     repeated, end = repeat(said), play(repeat(said), **case)
-    stuck = '' if sum(end.pushed) >= min(
-        case['pushes'], sum(case.get('batches') or [case['pushes']])) else (
+    stuck = '' if end.computing or not end.waiting else (
         f'after {end.now:g} s and {sum(end.pushed)} gradients, all workers '
-        'wait and no worker computes, so they wait for ever.')
+        'wait for ever.')
 
     def decide(race, rank, last):
         go = [*repeated(race, rank, last)]
@@ -120,8 +119,8 @@ def judge(said: Notes, bound: int, slack: int = 0, **case: Any) -> None:
                             + more * (end.most > bound + 1))
         for r in sorted(race.waiting.difference(go)):
             if race.ahead(r) <= bound - slack:
-                raise Wrong(text + _waits_in_vain(race, r, rank, bound) + (
-                    f' A{stuck[1:]}' if stuck else ''))
+                raise Wrong(text + _waits_in_vain(race, r, rank, bound)
+                            + f' Later, {stuck}' * bool(stuck))
         return go
 
     play(decide, **case)
@@ -131,13 +130,9 @@ def judge(said: Notes, bound: int, slack: int = 0, **case: Any) -> None:
 
 def _may_not_go(race, r, bound, slack):
     """Why worker r must not go on, if so."""
-    if not 0 <= r < len(race.pushed):
-        return f'but the workers are 0 to {len(race.pushed) - 1}.'
-    if r in race.done:
-        return 'but it has no batch left.'
     if r not in race.waiting:
-        return ('but it does not wait: it still computes its gradient number '
-                f'{race.pushed[r] + 1}.')
+        return ('but it has no batch left.' if r in race.done else
+                f'but only {sorted(race.waiting)} wait.')
     return '' if race.ahead(r) <= bound + slack else (
         f'and it is {race.ahead(r)} ahead of the slowest, worker '
         f'{race.slowest()}. The bound is {bound}.')
