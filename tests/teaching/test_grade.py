@@ -6,7 +6,9 @@ import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import time
+from pathlib import Path
 
 import nbformat
 import psutil
@@ -183,25 +185,26 @@ def test_what_is_missing_stays_and_what_nobody_asked_for_does_not_count(
 @pytest.mark.parametrize('sign', [signal.SIGINT, signal.SIGTERM])
 def test_it_can_be_ended_and_what_was_graded_stays(tmp_path, sign):
     put(tmp_path, 'anna', with_cell(answered(), MISCHIEF['loops'][0]))
-    (tmp_path / 'temporary').mkdir()
-    grading = subprocess.Popen(
-        command(tmp_path), cwd=ROOT, text=True, stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        env={**os.environ, 'TMPDIR': str(tmp_path / 'temporary')})
-    try:
-        until = time.time() + 300
-        while not list(tmp_path.glob('temporary/d2lps-*/connection.json')):
-            assert time.time() < until and grading.poll() is None
-            time.sleep(0.1)
-        time.sleep(2)  # the kernel starts, or runs
-        grading.send_signal(sign)
-        said, _ = grading.communicate(timeout=300)
-    finally:
-        grading.kill()
-    assert grading.returncode == 1
-    assert said.strip() == (
-        'd2lps: ended before all were graded; what was graded stays, and the '
-        'same again goes on from there')
-    assert not list(tmp_path.glob('temporary/*'))
+    # Not in tmp_path: the name of a socket must be short.
+    with tempfile.TemporaryDirectory() as folder:
+        temporary = Path(folder)
+        grading = subprocess.Popen(
+            command(tmp_path), cwd=ROOT, text=True, stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT, env={**os.environ, 'TMPDIR': folder})
+        try:
+            until = time.time() + 300
+            while not list(temporary.glob('d2lps-*/connection.json')):
+                assert time.time() < until and grading.poll() is None
+                time.sleep(0.1)
+            time.sleep(2)  # the kernel starts, or runs
+            grading.send_signal(sign)
+            said, _ = grading.communicate(timeout=300)
+        finally:
+            grading.kill()
+        assert grading.returncode == 1
+        assert said.strip() == (
+            'd2lps: ended before all were graded; what was graded stays, and '
+            'the same again goes on from there')
+        assert not list(temporary.glob('*'))
     put(tmp_path, 'anna', answered())
     assert 'anna, tree: 10 of 10' in Graded(tmp_path).said
