@@ -69,8 +69,8 @@ def _list(one, what):
         one = one.tolist()
     if not hasattr(one, '__iter__') or isinstance(
             one, (str, dict, set, frozenset)):
-        raise Wrong(f'{what} is a thing of type {type(one).__name__}. A list '
-                    'with a list of passes for each device is wanted.')
+        raise Wrong(f'{what} is of type {type(one).__name__}. A list with a '
+                    'list of passes for each device is wanted.')
     return [*one]
 
 

@@ -141,8 +141,10 @@ def _hint(term, notes, plan, right, nbytes):
         return 'With twice the bandwidth you predict more time.'
     for factor in 1e-6, 1e-3, 1e3, 1e6:
         if total and _near(mine / factor, total):
-            return (f'Yours is {factor:,.10g} times as much. Seconds, bytes, '
-                    'and bytes per second are the units.')
+            times = (f'{factor:,.0f} times too much' if factor > 1 else
+                     f'{1 / factor:,.0f} times too little')
+            return (f'That is {times}. Times are in seconds, and the '
+                    'bandwidth is in bytes per second.')
     text = ''
     if _near(mine, 0):
         text = f'Does your function use {TERMS[term]} in every case? '
