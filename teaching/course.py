@@ -4,14 +4,13 @@ A course is a folder as nbgrader wants it: `source` with the solutions,
 `release` for the students, `submitted`, `autograded`, and `gradebook.db`. Its
 commands and its formgrader work there.
 """
-import json
 import logging
 import os
 import sys
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import nbformat
 from nbgrader.api import SubmittedNotebook
@@ -24,9 +23,7 @@ from d2lps.annotations import PathLike
 from d2lps.exercises.checking import EXERCISES
 from teaching import byhand, late, walls
 from teaching.harmless import harmless
-
-if TYPE_CHECKING:
-    from teaching.results import Result
+from teaching.results import Result, write_whole
 
 SOLUTIONS = walls.ROOT / 'notebooks' / 'exercises' / 'solutions'
 STUB = ("# your lines here, in place of the next one\n"
@@ -100,34 +97,8 @@ class Course:
             return all(file.exists() for file in files) and (
                 files[-1].read_text() == nbformat.writes(_source(name)) + '\n')
 
-        course = cls.make(folder, [name for name in exercises
-                                   if not is_there(name)])
-        course._make_harmless()
-        return course
-
-    def _make_harmless(self):
-        """What was entered by a version of us that left more in it."""
-        mark = self.folder / '.harmless'
-        version = Path(harmless.__code__.co_filename).read_text()
-        if mark.exists() and mark.read_text() == version:
-            return
-        for path in [*self.folder.glob('submitted/*/*/*.ipynb'),
-                     *self.folder.glob('autograded/*/*/*.ipynb')]:
-            try:
-                found = json.loads(path.read_text(errors='replace'))
-                found = harmless(nbformat.from_dict(found),
-                                 self._ours(path.parent.name))
-            except (ValueError, TypeError, LookupError, AttributeError,
-                    RecursionError):
-                continue  # nothing shows it as a notebook
-            _write(path, found)
-        mark.write_text(version)
-
-    def _ours(self, exercise: str) -> set[str]:
-        """What the text cells say that students get."""
-        source = self.folder / 'source' / exercise / f'{exercise}.ipynb'
-        return {cell.source for cell in self.template(exercise).cells
-                if cell.cell_type == 'markdown'} if source.exists() else set()
+        return cls.make(folder, [name for name in exercises
+                                 if not is_there(name)])
 
     def _do(self, what, function, *args):
         done = function(*args)
@@ -157,11 +128,13 @@ class Course:
         fifth of the time, as the gradebook stays open. A teacher's comments
         and points by hand stay.
         """
-        shown = harmless(notebook, self._ours(exercise))
+        ours = {cell.source for cell in self.template(exercise).cells
+                if cell.cell_type == 'markdown'}
+        shown = nbformat.writes(harmless(notebook, ours)) + '\n'
         for kind in 'submitted', 'autograded':
             place = self.folder / kind / student / exercise
             place.mkdir(parents=True, exist_ok=True)
-            _write(place / f'{exercise}.ipynb', shown)
+            write_whole(place / f'{exercise}.ipynb', shown)
         points = {cell.metadata.nbgrader.grade_id: determine_grade(cell)[0]
                   for cell in notebook.cells if is_grade(cell)}
         if self._gradebook is None:  # to open it takes longer than to write
@@ -190,7 +163,7 @@ class Course:
             for exercise, time in due.items():
                 gradebook.update_or_create_assignment(exercise, duedate=time)
 
-    def enter_late_days(self, results: 'Iterable[Result]') -> None:
+    def enter_late_days(self, results: Iterable[Result]) -> None:
         """Enter when each was handed in, and what its late days cost."""
         found = {(one.student, one.exercise): one for one in results}
         with self.api.gradebook as gradebook:
@@ -204,13 +177,6 @@ class Course:
                     datetime.fromisoformat(one.time).replace(tzinfo=None)
                     if one.time not in (None, late.MARKED) else None)
             gradebook.db.commit()
-
-
-def _write(path: Path, notebook: NotebookNode) -> None:
-    """Write a notebook anew, so that it is whole at any moment."""
-    new = path.with_name(f'{path.name}.new')
-    new.write_text(nbformat.writes(notebook) + '\n', encoding='utf-8')
-    new.replace(path)
 
 
 def _enter(gradebook, student, exercise, points):

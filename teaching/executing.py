@@ -263,9 +263,6 @@ async def _execute(notebook, cases, slot, behind_walls, alone, folder):
         argv=walls.command(folder, slot, behind_walls),
         interrupt_mode='message', language='python', display_name='d2lps')
     client = Client(notebook, km=manager)
-    problems = {}
-    ended = ''  # why no further cell is run
-    shown = False
     # nbclient's would end one kernel, and the grading would go on.
     asyncio.get_running_loop().add_signal_handler = lambda *_: None
     async with client.async_setup_kernel(env={
@@ -275,36 +272,45 @@ async def _execute(notebook, cases, slot, behind_walls, alone, folder):
         kernel = psutil.Process(manager.provisioner.pid)
         client.start_clocks(kernel, alone)
         try:
-            for k, cell in enumerate(notebook.cells):
-                if cell.cell_type != 'code' or not cell.source.strip():
-                    continue
-                if ended:
-                    problems[cell.id] = Problem(
-                        f'before it came to this cell, {ended}', skipped=True)
-                    continue
-                late = client.late
-                try:
-                    if cell.id.startswith('hidden') and not shown:
-                        _show(cases, folder)
-                        shown = True
-                    await client.run(cell, k)
-                except (Disturbed, Stopped) as error:
-                    if isinstance(error, Disturbed) and not alone:
-                        raise
-                    ended = str(error)
-                    problems[cell.id] = Problem(ended)
-                else:
-                    if client.late > late:
-                        problems[cell.id] = Problem(
-                            f'it did not end within {client.limit(cell)} s')
+            return await _run_cells(client, cases, folder)
         finally:
             await asyncio.to_thread(walls.end, kernel,
                                     None if behind_walls else folder)
+
+
+async def _run_cells(client, cases, folder):
+    """Run one cell after the other: from a cell's id to its `Problem`."""
+    problems = {}
+    ended = ''  # why no further cell is run
+    are_shown = False
+    for k, cell in enumerate(client.nb.cells):
+        if cell.cell_type != 'code' or not cell.source.strip():
+            continue
+        if ended:
+            problems[cell.id] = Problem(
+                f'before it came to this cell, {ended}', skipped=True)
+            continue
+        late = client.late
+        try:
+            # No cell above the first hidden check can read the cases.
+            if cell.id.startswith('hidden') and not are_shown:
+                _show(cases, folder)
+                are_shown = True
+            await client.run(cell, k)
+        except (Disturbed, Stopped) as error:
+            if isinstance(error, Disturbed) and not client.alone:
+                raise
+            ended = str(error)
+            problems[cell.id] = Problem(ended)
+        else:
+            if client.late > late:
+                problems[cell.id] = Problem(
+                    f'it did not end within {client.limit(cell)} s')
     return problems
 
 
 def _show(cases, folder):
-    """Only now: no cell above the first hidden check can read them.
+    """Write the hidden cases where the checks read them.
 
     Exclusive, because a link that a cell made here would lead us elsewhere.
     """

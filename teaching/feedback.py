@@ -68,8 +68,7 @@ def page(submission: 'Submission', results: 'Sequence[Result]') -> str:
     """HTML that needs nothing else. results: those of this student."""
     graded = [result for result in results if result.points is not None]
     return PAGE.render(
-        name=re.sub('_[0-9]+_assignsubmission_file_?$', '',
-                    submission.folder) or submission.student,
+        name=submission.folder,
         exercises=[(result, _lines(result), _no_answer(result))
                    for result in results],
         remarks=submission.remarks.get('', []),

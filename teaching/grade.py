@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from nbformat import NotebookNode
+from nbgrader.utils import is_grade
 from sqlalchemy.exc import SQLAlchemyError
 
 import d2lps
@@ -30,7 +31,7 @@ from teaching.course import Course
 from teaching.executing import execute
 from teaching.judging import judge
 from teaching.late import Rules, read_due
-from teaching.rebuilding import hidden_cases, is_check, rebuild
+from teaching.rebuilding import hidden_cases, rebuild
 from teaching.results import KEPT, Result, Results, digest, known_people
 from teaching.submissions import Submission, loose, read_all
 
@@ -39,8 +40,7 @@ MISSING = 'missing'  # no file, and nothing that could be meant for it
 NEEDS_TORCH = 'not graded: needs PyTorch'
 TABLES = 'grades.csv', 'students.csv', lms.FILLED_IN
 MADE = {'course', 'feedback', 'results', KEPT, *TABLES,
-        *(f'{name}.new' for name in TABLES),
-        'equal.csv'}  # which earlier versions wrote
+        *(f'{name}.new' for name in TABLES)}
 # The modules here that only write results down. Results depend on the others.
 WRITERS = ('byhand', 'course', 'feedback', 'grade', 'handback', 'late', 'lms',
            'release', 'results', 'spreadsheets')
@@ -258,7 +258,7 @@ def _judging_code() -> list[str]:
 
 def _max_points(notebook: NotebookNode) -> float:
     return float(sum(cell.metadata.nbgrader.points for cell in notebook.cells
-                     if is_check(cell)))
+                     if is_grade(cell)))
 
 
 def folder_for_results(to: PathLike, submitted: PathLike) -> Path:

@@ -9,28 +9,17 @@ shown as they were typed, as one block of code.
 import base64
 import re
 from collections.abc import Collection
-from typing import Any, TypeGuard
 
 from nbformat import NotebookNode, from_dict
+from nbgrader.utils import is_grade
 
 from d2lps.checks import writable
 
 PICTURES = {'image/png': b'\x89PNG\r\n\x1a\n', 'image/jpeg': b'\xff\xd8\xff'}
 MOST_PIXELS = 20_000_000  # a file of few bytes can have more than memory
-STREAMS = 'stdout', 'stderr'
-LARGEST_COUNT = 10 ** 6
 # Characters that are shown of a text cell, and of all cells of a notebook.
 CELL, NOTEBOOK = 10_000, 100_000
 HARDLY = 100  # a cell that is longer by no more than this stays whole
-NAME = re.compile(r'[\w-]{1,64}', re.ASCII)
-# What nbgrader has to know of a cell: keys of its metadata, each with a type,
-# or with NAME, which the value has to match.
-METADATA: dict[str, Any] = {
-    'grade': bool, 'grade_id': NAME, 'locked': bool, 'points': (int, float),
-    'schema_version': int, 'solution': bool, 'task': bool, 'cell_type': NAME,
-    'checksum': NAME}
-# A block of code in Markdown, with no such mark in it as begins and ends it.
-BLOCK = re.compile(r'(`{3,})\n((?:(?!\1).)*)\n\1', re.DOTALL)
 # JupyterLab makes links of addresses in outputs, but not with a space here.
 ADDRESS = re.compile(r':(?=//)|\bwww(?=\.)', re.IGNORECASE)
 # The header of a frame in JPEG: FF C0 to CF, length, bits, height and width,
@@ -56,6 +45,8 @@ def harmless(notebook: NotebookNode,
              ours: Collection[str] = ()) -> NotebookNode:
     """A graded notebook that can be shown to a teacher: a new one.
 
+    notebook: as `rebuild` makes it, so that names and metadata of its cells
+    are ours, with outputs that came through `kernel_messages`.
     ours: sources of text cells that are not a student's; they stay. Of a
     student's long cells the beginning is shown, and how much is not.
     """
@@ -66,43 +57,23 @@ def harmless(notebook: NotebookNode,
             'kernelspec': {'name': 'python3', 'display_name': 'Python 3',
                            'language': 'python'},
             'language_info': {'name': 'python'}},
-        'cells': [_cell(cell, k, ours, room)
-                  for k, cell in enumerate(notebook.cells)]})
+        'cells': [_cell(cell, ours, room) for cell in notebook.cells]})
 
 
-def _cell(cell, k, ours, room):
-    """The harmless version of the cell with number k, as a dictionary."""
-    nbgrader = _nbgrader(cell)
-    is_code = cell.cell_type == 'code'
-    made = {'cell_type': 'code' if is_code else 'markdown',
-            'id': _fitting(cell.get('id'), NAME) or f'c{k}',
-            'metadata': {'nbgrader': nbgrader} if nbgrader else {}}
-    if is_code:
-        source = writable(str(cell.source))
-        if not nbgrader.get('grade'):  # check cells are ours, and stay whole
-            source = _cut(source, room, 'code', NOTEBOOK, '# ')
-        outputs = map(_output, cell.get('outputs', ()))
-        count = cell.get('execution_count')
-        return made | {'source': source,
-                       'execution_count': count if is_count(count) else None,
-                       'outputs': [one for one in outputs if one]}
-    if cell.cell_type == 'markdown' and cell.source in ours:
-        return made | {'source': cell.source}
-    source = writable(str(cell.source))
-    block = BLOCK.fullmatch(source)  # ours, of an earlier grading
-    return made | {'source': as_typed(
-        _cut(block[2] if block else source, room, 'text', CELL))}
-
-
-def _nbgrader(cell):
-    """What nbgrader has to know of a cell; empty if that is not a cell of its.
-    """
-    metadata = cell.metadata.get('nbgrader')
-    if not isinstance(metadata, dict) or not (
-            _fitting(metadata.get('grade_id'), NAME)):
-        return {}
-    return {key: metadata[key] for key, form in METADATA.items()
-            if _fitting(metadata.get(key), form) is not None}
+def _cell(cell, ours, room):
+    """The harmless version of a cell, as a dictionary."""
+    source = writable(cell.source)
+    made = {'cell_type': cell.cell_type, 'id': cell.id, 'source': source,
+            'metadata': cell.metadata}
+    if cell.cell_type == 'code':
+        if not is_grade(cell):  # check cells are ours, and stay whole
+            made['source'] = _cut(source, room, 'code', NOTEBOOK, '# ')
+        outputs = map(_output, cell.outputs)
+        made |= {'execution_count': cell.execution_count,
+                 'outputs': [one for one in outputs if one]}
+    elif cell.source not in ours:
+        made['source'] = as_typed(_cut(source, room, 'text', CELL))
+    return made
 
 
 def _cut(text, room, kind, most, before=''):
@@ -117,49 +88,27 @@ def _cut(text, room, kind, most, before=''):
         f'{text[:length]}\n\n{before}[cut: {more} more characters]')
 
 
-def _fitting(value, form):
-    """The value if it is of this form, else None. form: see `METADATA`."""
-    if form is NAME:
-        fits = isinstance(value, str) and NAME.fullmatch(value)
-    else:
-        fits = isinstance(value, form)
-    return value if fits else None
-
-
-def is_count(value: object) -> TypeGuard[int]:
-    """Can it be the number of a cell's run?"""
-    return type(value) is int and 0 <= value < LARGEST_COUNT
-
-
 def _output(output):
     """An output without what is active, or nothing if nothing is left."""
-    kind, data = output.get('output_type'), output.get('data')
+    kind = output.output_type
     if kind == 'stream':
-        name = output.get('name')
-        return {'output_type': kind, 'text': _plain(output.get('text')),
-                'name': name if name in STREAMS else STREAMS[0]}
+        return {'output_type': kind, 'name': output.name,
+                'text': _plain(output.text)}
     if kind == 'error':
-        return {'output_type': kind, 'ename': _plain(output.get('ename')),
-                'evalue': _plain(output.get('evalue')),
-                'traceback': [*map(_plain, output.get('traceback') or ())]}
-    if not isinstance(data, dict):
-        return None
+        return {'output_type': kind, 'ename': _plain(output.ename),
+                'evalue': _plain(output.evalue),
+                'traceback': [*map(_plain, output.traceback)]}
     left = {name: picture for name, begin in PICTURES.items()
-            if (picture := _picture(data.get(name), begin))}
-    if 'text/plain' in data:
-        left['text/plain'] = _plain(data['text/plain'])
+            if (picture := _picture(output.data.get(name, ''), begin))}
+    if 'text/plain' in output.data:
+        left['text/plain'] = _plain(output.data['text/plain'])
     return left and {'output_type': 'display_data', 'data': left,
                      'metadata': {}}
 
 
 def _plain(text):
     """Text, without the addresses that JupyterLab makes links of."""
-    return ADDRESS.sub(r'\g<0> ', CODES.sub('', writable(_joined(text))))
-
-
-def _joined(text):
-    """One text; notebooks may have a list of its lines."""
-    return ''.join(map(str, text)) if isinstance(text, list) else str(text)
+    return ADDRESS.sub(r'\g<0> ', CODES.sub('', writable(text)))
 
 
 def _picture(text, begin):
@@ -168,7 +117,7 @@ def _picture(text, begin):
     begin: the bytes with which pictures of its kind begin.
     """
     try:
-        found = base64.b64decode(''.join(_joined(text).split()), validate=True)
+        found = base64.b64decode(''.join(text.split()), validate=True)
     except ValueError:
         return None
     if not found.startswith(begin) or _pixels(found) > MOST_PIXELS:

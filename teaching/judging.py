@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from nbformat import NotebookNode
 from nbformat.v4 import new_output
+from nbgrader.utils import is_grade
 
 from d2lps.exercises.checking import (NOTES, Case, Check, Wrong, check_of,
                                       judge_notes)
@@ -33,7 +34,7 @@ def judge(exercise: str, notebook: NotebookNode, cases: HiddenCases,
     """
     verdicts, broken = [], _broken(notebook)
     for cell in notebook.cells:
-        if not cell.metadata.get('nbgrader', {}).get('grade'):
+        if not is_grade(cell):
             continue
         kind, part = cell.metadata.nbgrader.grade_id.split('-', 1)
         one = check_of(exercise, part)
@@ -75,7 +76,7 @@ def _judge_hidden(one: Check, notes: str, cases: Sequence[Case]) -> None:
 def _broken(notebook: NotebookNode) -> str:
     """What stopped a cell of the student's before the checks, in words."""
     for cell in notebook.cells:
-        if cell.metadata.get('nbgrader', {}).get('grade'):
+        if is_grade(cell):
             break
         for output in cell.get('outputs', ()):
             if output.output_type == 'error':

@@ -77,8 +77,7 @@ class Export:
         """The students that a folder can mean: none, one, or more."""
         if number and self.kind != 'report':
             return [one for one in self.students if one.number == number]
-        if number:
-            folder = re.sub(r'_\d+(_assignsubmission_file_?)?$', '', folder)
+        folder = folder.removesuffix(f'_{number}') if number else folder
         return ([one for one in self.students if _plain(folder) in one.ids] or
                 [one for one in self.students
                  if _words(folder) == _words(one.name)])

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import NamedTuple, TypeAlias
 
 from nbformat import NotebookNode
+from nbgrader.utils import is_grade
 from nbformat.v4 import new_code_cell, new_markdown_cell
 
 from d2lps.annotations import PathLike
@@ -43,7 +44,7 @@ def rebuild(template: NotebookNode, handed_in: NotebookNode) -> Rebuilt:
     template: the solved source.
     """
     made = copy.deepcopy(template)
-    checks = [cell for cell in made.cells if is_check(cell)]
+    checks = [cell for cell in made.cells if is_grade(cell)]
     asked = asked_for(checks)
     above, below = _own_cells(handed_in, checks)
     remarks = _changed_checks(handed_in, checks)
@@ -228,11 +229,6 @@ def grade_id(cell: NotebookNode) -> str:
     """nbgrader's name of a cell; a cell's id is the same in our notebooks."""
     found = cell.metadata.get('nbgrader', {}).get('grade_id')
     return found or cell.get('id', '')
-
-
-def is_check(cell: NotebookNode) -> bool:
-    """Is it one of our cells that check, and give points?"""
-    return bool(cell.metadata.get('nbgrader', {}).get('grade'))
 
 
 def imports_of(notebook: NotebookNode) -> str:

@@ -71,7 +71,7 @@ class Results:
         self.people = {
             student: Called(*one) for student, one
             in _load(folder, PEOPLE, {}).items()} | {
-            student: Called(one.folder or student, one.number)
+            student: Called(one.folder, one.number)
             for student, one in self._submissions.items()}
         self._keep(PEOPLE, self.people)
         # By student and exercise.
@@ -81,7 +81,6 @@ class Results:
             told = json.loads(path.read_text())
             told['verdicts'] = [Verdict(*one) for one in told['verdicts']]
             self._digests[path.parent.name, path.stem] = told.pop('digest')
-            told.pop('answer', None)  # which earlier versions wrote
             self._results[path.parent.name, path.stem] = Result(**told)
 
     def known(self, student: str, exercise: str,
@@ -110,7 +109,7 @@ class Results:
         folder = self.folder / 'results' / result.student
         folder.mkdir(exist_ok=True)
         path = folder / f'{result.exercise}.json'
-        _replace(path, json.dumps(result._asdict() | {'digest': digest}))
+        write_whole(path, json.dumps(result._asdict() | {'digest': digest}))
 
     def note_gradebook(self, by_hand: byhand.Written,
                        rules: late.Rules) -> None:
@@ -122,7 +121,7 @@ class Results:
             self.write(*self._submissions)
 
     def _keep(self, name: str, what: Any) -> None:
-        _replace(self.folder / KEPT / name, json.dumps(what))
+        write_whole(self.folder / KEPT / name, json.dumps(what))
 
     def all(self) -> list[Result]:
         """All results, by student and then by exercise."""
@@ -139,15 +138,15 @@ class Results:
         results = self.all()
         folders = {student: called.folder for student, called
                    in self.people.items()}
-        _replace(self.folder / 'grades.csv',
+        write_whole(self.folder / 'grades.csv',
                  spreadsheets.long(results, folders))
         # Spreadsheets take this sign for UTF-8, and no sign for what is not.
-        _replace(self.folder / 'students.csv', '\ufeff' + spreadsheets.wide(
+        write_whole(self.folder / 'students.csv', '\ufeff' + spreadsheets.wide(
             results, folders, {student: one.remarks.get('', [])
                                for student, one in self._submissions.items()}))
         for student in students:
             if student in self._submissions:
-                _replace(self.folder / 'feedback' / f'{student}.html',
+                write_whole(self.folder / 'feedback' / f'{student}.html',
                          feedback.page(self._submissions[student], [
                              one for one in results
                              if one.student == student]))
@@ -165,7 +164,7 @@ def _load(folder: PathLike, name: str, otherwise: Any) -> Any:
     return json.loads(path.read_text()) if path.is_file() else otherwise
 
 
-def _replace(path: Path, text: str) -> None:
+def write_whole(path: Path, text: str) -> None:
     """Write a file anew, so that it is whole at any moment."""
     new = path.with_name(f'{path.name}.new')
     with open(new, 'w', newline='', encoding='utf-8',

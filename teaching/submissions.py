@@ -43,7 +43,7 @@ class Submission(NamedTuple):
     student: str
     notebooks: dict[str, NotebookNode]
     remarks: dict[str, list[str]]
-    folder: str = ''
+    folder: str
     number: str = ''
     times: dict[str, str] = {}
 
@@ -82,8 +82,7 @@ def read_all(folder: PathLike,
     if not students:
         raise ValueError(f'FROM must be a folder with a folder for each '
                          f'student in it; {folder} has none')
-    names = {_called(of_before)[0]: student
-             for of_before, student in (known or {}).items()}
+    names = dict(known or {})
     for called in students:
         if called not in names:
             names[called] = _new_name(called, names.values())

@@ -1,11 +1,13 @@
-"""A class: one student with all solutions, one with none, and all sorts."""
+"""What students hand in, right, wrong or bad, and how it is graded here."""
+import asyncio
+import csv
 import json
-import os
 import sys
 from pathlib import Path
 
 import nbformat
 from nbformat.v4 import new_code_cell, new_output
+from nbgrader.utils import is_grade
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.append(str(ROOT / 'tests' / 'exercises'))
@@ -13,52 +15,22 @@ from answers import (  # noqa: E402, F401
     RUNNING,
     answer_cell,
     answers_of,
-    each_that_runs,
     solution,
     with_answer,
 )
 
-from d2lps.exercises.checking import EXERCISES  # noqa: E402
+from teaching import grade, walls  # noqa: E402
+from teaching.executing import execute  # noqa: E402
+from teaching.judging import judge  # noqa: E402
+from teaching.rebuilding import hidden_cases, rebuild  # noqa: E402
 
-# tests/exercises judges stubs and wrong answers of all, without a kernel.
-SOME = 'minibatch', 'tree', 'checkpoint'
 TASKS = ROOT / 'notebooks' / 'exercises' / 'tasks'
-SPY = '''
-import pathlib, socket
-for place in {places}:
-    try:
-        list(pathlib.Path(place).iterdir())
-        print('could read', place)
-    except OSError:
-        print('walls')
-try:
-    socket.create_connection(('127.0.0.1', {port}), timeout=2)
-    print('could connect')
-except OSError:
-    print('walls')
-'''
-# What each of them puts into a cell before the check cells, and what the
-# table says of it, a part of the remarks.
-MISCHIEF = {
-    'loops': ('import time\nwhile True: time.sleep(1)',
-              'did not end within 10 s'),
-    'eats-memory': ('x = bytearray(6 * 2 ** 30)\nx[::4096] = b"1" * len('
-                    'x[::4096])', None),
-    'forks': ('import os, time\nfor _ in range(10 ** 6):\n'
-              '    os.fork() or time.sleep(60)', None),
-    'prints': ('for k in range(10 ** 5): print(k)', None),
-    'ends-itself': ('import os; os._exit(0)', 'the process ended'),
-    'forges': ('import d2lps.exercises.checking as c\nc.judge_notes = '
-               'lambda *args: None\nc.take_notes = lambda *args: "[]"', None)}
+BEHIND = 'none' if walls.problem() else 'bwrap'
+LOOP = 'import time\nwhile True: time.sleep(1)'
 
 
-def released(exercise):
+def released(exercise='tree'):
     return nbformat.read(TASKS / f'{exercise}.ipynb', 4)
-
-
-def wrong_answer(exercise):
-    """The most plausible one; tests/exercises looks at all of them."""
-    return next(one for one in answers_of(exercise) if one.says)
 
 
 def answered(exercise='tree'):
@@ -74,10 +46,6 @@ def with_cell(notebook, code):
     return notebook
 
 
-def is_check(cell):
-    return cell.metadata.get('nbgrader', {}).get('grade')
-
-
 def copied(cell, source=None):
     """As Jupyter copies a cell: with all that it knows of it."""
     copy = nbformat.from_dict(json.loads(json.dumps(cell)))
@@ -86,52 +54,41 @@ def copied(cell, source=None):
     return copy
 
 
-def judged(course, wrong=(), exercise='tree'):
-    """A notebook as the grading hands it over: judged, these checks wrong."""
-    notebook = course.template(exercise)
-    for cell in filter(is_check, notebook.cells):
-        cell.outputs = [
-            new_output('error', ename='Wrong', evalue='',
-                       traceback=['Where is your sum?'])
-            if cell.metadata.nbgrader.grade_id in wrong else
-            new_output('stream', name='stdout', text='Right\n')]
+def hand_in(folder, student, notebook, name='tree'):
+    """Put a notebook, or a text, into the student's folder in `in`."""
+    place = folder / 'in' / student
+    place.mkdir(parents=True, exist_ok=True)
+    (place / f'{name}.ipynb').write_text(
+        notebook if isinstance(notebook, str) else json.dumps(notebook))
+
+
+def graded(folder, *options):
+    """Grade `in` into `out`, as a teacher does: the rows of grades.csv.
+
+    They are by student and exercise.
+    """
+    grade.main([str(folder / 'in'), '--to', str(folder / 'out'), '--walls',
+                BEHIND, *options])
+    with open(folder / 'out' / 'grades.csv', newline='') as file:
+        return {(row['student'], row['exercise']): row
+                for row in csv.DictReader(file)}
+
+
+def executed(notebook, exercise='tree', **options):
+    """Rebuild and execute a notebook without walls, and judge it.
+
+    Returns what was executed, the verdicts, and the problems.
+    """
+    made, _ = rebuild(solution(exercise), notebook)
+    cases = hidden_cases(grade.HIDDEN, exercise)
+    problems = asyncio.run(execute(
+        made, cases, 0, **{'behind_walls': False} | options))
+    return made, judge(exercise, made, cases, problems), problems
+
+
+def judged(course):
+    """The solution of tree, as the grading hands it over."""
+    notebook = course.template('tree')
+    for cell in filter(is_grade, notebook.cells):
+        cell.outputs = [new_output('stream', name='stdout', text='Right\n')]
     return notebook
-
-
-def make_class(folder, port):
-    """A folder of a class; port: one where somebody listens."""
-    def put(student, notebook, name='tree'):
-        (folder / student).mkdir(exist_ok=True, parents=True)
-        nbformat.write(notebook, folder / student / f'{name}.ipynb')
-
-    for name in EXERCISES:
-        put('solved', solution(name), name)
-    for name in SOME:
-        put('stub', released(name), name)
-        put('wrong', with_answer(released(name), wrong_answer(name).code),
-            name)
-    for student, (code, _) in MISCHIEF.items():
-        put(student, with_cell(answered(), code))
-    places = [str(ROOT / 'notebooks'), str(ROOT / 'teaching' / 'hidden'),
-              str(folder / 'solved'), '/usr/local/share']
-    put('spies', with_cell(answered(), SPY.format(places=places, port=port)))
-    put('leads', with_cell(answered(), 'import os\nos.symlink('
-                           f'{str(folder / "led")!r}, '
-                           'os.environ["D2LPS_CASES"])'))
-    notebook = answered()
-    notebook.cells = [cell for cell in notebook.cells if not is_check(cell)]
-    put('deletes', notebook)
-    notebook = answered()
-    for cell in filter(is_check, notebook.cells):
-        cell.source = 'print("Right: all of it")'
-    put('edits', notebook)
-    (folder / 'no-notebook').mkdir()
-    (folder / 'no-notebook' / 'tree.ipynb').write_text('{"cells": [')
-    put('misnames', answered(), 'Übung 3 (1)')
-    (folder / 'misnames' / 'timestamp.txt').write_text(
-        '2026-11-22 10:00:00.000000 UTC')
-    (folder / 'missing').mkdir()
-    (folder / 'links').mkdir()
-    os.symlink(folder / 'solved' / 'tree.ipynb',
-               folder / 'links' / 'tree.ipynb')
-    (folder / '=cmd() <b>').mkdir()

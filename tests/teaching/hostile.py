@@ -5,6 +5,7 @@ Whatever runs, or is loaded without a click, asks for an address with PWNED.
 import base64
 
 from nbformat import from_dict
+from nbformat.v4 import new_code_cell, new_markdown_cell
 
 PWNED = 'pwned'
 JS = f"fetch('/{PWNED}');window.{PWNED}=1"
@@ -89,35 +90,26 @@ OUTPUTS = [
     _display('application/pdf', _base64(SCRIPT)),
     _display('application/xhtml+xml', SVG), _display('text/xml', SVG),
     _display(SCRIPT, SCRIPT), _display('text/plain', SCRIPT),
-    _display('text/plain', [SCRIPT, f'http://localhost/{PWNED}']),
+    _display('text/plain', f'http://localhost/{PWNED}'),
     _display('text/plain', f'\x1b]8;;/{PWNED}\x1b\\a\x1b]8;;\x1b\\'),
     _display('text/plain', f'\x1b[31m{SCRIPT}\x1b[0m'),
     _display('image/png', OUT), _display('image/png', _base64(SVG)),
     _display('image/jpeg', f'iVBORw0KGgo=" onerror="{JS}'),
-    _display('image/gif', _base64(SVG)), _display('image/png', [OUT]),
+    _display('image/gif', _base64(SVG)),
     _display('image/png', 'iVBORw0KGgo=', metadata={
         'image/png': {'width': OUT, 'height': OUT, 'alt': OUT},
         'width': OUT, 'filenames': {'image/png': f'/{PWNED}'}}),
-    _display('image/svg+xml', SVG, svg_filename=f'/{PWNED}'),
-    {'output_type': 'execute_result', 'data': {'text/plain': SCRIPT},
-     'metadata': {}, 'execution_count': OUT},
     {'output_type': 'execute_result', 'data': {'text/html': SCRIPT},
      'metadata': {}, 'execution_count': 1},
-    {'output_type': 'stream', 'name': OUT, 'text': SCRIPT},
-    {'output_type': 'stream', 'name': 'stdout', 'text': [SCRIPT]},
+    {'output_type': 'stream', 'name': 'stdout', 'text': SCRIPT},
     {'output_type': 'error', 'ename': SCRIPT, 'evalue': SCRIPT,
-     'traceback': [SCRIPT, f'\x1b[31m{SVG}']},
-    {'output_type': OUT, 'data': {'text/html': SCRIPT}, 'metadata': {}}]
+     'traceback': [SCRIPT, f'\x1b[31m{SVG}']}]
+# What only the file has that a student hands in.
 METADATA = {
     'title': SCRIPT, 'authors': [{'name': SCRIPT}], 'trusted': True,
     'kernelspec': {'name': OUT, 'display_name': SCRIPT, 'language': OUT},
-    'language_info': {'name': OUT, 'pygments_lexer': OUT, 'mimetype': OUT,
-                      'codemirror_mode': OUT, 'file_extension': OUT},
-    'widgets': {'application/vnd.jupyter.widget-state+json': {
-        'state': {'a': {'model_name': 'HTMLModel', 'model_module':
-                        '@jupyter-widgets/controls', 'model_module_version':
-                        '2.0.0', 'state': {'value': SCRIPT}}, 'b': OUT},
-        'version_major': 2, 'version_minor': 0}}}
+    'language_info': {'name': OUT, 'pygments_lexer': OUT, 'mimetype': OUT},
+    'widgets': {'application/vnd.jupyter.widget-state+json': {'state': OUT}}}
 OF_CELLS = {'tags': [OUT], 'name': OUT, 'alt': OUT, 'trusted': True,
             'raw_mimetype': 'text/html', 'format': 'text/html',
             'magics_language': OUT, 'jupyter': {'a': OUT}, 'slideshow': OUT,
@@ -128,28 +120,28 @@ ATTACHMENTS = {'a.svg': {'image/svg+xml': _base64(SVG)},
                'a.html': {'text/html': _base64(SCRIPT)}}
 
 
-def cells():
-    """One for each of these."""
-    return [from_dict(one) for one in [
-        *({'cell_type': 'markdown', 'source': one, 'metadata': OF_CELLS,
-           'attachments': ATTACHMENTS, 'id': f'm{k}'}
-          for k, one in enumerate(MARKDOWN)),
-        *({'cell_type': 'raw', 'source': one, 'metadata': OF_CELLS,
-           'id': f'r{k}'} for k, one in enumerate(HTML)),
-        *({'cell_type': 'code', 'source': '1', 'metadata': OF_CELLS,
-           'outputs': [one], 'execution_count': None, 'id': f'o{k}'}
-          for k, one in enumerate(OUTPUTS)),
-        *({'cell_type': 'code', 'source': one, 'metadata': {}, 'outputs': [],
-           'execution_count': OUT, 'id': f'c{k}'}
-          for k, one in enumerate((SCRIPT, f'%%html\n{SCRIPT}', SVG,
-                                   f'%%javascript\n{JS}', '# &lt;b&gt;'))),
-        {'cell_type': 'code', 'source': '1', 'metadata': OF_CELLS,
-         'outputs': [], 'execution_count': 1, 'id': OUT},
-        {'cell_type': OUT, 'source': SCRIPT, 'metadata': {}, 'id': 'x'}]]
-
-
 def hostile(notebook):
-    """A notebook with all of it."""
-    notebook.cells += cells()
+    """A graded notebook with all of it: a cell for each."""
+    notebook.cells += [
+        *(new_markdown_cell(one, id=f'm{k}')
+          for k, one in enumerate(MARKDOWN)),
+        *(new_code_cell('1', outputs=[from_dict(one)], id=f'o{k}')
+          for k, one in enumerate(OUTPUTS)),
+        *(new_code_cell(one, id=f'c{k}') for k, one in enumerate((
+            SCRIPT, f'%%html\n{SCRIPT}', SVG, f'%%javascript\n{JS}',
+            '# &lt;b&gt;')))]
+    return notebook
+
+
+def hostile_file(notebook):
+    """A notebook as a student may hand it in: of all types, with all of it."""
+    first = len(notebook.cells)
+    notebook = hostile(notebook)
+    for k, cell in enumerate(notebook.cells[first:]):
+        cell.metadata = from_dict(OF_CELLS)
+        if k % 9 == 0:
+            cell.cell_type, cell.id = ('raw', OUT)[k % 2], OUT
+        elif cell.cell_type == 'markdown':
+            cell.attachments = from_dict(ATTACHMENTS)
     notebook.metadata.update(from_dict(METADATA))
     return notebook

@@ -1,20 +1,15 @@
 """nbgrader's gradebook: what it gets, and no points are lost when it fails."""
-import csv
 import sqlite3
 import subprocess
 import sys
 
-import nbformat
 import pytest
-from handins import answered, with_cell
+from handins import answered, graded, hand_in, with_cell
 
-from teaching import walls
-from teaching.grade import Grading, folder_for_results
-from teaching.submissions import read_all
+from teaching.course import Course
 
 pytestmark = [pytest.mark.full, pytest.mark.filterwarnings(
     'ignore::sqlalchemy.exc.SAWarning')]  # of nbgrader's own code
-DUE = {'tree': '2026-11-20T18:00:00+00:00'}
 
 
 class Class:
@@ -22,25 +17,16 @@ class Class:
 
     def __init__(self, folder):
         self.folder = folder
-        self.gradebook = folder / 'out' / 'course' / 'gradebook.db'
-        (folder / 'in' / 'ada').mkdir(parents=True)
-        self.hand_in(answered())
+        self.course = Course(folder / 'out' / 'course')
+        self.gradebook = self.course.folder / 'gradebook.db'
+        hand_in(folder, 'ada', answered())
         (folder / 'in' / 'ada' / 'timestamp.txt').write_text(
             '2026-11-22 10:00:00.000000 UTC')
 
-    def hand_in(self, notebook):
-        nbformat.write(notebook, self.folder / 'in' / 'ada' / 'tree.ipynb')
-
-    def grade(self, **options):
-        """The course, and Ada's row in the table."""
-        grading = Grading(
-            read_all(self.folder / 'in'), ['tree'],
-            folder_for_results(self.folder / 'out', self.folder / 'in'),
-            not walls.problem(), **options)
-        grading.run()
-        with open(self.folder / 'out' / 'grades.csv', newline='') as file:
-            [row] = csv.DictReader(file)
-        return grading._course, row
+    def grade(self, *options):
+        """Ada's row in the table."""
+        [row] = graded(self.folder, *options).values()
+        return row
 
     def page(self):
         return (self.folder / 'out' / 'feedback' / 'ada.html').read_text()
@@ -65,40 +51,39 @@ def a_class(tmp_path):
 
 def test_due_dates_and_late_days(a_class):
     """As nbgrader's formgrader and `nbgrader db` write and read them."""
-    course, row = a_class.grade(due=DUE, late=10)
+    due = a_class.folder / 'due.csv'
+    due.write_text('exercise,due\ntree,2026-11-20T18:00Z')
+    row = a_class.grade('--due', str(due), '--late', '10')
     assert (row['points'], row['late days']) == ('8', '2')
-    with course.api.gradebook as gradebook:
+    with a_class.course.api.gradebook as gradebook:
         found = gradebook.find_submission('tree', 'ada')
         assert (found.score, found.late_submission_penalty) == (10, 2)
         assert found.total_seconds_late == 40 * 3600
     subprocess.run(
         [sys.executable, '-m', 'nbgrader', 'db', 'assignment', 'add', 'tree',
-         '--duedate=2026-11-21 18:00'], cwd=course.folder, check=True,
+         '--duedate=2026-11-21 18:00'], cwd=a_class.course.folder, check=True,
         timeout=120)
-    course, row = a_class.grade()  # the percentage stays
+    row = a_class.grade()  # the percentage stays
     assert (row['points'], row['late days']) == ('9', '1')
     assert '1 day late: 9 points, not 10' in a_class.page()
-    with course.api.gradebook as gradebook:
-        found = gradebook.find_submission('tree', 'ada')
-        assert found.late_submission_penalty == 1
     a_class.gradebook.write_bytes(b'no database' * 1000)
-    assert a_class.grade()[1]['points'] == '9'
-    assert a_class.grade(late=0)[1]['points'] == '10'
+    assert a_class.grade()['points'] == '9'
+    assert a_class.grade('--late', '0')['points'] == '10'
 
 
 def test_points_by_hand_win_and_say_so(a_class):
-    course, _ = a_class.grade()
-    write_by_hand(course, check_sum=(1.5, 0), hidden_time=(None, 0.25))
-    _, row = a_class.grade()
+    a_class.grade()
+    write_by_hand(a_class.course, check_sum=(1.5, 0), hidden_time=(None, 0.25))
+    row = a_class.grade()
     assert row['points'] == '9.75'
     assert 'by hand: 9.75 points, not 10' in row['remarks']
     assert 'Why &lt;b&gt;two&lt;/b&gt; loops?' in a_class.page()
     assert '1.5 of 2 by hand' in a_class.page()
-    a_class.hand_in(with_cell(answered(), 'again = True'))
-    _, row = a_class.grade()
+    hand_in(a_class.folder, 'ada', with_cell(answered(), 'again = True'))
+    row = a_class.grade()
     assert row['points'] == '9.75' and 'graded anew since' in row['remarks']
-    write_by_hand(course, check_sum=(None, 0), hidden_time=(None, 0))
-    _, row = a_class.grade()
+    write_by_hand(a_class.course, check_sum=(None, 0), hidden_time=(None, 0))
+    row = a_class.grade()
     assert row['points'] == '10' and 'by hand' not in row['remarks']
     assert 'Why &lt;b&gt;two' in a_class.page()
 
@@ -107,24 +92,28 @@ def test_nothing_is_lost_when_it_is_in_use_or_damaged(a_class):
     a_class.grade()
     other = sqlite3.connect(a_class.gradebook)
     other.execute('BEGIN EXCLUSIVE')
-    course, row = a_class.grade(again=['ada'])
+    row = a_class.grade('--again', 'ada')
     other.close()
     assert row['points'] == '10' and 'database is locked' in row['remarks']
-    course, row = a_class.grade()  # the same again, which enters it
+    row = a_class.grade()  # the same again, which enters it
     assert row['points'] == '10' and not row['remarks']
-    write_by_hand(course, check_sum=(1, 0))
-    assert a_class.grade()[1]['points'] == '9'
+    write_by_hand(a_class.course, check_sum=(1, 0))
+    assert a_class.grade()['points'] == '9'
     a_class.gradebook.write_bytes(b'no database' * 1000)
-    assert a_class.grade()[1]['points'] == '9'
+    assert a_class.grade()['points'] == '9'
     assert 'Why &lt;b&gt;two' in a_class.page()
     a_class.gradebook.unlink()
-    course, row = a_class.grade(again=['ada'])
+    row = a_class.grade('--again', 'ada')
     assert row['points'] == '10' and not row['remarks']
 
 
-def test_nbgraders_own_command_does_not_grade(a_class):
+def test_nbgraders_own_command_does_not_grade(tmp_path):
     """It would run students' code as the teacher."""
-    course, _ = a_class.grade()
+    course = Course.make(tmp_path / 'course', ['tree'])
+    hand_in(tmp_path, 'ada', answered())
+    (course.folder / 'submitted' / 'ada').mkdir(parents=True)
+    (tmp_path / 'in' / 'ada').rename(
+        course.folder / 'submitted' / 'ada' / 'tree')
     done = subprocess.run(
         [sys.executable, '-m', 'nbgrader', 'autograde', 'tree', '--force'],
         cwd=course.folder, text=True, capture_output=True, timeout=120)

@@ -2,20 +2,13 @@
 
 Nobody gains by a notebook that cannot be graded, and nobody else loses.
 """
-import asyncio
-
 import nbformat
 import pytest
-from handins import ROOT, answer_cell, answered, released, solution, with_cell
+from handins import answer_cell, answered, executed, released, with_cell
 
 from teaching import executing
-from teaching.executing import execute
-from teaching.judging import judge
-from teaching.rebuilding import hidden_cases, rebuild
 
-pytestmark = [pytest.mark.full, pytest.mark.filterwarnings(
-    'ignore::sqlalchemy.exc.SAWarning')]
-
+pytestmark = pytest.mark.full
 
 # What code of a student's can send as its kernel: the first line of each cell
 # that sends one. The kernel's key is theirs.
@@ -73,34 +66,27 @@ def with_messages(notebook):
     return notebook
 
 
-def graded_here(notebook):
-    made, _ = rebuild(solution('tree'), notebook)
-    cases = hidden_cases(ROOT / 'teaching' / 'hidden', 'tree')
-    problems = asyncio.run(execute(made, cases, 0, behind_walls=False))
-    return made, judge('tree', made, cases, problems)
-
-
-def test_no_message_ends_the_grading(tmp_path):
+def test_no_message_ends_the_grading():
     """Nor changes the points: what is no message is not listened to."""
-    made, verdicts = graded_here(with_messages(answered()))
+    made, verdicts, _ = executed(with_messages(answered()))
     assert len(verdicts) == 6 and not any(one.wrong for one in verdicts)
     said = [output for cell in made.cells for output in
             cell.get('outputs', ()) if output.output_type == 'error']
     assert not said, said  # each of them was sent
     nbformat.validate(made)
     nbformat.writes(made).encode()  # a file can have it
-    _, verdicts = graded_here(with_messages(released('tree')))
+    _, verdicts, _ = executed(with_messages(released()))
     assert len(verdicts) == 6 and all(one.wrong for one in verdicts)
 
 
 def test_who_never_stops_sending_is_stopped(monkeypatch):
     """Also what is for nobody: others, and the clock, have their turn."""
     monkeypatch.setattr(executing, 'SECONDS', 3)
-    notebook = released('tree')
+    notebook = released()
     for _ in range(3):
         with_cell(notebook, SENDS + "while True:\n"
                   "    signed(header(), {'msg_id': 'b'}, {}, text)")
-    _, verdicts = graded_here(notebook)
+    _, verdicts, _ = executed(notebook)
     assert all(one.wrong for one in verdicts)
 
 
@@ -113,7 +99,7 @@ def test_a_message_of_a_check_cell_is_judged_or_wrong():
             "    mine['msg_id'] = kernel.get_parent()['header']['msg_id']\n"
             f"    say('display_data', {{'data': {{notes: {notes}}}, "
             "'metadata': {}})\n    return right(n)")
-        _, verdicts = graded_here(notebook)
+        _, verdicts, _ = executed(notebook)
         assert len(verdicts) == 6
         is_text = notes.startswith("'")  # else it is not listened to
         assert all(bool(one.wrong) == is_text for one in verdicts), verdicts

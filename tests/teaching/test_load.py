@@ -1,21 +1,15 @@
 """What others do at the same time costs nobody points."""
-import asyncio
 import os
 import subprocess
 import sys
 import time
 
-import nbformat
 import psutil
 import pytest
-from handins import ROOT, answered, solution, with_cell
+from handins import answered, executed, graded, hand_in, with_cell
 
 from teaching import executing, grade, walls
 from teaching.executing import Disturbed, Problem, execute
-from teaching.grade import Grading, folder_for_results
-from teaching.judging import judge
-from teaching.rebuilding import hidden_cases, rebuild
-from teaching.submissions import read_all
 
 CPU = min(os.sched_getaffinity(0)) if hasattr(os, 'sched_getaffinity') else 0
 needs_affinity = pytest.mark.skipif(
@@ -80,14 +74,11 @@ sys.stdin.read()
         assert used.look() < seconds + 0.3
 
 
-def run(code, alone=True, behind_walls=False):
+def run(code, **options):
     """The points of a right answer with a cell of code above it, and why a
     cell has no outputs."""
-    made, _ = rebuild(solution('tree'), with_cell(answered(), code))
-    cases = hidden_cases(ROOT / 'teaching' / 'hidden', 'tree')
-    problems = asyncio.run(execute(made, cases, 0, behind_walls, alone))
-    return sum(one.points for one in judge('tree', made, cases, problems)
-               if not one.wrong), problems
+    _, verdicts, problems = executed(with_cell(answered(), code), **options)
+    return sum(one.points for one in verdicts if not one.wrong), problems
 
 
 @needs_affinity
@@ -134,9 +125,8 @@ def test_what_others_may_have_ended_is_executed_alone(tmp_path, monkeypatch):
     with pytest.raises(Disturbed, match='the process ended'):
         run('import os\nos._exit(1)', alone=False)
     for student in 'ada', 'bob', 'eve':
-        (tmp_path / 'in' / student).mkdir(parents=True)
-        nbformat.write(with_cell(answered(), f'name = {student!r}'),
-                       tmp_path / 'in' / student / 'tree.ipynb')
+        hand_in(tmp_path, student, with_cell(answered(),
+                                             f'name = {student!r}'))
     started, at_work = [], []
 
     async def busy(notebook, cases, slot, behind_walls, alone):
@@ -152,13 +142,11 @@ def test_what_others_may_have_ended_is_executed_alone(tmp_path, monkeypatch):
         finally:
             at_work.remove(name)
     monkeypatch.setattr(grade, 'execute', busy)
-    grading = Grading(read_all(tmp_path / 'in'), ['tree'], folder_for_results(
-        tmp_path / 'out', tmp_path / 'in'), not walls.problem())
-    grading.run()
+    rows = graded(tmp_path)
     assert sorted(started) == [('ada', False), ('ada', True), ('bob', False),
                                ('bob', True), ('eve', False)]
-    assert [(one.points, one.remarks) for one in grading.results.all()] == [
-        (10, [])] * 3
+    assert [(one['points'], one['remarks']) for one in rows.values()] == [
+        ('10', '')] * 3
 
 
 @pytest.mark.full

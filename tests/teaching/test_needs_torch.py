@@ -1,12 +1,8 @@
 """Without PyTorch its exercises get no points, and not zero points either."""
-import csv
-
-import nbformat
 import pytest
-from handins import solution
+from handins import graded, hand_in, solution
 
-from teaching import walls
-from teaching.grade import NEEDS_TORCH, main
+from teaching.grade import NEEDS_TORCH
 from d2lps.exercises.checking import NO_TORCH, WITH_TORCH
 
 
@@ -15,12 +11,9 @@ def test_the_table_the_page_and_the_terminal_say_so(tmp_path, capsys,
                                                     monkeypatch):
     monkeypatch.setenv('D2LPS_WITHOUT', 'torch')
     first, second = WITH_TORCH
-    (tmp_path / 'in' / 'ada').mkdir(parents=True)
-    nbformat.write(solution(first), tmp_path / 'in' / 'ada' / f'{first}.ipynb')
-    main([str(tmp_path / 'in'), '--to', str(tmp_path / 'out'), '--walls',
-          'none' if walls.problem() else 'bwrap', '--exercises', *WITH_TORCH])
-    with open(tmp_path / 'out' / 'grades.csv', newline='') as file:
-        rows = {row['exercise']: row for row in csv.DictReader(file)}
+    hand_in(tmp_path, 'ada', solution(first), first)
+    rows = {exercise: row for (_, exercise), row in graded(
+        tmp_path, '--exercises', *WITH_TORCH).items()}
     assert rows[first]['points'] == '' and rows[second]['points'] == '0'
     assert rows[first]['remarks'] == NEEDS_TORCH
     assert rows[second]['remarks'] == 'missing'

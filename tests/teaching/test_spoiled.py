@@ -1,35 +1,34 @@
-"""A class of spoiled notebooks: nobody's points are hurt by another's.
+"""Spoiled notebooks: a right answer keeps its points, nobody hurts others.
 
 Spoiled by accident, in the ways that users of nbgrader report, or on purpose.
-A right answer keeps its points, a stub has none, and the remarks say what was
-changed. Honest right answers and stubs beside them have 10 points and none.
 """
-import contextlib
-import csv
-import io
 import json
 import os
-import zipfile
-from typing import NamedTuple
+import socket
+from contextlib import suppress
 
 import nbformat
 import pytest
 from handins import (
-    MISCHIEF,
+    BEHIND,
+    LOOP,
+    ROOT,
+    RUNNING,
     answer_cell,
     answered,
     copied,
-    is_check,
+    graded,
+    hand_in,
     released,
+    solution,
     with_cell,
 )
 from nbformat.v4 import new_code_cell
+from nbgrader.utils import is_grade
 
-from teaching import walls
-from teaching.grade import main as grade
-
-pytestmark = [pytest.mark.full, pytest.mark.filterwarnings(
-    'ignore::sqlalchemy.exc.SAWarning')]
+from d2lps.exercises.checking import check_of, judge_notes, take_notes
+from teaching.rebuilding import rebuild
+from teaching.submissions import read_all
 
 HELPER = 'def span(step):\n    return 2 * step'
 BELOW = 'stands below its check: it was run above it'
@@ -38,7 +37,7 @@ ONCE_MORE = 'below the last check the answer is written once more'
 
 
 def checks(notebook):
-    return [cell for cell in notebook.cells if is_check(cell)]
+    return [cell for cell in notebook.cells if is_grade(cell)]
 
 
 def as_text(cell, kind='markdown'):
@@ -79,11 +78,6 @@ def has_a_helper_below(notebook):
     return BELOW
 
 
-def has_a_helper_below_what_it_tries(notebook):
-    tries_something_below(notebook)
-    return has_a_helper_below(notebook)
-
-
 def gives_it_another_name_below(notebook):
     cell = answer_cell(notebook)
     cell.source = cell.source.replace('up_and_down', 'mine')
@@ -96,12 +90,6 @@ def splits_the_answer(notebook):
     k = notebook.cells.index(with_helper(notebook))
     notebook.cells.insert(k, copied(notebook.cells[k], HELPER))
     notebook.cells.insert(k, copied(notebook.cells[k], '# My answer:'))
-
-
-def splits_a_check(notebook):
-    cell = checks(notebook)[0]
-    k = notebook.cells.index(cell)
-    notebook.cells.insert(k, copied(cell, '# first'))
 
 
 def merges_answer_and_checks(notebook):
@@ -187,7 +175,7 @@ def deletes_the_cell_for_it(notebook):
     """First wrong and then right, each with a check below it."""
     cell, check = answer_cell(notebook), checks(notebook)[0]
     notebook.cells = [one for one in notebook.cells
-                      if one is not cell and not is_check(one)]
+                      if one is not cell and not is_grade(one)]
     notebook.cells += [
         new_code_cell('def up_and_down(n):\n    return None'), copied(check),
         new_code_cell(cell.source), copied(check)]
@@ -215,11 +203,6 @@ def answers_in_text(notebook):
     return 'the cell for the answer was made text: it was run as code'
 
 
-def answers_in_raw_text(notebook):
-    as_text(answer_cell(notebook), 'raw')
-    return 'the cell for the answer was made text: it was run as code'
-
-
 def keeps_an_old_answer_as_text(notebook):
     cell = answer_cell(notebook)
     with_cell(notebook, cell.source)
@@ -227,39 +210,16 @@ def keeps_an_old_answer_as_text(notebook):
     as_text(cell)
 
 
-def uses_our_names(notebook):
-    with_cell(notebook, 'check = []\nhidden = 3')
-
-
-def exits(notebook):
-    """The cells below are executed, as after `sys.exit()`."""
-    k = notebook.cells.index(answer_cell(notebook)) + 1
-    notebook.cells[k:k] = map(new_code_cell, (
-        'exit', 'quit()', '%exit', 'import sys\nsys.exit()',
-        'get_ipython().kernel.do_shutdown(False)', 'input()', 'breakpoint()',
-        'import os, signal\nos.kill(os.getpid(), signal.SIGINT)',
-        'import threading\nthreading.Thread(target=exit).start()',
-        'import os\nos.close(1)\nos.close(2)', 'import time\ntime.sleep(0.3)'))
-
-
-def never_ends(notebook):
-    with_cell(notebook, MISCHIEF['loops'][0])
-    return 'did not end within 10 s'
-
-
 SPOILERS = [
     copies_checks, writes_into_a_copied_check,
     writes_below_into_a_copied_check, has_a_helper_below,
-    has_a_helper_below_what_it_tries, gives_it_another_name_below,
-    splits_the_answer, splits_a_check,
-    merges_answer_and_checks, deletes_checks, edits_checks,
-    has_a_million_marks, has_checks_as_text, moves_checks_up,
-    moves_one_check_up, is_backwards, deletes_imports, moves_imports_down,
-    changes_imports, has_more_imports, answers_in_another_cell,
-    answers_below_the_checks, deletes_the_cell_for_it, tries_something_below,
-    answers_within_if, leaves_our_last_line, answers_in_text,
-    answers_in_raw_text, keeps_an_old_answer_as_text, uses_our_names, exits,
-    never_ends]
+    gives_it_another_name_below, splits_the_answer, merges_answer_and_checks,
+    deletes_checks, edits_checks, has_a_million_marks, has_checks_as_text,
+    moves_checks_up, moves_one_check_up, is_backwards, deletes_imports,
+    moves_imports_down, changes_imports, has_more_imports,
+    answers_in_another_cell, answers_below_the_checks, deletes_the_cell_for_it,
+    tries_something_below, answers_within_if, leaves_our_last_line,
+    answers_in_text, keeps_an_old_answer_as_text]
 
 
 # Files in JSON, by what is odd about them.
@@ -300,184 +260,228 @@ def of_format_3(notebook=answered):
 HALF = '\ud83d'  # of an emoji
 MARK = '"mark-in-the-text"'
 MARKED = added(metadata={'a': MARK.strip('"')})
-STUBS = {
-    'half': added(source=f"'{HALF}'"),
-    'zero-byte': added(source="'a\0b'"),
-    'source-none': each_cell(lambda one: one.update(source=None)),
-    'no-type': each_cell(lambda one: one.pop('cell_type')),
-    'metadata-list': each_cell(lambda one: one.update(metadata=[1])),
-    'grade-id-list': each_cell(lambda one: one.update(metadata={
+# By what the remarks say of it.
+UNREADABLE = {
+    'it has more than 20,000,000 bytes': ' ' * 20_000_001,
+    'it has more than 1000 cells': told(lambda it: it['cells'].extend(
+        [{'cell_type': 'raw', 'metadata': {}, 'source': ''}] * 1000)),
+    'it is no text in JSON': '',
+    'it is no text in JSON.': '{"cells": [{"cell_t',
+    'it is no text in JSON:': b'PK\x03\x04' + bytes(100),
+    'it is nested too deeply': MARKED.replace(
+        MARK, '[' * 100_000 + ']' * 100_000),
+    'it has no cells': told(lambda it: it.pop('cells')),
+    'it has no cells.': '[1, 2]'}
+STUBS = [
+    each_cell(lambda one: one.update(source=None)),
+    each_cell(lambda one: one.pop('cell_type')),
+    each_cell(lambda one: one.update(metadata=[1])),
+    each_cell(lambda one: one.update(metadata={
         'nbgrader': {'grade_id': [1], 'grade': {}, 'points': 'x'}})),
-    'outputs-odd': added(outputs=[{'output_type': 5, 'data': 'x'}, {
+    added(outputs=[{'output_type': 5, 'data': 'x'}, {
         'output_type': 'stream'}, {'output_type': 'display_data'}]),
-    'cells-in': told(lambda it: it['cells'].extend([None, 5, 'x', [[]]])),
-    'no-cells': told(lambda it: it.pop('cells')),
-    'format-3-stub': of_format_3(released),
-    'format-3-odd': json.dumps({'nbformat': 3, 'worksheets': [
-        {'cells': [{'cell_type': 'code', 'input': 5}, None]}, 5]}),
-    'nan': MARKED.replace(MARK, '[NaN, Infinity, -Infinity, 1e999]'),
-    'deep': MARKED.replace(MARK, '[' * 100_000 + ']' * 100_000),
-    'deep-code': added(source='(' * 5000 + ')' * 5000),
-    'list': '[1, 2]',
-    'half-file': '{"cells": [{"cell_t',
-    'empty': '',
-    'huge': ' ' * 20_000_001,
-    'many-cells': told(lambda it: it['cells'].extend([{
-        'cell_type': 'raw', 'metadata': {}, 'source': ''}] * 1000)),
-    'bytes': b'\xff\xfe\x00',
-    'a-zip': b'PK\x03\x04' + bytes(100)}
-RIGHT = {
-    'format-3': of_format_3(),
-    'without-ids': told(without_ids, answered),
-    'without-names': each_cell(without_names, answered),
-    'right-half': added(answered, source=f"'{HALF}'"),
-    'right-comment': nbformat.writes(answered()).replace(
-        'def up_and_down(n):', f'def up_and_down(n):  # {HALF}'),
-    'right-half-words': added(answered, cell_type='markdown',
-                              source=f'Done {HALF}'),
-    'right-outputs': added(answered, outputs=5),
-    'right-sql': added(answered, cell_type='sql'),
-    'right-bom': '\ufeff' + nbformat.writes(answered())}
-WORDS = {'huge': 'it has more than 20,000,000 bytes',
-         'many-cells': 'it has more than 1000 cells',
-         'empty': 'it is no text in JSON', 'deep': 'it is nested too deeply',
-         'no-cells': 'it has no cells'}
-HONEST = 'minibatch', 'tree', 'alpha-beta'
+    told(lambda it: it['cells'].extend([None, 5, 'x', [[]]])),
+    of_format_3(released),
+    json.dumps({'nbformat': 3, 'worksheets': [
+        {'cells': [{'cell_type': 'code', 'input': 5}, None]}]}),
+    MARKED.replace(MARK, '[NaN, Infinity, -Infinity, 1e999]')]
+RIGHT = [
+    of_format_3(), told(without_ids, answered),
+    each_cell(without_names, answered),
+    added(answered, cell_type='markdown', source=f'Done {HALF}'),
+    added(answered, outputs=5), added(answered, cell_type='sql'),
+    '\ufeff' + nbformat.writes(answered())]
 
 
-class Class:
-    """A folder of a class, and what each student must have.
+def read(folder, text):
+    """A file of ada's with this text, as it is read."""
+    (folder / 'ada').mkdir()
+    (folder / 'ada' / 'tree.ipynb').write_bytes(
+        text if isinstance(text, bytes) else text.encode())
+    [ada] = read_all(folder)
+    return ada
 
-    expected: from (student, exercise) to points and a part of the remarks.
+
+def is_right(notebook, remarks=None):
+    """Does the answer pass the visible checks? Without a kernel."""
+    made, found = rebuild(solution('tree'), notebook)
+    if remarks is not None:
+        remarks += found
+    names = {}
+    for cell in made.cells:
+        if is_grade(cell):
+            break
+        with suppress(Exception):  # as in Jupyter
+            exec(cell.source if cell.cell_type == 'code' else '', names)
+    for part in 'sum', 'rounds', 'time':
+        check = check_of('tree', part)
+        judge_notes(check, take_notes(check, names['up_and_down'],
+                                      check.cases), check.cases)
+    return True
+
+
+@pytest.mark.parametrize('spoil', SPOILERS, ids=lambda one: one.__name__)
+def test_a_right_answer_stays_right(tmp_path, spoil):
+    notebook, remarks = answered(), []
+    words = spoil(notebook) or ''
+    ada = read(tmp_path, json.dumps(notebook))
+    assert not ada.remarks and is_right(ada.notebooks['tree'], remarks)
+    assert words in str(remarks) and bool(words) == bool(remarks)
+
+
+@pytest.mark.parametrize('text', RIGHT)
+def test_a_right_answer_of_another_program_stays_right(tmp_path, text):
+    ada = read(tmp_path, text)
+    assert not ada.remarks and is_right(ada.notebooks['tree'], remarks := [])
+    assert not remarks
+
+
+@pytest.mark.parametrize('text', STUBS)
+def test_odd_notebooks_can_be_rebuilt(tmp_path, text):
+    rebuild(solution('tree'), read(tmp_path, text).notebooks['tree'])
+
+
+@pytest.mark.parametrize('words', UNREADABLE)
+def test_what_is_no_notebook_is_named(tmp_path, words):
+    ada = read(tmp_path, UNREADABLE[words])
+    assert words.rstrip('.:') in str(ada.remarks['tree'])
+    assert not ada.notebooks
+
+
+SPY = """
+import pathlib, socket
+for place in {places}:
+    try:
+        list(pathlib.Path(place).iterdir())
+        print('could read', place)
+    except OSError:
+        print('walls')
+try:
+    socket.create_connection(('127.0.0.1', {port}), timeout=2)
+    print('could connect')
+except OSError:
+    print('walls')
+"""
+GOES_ON = (
+    'exit', 'quit()', '%exit', 'import sys\nsys.exit()',
+    'get_ipython().kernel.do_shutdown(False)', 'input()', 'breakpoint()',
+    'import os, signal\nos.kill(os.getpid(), signal.SIGINT)',
+    'import threading\nthreading.Thread(target=exit).start()',
+    'import os\nos.close(1)\nos.close(2)', 'import time\ntime.sleep(0.3)',
+    'check = []\nhidden = 3')
+# Cells above a right answer, with its points and a part of the remarks.
+CELLS = {
+    'loops': (LOOP, 10, 'did not end within 10 s'),
+    'eats-memory': ('x = bytearray(6 * 2 ** 30)\nx[::4096] = b"1" * len('
+                    'x[::4096])', None, ''),
+    'forks': ('import os, time\nfor _ in range(10 ** 6):\n'
+              '    os.fork() or time.sleep(60)', None, ''),
+    'prints': ('for k in range(10 ** 5): print(k)', 10, ''),
+    'ends-itself': ('import os; os._exit(0)', 0, 'the process ended'),
+    'forges': ('import d2lps.exercises.checking as c\nc.judge_notes = '
+               'lambda *args: None\nc.take_notes = lambda *args: "[]"', 0, ''),
+    'leads': ('import os\nos.symlink({led!r}, os.environ["D2LPS_CASES"])',
+              None, 'changed the folder of the grading'),
+    'spies': (SPY, 10, ''), 'half': (f"'{HALF}'", 10, ''),
+    'zero': ("'a\0b'", 10, ''), 'deep': ('(' * 5000 + ')' * 5000, 10, ''),
+    'people.json': ('', 10, ''), 'late.json': ('', 10, '')}  # files of ours
+
+
+def make_class(folder, port):
+    """Make a class in `in`, with solutions of all and various notebooks.
+
+    port: one where somebody listens. Returns, from a student to the points
+    for tree and a part of the remarks, what is expected.
     """
+    expected = {'solved': (10, '')}
 
-    def __init__(self, folder):
-        self.folder, self.expected = folder, {}
-        folder.mkdir()
+    def add(student, notebook, points, words='', name='tree'):
+        hand_in(folder, student, notebook, name)
+        os.utime(folder / 'in' / student / f'{name}.ipynb', (1000, 1000))
+        expected[student] = points, words
+        return folder / 'in' / student
 
-    def add(self, student, text, points, words='', exercise='tree', name=None,
-            path=None):
-        """A file in the student's folder, or at another path."""
-        path = self.folder / (path or f'{student}/{name or exercise}.ipynb')
-        path.parent.mkdir(exist_ok=True, parents=True)
-        path.write_bytes(text if isinstance(text, bytes)
-                         else text.encode('utf-8', 'surrogatepass'))
-        os.utime(path, (1000, 1000))
-        self.expected[student, exercise] = points, words
-
-    def add_archive(self, text, names):
-        """The same file by other names, of an archive of a platform."""
-        archive = self.folder.parent / 'download.zip'
-        with zipfile.ZipFile(archive, 'w') as file:
-            for name in names:
-                file.writestr(name, text)
-        with zipfile.ZipFile(archive) as file:
-            file.extractall(self.folder)
-
-
-def made_class(folder):
-    whole = Class(folder)
-    right, stub = nbformat.writes(answered()), nbformat.writes(
-        released('tree'))
-    for student in 'people.json', 'late.json':  # as files of ours are called
-        whole.add(student, right, 10)
-    for exercise in HONEST:
-        whole.add('right', nbformat.writes(answered(exercise)), 10, '',
-                  exercise)
-        whole.add('stub', nbformat.writes(released(exercise)), 0, '',
-                  exercise)
-    for spoil in SPOILERS:
-        notebook = answered()
-        words = spoil(notebook) or ''
-        whole.add(spoil.__name__, json.dumps(notebook), 10, words)
-    for student, text in STUBS.items():
-        whole.add(student, text, 0, WORDS.get(student, ''))
-    for student, text in RIGHT.items():
-        whole.add(student, text, 10)
-    for student, (code, words) in MISCHIEF.items():
-        if student in ('ends-itself', 'forks', 'eats-memory'):
-            whole.add(student, nbformat.writes(with_cell(answered(), code)),
-                      0 if student == 'ends-itself' else None, words or '')
-    whole.add('two', stub, 10, 'more than once: tree.ipynb was left out')
-    whole.add('two', right, *whole.expected['two', 'tree'],
-              name='tree-Copy1')
-    whole.add('other', right, 10, 'minibatch.ipynb was taken for it',
-              name='minibatch')
-    whole.add('odd-name', right, 10, 'Übung 3 (1).ipynb was taken for it',
-              name='Übung 3 (1)')
-    whole.add('capitals', right, 10, 'TREE (1).IPYNB was taken for it',
-              path='capitals/a/TREE (1).IPYNB')
-    whole.add('names-it-py', right, 0, 'must end with .ipynb',
-              path='names-it-py/tree.py')
-    (folder / 'pipe').mkdir()
-    os.mkfifo(folder / 'pipe' / 'tree.ipynb')
-    whole.expected['pipe', 'tree'] = 0, 'is no plain file: not read'
-    (folder / 'zip').mkdir()
-    (folder / 'zip' / 'homework.zip').write_bytes(b'PK')
-    (folder / '.ada').mkdir()
-    whole.add_archive(right, [
-        'Zoë Müller_12_assignsubmission_file_/tree.ipynb',
-        'Zoë Müller_12_assignsubmission_onlinetext_/onlinetext.html',
-        'Kim_13_assignsubmission_file_tree.ipynb',
-        'lovelaceada_101_9001_tree.ipynb',
-        'lovelaceada_101_9002_tree-1.ipynb', 'müller_LATE_102_9003_tree.ipynb',
-        'anon_aB3x9_9004_tree (1).ipynb', 'eve_105_101_9009_tree.ipynb'])
-    return whole, {
-        ('Zoë_Müller_12', 'tree'): (10, ''), ('Kim_13', 'tree'): (10, ''),
-        ('lovelaceada_101', 'tree'): (10, 'handed in more than once: '
-                                      'lovelaceada_101_9001_tree.ipynb was'),
-        ('müller_102', 'tree'): (10, '1 day late'),
-        ('anon_aB3x9', 'tree'): (10, 'tree (1).ipynb was taken for it')}
-
-
-class Graded(NamedTuple):
-    """What was expected of a class, the rows of both tables, and what the
-    command said."""
-    expected: dict
-    rows: dict
-    students: dict
-    said: str
+    for name in RUNNING:
+        hand_in(folder, 'solved', solution(name), name)
+    add('stub', released(), 0)
+    places = [str(ROOT / 'notebooks'), str(ROOT / 'teaching' / 'hidden'),
+              str(folder / 'in' / 'solved'), '/usr/local/share']
+    for student, (code, points, words) in CELLS.items():
+        for name, value in (('places', places), ('port', port),
+                            ('led', str(folder / 'led'))):
+            code = code.replace(f'{{{name}}}', str(value)).replace(
+                f'{{{name}!r}}', repr(value))
+        add(student, with_cell(answered(), code), points, words)
+    notebook = answered()
+    k = notebook.cells.index(answer_cell(notebook)) + 1
+    notebook.cells[k:k] = map(new_code_cell, GOES_ON)
+    add('goes-on', notebook, 10)
+    for name in 'minibatch', 'Übung 3 (1)', 'TREE (1)':
+        add(f'odd-{name[0]}', answered(), 10,
+            f'{name}.ipynb was taken for it', name)
+    add('two', released(), 10)
+    add('two', answered(), 10, 'more than once: tree.ipynb was left out',
+        'tree-Copy1')
+    add('empty', '', 0, 'it is no text in JSON')
+    place = add('py', '', 0, 'must end with .ipynb')
+    (place / 'tree.ipynb').rename(place / 'tree.py')
+    place = add('link', '', 0, 'is a link to another place: not read')
+    (place / 'tree.ipynb').unlink()
+    (place / 'tree.ipynb').symlink_to(folder / 'in' / 'solved' / 'tree.ipynb')
+    place = add('pipe', '', 0, 'is no plain file: not read')
+    (place / 'tree.ipynb').unlink()
+    os.mkfifo(place / 'tree.ipynb')
+    (folder / 'in' / 'zip').mkdir()
+    (folder / 'in' / 'zip' / 'homework.zip').write_bytes(b'PK')
+    (folder / 'in' / '.ada').mkdir()
+    return expected
 
 
 @pytest.fixture(scope='module')
-def graded(tmp_path_factory):
+def a_class(tmp_path_factory):
+    """The folder of a class that was graded, what was expected, the rows."""
     folder = tmp_path_factory.mktemp('spoiled')
-    whole, platforms = made_class(folder / 'in')
-    said = io.StringIO()
-    with contextlib.redirect_stdout(said):
-        grade([str(folder / 'in'), '--to', str(folder / 'out'), '--walls',
-               'none' if walls.problem() else 'bwrap'])
-
-    def rows(name, *keys):
-        with open(folder / 'out' / name, encoding='utf-8-sig',
-                  newline='') as file:
-            return {tuple(row[key] for key in keys): row
-                    for row in csv.DictReader(file)}
-    return Graded(whole.expected | platforms,
-                  rows('grades.csv', 'student', 'exercise'),
-                  rows('students.csv', 'student'), said.getvalue())
+    with socket.create_server(('127.0.0.1', 0)) as somebody:
+        expected = make_class(folder, somebody.getsockname()[1])
+        return folder, expected, graded(folder)
 
 
-def test_each_has_the_points_of_its_answer_and_no_other(graded):
-    found = {key: float(row['points']) for key, row in graded.rows.items()}
-    expected = {key: points for key, (points, _) in graded.expected.items()}
-    assert found.keys() == expected.keys()
-    assert {key: found[key] for key, points in expected.items()
-            if points not in (None, found[key])} == {}
+def shown(folder, student):
+    """What the student's cells have shown, as the course keeps it."""
+    notebook = nbformat.read(folder / 'out' / 'course' / 'autograded' /
+                             student / 'tree' / 'tree.ipynb', 4)
+    return '\n'.join(output.get('text', '') + output.get('ename', '')
+                     for cell in notebook.cells
+                     for output in cell.get('outputs', ()))
 
 
-def test_remarks_say_what_was_changed_and_nothing_else(graded):
-    for key, (points, words) in graded.expected.items():
-        remarks = graded.rows[key]['remarks']
-        assert words in remarks, (key, remarks)
-        assert words or not remarks or key[0] in STUBS or points is None, (
-            key, remarks)
-        assert 'could not be' not in remarks and 'Error' not in remarks, key
+@pytest.mark.full
+def test_each_has_the_points_of_its_answer_and_its_remarks(a_class):
+    folder, expected, rows = a_class
+    assert {exercise: rows['solved', exercise]['points']
+            for exercise in RUNNING} == dict.fromkeys(RUNNING, '10')
+    assert {student for student, _ in rows} == {*expected}
+    for student, (points, words) in expected.items():
+        row = rows[student, 'tree']
+        assert points is None or float(row['points']) == points, row
+        assert words in row['remarks'], row
+        assert words or points is None or not row['remarks'], row
+        page = (folder / 'out' / 'feedback' / f'{student}.html').read_text()
+        assert 'hidden(' not in page and 'def ' not in page
+    assert 0 < float(rows['leads', 'tree']['points']) < 10
+    assert not (folder / 'led').exists()
+    with open(folder / 'out' / 'students.csv') as table:
+        assert 'homework.zip is no notebook: its name must end' in table.read()
 
 
-def test_what_is_no_answer_is_named(graded):
-    assert graded.students['zip',]['remarks'] == (
-        'homework.zip is no notebook: its name must end with .ipynb, and an '
-        'archive must be unpacked')
-    assert ("in no student's folder, so left out: .ada "
-            'eve_105_101_9009_tree.ipynb\n') in graded.said
+@pytest.mark.full
+@pytest.mark.skipif(BEHIND == 'none', reason='there are no walls')
+def test_walls_and_limits(a_class):
+    """What the kernel could not have, the cell was told, and went on."""
+    folder, _, rows = a_class
+    assert shown(folder, 'spies').split('\nRight')[0].split() == ['walls'] * 5
+    assert 'MemoryError' in shown(folder, 'eats-memory')
+    assert rows['eats-memory', 'tree']['points'] == '10'
+    assert 'BlockingIOError' in shown(folder, 'forks') or (
+        rows['forks', 'tree']['remarks'])
+    assert 900 < len(shown(folder, 'prints')) < 200_000

@@ -5,8 +5,8 @@ import io
 import pytest
 
 from teaching import spreadsheets
-from teaching.results import Result, Results, known_people
-from teaching.submissions import Submission, read_all
+from teaching.results import Result, Results
+from teaching.submissions import Submission
 
 
 def cells(text, separator=','):
@@ -48,16 +48,3 @@ def test_a_row_for_each_student(tmp_path):
         ['eve', 'Eve =1', '', '', '0', '0', '', '']]
     with open(tmp_path / 'grades.csv', newline='') as file:
         assert next(csv.DictReader(file))['folder'] == 'a∕b 🙂'
-
-
-def test_a_folder_means_the_same_student_in_each_week(tmp_path):
-    for week, names in (('1', ['a b', 'a-b', 'a+b']), ('2', ['a+b', 'c'])):
-        for name in names:
-            (tmp_path / week / name).mkdir(parents=True)
-    first = read_all(tmp_path / '1')
-    assert [(one.folder, one.student) for one in first] == [
-        ('a b', 'a_b'), ('a+b', 'a_b_'), ('a-b', 'a-b')]
-    Results(tmp_path / 'out', first)
-    second = read_all(tmp_path / '2', known_people(tmp_path / 'out'))
-    assert [(one.folder, one.student) for one in second] == [
-        ('a+b', 'a_b_'), ('c', 'c')]
