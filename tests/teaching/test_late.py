@@ -14,8 +14,8 @@ def result(time=None, points=8.):
 
 
 @pytest.mark.parametrize('text, days', [
-    ('2026-11-20 18:00:00.000000 UTC', 0), ('2026-11-20 18:00', 0),
-    ('2026-11-20 18:00:00.000001 UTC', 1), ('2026-11-21 18:01 UTC\n', 2),
+    ('2026-11-20 18:00:00.000000 UTC', 0),
+    ('2026-11-20 18:00:00.000001 UTC', 1), ('2026-11-21 18:01\n', 2),
     ('2026-11-20 17:00-03:00', 1)])
 def test_days_that_have_begun_count(tmp_path, text, days):
     (tmp_path / 'timestamp.txt').write_text(text)
@@ -39,18 +39,13 @@ def test_what_is_no_time_and_links(tmp_path):
     (10, '2026-11-22T10:00Z', 2, 6.4, '2 days late: 6.4 points, not 8'),
     (30, '2026-12-22T10:00Z', 32, 0, '32 days late: 0 points, not 8'),
     (10, late.MARKED, 1, 7.2,
-     '1 day late or more, as Canvas says: 7.2 points, not 8')])
+     '1 day late or more, as Canvas says: 7.2 points, not 8'),
+    (10, '2026-11-20T10:00Z', 0, 8, None), (10, None, 0, 8, None)])
 def test_what_late_days_cost(percent, time, days, points, remark):
     one = late.Rules(DUE, percent).applied(result(time))
     assert (one.days, round(one.points, 9), one.remarks) == (
-        days, points, [remark])
+        days, points, [remark] if remark else [])
     assert round(one.points + one.penalty, 9) == 8
-
-
-def test_what_costs_nothing():
-    for one in result(), result('2026-11-20T10:00Z'), Result(
-            'ada', 'tree', 0., 10., ['missing'], [], '2026-12-22T10:00Z'):
-        assert late.Rules(DUE, 10).applied(one) == one
 
 
 @pytest.mark.parametrize('table', [
@@ -74,8 +69,5 @@ def test_tables_that_are_refused(tmp_path, table, why):
         late.read_due(tmp_path / 'due.csv')
 
 
-def test_a_day_alone_means_its_end(tmp_path):
-    (tmp_path / 'due.csv').write_text('exercise,due\ntree,2026-11-20\n')
-    [due] = late.read_due(tmp_path / 'due.csv').values()
-    (tmp_path / 'due.csv').write_text('exercise,due\ntree,2026-11-21 00:00\n')
-    assert [due] == [*late.read_due(tmp_path / 'due.csv').values()]
+def test_a_day_alone_means_its_end():
+    assert late._moment('2026-11-20') == late._moment('2026-11-21 00:00')

@@ -27,205 +27,94 @@ from nbformat.v4 import new_code_cell
 from nbgrader.utils import is_grade
 
 from d2lps.exercises.checking import check_of, judge_notes, take_notes
-from teaching.rebuilding import rebuild
+from teaching.rebuilding import STUB, rebuild
 from teaching.submissions import read_all
 
-HELPER = 'def span(step):\n    return 2 * step'
 BELOW = 'stands below its check: it was run above it'
 IMPORTS = 'lines of the first cell, which imports, were changed'
-ONCE_MORE = 'below the last check the answer is written once more'
+CHANGED = 'the cell check-sum was changed: put back'
+# A notebook with a right answer: what stands in it from its top to its end,
+# see `cell_of`, and what the remarks say.
+SPOILED = [
+    ('imports answer sum rounds time', ''),
+    ('copy-nothing imports answer sum rounds time sum rounds time', ''),
+    ('imports copy-helper uses sum rounds time', ''),
+    ('imports uses sum rounds time copy-helper', BELOW),
+    ('imports uses sum rounds time helper', BELOW),
+    ('imports mine sum rounds time is-mine', BELOW),
+    ('imports half-nothing half-helper uses sum rounds time', ''),
+    ('imports with-checks', ''),
+    ('imports answer', 'the cell check-sum was deleted: put back'),
+    ('imports answer copy-right rounds time', CHANGED),
+    ('imports answer copy-marks rounds time', CHANGED),
+    ('imports answer sum-text rounds-raw time', ''),
+    ('sum rounds time imports answer', BELOW),
+    ('sum imports answer rounds time', ''),
+    ('time rounds sum answer imports', BELOW),
+    ('answer sum rounds time', IMPORTS),
+    ('answer sum rounds time imports', IMPORTS),
+    ('less-imports answer sum rounds time', IMPORTS),
+    ('more-imports answer sum rounds time', ''),
+    ('imports new-answer stub sum rounds time', ''),
+    ('imports stub sum rounds time new-answer', BELOW),
+    ('imports wrong sum new-answer sum', 'check-rounds was deleted'),
+    ('imports answer sum rounds time wrong',
+     'below the last check the answer is written once more'),
+    ('imports within-if sum rounds time', ''),
+    ('imports ends-as-stub sum rounds time', ''),
+    ('imports answer-text sum rounds time',
+     'the cell for the answer was made text: it was run as code'),
+    ('imports new-answer half-wrong-text sum rounds time', '')]
+OURS = {cell.id.removeprefix('check-'): cell for cell in answered().cells}
+OURS['imports'] = OURS['tree-2']
+ANSWER, CHECK = OURS['answer'].source, OURS['sum'].source
+HELPER = 'def span(step):\n    return 2 * step'
+WRONG = 'def up_and_down(n):\n    return None'
+# From a word to the source of a cell, after the names of others.
+SOURCES = {
+    'uses': ANSWER.replace('2 * step', 'span(step)'),
+    'mine': ANSWER.replace('up_and_down', 'mine'),
+    'with-checks': '\n'.join([ANSWER, *(OURS[part].source for part in (
+        'sum', 'rounds', 'time'))]),
+    'stub': answer_cell(released()).source,
+    'within-if': 'if True:\n' + ANSWER.replace('\n', '\n    ').replace(
+        'def', '    def', 1),
+    'ends-as-stub': f'{ANSWER}\n    {STUB}',
+    'helper': HELPER, 'is-mine': 'up_and_down = mine', 'wrong': WRONG,
+    'new-answer': ANSWER, 'half-wrong': WRONG, 'half-helper': HELPER,
+    'half-nothing': '# My answer:', 'copy-nothing': '# nothing',
+    'copy-helper': HELPER, 'copy-right': 'print("Right: all of it")',
+    # A regular expression could take hours for it.
+    'copy-marks': '### BEGIN HIDDEN TESTS\n' * 500_000,
+    'less-imports': 'import d2lps',
+    'more-imports': f'import math\n{OURS["imports"].source}  \n'}
+NEW = 'helper', 'is-mine', 'wrong', 'new-answer'  # no copies of our cells
 
 
-def checks(notebook):
-    return [cell for cell in notebook.cells if is_grade(cell)]
+def cell_of(word):
+    """A cell: ours, a copy with another source, a new one, or one as text."""
+    word, _, kind = (word.rpartition('-') if word.endswith(('-text', '-raw'))
+                     else (word, '', ''))
+    if word in OURS:
+        cell = copied(OURS[word])
+    elif word in NEW:
+        cell = new_code_cell(SOURCES[word])
+    else:
+        ours = ('sum' if word.startswith('copy-') else
+                'imports' if word.endswith('-imports') else 'answer')
+        cell = copied(OURS[ours], SOURCES[word])
+    if kind:
+        cell.cell_type = kind.replace('text', 'markdown')
+        del cell['outputs'], cell['execution_count']
+    return cell
 
 
-def as_text(cell, kind='markdown'):
-    cell.cell_type = kind
-    del cell['outputs'], cell['execution_count']
+HALF = '\ud83d'  # of an emoji
 
 
-def with_helper(notebook):
-    """The answer to tree, which now calls a helper."""
-    answer = answer_cell(notebook)
-    assert '2 * step' in answer.source
-    answer.source = answer.source.replace('2 * step', 'span(step)')
-    return answer
-
-
-# Each of these spoils a notebook with a right answer to tree, which keeps its
-# points, and may return what the remarks say.
-def copies_checks(notebook):
-    for cell in checks(notebook):
-        notebook.cells.append(copied(cell))
-    notebook.cells.insert(0, copied(cell, '# nothing'))
-
-
-def writes_into_a_copied_check(notebook):
-    k = notebook.cells.index(with_helper(notebook))
-    notebook.cells.insert(k, copied(checks(notebook)[0], HELPER))
-
-
-def writes_below_into_a_copied_check(notebook):
-    with_helper(notebook)
-    notebook.cells.append(copied(checks(notebook)[0], HELPER))
-    return BELOW
-
-
-def has_a_helper_below(notebook):
-    with_helper(notebook)
-    notebook.cells.append(new_code_cell(HELPER))
-    return BELOW
-
-
-def gives_it_another_name_below(notebook):
-    cell = answer_cell(notebook)
-    cell.source = cell.source.replace('up_and_down', 'mine')
-    notebook.cells.append(new_code_cell('up_and_down = mine'))
-    return BELOW
-
-
-def splits_the_answer(notebook):
-    """Both halves have its name; the upper one, its comment."""
-    k = notebook.cells.index(with_helper(notebook))
-    notebook.cells.insert(k, copied(notebook.cells[k], HELPER))
-    notebook.cells.insert(k, copied(notebook.cells[k], '# My answer:'))
-
-
-def merges_answer_and_checks(notebook):
-    for cell in checks(notebook):
-        notebook.cells.remove(cell)
-        answer_cell(notebook).source += f'\n{cell.source}'
-
-
-def deletes_checks(notebook):
-    for cell in checks(notebook):
-        notebook.cells.remove(cell)
-    return 'the cell check-sum was deleted: put back'
-
-
-def edits_checks(notebook):
-    for cell in checks(notebook):
-        cell.source = 'print("Right: all of it")'
-    return 'the cell check-sum was changed: put back'
-
-
-def has_a_million_marks(notebook):
-    """A regular expression could take hours for it."""
-    checks(notebook)[0].source = '### BEGIN HIDDEN TESTS\n' * 500_000
-    return 'the cell check-sum was changed: put back'
-
-
-def has_checks_as_text(notebook):
-    as_text(checks(notebook)[0])
-    as_text(checks(notebook)[1], 'raw')
-
-
-def moves_checks_up(notebook):
-    ours = checks(notebook)
-    notebook.cells = [*ours, *(cell for cell in notebook.cells
-                               if cell not in ours)]
-    return BELOW
-
-
-def moves_one_check_up(notebook):
-    notebook.cells.insert(1, notebook.cells.pop(
-        notebook.cells.index(checks(notebook)[0])))
-
-
-def is_backwards(notebook):
-    notebook.cells.reverse()
-    return BELOW
-
-
-def deletes_imports(notebook):
-    del notebook.cells[1]
-    return IMPORTS
-
-
-def moves_imports_down(notebook):
-    notebook.cells.append(notebook.cells.pop(1))
-    return IMPORTS
-
-
-def changes_imports(notebook):
-    notebook.cells[1].source = 'import d2lps'
-    return IMPORTS
-
-
-def has_more_imports(notebook):
-    notebook.cells[1].source = f'import math\n{notebook.cells[1].source}  \n'
-
-
-def answers_in_another_cell(notebook):
-    """Above the cell for it, in which the stub stays."""
-    cell = answer_cell(notebook)
-    with_cell(notebook, cell.source)
-    cell.source = answer_cell(released('tree')).source
-
-
-def answers_below_the_checks(notebook):
-    cell = answer_cell(notebook)
-    notebook.cells.append(new_code_cell(cell.source))
-    cell.source = answer_cell(released('tree')).source
-    return BELOW
-
-
-def deletes_the_cell_for_it(notebook):
-    """First wrong and then right, each with a check below it."""
-    cell, check = answer_cell(notebook), checks(notebook)[0]
-    notebook.cells = [one for one in notebook.cells
-                      if one is not cell and not is_grade(one)]
-    notebook.cells += [
-        new_code_cell('def up_and_down(n):\n    return None'), copied(check),
-        new_code_cell(cell.source), copied(check)]
-    return 'the cell check-rounds was deleted'
-
-
-def tries_something_below(notebook):
-    notebook.cells.append(new_code_cell('def up_and_down(n):\n    return 1'))
-    return ONCE_MORE
-
-
-def answers_within_if(notebook):
-    cell = answer_cell(notebook)
-    cell.source = 'if True:\n' + ''.join(
-        f'    {line}' for line in cell.source.splitlines(keepends=True))
-
-
-def leaves_our_last_line(notebook):
-    answer_cell(notebook).source += (
-        "\n    raise NotImplementedError('write your answer here')")
-
-
-def answers_in_text(notebook):
-    as_text(answer_cell(notebook))
-    return 'the cell for the answer was made text: it was run as code'
-
-
-def keeps_an_old_answer_as_text(notebook):
-    cell = answer_cell(notebook)
-    with_cell(notebook, cell.source)
-    cell.source = 'def up_and_down(n):\n    return None'
-    as_text(cell)
-
-
-SPOILERS = [
-    copies_checks, writes_into_a_copied_check,
-    writes_below_into_a_copied_check, has_a_helper_below,
-    gives_it_another_name_below, splits_the_answer, merges_answer_and_checks,
-    deletes_checks, edits_checks, has_a_million_marks, has_checks_as_text,
-    moves_checks_up, moves_one_check_up, is_backwards, deletes_imports,
-    moves_imports_down, changes_imports, has_more_imports,
-    answers_in_another_cell, answers_below_the_checks, deletes_the_cell_for_it,
-    tries_something_below, answers_within_if, leaves_our_last_line,
-    answers_in_text, keeps_an_old_answer_as_text]
-
-
-# Files in JSON, by what is odd about them.
 def told(change, notebook=released):
     """A file with a notebook that was changed as JSON tells it."""
-    found = json.loads(nbformat.writes(notebook('tree')))
+    found = json.loads(nbformat.writes(notebook()))
     change(found)
     return json.dumps(found)
 
@@ -236,68 +125,39 @@ def each_cell(change, notebook=released):
 
 def added(notebook=released, **more):
     """With one more cell."""
-    cell = {'cell_type': 'code', 'metadata': {}, 'outputs': [], 'id': 'x',
-            'execution_count': None, 'source': ''} | more
-    return told(lambda it: it['cells'].append(cell), notebook)
+    return told(lambda it: it['cells'].append(
+        {'cell_type': 'code', 'source': ''} | more), notebook)
 
 
-def without_names(cell):
-    """As Colab and others keep a cell."""
-    cell.pop('id')
-    cell['metadata'] = {}
-
-
-def without_ids(it):
-    it['nbformat_minor'] = 4
-    for cell in it['cells']:
-        cell.pop('id')
-
-
-def of_format_3(notebook=answered):
-    return nbformat.writes(notebook('tree'), 3)
-
-
-HALF = '\ud83d'  # of an emoji
-MARK = '"mark-in-the-text"'
-MARKED = added(metadata={'a': MARK.strip('"')})
-# By what the remarks say of it.
+# Files, by what the remarks say of them.
 UNREADABLE = {
     'it has more than 20,000,000 bytes': ' ' * 20_000_001,
-    'it has more than 1000 cells': told(lambda it: it['cells'].extend(
-        [{'cell_type': 'raw', 'metadata': {}, 'source': ''}] * 1000)),
-    'it is no text in JSON': '',
-    'it is no text in JSON.': '{"cells": [{"cell_t',
-    'it is no text in JSON:': b'PK\x03\x04' + bytes(100),
-    'it is nested too deeply': MARKED.replace(
-        MARK, '[' * 100_000 + ']' * 100_000),
-    'it has no cells': told(lambda it: it.pop('cells')),
-    'it has no cells.': '[1, 2]'}
+    'it has more than 1000 cells': json.dumps({'cells': [{}] * 1001}),
+    'it is no text in JSON': '{"cells": [{"cell_t',
+    'it is nested too deeply': '[' * 100_000 + ']' * 100_000,
+    'it has no cells': '[1, 2]'}
 STUBS = [
     each_cell(lambda one: one.update(source=None)),
     each_cell(lambda one: one.pop('cell_type')),
     each_cell(lambda one: one.update(metadata=[1])),
     each_cell(lambda one: one.update(metadata={
         'nbgrader': {'grade_id': [1], 'grade': {}, 'points': 'x'}})),
-    added(outputs=[{'output_type': 5, 'data': 'x'}, {
-        'output_type': 'stream'}, {'output_type': 'display_data'}]),
     told(lambda it: it['cells'].extend([None, 5, 'x', [[]]])),
-    of_format_3(released),
-    json.dumps({'nbformat': 3, 'worksheets': [
-        {'cells': [{'cell_type': 'code', 'input': 5}, None]}]}),
-    MARKED.replace(MARK, '[NaN, Infinity, -Infinity, 1e999]')]
+    nbformat.writes(released(), 3),
+    json.dumps({'worksheets': [{'cells': [{'input': 5}]}]}),
+    added(metadata={'a': 5.5}).replace('5.5', '[NaN, -Infinity, 1e999]')]
 RIGHT = [
-    of_format_3(), told(without_ids, answered),
-    each_cell(without_names, answered),
+    nbformat.writes(answered(), 3), '\ufeff' + nbformat.writes(answered()),
+    # As Colab and others keep cells.
+    each_cell(lambda one: one.update(id=None, metadata={}), answered),
     added(answered, cell_type='markdown', source=f'Done {HALF}'),
-    added(answered, outputs=5), added(answered, cell_type='sql'),
-    '\ufeff' + nbformat.writes(answered())]
+    added(answered, outputs=5), added(answered, cell_type='sql')]
 
 
 def read(folder, text):
     """A file of ada's with this text, as it is read."""
     (folder / 'ada').mkdir()
-    (folder / 'ada' / 'tree.ipynb').write_bytes(
-        text if isinstance(text, bytes) else text.encode())
+    (folder / 'ada' / 'tree.ipynb').write_text(text)
     [ada] = read_all(folder)
     return ada
 
@@ -320,13 +180,13 @@ def is_right(notebook, remarks=None):
     return True
 
 
-@pytest.mark.parametrize('spoil', SPOILERS, ids=lambda one: one.__name__)
-def test_a_right_answer_stays_right(tmp_path, spoil):
+@pytest.mark.parametrize('words, remark', SPOILED)
+def test_a_right_answer_stays_right(tmp_path, words, remark):
     notebook, remarks = answered(), []
-    words = spoil(notebook) or ''
+    notebook.cells = [cell_of(word) for word in words.split()]
     ada = read(tmp_path, json.dumps(notebook))
     assert not ada.remarks and is_right(ada.notebooks['tree'], remarks)
-    assert words in str(remarks) and bool(words) == bool(remarks)
+    assert remark in str(remarks) and bool(remark) == bool(remarks)
 
 
 @pytest.mark.parametrize('text', RIGHT)
@@ -344,7 +204,7 @@ def test_odd_notebooks_can_be_rebuilt(tmp_path, text):
 @pytest.mark.parametrize('words', UNREADABLE)
 def test_what_is_no_notebook_is_named(tmp_path, words):
     ada = read(tmp_path, UNREADABLE[words])
-    assert words.rstrip('.:') in str(ada.remarks['tree'])
+    assert words in str(ada.remarks['tree'])
     assert not ada.notebooks
 
 
