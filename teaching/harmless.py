@@ -3,8 +3,8 @@
 A teacher opens graded notebooks in nbgrader's formgrader, in JupyterLab and as
 pages of nbgrader's, all of which can act for the teacher. So what would be
 HTML, a script, a link or a picture from elsewhere is not even in the notebook:
-outputs are texts, errors, and pictures in PNG and JPEG, and text cells are
-shown as they were typed, as one block of code.
+outputs are texts, errors, and pictures in PNG, and text cells are shown as
+they were typed, as one block of code.
 """
 import base64
 import re
@@ -15,18 +15,13 @@ from nbgrader.utils import is_grade
 
 from d2lps.checks import writable
 
-PICTURES = {'image/png': b'\x89PNG\r\n\x1a\n', 'image/jpeg': b'\xff\xd8\xff'}
+PNG = b'\x89PNG\r\n\x1a\n\0\0\0\rIHDR'  # then come width and height
 MOST_PIXELS = 20_000_000  # a file of few bytes can have more than memory
 # Characters that are shown of a text cell, and of all cells of a notebook.
 CELL, NOTEBOOK = 10_000, 100_000
 HARDLY = 100  # a cell that is longer by no more than this stays whole
 # JupyterLab makes links of addresses in outputs, but not with a space here.
 ADDRESS = re.compile(r':(?=//)|\bwww(?=\.)', re.IGNORECASE)
-# The header of a frame in JPEG: FF C0 to CF, length, bits, height and width,
-# which the group takes, and colours. It is looked for everywhere, because
-# programs differ in where they look for it.
-FRAME = re.compile(rb'(?=\xff[\xc0-\xc3\xc5-\xc7\xc9-\xcb\xcd-\xcf]\0.'
-                   rb'.(....)[\1-\4])', re.DOTALL)
 # A terminal's codes but for colours, such as those of links.
 CODES = re.compile(r'\x1b(?!\[)')
 
@@ -98,8 +93,9 @@ def _output(output):
         return {'output_type': kind, 'ename': _plain(output.ename),
                 'evalue': _plain(output.evalue),
                 'traceback': [*map(_plain, output.traceback)]}
-    left = {name: picture for name, begin in PICTURES.items()
-            if (picture := _picture(output.data.get(name, ''), begin))}
+    left = {}
+    if picture := _picture(output.data.get('image/png', '')):
+        left['image/png'] = picture
     if 'text/plain' in output.data:
         left['text/plain'] = _plain(output.data['text/plain'])
     return left and {'output_type': 'display_data', 'data': left,
@@ -111,27 +107,13 @@ def _plain(text):
     return ADDRESS.sub(r'\g<0> ', CODES.sub('', writable(text)))
 
 
-def _picture(text, begin):
-    """A picture in base64, if it is one, and none that fills the memory.
-
-    begin: the bytes with which pictures of its kind begin.
-    """
+def _picture(text):
+    """A picture in base64, if it is a PNG, and none that fills the memory."""
     try:
         found = base64.b64decode(''.join(text.split()), validate=True)
     except ValueError:
         return None
-    if not found.startswith(begin) or _pixels(found) > MOST_PIXELS:
+    width, height = (int.from_bytes(found[k:k + 4], 'big') for k in (16, 20))
+    if not found.startswith(PNG) or width * height > MOST_PIXELS:
         return None
     return base64.b64encode(found).decode()
-
-
-def _pixels(picture):
-    """How many a PNG or JPEG says that it has, or 0: then none is drawn."""
-    sizes = []  # bytes: one half is for a side, the other for the other side
-    if not picture.startswith(PICTURES['image/png']):
-        sizes = [found[1] for found in FRAME.finditer(picture)]
-    elif picture[12:16] == b'IHDR':
-        sizes = [picture[16:24]]
-    return max((int.from_bytes(one[:len(one) // 2], 'big')
-                * int.from_bytes(one[len(one) // 2:], 'big')
-                for one in sizes), default=0)

@@ -11,7 +11,6 @@ from typing import Any, ClassVar, TypeAlias
 
 from jupyter_client.channels import AsyncZMQSocketChannel
 
-from teaching.harmless import PICTURES
 from d2lps.checks import writable
 from d2lps.exercises.checking import NOTES
 
@@ -20,7 +19,7 @@ Content: TypeAlias = dict[str, Any]  # what a message tells, by name
 # parts that we use, and raises an error if one is missing or of another type.
 Readers: TypeAlias = Mapping[str, Callable[[Content], Content]]
 
-SHOWN = 'text/plain', *PICTURES, NOTES  # of what a cell displays
+SHOWN = 'text/plain', 'image/png', NOTES  # of what a cell displays
 STREAMS = 'stdout', 'stderr'
 LARGEST_COUNT = 10 ** 6
 # Stands for a message that is not listened to. It answers no request, so

@@ -55,12 +55,12 @@ def rebuild(template: NotebookNode, handed_in: NotebookNode) -> Rebuilt:
     if _move_up(above, below, asked):
         remarks.append('the answer, or what it needs, stands below its check: '
                        'it was run above it')
-    if asked & _names(below):
+    if asked & _names_of(below):
         remarks.append('below the last check the answer is written once more: '
                        'the one above was checked')
 
     # Which cell the gradebook knows as the answer.
-    places = [k for k, cell in enumerate(above) if asked & _names([cell])]
+    places = [k for k, cell in enumerate(above) if asked & _names_of([cell])]
     if not places:
         remarks.append('the cell for the answer is not there')
         places = [len(above)]
@@ -127,10 +127,11 @@ def _make_code(above: Cells, below: Cells, asked: set[str]) -> bool:
     """
     was_text = False
     for cells in above, below:
-        missing = asked - _union(_written(_code(cell))
+        missing = asked - _union(_answered_names(_code(cell))
                                  for cell in [*above, *cells])
         for k, cell in enumerate(cells):
-            if cell.cell_type != 'code' and _bound(cell.source) & missing:
+            is_text = cell.cell_type != 'code'
+            if is_text and _bound_names(cell.source) & missing:
                 cells[k] = new_code_cell(cell.source)
                 was_text = True
     return was_text
@@ -138,12 +139,12 @@ def _make_code(above: Cells, below: Cells, asked: set[str]) -> bool:
 
 def _move_up(above: Cells, below: Cells, asked: set[str]) -> bool:
     """Move what the answer needs above the checks: was there something?"""
-    needed, there = asked | _words(above), _names(above)
+    needed, there = asked | _words(above), _names_of(above)
     moved: Cells = []
     while more := [cell for cell in below if cell not in moved
-                   and (_names([cell]) - there) & needed]:
+                   and (_names_of([cell]) - there) & needed]:
         moved += more
-        needed, there = needed | _words(more), there | _names(more)
+        needed, there = needed | _words(more), there | _names_of(more)
     above += [cell for cell in below if cell in moved]
     below[:] = [cell for cell in below if cell not in moved]
     return bool(moved)
@@ -152,17 +153,17 @@ def _move_up(above: Cells, below: Cells, asked: set[str]) -> bool:
 def _drop_stubs(cells: Cells) -> None:
     """Drop functions without an answer that are written somewhere else."""
     codes = [cell for cell in cells if cell.cell_type == 'code']
-    written = _union(_written(cell.source) for cell in codes)
+    written = _union(_answered_names(cell.source) for cell in codes)
     for cell in codes:
         cell.source = ''.join(block for block in _blocks(cell.source)
-                              if _stub(block) not in written)
+                              if _name_of_stub(block) not in written)
 
 
 def unanswered(notebook: NotebookNode) -> int:
     """How many functions and classes still wait for an answer."""
     codes = [_code(cell) for cell in notebook.cells]
-    stubs = {_stub(block) for code in codes for block in _blocks(code)}
-    return len(stubs - {None} - _union(map(_written, codes)))
+    stubs = {_name_of_stub(block) for code in codes for block in _blocks(code)}
+    return len(stubs - {None} - _union(map(_answered_names, codes)))
 
 
 def _code(cell: NotebookNode) -> str:
@@ -180,9 +181,9 @@ def _lines(source: str) -> set[str]:
             if line and not line.startswith('#')}
 
 
-def _names(cells: Cells) -> set[str]:
+def _names_of(cells: Cells) -> set[str]:
     """The names that these cells bind."""
-    return _union(_bound(_code(cell)) for cell in cells)
+    return _union(_bound_names(_code(cell)) for cell in cells)
 
 
 def _words(cells: Cells) -> set[str]:
@@ -191,7 +192,7 @@ def _words(cells: Cells) -> set[str]:
                   for cell in cells)
 
 
-def _bound(source: str) -> set[str]:
+def _bound_names(source: str) -> set[str]:
     """The names that code binds."""
     names = set()
     for definition, variable, imported in BINDING.findall(source):
@@ -199,10 +200,10 @@ def _bound(source: str) -> set[str]:
     return names - {'', 'as'}
 
 
-def _written(source: str) -> set[str]:
+def _answered_names(source: str) -> set[str]:
     """The names that code binds to more than a stub."""
-    return _bound(''.join(block for block in _blocks(source)
-                          if not _stub(block)))
+    return _bound_names(''.join(block for block in _blocks(source)
+                          if not _name_of_stub(block)))
 
 
 def _blocks(source: str) -> list[str]:
@@ -210,7 +211,7 @@ def _blocks(source: str) -> list[str]:
     return re.split(r'^(?=\S)', source, flags=re.MULTILINE)
 
 
-def _stub(block: str) -> str | None:
+def _name_of_stub(block: str) -> str | None:
     """The name of a function or class that has no answer yet, or None.
 
     It comes to our line before it can return anything.

@@ -125,7 +125,7 @@ def _of_folder(folder: Path) -> Student | None:
                           if not name.startswith(NOT_LOOKED_INTO)]
             for name in names:
                 path = Path(place, name)
-                if not name.startswith('.') and _may_be_one(name):
+                if not name.startswith('.') and _may_be_answer(name):
                     student.files.append(File(
                         path, name, str(path.relative_to(folder))))
             if len(student.files) > MOST_FILES:
@@ -161,7 +161,7 @@ def _of_file(path: Path) -> Student | None:
     else:
         found = ANONYMOUS.fullmatch(path.name) or CANVAS.fullmatch(path.name)
         is_doubtful = bool(found and re.match(r'\d+_', found['file']))
-    if not found or is_doubtful or not _may_be_one(found['file']):
+    if not found or is_doubtful or not _may_be_answer(found['file']):
         return None
     parts = found.groupdict()
     file = File(path, parts['file'], path.name,
@@ -186,8 +186,7 @@ def _read(found: Student, student: str) -> Submission:
 
     Of two files for an exercise the one with an answer counts, or the newer.
     """
-    notebooks: dict[str, NotebookNode] = {}
-    files: dict[str, File] = {}
+    chosen: dict[str, tuple[File, NotebookNode]] = {}  # by exercise
     remarks: dict[str, list[str]] = {}
 
     def remark(exercise, text):
@@ -199,26 +198,25 @@ def _read(found: Student, student: str) -> Submission:
         try:
             notebook = _notebook(file)
         except ValueError as error:
-            remark(_named(file.name) or '', f'{file.told} {error}')
+            remark(_exercise_in(file.name) or '', f'{file.told} {error}')
             continue
-        exercise = _recognised(notebook) or _named(file.name)
+        exercise = _exercise_checked_in(notebook) or _exercise_in(file.name)
         if not exercise:
             remark('', f'{file.told} is named like no exercise, and nothing '
                    'in it tells which it is')
             continue
         if Path(file.name).stem != exercise:
             remark(exercise, f'wrongly named: {file.told} was taken for it')
-        if exercise in files:
-            left_out = file.told
-            if unanswered(notebook) < unanswered(notebooks[exercise]):
-                left_out = files[exercise].told
-                notebooks[exercise], files[exercise] = notebook, file
-            remark(exercise, f'handed in more than once: {left_out} was left '
-                   'out')
-        else:
-            notebooks[exercise], files[exercise] = notebook, file
+        if exercise not in chosen:
+            chosen[exercise] = file, notebook
+            continue
+        left_out, (newer, its_notebook) = file, chosen[exercise]
+        if unanswered(notebook) < unanswered(its_notebook):
+            left_out, chosen[exercise] = newer, (file, notebook)
+        remark(exercise, f'handed in more than once: {left_out.told} was left '
+               'out')
     times = {}
-    for exercise, file in files.items():
+    for exercise, (file, _) in chosen.items():
         try:
             time = late.MARKED if file.is_late else late.handed_in(file.path)
         except (OSError, ValueError):
@@ -226,6 +224,7 @@ def _read(found: Student, student: str) -> Submission:
         else:
             if time:
                 times[exercise] = time
+    notebooks = {exercise: one for exercise, (_, one) in chosen.items()}
     return Submission(student, notebooks, remarks, found.called, found.number,
                       times)
 
@@ -236,12 +235,13 @@ def _newest_first(file: File) -> tuple[int, int, bool, Path]:
             Path(file.name).stem not in EXERCISES, file.path)
 
 
-def _may_be_one(name: str) -> bool:
+def _may_be_answer(name: str) -> bool:
     """May a file of this name be an answer, or have one in it?"""
-    return name.lower().endswith(('.ipynb', *ARCHIVES)) or bool(_named(name))
+    return (name.lower().endswith(('.ipynb', *ARCHIVES))
+            or _exercise_in(name) is not None)
 
 
-def _named(name: str) -> str | None:
+def _exercise_in(name: str) -> str | None:
     """The exercise that a file's name means, such as 'Tree (1).ipynb'."""
     words = re.sub(r'[^a-z]+', '-', name.split('.')[0].lower())
     fitting = [exercise for exercise in EXERCISES if exercise in words]
@@ -307,7 +307,7 @@ def _cell(told):
     return found
 
 
-def _recognised(notebook: NotebookNode) -> str | None:
+def _exercise_checked_in(notebook: NotebookNode) -> str | None:
     """The exercise that a notebook's check cells name."""
     text = '\n'.join(cell.source for cell in notebook.cells
                      if cell.cell_type == 'code')

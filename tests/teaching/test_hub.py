@@ -20,6 +20,9 @@ from handins import ROOT, answered
 
 from teaching import walls
 
+sys.path.append(str(ROOT / 'tests' / 'browser'))
+from labserver import until
+
 pytestmark = [pytest.mark.full, pytest.mark.skipif(
     sys.platform != 'linux' or os.geteuid() != 0 or bool(walls.problem()),
     reason='only root on Linux, with bubblewrap, can start a hub for others')]
@@ -40,14 +43,6 @@ c.JupyterHub.load_roles = [{{{{
 '''
 MAKE = ("from teaching.course import Course; "
         "Course.make('/home/noether/course', ['tree'])")
-
-
-def until(done, words):
-    deadline = time.monotonic() + LIMIT
-    while not (found := done()):
-        assert time.monotonic() < deadline, f'{words}: not within {LIMIT} s'
-        time.sleep(0.2)
-    return found
 
 
 def ask(method, url, **more):

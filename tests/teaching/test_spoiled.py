@@ -26,13 +26,15 @@ from handins import (
 from nbformat.v4 import new_code_cell
 from nbgrader.utils import is_grade
 
-from d2lps.exercises.checking import check_of, judge_notes, take_notes
+from d2lps.exercises.checking import (Wrong, check_of, judge_notes,
+                                      take_notes)
 from teaching.rebuilding import STUB, rebuild
 from teaching.submissions import read_all
 
 BELOW = 'stands below its check: it was run above it'
 IMPORTS = 'lines of the first cell, which imports, were changed'
 CHANGED = 'the cell check-sum was changed: put back'
+TWICE = 'below the last check the answer is written once more'
 # A notebook with a right answer: what stands in it from its top to its end,
 # see `cell_of`, and what the remarks say.
 SPOILED = [
@@ -58,8 +60,10 @@ SPOILED = [
     ('imports new-answer stub sum rounds time', ''),
     ('imports stub sum rounds time new-answer', BELOW),
     ('imports wrong sum new-answer sum', 'check-rounds was deleted'),
-    ('imports answer sum rounds time wrong',
-     'below the last check the answer is written once more'),
+    ('imports half-wrong sum rounds time answer sum', ''),
+    ('imports wrong sum rounds time with-checks', ''),
+    ('imports answer sum rounds time wrong', TWICE),
+    ('imports answer sum rounds time half-wrong', TWICE),
     ('imports within-if sum rounds time', ''),
     ('imports ends-as-stub sum rounds time', ''),
     ('imports answer-text sum rounds time',
@@ -180,10 +184,22 @@ def is_right(notebook, remarks=None):
     return True
 
 
+def notebook_of(words):
+    notebook = answered()
+    notebook.cells = [cell_of(word) for word in words.split()]
+    return notebook
+
+
+def test_of_two_answers_with_checks_the_lower_one_counts():
+    for words in ('imports answer sum wrong sum',
+                  'imports answer sum half-wrong sum'):
+        with pytest.raises(Wrong):
+            is_right(notebook_of(words))
+
+
 @pytest.mark.parametrize('words, remark', SPOILED)
 def test_a_right_answer_stays_right(tmp_path, words, remark):
-    notebook, remarks = answered(), []
-    notebook.cells = [cell_of(word) for word in words.split()]
+    notebook, remarks = notebook_of(words), []
     ada = read(tmp_path, json.dumps(notebook))
     assert not ada.remarks and is_right(ada.notebooks['tree'], remarks)
     assert remark in str(remarks) and bool(remark) == bool(remarks)

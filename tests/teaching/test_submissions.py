@@ -6,21 +6,14 @@ import pytest
 from handins import (
     answer_cell,
     answered,
-    copied,
     executed,
     hand_in,
     released,
-    solution,
     with_cell,
 )
-from nbformat.v4 import new_code_cell
-from nbgrader.utils import is_grade
 
-from teaching.rebuilding import rebuild
 from teaching.results import Results, known_people
 from teaching.submissions import read_all
-
-WRONG = 'def up_and_down(n):\n    return None'
 
 
 def put(folder, name, version, seconds, notebook=answered):
@@ -57,34 +50,6 @@ def test_a_folder_means_the_same_student_in_each_week(tmp_path):
     second = read_all(tmp_path / '2', known_people(tmp_path / 'out'))
     assert [(one.folder, one.student) for one in second] == [
         ('a+b', 'a_b_'), ('ada', 'ada_'), ('c', 'c')]
-
-
-@pytest.mark.parametrize('with_check', ['', 'below', 'within'])
-@pytest.mark.parametrize('as_copy', [True, False])
-@pytest.mark.parametrize('right_first', [True, False])
-def test_the_lower_answer_counts_if_a_check_is_below_it(
-        right_first, as_copy, with_check):
-    notebook = answered()
-    cell = answer_cell(notebook)
-    upper, lower = ((cell.source, WRONG) if right_first
-                    else (WRONG, cell.source))
-    cell.source = upper
-    [check, *_] = filter(is_grade, notebook.cells)
-    if with_check == 'within':
-        lower += f'\n{check.source}'
-    notebook.cells.append(copied(cell, lower) if as_copy
-                          else new_code_cell(lower))
-    if with_check == 'below':
-        notebook.cells.append(copied(check))
-    made, remarks = rebuild(solution('tree'), notebook)
-    ids = [cell.id for cell in made.cells]
-    answers = [cell.source for cell in made.cells[:ids.index('check-sum')]
-               if 'def up_and_down' in cell.source]
-    assert ('Schedule' in answers[-1]) == (right_first != bool(with_check))
-    assert made.cells[ids.index('answer')].source == answers[-1]
-    assert remarks == ([] if with_check else [
-        'below the last check the answer is written once more: the one above '
-        'was checked'])
 
 
 @pytest.mark.full
