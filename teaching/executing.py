@@ -44,6 +44,11 @@ MESSAGE = 4 * MOST_NOTES  # bytes: a kernel that sends more in one is cut off
 WAITING = 20  # messages, beyond which a kernel has to keep its own
 
 
+def hidden_cases(folder: Path, exercise: str) -> dict[str, list[Case]]:
+    """The cases of an exercise's hidden checks, by part."""
+    return json.loads((folder / f'{exercise}.json').read_text())
+
+
 class Stopped(Exception):
     """A notebook did what it may not; the text says what."""
 

@@ -28,10 +28,10 @@ from d2lps.exercises.checking import (EXERCISES, NO_TORCH, WITH_TORCH, Missing,
                                       the_torch)
 from teaching import lms, spreadsheets, walls
 from teaching.course import Course
-from teaching.executing import execute
+from teaching.executing import execute, hidden_cases
 from teaching.judging import judge
 from teaching.late import Rules, read_due
-from teaching.rebuilding import hidden_cases, rebuild
+from teaching.rebuilding import rebuild
 from teaching.results import KEPT, Result, Results, digest, known_people
 from teaching.submissions import Submission, loose, read_all
 

@@ -6,18 +6,13 @@ them that the answer needs are run above them. Of two answers above the checks
 the lower one counts, as in Jupyter.
 """
 import copy
-import json
 import re
 from collections.abc import Iterable
-from pathlib import Path
 from typing import NamedTuple, TypeAlias
 
 from nbformat import NotebookNode
-from nbgrader.utils import is_grade
 from nbformat.v4 import new_code_cell, new_markdown_cell
-
-from d2lps.annotations import PathLike
-from d2lps.exercises.checking import Case
+from nbgrader.utils import is_grade
 
 Cells: TypeAlias = list[NotebookNode]
 
@@ -45,7 +40,7 @@ def rebuild(template: NotebookNode, handed_in: NotebookNode) -> Rebuilt:
     """
     made = copy.deepcopy(template)
     checks = [cell for cell in made.cells if is_grade(cell)]
-    asked = asked_for(checks)
+    asked = _asked_for(checks)
     above, below = _own_cells(handed_in, checks)
     remarks = _changed_checks(handed_in, checks)
     if _make_code(above, below, asked):
@@ -68,7 +63,7 @@ def rebuild(template: NotebookNode, handed_in: NotebookNode) -> Rebuilt:
     [ours] = [cell for cell in made.cells if grade_id(cell) == 'answer']
     above[places[-1]].metadata = ours.metadata
 
-    imports = imports_of(template)
+    imports = _imports_of(template)
     if not _lines(imports) <= _union(
             _lines(_code(cell)) for cell in above[:places[0]]):
         remarks.append('lines of the first cell, which imports, were changed, '
@@ -232,18 +227,13 @@ def grade_id(cell: NotebookNode) -> str:
     return found or cell.get('id', '')
 
 
-def imports_of(notebook: NotebookNode) -> str:
+def _imports_of(notebook: NotebookNode) -> str:
     """The first cell with code, which imports."""
     return next(cell.source for cell in notebook.cells
                 if cell.cell_type == 'code')
 
 
-def asked_for(checks: Iterable[NotebookNode]) -> set[str]:
+def _asked_for(checks: Iterable[NotebookNode]) -> set[str]:
     """The names of the functions and classes that are checked."""
     return _union({*re.findall(r"\('[\w-]+', '[\w-]+', (\w+)\)", cell.source)}
                   for cell in checks)
-
-
-def hidden_cases(folder: PathLike, exercise: str) -> dict[str, list[Case]]:
-    """The cases of hidden checks, by part of the exercise."""
-    return json.loads((Path(folder) / f'{exercise}.json').read_text())

@@ -20,9 +20,9 @@ from answers import (  # noqa: E402, F401
 )
 
 from teaching import grade, walls  # noqa: E402
-from teaching.executing import execute  # noqa: E402
+from teaching.executing import execute, hidden_cases  # noqa: E402
 from teaching.judging import judge  # noqa: E402
-from teaching.rebuilding import hidden_cases, rebuild  # noqa: E402
+from teaching.rebuilding import rebuild  # noqa: E402
 
 TASKS = ROOT / 'notebooks' / 'exercises' / 'tasks'
 BEHIND = 'none' if walls.problem() else 'bwrap'

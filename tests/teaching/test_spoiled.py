@@ -226,14 +226,14 @@ def test_what_is_no_notebook_is_named(tmp_path, words):
 
 SPY = """
 import pathlib, socket
-for place in {places}:
+for place in PLACES:
     try:
         list(pathlib.Path(place).iterdir())
         print('could read', place)
     except OSError:
         print('walls')
 try:
-    socket.create_connection(('127.0.0.1', {port}), timeout=2)
+    socket.create_connection(('127.0.0.1', PORT), timeout=2)
     print('could connect')
 except OSError:
     print('walls')
@@ -256,7 +256,7 @@ CELLS = {
     'ends-itself': ('import os; os._exit(0)', 0, 'the process ended'),
     'forges': ('import d2lps.exercises.checking as c\nc.judge_notes = '
                'lambda *args: None\nc.take_notes = lambda *args: "[]"', 0, ''),
-    'leads': ('import os\nos.symlink({led!r}, os.environ["D2LPS_CASES"])',
+    'leads': ('import os\nos.symlink(LED, os.environ["D2LPS_CASES"])',
               None, 'changed the folder of the grading'),
     'spies': (SPY, 10, ''), 'half': (f"'{HALF}'", 10, ''),
     'zero': ("'a\0b'", 10, ''), 'deep': ('(' * 5000 + ')' * 5000, 10, ''),
@@ -283,10 +283,9 @@ def make_class(folder, port):
     places = [str(ROOT / 'notebooks'), str(ROOT / 'teaching' / 'hidden'),
               str(folder / 'in' / 'solved'), '/usr/local/share']
     for student, (code, points, words) in CELLS.items():
-        for name, value in (('places', places), ('port', port),
-                            ('led', str(folder / 'led'))):
-            code = code.replace(f'{{{name}}}', str(value)).replace(
-                f'{{{name}!r}}', repr(value))
+        for name, value in (('PLACES', places), ('PORT', port),
+                            ('LED', str(folder / 'led'))):
+            code = code.replace(name, repr(value))
         add(student, with_cell(answered(), code), points, words)
     notebook = answered()
     k = notebook.cells.index(answer_cell(notebook)) + 1
