@@ -43,33 +43,14 @@ def rebuild(template: NotebookNode, handed_in: NotebookNode) -> Rebuilt:
     asked = _asked_for(checks)
     above, below = _own_cells(handed_in, checks)
     remarks = _changed_checks(handed_in, checks)
-    if _make_code(above, below, asked):
-        remarks.append('the cell for the answer was made text: it was run as '
-                       'code')
+    remarks += _make_code(above, below, asked)
     _drop_stubs([*above, *below])
-    if _move_up(above, below, asked):
-        remarks.append('the answer, or what it needs, stands below its check: '
-                       'it was run above it')
+    remarks += _move_up(above, below, asked)
     if asked & _names_of(below):
         remarks.append('below the last check the answer is written once more: '
                        'the one above was checked')
-
-    # Which cell the gradebook knows as the answer.
-    places = [k for k, cell in enumerate(above) if asked & _names_of([cell])]
-    if not places:
-        remarks.append('the cell for the answer is not there')
-        places = [len(above)]
-        above.append(new_code_cell(''))
-    [ours] = [cell for cell in made.cells if grade_id(cell) == 'answer']
-    above[places[-1]].metadata = ours.metadata
-
-    imports = _imports_of(template)
-    if not _lines(imports) <= _union(
-            _lines(_code(cell)) for cell in above[:places[0]]):
-        remarks.append('lines of the first cell, which imports, were changed, '
-                       'moved or deleted: they are run before yours')
-        above.insert(0, new_code_cell(imports))
-
+    remarks += _mark_answer(above, asked, made)
+    remarks += _put_imports_back(above, asked, made)
     for cell in checks:
         cell.source = IMPORT + cell.source
     # Hidden checks come last: a visible check's reason could tell their cases.
@@ -78,6 +59,35 @@ def rebuild(template: NotebookNode, handed_in: NotebookNode) -> Rebuilt:
     for k, cell in enumerate(made.cells):
         cell.id = cell.metadata.get('nbgrader', {}).get('grade_id', f'c{k}')
     return Rebuilt(made, remarks)
+
+
+# Steps of `rebuild`. Those that change cells return remarks on that.
+def _mark_answer(above: Cells, asked: set[str],
+                 template: NotebookNode) -> list[str]:
+    """Tell the gradebook which cell is the answer: the lowest one that is."""
+    answers = [cell for cell in above if asked & _names_of([cell])]
+    missing = [] if answers else [new_code_cell('')]
+    above += missing
+    [ours] = [cell for cell in template.cells if grade_id(cell) == 'answer']
+    [*answers, *missing][-1].metadata = ours.metadata
+    return ['the cell for the answer is not there'] if missing else []
+
+
+def _put_imports_back(above: Cells, asked: set[str],
+                      template: NotebookNode) -> list[str]:
+    """Begin with our imports, unless they stand above the first answer."""
+    imports = next(cell.source for cell in template.cells
+                   if cell.cell_type == 'code')
+    before: Cells = []
+    for cell in above:
+        if asked & _names_of([cell]):
+            break
+        before.append(cell)
+    if _lines(imports) <= _union(_lines(_code(cell)) for cell in before):
+        return []
+    above.insert(0, new_code_cell(imports))
+    return ['lines of the first cell, which imports, were changed, moved or '
+            'deleted: they are run before yours']
 
 
 def _own_cells(handed_in: NotebookNode, checks: Iterable[NotebookNode]
@@ -114,13 +124,13 @@ def _changed_checks(handed_in: NotebookNode,
             and not _lines(cell.source) <= lines]
 
 
-def _make_code(above: Cells, below: Cells, asked: set[str]) -> bool:
-    """Make code of an answer that is text, unless one is code: was it?
+def _make_code(above: Cells, below: Cells, asked: set[str]) -> list[str]:
+    """Make code of an answer that is text, unless one is code.
 
     One key does that in Jupyter. Who has answered in another cell may keep an
     old answer as text.
     """
-    was_text = False
+    remarks = []
     for cells in above, below:
         missing = asked - _union(_answered_names(_code(cell))
                                  for cell in [*above, *cells])
@@ -128,12 +138,13 @@ def _make_code(above: Cells, below: Cells, asked: set[str]) -> bool:
             is_text = cell.cell_type != 'code'
             if is_text and _bound_names(cell.source) & missing:
                 cells[k] = new_code_cell(cell.source)
-                was_text = True
-    return was_text
+                remarks = ['the cell for the answer was made text: it was run '
+                           'as code']
+    return remarks
 
 
-def _move_up(above: Cells, below: Cells, asked: set[str]) -> bool:
-    """Move what the answer needs above the checks: was there something?"""
+def _move_up(above: Cells, below: Cells, asked: set[str]) -> list[str]:
+    """Move what the answer needs above the checks."""
     needed, there = asked | _words(above), _names_of(above)
     moved: Cells = []
     while more := [cell for cell in below if cell not in moved
@@ -142,7 +153,8 @@ def _move_up(above: Cells, below: Cells, asked: set[str]) -> bool:
         needed, there = needed | _words(more), there | _names_of(more)
     above += [cell for cell in below if cell in moved]
     below[:] = [cell for cell in below if cell not in moved]
-    return bool(moved)
+    return ['the answer, or what it needs, stands below its check: it was run '
+            'above it'] if moved else []
 
 
 def _drop_stubs(cells: Cells) -> None:
@@ -225,12 +237,6 @@ def grade_id(cell: NotebookNode) -> str:
     """nbgrader's name of a cell; a cell's id is the same in our notebooks."""
     found = cell.metadata.get('nbgrader', {}).get('grade_id')
     return found or cell.get('id', '')
-
-
-def _imports_of(notebook: NotebookNode) -> str:
-    """The first cell with code, which imports."""
-    return next(cell.source for cell in notebook.cells
-                if cell.cell_type == 'code')
 
 
 def _asked_for(checks: Iterable[NotebookNode]) -> set[str]:
