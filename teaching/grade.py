@@ -149,7 +149,7 @@ class Grading:
         known = self.results.known(task.student, task.exercise, task.digest)
         if task.notebook and known:
             if known.time != task.time:
-                self.results.keep(known._replace(time=task.time), task.digest)
+                self.results.note(known._replace(time=task.time), task.digest)
         elif task.notebook:
             self._no_result(task, None, [NEEDS_TORCH, *task.remarks])
         elif self.results.was_graded(task.student, task.exercise):
@@ -160,7 +160,7 @@ class Grading:
 
     def _no_result(self, task: Task, points: float | None,
                    remarks: list[str]) -> None:
-        self.results.keep(Result(task.student, task.exercise, points,
+        self.results.note(Result(task.student, task.exercise, points,
                                  self._most[task.exercise], remarks, []))
 
     async def _grade_all(self, todo: Sequence[Task]) -> None:
@@ -235,7 +235,7 @@ class Grading:
                 *result.remarks, "could not be entered into nbgrader's "
                 f'gradebook: {type(error).__name__}: {error}']))
         else:
-            self.results.keep(result, task.digest)
+            self.results.note(result, task.digest)
 
 
 def has_torch(behind_walls: bool) -> bool:

@@ -64,24 +64,23 @@ class Results:
         for name in 'results', 'feedback', KEPT:
             (self.folder / name).mkdir(parents=True, exist_ok=True)
         # What is known if the gradebook cannot be read.
-        self.by_hand: byhand.Written = {
-            (student, exercise): byhand.ByHand(*one) for student, exercise, one
-            in _load(folder, BY_HAND, [])}
+        self.by_hand: byhand.Written = {}
+        for student, exercise, one in _load(folder, BY_HAND, []):
+            self.by_hand[student, exercise] = byhand.ByHand(*one)
         self.rules = late.Rules(*_load(folder, LATE, []))
-        self.people = {
-            student: Called(*one) for student, one
-            in _load(folder, PEOPLE, {}).items()} | {
-            student: Called(one.folder, one.number)
-            for student, one in self._submissions.items()}
-        self._keep(PEOPLE, self.people)
+        self.people = {student: Called(*one) for student, one
+                       in _load(folder, PEOPLE, {}).items()}
+        for student, submission in self._submissions.items():
+            self.people[student] = Called(submission.folder, submission.number)
+        self._save(PEOPLE, self.people)
         # By student and exercise.
         self._results: dict[tuple[str, str], Result] = {}
         self._digests: dict[tuple[str, str], str | None] = {}
         for path in sorted(self.folder.glob('results/*/*.json')):
-            told = json.loads(path.read_text())
-            told['verdicts'] = [Verdict(*one) for one in told['verdicts']]
-            self._digests[path.parent.name, path.stem] = told.pop('digest')
-            self._results[path.parent.name, path.stem] = Result(**told)
+            key, found = (path.parent.name, path.stem), _read(path)
+            found['verdicts'] = [Verdict(*one) for one in found['verdicts']]
+            self._digests[key] = found.pop('digest')
+            self._results[key] = Result(**found)
 
     def known(self, student: str, exercise: str,
               digest: str) -> Result | None:
@@ -99,10 +98,10 @@ class Results:
 
         Without a digest it is graded anew the next time.
         """
-        self.keep(result, digest)
+        self.note(result, digest)
         self.write(result.student)
 
-    def keep(self, result: Result, digest: str | None = None) -> None:
+    def note(self, result: Result, digest: str | None = None) -> None:
         """Write a result alone; `write` must follow."""
         self._results[result.student, result.exercise] = result
         self._digests[result.student, result.exercise] = digest
@@ -116,11 +115,11 @@ class Results:
         """What a teacher wrote into nbgrader's gradebook, which wins."""
         if (by_hand, rules) != (self.by_hand, self.rules):
             self.by_hand, self.rules = by_hand, rules
-            self._keep(BY_HAND, [[*key, one] for key, one in by_hand.items()])
-            self._keep(LATE, rules)
+            self._save(BY_HAND, [[*key, one] for key, one in by_hand.items()])
+            self._save(LATE, rules)
             self.write(*self._submissions)
 
-    def _keep(self, name: str, what: Any) -> None:
+    def _save(self, name: str, what: Any) -> None:
         write_whole(self.folder / KEPT / name, json.dumps(what))
 
     def all(self) -> list[Result]:
@@ -161,7 +160,11 @@ def known_people(folder: PathLike) -> dict[str, str]:
 def _load(folder: PathLike, name: str, otherwise: Any) -> Any:
     """What is in a file in `kept`, if there is one."""
     path = Path(folder) / KEPT / name
-    return json.loads(path.read_text()) if path.is_file() else otherwise
+    return _read(path) if path.is_file() else otherwise
+
+
+def _read(path: Path) -> Any:
+    return json.loads(path.read_text())
 
 
 def write_whole(path: Path, text: str) -> None:
