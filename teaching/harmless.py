@@ -19,7 +19,7 @@ PNG = b'\x89PNG\r\n\x1a\n\0\0\0\rIHDR'  # then come width and height
 MOST_PIXELS = 20_000_000  # a file of few bytes can have more than memory
 # Characters that are shown of a text cell, and of all cells of a notebook.
 CELL, NOTEBOOK = 10_000, 100_000
-HARDLY = 100  # a cell that is longer by no more than this stays whole
+HARDLY = 100  # as few more are shown all the same, also where no room is left
 # JupyterLab makes links of addresses in outputs, but not with a space here.
 ADDRESS = re.compile(r':(?=//)|\bwww(?=\.)', re.IGNORECASE)
 # A terminal's codes but for colours, such as those of links.
