@@ -57,7 +57,7 @@ def step_times(kind: str, num_workers: int = 4, num_steps: int = 1000,
     return times
 
 
-class Event(NamedTuple):
+class StoreCall(NamedTuple):
     """At `time`, worker `rank` has done `call`: 'pull', 'push' or 'late'.
 
     A late push is dropped. `updates` counts the updates of the parameters
@@ -95,7 +95,7 @@ class Plan:
     num_workers: int
     consistency: int | Literal['sync', 'async']
     backups: int
-    events: tuple[Event, ...]
+    events: tuple[StoreCall, ...]
 
     @property
     def seconds(self) -> float:
@@ -111,10 +111,10 @@ class Plan:
     def steps(self) -> list[Step]:
         """All `Step`s; at the end, some are not finished."""
         steps = []
-        pulls: dict[int, Event] = {}
-        pushes: dict[int, Event] = {}
+        pulls: dict[int, StoreCall] = {}
+        pushes: dict[int, StoreCall] = {}
         for event in (*self.events, *(
-                Event(self.seconds, rank, 'pull', 0, 0)
+                StoreCall(self.seconds, rank, 'pull', 0, 0)
                 for rank in range(self.num_workers))):
             rank = event.rank
             if event.call != 'pull':
@@ -198,7 +198,7 @@ def virtual_clock(times: np.ndarray | Sequence[Sequence[float]],
     idle: set[int] = set(range(n))
     computing: list[tuple[float, int]] = []  # (when it ends, rank)
     this_round: set[int] = set()
-    events: list[Event] = []
+    events: list[StoreCall] = []
     now, updates, gradients = 0.0, 0, 0
 
     def must_wait(rank: int) -> bool:
@@ -213,7 +213,7 @@ def virtual_clock(times: np.ndarray | Sequence[Sequence[float]],
                 seen[rank] = updates
                 seconds = times[rank][pushed[rank] % len(times[rank])]
                 heapq.heappush(computing, (now + seconds, rank))
-                events.append(Event(now, rank, 'pull', updates, gradients))
+                events.append(StoreCall(now, rank, 'pull', updates, gradients))
         now, rank = heapq.heappop(computing)  # the first to end pushes next
         pushed[rank] += 1
         idle.add(rank)
@@ -224,6 +224,6 @@ def virtual_clock(times: np.ndarray | Sequence[Sequence[float]],
                 updates += 1
                 gradients += len(this_round)
                 this_round.clear()
-        events.append(Event(now, rank, 'late' if late else 'push', updates,
-                            gradients))
+        events.append(StoreCall(now, rank, 'late' if late else 'push',
+                                updates, gradients))
     return Plan(n, consistency, backups, tuple(events))

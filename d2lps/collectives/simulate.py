@@ -21,7 +21,7 @@ from d2lps.collectives.topology import Topology
 Pair: TypeAlias = tuple[Node, Node]  # the ends of a link, src and dst
 
 
-class Event(NamedTuple):
+class TimedSend(NamedTuple):
     """A send with its start and end in seconds; rounds count from 1."""
     start: float
     end: float
@@ -33,7 +33,7 @@ class Timing:
     """When the sends of a schedule began and ended, as `time` found.
 
     seconds: when the last byte arrives.
-    events: one `Event` per send, in the order of the schedule.
+    events: one `TimedSend` per send, in the order of the schedule.
     load: bytes per link that carried any, a dict from (src, dst).
     """
 
@@ -43,7 +43,7 @@ class Timing:
         # A span, (begin, rounds, starts, ends), has rounds that go on at the
         # same time. starts, ends: of each send, in s after `begin`.
         self.schedule, self.topology = schedule, topology
-        self.events, self._spans = _Events(schedule, spans), spans
+        self.events, self._spans = _TimedSends(schedule, spans), spans
         self.seconds = seconds
         self.load = {link[:2]: nbytes for link, nbytes in
                      zip(topology.links, carried.tolist()) if nbytes}
@@ -86,7 +86,7 @@ class Timing:
                 f'{self.seconds * 1e3:.4g} ms, {len(self.events)} sends>')
 
 
-class _Events(Sequence[Event]):
+class _TimedSends(Sequence[TimedSend]):
     """The events, made when they are read: equal rounds are stored once."""
 
     def __init__(self, schedule: Schedule, spans: Sequence[tuple]) -> None:
@@ -97,10 +97,10 @@ class _Events(Sequence[Event]):
         return self.first[-1]
 
     @overload
-    def __getitem__(self, k: int) -> Event: ...
+    def __getitem__(self, k: int) -> TimedSend: ...
 
     @overload
-    def __getitem__(self, k: slice) -> list[Event]: ...
+    def __getitem__(self, k: slice) -> list[TimedSend]: ...
 
     def __getitem__(self, k):
         if isinstance(k, slice):
@@ -110,8 +110,9 @@ class _Events(Sequence[Event]):
         which = number % len(self._spans)  # there is one, or one per round
         begin, _, starts, ends = self._spans[which]
         place = k - self.first[which]
-        return Event(begin + starts[place], begin + ends[place], number + 1,
-                     self._rounds[number][k - self.first[number]])
+        return TimedSend(begin + starts[place], begin + ends[place],
+                         number + 1,
+                         self._rounds[number][k - self.first[number]])
 
 
 @checked(schedule=any_schedule, nbytes=number, barrier=boolean,

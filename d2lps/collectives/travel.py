@@ -65,7 +65,7 @@ class Connections(ABC):
          plan=any_schedule, op=function, events=instance_of(list, 'a list'),
          before_round=function)
 def run(peers: Connections, plan: Schedule, array: np.ndarray,
-        op: Op = np.add, events: list[simulate.Event] | None = None,
+        op: Op = np.add, events: list[simulate.TimedSend] | None = None,
         before_round: Callable[[], object] | None = None) -> None:
     """Carry out this worker's part of `plan` on its `array`, in place.
 
@@ -76,7 +76,7 @@ def run(peers: Connections, plan: Schedule, array: np.ndarray,
     array: a NumPy array of numbers, any shape.
     op(a, b): a commutative, associative reduction, element by element. It
         gets pieces of a chunk, one after the other.
-    events: a list; for each message that this worker receives, an `Event`
+    events: a list; for each message that this worker receives, a `TimedSend`
         is added: when its first and its last byte came, by
         `time.monotonic()`, in seconds.
     before_round: a function without arguments, which this worker calls
@@ -136,7 +136,7 @@ def preceded(part: Iterable[Part],
 
 def carry_out(part: Iterable[Part], peers: Connections,
               chunks: list[np.ndarray], op: Op, filled: set[int],
-              events: list[simulate.Event]) -> None:
+              events: list[simulate.TimedSend]) -> None:
     """Carry out a worker's part on its chunks, a list of arrays, in place.
 
     filled: the chunks that hold a value; others cannot be added to.
@@ -160,14 +160,14 @@ def send_all(outgoing: Outgoing, incoming: Incoming, peers: Connections,
 
 def receive_all(incoming: Incoming, peers: Connections,
                 chunks: list[np.ndarray], op: Op, filled: set[int],
-                events: list[simulate.Event]) -> None:
+                events: list[simulate.TimedSend]) -> None:
     """Receive a worker's messages of a round; add them, or store them."""
     for src, c, reduce in incoming:
         adds = reduce and c in filled
         start, end = peers.receive(src, chunks[c], op if adds else None)
         filled.add(c)
         send = Send(src, peers.rank, c, reduce)
-        events.append(simulate.Event(start, end, peers.round, send))
+        events.append(simulate.TimedSend(start, end, peers.round, send))
 
 
 def check(peers: Connections, plan: Schedule, array: np.ndarray) -> None:

@@ -173,10 +173,10 @@ def judge_figure(said: Notes, bound: int, times: Sequence[Sequence[float]],
 
 def picture(answer: Answer) -> Picture:
     """Draw who computes and who waits."""
-    from d2lps.asynchrony.clock import Event, Plan
+    from d2lps.asynchrony.clock import Plan, StoreCall
     from d2lps.pictures import Row, plot_plan
     race = play(repeat(run(answer, **TARGET)), TURNS, TARGET['pushes'])
-    plan = Plan(4, 2, 0, tuple(Event(*event, k, k) for k, event in
+    plan = Plan(4, 2, 0, tuple(StoreCall(*event, k, k) for k, event in
                                enumerate(race.events)))
     return Row(plot_plan(plan, until=40, title=(
         f'bound 2: {sum(race.pushed)} gradients, '

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from d2lps.checks import checked, instance_of, integer, list_of, one_of, refuse
 from d2lps.collectives import strategies
-from d2lps.collectives.simulate import Event
+from d2lps.collectives.simulate import TimedSend
 from d2lps.figures import describe, format_number, use_style
 from d2lps.pictures.controls import choose, menu
 from d2lps.pictures.drawing import TITLE, WORDS, Drawing, color
@@ -26,17 +26,18 @@ def _panels(name, value):
     """A dict of lists of events."""
     if not isinstance(value, dict) or not value:
         refuse(name, value, 'a dict such as {"measured": events}')
-    events = list_of(instance_of(Event, 'an Event'), 'a list of Event')
+    events = list_of(instance_of(TimedSend, 'a TimedSend'),
+                     'a list of TimedSend')
     return {title: events(f'{name}[{title!r}]', [*found] if isinstance(
         found, Sequence) else found) for title, found in value.items()}
 
 
 @checked(panels=_panels)
-def plot_messages(panels: Mapping[str, Sequence[Event]]
+def plot_messages(panels: Mapping[str, Sequence[TimedSend]]
                   ) -> 'list[Axes]':
     """For each worker a row, with a bar for each message that comes to it.
 
-    panels: {title: a list of `Event`}; the panels share their axes. A bar
+    panels: {title: a list of `TimedSend`}; the panels share their axes. A bar
     goes from the first byte to the last, its number is the round, and its
     colour the chunk. Times count from the first byte of the panel.
     """

@@ -6,4 +6,4 @@ from d2lps.training.data_parallel import (TrainResult, allreduce,
                                           split_batch, train, train_batch)
 from d2lps.training.lenet import init_params, lenet, loss
 from d2lps.training.stopwatch import Stopwatch
-from d2lps.training.timeline import Event, Timeline, step_timeline
+from d2lps.training.timeline import Operation, Timeline, step_timeline

@@ -31,7 +31,7 @@ UPDATE = ('_npi_subtract', '_npi_multiply_scalar', '_npi_true_divide_scalar',
           'sgd_update', 'sgd_mom_update')
 
 
-class Event(NamedTuple):
+class Operation(NamedTuple):
     """Operation `name` ran on `device`; times in seconds from the start."""
     device: str
     phase: str
@@ -90,7 +90,7 @@ class Timeline:
         devices: the devices that are used in the block (a list).
 
     Attributes:
-        events: a list of `Event`, ordered by start; empty until the block
+        events: a list of `Operation`, ordered by start; empty until the block
             ends. Times are in seconds from the first event's start.
 
     Raises:
@@ -111,7 +111,7 @@ class Timeline:
                 f'devices has {worst} devices, but on this machine MXNet can '
                 f'record at most {limit}: try d2lps.devices({limit})')
         self.devices = [str(device) for device in devices]
-        self.events: list[Event] = []
+        self.events: list[Operation] = []
         self._names = {}
         for device in devices:
             # The profiler numbers CPU devices first, one a core, GPUs after.
@@ -159,9 +159,9 @@ class Timeline:
                 phase = _phase(name, gradients_known[device])
                 if phase == 'backward':
                     gradients_known[device] = True
-                self.events.append(Event(device, phase, name,
-                                         open_marks.pop(thread) / 1e6,
-                                         mark['ts'] / 1e6))
+                self.events.append(Operation(
+                    device, phase, name, open_marks.pop(thread) / 1e6,
+                    mark['ts'] / 1e6))
         self.events.sort(key=lambda event: event.start)
         zero = self.events[0].start if self.events else 0
         self.events = [e._replace(start=e.start - zero, end=e.end - zero)
@@ -252,4 +252,4 @@ def _elsewhere(num_devices, batch_size, settings):
                            f'{LIMIT} seconds') from error
     if done.returncode != 0:
         raise RuntimeError(f'with {settings} the step failed:\n{done.stderr}')
-    return [Event(*event) for event in json.loads(done.stdout)]
+    return [Operation(*event) for event in json.loads(done.stdout)]

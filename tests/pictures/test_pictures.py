@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from d2lps import Event, Timeline, devices, pictures
+from d2lps import Operation, Timeline, devices, pictures
 from d2lps.asynchrony.asynchronous_training import Point
 from d2lps.asynchrony.clock import virtual_clock
 from d2lps.asynchrony.overlap import simulate_step
@@ -39,8 +39,9 @@ TWICE = Schedule([[Send(0, 1, 0, True)]] * 2, 2)
 
 def timeline():
     one = Timeline(devices(2))
-    one.events = [Event('cpu(0)', 'forward', 'Convolution', 0, 0.002),
-                  Event('cpu(1)', 'backward', 'ImperativeBulk', 0.001, 0.004)]
+    one.events = [Operation('cpu(0)', 'forward', 'Convolution', 0, 0.002),
+                  Operation('cpu(1)', 'backward', 'ImperativeBulk', 0.001,
+                            0.004)]
     return one
 
 

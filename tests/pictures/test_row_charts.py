@@ -4,7 +4,7 @@ import pytest
 from matplotlib import pyplot
 from matplotlib.colors import to_hex
 
-from d2lps import Event, Timeline, devices, figures
+from d2lps import Operation, Timeline, devices, figures
 from d2lps.asynchrony.overlap import Task
 from d2lps.collectives import Schedule, Send, simulate, strategies, topology
 from d2lps.pictures import (
@@ -41,8 +41,8 @@ def words(ax):
 
 def test_bars_of_a_timeline_are_in_the_rows_of_devices():
     timeline = Timeline(devices(2))
-    timeline.events = [Event('cpu(0)', 'forward', 'Convolution', 0, 0.002),
-                       Event('cpu(1)', 'backward', 'Bulk', 0.001, 0.004)]
+    timeline.events = [Operation('cpu(0)', 'forward', 'Convolution', 0, 0.002),
+                       Operation('cpu(1)', 'backward', 'Bulk', 0.001, 0.004)]
     ax = plot_timeline(timeline, 'Ours', until=0.005)
     _, forward, _, backward = ax.patches  # each after its legend's
     assert boxes(forward) == [(0, 2, -0.36, 0.36)]

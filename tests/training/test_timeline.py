@@ -7,7 +7,7 @@ import pytest
 from mxnet import np
 
 import d2lps
-from d2lps import Event, Timeline, devices, step_timeline
+from d2lps import Operation, Timeline, devices, step_timeline
 from d2lps.engine import cores
 from d2lps.training.timeline import PHASES
 
@@ -17,7 +17,7 @@ STEP_PHASES = set(PHASES) - {'other'}
 def made_of(*bars):
     """A timeline of two devices from (device, start, end)."""
     timeline = Timeline(devices(2))
-    timeline.events = [Event(f'cpu({device})', 'forward', 'op', start, end)
+    timeline.events = [Operation(f'cpu({device})', 'forward', 'op', start, end)
                        for device, start, end in bars]
     return timeline
 
@@ -188,7 +188,7 @@ def test_a_step_can_be_recorded_with_other_settings(monkeypatch):
     assert commands[0]['env']['PATH'] == os.environ['PATH']
     assert_well_formed(timeline, ['cpu(0)', 'cpu(1)'])
     assert {event.phase for event in timeline.events} >= STEP_PHASES
-    assert isinstance(timeline.events[0], Event)
+    assert isinstance(timeline.events[0], Operation)
     assert timeline.devices == ['cpu(0)', 'cpu(1)']
     assert 0 <= timeline.overlap <= 1
 
