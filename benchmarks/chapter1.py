@@ -33,7 +33,7 @@ def book(num_devices):
     npx.set_np()
     import warnings
     warnings.simplefilter('ignore')  # d2lps would warn of these settings
-    from d2lps.training.lenet import init_params
+    from d2lps.training.lenet_layers import init_params
     data, devices = digits(), [d2l.try_gpu(i) for i in range(num_devices)]
     copies = []
     for device in devices:

@@ -198,7 +198,8 @@ def mx_array(array):
 def mx_job(way, model, values, peers):
     """As `torch_job`."""
     import mxnet as mx
-    from d2lps.training.lenet import LAYERS, forward, hidden, loss, output
+    from d2lps.training.lenet_layers import (LAYERS, forward, hidden, loss,
+                                             output)
     layers = LAYERS if model == LENET else (
         *[hidden] * (len(values) // 2 - 1), output)
     mx.npx.set_np()

@@ -25,12 +25,12 @@ used.
 import sys
 
 from d2lps import missing, settings  # before MXNet is imported
-from d2lps.lazy import lazy
+from d2lps.lazy_names import lazy
 from d2lps.usage import watch_cells
 
 __getattr__, __dir__ = lazy(__name__, {
     '.expectations': ('expect',),
-    '.turns': ('your_turn',),
+    '.blanks': ('your_turn',),
     '.missing': ('has_mxnet',),
     '.engine': ('Machine', 'Traffic', 'copy_bandwidth', 'devices', 'machine',
                 'nbytes'),

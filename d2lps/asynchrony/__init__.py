@@ -5,7 +5,7 @@ which worker pushes next; `asynchronous_training`: real gradients in that
 order. `late_gradients`: backup workers, and stale gradients divided. The
 server with a bound is `kvstore.BoundedServer`.
 """
-from d2lps.lazy import lazy
+from d2lps.lazy_names import lazy
 
 __getattr__, __dir__ = lazy(__name__, {
     '.clock': ('Plan', 'step_times', 'virtual_clock'),

@@ -6,7 +6,7 @@ which asks the cluster before anything can hang. What happens in a `run`, and
 when a process dies, is told in `processes/__init__.py`. `network` is what
 readers say of a slow network, and `processes/namespaces.py` makes it.
 """
-from d2lps.lazy import lazy
+from d2lps.lazy_names import lazy
 
 __getattr__, __dir__ = lazy(__name__, {
     '.bare': ('bare_mxnet',),

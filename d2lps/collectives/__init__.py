@@ -7,7 +7,7 @@
 from d2lps.collectives import simulate, strategies, topology, travel
 from d2lps.collectives.schedule import (Round, Schedule,
                                         ScheduleError, Send)
-from d2lps.lazy import lazy
+from d2lps.lazy_names import lazy
 
 # Readers of posts take longer to load than all the rest.
 __getattr__, __dir__ = lazy(__name__, {}, modules=('.machines',))

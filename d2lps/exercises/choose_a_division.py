@@ -16,8 +16,8 @@ from d2lps.exercises.checking import (Answer, Check, Notes, Picture, Wrong,
 from d2lps.planning import (A100, H100, LLAMA3_8B, Division, Gpu, Step,
                             Transformer, divisions, memory, plan, step_time)
 from d2lps.planning.divide import fits_model
-from d2lps.planning.memory import (held, layer_activations, per_token,
-                                   stage_layers, stage_parameters)
+from d2lps.planning.gpu_memory import (held, layer_activations, per_token,
+                                       stage_layers, stage_parameters)
 from d2lps.planning.ranking import SIDES
 
 FREE = 1 / 8  # of a GPU's memory, for what the planner does not know

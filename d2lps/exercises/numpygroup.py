@@ -1,11 +1,11 @@
 """Workers with NumPy's arrays: threads, and no network."""
 import numpy as np
 
-from d2lps.exercises import turns
+from d2lps.exercises import worker_threads
 from d2lps.exercises.checking import Wrong
 
 
-class Worker(turns.Worker):
+class Worker(worker_threads.Worker):
     """A worker with collective calls for NumPy arrays."""
 
     def all_gather(self, shard: np.ndarray) -> np.ndarray:
@@ -51,6 +51,6 @@ class Worker(turns.Worker):
         return array.copy()
 
 
-class Group(turns.Group):
+class Group(worker_threads.Group):
     """Workers with NumPy's arrays: `Group(n).run(function)`."""
     worker = Worker

@@ -1,6 +1,6 @@
 """Workers for the exercises with PyTorch: threads, and no network."""
 from d2lps.annotations import Array
-from d2lps.exercises import turns
+from d2lps.exercises import worker_threads
 from d2lps.exercises.checking import Wrong, the_torch
 
 torch = the_torch()
@@ -9,10 +9,10 @@ torch = the_torch()
 torch.optim.SGD([torch.nn.Parameter(torch.zeros(1))], lr=1)
 
 
-class Worker(turns.Worker):
+class Worker(worker_threads.Worker):
     """A worker with collective calls for tensors."""
 
-    def __init__(self, group: turns.Group, rank: int) -> None:
+    def __init__(self, group: worker_threads.Group, rank: int) -> None:
         super().__init__(group, rank)
         self._num_sums = 0
 
@@ -90,7 +90,7 @@ class Worker(turns.Worker):
         return self.meet(kind, tensor.detach().clone(), tensor.numel())
 
 
-class Group(turns.Group):
+class Group(worker_threads.Group):
     """Workers with tensors: `Group(n).run(function)`."""
     worker = Worker
 
@@ -98,8 +98,8 @@ class Group(turns.Group):
 class Handle:
     """An all-reduce under way; `wait()` returns when it is done."""
 
-    def __init__(self, worker: Worker, call: turns.Call, tensor: Array,
-                 number: int) -> None:
+    def __init__(self, worker: Worker, call: worker_threads.Call,
+                 tensor: Array, number: int) -> None:
         self._worker, self._call, self._tensor = worker, call, tensor
         self._number, self._done = number, False
 

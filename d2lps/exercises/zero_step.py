@@ -8,7 +8,7 @@ from functools import partial
 
 import numpy as np
 
-from d2lps.exercises import numpygroup, turns
+from d2lps.exercises import numpygroup, worker_threads
 from d2lps.exercises.checking import (Answer, Case, Check, Notes, Picture,
                                       Wrong, forbidding)
 from d2lps.exercises.multiples import factor
@@ -128,7 +128,7 @@ class Watched(numpygroup.Worker):
     It knows them by weak references. What somebody copies is not seen.
     """
 
-    def __init__(self, group: turns.Group, rank: int) -> None:
+    def __init__(self, group: worker_threads.Group, rank: int) -> None:
         super().__init__(group, rank)
         self.gathered: list[tuple[int, weakref.ref]] = []  # numbers, array
         self.gradients: list[tuple[int, weakref.ref]] = []  # layer, array

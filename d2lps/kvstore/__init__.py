@@ -4,7 +4,7 @@
 also with a bound on the delay. `placement`: large values are split over the
 servers. `store_training`: a training step through a store.
 """
-from d2lps.lazy import lazy
+from d2lps.lazy_names import lazy
 
 __getattr__, __dir__ = lazy(__name__, {
     '.placement': ('place',),

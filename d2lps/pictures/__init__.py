@@ -11,7 +11,7 @@ MXNet does not load it. In a notebook that has imported this, a small
 """
 from IPython import get_ipython
 
-from d2lps.lazy import lazy
+from d2lps.lazy_names import lazy
 from d2lps.pictures import sketch
 from d2lps.pictures.style import (
     BLUE,

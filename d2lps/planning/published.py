@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from d2lps.planning import gpus
 from d2lps.planning.divide import Division
-from d2lps.planning.memory import memory
+from d2lps.planning.gpu_memory import memory
 from d2lps.planning.model import Transformer
 from d2lps.planning.step import mfu, step_time
 

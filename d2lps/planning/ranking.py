@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from d2lps.checks import checked, integer
 from d2lps.planning.divide import divisions
 from d2lps.planning.gpus import Gpu, a_gpu
-from d2lps.planning.memory import memory
+from d2lps.planning.gpu_memory import memory
 from d2lps.planning.model import Transformer, a_model
 from d2lps.planning.step import mfu, step_time
 

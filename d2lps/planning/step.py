@@ -10,8 +10,9 @@ from typing import NamedTuple
 from d2lps.checks import checked, instance_of
 from d2lps.planning.divide import Division, fits_model
 from d2lps.planning.gpus import Gpu, a_gpu
-from d2lps.planning.memory import (GRADIENT, STATE, WEIGHT, layer_activations,
-                                   stage_layers, stage_parameters)
+from d2lps.planning.gpu_memory import (GRADIENT, STATE, WEIGHT,
+                                       layer_activations, stage_layers,
+                                       stage_parameters)
 from d2lps.planning.model import Transformer, a_model
 from d2lps.planning.network import (gather_time, members, send_time,
                                     sum_time)

@@ -4,7 +4,7 @@
 a push, and are repaired. `file`, `checkpoint`, `checkpointed_training`:
 data that survive a power failure. `interval`: how often to save.
 """
-from d2lps.lazy import lazy
+from d2lps.lazy_names import lazy
 
 __getattr__, __dir__ = lazy(__name__, {
     '.checkpoint': ('Checkpoint',),

@@ -16,7 +16,7 @@ from d2lps.training.array_checks import (alike, class_labels, finite,
                                          one_label_each, params_on_each,
                                          rate_or_zero, ready_to_learn)
 from d2lps.training.data import DATA, load_data
-from d2lps.training.lenet import init_params, lenet, lenet_params, loss
+from d2lps.training.lenet_layers import init_params, lenet, lenet_params, loss
 from d2lps.training.progress import (LossWatch, accuracy_curve,
                                      interrupt_between_steps)
 

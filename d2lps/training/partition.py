@@ -14,7 +14,7 @@ from d2lps.engine import array_list, device_list
 from d2lps.training.array_checks import (alike, class_labels, finite,
                                          ready_to_learn)
 from d2lps.training.data_parallel import get_params
-from d2lps.training.lenet import LAYERS, forward, lenet_params, loss
+from d2lps.training.lenet_layers import LAYERS, forward, lenet_params, loss
 
 # Each device has some of the parameters: some layers, or some channels.
 PIECES = list_of(array_list, 'a list with the parameters of each device')

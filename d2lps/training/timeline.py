@@ -19,7 +19,7 @@ from d2lps.checks import checked, instance_of, integer, refuse
 from d2lps.engine import cores, device_list, devices, mx, num_devices, npx
 from d2lps.training.data import load_data
 from d2lps.training.data_parallel import get_params, train_batch
-from d2lps.training.lenet import init_params
+from d2lps.training.lenet_layers import init_params
 
 PHASES = ('forward', 'backward', 'copy', 'sum', 'update', 'other')
 # Operations that no phase of ours owns: bookkeeping, next to no time.

@@ -11,7 +11,7 @@ from d2lps.missing import is_hidden
 torch = pytest.importorskip('torch')
 if is_hidden('torch'):
     pytest.skip('D2LPS_WITHOUT=torch', allow_module_level=True)
-from d2lps.exercises import turns  # noqa: E402
+from d2lps.exercises import worker_threads  # noqa: E402
 from d2lps.exercises.checking import Wrong  # noqa: E402
 from d2lps.exercises.torchgroup import Group  # noqa: E402
 
@@ -142,7 +142,7 @@ def test_an_error_of_one_worker_ends_all_and_is_raised():
 
 
 def test_a_loop_without_end_is_ended(monkeypatch):
-    monkeypatch.setattr(turns, 'CPU_LIMIT', 0.3)
+    monkeypatch.setattr(worker_threads, 'CPU_LIMIT', 0.3)
 
     def work(worker):
         worker.all_reduce(torch.ones(1)).wait()
@@ -156,7 +156,7 @@ def test_a_loop_without_end_is_ended(monkeypatch):
 
 
 def test_who_gets_no_processor_is_not_blamed(monkeypatch):
-    monkeypatch.setattr(turns, 'CPU_LIMIT', 0.2)
+    monkeypatch.setattr(worker_threads, 'CPU_LIMIT', 0.2)
 
     def work(worker):
         time.sleep(0.6)
@@ -167,8 +167,8 @@ def test_who_gets_no_processor_is_not_blamed(monkeypatch):
             time.sleep(0.01)
 
     assert Group(2).run(work) == [0, 1]
-    monkeypatch.setattr(turns, 'CPU_LIMIT', 8)
-    monkeypatch.setattr(turns, 'WALL_LIMIT', 0.3)
+    monkeypatch.setattr(worker_threads, 'CPU_LIMIT', 8)
+    monkeypatch.setattr(worker_threads, 'WALL_LIMIT', 0.3)
     assert 'rank 0 has called nothing for' in fails(forever)
 
 

@@ -8,7 +8,7 @@ from mxnet import autograd, gluon, np
 import d2lps
 from d2lps import init_params, loss
 from d2lps.training import lenet
-from d2lps.training.lenet import PARAM_SHAPES
+from d2lps.training.lenet_layers import PARAM_SHAPES
 
 
 @pytest.fixture
