@@ -21,7 +21,7 @@ from d2lps.collectives.links import (Link, Topology, both_ways,  # noqa: F401
                                      star)
 
 if TYPE_CHECKING:
-    from d2lps.collectives.machines.server import Server
+    from d2lps.collectives.machines.gpu_machine import GpuMachine
 
 PCIE3, PCIE4 = 16e9, 32e9  # 16 lanes
 # One NVLink. 18 GB/s is the book's figure (Dive into Deep Learning) for the
@@ -108,7 +108,7 @@ def cluster(num_machines: int, num_devices: int, inside: float = PCIE3,
 
 def from_nvidia_smi(text: str, gpu: str | None = None,
                     use: Sequence[int] | None = None,
-                    rates: str = 'usable') -> Server:
+                    rates: str = 'usable') -> GpuMachine:
     """The machine of a table that `nvidia-smi topo -m` printed.
 
     text: the table; other text around it is ignored.
@@ -117,21 +117,21 @@ def from_nvidia_smi(text: str, gpu: str | None = None,
     rates: 'usable' (NCCL's estimates, `machines.rates`) or 'nominal' (data
     sheets).
 
-    Returns a `Server`, a `Topology` without latencies. Raises ValueError for
-    a text that is cut off or contradicts itself; it says where.
+    Returns a `GpuMachine`, a `Topology` without latencies. Raises ValueError
+    for a text that is cut off or contradicts itself; it says where.
     """
-    from d2lps.collectives.machines import nvidia_smi, server  # 40 ms
-    return server.server_of(nvidia_smi.read_table(text), gpu, use, rates)
+    from d2lps.collectives.machines import gpu_machine, nvidia_smi  # 40 ms
+    return gpu_machine.machine_of(nvidia_smi.read_table(text), gpu, use, rates)
 
 
 def from_nccl_xml(text: str, gpu: str | None = None,
                   use: Sequence[int] | None = None,
-                  rates: str = 'usable') -> Server:
+                  rates: str = 'usable') -> GpuMachine:
     """The machine in a file of NCCL: a dump of it, or one given to it.
 
     text: the XML (NCCL writes it to `NCCL_TOPO_DUMP_FILE`).
     gpu, use, rates, the result and the errors: as in `from_nvidia_smi`. A
     dump says which GPU it is.
     """
-    from d2lps.collectives.machines import nccl_xml, server  # 40 ms
-    return server.server_of(nccl_xml.read_xml(text), gpu, use, rates)
+    from d2lps.collectives.machines import gpu_machine, nccl_xml  # 40 ms
+    return gpu_machine.machine_of(nccl_xml.read_xml(text), gpu, use, rates)

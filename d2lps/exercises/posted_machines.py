@@ -13,8 +13,8 @@ import numpy as np
 
 from d2lps.collectives.machines import examples, expectation
 from d2lps.collectives.machines.expectation import Expectation
+from d2lps.collectives.machines.gpu_machine import GpuMachine
 from d2lps.collectives.machines.rates import GBIT
-from d2lps.collectives.machines.server import Server
 from d2lps.collectives.topology import from_nvidia_smi
 from d2lps.exercises.checking import (Answer, Check, Notes, Picture, Wrong,
                                       forbidding, functions_of)
@@ -53,7 +53,7 @@ class Post(NamedTuple):
     gbit: float = 0.0
     measured: float = 0.0
 
-    def server(self) -> Server:
+    def server(self) -> GpuMachine:
         """One of the machines, with the GPUs that take part."""
         return from_nvidia_smi(self.table, self.gpu, self.use)
 

@@ -1,7 +1,7 @@
 """What a posted text says of a machine, as parts that can be drawn."""
 from typing import NamedTuple
 
-from d2lps.collectives.machines.server import PcieTree
+from d2lps.collectives.machines.gpu_machine import PcieTree
 from d2lps.collectives.machines.wiring import Wiring
 
 

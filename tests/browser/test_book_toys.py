@@ -203,8 +203,8 @@ def test_the_explorer_shows_the_times(read, links):
 # Toys whose pictures were drawn while the book was built.
 WIDGET = 'application/vnd.jupyter.widget-view+json'
 SCRIPTED = {'explore_plans', 'explore_synchronisation'}
-STILL = {'ask_server', 'explore_devices', 'explore_store', 'explore_timeline',
-         'TrainingPanel'}
+STILL = {'ask_gpu_machine', 'explore_devices', 'explore_store',
+         'explore_timeline', 'TrainingPanel'}
 
 
 def calls(chapter):

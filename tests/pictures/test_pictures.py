@@ -16,7 +16,7 @@ from d2lps.collectives.machines.expectation import expected
 from d2lps.pictures import sketch
 from d2lps.pictures.drawing import Drawing, color
 from d2lps.pictures.ideas import drawings as ideas
-from d2lps.pictures.toys.explore_server import DGX1
+from d2lps.pictures.toys.explore_gpu_machine import DGX1
 from d2lps.pipelines import interleaved, time_passes
 from d2lps.planning import H100, LLAMA3_8B, Division, plan
 
@@ -27,7 +27,7 @@ CLOCKS = {name: virtual_clock([[1], [5]], name, 8)
           for name in ('sync', 'async')}
 POINTS = {name: [[Point(10, 1.0, 0.2), Point(20, 2.0, 0.6)]]
           for name in ('sync', 'async, divided')}
-SERVER = topology.from_nvidia_smi(DGX1, 'V100')
+GPU_MACHINE = topology.from_nvidia_smi(DGX1, 'V100')
 STEP = simulate_step([1, 2], [3, 4], 1, forward=[1, 1])
 PIPELINE = time_passes([[*interleaved(k, 2, 2)] for k in range(2)],
                        {'F': 1, 'B': 2})
@@ -70,7 +70,8 @@ PICTURES = [picture for picture, _ in (
     made_by('draw_roads', ['Ash', 'Bree', 'Cove'], [(0, 1, 7), (1, 2, 12)]),
     made_by('draw_rounds', strategies.ring(4), np.eye(4).tolist(), rounds=3),
     made_by('draw_seven_steps', 4),
-    made_by('draw_server', SERVER, topology.rings_of(SERVER.cables)),
+    made_by('draw_gpu_machine', GPU_MACHINE,
+            topology.rings_of(GPU_MACHINE.cables)),
     made_by('draw_sharded_update', 3),
     made_by('draw_split_batch', 7, 3),
     made_by('draw_split_batch', 2, 4),
@@ -83,7 +84,7 @@ PICTURES = [picture for picture, _ in (
     made_by('plot_comparison', [RING, SHARDED], target=0.01),
     made_by('plot_division', Division(2, 2, 2), H100),
     made_by('plot_exchange', {'equal': np.ones((3, 3)) * 1e6}),
-    made_by('plot_expected', expected(SERVER), pd.DataFrame(
+    made_by('plot_expected', expected(GPU_MACHINE), pd.DataFrame(
         {'size': [2e6, 2e9], 'busbw': [4e10, 1.3e11]})),
     made_by('plot_holdings', strategies.ring(4), 2, signs=True),
     made_by('plot_holdings', TWICE, 2, sums=True),
@@ -93,7 +94,7 @@ PICTURES = [picture for picture, _ in (
     made_by('plot_plan', CLOCKS['sync'], until=7, title='sync'),
     made_by('plot_progress', CLOCKS),
     made_by('plot_published', PUBLISHED, pd.Series(['ours', 'theirs'])),
-    made_by('plot_servers', 4, 2, 40e6, 125e6, colocated=True),
+    made_by('plot_parameter_servers', 4, 2, 40e6, 125e6, colocated=True),
     made_by('plot_staleness', CLOCKS),
     made_by('plot_step', STEP, 'a step', best=3.5),
     made_by('plot_timeline', timeline(), 'Ours'),

@@ -11,10 +11,11 @@ from d2lps import (Traffic, devices, figures, get_params, init_params,
 from d2lps.asynchrony.clock import Point, virtual_clock
 from d2lps.collectives import simulate, topology
 from d2lps.kvstore import KVStore, Server
-from d2lps.pictures import message_plots, recovery, servers, widgets
+from d2lps.pictures import message_plots, recovery, widgets
 from d2lps.pictures.controls import values_of
 from d2lps.pictures.drawing import Drawing, html_of
 from d2lps.pictures.menus import PLANS, STEPPED
+from d2lps.pictures.parameter_servers import predicted_seconds, simulated
 from d2lps.pictures.toys import (explore_devices, explore_keys,
                                  explore_latency, explore_meter,
                                  explore_pipeline, explore_rounding,
@@ -384,29 +385,29 @@ SIZE, LINK = 40e6, 125e6
     (4, 4, True, 0.48), (1, 1, True, 0)])
 def test_formula_and_simulator_say_the_same(m, n, colocated, seconds):
     arguments = m, n, SIZE, LINK, colocated
-    assert servers.predicted_seconds(*arguments) == pytest.approx(seconds)
-    assert servers.simulated(*arguments).seconds == pytest.approx(seconds)
+    assert predicted_seconds(*arguments) == pytest.approx(seconds)
+    assert simulated(*arguments).seconds == pytest.approx(seconds)
 
 
 @pytest.mark.parametrize('m, n', [(1, 1), (4, 1), (4, 4)])
 def test_pieces_use_both_directions(m, n):
     """All but the first and the last piece travel both ways at once."""
     for pieces in 1, 4:
-        together = servers.simulated(m, n, SIZE, LINK, pieces=pieces).seconds
-        assert together == pytest.approx(servers.predicted_seconds(
+        together = simulated(m, n, SIZE, LINK, pieces=pieces).seconds
+        assert together == pytest.approx(predicted_seconds(
             m, n, SIZE, LINK) * (pieces + 1) / (2 * pieces))
 
 
 def test_the_toy_leaves_room_for_one_server_a_worker():
     with widgets.caught() as toys:
-        servers.explore_servers(num_workers=2, num_servers=128)
+        pictures.explore_parameter_servers(num_workers=2, num_servers=128)
     values = values_of(toys[0].controls)
     row = toys[0].draw(**{**values, 'colocated': True})
     [left], [right] = (figure.axes for figure in row.pictures)
     assert left.get_title('left') == '2 workers, 2 servers: 0.335 s'
     assert [*left.lines[0].get_xdata()] == [1, 2]
-    predicted, [simulated] = (line.get_ydata() for line in left.lines)
-    assert predicted[1] == pytest.approx(simulated)
+    predicted, [played] = (line.get_ydata() for line in left.lines)
+    assert predicted[1] == pytest.approx(played)
     assert [text.get_text() for text in right.texts] == ['0.335'] * 2
 
 

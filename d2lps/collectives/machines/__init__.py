@@ -2,8 +2,8 @@
 
 `rates`: what a link carries, with sources. `wiring`: what a text says.
 `nvidia_smi`, `nccl_xml`: the texts. `posts`: what all posts have in common.
-`server`: the topology of one machine. `expectation`: what bus bandwidth it
-should show. `nccl_tests`: what it showed.
+`gpu_machine`: the topology of one machine. `expectation`: what bus bandwidth
+it should show. `nccl_tests`: what it showed.
 `protocols`: how long small arrays take. `examples`: tables to try. `ask`: all
 of it for one post; `command`: in a terminal.
 """

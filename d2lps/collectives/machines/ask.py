@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from d2lps.collectives.machines.expectation import (Expectation, Verdict,
                                                     expected)
+from d2lps.collectives.machines.gpu_machine import GpuMachine, machine_of
 from d2lps.collectives.machines.nccl_tests import read_nccl_tests
 from d2lps.collectives.machines.nccl_xml import read_xml
 from d2lps.collectives.machines.nvidia_smi import read_table
 from d2lps.collectives.machines.rates import find_gpu
-from d2lps.collectives.machines.server import Server, server_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -22,7 +22,7 @@ class Answer(NamedTuple):
     verdict: None without a measurement. notes: of the texts, in sentences.
     log: the table of `read_nccl_tests`, if there was one.
     """
-    server: Server
+    machine: GpuMachine
     expectation: Expectation
     verdict: Verdict | None
     notes: tuple[str, ...]
@@ -37,26 +37,26 @@ def ask(text: str, gpu: str | None = None, use: Sequence[int] | None = None,
 
     text: a table of `nvidia-smi topo -m`, or NCCL's XML. log: of nccl-tests.
     measured: or a bus bandwidth, bytes/s. gpu: where no text says which GPU
-    it is. use, machines, cards, card_rate: see `server_of` and `expected`.
+    it is. use, machines, cards, card_rate: see `machine_of` and `expected`.
 
     Raises ValueError for texts that cannot be read or do not fit together.
     """
     wiring = (read_xml if '<system' in text else read_table)(text)
     table = read_nccl_tests(log) if log else None
     of_log = table.attrs['gpu'] if table is not None else None
-    server = server_of(wiring, gpu or wiring.gpu or of_log, use)
-    if of_log and find_gpu(of_log).sm != server.gpu.sm:
+    machine = machine_of(wiring, gpu or wiring.gpu or of_log, use)
+    if of_log and find_gpu(of_log).sm != machine.gpu.sm:
         raise ValueError(f'the log is of {of_log} GPUs, and these are '
-                         f'{server.gpu.name}')
-    found = expected(server, machines=machines, cards=cards,
+                         f'{machine.gpu.name}')
+    found = expected(machine, machines=machines, cards=cards,
                      card_rate=card_rate)
-    notes, verdict = server.wiring.notes, None
+    notes, verdict = machine.wiring.notes, None
     if table is not None:
         verdict = found.verdict(table)
         notes += table.attrs['notes']
     elif measured is not None:
         verdict = found.verdict(measured)
-    return Answer(server, found, verdict, notes, table)
+    return Answer(machine, found, verdict, notes, table)
 
 
 def numbers(text: str) -> list[int]:

@@ -11,11 +11,11 @@ import numpy as np
 from d2lps.checks import checked, from_zero, integer, one_of, refuse
 from d2lps.collectives.cables import P3_CABLES
 from d2lps.collectives.machines.expectation import Expectation, expected
+from d2lps.collectives.machines.gpu_machine import machine_of
 from d2lps.collectives.machines.nvidia_smi import read_table
 from d2lps.collectives.machines.rates import GBIT
-from d2lps.collectives.machines.server import server_of
 
-# As the p3's, with the GPUs numbered otherwise (a server of 2019).
+# As the p3's, with the GPUs numbered otherwise (a machine of 2019).
 PERMUTED = [0, 1, 2, 3, 6, 7, 4, 5]
 
 
@@ -112,8 +112,8 @@ def predicted(case: Any) -> Expectation:
     """
     use = case.use.split() if isinstance(case.use, str) else []
     wiring = read_table(posted(case.wiring, case.gpus, case.nvlinks))
-    server = server_of(wiring, case.gpu, [*map(int, use)] or None)
+    machine = machine_of(wiring, case.gpu, [*map(int, use)] or None)
     if case.machines == 1:
-        return expected(server)
-    return expected(server, machines=case.machines, cards=int(case.cards),
+        return expected(machine)
+    return expected(machine, machines=case.machines, cards=int(case.cards),
                     card_rate=case.gbit * GBIT)

@@ -18,8 +18,8 @@ from d2lps.checks import checked, instance_of, integer, positive, refuse
 from d2lps.collectives import limits
 from d2lps.collectives.cables import (MOST_DEVICES, Rings, best_devices,
                                       most_rings)
+from d2lps.collectives.machines.gpu_machine import GpuMachine
 from d2lps.collectives.machines.rates import CARD, SOCKETS
-from d2lps.collectives.machines.server import Server
 from d2lps.units import BINARY, RATES, several, with_unit
 
 if TYPE_CHECKING:
@@ -271,11 +271,11 @@ def _rule(topology, nbytes, machines, cards, card_rate):
 
 
 @checked(_rule, nbytes=partial(positive, example=1e9), machines=limits.LINEAR,
-         topology=instance_of(Server, 'a Server, such as topology.'
+         topology=instance_of(GpuMachine, 'a GpuMachine, such as topology.'
                                       'from_nvidia_smi(text, gpu="V100")'),
          cards=partial(integer, most=1000),
          card_rate=partial(positive, example=50e9))
-def expected(topology: Server, nbytes: float = GiB, machines: int = 1,
+def expected(topology: GpuMachine, nbytes: float = GiB, machines: int = 1,
              cards: int | None = None,
              card_rate: float | None = None) -> Expectation:
     """What bus bandwidth an all-reduce over these GPUs should show.
@@ -310,21 +310,21 @@ def expected(topology: Server, nbytes: float = GiB, machines: int = 1,
             'arrays, on healthy machines.')
 
 
-def _inside(server, rings):
+def _inside(machine, rings):
     """The `_Inside` of one machine's GPUs; None for one GPU."""
-    if len(server.gpus) == 1:
+    if len(machine.gpus) == 1:
         return None
-    return _over_nvlink(server, rings) if rings else _over_pcie(server)
+    return _over_nvlink(machine, rings) if rings else _over_pcie(machine)
 
 
-def _machines(server, inside, rings, machines, cards, card_rate):
+def _machines(machine, inside, rings, machines, cards, card_rate):
     """The `Expectation` for several machines; inside: None for one GPU."""
-    k = len(server.gpus)
+    k = len(machine.gpus)
     n = machines * k
-    card = card_rate * (1 if server.rates == 'nominal'
+    card = card_rate * (1 if machine.rates == 'nominal'
                         else CARD.usable / CARD.nominal)
-    carried = cards * min(card, server.slot)
-    wire = min(carried, k * server.slot)
+    carried = cards * min(card, machine.slot)
+    wire = min(carried, k * machine.slot)
     ring, best = wire, wire * _arrays_sent(n) / _arrays_sent(machines)
     why = [f'The {several(cards, "card")} of a machine can carry '
            f'{rate_in_words(cards * card)}.']
@@ -351,7 +351,7 @@ def _machines(server, inside, rings, machines, cards, card_rate):
     return Expectation(
         n, rings, low, high, f'a ring through all {n} GPUs',
         'sum inside each machine, then between machines, in pieces',
-        predictable, ' '.join(why), ring, best, server.rates, server.slot,
+        predictable, ' '.join(why), ring, best, machine.rates, machine.slot,
         wire, slots_limit=wire < carried)
 
 
@@ -360,25 +360,25 @@ def _arrays_sent(n):
     return 2 * (n - 1) / n
 
 
-def _rings(server):
+def _rings(machine):
     """(order, cables per hop) with devices 0 to k - 1; [] if there is none."""
-    k = len(server.gpus)
-    if k == 1 or not (server.switched or server.cables.any()):
+    k = len(machine.gpus)
+    if k == 1 or not (machine.switched or machine.cables.any()):
         return []
-    if server.switched:  # any order will do
-        return [([*range(k)], server.switched)]
-    return most_rings(server.cables)
+    if machine.switched:  # any order will do
+        return [([*range(k)], machine.switched)]
+    return most_rings(machine.cables)
 
 
-def _over_nvlink(server, rings):
-    k = len(server.gpus)
+def _over_nvlink(machine, rings):
+    k = len(machine.gpus)
     links = sum(count for _, count in rings)
-    both = k > 2 and not server.switched
+    both = k > 2 and not machine.switched
     if both:
         links *= 2
-    ring = links * server.nvlink
-    rate = rate_in_words(server.nvlink)
-    if server.switched:
+    ring = links * machine.nvlink
+    rate = rate_in_words(machine.nvlink)
+    if machine.switched:
         why = (f'{several(links, "NVLink")} lead from a GPU to switches; at '
                f'{rate} each way they carry {rate_in_words(ring)}.')
     elif both:
@@ -390,8 +390,8 @@ def _over_nvlink(server, rings):
                f'{rate_in_words(ring)}.')
     plan = BOTH_WAYS if both else ONE_WAY
     low, high = (share * ring for share in (OF_PAIR if k == 2 else OF_RING))
-    share, fewest = ADDING[100 if server.gpu.sm >= 100 else 90]
-    if not server.switched or not server.gpu.adds_in_switch or k < fewest:
+    share, fewest = ADDING[100 if machine.gpu.sm >= 100 else 90]
+    if not machine.switched or not machine.gpu.adds_in_switch or k < fewest:
         return _Inside(ring, ring, low, high, plan, plan, why)
     best = ring * 2 * (k - 1) / (k + 1) * share
     why += (f' If the switches add (NVLS), {rate_in_words(best)}: a GPU then '
@@ -405,77 +405,77 @@ def _over_nvlink(server, rings):
     return _Inside(ring, best, low, high, plan, ADDS, why)
 
 
-def _over_pcie(server):
+def _over_pcie(machine):
     """Without a ring over NVLinks: one PCIe switch, or through a CPU."""
-    k = len(server.gpus)
-    ways = {server.path(i, j) for i in range(k) for j in range(i)}
-    said = server.wiring.nvlinks_said or not server.gpu.nvlinks
-    if ways == {'PIX'} and server.gpu.peer and said:
-        low, high = (share * server.slot for share in OF_SLOT)
-        return _Inside(server.slot, server.slot, low, high, PCIE, PCIE,
+    k = len(machine.gpus)
+    ways = {machine.path(i, j) for i in range(k) for j in range(i)}
+    said = machine.wiring.nvlinks_said or not machine.gpu.nvlinks
+    if ways == {'PIX'} and machine.gpu.peer and said:
+        low, high = (share * machine.slot for share in OF_SLOT)
+        return _Inside(machine.slot, machine.slot, low, high, PCIE, PCIE,
                        'All GPUs are on one PCIe switch, and each slot '
-                       f'carries {rate_in_words(server.slot)} each way.')
-    slowest = server.slot
+                       f'carries {rate_in_words(machine.slot)} each way.')
+    slowest = machine.slot
     if 'SYS' in ways:  # of the processors that it may have, the slowest way
-        slowest = min(slowest, *(getattr(one, server.rates)
+        slowest = min(slowest, *(getattr(one, machine.rates)
                                  for one in SOCKETS.values()))
-    low, high = THROUGH_CPU[0] * slowest, THROUGH_CPU[1] * server.slot
-    high = max(high, OF_RING[1] * _over_a_gpu(server))
-    return _Inside(server.slot, high, low, high, PCIE, PCIE,
-                   f'{_no_ring(server, ways)} The range is from measured '
+    low, high = THROUGH_CPU[0] * slowest, THROUGH_CPU[1] * machine.slot
+    high = max(high, OF_RING[1] * _over_a_gpu(machine))
+    return _Inside(machine.slot, high, low, high, PCIE, PCIE,
+                   f'{_no_ring(machine, ways)} The range is from measured '
                    f'machines; {SETTINGS}.', predictable=False)
 
 
-def _over_a_gpu(server):
+def _over_a_gpu(machine):
     """The most that ways over NVLinks through a GPU between can carry.
 
     Bytes/s: a GPU sends over all its NVLinks at most. 0 if some GPUs cannot
     be reached over NVLinks.
     """
-    near = np.eye(len(server.gpus), dtype=bool) | (server.cables > 0)
+    near = np.eye(len(machine.gpus), dtype=bool) | (machine.cables > 0)
     if not np.linalg.matrix_power(near, len(near)).all():
         return 0.0
-    return int(server.cables.sum(axis=1).min()) * server.nvlink
+    return int(machine.cables.sum(axis=1).min()) * machine.nvlink
 
 
-def _no_ring(server, ways):
+def _no_ring(machine, ways):
     """Why no ring runs over NVLinks, or over one PCIe switch."""
     through = ', '.join(sorted(way for way in ways if way[:2] != 'NV'))
-    if any(server.links_to_switch):
+    if any(machine.links_to_switch):
         lost = [f'GPU{number}' for number, links in zip(
-            server.gpus, server.links_to_switch) if not links]
+            machine.gpus, machine.links_to_switch) if not links]
         return (f'{", ".join(lost)} cannot be reached over the switches, so '
                 f'some hops lead through a CPU ({through}). The others have '
                 'a ring.')
-    if not server.cables.any():
-        words = ('No NVLinks join these GPUs.' if server.wiring.nvlinks_said
+    if not machine.cables.any():
+        words = ('No NVLinks join these GPUs.' if machine.wiring.nvlinks_said
                  else 'The file says nothing of NVLinks.')
         if 'PXB' in ways and ways <= {'PIX', 'PXB'}:
             return f'{words} Several PCIe switches are between them.'
         if ways != {'PIX'}:
             return f'{words} Messages go through a CPU ({through}).'
-        if server.gpu.peer:
+        if machine.gpu.peer:
             return words
         return (f'{words} They are on one PCIe switch, but '
-                f'{server.gpu.name} cards cannot copy to each other, so data '
+                f'{machine.gpu.name} cards cannot copy to each other, so data '
                 'go through host memory.')
     words = 'No ring over direct NVLinks goes through all of these GPUs.'
-    over = _over_a_gpu(server)
+    over = _over_a_gpu(machine)
     if over:
         words += (' NCCL 2.8 and later can send over NVLinks through a GPU '
                   f'in between, with at most {rate_in_words(over)}; otherwise '
                   f'some hops lead through a CPU ({through}).')
     else:
         words += f' Some hops lead through a CPU ({through}).'
-    return words + _better(server)
+    return words + _better(machine)
 
 
-def _better(server):
+def _better(machine):
     """Which GPUs of the machine have a ring: as many, or fewer."""
-    text = server.wiring
+    text = machine.wiring
     if len(text.gpus) > MOST_DEVICES:
         return ''
-    for k in range(len(server.gpus), 1, -1):
+    for k in range(len(machine.gpus), 1, -1):
         best = best_devices(text.cables, k)
         if best:
             names = ' '.join(str(text.gpus[i]) for i in best[0])

@@ -320,7 +320,7 @@ def _named(cards):
     for card in cards:
         name = card.element.get('name', '')
         if not re.fullmatch(r'[\w.+:-]{1,100}', name) or name in (
-                *named, 'nvswitch'):  # a `Server` has a node of that name
+                *named, 'nvswitch'):  # a `GpuMachine` has a node of that name
             base, number = name[:20], len(named)
             while (name := f'{base} NIC{number}'.strip()) in named:
                 number += 1

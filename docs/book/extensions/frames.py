@@ -34,7 +34,7 @@ FEWER = {
     'explore_overlap': {
         'bandwidth': [250, 500, 1000, 4000], 'latency': [0, 5, 10],
         'bucket_size': [0, 4, 12, 25, 60], 'slice_size': [0, 1]},
-    'explore_servers': {
+    'explore_parameter_servers': {
         'num_workers': [1, 2, 4, 16, 64], 'gigabits': [1, 10, 100],
         'num_servers': [1, 2, 4, 16, 64], 'megabytes': [40, 160]}}
 MOST = 2000  # pictures of a toy

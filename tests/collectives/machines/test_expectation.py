@@ -11,8 +11,8 @@ from d2lps.collectives.links import Topology, both_ways
 from d2lps.collectives.machines import examples
 from d2lps.collectives.machines.ask import numbers
 from d2lps.collectives.machines.expectation import expected
+from d2lps.collectives.machines.gpu_machine import machine_of
 from d2lps.collectives.machines.rates import GPUS, find_gpu
-from d2lps.collectives.machines.server import server_of
 
 N = 1e9  # bytes
 CASES = (Path(__file__).parents[3] / 'notebooks/results/21-servers.csv')
@@ -227,7 +227,7 @@ def test_smaller_arrays_may_show_less():
     (dict(machines=0), 'machines must be'),
     (dict(cards=2, card_rate=1e9), 'say machines=2'),
     (dict(nbytes=-1), 'nbytes'),
-    (dict(topology=topology.nvlink_p3()), 'topology must be a Server')])
+    (dict(topology=topology.nvlink_p3()), 'topology must be a GpuMachine')])
 def test_what_is_not_expected(change, words):
     with pytest.raises(ValueError, match=words):
         expected(**{'topology': CUBE, **change})
@@ -403,8 +403,8 @@ def test_a_switch_with_a_link_down():
 
 def test_an_xml_that_says_nothing_of_nvlinks_is_not_predictable():
     wiring = server('one PCIe switch', 'A100', 2).wiring
-    silent = server_of(wiring._replace(nvlinks_said=False), 'A100')
-    assert expected(server_of(wiring, 'A100')).predictable
+    silent = machine_of(wiring._replace(nvlinks_said=False), 'A100')
+    assert expected(machine_of(wiring, 'A100')).predictable
     found = expected(silent)
     assert not found.predictable and 'says nothing of NVLinks' in found.why
 

@@ -4,8 +4,8 @@ from itertools import combinations
 from typing import TypeAlias
 
 from d2lps.checks import checked, instance_of, integer, list_of, refuse
+from d2lps.collectives.machines.gpu_machine import GpuMachine
 from d2lps.collectives.machines.rates import SOCKET_OF_PCIE
-from d2lps.collectives.machines.server import Server
 from d2lps.collectives.strategies import ring_over_cables
 from d2lps.pictures.drawing import FRAME, PALE, Drawing, width_of, wrapped
 from d2lps.pictures.drawings.draw_plans import RING_COLORS
@@ -25,10 +25,10 @@ DASHES = '', '9 4', '3 3', '14 3 3 3', '6 2', '2 5'  # one for each ring
 FAINT, FAINT_WORDS, GPU = '#c8c8c8', '#767676', '#cfe3f3'
 
 
-def _in_picture(server, rings):
+def _in_picture(machine, rings):
     """Refuse what nobody could read, and rings over NVLinks that are not."""
-    integer('GPUs in a picture', len(server.wiring.gpus), most=MOST_DRAWN)
-    left = server.cables.copy()
+    integer('GPUs in a picture', len(machine.wiring.gpus), most=MOST_DRAWN)
+    left = machine.cables.copy()
     for k, (order, count) in enumerate(rings):
         if len({*order}) < len(order):
             refuse(f'rings[{k}][0]', order, 'different devices')
@@ -37,7 +37,7 @@ def _in_picture(server, rings):
                 raise ValueError(
                     f'rings: one takes {several(count, "NVLink")} from device '
                     f'{i} to {j}, which are not there or already taken; '
-                    'draw those of topology.rings_of(server.cables)')
+                    'draw those of topology.rings_of(machine.cables)')
             left[i, j] -= count
             left[j, i] -= count
 
@@ -47,12 +47,13 @@ def _pairs(order):
     return {frozenset(hop) for hop in zip(order, [*order[1:], order[0]])}
 
 
-@checked(_in_picture, server=instance_of(
-    Server, "a Server, such as topology.from_nvidia_smi(text, gpu='V100')"),
+@checked(_in_picture, machine=instance_of(
+    GpuMachine,
+    "a GpuMachine, such as topology.from_nvidia_smi(text, gpu='V100')"),
     rings=list_of(ring_over_cables, 'a list of rings, as from rings_of',
                   least=0))
-def draw_server(server: Server,
-                rings: Sequence[Ring] = ()) -> Drawing:
+def draw_gpu_machine(machine: GpuMachine,
+                     rings: Sequence[Ring] = ()) -> Drawing:
     """The GPUs of a machine with all that joins them, as its text says.
 
     CPU sockets are frames, GPUs have their numbers in the text, and those
@@ -60,18 +61,18 @@ def draw_server(server: Server,
     two GPUs, they are one thick line with their number. What the text does
     not show is dashed.
 
-    rings: (order, NVLinks per hop) of `topology.rings_of(server.cables)`;
+    rings: (order, NVLinks per hop) of `topology.rings_of(machine.cables)`;
     each has a colour and a pattern of its own.
     """
-    return _Picture(server, rings).draw()
+    return _Picture(machine, rings).draw()
 
 
 class _Picture:
     """Where everything stands: in one row of sockets, or in two, mirrored."""
 
-    def __init__(self, server: Server, rings: Sequence[Ring]) -> None:
-        self.server, self.wiring, self.rings = server, server.wiring, rings
-        self.used = [self.wiring.gpus.index(one) for one in server.gpus]
+    def __init__(self, machine: GpuMachine, rings: Sequence[Ring]) -> None:
+        self.machine, self.wiring, self.rings = machine, machine.wiring, rings
+        self.used = [self.wiring.gpus.index(one) for one in machine.gpus]
         self.sockets = sockets_of(self.wiring)
         half = len(self.wiring.gpus) / 2
         rows: list[list[Socket]] = [[], []]
@@ -80,13 +81,13 @@ class _Picture:
             rows[placed >= half or bool(rows[1])].append(one)
         self.rows = [row for row in rows if row]
         self._measure()
-        self.strands = [] if server.switched else self._strands()
+        self.strands = [] if machine.switched else self._strands()
         self.gap = self._gap()  # below a row, or between both
         self.legend = self._legend()
 
     def _gap(self):
         rows = len(self.rows)
-        if self.server.switched:
+        if self.machine.switched:
             return BAR + 24 * rows
         lowest = [0.0] * rows  # points of curves that return to their row
         for pair, *_, deep in self.strands:
@@ -188,8 +189,8 @@ class _Picture:
 
     def _title(self):
         n, k = len(self.wiring.gpus), len(self.used)
-        return (f'{k}{f" of {n}" * (k < n)} {self.server.gpu.name}; '
-                f'{self.server.rates} rates, each way')
+        return (f'{k}{f" of {n}" * (k < n)} {self.machine.gpu.name}; '
+                f'{self.machine.rates} rates, each way')
 
     def _path(self, path, stroke, width, dash=''):
         dash = f' stroke-dasharray="{dash}"' if dash else ''
@@ -271,7 +272,7 @@ class _Picture:
                           fill=INK if used else FAINT_WORDS)
 
     def _nvlinks(self):
-        if self.server.switched:
+        if self.machine.switched:
             self._nvswitch()
         ends = self._ends()
         labels = []
@@ -328,7 +329,7 @@ class _Picture:
             self.drawing.line((x, self._y(row, self.gpu_y + BOX)),
                               (x, top + BAR / 2), width=7 if used else 3,
                               stroke=FRAME if used else FAINT)
-        words = f'NVSwitch: {several(self.server.switched, "NVLink")} each'
+        words = f'NVSwitch: {several(self.machine.switched, "NVLink")} each'
         self.drawing.box(EDGE, top, self.width - 2 * EDGE, BAR, words,
                          'white', 13, stroke=INK)
 
@@ -338,27 +339,27 @@ class _Picture:
             found.append((stroke, width, dash, wrapped(
                 words, 13, self.width - 2 * EDGE - 46)))
         found: list = []
-        server, known = self.server, [one for one in self.sockets
+        machine, known = self.machine, [one for one in self.sockets
                                       if one.known]
-        if server.switched:
-            entry(FRAME, 7, '', f'{several(server.switched, "NVLink")} of '
-                  + _rate(server.nvlink))
+        if machine.switched:
+            entry(FRAME, 7, '', f'{several(machine.switched, "NVLink")} of '
+                  + _rate(machine.nvlink))
         if self.strands:
             many = any(count > 1 for _, count, *_ in self.strands)
             entry(FRAME, 7 if many else 2.5, '', 'one NVLink: '
-                  + _rate(server.nvlink)
+                  + _rate(machine.nvlink)
                   + '; numbers count NVLinks' * many)
         hidden = {i for one in self.sockets for i in one.hidden}
         gpus = {i for one in self.sockets for i in one.gpus}
-        slot = f'PCIe slot: {_rate(server.slot)}'
+        slot = f'PCIe slot: {_rate(machine.slot)}'
         if gpus - hidden or any(one.cards for one in self.sockets):
             entry(FRAME, 1.5, '', slot)
             slot = 'PCIe'
         if hidden:
             entry(FRAME, 1.5, '5 4', f'{slot}, by a way not in the table')
         if len(known) > 1:
-            kind = SOCKET_OF_PCIE[server.gpu.pcie]
-            entry(FRAME, 4, '', f'between sockets: {_rate(server.socket)}'
+            kind = SOCKET_OF_PCIE[machine.gpu.pcie]
+            entry(FRAME, 4, '', f'between sockets: {_rate(machine.socket)}'
                   + ('' if self.wiring.cpu else f' if the CPUs are {kind}'))
         near = [card for one in self.sockets for card in one.cards]
         far = [card for card in self.wiring.cards if card not in near]
@@ -372,7 +373,7 @@ class _Picture:
         return found
 
     def _in_words(self, order):
-        gpus = [str(self.server.gpus[i]) for i in order]
+        gpus = [str(self.machine.gpus[i]) for i in order]
         return ' - '.join([*gpus, gpus[0]])
 
     def _alt(self):
@@ -386,11 +387,11 @@ class _Picture:
         told = [f'{self._title()}.']
         if len(self.used) < len(self.wiring.gpus):
             told.append('GPUs that take part: '
-                        + ', '.join(map(str, self.server.gpus)) + '.')
+                        + ', '.join(map(str, self.machine.gpus)) + '.')
         told += [f'CPU {one.name}: ' + '; '.join(map(numbers, one.groups))
                  + '.' for one in self.sockets]
-        if self.server.switched:
-            told.append(f'{several(self.server.switched, "NVLink")} from '
+        if self.machine.switched:
+            told.append(f'{several(self.machine.switched, "NVLink")} from '
                         'each GPU to an NVSwitch.')
         joined = {pair: int(self.wiring.cables[pair])
                   for pair, *_ in self.strands}

@@ -10,12 +10,12 @@ import pytest
 from d2lps import figures, pictures
 from d2lps.collectives.machines.examples import all_alike, posted
 from d2lps.collectives.machines.expectation import expected
-from d2lps.collectives.machines.server import server_of
+from d2lps.collectives.machines.gpu_machine import machine_of
 from d2lps.collectives.machines.wiring import Wiring
 from d2lps.collectives.topology import P3_CABLES, from_nvidia_smi, rings_of
 from d2lps.pictures.drawing import width_of
 from d2lps.pictures.drawings.draw_plans import RING_COLORS
-from d2lps.pictures.toys import explore_server
+from d2lps.pictures.toys import explore_gpu_machine
 
 SVG = '{http://www.w3.org/2000/svg}'
 HALVES = '00001111'
@@ -23,7 +23,7 @@ HALVES = '00001111'
 
 def machine(cables, gpu, sockets, use=None, rates='usable', ways='NODE',
             cards=(), cpu=None):
-    """A server; ways: between GPUs of one socket. cards: one for each pair
+    """A machine; ways: between GPUs of one socket. cards: one for each pair
     of GPUs, with which it is on a PCIe switch."""
     cables, n = np.asarray(cables), len(cables)
 
@@ -31,7 +31,7 @@ def machine(cables, gpu, sockets, use=None, rates='usable', ways='NODE',
         if i == j or cables[i, j]:
             return ''
         return ways if sockets[i] == sockets[j] else 'SYS'
-    return server_of(Wiring(
+    return machine_of(Wiring(
         tuple(range(n)), cables, np.zeros(n, int),
         tuple(tuple(way(i, j) for j in range(n)) for i in range(n)),
         {name: tuple(
@@ -83,7 +83,7 @@ def lines(drawing, color='[^"]*', width='[^"]*'):
 
 @pytest.mark.parametrize('name', MACHINES)
 def test_words_neither_leave_the_picture_nor_hide_each_other(name, readable):
-    drawing = pictures.draw_server(MACHINES[name])
+    drawing = pictures.draw_gpu_machine(MACHINES[name])
     readable(drawing)
     assert drawing.width == 460  # a phone shows it as a whole
     places = []
@@ -101,7 +101,7 @@ def test_words_neither_leave_the_picture_nor_hide_each_other(name, readable):
 
 
 def test_a_dgx1_has_sockets_switches_cards_and_a_line_for_each_nvlink(texts):
-    drawing = pictures.draw_server(MACHINES['DGX-1'])
+    drawing = pictures.draw_gpu_machine(MACHINES['DGX-1'])
     words = texts(drawing)
     assert [word for word in words if word.startswith('GPU')] == [
         f'GPU {i}' for i in range(8)]
@@ -113,20 +113,20 @@ def test_a_dgx1_has_sockets_switches_cards_and_a_line_for_each_nvlink(texts):
 
 
 def test_a_card_far_from_all_gpus_is_named(texts):
-    drawing = pictures.draw_server(machine(
+    drawing = pictures.draw_gpu_machine(machine(
         np.zeros((2, 2), int), 'L40S', '00', cards=['near', 'far']))
     assert texts(drawing).count('near') == 1
     assert 'on no socket of a GPU: far' in texts(drawing)
 
 
 def test_many_nvlinks_are_one_thick_line_with_their_number(texts):
-    drawing = pictures.draw_server(MACHINES['pairs'])
+    drawing = pictures.draw_gpu_machine(MACHINES['pairs'])
     assert texts(drawing).count('12') == 4 == len(lines(drawing, width='7'))
     assert 'NVLinks: 0-1 (12), 2-3 (12), 4-5 (12), 6-7 (12).' in drawing.alt
 
 
 def test_all_gpus_touch_an_nvswitch(texts):
-    drawing = pictures.draw_server(MACHINES['HGX'])
+    drawing = pictures.draw_gpu_machine(MACHINES['HGX'])
     assert 'NVSwitch: 12 NVLinks each' in texts(drawing)
     assert lines(drawing) == []
     thick = re.findall(r'd="M(\S+) \S+L\1 \S+" .* stroke-width="7"/>',
@@ -136,14 +136,14 @@ def test_all_gpus_touch_an_nvswitch(texts):
 
 
 def test_rings_have_colours_patterns_and_the_numbers_of_the_text(texts):
-    drawing = pictures.draw_server(MACHINES['DGX-1'], [
+    drawing = pictures.draw_gpu_machine(MACHINES['DGX-1'], [
         ([0, 3, 2, 1, 5, 6, 7, 4], 2), ([0, 1, 3, 7, 5, 4, 6, 2], 1)])
     first, second = (lines(drawing, color) for color in RING_COLORS[:2])
     assert first == [''] * 16 and len(second) == 8 and second[0]
     assert len(lines(drawing)) == 24
     part = MACHINES['four of a DGX-1']
     rings = rings_of(part.cables)
-    drawing = pictures.draw_server(part, rings)
+    drawing = pictures.draw_gpu_machine(part, rings)
     assert [len(lines(drawing, color)) for color, _ in zip(
         RING_COLORS, rings)] == [4 * count for _, count in rings]
     words = texts(drawing)
@@ -151,12 +151,12 @@ def test_rings_have_colours_patterns_and_the_numbers_of_the_text(texts):
 
 
 def test_two_gpus_have_one_ring_over_all_their_nvlinks():
-    drawing = pictures.draw_server(MACHINES['two GPUs'], [([0, 1], 3)])
+    drawing = pictures.draw_gpu_machine(MACHINES['two GPUs'], [([0, 1], 3)])
     assert len(lines(drawing, RING_COLORS[0])) == 3 == len(lines(drawing))
 
 
 def test_gpus_that_take_no_part_are_pale(texts):
-    drawing = pictures.draw_server(MACHINES['four of a DGX-1'])
+    drawing = pictures.draw_gpu_machine(MACHINES['four of a DGX-1'])
     words = texts(drawing)
     assert words[0] == '4 of 8 V100; usable rates, each way'
     assert 'pale: takes no part' in words and 'GPU 0' in words
@@ -171,7 +171,7 @@ def test_what_the_text_does_not_say_is_not_drawn_as_known(texts):
     unknown = 'by a way not in the table'
 
     def told(name):
-        drawing = pictures.draw_server(MACHINES[name])
+        drawing = pictures.draw_gpu_machine(MACHINES[name])
         return texts(drawing), drawing.svg().count('stroke-dasharray')
     words, dashed = told('five of an HGX, no sockets')
     assert 'CPU sockets: not in the table' in words
@@ -189,7 +189,7 @@ def test_known_sockets_are_counted_from_zero_beside_unknown_ones(texts):
     ways = [['' if i == j or max(i, j) < 7 else 'SYS' for j in range(8)]
             for i in range(8)]
     cables = 12 * (np.array(ways) == '') - 12 * np.eye(8, dtype=int)
-    drawing = pictures.draw_server(server_of(Wiring(
+    drawing = pictures.draw_gpu_machine(machine_of(Wiring(
         tuple(range(8)), cables, np.zeros(8, int),
         tuple(map(tuple, ways)), {}, ('',) * 7 + ('1',)), 'A100'))
     told = drawing.alt
@@ -198,7 +198,8 @@ def test_known_sockets_are_counted_from_zero_beside_unknown_ones(texts):
 
 
 def test_32_gpus_in_one_row_are_wide_enough_for_their_numbers(texts):
-    drawing = pictures.draw_server(from_nvidia_smi(all_alike(32, 6), 'V100'))
+    drawing = pictures.draw_gpu_machine(
+        from_nvidia_smi(all_alike(32, 6), 'V100'))
     assert {str(k) for k in range(32)} <= {*texts(drawing)}
     boxes = [float(wide) for wide in re.findall(
         r'<rect[^>]* width="([\d.]+)"[^>]*fill="#cfe3f3"', drawing.svg())]
@@ -210,18 +211,18 @@ def test_32_gpus_in_one_row_are_wide_enough_for_their_numbers(texts):
     ('usable', '20', '12', '10'), ('nominal', '25', '15.8', '20.8')])
 def test_rates_are_written_at_the_kinds_of_links(texts, rates, nvlink, slot,
                                                  between):
-    words = texts(pictures.draw_server(dgx1(rates=rates)))
+    words = texts(pictures.draw_gpu_machine(dgx1(rates=rates)))
     assert words[0] == f'8 V100; {rates} rates, each way'
     assert f'one NVLink: {nvlink} GB/s' in words
     assert f'PCIe slot: {slot} GB/s' in words
     between = f'between sockets: {between} GB/s'
     assert f'{between} if the CPUs are Skylake' in words
-    known = texts(pictures.draw_server(dgx1(rates=rates, cpu='Skylake')))
+    known = texts(pictures.draw_gpu_machine(dgx1(rates=rates, cpu='Skylake')))
     assert between in known
 
 
-@pytest.mark.parametrize('server, rings, words', [
-    (P3_CABLES, [], 'server must be a Server'),
+@pytest.mark.parametrize('one, rings, words', [
+    (P3_CABLES, [], 'machine must be a GpuMachine'),
     (MACHINES['DGX-1'], [([0, 7, 1], 1)], '1 NVLink from'),
     (MACHINES['DGX-1'], [([0, 3, 2], 2)], '2 NVLinks from'),
     (MACHINES['HGX'], [([0, 1, 2], 1)], 'not there'),
@@ -234,23 +235,23 @@ def test_rates_are_written_at_the_kinds_of_links(texts, rates, nvlink, slot,
     (MACHINES['DGX-1'], [([0, 3], 0)], r'rings\[0\]\[1\] must'),
     (MACHINES['DGX-1'], [([0, 3], -3)], r'rings\[0\]\[1\] must'),
     (from_nvidia_smi(all_alike(33, 6), 'V100'), [], 'from 1 to 32')])
-def test_a_wrong_argument_is_named(server, rings, words):
+def test_a_wrong_argument_is_named(one, rings, words):
     with pytest.raises(ValueError, match=words):
-        pictures.draw_server(server, rings)
+        pictures.draw_gpu_machine(one, rings)
 
 
 # Toys.
 def test_each_choice_fits_into_the_same_height():
-    for name in explore_server.EXAMPLES:
-        for use in explore_server.CHOICES:
+    for name in explore_gpu_machine.EXAMPLES:
+        for use in explore_gpu_machine.CHOICES:
             for measured in 4, 480:
-                row = explore_server.draw_example(name, use, measured)
+                row = explore_gpu_machine.draw_example(name, use, measured)
                 assert [one.height for one in row.pictures] == [
-                    explore_server.HIGH] * 2, (name, use, measured)
+                    explore_gpu_machine.HIGH] * 2, (name, use, measured)
 
 
 def test_it_begins_with_a_dgx1_that_is_healthy(shown):
-    pictures.explore_server()
+    pictures.explore_gpu_machine()
     told = shown[-1].alt
     assert told.startswith('8 V100;')
     assert 'per hop: 0 - ' in told and 'Measured: healthy: ' in told
@@ -264,8 +265,8 @@ def test_it_begins_with_a_dgx1_that_is_healthy(shown):
 
 @pytest.fixture
 def boxes(shown):
-    """What one types in, by its description, of `ask_server`."""
-    pictures.ask_server()
+    """What one types in, by its description, of `ask_gpu_machine`."""
+    pictures.ask_gpu_machine()
     return {box.description: box for box in shown[0].children
             if isinstance(box, ipywidgets.ValueWidget)}
 
@@ -305,7 +306,7 @@ def test_a_range_of_gpus_takes_part_as_in_the_command(shown, boxes):
 @pytest.mark.parametrize('use', [5, '01', ['a'], [-1]])
 def test_gpus_that_take_part_are_a_list_of_numbers(use):
     with pytest.raises(ValueError, match='use.* must be'):
-        pictures.ask_server(use=use)
+        pictures.ask_gpu_machine(use=use)
 
 
 def posted_log(gpu, last=''):
@@ -354,7 +355,7 @@ def test_numbers_are_written_without_powers(shown, boxes):
     told = shown[-1].alt
     assert re.search(r'Expected bus bandwidth: \d+ to \d+ GB/s', told)
     assert not re.search(r'\de\+', told)
-    found = expected(from_nvidia_smi(*explore_server.EXAMPLES[EIGHT]))
+    found = expected(from_nvidia_smi(*explore_gpu_machine.EXAMPLES[EIGHT]))
     ax = pictures.plot_expected(found, pd.DataFrame(
         {'size': [1000 << 20, 8 << 30], 'busbw': [1864e9, 1864e9]}))
     assert '1,860 GB/s at 1,000 MiB' in figures.alt_text(ax.figure)
@@ -371,7 +372,7 @@ EIGHT = 'HGX, 8 A100 and NVSwitch'
 
 
 def test_a_log_is_drawn_over_the_range(readable):
-    found = expected(from_nvidia_smi(*explore_server.EXAMPLES[EIGHT]))
+    found = expected(from_nvidia_smi(*explore_gpu_machine.EXAMPLES[EIGHT]))
     ax = pictures.plot_expected(found, log(230e9))
     readable(ax)
     assert ax.get_title('left') == 'healthy: 230 GB/s is in the range'
@@ -387,7 +388,7 @@ def test_a_log_is_drawn_over_the_range(readable):
 
 
 def test_it_is_drawn_where_one_says_and_a_bad_number_is_called_so():
-    found = expected(from_nvidia_smi(*explore_server.EXAMPLES[EIGHT]))
+    found = expected(from_nvidia_smi(*explore_gpu_machine.EXAMPLES[EIGHT]))
     ax = pictures.plot_expected(found, log(230e9))
     assert pictures.plot_expected(found, log(20e9), ax=ax) is ax
     assert 'below: 20 GB/s is 91% below the range' in (

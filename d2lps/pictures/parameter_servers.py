@@ -74,15 +74,16 @@ def simulated(num_workers: int, num_servers: int, nbytes: float,
                          nbytes, barrier=not pieces)
 
 
-def plot_servers(num_workers: int, num_servers: int, nbytes: float,
-                 bandwidth: float, colocated: bool = False,
-                 axes: 'Sequence[Axes] | None' = None) -> 'list[Axes]':
+def plot_parameter_servers(num_workers: int, num_servers: int, nbytes: float,
+                           bandwidth: float, colocated: bool = False,
+                           axes: 'Sequence[Axes] | None' = None
+                           ) -> 'list[Axes]':
     """Time for every number of servers, and which links are busy how long.
 
     Left, `predicted_seconds` for a line and the simulator for a point;
     right, for each kind of machine, the seconds that its links work.
     axes: two; without them there are two new figures, which
-    `Row(*plot_servers(...))` shows side by side.
+    `Row(*plot_parameter_servers(...))` shows side by side.
     """
     left, right = axes or (new_axes(None, HALF, 3) for _ in range(2))
     timing = simulated(num_workers, num_servers, nbytes, bandwidth, colocated)
@@ -139,9 +140,9 @@ def _bars(timing, num_servers, bandwidth, colocated):
 
 @checked(num_workers=up_to_1000, num_servers=up_to_1000, megabytes=positive,
          gigabits=positive, colocated=boolean)
-def explore_servers(num_workers: int = 4, num_servers: int = 1,
-                    megabytes: float = 40, gigabits: float = 1,
-                    colocated: bool = False) -> None:
+def explore_parameter_servers(num_workers: int = 4, num_servers: int = 1,
+                              megabytes: float = 40, gigabits: float = 1,
+                              colocated: bool = False) -> None:
     """Choose workers, servers, data, links; see how long push, pull take."""
     def draw(num_workers, num_servers, megabytes, gigabits, colocated):
         if colocated:  # a worker's machine has room for one server
@@ -149,8 +150,8 @@ def explore_servers(num_workers: int = 4, num_servers: int = 1,
         rate = gigabits * 1e9 / 8 * topology.PAYLOAD
         axes = [new_figure(HALF, 3, layout=None).add_axes(
             (left, 0.28, 0.96 - left, 0.62)) for left in (0.2, 0.34)]
-        return Row(*plot_servers(num_workers, num_servers, megabytes * 1e6,
-                                 rate, colocated, axes))
+        return Row(*plot_parameter_servers(
+            num_workers, num_servers, megabytes * 1e6, rate, colocated, axes))
 
     where = {'machines of their own': False, "the workers' machines": True}
     live_picture(draw, {

@@ -16,7 +16,7 @@ BELOW_SWITCH = {'PIX', 'PXB'}
 BELOW_SOCKET = BELOW_SWITCH | {'PHB', 'NODE'}
 
 
-class Server(Topology):
+class GpuMachine(Topology):
     """The GPUs of one machine that take part, and all that joins them.
 
     Nodes: k GPUs, 0 to k - 1; CPU sockets, 'cpu 0', ...; network cards, by
@@ -201,10 +201,10 @@ def _through_switch(wiring, gpu):
 @checked(use=list_of(from_zero, 'a list of GPUs, such as [0, 1]'),
          rates=one_of('usable', 'nominal'), wiring=instance_of(
              Wiring, 'a Wiring, which a text was read into'))
-def server_of(wiring: Wiring, gpu: str | None = None,
-              use: Sequence[int] | None = None,
-              rates: str = 'usable') -> Server:
-    """The `Server` with the wiring of a text.
+def machine_of(wiring: Wiring, gpu: str | None = None,
+               use: Sequence[int] | None = None,
+               rates: str = 'usable') -> GpuMachine:
+    """The `GpuMachine` with the wiring of a text.
 
     gpu: which GPU it is, where the text does not say it.
     use: the numbers of the GPUs that take part; all if left out.
@@ -220,4 +220,4 @@ def server_of(wiring: Wiring, gpu: str | None = None,
         if said.sm != kind.sm:
             raise ValueError(f'gpu was {gpu!r}; the text says that it is '
                              f'{said.name}')
-    return Server(wiring, kind, use, rates)
+    return GpuMachine(wiring, kind, use, rates)

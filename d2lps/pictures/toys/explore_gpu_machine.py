@@ -14,8 +14,8 @@ from d2lps.collectives.topology import from_nvidia_smi
 from d2lps.figures import describe
 from d2lps.pictures.controls import choose, menu
 from d2lps.pictures.drawing import Drawing, Picture, Row, wrapped
-from d2lps.pictures.drawings.draw_server import (MOST_DRAWN, WIDTH,
-                                                 draw_server)
+from d2lps.pictures.drawings.draw_gpu_machine import (MOST_DRAWN, WIDTH,
+                                                      draw_gpu_machine)
 from d2lps.pictures.rows import LETTERS, new_axes
 from d2lps.pictures.style import BLUE, GREEN
 from d2lps.pictures.widgets import live_picture
@@ -58,9 +58,9 @@ WORDS, HIGH = 250, 640  # pixels: of the words beside a machine, of both
 
 def _drawn(answer, high=0):
     """An `Answer` as a `Row`; in words alone if its GPUs are too many."""
-    server, found, verdict, notes, _ = answer
-    rings = [] if server.switched else [
-        ([server.gpus.index(one) for one in order], count)
+    machine, found, verdict, notes, _ = answer
+    rings = [] if machine.switched else [
+        ([machine.gpus.index(one) for one in order], count)
         for order, count in found.rings]
     told = [('Expected bus bandwidth', found.in_words()), ('Why', found.why)]
     if verdict:
@@ -68,8 +68,8 @@ def _drawn(answer, high=0):
                      verdict.why))
     told += [('Note', note) for note in notes]
     pictures = []
-    if len(server.wiring.gpus) <= MOST_DRAWN:
-        pictures.append(draw_server(server, rings))
+    if len(machine.wiring.gpus) <= MOST_DRAWN:
+        pictures.append(draw_gpu_machine(machine, rings))
     else:
         told.append(('Note', f'Machines of more than {MOST_DRAWN} GPUs are '
                              'not drawn.'))
@@ -102,16 +102,16 @@ def _example(machine, use):
 
 def draw_example(machine: str, use: str, measured: float) -> Row:
     """The picture of the toy, whose arguments these are."""
-    server = _example(machine, CHOICES[use])
-    found = expected(server)
-    return _drawn(Answer(server, found, found.verdict(measured * 1e9),
-                         server.wiring.notes), HIGH)
+    one = _example(machine, CHOICES[use])
+    found = expected(one)
+    return _drawn(Answer(one, found, found.verdict(measured * 1e9),
+                         one.wiring.notes), HIGH)
 
 
 @checked(machine=one_of(*EXAMPLES), use=one_of(*CHOICES),
          measured=partial(number, least=0.1, most=1e4))
-def explore_server(machine: str = 'DGX-1, 8 V100', use: str = 'all',
-                   measured: float = 130) -> None:
+def explore_gpu_machine(machine: str = 'DGX-1, 8 V100', use: str = 'all',
+                        measured: float = 130) -> None:
     """Choose a machine and GPUs of it; see its rings, and what is normal.
 
     machine: one of `EXAMPLES`. use: which GPUs take part, one of `CHOICES`.
@@ -126,7 +126,7 @@ def explore_server(machine: str = 'DGX-1, 8 V100', use: str = 'all',
 
 def answer(text: str, gpu: str | None, use: str, log: str, machines: int,
            cards: int, gigabits: float) -> Picture:
-    """What `ask_server` shows: pictures, or in words why there are none."""
+    """What `ask_gpu_machine` shows: pictures, or words if there are none."""
     try:
         found = ask(text, gpu, numbers(use) if use.strip() else None,
                     log.strip() and log, machines=machines,
@@ -141,8 +141,8 @@ def answer(text: str, gpu: str | None, use: str, log: str, machines: int,
 
 @checked(text=text, gpu=one_of(*GPUS), log=partial(text, least=0),
          use=list_of(from_zero, 'a list of GPUs, such as [0, 1]', least=0))
-def ask_server(text: str = DGX1, gpu: str | None = 'V100',
-               use: Sequence[int] = (), log: str = '') -> None:
+def ask_gpu_machine(text: str = DGX1, gpu: str | None = 'V100',
+                    use: Sequence[int] = (), log: str = '') -> None:
     """Paste the table of a machine and a log; see what is normal for it.
 
     text: of `nvidia-smi topo -m`, or NCCL's XML. gpu: which GPU it is; None
@@ -197,7 +197,7 @@ def _has_columns(log, **_):
 
 
 @checked(_has_columns, expectation=instance_of(
-    Expectation, 'an Expectation, such as expected(server)'))
+    Expectation, 'an Expectation, such as expected(machine)'))
 def plot_expected(expectation: Expectation, log: 'pd.DataFrame',
                   ax: 'Axes | None' = None) -> 'Axes':
     """Measured bus bandwidth by size, and the range for large arrays.
