@@ -147,6 +147,12 @@ def judge_time(notes: Notes, num_images: int, k: int, seed: int = 0) -> None:
                 'call int()?')
 
 
+def says_time(notes: Notes, num_images: int, k: int, seed: int = 0) -> str:
+    work, _ = _timeline(notes, k)
+    return (f'With {k} devices, the test of {num_images} images takes '
+            f'{max(end for *_, end in work)} ms.')
+
+
 def picture(answer: Answer) -> Picture:
     """Who worked when, with the student's function."""
     from d2lps.pictures import BLUE, ORANGE
@@ -180,5 +186,4 @@ CHECKS = {
                       'every image is tested once, and the accuracy is '
                       'right.'),
     'time': Check([*CASES, {'num_images': 11, 'k': 4}], run, judge_time,
-                  'all devices work at the same time: 113 ms with four '
-                  'devices.')}
+                  'all devices work at the same time.', says_time)}

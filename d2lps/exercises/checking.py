@@ -76,12 +76,16 @@ class Check(NamedTuple):
         if the answer has a wrong form, such as a text in place of a list.
     judge(notes, **case): raises `Wrong` if the notes are not those of a right
         answer. Arrays and tuples of `run` arrive here as lists.
-    right: the words that a student reads when the check is passed.
+    right: the words that a student reads when the check is passed. They are
+        true for every right answer.
+    says(notes, **case): one more sentence, with the numbers of this answer,
+        made from the notes of the first case.
     """
     cases: Sequence[Case]
     run: Callable[..., Notes]
     judge: Callable[..., object]
     right: str
+    says: Callable[..., str] | None = None
 
 
 def module_of(exercise: str) -> ModuleType:
@@ -133,7 +137,11 @@ def check(exercise: str, part: str, answer: Answer) -> None:
         hand_over(notes)
     else:
         judge_notes(chosen, notes, chosen.cases)
-        print(f'Right: {chosen.right}')
+        words = chosen.right
+        if chosen.says:
+            first = json.loads(notes)[0]['notes']
+            words += f' {chosen.says(first, **chosen.cases[0])}'
+        print(f'Right: {words}')
 
 
 def hidden(exercise: str, part: str, answer: Answer) -> None:

@@ -320,6 +320,22 @@ def judge_sent(found: Notes, num_workers: int, widths: Sequence[int],
                         'and at most once on the way back.')
 
 
+def says_sent(found: Notes, num_workers: int, widths: Sequence[int],
+              **_: int) -> str:
+    """What a worker has sent, beside what FSDP sends."""
+    n, total = num_workers, sum(one.size for one in layers_of(widths))
+    events = found[0][0]['events']
+    sent = (n - 1) * sum(_sizes(events, 'all_gather'))
+    sent += (n - 1) * sum(_sizes(events, 'reduce_scatter')) // n
+    fsdp = 3 * (n - 1) * sum(shard_sizes(widths, n))
+    words = (f'Each of {n} workers sends {sent} numbers in a step, '
+             f'{sent / total:.3g} for each of {total} parameters, ')
+    if sent == fsdp:
+        return f'{words}as FSDP does, with two all-gathers for each layer.'
+    return (f'{words}and FSDP sends {fsdp}, with two all-gathers for each '
+            'layer.')
+
+
 def judge_held(found: Notes, num_workers: int, widths: Sequence[int],
                steps: int = 1) -> None:
     """What each worker holds whole when it gathers, and when it computes."""
@@ -418,8 +434,8 @@ CHECKS = {
                            'divide.'),
     'sent': Check(
         TWO_STEPS, run, judge_sent,
-        'each of four workers sends 1413 numbers, 2.25 for each of 628 '
-        'parameters.'),
+        'each layer is gathered at most twice, and its gradient is summed '
+        'once.', says_sent),
     'held': Check(
         TWO_STEPS, run, judge_held,
         'a worker never holds more than one whole layer.')}

@@ -114,3 +114,11 @@ def test_a_plan_without_the_sum_has_no_time():
         assert ('tree(4)' in alt) == right
         assert ('your plan: no sum, no time' in alt) != right
         assert 'running_sum(4)' in alt
+
+
+def test_the_time_that_is_told_is_the_time_of_this_plan():
+    """A plan in chunks passes `time`, and is faster than whole gradients."""
+    time, notes = tree.CHECKS['time'], plan_checks.notes_of(
+        strategies.ring(8), 8)
+    time.judge(notes, **time.cases[0])
+    assert time.says(notes, **time.cases[0]).endswith('takes 17.6 ms.')
