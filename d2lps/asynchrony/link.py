@@ -67,7 +67,7 @@ def seen_tasks(ready: Sequence[float],
     samples: of a `LinkMeter` during the step, in which equal layers were
     pushed and pulled one by one in that order. start: moment of the step's
     start. The first task includes the forward pass, and the last one ends
-    when no more bytes came.
+    when nearly all bytes have come: see `THRESHOLD`.
     """
     rows = np.array(samples)
     if not (rows[-1] > rows[0]).all():
