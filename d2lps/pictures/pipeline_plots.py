@@ -3,7 +3,7 @@ from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
-from d2lps.checks import checked, instance_of, list_of, positive, text
+from d2lps.checks import checked, positive, text
 from d2lps.figures import describe, format_number
 from d2lps.pictures.rows import (
     draw_bars,
@@ -12,7 +12,8 @@ from d2lps.pictures.rows import (
     row_axes,
 )
 from d2lps.pictures.style import BLUE, GREEN, ORANGE, SKY
-from d2lps.pipelines.timing import Timed, bubble, idle_share, most_kept
+from d2lps.pipelines.timing import (TIMED, Timed, bubble, idle_share,
+                                    most_kept)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -29,9 +30,7 @@ LOOKS = {('F', False): (BLUE, 'forward'),
          ('W', True): (GREEN, 'gradients of the weights')}
 
 
-@checked(timed=list_of(instance_of(
-    Timed, 'a Timed'), 'a list of Timed, as of pipelines.time_passes'),
-    title=partial(text, least=0), until=positive)
+@checked(timed=TIMED, title=partial(text, least=0), until=positive)
 def plot_pipeline(timed: Sequence[Timed], title: str = '',
                   until: float | None = None, ax: 'Axes | None' = None
                   ) -> 'Axes':
@@ -42,6 +41,7 @@ def plot_pipeline(timed: Sequence[Timed], title: str = '',
     the time and the idle share are added. until: end of the time axis, to
     compare two pictures. ax: the `Axes` to draw in.
     """
+    timed = sorted(timed, key=lambda one: (one.start, one.end))
     num_stages = 1 + max(one.stage for one in timed)
     length = max(one.end for one in timed)
     words = (f'{format_number(length)} units of time, '

@@ -1,12 +1,15 @@
-"""Orders of passes: each function yields the passes of one stage, in order.
+"""Orders of passes: each function returns the passes of one stage, in order.
 
 Literature: GPipe, Huang et al. 2019; 1F1B and its interleaved form, Narayanan
 et al. 2021, section 2.2; zero bubble, Qi et al. 2024, section 2.
 """
 from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple
+from functools import wraps
+from typing import Any, NamedTuple, ParamSpec
 
 from d2lps.checks import checked, from_zero, integer
+
+P = ParamSpec('P')
 
 
 class Pass(NamedTuple):
@@ -23,6 +26,15 @@ class Pass(NamedTuple):
     part: int = 0
 
 
+def _as_tuple(passes: Callable[P, Iterator[Pass]]
+              ) -> Callable[P, tuple[Pass, ...]]:
+    """A function that returns what `passes` yields: it can be read twice."""
+    @wraps(passes)
+    def order(*args: P.args, **kwargs: P.kwargs) -> tuple[Pass, ...]:
+        return tuple(passes(*args, **kwargs))
+    return order
+
+
 def _fits(stage, num_stages, num_batches, num_parts=None):
     if stage >= num_stages:
         raise ValueError(f'stage must be at most {num_stages - 1}, the last '
@@ -37,6 +49,7 @@ SIZES: dict[str, Callable[..., Any]] = {
 
 
 @checked(_fits, **SIZES)
+@_as_tuple
 def gpipe(stage: int, num_stages: int, num_batches: int) -> Iterator[Pass]:
     """First all forward passes, then all backward passes."""
     for batch in range(num_batches):
@@ -46,6 +59,7 @@ def gpipe(stage: int, num_stages: int, num_batches: int) -> Iterator[Pass]:
 
 
 @checked(_fits, **SIZES)
+@_as_tuple
 def one_f_one_b(stage: int, num_stages: int, num_batches: int
                 ) -> Iterator[Pass]:
     """A few forward passes, then one backward and one forward in turn."""
@@ -59,6 +73,7 @@ def one_f_one_b(stage: int, num_stages: int, num_batches: int
 
 
 @checked(_fits, **SIZES)
+@_as_tuple
 def zero_bubble(stage: int, num_stages: int, num_batches: int
                 ) -> Iterator[Pass]:
     """ZB-H1: 1F1B, in which the gradients of the weights can wait.
@@ -79,13 +94,18 @@ def zero_bubble(stage: int, num_stages: int, num_batches: int
 
 
 @checked(_fits, **SIZES, num_parts=integer)
+@_as_tuple
 def interleaved(stage: int, num_stages: int, num_batches: int,
                 num_parts: int = 2) -> Iterator[Pass]:
     """1F1B, in which each stage has several parts of the model.
 
     Part 1 of stage 0 follows part 0 of the last stage, and so on. Each
     `num_stages` micro-batches go through one part, then through the next.
+    With one part it is 1F1B.
     """
+    if num_parts == 1:
+        yield from one_f_one_b(stage, num_stages, num_batches)
+        return
     forward = [(batch, part) for first in range(0, num_batches, num_stages)
                for part in range(num_parts)
                for batch in range(first, first + num_stages)]

@@ -1,8 +1,11 @@
 """When each pass of a pipeline begins and ends, from how long passes take."""
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import product
 from typing import NamedTuple
 
-from d2lps.checks import checked, instance_of, list_of, number, refuse
+from d2lps.checks import (checked, from_zero, instance_of, list_of, number,
+                          one_of, refuse)
 from d2lps.pipelines.orders import Pass
 
 KINDS = 'F', 'B', 'I', 'W'
@@ -25,15 +28,51 @@ def _seconds(name, value):
             for kind, one in value.items()}
 
 
-def _have_seconds(orders, seconds, **_):
-    kinds = {step.kind for order in orders for step in order}
+def _pass(name, value):
+    """A `Pass` whose fields are possible."""
+    step = instance_of(Pass, "a Pass, such as Pass('F', 0)")(name, value)
+    return Pass(one_of(*KINDS)(f'{name}.kind', step.kind),
+                from_zero(f'{name}.batch', step.batch),
+                from_zero(f'{name}.part', step.part))
+
+
+def _order(name, value):
+    """The passes of a stage; an iterator may give them, too."""
+    passes = [*value] if isinstance(value, Iterator) else value
+    order = list_of(_pass, 'a list of passes')(name, passes)
+    for step, times in Counter(order).items():
+        if times > 1:
+            raise ValueError(f'{name} must have each pass once; it has '
+                             f'{step} {times} times')
+    return order
+
+
+def _complete(orders, seconds, **_):
+    """All stages do the same passes, and it is known how long they take."""
+    stages = [{*order} for order in orders]
+    steps = set().union(*stages)
+    kinds = {step.kind for step in steps}
     if kinds - {*seconds}:
         raise ValueError(f'seconds must have {", ".join(sorted(kinds))}; it '
                          f'had {", ".join(seconds) or "nothing"}')
+    for batch, part in product(
+            sorted({step.batch for step in steps}), range(_parts(steps))):
+        apart = {Pass('I', batch, part), Pass('W', batch, part)} & steps
+        here = 'FIW' if apart else 'FB' if kinds - {'F'} else 'F'
+        for k, done in enumerate(stages):
+            for kind in KINDS:
+                step = Pass(kind, batch, part)
+                if (step in done) != (kind in here):
+                    raise ValueError(
+                        f'orders[{k}] has no {step}, which other stages or '
+                        'other micro-batches have' if kind in here else
+                        f"orders[{k}] has {step}, and passes 'I' and 'W' do "
+                        'the same')
 
 
-ORDERS = list_of(list_of(instance_of(Pass, "a Pass, such as Pass('F', 0)"),
-                         'a list of passes'), 'a list for each stage')
+def _parts(steps):
+    """How many parts of the model a stage has."""
+    return 1 + max(step.part for step in steps)
 
 
 def needs(stage: int, step: Pass, num_stages: int, num_parts: int
@@ -50,7 +89,8 @@ def needs(stage: int, step: Pass, num_stages: int, num_parts: int
             for one, kind in places if 0 <= one < num_stages * num_parts]
 
 
-@checked(_have_seconds, orders=ORDERS, seconds=_seconds, transfer=number)
+@checked(_complete, orders=list_of(_order, 'a list for each stage'),
+         seconds=_seconds, transfer=number)
 def time_passes(orders: Sequence[Sequence[Pass]],
                 seconds: Mapping[str, float], transfer: float = 0
                 ) -> list[Timed]:
@@ -63,9 +103,10 @@ def time_passes(orders: Sequence[Sequence[Pass]],
             another stage. Meanwhile both stages can compute.
 
     Raises:
-        ValueError: if the stages would wait for each other forever.
+        ValueError: if a stage does a pass twice, or leaves out a pass, or if
+            the stages would wait for each other forever.
     """
-    num_parts = 1 + max(step.part for order in orders for step in order)
+    num_parts = max(map(_parts, orders))
     timed: list[Timed] = []
     ends: dict[tuple[int, str, int, int], float] = {}
     free, done = [0.0] * len(orders), [0] * len(orders)
@@ -92,19 +133,28 @@ def time_passes(orders: Sequence[Sequence[Pass]],
     return timed
 
 
+TIMED = list_of(instance_of(Timed, 'a Timed, as from time_passes'),
+                'a list of Timed, as from time_passes')
+
+
 def _busy(timed):
     """Seconds until all is done, and for how many of them stages work."""
     num_stages = 1 + max(one.stage for one in timed)
     work = sum(one.end - one.start for one in timed)
+    if not work > 0:
+        raise ValueError('timed must have passes that take time; all of them '
+                         'take 0 seconds')
     return max(one.end for one in timed), work / num_stages
 
 
+@checked(timed=TIMED)
 def idle_share(timed: Sequence[Timed]) -> float:
     """The share of all time in which a stage waits, from 0 to 1."""
     length, work = _busy(timed)
     return 1 - work / length
 
 
+@checked(timed=TIMED)
 def bubble(timed: Sequence[Timed]) -> float:
     """The time in which a stage waits, divided by the time in which it works.
 
@@ -114,14 +164,25 @@ def bubble(timed: Sequence[Timed]) -> float:
     return length / work - 1
 
 
-def most_kept(order: Sequence[Pass]) -> float:
+@checked(order=_order)
+def most_kept(order: Iterable[Pass]) -> float:
     """Of how many micro-batches a stage keeps activations, at most.
 
     They are kept until the gradients of the weights are there. A stage with
     two parts keeps half of a micro-batch's activations for each.
+
+    Args:
+        order: all passes of the stage, or the first ones.
+
+    Raises:
+        ValueError: if a backward pass is there before its forward pass.
     """
-    kept, most = 0, 0
+    kept, most, done = 0, 0, set()
     for step in order:
         kept += {'F': 1, 'I': 0}.get(step.kind, -1)
         most = max(most, kept)
-    return most / (1 + max(step.part for step in order))
+        done.add(step)
+        if step._replace(kind='F') not in done:
+            raise ValueError(f'order has {step}, and before it no forward '
+                             'pass of this micro-batch')
+    return most / _parts(done)

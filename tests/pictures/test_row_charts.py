@@ -11,11 +11,13 @@ from d2lps.pictures import (
     GREEN,
     plot_comparison,
     plot_messages,
+    plot_pipeline,
     plot_step,
     plot_timeline,
     plot_timing,
 )
 from d2lps.pictures.rows import draw_bars, new_figure, row_axes
+from d2lps.pipelines import one_f_one_b, time_passes
 
 SWITCH = topology.pcie_switch(4)
 TIMINGS = [simulate.time(getattr(strategies, name)(4), SWITCH, 160e6)
@@ -149,3 +151,12 @@ def test_a_later_message_hides_the_number_of_an_earlier_one():
              if one in [*ax.patches, *ax.texts]]
     assert [one in ax.texts for one in drawn] == [False, True, False, True]
     assert len({one.get_zorder() for one in drawn}) == 1
+
+
+def test_what_stages_keep_does_not_depend_on_the_order_of_the_list():
+    timed = time_passes([one_f_one_b(stage, 2, 4) for stage in range(2)],
+                        {'F': 1, 'B': 2})
+    words = [figures.alt_text(plot_pipeline(one).figure)
+             for one in (timed, timed[::-1])]
+    assert words[0] == words[1]
+    assert 'activations of at most 2, 1 micro-batches' in words[0]

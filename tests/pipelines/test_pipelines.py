@@ -85,12 +85,61 @@ def test_stages_that_wait_for_each_other_are_found():
                                [F(0), F(1), B(0), B(1)]], WHOLE)
 
 
+def test_orders_can_be_read_again_and_a_readers_own_may_yield():
+    order = pipelines.gpipe(0, 4, 8)
+    assert [pipelines.most_kept(order) for _ in range(2)] == [8, 8]
+    assert pipelines.most_kept(iter(order)) == 8
+
+
+def test_interleaved_with_one_part_is_1f1b():
+    assert orders(pipelines.interleaved, 4, 8, num_parts=1) == (
+        orders(pipelines.one_f_one_b, 4, 8))
+
+
+@pytest.mark.parametrize('order, found', [
+    ('F0 F0 B0 F1 B1', r"orders\[0\] .* has Pass\(kind='F', batch=0.* 2 times"),
+    ('F0 B0 F1', r"orders\[0\] has no Pass\(kind='B', batch=1"),
+    ('F0 B0 B1', r"orders\[0\] has no Pass\(kind='F', batch=1"),
+    ('F0 B0 F1 B1 W1', r"orders\[0\] has Pass\(kind='B', batch=1"),
+    ('F0 B0 F1 B1 X1', r"orders\[0\]\[4\].kind must be 'F', 'B', 'I' or 'W'")])
+def test_an_order_with_a_mistake_is_not_timed(order, found):
+    """Though no stage waits for what is missing, or is there twice."""
+    mine = [Pass(kind, int(batch)) for kind, batch in order.split()]
+    others = [*pipelines.gpipe(0, 1, 2)]
+    if 'W' in order:
+        mine, others = mine + [Pass('I', 1)], others[:-1] + [
+            Pass('I', 1), Pass('W', 1)]
+    with pytest.raises(ValueError, match=found):
+        pipelines.time_passes([mine, others], WHOLE | PARTS)
+
+
+@pytest.mark.parametrize('step, field', [
+    (Pass('F', 0.5), 'batch'), (Pass('F', 0, -1), 'part')])
+def test_a_pass_that_cannot_be_is_not_timed(step, field):
+    with pytest.raises(ValueError, match=rf'\[0\].{field} must be a whole'):
+        pipelines.time_passes([[step]], WHOLE)
+
+
+def test_some_micro_batches_may_have_their_gradients_in_two_steps():
+    order = [*pipelines.gpipe(0, 1, 2)][:-1] + [Pass('I', 1), Pass('W', 1)]
+    assert pipelines.time_passes([order, order], WHOLE | PARTS)[-1].end == 9
+
+
 @pytest.mark.parametrize('call, says', [
     (lambda: [*pipelines.gpipe(2, 2, 4)], 'stage must be at most 1'),
     (lambda: [*pipelines.interleaved(0, 4, 6)], 'multiple of num_stages'),
     (lambda: pipelines.time_passes(['FB'], WHOLE), 'a list of passes'),
     (lambda: timed(pipelines.gpipe, 2, 2, {'F': 1}), 'seconds must have B'),
-    (lambda: timed(pipelines.gpipe, 2, 2, {'X': 1}), 'kinds of passes')])
+    (lambda: timed(pipelines.gpipe, 2, 2, {'X': 1}), 'kinds of passes'),
+    (lambda: pipelines.bubble([]), 'timed is too short'),
+    (lambda: pipelines.idle_share([]), 'timed is too short'),
+    (lambda: pipelines.most_kept([]), 'order is too short'),
+    (lambda: pipelines.most_kept(pipelines.gpipe(0, 1, 2)[::-1]),
+     "order has Pass.*batch=1.* before it no forward pass"),
+    (lambda: pipelines.bubble(pipelines.gpipe(0, 4, 8)),
+     r'timed\[0\] must be a Timed, as from time_passes'),
+    (lambda: pipelines.bubble(timed(pipelines.gpipe, 2, 2, {'F': 0, 'B': 0})),
+     'all of them take 0 seconds')])
 def test_a_bad_call_says_what_is_wrong(call, says):
     with pytest.raises(ValueError, match=says):
         call()
