@@ -8,6 +8,7 @@ box, except behind photographs.
 import os
 import re
 import sys
+import warnings
 from base64 import b64encode
 from functools import cache
 from html import escape
@@ -16,6 +17,8 @@ from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
+
+from d2lps.units import several
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -116,13 +119,29 @@ def alt_text(figure: 'Figure') -> str:
 
     Of each `Axes` the title, the names of both axes, the first and the last
     value of each line, the values of bars, and how many points are scattered.
-    The words of `describe` for an `Axes` replace all this.
+    The words of `describe` for an `Axes` replace all this. What has no words
+    of these kinds is left out: a figure is shown whatever is in it.
     """
+    with warnings.catch_warnings():
+        warnings.simplefilter('ignore')  # a reader has seen Matplotlib's
+        return _of_figure(figure)
+
+
+def _of_figure(figure):
     title = figure._suptitle.get_text() if figure._suptitle else ''
     parts = [' '.join(part.split())  # names may have several lines
-             for part in (title, *map(_of_axes, figure.axes))]
+             for part in (title, *_all_of(_of_axes, figure.axes))]
     return ' '.join(part if part[-1] in '.!?' else f'{part}.'
                     for part in parts if part) or 'A figure that has no words.'
+
+
+def _all_of(tell, shapes):
+    """The words of each; '' for a shape of a kind that `tell` cannot read."""
+    for shape in shapes:
+        try:
+            yield tell(shape)
+        except Exception:  # readers plot all that Matplotlib can draw
+            yield ''
 
 
 def _of_axes(ax: 'Axes') -> str:
@@ -134,9 +153,9 @@ def _of_axes(ax: 'Axes') -> str:
         return told if known else f'{title}. {told}'
     axes = ' against '.join(filter(None, (ax.get_ylabel(), ax.get_xlabel())))
     begin = ': '.join(filter(None, (title, axes)))
-    parts = [*map(_of_line, ax.lines), *map(_of_points, ax.collections), *(
-        _of_bars(ax, bars) for bars in ax.containers
-        if hasattr(bars, 'datavalues'))]
+    parts = [*_all_of(_of_line, ax.lines),
+             *_all_of(_of_points, ax.collections),
+             *_all_of(_of_bars, ax.containers)]
     if ax.images:
         begin = ': '.join(filter(None, ('an image', begin)))
     elif not any(parts):  # a pie, say
@@ -147,15 +166,21 @@ def _of_axes(ax: 'Axes') -> str:
 
 def _of_line(line):
     """Where a line begins and ends, and how far it goes between."""
-    xs, ys = line.get_xdata(orig=True), line.get_ydata(orig=True)
-    if len(ys) and isinstance(ys[0], str):  # names stand on the upright axis
-        xs, ys = ys, xs
-    known = [(x, y) for x, y in zip(xs, ys) if _known(y)]
+    # As the reader gave them, and as numbers, with nan where there is a gap.
+    given, drawn = ([line.get_xdata(orig), line.get_ydata(orig)]
+                    for orig in (True, False))
+    ax = line.axes
+    if [isinstance(next(iter(one), 0), str) for one in given] == [False, True]:
+        given, drawn = given[::-1], drawn[::-1]  # names are told last
+    known = [(x, y, height) for x, y, place, height in zip(*given, *drawn)
+             if isfinite(place) and isfinite(height)]
     if not known or not line.get_visible():
         return ''
-    (x1, y1), (x2, y2) = known[0], known[-1]
-    transform, ax = line.get_transform(), line.axes
-    if transform == ax.get_yaxis_transform():
+    (x1, y1, first), (x2, y2, last) = known[0], known[-1]
+    transform = line.get_transform()
+    if ax.name == '3d':  # these are places on the screen
+        course = f'a line of {several(len(known), "point")}'
+    elif transform == ax.get_yaxis_transform():
         course = f'a line at {format_number(y1)}'
     elif transform == ax.get_xaxis_transform():
         course = f'an upright line at {format_number(x1)}'
@@ -164,10 +189,11 @@ def _of_line(line):
     else:
         course = (f'from {format_number(y1)} at {format_number(x1)} to '
                   f'{format_number(y2)} at {format_number(x2)}')
-        top, low = (end(y for _, y in known) for end in (max, min))
-        if top > max(y1, y2):
+        _, top, highest = max(known, key=lambda one: one[2])
+        _, low, lowest = min(known, key=lambda one: one[2])
+        if highest > max(first, last):
             course += f', at most {format_number(top)}'
-        if low < min(y1, y2):
+        if lowest < min(first, last):
             course += f', at least {format_number(low)}'
     return _named(_name_of(line), course)
 
@@ -183,14 +209,16 @@ def _name_of(line):
     return label
 
 
-def _of_bars(ax, bars):
+def _of_bars(bars):
     from matplotlib.category import StrCategoryLocator
+    from matplotlib.dates import DateLocator, num2date
     from matplotlib.ticker import FixedLocator
-    upright = bars.orientation == 'vertical'
+    if not hasattr(bars, 'datavalues'):  # lines with error bars, say
+        return ''
+    upright, ax = bars.orientation == 'vertical', bars[0].axes
     axis = ax.xaxis if upright else ax.yaxis
-    names = {}
-    if isinstance(axis.get_major_locator(),
-                  (FixedLocator, StrCategoryLocator)):
+    locator, names = axis.get_major_locator(), {}
+    if isinstance(locator, (FixedLocator, StrCategoryLocator)):
         # Not its labels: where axes are shared, inner ones have none.
         places = axis.get_majorticklocs()
         names = dict(zip(places, axis.get_major_formatter().format_ticks(
@@ -201,6 +229,8 @@ def _of_bars(ax, bars):
                   bar.get_y() + bar.get_height() / 2)
         near = min(names, key=lambda place: abs(place - middle), default=None)
         name, height = format_number(middle), format_number(value)
+        if isinstance(locator, DateLocator):
+            name = f'{num2date(middle):%Y-%m-%d %H:%M}'.removesuffix(' 00:00')
         if near is not None and abs(near - middle) < 0.5:
             name = names[near]
         values.append(f'{height} at {name}' if name[:1].isdigit() else
@@ -213,21 +243,15 @@ def _of_bars(ax, bars):
 def _of_points(collection):
     """How many points a scatter plot has; nothing of areas and the like."""
     from matplotlib.collections import PathCollection
-    if not isinstance(collection, PathCollection):
+    if not isinstance(collection, PathCollection) or (
+            not len(collection.get_sizes())):  # of contours
         return ''
     return _named(str(collection.get_label()),
-                  f'{len(collection.get_offsets())} points')
+                  several(len(collection.get_offsets()), 'point'))
 
 
 def _named(name, words):
     return words if name.startswith('_') else f'{name}: {words}'
-
-
-def _known(value):
-    try:
-        return not getattr(value, 'mask', False) and isfinite(value)
-    except TypeError:  # words, or a date
-        return True
 
 
 def format_number(value: Any) -> str:

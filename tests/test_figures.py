@@ -11,6 +11,7 @@ from d2lps import figures
 from d2lps.pictures import rows
 from d2lps.pictures.drawing import Row
 from matplotlib import pyplot as plt
+from matplotlib.lines import Line2D
 from nbclient import NotebookClient
 
 SVG = '{http://www.w3.org/2000/svg}'
@@ -92,6 +93,45 @@ def test_a_key_of_a_mosaic_is_no_sentence():
 def test_names_on_the_upright_axis_are_told_last(axes):
     axes.plot([3, 4], ['ring', 'tree'], label='predicted')
     assert words(axes) == 'predicted: from 3 at ring to 4 at tree.'
+
+
+@pytest.mark.filterwarnings('error')
+@pytest.mark.parametrize('points, said', [
+    (([1, 2, 3], [0.5, None, 0.3]), 'from 0.5 at 1 to 0.3 at 3.'),
+    (([1, None, 3], [0.5, 9, 0.3]), 'from 0.5 at 1 to 0.3 at 3.'),
+    ((np.ma.masked_less([1, 2, 3], 2), [7, 8, 9]), 'from 8 at 2 to 9 at 3.'),
+    ((['a', 'b'], ['c', 'd']), 'from c at a to d at b.')])
+def test_gaps_of_all_kinds_and_names_on_both_axes(axes, points, said):
+    axes.plot(*points)
+    assert words(axes) == said
+
+
+def test_bars_over_dates_are_told_by_their_dates(axes):
+    axes.bar(pd.date_range('2020-01-01', periods=2), [1, 2])
+    assert words(axes) == '1 at 2020-01-01, 2 at 2020-01-02.'
+
+
+def test_places_on_the_screen_are_no_numbers_of_a_line_in_space():
+    ax = rows.new_figure().add_subplot(projection='3d')
+    ax.plot([1, 2], [3, 4], [5, 6], label='ring')
+    assert words(ax) == 'ring: a line of 2 points.'
+
+
+def test_a_filled_contour_is_no_point(axes):
+    axes.contourf(np.add.outer(np.arange(9), np.arange(9)))
+    axes.scatter([1], [2])
+    assert words(axes) == '1 point.'
+
+
+def test_what_cannot_be_told_stops_no_figure(axes):
+    class Odd(Line2D):
+        def get_xdata(self, orig=True):
+            raise RuntimeError('mine')
+    CURVES.plot(ax=axes, title='Times')
+    axes.add_line(Odd([1, 2], [3, 4]))
+    assert words(axes) == (
+        'Times. ring: from 1 at 1 to 9 at 4; tree: from 2 at 1 to 5 at 4, at '
+        'most 7.')
 
 
 def test_bars_between_ticks_are_told_by_their_places(axes):
