@@ -10,7 +10,8 @@ import numpy as np
 
 from d2lps.checks import checked, integer, refuse
 from d2lps.collectives import limits
-from d2lps.collectives.schedule import Schedule, ScheduleError, Send
+from d2lps.collectives.schedule import (Schedule, ScheduleError, Send,
+                                        any_schedule)
 
 
 def _sizes(name: str, value: Any) -> np.ndarray:
@@ -85,6 +86,7 @@ def by_rail(sizes: Any, num_devices: int) -> Schedule:
     return Schedule(rounds, n, (), sizes.ravel(), f'by_rail({n})')
 
 
+@checked(schedule=any_schedule)
 def check(schedule: Schedule) -> Schedule:
     """Raise `ScheduleError` unless each device has received its chunks.
 
@@ -93,6 +95,10 @@ def check(schedule: Schedule) -> Schedule:
     """
     schedule.check_sends()
     n = schedule.num_devices
+    if len(schedule.weights) != n * n:
+        raise ScheduleError(f'{schedule.name}: {n} devices need {n * n} '
+                            'chunks, one from each device to each; it has '
+                            f'{len(schedule.weights)}')
     for held in schedule.states():
         pass
     for i in range(n):

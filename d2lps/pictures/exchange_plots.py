@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from d2lps.checks import checked, instance_of, refuse
+from d2lps.checks import as_array, checked, refuse
 from d2lps.figures import describe, use_style
 from d2lps.pictures.rows import WIDE
 from d2lps.pictures.style import BLUE
@@ -14,8 +14,29 @@ if TYPE_CHECKING:
 MOST = 16  # devices whose numbers can be read
 
 
-@checked(exchanges=instance_of(
-    Mapping, "a dictionary of names and sizes, such as {'equal': sizes}"))
+def _sizes(name, value):
+    """A square array of bytes."""
+    try:
+        sizes = as_array(value, float)
+    except ValueError:  # it has a mask, or words, or rows of several lengths
+        sizes = np.zeros(0)
+    if sizes.ndim != 2 or not 1 < len(sizes) == sizes.shape[1] <= MOST or (
+            not np.all((sizes >= 0) & (sizes < np.inf))):
+        refuse(name, value, f'a square array of bytes, of 2 to {MOST} rows, '
+               'with numbers of 0 or more')
+    return sizes
+
+
+def _exchanges(name, value):
+    """A dictionary of names and sizes."""
+    if not isinstance(value, Mapping) or not value:
+        refuse(name, value, 'a dictionary of names and sizes, such as '
+               "{'equal': sizes}")
+    return {key: _sizes(f'{name}[{key!r}]', sizes)
+            for key, sizes in value.items()}
+
+
+@checked(exchanges=_exchanges)
 def plot_exchange(exchanges: Mapping[str, Any]) -> 'list[Axes]':
     """For each exchange a table of MB: a row sends, a column receives.
 
@@ -24,20 +45,15 @@ def plot_exchange(exchanges: Mapping[str, Any]) -> 'list[Axes]':
     Args:
         exchanges: names, and bytes as arrays (n, n) with n of up to 16.
     """
-    arrays = {name: np.asarray(sizes, float)
-              for name, sizes in exchanges.items()}
-    for sizes in arrays.values():
-        if sizes.ndim != 2 or not 1 < len(sizes) == sizes.shape[1] <= MOST:
-            refuse('exchanges', sizes, f'square arrays of up to {MOST} rows')
     from matplotlib.colors import LinearSegmentedColormap
     colors = LinearSegmentedColormap.from_list('', ['#ffffff', BLUE])
-    most = max(_sent(sizes).max() for sizes in arrays.values()) / 1e6
+    most = max(_sent(sizes).max() for sizes in exchanges.values()) / 1e6
     from matplotlib import pyplot as plt
     use_style()
-    _, axes = plt.subplots(1, len(arrays), figsize=(WIDE, 3.7),
+    _, axes = plt.subplots(1, len(exchanges), figsize=(WIDE, 3.7),
                            layout='constrained', squeeze=False)
     columns = axes[0]
-    for ax, (name, sizes) in zip(columns, arrays.items()):
+    for ax, (name, sizes) in zip(columns, exchanges.items()):
         n, sent = len(sizes), _sent(sizes) / 1e6
         ax.imshow(sent, cmap=colors, vmin=0, vmax=1.6 * most)
         for i, j in np.argwhere(sent):

@@ -2,12 +2,14 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from d2lps.checks import checked, instance_of
+from d2lps.checks import checked, number, refuse
 from d2lps.figures import describe
 from d2lps.pictures.rows import WIDE, legend_below, new_axes
 from d2lps.pictures.style import (BLUE, GRAY, GREEN, ORANGE, PURPLE, RED, SKY,
                                   ink_on)
 from d2lps.planning import Division, Gpu
+from d2lps.planning.divide import a_division
+from d2lps.planning.gpus import a_gpu
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -20,8 +22,7 @@ PARTS = {'compute': SKY, 'tensor': ORANGE, 'context': PURPLE, 'bubble': GRAY,
 MOST = 16  # machines that can be drawn
 
 
-@checked(division=instance_of(Division, 'a Division'),
-         gpu=instance_of(Gpu, 'a Gpu, such as H100'))
+@checked(division=a_division, gpu=a_gpu)
 def plot_division(division: Division, gpu: Gpu) -> 'Axes':
     """A row for each NVLink domain: what each GPU is responsible for.
 
@@ -64,6 +65,25 @@ def plot_division(division: Division, gpu: Gpu) -> 'Axes':
     return ax
 
 
+def _rows(name, table, columns):
+    """Raise ValueError unless a table has rows of numbers in these columns."""
+    for column in columns:
+        if column not in getattr(table, 'columns', ()):
+            refuse(name, table, f'a table with a column {column!r}')
+        for row, value in table[column].items():
+            number(f'{name}[{column!r}][{row!r}]', value)
+    if not len(table):
+        raise ValueError(f'{name} must have a row; it had none')
+
+
+def _planned(table, names):
+    sides = () if len(names) else ('data', 'tensor', 'pipeline', 'context')
+    _rows('table', table, [*sides, *(f'{part} s' for part in PARTS)])
+    if len(names) not in (0, len(table)):
+        refuse('names', names, f'one for each of {len(table)} rows')
+
+
+@checked(_planned)
 def plot_parts(table: 'pd.DataFrame', names: Sequence[str] = ()) -> 'Axes':
     """A bar for each row of a plan: what the seconds of a step go to.
 
@@ -72,15 +92,16 @@ def plot_parts(table: 'pd.DataFrame', names: Sequence[str] = ()) -> 'Axes':
         names: of the bars; without them, the GPUs along each side.
     """
     import numpy as np
-    names = names or [
+    names = names if len(names) else [
         f'data {one.data}, tensor {one.tensor}, pipeline {one.pipeline}'
         + (f', context {one.context}' if one.context > 1 else '')
         for one in table.itertuples()]
     ax = new_axes(None, WIDE, 0.9 + 0.32 * len(table))
     left = np.zeros(len(table))
+    longest = table[[f'{part} s' for part in PARTS]].sum(axis=1).max()
     for part, color in PARTS.items():
         seconds = table[f'{part} s'].to_numpy(float)
-        if seconds.max() > 0.005 * table.seconds.max():
+        if seconds.max() > 0.005 * longest:
             ax.barh(range(len(table)), seconds, 0.75, left, color=color,
                     label=part)
         left += seconds
@@ -91,6 +112,13 @@ def plot_parts(table: 'pd.DataFrame', names: Sequence[str] = ()) -> 'Axes':
     return ax
 
 
+def _compared(table, groups):
+    _rows('table', table, ('published MFU', 'predicted MFU'))
+    if not table.index.equals(getattr(groups, 'index', None)):
+        refuse('groups', groups, 'a column with a row for each of the table')
+
+
+@checked(_compared)
 def plot_published(table: 'pd.DataFrame', groups: 'pd.Series') -> 'Axes':
     """MFU predicted against MFU published, a mark for each run.
 
@@ -99,7 +127,8 @@ def plot_published(table: 'pd.DataFrame', groups: 'pd.Series') -> 'Axes':
         groups: whose each run is, one for each row.
     """
     ax = new_axes(None, WIDE, 4.2)
-    most = 0.7
+    highest = max(table['published MFU'].max(), table['predicted MFU'].max())
+    most = max(0.7, 1.05 * highest)
     ax.fill_between([0, most], [0, 0.8 * most], [0, 1.2 * most], color=GRAY,
                     alpha=0.35, linewidth=0, label='within 20%')
     ax.plot([0, most], [0, most], color='#888888', linestyle='-',

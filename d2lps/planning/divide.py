@@ -5,7 +5,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
-from d2lps.checks import boolean, checked, integer, one_of, refuse
+from d2lps.checks import (boolean, checked, instance_of, integer, one_of,
+                          refuse)
 from d2lps.planning.gpus import Gpu, a_gpu
 from d2lps.planning.model import Transformer, a_model
 
@@ -65,6 +66,10 @@ class Division:
     def but(self, **changes: Any) -> Division:
         """The same division with some fields changed."""
         return replace(self, **changes)
+
+
+a_division = instance_of(
+    Division, 'a Division, such as Division(data=8, tensor=8)')
 
 
 def fits_model(model: Transformer, division: Division) -> str:

@@ -7,13 +7,12 @@ the gradients too, stage 3 all 16. Activations: Korthikanti et al. 2022.
 """
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
-from d2lps.planning.gpus import Gpu
-from d2lps.planning.model import Transformer
-
-if TYPE_CHECKING:
-    from d2lps.planning.divide import Division
+from d2lps.checks import checked
+from d2lps.planning.divide import Division, a_division
+from d2lps.planning.gpus import Gpu, a_gpu
+from d2lps.planning.model import Transformer, a_model
 
 WEIGHT, GRADIENT, STATE = 2, 2, 12  # bytes for each parameter
 # What else lies on a GPU: the CUDA context, buffers of NCCL, and holes
@@ -33,6 +32,7 @@ class Memory(NamedTuple):
         """The sum of all, in bytes."""
         return sum(self)
 
+    @checked(gpu=a_gpu)
     def fits(self, gpu: Gpu) -> bool:
         """Is there room on such a GPU, with `RESERVED` bytes left free?"""
         return self.total <= gpu.memory - RESERVED
@@ -52,6 +52,7 @@ def held(parameters: float, shards: int = 1, zero: int = 0
             STATE * parameters / (shards if zero >= 1 else 1))
 
 
+@checked(model=a_model, division=a_division)
 def layer_activations(model: Transformer, division: Division) -> float:
     """Bytes that one layer keeps for the backward pass of a micro-batch.
 
@@ -94,6 +95,7 @@ def stage_parameters(model: Transformer, division: Division) -> float:
             + ends * model.embedding) / division.tensor
 
 
+@checked(model=a_model, division=a_division)
 def memory(model: Transformer, division: Division) -> Memory:
     """Bytes on the fullest GPU, of the first or of the last stage.
 

@@ -17,7 +17,7 @@ from d2lps.checks import checked, integer, number
 from d2lps.collectives import simulate, strategies, topology
 from d2lps.collectives.machines.protocols import PROTOCOLS
 from d2lps.collectives.schedule import Schedule
-from d2lps.planning.gpus import Gpu
+from d2lps.planning.gpus import Gpu, a_gpu
 
 SIMPLE = PROTOCOLS[-1]  # the protocol for large arrays
 MANY = 10 ** 9  # bytes
@@ -34,7 +34,7 @@ def members(gpu: Gpu, size: int, stride: int) -> tuple[int, int]:
     return inside, -(-size // inside)
 
 
-@checked(inside=integer, domains=integer, nbytes=number)
+@checked(gpu=a_gpu, inside=integer, domains=integer, nbytes=number)
 def sum_time(gpu: Gpu, inside: int, domains: int, nbytes: float) -> float:
     """Seconds of an all-reduce of `nbytes` bytes on each GPU of a group.
 
@@ -59,7 +59,7 @@ def gather_time(gpu: Gpu, inside: int, domains: int, nbytes: float) -> float:
     return sum_time(gpu, inside, domains, nbytes) / 2
 
 
-@checked(stride=integer, size=integer, nbytes=number)
+@checked(gpu=a_gpu, stride=integer, size=integer, nbytes=number)
 def send_time(gpu: Gpu, stride: int, size: int, nbytes: float) -> float:
     """Seconds of one message of `nbytes` bytes to the GPU `stride` away.
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from d2lps.checks import checked, one_of, positive, refuse
 from d2lps.planning import gpus
 from d2lps.planning.divide import Division
 from d2lps.planning.gpu_memory import memory
@@ -23,12 +24,35 @@ MODEL = ['layers', 'hidden', 'heads', 'kv_heads', 'ffn', 'vocab', 'sequence',
 DIVISION = ['data', 'tensor', 'pipeline', 'context', 'micro_batch',
             'micro_batches', 'interleave', 'zero', 'recompute',
             'sequence_parallel', 'flash']
+COLUMNS = ['run', 'gpu', *MODEL, *DIVISION, 'published', 'unit']
+GPUS = {gpu.name: gpu for gpu in (gpus.A100, gpus.H100, gpus.B200,
+                                  gpus.GB200)}
+UNITS = 'seconds', 'model', 'hardware', 'causal'
+
+
+def _runs(name, value):
+    """A table of runs that can be compared."""
+    for column in COLUMNS:
+        if column not in getattr(value, 'columns', ()):
+            refuse(name, value, 'a table of runs, as from read_runs, with a '
+                   f'column {column!r}')
+    for _, row in value.iterrows():
+        where = f'of the run {row["run"]!r} in {name}'
+        one_of(*GPUS)(f'gpu {where}', row['gpu'])
+        one_of(*UNITS)(f'unit {where}', row['unit'])
+        positive(f'published {where}', row['published'])
+    return value
 
 
 def read_runs(path: str | Path) -> pd.DataFrame:
-    """The table of published runs, one run a row."""
+    """The table of published runs, one run a row.
+
+    Raises:
+        FileNotFoundError: there is no such file.
+        ValueError: it is no such table.
+    """
     import pandas as pd
-    return pd.read_csv(path, keep_default_na=False)
+    return _runs(str(path), pd.read_csv(path, keep_default_na=False))
 
 
 def run_of(row: pd.Series) -> tuple[Transformer, Division, gpus.Gpu]:
@@ -37,7 +61,7 @@ def run_of(row: pd.Series) -> tuple[Transformer, Division, gpus.Gpu]:
         return {name: row[name].item() if hasattr(row[name], 'item')
                 else row[name] for name in names}
     return (Transformer(**fields(MODEL)), Division(**fields(DIVISION)),
-            getattr(gpus, row['gpu']))
+            GPUS[row['gpu']])
 
 
 def published_seconds(row: pd.Series) -> float:
@@ -58,9 +82,11 @@ def published_seconds(row: pd.Series) -> float:
     return flops * tokens / division.gpus / (row['published'] * 1e12)
 
 
+@checked(runs=_runs)
 def compare_runs(runs: pd.DataFrame) -> pd.DataFrame:
     """Predicted beside published, for each run.
 
+    runs: as from `read_runs`.
     Returns columns run, GPUs, published and predicted (seconds of a step),
     ratio (predicted over published), MFU of both, GB (predicted).
     """

@@ -7,8 +7,8 @@ gradients, which overlap with the backward pass.
 """
 from typing import NamedTuple
 
-from d2lps.checks import checked, instance_of
-from d2lps.planning.divide import Division, fits_model
+from d2lps.checks import checked, positive
+from d2lps.planning.divide import Division, a_division, fits_model
 from d2lps.planning.gpus import Gpu, a_gpu
 from d2lps.planning.gpu_memory import (GRADIENT, STATE, WEIGHT,
                                        layer_activations, stage_layers,
@@ -54,8 +54,7 @@ def _rule(model, division, gpu):
         raise ValueError(f'division does not fit the model: {why}')
 
 
-@checked(_rule, model=a_model, gpu=a_gpu, division=instance_of(
-    Division, 'a Division, such as Division(data=8, tensor=8)'))
+@checked(_rule, model=a_model, gpu=a_gpu, division=a_division)
 def step_time(model: Transformer, division: Division, gpu: Gpu) -> Step:
     """The `Step` of a model divided so among such GPUs.
 
@@ -182,6 +181,7 @@ def _optimizer(model, division, gpu):
     return stage_parameters(model, division) / shards * nbytes / gpu.hbm
 
 
+@checked(model=a_model, division=a_division, gpu=a_gpu, seconds=positive)
 def mfu(model: Transformer, division: Division, gpu: Gpu,
         seconds: float) -> float:
     """The share of the GPUs' peak that the model FLOPs of a step are.

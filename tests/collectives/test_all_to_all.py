@@ -82,6 +82,9 @@ def test_by_rail_sends_fewer_messages_over_the_network():
     (lambda: all_to_all.direct(np.zeros((2, 2))), 'sizes'),
     (lambda: all_to_all.direct([[0, -1], [1, 0]]), 'sizes'),
     (lambda: all_to_all.direct('8'), 'sizes'),
+    (lambda: all_to_all.check(8), 'schedule must be a Schedule'),
+    (lambda: all_to_all.check(Schedule([], 2)),
+     '2 devices need 4 chunks, .* it has 1'),
     (lambda: all_to_all.by_rail(8, 3), 'num_devices'),
     (lambda: all_to_all.by_rail(8, 0), 'num_devices')])
 def test_bad_arguments_are_named(make, argument):

@@ -19,7 +19,10 @@ def test_each_number_stands_in_its_box_and_what_stays_is_white():
 
 
 @pytest.mark.parametrize('exchanges', [
-    8, {'a': np.ones(3)}, {'a': np.ones((2, 3))}, {'a': np.ones((17, 17))}])
+    8, {}, {'a': np.ones(3)}, {'a': np.ones((2, 3))}, {'a': np.ones((17, 17))},
+    {'a': [[0, np.nan], [1, 0]]}, {'a': [[0, np.inf], [1, 0]]},
+    {'a': [[0, -1], [1, 0]]}, {'a': [[0, 1], [1]]}, {'a': [['x', 'y']] * 2},
+    {'a': np.ma.masked_equal([[0, 1], [1, 0]], 0)}])
 def test_what_is_no_exchange_is_refused(exchanges):
-    with pytest.raises(ValueError, match='exchanges must be'):
+    with pytest.raises(ValueError, match=r"^exchanges(\['a'\])? must be a"):
         pictures.plot_exchange(exchanges)

@@ -48,6 +48,30 @@ def test_the_parts_of_a_step_make_its_bar():
     assert plot_parts(table, 'abc').get_yticklabels()[2].get_text() == 'c'
 
 
+PLANNED = plan(LLAMA3_70B, 64, 128, H100).iloc[:2]
+
+
+@pytest.mark.parametrize('call, says', [
+    (lambda: plot_parts(PLANNED[:0]), 'table must have a row'),
+    (lambda: plot_parts(PLANNED, ['a']), 'names must be one for each of 2'),
+    (lambda: plot_parts(PLANNED.drop(columns='data s')),
+     "a table with a column 'data s'"),
+    (lambda: plot_parts(PLANNED.assign(**{'data s': float('nan')})),
+     r"table\['data s'\].* was nan"),
+    (lambda: plot_published(PLANNED, PLANNED.data),
+     "a table with a column 'published MFU'")])
+def test_a_table_that_cannot_be_drawn_is_refused(call, says):
+    with pytest.raises(ValueError, match=says):
+        call()
+
+
+def test_a_run_beyond_the_usual_mfu_is_in_the_picture():
+    found = compare_runs(read_runs(RUNS))
+    found.loc[3, 'predicted MFU'] = 0.9
+    ax = plot_published(found, read_runs(RUNS).group)
+    assert ax.get_xlim()[1] == ax.get_ylim()[1] > 0.9
+
+
 def test_each_published_run_has_a_mark():
     runs = read_runs(RUNS)
     ax = plot_published(compare_runs(runs), runs.group)

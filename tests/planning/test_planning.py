@@ -247,7 +247,23 @@ def test_a_plan_for_a_thousand_gpus():
      '128 tokens are not divisible by twice 5'),
     (lambda: step_time(SMALL, 8, H100), 'division must be a Division'),
     (lambda: plan(SMALL, 8, 1, 'H100'), 'gpu must be a Gpu'),
-    (lambda: plan(SMALL, 11, 3, H100), 'no way to give 11 GPUs')])
+    (lambda: plan(SMALL, 11, 3, H100), 'no way to give 11 GPUs'),
+    (lambda: memory('x', Division()), "model must be a Transformer"),
+    (lambda: memory(SMALL, 8), 'division must be a Division'),
+    (lambda: memory(SMALL, Division()).fits('H100'), 'gpu must be a Gpu'),
+    (lambda: sum_time('H100', 8, 1, 1), 'gpu must be a Gpu'),
+    (lambda: send_time('H100', 1, 2, 1), 'gpu must be a Gpu'),
+    (lambda: mfu(SMALL, Division(), H100, 0), 'seconds must be a positive'),
+    (lambda: compare_runs(read_runs(RUNS).assign(unit='tokens')),
+     "unit of the run 'GPT 1.7B' in runs must be 'seconds', .*'tokens'"),
+    (lambda: compare_runs(read_runs(RUNS).assign(published=-1)),
+     "published of the run 'GPT 1.7B' in runs must be a positive"),
+    (lambda: compare_runs(read_runs(RUNS).assign(gpu='H900')),
+     "gpu of the run 'GPT 1.7B' in runs must be 'A100', "),
+    (lambda: compare_runs(read_runs(RUNS).drop(columns='heads')),
+     "with a column 'heads'"),
+    (lambda: read_runs(RUNS.with_name('21-curves.csv')),
+     "21-curves.csv must be a table of runs")])
 def test_bad_calls_say_what_would_work(call, words):
     with pytest.raises(ValueError, match=words):
         call()

@@ -298,6 +298,10 @@ REFUSED = {
     'another factor': (LOG.replace('125.83', '115.83'),
                        'line 14 contradicts the others: its busbw is not 1.5'),
     'another factor in place': (LOG.replace('124.89', '104.89'), 'line 14'),
+    'a low busbw that changed places with the errors': (
+        LOG.replace('    1048576 ', '1000 250 float sum -1 5.00 0.20 0 0.30 '
+                    '5.00 0.20 0.30 0\n1048576 '),
+        'line 13 .*its busbw has fewer decimals'),
     'a torn row within': (LOG.replace('  0    201.5   83.26  124.89', ''),
                           'line 14 .*it has 5 numbers, and others have 9'),
     'one row, and it is torn': ('1048576 262144 float sum -1 40.00 26.2',
