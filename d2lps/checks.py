@@ -229,6 +229,8 @@ def checked(rule: Callable[..., object] | None = None, **checks: Check
             try:
                 bound = signature.bind(*args, **kwargs)
             except TypeError:
+                bound = None
+            if bound is None:
                 return function(*args, **kwargs)  # Python says it better
             bound.apply_defaults()
             values = bound.arguments

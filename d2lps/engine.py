@@ -128,13 +128,13 @@ def _check_threads(n):
         for _ in range(needed):
             started.append(threading.Thread(target=end.wait, daemon=True))
             started[-1].start()
-    except RuntimeError as error:
+    except RuntimeError:
         started.pop()
         raise OSError(
             f'{n} CPU devices need {needed} more threads, and only '
             f'{len(started)} can be started: use fewer devices, end other '
             'programs, or raise the limit of processes and threads (ulimit '
-            '-u; a container may have one, too)') from error
+            '-u; a container may have one, too)') from None
     finally:
         end.set()
         for thread in started:

@@ -4,8 +4,10 @@ One or two calls for each room; the checks themselves are tested in
 test_checks.py.
 """
 import d2lps
+import numpy as np
 import pytest
 from d2lps import pictures, simulate, strategies, topology
+from d2lps.cluster.processes import cells
 from d2lps.recovery import best_interval
 
 RING, SWITCH = strategies.ring(4), topology.pcie_switch(4)
@@ -18,6 +20,17 @@ CALLS = {
     'half a device': (lambda: strategies.ring(2.5), 'n must be .* was 2.5'),
     'negative bytes': (lambda: simulate.time(RING, SWITCH, nbytes=-1),
                        'nbytes must be .* was -1'),
+    'arrays of two lengths': (
+        lambda: d2lps.Schedule([[d2lps.Send(np.arange(3), 5, np.arange(2),
+                                            False)]], 9),
+        'must be made of numbers, or of arrays of one length'),
+    'a file for a folder': (lambda: d2lps.Checkpoint(__file__),
+                            'folder must be a folder, and not a file'),
+    'a store that is in use': (
+        lambda: [d2lps.prepare_store(store, d2lps.init_params(), lr=1)
+                 for store in [d2lps.KVStore()] * 2], 'store must be new'),
+    'what no process can get': (lambda: cells.pack(one for one in 'ab'),
+                                'cannot be sent to another process'),
     'no bandwidth': (lambda: topology.pcie_switch(4, bandwidth=0),
                      'bandwidth must be .* was 0'),
     'consistency': (lambda: d2lps.KVStore(consistency='sometimes'),
@@ -39,8 +52,24 @@ CALLS = {
         'num_devices must be .* was 1000')}
 
 
+def is_alone(error):
+    """Does Python show its traceback only, and none of another error?"""
+    return error.__cause__ is None and (
+        error.__suppress_context__ or error.__context__ is None)
+
+
 @pytest.mark.parametrize('name', CALLS)
 def test_a_bad_call_is_refused(name):
     call, words = CALLS[name]
-    with pytest.raises(ValueError, match=words):
+    with pytest.raises(ValueError, match=words) as error:
         call()
+    assert is_alone(error.value)
+
+
+@pytest.mark.parametrize('call', [
+    lambda: strategies.ring(), lambda: d2lps.KVStore(lost=1),
+    lambda: topology.pcie_switch(4, 1, 2, 3, 4, 5, 6)])
+def test_a_call_with_other_arguments_is_refused_by_python(call):
+    with pytest.raises(TypeError, match='argument') as error:
+        call()
+    assert is_alone(error.value)

@@ -47,6 +47,8 @@ class Reader:
         try:
             shape = np.broadcast(*fields).shape
         except ValueError:
+            shape = None
+        if shape is None:
             refuse(name, send, 'made of numbers, or of arrays of one length')
         columns = [self._spread(field, shape) for field in fields]
         src, dst = columns[:2]

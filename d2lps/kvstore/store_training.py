@@ -30,7 +30,7 @@ def prepare_store(store: Store, params: Sequence[Array], lr: float) -> None:
         store.init(list(range(len(params))), params)
     except (ValueError, mx.MXNetError) as error:
         raise ValueError('store must be new, without keys of an earlier '
-                         f'training: {error}') from error
+                         f'training: {error}') from None
     store.set_optimizer(mx.optimizer.SGD(learning_rate=lr))
 
 

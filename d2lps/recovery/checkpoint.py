@@ -68,9 +68,12 @@ class Checkpoint:
         self._mutex = RLock()  # one thread at a time
         new = [path for path in (self.folder, *self.folder.parents)
                if not path.exists()]
+        is_file = False
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
         except (FileExistsError, NotADirectoryError):
+            is_file = True
+        if is_file:
             refuse('folder', str(folder), 'a folder, and not a file')
         for path in reversed(new):
             flush_folder(path.parent)
@@ -186,7 +189,7 @@ class Checkpoint:
             raise OSError(error.errno, f'{error.strerror}: the checkpoint of '
                           f'step {step} was not saved; earlier checkpoints '
                           'are unchanged',
-                          str(error.filename or path)) from error
+                          str(error.filename or path)) from None
         self._steps = sorted({*self._steps, step})
         while len(self._steps) > self.keep:
             self._path(self._steps.pop(0)).unlink(missing_ok=True)

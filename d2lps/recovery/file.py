@@ -153,7 +153,7 @@ def parsed(content: bytes) -> tuple[int, dict, str]:
         step = from_zero('step', tree['step'])
         return step, dict(unpack(tree['state'], arrays)), found.decode()
     except Exception as error:  # a right checksum proves nothing
-        raise ValueError(f'it holds no state: {error!r}') from error
+        raise ValueError(f'it holds no state: {error!r}') from None
 
 
 def flush(file: int) -> None:

@@ -119,7 +119,7 @@ def _read_idx(path, dimensions):
             content = f.read()
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
         raise ValueError(f'{path} is damaged or was cut short ({error}). '
-                         'Remove it and load again.') from error
+                         'Remove it and load again.') from None
     magic, header = content[:4], 4 + 4 * dimensions
     if magic != bytes([0, 0, 8, dimensions]):
         raise ValueError(

@@ -78,9 +78,9 @@ def _end_of_record(file):
         text = '{"traceEvents": [' + text.lstrip(',')
     try:
         return json.loads(text)['traceEvents']
-    except json.JSONDecodeError as error:
+    except json.JSONDecodeError:
         raise OSError(f'MXNet could not write its whole record to {file}: '
-                      'is the disk full?') from error
+                      'is the disk full?') from None
 
 
 class Timeline:
@@ -247,9 +247,9 @@ def _elsewhere(num_devices, batch_size, settings):
     try:
         done = subprocess.run(command, env=env, capture_output=True,
                               text=True, timeout=LIMIT)
-    except subprocess.TimeoutExpired as error:
+    except subprocess.TimeoutExpired:
         raise RuntimeError(f'with {settings} the step did not end within '
-                           f'{LIMIT} seconds') from error
+                           f'{LIMIT} seconds') from None
     if done.returncode != 0:
         raise RuntimeError(f'with {settings} the step failed:\n{done.stderr}')
     return [Operation(*event) for event in json.loads(done.stdout)]

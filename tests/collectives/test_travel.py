@@ -11,6 +11,7 @@ import signal
 import socket
 import stat
 import time
+import traceback
 
 import numpy as np
 import pytest
@@ -282,6 +283,23 @@ def test_workers_that_run_different_plans(crews, what):
         for rank, (plan, *_) in enumerate(DIFFERENT[what]):
             assert f'worker {rank} runs {plan.name[:200]}' in str(errors[0])
         assert still_well(crews(3))
+
+
+def waits_alone(me):
+    """The lines of the traceback of a worker that waits for worker 1."""
+    me.peers.timeout = 0.1
+    try:
+        me.peers.receive(1, np.ones(2))
+    except PeerError:
+        return traceback.format_exc().splitlines()
+
+
+def test_who_waits_too_long_sees_one_error(crew):
+    c = crew(2, timeout=HANGS).joined()
+    c.tell(0, waits_alone)
+    lines = c.hear(0)
+    assert 'PeerError: worker 0 waited 0.1 s for worker 1' in lines[-1]
+    assert lines.count('Traceback (most recent call last):') == 1
 
 
 def test_one_runs_a_plan_that_was_agreed_before(crew):

@@ -290,7 +290,7 @@ class Peers(Connections):
         if not poll.poll(self.timeout * 1e3):
             verb = 'for' if event == select.POLLIN else 'to send to'
             raise self._error(f'waited {self.timeout:g} s {verb} worker '
-                              f'{other}', other, round)
+                              f'{other}', other, round) from None
 
     def _gone(self, other, error=None):
         why = f' ({error.strerror or error})' if error else ''

@@ -204,4 +204,4 @@ def unix_socket_places(num_workers: int, num_servers: int) -> UnixSocketPlaces:
             f'no Unix sockets in {os.path.dirname(path)} ({error}). No other '
             'user could open such sockets. If this machine has no other '
             f"users, use Cluster(address='{LOOPBACK}'): every user of this "
-            'machine can connect to it, and make it run code') from error
+            'machine can connect to it, and make it run code') from None

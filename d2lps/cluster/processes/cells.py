@@ -92,7 +92,7 @@ def pack(thing: Any, what: str = 'the function or an argument') -> str:
         return base64.b64encode(cloudpickle.dumps(thing)).decode()
     except Exception as error:
         raise ValueError(f'{what} cannot be sent to another process '
-                         f'({type(error).__name__}: {error})') from error
+                         f'({type(error).__name__}: {error})') from None
 
 
 def unpack(text: str, what: str = 'the function or an argument') -> Any:
@@ -101,7 +101,7 @@ def unpack(text: str, what: str = 'the function or an argument') -> Any:
         return cloudpickle.loads(base64.b64decode(text))
     except Exception as error:
         raise ValueError(f'{what} was received, but cannot be unpacked '
-                         f'({type(error).__name__}: {error})') from error
+                         f'({type(error).__name__}: {error})') from None
 
 
 def described(error: BaseException) -> Message:

@@ -55,7 +55,7 @@ def needs(what: str) -> Iterator[None]:
             raise
         words = f'{what}: {in_words(error)}'
         advice = advice_for(words)
-        raise OSError(f'{words}. {advice}' if advice else words) from error
+        raise OSError(f'{words}. {advice}' if advice else words) from None
 
 
 @contextmanager

@@ -95,7 +95,7 @@ def packed(call: str, update: Any) -> str:
         return base64.b64encode(cloudpickle.dumps(update)).decode()
     except Exception as error:
         raise ValueError(f'{call}: it cannot be sent to the servers '
-                         f'({type(error).__name__}: {error})') from error
+                         f'({type(error).__name__}: {error})') from None
 
 
 def by_mxnet(update: Any) -> bool:
