@@ -13,7 +13,7 @@
 # make lock   the lock files anew, after a change of pyproject.toml
 #
 # The Python to install for, such as 3.13 or a path. If none is named: 3.11
-# where MXNet runs, else any from 3.11.
+# where MXNet runs, else one from 3.11 to 3.14.
 PYTHON ?=
 VENV = .venv
 # More for JupyterLab, such as: make lab ARGS='--no-browser --port=9000'
@@ -43,10 +43,12 @@ lab: home $(VENV)/installed $(if $(TORCH),$(VENV)/torch)
 
 # JupyterLab writes there, too, unless told where else.
 home:
-	@{ mkdir -p "$${HOME:-.}" && test -w "$${HOME:-.}"; } 2>/dev/null || \
+	@( mkdir -p "$${HOME:-.}" && new=$$(mktemp "$${HOME:-.}/.d2lps.XXXXXX") && \
+	  trap 'rm "$$new"' EXIT && echo is there room? >"$$new" ) \
+	  2>/dev/null || \
 	  test "$$JUPYTER_DATA_DIR$$JUPYTER_RUNTIME_DIR" || { echo 'd2lps:' \
-	  "JupyterLab writes into your home folder, and cannot: HOME=$$HOME"; \
-	  exit 1; }
+	  "JupyterLab writes into your home folder, and cannot. Is it full, or" \
+	  "not yours? HOME=$$HOME"; exit 1; }
 
 # Tests of processes wait half of their time: three keep two cores at work.
 # All that a run writes is in a folder of its own, and goes with it.
@@ -155,9 +157,11 @@ $(BUILD)/begun: $(wildcard docs/book/*.* docs/book/*/*.* d2lps/*.py \
 # After a change of pyproject.toml.
 COMPILE = $(VENV)/bin/uv pip compile --quiet --universal --python-version 3.11 \
   --generate-hashes --no-header --no-emit-index-url --no-emit-find-links
+# What `make lab` installs.
+LAB = --extra notebooks --extra mxnet --group build
 lock: $(VENV)/installed-tests
-	$(COMPILE) --group build pyproject.toml -o requirements.lock
-	$(COMPILE) --group build --group dev -c requirements.lock pyproject.toml \
-	  -o requirements-dev.lock
+	$(COMPILE) $(LAB) pyproject.toml -o requirements.lock
+	$(COMPILE) $(LAB) --extra check --group dev -c requirements.lock \
+	  pyproject.toml -o requirements-dev.lock
 	$(COMPILE) --group pyproject.toml:torch -c requirements-dev.lock \
 	  -o requirements-torch.lock

@@ -2,14 +2,13 @@
 
 `make test` leaves out what is marked `full`, and `make test-all` runs that as
 well. Nothing is measured: what a notebook expects of the machine is counted
-and said in a line.
+and said in a line. For the notebooks alone the extra `check` is enough: all
+that the other tests need is in tests/conftest.py.
 """
 import os
-import shutil
 import signal
 
 import pytest
-from hypothesis import settings
 
 # NumPy's threads wait for each other busily, and take the cores from others.
 os.environ.setdefault('OPENBLAS_NUM_THREADS', '1')  # read when NumPy loads
@@ -18,23 +17,10 @@ QUICK = 'not full'  # the marker expression of `make test`
 LIMIT = 600  # seconds, which only what hangs takes, also on a busy machine
 # Run by tests/exercises, which puts right and wrong answers into them.
 collect_ignore = ['notebooks/exercises']
-# More examples: --hypothesis-profile=thorough
-settings.register_profile('quick', max_examples=25, deadline=None,
-                          derandomize=True)
-settings.register_profile('thorough', max_examples=500, deadline=None)
-settings.load_profile('quick')
-CHROMIUM = os.environ.get('D2LPS_CHROMIUM') or next(filter(None, map(
-    shutil.which, ('chromium', 'chromium-browser', 'google-chrome'))), '')
-os.environ['D2LPS_CHROMIUM'] = CHROMIUM  # for tests/browser
-NO_CHROMIUM = ('d2lps: the tests in a browser are left out; they need '
-               'Chromium (Debian, Ubuntu: sudo apt install chromium; or '
-               'D2LPS_CHROMIUM=/path/to/chrome)')
 
 
 def pytest_configure(config):
     """Cells assert what matters; their outputs are not compared."""
-    if CHROMIUM and not shutil.which(CHROMIUM):
-        raise pytest.UsageError(f'D2LPS_CHROMIUM={CHROMIUM}: no such program')
     if config.option.markexpr == QUICK:
         # Without it, installed or not; tests/test_torch.py runs it.
         os.environ['D2LPS_WITHOUT'] = 'torch'
@@ -47,21 +33,10 @@ def pytest_configure(config):
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
-def pytest_ignore_collect(collection_path, config):
-    """To load what all tests in there need takes a while."""
-    if (config.option.markexpr == QUICK and collection_path.parent.name
-            in ('browser', 'book') and collection_path.name[:4] == 'test'):
-        return True
-
-
-def pytest_collection_modifyitems(config, items):
-    left_out = [item for item in items if item.path.parent.name == 'browser'
-                and not CHROMIUM]
-    config.hook.pytest_deselected(items=left_out)
+def pytest_collection_modifyitems(items):
     for item in items:
         if hasattr(item, 'output_timeout'):  # nbval's, of 5 seconds
             item.output_timeout = LIMIT
-    items[:] = [item for item in items if item not in left_out]
 
 
 @pytest.hookimpl(wrapper=True)
@@ -76,7 +51,7 @@ def pytest_runtest_call(item):
     return result
 
 
-def pytest_terminal_summary(terminalreporter, config):
+def pytest_terminal_summary(terminalreporter):
     told = [value for reports in terminalreporter.stats.values()
             for report in reports if getattr(report, 'when', '') == 'call'
             for name, value in report.user_properties
@@ -85,5 +60,3 @@ def pytest_terminal_summary(terminalreporter, config):
         terminalreporter.write_line(
             f'{sum(held for *_, held in told)} of {len(told)} expectations '
             'held; make measure says how often they do on a quiet machine')
-    if not CHROMIUM and config.option.markexpr != QUICK:
-        terminalreporter.write_line(NO_CHROMIUM)

@@ -6,7 +6,7 @@ from json import dumps
 from typing import Any, NoReturn
 
 import d2lps
-from d2lps.missing import NoMXNet
+from d2lps.missing import Missing
 
 
 def train(num_epochs: int, **arguments: Any) -> None:
@@ -60,6 +60,8 @@ class OneLine(argparse.ArgumentParser):
 def main(argv: Sequence[str] | None = None) -> None:
     """Run a command; its options are the arguments of a function above."""
     parser = OneLine(prog='d2lps', description=d2lps.__doc__)
+    parser.add_argument('--version', action='version',
+                        version=f'd2lps {d2lps.__version__}')
     commands = parser.add_subparsers(required=True, metavar='COMMAND',
                                      parser_class=OneLine)
 
@@ -134,7 +136,7 @@ Two machines like it, each with four network cards of 100 Gbit/s:
         run(**arguments)
     except (ValueError, OSError, FloatingPointError) as error:
         sys.exit(f'd2lps: {error}')
-    except NoMXNet as error:
+    except Missing as error:
         sys.exit(str(error))
     except KeyboardInterrupt:
         sys.exit(130)

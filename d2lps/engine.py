@@ -5,19 +5,18 @@ soon as the arrays that it reads and writes are free. Two queues run side by
 side only with the settings of `d2lps.settings`, made before MXNet starts.
 """
 import os
-import platform
 import threading
 import timeit
 from contextlib import suppress
 from functools import partial, wraps
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as onp
 
 from d2lps.annotations import Array, Device
 from d2lps.checks import checked, instance_of, integer, list_of, refuse
 from d2lps.missing import NoMXNet
-from d2lps.processor import cores, kernels_in_use
+from d2lps.processor import cores as cores  # chapters take it from here
 from d2lps.settings import THREADS  # they come before MXNet
 
 MOST_DEVICES = 1024  # each CPU device is a thread
@@ -208,26 +207,6 @@ class Traffic:
                 mx.np.ndarray.copyto = Traffic._copyto
 
 
-class Machine(NamedTuple):
-    """A machine's equipment; `memory` in bytes, `copy_bandwidth` in bytes/s.
-
-    `kernels` names the kernels with which OpenBLAS multiplies matrices.
-    """
-    cores: int
-    gpus: int
-    memory: int
-    copy_bandwidth: float
-    kernels: str | None = None
-
-    def __str__(self) -> str:
-        return (f'{self.cores} cores, {self.gpus} GPUs, '
-                f'{self.memory / 1e9:.1f} GB of memory, '
-                f'{self.copy_bandwidth / 1e9:.1f} GB/s from one device to '
-                f'another, matrix kernels: {self.kernels or "unknown"} '
-                f'({platform.system()} {platform.machine()}, '
-                f'Python {platform.python_version()})')
-
-
 @checked(size=partial(integer, least=4, most=400_000_000),
          repeats=partial(integer, most=1000))
 def copy_bandwidth(size: int = 40_000_000, repeats: int = 9) -> float:
@@ -246,11 +225,3 @@ def copy_bandwidth(size: int = 40_000_000, repeats: int = 9) -> float:
     seconds = timeit.repeat(lambda: source.copyto(target).wait_to_read(),
                             mx.nd.waitall, number=1, repeat=repeats + 1)
     return nbytes(source) / min(seconds[1:])
-
-
-def machine() -> Machine:
-    """Look at this machine and return a `Machine`."""
-    import psutil
-    memory = psutil.virtual_memory().total
-    return Machine(cores(), npx.num_gpus(), memory, copy_bandwidth(),
-                   kernels_in_use())

@@ -25,7 +25,8 @@ def lazy(package: str, names: Mapping[str, Sequence[str]],
         if name in whole:
             return import_module(whole[name], package)
         if name not in home:
-            raise AttributeError(f'{package} has no {name!r}')
+            raise AttributeError(f'{package} has no {name!r}', name=name,
+                                 obj=sys.modules[package])
         return getattr(import_module(home[name], package), name)
 
     def __dir__():

@@ -1,20 +1,48 @@
-"""Messages for systems without MXNet. The chapters on collectives need none.
+"""Messages for what is not installed, or does not exist for a system.
 
-`make lab` installs MXNet on systems where it runs. On other systems an import
-of MXNet says what to do, also if a notebook imports it below `import d2lps`.
-Clusters without servers need no MXNet, but processes that fork.
+`make lab` installs all packages, and MXNet on systems where it runs. On other
+systems an import of MXNet says what to do, also if a notebook imports it below
+`import d2lps`. Clusters without servers need no MXNet, but processes that
+fork. After a plain `pip install` some packages of `EXTRAS` are missing: an
+import in d2lps then says which extra brings them.
 """
 import importlib.util
 import os
 import platform
 import sys
 
+# The chapters that run without MXNet. tests/test_chapter_lists.py compares all
+# such lists, here and on the pages, with what the chapters import and call.
+NEED_NO_MXNET = 'chapters 3, 5, 6, 7, 11, 12, 14 and 18 to 23'
+# The extra of pyproject.toml that brings a package, the smallest one.
+EXTRAS = {'IPython': 'notebooks', 'ipywidgets': 'notebooks',
+          'matplotlib': 'notebooks', 'pandas': 'tables',
+          'cloudpickle': 'cluster', 'psutil': 'cluster',
+          'pyroute2': 'cluster', 'pooch': 'mxnet', 'tqdm': 'mxnet'}
+# What lies between an import and its finders, early and later in a process.
+IMPORTLIB = '_frozen_importlib', 'importlib._bootstrap'
 NO_TORCH = 'PyTorch is not installed here: make lab TORCH=yes'
 ON_WINDOWS = ('open a Linux terminal with WSL 2 (wsl --install) and run "make '
               'lab" there, or start Docker and run "docker compose up".')
 
 
-class NoMXNet(ImportError):
+class Missing(ImportError):
+    """Something is not installed here; the message says what to do."""
+
+    def _render_traceback_(self):
+        """The text that a notebook shows: its code is not wrong."""
+        return [f'ImportError: {self}']
+
+
+class NoExtra(Missing, ModuleNotFoundError):
+    """A package of an extra is not installed here."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(f"d2lps needs {name} for this: pip install "
+                         f"'d2lps[{EXTRAS[name]}]'", name=name)
+
+
+class NoMXNet(Missing):
     """MXNet, or a library that it needs, is not on this machine.
 
     why: the missing library. besides: a sentence on what works without it.
@@ -23,12 +51,8 @@ class NoMXNet(ImportError):
     def __init__(self, why: object, besides: str = '') -> None:
         self.why = why
         super().__init__(' '.join(filter(None, (
-            f'd2lps needs mxnet 1.9.1 ({why}) for all but chapters 3, 5, 6, '
-            '7, 11, 12, 14 and 18 to 23.', besides, where_it_runs()))))
-
-    def _render_traceback_(self):
-        """The text that a notebook shows: its code is not wrong."""
-        return [f'ImportError: {self}']
+            f'd2lps needs mxnet 1.9.1 ({why}) for all but {NEED_NO_MXNET}.',
+            besides, where_it_runs()))))
 
 
 class NoFork(OSError):
@@ -51,8 +75,8 @@ def check_fork() -> None:
 def where_it_runs() -> str:
     """What the reader does on a system without MXNet."""
     if sys.platform == 'win32':
-        return ('MXNet does not exist for Windows, and clusters (chapters 11 '
-                f'and 12) do not run there: {ON_WINDOWS}')
+        return ('MXNet does not exist for Windows, and clusters (chapter 12) '
+                f'do not run there: {ON_WINDOWS}')
     if sys.platform == 'darwin' and platform.machine() == 'arm64':
         return ('MXNet does not exist for Apple silicon: start Docker and run '
                 '"docker compose up".')
@@ -84,6 +108,17 @@ class Finder:
                   target: object = None) -> None:
         if name in ('mxnet', 'd2l'):
             raise NoMXNet(f'No module named {name!r}')
+        if name in EXTRAS and _imports_from_d2lps():
+            raise NoExtra(name)
+
+
+def _imports_from_d2lps():
+    """Does a line of this package import? Others may do without."""
+    frame = sys._getframe(2)
+    while frame.f_globals.get('__name__') in IMPORTLIB:
+        frame = frame.f_back
+    package = frame.f_globals.get('__package__') or ''
+    return package.split('.')[0] == 'd2lps'
 
 
 sys.meta_path.append(Finder)

@@ -27,6 +27,12 @@ if sys.platform == 'linux':  # there with the libraries for NVIDIA's GPUs
 MACHINE = sys.platform, platform.machine()
 MXNET_RUNS = sys.platform == 'linux' or MACHINE == ('darwin', 'x86_64')
 WITHOUT_MXNET = 'chapters 3, 5, 6, 7, 11, 12, 14 and 18 to 23'
+# The Pythons for which the locks name wheels; see tests/test_project.py.
+PYTHONS = (3, 11), (3, 15)
+NO_VENV = "Python's module venv"
+WITHOUT_SUDO = (" In place of Python's module venv, uv will do, and needs no "
+                'root: pip install --user uv, or https://docs.astral.sh/uv. '
+                'It must be in PATH, or be ~/.local/bin/uv.')
 # What MXNet does not bring along, and its packages for Debian and Fedora.
 LIBRARIES = {'libgomp.so.1': ('libgomp1', 'libgomp')}
 # MXNet for ARM looks for libraries of Arm's compiler, under the names on the
@@ -81,7 +87,7 @@ def check_system():
         missing = {library: packages for library, packages
                    in LIBRARIES.items() if not is_here(library)}
     if not importlib.util.find_spec('ensurepip') and not find_uv():
-        missing["Python's module venv"] = 'python3-venv', 'python3'
+        missing[NO_VENV] = 'python3-venv', 'python3'
     if missing:
         how = 'Find it with what installs packages on this system.'
         for number, manager in enumerate(['apt', 'dnf']):
@@ -94,6 +100,8 @@ def check_system():
         if missing.keys() & LIBRARIES.keys():
             words += (f' For {WITHOUT_MXNET}, which need no MXNet, another '
                       'Python will do, too: make lab PYTHON=3.13')
+        if NO_VENV in missing:
+            words += WITHOUT_SUDO
         refuse(words)
 
 
@@ -127,7 +135,7 @@ def get_uv():
 
 
 def choose_python(uv):
-    """The one that is named; else 3.11, for MXNet; else any from 3.11."""
+    """The one that is named; else 3.11, for MXNet; else one of PYTHONS."""
     if os.environ.get('PYTHON'):
         return os.environ['PYTHON']
     wanted = '>=3.11,<3.12'
@@ -140,17 +148,20 @@ def choose_python(uv):
             return wanted
         say('uv could not get it, so this goes on without MXNet. (Later: '
             f'remove {VENV}, and the same again.)')
+    first, end = PYTHONS
     # Not sys.executable, which may be that of the .venv that is replaced.
-    return sys._base_executable if sys.version_info >= (3, 11) else '>=3.11'
+    return (sys._base_executable if first <= sys.version_info < end else
+            f'>={first[0]}.{first[1]},<{end[0]}.{end[1]}')
 
 
 def is_ready():
     """Was .venv made in this folder, which its programs know; is its Python
     still there?"""
     try:
-        return (os.path.samefile((VENV / 'folder').read_text(), '.')
+        made_in = os.fsdecode((VENV / 'folder').read_bytes())
+        return (os.path.samefile(made_in, '.')
                 and succeeds(program(VENV, 'python'), '-Ic', ''))
-    except OSError:
+    except (OSError, ValueError):
         return False
 
 
@@ -161,10 +172,10 @@ def make_venv(uv):
             'made anew')
         shutil.rmtree(VENV)
     VENV.mkdir()
-    (VENV / 'folder').write_text(os.getcwd())
+    (VENV / 'folder').write_bytes(os.fsencode(os.getcwd()))
     if not succeeds(uv, 'venv', '--quiet', '--allow-existing', '--python',
                     python, VENV):
-        refuse(f'uv has no Python "{python}". Any from 3.11 will do, and '
+        refuse(f'uv has no Python "{python}". 3.11 to 3.14 will do, and '
                'MXNet needs 3.11: make lab PYTHON=/path/to/python')
 
 
@@ -176,7 +187,9 @@ def install(uv, names):
     if 'torch' in names:
         locks.append('requirements-torch.lock')
     python = ['--python', program(VENV, 'python')]
-    sync = [uv, 'pip', 'sync', *python, '--require-hashes', *locks]
+    # Wheels alone: nobody here has to compile.
+    sync = [uv, 'pip', 'sync', *python, '--require-hashes', '--only-binary',
+            ':all:', *locks]
     # What uv has downloaded before needs no network.
     if not (succeeds(*sync, '--offline', stderr=subprocess.DEVNULL)
             or succeeds(*sync)):
@@ -268,6 +281,7 @@ def wait_for(turn):
 
 
 if __name__ == '__main__':
+    os.environ.setdefault('PIP_RETRIES', '1')  # no minutes without a network
     for setting in 'PIP_TARGET', 'PIP_PREFIX', 'PIP_ROOT', 'PIP_USER':
         os.environ.pop(setting, None)  # which lead elsewhere
     try:

@@ -2,6 +2,7 @@
 import fcntl
 import gzip
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -9,10 +10,51 @@ from pathlib import Path
 import numpy as onp
 import pytest
 from d2lps.settings import SETTINGS  # first: MXNet reads them
+from hypothesis import settings
 
 KERNELS = 'OPENBLAS_CORETYPE', 'DNNL_MAX_CPU_ISA'
 
 ROOT = Path(__file__).resolve().parents[1]
+# More examples: --hypothesis-profile=thorough
+settings.register_profile('quick', max_examples=25, deadline=None,
+                          derandomize=True)
+settings.register_profile('thorough', max_examples=500, deadline=None)
+settings.load_profile('quick')
+CHROMIUM = os.environ.get('D2LPS_CHROMIUM') or next(filter(None, map(
+    shutil.which, ('chromium', 'chromium-browser', 'google-chrome'))), '')
+os.environ['D2LPS_CHROMIUM'] = CHROMIUM  # for tests/browser
+NO_CHROMIUM = ('d2lps: the tests in a browser are left out; they need '
+               'Chromium (Debian, Ubuntu: sudo apt install chromium; or '
+               'D2LPS_CHROMIUM=/path/to/chrome)')
+
+
+def pytest_configure():
+    if CHROMIUM and not shutil.which(CHROMIUM):
+        raise pytest.UsageError(f'D2LPS_CHROMIUM={CHROMIUM}: no such program')
+
+
+def is_quick(config):
+    """Is this `make test`, without what is marked full?"""
+    return config.option.markexpr == 'not full'
+
+
+def pytest_ignore_collect(collection_path, config):
+    """To load what all tests in there need takes a while."""
+    if (is_quick(config) and collection_path.parent.name in ('browser', 'book')
+            and collection_path.name[:4] == 'test'):
+        return True
+
+
+def pytest_collection_modifyitems(config, items):
+    left_out = [item for item in items if item.path.parent.name == 'browser'
+                and not CHROMIUM]
+    config.hook.pytest_deselected(items=left_out)
+    items[:] = [item for item in items if item not in left_out]
+
+
+def pytest_terminal_summary(terminalreporter, config):
+    if not CHROMIUM and not is_quick(config):
+        terminalreporter.write_line(NO_CHROMIUM)
 
 
 @pytest.fixture

@@ -121,6 +121,8 @@ def test_what_the_system_lacks_is_named_before(
         "d2lps: this system lacks libgomp.so.1, libquadmath.so.0, Python's "
         'module venv. Nothing was downloaded yet.')
     assert command in str(stop.value) and not Path('.venv').exists()
+    # The way for those who cannot be root.
+    assert 'pip install --user uv' in str(stop.value)
 
 
 @pytest.mark.skipif(not install.MXNET_RUNS, reason='MXNet does not run here')
@@ -155,7 +157,7 @@ def test_what_others_have_made_is_not_touched(folder):
 @pytest.mark.parametrize('found, brought', [
     (True, False), (False, True), (False, False)])
 def test_which_python(monkeypatch, capsys, found, brought):
-    """One that is named; 3.11, which uv may bring; else any from 3.11."""
+    """One that is named; 3.11, which uv may bring; else 3.11 to 3.14."""
     called = []
 
     def succeeds(uv, python, command, *rest, **_):
@@ -171,9 +173,12 @@ def test_which_python(monkeypatch, capsys, found, brought):
     said = capsys.readouterr().out
     assert ('this goes on without MXNet' in said) == (
         not found and not brought)
-    monkeypatch.setattr(install.sys, 'version_info', (3, 10))
     monkeypatch.setattr(install, 'MXNET_RUNS', False)
-    assert install.choose_python('uv') == '>=3.11'
+    for version in (3, 10), (3, 15):
+        monkeypatch.setattr(install.sys, 'version_info', version)
+        assert install.choose_python('uv') == '>=3.11,<3.15'
+    monkeypatch.setattr(install.sys, 'version_info', (3, 14, 9))
+    assert install.choose_python('uv') == sys._base_executable
     monkeypatch.setenv('PYTHON', '3.13')
     assert install.choose_python('uv') == '3.13'
 
@@ -195,10 +200,27 @@ def test_what_was_installed_before_stays(monkeypatch, folder, before, locks):
         (Path('.venv') / name).touch()
     install.main('installed')
     [sync] = [command for command in called if 'sync' in command]
-    assert '--require-hashes' in sync
+    assert '--require-hashes' in sync and '--only-binary' in sync
     assert [word for word in sync if word.endswith('.lock')] == locks
     assert {path.name for path in Path('.venv').iterdir()} == {
         'folder', 'installed', *before}
+
+
+def test_a_folder_with_letters_of_any_language(tmp_path):
+    """Also for a Python that writes no UTF-8 by itself, as on Windows."""
+    folder = tmp_path / 'Übung 練習'
+    shutil.copytree(ROOT / 'setup', folder / 'setup')
+    said = run(sys.executable, '-X', 'utf8=0', '-c', """
+import os, sys
+sys.path.insert(0, 'setup')
+import install
+install.succeeds = lambda *command, **_: True
+install.make_venv('uv')
+print(install.is_ready(), install.VENV.is_dir())
+""", cwd=folder, env={'LC_ALL': 'C', 'PYTHONCOERCECLOCALE': '0',
+                      'PYTHON': '3.11'})
+    assert said == 'True True\n'
+    assert (folder / '.venv' / 'folder').read_bytes() == os.fsencode(folder)
 
 
 def test_without_any_python(tmp_path):
@@ -263,7 +285,14 @@ def test_how_jupyterlab_is_started(lab, copy):
 
 def test_a_home_that_jupyter_cannot_write_to(lab, copy):
     nowhere = str(copy / 'Makefile' / 'home')  # below a file
+    cannot = ('d2lps: JupyterLab writes into your home folder, and cannot. Is '
+              'it full, or not yours? HOME={}\n')
     said = lab(env={'HOME': nowhere}, fails=True)
-    assert said.startswith('d2lps: JupyterLab writes into your home folder, '
-                           f'and cannot: HOME={nowhere}\n')
+    assert said.startswith(cannot.format(nowhere))
     lab(env={'HOME': nowhere, 'JUPYTER_DATA_DIR': 'here'})
+    # No file may have a byte, as on a full disk, with a home that is ours.
+    (copy / 'home').mkdir()
+    said = run('sh', '-c', "trap '' XFSZ; ulimit -f 0; exec make lab",
+               cwd=copy, env={'HOME': str(copy / 'home')}, fails=True)
+    assert said.startswith(cannot.format(copy / 'home'))
+    assert not [*(copy / 'home').iterdir()]

@@ -54,7 +54,7 @@ def test_train_passes_all_arguments_on(terminal, monkeypatch):
 def test_machine_prints_the_machine(terminal):
     code, out, _ = terminal('machine')
     assert code == 0
-    assert out.startswith(f'{d2lps.engine.cores()} cores, ')
+    assert out.startswith(f'{d2lps.processor.cores()} cores, ')
     assert len(out.splitlines()) == 1
 
 

@@ -1,6 +1,8 @@
 """The files around the code agree with each other and with the code."""
+import ast
 import pydoc
 import re
+import sys
 import tomllib
 from functools import cache
 from pathlib import Path
@@ -11,8 +13,12 @@ from packaging.markers import default_environment
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
+from d2lps.missing import EXTRAS
+
 ROOT = Path(__file__).resolve().parents[1]
 PROJECT = tomllib.loads((ROOT / 'pyproject.toml').read_text())
+WORKFLOW = yaml.safe_load(
+    (ROOT / '.github' / 'workflows' / 'test.yml').read_text())
 CONDA = yaml.safe_load((ROOT / 'environment.yml').read_text())
 # What readers need, what developers need, and PyTorch for both.
 LOCKS = {path.name: path.read_text()
@@ -42,11 +48,11 @@ def pinned(lock, **machine):
     return found
 
 
-def test_conda_installs_the_lock_and_names_what_the_notebooks_are_about():
+def test_conda_installs_the_lock_and_no_name_without_a_hash():
+    """Such as mxnet, which the lock does not have for each system."""
     *plain, section = CONDA['dependencies']
     assert 'python=3.11' in plain
-    assert section == {'pip': ['-r requirements.lock', 'mxnet', 'd2l',
-                               'matplotlib', 'jupyterlab', 'ipywidgets']}
+    assert section == {'pip': ['-r requirements.lock']}
     assert PROJECT['project']['requires-python'] == '>=3.11'
 
 
@@ -83,15 +89,23 @@ def test_each_machine_gets_what_the_project_needs(
     assert readers.items() <= developers.items()
     assert not {'pytest', 'playwright', 'sphinx'} & readers.keys()
     assert {**developers, **torch} == {**torch, **developers}
-    groups = PROJECT['dependency-groups']
+    groups, extras = PROJECT['dependency-groups'], PROJECT['project'][
+        'optional-dependencies']
     assert groups['build'] == PROJECT['build-system']['requires']
+    # No wheels of earlier ones for each promised Python.
+    assert has_mxnet or readers['contourpy'] > '1.3.2'
     for found, lines in [
             (readers, PROJECT['project']['dependencies'] + groups['build']),
+            *((readers, extras[name]) for name in extras if name != 'check'),
+            (developers, extras['check']),
             (developers, groups['dev'] + groups['book']),
             (torch, groups['torch'])]:
         for need in (Requirement(line) for line in lines
                      if isinstance(line, str)):
             if not need.marker or need.marker.evaluate(there):
+                if need.name == 'd2lps':  # an extra with others in it
+                    assert need.extras <= {*extras} - {'check'}
+                    continue
                 assert need.specifier.contains(
                     found[canonicalize_name(need.name)]), need
     assert has_mxnet == ('mxnet' in readers) == ('d2l' in readers)
@@ -128,4 +142,38 @@ def test_names_of_the_package_exist(text):
 
 def test_the_licence_is_apache_2():
     assert 'Apache License' in (ROOT / 'LICENSE').read_text()[:200]
-    assert PROJECT['project']['license'] == {'text': 'Apache-2.0'}
+    assert PROJECT['project']['license'] == 'Apache-2.0'
+
+
+def test_every_extra_that_a_message_names_brings_the_package():
+    """See the import errors of d2lps/missing.py."""
+    extras = PROJECT['project']['optional-dependencies']
+    for package, extra in EXTRAS.items():
+        names = {Requirement(line).name for line in extras[extra]}
+        # IPython comes with ipywidgets.
+        assert package in names or package == 'IPython' and (
+            'ipywidgets' in names)
+
+
+def test_a_ci_job_is_the_same_on_each_page():
+    """README's lines, the workflow's, and those of environment.yml."""
+    [lines] = re.findall(r'^```sh\n(python3\.11 -m venv .*?)^```',
+                         (ROOT / 'README.md').read_text(), re.M | re.S)
+    *_, last = WORKFLOW['jobs']['nbval']['steps']
+    assert last['run'] == lines
+    conda = re.sub('^# ?', '', (ROOT / 'environment.yml').read_text(),
+                   flags=re.M)
+    install_and_run = lines.splitlines(True)[2:]
+    assert len(install_and_run) == 2 and ''.join(install_and_run) in conda
+    extras = re.search(r"pip install '\.\[(.*)\]'", lines)[1].split(',')
+    assert {*extras} <= {*PROJECT['project']['optional-dependencies']}
+
+
+def test_what_a_ci_job_loads_is_in_the_extra_check():
+    """conftest.py at the top, in a new environment without the others."""
+    imported = {name.split('.')[0] for node in ast.walk(ast.parse(
+        (ROOT / 'conftest.py').read_text())) if isinstance(
+            node, (ast.Import, ast.ImportFrom)) for name in (
+                [node.module] if isinstance(node, ast.ImportFrom) else
+                [alias.name for alias in node.names])}
+    assert imported - {*sys.stdlib_module_names} <= {'pytest', 'd2lps'}

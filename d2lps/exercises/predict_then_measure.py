@@ -157,7 +157,8 @@ def _made_of(part, own, k, b, m):
 def measured_parts(seconds: float = 3) -> dict[str, Any]:
     """What `predict` needs to know of this machine; needs MXNet."""
     import d2lps
-    from d2lps.engine import cores, mx
+    from d2lps.engine import mx
+    from d2lps.processor import cores
     start = d2lps.init_params('xavier', 0)
     mine, total, other = [[param.copyto(mx.cpu(i)) for param in start]
                           for i in (0, 0, 1)]

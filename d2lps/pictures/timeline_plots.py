@@ -3,7 +3,6 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from d2lps.checks import checked, instance_of, integer, positive, text
-from d2lps.engine import cores
 from d2lps.figures import describe, format_number
 from d2lps.pictures.controls import choose
 from d2lps.pictures.rows import (
@@ -16,6 +15,7 @@ from d2lps.pictures.rows import (
 )
 from d2lps.pictures.style import BLUE, GRAY, GREEN, ORANGE, RED, SKY
 from d2lps.pictures.widgets import live_picture
+from d2lps.processor import cores
 from d2lps.training.timeline import PHASES, Timeline, step_timeline
 
 if TYPE_CHECKING:

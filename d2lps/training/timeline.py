@@ -16,7 +16,8 @@ from mxnet import profiler
 
 from d2lps.annotations import Device
 from d2lps.checks import checked, instance_of, integer, refuse
-from d2lps.engine import cores, device_list, devices, mx, num_devices, npx
+from d2lps.engine import device_list, devices, mx, npx, num_devices
+from d2lps.processor import cores
 from d2lps.training.data import load_data
 from d2lps.training.data_parallel import get_params, train_batch
 from d2lps.training.lenet_layers import init_params

@@ -8,7 +8,7 @@ from mxnet import np
 
 import d2lps
 from d2lps import Operation, Timeline, devices, step_timeline
-from d2lps.engine import cores
+from d2lps.processor import cores
 from d2lps.training.timeline import PHASES
 
 STEP_PHASES = set(PHASES) - {'other'}
@@ -150,7 +150,7 @@ def test_as_many_devices_as_promised_can_be_recorded(python, few):
 import os, d2lps
 if {few} and hasattr(os, 'sched_setaffinity'):
     os.sched_setaffinity(0, list(os.sched_getaffinity(0))[:1])
-limit = d2lps.engine.cores() + 2
+limit = d2lps.processor.cores() + 2
 with d2lps.Timeline(d2lps.devices(limit)) as timeline:
     for device in d2lps.devices(limit):
         d2lps.engine.mx.np.ones(9, ctx=device)

@@ -1,0 +1,44 @@
+"""What this machine has. Cores and memory are seen without MXNet, too."""
+import platform
+from typing import NamedTuple
+
+from d2lps.missing import NoMXNet
+from d2lps.processor import cores, kernels_in_use
+
+
+class Machine(NamedTuple):
+    """A machine's equipment; `memory` in bytes, `copy_bandwidth` in bytes/s.
+
+    `kernels` names the kernels with which OpenBLAS multiplies matrices.
+    Without MXNet, `gpus` and `copy_bandwidth` are None: MXNet counts GPUs,
+    and its devices copy.
+    """
+    cores: int
+    gpus: int | None
+    memory: int
+    copy_bandwidth: float | None
+    kernels: str | None = None
+
+    def __str__(self) -> str:
+        memory = f'{self.memory / 1e9:.1f} GB of memory'
+        system = (f'({platform.system()} {platform.machine()}, '
+                  f'Python {platform.python_version()})')
+        if self.copy_bandwidth is None:
+            return (f'{self.cores} cores, {memory} {system}. MXNet, which '
+                    'counts GPUs and copies between devices, is not here')
+        return (f'{self.cores} cores, {self.gpus} GPUs, {memory}, '
+                f'{self.copy_bandwidth / 1e9:.1f} GB/s from one device to '
+                f'another, matrix kernels: {self.kernels or "unknown"} '
+                f'{system}')
+
+
+def machine() -> Machine:
+    """Look at this machine and return a `Machine`."""
+    import psutil
+    memory = psutil.virtual_memory().total
+    try:
+        from d2lps.engine import copy_bandwidth, npx
+    except NoMXNet:
+        return Machine(cores(), None, memory, None)
+    return Machine(cores(), npx.num_gpus(), memory, copy_bandwidth(),
+                   kernels_in_use())
