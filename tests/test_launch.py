@@ -1,5 +1,6 @@
 """The scripts with which chapter 20 starts a training, on two machines."""
 import re
+import shutil
 import subprocess
 import sys
 from importlib.util import find_spec
@@ -26,20 +27,51 @@ def test_who_forgets_a_machine_is_told():
     assert 'HEAD: is the name or address of machine 0' in done.stderr
 
 
+def programs(folder, texts):
+    """A PATH whose first folder has these shell programs."""
+    for name, text in texts.items():
+        (folder / name).write_text(f'#!/bin/bash\n{text}\n')
+        (folder / name).chmod(0o755)
+    return f'{folder}:/usr/bin:/bin'
+
+
+def by_hand(folder, **places):
+    """Starts by_hand.sh with a torchrun that only says that it was called."""
+    path = programs(folder, {'torchrun': 'echo "torchrun $*"'})
+    return subprocess.run(
+        ['bash', 'by_hand.sh'], cwd=NOTEBOOKS / 'launch', text=True,
+        capture_output=True, env={'PATH': path, **places})
+
+
+@pytest.mark.skipif(not shutil.which('getent'), reason='no getent')
+def test_a_head_without_an_address_ends_the_start_at_once(tmp_path):
+    done = by_hand(tmp_path, HEAD='no..host', NODES='2', NODE='1')
+    assert done.returncode == 1 and 'torchrun' not in done.stdout
+    assert 'HEAD=no..host has no address on this machine' in done.stderr
+
+
+@pytest.mark.parametrize('nodes, node, words', [
+    ('2', '0', 'machine 0 waits at 127.0.0.1:29500 for NODE=1\n'),
+    ('4', '0', 'machine 0 waits at 127.0.0.1:29500 for NODE=1 to NODE=3\n'),
+    ('2', '1', ''), ('1', '0', '')])
+def test_machine_0_says_for_whom_it_waits(tmp_path, nodes, node, words):
+    done = by_hand(tmp_path, HEAD='127.0.0.1', NODES=nodes, NODE=node)
+    assert done.stderr == words and done.returncode == 0
+    assert f'torchrun --nnodes {nodes} --node-rank {node} ' in done.stdout
+
+
 def test_a_job_calls_torchrun_once_on_each_machine(tmp_path):
     """With the machines' names and numbers that Slurm gives."""
-    programs = {'scontrol': 'test "$*" = "show hostnames node[7-8]" &&'
+    path = programs(tmp_path, {'scontrol': 'test "$*" = "show hostnames node[7-8]" &&'
                             ' printf "node7\\nnode8\\n"',
                 'torchrun': 'echo "torchrun $*"',
+                'getent': 'test "$*" = "ahosts node7"',
                 'srun': 'echo "$SRUN_CPUS_PER_TASK cores";'
-                        'for k in 0 1; do SLURM_NODEID=$k "$@"; done'}
-    for name, text in programs.items():
-        (tmp_path / name).write_text(f'#!/bin/bash\n{text}\n')
-        (tmp_path / name).chmod(0o755)
+                        'for k in 0 1; do SLURM_NODEID=$k "$@"; done'})
     done = subprocess.run(
         ['bash', 'job.sh', '--steps', '3'], cwd=NOTEBOOKS / 'launch',
         text=True, capture_output=True, check=True, env={
-            'PATH': f'{tmp_path}:/usr/bin:/bin', 'SLURM_JOB_ID': '123456',
+            'PATH': path, 'SLURM_JOB_ID': '123456',
             'SLURM_JOB_NODELIST': 'node[7-8]', 'SLURM_JOB_NUM_NODES': '2',
             'SLURM_GPUS_ON_NODE': '8', 'SLURM_CPUS_PER_TASK': '64'})
     assert done.stdout.splitlines() == ['64 cores'] + [

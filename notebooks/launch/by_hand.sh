@@ -12,7 +12,19 @@
 set -eu
 : "${HEAD:?is the name or address of machine 0}"
 : "${NODES:?is the number of machines}" "${NODE:?is the number of this one}"
+PORT=${PORT:-29500}
+# torchrun would try to look up a wrong name for minutes.
+if command -v getent > /dev/null && ! getent ahosts "$HEAD" > /dev/null; then
+  echo "by_hand.sh: HEAD=$HEAD has no address on this machine. Give a name" \
+    "for which 'getent ahosts' prints an address, or the address" >&2
+  exit 1
+fi
+if [ "$NODE" = 0 ] && [ "$NODES" -gt 1 ]; then
+  others=NODE=1
+  [ "$NODES" -gt 2 ] && others="NODE=1 to NODE=$((NODES - 1))"
+  echo "machine 0 waits at $HEAD:$PORT for $others" >&2
+fi
 cd "$(dirname "$0")"
 exec torchrun --nnodes "$NODES" --node-rank "$NODE" \
   --nproc-per-node "${PROCESSES:-2}" \
-  --master-addr "$HEAD" --master-port "${PORT:-29500}" train.py "$@"
+  --master-addr "$HEAD" --master-port "$PORT" train.py "$@"
