@@ -87,6 +87,8 @@ def _planned(table, names):
 def plot_parts(table: 'pd.DataFrame', names: Sequence[str] = ()) -> 'Axes':
     """A bar for each row of a plan: what the seconds of a step go to.
 
+    The number behind a bar is the sum of its parts.
+
     Args:
         table: as from `planning.plan`, or some of its rows.
         names: of the bars; without them, the GPUs along each side.
@@ -105,6 +107,9 @@ def plot_parts(table: 'pd.DataFrame', names: Sequence[str] = ()) -> 'Axes':
             ax.barh(range(len(table)), seconds, 0.75, left, color=color,
                     label=part)
         left += seconds
+    for row, seconds in enumerate(left):
+        ax.text(seconds, row, f' {seconds:.1f}', va='center', fontsize=8)
+    ax.margins(x=0.08)
     ax.set(yticks=range(len(table)), yticklabels=names, xlabel='s in a step',
            ylim=(len(table) - 0.5, -0.5))
     ax.grid(False, axis='y')

@@ -7,9 +7,9 @@ long its sums take, asked from the simulator. `step`: the time of a step.
 published.
 """
 from d2lps.planning.divide import Division, divisions
-from d2lps.planning.gpus import A100, B200, GB200, H100, Gpu
 from d2lps.planning.gpu_memory import (Memory, held, layer_activations,
                                        memory)
+from d2lps.planning.gpus import A100, B200, B300, GB200, H100, H200, Gpu
 from d2lps.planning.model import (BLOOM_176B, GPT3_175B, LLAMA3_8B,
                                   LLAMA3_70B, LLAMA3_405B, Transformer)
 from d2lps.planning.network import gather_time, send_time, sum_time

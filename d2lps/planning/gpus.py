@@ -2,9 +2,19 @@
 
 The rates of NVLinks and cards are NCCL's estimates, from `machines.rates`.
 The rates of matrix products are the best that Bekman measured ("Machine
-Learning Engineering", table of maximum achievable matmul FLOPS): 271.2 of
-312 TFLOP/s on an A100, 794.5 of 989 on an H100, 1,745 of 2,250 on a B200, and
-1,822 of 2,500 on a GB200.
+Learning Engineering", table of maximum achievable matmul FLOPS, read in
+August 2026): 271.2 of 312 TFLOP/s on an A100, 794.5 of 989 on an H100 and on
+an H200, 1,745 of 2,250 on a B200, 1,769 of 2,250 on a B300, and 1,822 of
+2,500 on a GB200.
+
+The memory is what NVIDIA's data sheets say (a B300: an eighth of 2.1 TB), and
+each GB is 1e9 bytes. PyTorch finds 5 to 6% more: 79.1 to 79.3 GiB on an A100
+or H100 of "80 GB", which are 85e9 bytes; 139.8 GiB on an H200, 178.4 on a
+B200, 267.7 on a B300, and 184.3 on a GB200. So what needs 80 GB is refused
+here, and can fit.
+
+Not here: GB300, Rubin, and the GPUs of other makers. For another rate, such as
+that of 8-bit numbers, take `dataclasses.replace(H100, matmul=...)`.
 """
 from dataclasses import dataclass
 
@@ -18,7 +28,7 @@ class Gpu:
 
     peak: FLOP/s of dense matrix products in bf16, by the data sheet.
     matmul: the best that was measured, FLOP/s.
-    memory: bytes. hbm: bytes/s between memory and GPU, by the data sheet.
+    memory: bytes. hbm: bytes/s between memory and GPU. Both by the data sheet.
     domain: how many GPUs are joined by NVLink.
     nvlink: usable bytes/s of a GPU's NVLinks together, each way.
     network: usable bytes/s of a GPU's network card, each way.
@@ -44,13 +54,17 @@ def _links(name):
     return gpu.nvlinks * gpu.nvlink.usable
 
 
-# Cards of 200 and 400 Gbit/s, one for each GPU.
+# Cards of 200, 400 and 800 Gbit/s, one for each GPU.
 A100 = Gpu('A100', 312e12, 271.2e12, 80e9, 2.039e12, 8, _links('A100'),
            2 * CARD.usable)
 H100 = Gpu('H100', 989e12, 794.5e12, 80e9, 3.35e12, 8, _links('H100'),
            4 * CARD.usable)
+H200 = Gpu('H200', 989e12, 794.5e12, 141e9, 4.8e12, 8, _links('H200'),
+           4 * CARD.usable)
 B200 = Gpu('B200', 2250e12, 1745e12, 180e9, 8e12, 8, _links('B200'),
            4 * CARD.usable)
+B300 = Gpu('B300', 2250e12, 1769e12, 270e9, 8e12, 8, _links('B300'),
+           8 * CARD.usable)
 # 72 GPUs in a rack.
 GB200 = Gpu('GB200', 2500e12, 1822e12, 186e9, 8e12, 72, _links('GB200'),
             4 * CARD.usable)

@@ -43,6 +43,8 @@ def test_the_parts_of_a_step_make_its_bar():
         row = round(bar.get_y() + bar.get_height() / 2)
         ends[row] = max(ends.get(row, 0), bar.get_x() + bar.get_width())
     assert [*ends.values()] == pytest.approx([*table.seconds], rel=0.01)
+    assert [float(text.get_text()) for text in ax.texts] == pytest.approx(
+        [*table.seconds], abs=0.05)
     names = [label.get_text() for label in ax.get_yticklabels()]
     assert names[0] == 'data 16, tensor 4, pipeline 1'
     assert plot_parts(table, 'abc').get_yticklabels()[2].get_text() == 'c'

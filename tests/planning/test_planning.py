@@ -3,8 +3,8 @@ from pathlib import Path
 
 import pytest
 from d2lps.collectives import simulate, strategies, topology
-from d2lps.planning import (A100, B200, BLOOM_176B, GB200, GPT3_175B, H100,
-                            LLAMA3_8B, LLAMA3_70B, LLAMA3_405B, Division,
+from d2lps.planning import (A100, B200, B300, BLOOM_176B, GB200, GPT3_175B,
+                            H100, H200, LLAMA3_8B, LLAMA3_70B, LLAMA3_405B, Division,
                             Transformer, compare_runs, divisions, gather_time,
                             held, layer_activations, memory, mfu, plan,
                             read_runs, send_time,
@@ -191,6 +191,15 @@ def test_a_faster_gpu_is_faster():
     slow, fast, faster = (step_time(LLAMA3_70B, d, gpu).seconds
                           for gpu in (A100, H100, B200))
     assert slow > fast > faster
+
+
+@pytest.mark.parametrize('gpu, reported', [
+    (A100, 79.1), (H100, 79.1), (H200, 139.8), (B200, 178.3), (B300, 267.6),
+    (GB200, 184.3)], ids=lambda one: getattr(one, 'name', ''))
+def test_a_gpu_is_no_better_than_what_programs_find(gpu, reported):
+    """GiB that PyTorch reports; products and links below the data sheet's."""
+    assert 1.04 < reported * 2 ** 30 / gpu.memory < 1.07
+    assert gpu.matmul < 0.9 * gpu.peak and gpu.nvlink > 4 * gpu.network
 
 
 def test_all_divisions_use_all_gpus_and_the_whole_batch():
