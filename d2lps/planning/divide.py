@@ -1,4 +1,4 @@
-"""Ways to divide a model among GPUs, and all that are possible."""
+"""Ways to divide a model among GPUs, and those that the planner tries."""
 from __future__ import annotations
 
 from collections.abc import Iterator
@@ -92,12 +92,13 @@ def _divisors(number):
 @checked(model=a_model, gpus=integer, batch=integer, gpu=a_gpu)
 def divisions(model: Transformer, gpus: int, batch: int, gpu: Gpu
               ) -> Iterator[Division]:
-    """All ways to train a model on so many GPUs with so large a batch.
+    """Ways to train a model on so many GPUs with so large a batch.
 
-    Tensor parallelism stays inside an NVLink domain. A context-parallel GPU
+    These are not all ways. Tensor parallelism stays inside an NVLink domain. A context-parallel GPU
     gets at least 4,096 tokens of a sequence. A micro-batch has 1, 2, 4 or 8
     sequences. A pipeline is interleaved as far as layers divide evenly, up to
     8 parts, or not at all. ZeRO-2 and ZeRO-3 are not combined with pipelines.
+    Such divisions can be given to `step_time` and `memory`.
 
     Args:
         batch: sequences in a step, of all GPUs.

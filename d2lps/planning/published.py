@@ -1,8 +1,8 @@
 """Runs that were published, and what the planner says of them.
 
-The table (`notebooks/results/20-published-runs.csv`) has for each run the
-model, the division, what was published, and where. What a source does not
-say is named in `assumed`.
+The tables (`notebooks/results/20-published-runs.csv`, and `20-more-runs.csv`)
+have for each run the model, the division, what was published, and where. What
+a source does not say is named in `assumed`.
 """
 from __future__ import annotations
 

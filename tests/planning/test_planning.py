@@ -290,6 +290,25 @@ def test_published_runs_are_predicted():
     assert error.mean() < 0.15
 
 
+def test_more_runs_are_what_their_sources_say():
+    """GPUs, sequences in a step, and MFU as the sources print them."""
+    runs = read_runs(RUNS.with_name('20-more-runs.csv'))
+    assert (runs[['data', 'tensor', 'pipeline', 'context']].prod(axis=1)
+            == runs.gpus).all()
+    runs['batch'] = runs.data * runs.micro_batch * runs.micro_batches
+    known = runs.set_index('run').assign(
+        MFU=compare_runs(runs)['published MFU'].to_numpy())
+    for run, batch, MFU in (
+            ('Llama 3 8B, 8 GPUs', 128, 0.594),
+            ('Llama 3 70B, 64 GPUs', 128, 0.541),
+            ('Llama 3 405B, 576 GPUs', 252, 0.558),
+            ('GPT-3 175B, 128 GPUs', 256, 0.499),
+            ('MPT 7B, 65,536 tokens', 16, 0.286),
+            ('MPT 13B, 16,384 tokens', 72, 0.356)):
+        assert known.batch[run] == batch
+        assert known.MFU[run] == pytest.approx(MFU, rel=0.01), run
+
+
 def test_published_runs_are_what_their_sources_say():
     """Narayanan's equation 3; Korthikanti's MFU; the GPUs of each row."""
     runs = read_runs(RUNS)
