@@ -5,9 +5,8 @@ layers, as often as there are micro-batches; the sums of tensor parallelism,
 which wait for each other; the idle time of the pipeline; and the sums of
 gradients, which overlap with the backward pass.
 
-Attention counts at the rate of other matrix products. Real programs do not
-reach this rate, so steps with long sequences are slower than predicted: with
-65,536 tokens by a factor of two.
+Attention counts at the rate of other matrix products. Many kernels do not
+reach this rate, so steps with long sequences can be slower than predicted.
 """
 from typing import NamedTuple
 
