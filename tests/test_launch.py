@@ -62,12 +62,13 @@ def test_machine_0_says_for_whom_it_waits(tmp_path, nodes, node, words):
 
 def test_a_job_calls_torchrun_once_on_each_machine(tmp_path):
     """With the machines' names and numbers that Slurm gives."""
-    path = programs(tmp_path, {'scontrol': 'test "$*" = "show hostnames node[7-8]" &&'
-                            ' printf "node7\\nnode8\\n"',
-                'torchrun': 'echo "torchrun $*"',
-                'getent': 'test "$*" = "ahosts node7"',
-                'srun': 'echo "$SRUN_CPUS_PER_TASK cores";'
-                        'for k in 0 1; do SLURM_NODEID=$k "$@"; done'})
+    path = programs(tmp_path, {
+        'scontrol': 'test "$*" = "show hostnames node[7-8]" &&'
+                    ' printf "node7\\nnode8\\n"',
+        'torchrun': 'echo "torchrun $*"',
+        'getent': 'test "$*" = "ahosts node7"',
+        'srun': 'echo "$SRUN_CPUS_PER_TASK cores";'
+                'for k in 0 1; do SLURM_NODEID=$k "$@"; done'})
     done = subprocess.run(
         ['bash', 'job.sh', '--steps', '3'], cwd=NOTEBOOKS / 'launch',
         text=True, capture_output=True, check=True, env={

@@ -94,11 +94,12 @@ def divisions(model: Transformer, gpus: int, batch: int, gpu: Gpu
               ) -> Iterator[Division]:
     """Ways to train a model on so many GPUs with so large a batch.
 
-    These are not all ways. Tensor parallelism stays inside an NVLink domain. A context-parallel GPU
-    gets at least 4,096 tokens of a sequence. A micro-batch has 1, 2, 4 or 8
-    sequences. A pipeline is interleaved as far as layers divide evenly, up to
-    8 parts, or not at all. ZeRO-2 and ZeRO-3 are not combined with pipelines.
-    Such divisions can be given to `step_time` and `memory`.
+    Not all ways: tensor parallelism stays inside an NVLink domain. A
+    context-parallel GPU gets at least 4,096 tokens of a sequence. A
+    micro-batch has 1, 2, 4 or 8 sequences. A pipeline is interleaved as far
+    as layers divide evenly, up to 8 parts, or not at all. ZeRO-2 and ZeRO-3
+    are not combined with pipelines. `step_time` and `memory` take other
+    divisions, too.
 
     Args:
         batch: sequences in a step, of all GPUs.

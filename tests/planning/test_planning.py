@@ -4,11 +4,10 @@ from pathlib import Path
 import pytest
 from d2lps.collectives import simulate, strategies, topology
 from d2lps.planning import (A100, B200, B300, BLOOM_176B, GB200, GPT3_175B,
-                            H100, H200, LLAMA3_8B, LLAMA3_70B, LLAMA3_405B, Division,
-                            Transformer, compare_runs, divisions, gather_time,
-                            held, layer_activations, memory, mfu, plan,
-                            read_runs, send_time,
-                            step_time, sum_time)
+                            H100, H200, LLAMA3_8B, LLAMA3_70B, LLAMA3_405B,
+                            Division, Transformer, compare_runs, divisions,
+                            gather_time, held, layer_activations, memory, mfu,
+                            plan, read_runs, send_time, step_time, sum_time)
 from d2lps.planning.network import SIMPLE, members
 from d2lps.planning.published import published_seconds
 
