@@ -304,8 +304,7 @@ def judge(found: Notes, **case: Any) -> None:
 def picture(buckets_of: Answer, reducer: Answer) -> Picture:
     """What happens on two workers in a step, one thing after the other."""
     from d2lps.pictures.rows import WIDE, new_figure
-    layers = network(SHOWN['sizes'])
-    buckets = _names(layers, buckets_of(layers, SHOWN['most']))
+    buckets = run_buckets(buckets_of, SHOWN['sizes'], SHOWN['most'])
     found = run(reducer, 2, **SHOWN, buckets_of=buckets_of)
     events = [worker[0]['events'] for worker in found]
     rows = max(len(buckets), *(len(_moments(one, 'all_reduce'))

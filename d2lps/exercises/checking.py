@@ -163,11 +163,16 @@ def picture(exercise: str, *answers: Answer) -> 'Picture | None':
     """Draw the student's own result; draw nothing while a teacher grades.
 
     answers: the functions that the exercise's `picture` asks for.
+    If there is nothing to draw, a line says why, and the checks below run.
     """
     if os.environ.get(CASES):
         return None
     need(exercise)
-    return module_of(exercise).picture(*answers)
+    try:
+        return module_of(exercise).picture(*answers)
+    except Exception as error:
+        print(f'No picture yet: {_reason(error)}')
+        return None
 
 
 def scalar(returned: Any) -> Any:
@@ -292,21 +297,26 @@ def take_notes(chosen: Check, answer: Answer, cases: Sequence[Case]) -> str:
             notes.append(json.dumps({'notes': chosen.run(answer, **case)},
                                     default=_plain))
             continue
-        except NotImplementedError:
-            wrong = NO_ANSWER
-        except Wrong as error:
-            wrong = str(error)
         except KeyboardInterrupt as error:
             if not os.environ.get(CASES):  # here it is the student's Ctrl-C
                 raise
             wrong = ('your function did not end in time, so it was '
                      f'stopped{student_line(error)}')
         except Exception as error:
-            wrong = ('your function stopped with '
-                     f'{type(error).__name__}: {error}{student_line(error)}')
+            wrong = _reason(error)
         notes.append(json.dumps({'wrong': wrong}))
         break
     return f'[{", ".join(notes)}]'
+
+
+def _reason(error):
+    """Words for a student: why there is no result."""
+    if isinstance(error, NotImplementedError):
+        return NO_ANSWER
+    if isinstance(error, Wrong):
+        return str(error)
+    return (f'your function stopped with {type(error).__name__}: {error}'
+            f'{student_line(error)}')
 
 
 def judge_notes(chosen: Check, notes: str, cases: Sequence[Case]) -> None:

@@ -29,6 +29,7 @@ from d2lps.exercises.checking import EXERCISES, WITH_TORCH
 
 ROOT = Path(__file__).resolve().parents[2]
 SOLUTIONS = ROOT / 'notebooks' / 'exercises' / 'solutions'
+TASKS = SOLUTIONS.with_name('tasks')
 ANSWERS = Path(__file__).with_name('answers')
 
 

@@ -2,10 +2,13 @@
 import json
 import re
 
+import nbformat
 import pytest
-from answers import ROOT, SOLUTIONS, solution
+from answers import (ROOT, SOLUTIONS, TASKS, answer_cell, each_that_runs,
+                     solution)
 
-from d2lps.exercises.checking import EXERCISES, check_of, module_of
+from d2lps.exercises.checking import (EXERCISES, NO_ANSWER, check_of,
+                                      module_of)
 
 FEWEST_HIDDEN = 2  # cases of a part that no student sees
 each_exercise = pytest.mark.parametrize('exercise', EXERCISES)
@@ -69,3 +72,30 @@ def test_hidden_cases_are_others(exercise):
         seen = json.loads(json.dumps(check_of(exercise, part).cases))
         new = [case for case in cases if case not in seen]
         assert len(new) >= FEWEST_HIDDEN, part
+
+
+def drawn(cells, names):
+    """Run the cells of a notebook, and return the last one's result."""
+    for cell in cells[:-1]:
+        exec(cell.source, names)
+    return eval(cells[-1].source, names)
+
+
+@each_that_runs
+def test_without_a_result_the_picture_is_a_line_and_the_checks_follow(
+        exercise, capsys):
+    """The student has written nothing yet, or has forgotten `return`."""
+    notebook = nbformat.read(TASKS / f'{exercise}.ipynb', 4)
+    cells = [cell for cell in notebook.cells if cell.cell_type == 'code']
+    answer = cells.index(answer_cell(notebook))
+    [first, *_] = [cell for cell in cells if 'picture(' in cell.source]
+    names = {}
+    assert drawn([*cells[:answer + 1], first], names) is None
+    assert capsys.readouterr().out.splitlines()[-1] == (
+        f'No picture yet: {NO_ANSWER}')
+    cells[answer].source = re.sub('raise NotImplementedError.*', 'return None',
+                                  cells[answer].source)
+    if drawn([cells[answer], first], names) is None:
+        said = capsys.readouterr().out.splitlines()[-1]
+        assert said.startswith('No picture yet: ')
+        assert 'NoneType' not in said
