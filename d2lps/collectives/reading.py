@@ -8,6 +8,12 @@ from d2lps.checks import as_array, refuse
 from d2lps.collectives import limits
 
 FIELDS = 'src', 'dst', 'chunk', 'reduce'
+WAYS = {'src': 'comes from', 'dst': 'goes to', 'chunk': 'carries'}
+
+
+def node_name(node: Node) -> str:
+    """'device 3', or the name of a helper."""
+    return node if isinstance(node, str) else f'device {node}'
 
 
 class Reader:
@@ -23,6 +29,7 @@ class Reader:
     def __init__(self, nodes: Sequence[Node], devices: int,
                  weights: Sized | None) -> None:
         self.last_chunk = 0
+        self._nodes, self._devices = nodes, devices
         self._helpers = dict(zip(nodes[devices:], range(devices, len(nodes))))
         chunks = limits.MOST_CHUNKS if weights is None else len(weights)
         self._most = dict(src=len(nodes), dst=len(nodes), chunk=chunks)
@@ -31,29 +38,35 @@ class Reader:
         # Results for read-only arrays, see _remembered.
         self._done: dict[tuple, tuple] = {}
 
-    def columns(self, name: str, sends: Sequence[tuple]) -> list[np.ndarray]:
-        """A list of `Send` as four arrays, with an entry for each."""
-        parts = [self._columns(f'{name}.sends[{k}]', send)
-                 for k, send in enumerate(sends)]
+    def columns(self, number: int, sends: Sequence[tuple]
+                ) -> list[np.ndarray]:
+        """A list of `Send` as four arrays, with an entry for each.
+
+        number: of the round, from 1, for errors.
+        """
+        parts = [self._columns(f'in round {number}, message {k}', send)
+                 for k, send in enumerate(sends, 1)]
         if len(parts) == 1:
             return parts[0]
         return [self._keep(np.concatenate(column)) for column in zip(*parts)]
 
-    def _columns(self, name, send):
+    def _columns(self, where, send):
         if not isinstance(send, tuple) or len(send) != 4:
-            refuse(name, send, 'a Send(src, dst, chunk, reduce)')
-        fields = [self._field(value, field, f'{name}.{field}')
+            refuse(where, send, 'a Send(src, dst, chunk, reduce)')
+        fields = [self._field(value, field, where)
                   for field, value in zip(FIELDS, send)]
         try:
             shape = np.broadcast(*fields).shape
         except ValueError:
             shape = None
         if shape is None:
-            refuse(name, send, 'made of numbers, or of arrays of one length')
+            refuse(where, send,
+                   'made of numbers, or of arrays of one length')
         columns = [self._spread(field, shape) for field in fields]
         src, dst = columns[:2]
         if self._remembered('equal', [src, dst], lambda: (src == dst).any()):
-            raise ValueError(f'{name}: a node sends to itself')
+            node = self._nodes[src[(src == dst).argmax()]]
+            raise ValueError(f'{where} goes from {node_name(node)} to itself')
         return columns
 
     def _remembered(self, what, arrays, work):
@@ -64,33 +77,43 @@ class Reader:
             self._done[key] = arrays, work()
         return self._done[key][1]
 
-    def _field(self, value, field, name):
+    def _field(self, value, field, where):
         """The array that a field of a `Send` stands for."""
         if isinstance(value, np.ndarray) and _is_constant(value):
             return self._remembered(field, [value],
-                              lambda: self._read(value, field, name))
-        return self._read(value, field, name)
+                              lambda: self._read(value, field, where))
+        return self._read(value, field, where)
 
-    def _read(self, value, field, name):
+    def _read(self, value, field, where):
         kinds, must = ('b', 'True or False') if field == 'reduce' else (
             'iu', 'a whole number')
-        if isinstance(value, str) and value not in self._helpers:
-            raise ValueError(f'{name}: {value!r} is no helper; name it')
+        if isinstance(value, str) and field in ('src', 'dst'):
+            if value not in self._helpers:
+                raise ValueError(
+                    f'{where} {WAYS[field]} {value!r}, which is no helper. '
+                    'Helpers are named in Schedule(..., helpers='
+                    f'[{value!r}])')
+            value = self._helpers[value]
         try:
-            numbers = as_array(self._helpers[value] if isinstance(value, str)
-                               else value)
+            numbers = as_array(value)
             good = not numbers.size or numbers.dtype.kind in kinds
         except ValueError:  # such as lists that are not of one length
             good = False
         if not good:
-            refuse(name, value, f'{must}, or an array of them')
+            refuse(f'{where}: {field}', value, f'{must}, or an array of them')
         if field == 'reduce':
             return self._keep(numbers.astype(bool, copy=False))
         numbers = self._keep(numbers.astype(int, copy=False))
         last, most = int(numbers.max(initial=0)), self._most[field]
         if numbers.min(initial=0) < 0 or last >= most:
-            what = 'chunk' if field == 'chunk' else 'node'
-            raise ValueError(f'{name} names a {what} outside 0 to {most - 1}')
+            bad = numbers[(numbers < 0) | (numbers >= most)]
+            what = 'chunk' if field == 'chunk' else 'device'
+            last = most - 1 if field == 'chunk' else self._devices - 1
+            also = ', '.join(map(repr, self._helpers))
+            also = f', and there are helpers: {also}' if also else ''
+            raise ValueError(f'{where} {WAYS[field]} {what} {bad.flat[0]}; '
+                             f'{what}s are 0 to {last}'
+                             f'{also if what == "device" else ""}')
         if field == 'chunk':
             self.last_chunk = max(self.last_chunk, last)
         return numbers

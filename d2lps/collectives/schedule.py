@@ -12,8 +12,8 @@ from typing import Any, NamedTuple, overload
 import numpy as np
 
 from d2lps.annotations import Array, Node
-from d2lps.checks import (checked, function, instance_of, integer, list_of,
-                          number)
+from d2lps.checks import (checked, function, instance_of, integer, number,
+                          refuse)
 from d2lps.collectives import execute, limits, reading
 
 # Numbers of 8 bytes that `states` makes at a time, and `check` at most.
@@ -74,6 +74,16 @@ class Round(Sequence[Send]):
                 (self.src, self.dst, self.chunk, self.reduce)]
 
 
+def _rounds(name, value):
+    """A list of rounds; each is a list."""
+    if not isinstance(value, (list, tuple)):
+        refuse(name, value, 'a list of rounds')
+    for number, sends in enumerate(value, 1):
+        if not isinstance(sends, Sequence) or isinstance(sends, (Send, str)):
+            refuse(f'round {number}', sends, 'a list of Send')
+    return value
+
+
 class Schedule:
     """A plan in `rounds`; each round is a tuple of `Send`.
 
@@ -87,8 +97,7 @@ class Schedule:
     Raises ValueError for a send that names no known node or chunk.
     """
 
-    @checked(rounds=list_of(instance_of(Sequence, 'a list of Send'),
-                            'a list of rounds', least=0),
+    @checked(rounds=_rounds,
              num_devices=partial(integer, most=1_000_000),
              helpers=limits.helpers, weights=limits.weights,
              name=instance_of(str, 'a text'))
@@ -99,8 +108,8 @@ class Schedule:
         self.num_devices, self.name = num_devices, name or 'schedule'
         self.nodes = (*range(self.num_devices), *helpers)
         reader = reading.Reader(self.nodes, num_devices, weights)
-        columns = [reader.columns(f'rounds[{number}]', sends)
-                   for number, sends in enumerate(rounds) if len(sends)]
+        columns = [reader.columns(number, sends)
+                   for number, sends in enumerate(rounds, 1) if len(sends)]
         self.rounds = tuple(Round(four, self.nodes)
                             for four in columns if len(four[0]))
         self.weights = (np.ones(1 + reader.last_chunk) if weights is None
@@ -198,10 +207,8 @@ class Schedule:
                     times = held[node, chunk, who]
                     break
         what = f'counted {times} times' if times > 1 else 'missing'
-        name = self.nodes[node]
-        name = name if isinstance(name, str) else f'device {name}'
-        return (f'after round {after}, {name}, chunk {chunk}: the part of '
-                f'device {who} is {what}')
+        return (f'after round {after}, {reading.node_name(self.nodes[node])}, '
+                f'chunk {chunk}: the part of device {who} is {what}')
 
     def check_sends(self) -> None:
         """Raise `ScheduleError` if a send has no defined meaning."""
@@ -219,8 +226,10 @@ class Schedule:
                      'chunk {2} of {1} is replaced, and another send to it '
                      'arrives at the same time')):
                 if bad.any():
-                    raise ScheduleError(f'{self.name}: in round {number}, ' +
-                                        why.format(*sends[bad.argmax()]))
+                    src, dst, *rest = sends[bad.argmax()]
+                    raise ScheduleError(
+                        f'{self.name}: in round {number}, ' + why.format(
+                            *map(reading.node_name, (src, dst)), *rest))
             filled[place] = True
 
     @checked(op=function)

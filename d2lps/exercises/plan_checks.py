@@ -10,7 +10,8 @@ import numpy as np
 from d2lps.checks import shown
 from d2lps.collectives import Schedule, Send, simulate, strategies, topology
 from d2lps.exercises.checking import (CASES, Answer, Notes, Picture, Wrong,
-                                      call_twice, forbidding, functions_of)
+                                      call_twice, forbidding, functions_of,
+                                      student_line)
 from d2lps.figures import describe
 
 if TYPE_CHECKING:
@@ -34,9 +35,9 @@ def run(answer: Answer, n: int, *arguments: Any,
             notes = call_twice(answer, lambda plan: notes_of(plan, n),
                                *arguments)
         except ValueError as error:
-            if str(error).startswith('rounds['):
-                error.args = (f'{error} (rounds[0] is the first round; a plan '
-                              f'for {n} devices is asked for)',)
+            # Of the class Schedule: it says what is wrong with a message.
+            if str(error).startswith('in round '):
+                raise Wrong(f'{error}{student_line(error)}') from None
             raise
     # A function can find out which part asks: no part may get another plan.
     if os.environ.get(CASES) and _FIRST.setdefault(

@@ -5,7 +5,7 @@ import pytest
 
 from d2lps.collectives import Schedule, Send, strategies, topology
 from d2lps.exercises import plan_checks, tree
-from d2lps.exercises.checking import CASES, Wrong, judge_notes
+from d2lps.exercises.checking import CASES, Wrong, check, judge_notes
 
 RIGHT = {'rounds': [[[1, 0, 0, True]], [[0, 1, 0, False]]], 'weights': [1],
          'is_schedule': True}
@@ -122,3 +122,15 @@ def test_the_time_that_is_told_is_the_time_of_this_plan():
         strategies.ring(8), 8)
     time.judge(notes, **time.cases[0])
     assert time.says(notes, **time.cases[0]).endswith('takes 17.6 ms.')
+
+
+@pytest.mark.parametrize('as_list', [False, True])
+def test_a_message_that_cannot_be_is_told_in_the_words_of_the_chapter(as_list):
+    def answer(n):
+        rounds = [[Send(1, 0, 0, True), Send(n, 0, 0, True)]]
+        return rounds if as_list else Schedule(rounds, n)
+
+    with pytest.raises(Wrong, match=(
+            '^With n = 2: in round 1, message 2 comes from device 2; devices '
+            'are 0 to 1[.,]')):
+        check('tree', 'sum', answer)
