@@ -27,6 +27,17 @@ def cores() -> int:
             else os.cpu_count() or 1)
 
 
+def load() -> float:
+    """How many processes want each core, at least 1.
+
+    A process then gets a core for 1 of so many seconds.
+    """
+    try:
+        return max(1.0, os.getloadavg()[0] / cores())
+    except (AttributeError, OSError):  # not every system tells it
+        return 1.0
+
+
 def abilities() -> set[str]:
     """The names of instructions that an Intel or AMD processor has."""
     words = ''

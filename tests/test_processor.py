@@ -97,3 +97,12 @@ def test_cores_are_those_that_this_process_may_use(python):
                   'os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})\n'
                   'print(cores())')
     assert done.stdout == '1\n', done.stderr
+
+
+@pytest.mark.parametrize('each, load', [(15, 15), (0.1, 1)])
+def test_how_many_processes_want_a_core(monkeypatch, each, load):
+    monkeypatch.setattr(os, 'getloadavg',
+                        lambda: (each * processor.cores(), 0, 0))
+    assert processor.load() == load
+    monkeypatch.delattr(os, 'getloadavg')  # as on Windows
+    assert processor.load() == 1

@@ -86,6 +86,10 @@ class Cluster:
     network.  With `hosts`, they listen on the machines' own addresses: use
     it only where you trust everybody who can reach these.
 
+    The workers must start within 60 seconds, or longer on a busy machine:
+    60 seconds times the number of processes that want each core.
+    D2LPS_START=300 in the environment allows 300 seconds.
+
     Attributes:
         num_workers, num_servers: their numbers now.
         deaths: the processes that died: `who` ('server 1'), `why`, and the

@@ -18,8 +18,9 @@ import mxnet as mx
 import psutil
 import pytest
 from clusters import HANGS, all_gone, empty_in_the_end, sockets_of, wait_for
+from d2lps import processor
 from d2lps.cluster import Cluster, ClusterError, WorkerError
-from d2lps.cluster.processes import group
+from d2lps.cluster.processes import group, restarts
 from d2lps.cluster.processes.lines import Outlet
 from d2lps.cluster.processes.process import KeeperConnection
 from mxnet import np
@@ -383,6 +384,22 @@ def test_ctrl_c_in_the_middle_of_a_call(deaf, shared):
 
 
 @pytest.mark.full
+def test_a_start_may_take_longer_where_many_wait_for_a_core(monkeypatch):
+    monkeypatch.setattr(processor, 'load', lambda: 15.0)
+    assert restarts.start_limit() == 900
+    monkeypatch.setenv('D2LPS_START', '1000')
+    assert restarts.start_limit() == 1000
+    monkeypatch.setenv('D2LPS_START', 'long')
+    with pytest.raises(ValueError, match="D2LPS_START must be .*'long'"):
+        Cluster(num_servers=0)
+
+
+def test_a_start_that_takes_too_long_says_what_allows_more(monkeypatch):
+    monkeypatch.setenv('D2LPS_START', '1e-9')
+    with pytest.raises(ClusterError, match='D2LPS_START=600 in the environm'):
+        Cluster(num_servers=0)
+
+
 def test_ctrl_c_in_the_start(monkeypatch):
     timer = threading.Timer(1, os.kill, [os.getpid(), signal.SIGINT])
     before = psutil.Process().children()

@@ -3,13 +3,32 @@ import os
 import threading
 import time
 
+from d2lps import processor
+from d2lps.checks import positive, refuse
 from d2lps.cluster.processes.addresses import LocalPlaces
 from d2lps.cluster.processes.calls import ClusterError, show
 from d2lps.cluster.processes.group import Death
 from d2lps.cluster.processes.supervisor import Supervisor
 from d2lps.cluster.store.client import defer_sigint
 
-START = 60.0  # seconds that a start may take
+# Seconds that a start may take, of a machine that has nothing else to do.
+START = 60.0
+LIMIT = 'D2LPS_START'  # the environment variable that sets another limit
+
+
+def start_limit() -> float:
+    """Seconds that a start may take here and now.
+
+    Raises:
+        ValueError: the environment has a limit that is none.
+    """
+    given = os.environ.get(LIMIT)
+    if not given:
+        return START * processor.load()
+    try:
+        return positive(LIMIT, float(given), example=300)
+    except ValueError:
+        refuse(LIMIT, given, 'a positive number of seconds such as 300')
 
 
 class Restarts:
@@ -49,7 +68,8 @@ class Restarts:
         Raises:
             OSError, ClusterError: if they cannot be started.
         """
-        end = time.monotonic() + START
+        begun = time.monotonic()
+        start_limit()  # a wrong one is said before anything is started
         try:
             self.supervisor.start()
         except OSError:  # a death may be its cause
@@ -57,9 +77,12 @@ class Restarts:
             raise
         while self.supervisor.num_ready < self.supervisor.num_workers:
             self._check()
-            if time.monotonic() > end:
+            limit = start_limit()
+            if time.monotonic() - begun > limit:
                 raise ClusterError(
-                    f'the workers did not start in {START:.0f} s')
+                    f'the workers did not start in {limit:.0f} s. Start again '
+                    'when the machine is less busy, or allow more time: '
+                    f'{LIMIT}={10 * max(limit, START):.0f} in the environment')
             time.sleep(0.02)
 
     def _check_process(self):

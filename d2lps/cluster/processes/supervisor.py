@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 
+from d2lps import processor
 from d2lps.annotations import Message
 from d2lps.cluster.processes import sockets
 from d2lps.cluster.processes.addresses import LocalPlaces
@@ -60,12 +61,13 @@ class Supervisor:
 
     def start(self) -> None:
         """Start all processes; OSError or ClusterError if it cannot be."""
-        keepers, patience = self.places.keepers, self.places.patience
+        keepers = self.places.keepers
+        patience = self.places.patience * processor.load()
         self._group.do(lambda: [*map(self._group.keep, keepers)])
         end = time.monotonic() + patience
         while not self._group.failure:  # nor closed
             late: dict[Process | KeeperConnection, str] = {
-                keeper: f'did not answer within {patience:g} s'
+                keeper: f'did not answer within {patience:.0f} s'
                 for keeper in keepers if not keeper.status}
             if not late:
                 break
