@@ -220,9 +220,10 @@ def forbidding(*functions: Callable[..., Any]) -> Iterator[None]:
             name = frame.f_code.co_name
             caught.append(f'a function of {frame.f_globals["__name__"]}'
                           if name.startswith('_') else f'{name} of d2lps')
-        elif event == 'c_call' and called is sys.setprofile and (
+        elif event == 'c_call' and (
+                called in (sys.setprofile, sys.getprofile)) and (
                 frame.f_code is not forbidding.__wrapped__.__code__):
-            caught.append('sys.setprofile')
+            caught.append(f'sys.{called.__name__}')
         if caught:
             raise Wrong(f'{caught[0]} was called. Write yours without it.')
 
@@ -230,6 +231,8 @@ def forbidding(*functions: Callable[..., Any]) -> Iterator[None]:
     try:
         yield
     finally:
+        if sys.getprofile() is not look and not caught:  # by ctypes, say
+            caught.append('a function that ends the watch')
         sys.setprofile(before)
     if caught:  # and the student's code went on after our error
         raise Wrong(f'{caught[0]} was called. Write yours without it.')

@@ -1,4 +1,5 @@
 """`forbidding` sees a call of what it forbids, also by way of a trick."""
+import ctypes
 import sys
 import types
 
@@ -24,6 +25,18 @@ def with_the_watch_put_back():
     sys.setprofile(watch)
 
 
+def past_python():
+    ctypes.pythonapi.PyEval_SetProfile(None, None)
+    strategies.tree(4)
+
+
+def past_python_and_put_back():
+    watch = sys.getprofile()
+    ctypes.pythonapi.PyEval_SetProfile(None, None)
+    strategies.tree(4)
+    sys.setprofile(watch)
+
+
 def by_a_renamed_copy():
     function = strategies.tree.__wrapped__
     types.FunctionType(function.__code__.replace(co_name='mine'),
@@ -38,8 +51,9 @@ def and_the_error_is_caught():
 
 
 @pytest.mark.parametrize('cheat', [
-    plainly, without_the_watch, with_the_watch_put_back, by_a_renamed_copy,
-    and_the_error_is_caught], ids=lambda cheat: cheat.__name__)
+    plainly, without_the_watch, with_the_watch_put_back, past_python,
+    past_python_and_put_back, by_a_renamed_copy, and_the_error_is_caught],
+    ids=lambda cheat: cheat.__name__)
 def test_a_forbidden_call_is_seen(cheat):
     before = sys.getprofile()
     with pytest.raises(Wrong, match='was called. Write yours without it'):
